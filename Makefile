@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The front door. Meson and ninja do the work; the targets here only pick options and order.
+
+PREFIX ?= /usr/local
+FUZZ_TIME ?= 60
+SOAK_TIME ?= 600
+
+SETUP_RELEASE = meson setup build
+SETUP_DEBUG = meson setup build-debug -Dbuildtype=debug -Db_lto=false \
+	-Db_sanitize=address,undefined
+SETUP_FUZZ = CC=clang-14 meson setup build-fuzz -Dfuzz=true -Db_lto=false -Db_lundef=false \
+	-Db_sanitize=address,undefined
+SETUP_LINT = CC=clang-14 meson setup build-lint -Db_lto=false
+
+C_FILES = $(shell find src tests -name '*.[ch]')
+
+.DEFAULT_GOAL := release
+.PHONY: release debug deps demo check bench fuzz soak lint format install clean help
+
+release: build/build.ninja ## build/hekla, optimised and hardened (the default)
+	@ninja -C build
+
+debug: build-debug/build.ninja ## build-debug/hekla with address and undefined sanitizers
+	@ninja -C build-debug
+
+deps: ## install the Debian packages that are missing
+	@scripts/deps
+
+demo: deps ## build, then show a small cluster at work
+	@$(MAKE) --no-print-directory release
+	@scripts/demo
+
+check: deps ## build both kinds and run every test
+	@$(MAKE) --no-print-directory release debug
+	@scripts/check
+
+bench: release ## measure the scheduler
+	@build/hekla-bench
+
+fuzz: build-fuzz/build.ninja ## run every fuzz target for FUZZ_TIME seconds
+	@ninja -C build-fuzz
+	@scripts/fuzz $(FUZZ_TIME)
+
+soak: debug ## repeat the tests under sanitizers for SOAK_TIME seconds, until one fails
+	@scripts/check --soak $(SOAK_TIME)
+
+lint: build-lint/build.ninja ## clang warnings, clang-tidy, layers and white space
+	@ninja -C build-lint
+	@scripts/check-layers
+	@clang-format-14 --dry-run --Werror $(C_FILES)
+	@find src -name '*.c' ! -name '*_test.c' -print0 | \
+		xargs -0 -n 4 -P $$(nproc) clang-tidy-14 -p build-lint --quiet
+
+format: ## let clang-format rewrite the sources
+	@clang-format-14 -i $(C_FILES)
+
+install: release ## install under PREFIX (DESTDIR is honoured)
+	@meson configure build -Dprefix=$(abspath $(PREFIX))
+	@meson install -C build
+
+clean: ## remove every build directory
+	@rm -rf build build-debug build-fuzz build-lint
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build/build.ninja:
+	@$(SETUP_RELEASE)
+
+build-debug/build.ninja:
+	@$(SETUP_DEBUG)
+
+build-fuzz/build.ninja:
+	@$(SETUP_FUZZ)
+
+build-lint/build.ninja:
+	@$(SETUP_LINT)

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arenas. Chunks form one list: those before cur are full, those behind it are free and wait to be
+// used again. Whatever a rewind frees is therefore exactly what lies behind the mark.
+
+#include "base/arena.h"
+
+#include <stdarg.h>
+
+#define CHUNK_MIN ((size_t)4 << 10)
+#define CHUNK_MAX ((size_t)4 << 20)
+
+struct hk_arena_chunk {
+    struct hk_arena_chunk *next;
+    size_t size; /* of data */
+    _Alignas(16) char data[];
+};
+
+static void enter(struct hk_arena *a, struct hk_arena_chunk *c, char *at)
+{
+    a->cur = c;
+    a->at = at;
+    a->end = c->data + c->size;
+}
+
+/* Goes back to a place in c: all behind it is free again. */
+static void reenter(struct hk_arena *a, struct hk_arena_chunk *c, char *at)
+{
+    enter(a, c, at);
+    ASAN_POISON_MEMORY_REGION(a->at, a->end - a->at);
+#if HK_ARENA_GAP
+    for (c = c->next; c; c = c->next) {
+        ASAN_POISON_MEMORY_REGION(c->data, c->size);
+    }
+#endif
+}
+
+void hk_arena_fini(struct hk_arena *a)
+{
+    struct hk_arena_chunk *next;
+
+    for (struct hk_arena_chunk *c = a->head; c; c = next) {
+        next = c->next;
+        ASAN_UNPOISON_MEMORY_REGION(c->data, c->size);
+        hk_free(c);
+    }
+    *a = (struct hk_arena){0};
+}
+
+void hk_arena_clear(struct hk_arena *a)
+{
+    if (a->head) {
+        reenter(a, a->head, a->head->data);
+    }
+}
+
+struct hk_arena_mark hk_arena_mark(const struct hk_arena *a)
+{
+    return (struct hk_arena_mark){a->cur, a->at};
+}
+
+void hk_arena_rewind(struct hk_arena *a, struct hk_arena_mark m)
+{
+    if (!m.chunk) {
+        hk_arena_clear(a); /* marked before the first chunk was there */
+        return;
+    }
+    reenter(a, m.chunk, m.at);
+}
+
+/* Takes the first free chunk with more than room bytes out of the list. */
+static struct hk_arena_chunk *take_free(struct hk_arena *a, size_t room)
+{
+    if (!a->cur) {
+        return NULL;
+    }
+    for (struct hk_arena_chunk **link = &a->cur->next; *link; link = &(*link)->next) {
+        struct hk_arena_chunk *c = *link;
+        if (c->size > room) {
+            *link = c->next;
+            return c;
+        }
+    }
+    return NULL;
+}
+
+/* Doubles the arena, within limits, so that small documents stay small and large ones take few
+ * calls. A chunk is never filled to the brim: see hk_arena_alloc. */
+static struct hk_arena_chunk *new_chunk(struct hk_arena *a, size_t room)
+{
+    const size_t header = sizeof(struct hk_arena_chunk);
+    size_t bytes = HK_MIN(HK_MAX(a->total, CHUNK_MIN), CHUNK_MAX);
+
+    hk_assert(room < PTRDIFF_MAX - header - 16);
+    bytes = HK_MAX(bytes, header + room + 16);
+    struct hk_arena_chunk *c = hk_alloc(bytes);
+    c->size = bytes - header;
+    ASAN_POISON_MEMORY_REGION(c->data, c->size);
+    a->total += bytes;
+    return c;
+}
+
+void *hk_arena_grow(struct hk_arena *a, size_t room)
+{
+    struct hk_arena_chunk *c = take_free(a, room);
+
+    if (!c) {
+        c = new_chunk(a, room);
+    }
+    if (a->cur) {
+        c->next = a->cur->next;
+        a->cur->next = c;
+    } else {
+        c->next = NULL;
+        a->head = c;
+    }
+    enter(a, c, c->data + room);
+    return c->data;
+}
+
+void *hk_arena_array(struct hk_arena *a, size_t n, size_t size)
+{
+    size_t bytes;
+
+    hk_assert(!__builtin_mul_overflow(n, size, &bytes) && bytes <= PTRDIFF_MAX);
+    return hk_arena_alloc(a, bytes);
+}
+
+char *hk_arena_strndup(struct hk_arena *a, const char *s, size_t n)
+{
+    char *copy = hk_arena_alloc(a, n + 1);
+
+    if (n > 0) {
+        memcpy(copy, s, n);
+    }
+    copy[n] = '\0';
+    return copy;
+}
+
+struct hk_str hk_arena_str(struct hk_arena *a, struct hk_str s)
+{
+    return (struct hk_str){hk_arena_strndup(a, s.s, s.n), s.n};
+}
+
+char *hk_arena_printf(struct hk_arena *a, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    const int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    hk_assert(n >= 0);
+
+    char *out = hk_arena_alloc(a, (size_t)n + 1);
+    va_start(ap, fmt);
+    vsnprintf(out, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    return out;
+}

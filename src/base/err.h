@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors: a negative code to return, and words in a buffer the caller owns. Fail where you know
+// most, wrap where you know more, log once at the top.
+#pragma once
+
+#include "base/mem.h"
+
+enum hk_code {
+    HK_OK = 0,
+    HK_EINVAL,    /* the input is wrong */
+    HK_ENOTFOUND, /* no such thing */
+    HK_EEXIST,    /* there is one already */
+    HK_ECONFLICT, /* it changed meanwhile */
+    HK_EGONE,     /* that revision is no longer kept */
+    HK_ETIMEOUT,
+    HK_EIO,
+    HK_ELIMIT,  /* larger or deeper than we accept */
+    HK_EDENIED, /* not allowed */
+    HK_EBUSY,   /* try again later */
+    HK_EUNSUP,  /* understood, but not offered */
+};
+
+struct hk_err {
+    int code;
+    char text[504];
+};
+
+/* Sets code and text and returns -code. err may be NULL. */
+int hk_fail(struct hk_err *err, enum hk_code code, const char *fmt, ...) HK_PRINTF(3, 4);
+
+/* Puts "context: " in front of the text and returns rc. */
+int hk_wrap(struct hk_err *err, int rc, const char *fmt, ...) HK_PRINTF(3, 4);
+
+/* Kubernetes reason ("Invalid", "NotFound", ...) and HTTP status of a code or of a negative return
+ * value; one table for both. What is none of ours counts as an internal error. */
+const char *hk_code_reason(int code);
+int hk_code_http(int code);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binary heap of 32-bit ids under a caller's order. As in Volcano, keys may change while elements
+// sit in the heap; the order is that of the comparisons at push and pop time.
+#pragma once
+
+#include "base/vec.h"
+
+/* True when a leaves the heap before b. */
+typedef bool hk_heap_less(void *ctx, uint32_t a, uint32_t b);
+
+struct hk_heap {
+    uint32_t *at; /* caller may provide arena memory with cap; then it must not grow past it */
+    uint32_t len, cap;
+    bool fixed; /* at is borrowed */
+    hk_heap_less *less;
+    void *ctx;
+};
+
+void hk_heap_fini(struct hk_heap *h);
+void hk_heap_push(struct hk_heap *h, uint32_t x);
+/* The heap must not be empty. */
+uint32_t hk_heap_pop(struct hk_heap *h);
+/* Orders at[0..len) that was filled in by hand. */
+void hk_heap_make(struct hk_heap *h);

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// The id map and the string table. Both probe linearly and stay at most three quarters full.
+// Deletion from the map moves later entries of the run back, so there are no tombstones and a map
+// that churns for weeks stays as fast as a new one.
+
+#include "base/map.h"
+
+#include "base/arena.h"
+#include "base/vec.h"
+
+#define EMPTY UINT64_MAX
+#define CAP_MIN 16u
+
+static bool is_full(uint32_t len, uint32_t cap)
+{
+    return (uint64_t)len * 4 >= (uint64_t)cap * 3;
+}
+
+void hk_map_fini(struct hk_map *m)
+{
+    hk_free(m->keys);
+    hk_free(m->vals);
+    *m = (struct hk_map){0};
+}
+
+void hk_map_clear(struct hk_map *m)
+{
+    if (m->len > 0) {
+        memset(m->keys, 0xff, m->cap * sizeof(m->keys[0]));
+        m->len = 0;
+    }
+}
+
+static uint32_t home(const struct hk_map *m, uint64_t key)
+{
+    return (uint32_t)hk_mix(key) & (m->cap - 1);
+}
+
+/* The slot that holds key, or the empty one where it belongs. */
+static uint32_t find(const struct hk_map *m, uint64_t key)
+{
+    uint32_t i = home(m, key);
+
+    while (m->keys[i] != key && m->keys[i] != EMPTY) {
+        i = (i + 1) & (m->cap - 1);
+    }
+    return i;
+}
+
+uint32_t hk_map_get(const struct hk_map *m, uint64_t key)
+{
+    if (m->len == 0) {
+        return HK_NONE;
+    }
+    const uint32_t i = find(m, key);
+    return m->keys[i] == EMPTY ? HK_NONE : m->vals[i];
+}
+
+static void map_grow(struct hk_map *m)
+{
+    struct hk_map old = *m;
+
+    hk_assert(old.cap <= UINT32_MAX / 2);
+    m->cap = HK_MAX(old.cap * 2, CAP_MIN);
+    m->keys = hk_realloc_array(NULL, m->cap, sizeof(m->keys[0]));
+    m->vals = hk_realloc_array(NULL, m->cap, sizeof(m->vals[0]));
+    memset(m->keys, 0xff, m->cap * sizeof(m->keys[0]));
+    for (uint32_t i = 0; i < old.cap; i++) {
+        if (old.keys[i] != EMPTY) {
+            const uint32_t slot = find(m, old.keys[i]);
+            m->keys[slot] = old.keys[i];
+            m->vals[slot] = old.vals[i];
+        }
+    }
+    hk_map_fini(&old);
+}
+
+void hk_map_put(struct hk_map *m, uint64_t key, uint32_t val)
+{
+    hk_assert(key != EMPTY);
+    if (is_full(m->len, m->cap)) {
+        map_grow(m);
+    }
+    const uint32_t i = find(m, key);
+    m->len += m->keys[i] == EMPTY;
+    m->keys[i] = key;
+    m->vals[i] = val;
+}
+
+bool hk_map_del(struct hk_map *m, uint64_t key)
+{
+    if (m->len == 0) {
+        return false;
+    }
+    const uint32_t mask = m->cap - 1;
+    uint32_t gap = find(m, key);
+    if (m->keys[gap] == EMPTY) {
+        return false;
+    }
+    for (uint32_t i = (gap + 1) & mask; m->keys[i] != EMPTY; i = (i + 1) & mask) {
+        /* An entry may fill the gap unless its home lies cyclically within (gap, i]. */
+        if (((i - home(m, m->keys[i])) & mask) >= ((i - gap) & mask)) {
+            m->keys[gap] = m->keys[i];
+            m->vals[gap] = m->vals[i];
+            gap = i;
+        }
+    }
+    m->keys[gap] = EMPTY;
+    m->len--;
+    return true;
+}
+
+void hk_intern_fini(struct hk_intern *t)
+{
+    if (t->text) {
+        hk_arena_fini(t->text);
+    }
+    hk_free(t->text);
+    hk_free(t->at);
+    hk_free(t->slots);
+    *t = (struct hk_intern){0};
+}
+
+/* A slot is two words: an id (0 when free: the empty string needs no slot) and a 32-bit hash.
+ * Growing then never touches the strings, and a probe compares text only when it is almost
+ * certainly equal. */
+static uint32_t *slot_at(const struct hk_intern *t, uint32_t i)
+{
+    return t->slots + (size_t)i * 2;
+}
+
+static uint32_t hash_of(struct hk_str s)
+{
+    return (uint32_t)hk_hash(s.s, s.n, 0);
+}
+
+/* The slot that holds s, or the free one where it belongs. */
+static uint32_t *slot_find(const struct hk_intern *t, struct hk_str s, uint32_t hash)
+{
+    const uint32_t mask = t->nslots - 1;
+
+    for (uint32_t i = hash & mask;; i = (i + 1) & mask) {
+        uint32_t *slot = slot_at(t, i);
+        if (slot[0] == 0 || (slot[1] == hash && hk_str_eq(t->at[slot[0]], s))) {
+            return slot;
+        }
+    }
+}
+
+static void slots_grow(struct hk_intern *t)
+{
+    uint32_t *old = t->slots;
+    const uint32_t nold = t->nslots;
+
+    hk_assert(nold <= UINT32_MAX / 2);
+    t->nslots = HK_MAX(nold * 2, CAP_MIN);
+    t->slots = hk_zalloc_array(t->nslots, 2 * sizeof(t->slots[0]));
+    const uint32_t mask = t->nslots - 1;
+    for (uint32_t k = 0; k < nold; k++) {
+        if (old[(size_t)k * 2] != 0) {
+            uint32_t i = old[(size_t)k * 2 + 1] & mask;
+            while (slot_at(t, i)[0] != 0) {
+                i = (i + 1) & mask;
+            }
+            memcpy(slot_at(t, i), old + (size_t)k * 2, 2 * sizeof(old[0]));
+        }
+    }
+    hk_free(old);
+}
+
+/* Id 0 is the empty string, so the first row is filled before any other. */
+static void intern_init(struct hk_intern *t)
+{
+    t->text = hk_zalloc(sizeof(*t->text));
+    hk_vec_push(t, HK_STR(""));
+}
+
+uint32_t hk_intern(struct hk_intern *t, struct hk_str s)
+{
+    if (s.n == 0) {
+        return 0;
+    }
+    if (!t->text) {
+        intern_init(t);
+    }
+    if (is_full(t->len, t->nslots)) {
+        slots_grow(t);
+    }
+    const uint32_t hash = hash_of(s);
+    uint32_t *slot = slot_find(t, s, hash);
+    if (slot[0] == 0) {
+        slot[0] = t->len;
+        slot[1] = hash;
+        hk_vec_push(t, hk_arena_str(t->text, s));
+    }
+    return slot[0];
+}
+
+uint32_t hk_intern_find(const struct hk_intern *t, struct hk_str s)
+{
+    if (s.n == 0) {
+        return 0;
+    }
+    if (t->nslots == 0) {
+        return HK_NONE;
+    }
+    const uint32_t id = slot_find(t, s, hash_of(s))[0];
+    return id == 0 ? HK_NONE : id;
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Heap memory that cannot fail, cleanup attributes, and the assertion that stays in release builds.
+// Out of memory aborts here: every daemon can rebuild its state from the store, and what strangers
+// send is bounded at the edge.
+#pragma once
+
+#include "base/banned.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HK_LIKELY(x) __builtin_expect(!!(x), 1)
+#define HK_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define HK_CHECKED __attribute__((warn_unused_result))
+#define HK_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define HK_LEN(array) (sizeof(array) / sizeof((array)[0]))
+#define HK_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define HK_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* Ends a local when its scope ends: HK_AUTO(hk_buf_fini) struct hk_buf b = {0}; */
+#define HK_AUTO(fini) __attribute__((cleanup(fini)))
+
+/* Hands a pointer out of an HK_AUTO local: the local becomes NULL. */
+#define hk_take(p)                                                                                 \
+    ({                                                                                             \
+        __typeof__(p) taken_ = (p);                                                                \
+        (p) = NULL;                                                                                \
+        taken_;                                                                                    \
+    })
+
+/* A broken invariant of ours. Never for bad input. */
+#define hk_assert(cond)                                                                            \
+    do {                                                                                           \
+        if (HK_UNLIKELY(!(cond))) {                                                                \
+            hk_assert_failed(#cond, __FILE__, __LINE__);                                           \
+        }                                                                                          \
+    } while (0)
+__attribute__((noreturn)) void hk_assert_failed(const char *cond, const char *file, int line);
+
+void *hk_alloc(size_t size) __attribute__((malloc, returns_nonnull));
+void *hk_zalloc(size_t size) __attribute__((malloc, returns_nonnull));
+/* Array forms check the multiplication. */
+void *hk_realloc_array(void *p, size_t n, size_t size) __attribute__((returns_nonnull));
+void *hk_zalloc_array(size_t n, size_t size) __attribute__((malloc, returns_nonnull));
+char *hk_strdup(const char *s) __attribute__((malloc, returns_nonnull));
+char *hk_strndup(const char *s, size_t n) __attribute__((malloc, returns_nonnull));
+void hk_free(void *p);
+
+/* HK_AUTO(hk_freep) char *s: frees what the pointer points to. */
+static inline void hk_freep(void *pp)
+{
+    hk_free(*(void **)pp);
+}
+
+/* Calls to the allocator since the process began; the benchmarks assert that a steady cycle adds
+ * none. */
+uint64_t hk_alloc_calls(void);
