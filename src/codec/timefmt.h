@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timestamps (RFC 3339) and Go durations ("1h30m", "300ms").
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+
+/* Nanoseconds since 1970. Accepts fractions (cut after nine digits) and any offset; of the years
+ * 0001 to 9999 those outside the int64 range, 1677 to 2262, clamp to its ends. A leap second reads
+ * as the second after. */
+int time_parse(struct hk_str s, int64_t *ret_ns, struct hk_err *err) HK_CHECKED;
+/* UTC, whole seconds, as metav1.Time: "2026-01-02T15:04:05Z". */
+void time_write(int64_t ns, struct hk_buf *out);
+/* With six digits of fraction, as metav1.MicroTime. */
+void time_write_micro(int64_t ns, struct hk_buf *out);
+
+/* Go's time.ParseDuration, its messages included. */
+int duration_parse(struct hk_str s, int64_t *ret_ns, struct hk_err *err) HK_CHECKED;
+/* Go's Duration.String. */
+void duration_write(int64_t ns, struct hk_buf *out);
+/* kubectl's AGE column: "5s", "3m20s", "4h", "12d", "2y3d"; "<invalid>" for two seconds and more in
+ * the future. */
+void duration_write_human(int64_t ns, struct hk_buf *out);
