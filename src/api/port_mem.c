@@ -1,74 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port of tests: objects in rows that keep their place for ever, a log of changes for watches
-// that start in the past, and one queue of messages that port_poll empties. Single-threaded.
-#include "api/port_mem.h"
-
+// The port of tests: objects in rows that keep their place for ever, what each verb does to them,
+// and a log of changes for watches that start in the past. Single-threaded.
 #include "api/patch.h"
-#include "api/selector.h"
-#include "base/map.h"
-#include "base/vec.h"
+#include "api/port_mem_priv.h"
 #include "codec/timefmt.h"
-
-/* One change. A creation has no old state; a deletion keeps its last in obj, under the revision of
- * the deletion. */
-struct change {
-    struct api_object *old, *obj;
-    bool deleted;
-};
-
-/* What a list or watch selects; its strings live in the arena. */
-struct filter {
-    struct hk_arena arena;
-    const struct api_kind *kind;
-    struct hk_str ns;
-    struct api_selector labels;
-    struct api_field_selector fields;
-};
-
-struct watch {
-    uint64_t call;
-    struct port_sink sink;
-    struct filter filter;
-    bool bookmarks;
-};
-
-/* A message in the queue: the public one, with what it points to owned here. */
-struct message {
-    struct port_msg msg;
-    struct port_sink sink;
-    struct hk_err *err;
-    struct api_object **items;
-    char *cont;
-};
-
-struct fault {
-    enum port_verb verb;
-    uint32_t left;
-    enum hk_code code;
-};
-
-struct port_mem {
-    struct port port;
-    uint64_t rv, compacted, last_call;
-    int64_t now_ns;
-    struct hk_intern keys;            /* "plural.group/ns/name" to row */
-    HK_VEC(struct api_object *) rows; /* NULL where there is none now */
-    HK_VEC(struct change) changes;    /* since the last compaction, oldest first */
-    HK_VEC(struct watch *) watches;
-    HK_VEC(struct message) queue;
-    uint32_t queue_at; /* the next to deliver */
-    HK_VEC(struct fault) faults;
-    struct hk_buf log;
-};
-
-/* A call on its way through. */
-struct call {
-    struct port_mem *m;
-    const struct port_request *req;
-    uint64_t id;
-    struct hk_arena arena; /* scratch trees */
-    struct hk_err err;
-};
 
 static uint32_t row_of(struct port_mem *m, const struct api_kind *kind, struct hk_str ns,
                        struct hk_str name)
@@ -81,81 +16,6 @@ static uint32_t row_of(struct port_mem *m, const struct api_kind *kind, struct h
         hk_vec_push(&m->rows, NULL);
     }
     return row;
-}
-
-static bool filter_init(struct filter *f, const struct port_request *req, struct hk_err *err)
-{
-    f->kind = req->kind;
-    f->ns = hk_arena_str(&f->arena, req->ns);
-    return api_selector_parse(hk_arena_str(&f->arena, req->label_selector), &f->arena, &f->labels,
-                              err) == 0 &&
-           api_field_selector_parse(req->field_selector, &f->arena, &f->fields, err) == 0;
-}
-
-static bool filter_match(const struct filter *f, const struct api_object *o)
-{
-    HK_AUTO(hk_arena_fini) struct hk_arena scratch = {0};
-    struct api_meta meta;
-
-    if (!o || o->kind != f->kind || (f->ns.n > 0 && !hk_str_eq(o->ns, f->ns))) {
-        return false;
-    }
-    if (f->labels.len > 0 && (api_meta_decode(&o->root, &scratch, &meta, NULL) < 0 ||
-                              !api_selector_match(&f->labels, &meta.labels))) {
-        return false;
-    }
-    return api_field_selector_match(&f->fields, &o->root);
-}
-
-static void watch_free(struct watch *w)
-{
-    hk_arena_fini(&w->filter.arena);
-    hk_free(w);
-}
-
-static void message_fini(struct message *q)
-{
-    api_object_unref(q->msg.obj);
-    for (uint32_t i = 0; i < q->msg.nitems; i++) {
-        api_object_unref(q->items[i]);
-    }
-    hk_free(q->items);
-    hk_free(q->err);
-    hk_free(q->cont);
-}
-
-static void send_event(struct port_mem *m, const struct watch *w, enum port_msg_type type,
-                       struct api_object *obj, uint64_t rv)
-{
-    struct message q = {.sink = w->sink, .msg = {.type = type, .call = w->call, .rv = rv}};
-
-    q.msg.obj = obj ? api_object_ref(obj) : NULL;
-    hk_vec_push(&m->queue, q);
-}
-
-/* What one watch sees of a change: an object may also enter or leave its selection. */
-static void tell(struct port_mem *m, const struct watch *w, const struct change *c)
-{
-    const bool was = filter_match(&w->filter, c->old);
-    const bool is = !c->deleted && filter_match(&w->filter, c->obj);
-
-    if (was || is) {
-        send_event(m, w, !is ? PORT_DELETED : was ? PORT_MODIFIED : PORT_ADDED, c->obj, c->obj->rv);
-    }
-}
-
-static void send_done(struct port_mem *m, uint64_t call, struct port_sink sink, int rc,
-                      const struct hk_err *err, struct message q)
-{
-    q.sink = sink;
-    q.msg.type = PORT_DONE;
-    q.msg.call = call;
-    q.msg.rc = rc;
-    if (rc < 0) {
-        q.err = hk_alloc(sizeof(*q.err));
-        *q.err = *err;
-    }
-    hk_vec_push(&m->queue, q);
 }
 
 static void put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str value)
@@ -195,9 +55,7 @@ static int commit(struct port_mem *m, uint32_t row, const struct api_kind *kind,
     m->rv++;
     m->rows.at[row] = deleted ? NULL : api_object_ref(c.obj);
     hk_vec_push(&m->changes, c); /* takes the row's old reference */
-    for (uint32_t i = 0; i < m->watches.len; i++) {
-        tell(m, m->watches.at[i], &c);
-    }
+    mem_tell(m, &c);
     return 0;
 }
 
@@ -380,15 +238,35 @@ static int do_update(struct call *c, uint32_t row, const struct json *body)
     return replace(c, row, &doc);
 }
 
+/* A uid in the patch says which object is meant. */
+static int check_uid(struct call *c, const struct api_object *o)
+{
+    const struct hk_str uid = json_str(json_at(c->req->body, "metadata.uid"), o->uid);
+
+    if (hk_str_eq(uid, o->uid)) {
+        return 0;
+    }
+    return hk_fail(&c->err, HK_ECONFLICT, "%s '%.*s': uid is '%.*s', want '%.*s'",
+                   c->req->kind->plural, HK_FMT(o->name), HK_FMT(o->uid), HK_FMT(uid));
+}
+
 static int do_patch(struct call *c, uint32_t row)
 {
-    struct json doc = json_clone(&c->m->rows.at[row]->root, &c->arena);
+    const struct api_object *old = c->m->rows.at[row];
+    struct json doc = json_clone(&old->root, &c->arena);
+    int rc = check_uid(c, old);
 
-    if (c->req->patch != PORT_PATCH_MERGE) {
-        return hk_fail(&c->err, HK_EUNSUP, "patch type '%s'", port_patch_media(c->req->patch));
+    if (rc < 0) {
+        return rc;
     }
-    api_patch_merge(&doc, c->req->body, &c->arena);
-    return do_update(c, row, &doc);
+    if (c->req->patch == PORT_PATCH_MERGE) {
+        api_patch_merge(&doc, c->req->body, &c->arena);
+    } else if (c->req->patch == PORT_PATCH_STRATEGIC) {
+        rc = api_patch_strategic(&doc, c->req->body, &c->arena, &c->err);
+    } else {
+        rc = hk_fail(&c->err, HK_EUNSUP, "patch type '%s'", port_patch_media(c->req->patch));
+    }
+    return rc < 0 ? rc : do_update(c, row, &doc);
 }
 
 /* Which subresources a verb takes. */
@@ -439,74 +317,6 @@ static int do_one(struct call *c, uint32_t *row)
     default:
         return do_delete(c, *row);
     }
-}
-
-static int do_list(struct call *c, struct message *q)
-{
-    struct port_mem *m = c->m;
-    struct filter f = {0};
-    HK_VEC(struct api_object *) items = {0};
-    int64_t row = 0;
-    int rc = 0;
-
-    if (!filter_init(&f, c->req, &c->err)) {
-        rc = -c->err.code;
-    } else if (c->req->cont.n > 0 && !hk_str_int(c->req->cont, &row)) {
-        rc = hk_fail(&c->err, HK_EINVAL, "bad continue token '%.*s'", HK_FMT(c->req->cont));
-    }
-    for (; rc == 0 && row < m->rows.len; row++) {
-        if (!filter_match(&f, m->rows.at[row])) {
-            continue;
-        }
-        if (c->req->limit > 0 && items.len == c->req->limit) {
-            q->cont = hk_strdup(hk_arena_printf(&c->arena, "%lld", (long long)row));
-            break;
-        }
-        hk_vec_push(&items, api_object_ref(m->rows.at[row]));
-    }
-    hk_arena_fini(&f.arena);
-    q->items = items.at;
-    q->msg.nitems = items.len;
-    q->msg.rv = m->rv;
-    return rc;
-}
-
-/* The past first, then what comes. From revision 0 the past is every object as it is now. */
-static void watch_start(struct port_mem *m, struct watch *w, uint64_t rv)
-{
-    for (uint32_t i = 0; rv == 0 && i < m->rows.len; i++) {
-        struct api_object *o = m->rows.at[i];
-        if (filter_match(&w->filter, o)) {
-            send_event(m, w, PORT_ADDED, o, o->rv);
-        }
-    }
-    for (uint32_t i = 0; rv > 0 && i < m->changes.len; i++) {
-        if (m->changes.at[i].obj->rv > rv) {
-            tell(m, w, &m->changes.at[i]);
-        }
-    }
-    hk_vec_push(&m->watches, w);
-}
-
-static int do_watch(struct call *c, struct port_sink sink)
-{
-    const struct port_request *req = c->req;
-    struct watch *w;
-
-    if (req->rv > 0 && req->rv < c->m->compacted) {
-        return hk_fail(&c->err, HK_EGONE, "revision %llu is compacted, oldest is %llu",
-                       (unsigned long long)req->rv, (unsigned long long)c->m->compacted);
-    }
-    w = hk_zalloc(sizeof(*w));
-    w->call = c->id;
-    w->sink = sink;
-    w->bookmarks = req->bookmarks;
-    if (!filter_init(&w->filter, req, &c->err)) {
-        watch_free(w);
-        return -c->err.code;
-    }
-    watch_start(c->m, w, req->rv);
-    return 0;
 }
 
 /* Each call counts down the faults of its verb; the first to reach zero strikes. */
@@ -571,10 +381,10 @@ static int do_call(struct call *c, struct port_sink sink, struct message *q)
         return rc;
     }
     if (c->req->verb == PORT_LIST) {
-        return do_list(c, q);
+        return mem_list(c, q);
     }
     if (c->req->verb == PORT_WATCH) {
-        return do_watch(c, sink);
+        return mem_watch(c, sink);
     }
     rc = do_one(c, &row);
     if (rc == 0 && c->m->rows.at[row]) {
@@ -593,52 +403,10 @@ static uint64_t mem_submit(struct port *p, const struct port_request *req, struc
     log_call(m, req);
     const int rc = do_call(&c, sink, &q);
     if (rc < 0 || req->verb != PORT_WATCH) {
-        send_done(m, c.id, sink, rc, &c.err, q);
+        mem_done(m, c.id, sink, rc, &c.err, q);
     }
     hk_arena_fini(&c.arena);
     return c.id;
-}
-
-static void mem_cancel(struct port *p, uint64_t call)
-{
-    struct port_mem *m = (struct port_mem *)p;
-
-    for (uint32_t i = 0; i < m->watches.len; i++) {
-        if (m->watches.at[i]->call == call) {
-            watch_free(m->watches.at[i]);
-            hk_vec_swap_remove(&m->watches, i);
-            break;
-        }
-    }
-    for (uint32_t i = m->queue_at; i < m->queue.len; i++) {
-        if (m->queue.at[i].msg.call == call) {
-            m->queue.at[i].sink.on_msg = NULL;
-        }
-    }
-}
-
-static uint32_t mem_poll(struct port *p, uint32_t max)
-{
-    struct port_mem *m = (struct port_mem *)p;
-    uint32_t n = 0;
-
-    while (n < max && m->queue_at < m->queue.len) {
-        /* A copy: the callback may submit, and the queue move. */
-        struct message q = m->queue.at[m->queue_at++];
-        if (q.sink.on_msg) {
-            q.msg.err = q.err;
-            q.msg.items = q.items;
-            q.msg.cont = hk_str(q.cont);
-            q.sink.on_msg(q.sink.ctx, &q.msg);
-            n++;
-        }
-        message_fini(&q);
-    }
-    if (m->queue_at == m->queue.len) {
-        hk_vec_clear(&m->queue);
-        m->queue_at = 0;
-    }
-    return n;
 }
 
 static int mem_fd(struct port *p)
@@ -663,16 +431,9 @@ static void mem_free(struct port *p)
     for (uint32_t i = 0; i < m->rows.len; i++) {
         api_object_unref(m->rows.at[i]);
     }
-    for (uint32_t i = 0; i < m->watches.len; i++) {
-        watch_free(m->watches.at[i]);
-    }
-    for (uint32_t i = m->queue_at; i < m->queue.len; i++) {
-        message_fini(&m->queue.at[i]);
-    }
+    mem_watches_fini(m);
     hk_vec_fini(&m->changes);
     hk_vec_fini(&m->rows);
-    hk_vec_fini(&m->watches);
-    hk_vec_fini(&m->queue);
     hk_vec_fini(&m->faults);
     hk_intern_fini(&m->keys);
     hk_buf_fini(&m->log);
@@ -747,28 +508,6 @@ void port_mem_compact(struct port_mem *m)
 {
     changes_drop(m);
     m->compacted = m->rv;
-}
-
-void port_mem_end_watches(struct port_mem *m, enum hk_code code)
-{
-    struct hk_err err = {0};
-    const int rc = hk_fail(&err, code, "watch ended");
-
-    for (uint32_t i = 0; i < m->watches.len; i++) {
-        struct watch *w = m->watches.at[i];
-        send_done(m, w->call, w->sink, rc, &err, (struct message){0});
-        watch_free(w);
-    }
-    hk_vec_clear(&m->watches);
-}
-
-void port_mem_bookmark(struct port_mem *m)
-{
-    for (uint32_t i = 0; i < m->watches.len; i++) {
-        if (m->watches.at[i]->bookmarks) {
-            send_event(m, m->watches.at[i], PORT_BOOKMARK, NULL, m->rv);
-        }
-    }
 }
 
 struct hk_str port_mem_log(const struct port_mem *m)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A port over a handful of objects in memory, for tests: one revision counter, conflicts, watches
 // in order, failures on demand and a log of the calls made. It admits anything well-formed: no
-// defaults, no admission, no garbage collection. Of patches it knows only the merge patch.
+// defaults, no admission, no garbage collection. Of patches it knows merge and strategic merge.
 //
 // Calls take effect when submitted; outcomes and events wait for port_poll. Pods behave enough like
 // pods for a scheduler: creating "binding" sets spec.nodeName once, and deleting or evicting a

@@ -83,12 +83,11 @@ static struct hk_arena_chunk *take_free(struct hk_arena *a, size_t room)
     return NULL;
 }
 
-/* Doubles the arena, within limits, so that small documents stay small and large ones take few
- * calls. A chunk is never filled to the brim: see hk_arena_alloc. */
-static struct hk_arena_chunk *new_chunk(struct hk_arena *a, size_t room)
+/* At least so many bytes, header included, and room for an allocation of that size. A chunk is
+ * never filled to the brim: see hk_arena_alloc. */
+static struct hk_arena_chunk *new_chunk(struct hk_arena *a, size_t bytes, size_t room)
 {
     const size_t header = sizeof(struct hk_arena_chunk);
-    size_t bytes = HK_MIN(HK_MAX(a->total, CHUNK_MIN), CHUNK_MAX);
 
     hk_assert(room < PTRDIFF_MAX - header - 16);
     bytes = HK_MAX(bytes, header + room + 16);
@@ -99,12 +98,22 @@ static struct hk_arena_chunk *new_chunk(struct hk_arena *a, size_t room)
     return c;
 }
 
+void hk_arena_reserve(struct hk_arena *a, size_t room)
+{
+    hk_assert(!a->head);
+    a->head = new_chunk(a, 0, room);
+    a->head->next = NULL;
+    enter(a, a->head, a->head->data);
+}
+
 void *hk_arena_grow(struct hk_arena *a, size_t room)
 {
     struct hk_arena_chunk *c = take_free(a, room);
 
     if (!c) {
-        c = new_chunk(a, room);
+        /* Doubles the arena, within limits, so that small documents stay small and large ones take
+         * few calls. */
+        c = new_chunk(a, HK_MIN(HK_MAX(a->total, CHUNK_MIN), CHUNK_MAX), room);
     }
     if (a->cur) {
         c->next = a->cur->next;

@@ -41,13 +41,19 @@ void hk_arena_clear(struct hk_arena *a);
 struct hk_arena_mark hk_arena_mark(const struct hk_arena *a);
 void hk_arena_rewind(struct hk_arena *a, struct hk_arena_mark m);
 
+/* What an allocation of size takes up. */
+#define HK_ARENA_ROOM(size) (((size) + HK_ARENA_GAP + 15) & ~(size_t)15)
+/* For a fresh arena of known size, the sum of HK_ARENA_ROOMs: one chunk that holds it and no more.
+ */
+void hk_arena_reserve(struct hk_arena *a, size_t room);
+
 /* Slow path of hk_arena_alloc. */
 void *hk_arena_grow(struct hk_arena *a, size_t room);
 
 /* Uninitialised memory, aligned to 16. */
 static inline void *hk_arena_alloc(struct hk_arena *a, size_t size)
 {
-    const size_t room = (size + HK_ARENA_GAP + 15) & ~(size_t)15;
+    const size_t room = HK_ARENA_ROOM(size);
     void *p = a->at;
 
     /* Not "<": even nothing, asked of an empty arena, gets a pointer. */

@@ -143,6 +143,22 @@ static void test_free_chunks_are_found_in_any_order(void **state)
     assert_int_equal(hk_alloc_calls() - calls, 0);
 }
 
+static void test_reserved_arena_takes_one_chunk(void **state)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    const size_t room = HK_ARENA_ROOM(100) + HK_ARENA_ROOM(7) + HK_ARENA_ROOM(300);
+    const uint64_t calls = hk_alloc_calls();
+
+    hk_arena_reserve(&a, room);
+    hk_arena_alloc(&a, 100);
+    hk_arena_alloc(&a, 7);
+    hk_arena_alloc(&a, 300);
+    assert_int_equal(hk_alloc_calls() - calls, 1);
+    assert_true(a.total < room + 64);
+    hk_arena_alloc(&a, 300);
+    assert_int_equal(hk_alloc_calls() - calls, 2);
+}
+
 #if HK_ARENA_GAP
 static void test_free_room_is_poisoned(void **state)
 {
@@ -199,6 +215,7 @@ int main(void)
         cmocka_unit_test(test_nested_marks),
         cmocka_unit_test(test_warm_arena_leaves_the_allocator_alone),
         cmocka_unit_test(test_free_chunks_are_found_in_any_order),
+        cmocka_unit_test(test_reserved_arena_takes_one_chunk),
 #if HK_ARENA_GAP
         cmocka_unit_test(test_free_room_is_poisoned),
 #endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// enqueue: admits PodGroups, so that their pods get created and the other actions look at them.
+// Queues alternate job by job; a refused job does not hold up the next one of its queue. Validity
+// is not asked for: a group has no pods before it is admitted.
+
+#include "scheduler/actions/turns.h"
+
+static bool admit(struct session *ssn, job_id j)
+{
+    return !model_job(ssn->m, j)->has_minres || hooks_job_enqueueable(ssn, j);
+}
+
+static void enqueue_run(struct session *ssn, const void *args)
+{
+    job_id *jobs = hk_arena_array(ssn->mem, ssn->njob, sizeof(jobs[0]));
+    uint32_t n = 0;
+    struct turns turns;
+    queue_id q;
+    job_id j;
+
+    for (uint32_t i = 0; i < ssn->njob; i++) {
+        if (job_is_pending(model_job(ssn->m, ssn->jobs[i]))) {
+            jobs[n++] = ssn->jobs[i];
+        }
+    }
+    turns_init(&turns, ssn, jobs, n);
+    while (!session_over_budget(ssn) && turns_take_queue(&turns, &q)) {
+        if (!turns_take_job(&turns, q, &j)) {
+            continue;
+        }
+        if (admit(ssn, j)) {
+            hooks_job_enqueued(ssn, j);
+            model_job_set_phase(ssn->m, j, PG_INQUEUE);
+        }
+        turns_put_queue(&turns, q);
+    }
+}
+
+const struct action action_enqueue = {
+    .name = "enqueue",
+    .about = "admit PodGroups the cluster and their queue have room for",
+    .run = enqueue_run,
+};

@@ -1,0 +1,629 @@
+// SPDX-License-Identifier: Apache-2.0
+// For each starving job, and each domain it may live in: bundles of victims are evicted one after
+// the other, best first, until every task of the job has a place; then evictions that turn out
+// unneeded are taken back. All of it happens in the journal: what does not lead to a whole job is
+// rewound.
+
+#include "scheduler/actions/gang_evict.h"
+
+#include "scheduler/actions/bundle.h"
+#include "scheduler/actions/domain.h"
+#include "scheduler/actions/idsort.h"
+#include "scheduler/actions/options.h"
+#include "scheduler/actions/room.h"
+#include "scheduler/actions/turns.h"
+
+struct bundles {
+    struct bundle *at;
+    uint32_t *order; /* indexes, first to go first */
+    uint32_t n;
+};
+
+struct evictor {
+    struct session *ssn;
+    enum evict_kind kind;
+    const char *reason;
+    uint32_t max_domains;
+    bool allow_whole;
+    uint64_t *allowed; /* bit per task row, clear between uses */
+
+    /* The job being served. */
+    struct worksheet sheet;
+    bool was_ready;
+    struct demand need;
+    hyper_id *placed; /* by row of the sheet */
+};
+
+/* ---- nodes of a domain ---- */
+
+static uint32_t domain_rows(const struct model *m, hyper_id h)
+{
+    return id_eq(h, HYPER_ROOT) ? m->nodes.len : m->hypers.at[h.i].nodes.len;
+}
+
+static node_id domain_node(const struct model *m, hyper_id h, uint32_t i)
+{
+    const node_id n = id_eq(h, HYPER_ROOT) ? (node_id){i} : m->hypers.at[h.i].nodes.at[i];
+
+    return m->nodes.flags[n.i] & NODE_KNOWN ? n : NO_NODE;
+}
+
+/* ---- who may be a victim ---- */
+
+static bool may_be_victim(const struct evictor *e, const struct task *v)
+{
+    const struct model *m = e->ssn->m;
+    const struct job *by = model_job(m, e->sheet.job);
+
+    if (!(v->flags & TASK_PREEMPTABLE) || !room_in_session(m, v->job) ||
+        id_eq(v->job, e->sheet.job)) {
+        return false;
+    }
+    const struct job *job = model_job(m, v->job);
+    if (job->preemptable == TRI_FALSE) {
+        return false;
+    }
+    if (e->kind == EVICT_GANG_RECLAIM) {
+        return v->status == TASK_RUNNING && !id_eq(job->queue, by->queue) &&
+               model_queue(m, job->queue)->reclaimable;
+    }
+    return (v->status == TASK_RUNNING || v->status == TASK_BOUND) && id_eq(job->queue, by->queue) &&
+           job->priority < by->priority;
+}
+
+/* By job, then lowest priority first. */
+static bool victim_first(void *ctx, uint32_t a, uint32_t b)
+{
+    const struct model *m = ctx;
+    const struct task *ta = &m->tasks.at[a], *tb = &m->tasks.at[b];
+
+    if (!id_eq(ta->job, tb->job)) {
+        return ta->job.i < tb->job.i;
+    }
+    if (ta->priority != tb->priority) {
+        return ta->priority < tb->priority;
+    }
+    return hk_str_cmp(model_str(m, ta->uid), model_str(m, tb->uid)) < 0;
+}
+
+static uint32_t collect_victims(struct evictor *e, hyper_id domain, task_id **ret)
+{
+    struct session *ssn = e->ssn;
+    struct model *m = ssn->m;
+    const uint32_t rows = domain_rows(m, domain);
+    uint32_t n = 0;
+
+    for (int pass = 0; pass < 2; pass++) { /* count, then fill */
+        if (pass == 1) {
+            *ret = hk_arena_array(ssn->mem, n, sizeof((*ret)[0]));
+            n = 0;
+        }
+        for (uint32_t i = 0; i < rows; i++) {
+            const node_id node = domain_node(m, domain, i);
+            task_id t = id_none(node) ? NO_TASK : m->nodes.first[node.i];
+            for (; !id_none(t); t = model_task(m, t)->node_next) {
+                if (!may_be_victim(e, model_task(m, t))) {
+                    continue;
+                }
+                if (pass == 1) {
+                    (*ret)[n] = t;
+                }
+                n++;
+            }
+        }
+    }
+    idsort(&(*ret)[0].i, n, victim_first, m, ssn->mem);
+    return n;
+}
+
+/* ---- bundles in order ---- */
+
+struct bundle_order {
+    const struct evictor *e;
+    const struct bundles *b;
+};
+
+/* Negative: a's job is to suffer first. */
+static int by_owner(const struct evictor *e, const struct bundle *a, const struct bundle *b)
+{
+    const struct model *m = e->ssn->m;
+
+    if (e->kind == EVICT_GANG_PREEMPT) {
+        return hooks_job_order(e->ssn, b->job, a->job);
+    }
+    const queue_id qa = model_job(m, a->job)->queue, qb = model_job(m, b->job)->queue;
+    return id_eq(qa, qb)
+               ? 0
+               : hooks_victim_queue_order(e->ssn, qa, qb, model_job(m, e->sheet.job)->queue);
+}
+
+static int by_name(const struct model *m, const struct bundle *a, const struct bundle *b)
+{
+    const struct job *ja = model_job(m, a->job), *jb = model_job(m, b->job);
+    int c = hk_str_cmp(model_str(m, ja->ns), model_str(m, jb->ns));
+
+    if (c == 0) {
+        c = hk_str_cmp(model_str(m, ja->name), model_str(m, jb->name));
+    }
+    return c;
+}
+
+static bool bundle_first(void *ctx, uint32_t ia, uint32_t ib)
+{
+    const struct bundle_order *o = ctx;
+    const struct bundle *a = &o->b->at[ia], *b = &o->b->at[ib];
+    int c;
+
+    if (a->safe != b->safe) {
+        return a->safe;
+    }
+    c = by_owner(o->e, a, b);
+    if (c != 0) {
+        return c < 0;
+    }
+    if (a->roi != b->roi) {
+        return a->roi > b->roi;
+    }
+    return by_name(o->e->ssn->m, a, b) < 0; /* one job has one bundle of each kind */
+}
+
+static void sort_bundles(struct evictor *e, struct bundles *b)
+{
+    struct bundle_order o = {e, b};
+
+    for (uint32_t i = 0; i < b->n; i++) {
+        b->order[i] = i;
+        b->at[i].roi = bundle_roi(e->ssn->m, &b->at[i], &e->need);
+    }
+    idsort(b->order, b->n, bundle_first, &o, e->ssn->mem);
+}
+
+static struct bundles make_bundles(struct evictor *e, const task_id *victims, uint32_t n)
+{
+    struct session *ssn = e->ssn;
+    const struct model *m = ssn->m;
+    struct bundles b = {0};
+    uint32_t jobs = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        jobs +=
+            i == 0 || !id_eq(model_task(m, victims[i])->job, model_task(m, victims[i - 1])->job);
+    }
+    b.at = hk_arena_array(ssn->mem, (size_t)jobs * 2, sizeof(b.at[0]));
+    b.order = hk_arena_array(ssn->mem, (size_t)jobs * 2, sizeof(b.order[0]));
+    for (uint32_t i = 0, end; i < n; i = end) {
+        const job_id j = model_task(m, victims[i])->job;
+        for (end = i + 1; end < n && id_eq(model_task(m, victims[end])->job, j); end++) {
+        }
+        b.n += bundle_split(m, ssn->mem, j, victims + i, end - i, &b.at[b.n]);
+    }
+    return b;
+}
+
+static bool is_allowed(const void *ctx, task_id t)
+{
+    const uint64_t *bits = ctx;
+
+    return (bits[t.i / 64] >> (t.i % 64)) & 1;
+}
+
+/* Asks the plugins once about all tasks in order, and drops what they refuse. */
+static void restrict_bundles(struct evictor *e, hyper_id domain, struct bundles *b, uint32_t ntask)
+{
+    struct session *ssn = e->ssn;
+    task_id *all = hk_arena_array(ssn->mem, ntask, sizeof(all[0])), *ok;
+    uint32_t n = 0, kept = 0;
+
+    for (uint32_t i = 0; i < b->n; i++) {
+        const struct bundle *at = &b->at[b->order[i]];
+        memcpy(all + n, at->at, at->n * sizeof(all[0]));
+        n += at->n;
+    }
+    const uint32_t nok = hooks_evictable(ssn, e->kind, e->sheet.job, domain, all, n, &ok);
+    for (uint32_t i = 0; i < nok; i++) {
+        e->allowed[ok[i].i / 64] |= 1ULL << (ok[i].i % 64);
+    }
+    for (uint32_t i = 0; i < b->n; i++) {
+        bundle_restrict(&b->at[i], is_allowed, e->allowed);
+        if (b->at[i].n > 0 && (b->at[i].safe || e->allow_whole)) {
+            b->at[kept++] = b->at[i];
+        }
+    }
+    b->n = kept;
+    for (uint32_t i = 0; i < nok; i++) {
+        e->allowed[ok[i].i / 64] = 0;
+    }
+}
+
+static struct bundles bundles_in(struct evictor *e, hyper_id domain)
+{
+    task_id *victims;
+    const uint32_t n = collect_victims(e, domain, &victims);
+    struct bundles b = make_bundles(e, victims, n);
+
+    if (b.n > 0) {
+        sort_bundles(e, &b);
+        restrict_bundles(e, domain, &b, n);
+        sort_bundles(e, &b);
+    }
+    return b;
+}
+
+/* ---- placing the job on what is free ---- */
+
+/* Upstream passes nodes here whose filters might be satisfied by evictions that are not planned,
+ * and evicts for pods that still cannot start; evicted pods are out of the filters' sight, so all
+ * of them can be asked. */
+static bool place_row_in(struct evictor *e, const struct sheet_row *row, hyper_id domain)
+{
+    struct session *ssn = e->ssn;
+    const queue_id q = model_job(ssn->m, e->sheet.job)->queue;
+    const stmt_mark_t mark = stmt_mark(ssn);
+    bool ok = true;
+
+    select_begin(ssn, domain);
+    for (uint32_t i = 0; ok && i < row->tasks.n; i++) {
+        const task_id t = row->tasks.at[i];
+        struct fit_log *log = NULL;
+        struct reason why;
+        node_id n;
+        ok = hooks_allocatable(ssn, q, t) && hooks_pre_predicate(ssn, t, &why) &&
+             select_node(ssn, t, &n, &log) != PLACE_NONE && stmt_pipeline(ssn, t, n, true);
+    }
+    if (ok && (hooks_sub_ready(ssn, row->sub) || hooks_sub_pipelined(ssn, row->sub))) {
+        return true;
+    }
+    stmt_rewind(ssn, mark);
+    return false;
+}
+
+static bool place_row(struct evictor *e, uint32_t i, hyper_id domain)
+{
+    const struct sheet_row *row = &e->sheet.rows[i];
+    struct gradients g;
+
+    e->placed[i] = domain;
+    if (!domain_is_hard(e->ssn->m, e->sheet.job)) {
+        return place_row_in(e, row, domain);
+    }
+    if (!hooks_gradient_sub(e->ssn, row->sub, domain, GRADIENT_EVICT, &g)) {
+        return false;
+    }
+    for (uint32_t k = 0; k < g.n; k++) {
+        for (uint32_t l = 0; l < g.at[k].n; l++) {
+            if (place_row_in(e, row, g.at[k].at[l])) {
+                e->placed[i] = g.at[k].at[l];
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Every sub-job in order until the job can start. False: nothing changed. */
+static bool place_job(struct evictor *e, hyper_id domain)
+{
+    struct session *ssn = e->ssn;
+    const stmt_mark_t mark = stmt_mark(ssn);
+    struct hk_heap order = worksheet_copy(&e->sheet)->order;
+
+    for (uint32_t i = 0; i < e->sheet.n; i++) {
+        e->placed[i] = NO_HYPER;
+    }
+    while (order.len > 0) {
+        const uint32_t i = hk_heap_pop(&order);
+        if (!place_row(e, i, domain)) {
+            e->placed[i] = NO_HYPER;
+            break;
+        }
+        if (hooks_job_pipelined(ssn, e->sheet.job)) {
+            return true;
+        }
+        if (e->was_ready) {
+            break;
+        }
+    }
+    stmt_rewind(ssn, mark);
+    return false;
+}
+
+/* ---- taking back what was not needed ---- */
+
+/* Room a node has left over, less what victims that stay take up again. */
+struct leftover {
+    const struct model *m;
+    uint32_t *slot; /* by node row: 1 + row in back */
+    int64_t *back;  /* [slot][dimension] */
+    uint32_t n;
+};
+
+static int64_t *regained(struct leftover *l, node_id n)
+{
+    if (l->slot[n.i] == 0) {
+        l->slot[n.i] = ++l->n;
+    }
+    return l->back + (size_t)(l->slot[n.i] - 1) * l->m->dims.n;
+}
+
+static void give_back(struct leftover *l, task_id v, int sign)
+{
+    const struct shape *s = task_shape(l->m, v);
+    int64_t *back = regained(l, model_task(l->m, v)->node);
+
+    for (uint32_t k = 0; k < s->nreq; k++) {
+        back[s->req[k].dim] += sign * s->req[k].v;
+    }
+}
+
+static bool can_stay(struct leftover *l, task_id v)
+{
+    const node_id n = model_task(l->m, v)->node;
+    const struct shape *s = task_shape(l->m, v);
+    const int64_t *back = regained(l, n);
+
+    for (uint32_t k = 0; k < s->nreq; k++) {
+        const uint32_t dim = s->req[k].dim;
+        if (l->m->nodes.future.col[dim][n.i] - back[dim] < s->req[k].v) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Splits off the tasks that must go; those that can stay are dropped. */
+static uint32_t still_needed(struct leftover *l, const struct bundle *b, task_id *out)
+{
+    uint32_t stay = 0, n = 0;
+
+    if (b->safe) {
+        for (uint32_t i = b->n; i-- > 0;) {
+            if (can_stay(l, b->at[i])) {
+                give_back(l, b->at[i], 1);
+            } else {
+                out[n++] = b->at[i];
+            }
+        }
+        return n;
+    }
+    while (stay < b->n && can_stay(l, b->at[stay])) {
+        give_back(l, b->at[stay++], 1);
+    }
+    if (stay == b->n) {
+        return 0;
+    }
+    while (stay > 0) { /* a broken gang gains nothing from a few members */
+        give_back(l, b->at[--stay], -1);
+    }
+    memcpy(out, b->at, b->n * sizeof(out[0]));
+    return b->n;
+}
+
+static void evict_all(struct evictor *e, const task_id *v, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        stmt_evict(e->ssn, v[i], e->reason, e->sheet.job);
+    }
+}
+
+/* Victims whose room is left over stay, those chosen last before those chosen first; then the job
+ * must find its places once more. */
+static bool trim(struct evictor *e, const struct bundles *b, uint32_t nused, hyper_id domain,
+                 stmt_mark_t mark)
+{
+    struct session *ssn = e->ssn;
+    const struct model *m = ssn->m;
+    struct leftover l = {.m = m};
+    uint32_t all = 0, n = 0;
+
+    for (uint32_t i = 0; i < nused; i++) {
+        all += b->at[b->order[i]].n;
+    }
+    task_id *needed = hk_arena_array(ssn->mem, all, sizeof(needed[0]));
+    l.slot = hk_arena_zalloc(ssn->mem, m->nodes.len * sizeof(l.slot[0]));
+    l.back = hk_arena_zalloc(ssn->mem, (size_t)all * m->dims.n * sizeof(l.back[0]));
+    for (uint32_t i = nused; i-- > 0;) {
+        n += still_needed(&l, &b->at[b->order[i]], needed + n);
+    }
+    if (n == all) {
+        return true;
+    }
+    const struct saved_ops before = stmt_save(ssn, mark);
+    hyper_id *placed = hk_arena_array(ssn->mem, e->sheet.n, sizeof(placed[0]));
+    memcpy(placed, e->placed, e->sheet.n * sizeof(placed[0]));
+    stmt_rewind(ssn, mark);
+    evict_all(e, needed, n);
+    if (place_job(e, domain)) {
+        return true;
+    }
+    stmt_rewind(ssn, mark);
+    memcpy(e->placed, placed, e->sheet.n * sizeof(placed[0]));
+    if (stmt_replay(ssn, &before)) {
+        return true;
+    }
+    stmt_rewind(ssn, mark);
+    return false;
+}
+
+/* ---- the search ---- */
+
+/* Idle and leaving amounts of the domain, before any eviction of ours. */
+static int64_t *free_in(struct evictor *e, hyper_id domain)
+{
+    const struct model *m = e->ssn->m;
+    int64_t *sum = hk_arena_zalloc(e->ssn->mem, m->dims.n * sizeof(sum[0]));
+
+    for (uint32_t i = 0; i < domain_rows(m, domain); i++) {
+        const node_id n = domain_node(m, domain, i);
+        for (uint32_t d = 0; !id_none(n) && d < m->dims.n; d++) {
+            sum[d] += m->nodes.idle.col[d][n.i] + m->nodes.releasing.col[d][n.i];
+        }
+    }
+    return sum;
+}
+
+static bool enough(const struct demand *need, const int64_t *have)
+{
+    for (uint32_t d = 0; d < need->n; d++) {
+        if (need->v[d] > have[d]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void add_requests(const struct model *m, const task_id *at, uint32_t n, int64_t *sum)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct shape *s = task_shape(m, at[i]);
+        for (uint32_t k = 0; k < s->nreq; k++) {
+            sum[s->req[k].dim] += s->req[k].v;
+        }
+    }
+}
+
+/* True: evictions and places stand. False: nothing changed. */
+static bool search_domain(struct evictor *e, hyper_id domain)
+{
+    struct session *ssn = e->ssn;
+    const stmt_mark_t mark = stmt_mark(ssn);
+    int64_t *have = free_in(e, domain);
+    const struct bundles b = bundles_in(e, domain);
+
+    for (uint32_t i = 0; i < b.n; i++) {
+        const struct bundle *at = &b.at[b.order[i]];
+        evict_all(e, at->at, at->n);
+        add_requests(ssn->m, at->at, at->n, have);
+        if (enough(&e->need, have) && place_job(e, domain)) {
+            return trim(e, &b, i + 1, domain, mark);
+        }
+    }
+    stmt_rewind(ssn, mark);
+    return false;
+}
+
+static bool listed(const hyper_id *at, uint32_t n, hyper_id h)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (id_eq(at[i], h)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t domains_of(struct evictor *e, hyper_id **ret)
+{
+    struct session *ssn = e->ssn;
+    hyper_id *at = hk_arena_array(ssn->mem, e->max_domains, sizeof(at[0]));
+    struct gradients g = {0};
+    uint32_t n = 0;
+
+    if (!hooks_gradient_job(ssn, e->sheet.job, HYPER_ROOT, GRADIENT_EVICT, &g)) {
+        g.n = 0;
+    }
+    for (uint32_t i = 0; i < g.n; i++) {
+        for (uint32_t k = 0; k < g.at[i].n && n < e->max_domains; k++) {
+            if (!listed(at, n, g.at[i].at[k])) {
+                at[n++] = g.at[i].at[k];
+            }
+        }
+    }
+    if (n == 0 && !domain_is_hard(ssn->m, e->sheet.job)) {
+        at[n++] = HYPER_ROOT;
+    }
+    *ret = at;
+    return n;
+}
+
+/* What must fit: everything when the job cannot start yet, else the next sub-job. False when the
+ * queue may not ask for it. */
+static bool set_demand(struct evictor *e)
+{
+    struct session *ssn = e->ssn;
+    const struct model *m = ssn->m;
+    const struct worksheet *w = &e->sheet;
+    const uint32_t only = e->was_ready ? w->order.at[0] : ID_NONE;
+    uint32_t n = 0;
+
+    e->need = (struct demand){.v = hk_arena_zalloc(ssn->mem, m->dims.n * sizeof(e->need.v[0])),
+                              .n = m->dims.n};
+    for (uint32_t i = 0; i < w->n; i++) {
+        n += only == ID_NONE || only == i ? w->rows[i].tasks.n : 0;
+    }
+    task_id *tasks = hk_arena_array(ssn->mem, n, sizeof(tasks[0]));
+    n = 0;
+    for (uint32_t i = 0; i < w->n; i++) {
+        if (only == ID_NONE || only == i) {
+            memcpy(tasks + n, w->rows[i].tasks.at, w->rows[i].tasks.n * sizeof(tasks[0]));
+            n += w->rows[i].tasks.n;
+        }
+    }
+    add_requests(m, tasks, n, e->need.v);
+    return e->kind == EVICT_GANG_PREEMPT ||
+           hooks_preemptive(ssn, model_job(m, w->job)->queue, tasks, n);
+}
+
+static void evict_for_job(struct evictor *e, job_id j)
+{
+    struct session *ssn = e->ssn;
+    const stmt_mark_t mark = stmt_mark(ssn);
+    hyper_id *domains;
+
+    worksheet_init(&e->sheet, ssn, j, SHEET_EVICT);
+    if (e->sheet.n == 0) {
+        return;
+    }
+    e->was_ready = hooks_job_ready(ssn, j);
+    e->placed = hk_arena_array(ssn->mem, e->sheet.n, sizeof(e->placed[0]));
+    if (!set_demand(e)) {
+        return;
+    }
+    const uint32_t n = domains_of(e, &domains);
+    for (uint32_t i = 0; i < n; i++) {
+        if (!search_domain(e, domains[i])) {
+            continue;
+        }
+        stmt_commit(ssn, mark);
+        for (uint32_t k = 0; k < e->sheet.n; k++) {
+            if (!id_none(e->placed[k])) {
+                model_sub(ssn->m, e->sheet.rows[k].sub)->nominated = e->placed[k];
+            }
+        }
+        return;
+    }
+}
+
+void gang_evict_run(struct session *ssn, enum evict_kind kind, const struct gang_evict_args *args)
+{
+    struct evictor e = {
+        .ssn = ssn,
+        .kind = kind,
+        .reason = kind == EVICT_GANG_PREEMPT ? "gangpreempt" : "gangreclaim",
+        .max_domains = args->max_domains > 0 ? (uint32_t)HK_MIN(args->max_domains, 1 << 16) : 8,
+        .allow_whole = args->allow_whole,
+        .allowed = hk_arena_zalloc(ssn->mem, (ssn->m->tasks.len / 64 + 1) * sizeof(e.allowed[0])),
+    };
+    struct turns turns;
+    job_id *jobs;
+    queue_id q;
+    job_id j;
+
+    const uint32_t n = turns_collect(ssn, hooks_job_starving, &jobs);
+    turns_init(&turns, ssn, jobs, n);
+    while (!session_over_budget(ssn) && turns_take_queue(&turns, &q)) {
+        if (kind == EVICT_GANG_RECLAIM && hooks_overused(ssn, q)) {
+            continue;
+        }
+        while (!session_over_budget(ssn) && turns_take_job(&turns, q, &j)) {
+            evict_for_job(&e, j);
+        }
+    }
+}
+
+const struct opt gang_evict_opts[GANG_EVICT_NOPT] = {
+    OPT(OPT_INT, struct gang_evict_args, max_domains, "maxDomains", "8",
+        "topology domains to try for a job"),
+    OPT(OPT_BOOL, struct gang_evict_args, allow_whole, "allowWholeBundle", "true",
+        "whether gangs may be broken when what they can spare is not enough"),
+    OPT_ERROR_CACHE,
+};

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+// preempt: makes room for starving jobs by evicting lower ones of the same queue (phase A), then
+// lets tasks of a job displace others of the same job (phase B). What phase A evicts for a job is
+// sent off only when the whole job has a place; a task that found none leaves no trace.
+
+#include "scheduler/actions/preempt_priv.h"
+
+#include "scheduler/actions/options.h"
+#include "scheduler/actions/place.h"
+#include "scheduler/actions/turns.h"
+
+enum { PHASE_JOBS, PHASE_TASKS };
+
+/* ---- victims ---- */
+
+static bool may_be_victim(const struct model *m, const struct task *v, const struct task *t)
+{
+    if (!status_in(v->status, STATUS_BIT(TASK_BOUND) | STATUS_BIT(TASK_RUNNING))) {
+        return false;
+    }
+    if ((t->flags & TASK_BEST_EFFORT) && !(v->flags & TASK_BEST_EFFORT)) {
+        return false;
+    }
+    return (v->flags & TASK_PREEMPTABLE) && room_in_session(m, v->job);
+}
+
+static bool of_other_job(const struct model *m, const struct task *v, const struct task *t)
+{
+    return may_be_victim(m, v, t) && !id_eq(v->job, t->job) &&
+           id_eq(model_job(m, v->job)->queue, model_job(m, t->job)->queue);
+}
+
+/* Upstream leaves the choice to plugins, so that without priority in the deciding tier a member
+ * makes way for its equal, cycle after cycle. */
+static bool of_same_job(const struct model *m, const struct task *v, const struct task *t)
+{
+    return id_eq(v->job, t->job) && v->priority < t->priority && may_be_victim(m, v, t);
+}
+
+bool preempt_victims(struct preemptor *p, task_id t, node_id n, task_id **ret, uint32_t *ret_n)
+{
+    if (!room_candidates(&p->room, t, n, p->may)) {
+        return false; /* plugins only take away from these */
+    }
+    *ret_n = hooks_preemptable(p->ssn, t, p->room.at, p->room.n, ret);
+    return room_covers(p->ssn->m, t, n, *ret, *ret_n);
+}
+
+/* ---- one task ---- */
+
+/* A victim of an earlier preemption is still on its way out. */
+static bool room_is_coming(const struct model *m, task_id t, node_id n)
+{
+    const int32_t priority = model_task(m, t)->pod_priority;
+
+    for (task_id v = m->nodes.first[n.i]; !id_none(v); v = model_task(m, v)->node_next) {
+        const struct task *victim = model_task(m, v);
+        if ((victim->flags & TASK_TERMINATING) && (victim->flags & TASK_PREEMPT_VICTIM) &&
+            victim->pod_priority < priority) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A task that was promised a node waits for it as long as the promise can hold. Upstream asks the
+ * filters alone, which know nothing of cpu and memory, so there a promise that somebody else ate up
+ * keeps the task from preempting for ever. */
+static bool may_preempt(struct session *ssn, task_id t)
+{
+    const struct model *m = ssn->m;
+    const node_id n = model_task(m, t)->nominated;
+    node_id one[1] = {n};
+
+    if (model_task(m, t)->flags & TASK_NEVER_PREEMPTS) {
+        return false;
+    }
+    if (id_none(n) || !(m->nodes.flags[n.i] & NODE_KNOWN)) {
+        return true;
+    }
+    if (room_fits(ssn, t, n)) {
+        return false;
+    }
+    if (hooks_filter(ssn, t, FILTER_EVICT, one, 1, NULL) == 0) {
+        return true; /* it will never do */
+    }
+    return !room_is_coming(m, t, n);
+}
+
+/* Nodes by score; on each, the fewest evictions that make room. */
+static bool preempt_normal(struct preemptor *p, task_id t, const node_id *nodes, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const stmt_mark_t mark = stmt_mark(p->ssn);
+        task_id *victims = NULL;
+        uint32_t nvictim, gone;
+        if (!preempt_victims(p, t, nodes[i], &victims, &nvictim) ||
+            !room_make(&p->room, t, nodes[i], victims, nvictim, &gone)) {
+            continue;
+        }
+        if (stmt_pipeline(p->ssn, t, nodes[i], gone > 0)) {
+            return true;
+        }
+        stmt_rewind(p->ssn, mark);
+    }
+    return false;
+}
+
+static bool preempt_task(struct preemptor *p, task_id t, uint8_t phase)
+{
+    struct session *ssn = p->ssn;
+    const struct room_key key = room_key_of(ssn->m, t, phase);
+    struct fit_log *log;
+    struct reason why;
+    node_id *nodes;
+    bool ok;
+
+    if (room_memo_hopeless(&p->memo, ssn, &key) || !may_preempt(ssn, t) ||
+        !hooks_pre_predicate(ssn, t, &why)) {
+        return false;
+    }
+    const bool topology = p->args->topology_aware;
+    const uint32_t n =
+        select_nodes(ssn, t, HYPER_ROOT, FILTER_EVICT, false, !topology, &nodes, &log);
+    ok = topology ? preempt_dryrun(p, t, nodes, n) : preempt_normal(p, t, nodes, n);
+    if (ok) {
+        room_memo_changed(&p->memo);
+    } else {
+        room_memo_failed(&p->memo, ssn, &key);
+    }
+    return ok;
+}
+
+/* ---- the phases ---- */
+
+static void preempt_for_job(struct preemptor *p, job_id j, struct task_list *tasks)
+{
+    struct session *ssn = p->ssn;
+    const stmt_mark_t mark = stmt_mark(ssn);
+    task_id t;
+
+    p->may = of_other_job;
+    while (hooks_job_starving(ssn, j) && task_list_take(tasks, &t)) {
+        preempt_task(p, t, PHASE_JOBS);
+    }
+    if (stmt_mark(ssn) == mark) {
+        return;
+    }
+    if (hooks_job_pipelined(ssn, j)) {
+        stmt_commit(ssn, mark);
+    } else {
+        stmt_rewind(ssn, mark);
+        room_memo_changed(&p->memo);
+    }
+}
+
+static void preempt_within_job(struct preemptor *p, const struct task_list *tasks)
+{
+    struct session *ssn = p->ssn;
+
+    p->may = of_same_job;
+    for (uint32_t i = 0; i < tasks->n; i++) {
+        const stmt_mark_t mark = stmt_mark(ssn);
+        if (model_task(ssn->m, tasks->at[i])->status != TASK_PENDING) {
+            continue; /* phase A found it a place */
+        }
+        if (!preempt_task(p, tasks->at[i], PHASE_TASKS)) {
+            return;
+        }
+        stmt_commit(ssn, mark);
+    }
+}
+
+struct job_tasks {
+    job_id job;
+    struct task_list tasks;
+};
+
+static void preempt_in_queue(struct preemptor *p, struct turns *turns, queue_id q)
+{
+    struct session *ssn = p->ssn;
+    const uint32_t room = turns->line[q.i].n;
+    struct job_tasks *done = hk_arena_array(ssn->mem, room, sizeof(done[0]));
+    uint32_t n = 0;
+    job_id j;
+
+    while (!session_over_budget(ssn) && turns_take_job(turns, q, &j)) {
+        done[n] = (struct job_tasks){j, task_list_ungated(ssn, j)};
+        preempt_for_job(p, j, &done[n++].tasks);
+    }
+    for (uint32_t i = 0; i < n && !session_over_budget(ssn); i++) {
+        preempt_within_job(p, &done[i].tasks);
+    }
+}
+
+static bool is_preemptor(struct session *ssn, job_id j)
+{
+    return hooks_job_starving(ssn, j) && !job_has_topology(ssn->m, j);
+}
+
+static void preempt_run(struct session *ssn, const void *args)
+{
+    struct preemptor p = {
+        .ssn = ssn,
+        .args = args,
+        .room = {.ssn = ssn, .reason = "preempt"},
+    };
+    struct turns turns;
+    job_id *jobs;
+    queue_id q;
+
+    room_memo_init(&p.memo);
+    const uint32_t n = turns_collect(ssn, is_preemptor, &jobs);
+    turns_init(&turns, ssn, jobs, n);
+    while (!session_over_budget(ssn) && turns_take_queue(&turns, &q)) {
+        preempt_in_queue(&p, &turns, q);
+    }
+}
+
+static const struct opt opts[] = {
+    OPT(OPT_BOOL, struct preempt_args, topology_aware, "enableTopologyAwarePreemption", "false",
+        "try nodes one by one and evict where it hurts least"),
+    OPT(OPT_INT, struct preempt_args, candidate_percentage, "minCandidateNodesPercentage", "10",
+        "share of nodes that a topology-aware search stops at"),
+    OPT(OPT_INT, struct preempt_args, candidates_min, "minCandidateNodesAbsolute", "1",
+        "nodes that a topology-aware search looks for at least"),
+    OPT(OPT_INT, struct preempt_args, candidates_max, "maxCandidateNodesAbsolute", "100",
+        "nodes that a topology-aware search looks for at most"),
+    {.key = "topologyAwarePreemptWorkerNum",
+     .type = OPT_IGNORED,
+     .dflt = "16",
+     .help = "the search runs on the live model, on one thread"},
+    OPT_ERROR_CACHE,
+};
+
+const struct action action_preempt = {
+    .name = "preempt",
+    .about = "evict lower jobs of a queue for starving ones",
+    .evicts = true,
+    .args_size = sizeof(struct preempt_args),
+    .opts = opts,
+    .nopt = HK_LEN(opts),
+    .run = preempt_run,
+};

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Room for one task on one node; see room.h. Everything happens on the live model through the
+// journal, so queue limits and filters are asked about the very state they would meet.
+
+#include "scheduler/actions/room.h"
+
+bool room_fits(struct session *ssn, task_id t, node_id n)
+{
+    const struct model *m = ssn->m;
+    const queue_id q = model_job(m, model_task(m, t)->job)->queue;
+    node_id one[1] = {n};
+
+    return model_fits_future(m, task_shape(m, t), n) && hooks_allocatable(ssn, q, t) &&
+           hooks_filter(ssn, t, FILTER_PLACE, one, 1, NULL) == 1;
+}
+
+bool room_covers(const struct model *m, task_id t, node_id n, const task_id *at, uint32_t nat)
+{
+    const struct shape *s = task_shape(m, t);
+
+    for (uint32_t k = 0; k < s->nreq; k++) {
+        int64_t have = m->nodes.future.col[s->req[k].dim][n.i];
+        for (uint32_t i = 0; i < nat && have < s->req[k].v; i++) {
+            have += shape_req(task_shape(m, at[i]), s->req[k].dim);
+        }
+        if (have < s->req[k].v) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool room_candidates(struct room *r, task_id t, node_id n, room_candidate *may)
+{
+    const struct model *m = r->ssn->m;
+    const struct task *for_task = model_task(m, t);
+
+    r->n = 0;
+    for (task_id v = m->nodes.first[n.i]; !id_none(v); v = model_task(m, v)->node_next) {
+        if (!may(m, model_task(m, v), for_task)) {
+            continue;
+        }
+        if (r->n == r->cap) {
+            task_id *at = hk_arena_array(r->ssn->mem, r->cap * 2 + 64, sizeof(at[0]));
+            for (uint32_t i = 0; i < r->n; i++) {
+                at[i] = r->at[i];
+            }
+            r->at = at;
+            r->cap = r->cap * 2 + 64;
+        }
+        r->at[r->n++] = v;
+    }
+    return room_covers(m, t, n, r->at, r->n);
+}
+
+/* ---- who goes first ---- */
+
+static bool has_surplus(const struct job *j)
+{
+    return (int64_t)tally_ready(&j->tally) > j->min;
+}
+
+/* Volcano's victim order; between jobs of one queue that no plugin tells apart, a member its gang
+ * can spare goes before one whose loss breaks the gang. */
+static bool goes_before(struct session *ssn, task_id a, task_id b, task_id t)
+{
+    const struct model *m = ssn->m;
+    const job_id ja = model_task(m, a)->job, jb = model_task(m, b)->job;
+
+    if (!id_eq(ja, jb) && id_eq(model_job(m, ja)->queue, model_job(m, jb)->queue)) {
+        const bool spare_a = has_surplus(model_job(m, ja)), spare_b = has_surplus(model_job(m, jb));
+        if (spare_a != spare_b && hooks_job_order_plugins(ssn, ja, jb) == 0) {
+            return spare_a;
+        }
+    }
+    return hooks_victim_before(ssn, a, b, t);
+}
+
+/* Evictions change shares and surpluses, hence a look at all that are left each time. */
+static void bring_next(struct session *ssn, task_id t, task_id *v, uint32_t nv)
+{
+    uint32_t best = 0;
+
+    for (uint32_t i = 1; i < nv; i++) {
+        if (goes_before(ssn, v[i], v[best], t)) {
+            best = i;
+        }
+    }
+    const task_id x = v[0];
+    v[0] = v[best];
+    v[best] = x;
+}
+
+/* ---- who may stay ---- */
+
+/* The node would still have the amounts without this eviction. */
+static bool spares(const struct model *m, task_id t, node_id n, task_id victim)
+{
+    const struct shape *s = task_shape(m, t), *sv = task_shape(m, victim);
+
+    for (uint32_t k = 0; k < s->nreq; k++) {
+        const uint32_t dim = s->req[k].dim;
+        if (m->nodes.future.col[dim][n.i] - shape_req(sv, dim) < s->req[k].v) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void evict_but(struct room *r, task_id t, const task_id *v, uint32_t nv, uint32_t but)
+{
+    for (uint32_t i = 0; i < nv; i++) {
+        if (i != but) {
+            stmt_evict(r->ssn, v[i], r->reason, model_task(r->ssn->m, t)->job);
+        }
+    }
+}
+
+/* Takes evictions back that later ones made unnecessary, the most important victim first. The last
+ * one is needed: before it the task did not fit. */
+static uint32_t reprieve(struct room *r, task_id t, node_id n, stmt_mark_t mark, task_id *v,
+                         uint32_t nv)
+{
+    for (uint32_t i = nv - 1; i-- > 0;) {
+        if (!spares(r->ssn->m, t, n, v[i])) {
+            continue;
+        }
+        stmt_rewind(r->ssn, mark);
+        evict_but(r, t, v, nv, i);
+        if (room_fits(r->ssn, t, n)) {
+            const task_id stays = v[i];
+            memmove(&v[i], &v[i + 1], (nv - i - 1) * sizeof(v[0]));
+            v[--nv] = stays;
+        } else {
+            stmt_rewind(r->ssn, mark);
+            evict_but(r, t, v, nv, ID_NONE);
+        }
+    }
+    return nv;
+}
+
+bool room_make(struct room *r, task_id t, node_id n, task_id *v, uint32_t nv, uint32_t *ret_n)
+{
+    const stmt_mark_t mark = stmt_mark(r->ssn);
+    uint32_t gone = 0;
+
+    while (!room_fits(r->ssn, t, n)) {
+        if (gone == nv) {
+            stmt_rewind(r->ssn, mark);
+            return false;
+        }
+        bring_next(r->ssn, t, v + gone, nv - gone);
+        stmt_evict(r->ssn, v[gone++], r->reason, model_task(r->ssn->m, t)->job);
+    }
+    *ret_n = gone > 1 ? reprieve(r, t, n, mark, v, gone) : gone;
+    return true;
+}
+
+/* ---- memory of failures ---- */
+
+void room_memo_init(struct room_memo *memo)
+{
+    memset(memo, 0, sizeof(*memo));
+    memo->gen = 1;
+}
+
+struct room_key room_key_of(const struct model *m, task_id t, uint8_t phase)
+{
+    const struct task *task = model_task(m, t);
+    const struct job *job = model_job(m, task->job);
+    const bool holds = job->tally.total != job->tally.n[TASK_PENDING];
+    struct room_key k;
+
+    memset(&k, 0, sizeof(k)); /* keys are compared as bytes */
+    k.job = holds ? task->job : NO_JOB;
+    k.queue = job->queue;
+    k.shape = task->shape;
+    k.ident = task->ident;
+    k.job_priority = job->priority;
+    k.task_priority = task->priority;
+    k.pod_priority = task->pod_priority;
+    k.flags = task->flags;
+    k.preemptable = job->preemptable;
+    k.phase = phase;
+    return k;
+}
+
+static uint32_t slot_of(const struct room_key *k)
+{
+    return (uint32_t)(hk_hash(k, sizeof(*k), 0) % ROOM_MEMO);
+}
+
+bool room_memo_hopeless(const struct room_memo *memo, const struct session *ssn,
+                        const struct room_key *k)
+{
+    const uint32_t i = slot_of(k);
+
+    return memo->slot[i].gen == memo->gen && memcmp(&memo->slot[i].key, k, sizeof(*k)) == 0 &&
+           memo->slot[i].seen >= ssn->m->nodes.live;
+}
+
+void room_memo_failed(struct room_memo *memo, const struct session *ssn, const struct room_key *k)
+{
+    const uint32_t i = slot_of(k);
+
+    if (memo->slot[i].gen != memo->gen || memcmp(&memo->slot[i].key, k, sizeof(*k)) != 0) {
+        memo->slot[i].key = *k;
+        memo->slot[i].gen = memo->gen;
+        memo->slot[i].seen = 0;
+    }
+    memo->slot[i].seen += select_want(&ssn->opts, ssn->m->nodes.live);
+}
+
+void room_memo_changed(struct room_memo *memo)
+{
+    memo->gen++;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// API objects into model rows: the only way in. Keeps what the model does not: priority classes,
+// the hyperNode manifests, services and controllers whose selectors make default spread
+// constraints, and the objects that could not be taken, with the reason.
+#pragma once
+
+#include "api/object.h"
+#include "api/registry.h"
+#include "base/vec.h"
+#include "scheduler/model/model.h"
+
+struct ingest_opts {
+    const struct hk_str
+        *scheduler_names; /* pods with these schedulerNames are ours; none: "volcano" */
+    uint32_t nscheduler_name;
+    struct hk_str default_queue; /* "default" when empty */
+    bool make_queues;            /* create `default` and `root` rows when nobody else did */
+};
+
+/* Why an object is not in the model. */
+struct ingest_problem {
+    enum api_kind_id kind;
+    char *object; /* "ns/name" */
+    char *file;   /* NULL when it did not come from a file */
+    uint32_t line;
+    char *text;
+};
+
+struct ingest;
+
+struct ingest *ingest_new(struct model *m, const struct ingest_opts *o);
+void ingest_free(struct ingest *in);
+
+/* Adds or replaces the object. Kinds the engine does not act on are ignored (returns 0). On failure
+ * the model is as before, the problem is recorded (and cleared when a later version is taken). The
+ * tree is not kept. file may be NULL. */
+int ingest_put(struct ingest *in, const struct api_kind *kind, const struct json *doc,
+               const char *file, struct hk_err *err);
+/* Whether objects of the kind mean anything to the engine. */
+bool ingest_takes(const struct api_kind *kind);
+void ingest_del(struct ingest *in, const struct api_kind *kind, struct hk_str ns,
+                struct hk_str name);
+
+/* Call before a session: resolves what depends on several objects (priorities of jobs, hyperNode
+ * tree, default spread constraints). */
+void ingest_settle(struct ingest *in);
+
+const struct ingest_problem *ingest_problems(const struct ingest *in, uint32_t *ret_n);

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the ingest files only. Each kind has a put, which takes the tree and either changes the
+// model or fails and changes nothing, and a del, which takes the name; the table in ingest.c names
+// them. Scratch memory of one call is ingest.mem.
+#pragma once
+
+#include "api/names.h"
+#include "api/pod.h"
+#include "scheduler/ingest.h"
+
+#include <regex.h>
+
+#define PAIR_KEY(hi, lo) (((uint64_t)(hi) << 32) | (lo))
+
+/* ---- what ingest keeps beside the model ---- */
+
+struct priority_class {
+    uint32_t name; /* 0: vacant */
+    int32_t value;
+    bool never_preempts;
+};
+
+/* Whatever picks pods by label and thereby spreads them by default (K6.4). */
+enum picker_kind { PICK_SERVICE, PICK_RC, PICK_RS, PICK_STS, PICK_NKINDS };
+
+struct picker {
+    uint32_t ns; /* 0: vacant */
+    struct label_sel sel;
+    uint32_t shelf; /* services: where they are filed, ID_NONE when they pick nothing */
+};
+
+/* The pod's controlling owner, when it is one that spreads its pods. */
+struct pod_owner {
+    uint32_t name; /* 0: none */
+    uint8_t kind;  /* enum picker_kind */
+};
+
+/* What a task row does not say and a change elsewhere makes us ask again. */
+struct pod_note {
+    struct pod_owner owner;
+    uint32_t prio_class;
+    bool own_priority;   /* spec.priority is set: classes do not matter */
+    bool task_priority;  /* the annotation decides the order among tasks */
+    bool never_preempts; /* spec.preemptionPolicy */
+};
+
+struct shelf; /* ingest_spread.c */
+struct change;
+struct hyper_source; /* ingest_hyper.c */
+
+struct ingest {
+    struct model *m;
+    struct hk_arena own; /* the options' strings */
+    struct hk_str *schedulers;
+    uint32_t nscheduler;
+    struct hk_str default_queue;
+    bool make_queues;
+
+    struct hk_arena mem;
+    struct hk_buf key;
+
+    HK_VEC(struct ingest_problem) problems;
+    struct hk_intern objects; /* "ns/name" of what had problems */
+    struct hk_map problem_at; /* kind and object -> place in problems */
+
+    HK_VEC(struct priority_class) classes;
+    struct hk_map class_at;
+    uint32_t default_class; /* name, 0 none */
+    bool classes_changed;
+
+    HK_VEC(struct pod_note) notes; /* by task row */
+
+    HK_VEC(struct picker) pickers;
+    HK_VEC(uint32_t) pickers_free;
+    struct hk_map picker_at[PICK_NKINDS];
+    HK_VEC(struct shelf) shelves; /* services by one label pair of their selector */
+    struct hk_map shelf_at;
+    HK_VEC(struct change) changes; /* since the last settle, the first few */
+    struct hk_map stale_ns;        /* pickers changed here since the last settle */
+
+    HK_VEC(struct hyper_source *) hypers;
+    struct hk_map hyper_at;
+    HK_VEC(uint32_t) node_names; /* every node name ever seen, in order */
+    struct hk_map node_seen;
+    bool hypers_changed;
+};
+
+/* ---- ingest.c ---- */
+
+/* Replaces what was recorded for the object. line 0: unknown. */
+void ingest_problem_set(struct ingest *in, const struct api_kind *kind, struct hk_str object,
+                        const char *file, uint32_t line, const char *text);
+void ingest_problem_clear(struct ingest *in, const struct api_kind *kind, struct hk_str object);
+/* Manifests may leave the namespace out. */
+struct hk_str ingest_ns(struct hk_str ns);
+/* Objects read from files have no uid; the name keeps ties independent of the order of arrival. */
+struct hk_str ingest_uid(struct ingest *in, const struct api_meta *meta);
+
+/* ---- ingest_spec.c: strings, labels, selectors and amounts as the model has them ---- */
+
+uint32_t ingest_str(struct ingest *in, struct hk_str s);
+/* Sorted by key id. */
+struct labels ingest_labels(struct ingest *in, const struct api_map *map);
+/* Sorted ids. */
+const uint32_t *ingest_ids(struct ingest *in, const struct api_strs *s);
+struct label_req ingest_req(struct ingest *in, const struct api_requirement *r);
+struct label_sel ingest_sel(struct ingest *in, const struct api_selector *s);
+struct node_term ingest_term(struct ingest *in, const struct api_node_term *t);
+/* enum taint_effect; EFFECT_OTHER for none. */
+uint8_t ingest_effect(enum api_taint_effect e);
+/* A copy that outlives the call, in one block: hk_free its at. */
+struct label_sel ingest_sel_keep(const struct label_sel *s);
+bool ingest_sel_same(const struct label_sel *a, const struct label_sel *b);
+/* dim is HK_NONE for a resource nobody accounts for. Fails past DIM_LIMIT, naming the resource. */
+int ingest_amount(struct ingest *in, const struct api_resource *r, struct amount *ret,
+                  struct hk_err *err) HK_CHECKED;
+/* The accounted part of a list, in ingest.mem. */
+int ingest_amounts(struct ingest *in, const struct api_resources *r, struct amount **ret,
+                   uint32_t *ret_n, struct hk_err *err) HK_CHECKED;
+/* Go's strconv.ParseBool. */
+bool ingest_parse_bool(struct hk_str s, bool *ret);
+/* The annotation, else the label of that name, else NULL. */
+const struct hk_str *ingest_ann_or_label(const struct api_meta *meta, struct hk_str key);
+
+/* ---- ingest_cons.c ---- */
+
+/* Fills the draft, which may borrow from ingest.mem; default spread rows are left to the caller. */
+void ingest_cons_draft(struct ingest *in, const struct api_pod *pod, struct labels labels,
+                       struct cons *draft);
+/* Interns a copy of the draft; NO_CONS when it asks for nothing. */
+cons_id ingest_cons_intern(struct ingest *in, const struct cons *draft);
+
+/* ---- ingest_spread.c ---- */
+
+struct pod_owner ingest_spread_owner(struct ingest *in, const struct api_meta *meta);
+/* Adds the default rows to a draft without rows of its own, if anything picks the pod. */
+void ingest_spread_default(struct ingest *in, struct cons *draft, uint32_t ns, struct labels labels,
+                           struct pod_owner owner);
+/* Waiting pods of namespaces whose pickers changed get the rows that are due now. */
+void ingest_spread_settle(struct ingest *in);
+void ingest_spread_fini(struct ingest *in);
+
+/* ---- ingest_pod.c ---- */
+
+/* Classes changed: pods that were not given a number get their class's. */
+void ingest_pod_settle(struct ingest *in);
+/* Exchanges the constraints of a task that is not placed. */
+void ingest_pod_set_cons(struct ingest *in, task_id t, cons_id c);
+
+/* ---- ingest_group.c ---- */
+
+/* The class of that name, else the global default, else NULL. */
+const struct priority_class *ingest_class(const struct ingest *in, uint32_t name);
+void ingest_group_settle(struct ingest *in);
+
+/* ---- ingest_hyper.c ---- */
+
+/* A node appeared, went or changed its labels. */
+void ingest_hyper_node(struct ingest *in, uint32_t name);
+void ingest_hyper_settle(struct ingest *in);
+void ingest_hyper_fini(struct ingest *in);
+
+/* ---- ingest_regex.c ---- */
+
+/* Compiles an RE2 pattern for unanchored search; regfree it. Fails on what POSIX cannot express. */
+int ingest_regex_compile(struct hk_str pattern, regex_t *ret, struct hk_err *err) HK_CHECKED;
+
+/* ---- the kinds ---- */
+
+typedef int ingest_put_fn(struct ingest *in, const struct json *doc, struct hk_err *err);
+typedef void ingest_del_fn(struct ingest *in, struct hk_str ns, struct hk_str name);
+
+ingest_put_fn ingest_pod_put, ingest_node_put, ingest_podgroup_put, ingest_queue_put,
+    ingest_class_put, ingest_quota_put, ingest_pdb_put, ingest_namespace_put, ingest_service_put,
+    ingest_rc_put, ingest_rs_put, ingest_sts_put, ingest_hyper_put;
+ingest_del_fn ingest_pod_del, ingest_node_del, ingest_podgroup_del, ingest_queue_del,
+    ingest_class_del, ingest_quota_del, ingest_pdb_del, ingest_namespace_del, ingest_service_del,
+    ingest_rc_del, ingest_rs_del, ingest_sts_del, ingest_hyper_del;
+ingest_put_fn ingest_pvc_put, ingest_pv_put, ingest_storage_class_put, ingest_csi_node_put,
+    ingest_csi_driver_put, ingest_csi_capacity_put, ingest_attachment_put;
+ingest_del_fn ingest_pvc_del, ingest_pv_del, ingest_storage_class_del, ingest_csi_node_del,
+    ingest_csi_driver_del, ingest_csi_capacity_del, ingest_attachment_del;

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// Proof of the books: every sum the model keeps is worked out again from the rows and compared. Tests,
+// the simulator and the scenario runner call it after every cycle.
+#include "scheduler/model/model_priv.h"
+#include "scheduler/model/topo.h"
+
+struct proof {
+    const struct model *m;
+    struct matrix used, releasing, pipelined, kused;
+    int64_t *nz_cpu, *nz_mem;
+    uint32_t *npods;
+    struct hk_arena mem;
+    struct hk_err *err;
+};
+
+static void matrix_init(struct proof *p, struct matrix *x)
+{
+    for (uint32_t d = 0; d < p->m->dims.n; d++) {
+        x->col[d] = hk_arena_zalloc(&p->mem, (p->m->nodes.len + 1) * sizeof(int64_t));
+    }
+}
+
+static void add_task(struct proof *p, const struct task *t)
+{
+    const struct shape *s = model_shape(p->m, t->shape);
+    const uint32_t n = t->node.i;
+
+    for (uint32_t k = 0; k < s->nreq; k++) {
+        const uint32_t d = s->req[k].dim;
+        if (t->status == TASK_PIPELINED) {
+            p->pipelined.col[d][n] += s->req[k].v;
+        } else {
+            p->used.col[d][n] += s->req[k].v;
+        }
+        if (t->status == TASK_RELEASING) {
+            p->releasing.col[d][n] += s->req[k].v;
+        }
+        if (t->flags & TASK_IN_VIEW) {
+            p->kused.col[d][n] += s->req[k].v;
+        }
+    }
+    if (t->flags & TASK_IN_VIEW) {
+        p->nz_cpu[n] += s->nz_cpu;
+        p->nz_mem[n] += s->nz_mem;
+        p->npods[n]++;
+    }
+}
+
+static int differs(struct proof *p, const char *what, struct hk_str name, struct hk_str dim, int64_t books,
+                   int64_t rows)
+{
+    return hk_fail(p->err, HK_EINVAL, "%s '%.*s' %.*s: books say %lld, rows say %lld", what, HK_FMT(name),
+                   HK_FMT(dim), (long long)books, (long long)rows);
+}
+
+static int check_node(struct proof *p, uint32_t n)
+{
+    const struct node_table *t = &p->m->nodes;
+    const struct hk_str name = model_str(p->m, t->name[n]);
+
+    for (uint32_t d = 0; d < p->m->dims.n; d++) {
+        const struct hk_str dim = p->m->dims.text[d];
+        if (t->used.col[d][n] != p->used.col[d][n]) {
+            return differs(p, "node used", name, dim, t->used.col[d][n], p->used.col[d][n]);
+        }
+        if (t->releasing.col[d][n] != p->releasing.col[d][n]) {
+            return differs(p, "node releasing", name, dim, t->releasing.col[d][n], p->releasing.col[d][n]);
+        }
+        if (t->pipelined.col[d][n] != p->pipelined.col[d][n]) {
+            return differs(p, "node pipelined", name, dim, t->pipelined.col[d][n], p->pipelined.col[d][n]);
+        }
+        if (t->idle.col[d][n] != t->alloc.col[d][n] - p->used.col[d][n]) {
+            return differs(p, "node idle", name, dim, t->idle.col[d][n],
+                           t->alloc.col[d][n] - p->used.col[d][n]);
+        }
+        if (t->future.col[d][n] !=
+            t->idle.col[d][n] + t->releasing.col[d][n] - t->pipelined.col[d][n]) {
+            return differs(p, "node future", name, dim, t->future.col[d][n],
+                           t->idle.col[d][n] + t->releasing.col[d][n] - t->pipelined.col[d][n]);
+        }
+        if (t->kused.col[d][n] != p->kused.col[d][n]) {
+            return differs(p, "node view", name, dim, t->kused.col[d][n], p->kused.col[d][n]);
+        }
+    }
+    if (t->npods[n] != p->npods[n]) {
+        return differs(p, "node pods in view", name, HK_STR(""), t->npods[n], p->npods[n]);
+    }
+    if (t->nz_cpu[n] != p->nz_cpu[n] || t->nz_mem[n] != p->nz_mem[n]) {
+        return differs(p, "node non-zero requests", name, HK_STR(""), t->nz_cpu[n], p->nz_cpu[n]);
+    }
+    return 0;
+}
+
+static int check_nodes(struct proof *p)
+{
+    const struct model *m = p->m;
+
+    matrix_init(p, &p->used);
+    matrix_init(p, &p->releasing);
+    matrix_init(p, &p->pipelined);
+    matrix_init(p, &p->kused);
+    p->nz_cpu = hk_arena_zalloc(&p->mem, (m->nodes.len + 1) * sizeof(*p->nz_cpu));
+    p->nz_mem = hk_arena_zalloc(&p->mem, (m->nodes.len + 1) * sizeof(*p->nz_mem));
+    p->npods = hk_arena_zalloc(&p->mem, (m->nodes.len + 1) * sizeof(*p->npods));
+    for (uint32_t i = 0; i < m->tasks.len; i++) {
+        const struct task *t = &m->tasks.at[i];
+        if (t->used && status_on_node(t->status) && !id_none(t->node)) {
+            add_task(p, t);
+        }
+    }
+    for (uint32_t n = 0; n < m->nodes.len; n++) {
+        const int rc = check_node(p, n);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static void count_task(const struct model *m, task_id t, struct tally *tally, int64_t *alloc)
+{
+    const struct task *task = model_task(m, t);
+    const struct shape *s = task_shape(m, t);
+
+    tally->n[task->status]++;
+    tally->total++;
+    tally->pending_be += task->status == TASK_PENDING && (task->flags & TASK_BEST_EFFORT);
+    for (uint32_t k = 0; status_in(task->status, STATUS_ALLOCATED) && k < s->nreq; k++) {
+        alloc[s->req[k].dim] += s->req[k].v;
+    }
+}
+
+static int check_job(struct proof *p, job_id job, int64_t *alloc)
+{
+    const struct model *m = p->m;
+    const struct job *j = model_job(m, job);
+    struct tally tally = {0};
+
+    for (task_id t = j->pending; !id_none(t); t = model_task(m, t)->job_next) {
+        if (model_task(m, t)->status != TASK_PENDING) {
+            return differs(p, "job pending list", model_str(m, j->name), HK_STR("status"), TASK_PENDING,
+                           model_task(m, t)->status);
+        }
+        count_task(m, t, &tally, alloc);
+    }
+    for (task_id t = j->others; !id_none(t); t = model_task(m, t)->job_next) {
+        count_task(m, t, &tally, alloc);
+    }
+    for (uint32_t s = 0; s < TASK_NSTATUS; s++) {
+        if (j->tally.n[s] != tally.n[s]) {
+            return differs(p, "job", model_str(m, j->name), hk_str(task_status_name(s)), j->tally.n[s],
+                           tally.n[s]);
+        }
+    }
+    if (j->tally.total != tally.total || j->tally.pending_be != tally.pending_be) {
+        return differs(p, "job", model_str(m, j->name), HK_STR("total"), j->tally.total, tally.total);
+    }
+    for (uint32_t d = 0; d < m->dims.n; d++) {
+        if (job_vec(m, job, JV_ALLOC)[d] != alloc[d]) {
+            return differs(p, "job allocated", model_str(m, j->name), m->dims.text[d],
+                           job_vec(m, job, JV_ALLOC)[d], alloc[d]);
+        }
+    }
+    return 0;
+}
+
+static int check_jobs(struct proof *p)
+{
+    const struct model *m = p->m;
+    int64_t *queues = hk_arena_zalloc(&p->mem, (m->queues.len + 1) * (size_t)DIM_MAX * sizeof(*queues));
+
+    for (uint32_t i = 0; i < m->jobs.len; i++) {
+        int64_t alloc[DIM_MAX] = {0};
+        const struct job *j = &m->jobs.at[i];
+        const int rc = j->used ? check_job(p, (job_id){i}, alloc) : 0;
+        if (rc < 0) {
+            return rc;
+        }
+        for (uint32_t d = 0; j->used && !id_none(j->queue) && d < m->dims.n; d++) {
+            queues[(size_t)j->queue.i * DIM_MAX + d] += alloc[d];
+        }
+    }
+    for (uint32_t i = 0; i < m->queues.len; i++) {
+        for (uint32_t d = 0; m->queues.at[i].used && d < m->dims.n; d++) {
+            const int64_t want = queues[(size_t)i * DIM_MAX + d];
+            if (m->queues.at[i].allocated[d] != want) {
+                return differs(p, "queue allocated", model_str(m, m->queues.at[i].name), m->dims.text[d],
+                               m->queues.at[i].allocated[d], want);
+            }
+        }
+    }
+    return 0;
+}
+
+int model_check(const struct model *m, struct hk_err *err)
+{
+    struct proof p = {.m = m, .err = err};
+    int rc = check_nodes(&p);
+
+    if (rc == 0) {
+        rc = check_jobs(&p);
+    }
+    if (rc == 0) {
+        rc = topo_check(m, err);
+    }
+    hk_arena_fini(&p.mem);
+    return rc;
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the files of the model room only.
+#pragma once
+
+#include "scheduler/model/model.h"
+
+#define PAIR_KEY(hi, lo) (((uint64_t)(hi) << 32) | (lo))
+
+/* A fresh or reused zeroed row of a TABLE. */
+#define TABLE_ROW(t)                                                                               \
+    ({                                                                                             \
+        uint32_t row_;                                                                             \
+        if ((t)->free.len > 0) {                                                                   \
+            row_ = hk_vec_pop(&(t)->free);                                                         \
+        } else {                                                                                   \
+            hk_vec_reserve(t, (t)->len + 1);                                                       \
+            row_ = (t)->len++;                                                                     \
+        }                                                                                          \
+        memset(&(t)->at[row_], 0, sizeof((t)->at[row_]));                                          \
+        row_;                                                                                      \
+    })
+
+/* Columns for every dimension in dims, each nodes.cap long. */
+void node_columns(struct model *m);
+void node_table_fini(struct node_table *t);
+/* Works out the class of the row anew. */
+void node_reclass(struct model *m, node_id n);
+/* Frees a placeholder nobody sits on any more. */
+void node_drop_if_idle(struct model *m, node_id n);
+
+/* Adds (sign 1) or removes (-1) a task in a state to the amounts of a node. */
+void node_books(struct model *m, const struct shape *s, enum task_status status, node_id n, int sign);
+/* Adds or removes the task in the node's Kubernetes view. */
+void node_view(struct model *m, task_id t, node_id n, int sign);
+
+/* The job row for a task's group, made without a PodGroup when it is new. */
+job_id job_need(struct model *m, uint32_t ns, uint32_t name);
+/* Books of a task in its job, sub-job, role and queue; the task's status must be its current one. */
+void job_task_add(struct model *m, task_id t);
+void job_task_remove(struct model *m, task_id t);
+/* A status change of a task that stays in the job. */
+void job_task_change(struct model *m, task_id t, enum task_status from, enum task_status to);
+/* Frees the row when neither a PodGroup nor a task needs it. */
+void job_drop_if_idle(struct model *m, job_id j);
+void job_mark_dirty(struct model *m, job_id j);
+/* Enters or leaves model.active as its state says. */
+void job_refresh_active(struct model *m, job_id j);
+void job_restride(struct model *m, uint32_t stride);
+
+/* Whether a task in that state stands on its node's books. */
+static inline bool status_on_node(enum task_status s)
+{
+    return s != TASK_PENDING && s != TASK_SUCCEEDED && s != TASK_FAILED;
+}
+void job_fini(struct job *j);
+void job_set_queue(struct model *m, job_id job, queue_id q);
+/* A queue appeared: jobs that name it enter it. */
+void queue_attach_jobs(struct model *m, queue_id q);
+void quota_fini(struct quota *q);
+void pdb_fini(struct pdb *p);
+void hyper_fini(struct hyper *h);

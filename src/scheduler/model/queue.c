@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Queues, and the small tables beside them: quotas, disruption budgets, namespaces.
+#include "scheduler/model/model_priv.h"
+#include "scheduler/model/topo.h"
+
+queue_id model_queue_find(const struct model *m, struct hk_str name)
+{
+    const uint32_t id = hk_intern_find(&m->str, name);
+
+    return id == HK_NONE ? NO_QUEUE : (queue_id){hk_map_get(&m->queue_by_name, id)};
+}
+
+static bool same_limit(bool has, const struct rvec *a, bool want, const struct rvec *b)
+{
+    return has == want && (!has || rvec_same(a, b));
+}
+
+static bool says_nothing_new(const struct model *m, const struct queue *q, const struct queue_desc *d)
+{
+    return hk_str_eq(model_str(m, q->parent_name), d->parent) &&
+           hk_str_eq(model_str(m, q->hierarchy), d->hierarchy) &&
+           hk_str_eq(model_str(m, q->hierarchy_weights), d->hierarchy_weights) &&
+           q->weight == d->weight && q->priority == d->priority && q->creation_ns == d->creation_ns &&
+           q->state == d->state && q->reclaimable == d->reclaimable &&
+           same_limit(q->has_capability, &q->capability, d->has_capability, &d->capability) &&
+           same_limit(q->has_deserved, &q->deserved, d->has_deserved, &d->deserved) &&
+           same_limit(q->has_guarantee, &q->guarantee, d->has_guarantee, &d->guarantee);
+}
+
+queue_id model_queue_put(struct model *m, const struct queue_desc *d)
+{
+    queue_id id = model_queue_find(m, d->name);
+    const bool fresh = id_none(id);
+    struct queue *q;
+
+    if (!fresh && says_nothing_new(m, model_queue(m, id), d)) {
+        return id;
+    }
+    if (fresh) {
+        id.i = TABLE_ROW(&m->queues);
+    }
+    q = model_queue(m, id);
+    q->used = true;
+    q->name = hk_intern(&m->str, d->name);
+    q->parent_name = hk_intern(&m->str, d->parent);
+    q->hierarchy = hk_intern(&m->str, d->hierarchy);
+    q->hierarchy_weights = hk_intern(&m->str, d->hierarchy_weights);
+    q->weight = d->weight;
+    q->priority = d->priority;
+    q->creation_ns = d->creation_ns;
+    q->state = (uint8_t)d->state;
+    q->reclaimable = d->reclaimable;
+    q->has_capability = d->has_capability;
+    q->has_deserved = d->has_deserved;
+    q->has_guarantee = d->has_guarantee;
+    q->capability = d->capability;
+    q->deserved = d->deserved;
+    q->guarantee = d->guarantee;
+    m->wake.queue = ++m->version;
+    if (fresh) {
+        hk_map_put(&m->queue_by_name, q->name, id.i);
+        queue_attach_jobs(m, id);
+    }
+    return id;
+}
+
+void model_queue_del(struct model *m, queue_id id)
+{
+    struct queue *q = model_queue(m, id);
+
+    for (uint32_t i = 0; i < m->jobs.len; i++) {
+        if (m->jobs.at[i].used && id_eq(m->jobs.at[i].queue, id)) {
+            job_set_queue(m, (job_id){i}, NO_QUEUE);
+        }
+    }
+    hk_map_del(&m->queue_by_name, q->name);
+    *q = (struct queue){0};
+    hk_vec_push(&m->queues.free, id.i);
+    m->wake.queue = ++m->version;
+}
+
+/* ---- quotas ---- */
+
+static uint32_t quota_row(const struct model *m, struct hk_str ns, struct hk_str name)
+{
+    for (uint32_t i = 0; i < m->quotas.len; i++) {
+        const struct quota *q = &m->quotas.at[i];
+        if (q->used && hk_str_eq(model_str(m, q->ns), ns) && hk_str_eq(model_str(m, q->name), name)) {
+            return i;
+        }
+    }
+    return HK_NONE;
+}
+
+void model_quota_put(struct model *m, const struct quota_desc *d)
+{
+    uint32_t i = quota_row(m, d->ns, d->name);
+    struct quota *q;
+
+    if (i == HK_NONE) {
+        i = TABLE_ROW(&m->quotas);
+    }
+    q = &m->quotas.at[i];
+    q->used = true;
+    q->ns = hk_intern(&m->str, d->ns);
+    q->name = hk_intern(&m->str, d->name);
+    hk_vec_clear(&q->items);
+    for (uint32_t k = 0; k < d->nitem; k++) {
+        hk_vec_push(&q->items, d->items[k]);
+    }
+    m->wake.queue = ++m->version;
+}
+
+void quota_fini(struct quota *q)
+{
+    hk_vec_fini(&q->items);
+    *q = (struct quota){0};
+}
+
+void model_quota_del(struct model *m, struct hk_str ns, struct hk_str name)
+{
+    const uint32_t i = quota_row(m, ns, name);
+
+    if (i != HK_NONE) {
+        quota_fini(&m->quotas.at[i]);
+        hk_vec_push(&m->quotas.free, i);
+        m->wake.queue = ++m->version;
+    }
+}
+
+/* ---- disruption budgets ---- */
+
+static uint32_t pdb_row(const struct model *m, struct hk_str ns, struct hk_str name)
+{
+    for (uint32_t i = 0; i < m->pdbs.len; i++) {
+        const struct pdb *p = &m->pdbs.at[i];
+        if (p->used && hk_str_eq(model_str(m, p->ns), ns) && hk_str_eq(model_str(m, p->name), name)) {
+            return i;
+        }
+    }
+    return HK_NONE;
+}
+
+static struct label_sel sel_in(struct hk_arena *a, const struct label_sel *s)
+{
+    struct label_req *at = hk_arena_array(a, s->n + 1, sizeof(*at));
+
+    for (uint32_t k = 0; k < s->n; k++) {
+        uint32_t *vals = hk_arena_array(a, s->at[k].n + 1, sizeof(*vals));
+        for (uint32_t i = 0; i < s->at[k].n; i++) {
+            vals[i] = s->at[k].vals[i];
+        }
+        at[k] = s->at[k];
+        at[k].vals = vals;
+    }
+    return (struct label_sel){.nothing = s->nothing, .n = s->n, .at = at};
+}
+
+void model_pdb_put(struct model *m, const struct pdb_desc *d)
+{
+    uint32_t i = pdb_row(m, d->ns, d->name);
+    struct pdb *p;
+
+    if (i == HK_NONE) {
+        i = TABLE_ROW(&m->pdbs);
+    }
+    p = &m->pdbs.at[i];
+    hk_arena_clear(&p->mem);
+    p->used = true;
+    p->ns = hk_intern(&m->str, d->ns);
+    p->name = hk_intern(&m->str, d->name);
+    p->sel = sel_in(&p->mem, &d->sel);
+    p->allowed = d->allowed;
+    hk_vec_clear(&p->disrupted);
+    for (uint32_t k = 0; k < d->ndisrupted; k++) {
+        hk_vec_push(&p->disrupted, d->disrupted[k]);
+    }
+    m->wake.victim = ++m->version;
+}
+
+void pdb_fini(struct pdb *p)
+{
+    hk_arena_fini(&p->mem);
+    hk_vec_fini(&p->disrupted);
+    *p = (struct pdb){0};
+}
+
+void model_pdb_del(struct model *m, struct hk_str ns, struct hk_str name)
+{
+    const uint32_t i = pdb_row(m, ns, name);
+
+    if (i != HK_NONE) {
+        pdb_fini(&m->pdbs.at[i]);
+        hk_vec_push(&m->pdbs.free, i);
+        m->wake.victim = ++m->version;
+    }
+}
+
+/* ---- namespaces ---- */
+
+void model_namespace_put(struct model *m, uint32_t name, const struct label *labels, uint32_t n)
+{
+    uint32_t i = hk_map_get(&m->ns_by_name, name);
+    struct ns_row *row;
+    struct label *at = hk_zalloc_array(n + 1, sizeof(*at));
+
+    for (uint32_t k = 0; k < n; k++) {
+        at[k] = labels[k];
+    }
+    if (i == HK_NONE) {
+        i = m->namespaces.len;
+        hk_vec_push(&m->namespaces, ((struct ns_row){.name = name}));
+        hk_map_put(&m->ns_by_name, name, i);
+    }
+    row = &m->namespaces.at[i];
+    hk_free((void *)row->labels.at);
+    row->labels = (struct labels){.at = at, .n = n};
+    m->wake.pods = ++m->version;
+    topo_namespace_changed(m);
+}
+
+struct labels model_namespace_labels(const struct model *m, uint32_t name)
+{
+    const uint32_t i = hk_map_get(&m->ns_by_name, name);
+
+    return i == HK_NONE ? (struct labels){0} : m->namespaces.at[i].labels;
+}

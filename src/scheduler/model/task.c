@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+// The task table: a row per pod, its place in the job's lists and on a node, and the one function that
+// moves it, model_task_move.
+#include "scheduler/model/model_priv.h"
+#include "scheduler/model/volumes.h"
+
+static const char *const status_names[TASK_NSTATUS] = {
+    "Pending", "Allocated", "Pipelined", "Binding",  "Bound",
+    "Running", "Releasing", "Succeeded", "Failed",   "Unknown",
+};
+
+const char *task_status_name(enum task_status s)
+{
+    return status_names[s];
+}
+
+task_id model_task_find(const struct model *m, struct hk_str ns, struct hk_str name)
+{
+    const uint32_t a = hk_intern_find(&m->str, ns), b = hk_intern_find(&m->str, name);
+
+    if (a == HK_NONE || b == HK_NONE) {
+        return NO_TASK;
+    }
+    return (task_id){hk_map_get(&m->task_by_key, PAIR_KEY(a, b))};
+}
+
+/* ---- on and off nodes ---- */
+
+static void link_node(struct model *m, task_id t, node_id n)
+{
+    struct task *task = model_task(m, t);
+
+    task->node_prev = NO_TASK;
+    task->node_next = m->nodes.first[n.i];
+    if (!id_none(task->node_next)) {
+        model_task(m, task->node_next)->node_prev = t;
+    }
+    m->nodes.first[n.i] = t;
+}
+
+static void unlink_node(struct model *m, task_id t, node_id n)
+{
+    struct task *task = model_task(m, t);
+
+    if (id_none(task->node_prev)) {
+        m->nodes.first[n.i] = task->node_next;
+    } else {
+        model_task(m, task->node_prev)->node_next = task->node_next;
+    }
+    if (!id_none(task->node_next)) {
+        model_task(m, task->node_next)->node_prev = task->node_prev;
+    }
+    task->node_next = task->node_prev = NO_TASK;
+}
+
+void model_task_view(struct model *m, task_id t, bool in_view)
+{
+    struct task *task = model_task(m, t);
+
+    if (in_view == !!(task->flags & TASK_IN_VIEW)) {
+        return;
+    }
+    node_view(m, t, task->node, in_view ? 1 : -1);
+    task->flags ^= TASK_IN_VIEW;
+}
+
+static void enter_node(struct model *m, task_id t)
+{
+    const struct task *task = model_task(m, t);
+
+    node_books(m, task_shape(m, t), task->status, task->node, 1);
+    link_node(m, t, task->node);
+    model_task_view(m, t, true);
+}
+
+/* The task's room is free now, or will be. */
+static void tell_gain(struct model *m, task_id t)
+{
+    const struct shape *s = task_shape(m, t);
+
+    if (m->in_session) {
+        return;
+    }
+    m->version++;
+    for (uint32_t k = 0; k < s->nreq; k++) {
+        m->wake.gain[s->req[k].dim] = m->version;
+    }
+}
+
+static void leave_node(struct model *m, task_id t)
+{
+    const struct task *task = model_task(m, t);
+    const node_id n = task->node;
+
+    model_task_view(m, t, false);
+    unlink_node(m, t, n);
+    node_books(m, task_shape(m, t), task->status, n, -1);
+    tell_gain(m, t);
+}
+
+static bool on_node(const struct task *task)
+{
+    return status_on_node(task->status) && !id_none(task->node);
+}
+
+void model_task_move(struct model *m, task_id t, enum task_status status, node_id node)
+{
+    struct task *task = model_task(m, t);
+    const enum task_status from = task->status;
+    const bool was = on_node(task);
+    const bool stays = was && status_on_node(status) && id_eq(task->node, node);
+
+    if (stays) {
+        node_books(m, task_shape(m, t), from, node, -1);
+        node_books(m, task_shape(m, t), status, node, 1);
+    } else if (was) {
+        leave_node(m, t);
+    }
+    task->status = (uint8_t)status;
+    task->node = node;
+    if (!stays && on_node(task)) {
+        enter_node(m, t);
+    }
+    if (from == status) {
+        return;
+    }
+    job_task_change(m, t, from, status);
+    if (stays && status == TASK_RELEASING) {
+        tell_gain(m, t);
+    }
+    if (stays && !m->in_session) {
+        m->wake.victim = ++m->version;
+    }
+}
+
+void model_task_unbind(struct model *m, task_id t)
+{
+    volumes_unreserve(m, t);
+    model_task_move(m, t, TASK_PENDING, NO_NODE);
+}
+
+void model_task_hold(struct model *m, task_id t, bool held)
+{
+    struct task *task = model_task(m, t);
+
+    if (held == !!(task->flags & TASK_HELD)) {
+        return;
+    }
+    task->flags ^= TASK_HELD;
+    if (!id_none(task->job)) {
+        job_mark_dirty(m, task->job);
+    }
+}
+
+void model_task_nominate(struct model *m, task_id t, node_id n)
+{
+    struct task *task = model_task(m, t);
+
+    task->nominated = n;
+    if (!id_none(n) && !(task->flags & TASK_NOMINATED)) {
+        task->flags |= TASK_NOMINATED;
+        hk_vec_push(&m->nominated, t);
+    }
+}
+
+/* ---- rows ---- */
+
+/* The index Volcano orders equal tasks by: digits behind the last of at least two dashes. */
+static uint32_t pod_index(struct hk_str name)
+{
+    const char *last = memrchr(name.s, '-', name.n);
+    int64_t v;
+
+    if (!last || !memchr(name.s, '-', (size_t)(last - name.s))) {
+        return ID_NONE;
+    }
+    if (!hk_str_int((struct hk_str){last + 1, name.n - (size_t)(last + 1 - name.s)}, &v) || v < 0 ||
+        v >= ID_NONE) {
+        return ID_NONE;
+    }
+    return (uint32_t)v;
+}
+
+static void requested(struct model *m, const struct shape *s, int sign)
+{
+    for (uint32_t k = 0; k < s->nreq; k++) {
+        m->requested[s->req[k].dim] += sign * s->req[k].v;
+    }
+}
+
+static int check_total(const struct model *m, const struct task_desc *d, struct hk_err *err)
+{
+    const struct shape *s = model_shape(m, d->shape);
+
+    for (uint32_t k = 0; k < s->nreq; k++) {
+        const uint32_t dim = s->req[k].dim;
+        if (m->requested[dim] > DIM_TOTAL_LIMIT - s->req[k].v) {
+            return hk_fail(err, HK_ELIMIT, "pod '%.*s/%.*s': all requests for %.*s together are past 2^61",
+                           HK_FMT(d->ns), HK_FMT(d->name), HK_FMT(m->dims.text[dim]));
+        }
+    }
+    return 0;
+}
+
+static void detach(struct model *m, task_id t)
+{
+    struct task *task = model_task(m, t);
+    const node_id n = task->node;
+
+    if (on_node(task)) {
+        leave_node(m, t);
+    }
+    if (!id_none(task->job)) {
+        job_task_remove(m, t);
+    }
+    volumes_unreserve(m, t);
+    requested(m, task_shape(m, t), -1);
+    m->gate_opt_in -= (task->flags & TASK_GATE_OPT_IN) != 0;
+    model_shape_unref(m, task->shape);
+    if (!id_none(n)) {
+        node_drop_if_idle(m, n);
+    }
+}
+
+static void fill(struct model *m, task_id t, const struct task_desc *d)
+{
+    struct task *task = model_task(m, t);
+
+    *task = (struct task){
+        .used = true,
+        .job = NO_JOB,
+        .sub = NO_SUB,
+        .node = d->node.n ? model_node_need(m, d->node) : NO_NODE,
+        .shape = d->shape,
+        .ident = d->ident,
+        .role = d->role,
+        .priority = d->priority,
+        .pod_priority = d->pod_priority,
+        .flags = (uint16_t)d->flags,
+        .status = (uint8_t)d->status,
+        .ns = hk_intern(&m->str, d->ns),
+        .name = hk_intern(&m->str, d->name),
+        .uid = hk_intern(&m->str, d->uid),
+        .index = pod_index(d->name),
+        .creation_ns = d->creation_ns,
+        .start_ns = d->start_ns,
+        .nominated = NO_NODE,
+        .job_next = NO_TASK,
+        .job_prev = NO_TASK,
+        .node_next = NO_TASK,
+        .node_prev = NO_TASK,
+    };
+    if (task_shape(m, t)->best_effort) {
+        task->flags |= TASK_BEST_EFFORT;
+    }
+    if (d->nominated.n) {
+        model_task_nominate(m, t, model_node_find(m, d->nominated));
+    }
+}
+
+static void attach(struct model *m, task_id t, const struct task_desc *d)
+{
+    fill(m, t, d);
+    struct task *task = model_task(m, t);
+
+    requested(m, task_shape(m, t), 1);
+    m->gate_opt_in += (task->flags & TASK_GATE_OPT_IN) != 0;
+    if (on_node(task)) {
+        enter_node(m, t);
+    }
+    if (d->group.n) {
+        task->job = job_need(m, task->ns, hk_intern(&m->str, d->group));
+        job_task_add(m, t);
+    }
+    m->version++;
+}
+
+/* A pod event that has not yet caught up with our own bind says nothing new (1.12). */
+static bool is_stale(const struct model *m, task_id t, const struct task_desc *d)
+{
+    const struct task *task = model_task(m, t);
+
+    return status_in(task->status, STATUS_ALLOCATED) && d->node.n == 0 && d->status == TASK_PENDING &&
+           hk_str_eq(model_str(m, task->uid), d->uid);
+}
+
+/* Flags that pods do not say: a new description of the same pod keeps them. */
+#define OWN_FLAGS (TASK_IN_VIEW | TASK_BEST_EFFORT | TASK_NOMINATED | TASK_HELD)
+
+/* Whether the row can stay where it is: same pod, same lists, same amounts on the books. Most events
+ * are of this kind - a pod started, its conditions changed - and must not look as if room came free. */
+static bool keeps_seat(const struct model *m, task_id t, const struct task_desc *d)
+{
+    const struct task *task = model_task(m, t);
+    const unsigned gates = TASK_GATED | TASK_GATE_OURS_ONLY | TASK_GATE_OPT_IN;
+    const struct hk_str group =
+        id_none(task->job) ? HK_STR("") : model_str(m, model_job(m, task->job)->name);
+
+    return id_eq(task->shape, d->shape) && id_eq(task->ident, d->ident) && task->role == d->role &&
+           task->priority == d->priority && ((task->flags ^ d->flags) & gates) == 0 &&
+           hk_str_eq(group, d->group) && hk_str_eq(model_str(m, task->uid), d->uid);
+}
+
+static void update(struct model *m, task_id t, const struct task_desc *d)
+{
+    struct task *task = model_task(m, t);
+    const node_id from = task->node, n = d->node.n ? model_node_need(m, d->node) : NO_NODE;
+    const node_id nominated = d->nominated.n ? model_node_find(m, d->nominated) : NO_NODE;
+    const uint16_t flags = (uint16_t)((task->flags & OWN_FLAGS) | (d->flags & ~(unsigned)OWN_FLAGS));
+    const bool said = flags != task->flags || task->pod_priority != d->pod_priority ||
+                      !id_eq(nominated, task->nominated);
+
+    task->flags = flags;
+    task->pod_priority = d->pod_priority;
+    task->creation_ns = d->creation_ns;
+    task->start_ns = d->start_ns;
+    model_task_nominate(m, t, nominated);
+    if (task->status == TASK_BINDING && d->status != TASK_BINDING) {
+        volumes_unreserve(m, t);
+    }
+    if (task->status != d->status || !id_eq(from, n)) {
+        model_task_move(m, t, d->status, n);
+    } else if (said) {
+        m->wake.victim = ++m->version;
+        if (!id_none(task->job)) {
+            job_mark_dirty(m, task->job);
+        }
+    }
+    if (!id_none(from) && !id_eq(from, n)) {
+        node_drop_if_idle(m, from);
+    }
+}
+
+/* An event from before our own eviction took effect does not bring the pod back. */
+static struct task_desc as_leaving(const struct model *m, task_id t, const struct task_desc *d)
+{
+    const struct task *task = model_task(m, t);
+    struct task_desc copy = *d;
+
+    if (status_in(d->status, STATUS_BIT(TASK_BOUND) | STATUS_BIT(TASK_RUNNING))) {
+        copy.status = TASK_RELEASING;
+        copy.flags |= task->flags & TASK_PREEMPT_VICTIM;
+    }
+    return copy;
+}
+
+int model_task_put(struct model *m, const struct task_desc *d, task_id *ret, struct hk_err *err)
+{
+    task_id t = model_task_find(m, d->ns, d->name);
+    struct task_desc copy;
+    int rc;
+
+    if (!id_none(t) && model_task(m, t)->leaving &&
+        hk_str_eq(model_str(m, model_task(m, t)->uid), d->uid)) {
+        copy = as_leaving(m, t, d);
+        d = &copy;
+    }
+    if (!id_none(t) && is_stale(m, t, d)) {
+        model_shape_unref(m, d->shape);
+        *ret = t;
+        return 0;
+    }
+    if (!id_none(t) && keeps_seat(m, t, d)) {
+        model_shape_unref(m, d->shape);
+        update(m, t, d);
+        *ret = t;
+        return 0;
+    }
+    rc = check_total(m, d, err);
+    if (rc < 0) {
+        model_shape_unref(m, d->shape);
+        return rc;
+    }
+    const struct task old = id_none(t) ? (struct task){0} : *model_task(m, t);
+    if (!id_none(t)) {
+        detach(m, t);
+    } else {
+        t.i = TABLE_ROW(&m->tasks);
+    }
+    attach(m, t, d);
+    if (old.used && old.uid == model_task(m, t)->uid) {
+        model_task(m, t)->leaving = old.leaving;
+        model_task(m, t)->flags |= old.flags & TASK_HELD;
+    }
+    hk_map_put(&m->task_by_key, PAIR_KEY(model_task(m, t)->ns, model_task(m, t)->name), t.i);
+    *ret = t;
+    return 0;
+}
+
+void model_task_del(struct model *m, task_id t)
+{
+    struct task *task = model_task(m, t);
+
+    hk_map_del(&m->task_by_key, PAIR_KEY(task->ns, task->name));
+    detach(m, t);
+    *model_task(m, t) = (struct task){0};
+    hk_vec_push(&m->tasks.free, t.i);
+    m->version++;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by session.c, stmt.c, select.c and close.c only.
+#pragma once
+
+#include "scheduler/session.h"
+
+struct scheduler_mem {
+    struct hk_arena arena;
+    struct hk_rand rand;
+    struct op_vec ops;
+    struct decision_vec decisions;
+    uint64_t sessions; /* opened so far */
+    uint64_t serial;
+    uint32_t ntask; /* rows the columns below cover */
+    struct last_tx *last;
+    struct fit_log **fit;
+    uint32_t *op_of;
+    HK_VEC(task_id) touched; /* rows of the columns that may be non-zero */
+    struct select *select;
+};
+
+/* Remembers that the columns of this task hold something. */
+void session_touch(struct session *ssn, task_id t);
+
+/* close.c */
+void close_jobs(struct session *ssn);
+/* stmt.c: takes back all that was never committed. */
+void stmt_release(struct session *ssn);

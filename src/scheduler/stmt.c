@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// The journal: every tentative change of a session, in order, so that it can be rewound to a mark. The
+// model and the plugins see each change at once. Nothing is copied; undoing is doing the opposite,
+// newest first. What is committed becomes a decision; what is neither committed nor rewound (a gang that
+// is only pipelined) holds its room until the session ends.
+#include "scheduler/session_priv.h"
+
+static struct op *push(struct session *ssn, struct op op)
+{
+    op.serial = ++ssn->serial;
+    hk_vec_push(&ssn->ops, op);
+    ssn->op_of[op.task.i] = ssn->ops.len;
+    session_touch(ssn, op.task);
+    return &ssn->ops.at[ssn->ops.len - 1];
+}
+
+stmt_mark_t stmt_mark(const struct session *ssn)
+{
+    return ssn->ops.len;
+}
+
+static bool place(struct session *ssn, task_id t, node_id n, enum op_kind kind, bool evicted_for)
+{
+    const enum task_status to = kind == OP_ALLOCATE ? TASK_ALLOCATED : TASK_PIPELINED;
+    const struct task *task = model_task(ssn->m, t);
+
+    hk_assert(task->status == TASK_PENDING);
+    if (id_none(task->job)) {
+        return false;
+    }
+    model_task_move(ssn->m, t, to, n);
+    if (!hooks_allocate(ssn, t)) {
+        model_task_move(ssn->m, t, TASK_PENDING, NO_NODE);
+        hooks_deallocate(ssn, t);
+        return false;
+    }
+    push(ssn, (struct op){.task = t,
+                          .node = n,
+                          .prev_node = NO_NODE,
+                          .kind = (uint8_t)kind,
+                          .prev_status = TASK_PENDING,
+                          .evicted_for = evicted_for,
+                          .for_job = NO_JOB});
+    return true;
+}
+
+bool stmt_allocate(struct session *ssn, task_id t, node_id n)
+{
+    return place(ssn, t, n, OP_ALLOCATE, false);
+}
+
+bool stmt_pipeline(struct session *ssn, task_id t, node_id n, bool evicted_for)
+{
+    return place(ssn, t, n, OP_PIPELINE, evicted_for);
+}
+
+void stmt_evict(struct session *ssn, task_id t, const char *reason, job_id for_job)
+{
+    struct task *task = model_task(ssn->m, t);
+    const node_id n = task->node;
+    const uint8_t from = task->status;
+
+    model_task_view(ssn->m, t, false);
+    model_task_move(ssn->m, t, TASK_RELEASING, n);
+    task->flags |= TASK_EVICTED;
+    hooks_deallocate(ssn, t);
+    ssn->gains++;
+    push(ssn, (struct op){.task = t,
+                          .node = n,
+                          .prev_node = n,
+                          .kind = OP_EVICT,
+                          .prev_status = from,
+                          .reason = reason,
+                          .for_job = for_job});
+}
+
+/* Upstream's un-evict makes every task Running, even one that was only Bound (scheduler.md 8.3 #4); we
+ * give back the state it had. */
+static void undo(struct session *ssn, const struct op *op)
+{
+    struct task *task = model_task(ssn->m, op->task);
+
+    model_task_move(ssn->m, op->task, op->prev_status, op->prev_node);
+    if (op->kind == OP_EVICT) {
+        task->flags &= (uint16_t)~TASK_EVICTED;
+        model_task_view(ssn->m, op->task, true);
+        hooks_allocate(ssn, op->task);
+    } else {
+        hooks_deallocate(ssn, op->task);
+    }
+}
+
+void stmt_rewind(struct session *ssn, stmt_mark_t mark)
+{
+    if (ssn->ops.len == mark) {
+        return;
+    }
+    while (ssn->ops.len > mark) {
+        const struct op op = hk_vec_pop(&ssn->ops);
+        hk_assert(op.state != OP_COMMITTED);
+        if (op.state == OP_OPEN) {
+            ssn->last[op.task.i] = (struct last_tx){.status = model_task(ssn->m, op.task)->status,
+                                                    .evicted_for = op.evicted_for,
+                                                    .node = op.node};
+            undo(ssn, &op);
+        }
+    }
+    select_rewound(ssn);
+}
+
+static void commit(struct session *ssn, struct op *op)
+{
+    ssn->last[op->task.i] = (struct last_tx){0};
+    if (op->kind == OP_PIPELINE) {
+        return;
+    }
+    if (op->kind == OP_ALLOCATE) {
+        model_task_move(ssn->m, op->task, TASK_BINDING, op->node);
+    }
+    op->state = OP_COMMITTED;
+    hk_vec_push(&ssn->decisions, ((struct decision){.kind = op->kind,
+                                                    .task = op->task,
+                                                    .node = op->node,
+                                                    .for_job = op->for_job,
+                                                    .reason = op->reason}));
+}
+
+void stmt_commit(struct session *ssn, stmt_mark_t mark)
+{
+    for (uint32_t k = mark; k < ssn->ops.len; k++) {
+        if (ssn->ops.at[k].state == OP_OPEN) {
+            commit(ssn, &ssn->ops.at[k]);
+        }
+    }
+}
+
+void stmt_commit_job(struct session *ssn, job_id j)
+{
+    const struct job *job = model_job(ssn->m, j);
+    task_id next;
+
+    /* Tasks placed last stand first in the list, so this looks no further than it must. */
+    for (task_id t = job->others; job->tally.n[TASK_ALLOCATED] > 0 && !id_none(t); t = next) {
+        next = model_task(ssn->m, t)->job_next;
+        if (model_task(ssn->m, t)->status == TASK_ALLOCATED) {
+            commit(ssn, &ssn->ops.at[ssn->op_of[t.i] - 1]);
+        }
+    }
+}
+
+void stmt_unpipeline(struct session *ssn, task_id t)
+{
+    struct op *op = &ssn->ops.at[ssn->op_of[t.i] - 1];
+
+    hk_assert(id_eq(op->task, t) && op->kind == OP_PIPELINE && op->state == OP_OPEN);
+    undo(ssn, op);
+    op->state = OP_UNDONE;
+    ssn->gains++;
+}
+
+struct saved_ops stmt_save(struct session *ssn, stmt_mark_t mark)
+{
+    struct saved_ops s = {.at = hk_arena_array(ssn->mem, ssn->ops.len - mark + 1, sizeof(*s.at))};
+
+    for (uint32_t k = mark; k < ssn->ops.len; k++) {
+        if (ssn->ops.at[k].state == OP_OPEN) {
+            s.at[s.n++] = ssn->ops.at[k];
+        }
+    }
+    return s;
+}
+
+bool stmt_replay(struct session *ssn, const struct saved_ops *s)
+{
+    for (uint32_t k = 0; k < s->n; k++) {
+        const struct op *op = &s->at[k];
+        bool ok = true;
+        switch ((enum op_kind)op->kind) {
+        case OP_ALLOCATE:
+            ok = stmt_allocate(ssn, op->task, op->node);
+            break;
+        case OP_PIPELINE:
+            ok = stmt_pipeline(ssn, op->task, op->node, op->evicted_for);
+            break;
+        case OP_EVICT:
+            stmt_evict(ssn, op->task, op->reason, op->for_job);
+            break;
+        }
+        if (!ok) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void stmt_release(struct session *ssn)
+{
+    for (uint32_t k = ssn->ops.len; k-- > 0;) {
+        struct op *op = &ssn->ops.at[k];
+        if (op->state != OP_OPEN) {
+            continue;
+        }
+        undo(ssn, op);
+        if (op->kind == OP_PIPELINE && op->evicted_for) {
+            model_task_nominate(ssn->m, op->task, op->node);
+        }
+    }
+}
