@@ -20,9 +20,9 @@ struct ingest_opts {
 /* Why an object is not in the model. */
 struct ingest_problem {
     enum api_kind_id kind;
-    char *object; /* "ns/name" */
-    char *file;   /* NULL when it did not come from a file */
-    uint32_t line;
+    char *object;  /* "ns/name", or the name alone; "(line 3)" when it has none */
+    char *file;    /* NULL when it did not come from a file */
+    uint32_t line; /* of the trouble where that is known, else of the object; 0 unknown */
     char *text;
 };
 
@@ -45,4 +45,6 @@ void ingest_del(struct ingest *in, const struct api_kind *kind, struct hk_str ns
  * tree, default spread constraints). */
 void ingest_settle(struct ingest *in);
 
+/* In no particular order. A hyperNode tree that does not hold together is the problem of "(tree)".
+ */
 const struct ingest_problem *ingest_problems(const struct ingest *in, uint32_t *ret_n);

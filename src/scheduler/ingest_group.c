@@ -220,6 +220,10 @@ int ingest_podgroup_put(struct ingest *in, const struct json *doc, struct hk_err
     budget(&pg.meta, &d);
     roles(in, &pg, &d);
     policies(in, &pg, &d);
+    rc = model_job_check(in->m, &d, err);
+    if (rc < 0) {
+        return rc;
+    }
     model_job_put(in->m, &d);
     return 0;
 }

@@ -111,6 +111,7 @@ void select_open(struct session *ssn)
 void select_begin(struct session *ssn, hyper_id domain)
 {
     ssn->select->run++;
+    ssn->select->next_slot = 0; /* the same few slots, warm in cache and grown, serve every run */
     ssn->select->domain = domain;
 }
 

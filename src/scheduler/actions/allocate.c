@@ -112,6 +112,10 @@ static bool turn_once(struct allocator *a, job_id j)
 static bool turn(struct allocator *a, job_id j)
 {
     struct session *ssn = a->placer.ssn;
+
+    if (sheet_of(a, j)->n == 0) {
+        return false; /* only best-effort tasks held room: backfill looks after them */
+    }
     const stmt_mark_t mark = stmt_mark(ssn);
     const bool more = turn_once(a, j);
 

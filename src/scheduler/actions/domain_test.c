@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocation in topology domains (worked examples 16 to 21, 29, 30), with gradients from a small plugin
-// of the test's own: domains below the start, by tier, that keep the job within its limit.
+// Allocation in topology domains (worked examples 16 to 21, 29, 30), with gradients from a small
+// plugin of the test's own: domains below the start, by tier, that keep the job within its limit.
 #include "scheduler/actions/domain.h"
 
 #include "scheduler/actions/cycle_test.h"
 
-static const char conf[] = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n";
+static const char conf[] =
+    "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n";
 
 static bool below(const struct model *m, hyper_id h, hyper_id top)
 {
     return id_eq(model_hyper_lca(m, h, top), top);
 }
 
-static bool gradients(struct session *ssn, const struct topo_spec *topo, hyper_id mark, hyper_id start,
-                      struct gradients *ret)
+static bool gradients(struct session *ssn, const struct topo_spec *topo, hyper_id mark,
+                      hyper_id start, struct gradients *ret)
 {
     const struct model *m = ssn->m;
     const int32_t top = m->hypers.at[HYPER_ROOT.i].tier;
@@ -42,23 +43,24 @@ static bool gradients(struct session *ssn, const struct topo_spec *topo, hyper_i
     return true;
 }
 
-static bool for_job(struct session *ssn, void *self, job_id j, hyper_id start, enum gradient_purpose why,
-                    struct gradients *ret)
+static bool for_job(struct session *ssn, void *self, job_id j, hyper_id start,
+                    enum gradient_purpose why, struct gradients *ret)
 {
     const struct job *job = model_job(ssn->m, j);
 
     return gradients(ssn, &job->topo, job->mark, start, ret);
 }
 
-static bool for_sub(struct session *ssn, void *self, sub_id s, hyper_id start, enum gradient_purpose why,
-                    struct gradients *ret)
+static bool for_sub(struct session *ssn, void *self, sub_id s, hyper_id start,
+                    enum gradient_purpose why, struct gradients *ret)
 {
     const struct sub_job *sub = model_sub(ssn->m, s);
 
     return gradients(ssn, &sub->topo, sub->mark, start, ret);
 }
 
-static int order(struct session *ssn, void *self, sub_id s, const hyper_id *at, uint32_t n, double *score)
+static int order(struct session *ssn, void *self, sub_id s, const hyper_id *at, uint32_t n,
+                 double *score)
 {
     return 0;
 }
@@ -80,9 +82,9 @@ static void tree(struct rig *r)
     child[1] = (struct hyper_member){true, hk_intern(&r->m.str, HK_STR("s1"))};
     const struct hyper_desc d[] = {
         {.name = HK_STR("s0"), .tier = 1, .members = leaf, .nmember = 2},
-        {.name = HK_STR("s1"), .tier = 1, .members = leaf + 2, .nmember = 2},
-        {.name = HK_STR("s2"), .tier = 2, .members = child, .nmember = 2},
-    };
+         {.name = HK_STR("s1"), .tier = 1, .members = leaf + 2, .nmember = 2},
+          {.name = HK_STR("s2"), .tier = 2, .members = child, .nmember = 2},
+         };
     assert_true(model_hyper_rebuild(&r->m, d, 3, NULL));
     rig_queue(r, "q");
 }
@@ -175,7 +177,8 @@ static void later_members_stay_with_the_first(void **state)
     }
 }
 
-/* A job bound to one domain of two, with its pods held apart by size: the domain is chosen whole. */
+/* A job bound to one domain of two, with its pods held apart by size: the domain is chosen whole.
+ */
 static void failed_domains_leave_no_trace(void **state)
 {
     RIG(r);

@@ -171,25 +171,20 @@ static void preempt_within_job(struct preemptor *p, const struct task_list *task
     }
 }
 
-struct job_tasks {
-    job_id job;
-    struct task_list tasks;
-};
-
 static void preempt_in_queue(struct preemptor *p, struct turns *turns, queue_id q)
 {
     struct session *ssn = p->ssn;
     const uint32_t room = turns->line[q.i].n;
-    struct job_tasks *done = hk_arena_array(ssn->mem, room, sizeof(done[0]));
+    struct task_list *done = hk_arena_array(ssn->mem, room, sizeof(done[0]));
     uint32_t n = 0;
     job_id j;
 
     while (!session_over_budget(ssn) && turns_take_job(turns, q, &j)) {
-        done[n] = (struct job_tasks){j, task_list_ungated(ssn, j)};
-        preempt_for_job(p, j, &done[n++].tasks);
+        done[n] = task_list_ungated(ssn, j);
+        preempt_for_job(p, j, &done[n++]);
     }
     for (uint32_t i = 0; i < n && !session_over_budget(ssn); i++) {
-        preempt_within_job(p, &done[i].tasks);
+        preempt_within_job(p, &done[i]);
     }
 }
 

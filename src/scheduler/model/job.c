@@ -434,6 +434,7 @@ void job_drop_if_idle(struct model *m, job_id job)
     leave_active(m, job);
     for (uint32_t d = 0; d < m->dims.n; d++) {
         m->over_inqueue[d] -= job_vec(m, job, JV_OVER)[d];
+        m->minres_total[d] -= job_vec(m, job, JV_MINRES)[d];
     }
     hk_map_del(&m->job_by_key, PAIR_KEY(j->ns, j->name));
     job_fini(j);
@@ -560,11 +561,15 @@ static void set_minres(struct model *m, job_id job, const struct job_desc *d)
     struct job *j = model_job(m, job);
     int64_t *v = job_vec(m, job, JV_MINRES);
 
-    memset(v, 0, m->stride * sizeof(*v));
+    for (uint32_t k = 0; k < m->dims.n; k++) {
+        m->minres_total[k] -= v[k];
+        v[k] = 0;
+    }
     j->has_minres = d->has_minres;
     j->minres_has = 0;
     for (uint32_t k = 0; k < d->nminres; k++) {
         v[d->minres[k].dim] = d->minres[k].v;
+        m->minres_total[d->minres[k].dim] += d->minres[k].v;
         j->minres_has |= 1ULL << d->minres[k].dim;
     }
     hk_vec_clear(&j->min_items);
@@ -639,6 +644,22 @@ static uint64_t hash_desc(const struct job_desc *d)
     h = hash_n(hash_n(h, (uint64_t)d->creation_ns), (uint64_t)d->waiting_ns);
     h = hash_s(hash_s(h, d->budget_min), d->budget_max_unavailable);
     return hash_lists(hash_topo(h, &d->topo), d);
+}
+
+int model_job_check(const struct model *m, const struct job_desc *d, struct hk_err *err)
+{
+    const job_id old = model_job_find(m, d->ns, d->name);
+
+    for (uint32_t k = 0; k < d->nminres; k++) {
+        const uint32_t dim = d->minres[k].dim;
+        const int64_t leaves = id_none(old) ? 0 : job_vec(m, old, JV_MINRES)[dim];
+        if (m->minres_total[dim] - leaves > DIM_TOTAL_LIMIT - d->minres[k].v) {
+            return hk_fail(err, HK_ELIMIT, "podgroup '%.*s/%.*s': all minResources for %.*s together are "
+                                           "past 2^61",
+                           HK_FMT(d->ns), HK_FMT(d->name), HK_FMT(m->dims.text[dim]));
+        }
+    }
+    return 0;
 }
 
 job_id model_job_put(struct model *m, const struct job_desc *d)

@@ -378,7 +378,7 @@ static bool ident_same(const struct model *m, uint32_t i, const void *what)
     const struct ident *a = &m->idents.at[i];
     const struct ident_key *k = what;
 
-    return a->ns == k->ns && a->labels.n == k->n &&
+    return a->labels.at && a->ns == k->ns && a->labels.n == k->n &&
            (k->n == 0 || memcmp(a->labels.at, k->labels, k->n * sizeof(struct label)) == 0);
 }
 
@@ -394,8 +394,27 @@ ident_id model_ident_intern(struct model *m, uint32_t ns, const struct label *la
             at[k] = labels[k];
         }
         i = TABLE_ROW(&m->idents);
-        m->idents.at[i] = (struct ident){.ns = ns, .labels = {.at = at, .n = n}};
+        m->idents.at[i] = (struct ident){.ns = ns, .labels = {.at = at, .n = n}, .slot = slot};
         hk_map_put(&m->ident_by_hash, slot, i);
     }
     return (ident_id){i};
+}
+
+void ident_ref(struct model *m, ident_id i)
+{
+    m->idents.at[i.i].refs++;
+}
+
+void ident_unref(struct model *m, ident_id id)
+{
+    struct ident *i = &m->idents.at[id.i];
+
+    if (--i->refs > 0) {
+        return;
+    }
+    topo_ident_forget(m, id);
+    hk_map_del(&m->ident_by_hash, i->slot);
+    hk_free((void *)i->labels.at);
+    *i = (struct ident){0};
+    hk_vec_push(&m->idents.free, id.i);
 }

@@ -174,7 +174,6 @@ struct node_table {
     struct image_vec *images;
     uint64_t *version; /* changes whenever the row's amounts do */
     int64_t *creation_ns;
-    uint32_t *zone; /* label volcano.sh/revocable-zone, 0 none */
 };
 
 /* ---- jobs ---- */
@@ -373,9 +372,10 @@ struct ns_row {
 /* ---- idents: namespace and labels of pods ---- */
 
 struct ident {
-    uint32_t refs;
+    uint32_t refs; /* tasks */
     uint32_t ns;
     struct labels labels;
+    uint64_t slot; /* key in ident_by_hash */
 };
 
 struct class_row {
@@ -427,6 +427,7 @@ struct model {
     int64_t total[DIM_MAX];     /* sum of alloc over known nodes */
     int64_t used_total[DIM_MAX]; /* sum of used over known nodes */
     int64_t requested[DIM_MAX]; /* sum over all tasks: the overflow guard */
+    int64_t minres_total[DIM_MAX]; /* sum of minResources over all jobs: the overflow guard */
     int64_t over_inqueue[DIM_MAX]; /* overcommit's reading of what is admitted */
     HK_VEC(job_id) active;      /* jobs with Pending tasks or not yet admitted */
     HK_VEC(task_id) nominated;  /* tasks with a nominated node; may list some that no longer wait */
@@ -529,6 +530,7 @@ void model_shape_unref(struct model *m, shape_id s);
 /* Takes c (its arena included): an equal one already known is returned instead and c is freed.
  * c->key must hold the canonical bytes. Marks label keys its terms ask for. NO_CONS on NULL. */
 cons_id model_cons_intern(struct model *m, struct cons *c);
+/* Lives as long as some task has it. */
 ident_id model_ident_intern(struct model *m, uint32_t ns, const struct label *labels, uint32_t n);
 
 struct task_desc {
@@ -585,6 +587,8 @@ struct job_desc {
     struct hk_str budget_min, budget_max_unavailable;
 };
 /* A description that says nothing new wakes nobody. */
+/* Whether all minimums together stay within DIM_TOTAL_LIMIT; ask before model_job_put. */
+int model_job_check(const struct model *m, const struct job_desc *d, struct hk_err *err) HK_CHECKED;
 job_id model_job_put(struct model *m, const struct job_desc *d);
 /* The PodGroup is gone; the row lives on while tasks name it. */
 void model_job_del(struct model *m, job_id j);

@@ -59,3 +59,5 @@ void queue_attach_jobs(struct model *m, queue_id q);
 void quota_fini(struct quota *q);
 void pdb_fini(struct pdb *p);
 void hyper_fini(struct hyper *h);
+void ident_ref(struct model *m, ident_id i);
+void ident_unref(struct model *m, ident_id i);

@@ -67,7 +67,6 @@ static void grow(struct model *m)
     COLUMN(t, images, from, to);
     COLUMN(t, version, from, to);
     COLUMN(t, creation_ns, from, to);
-    COLUMN(t, zone, from, to);
     t->cap = to;
 }
 
@@ -107,7 +106,6 @@ void node_table_fini(struct node_table *t)
     hk_free(t->images);
     hk_free(t->version);
     hk_free(t->creation_ns);
-    hk_free(t->zone);
     hk_vec_fini(&t->free);
     *t = (struct node_table){0};
 }

@@ -188,13 +188,15 @@ static void requested(struct model *m, const struct shape *s, int sign)
     }
 }
 
-static int check_total(const struct model *m, const struct task_desc *d, struct hk_err *err)
+static int check_total(const struct model *m, const struct task_desc *d, task_id old,
+                       struct hk_err *err)
 {
     const struct shape *s = model_shape(m, d->shape);
 
     for (uint32_t k = 0; k < s->nreq; k++) {
         const uint32_t dim = s->req[k].dim;
-        if (m->requested[dim] > DIM_TOTAL_LIMIT - s->req[k].v) {
+        const int64_t leaves = id_none(old) ? 0 : shape_req(task_shape(m, old), dim);
+        if (m->requested[dim] - leaves > DIM_TOTAL_LIMIT - s->req[k].v) {
             return hk_fail(err, HK_ELIMIT, "pod '%.*s/%.*s': all requests for %.*s together are past 2^61",
                            HK_FMT(d->ns), HK_FMT(d->name), HK_FMT(m->dims.text[dim]));
         }
@@ -217,6 +219,7 @@ static void detach(struct model *m, task_id t)
     requested(m, task_shape(m, t), -1);
     m->gate_opt_in -= (task->flags & TASK_GATE_OPT_IN) != 0;
     model_shape_unref(m, task->shape);
+    ident_unref(m, task->ident);
     if (!id_none(n)) {
         node_drop_if_idle(m, n);
     }
@@ -264,6 +267,7 @@ static void attach(struct model *m, task_id t, const struct task_desc *d)
     struct task *task = model_task(m, t);
 
     requested(m, task_shape(m, t), 1);
+    ident_ref(m, task->ident);
     m->gate_opt_in += (task->flags & TASK_GATE_OPT_IN) != 0;
     if (on_node(task)) {
         enter_node(m, t);
@@ -366,18 +370,20 @@ int model_task_put(struct model *m, const struct task_desc *d, task_id *ret, str
         *ret = t;
         return 0;
     }
-    rc = check_total(m, d, err);
+    rc = check_total(m, d, t, err);
     if (rc < 0) {
         model_shape_unref(m, d->shape);
         return rc;
     }
     const struct task old = id_none(t) ? (struct task){0} : *model_task(m, t);
+    ident_ref(m, d->ident); /* the old row may hold the last one */
     if (!id_none(t)) {
         detach(m, t);
     } else {
         t.i = TABLE_ROW(&m->tasks);
     }
     attach(m, t, d);
+    ident_unref(m, d->ident);
     if (old.used && old.uid == model_task(m, t)->uid) {
         model_task(m, t)->leaving = old.leaving;
         model_task(m, t)->flags |= old.flags & TASK_HELD;

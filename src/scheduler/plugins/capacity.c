@@ -527,6 +527,14 @@ static void capacity_deallocate(struct session *ssn, void *self, task_id t)
     }
 }
 
+static bool capacity_queue_share(struct session *ssn, void *self, queue_id q,
+                                 struct rvec *ret_deserved, double *ret_share)
+{
+    struct capacity *c = self;
+
+    return ledger_report(&c->books, q, ret_deserved, ret_share);
+}
+
 const struct plugin plugin_capacity = {
     .name = "capacity",
     .about = "capability, deserved share and guarantee of queues, flat or as a tree",
@@ -545,4 +553,5 @@ const struct plugin plugin_capacity = {
     .job_enqueued = capacity_job_enqueued,
     .allocate = capacity_allocate,
     .deallocate = capacity_deallocate,
+    .queue_share = capacity_queue_share,
 };

@@ -96,6 +96,15 @@ double ledger_share(const struct ledger *l, struct ledger_row *r)
     return r->share;
 }
 
+bool ledger_report(const struct ledger *l, queue_id q, struct rvec *ret_deserved, double *ret_share)
+{
+    struct ledger_row *r = ledger_row(l, q);
+
+    *ret_deserved = r->deserved;
+    *ret_share = ledger_share(l, r);
+    return r->in;
+}
+
 uint64_t ledger_lacks(const struct model *m, const struct ledger_row *r, job_id job)
 {
     const int64_t *min = job_vec(m, job, JV_MINRES);

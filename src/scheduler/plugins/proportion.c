@@ -226,6 +226,14 @@ static void proportion_deallocate(struct session *ssn, void *self, task_id t)
     moved(ssn, self, t, -1);
 }
 
+static bool proportion_queue_share(struct session *ssn, void *self, queue_id q,
+                                   struct rvec *ret_deserved, double *ret_share)
+{
+    struct proportion *p = self;
+
+    return ledger_report(&p->books, q, ret_deserved, ret_share);
+}
+
 const struct plugin plugin_proportion = {
     .name = "proportion",
     .about = "split the cluster among queues by weight",
@@ -240,4 +248,5 @@ const struct plugin plugin_proportion = {
     .job_enqueued = proportion_job_enqueued,
     .allocate = proportion_allocate,
     .deallocate = proportion_deallocate,
+    .queue_share = proportion_queue_share,
 };

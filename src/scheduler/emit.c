@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binds and evictions, and the traffic of all writes: lanes by urgency, a bounded number of
+// requests in flight, retries of those that must get through in the end. What statuses and events
+// say is in the files beside.
+#include "base/log.h"
+#include "codec/timefmt.h"
+#include "scheduler/emit_priv.h"
+
+#define IN_FLIGHT_DEFAULT 64u
+#define RETRY_FIRST_NS ((int64_t)100 * 1000 * 1000)
+#define RETRY_LAST_NS ((int64_t)30 * 1000 * 1000 * 1000)
+
+struct hk_str emit_str(const struct emit *e, uint32_t id)
+{
+    return model_str(e->o.m, id);
+}
+
+/* Objects without uid go by "ns/name" in the model. */
+struct hk_str emit_uid(const struct emit *e, uint32_t uid)
+{
+    const struct hk_str s = model_str(e->o.m, uid);
+
+    return s.n > 0 && !memchr(s.s, '/', s.n) ? s : HK_STR("");
+}
+
+uint64_t emit_hash(uint64_t h, struct hk_str s)
+{
+    return hk_hash(s.n > 0 ? s.s : "", s.n, hk_mix(h * 31 + s.n + 1));
+}
+
+/* ---- bodies ---- */
+
+void emit_put_str(struct emit *e, struct json *obj, const char *key, struct hk_str v)
+{
+    json_put(obj, &e->mem, hk_str(key), json_make_str(v));
+}
+
+void emit_put_time(struct emit *e, struct json *obj, const char *key, int64_t ns)
+{
+    hk_buf_clear(&e->text);
+    time_write(ns, &e->text);
+    emit_put_str(e, obj, key, hk_arena_str(&e->mem, hk_buf_str(&e->text)));
+}
+
+struct json *emit_put_obj(struct emit *e, struct json *obj, const char *key)
+{
+    return json_put(obj, &e->mem, hk_str(key), json_make_object());
+}
+
+struct json emit_condition(struct emit *e, const char *type, const char *status,
+                           struct hk_str reason, struct hk_str message)
+{
+    struct json c = json_make_object();
+
+    emit_put_str(e, &c, "type", hk_str(type));
+    emit_put_str(e, &c, "status", hk_str(status));
+    emit_put_str(e, &c, "reason", reason);
+    emit_put_str(e, &c, "message", message);
+    return c;
+}
+
+static void put_uid(struct emit *e, struct json *obj, const struct write *w)
+{
+    const struct hk_str uid = emit_uid(e, w->uid);
+
+    if (uid.n > 0) {
+        emit_put_str(e, emit_put_obj(e, obj, "metadata"), "uid", uid);
+    }
+}
+
+static void bind_request(struct emit *e, const struct write *w, struct port_request *req,
+                         struct json *body)
+{
+    struct json *meta, *target;
+
+    req->verb = PORT_CREATE;
+    req->subresource = "binding";
+    emit_put_str(e, body, "apiVersion", HK_STR("v1"));
+    emit_put_str(e, body, "kind", HK_STR("Binding"));
+    meta = emit_put_obj(e, body, "metadata");
+    emit_put_str(e, meta, "name", req->name);
+    emit_put_str(e, meta, "namespace", req->ns);
+    if (emit_uid(e, w->uid).n > 0) {
+        emit_put_str(e, meta, "uid", emit_uid(e, w->uid));
+    }
+    target = emit_put_obj(e, body, "target");
+    emit_put_str(e, target, "apiVersion", HK_STR("v1"));
+    emit_put_str(e, target, "kind", HK_STR("Node"));
+    emit_put_str(e, target, "name", emit_str(e, w->node));
+}
+
+/* What a pod is told before it is deleted (6.5). */
+static void mark_request(struct emit *e, const struct write *w, struct port_request *req,
+                         struct json *body)
+{
+    const int64_t now_ns = e->o.clock->wall_ns(e->o.clock);
+    struct json list = json_make_array();
+    struct json c = emit_condition(
+        e, "Ready", "False",
+        HK_STR("Evict"),
+               hk_str(hk_arena_printf(&e->mem, "Pod is evicted, because of %s", w->reason)));
+
+    req->verb = PORT_PATCH;
+    req->patch = PORT_PATCH_STRATEGIC;
+    req->subresource = "status";
+    emit_put_time(e, &c, "lastTransitionTime", now_ns);
+    json_push(&list, &e->mem, c);
+    c = emit_condition(
+        e, "DisruptionTarget", "True",
+        HK_STR("PreemptionByScheduler"),
+               hk_str(hk_arena_printf(
+                   &e->mem, "%s: preempting to accommodate a higher priority pod", e->component)));
+    emit_put_time(e, &c, "lastTransitionTime", now_ns);
+    json_push(&list, &e->mem, c);
+    put_uid(e, body, w);
+    json_put(emit_put_obj(e, body, "status"), &e->mem, HK_STR("conditions"), list);
+}
+
+static void evict_request(struct emit *e, const struct write *w, struct port_request *req)
+{
+    req->verb = PORT_DELETE;
+    req->if_uid = emit_uid(e, w->uid);
+}
+
+/* False when what it is about is gone. */
+static bool fill_request(struct emit *e, struct write *w, struct port_request *req,
+                         struct json *body)
+{
+    req->kind = api_kind(w->about);
+    req->ns = emit_str(e, w->ns);
+    req->name = emit_str(e, w->name);
+    switch ((enum write_kind)w->kind) {
+    case WRITE_BIND:
+        bind_request(e, w, req, body);
+        return true;
+    case WRITE_EVICT_MARK:
+        mark_request(e, w, req, body);
+        return true;
+    case WRITE_EVICT:
+        evict_request(e, w, req);
+        return true;
+    case WRITE_CONDITION:
+    case WRITE_GROUP:
+    case WRITE_QUEUE:
+        return emit_status_request(e, w, req, body);
+    default:
+        return emit_event_request(e, w, req, body);
+    }
+}
+
+/* ---- traffic ---- */
+
+static void write_fini(struct write *w)
+{
+    hk_free(w->text);
+    w->text = NULL;
+}
+
+void emit_push(struct emit *e, unsigned lane, struct write w)
+{
+    hk_vec_push(&e->lanes[lane].q, w);
+}
+
+static bool lane_take(struct lane *l, struct write *ret)
+{
+    if (l->head == l->q.len) {
+        return false;
+    }
+    *ret = l->q.at[l->head++];
+    if (l->head == l->q.len) {
+        hk_vec_clear(&l->q);
+        l->head = 0;
+    } else if (l->head >= 1024 && l->head > l->q.len / 2) {
+        memmove(l->q.at, l->q.at + l->head, (l->q.len - l->head) * sizeof(l->q.at[0]));
+        l->q.len -= l->head;
+        l->head = 0;
+    }
+    return true;
+}
+
+void emit_retry(struct emit *e, struct write w)
+{
+    const int64_t wait = RETRY_FIRST_NS << HK_MIN(w.attempts, 9);
+
+    w.attempts = (uint8_t)HK_MIN(w.attempts + 1, 100);
+    w.due_ns = e->o.clock->mono_ns(e->o.clock) + HK_MIN(wait, RETRY_LAST_NS);
+    hk_vec_push(&e->later, w);
+}
+
+/* Brings writes whose time has come back into their lane; the time of the next one. */
+static int64_t wake_later(struct emit *e)
+{
+    const int64_t now_ns = e->o.clock->mono_ns(e->o.clock);
+    int64_t next_ns = INT64_MAX;
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k < e->later.len; k++) {
+        struct write *w = &e->later.at[k];
+        if (w->due_ns <= now_ns) {
+            emit_push(e, LANE_STATUS, *w);
+        } else {
+            next_ns = HK_MIN(next_ns, w->due_ns);
+            e->later.at[n++] = *w;
+        }
+    }
+    e->later.len = n;
+    return next_ns;
+}
+
+static task_id task_of(const struct emit *e, const struct write *w)
+{
+    const struct model *m = e->o.m;
+    const task_id t = {w->row};
+
+    return w->row < m->tasks.len && model_task(m, t)->used && model_task(m, t)->uid == w->uid
+               ? t
+               : NO_TASK;
+}
+
+static void tell(struct emit *e, const struct write *w, enum emit_outcome what)
+{
+    const task_id t = task_of(e, w);
+
+    if (!id_none(t)) {
+        e->o.on_outcome(e->o.ctx, t, what);
+    }
+}
+
+static const char *about(struct emit *e, const struct write *w)
+{
+    hk_buf_clear(&e->text);
+    hk_buf_addf(&e->text, "%.*s/%.*s", HK_FMT(emit_str(e, w->ns)), HK_FMT(emit_str(e, w->name)));
+    return e->text.data;
+}
+
+static void bind_done(struct emit *e, struct write *w, const struct port_msg *m)
+{
+    const task_id t = task_of(e, w);
+    const struct hk_str node = emit_str(e, w->node);
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    if (m->rc == 0) {
+        hk_buf_addf(&text, "Successfully assigned %.*s/%.*s to %.*s", HK_FMT(emit_str(e, w->ns)),
+                    HK_FMT(emit_str(e, w->name)), HK_FMT(node));
+        emit_event(e, (struct event_about){API_POD, w->ns, w->name, w->uid}, false, "Scheduled",
+                   text.data);
+        tell(e, w, EMIT_BOUND);
+        return;
+    }
+    hk_log(HK_LOG_WARN, "bind failed", "pod=%s node=%.*s err=\"%s\"", about(e, w), HK_FMT(node),
+           m->err->text);
+    if (!id_none(t) && m->rc != -HK_ENOTFOUND) {
+        hk_buf_addf(&text, "failed to bind to node %.*s: %s", HK_FMT(node), m->err->text);
+        emit_pod_condition(e, t, "SchedulerError", text.data, NO_NODE);
+    }
+    tell(e, w, EMIT_BIND_FAILED);
+}
+
+/* Upstream stops here when the conditions were already there, and never deletes a pod whose first
+ * deletion failed (8.3 #7). */
+static void mark_done(struct emit *e, struct write *w, const struct port_msg *m)
+{
+    struct write next = *w;
+
+    if (m->rc < 0) {
+        hk_log(HK_LOG_WARN, "eviction failed", "pod=%s err=\"%s\"", about(e, w), m->err->text);
+        tell(e, w, EMIT_EVICT_FAILED);
+        return;
+    }
+    next.kind = WRITE_EVICT;
+    emit_push(e, LANE_PODS, next);
+}
+
+static void evict_done(struct emit *e, struct write *w, const struct port_msg *m)
+{
+    if (m->rc < 0) {
+        hk_log(HK_LOG_WARN, "eviction failed", "pod=%s err=\"%s\"", about(e, w), m->err->text);
+        tell(e, w, EMIT_EVICT_FAILED);
+    }
+}
+
+static void on_done(void *ctx, const struct port_msg *m)
+{
+    static void (*const done[WRITE_NKINDS])(struct emit *, struct write *,
+                                            const struct port_msg *) = {
+        [WRITE_BIND] = bind_done,         [WRITE_EVICT_MARK] = mark_done,
+        [WRITE_EVICT] = evict_done,       [WRITE_CONDITION] = emit_status_done,
+        [WRITE_GROUP] = emit_status_done, [WRITE_QUEUE] = emit_status_done,
+        [WRITE_EVENT] = emit_event_done,  [WRITE_EVENT_COUNT] = emit_event_done,
+    };
+    struct flight *f = ctx;
+    struct write w = f->w;
+
+    f->used = false;
+    f->e->busy--;
+    done[w.kind](f->e, &w, m);
+    write_fini(&w);
+}
+
+static void send(struct emit *e, struct write w)
+{
+    struct port_request req = {.field_manager = hk_str(e->component)};
+    struct json body = json_make_object();
+    struct flight *f = e->flights;
+
+    if (!fill_request(e, &w, &req, &body)) {
+        write_fini(&w);
+        hk_arena_clear(&e->mem);
+        return;
+    }
+    while (f->used) {
+        f++;
+    }
+    *f = (struct flight){.e = e, .w = w, .used = true};
+    e->busy++;
+    req.body = req.verb == PORT_DELETE ? NULL : &body;
+    f->call = port_submit(e->o.port, &req, (struct port_sink){on_done, f});
+    hk_arena_clear(&e->mem);
+}
+
+int64_t emit_pump(struct emit *e)
+{
+    const int64_t next_ns = wake_later(e);
+    struct write w;
+
+    for (unsigned lane = 0; lane < LANE_N; lane++) {
+        while (e->busy < e->nflight && lane_take(&e->lanes[lane], &w)) {
+            send(e, w);
+        }
+    }
+    return next_ns;
+}
+
+uint32_t emit_backlog(const struct emit *e)
+{
+    uint32_t n = e->busy + e->later.len;
+
+    for (unsigned lane = 0; lane < LANE_N; lane++) {
+        n += e->lanes[lane].q.len - e->lanes[lane].head;
+    }
+    return n;
+}
+
+/* ---- decisions ---- */
+
+static void push_pod(struct emit *e, const struct decision *d, enum write_kind kind)
+{
+    const struct model *m = e->o.m;
+    const struct task *t = model_task(m, d->task);
+
+    emit_push(e, LANE_PODS,
+              (struct write){.kind = (uint8_t)kind,
+                             .about = API_POD,
+                             .row = d->task.i,
+                             .ns = t->ns,
+                             .name = t->name,
+                             .uid = t->uid,
+                             .node = id_none(d->node) ? 0 : m->nodes.name[d->node.i],
+                             .reason = d->reason});
+}
+
+static void evict(struct emit *e, const struct decision *d)
+{
+    const job_id j = model_task(e->o.m, d->task)->job;
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    push_pod(e, d, WRITE_EVICT_MARK);
+    hk_buf_addf(&text, "Pod is evicted, because of %s", d->reason);
+    emit_event_pod(e, d->task, true, "Evict", text.data);
+    if (!id_none(j) && model_job(e->o.m, j)->has_pg) {
+        emit_event_group(e, j, false, "Evict", d->reason);
+    }
+}
+
+void emit_session(struct emit *e, const struct session *ssn)
+{
+    for (uint32_t k = 0; k < ssn->decisions.len; k++) {
+        const struct decision *d = &ssn->decisions.at[k];
+        if (d->kind == OP_EVICT) {
+            evict(e, d);
+        } else {
+            push_pod(e, d, WRITE_BIND);
+        }
+    }
+    emit_status_session(e, ssn);
+    emit_pump(e);
+}
+
+/* ---- birth and death ---- */
+
+struct emit *emit_new(const struct emit_opts *o)
+{
+    struct emit *e = hk_zalloc(sizeof(*e));
+
+    e->o = *o;
+    e->component = hk_strndup(o->component.s, o->component.n);
+    e->nflight = o->in_flight > 0 ? o->in_flight : IN_FLIGHT_DEFAULT;
+    e->flights = hk_zalloc_array(e->nflight, sizeof(*e->flights));
+    return e;
+}
+
+void emit_free(struct emit *e)
+{
+    struct write w;
+
+    if (!e) {
+        return;
+    }
+    for (uint32_t k = 0; k < e->nflight; k++) {
+        if (e->flights[k].used) {
+            port_cancel(e->o.port, e->flights[k].call);
+            write_fini(&e->flights[k].w);
+        }
+    }
+    for (unsigned lane = 0; lane < LANE_N; lane++) {
+        while (lane_take(&e->lanes[lane], &w)) {
+            write_fini(&w);
+        }
+        hk_vec_fini(&e->lanes[lane].q);
+    }
+    for (uint32_t k = 0; k < e->later.len; k++) {
+        write_fini(&e->later.at[k]);
+    }
+    hk_vec_fini(&e->later);
+    emit_status_fini(e);
+    hk_map_fini(&e->ring_at);
+    hk_free(e->ring);
+    hk_free(e->flights);
+    hk_free(e->component);
+    hk_arena_fini(&e->mem);
+    hk_buf_fini(&e->text);
+    hk_free(e);
+}

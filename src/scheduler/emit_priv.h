@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the emit files only.
+#pragma once
+
+#include "api/names.h"
+#include "scheduler/close.h"
+#include "scheduler/emit.h"
+
+enum write_kind {
+    WRITE_BIND,
+    WRITE_EVICT_MARK, /* conditions on the victim, then ... */
+    WRITE_EVICT,      /* ... its deletion */
+    WRITE_CONDITION,
+    WRITE_GROUP,
+    WRITE_QUEUE,
+    WRITE_EVENT,
+    WRITE_EVENT_COUNT,
+    WRITE_NKINDS,
+};
+
+/* One request to be. What it is about is named by string ids, which outlive the rows. */
+struct write {
+    uint8_t kind;     /* enum write_kind */
+    uint8_t about;    /* enum api_kind_id */
+    bool warning;     /* events */
+    uint8_t attempts; /* failed so far */
+    uint32_t row;     /* task, job or queue */
+    uint32_t ns, name, uid;
+    uint32_t node;      /* string id: bind target, nominated node */
+    uint32_t slot;      /* events: place in the ring */
+    const char *reason; /* static */
+    char *text;         /* owned; message */
+    uint64_t said;      /* condition: what the pod's row must still want; event: its key */
+    int64_t due_ns;     /* retries */
+};
+
+struct lane {
+    HK_VEC(struct write) q;
+    uint32_t head;
+};
+/* Binds do not wait behind statuses, nor those behind events. */
+enum { LANE_PODS, LANE_STATUS, LANE_EVENTS, LANE_N };
+
+struct flight {
+    struct emit *e;
+    struct write w;
+    uint64_t call;
+    bool used;
+};
+
+/* What the API last said, or will say once our write is through. */
+struct pod_known {
+    uint64_t said; /* of the PodScheduled condition, 0 unknown */
+    uint32_t uid;
+    uint32_t nominated; /* string id */
+    bool is_false;      /* its status is False already */
+    bool busy;          /* a write is under way */
+};
+
+enum cond_type { COND_UNSCHEDULABLE, COND_SCHEDULED, COND_N };
+struct cond_known {
+    uint8_t status;     /* enum cond_status */
+    uint64_t said;      /* reason and message */
+    uint64_t id[2];     /* transitionID */
+    int64_t changed_ns; /* lastTransitionTime */
+};
+enum cond_status { COND_ABSENT, COND_TRUE, COND_FALSE };
+
+struct group_known {
+    uint32_t uid; /* 0: unknown */
+    uint8_t phase;
+    bool queued, busy, again; /* a write waits, is under way, is due after that one */
+    uint32_t running, failed, succeeded;
+    struct cond_known cond[COND_N];
+    char *others;   /* conditions of other types, a JSON list, or NULL */
+    char *message;  /* of Unschedulable, while a write is under way */
+    uint64_t event; /* the last Unschedulable event */
+    uint64_t refusal;
+    uint64_t rv; /* of our last write */
+};
+
+struct queue_known {
+    uint32_t name;
+    bool queued, busy, again;
+    uint64_t said; /* of status.allocated, 0 unknown */
+};
+
+struct event_slot {
+    uint64_t key;
+    uint32_t ns, name; /* of the object */
+    uint32_t count;
+    bool busy;
+    uint64_t stamp; /* in the event's name */
+    int64_t written_ns;
+};
+
+struct emit {
+    struct emit_opts o;
+    char *component;
+    struct lane lanes[LANE_N];
+    HK_VEC(struct write) later; /* waiting for their time */
+    struct flight *flights;
+    uint32_t nflight, busy;
+    struct hk_arena mem; /* one request body */
+    struct hk_buf text;
+
+    HK_VEC(struct pod_known) pods;     /* by task row */
+    HK_VEC(struct group_known) groups; /* by job row */
+    HK_VEC(struct queue_known) queues; /* by queue row */
+    HK_VEC(int64_t) sums;              /* by queue row, ancestors counted: [queue][DIM_MAX] */
+
+    struct event_slot *ring;
+    uint32_t ring_next;
+    struct hk_map ring_at;
+    uint64_t stamp;
+};
+
+/* ---- emit.c ---- */
+
+void emit_push(struct emit *e, unsigned lane, struct write w);
+/* Tries the write again after a while; takes it. */
+void emit_retry(struct emit *e, struct write w);
+struct hk_str emit_str(const struct emit *e, uint32_t id);
+/* The uid for preconditions; empty for objects that have none. */
+struct hk_str emit_uid(const struct emit *e, uint32_t uid);
+uint64_t emit_hash(uint64_t h, struct hk_str s);
+
+/* Building bodies in emit.mem. */
+void emit_put_str(struct emit *e, struct json *obj, const char *key, struct hk_str v);
+void emit_put_time(struct emit *e, struct json *obj, const char *key, int64_t ns);
+/* An empty object as member of obj. */
+struct json *emit_put_obj(struct emit *e, struct json *obj, const char *key);
+struct json emit_condition(struct emit *e, const char *type, const char *status,
+                           struct hk_str reason, struct hk_str message);
+
+/* ---- emit_status.c ---- */
+
+void emit_status_session(struct emit *e, const struct session *ssn);
+void emit_pod_condition(struct emit *e, task_id t, const char *reason, const char *message,
+                        node_id nominated);
+/* Fills the request; false when there is nothing to say any more. */
+bool emit_status_request(struct emit *e, struct write *w, struct port_request *req,
+                         struct json *body);
+void emit_status_done(struct emit *e, struct write *w, const struct port_msg *m);
+void emit_status_fini(struct emit *e);
+
+/* ---- emit_event.c ---- */
+
+struct event_about {
+    enum api_kind_id kind;
+    uint32_t ns, name, uid;
+};
+void emit_event(struct emit *e, struct event_about about, bool warning, const char *reason,
+                const char *message);
+void emit_event_pod(struct emit *e, task_id t, bool warning, const char *reason,
+                    const char *message);
+void emit_event_group(struct emit *e, job_id j, bool warning, const char *reason,
+                      const char *message);
+bool emit_event_request(struct emit *e, struct write *w, struct port_request *req,
+                        struct json *body);
+void emit_event_done(struct emit *e, struct write *w, const struct port_msg *m);
