@@ -14,6 +14,13 @@
 #define HK_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define HK_CHECKED __attribute__((warn_unused_result))
 #define HK_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+/* A function compiled for AVX2 with its loops made vector code; call it only when
+ * __builtin_cpu_supports("avx2"). clang makes vector code at any level. */
+#if defined(__x86_64__) && defined(__clang__)
+#define HK_AVX2 __attribute__((target("avx2")))
+#elif defined(__x86_64__)
+#define HK_AVX2 __attribute__((target("avx2"), optimize("O3")))
+#endif
 #define HK_LEN(array) (sizeof(array) / sizeof((array)[0]))
 #define HK_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define HK_MAX(a, b) ((a) > (b) ? (a) : (b))

@@ -263,7 +263,8 @@ static void mark(uint64_t *bits, job_id j)
     bits[j.i / 64] |= 1ULL << (j.i % 64);
 }
 
-/* Jobs looked at, jobs that changed before the session, and jobs that changed in it. */
+/* Jobs looked at, jobs that changed before the session, and jobs that changed in it; but not those that
+ * are parked, of whom the last word stands. */
 static uint32_t jobs_to_note(struct session *ssn, job_id **ret)
 {
     const struct model *m = ssn->m;
@@ -285,7 +286,8 @@ static uint32_t jobs_to_note(struct session *ssn, job_id **ret)
         for (uint64_t b = bits[w]; b; b &= b - 1) {
             const job_id id = {w * 64 + (uint32_t)__builtin_ctzll(b)};
             const struct job *j = model_job(m, id);
-            if (j->used && j->has_pg && !id_none(j->queue)) {
+            if (j->used && j->has_pg && !id_none(j->queue) &&
+                (j->active_pos == ID_NONE || ssn->opts.all_jobs || model_job_awake(m, id))) {
                 out[n++] = id;
             }
         }
@@ -355,8 +357,8 @@ static void park(struct session *ssn, job_id id, const struct job_note *n)
     if (placed_any(ssn, j) || (ssn->over_budget && !was_seen(ssn, id))) {
         return;
     }
-    if (n->phase != n->prev_phase || was_left_over(ssn, id, n)) {
-        ssn->again = ssn->again || j->active_pos != ID_NONE;
+    if ((n->phase == PG_PENDING && n->prev_phase != PG_PENDING) || was_left_over(ssn, id, n)) {
+        ssn->again = true; /* to be admitted anew, or placed */
         return;
     }
     if (ssn->job_msg[id.i]) {
@@ -370,6 +372,11 @@ static void park(struct session *ssn, job_id id, const struct job_note *n)
             why |= WAKE_NODE;
             dims |= shape_dims(task_shape(ssn->m, t));
         }
+    }
+    if (j->policies.len > 0 || job_has_topology(ssn->m, id)) {
+        /* The reasons are those of the domain tried last; others may have had other ones. */
+        dims = UINT64_MAX;
+        why |= WAKE_NODE | WAKE_PODS;
     }
     if (dims == 0 && !(why & (WAKE_NODE | WAKE_PODS))) {
         dims = UINT64_MAX;

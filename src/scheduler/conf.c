@@ -545,6 +545,22 @@ static int check_metrics(const struct json *root, struct hk_err *err)
 
 /* ---- the file ---- */
 
+static void warn_unknown(struct conf *c, const struct json *root)
+{
+    static const char *const known[] = {"actions", "tiers", "configurations", "metrics"};
+
+    for (uint32_t i = 0; i < root->len; i++) {
+        bool ok = false;
+        for (uint32_t k = 0; k < HK_LEN(known); k++) {
+            ok |= hk_str_is(root->members[i].key, known[k]);
+        }
+        if (!ok) {
+            warn(c, root->members[i].value.line, "unknown key '%.*s' is ignored",
+                 HK_FMT(root->members[i].key));
+        }
+    }
+}
+
 static int conf_read(struct conf *c, struct hk_err *err)
 {
     static const struct json nothing = {.type = JSON_OBJECT};
@@ -564,6 +580,7 @@ static int conf_read(struct conf *c, struct hk_err *err)
         return hk_fail(err, HK_EINVAL, "line %u: the configuration is of type %s, want object",
                        root->line, json_type_name(root->type));
     }
+    warn_unknown(c, root);
     rc = read_actions(c, root, err);
     if (rc == 0) {
         rc = read_tiers(c, root, err);

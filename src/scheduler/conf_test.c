@@ -388,7 +388,9 @@ static void metrics_and_unknown_top_level_keys_are_accepted(void **state)
                            "  interval: 30s\n"
                            "  tls.insecureSkipVerify: \"true\"\n");
 
-    assert_int_equal(c->warnings.len, 0);
+    assert_int_equal(c->warnings.len, 1);
+    assert_int_equal(c->warnings.at[0].line, 2);
+    assert_string_equal(c->warnings.at[0].text, "unknown key 'nonsense' is ignored");
 }
 
 static void the_number_of_entries_is_bounded(void **state)

@@ -53,8 +53,9 @@ struct pod_known {
     uint64_t said; /* of the PodScheduled condition, 0 unknown */
     uint32_t uid;
     uint32_t nominated; /* string id */
+    uint16_t waiting;   /* writes not yet through */
     bool is_false;      /* its status is False already */
-    bool busy;          /* a write is under way */
+    bool busy;          /* one of the writes is in flight */
 };
 
 enum cond_type { COND_UNSCHEDULABLE, COND_SCHEDULED, COND_N };
@@ -73,7 +74,7 @@ struct group_known {
     uint32_t running, failed, succeeded;
     struct cond_known cond[COND_N];
     char *others;   /* conditions of other types, a JSON list, or NULL */
-    char *message;  /* of Unschedulable, while a write is under way */
+    char *message;  /* of Unschedulable while it is True, or NULL */
     uint64_t event; /* the last Unschedulable event */
     uint64_t refusal;
     uint64_t rv; /* of our last write */
@@ -133,7 +134,26 @@ struct json *emit_put_obj(struct emit *e, struct json *obj, const char *key);
 struct json emit_condition(struct emit *e, const char *type, const char *status,
                            struct hk_str reason, struct hk_str message);
 
+/* Grows a column of zeroed rows to hold row i. */
+#define EMIT_ROW(vec, i)                                                                           \
+    while ((vec)->len <= (i)) {                                                                    \
+        hk_vec_push(vec, ((__typeof__((vec)->at[0])){0}));                                         \
+    }
+
+/* ---- emit_group.c ---- */
+
+void emit_note_group(struct emit *e, const struct session *ssn, const struct job_note *n);
+bool emit_group_request(struct emit *e, const struct write *w, struct port_request *req,
+                        struct json *body);
+void emit_group_done(struct emit *e, struct write *w, const struct port_msg *m);
+void emit_learn_group(struct emit *e, const struct api_object *o);
+void emit_groups_fini(struct emit *e);
+
 /* ---- emit_status.c ---- */
+
+/* Whether the same write may go through later. */
+bool emit_passes(int rc);
+void emit_complain(struct emit *e, const struct write *w, const struct port_msg *m);
 
 void emit_status_session(struct emit *e, const struct session *ssn);
 void emit_pod_condition(struct emit *e, task_id t, const char *reason, const char *message,

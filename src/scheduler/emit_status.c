@@ -1,69 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statuses: the phase, counters and conditions of PodGroups, the PodScheduled condition of pods,
-// what queues hold. Written when they differ from what the API is known to say, which is learned
-// from its events and kept as hashes. A write under way counts as known; the next one of the same
-// object waits for it.
-#include "api/podgroup.h"
+// Statuses: the PodScheduled condition of pods and what queues hold; PodGroups are next door.
+// Written when they differ from what the API is known to say, which is learned from its events and
+// kept as hashes. A write under way counts as known; the next one of the same object waits for it.
 #include "api/queue.h"
 #include "base/log.h"
 #include "scheduler/emit_priv.h"
-
-static const struct {
-    const char *type, *reason;
-} cond_words[COND_N] = {
-    [COND_UNSCHEDULABLE] = {"Unschedulable", "NotEnoughResources"},
-    [COND_SCHEDULED] = {"Scheduled", "tasks in gang are ready to be scheduled"},
-};
-
-static const char *const cond_status_words[] = {[COND_TRUE] = "True", [COND_FALSE] = "False"};
-
-#define NEED_ROW(vec, i)                                                                           \
-    while ((vec)->len <= (i)) {                                                                    \
-        hk_vec_push(vec, ((__typeof__((vec)->at[0])){0}));                                         \
-    }
-
-static uint64_t hash2(struct hk_str a, struct hk_str b)
-{
-    return emit_hash(emit_hash(1, a), b) | 1; /* 0 is unknown */
-}
 
 static uint64_t hash3(struct hk_str a, struct hk_str b, struct hk_str c)
 {
     return emit_hash(emit_hash(emit_hash(1, a), b), c) | 1;
 }
 
-/* ---- rows ---- */
-
 static struct pod_known *pod_row(struct emit *e, task_id t)
 {
     const uint32_t uid = model_task(e->o.m, t)->uid;
     struct pod_known *k;
 
-    NEED_ROW(&e->pods, t.i);
+    EMIT_ROW(&e->pods, t.i);
     k = &e->pods.at[t.i];
     if (k->uid != uid) {
         *k = (struct pod_known){.uid = uid};
-    }
-    return k;
-}
-
-static void group_clear(struct group_known *k)
-{
-    hk_free(k->others);
-    hk_free(k->message);
-    *k = (struct group_known){0};
-}
-
-static struct group_known *group_row(struct emit *e, job_id j)
-{
-    const uint32_t uid = model_job(e->o.m, j)->uid;
-    struct group_known *k;
-
-    NEED_ROW(&e->groups, j.i);
-    k = &e->groups.at[j.i];
-    if (k->uid != uid) {
-        group_clear(k);
-        k->uid = uid;
     }
     return k;
 }
@@ -73,7 +29,7 @@ static struct queue_known *queue_row(struct emit *e, queue_id q)
     const uint32_t name = model_queue(e->o.m, q)->name;
     struct queue_known *k;
 
-    NEED_ROW(&e->queues, q.i);
+    EMIT_ROW(&e->queues, q.i);
     k = &e->queues.at[q.i];
     if (k->name != name) {
         *k = (struct queue_known){.name = name};
@@ -81,330 +37,18 @@ static struct queue_known *queue_row(struct emit *e, queue_id q)
     return k;
 }
 
-/* ---- transitionIDs ---- */
+/* ---- failures ---- */
 
-static void id_make(uint64_t run, uint64_t session, uint64_t ret[2])
-{
-    ret[0] = hk_mix(run + session * 0x9e3779b97f4a7c15ULL);
-    ret[1] = hk_mix(ret[0] ^ session);
-    ret[0] = (ret[0] & ~0xf000ULL) | 0x4000;          /* version 4 */
-    ret[1] = (ret[1] & ~(3ULL << 62)) | (2ULL << 62); /* its variant */
-}
-
-static char *id_text(struct emit *e, const uint64_t id[2])
-{
-    return hk_arena_printf(&e->mem, "%08x-%04x-%04x-%04x-%012llx", (unsigned)(id[0] >> 32),
-                           (unsigned)(id[0] >> 16) & 0xffff, (unsigned)id[0] & 0xffff,
-                           (unsigned)(id[1] >> 48), (unsigned long long)id[1] & 0xffffffffffffULL);
-}
-
-/* What is no UUID gets one that stands for it. */
-static void id_parse(struct hk_str s, uint64_t ret[2])
-{
-    unsigned a, b, c, d;
-    unsigned long long f;
-    char text[40] = "";
-
-    if (s.n == 36) {
-        memcpy(text, s.s, 36);
-    }
-    if (sscanf(text, "%8x-%4x-%4x-%4x-%12llx", &a, &b, &c, &d, &f) == 5) {
-        ret[0] = (uint64_t)a << 32 | (uint64_t)b << 16 | c;
-        ret[1] = (uint64_t)d << 48 | f;
-    } else {
-        id_make(emit_hash(1, s), 0, ret);
-    }
-}
-
-/* ---- PodGroups ---- */
-
-static void push_group(struct emit *e, job_id j)
-{
-    const struct job *job = model_job(e->o.m, j);
-    struct group_known *k = &e->groups.at[j.i];
-
-    if (k->busy) {
-        k->again = true;
-    } else if (!k->queued) {
-        k->queued = true;
-        emit_push(e, LANE_STATUS,
-                  (struct write){.kind = WRITE_GROUP,
-                                 .about = API_PODGROUP,
-                                 .row = j.i,
-                                 .ns = job->ns,
-                                 .name = job->name,
-                                 .uid = job->uid});
-    }
-}
-
-static bool set_condition(struct emit *e, const struct session *ssn, struct group_known *k,
-                          enum cond_type type, enum cond_status status, const char *message)
-{
-    const uint64_t said = hash2(hk_str(cond_words[type].reason), hk_str(message));
-    struct cond_known *c = &k->cond[type];
-
-    if (c->status == status && c->said == said) {
-        return false;
-    }
-    if (c->status != status) {
-        c->changed_ns = ssn->now_ns;
-    }
-    c->status = (uint8_t)status;
-    c->said = said;
-    id_make(e->o.run, ssn->uid, c->id);
-    return true;
-}
-
-/* Upstream leaves the opposite condition True for ever (8.3 #9). */
-static bool deny_condition(struct emit *e, const struct session *ssn, struct group_known *k,
-                           enum cond_type type)
-{
-    return k->cond[type].status == COND_TRUE && set_condition(e, ssn, k, type, COND_FALSE, "");
-}
-
-static bool set_conditions(struct emit *e, const struct session *ssn, struct group_known *k,
-                           const struct job_note *n)
-{
-    bool changed = false;
-
-    if (n->condition == NOTE_UNSCHEDULABLE) {
-        changed = set_condition(e, ssn, k, COND_UNSCHEDULABLE, COND_TRUE, n->message);
-        changed |= deny_condition(e, ssn, k, COND_SCHEDULED);
-        if (changed) {
-            hk_free(k->message);
-            k->message = hk_strdup(n->message);
-        }
-    } else if (n->condition == NOTE_SCHEDULED) {
-        changed = set_condition(e, ssn, k, COND_SCHEDULED, COND_TRUE, "");
-        changed |= deny_condition(e, ssn, k, COND_UNSCHEDULABLE);
-    }
-    return changed;
-}
-
-static bool set_counters(struct group_known *k, const struct job_note *n)
-{
-    const bool changed = k->phase != n->phase || k->running != n->running ||
-                         k->failed != n->failed || k->succeeded != n->succeeded;
-
-    k->phase = n->phase;
-    k->running = n->running;
-    k->failed = n->failed;
-    k->succeeded = n->succeeded;
-    return changed;
-}
-
-/* The same words about the same group again are only counted, also when the ring has forgotten
- * them. */
-static void tell_once(struct emit *e, job_id j, uint64_t *last, bool warning, const char *text)
-{
-    const uint64_t said = emit_hash(1, hk_str(text)) | 1;
-
-    if (*last != said) {
-        *last = said;
-        emit_event_group(e, j, warning, "Unschedulable", text);
-    }
-}
-
-static void note_group(struct emit *e, const struct session *ssn, const struct job_note *n)
-{
-    struct group_known *k = group_row(e, n->job);
-    const char *refusal = ssn->job_msg[n->job.i];
-    bool changed = set_counters(k, n);
-
-    changed |= set_conditions(e, ssn, k, n);
-    if (changed) {
-        push_group(e, n->job);
-    }
-    if (refusal) {
-        tell_once(e, n->job, &k->refusal, false, refusal);
-    }
-    if (n->event) {
-        tell_once(e, n->job, &k->event, true, n->event);
-    } else if (changed && (n->phase == PG_RUNNING || n->phase == PG_COMPLETED)) {
-        emit_event_group(e, n->job, false, "Scheduled", "pod group is ready");
-        k->event = k->refusal = 0;
-    }
-}
-
-static void put_count(struct emit *e, struct json *status, const char *key, uint32_t n)
-{
-    /* Zero is left out, as Volcano's own writes leave it out. */
-    json_put(status, &e->mem, hk_str(key), n > 0 ? json_make_int(n) : (struct json){0});
-}
-
-static struct json condition_list(struct emit *e, const struct group_known *k)
-{
-    struct json list = json_make_array();
-    struct json others;
-
-    for (unsigned i = 0; i < COND_N; i++) {
-        const struct cond_known *known = &k->cond[i];
-        if (known->status == COND_ABSENT) {
-            continue;
-        }
-        const bool told = i == COND_UNSCHEDULABLE && known->status == COND_TRUE && k->message;
-        struct json c =
-            emit_condition(e, cond_words[i].type, cond_status_words[known->status],
-                           hk_str(cond_words[i].reason), hk_str(told ? k->message : ""));
-        if (!told) {
-            json_del(&c, "message");
-        }
-        emit_put_str(e, &c, "transitionID", hk_str(id_text(e, known->id)));
-        emit_put_time(e, &c, "lastTransitionTime", known->changed_ns);
-        json_push(&list, &e->mem, c);
-    }
-    if (k->others && json_parse(hk_str(k->others), 0, &e->mem, &others, NULL) == 0) {
-        for (uint32_t i = 0; i < others.len; i++) {
-            json_push(&list, &e->mem, others.items[i]);
-        }
-    }
-    return list;
-}
-
-static bool group_request(struct emit *e, const struct write *w, struct port_request *req,
-                          struct json *body)
-{
-    struct group_known *k = &e->groups.at[w->row];
-    const struct hk_str uid = emit_uid(e, w->uid);
-    struct json *status;
-
-    if (k->uid != w->uid) {
-        return false;
-    }
-    k->queued = false;
-    k->busy = true;
-    req->verb = PORT_PATCH;
-    req->patch = PORT_PATCH_MERGE;
-    if (uid.n > 0) {
-        emit_put_str(e, emit_put_obj(e, body, "metadata"), "uid", uid);
-    }
-    status = emit_put_obj(e, body, "status");
-    emit_put_str(e, status, "phase", hk_str(pg_phase_name(k->phase)));
-    put_count(e, status, "running", k->running);
-    put_count(e, status, "succeeded", k->succeeded);
-    put_count(e, status, "failed", k->failed);
-    json_put(status, &e->mem, HK_STR("conditions"), condition_list(e, k));
-    return true;
-}
-
-static bool passes(int rc)
+bool emit_passes(int rc)
 {
     return rc == -HK_EIO || rc == -HK_ETIMEOUT || rc == -HK_EBUSY || rc == -HK_ECONFLICT;
 }
 
-static void complain(struct emit *e, const struct write *w, const struct port_msg *m)
+void emit_complain(struct emit *e, const struct write *w, const struct port_msg *m)
 {
     hk_log(m->rc == -HK_ENOTFOUND ? HK_LOG_DEBUG : HK_LOG_WARN, "status write failed",
            "kind=%s namespace=%.*s name=%.*s err=\"%s\"", api_kind(w->about)->singular,
            HK_FMT(emit_str(e, w->ns)), HK_FMT(emit_str(e, w->name)), m->err->text);
-}
-
-static void group_done(struct emit *e, struct write *w, const struct port_msg *m)
-{
-    struct group_known *k = &e->groups.at[w->row];
-
-    if (k->uid != w->uid) {
-        return;
-    }
-    k->busy = false;
-    if (m->rc == 0) {
-        k->rv = m->rv;
-        if (k->again) {
-            k->again = false;
-            push_group(e, (job_id){w->row});
-        } else {
-            hk_free(k->message);
-            k->message = NULL;
-        }
-        return;
-    }
-    complain(e, w, m);
-    k->again = false;
-    if (passes(m->rc)) {
-        k->queued = true;
-        emit_retry(e, *w);
-    } else {
-        k->phase = PG_NONE; /* unknown: written again with the next note */
-    }
-}
-
-/* Conditions other than ours, to be written back as they are. */
-static void learn_others(struct emit *e, struct group_known *k, const struct json *list)
-{
-    bool any = false;
-
-    hk_buf_clear(&e->text);
-    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
-        const struct hk_str type = json_str(json_get(&list->items[i], "type"), HK_STR(""));
-        if (!hk_str_is(type, cond_words[COND_UNSCHEDULABLE].type) &&
-            !hk_str_is(type, cond_words[COND_SCHEDULED].type)) {
-            hk_buf_addc(&e->text, any ? ',' : '[');
-            json_write(&list->items[i], &e->text);
-            any = true;
-        }
-    }
-    hk_free(k->others);
-    k->others = NULL;
-    if (any) {
-        hk_buf_addc(&e->text, ']');
-        k->others = hk_strdup(e->text.data);
-    }
-}
-
-static void learn_condition(struct group_known *k, enum cond_type type,
-                            const struct api_conditions *list)
-{
-    const struct api_condition *c = api_condition_get(list, hk_str(cond_words[type].type));
-    struct cond_known *known = &k->cond[type];
-
-    *known = (struct cond_known){0};
-    if (c) {
-        known->status = hk_str_is(c->status, "True") ? COND_TRUE : COND_FALSE;
-        known->said = hash2(c->reason, c->message);
-        known->changed_ns = c->last_transition_ns;
-        id_parse(c->transition_id, known->id);
-    }
-}
-
-static void learn_group(struct emit *e, const struct api_object *o)
-{
-    const job_id j = model_job_find(e->o.m, o->ns, o->name);
-    struct group_known *k;
-    struct api_podgroup pg;
-
-    if (id_none(j) || !model_job(e->o.m, j)->has_pg ||
-        api_podgroup_decode(&o->root, &e->mem, &pg, NULL) < 0) {
-        return;
-    }
-    k = group_row(e, j);
-    if (emit_is_ahead(e, j, o->rv)) {
-        return;
-    }
-    k->phase = (uint8_t)pg.phase; /* both enums follow Volcano's order */
-    k->running = (uint32_t)pg.running;
-    k->failed = (uint32_t)pg.failed;
-    k->succeeded = (uint32_t)pg.succeeded;
-    for (unsigned i = 0; i < COND_N; i++) {
-        learn_condition(k, i, &pg.conditions);
-    }
-    learn_others(e, k, json_at(&o->root, "status.conditions"));
-}
-
-_Static_assert((int)API_PODGROUP_COMPLETED == (int)PG_COMPLETED &&
-                   (int)API_PODGROUP_INQUEUE == (int)PG_INQUEUE &&
-                   (int)API_PODGROUP_UNKNOWN == (int)PG_UNKNOWN &&
-                   (int)API_PODGROUP_RUNNING == (int)PG_RUNNING,
-               "phases of the API and of the model are the same");
-
-bool emit_is_ahead(const struct emit *e, job_id j, uint64_t rv)
-{
-    const struct group_known *k;
-
-    if (j.i >= e->groups.len || e->groups.at[j.i].uid != model_job(e->o.m, j)->uid) {
-        return false;
-    }
-    k = &e->groups.at[j.i];
-    return k->queued || k->busy || rv < k->rv;
 }
 
 /* ---- pods ---- */
@@ -424,6 +68,7 @@ void emit_pod_condition(struct emit *e, task_id t, const char *reason, const cha
     }
     k->said = said;
     k->nominated = node ? node : k->nominated;
+    k->waiting++;
     emit_push(e, LANE_STATUS,
               (struct write){.kind = WRITE_CONDITION,
                              .about = API_POD,
@@ -448,8 +93,12 @@ static bool condition_request(struct emit *e, struct write *w, struct port_reque
     struct json list = json_make_array();
     struct json c, *status;
 
-    if (k->uid != w->uid || k->said != w->said) {
-        return false; /* gone, or newer words follow */
+    if (k->uid != w->uid) {
+        return false;
+    }
+    if (k->said != w->said) {
+        k->waiting--; /* newer words follow */
+        return false;
     }
     if (k->busy) {
         struct write copy = *w;
@@ -485,12 +134,14 @@ static void condition_done(struct emit *e, struct write *w, const struct port_ms
         return;
     }
     k->busy = false;
+    k->waiting--;
     if (m->rc == 0) {
         k->is_false = true;
         return;
     }
-    complain(e, w, m);
-    if (k->said == w->said && passes(m->rc)) {
+    emit_complain(e, w, m);
+    if (k->said == w->said && emit_passes(m->rc)) {
+        k->waiting++;
         emit_retry(e, *w);
         w->text = NULL; /* the retry owns it now */
     } else if (k->said == w->said) {
@@ -509,9 +160,11 @@ static void learn_pod(struct emit *e, const struct api_object *o)
         return;
     }
     k = pod_row(e, t);
-    if (k->busy) {
+    if (k->waiting > 0) {
         return;
     }
+    k->said = 0;
+    k->is_false = false;
     k->nominated =
         hk_intern(&e->o.m->str, json_str(json_at(&o->root, "status.nominatedNodeName"), none));
     for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
@@ -653,9 +306,9 @@ static void queue_done(struct emit *e, struct write *w, const struct port_msg *m
     }
     k->busy = false;
     if (m->rc < 0) {
-        complain(e, w, m);
+        emit_complain(e, w, m);
     }
-    if (m->rc < 0 && passes(m->rc)) {
+    if (m->rc < 0 && emit_passes(m->rc)) {
         k->queued = true;
         k->again = false;
         emit_retry(e, *w);
@@ -700,7 +353,7 @@ static void learn_queue(struct emit *e, const struct api_object *o)
 void emit_status_session(struct emit *e, const struct session *ssn)
 {
     for (uint32_t k = 0; k < ssn->notes.n; k++) {
-        note_group(e, ssn, &ssn->notes.at[k]);
+        emit_note_group(e, ssn, &ssn->notes.at[k]);
     }
     for (uint32_t k = 0; k < ssn->pod_notes.n; k++) {
         const struct pod_note *n = &ssn->pod_notes.at[k];
@@ -714,7 +367,7 @@ bool emit_status_request(struct emit *e, struct write *w, struct port_request *r
 {
     switch (w->kind) {
     case WRITE_GROUP:
-        return group_request(e, w, req, body);
+        return emit_group_request(e, w, req, body);
     case WRITE_QUEUE:
         return queue_request(e, w, req, body);
     default:
@@ -726,7 +379,7 @@ void emit_status_done(struct emit *e, struct write *w, const struct port_msg *m)
 {
     switch (w->kind) {
     case WRITE_GROUP:
-        group_done(e, w, m);
+        emit_group_done(e, w, m);
         break;
     case WRITE_QUEUE:
         queue_done(e, w, m);
@@ -743,7 +396,7 @@ void emit_learn(struct emit *e, const struct api_object *o)
         learn_pod(e, o);
         break;
     case API_PODGROUP:
-        learn_group(e, o);
+        emit_learn_group(e, o);
         break;
     case API_QUEUE:
         learn_queue(e, o);
@@ -756,11 +409,8 @@ void emit_learn(struct emit *e, const struct api_object *o)
 
 void emit_status_fini(struct emit *e)
 {
-    for (uint32_t k = 0; k < e->groups.len; k++) {
-        group_clear(&e->groups.at[k]);
-    }
+    emit_groups_fini(e);
     hk_vec_fini(&e->pods);
-    hk_vec_fini(&e->groups);
     hk_vec_fini(&e->queues);
     hk_vec_fini(&e->sums);
 }

@@ -416,10 +416,10 @@ static enum vote ask_victims(struct session *ssn, const struct hook *h, const st
 
 /* narrow: intersect inside a tier; the first tier left with victims decides.
  *
- * Two oddities are upstream's and decide who is evicted, so they are kept. A veto (no victims, no
- * abstention) ends its own tier only: the next one is asked afresh. And when an intersection comes
- * out empty, the next plugin of the same tier starts over with its own list: {1}, {2}, {1,2} gives
- * {1,2}. Every plugin sees all candidates, not what is left of them. */
+ * A veto (no victims, no abstention) ends its own tier only: the next one is asked afresh. That is
+ * upstream's and decides who is evicted, so it is kept. Two plugins that agree on nobody are a veto too;
+ * upstream lets the next plugin of the tier start over there, so that {1}, {2}, {1,2} evicts tasks that
+ * priority or conformance had refused. Every plugin sees all candidates, not what is left of them. */
 static uint32_t narrow(struct session *ssn, const struct asker *by, const task_id *in, uint32_t n,
                        task_id **ret)
 {
@@ -441,15 +441,13 @@ static uint32_t narrow(struct session *ssn, const struct asker *by, const task_i
             if (vetoed || ask_victims(ssn, &list->at[i], by, &v) == ABSTAIN) {
                 continue;
             }
-            if (v.nout == 0) {
-                nleft = 0;
-                vetoed = true;
-            } else if (nleft == 0) {
+            if (nleft == 0) {
                 nleft = v.nout;
                 memcpy(left, answer, v.nout * sizeof(*left));
             } else {
                 nleft = intersect(ssn->mem, left, nleft, answer, v.nout);
             }
+            vetoed = nleft == 0;
         }
         if (nleft > 0) {
             *ret = left;

@@ -172,8 +172,8 @@ static inline __attribute__((always_inline)) void mark_short(const struct model 
     }
 }
 
-#ifdef __x86_64__
-__attribute__((target("avx2"), optimize("O3"))) static void
+#ifdef HK_AVX2
+HK_AVX2 static void
 mark_short_avx2(const struct model *m, const struct shape *s, uint32_t a, uint32_t n, int64_t short_[BLOCK])
 {
     mark_short(m, s, a, n, short_);
@@ -339,8 +339,23 @@ static uint32_t short_of(const struct model *m, const struct shape *s, node_id n
     return HK_NONE;
 }
 
+/* What filters say about the nodes. Those they have nothing against lack a pod slot. */
+static void explain_filters(struct session *ssn, const struct search *q, node_id *nodes, uint32_t n,
+                            struct fit_log *log)
+{
+    const uint32_t kept = hooks_filter(ssn, q->t, q->mode, nodes, n, log);
+
+    for (uint32_t i = 0; q->check && i < kept; i++) {
+        fit_log_add(log, (struct reason){.code = REASON_INSUFFICIENT, .arg = DIM_PODS});
+        fit_log_node(log, nodes[i], UNFIT);
+    }
+}
+
 static struct fit_log *explain(struct session *ssn, const struct search *q, hyper_id domain)
 {
+    /* A task that asks for nothing but a slot leaves it to the filters to count pods: they have words
+     * of their own for a full node. */
+    const bool amounts = q->check && !(model_task(ssn->m, q->t)->flags & TASK_BEST_EFFORT);
     const struct shape *s = task_shape(ssn->m, q->t);
     struct fit_log *log = session_fit_new(ssn);
     node_id block[BLOCK];
@@ -354,7 +369,7 @@ static struct fit_log *explain(struct session *ssn, const struct search *q, hype
         if (!(ssn->m->nodes.flags[node.i] & NODE_KNOWN)) {
             continue;
         }
-        const uint32_t d = q->check ? short_of(ssn->m, s, node) : HK_NONE;
+        const uint32_t d = amounts ? short_of(ssn->m, s, node) : HK_NONE;
         if (d != HK_NONE) {
             fit_log_add(log, (struct reason){.code = REASON_INSUFFICIENT, .arg = d});
             fit_log_node(log, node, UNFIT);
@@ -362,11 +377,11 @@ static struct fit_log *explain(struct session *ssn, const struct search *q, hype
         }
         block[n++] = node;
         if (n == BLOCK) {
-            hooks_filter(ssn, q->t, q->mode, block, n, log);
+            explain_filters(ssn, q, block, n, log);
             n = 0;
         }
     }
-    hooks_filter(ssn, q->t, q->mode, block, n, log);
+    explain_filters(ssn, q, block, n, log);
     return log;
 }
 

@@ -126,6 +126,26 @@ static bool turn(struct allocator *a, job_id j)
     return turn_once(a, j);
 }
 
+static bool any_reserved(const struct session *ssn, const job_id *jobs, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        if (reserve_has(ssn, jobs[k])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The jobs a full queue takes out of this action with it. */
+static void note_left_out(struct allocator *a, struct turns *turns, queue_id q)
+{
+    job_id j;
+
+    while (turns_take_job(turns, q, &j)) {
+        place_note_limit(&a->placer, j);
+    }
+}
+
 static void allocate_run(struct session *ssn, const void *args)
 {
     struct allocator a = {
@@ -138,12 +158,21 @@ static void allocate_run(struct session *ssn, const void *args)
 
     placer_init(&a.placer, ssn);
     const uint32_t n = collect(ssn, &jobs);
+    const bool held = any_reserved(ssn, jobs, n);
     turns_init(&turns, ssn, jobs, n);
     while (!session_over_budget(ssn) && turns_take_queue(&turns, &q)) {
-        if (hooks_overused(ssn, q) || !turns_take_job(&turns, q, &j)) {
+        const bool full = hooks_overused(ssn, q);
+        if (full && !held) {
+            note_left_out(&a, &turns, q);
             continue;
         }
-        if (turn(&a, j)) {
+        if (!turns_take_job(&turns, q, &j)) {
+            continue;
+        }
+        /* What is held for a job fills its queue: that must not keep the job from taking it up. */
+        if (full && !reserve_has(ssn, j)) {
+            place_note_limit(&a.placer, j);
+        } else if (turn(&a, j)) {
             turns_put_job(&turns, q, j);
         }
         turns_put_queue(&turns, q);

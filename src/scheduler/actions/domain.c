@@ -303,12 +303,28 @@ static enum outcome try_gradient(struct placer *p, struct worksheet *w, const st
     return OUTCOME_PLACED;
 }
 
+/* Where plugins left no domain to try, no task has a reason of its own. */
+static void note_no_domain(struct session *ssn, const struct worksheet *w)
+{
+    for (uint32_t i = 0; i < w->n; i++) {
+        const struct task_list *l = &w->rows[i].tasks;
+        for (uint32_t k = l->next; k < l->n; k++) {
+            if (ssn->fit[l->at[k].i] || ssn->last[l->at[k].i].status != TASK_PENDING) {
+                return;
+            }
+        }
+    }
+    if (!ssn->job_msg[w->job.i]) {
+        ssn->job_msg[w->job.i] = "no hyperNode within the job's network topology has room for it";
+    }
+}
+
 bool domain_allocate(struct placer *p, struct worksheet *w, struct domain_choice *ret)
 {
     struct gradients g;
 
     if (!hooks_gradient_job(p->ssn, w->job, HYPER_ROOT, GRADIENT_ALLOCATE, &g)) {
-        return false;
+        g.n = 0;
     }
     for (uint32_t i = 0; i < g.n; i++) {
         const enum outcome o = try_gradient(p, w, &g.at[i], ret);
@@ -316,6 +332,7 @@ bool domain_allocate(struct placer *p, struct worksheet *w, struct domain_choice
             return o == OUTCOME_PLACED;
         }
     }
+    note_no_domain(p->ssn, w);
     return false;
 }
 

@@ -19,6 +19,9 @@ struct bundles {
     uint32_t n;
 };
 
+/* How often to try leaving a bundle out. */
+enum { MAX_SPARED = 8 };
+
 struct evictor {
     struct session *ssn;
     enum evict_kind kind;
@@ -405,10 +408,28 @@ static void evict_all(struct evictor *e, const task_id *v, uint32_t n)
     }
 }
 
-/* Victims whose room is left over stay, those chosen last before those chosen first; then the job
- * must find its places once more. */
-static bool trim(struct evictor *e, const struct bundles *b, uint32_t nused, hyper_id domain,
-                 stmt_mark_t mark)
+/* The places of a saved statement once more, with fewer victims gone: those that stay may stand in the
+ * way of a filter. */
+static bool place_again(struct session *ssn, const struct saved_ops *saved)
+{
+    for (uint32_t k = 0; k < saved->n; k++) {
+        const struct op *op = &saved->at[k];
+        node_id one[1] = {op->node};
+        if (op->kind != OP_PIPELINE) {
+            continue;
+        }
+        if (!model_fits_future(ssn->m, task_shape(ssn->m, op->task), op->node) ||
+            hooks_filter(ssn, op->task, FILTER_PLACE, one, 1, NULL) == 0 ||
+            !stmt_pipeline(ssn, op->task, op->node, true)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Victims whose room is left over stay, those chosen last before those chosen first. The places found
+ * are kept: looking for new ones could move the job off the room it was freed. */
+static bool trim(struct evictor *e, const struct bundles *b, uint32_t nused, stmt_mark_t mark)
 {
     struct session *ssn = e->ssn;
     const struct model *m = ssn->m;
@@ -428,15 +449,12 @@ static bool trim(struct evictor *e, const struct bundles *b, uint32_t nused, hyp
         return true;
     }
     const struct saved_ops before = stmt_save(ssn, mark);
-    hyper_id *placed = hk_arena_array(ssn->mem, e->sheet.n, sizeof(placed[0]));
-    memcpy(placed, e->placed, e->sheet.n * sizeof(placed[0]));
     stmt_rewind(ssn, mark);
     evict_all(e, needed, n);
-    if (place_job(e, domain)) {
+    if (place_again(ssn, &before)) {
         return true;
     }
     stmt_rewind(ssn, mark);
-    memcpy(e->placed, placed, e->sheet.n * sizeof(placed[0]));
     if (stmt_replay(ssn, &before)) {
         return true;
     }
@@ -481,20 +499,60 @@ static void add_requests(const struct model *m, const task_id *at, uint32_t n, i
     }
 }
 
+static void evict_used(struct evictor *e, const struct bundles *b, uint32_t nused, uint32_t but)
+{
+    for (uint32_t i = 0; i < nused; i++) {
+        if (i != but) {
+            evict_all(e, b->at[b->order[i]].at, b->at[b->order[i]].n);
+        }
+    }
+}
+
+/* Bundles are taken until the job fits, and the last one may have made earlier ones pointless: those
+ * are left out as wholes, a few at most. Returns how many remain in use, first in order. */
+static uint32_t spare_bundles(struct evictor *e, struct bundles *b, uint32_t nused, hyper_id domain,
+                              stmt_mark_t mark)
+{
+    struct session *ssn = e->ssn;
+    hyper_id *placed = hk_arena_array(ssn->mem, e->sheet.n, sizeof(placed[0]));
+    struct saved_ops best = stmt_save(ssn, mark);
+
+    memcpy(placed, e->placed, e->sheet.n * sizeof(placed[0]));
+    for (uint32_t k = 0, tries = 0; k + 1 < nused && tries < MAX_SPARED; tries++) {
+        stmt_rewind(ssn, mark);
+        evict_used(e, b, nused, k);
+        if (!place_job(e, domain)) {
+            k++;
+            continue;
+        }
+        best = stmt_save(ssn, mark);
+        memcpy(placed, e->placed, e->sheet.n * sizeof(placed[0]));
+        memmove(&b->order[k], &b->order[k + 1], (nused - k - 1) * sizeof(b->order[0]));
+        nused--;
+    }
+    stmt_rewind(ssn, mark);
+    memcpy(e->placed, placed, e->sheet.n * sizeof(placed[0]));
+    return stmt_replay(ssn, &best) ? nused : 0;
+}
+
 /* True: evictions and places stand. False: nothing changed. */
 static bool search_domain(struct evictor *e, hyper_id domain)
 {
     struct session *ssn = e->ssn;
     const stmt_mark_t mark = stmt_mark(ssn);
     int64_t *have = free_in(e, domain);
-    const struct bundles b = bundles_in(e, domain);
+    struct bundles b = bundles_in(e, domain);
 
     for (uint32_t i = 0; i < b.n; i++) {
         const struct bundle *at = &b.at[b.order[i]];
         evict_all(e, at->at, at->n);
         add_requests(ssn->m, at->at, at->n, have);
         if (enough(&e->need, have) && place_job(e, domain)) {
-            return trim(e, &b, i + 1, domain, mark);
+            const uint32_t nused = spare_bundles(e, &b, i + 1, domain, mark);
+            if (nused > 0) {
+                return trim(e, &b, nused, mark);
+            }
+            break;
         }
     }
     stmt_rewind(ssn, mark);

@@ -93,8 +93,7 @@ static void follow(struct placer *p, sub_id s, node_id n)
 
 /* ---- refusals ---- */
 
-/* Volcano leaves no trace of a task its queue has no room for; whoever asks why deserves one. */
-static void note_limit(struct placer *p, job_id j)
+void place_note_limit(struct placer *p, job_id j)
 {
     struct session *ssn = p->ssn;
     const queue_id q = model_job(ssn->m, j)->queue;
@@ -245,7 +244,7 @@ static enum step place_one(struct placer *p, job_id j, struct sheet_row *row, hy
     node_id n = NO_NODE;
 
     if (!hooks_allocatable(ssn, model_job(ssn->m, j)->queue, t)) {
-        note_limit(p, j);
+        place_note_limit(p, j);
         return STEP_NEXT;
     }
     if (model_task(ssn->m, t)->flags & TASK_GATED) {
@@ -277,7 +276,8 @@ bool place_tasks(struct placer *p, struct worksheet *w, struct sheet_row *row, h
     const stmt_mark_t mark = stmt_mark(ssn);
     task_id t;
 
-    if (!has_nodes(ssn->m, domain)) {
+    /* A cluster without nodes gets its message; an empty domain among others needs none. */
+    if (!id_eq(domain, HYPER_ROOT) && !has_nodes(ssn->m, domain)) {
         return false;
     }
     const hyper_id settled = model_sub(ssn->m, row->sub)->mark;

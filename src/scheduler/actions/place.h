@@ -27,6 +27,10 @@ bool place_tasks(struct placer *p, struct worksheet *w, struct sheet_row *row, h
  * sub-job (4.2.5), or nothing at all; then the nomination is dropped. */
 bool place_nominated(struct placer *p, struct worksheet *w, struct sheet_row *row);
 
+/* Says that the job's queue has no room for it. Volcano leaves no trace of that; whoever asks why
+ * deserves one. */
+void place_note_limit(struct placer *p, job_id j);
+
 /* A log that has the same reason on every node of the domain, shared by those who meet it in a row.
  */
 struct fit_log *place_refusal(struct placer *p, hyper_id domain, struct reason why);

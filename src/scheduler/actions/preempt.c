@@ -63,9 +63,16 @@ static bool room_is_coming(const struct model *m, task_id t, node_id n)
     return false;
 }
 
-/* A task that was promised a node waits for it as long as the promise can hold. Upstream asks the
- * filters alone, which know nothing of cpu and memory, so there a promise that somebody else ate up
- * keeps the task from preempting for ever. */
+static bool has_promise(const struct model *m, task_id t)
+{
+    const node_id n = model_task(m, t)->nominated;
+
+    return !id_none(n) && (m->nodes.flags[n.i] & NODE_KNOWN);
+}
+
+/* A task that was promised a node waits while its victims leave. Upstream asks the filters alone, which
+ * know nothing of cpu and memory, so there a promise that somebody else ate up keeps the task from
+ * preempting for ever. */
 static bool may_preempt(struct session *ssn, task_id t)
 {
     const struct model *m = ssn->m;
@@ -75,11 +82,8 @@ static bool may_preempt(struct session *ssn, task_id t)
     if (model_task(m, t)->flags & TASK_NEVER_PREEMPTS) {
         return false;
     }
-    if (id_none(n) || !(m->nodes.flags[n.i] & NODE_KNOWN)) {
+    if (!has_promise(m, t)) {
         return true;
-    }
-    if (room_fits(ssn, t, n)) {
-        return false;
     }
     if (hooks_filter(ssn, t, FILTER_EVICT, one, 1, NULL) == 0) {
         return true; /* it will never do */
@@ -115,8 +119,14 @@ static bool preempt_task(struct preemptor *p, task_id t, uint8_t phase)
     node_id *nodes;
     bool ok;
 
-    if (room_memo_hopeless(&p->memo, ssn, &key) || !may_preempt(ssn, t) ||
-        !hooks_pre_predicate(ssn, t, &why)) {
+    if (room_memo_hopeless(&p->memo, ssn, &key) || !hooks_pre_predicate(ssn, t, &why)) {
+        return false;
+    }
+    if (has_promise(ssn->m, t) && room_fits(ssn, t, model_task(ssn->m, t)->nominated)) {
+        /* Its own part of the promise still holds; it is others of the gang that lack room. */
+        return stmt_pipeline(ssn, t, model_task(ssn->m, t)->nominated, false);
+    }
+    if (!may_preempt(ssn, t)) {
         return false;
     }
     const bool topology = p->args->topology_aware;

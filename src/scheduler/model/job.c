@@ -417,7 +417,9 @@ void job_mark_dirty(struct model *m, job_id job)
 {
     struct job *j = model_job(m, job);
 
-    j->changed = ++m->version;
+    if (!m->in_session) {
+        j->changed = ++m->version;
+    }
     if (!j->dirty) {
         j->dirty = true;
         hk_vec_push(&m->dirty_jobs, job);
@@ -716,6 +718,7 @@ void model_job_set_phase(struct model *m, job_id job, enum pg_phase p)
 {
     if (model_job(m, job)->phase != p) {
         model_job(m, job)->phase = (uint8_t)p;
+        model_job(m, job)->changed = ++m->version; /* never rewound, so true even inside a session */
         job_mark_dirty(m, job);
         job_refresh_active(m, job);
     }

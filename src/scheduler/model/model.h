@@ -303,7 +303,7 @@ struct job {
     bool dirty;           /* listed in model.dirty_jobs */
     struct park park;
     uint32_t active_pos;  /* place in model.active, ID_NONE when not there */
-    uint64_t changed;     /* model.version at the last change that matters to messages */
+    uint64_t changed;     /* model.version at its last change that is not tentative */
     uint64_t said;        /* hash of the PodGroup's description, phase aside */
 };
 
@@ -664,6 +664,8 @@ void model_task_move(struct model *m, task_id t, enum task_status status, node_i
 void model_task_nominate(struct model *m, task_id t, node_id n);
 /* A bind came to nothing: the task is Pending again and its room free. */
 void model_task_unbind(struct model *m, task_id t);
+/* The eviction of the task came to nothing: events say again what it does. */
+void model_task_stay(struct model *m, task_id t);
 /* Keeps a Pending task from being placed, or lets it go again. */
 void model_task_hold(struct model *m, task_id t, bool held);
 /* Takes a task out of its node's view or puts it back. */

@@ -139,6 +139,11 @@ void model_task_unbind(struct model *m, task_id t)
     model_task_move(m, t, TASK_PENDING, NO_NODE);
 }
 
+void model_task_stay(struct model *m, task_id t)
+{
+    model_task(m, t)->leaving = false;
+}
+
 void model_task_hold(struct model *m, task_id t, bool held)
 {
     struct task *task = model_task(m, t);

@@ -110,27 +110,66 @@ static void block_clear(struct block *b)
     }
 }
 
-/* False when some amount is outside of what the loops below can do. */
-static bool block_load(struct block *b, const struct ask *a, const node_id *nodes, uint32_t n)
+/* Exact for 0 <= v < 2^52, and one instruction a lane where converting integers is not. */
+static inline INLINE double as_double(int64_t v)
+{
+    const uint64_t bits = (uint64_t)v | 0x4330000000000000; /* 2^52, v in its lowest digits */
+    double d;
+
+    memcpy(&d, &bits, sizeof(d));
+    return d - 4503599627370496.0;
+}
+
+/* Fetches from[row] + add for each node; returns the bits seen. Nodes mostly stand in a row. */
+static inline INLINE uint64_t fetch(const int64_t *from, int64_t add, const node_id *nodes, uint32_t n,
+                                    bool in_a_row, double *to)
 {
     uint64_t seen = 0;
 
-    for (uint32_t r = 0; r < a->nres; r++) {
+    if (in_a_row) {
+        from += nodes[0].i;
         for (uint32_t i = 0; i < n; i++) {
-            const int64_t cap = a->cap[r][nodes[i].i], used = a->used[r][nodes[i].i];
-            seen |= (uint64_t)(cap - 1) | (uint64_t)used | (uint64_t)(used + a->req[r]);
-            b->cap[r][i] = (double)cap;
-            b->used[r][i] = (double)used;
+            seen |= (uint64_t)(from[i] + add);
+            to[i] = as_double(from[i] + add);
         }
+        return seen;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const int64_t v = from[nodes[i].i] + add;
+        seen |= (uint64_t)v;
+        to[i] = as_double(v);
+    }
+    return seen;
+}
+
+static inline INLINE bool offers_none(const double *cap, uint32_t n)
+{
+    bool none = false;
+
+    for (uint32_t i = 0; i < n; i++) {
+        none |= cap[i] == 0;
+    }
+    return none;
+}
+
+/* False when some amount is outside of what the loops below can do. */
+static inline INLINE bool block_load(struct block *b, const struct ask *a, const node_id *nodes,
+                                     uint32_t n)
+{
+    const bool in_a_row = nodes[n - 1].i - nodes[0].i == n - 1;
+    uint64_t seen = 0;
+    bool none = false;
+
+    for (uint32_t r = 0; r < a->nres; r++) {
+        seen |= fetch(a->cap[r], 0, nodes, n, in_a_row, b->cap[r]);
+        seen |= fetch(a->used[r], 0, nodes, n, in_a_row, b->used[r]);
+        seen |= (uint64_t)a->req[r];
+        none |= offers_none(b->cap[r], n);
     }
     for (uint32_t r = 0; r < 2; r++) {
-        for (uint32_t i = 0; i < n; i++) {
-            const int64_t nz = a->nz[r][nodes[i].i] + a->nz_req[r];
-            seen |= (uint64_t)nz;
-            b->nz[r][i] = (double)nz;
-        }
+        seen |= fetch(a->nz[r], a->nz_req[r], nodes, n, in_a_row, b->nz[r]);
     }
-    return seen >> EXACT_BITS == 0;
+    return seen >> EXACT_BITS == 0 && !none;
 }
 
 static inline INLINE int32_t least_part(double req, double cap)
@@ -206,8 +245,13 @@ static inline INLINE void block_balanced3(struct block *b, double cpu, double me
     }
 }
 
-static inline INLINE void block_score(struct block *b, const struct ask *a)
+/* Adds the scores of up to BLOCK nodes; false when it cannot. */
+static inline INLINE bool block_score(struct block *b, const struct ask *a, const node_id *nodes,
+                                      uint32_t n, double *score)
 {
+    if (!block_load(b, a, nodes, n)) {
+        return false;
+    }
     memset(b->score, 0, sizeof(b->score));
     if (a->w->least != 0) {
         block_least(b, (double)a->w->least);
@@ -221,28 +265,28 @@ static inline INLINE void block_score(struct block *b, const struct ask *a)
         block_balanced3(b, (double)a->req[CPU], (double)a->req[MEM], (double)a->req[GPU],
                         (double)a->w->balanced);
     }
+    for (uint32_t i = 0; i < n; i++) {
+        score[i] += b->score[i];
+    }
+    return true;
 }
 
 /* The same arithmetic at both widths, so the same bits. */
-#ifdef __x86_64__
-__attribute__((target("avx2"))) static void block_score_avx2(struct block *b, const struct ask *a)
+#ifdef HK_AVX2
+HK_AVX2 static bool
+block_score_avx2(struct block *b, const struct ask *a, const node_id *nodes, uint32_t n, double *score)
 {
-    block_score(b, a);
+    return block_score(b, a, nodes, n, score);
 }
 
-static void block_score_any(struct block *b, const struct ask *a)
+static bool block_score_any(struct block *b, const struct ask *a, const node_id *nodes, uint32_t n,
+                            double *score)
 {
-    if (__builtin_cpu_supports("avx2")) {
-        block_score_avx2(b, a);
-    } else {
-        block_score(b, a);
-    }
+    return __builtin_cpu_supports("avx2") ? block_score_avx2(b, a, nodes, n, score)
+                                          : block_score(b, a, nodes, n, score);
 }
 #else
-static void block_score_any(struct block *b, const struct ask *a)
-{
-    block_score(b, a);
-}
+#define block_score_any block_score
 #endif
 
 /* ---- entry ---- */
@@ -292,12 +336,7 @@ void resources_score(const struct model *m, const struct shape *s, const struct 
     block_clear(&b);
     for (uint32_t from = 0; from < n; from += BLOCK) {
         const uint32_t len = HK_MIN(n - from, (uint32_t)BLOCK);
-        if (block_load(&b, &a, nodes + from, len)) {
-            block_score_any(&b, &a);
-            for (uint32_t i = 0; i < len; i++) {
-                score[from + i] += b.score[i];
-            }
-        } else {
+        if (!block_score_any(&b, &a, nodes + from, len, score + from)) {
             score_each(&a, nodes + from, len, score + from);
             block_clear(&b);
         }

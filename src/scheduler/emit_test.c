@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// What users see of the scheduler's work: binds, statuses, conditions and events, in the words of
+// Volcano and no more often than they change.
+#include "scheduler/loop_rig_test.h"
+
+static void a_gang_is_bound_and_everybody_told(void **state)
+{
+    struct rig *r = rig_new(NULL);
+
+    rig_small_cluster(r);
+    rig_group(r, "g", 2, "");
+    rig_pod(r, "a", "g", "1");
+    rig_pod(r, "b", "g", "1500m");
+    rig_run(r);
+    assert_int_equal(rig_calls(r, "create pods/binding"), 2);
+    assert_string_equal(rig_field(r, API_POD, "a", "spec.nodeName"), "n1");
+    assert_string_equal(rig_field(r, API_POD, "b", "spec.nodeName"), "n1");
+    assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.phase"), "Running");
+    assert_string_equal(rig_condition(r, API_PODGROUP, "g", "Scheduled"),
+                        "True tasks in gang are ready to be scheduled ");
+    assert_string_equal(rig_condition(r, API_PODGROUP, "g", "Unschedulable"), "-");
+    assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.running"), "-");
+    rig_expect_event(r, "Normal a Scheduled: Successfully assigned d/a to n1 x1");
+    rig_expect_event(r, "Normal g Scheduled: pod group is ready x1");
+    rig_start(r, "a");
+    rig_start(r, "b");
+    rig_run(r);
+    assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.running"), "2");
+    rig_free(r);
+}
+
+static void queues_show_what_they_and_their_children_hold(void **state)
+{
+    struct rig *r = rig_new(NULL);
+
+    rig_small_cluster(r);
+    rig_queue(r, "child", ",'parent':'q'");
+    rig_put(r, "{'apiVersion':'scheduling.volcano.sh/v1beta1','kind':'PodGroup','metadata':{"
+               "'name':'g','namespace':'d','uid':'g-g'},'spec':{'minMember':1,'queue':'child'}}");
+    rig_pod(r, "a", "g", "1500m");
+    rig_run(r);
+    static const char *const holders[] = {"child", "q", "root"};
+    for (size_t i = 0; i < HK_LEN(holders); i++) {
+        assert_string_equal(rig_field(r, API_QUEUE, holders[i], "status.allocated"),
+                            "{\"cpu\":\"1500m\",\"memory\":\"1Gi\",\"pods\":\"1\"}");
+        assert_string_equal(rig_field(r, API_QUEUE, holders[i], "status.state"), "Open");
+    }
+    assert_string_equal(rig_field(r, API_QUEUE, "default", "status.allocated"),
+                        "{\"cpu\":\"0\",\"memory\":\"0\"}");
+    rig_remove(r, API_POD, "a");
+    rig_run(r);
+    assert_string_equal(rig_field(r, API_QUEUE, "root", "status.allocated"),
+                        "{\"cpu\":\"0\",\"memory\":\"0\"}");
+    rig_free(r);
+}
+
+static void a_gang_that_does_not_fit_says_why(void **state)
+{
+    struct rig *r = rig_new(RIG_PLAIN);
+
+    rig_small_cluster(r);
+    rig_group(r, "g", 2, "");
+    rig_pod(r, "a", "g", "3");
+    rig_pod(r, "b", "g", "3");
+    rig_run(r);
+    assert_int_equal(rig_calls(r, "create pods/binding"), 0);
+    assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.phase"), "Inqueue");
+    assert_string_equal(
+        rig_condition(r, API_PODGROUP, "g", "Unschedulable"),
+        "True NotEnoughResources 1/2 tasks in gang unschedulable: pod group is not ready, 2 "
+        "Pending, 2 "
+        "minAvailable; Pending: 1 Schedulable, 1 Unschedulable. Origin reason is b: 0/1 nodes are "
+        "unavailable: 1 Insufficient cpu.");
+    assert_string_equal(rig_condition(r, API_POD, "b", "PodScheduled"),
+                        "False Unschedulable 0/1 nodes are unavailable: 1 Insufficient cpu.");
+    assert_string_equal(
+        rig_condition(r, API_POD, "a", "PodScheduled"),
+        "False Schedulable Pod d/a can possibly be assigned to n1, once minAvailable is "
+        "satisfied");
+    rig_expect_event(
+        r, "Warning b FailedScheduling: 0/1 nodes are unavailable: 1 Insufficient cpu. x1");
+    rig_expect_event(r,
+                     "Warning g Unschedulable: 2/2 tasks in gang unschedulable: pod group is not "
+                     "ready, 2 Pending, 2 minAvailable; Pending: 1 Schedulable, 1 Unschedulable. "
+                     "Origin reason is b: 0/1 nodes are unavailable: 1 Insufficient cpu. x1");
+    rig_free(r);
+}
+
+static void success_takes_the_complaint_back(void **state)
+{
+    struct rig *r = rig_new(RIG_PLAIN);
+
+    rig_small_cluster(r);
+    rig_group(r, "g", 1, "");
+    rig_pod(r, "a", "g", "8");
+    rig_run(r);
+    assert_true(
+        hk_str_starts(hk_str(rig_condition(r, API_PODGROUP, "g", "Unschedulable")), "True "));
+    rig_node(r, "n2", "8", "16Gi");
+    rig_run(r);
+    assert_string_equal(rig_field(r, API_POD, "a", "spec.nodeName"), "n2");
+    assert_string_equal(rig_condition(r, API_PODGROUP, "g", "Unschedulable"),
+                        "False NotEnoughResources ");
+    assert_string_equal(rig_condition(r, API_PODGROUP, "g", "Scheduled"),
+                        "True tasks in gang are ready to be scheduled ");
+    rig_free(r);
+}
+
+static void conditions_of_others_stay(void **state)
+{
+    struct rig *r = rig_new(NULL);
+
+    rig_small_cluster(r);
+    rig_put(r, "{'apiVersion':'scheduling.volcano.sh/v1beta1','kind':'PodGroup','metadata':{"
+               "'name':'g','namespace':'d','uid':'g-g'},'spec':{'minMember':1,'queue':'q'},"
+               "'status':{'phase':'Pending','conditions':[{'type':'Theirs','status':'True',"
+               "'reason':'R','message':'m','x':1}]}}");
+    rig_pod(r, "a", "g", "1");
+    rig_run(r);
+    assert_string_equal(rig_condition(r, API_PODGROUP, "g", "Theirs"), "True R m");
+    assert_string_equal(rig_condition(r, API_PODGROUP, "g", "Scheduled"),
+                        "True tasks in gang are ready to be scheduled ");
+    rig_free(r);
+}
+
+static void a_complaint_survives_a_write_of_the_counters(void **state)
+{
+    struct rig *r = rig_new(RIG_PLAIN);
+
+    rig_small_cluster(r);
+    rig_group(r, "g", 1, "");
+    rig_pod(r, "a", "g", "8");
+    rig_run(r);
+    const char *before = rig_condition(r, API_PODGROUP, "g", "Unschedulable");
+    loop_free(r->l); /* another scheduler takes over */
+    struct hk_err err = {0};
+    const struct loop_opts o = {.port = r->port,
+                                .clock = &r->clock.clock,
+                                .session = SESSION_OPTS_DEFAULT,
+                                .conf_path = r->path};
+    assert_int_equal(loop_new(&o, &r->l, &err), 0);
+    port_mem_log_clear(r->mem);
+    rig_run(r);
+    assert_string_equal(rig_condition(r, API_PODGROUP, "g", "Unschedulable"), before);
+    assert_int_equal(rig_calls(r, "patch "), 0);
+    rig_free(r);
+}
+
+static void status_writes_are_tried_again(void **state)
+{
+    struct rig *r = rig_new(RIG_PLAIN);
+
+    rig_small_cluster(r);
+    rig_run(r);
+    rig_group(r, "g", 1, "");
+    rig_pod(r, "a", "g", "8");
+    port_mem_fail(r->mem, PORT_PATCH, 1, HK_EIO);
+    port_mem_fail(r->mem, PORT_PATCH, 2, HK_EIO);
+    port_mem_fail(r->mem, PORT_PATCH, 3, HK_ETIMEOUT);
+    rig_run_for(r, SEC);
+    assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.phase"), "Inqueue");
+    assert_string_equal(rig_condition(r, API_POD, "a", "PodScheduled"),
+                        "False Unschedulable 0/1 nodes are unavailable: 1 Insufficient cpu.");
+    rig_free(r);
+}
+
+static void prepare_preemption(struct rig *r)
+{
+    rig_small_cluster(r);
+    rig_put(
+        r, "{'apiVersion':'scheduling.k8s.io/v1','kind':'PriorityClass','metadata':{'name':'high'},"
+           "'value':1000}");
+    rig_group(r, "low", 1, "");
+    rig_pod(r, "victim", "low", "4");
+    rig_run(r);
+    rig_start(r, "victim");
+    rig_run(r);
+    port_mem_log_clear(r->mem);
+    rig_group(r, "high", 1, ",'priorityClassName':'high'");
+    rig_pod_of(r, "boss", "high", "4", ",'priority':1000,'priorityClassName':'high'");
+}
+
+static void a_victim_is_told_and_deleted(void **state)
+{
+    struct rig *r = rig_new(RIG_PREEMPTING);
+
+    prepare_preemption(r);
+    rig_run(r);
+    assert_int_equal(rig_calls(r, "delete pods d/victim"), 1);
+    assert_string_not_equal(rig_field(r, API_POD, "victim", "metadata.deletionTimestamp"), "-");
+    assert_string_equal(rig_condition(r, API_POD, "victim", "Ready"),
+                        "False Evict Pod is evicted, because of preempt");
+    assert_string_equal(rig_condition(r, API_POD, "victim", "DisruptionTarget"),
+                        "True PreemptionByScheduler volcano: preempting to accommodate a higher "
+                        "priority pod");
+    rig_expect_event(r, "Warning victim Evict: Pod is evicted, because of preempt x1");
+    rig_expect_event(r, "Normal low Evict: preempt x1");
+    assert_string_equal(rig_field(r, API_POD, "boss", "status.nominatedNodeName"), "n1");
+    assert_string_equal(
+        rig_condition(r, API_POD, "boss", "PodScheduled"),
+        "False Unschedulable Pod d/boss can possibly be assigned to n1, once resource is "
+        "released and minAvailable is satisfied");
+    port_mem_log_clear(r->mem);
+    rig_run_for(r, 10 * SEC);
+    assert_int_equal(rig_writes(r), 0);
+    rig_remove(r, API_POD, "victim");
+    rig_run(r);
+    assert_string_equal(rig_field(r, API_POD, "boss", "spec.nodeName"), "n1");
+    rig_free(r);
+}
+
+/* Upstream thinks it has deleted the pod once its conditions are written. */
+static void an_eviction_that_fails_is_tried_again(void **state)
+{
+    struct rig *r = rig_new(RIG_PREEMPTING);
+
+    prepare_preemption(r);
+    port_mem_fail(r->mem, PORT_DELETE, 1, HK_EIO);
+    rig_run_for(r, SEC);
+    assert_int_equal(rig_calls(r, "delete pods d/victim"), 2);
+    assert_string_not_equal(rig_field(r, API_POD, "victim", "metadata.deletionTimestamp"), "-");
+    rig_free(r);
+}
+
+static void an_event_that_comes_again_is_only_counted(void **state)
+{
+    struct rig *r = rig_new(RIG_PLAIN);
+
+    rig_small_cluster(r);
+    rig_group(r, "g", 1, "");
+    rig_pod(r, "a", "g", "8");
+    rig_run(r);
+    /* The condition is lost, so the scheduler says it again. */
+    for (int i = 0; i < 3; i++) {
+        rig_pod(r, "a", "g", "9");
+        rig_pod(r, "a", "g", "8");
+        rig_run(r);
+    }
+    rig_expect_event(
+        r, "Warning a FailedScheduling: 0/1 nodes are unavailable: 1 Insufficient cpu. x1");
+    rig_run_for(r, 400 * SEC);
+    rig_pod(r, "a", "g", "9");
+    rig_run(r);
+    rig_expect_event(
+        r, "Warning a FailedScheduling: 0/1 nodes are unavailable: 1 Insufficient cpu. x5");
+    rig_free(r);
+}
+
+static void gated_pods_are_not_touched(void **state)
+{
+    struct rig *r = rig_new(NULL);
+
+    rig_small_cluster(r);
+    rig_group(r, "g", 1, "");
+    rig_pod_of(r, "a", "g", "1", ",'schedulingGates':[{'name':'x'}]");
+    rig_run(r);
+    assert_string_equal(rig_condition(r, API_POD, "a", "PodScheduled"), "-");
+    assert_int_equal(rig_calls(r, "patch pods/status"), 0);
+    rig_free(r);
+}
+
+static void many_binds_go_out_a_few_at_a_time(void **state)
+{
+    struct rig *r = rig_new_with(NULL, (struct loop_opts){.in_flight = 4});
+
+    rig_small_cluster(r);
+    rig_group(r, "g", 1, "");
+    for (int i = 0; i < 40; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "p%d", i);
+        rig_pod(r, name, "g", "10m");
+    }
+    rig_node(r, "n2", "40", "400Gi");
+    rig_run(r);
+    assert_int_equal(rig_calls(r, "create pods/binding"), 40);
+    assert_int_equal(loop_stats(r->l).backlog, 0);
+    rig_free(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_gang_is_bound_and_everybody_told),
+        cmocka_unit_test(queues_show_what_they_and_their_children_hold),
+        cmocka_unit_test(a_gang_that_does_not_fit_says_why),
+        cmocka_unit_test(success_takes_the_complaint_back),
+        cmocka_unit_test(conditions_of_others_stay),
+        cmocka_unit_test(a_complaint_survives_a_write_of_the_counters),
+        cmocka_unit_test(status_writes_are_tried_again),
+        cmocka_unit_test(a_victim_is_told_and_deleted),
+        cmocka_unit_test(an_eviction_that_fails_is_tried_again),
+        cmocka_unit_test(an_event_that_comes_again_is_only_counted),
+        cmocka_unit_test(gated_pods_are_not_touched),
+        cmocka_unit_test(many_binds_go_out_a_few_at_a_time),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("scheduler/emit", tests, NULL, NULL);
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+// When to run a session. Input is let settle for a moment, then looked at: a session is due when
+// some job changed, or when something happened that could help a job that waits for it. Our own
+// writes come back as events that say nothing new and end there.
+#include "api/names.h"
+#include "base/log.h"
+#include "scheduler/loop_priv.h"
+
+#define PERIOD_DEFAULT_NS ((int64_t)1000 * 1000 * 1000)
+#define QUIET_DEFAULT_NS ((int64_t)1000 * 1000)
+#define PATIENCE_DEFAULT_NS ((int64_t)10 * 1000 * 1000)
+#define QUEUE_RETRY_NS ((int64_t)1000 * 1000 * 1000)
+#define BATCH 1024u
+
+/* What is watched (1.12). The first four are the scheduler's trade; without the others it can live.
+ */
+static const enum api_kind_id kinds[LOOP_NFEEDS] = {
+    API_NODE,
+    API_POD,
+    API_PODGROUP,
+    API_QUEUE,
+    API_NAMESPACE,
+    API_PRIORITY_CLASS,
+    API_PDB,
+    API_RESOURCE_QUOTA,
+    API_PVC,
+    API_PV,
+    API_STORAGE_CLASS,
+    API_CSI_NODE,
+    API_CSI_DRIVER,
+    API_CSI_CAPACITY,
+    API_VOLUME_ATTACHMENT,
+    API_SERVICE,
+    API_REPLICATION_CONTROLLER,
+    API_REPLICA_SET,
+    API_STATEFUL_SET,
+    API_HYPERNODE,
+};
+enum { NREQUIRED = 4 };
+
+static int64_t mono(const struct loop *l)
+{
+    return l->o.clock->mono_ns(l->o.clock);
+}
+
+/* ---- input ---- */
+
+void loop_take(struct loop *l, const struct api_object *o)
+{
+    struct engine *g = &l->engine;
+    job_id j = NO_JOB;
+    uint8_t phase = PG_NONE;
+
+    if (o->kind->id == API_PODGROUP) {
+        j = model_job_find(&g->m, o->ns, o->name);
+        if (!id_none(j) && hk_str_eq(model_str(&g->m, model_job(&g->m, j)->uid), o->uid) &&
+            emit_is_ahead(l->emit, j, o->rv)) {
+            phase = model_job(&g->m, j)->phase;
+        }
+    }
+    l->inputs++;
+    engine_put(g, o->kind, &o->root);
+    if (phase != PG_NONE && model_job(&g->m, j)->used) {
+        engine_phase(g, j, phase); /* the event is older than that */
+    }
+    emit_learn(l->emit, o);
+}
+
+void loop_drop(struct loop *l, const struct api_kind *kind, struct hk_str ns, struct hk_str name)
+{
+    l->inputs++;
+    engine_del(&l->engine, kind, ns, name);
+}
+
+/* ---- the two queues that must exist (1.1) ---- */
+
+enum { QUEUE_ROOT, QUEUE_DEFAULT };
+
+static void on_queue(void *ctx, const struct port_msg *m, unsigned which)
+{
+    struct loop *l = ctx;
+
+    l->queues[which].call = 0;
+    if (m->rc < 0 && m->rc != -HK_EEXIST) {
+        hk_log(HK_LOG_WARN, "queue not created", "queue=%s err=\"%s\"",
+               which == QUEUE_ROOT ? API_QUEUE_NAME_ROOT : l->default_queue.s, m->err->text);
+        l->queues[which].due_ns = mono(l) + QUEUE_RETRY_NS;
+    }
+}
+
+static void on_root(void *ctx, const struct port_msg *m)
+{
+    on_queue(ctx, m, QUEUE_ROOT);
+}
+
+static void on_default(void *ctx, const struct port_msg *m)
+{
+    on_queue(ctx, m, QUEUE_DEFAULT);
+}
+
+static void make_queue(struct loop *l, unsigned which)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    const struct api_kind *kind = api_kind(API_QUEUE);
+    const struct hk_str name = which == QUEUE_ROOT ? HK_STR(API_QUEUE_NAME_ROOT) : l->default_queue;
+    struct json body = json_make_object();
+    struct json *spec;
+
+    l->queues[which].due_ns = INT64_MAX;
+    if (l->queues[which].call || !id_none(model_queue_find(&l->engine.m, name))) {
+        return;
+    }
+    json_put(&body, &a,
+             HK_STR("apiVersion"), json_make_str(hk_str(
+                                       hk_arena_printf(&a, "%s/%s", kind->group, kind->version))));
+    json_put(&body, &a, HK_STR("kind"), json_make_str(hk_str(kind->kind)));
+    json_put(json_put(&body, &a, HK_STR("metadata"), json_make_object()), &a,
+                      HK_STR("name"), json_make_str(name));
+    spec = json_put(&body, &a, HK_STR("spec"), json_make_object());
+    json_put(spec, &a, HK_STR("weight"), json_make_int(1));
+    json_put(spec, &a, HK_STR("reclaimable"), json_make_bool(which != QUEUE_ROOT));
+    l->queues[which].call = port_create(
+        l->o.port, kind,
+        HK_STR(""), &body, (struct port_sink){which == QUEUE_ROOT ? on_root : on_default, l});
+}
+
+void loop_need_queues(struct loop *l)
+{
+    make_queue(l, QUEUE_ROOT);
+    make_queue(l, QUEUE_DEFAULT);
+}
+
+static int64_t queues_tick(struct loop *l, int64_t now_ns)
+{
+    int64_t next_ns = INT64_MAX;
+
+    for (unsigned k = 0; k < HK_LEN(l->queues); k++) {
+        if (l->queues[k].due_ns <= now_ns) {
+            make_queue(l, k);
+        }
+        next_ns = HK_MIN(next_ns, l->queues[k].due_ns);
+    }
+    return next_ns;
+}
+
+/* ---- sessions ---- */
+
+static bool someone_is_awake(const struct model *m)
+{
+    for (uint32_t k = 0; k < m->active.len; k++) {
+        if (model_job_awake(m, m->active.at[k])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether what came in since the last session could lead to a decision or a status. */
+static bool matters(struct loop *l)
+{
+    struct engine *g = &l->engine;
+    const uint64_t wake = model_wake(&g->m);
+
+    if (g->m.dirty_jobs.len > 0) {
+        return true;
+    }
+    if (wake <= g->seen) {
+        return false;
+    }
+    if (someone_is_awake(&g->m)) {
+        return true;
+    }
+    g->seen = wake;
+    return false;
+}
+
+static void look_for_time(struct loop *l)
+{
+    const struct model *m = &l->engine.m;
+
+    l->timed = false;
+    for (uint32_t k = 0; k < m->active.len && !l->timed; k++) {
+        const struct park *p = &model_job(m, m->active.at[k])->park;
+        l->timed = p->at > 0 && (p->why & WAKE_TIME);
+    }
+}
+
+static void count(struct loop *l, const struct session *ssn)
+{
+    l->stats.sessions++;
+    l->stats.over_budget += ssn->over_budget;
+    for (uint32_t k = 0; k < ssn->decisions.len; k++) {
+        const bool evict = ssn->decisions.at[k].kind == OP_EVICT;
+        l->stats.evictions += evict;
+        l->stats.binds += !evict;
+    }
+}
+
+static void cycle(struct loop *l)
+{
+    struct engine *g = &l->engine;
+
+    engine_cycle(g, l->o.clock->wall_ns(l->o.clock), l->all_jobs, 0);
+    l->news_ns = 0;
+    l->all_jobs = false;
+    l->again = g->ssn.again || g->ssn.over_budget;
+    count(l, &g->ssn);
+    look_for_time(l);
+    emit_session(l->emit, &g->ssn);
+    l->cycle_ns = mono(l);
+    l->again = l->again || matters(l); /* what was bound may help others */
+}
+
+static bool is_synced(struct loop *l)
+{
+    for (unsigned k = 0; k < LOOP_NFEEDS && !l->stats.synced; k++) {
+        if (!l->feeds[k].synced) {
+            return false;
+        }
+    }
+    l->stats.synced = true;
+    return true;
+}
+
+/* Notes when input came; the time at which it is to be looked at, INT64_MAX when there is none. */
+static int64_t settled_ns(struct loop *l, int64_t now_ns)
+{
+    if (l->inputs != l->inputs_seen) {
+        l->inputs_seen = l->inputs;
+        l->last_ns = now_ns;
+        l->news_ns = l->news_ns ? l->news_ns : now_ns;
+    }
+    if (!l->news_ns) {
+        return INT64_MAX;
+    }
+    return HK_MIN(l->last_ns + l->o.quiet_ns, l->news_ns + l->o.patience_ns);
+}
+
+/* Runs a session if one is due; when the next may be. */
+static int64_t session_tick(struct loop *l, int64_t now_ns)
+{
+    const int64_t period_ns = l->timed ? l->cycle_ns + l->o.schedule_period_ns : INT64_MAX;
+    const int64_t look_ns = settled_ns(l, now_ns);
+    bool due = l->again || now_ns >= period_ns;
+
+    if (!is_synced(l)) {
+        return INT64_MAX;
+    }
+    if (!due && now_ns >= look_ns) {
+        l->news_ns = 0;
+        engine_settle(&l->engine);
+        due = matters(l);
+    }
+    if (due) {
+        cycle(l);
+        return l->again ? now_ns : l->timed ? l->cycle_ns + l->o.schedule_period_ns : INT64_MAX;
+    }
+    return HK_MIN(period_ns, l->news_ns ? look_ns : INT64_MAX);
+}
+
+static void sooner(int64_t *next_ns, int64_t at_ns)
+{
+    *next_ns = HK_MIN(*next_ns, at_ns);
+}
+
+void loop_step(struct loop *l, int64_t *ret_wait_ns)
+{
+    const uint32_t n = port_poll(l->o.port, BATCH);
+    const int64_t now_ns = mono(l);
+    int64_t next_ns = n == BATCH ? now_ns : INT64_MAX;
+
+    sooner(&next_ns, retry_tick(l, now_ns));
+    for (unsigned k = 0; k < LOOP_NFEEDS; k++) {
+        sooner(&next_ns, feed_tick(&l->feeds[k], now_ns));
+    }
+    sooner(&next_ns, queues_tick(l, now_ns));
+    sooner(&next_ns, session_tick(l, now_ns));
+    sooner(&next_ns, emit_pump(l->emit));
+    *ret_wait_ns = next_ns == INT64_MAX ? INT64_MAX : HK_MAX(next_ns - now_ns, 0);
+}
+
+/* ---- configuration ---- */
+
+static void tell_warnings(const struct conf *c)
+{
+    for (uint32_t k = 0; k < c->warnings.len; k++) {
+        hk_log(HK_LOG_WARN, "scheduler configuration", "line=%u warning=\"%s\"",
+               c->warnings.at[k].line, c->warnings.at[k].text);
+    }
+}
+
+void loop_reload_conf(struct loop *l)
+{
+    struct hk_err err = {0};
+    const int rc = engine_reload(&l->engine, &err);
+
+    if (rc < 0) {
+        hk_log(HK_LOG_ERROR, "configuration not changed", "err=\"%s\"", err.text);
+    } else if (rc > 0) {
+        hk_log(HK_LOG_INFO, "configuration changed", "path=%s", l->engine.conf.path);
+        tell_warnings(l->engine.conf.now);
+        l->again = true;
+        l->all_jobs = true;
+    }
+}
+
+/* ---- birth and death ---- */
+
+struct loop_stats loop_stats(const struct loop *l)
+{
+    struct loop_stats s = l->stats;
+
+    s.backlog = emit_backlog(l->emit);
+    return s;
+}
+
+const struct model *loop_model(const struct loop *l)
+{
+    return &l->engine.m;
+}
+
+static void take_opts(struct loop *l, const struct loop_opts *o)
+{
+    l->o = *o;
+    l->default_queue = hk_arena_str(
+        &l->mem, o->default_queue.n > 0 ? o->default_queue : HK_STR(API_QUEUE_NAME_DEFAULT));
+    l->o.schedule_period_ns = o->schedule_period_ns > 0 ? o->schedule_period_ns : PERIOD_DEFAULT_NS;
+    l->o.quiet_ns = o->quiet_ns > 0 ? o->quiet_ns : QUIET_DEFAULT_NS;
+    l->o.patience_ns = o->patience_ns > 0 ? o->patience_ns : PATIENCE_DEFAULT_NS;
+    l->o.session.clock = o->clock;
+}
+
+/* One scheduler speaks under its name; several share one. */
+static struct hk_str component(const struct loop_opts *o)
+{
+    return o->nscheduler_name == 1 ? o->scheduler_names[0] : HK_STR(API_SCHEDULER_NAME);
+}
+
+int loop_new(const struct loop_opts *o, struct loop **ret, struct hk_err *err)
+{
+    struct loop *l = hk_zalloc(sizeof(*l));
+    int rc = 0;
+
+    take_opts(l, o);
+    const struct engine_opts eo = {.scheduler_names = o->scheduler_names,
+                                   .nscheduler_name = o->nscheduler_name,
+                                   .default_queue = l->default_queue,
+                                   .session = l->o.session,
+                                   .conf_path = o->conf_path};
+    engine_init(&l->engine, &eo);
+    tell_warnings(l->engine.conf.now);
+    if (o->record_path) {
+        rc = engine_record(&l->engine, &eo, o->record_path, err);
+    }
+    l->emit = emit_new(&(struct emit_opts){.port = o->port,
+                                           .m = &l->engine.m,
+                                           .clock = o->clock,
+                                           .component = component(o),
+                                           .in_flight = o->in_flight,
+                                           .run = (uint64_t)o->clock->wall_ns(o->clock),
+                                           .on_outcome = retry_outcome,
+                                           .ctx = l});
+    l->queues[QUEUE_ROOT].due_ns = l->queues[QUEUE_DEFAULT].due_ns = INT64_MAX;
+    if (rc < 0) {
+        loop_free(l);
+        return rc;
+    }
+    for (unsigned k = 0; k < LOOP_NFEEDS; k++) {
+        l->feeds[k] = (struct feed){.l = l, .kind = api_kind(kinds[k]), .required = k < NREQUIRED};
+        feed_start(&l->feeds[k]);
+    }
+    *ret = l;
+    return 0;
+}
+
+void loop_free(struct loop *l)
+{
+    if (!l) {
+        return;
+    }
+    for (unsigned k = 0; k < LOOP_NFEEDS; k++) {
+        feed_fini(&l->feeds[k]);
+    }
+    for (unsigned k = 0; k < HK_LEN(l->queues); k++) {
+        if (l->queues[k].call) {
+            port_cancel(l->o.port, l->queues[k].call);
+        }
+    }
+    retry_fini(l);
+    emit_free(l->emit);
+    engine_fini(&l->engine);
+    hk_arena_fini(&l->mem);
+    hk_free(l);
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scheduler's life: hears of the cluster through a port, keeps the model, runs a session when
+// something happened that could matter, sends off what it decided. One thread, no locks, no clock
+// of its own: the owner calls loop_step whenever the port has messages or the time it named has
+// come. While nothing changes, nothing runs and nothing is written.
+#pragma once
+
+#include "api/port.h"
+#include "scheduler/session.h"
+
+struct loop;
+
+struct loop_opts {
+    struct port *port; /* borrowed */
+    struct hk_clock *clock;
+    const char *conf_path;                /* NULL: the built-in configuration */
+    const struct hk_str *scheduler_names; /* none: "volcano" */
+    uint32_t nscheduler_name;
+    struct hk_str default_queue; /* "default" when empty */
+    struct session_opts session; /* seed, sampling, budget; times and clock are the loop's own */
+    int64_t schedule_period_ns;  /* between sessions that only the clock asks for, 0: 1 s */
+    int64_t quiet_ns;            /* a session waits until events pause this long, 0: 1 ms ... */
+    int64_t patience_ns;         /* ... but no longer than this, 0: 10 ms */
+    uint32_t in_flight;          /* requests at a time, 0: 64 */
+    uint32_t page;               /* objects per page of a list, 0: 2000 */
+    const char *record_path;     /* append all input and decisions here, NULL: do not */
+};
+
+/* The configuration file may be bad: that is logged, and the built-in one is in force. Fails when
+ * the record cannot be written. */
+int loop_new(const struct loop_opts *o, struct loop **ret, struct hk_err *err) HK_CHECKED;
+void loop_free(struct loop *l);
+
+/* Takes messages, runs a session if one is due, sends. *ret_wait_ns is how long nothing will happen
+ * unless the port gets messages: 0 means call again at once, INT64_MAX until then. */
+void loop_step(struct loop *l, int64_t *ret_wait_ns);
+
+/* Reads the configuration file again, as after a hint that it changed. A bad file is logged and
+ * leaves the old configuration in force. */
+void loop_reload_conf(struct loop *l);
+
+struct loop_stats {
+    bool synced; /* every kind has been listed */
+    uint64_t sessions, binds, evictions;
+    uint64_t over_budget; /* sessions that ran out of time */
+    uint32_t backlog;     /* writes waiting or in flight */
+};
+struct loop_stats loop_stats(const struct loop *l);
+const struct model *loop_model(const struct loop *l);
+
+/* Feeds a record to a fresh engine without a port and appends a line per session to out, in the
+ * form the record has them. Fails with HK_ECONFLICT, naming the line, when a decision differs. */
+int loop_replay(const char *path, struct hk_buf *out, struct hk_err *err) HK_CHECKED;

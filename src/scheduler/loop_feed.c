@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// One kind of objects: listed page by page, then watched from the list's revision on.
+//
+//   LISTING --all pages--> WATCHING --ended--> WAITING --> WATCHING
+//      ^ '--failed--> WAITING     '--gone--.      (or LISTING when the list failed)
+//      '---------------------------------- '
+//
+// After a new list, what is not on it any more is deleted; for that the names on it are remembered.
+#include "base/log.h"
+#include "scheduler/loop_priv.h"
+
+#define PAGE_DEFAULT 2000u
+#define WAIT_FIRST_NS ((int64_t)100 * 1000 * 1000)
+#define WAIT_LAST_NS ((int64_t)30 * 1000 * 1000 * 1000)
+/* A kind the server does not have may be installed one day. */
+#define WAIT_MISSING_NS ((int64_t)300 * 1000 * 1000 * 1000)
+/* A watch that ends sooner than this without a word counts as failed. */
+#define WATCH_SHORT_NS ((int64_t)1000 * 1000 * 1000)
+
+static int64_t now(const struct feed *f)
+{
+    return f->l->o.clock->mono_ns(f->l->o.clock);
+}
+
+/* ---- objects ---- */
+
+static uint64_t key_of(struct feed *f, struct hk_str ns, struct hk_str name)
+{
+    struct hk_intern *str = &f->l->engine.m.str;
+
+    return (uint64_t)hk_intern(str, ns) << 32 | hk_intern(str, name);
+}
+
+static void take(struct feed *f, const struct api_object *o)
+{
+    hk_map_put(&f->seen, key_of(f, o->ns, o->name), f->round);
+    loop_take(f->l, o);
+}
+
+static void drop(struct feed *f, struct hk_str ns, struct hk_str name)
+{
+    hk_map_del(&f->seen, key_of(f, ns, name));
+    loop_drop(f->l, f->kind, ns, name);
+}
+
+static int key_cmp(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Deletes, in the order of their ids, objects the new list does not have. */
+static void sweep(struct feed *f)
+{
+    const struct hk_intern *str = &f->l->engine.m.str;
+    HK_VEC(uint64_t) gone = {0};
+
+    for (uint32_t i = 0; i < f->seen.cap; i++) {
+        if (f->seen.keys[i] != UINT64_MAX && f->seen.vals[i] != f->round) {
+            hk_vec_push(&gone, f->seen.keys[i]);
+        }
+    }
+    if (gone.len > 0) {
+        qsort(gone.at, gone.len, sizeof(gone.at[0]), key_cmp);
+    }
+    for (uint32_t i = 0; i < gone.len; i++) {
+        drop(f, hk_intern_str(str, (uint32_t)(gone.at[i] >> 32)),
+             hk_intern_str(str, (uint32_t)gone.at[i]));
+    }
+    hk_vec_fini(&gone);
+}
+
+/* ---- states ---- */
+
+static void wait(struct feed *f, bool relist, int64_t wait_ns)
+{
+    f->state = FEED_WAITING;
+    f->relist = relist;
+    f->call = 0;
+    f->due_ns = now(f) + wait_ns;
+}
+
+static void back_off(struct feed *f, bool relist)
+{
+    const int64_t wait_ns = WAIT_FIRST_NS << HK_MIN(f->failures, 9);
+
+    f->failures++;
+    wait(f, relist, HK_MIN(wait_ns, WAIT_LAST_NS));
+}
+
+static void list_page(struct feed *f, struct hk_str cont);
+
+static void on_watch(void *ctx, const struct port_msg *m)
+{
+    struct feed *f = ctx;
+
+    if (m->type != PORT_DONE) {
+        f->heard = true;
+        f->failures = 0;
+        f->rv = HK_MAX(f->rv, m->rv);
+    }
+    switch (m->type) {
+    case PORT_ADDED:
+    case PORT_MODIFIED:
+        take(f, m->obj);
+        break;
+    case PORT_DELETED:
+        drop(f, m->obj->ns, m->obj->name);
+        break;
+    case PORT_BOOKMARK:
+        break;
+    case PORT_DONE:
+        if (m->rc == -HK_EGONE) {
+            hk_log(HK_LOG_INFO, "watch is too old, listing again", "kind=%s", f->kind->plural);
+            feed_start(f);
+        } else if (m->rc == 0 && (f->heard || now(f) - f->since_ns >= WATCH_SHORT_NS)) {
+            wait(f, false, 0);
+        } else {
+            back_off(f, false);
+        }
+        break;
+    }
+}
+
+static void watch(struct feed *f)
+{
+    f->state = FEED_WATCHING;
+    f->heard = false;
+    f->since_ns = now(f);
+    f->call = port_watch(f->l->o.port, f->kind, HK_STR(""), f->rv, (struct port_sink){on_watch, f});
+}
+
+static void list_failed(struct feed *f, const struct port_msg *m)
+{
+    const bool missing = m->rc == -HK_ENOTFOUND || m->rc == -HK_EUNSUP || m->rc == -HK_EDENIED;
+
+    if (missing && !f->required) {
+        hk_log(HK_LOG_INFO, "kind is not served", "kind=%s", f->kind->plural);
+        f->synced = true;
+        wait(f, true, WAIT_MISSING_NS);
+        return;
+    }
+    if (m->rc != -HK_EGONE) { /* else the next page came too late */
+        hk_log(HK_LOG_WARN, "list failed", "kind=%s err=\"%s\"", f->kind->plural, m->err->text);
+    }
+    back_off(f, true);
+}
+
+static void on_list(void *ctx, const struct port_msg *m)
+{
+    struct feed *f = ctx;
+
+    if (m->rc < 0) {
+        list_failed(f, m);
+        return;
+    }
+    for (uint32_t i = 0; i < m->nitems; i++) {
+        take(f, m->items[i]);
+    }
+    f->rv = m->rv;
+    if (m->cont.n > 0) {
+        list_page(f, m->cont);
+        return;
+    }
+    f->failures = 0;
+    f->synced = true;
+    sweep(f);
+    if (f->kind->id == API_QUEUE) {
+        loop_need_queues(f->l);
+    }
+    watch(f);
+}
+
+static void list_page(struct feed *f, struct hk_str cont)
+{
+    const struct port_request req = {.verb = PORT_LIST,
+                                     .kind = f->kind,
+                                     .limit = f->l->o.page > 0 ? f->l->o.page : PAGE_DEFAULT,
+                                     .cont = cont};
+
+    f->call = port_submit(f->l->o.port, &req, (struct port_sink){on_list, f});
+}
+
+void feed_start(struct feed *f)
+{
+    f->state = FEED_LISTING;
+    f->round++;
+    list_page(f, HK_STR(""));
+}
+
+int64_t feed_tick(struct feed *f, int64_t now_ns)
+{
+    if (f->state != FEED_WAITING) {
+        return INT64_MAX;
+    }
+    if (f->due_ns > now_ns) {
+        return f->due_ns;
+    }
+    if (f->relist) {
+        feed_start(f);
+    } else {
+        watch(f);
+    }
+    return INT64_MAX;
+}
+
+void feed_fini(struct feed *f)
+{
+    if (f->call) {
+        port_cancel(f->l->o.port, f->call);
+    }
+    hk_map_fini(&f->seen);
+}

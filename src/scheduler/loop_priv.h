@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the loop files only.
+#pragma once
+
+#include "scheduler/emit.h"
+#include "scheduler/ingest.h"
+#include "scheduler/loop.h"
+
+#include <stdio.h>
+
+/* ---- loop_engine.c: model, ingest and sessions, with every input written down ---- */
+
+/* Everything that may change the model goes through one of the engine_ functions, in the order it
+ * happens; so a record of them is enough to decide the same again. */
+struct engine {
+    struct model m;
+    struct ingest *in;
+    struct conf_file conf;
+    struct scheduler_mem *sm;
+    struct session ssn; /* the last one */
+    struct session_opts opts;
+    uint64_t cycles;
+    uint64_t seen; /* model_wake() that the last session took into account */
+    FILE *record;
+    struct hk_buf line; /* of the last session */
+    struct hk_buf text;
+};
+
+struct engine_opts {
+    const struct hk_str *scheduler_names;
+    uint32_t nscheduler_name;
+    struct hk_str default_queue;
+    struct session_opts session;
+    const char *conf_path;
+};
+
+void engine_init(struct engine *g, const struct engine_opts *o);
+void engine_fini(struct engine *g);
+/* Writes the head of the record: all that engine_init was told. */
+int engine_record(struct engine *g, const struct engine_opts *o, const char *path,
+                  struct hk_err *err) HK_CHECKED;
+
+void engine_put(struct engine *g, const struct api_kind *kind, const struct json *doc);
+void engine_del(struct engine *g, const struct api_kind *kind, struct hk_str ns,
+                struct hk_str name);
+/* The phase the PodGroup really has. */
+void engine_phase(struct engine *g, job_id j, enum pg_phase p);
+void engine_unbind(struct engine *g, task_id t);
+void engine_hold(struct engine *g, task_id t, bool held);
+/* The pod will not be deleted after all. */
+void engine_stay(struct engine *g, task_id t);
+void engine_settle(struct engine *g);
+/* Reads the file again; 1 when a new configuration is in force. */
+int engine_reload(struct engine *g, struct hk_err *err);
+/* One session; its decisions stay in g->ssn until the next, and as a line in g->line. */
+void engine_cycle(struct engine *g, int64_t now_ns, bool all_jobs, uint64_t stop_after);
+
+/* ---- loop_feed.c: listing and watching one kind ---- */
+
+enum feed_state { FEED_LISTING, FEED_WATCHING, FEED_WAITING };
+
+struct feed {
+    struct loop *l;
+    const struct api_kind *kind;
+    bool required; /* the others may be missing from the server */
+    bool synced;   /* listed once */
+    bool relist;   /* what to do after waiting: list, else watch */
+    bool heard;    /* this watch has sent something */
+    uint8_t state;
+    uint32_t failures;
+    uint64_t call, rv;
+    int64_t since_ns, due_ns;
+    uint32_t round;     /* of lists */
+    struct hk_map seen; /* namespace and name to the round they were last listed in */
+};
+
+void feed_start(struct feed *f);
+/* Acts when its time has come; the time of its next act. */
+int64_t feed_tick(struct feed *f, int64_t now_ns);
+void feed_fini(struct feed *f);
+
+/* ---- loop_retry.c: tasks whose bind or eviction failed ---- */
+
+struct retry {
+    struct loop *l;
+    task_id task;
+    uint32_t uid;
+    bool evicting;
+    uint8_t state; /* enum retry_state */
+    uint32_t failures;
+    int64_t due_ns;
+    uint64_t call;
+};
+
+void retry_outcome(void *loop, task_id t, enum emit_outcome what);
+int64_t retry_tick(struct loop *l, int64_t now_ns);
+void retry_fini(struct loop *l);
+
+/* ---- loop.c ---- */
+
+enum { LOOP_NFEEDS = 20 };
+
+struct loop {
+    struct loop_opts o;
+    struct hk_str default_queue;
+    struct engine engine;
+    struct emit *emit;
+    struct feed feeds[LOOP_NFEEDS];
+    HK_VEC(struct retry *) retries;
+    struct hk_arena mem;
+
+    uint64_t inputs;          /* counts what was fed to the engine */
+    uint64_t inputs_seen;     /* at the last look */
+    int64_t news_ns, last_ns; /* first and latest input not yet looked at; 0 none */
+    bool again;               /* another session is due at once */
+    bool all_jobs;            /* it looks at parked jobs too */
+    bool timed;               /* some job waits for the clock */
+    int64_t cycle_ns;         /* end of the last session */
+    struct {
+        uint64_t call;
+        int64_t due_ns; /* INT64_MAX: nothing to do */
+    } queues[2];        /* root and default, made when missing */
+    struct loop_stats stats;
+};
+
+/* An object as the API shows it. */
+void loop_take(struct loop *l, const struct api_object *o);
+void loop_drop(struct loop *l, const struct api_kind *kind, struct hk_str ns, struct hk_str name);
+/* All queues are known: the two that must exist are created if they do not. */
+void loop_need_queues(struct loop *l);

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a record back: each line is one input of the engine, or a session and what it decided.
+#include "base/log.h"
+#include "scheduler/loop_priv.h"
+
+#include <errno.h>
+
+#define SCHEDULERS_MAX 64
+
+struct replay {
+    struct engine g;
+    bool open; /* the head of the record has been read */
+    struct hk_arena mem;
+    struct hk_str line;
+    struct json v; /* the line as a tree, in mem */
+    struct hk_buf *out;
+};
+
+static struct hk_str word(const struct replay *r, const char *key)
+{
+    return json_str(json_get(&r->v, key), HK_STR(""));
+}
+
+static const struct api_kind *kind_of(const struct replay *r, const char *verb)
+{
+    const struct hk_str plural = word(r, verb), group = word(r, "group");
+
+    for (unsigned i = 0; i < API_NKINDS; i++) {
+        const struct api_kind *k = api_kind(i);
+        if (hk_str_is(plural, k->plural) && hk_str_is(group, k->group)) {
+            return k;
+        }
+    }
+    return NULL;
+}
+
+static int do_head(struct replay *r, struct hk_err *err)
+{
+    const struct json *names = json_get(&r->v, "schedulers");
+    struct hk_str at[SCHEDULERS_MAX];
+    struct engine_opts o = {.scheduler_names = at, .default_queue = word(r, "default_queue")};
+
+    if (r->open || json_int(json_get(&r->v, "hekla"), 0) != 1) {
+        return hk_fail(err, HK_EINVAL, "not the head of a record of version 1");
+    }
+    o.session = SESSION_OPTS_DEFAULT;
+    o.session.seed = (uint64_t)json_int(json_get(&r->v, "seed"), 1);
+    o.session.min_feasible = (uint32_t)json_int(json_get(&r->v, "min_feasible"), 0);
+    o.session.min_percentage = (uint32_t)json_int(json_get(&r->v, "min_percentage"), 0);
+    o.session.percentage = (uint32_t)json_int(json_get(&r->v, "percentage"), 0);
+    for (uint32_t k = 0; json_is(names, JSON_ARRAY) && k < names->len && k < SCHEDULERS_MAX; k++) {
+        at[o.nscheduler_name++] = json_str(&names->items[k], HK_STR(""));
+    }
+    engine_init(&r->g, &o);
+    r->open = true;
+    return 0;
+}
+
+static int do_conf(struct replay *r, struct hk_err *err)
+{
+    struct conf *c = NULL;
+    const int rc = conf_parse(word(r, "conf"), &c, err);
+
+    if (rc == 0) {
+        conf_free(r->g.conf.now);
+        r->g.conf.now = c;
+    }
+    return rc;
+}
+
+static int do_put(struct replay *r, struct hk_err *err)
+{
+    const struct api_kind *kind = kind_of(r, "put");
+    const struct json *obj = json_get(&r->v, "obj");
+
+    if (!kind || !json_is(obj, JSON_OBJECT)) {
+        return hk_fail(err, HK_EINVAL, "put without a known kind and an object");
+    }
+    engine_put(&r->g, kind, obj);
+    return 0;
+}
+
+static int do_del(struct replay *r, struct hk_err *err)
+{
+    const struct api_kind *kind = kind_of(r, "del");
+
+    if (!kind) {
+        return hk_fail(err, HK_EINVAL, "del without a known kind");
+    }
+    engine_del(&r->g, kind, word(r, "ns"), word(r, "name"));
+    return 0;
+}
+
+static int do_phase(struct replay *r, struct hk_err *err)
+{
+    const job_id j = model_job_find(&r->g.m, word(r, "phase"), word(r, "name"));
+    const int64_t to = json_int(json_get(&r->v, "to"), -1);
+
+    if (id_none(j) || to < PG_NONE || to > PG_COMPLETED) {
+        return hk_fail(err, HK_EINVAL, "phase of an unknown group, or no phase");
+    }
+    engine_phase(&r->g, j, (enum pg_phase)to);
+    return 0;
+}
+
+static int find_task(struct replay *r, const char *verb, task_id *ret, struct hk_err *err)
+{
+    *ret = model_task_find(&r->g.m, word(r, verb), word(r, "name"));
+    return id_none(*ret) ? hk_fail(err, HK_EINVAL, "%s of an unknown pod", verb) : 0;
+}
+
+static int do_unbind(struct replay *r, struct hk_err *err)
+{
+    task_id t;
+    const int rc = find_task(r, "unbind", &t, err);
+
+    if (rc == 0) {
+        engine_unbind(&r->g, t);
+    }
+    return rc;
+}
+
+static int do_hold(struct replay *r, struct hk_err *err)
+{
+    task_id t;
+    const int rc = find_task(r, "hold", &t, err);
+
+    if (rc == 0) {
+        engine_hold(&r->g, t, true);
+    }
+    return rc;
+}
+
+static int do_free(struct replay *r, struct hk_err *err)
+{
+    task_id t;
+    const int rc = find_task(r, "free", &t, err);
+
+    if (rc == 0) {
+        engine_hold(&r->g, t, false);
+    }
+    return rc;
+}
+
+static int do_stay(struct replay *r, struct hk_err *err)
+{
+    task_id t;
+    const int rc = find_task(r, "stay", &t, err);
+
+    if (rc == 0) {
+        engine_stay(&r->g, t);
+    }
+    return rc;
+}
+
+static int do_settle(struct replay *r, struct hk_err *err)
+{
+    engine_settle(&r->g);
+    return 0;
+}
+
+static int do_cycle(struct replay *r, struct hk_err *err)
+{
+    engine_cycle(&r->g, json_int(json_get(&r->v, "now"), 0),
+                 json_bool(json_get(&r->v, "all"), false),
+                 (uint64_t)json_int(json_get(&r->v, "stop"), 0));
+    hk_buf_addstr(r->out, hk_buf_str(&r->g.line));
+    if (!hk_str_eq(hk_str_trim(hk_buf_str(&r->g.line)), hk_str_trim(r->line))) {
+        return hk_fail(err, HK_ECONFLICT, "decisions differ: %.*s", HK_FMT(hk_buf_str(&r->g.line)));
+    }
+    return 0;
+}
+
+static const struct {
+    const char *key;
+    int (*run)(struct replay *r, struct hk_err *err);
+} verbs[] = {
+    {"conf", do_conf},     {"put", do_put},     {"del", do_del},   {"phase", do_phase},
+    {"unbind", do_unbind}, {"hold", do_hold},   {"free", do_free}, {"stay", do_stay},
+    {"settle", do_settle}, {"cycle", do_cycle},
+};
+
+static int do_line(struct replay *r, struct hk_err *err)
+{
+    const int rc = json_parse(r->line, 0, &r->mem, &r->v, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (!r->open) {
+        return do_head(r, err);
+    }
+    for (size_t k = 0; k < HK_LEN(verbs); k++) {
+        if (json_get(&r->v, verbs[k].key)) {
+            return verbs[k].run(r, err);
+        }
+    }
+    return hk_fail(err, HK_EINVAL, "no input that is known");
+}
+
+int loop_replay(const char *path, struct hk_buf *out, struct hk_err *err)
+{
+    struct replay r = {.out = out};
+    FILE *f = fopen(path, "re");
+    unsigned long number = 0;
+    char *line = NULL;
+    size_t cap = 0;
+    ssize_t n;
+    int rc = 0;
+
+    if (!f) {
+        return hk_fail(err, HK_EIO, "%s: %s", path, strerror(errno));
+    }
+    while (rc == 0 && (n = getline(&line, &cap, f)) >= 0) {
+        number++;
+        r.line = (struct hk_str){line, (size_t)n};
+        rc = do_line(&r, err);
+        hk_arena_clear(&r.mem);
+    }
+    if (rc < 0) {
+        hk_wrap(err, rc, "%s: line %lu", path, number);
+    } else if (ferror(f) || !r.open) {
+        rc = hk_fail(err, HK_EIO, "%s: %s", path, r.open ? "cannot be read" : "is empty");
+    }
+    fclose(f);
+    free(line); /* getline's own */
+    if (r.open) {
+        engine_fini(&r.g);
+    }
+    hk_arena_fini(&r.mem);
+    return rc;
+}
