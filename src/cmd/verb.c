@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options and manual pages of verbs, from their tables.
+#include "cmd/verb.h"
+
+const struct verb *const verb_table[] = {
+    &verb_schedule, &verb_scn, &verb_plugins, &verb_help, &verb_version, &verb_completion,
+};
+const uint32_t verb_table_len = HK_LEN(verb_table);
+
+const struct verb *verb_find(const char *name)
+{
+    for (uint32_t k = 0; k < verb_table_len; k++) {
+        if (strcmp(verb_table[k]->name, name) == 0) {
+            return verb_table[k];
+        }
+    }
+    return NULL;
+}
+
+int verb_complain(const char *fmt, ...)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf b = {0};
+    va_list ap;
+
+    va_start(ap, fmt);
+    hk_buf_vaddf(&b, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "hekla: %s\n", b.data);
+    return EXIT_BAD;
+}
+
+int verb_print(const struct hk_buf *out)
+{
+    if (fwrite(hk_buf_str(out).s, 1, out->len, stdout) != out->len || fflush(stdout) != 0) {
+        return verb_complain("cannot write to standard output: %m");
+    }
+    return EXIT_OK;
+}
+
+/* ---- options ---- */
+
+static const struct option_row *by_name(const struct verb *v, struct hk_str name)
+{
+    for (uint32_t k = 0; k < v->noption; k++) {
+        if (hk_str_is(name, v->options[k].name)) {
+            return &v->options[k];
+        }
+    }
+    return NULL;
+}
+
+static const struct option_row *by_letter(const struct verb *v, char letter)
+{
+    for (uint32_t k = 0; k < v->noption; k++) {
+        if (v->options[k].letter != 0 && v->options[k].letter == letter) {
+            return &v->options[k];
+        }
+    }
+    return NULL;
+}
+
+static bool is_choice(const struct option_row *row, const char *value)
+{
+    struct hk_str rest = hk_str(row->choices), part;
+
+    while (hk_str_cut(&rest, ' ', &part)) {
+        if (hk_str_is(part, value)) {
+            return true;
+        }
+    }
+    return !row->choices;
+}
+
+struct arguments {
+    const struct verb *v;
+    int argc, at;
+    char **argv;
+    verb_take *take;
+    void *ctx;
+    struct hk_err *err;
+};
+
+/* Hands over one option; inline_value is what stands behind '=' or the letter, NULL when nothing.
+ */
+static int give(struct arguments *a, const struct option_row *row, const char *inline_value)
+{
+    const char *value = inline_value;
+
+    if (!row->arg && inline_value) {
+        return hk_fail(a->err, HK_EINVAL, "option --%s takes no value", row->name);
+    }
+    if (row->arg && !value) {
+        if (a->at >= a->argc) {
+            return hk_fail(a->err, HK_EINVAL, "option --%s wants %s", row->name, row->arg);
+        }
+        value = a->argv[a->at++];
+    }
+    if (value && !is_choice(row, value)) {
+        return hk_fail(a->err, HK_EINVAL, "option --%s is '%s', want one of: %s", row->name, value,
+                       row->choices);
+    }
+    return a->take(a->ctx, row, value, a->err);
+}
+
+static int give_long(struct arguments *a, const char *arg)
+{
+    struct hk_str rest = hk_str(arg + 2), name;
+
+    hk_str_cut(&rest, '=', &name);
+    const struct option_row *row = by_name(a->v, name);
+    if (!row) {
+        return hk_fail(a->err, HK_EINVAL, "unknown option '--%.*s'", HK_FMT(name));
+    }
+    return give(a, row, rest.s);
+}
+
+static int give_short(struct arguments *a, const char *arg)
+{
+    for (const char *p = arg + 1; *p != '\0'; p++) {
+        const struct option_row *row = by_letter(a->v, *p);
+        if (!row) {
+            return hk_fail(a->err, HK_EINVAL, "unknown option '-%c'", *p);
+        }
+        if (row->arg) {
+            return give(a, row, p[1] != '\0' ? p + 1 : NULL);
+        }
+        const int rc = give(a, row, NULL);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static int walk(struct arguments *a)
+{
+    bool plain = false;
+    int rc = 0;
+
+    while (rc == 0 && a->at < a->argc) {
+        const char *arg = a->argv[a->at++];
+        if (plain || arg[0] != '-' || arg[1] == '\0') {
+            rc = a->take(a->ctx, NULL, arg, a->err);
+        } else if (strcmp(arg, "--") == 0) {
+            plain = true;
+        } else if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
+            return 1;
+        } else {
+            rc = arg[1] == '-' ? give_long(a, arg) : give_short(a, arg);
+        }
+    }
+    return rc;
+}
+
+int verb_parse(const struct verb *v, int argc, char **argv, verb_take *take, void *ctx)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf help = {0};
+    struct hk_err err = {0};
+    struct arguments a = {v, argc, 0, argv, take, ctx, &err};
+    const int rc = walk(&a);
+
+    if (rc < 0) {
+        verb_complain("%s: %s (see 'hekla help %s')", v->name, err.text, v->name);
+    } else if (rc > 0) {
+        verb_write_help(v, &help);
+        return verb_print(&help) == EXIT_OK ? 1 : -HK_EIO;
+    }
+    return rc;
+}
+
+/* ---- manual pages ---- */
+
+enum { HELP_WIDTH = 80 };
+
+/* Words of one paragraph, wrapped behind an indent; column is where the first line stands. */
+static void wrap(struct hk_str text, unsigned indent, unsigned column, struct hk_buf *out)
+{
+    struct hk_str word;
+
+    while (hk_str_cut(&text, ' ', &word)) {
+        if (column > indent && column + 1 + word.n > HELP_WIDTH) {
+            hk_buf_addc(out, '\n');
+            column = 0;
+        }
+        if (column < indent) {
+            hk_buf_addf(out, "%*s", (int)(indent - column), "");
+            column = indent;
+        } else if (column > indent) {
+            hk_buf_addc(out, ' ');
+            column++;
+        }
+        hk_buf_addstr(out, word);
+        column += (unsigned)word.n;
+    }
+    hk_buf_addc(out, '\n');
+}
+
+static void write_option(const struct option_row *o, struct hk_buf *out)
+{
+    hk_buf_adds(out, "       ");
+    if (o->letter != 0) {
+        hk_buf_addf(out, "-%c, ", o->letter);
+    }
+    hk_buf_addf(out, "--%s%s%s\n", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    wrap(hk_str(o->help), 11, 0, out);
+}
+
+static void write_synopsis(const struct verb *v, struct hk_buf *out)
+{
+    hk_buf_addf(out, "\nSYNOPSIS\n       hekla %s%s%s%s\n", v->name,
+                v->noption > 0 ? " [OPTION...]" : "", v->args[0] != '\0' ? " " : "", v->args);
+}
+
+/* Paragraphs are separated by line ends. */
+static void write_paragraphs(const char *text, struct hk_buf *out)
+{
+    struct hk_str rest = hk_str(text), part;
+    bool first = true;
+
+    while (hk_str_cut(&rest, '\n', &part)) {
+        hk_buf_adds(out, first ? "" : "\n");
+        wrap(part, 7, 0, out);
+        first = false;
+    }
+}
+
+void verb_write_help(const struct verb *v, struct hk_buf *out)
+{
+    static const struct option_row help = {'h', "help", NULL, NULL, "Show this page."};
+
+    hk_buf_addf(out, "NAME\n       hekla %s - %s\n", v->name, v->about);
+    write_synopsis(v, out);
+    hk_buf_adds(out, "\nDESCRIPTION\n");
+    write_paragraphs(v->text, out);
+    hk_buf_adds(out, "\nOPTIONS\n");
+    for (uint32_t k = 0; k < v->noption; k++) {
+        write_option(&v->options[k], out);
+    }
+    write_option(&help, out);
+    if (v->rest) {
+        hk_buf_addf(out, "\n%s", v->rest);
+    }
+}
+
+void verb_write_overview(struct hk_buf *out)
+{
+    hk_buf_adds(out, "hekla - a Volcano-compatible batch system\n\n"
+                     "Usage: hekla VERB [OPTION...] [ARGUMENT...]\n\nVerbs:\n");
+    for (uint32_t k = 0; k < verb_table_len; k++) {
+        hk_buf_addf(out, "  %-11s %s\n", verb_table[k]->name, verb_table[k]->about);
+    }
+    hk_buf_adds(out, "\n'hekla help VERB' tells more about one of them.\n");
+}

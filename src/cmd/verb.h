@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs of the hekla program: one table row each, from which parsing, --help and shell
+// completion are all made.
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+
+enum {
+    EXIT_OK = 0,
+    EXIT_BAD = 1,      /* bad usage, unreadable input, failed tests */
+    EXIT_PROBLEMS = 2, /* part of the input could not be taken */
+};
+
+struct option_row {
+    char letter;         /* 0 when there is none */
+    const char *name;    /* without dashes */
+    const char *arg;     /* "FILE"; NULL for a flag */
+    const char *choices; /* "text json", for completion and checking; NULL when free */
+    const char *help;
+};
+
+struct verb {
+    const char *name;
+    const char *args; /* behind the options: "FILE..." */
+    const char *about;
+    const struct option_row *options; /* --help is every verb's and not listed */
+    uint32_t noption;
+    const char *text; /* paragraphs of the description */
+    const char *rest; /* further sections, headings included */
+    int (*run)(const struct verb *v, int argc, char **argv);
+};
+
+extern const struct verb verb_schedule, verb_scn, verb_plugins, verb_help, verb_version,
+    verb_completion;
+extern const struct verb *const verb_table[];
+extern const uint32_t verb_table_len;
+const struct verb *verb_find(const char *name);
+
+/* Walks the arguments behind the verb. take gets each option with its value (NULL for a flag) and
+ * each plain argument (row NULL); it returns 0, or negative to refuse with err filled in. Returns 0
+ * when the verb may run, 1 when --help was answered, negative after telling what was wrong. */
+typedef int verb_take(void *ctx, const struct option_row *row, const char *value,
+                      struct hk_err *err);
+int verb_parse(const struct verb *v, int argc, char **argv, verb_take *take, void *ctx);
+
+/* The manual page of the verb, and the one of the program. */
+void verb_write_help(const struct verb *v, struct hk_buf *out);
+void verb_write_overview(struct hk_buf *out);
+
+/* One line on stderr: "hekla: ..."; returns EXIT_BAD. */
+int verb_complain(const char *fmt, ...) HK_PRINTF(1, 2);
+/* Writes everything to stdout; EXIT_BAD when that fails. */
+int verb_print(const struct hk_buf *out);
