@@ -2,6 +2,7 @@
 // Every decoder: what good manifests give, what is filled in, and the exact words for bad ones.
 #include "api/names.h"
 #include "api/node.h"
+#include "api/nodeshard.h"
 #include "api/pod.h"
 #include "api/podgroup.h"
 #include "api/policy.h"
@@ -366,6 +367,20 @@ static void hypernode_is_read(void **state)
     assert_int_equal(h.node_count, 9);
 }
 
+static void nodeshard_is_read(void **state)
+{
+    struct api_nodeshard s;
+
+    decode(nodeshard,
+           "spec: {nodesDesired: [n1, n2]}\n"
+           "status: {nodesInUse: [n2], nodesToAdd: [n1], nodesToRemove: []}\n",
+           &s);
+    assert_int_equal(s.nodes_desired.len, 2);
+    assert_str(s.nodes_desired.at[1], "n2");
+    assert_int_equal(s.nodes_in_use.len, 1);
+    assert_str(s.nodes_in_use.at[0], "n2");
+}
+
 static void podgroup_is_read(void **state)
 {
     struct api_podgroup g;
@@ -601,6 +616,7 @@ WRAP(node, api_node)
 WRAP(podgroup, api_podgroup)
 WRAP(queue, api_queue)
 WRAP(hypernode, api_hypernode)
+WRAP(nodeshard, api_nodeshard)
 WRAP(pvc, api_pvc)
 WRAP(priority_class, api_priority_class)
 WRAP(pdb, api_pdb)
@@ -679,6 +695,8 @@ static void bad_manifests_are_refused_in_these_words(void **state)
         {try_queue, "spec: {dequeueStrategy: lifo}",
          "line 1: spec.dequeueStrategy: unknown value 'lifo', want one of traverse, fifo"},
         {try_hypernode, "spec: {}", "line 1: spec.tier: missing"},
+        {try_nodeshard, "spec: {nodesDesired: n1}",
+         "line 1: spec.nodesDesired: want array, have string \"n1\""},
         {try_hypernode, "spec: {tier: 1, members: [{type: Rack}]}",
          "line 1: spec.members[0].type: unknown value 'Rack', want one of Node, HyperNode"},
         {try_hypernode,
@@ -733,6 +751,7 @@ int main(void)
         cmocka_unit_test_teardown(node_is_read, teardown),
         cmocka_unit_test_teardown(node_without_allocatable_offers_capacity, teardown),
         cmocka_unit_test_teardown(hypernode_is_read, teardown),
+        cmocka_unit_test_teardown(nodeshard_is_read, teardown),
         cmocka_unit_test_teardown(podgroup_is_read, teardown),
         cmocka_unit_test_teardown(empty_podgroup_gets_the_defaults, teardown),
         cmocka_unit_test_teardown(queue_is_read, teardown),

@@ -2,6 +2,7 @@
 // hekla schedule: manifests in, decisions out, nothing touched.
 #include "cmd/verb.h"
 
+#include "api/names.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/vec.h"
@@ -18,6 +19,8 @@ struct request {
     int64_t cycles;
     int64_t now_ns;
     uint64_t seed;
+    enum shard_mode shard_mode;
+    const char *shard_name;
     bool json;
 };
 
@@ -37,6 +40,12 @@ static const struct option_row options[] = {
      "for "
      "reports that can be compared."},
     {0, "seed", "N", NULL, "Seed of the scheduler's few random choices (default 1)."},
+    {0, "scheduler-sharding-mode", "MODE", "none hard soft",
+     "Whether the scheduler shares the nodes with others: none (default) is alone, hard uses the "
+     "nodes "
+     "of its NodeShard only, soft prefers them."},
+    {0, "scheduler-sharding-name", "NAME", NULL,
+     "The NodeShard of this scheduler (default volcano)."},
     {'o', "output", "FORMAT", "text json", "text for people (default) or json for programs."},
 };
 
@@ -71,6 +80,12 @@ static int take(void *ctx, const struct option_row *row, const char *value, stru
     } else if (strcmp(row->name, "seed") == 0) {
         rc = take_number(value, row->name, 0, INT64_MAX, &n, err);
         q->seed = rc == 0 ? (uint64_t)n : 0;
+    } else if (strcmp(row->name, "scheduler-sharding-mode") == 0) {
+        q->shard_mode = strcmp(value, "hard") == 0   ? SHARD_HARD
+                        : strcmp(value, "soft") == 0 ? SHARD_SOFT
+                                                     : SHARD_NONE;
+    } else if (strcmp(row->name, "scheduler-sharding-name") == 0) {
+        q->shard_name = value;
     } else {
         q->json = strcmp(value, "json") == 0;
     }
@@ -139,7 +154,13 @@ static int work(const struct request *q, struct cluster *c, struct hk_err *err)
 
 static int schedule(const struct request *q)
 {
-    struct cluster_opts o = {.now_ns = q->now_ns, .step_ns = 1000000000, .seed = q->seed};
+    struct cluster_opts o = {
+        .now_ns = q->now_ns,
+        .step_ns = 1000000000,
+        .seed = q->seed,
+        .shard_mode = q->shard_mode,
+        .shard_name = q->shard_mode == SHARD_NONE ? HK_STR("") : hk_str(q->shard_name),
+        };
     struct conf *conf = NULL;
     struct hk_err err = {0};
     struct cluster c;
@@ -161,7 +182,7 @@ static int schedule(const struct request *q)
 
 static int run(const struct verb *v, int argc, char **argv)
 {
-    struct request q = {.cycles = 1, .seed = 1};
+    struct request q = {.cycles = 1, .seed = 1, .shard_name = API_SCHEDULER_NAME};
     int status;
 
     q.now_ns = hk_clock_system()->wall_ns(hk_clock_system());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a session: phases, conditions and messages. Runs while tentative placements still stand,
-// since the messages tell of them.
+// The end of a session: phases, conditions and messages. Runs while tentative placements still
+// stand, since the messages tell of them.
 #include "scheduler/close.h"
 
 #include "scheduler/session_priv.h"
@@ -47,8 +47,8 @@ static bool winding_down(const struct model *m, const struct job *j)
 {
     const struct tally *t = &j->tally;
     const uint32_t leaving = releasing_on_node(m, j);
-    const int64_t scheduled = (int64_t)t->n[TASK_RUNNING] + t->n[TASK_BOUND] + t->n[TASK_FAILED] +
-                              t->n[TASK_SUCCEEDED];
+    const int64_t scheduled =
+        (int64_t)t->n[TASK_RUNNING] + t->n[TASK_BOUND] + t->n[TASK_FAILED] + t->n[TASK_SUCCEEDED];
 
     return leaving > 0 && t->n[TASK_PENDING] == 0 && t->n[TASK_PIPELINED] == 0 &&
            scheduled + leaving >= j->min;
@@ -77,7 +77,8 @@ static struct last_tx explained_by(const struct session *ssn, task_id t)
         return ssn->last[t.i];
     }
     return (struct last_tx){.status = task->status,
-                            .evicted_for = op && op <= ssn->ops.len && ssn->ops.at[op - 1].evicted_for,
+                            .evicted_for =
+                                op && op <= ssn->ops.len && ssn->ops.at[op - 1].evicted_for,
                             .node = task->node};
 }
 
@@ -145,7 +146,8 @@ static task_id spokesman(struct session *ssn, const struct job *j)
     return first;
 }
 
-/* JobInfo.FitError, with the refusal of a queue or quota in upstream's place for a job-level error. */
+/* JobInfo.FitError, with the refusal of a queue or quota in upstream's place for a job-level error.
+ */
 static void write_job_fit(struct session *ssn, job_id id, struct hk_buf *out)
 {
     const struct job *j = model_job(ssn->m, id);
@@ -164,7 +166,8 @@ static void write_job_fit(struct session *ssn, job_id id, struct hk_buf *out)
     if (ssn->job_msg[id.i]) {
         hk_buf_addf(out, ". Origin reason is: %s", ssn->job_msg[id.i]);
     } else if (!id_none(t)) {
-        hk_buf_addf(out, ". Origin reason is %.*s: ", HK_FMT(model_str(ssn->m, model_task(ssn->m, t)->name)));
+        hk_buf_addf(out, ". Origin reason is %.*s: ",
+                    HK_FMT(model_str(ssn->m, model_task(ssn->m, t)->name)));
         fit_log_write(ssn->m, ssn->fit[t.i], out);
     }
 }
@@ -187,8 +190,8 @@ static void write_texts(struct session *ssn, struct job_note *n)
     } else {
         n->message = "";
     }
-    /* Upstream warns of groups that are only waiting for their binds to be seen (8.3 #34), and of groups
-     * that have no pods yet. */
+    /* Upstream warns of groups that are only waiting for their binds to be seen (8.3 #34), and of
+     * groups that have no pods yet. */
     if ((n->phase == PG_UNKNOWN || n->phase == PG_PENDING || n->phase == PG_INQUEUE) &&
         j->tally.total > 0 && !job_counts_ready(j)) {
         n->event = gang_text(ssn, n->job, j->tally.n[TASK_PENDING], hk_buf_str(&fit));
@@ -208,15 +211,16 @@ static void pod_text(struct session *ssn, task_id t, const char *job_fit)
     if (by.status == TASK_ALLOCATED) {
         n.reason = "Schedulable";
         n.message = hk_arena_printf(
-            ssn->mem, "Pod %.*s/%.*s can possibly be assigned to %.*s, once minAvailable is satisfied",
+            ssn->mem,
+            "Pod %.*s/%.*s can possibly be assigned to %.*s, once minAvailable is satisfied",
             HK_FMT(ns), HK_FMT(name), HK_FMT(model_str(m, m->nodes.name[by.node.i])));
     } else if (by.status == TASK_PIPELINED) {
         n.nominated = by.evicted_for ? by.node : NO_NODE;
-        n.message = hk_arena_printf(ssn->mem,
-                                    "Pod %.*s/%.*s can possibly be assigned to %.*s, once resource is "
-                                    "released and minAvailable is satisfied",
-                                    HK_FMT(ns), HK_FMT(name),
-                                    HK_FMT(model_str(m, m->nodes.name[by.node.i])));
+        n.message = hk_arena_printf(
+            ssn->mem,
+            "Pod %.*s/%.*s can possibly be assigned to %.*s, once resource is "
+            "released and minAvailable is satisfied",
+            HK_FMT(ns), HK_FMT(name), HK_FMT(model_str(m, m->nodes.name[by.node.i])));
     } else if (ssn->fit[t.i]) {
         HK_AUTO(hk_buf_fini) struct hk_buf b = {0};
         fit_log_write(m, ssn->fit[t.i], &b);
@@ -263,8 +267,8 @@ static void mark(uint64_t *bits, job_id j)
     bits[j.i / 64] |= 1ULL << (j.i % 64);
 }
 
-/* Jobs looked at, jobs that changed before the session, and jobs that changed in it; but not those that
- * are parked, of whom the last word stands. */
+/* Jobs looked at, jobs that changed before the session, and jobs that changed in it; but not those
+ * that are parked, of whom the last word stands. */
 static uint32_t jobs_to_note(struct session *ssn, job_id **ret)
 {
     const struct model *m = ssn->m;
@@ -312,13 +316,14 @@ static void wake_for(const struct fit_log *log, uint64_t *dims, uint8_t *why)
         case REASON_UNSCHEDULABLE:
         case REASON_NODE_AFFINITY:
         case REASON_TAINT:
+        case REASON_SHARD:
             break;
         default:
-            *why |= WAKE_PODS;
+            *why |= WAKE_PODS | WAKE_VOLUME;
         }
     }
     if (log->n == 0) {
-        *why |= WAKE_NODE | WAKE_PODS;
+        *why |= WAKE_NODE | WAKE_PODS | WAKE_VOLUME;
     }
 }
 
@@ -346,8 +351,8 @@ static bool was_left_over(const struct session *ssn, job_id id, const struct job
            model_job(ssn->m, id)->tally.n[TASK_PENDING] > 0 && !was_seen(ssn, id);
 }
 
-/* A job that got nothing is left alone until an event that could change the answer. What it lacks is
- * in its tasks' reasons; a job nobody gave a reason for is looked at again after any event. */
+/* A job that got nothing is left alone until an event that could change the answer. What it lacks
+ * is in its tasks' reasons; a job nobody gave a reason for is looked at again after any event. */
 static void park(struct session *ssn, job_id id, const struct job_note *n)
 {
     const struct job *j = model_job(ssn->m, id);
@@ -376,11 +381,11 @@ static void park(struct session *ssn, job_id id, const struct job_note *n)
     if (j->policies.len > 0 || job_has_topology(ssn->m, id)) {
         /* The reasons are those of the domain tried last; others may have had other ones. */
         dims = UINT64_MAX;
-        why |= WAKE_NODE | WAKE_PODS;
+        why |= WAKE_NODE | WAKE_PODS | WAKE_VOLUME;
     }
     if (dims == 0 && !(why & (WAKE_NODE | WAKE_PODS))) {
         dims = UINT64_MAX;
-        why |= WAKE_NODE | WAKE_PODS | WAKE_QUEUE;
+        why |= WAKE_NODE | WAKE_PODS | WAKE_QUEUE | WAKE_VOLUME;
     }
     model_job_park(ssn->m, id, dims, why);
 }
@@ -419,8 +424,8 @@ static bool has_plugin(const struct session *ssn, const char *name)
     return false;
 }
 
-/* What wakes every parked job under this configuration: new victims where actions evict, and another
- * queue's move since queues reclaim; time where sla is on. */
+/* What wakes every parked job under this configuration: new victims where actions evict, and
+ * another queue's move since queues reclaim; time where sla is on. */
 static uint8_t parks_on(const struct session *ssn)
 {
     uint8_t why = has_plugin(ssn, "sla") ? WAKE_TIME : 0;

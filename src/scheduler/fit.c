@@ -16,7 +16,8 @@ static const struct {
     [REASON_PORTS] = {"node(s) didn't have free ports for the requested pod ports", UNFIT},
     [REASON_POD_AFFINITY] = {"node(s) didn't match pod affinity rules", NEVER},
     [REASON_POD_ANTI_AFFINITY] = {"node(s) didn't match pod anti-affinity rules", UNFIT},
-    [REASON_EXISTING_ANTI_AFFINITY] = {"node(s) didn't satisfy existing pods anti-affinity rules", UNFIT},
+    [REASON_EXISTING_ANTI_AFFINITY] = {"node(s) didn't satisfy existing pods anti-affinity rules",
+                                       UNFIT},
     [REASON_SPREAD] = {"node(s) didn't match pod topology spread constraints", UNFIT},
     [REASON_SPREAD_LABEL] =
         {"node(s) didn't match pod topology spread constraints (missing required label)", NEVER},
@@ -27,6 +28,7 @@ static const struct {
     [REASON_VOLUME_CAPACITY] = {"node(s) did not have enough free storage", NEVER},
     [REASON_VOLUME_GONE] =
         {"node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)", NEVER},
+    [REASON_SHARD] = {"node isn't in scheduler node shard", NEVER},
     [REASON_TEXT] = {"", NEVER},
 };
 
@@ -90,7 +92,8 @@ void fit_log_write(const struct model *m, const struct fit_log *log, struct hk_b
     char **text;
 
     if (!id_none(log->hyper)) {
-        hk_buf_addf(out, "In hyperNode %.*s: ", HK_FMT(model_str(m, m->hypers.at[log->hyper.i].name)));
+        hk_buf_addf(out,
+                    "In hyperNode %.*s: ", HK_FMT(model_str(m, m->hypers.at[log->hyper.i].name)));
     }
     if (log->base) {
         hk_buf_addstr(out, model_str(m, log->base));

@@ -31,6 +31,7 @@ enum reason_code {
     REASON_VOLUME_BIND,
     REASON_VOLUME_CAPACITY,
     REASON_VOLUME_GONE,
+    REASON_SHARD,
     REASON_TEXT, /* arg: string id, NEVER */
     REASON_N,
 };
@@ -41,7 +42,8 @@ struct reason {
 };
 
 enum verdict reason_verdict(enum reason_code c);
-/* "Insufficient cpu", "node(s) had untolerated taint(s)": the words of scheduler.md 1.9, plugins.md 6.2. */
+/* "Insufficient cpu", "node(s) had untolerated taint(s)": the words of scheduler.md 1.9,
+ * plugins.md 6.2. */
 void reason_write(const struct model *m, struct reason r, struct hk_buf *out);
 
 struct reason_count {

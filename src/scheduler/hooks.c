@@ -263,9 +263,29 @@ bool hooks_pre_predicate(struct session *ssn, task_id t, struct reason *why)
     return ALL(ssn, HOOK_PRE_PREDICATE, pre_predicate, t, why);
 }
 
+/* Comes before anything a plugin says. */
+static uint32_t keep_usable(const struct session *ssn, node_id *nodes, uint32_t n,
+                            struct fit_log *log)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (session_may_use(ssn, nodes[i])) {
+            nodes[kept++] = nodes[i];
+        } else {
+            fit_log_add(log, (struct reason){.code = REASON_SHARD});
+            fit_log_node(log, nodes[i], NEVER);
+        }
+    }
+    return kept;
+}
+
 uint32_t hooks_filter(struct session *ssn, task_id t, enum filter_mode mode, node_id *nodes,
                       uint32_t n, struct fit_log *log)
 {
+    if (ssn->opts.shard_mode == SHARD_HARD) {
+        n = keep_usable(ssn, nodes, n, log);
+    }
     EACH(h, ssn, HOOK_FILTER)
     {
         if (n == 0) {
@@ -417,9 +437,10 @@ static enum vote ask_victims(struct session *ssn, const struct hook *h, const st
 /* narrow: intersect inside a tier; the first tier left with victims decides.
  *
  * A veto (no victims, no abstention) ends its own tier only: the next one is asked afresh. That is
- * upstream's and decides who is evicted, so it is kept. Two plugins that agree on nobody are a veto too;
- * upstream lets the next plugin of the tier start over there, so that {1}, {2}, {1,2} evicts tasks that
- * priority or conformance had refused. Every plugin sees all candidates, not what is left of them. */
+ * upstream's and decides who is evicted, so it is kept. Two plugins that agree on nobody are a veto
+ * too; upstream lets the next plugin of the tier start over there, so that {1}, {2}, {1,2} evicts
+ * tasks that priority or conformance had refused. Every plugin sees all candidates, not what is
+ * left of them. */
 static uint32_t narrow(struct session *ssn, const struct asker *by, const task_id *in, uint32_t n,
                        task_id **ret)
 {

@@ -604,8 +604,8 @@ static const struct narrow_case narrow_cases[] = {
     {"12", {"a", "-"}, "a"},             /* a veto in a later tier is never heard */
     {"112", {"a", "-", "c"}, "c"},       /* a veto binds its own tier */
     {"112", {"a", "-", "-"}, ""},
-    {"111", {"a", "b", "ab"}, ""},   /* agreeing on nobody is a veto (upstream: "ab") */
-    {"112", {"a", "b", "c"}, "c"},   /* and left empty hands over to the next tier */
+    {"111", {"a", "b", "ab"}, ""}, /* agreeing on nobody is a veto (upstream: "ab") */
+    {"112", {"a", "b", "c"}, "c"}, /* and left empty hands over to the next tier */
     {"1111", {"abcd", "bcd", "0", "dc"}, "cd"},
 };
 

@@ -21,6 +21,7 @@ static const struct {
     [API_REPLICA_SET] = {ingest_rs_put, ingest_rs_del},
     [API_STATEFUL_SET] = {ingest_sts_put, ingest_sts_del},
     [API_HYPERNODE] = {ingest_hyper_put, ingest_hyper_del},
+    [API_NODESHARD] = {ingest_shard_put, ingest_shard_del},
     [API_PVC] = {ingest_pvc_put, ingest_pvc_del},
     [API_PV] = {ingest_pv_put, ingest_pv_del},
     [API_STORAGE_CLASS] = {ingest_storage_class_put, ingest_storage_class_del},
@@ -200,6 +201,7 @@ void ingest_settle(struct ingest *in)
     in->classes_changed = false;
     ingest_spread_settle(in);
     ingest_hyper_settle(in);
+    ingest_shard_settle(in);
     hk_arena_clear(&in->mem);
 }
 
@@ -237,6 +239,7 @@ void ingest_free(struct ingest *in)
     hk_vec_fini(&in->notes);
     ingest_spread_fini(in);
     ingest_hyper_fini(in);
+    ingest_shard_fini(in);
     hk_buf_fini(&in->key);
     hk_arena_fini(&in->mem);
     hk_arena_fini(&in->own);

@@ -31,6 +31,9 @@ struct ingest;
 struct ingest *ingest_new(struct model *m, const struct ingest_opts *o);
 void ingest_free(struct ingest *in);
 
+/* From the next settle on, nodes of the NodeShard of that name are in our shard (model.h). */
+void ingest_own_shard(struct ingest *in, struct hk_str name);
+
 /* Adds or replaces the object. Kinds the engine does not act on are ignored (returns 0). On failure
  * the model is as before, the problem is recorded (and cleared when a later version is taken). The
  * tree is not kept. file may be NULL. */
@@ -42,7 +45,7 @@ void ingest_del(struct ingest *in, const struct api_kind *kind, struct hk_str ns
                 struct hk_str name);
 
 /* Call before a session: resolves what depends on several objects (priorities of jobs, hyperNode
- * tree, default spread constraints). */
+ * tree, default spread constraints, node shard). */
 void ingest_settle(struct ingest *in);
 
 /* In no particular order. A hyperNode tree that does not hold together is the problem of "(tree)".

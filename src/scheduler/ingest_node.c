@@ -148,6 +148,7 @@ int ingest_node_put(struct ingest *in, const struct json *doc, struct hk_err *er
     rc = model_node_put(in->m, &d, &n, err);
     if (rc == 0 && news) {
         ingest_hyper_node(in, ingest_str(in, d.name));
+        in->shards_changed = true;
     }
     return rc;
 }

@@ -47,6 +47,7 @@ struct pod_note {
 struct shelf; /* ingest_spread.c */
 struct change;
 struct hyper_source; /* ingest_hyper.c */
+struct shard;        /* ingest_shard.c */
 
 struct ingest {
     struct model *m;
@@ -83,6 +84,11 @@ struct ingest {
     HK_VEC(uint32_t) node_names; /* every node name ever seen, in order */
     struct hk_map node_seen;
     bool hypers_changed;
+
+    uint32_t shard_name; /* ours, 0 none */
+    HK_VEC(struct shard *) shards;
+    struct hk_map shard_at;
+    bool shards_changed; /* or nodes came */
 };
 
 /* ---- ingest.c ---- */
@@ -160,6 +166,11 @@ void ingest_hyper_node(struct ingest *in, uint32_t name);
 void ingest_hyper_settle(struct ingest *in);
 void ingest_hyper_fini(struct ingest *in);
 
+/* ---- ingest_shard.c ---- */
+
+void ingest_shard_settle(struct ingest *in);
+void ingest_shard_fini(struct ingest *in);
+
 /* ---- ingest_regex.c ---- */
 
 /* Compiles an RE2 pattern for unanchored search; regfree it. Fails on what POSIX cannot express. */
@@ -172,10 +183,10 @@ typedef void ingest_del_fn(struct ingest *in, struct hk_str ns, struct hk_str na
 
 ingest_put_fn ingest_pod_put, ingest_node_put, ingest_podgroup_put, ingest_queue_put,
     ingest_class_put, ingest_quota_put, ingest_pdb_put, ingest_namespace_put, ingest_service_put,
-    ingest_rc_put, ingest_rs_put, ingest_sts_put, ingest_hyper_put;
+    ingest_rc_put, ingest_rs_put, ingest_sts_put, ingest_hyper_put, ingest_shard_put;
 ingest_del_fn ingest_pod_del, ingest_node_del, ingest_podgroup_del, ingest_queue_del,
     ingest_class_del, ingest_quota_del, ingest_pdb_del, ingest_namespace_del, ingest_service_del,
-    ingest_rc_del, ingest_rs_del, ingest_sts_del, ingest_hyper_del;
+    ingest_rc_del, ingest_rs_del, ingest_sts_del, ingest_hyper_del, ingest_shard_del;
 ingest_put_fn ingest_pvc_put, ingest_pv_put, ingest_storage_class_put, ingest_csi_node_put,
     ingest_csi_driver_put, ingest_csi_capacity_put, ingest_attachment_put;
 ingest_del_fn ingest_pvc_del, ingest_pv_del, ingest_storage_class_del, ingest_csi_node_del,

@@ -35,6 +35,7 @@ static const enum api_kind_id kinds[LOOP_NFEEDS] = {
     API_REPLICA_SET,
     API_STATEFUL_SET,
     API_HYPERNODE,
+    API_NODESHARD,
 };
 enum { NREQUIRED = 4 };
 
@@ -345,6 +346,7 @@ int loop_new(const struct loop_opts *o, struct loop **ret, struct hk_err *err)
     const struct engine_opts eo = {.scheduler_names = o->scheduler_names,
                                    .nscheduler_name = o->nscheduler_name,
                                    .default_queue = l->default_queue,
+                                   .shard_name = o->shard_name,
                                    .session = l->o.session,
                                    .conf_path = o->conf_path};
     engine_init(&l->engine, &eo);

@@ -17,7 +17,8 @@ struct loop_opts {
     const struct hk_str *scheduler_names; /* none: "volcano" */
     uint32_t nscheduler_name;
     struct hk_str default_queue; /* "default" when empty */
-    struct session_opts session; /* seed, sampling, budget; times and clock are the loop's own */
+    struct hk_str shard_name;    /* NodeShard of this scheduler; empty without shards */
+    struct session_opts session; /* seed, sampling, shards, budget; times are the loop's own */
     int64_t schedule_period_ns;  /* between sessions that only the clock asks for, 0: 1 s */
     int64_t quiet_ns;            /* a session waits until events pause this long, 0: 1 ms ... */
     int64_t patience_ns;         /* ... but no longer than this, 0: 10 ms */

@@ -77,6 +77,9 @@ int engine_record(struct engine *g, const struct engine_opts *o, const char *pat
                 o->session.percentage);
     add_key(g, "default_queue");
     json_write_str(o->default_queue, &g->text);
+    add_key(g, "shard");
+    json_write_str(o->shard_name, &g->text);
+    hk_buf_addf(&g->text, ",\"shard_mode\":%d", (int)o->session.shard_mode);
     add_key(g, "schedulers");
     hk_buf_addc(&g->text, '[');
     for (uint32_t k = 0; k < o->nscheduler_name; k++) {
@@ -307,6 +310,7 @@ void engine_init(struct engine *g, const struct engine_opts *o)
     *g = (struct engine){.opts = o->session};
     model_init(&g->m);
     g->in = ingest_new(&g->m, &in);
+    ingest_own_shard(g->in, o->shard_name);
     g->sm = scheduler_mem_new(o->session.seed);
     if (conf_file_open(&g->conf, o->conf_path, &err) < 0) {
         hk_log(HK_LOG_ERROR, "built-in configuration in force", "err=\"%s\"", err.text);

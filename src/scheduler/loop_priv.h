@@ -30,6 +30,7 @@ struct engine_opts {
     const struct hk_str *scheduler_names;
     uint32_t nscheduler_name;
     struct hk_str default_queue;
+    struct hk_str shard_name;
     struct session_opts session;
     const char *conf_path;
 };
@@ -98,7 +99,7 @@ void retry_fini(struct loop *l);
 
 /* ---- loop.c ---- */
 
-enum { LOOP_NFEEDS = 20 };
+enum { LOOP_NFEEDS = 21 };
 
 struct loop {
     struct loop_opts o;

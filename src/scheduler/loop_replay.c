@@ -38,7 +38,9 @@ static int do_head(struct replay *r, struct hk_err *err)
 {
     const struct json *names = json_get(&r->v, "schedulers");
     struct hk_str at[SCHEDULERS_MAX];
-    struct engine_opts o = {.scheduler_names = at, .default_queue = word(r, "default_queue")};
+    struct engine_opts o = {.scheduler_names = at,
+                            .default_queue = word(r, "default_queue"),
+                            .shard_name = word(r, "shard")};
 
     if (r->open || json_int(json_get(&r->v, "hekla"), 0) != 1) {
         return hk_fail(err, HK_EINVAL, "not the head of a record of version 1");
@@ -48,6 +50,7 @@ static int do_head(struct replay *r, struct hk_err *err)
     o.session.min_feasible = (uint32_t)json_int(json_get(&r->v, "min_feasible"), 0);
     o.session.min_percentage = (uint32_t)json_int(json_get(&r->v, "min_percentage"), 0);
     o.session.percentage = (uint32_t)json_int(json_get(&r->v, "percentage"), 0);
+    o.session.shard_mode = (enum shard_mode)json_int(json_get(&r->v, "shard_mode"), SHARD_NONE);
     for (uint32_t k = 0; json_is(names, JSON_ARRAY) && k < names->len && k < SCHEDULERS_MAX; k++) {
         at[o.nscheduler_name++] = json_str(&names->items[k], HK_STR(""));
     }

@@ -37,7 +37,9 @@ struct opt {
     const char *help;
 };
 #define OPT(kind, state, field, k, d, h)                                                           \
-    {.key = (k), .type = (kind), .offset = offsetof(state, field), .dflt = (d), .help = (h)}
+    {                                                                                              \
+        .key = (k), .type = (kind), .offset = offsetof(state, field), .dflt = (d), .help = (h)     \
+    }
 
 enum vote { REJECT = -1, ABSTAIN = 0, PERMIT = 1 };
 
@@ -82,28 +84,29 @@ struct plugin {
     /* first non-zero wins; negative: a first */
     int (*job_order)(struct session *ssn, void *self, job_id a, job_id b);
     int (*queue_order)(struct session *ssn, void *self, queue_id a, queue_id b);
-    int (*victim_queue_order)(struct session *ssn, void *self, queue_id a, queue_id b, queue_id preemptor);
+    int (*victim_queue_order)(struct session *ssn, void *self, queue_id a, queue_id b,
+                              queue_id preemptor);
     int (*task_order)(struct session *ssn, void *self, task_id a, task_id b);
     int (*sub_order)(struct session *ssn, void *self, sub_id a, sub_id b);
 
     /* Before nodes are looked at; false refuses the task everywhere, *why says so. */
     bool (*pre_predicate)(struct session *ssn, void *self, task_id t, struct reason *why);
-    /* Keeps the nodes that pass in nodes[0..ret), order kept; the others are recorded in log (may be
-     * NULL) with fit_log_add and fit_log_node. */
-    uint32_t (*filter)(struct session *ssn, void *self, task_id t, enum filter_mode mode, node_id *nodes,
-                       uint32_t n, struct fit_log *log);
+    /* Keeps the nodes that pass in nodes[0..ret), order kept; the others are recorded in log (may
+     * be NULL) with fit_log_add and fit_log_node. */
+    uint32_t (*filter)(struct session *ssn, void *self, task_id t, enum filter_mode mode,
+                       node_id *nodes, uint32_t n, struct fit_log *log);
     /* True when placing other tasks can change the answer only for the nodes they were placed on.
      * NULL means always. */
     bool (*filter_local)(struct session *ssn, void *self, task_id t);
-    /* Adds this plugin's weighted score to score[i] of nodes[i]. A negative return empties the whole
-     * score table (BatchNodeOrder error). */
+    /* Adds this plugin's weighted score to score[i] of nodes[i]. A negative return empties the
+     * whole score table (BatchNodeOrder error). */
     int (*score)(struct session *ssn, void *self, task_id t, const node_id *nodes, uint32_t n,
                  double *score);
-    /* True when a node's score depends on that node alone for this task: not on the other candidates
-     * and not on placements elsewhere. NULL means always. */
+    /* True when a node's score depends on that node alone for this task: not on the other
+     * candidates and not on placements elsewhere. NULL means always. */
     bool (*score_local)(struct session *ssn, void *self, task_id t);
-    node_id (*best_node)(struct session *ssn, void *self, task_id t, const node_id *nodes, uint32_t n,
-                         const double *score);
+    node_id (*best_node)(struct session *ssn, void *self, task_id t, const node_id *nodes,
+                         uint32_t n, const double *score);
 
     int (*hyper_order)(struct session *ssn, void *self, sub_id s, const hyper_id *at, uint32_t n,
                        double *score);

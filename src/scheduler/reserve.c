@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reservations, see reserve.h. They are ordinary pipeline operations at the bottom of the journal; this
-// file only remembers which, and takes them back one by one.
+// Reservations, see reserve.h. They are ordinary pipeline operations at the bottom of the journal;
+// this file only remembers which, and takes them back one by one.
 #include "scheduler/reserve.h"
 
 #include "scheduler/actions/idsort.h"
@@ -16,10 +16,10 @@ static bool wants_room(const struct model *m, task_id t)
 {
     const struct task *task = model_task(m, t);
 
-    return task->used && task->status == TASK_PENDING && !(task->flags & (TASK_GATED | TASK_HELD)) &&
-           !id_none(task->nominated) && (m->nodes.flags[task->nominated.i] & NODE_KNOWN) &&
-           !id_none(task->job) && model_job(m, task->job)->has_pg &&
-           !id_none(model_job(m, task->job)->queue);
+    return task->used && task->status == TASK_PENDING &&
+           !(task->flags & (TASK_GATED | TASK_HELD)) && !id_none(task->nominated) &&
+           (m->nodes.flags[task->nominated.i] & NODE_KNOWN) && !id_none(task->job) &&
+           model_job(m, task->job)->has_pg && !id_none(model_job(m, task->job)->queue);
 }
 
 /* Forgets tasks that were placed or are gone; each is listed once. */
@@ -54,7 +54,8 @@ static bool hold(struct session *ssn, task_id t)
     node_id one = n;
 
     return model_fits_future(m, task_shape(m, t), n) &&
-           hooks_filter(ssn, t, FILTER_PLACE, &one, 1, NULL) == 1 && stmt_pipeline(ssn, t, n, false);
+           hooks_filter(ssn, t, FILTER_PLACE, &one, 1, NULL) == 1 &&
+           stmt_pipeline(ssn, t, n, false);
 }
 
 void reserve_open(struct session *ssn)
@@ -90,8 +91,8 @@ bool reserve_has(const struct session *ssn, job_id j)
 }
 
 /* Takes back every reservation of the jobs that drop() says yes to. */
-static bool take_back(struct session *ssn, bool (*drop)(struct session *ssn, job_id held, job_id by),
-                      job_id by)
+static bool take_back(struct session *ssn,
+                      bool (*drop)(struct session *ssn, job_id held, job_id by), job_id by)
 {
     struct reserve *r = ssn->reserve;
     uint32_t n = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Room that was freed for somebody stays his: a task nominated for a node after evictions is pipelined
-// there when the next session opens, so that no job that merely sorts earlier walks into the gap (the
-// "eviction without placement" and ping-pong reports against Volcano). Allocate gives a job its
-// reservations back when its turn comes; a job of strictly higher priority that finds no place makes
-// lower ones yield.
+// Room that was freed for somebody stays his: a task nominated for a node after evictions is
+// pipelined there when the next session opens, so that no job that merely sorts earlier walks into
+// the gap (the "eviction without placement" and ping-pong reports against Volcano). Allocate gives
+// a job its reservations back when its turn comes; a job of strictly higher priority that finds no
+// place makes lower ones yield.
 #pragma once
 
 #include "scheduler/session.h"

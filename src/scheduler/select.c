@@ -1,37 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 // Choosing a node (scheduler.md section 5): resource check, filters, scores.
 //
-// A search visits node rows from a rotating start until enough feasible ones are met (5.1), in blocks of
-// 64 so that the resource check is a straight pass over columns. Within one run of a task loop, tasks
-// of one shape share a window of candidates, a slot:
+// A search visits node rows from a rotating start until enough feasible ones are met (5.1), in
+// blocks of 64 so that the resource check is a straight pass over columns. Within one run of a task
+// loop, tasks of one shape share a window of candidates, a slot:
 //
 //   window   rows [start, start + visited) of the rotation; its feasible rows are the candidates
-//   heap     candidates ordered by (fits idle, score, order of visit), made on the second use; before,
+//   heap     candidates ordered by (group, score, order of visit), made on the second use; before,
 //            one pass over their scores finds the best
 //   upkeep   the journal tells which nodes were touched since the last use: only those are scored
 //            again or dropped, and the window is widened when candidates run out
 //
-// That is exact only while a placement changes nothing but its own node. Plugins say for which tasks
-// that holds (filter_local, score_local); all others get a fresh search each time. A shape that found no
-// node at all is remembered until something frees room or the journal is rewound past that point.
-// With session_opts.plain the window is evaluated anew for every task: the oracle of the shortcuts.
+// That is exact only while a placement changes nothing but its own node. Plugins say for which
+// tasks that holds (filter_local, score_local); all others get a fresh search each time. A shape
+// that found no node at all is remembered until something frees room or the journal is rewound past
+// that point. With session_opts.plain the window is evaluated anew for every task: the oracle of
+// the shortcuts.
 #include "scheduler/session_priv.h"
 
 enum { NSLOT = 8, BLOCK = 64 };
+
+/* Nodes of a lower group go first (5.3). */
+enum group {
+    GROUP_IDLE,       /* fits now */
+    GROUP_IDLE_OTHER, /* the same, in the shard of another scheduler */
+    GROUP_FUTURE,     /* fits later */
+    GROUP_FUTURE_OTHER,
+    NGROUP,
+};
 
 struct cand {
     double score;
     uint32_t seq; /* order of visit in the window */
     node_id node;
-    bool idle;    /* fits now, not only later */
+    enum group group;
 };
 
 struct slot {
     uint64_t run; /* the task loop it belongs to, 0 unused */
     shape_id shape;
     uint32_t start, visited;
-    uint32_t op_len;     /* journal length at the last use */
-    uint64_t op_serial;  /* and its newest serial */
+    uint32_t op_len;    /* journal length at the last use */
+    uint64_t op_serial; /* and its newest serial */
     uint64_t gains;
     bool heaped; /* candidates are in c as a heap; before, in node and score in order of visit */
     HK_VEC(node_id) node;
@@ -157,11 +167,11 @@ static node_id field_node(const struct field *f, uint32_t k)
 
 /* ---- resource check ---- */
 
-/* Marks the rows [a, a + n) whose future room does not cover the request: all ones in short_. Lanes of
- * one width and no branches, so that the compiler makes vector code of it. */
-static inline __attribute__((always_inline)) void mark_short(const struct model *m, const struct shape *s,
-                                                             uint32_t a, uint32_t n,
-                                                             int64_t short_[BLOCK])
+/* Marks the rows [a, a + n) whose future room does not cover the request: all ones in short_. Lanes
+ * of one width and no branches, so that the compiler makes vector code of it. */
+static inline __attribute__((always_inline)) void mark_short(const struct model *m,
+                                                             const struct shape *s, uint32_t a,
+                                                             uint32_t n, int64_t short_[BLOCK])
 {
     memset(short_, 0, BLOCK * sizeof(*short_));
     for (uint32_t k = 0; k < s->nreq; k++) {
@@ -173,8 +183,8 @@ static inline __attribute__((always_inline)) void mark_short(const struct model 
 }
 
 #ifdef HK_AVX2
-HK_AVX2 static void
-mark_short_avx2(const struct model *m, const struct shape *s, uint32_t a, uint32_t n, int64_t short_[BLOCK])
+HK_AVX2 static void mark_short_avx2(const struct model *m, const struct shape *s, uint32_t a,
+                                    uint32_t n, int64_t short_[BLOCK])
 {
     mark_short(m, s, a, n, short_);
 }
@@ -210,6 +220,16 @@ static uint32_t fit_rows(const struct model *m, const struct shape *s, uint32_t 
 static bool fits_idle(const struct model *m, const struct shape *s, node_id n)
 {
     return m->unsettled == 0 || model_fits_idle(m, s, n);
+}
+
+static enum group group_of(const struct session *ssn, const struct shape *s, node_id n)
+{
+    return (fits_idle(ssn->m, s, n) ? GROUP_IDLE : GROUP_FUTURE) + !session_in_shard(ssn, n);
+}
+
+static enum placement placement_of(enum group g)
+{
+    return g < GROUP_FUTURE ? PLACE_IDLE : PLACE_FUTURE;
 }
 
 static uint32_t live_rows(const struct model *m, uint32_t a, uint32_t n, node_id *out)
@@ -309,8 +329,8 @@ static void search_run(struct session *ssn, struct search *q)
     }
 }
 
-static struct search search_for(struct session *ssn, task_id t, hyper_id domain, enum filter_mode mode,
-                                bool check)
+static struct search search_for(struct session *ssn, task_id t, hyper_id domain,
+                                enum filter_mode mode, bool check)
 {
     struct search q = {.f = field_of(ssn, domain), .t = t, .mode = mode, .check = check};
 
@@ -353,8 +373,8 @@ static void explain_filters(struct session *ssn, const struct search *q, node_id
 
 static struct fit_log *explain(struct session *ssn, const struct search *q, hyper_id domain)
 {
-    /* A task that asks for nothing but a slot leaves it to the filters to count pods: they have words
-     * of their own for a full node. */
+    /* A task that asks for nothing but a slot leaves it to the filters to count pods: they have
+     * words of their own for a full node. */
     const bool amounts = q->check && !(model_task(ssn->m, q->t)->flags & TASK_BEST_EFFORT);
     const struct shape *s = task_shape(ssn->m, q->t);
     struct fit_log *log = session_fit_new(ssn);
@@ -369,7 +389,8 @@ static struct fit_log *explain(struct session *ssn, const struct search *q, hype
         if (!(ssn->m->nodes.flags[node.i] & NODE_KNOWN)) {
             continue;
         }
-        const uint32_t d = amounts ? short_of(ssn->m, s, node) : HK_NONE;
+        const bool measure = amounts && session_may_use(ssn, node);
+        const uint32_t d = measure ? short_of(ssn->m, s, node) : HK_NONE;
         if (d != HK_NONE) {
             fit_log_add(log, (struct reason){.code = REASON_INSUFFICIENT, .arg = d});
             fit_log_node(log, node, UNFIT);
@@ -424,8 +445,8 @@ void select_rewound(struct session *ssn)
 
 static bool before(const struct cand *a, const struct cand *b)
 {
-    if (a->idle != b->idle) {
-        return a->idle;
+    if (a->group != b->group) {
+        return a->group < b->group;
     }
     if (a->score != b->score) {
         return a->score > b->score;
@@ -491,7 +512,7 @@ static void heapify(struct session *ssn, struct slot *s, task_id t)
                (struct cand){.score = s->score.at[i],
                              .seq = i,
                              .node = s->node.at[i],
-                             .idle = fits_idle(ssn->m, shape, s->node.at[i])});
+                             .group = group_of(ssn, shape, s->node.at[i])});
     }
     for (uint32_t i = s->c.len / 2; i-- > 0;) {
         sift_down(s, i);
@@ -515,7 +536,8 @@ static uint32_t slot_len(const struct slot *s)
 }
 
 /* The best candidate; PLACE_NONE when there is none. */
-static enum placement slot_best(const struct session *ssn, const struct slot *s, task_id t, node_id *ret)
+static enum placement slot_best(const struct session *ssn, const struct slot *s, task_id t,
+                                node_id *ret)
 {
     const struct shape *shape = task_shape(ssn->m, t);
     struct cand best = {.seq = UINT32_MAX};
@@ -527,7 +549,7 @@ static enum placement slot_best(const struct session *ssn, const struct slot *s,
         const struct cand c = {.score = s->score.at[i],
                                .seq = i,
                                .node = s->node.at[i],
-                               .idle = fits_idle(ssn->m, shape, s->node.at[i])};
+                               .group = group_of(ssn, shape, s->node.at[i])};
         if (best.seq == UINT32_MAX || before(&c, &best)) {
             best = c;
         }
@@ -536,7 +558,7 @@ static enum placement slot_best(const struct session *ssn, const struct slot *s,
         return PLACE_NONE;
     }
     *ret = best.node;
-    return best.idle ? PLACE_IDLE : PLACE_FUTURE;
+    return placement_of(best.group);
 }
 
 /* ---- slots ---- */
@@ -593,8 +615,8 @@ static bool slot_current(const struct session *ssn, const struct slot *s)
 }
 
 /* Scores nodes[n] and adds them to the candidates. */
-static bool add_candidates(struct session *ssn, struct slot *s, task_id t, const node_id *nodes, uint32_t n,
-                           uint32_t first_seq)
+static bool add_candidates(struct session *ssn, struct slot *s, task_id t, const node_id *nodes,
+                           uint32_t n, uint32_t first_seq)
 {
     const struct shape *shape = task_shape(ssn->m, t);
     const uint32_t at = s->heaped ? 0 : s->score.len;
@@ -617,7 +639,7 @@ static bool add_candidates(struct session *ssn, struct slot *s, task_id t, const
         s->c.at[s->c.len++] = (struct cand){.score = score[i],
                                             .seq = first_seq + i,
                                             .node = nodes[i],
-                                            .idle = fits_idle(ssn->m, shape, nodes[i])};
+                                            .group = group_of(ssn, shape, nodes[i])};
         sift_up(s, s->c.len - 1);
     }
     return true;
@@ -673,7 +695,7 @@ static bool slot_sync(struct session *ssn, struct slot *s, task_id t)
             return false;
         }
         s->c.at[i].score = score;
-        s->c.at[i].idle = fits_idle(ssn->m, shape, n);
+        s->c.at[i].group = group_of(ssn, shape, n);
         reheap_at(s, i);
     }
     return true;
@@ -699,7 +721,8 @@ static bool slot_replay(struct session *ssn, struct slot *s, task_id t)
     return true;
 }
 
-static enum placement select_shared(struct session *ssn, task_id t, node_id *ret, struct fit_log **ret_log)
+static enum placement select_shared(struct session *ssn, task_id t, node_id *ret,
+                                    struct fit_log **ret_log)
 {
     const shape_id shape = model_task(ssn->m, t)->shape;
     struct slot *s = slot_find(ssn->select, shape);
@@ -747,8 +770,8 @@ static node_id ask_best_node(struct session *ssn, task_id t, const node_id *node
     return NO_NODE;
 }
 
-/* Best of the nodes where fits idle == idle; NO_NODE when there is none or scoring failed. */
-static node_id best_in_group(struct session *ssn, task_id t, const struct search *q, bool idle)
+/* Best of the nodes of the group; NO_NODE when there is none or scoring failed. */
+static node_id best_in_group(struct session *ssn, task_id t, const struct search *q, enum group g)
 {
     const struct shape *shape = task_shape(ssn->m, t);
     node_id *group = ssn->select->group.at;
@@ -757,7 +780,7 @@ static node_id best_in_group(struct session *ssn, task_id t, const struct search
     node_id asked;
 
     for (uint32_t i = 0; i < q->n; i++) {
-        if (fits_idle(ssn->m, shape, q->out[i]) == idle) {
+        if (group_of(ssn, shape, q->out[i]) == g) {
             group[n++] = q->out[i];
         }
     }
@@ -780,7 +803,8 @@ static node_id best_in_group(struct session *ssn, task_id t, const struct search
     return group[best];
 }
 
-static enum placement select_fresh(struct session *ssn, task_id t, node_id *ret, struct fit_log **ret_log)
+static enum placement select_fresh(struct session *ssn, task_id t, node_id *ret,
+                                   struct fit_log **ret_log)
 {
     struct search q = search_for(ssn, t, ssn->select->domain, FILTER_PLACE, true);
 
@@ -790,13 +814,15 @@ static enum placement select_fresh(struct session *ssn, task_id t, node_id *ret,
         *ret_log = explain(ssn, &q, ssn->select->domain);
         return PLACE_NONE;
     }
-    *ret = best_in_group(ssn, t, &q, true);
-    if (!id_none(*ret)) {
-        return PLACE_IDLE;
+    const uint32_t step = ssn->opts.shard_mode == SHARD_SOFT ? 1 : 2;
+    for (uint32_t g = 0; g < NGROUP; g += step) {
+        *ret = best_in_group(ssn, t, &q, g);
+        if (!id_none(*ret)) {
+            return placement_of(g);
+        }
     }
-    *ret = best_in_group(ssn, t, &q, false);
     *ret_log = NULL;
-    return id_none(*ret) ? PLACE_NONE : PLACE_FUTURE;
+    return PLACE_NONE;
 }
 
 enum placement select_node(struct session *ssn, task_id t, node_id *ret, struct fit_log **ret_log)
@@ -849,6 +875,22 @@ static void sort_by_score(struct session *ssn, node_id *nodes, uint32_t n)
     }
 }
 
+/* Nodes of the own shard to the front, order kept otherwise. */
+static void own_shard_first(const struct session *ssn, node_id *nodes, uint32_t n)
+{
+    node_id *others = ssn->select->group.at;
+    uint32_t own = 0, nothers = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (session_in_shard(ssn, nodes[i])) {
+            nodes[own++] = nodes[i];
+        } else {
+            others[nothers++] = nodes[i];
+        }
+    }
+    memcpy(nodes + own, others, nothers * sizeof(*nodes));
+}
+
 uint32_t select_nodes(struct session *ssn, task_id t, hyper_id domain, enum filter_mode mode,
                       bool check_future, bool scored, node_id **ret, struct fit_log **ret_log)
 {
@@ -870,6 +912,9 @@ uint32_t select_nodes(struct session *ssn, task_id t, hyper_id domain, enum filt
             return 0;
         }
         sort_by_score(ssn, out, q.n);
+    }
+    if (ssn->opts.shard_mode == SHARD_SOFT) {
+        own_shard_first(ssn, out, q.n);
     }
     *ret = out;
     return q.n;

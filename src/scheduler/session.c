@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening and closing a cycle: which jobs are looked at, topology normalised, plugins instantiated from
-// their options, hooks flattened; and the questions about a job that several plugins ask.
+// Opening and closing a cycle: which jobs are looked at, topology normalised, plugins instantiated
+// from their options, hooks flattened; and the questions about a job that several plugins ask.
 #include "scheduler/reserve.h"
 #include "scheduler/session_priv.h"
 
@@ -105,8 +105,9 @@ static void normalise_job(struct model *m, job_id j)
     normalise(m, &job->topo, root);
     for (sub_id s = job->first_sub; !id_none(s); s = model_sub(m, s)->next) {
         normalise(m, &model_sub(m, s)->topo,
-                  job->topo.eff_mode == TOPO_HARD && job->topo.mode == TOPO_HARD ? job->topo.eff_tier
-                                                                                 : root);
+                  job->topo.eff_mode == TOPO_HARD && job->topo.mode == TOPO_HARD
+                      ? job->topo.eff_tier
+                      : root);
     }
 }
 
@@ -127,7 +128,8 @@ static hyper_id recover_mark(const struct model *m, sub_id s)
         for (task_id t = j->others; all && !id_none(t); t = model_task(m, t)->job_next) {
             const struct task *task = model_task(m, t);
             if (id_eq(task->sub, s) && status_in(task->status, STATUS_ALLOCATED)) {
-                all = task->node.i < h->nbit && ((h->bits[task->node.i / 64] >> (task->node.i % 64)) & 1);
+                all = task->node.i < h->nbit &&
+                      ((h->bits[task->node.i / 64] >> (task->node.i % 64)) & 1);
             }
         }
         if (all && (id_none(best) || h->tier < m->hypers.at[best.i].tier)) {
@@ -179,8 +181,8 @@ bool job_has_topology(const struct model *m, job_id j)
 
 #define BUDGET_STRIDE 64
 
-/* Active jobs that something could help, in id order, through a bit set: cheaper than sorting a hundred
- * thousand. */
+/* Active jobs that something could help, in id order, through a bit set: cheaper than sorting a
+ * hundred thousand. */
 static void list_jobs(struct session *ssn)
 {
     const struct model *m = ssn->m;
@@ -340,8 +342,8 @@ void session_run(struct session *ssn)
 
 /* ---- closing ---- */
 
-/* Evicted tasks still sit on their node until the pod is gone: the next session sees them again. What
- * was bound may be what others wait to be near to. */
+/* Evicted tasks still sit on their node until the pod is gone: the next session sees them again.
+ * What was bound may be what others wait to be near to. */
 static void restore_view(struct session *ssn)
 {
     for (uint32_t k = 0; k < ssn->decisions.len; k++) {
@@ -394,8 +396,8 @@ bool job_counts_ready(const struct job *j)
 
 bool job_counts_pipelined(const struct job *j)
 {
-    return enough((int64_t)j->tally.n[TASK_PIPELINED] + tally_ready(&j->tally) + j->tally.pending_be,
-                  j->min);
+    return enough(
+        (int64_t)j->tally.n[TASK_PIPELINED] + tally_ready(&j->tally) + j->tally.pending_be, j->min);
 }
 
 bool job_counts_starving(const struct job *j)
@@ -410,8 +412,8 @@ bool sub_counts_ready(const struct sub_job *s)
 
 bool sub_counts_pipelined(const struct sub_job *s)
 {
-    return enough((int64_t)s->tally.n[TASK_PIPELINED] + tally_ready(&s->tally) + s->tally.pending_be,
-                  s->min);
+    return enough(
+        (int64_t)s->tally.n[TASK_PIPELINED] + tally_ready(&s->tally) + s->tally.pending_be, s->min);
 }
 
 typedef uint32_t role_count(const struct tally *t);

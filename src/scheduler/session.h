@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One scheduling cycle: borrows the model and a configuration, lets actions run, and leaves behind
-// decisions (binds, evictions) and the new state of every PodGroup it looked at. Tentative changes go
-// through the journal and are rewound before the session ends.
+// decisions (binds, evictions) and the new state of every PodGroup it looked at. Tentative changes
+// go through the journal and are rewound before the session ends.
 #pragma once
 
 #include "base/clock.h"
@@ -22,7 +22,7 @@ struct op {
     node_id node, prev_node;
     uint8_t kind, state;
     uint8_t prev_status;
-    bool evicted_for; /* a pipeline that evictions paid for */
+    bool evicted_for;   /* a pipeline that evictions paid for */
     const char *reason; /* eviction: action name */
     job_id for_job;     /* eviction: on whose behalf */
     uint64_t serial;    /* unique, growing */
@@ -57,25 +57,33 @@ struct last_tx {
     node_id node;
 };
 
+/* What nodes outside the scheduler's own shard are good for (7.8). */
+enum shard_mode {
+    SHARD_NONE, /* there are no shards */
+    SHARD_HARD, /* nothing */
+    SHARD_SOFT, /* second choice */
+};
+
 struct session_opts {
     int64_t now_ns;
     uint64_t seed;
     uint32_t min_feasible;   /* --minimum-feasible-nodes, 100 */
     uint32_t min_percentage; /* --minimum-percentage-nodes-to-find, 5 */
     uint32_t percentage;     /* --percentage-nodes-to-find, 0 adaptive */
-    bool plain;              /* every search is a full pass: the oracle of the shortcuts */
-    int64_t budget_ns;       /* stop starting new work after this long by clock, 0 none */
-    struct hk_clock *clock;  /* may be NULL without budget */
-    uint64_t stop_after;     /* replay: stop at this call of session_over_budget instead, 0 never */
-    bool all_jobs;           /* look at parked jobs too */
-    bool texts;              /* close works out messages; without, phases and conditions only */
+    enum shard_mode shard_mode;
+    bool plain;             /* every search is a full pass: the oracle of the shortcuts */
+    int64_t budget_ns;      /* stop starting new work after this long by clock, 0 none */
+    struct hk_clock *clock; /* may be NULL without budget */
+    uint64_t stop_after;    /* replay: stop at this call of session_over_budget instead, 0 never */
+    bool all_jobs;          /* look at parked jobs too */
+    bool texts;             /* close works out messages; without, phases and conditions only */
 };
 #define SESSION_OPTS_DEFAULT                                                                       \
     ((struct session_opts){.min_feasible = 100, .min_percentage = 5, .seed = 1})
 
 struct job_note; /* close.h: what close worked out for a PodGroup and for its pods */
 struct pod_note;
-struct select; /* select.c: candidate heaps and failure memory */
+struct select;  /* select.c: candidate heaps and failure memory */
 struct reserve; /* reserve.h: room held for tasks others were evicted for */
 
 struct session {
@@ -83,7 +91,7 @@ struct session {
     const struct conf *conf;
     struct session_opts opts;
     int64_t now_ns;
-    uint64_t uid; /* counts sessions: transitionID */
+    uint64_t uid;         /* counts sessions: transitionID */
     struct hk_arena *mem; /* cycle arena */
     struct hk_rand *rand;
 
@@ -117,7 +125,7 @@ struct session {
     uint64_t *was_pending; /* bit per job row of ssn->jobs that was not admitted at open */
 
     uint8_t parks_on; /* WAKE_* that concern every job under this configuration */
-    job_id *changed; /* jobs that changed since the last session */
+    job_id *changed;  /* jobs that changed since the last session */
     uint32_t nchanged;
     struct {
         struct job_note *at;
@@ -129,9 +137,9 @@ struct session {
     } pod_notes;
 };
 
-/* Memory that outlives cycles so that a steady cycle allocates nothing: arena, journal, columns, search
- * slots. It also carries the rotating start of node searches and the seeded randomness from cycle to
- * cycle. */
+/* Memory that outlives cycles so that a steady cycle allocates nothing: arena, journal, columns,
+ * search slots. It also carries the rotating start of node searches and the seeded randomness from
+ * cycle to cycle. */
 struct scheduler_mem;
 struct scheduler_mem *scheduler_mem_new(uint64_t seed);
 void scheduler_mem_free(struct scheduler_mem *sm);
@@ -141,11 +149,12 @@ void session_open(struct session *ssn, struct model *m, const struct conf *conf,
                   const struct session_opts *opts, struct scheduler_mem *sm);
 /* Runs the configured actions in order. */
 void session_run(struct session *ssn);
-/* Whether the time for this session is used up; then actions start nothing new. What was not reached is
- * not parked, so the next session begins with it. Reads the clock once per some calls or changes. */
+/* Whether the time for this session is used up; then actions start nothing new. What was not
+ * reached is not parked, so the next session begins with it. Reads the clock once per some calls or
+ * changes. */
 bool session_over_budget(struct session *ssn);
-/* Closes plugins, works out PodGroup phases and messages (close.h), rewinds what was not committed. The
- * decisions stay readable until the next session_open on the same memory. */
+/* Closes plugins, works out PodGroup phases and messages (close.h), rewinds what was not committed.
+ * The decisions stay readable until the next session_open on the same memory. */
 void session_close(struct session *ssn);
 
 /* ---- statement: tentative changes, newest undone first ---- */
@@ -181,11 +190,13 @@ enum placement { PLACE_NONE, PLACE_IDLE, PLACE_FUTURE };
 /* One run of the task loop: candidate windows are shared by tasks of one shape within it. */
 void select_begin(struct session *ssn, hyper_id domain);
 /* Best node for the task by resource check, filters and scores; nodes where it fits now go before
- * those where it fits later. PLACE_NONE leaves the reasons in *ret_log (in the arena; may be shared
- * with other tasks of the shape), or NULL there when scoring failed. */
+ * those where it fits later, and among either those of the own shard first. PLACE_NONE leaves the
+ * reasons in *ret_log (in the arena; may be shared with other tasks of the shape), or NULL there
+ * when scoring failed. */
 enum placement select_node(struct session *ssn, task_id t, node_id *ret, struct fit_log **ret_log);
-/* All nodes (sampled) that pass the filters in the given mode, best score first when scored. With
- * check_future the resource check stands in front. *ret in the arena. Empty when scoring failed. */
+/* All nodes (sampled) that pass the filters in the given mode, best score first when scored, those
+ * of other shards last. With check_future the resource check stands in front. *ret in the arena.
+ * Empty when scoring failed. */
 uint32_t select_nodes(struct session *ssn, task_id t, hyper_id domain, enum filter_mode mode,
                       bool check_future, bool scored, node_id **ret, struct fit_log **ret_log);
 /* How many feasible nodes to look for among n (5.1). */
@@ -199,8 +210,18 @@ void select_rewound(struct session *ssn);
 
 /* ---- questions asked by several plugins and actions (2.4) ---- */
 
+static inline bool session_in_shard(const struct session *ssn, node_id n)
+{
+    return ssn->opts.shard_mode == SHARD_NONE || (ssn->m->nodes.flags[n.i] & NODE_IN_SHARD);
+}
+/* False where the node is none of this scheduler's business. */
+static inline bool session_may_use(const struct session *ssn, node_id n)
+{
+    return ssn->opts.shard_mode != SHARD_HARD || session_in_shard(ssn, n);
+}
+
 bool job_is_pending(const struct job *j);
-bool job_counts_ready(const struct job *j);     /* "Ready" of 2.4 */
+bool job_counts_ready(const struct job *j); /* "Ready" of 2.4 */
 bool job_counts_pipelined(const struct job *j);
 bool job_counts_starving(const struct job *j);
 bool sub_counts_ready(const struct sub_job *s);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One cycle from the inside: the journal, the choice of nodes, phases and messages at the end, and room
-// held over for those it was freed for.
+// One cycle from the inside: the journal, the choice of nodes, phases and messages at the end, and
+// room held over for those it was freed for.
 #include "scheduler/actions/cycle_test.h"
 #include "scheduler/close.h"
 #include "scheduler/reserve.h"
@@ -17,7 +17,8 @@ static void what_is_rewound_leaves_no_trace(void **state)
     rig_queue(&r, "q");
     rig_job(&r, "j", "q", .min = 3, .phase = PG_INQUEUE);
     const node_id n = rig_node(&r, "n", "cpu=4 pods=10");
-    const task_id a = rig_task(&r, "j", "a", .req = "cpu=1"), b = rig_task(&r, "j", "b", .req = "cpu=1");
+    const task_id a = rig_task(&r, "j", "a", .req = "cpu=1"),
+                  b = rig_task(&r, "j", "b", .req = "cpu=1");
     const task_id old = rig_task(&r, "j", "old", .req = "cpu=1", .status = TASK_BOUND, .node = "n");
 
     rig_open_at(&r, GANG, 0);
@@ -29,7 +30,8 @@ static void what_is_rewound_leaves_no_trace(void **state)
     assert_int_equal(r.m.nodes.idle.col[DIM_CPU][n.i], 2000);
     assert_int_equal(r.m.nodes.future.col[DIM_CPU][n.i], 2000);
     stmt_rewind(&r.ssn, inner);
-    assert_int_equal(model_task(&r.m, old)->status, TASK_BOUND); /* not Running, as upstream has it */
+    assert_int_equal(model_task(&r.m, old)->status,
+                     TASK_BOUND); /* not Running, as upstream has it */
     assert_int_equal(model_task(&r.m, b)->status, TASK_PENDING);
     assert_int_equal(r.ssn.last[b.i].status, TASK_PIPELINED);
     assert_int_equal(model_task(&r.m, a)->status, TASK_ALLOCATED);
@@ -45,8 +47,10 @@ static void what_is_committed_is_sent_and_pipelines_are_held(void **state)
     rig_queue(&r, "q");
     rig_job(&r, "j", "q", .min = 1, .phase = PG_INQUEUE);
     const node_id n = rig_node(&r, "n", "cpu=4 pods=10");
-    const task_id a = rig_task(&r, "j", "a", .req = "cpu=1"), b = rig_task(&r, "j", "b", .req = "cpu=1");
-    const task_id old = rig_task(&r, "j", "old", .req = "cpu=2", .status = TASK_RUNNING, .node = "n");
+    const task_id a = rig_task(&r, "j", "a", .req = "cpu=1"),
+                  b = rig_task(&r, "j", "b", .req = "cpu=1");
+    const task_id old =
+        rig_task(&r, "j", "old", .req = "cpu=2", .status = TASK_RUNNING, .node = "n");
 
     rig_open_at(&r, GANG, 0);
     stmt_evict(&r.ssn, old, "preempt", NO_JOB);
@@ -110,7 +114,8 @@ static void room_that_is_free_goes_before_room_that_will_be(void **state)
     rig_node(&r, "busy", "cpu=4 pods=10");
     rig_node(&r, "free", "cpu=1 pods=10");
     rig_task(&r, NULL, "old", .req = "cpu=4", .status = TASK_RELEASING, .node = "busy");
-    const task_id a = rig_task(&r, "j", "a", .req = "cpu=1"), b = rig_task(&r, "j", "b", .req = "cpu=1");
+    const task_id a = rig_task(&r, "j", "a", .req = "cpu=1"),
+                  b = rig_task(&r, "j", "b", .req = "cpu=1");
 
     rig_open_at(&r, PLAIN, 0);
     assert_int_equal(select_node(&r.ssn, a, &n, &log), PLACE_IDLE);
@@ -156,7 +161,8 @@ static void a_failure_is_forgotten_when_the_journal_goes_back(void **state)
     rig_queue(&r, "q");
     rig_job(&r, "j", "q", .min = 1, .phase = PG_INQUEUE);
     rig_node(&r, "n", "cpu=2 pods=10");
-    const task_id a = rig_task(&r, "j", "a", .req = "cpu=2"), b = rig_task(&r, "j", "b", .req = "cpu=1");
+    const task_id a = rig_task(&r, "j", "a", .req = "cpu=2"),
+                  b = rig_task(&r, "j", "b", .req = "cpu=1");
 
     rig_open_at(&r, PLAIN, 0);
     assert_int_equal(select_node(&r.ssn, b, &n, &log), PLACE_IDLE);
@@ -214,12 +220,13 @@ static void phases_follow_the_table(void **state)
 {
     static const struct {
         int32_t min;
-        const char *tasks; /* R running, r releasing on a node, l releasing on none, P pending, S done */
+        const char
+            *tasks; /* R running, r releasing on a node, l releasing on none, P pending, S done */
         enum pg_phase now, want;
     } cases[] = {
-        {1, "r", PG_RUNNING, PG_RUNNING},    {2, "Rr", PG_RUNNING, PG_RUNNING},
-        {2, "lP", PG_PENDING, PG_PENDING},   {2, "SS", PG_RUNNING, PG_COMPLETED},
-        {2, "r", PG_RUNNING, PG_PENDING},    {2, "RP", PG_RUNNING, PG_UNKNOWN},
+        {1, "r", PG_RUNNING, PG_RUNNING},  {2, "Rr", PG_RUNNING, PG_RUNNING},
+        {2, "lP", PG_PENDING, PG_PENDING}, {2, "SS", PG_RUNNING, PG_COMPLETED},
+        {2, "r", PG_RUNNING, PG_PENDING},  {2, "RP", PG_RUNNING, PG_UNKNOWN},
         {0, "P", PG_INQUEUE, PG_INQUEUE},
     };
 
@@ -240,8 +247,8 @@ static void phases_follow_the_table(void **state)
         cycle_run(&r, IDLE);
         cycle_end(&r);
         if (model_job(&r.m, j)->phase != cases[k].want) {
-            fail_msg("case %zu (%s): expected %s, is %s", k, cases[k].tasks, pg_phase_name(cases[k].want),
-                     pg_phase_name(model_job(&r.m, j)->phase));
+            fail_msg("case %zu (%s): expected %s, is %s", k, cases[k].tasks,
+                     pg_phase_name(cases[k].want), pg_phase_name(model_job(&r.m, j)->phase));
         }
     }
 }
@@ -266,10 +273,11 @@ static void a_gang_one_short_says_so(void **state)
     r.open = false;
     assert_int_equal(r.ssn.notes.n, 1);
     assert_int_equal(r.ssn.notes.at[0].condition, NOTE_UNSCHEDULABLE);
-    assert_string_equal(r.ssn.notes.at[0].message,
-                        "1/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 "
-                        "minAvailable; Pending: 1 Unschedulable, 2 Schedulable. Origin reason is j-w-2: "
-                        "0/1 nodes are unavailable: 1 Insufficient cpu.");
+    assert_string_equal(
+        r.ssn.notes.at[0].message,
+        "1/3 tasks in gang unschedulable: pod group is not ready, 3 Pending, 3 "
+        "minAvailable; Pending: 1 Unschedulable, 2 Schedulable. Origin reason is j-w-2: "
+        "0/1 nodes are unavailable: 1 Insufficient cpu.");
     assert_int_equal(r.ssn.pod_notes.n, 3);
     for (uint32_t k = 0; k < 3; k++) {
         const struct pod_note *n = &r.ssn.pod_notes.at[k];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The journal: every tentative change of a session, in order, so that it can be rewound to a mark. The
-// model and the plugins see each change at once. Nothing is copied; undoing is doing the opposite,
-// newest first. What is committed becomes a decision; what is neither committed nor rewound (a gang that
-// is only pipelined) holds its room until the session ends.
+// The journal: every tentative change of a session, in order, so that it can be rewound to a mark.
+// The model and the plugins see each change at once. Nothing is copied; undoing is doing the
+// opposite, newest first. What is committed becomes a decision; what is neither committed nor
+// rewound (a gang that is only pipelined) holds its room until the session ends.
 #include "scheduler/session_priv.h"
 
 static struct op *push(struct session *ssn, struct op op)
@@ -74,8 +74,8 @@ void stmt_evict(struct session *ssn, task_id t, const char *reason, job_id for_j
                           .for_job = for_job});
 }
 
-/* Upstream's un-evict makes every task Running, even one that was only Bound (scheduler.md 8.3 #4); we
- * give back the state it had. */
+/* Upstream's un-evict makes every task Running, even one that was only Bound (scheduler.md 8.3 #4);
+ * we give back the state it had. */
 static void undo(struct session *ssn, const struct op *op)
 {
     struct task *task = model_task(ssn->m, op->task);

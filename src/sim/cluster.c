@@ -16,6 +16,7 @@ void cluster_init(struct cluster *c, const struct conf *conf, const struct clust
     *c = (struct cluster){.opts = *o, .conf = conf, .now_ns = o->now_ns};
     model_init(&c->m);
     c->in = ingest_new(&c->m, &in);
+    ingest_own_shard(c->in, o->shard_name);
     c->sm = scheduler_mem_new(o->seed);
 }
 
@@ -328,6 +329,7 @@ int cluster_cycle(struct cluster *c, struct hk_err *err)
     o.now_ns = c->now_ns;
     o.seed = c->opts.seed;
     o.plain = c->opts.plain;
+    o.shard_mode = c->opts.shard_mode;
     o.texts = true;
     c->cycles++;
     c->last_trace = (uint32_t)c->trace.len;

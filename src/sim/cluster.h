@@ -13,8 +13,10 @@ struct cluster_opts {
     int64_t now_ns;
     int64_t step_ns; /* between cycles */
     uint64_t seed;
-    bool plain; /* session_opts.plain */
-    bool hold;  /* decisions take effect at cluster_settle, not at the end of a cycle */
+    enum shard_mode shard_mode;
+    struct hk_str shard_name; /* of the NodeShard that is ours, empty without shards */
+    bool plain;               /* session_opts.plain */
+    bool hold; /* decisions take effect at cluster_settle, not at the end of a cycle */
 };
 
 struct cluster_bind {

@@ -123,7 +123,7 @@ bool report_shows_queue(const struct model *m, uint32_t q)
 
 void report_queues(const struct cluster *c, bool colour, struct hk_buf *out)
 {
-    HK_AUTO(table_fini) struct table t;
+    HK_AUTO(table_fini) struct table t = {0};
     const struct model *m = &c->m;
 
     heading("Queues", colour, out);
@@ -186,7 +186,7 @@ static struct hk_str other_amounts(const struct model *m, uint32_t n, struct hk_
 void report_nodes(const struct cluster *c, const struct report_before *b, bool colour,
                   struct hk_buf *out)
 {
-    HK_AUTO(table_fini) struct table t;
+    HK_AUTO(table_fini) struct table t = {0};
     const struct model *m = &c->m;
 
     heading("Nodes (used / allocatable)", colour, out);
@@ -230,7 +230,7 @@ static void job_row(struct table *t, const struct cluster *c, job_id id)
 
 void report_jobs(const struct cluster *c, bool colour, struct hk_buf *out)
 {
-    HK_AUTO(table_fini) struct table t;
+    HK_AUTO(table_fini) struct table t = {0};
     const struct model *m = &c->m;
 
     heading("Jobs", colour, out);
@@ -245,7 +245,7 @@ void report_jobs(const struct cluster *c, bool colour, struct hk_buf *out)
 
 void report_tasks(const struct cluster *c, bool colour, struct hk_buf *out)
 {
-    HK_AUTO(table_fini) struct table t;
+    HK_AUTO(table_fini) struct table t = {0};
     const struct model *m = &c->m;
 
     heading("Tasks", colour, out);
@@ -317,7 +317,7 @@ static void table_or_none(const struct table *t, bool colour, struct hk_buf *out
 
 static void placed(const struct cluster *c, bool colour, struct hk_buf *out)
 {
-    HK_AUTO(table_fini) struct table t;
+    HK_AUTO(table_fini) struct table t = {0};
     HK_AUTO(hk_freep) struct hk_buf *where = placements(c);
 
     table_init(&t, "JOB QUEUE PHASE MIN PLACED WHERE");
@@ -361,7 +361,7 @@ static struct hk_str job_reason(const struct cluster *c, uint32_t job, uint32_t 
 
 static void waiting(const struct cluster *c, bool colour, struct hk_buf *out)
 {
-    HK_AUTO(table_fini) struct table t;
+    HK_AUTO(table_fini) struct table t = {0};
     HK_AUTO(hk_freep) uint32_t *wait = first_waits(c);
 
     table_init(&t, "JOB QUEUE PHASE MIN PLACED WHY");
@@ -377,7 +377,7 @@ static void waiting(const struct cluster *c, bool colour, struct hk_buf *out)
 
 static void evicted(const struct cluster *c, bool colour, struct hk_buf *out)
 {
-    HK_AUTO(table_fini) struct table t;
+    HK_AUTO(table_fini) struct table t = {0};
 
     if (c->evictions.len == 0) {
         return;
@@ -396,7 +396,7 @@ static void evicted(const struct cluster *c, bool colour, struct hk_buf *out)
 
 static void held(const struct cluster *c, bool colour, struct hk_buf *out)
 {
-    HK_AUTO(table_fini) struct table t;
+    HK_AUTO(table_fini) struct table t = {0};
 
     if (c->pipelined.len == 0) {
         return;

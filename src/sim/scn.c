@@ -162,13 +162,13 @@ static int set_conf(struct scn_run *r, struct hk_str text, struct hk_err *err)
         return scn_fail(r, err, "%s", why.text);
     }
     for (uint32_t k = 0; k < conf->warnings.len; k++) {
-        hk_vec_push(&r->c.problems,
-                    ((struct cluster_problem){
-                        .object = HK_STR("configuration"),
-                        .file = hk_str(r->file->path),
-                        .text = hk_arena_str(&r->c.kept, hk_str(conf->warnings.at[k].text)),
-                        .line = r->line->line,
-                    }));
+        const struct cluster_problem p = {
+            .object = hk_str("configuration"),
+            .file = hk_str(r->file->path),
+            .text = hk_arena_str(&r->c.kept, hk_str(conf->warnings.at[k].text)),
+            .line = r->line->line,
+        };
+        hk_vec_push(&r->c.problems, p);
     }
     conf_free(r->conf);
     r->conf = conf;
@@ -232,6 +232,22 @@ static int world_line(struct scn_run *r, struct hk_err *err)
     return 0;
 }
 
+static int sharding_line(struct scn_run *r, struct hk_err *err)
+{
+    static const char *const modes[] = {
+        [SHARD_NONE] = "none", [SHARD_HARD] = "hard", [SHARD_SOFT] = "soft"};
+    const struct hk_str mode = r->line->n == 3 ? r->line->words[1].key : HK_STR("");
+
+    for (size_t k = 0; k < HK_LEN(modes); k++) {
+        if (hk_str_is(mode, modes[k])) {
+            r->c.opts.shard_mode = (enum shard_mode)k;
+            ingest_own_shard(r->c.in, r->line->words[2].key);
+            return 0;
+        }
+    }
+    return scn_fail(r, err, "want sharding, then none, hard or soft, and the name of a shard");
+}
+
 static int settle_line(struct scn_run *r, struct hk_err *err)
 {
     cluster_settle(&r->c);
@@ -255,7 +271,7 @@ static const struct {
     {"conf", conf_line},         {"cycle", cycle_line},       {"advance", advance_line},
     {"world", world_line},       {"settle", settle_line},     {"done", done_line},
     {"fail", fail_line},         {"delete", scn_delete_line}, {"object", scn_raw_line},
-    {"expect", scn_expect_line},
+    {"expect", scn_expect_line}, {"sharding", sharding_line},
 };
 
 static int run_line(struct scn_run *r, const struct scn_line *line, struct hk_err *err)

@@ -594,6 +594,12 @@ static const struct scn_field service_fields[] = {
     {0},
 };
 
+static const struct scn_field shard_fields[] = {
+    {"nodes", scn_set_list, "spec.nodesDesired"},
+    {"inuse", scn_set_list, "status.nodesInUse"},
+    {0},
+};
+
 static const struct scn_kind kinds[] = {
     {"queue", API_QUEUE, queue_fields, NULL},
     {"node", API_NODE, node_fields, init_node},
@@ -609,6 +615,7 @@ static const struct scn_kind kinds[] = {
     {"pv", API_PV, pv_fields, init_pv},
     {"sc", API_STORAGE_CLASS, sc_fields, NULL},
     {"service", API_SERVICE, service_fields, NULL},
+    {"shard", API_NODESHARD, shard_fields, NULL},
 };
 
 const struct scn_kind *scn_kind_find(struct hk_str word)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Manifests all the way: bytes to documents, lists flattened, and each object offered to every
 // decoder, whatever its kind says, since the wrong decoder must refuse as calmly as the right one.
+#include "api/nodeshard.h"
 #include "api/object.h"
 #include "api/podgroup.h"
 #include "api/policy.h"
@@ -26,6 +27,7 @@ static int offer(void *ctx, const struct api_kind *kind, const struct json *obj,
     TRY(pod, api_pod);
     TRY(node, api_node);
     TRY(hypernode, api_hypernode);
+    TRY(nodeshard, api_nodeshard);
     TRY(podgroup, api_podgroup);
     TRY(queue, api_queue);
     TRY(priority_class, api_priority_class);

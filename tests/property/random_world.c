@@ -473,6 +473,22 @@ static void choose_opts(struct random_world *r, uint64_t seed)
     r->opts.all_jobs = chance(r, 50);
 }
 
+/* Nodes that come later are in no shard of ours. */
+static void choose_shard(struct random_world *r)
+{
+    struct model *m = &r->w.m;
+
+    if (!chance(r, 15)) {
+        return;
+    }
+    r->opts.shard_mode = chance(r, 50) ? SHARD_HARD : SHARD_SOFT;
+    for (uint32_t i = 0; i < m->nodes.len; i++) {
+        if (m->nodes.flags[i] & NODE_KNOWN) {
+            model_node_shard(m, (node_id){i}, chance(r, 60));
+        }
+    }
+}
+
 void random_world_init(struct random_world *r, uint64_t seed)
 {
     *r = (struct random_world){0};
@@ -499,6 +515,7 @@ void random_world_init(struct random_world *r, uint64_t seed)
     write_actions(r);
     write_tiers(r);
     choose_opts(r, seed);
+    choose_shard(r);
     r->opts.now_ns = r->w.clock_ns;
 }
 

@@ -44,11 +44,12 @@ static uint32_t domain_rows(const struct model *m, hyper_id h)
     return id_eq(h, HYPER_ROOT) ? m->nodes.len : m->hypers.at[h.i].nodes.len;
 }
 
-static node_id domain_node(const struct model *m, hyper_id h, uint32_t i)
+static node_id domain_node(const struct session *ssn, hyper_id h, uint32_t i)
 {
+    const struct model *m = ssn->m;
     const node_id n = id_eq(h, HYPER_ROOT) ? (node_id){i} : m->hypers.at[h.i].nodes.at[i];
 
-    return m->nodes.flags[n.i] & NODE_KNOWN ? n : NO_NODE;
+    return (m->nodes.flags[n.i] & NODE_KNOWN) && session_may_use(ssn, n) ? n : NO_NODE;
 }
 
 /* ---- who may be a victim ---- */
@@ -102,7 +103,7 @@ static uint32_t collect_victims(struct evictor *e, hyper_id domain, task_id **re
             n = 0;
         }
         for (uint32_t i = 0; i < rows; i++) {
-            const node_id node = domain_node(m, domain, i);
+            const node_id node = domain_node(ssn, domain, i);
             task_id t = id_none(node) ? NO_TASK : m->nodes.first[node.i];
             for (; !id_none(t); t = model_task(m, t)->node_next) {
                 if (!may_be_victim(e, model_task(m, t))) {
@@ -408,8 +409,8 @@ static void evict_all(struct evictor *e, const task_id *v, uint32_t n)
     }
 }
 
-/* The places of a saved statement once more, with fewer victims gone: those that stay may stand in the
- * way of a filter. */
+/* The places of a saved statement once more, with fewer victims gone: those that stay may stand in
+ * the way of a filter. */
 static bool place_again(struct session *ssn, const struct saved_ops *saved)
 {
     for (uint32_t k = 0; k < saved->n; k++) {
@@ -427,8 +428,8 @@ static bool place_again(struct session *ssn, const struct saved_ops *saved)
     return true;
 }
 
-/* Victims whose room is left over stay, those chosen last before those chosen first. The places found
- * are kept: looking for new ones could move the job off the room it was freed. */
+/* Victims whose room is left over stay, those chosen last before those chosen first. The places
+ * found are kept: looking for new ones could move the job off the room it was freed. */
 static bool trim(struct evictor *e, const struct bundles *b, uint32_t nused, stmt_mark_t mark)
 {
     struct session *ssn = e->ssn;
@@ -471,7 +472,7 @@ static int64_t *free_in(struct evictor *e, hyper_id domain)
     int64_t *sum = hk_arena_zalloc(e->ssn->mem, m->dims.n * sizeof(sum[0]));
 
     for (uint32_t i = 0; i < domain_rows(m, domain); i++) {
-        const node_id n = domain_node(m, domain, i);
+        const node_id n = domain_node(e->ssn, domain, i);
         for (uint32_t d = 0; !id_none(n) && d < m->dims.n; d++) {
             sum[d] += m->nodes.idle.col[d][n.i] + m->nodes.releasing.col[d][n.i];
         }
@@ -508,8 +509,8 @@ static void evict_used(struct evictor *e, const struct bundles *b, uint32_t nuse
     }
 }
 
-/* Bundles are taken until the job fits, and the last one may have made earlier ones pointless: those
- * are left out as wholes, a few at most. Returns how many remain in use, first in order. */
+/* Bundles are taken until the job fits, and the last one may have made earlier ones pointless:
+ * those are left out as wholes, a few at most. Returns how many remain in use, first in order. */
 static uint32_t spare_bundles(struct evictor *e, struct bundles *b, uint32_t nused, hyper_id domain,
                               stmt_mark_t mark)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // preempt: makes room for starving jobs by evicting lower ones of the same queue (phase A), then
-// lets tasks of a job displace others of the same job (phase B). What phase A evicts for a job is
-// sent off only when the whole job has a place; a task that found none leaves no trace.
+// lets tasks of a job displace others of the same job (phase B). What is evicted for a job is sent
+// off only when the whole job has a place; a task that found none leaves no trace.
 
 #include "scheduler/actions/preempt_priv.h"
 
@@ -70,9 +70,9 @@ static bool has_promise(const struct model *m, task_id t)
     return !id_none(n) && (m->nodes.flags[n.i] & NODE_KNOWN);
 }
 
-/* A task that was promised a node waits while its victims leave. Upstream asks the filters alone, which
- * know nothing of cpu and memory, so there a promise that somebody else ate up keeps the task from
- * preempting for ever. */
+/* A task that was promised a node waits while its victims leave. Upstream asks the filters alone,
+ * which know nothing of cpu and memory, so there a promise that somebody else ate up keeps the task
+ * from preempting for ever. */
 static bool may_preempt(struct session *ssn, task_id t)
 {
     const struct model *m = ssn->m;
@@ -143,16 +143,17 @@ static bool preempt_task(struct preemptor *p, task_id t, uint8_t phase)
 
 /* ---- the phases ---- */
 
-static void preempt_for_job(struct preemptor *p, job_id j, struct task_list *tasks)
+struct attempt {
+    job_id job;
+    struct task_list tasks;
+};
+
+/* Evictions are sent off only when they give the whole job a place. Upstream does not ask after
+ * phase B: members made way for others of a gang that could not start all the same. */
+static void settle(struct preemptor *p, job_id j, stmt_mark_t mark)
 {
     struct session *ssn = p->ssn;
-    const stmt_mark_t mark = stmt_mark(ssn);
-    task_id t;
 
-    p->may = of_other_job;
-    while (hooks_job_starving(ssn, j) && task_list_take(tasks, &t)) {
-        preempt_task(p, t, PHASE_JOBS);
-    }
     if (stmt_mark(ssn) == mark) {
         return;
     }
@@ -164,34 +165,45 @@ static void preempt_for_job(struct preemptor *p, job_id j, struct task_list *tas
     }
 }
 
-static void preempt_within_job(struct preemptor *p, const struct task_list *tasks)
+static void preempt_for_job(struct preemptor *p, struct attempt *a)
 {
     struct session *ssn = p->ssn;
+    const stmt_mark_t mark = stmt_mark(ssn);
+    task_id t;
+
+    p->may = of_other_job;
+    while (hooks_job_starving(ssn, a->job) && task_list_take(&a->tasks, &t)) {
+        preempt_task(p, t, PHASE_JOBS);
+    }
+    settle(p, a->job, mark);
+}
+
+static void preempt_within_job(struct preemptor *p, const struct attempt *a)
+{
+    struct session *ssn = p->ssn;
+    const stmt_mark_t mark = stmt_mark(ssn);
 
     p->may = of_same_job;
-    for (uint32_t i = 0; i < tasks->n; i++) {
-        const stmt_mark_t mark = stmt_mark(ssn);
-        if (model_task(ssn->m, tasks->at[i])->status != TASK_PENDING) {
-            continue; /* phase A found it a place */
+    for (uint32_t i = 0; i < a->tasks.n; i++) {
+        const bool waits = model_task(ssn->m, a->tasks.at[i])->status == TASK_PENDING;
+        if (waits && !preempt_task(p, a->tasks.at[i], PHASE_TASKS)) {
+            break;
         }
-        if (!preempt_task(p, tasks->at[i], PHASE_TASKS)) {
-            return;
-        }
-        stmt_commit(ssn, mark);
     }
+    settle(p, a->job, mark);
 }
 
 static void preempt_in_queue(struct preemptor *p, struct turns *turns, queue_id q)
 {
     struct session *ssn = p->ssn;
     const uint32_t room = turns->line[q.i].n;
-    struct task_list *done = hk_arena_array(ssn->mem, room, sizeof(done[0]));
+    struct attempt *done = hk_arena_array(ssn->mem, room, sizeof(done[0]));
     uint32_t n = 0;
     job_id j;
 
     while (!session_over_budget(ssn) && turns_take_job(turns, q, &j)) {
-        done[n] = task_list_ungated(ssn, j);
-        preempt_for_job(p, j, &done[n++]);
+        done[n] = (struct attempt){j, task_list_ungated(ssn, j)};
+        preempt_for_job(p, &done[n++]);
     }
     for (uint32_t i = 0; i < n && !session_over_budget(ssn); i++) {
         preempt_within_job(p, &done[i]);

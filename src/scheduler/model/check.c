@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proof of the books: every sum the model keeps is worked out again from the rows and compared. Tests,
-// the simulator and the scenario runner call it after every cycle.
+// Proof of the books: every sum the model keeps is worked out again from the rows and compared.
+// Tests, the simulator and the scenario runner call it after every cycle.
 #include "scheduler/model/model_priv.h"
 #include "scheduler/model/topo.h"
 
@@ -46,11 +46,11 @@ static void add_task(struct proof *p, const struct task *t)
     }
 }
 
-static int differs(struct proof *p, const char *what, struct hk_str name, struct hk_str dim, int64_t books,
-                   int64_t rows)
+static int differs(struct proof *p, const char *what, struct hk_str name, struct hk_str dim,
+                   int64_t books, int64_t rows)
 {
-    return hk_fail(p->err, HK_EINVAL, "%s '%.*s' %.*s: books say %lld, rows say %lld", what, HK_FMT(name),
-                   HK_FMT(dim), (long long)books, (long long)rows);
+    return hk_fail(p->err, HK_EINVAL, "%s '%.*s' %.*s: books say %lld, rows say %lld", what,
+                   HK_FMT(name), HK_FMT(dim), (long long)books, (long long)rows);
 }
 
 static int check_node(struct proof *p, uint32_t n)
@@ -64,10 +64,12 @@ static int check_node(struct proof *p, uint32_t n)
             return differs(p, "node used", name, dim, t->used.col[d][n], p->used.col[d][n]);
         }
         if (t->releasing.col[d][n] != p->releasing.col[d][n]) {
-            return differs(p, "node releasing", name, dim, t->releasing.col[d][n], p->releasing.col[d][n]);
+            return differs(p, "node releasing", name, dim, t->releasing.col[d][n],
+                           p->releasing.col[d][n]);
         }
         if (t->pipelined.col[d][n] != p->pipelined.col[d][n]) {
-            return differs(p, "node pipelined", name, dim, t->pipelined.col[d][n], p->pipelined.col[d][n]);
+            return differs(p, "node pipelined", name, dim, t->pipelined.col[d][n],
+                           p->pipelined.col[d][n]);
         }
         if (t->idle.col[d][n] != t->alloc.col[d][n] - p->used.col[d][n]) {
             return differs(p, "node idle", name, dim, t->idle.col[d][n],
@@ -138,8 +140,8 @@ static int check_job(struct proof *p, job_id job, int64_t *alloc)
 
     for (task_id t = j->pending; !id_none(t); t = model_task(m, t)->job_next) {
         if (model_task(m, t)->status != TASK_PENDING) {
-            return differs(p, "job pending list", model_str(m, j->name), HK_STR("status"), TASK_PENDING,
-                           model_task(m, t)->status);
+            return differs(p, "job pending list", model_str(m, j->name),
+                           HK_STR("status"), TASK_PENDING, model_task(m, t)->status);
         }
         count_task(m, t, &tally, alloc);
     }
@@ -148,12 +150,13 @@ static int check_job(struct proof *p, job_id job, int64_t *alloc)
     }
     for (uint32_t s = 0; s < TASK_NSTATUS; s++) {
         if (j->tally.n[s] != tally.n[s]) {
-            return differs(p, "job", model_str(m, j->name), hk_str(task_status_name(s)), j->tally.n[s],
-                           tally.n[s]);
+            return differs(p, "job", model_str(m, j->name), hk_str(task_status_name(s)),
+                           j->tally.n[s], tally.n[s]);
         }
     }
     if (j->tally.total != tally.total || j->tally.pending_be != tally.pending_be) {
-        return differs(p, "job", model_str(m, j->name), HK_STR("total"), j->tally.total, tally.total);
+        return differs(p, "job", model_str(m, j->name),
+                       HK_STR("total"), j->tally.total, tally.total);
     }
     for (uint32_t d = 0; d < m->dims.n; d++) {
         if (job_vec(m, job, JV_ALLOC)[d] != alloc[d]) {
@@ -167,7 +170,8 @@ static int check_job(struct proof *p, job_id job, int64_t *alloc)
 static int check_jobs(struct proof *p)
 {
     const struct model *m = p->m;
-    int64_t *queues = hk_arena_zalloc(&p->mem, (m->queues.len + 1) * (size_t)DIM_MAX * sizeof(*queues));
+    int64_t *queues =
+        hk_arena_zalloc(&p->mem, (m->queues.len + 1) * (size_t)DIM_MAX * sizeof(*queues));
 
     for (uint32_t i = 0; i < m->jobs.len; i++) {
         int64_t alloc[DIM_MAX] = {0};
@@ -184,8 +188,8 @@ static int check_jobs(struct proof *p)
         for (uint32_t d = 0; m->queues.at[i].used && d < m->dims.n; d++) {
             const int64_t want = queues[(size_t)i * DIM_MAX + d];
             if (m->queues.at[i].allocated[d] != want) {
-                return differs(p, "queue allocated", model_str(m, m->queues.at[i].name), m->dims.text[d],
-                               m->queues.at[i].allocated[d], want);
+                return differs(p, "queue allocated", model_str(m, m->queues.at[i].name),
+                               m->dims.text[d], m->queues.at[i].allocated[d], want);
             }
         }
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Resource dimensions: names become small integers at ingest, amounts whole integers (milli-CPU,
-// bytes, milli-units, plain counts). Arithmetic stays exact: a single amount is at most DIM_LIMIT and
-// the model refuses an object that would carry a total past DIM_TOTAL_LIMIT.
+// bytes, milli-units, plain counts). Arithmetic stays exact: a single amount is at most DIM_LIMIT
+// and the model refuses an object that would carry a total past DIM_TOTAL_LIMIT.
 #pragma once
 
 #include "base/map.h"
 
 enum {
-    DIM_CPU = 0, /* milli-cores */
-    DIM_MEM = 1, /* bytes */
+    DIM_CPU = 0,  /* milli-cores */
+    DIM_MEM = 1,  /* bytes */
     DIM_PODS = 2, /* plain count; every task asks for one */
     DIM_MAX = 64,
 };
@@ -19,7 +19,8 @@ enum {
 /* How a Kubernetes quantity becomes the stored integer. */
 enum dim_unit {
     DIM_MILLI, /* cpu and extended resources: value x 1000 */
-    DIM_WHOLE, /* memory, hugepages, ephemeral-storage in bytes; pods, attachable volumes in pieces */
+    DIM_WHOLE, /* memory, hugepages, ephemeral-storage in bytes; pods, attachable volumes in pieces
+                */
 };
 
 struct dims {
@@ -27,8 +28,8 @@ struct dims {
     uint32_t name[DIM_MAX]; /* in the model's string table */
     struct hk_str text[DIM_MAX];
     enum dim_unit unit[DIM_MAX];
-    /* Volcano stores bytes of ephemeral-storage and hugepages times 1000; its texts and metrics show
-     * that number, so those dimensions are printed times this. */
+    /* Volcano stores bytes of ephemeral-storage and hugepages times 1000; its texts and metrics
+     * show that number, so those dimensions are printed times this. */
     uint32_t shown_scale[DIM_MAX];
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hyperNode tree (2.7): topology domains over nodes. Ingest resolves selectors to names and hands
-// the whole tree over whenever a manifest or the node set changes; rows keep their ids by name. Row 0
-// is the virtual root above everything.
+// The hyperNode tree (2.7): topology domains over nodes. Ingest resolves selectors to names and
+// hands the whole tree over whenever a manifest or the node set changes; rows keep their ids by
+// name. Row 0 is the virtual root above everything.
 #include "scheduler/model/model_priv.h"
 
 void hyper_fini(struct hyper *h)
@@ -60,7 +60,8 @@ static bool link_child(struct model *m, hyper_id parent, hyper_id child, struct 
         return false;
     }
     if (p->tier <= c->tier) {
-        hk_fail(err, HK_EINVAL, "hyperNode '%.*s' of tier %d holds '%.*s' of tier %d, want a lower tier",
+        hk_fail(err, HK_EINVAL,
+                "hyperNode '%.*s' of tier %d holds '%.*s' of tier %d, want a lower tier",
                 HK_FMT(model_str(m, p->name)), p->tier, HK_FMT(model_str(m, c->name)), c->tier);
         return false;
     }
@@ -76,7 +77,8 @@ static void set_bit(struct hyper *h, node_id n)
     h->bits[n.i / 64] |= 1ULL << (n.i % 64);
 }
 
-static bool add_members(struct model *m, hyper_id id, const struct hyper_desc *d, struct hk_err *err)
+static bool add_members(struct model *m, hyper_id id, const struct hyper_desc *d,
+                        struct hk_err *err)
 {
     bool ok = true;
 
@@ -116,7 +118,8 @@ static void gather(struct model *m, hyper_id id)
     }
 }
 
-bool model_hyper_rebuild(struct model *m, const struct hyper_desc *d, uint32_t n, struct hk_err *err)
+bool model_hyper_rebuild(struct model *m, const struct hyper_desc *d, uint32_t n,
+                         struct hk_err *err)
 {
     HK_VEC(hyper_id) rows = {0};
     bool ok = true;

@@ -15,7 +15,7 @@
 ID_TYPE(node_id);
 ID_TYPE(task_id);
 ID_TYPE(job_id);
-ID_TYPE(sub_id);   /* sub-job */
+ID_TYPE(sub_id); /* sub-job */
 ID_TYPE(queue_id);
 ID_TYPE(shape_id); /* tasks with equal requests and constraints */
 ID_TYPE(cons_id);  /* constraints of a shape: affinity, tolerations, ports, spread, claims */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs, their sub-jobs and roles: counts by state, sums of requests, and which jobs are worth a look in
-// the next session. A row appears with the PodGroup or with the first pod that names it, and goes when
-// neither is left.
+// Jobs, their sub-jobs and roles: counts by state, sums of requests, and which jobs are worth a
+// look in the next session. A row appears with the PodGroup or with the first pod that names it,
+// and goes when neither is left.
 #include "scheduler/model/model_priv.h"
 
 static const char *const phase_names[] = {
@@ -402,8 +402,9 @@ static void leave_active(struct model *m, job_id job)
 void job_refresh_active(struct model *m, job_id job)
 {
     struct job *j = model_job(m, job);
-    const bool want = j->has_pg && !id_none(j->queue) &&
-                      (j->tally.n[TASK_PENDING] > 0 || j->phase == PG_PENDING || j->phase == PG_NONE);
+    const bool want =
+        j->has_pg && !id_none(j->queue) &&
+        (j->tally.n[TASK_PENDING] > 0 || j->phase == PG_PENDING || j->phase == PG_NONE);
 
     if (want && j->active_pos == ID_NONE) {
         j->active_pos = m->active.len;
@@ -656,8 +657,9 @@ int model_job_check(const struct model *m, const struct job_desc *d, struct hk_e
         const uint32_t dim = d->minres[k].dim;
         const int64_t leaves = id_none(old) ? 0 : job_vec(m, old, JV_MINRES)[dim];
         if (m->minres_total[dim] - leaves > DIM_TOTAL_LIMIT - d->minres[k].v) {
-            return hk_fail(err, HK_ELIMIT, "podgroup '%.*s/%.*s': all minResources for %.*s together are "
-                                           "past 2^61",
+            return hk_fail(err, HK_ELIMIT,
+                           "podgroup '%.*s/%.*s': all minResources for %.*s together are "
+                           "past 2^61",
                            HK_FMT(d->ns), HK_FMT(d->name), HK_FMT(m->dims.text[dim]));
         }
     }
@@ -718,7 +720,8 @@ void model_job_set_phase(struct model *m, job_id job, enum pg_phase p)
 {
     if (model_job(m, job)->phase != p) {
         model_job(m, job)->phase = (uint8_t)p;
-        model_job(m, job)->changed = ++m->version; /* never rewound, so true even inside a session */
+        model_job(m, job)->changed =
+            ++m->version; /* never rewound, so true even inside a session */
         job_mark_dirty(m, job);
         job_refresh_active(m, job);
     }
@@ -816,6 +819,7 @@ bool model_job_awake(const struct model *m, job_id job)
     if (((p->why & WAKE_NODE) && m->wake.node > p->at) ||
         ((p->why & WAKE_PODS) && m->wake.pods > p->at) ||
         ((p->why & WAKE_VICTIM) && m->wake.victim > p->at) ||
+        ((p->why & WAKE_VOLUME) && m->wake.volume > p->at) ||
         ((p->why & WAKE_QUEUE) && m->wake.queue > p->at)) {
         return true;
     }
@@ -831,6 +835,7 @@ uint64_t model_wake(const struct model *m)
 {
     uint64_t v = HK_MAX(HK_MAX(m->wake.node, m->wake.pods), HK_MAX(m->wake.queue, m->wake.victim));
 
+    v = HK_MAX(v, m->wake.volume);
     for (uint32_t d = 0; d < m->dims.n; d++) {
         v = HK_MAX(v, m->wake.gain[d]);
     }
@@ -845,6 +850,7 @@ void model_wake_up(struct model *m, unsigned why)
     m->wake.pods = why & WAKE_PODS ? now : m->wake.pods;
     m->wake.queue = why & WAKE_QUEUE ? now : m->wake.queue;
     m->wake.victim = why & WAKE_VICTIM ? now : m->wake.victim;
+    m->wake.volume = why & WAKE_VOLUME ? now : m->wake.volume;
 }
 
 void job_restride(struct model *m, uint32_t stride)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model as a whole: beginning and end, dimensions, and what is interned - shapes, constraints, pod
-// identities - with the memo of static filter answers.
+// The model as a whole: beginning and end, dimensions, and what is interned - shapes, constraints,
+// pod identities - with the memo of static filter answers.
 #include "scheduler/model/model_priv.h"
 #include "scheduler/model/topo.h"
 #include "scheduler/model/volumes.h"
@@ -70,9 +70,10 @@ static void fini_tables(struct model *m)
 
 void model_fini(struct model *m)
 {
-    struct hk_map *maps[] = {&m->node_by_name,  &m->task_by_key,   &m->job_by_key,    &m->queue_by_name,
-                             &m->hyper_by_name, &m->sub_by_key,    &m->shape_by_hash, &m->cons_by_hash,
-                             &m->ident_by_hash, &m->class_by_hash, &m->asked_keys,    &m->ns_by_name};
+    struct hk_map *maps[] = {&m->node_by_name,  &m->task_by_key,   &m->job_by_key,
+                             &m->queue_by_name, &m->hyper_by_name, &m->sub_by_key,
+                             &m->shape_by_hash, &m->cons_by_hash,  &m->ident_by_hash,
+                             &m->class_by_hash, &m->asked_keys,    &m->ns_by_name};
 
     fini_tables(m);
     node_table_fini(&m->nodes);
@@ -108,7 +109,8 @@ int model_dim(struct model *m, struct hk_str name, uint32_t *ret, struct hk_err 
     const uint32_t d = dims_intern(&m->dims, &m->str, name);
 
     if (d == DIM_MAX) {
-        return hk_fail(err, HK_ELIMIT, "resource '%.*s': %d resource names are in use, no room for more",
+        return hk_fail(err, HK_ELIMIT,
+                       "resource '%.*s': %d resource names are in use, no room for more",
                        HK_FMT(name), DIM_MAX);
     }
     if (m->dims.n > before) {
@@ -123,12 +125,12 @@ int model_dim(struct model *m, struct hk_str name, uint32_t *ret, struct hk_err 
 
 /* ---- interning by content hash ---- */
 
-/* Walks the slots of a content hash: same() says whether row i is equal. Returns the row, or HK_NONE
- * with *slot where a new one goes. */
+/* Walks the slots of a content hash: same() says whether row i is equal. Returns the row, or
+ * HK_NONE with *slot where a new one goes. */
 typedef bool same_fn(const struct model *m, uint32_t i, const void *what);
 
-static uint32_t probe(const struct model *m, const struct hk_map *map, uint64_t *slot, same_fn *same,
-                      const void *what)
+static uint32_t probe(const struct model *m, const struct hk_map *map, uint64_t *slot,
+                      same_fn *same, const void *what)
 {
     for (;; (*slot)++) {
         if (*slot == UINT64_MAX) {
@@ -207,7 +209,8 @@ shape_id model_shape_intern(struct model *m, const struct shape_desc *d)
         s = &m->shapes.at[i];
         s->cons = d->cons;
         s->nreq = key.nreq;
-        s->req = memcpy(hk_alloc((key.nreq + 1) * sizeof(*s->req)), key.req, key.nreq * sizeof(*s->req));
+        s->req =
+            memcpy(hk_alloc((key.nreq + 1) * sizeof(*s->req)), key.req, key.nreq * sizeof(*s->req));
         s->nz_cpu = d->nz_cpu;
         s->nz_mem = d->nz_mem;
         s->best_effort = asks_nothing(&key);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The live model of the cluster: dense tables of nodes, tasks, jobs, sub-jobs and queues, kept true by
-// ingest between cycles and by the journal inside one. Nothing is ever copied for a session. Layouts
-// are open on purpose: policy reads columns, only the functions here and in journal.c write them.
+// The live model of the cluster: dense tables of nodes, tasks, jobs, sub-jobs and queues, kept true
+// by ingest between cycles and by the journal inside one. Nothing is ever copied for a session.
+// Layouts are open on purpose: policy reads columns, only the functions here and in journal.c write
+// them.
 //
 //   node row:  idle + used = alloc;  future = idle + releasing - pipelined   (every dimension)
-//   job row:   alloc = sum of requests of its tasks in an allocated state; n[] counts tasks by state
-//   queue row: allocated, request = sums over its jobs
+//   job row:   alloc = sum of requests of its tasks in an allocated state; n[] counts tasks by
+//   state queue row: allocated, request = sums over its jobs
 //
-// model_check() proves these books. Rows are reused after deletion; ids are valid while the object is.
+// model_check() proves these books. Rows are reused after deletion; ids are valid while the object
+// is.
 #pragma once
 
 #include "base/err.h"
@@ -44,12 +46,12 @@ const char *task_status_name(enum task_status s);
 enum {
     TASK_PREEMPTABLE = 1 << 0,
     TASK_BEST_EFFORT = 1 << 1,
-    TASK_GATED = 1 << 2,           /* has scheduling gates */
-    TASK_GATE_OURS_ONLY = 1 << 3,  /* the queue-allocation gate is its only gate */
-    TASK_GATE_OPT_IN = 1 << 4,     /* annotation scheduling.volcano.sh/queue-allocation-gate */
-    TASK_NEVER_PREEMPTS = 1 << 5,  /* preemptionPolicy: Never */
-    TASK_CRITICAL = 1 << 6,        /* conformance: system-*-critical class or kube-system */
-    TASK_TERMINATING = 1 << 7,     /* deletionTimestamp set */
+    TASK_GATED = 1 << 2,          /* has scheduling gates */
+    TASK_GATE_OURS_ONLY = 1 << 3, /* the queue-allocation gate is its only gate */
+    TASK_GATE_OPT_IN = 1 << 4,    /* annotation scheduling.volcano.sh/queue-allocation-gate */
+    TASK_NEVER_PREEMPTS = 1 << 5, /* preemptionPolicy: Never */
+    TASK_CRITICAL = 1 << 6,       /* conformance: system-*-critical class or kube-system */
+    TASK_TERMINATING = 1 << 7,    /* deletionTimestamp set */
     TASK_REVOCABLE = 1 << 8,
     TASK_NO_LABELS = 1 << 9,
     TASK_IN_VIEW = 1 << 10,        /* counted in the node's view (see node table) */
@@ -61,7 +63,7 @@ enum {
 };
 
 struct task {
-    job_id job;   /* NO_JOB: occupies its node, is never scheduled */
+    job_id job; /* NO_JOB: occupies its node, is never scheduled */
     sub_id sub;
     node_id node; /* where it is or is tentatively placed */
     shape_id shape;
@@ -91,12 +93,12 @@ struct amount {
 
 struct shape {
     uint32_t refs;
-    cons_id cons;        /* NO_CONS when unconstrained */
+    cons_id cons; /* NO_CONS when unconstrained */
     uint32_t nreq;
-    struct amount *req;  /* ascending by dimension, zero amounts left out, heap */
+    struct amount *req;     /* ascending by dimension, zero amounts left out, heap */
     int64_t nz_cpu, nz_mem; /* Kubernetes' non-zero request (K13) */
-    bool best_effort;    /* nothing but pods asked for */
-    uint64_t slot;       /* key in shape_by_hash */
+    bool best_effort;       /* nothing but pods asked for */
+    uint64_t slot;          /* key in shape_by_hash */
 };
 
 static inline uint64_t shape_dims(const struct shape *s)
@@ -131,6 +133,7 @@ enum {
     NODE_UNSCHEDULABLE = 1 << 1,
     NODE_OVERSUBSCRIBED = 1 << 2,
     NODE_OFFLINE_EVICTING = 1 << 3,
+    NODE_IN_SHARD = 1 << 4, /* model_node_shard */
 };
 
 struct port_use {
@@ -154,9 +157,9 @@ struct image_vec {
 };
 
 struct node_table {
-    uint32_t len, cap;   /* rows, dead ones included */
+    uint32_t len, cap; /* rows, dead ones included */
     HK_VEC(uint32_t) free;
-    uint32_t live;       /* rows with NODE_KNOWN */
+    uint32_t live; /* rows with NODE_KNOWN */
     struct matrix alloc, idle, used, releasing, pipelined, future;
     /* The Kubernetes view used by filters and scores: every pod on the node except those evicted in
      * this session, plus pipelined ones; allocatable without oversubscription. */
@@ -169,7 +172,7 @@ struct node_table {
     struct labels *labels; /* whole label set, heap owned by the row */
     struct taint **taints;
     uint32_t *ntaint;
-    task_id *first;       /* tasks on the node, newest first */
+    task_id *first; /* tasks on the node, newest first */
     struct port_vec *ports;
     struct image_vec *images;
     uint64_t *version; /* changes whenever the row's amounts do */
@@ -234,8 +237,8 @@ struct policy { /* spec.subGroupPolicy[] */
 
 struct sub_job {
     job_id job;
-    uint32_t policy;  /* index, ID_NONE for the default sub-job */
-    uint32_t id;      /* interned "{jobID}/{policy}-{values}" */
+    uint32_t policy; /* index, ID_NONE for the default sub-job */
+    uint32_t id;     /* interned "{jobID}/{policy}-{values}" */
     int32_t min;
     int64_t match_index;
     int32_t priority; /* highest task priority seen, never below 0 */
@@ -248,11 +251,12 @@ struct sub_job {
 
 /* Why a job that found no place is left alone until something that could help it happens. */
 enum {
-    WAKE_NODE = 1 << 0,  /* a node came, or changed its labels, taints or cordon */
-    WAKE_PODS = 1 << 1,  /* some pod came, went or was bound: affinity, spread, ports */
-    WAKE_QUEUE = 1 << 2, /* some queue changed or got room, or a quota did */
-    WAKE_TIME = 1 << 3,  /* the clock may help (sla): never left alone */
+    WAKE_NODE = 1 << 0,   /* a node came, or changed its labels, taints or cordon */
+    WAKE_PODS = 1 << 1,   /* some pod came, went or was bound: affinity, spread, ports */
+    WAKE_QUEUE = 1 << 2,  /* some queue changed or got room, or a quota did */
+    WAKE_TIME = 1 << 3,   /* the clock may help (sla): never left alone */
     WAKE_VICTIM = 1 << 4, /* some pod on a node may be evicted that could not be before */
+    WAKE_VOLUME = 1 << 5, /* some claim, volume, class or what CSI says of them changed */
 };
 struct park {
     uint64_t at;   /* model.version when it was parked, 0 not parked */
@@ -262,7 +266,7 @@ struct park {
 /* model.version of the last event of each kind, tentative changes of a session not counted. */
 struct wake {
     uint64_t gain[DIM_MAX];
-    uint64_t node, pods, queue, victim;
+    uint64_t node, pods, queue, victim, volume;
 };
 
 enum tri { TRI_UNSET, TRI_FALSE, TRI_TRUE };
@@ -277,15 +281,15 @@ struct job {
     queue_id queue; /* NO_QUEUE: that queue does not exist, the job waits outside of sessions */
     uint32_t queue_name;
     bool used;
-    bool has_pg;    /* a PodGroup object exists */
+    bool has_pg; /* a PodGroup object exists */
     bool has_minres;
-    uint8_t phase;  /* enum pg_phase, in-session value */
+    uint8_t phase;       /* enum pg_phase, in-session value */
     uint8_t preemptable; /* enum tri, annotation or label on the PodGroup */
     int32_t priority;
     uint32_t prio_class;
     int32_t min;
     int64_t creation_ns;
-    int64_t waiting_ns; /* sla, 0 none */
+    int64_t waiting_ns;                          /* sla, 0 none */
     uint32_t budget_min, budget_max_unavailable; /* jdb annotations as text, 0 none */
     struct tally tally;
     HK_VEC(struct role) roles;
@@ -299,15 +303,25 @@ struct job {
     uint64_t minres_has;
     /* Dense vectors of model.stride amounts each, one block. */
     int64_t *vec;
-    uint32_t ngated;      /* gated tasks that count in gated[] */
-    bool dirty;           /* listed in model.dirty_jobs */
+    uint32_t ngated; /* gated tasks that count in gated[] */
+    bool dirty;      /* listed in model.dirty_jobs */
     struct park park;
-    uint32_t active_pos;  /* place in model.active, ID_NONE when not there */
-    uint64_t changed;     /* model.version at its last change that is not tentative */
-    uint64_t said;        /* hash of the PodGroup's description, phase aside */
+    uint32_t active_pos; /* place in model.active, ID_NONE when not there */
+    uint64_t changed;    /* model.version at its last change that is not tentative */
+    uint64_t said;       /* hash of the PodGroup's description, phase aside */
 };
 
-enum job_vec { JV_ALLOC, JV_TOTAL, JV_PENDING, JV_MINRES, JV_GATED, JV_INQ, JV_ELASTIC, JV_OVER, JV_N };
+enum job_vec {
+    JV_ALLOC,
+    JV_TOTAL,
+    JV_PENDING,
+    JV_MINRES,
+    JV_GATED,
+    JV_INQ,
+    JV_ELASTIC,
+    JV_OVER,
+    JV_N
+};
 
 /* ---- queues ---- */
 
@@ -320,7 +334,7 @@ struct queue {
     bool reclaimable;
     int32_t weight, priority;
     int64_t creation_ns;
-    uint32_t parent_name; /* 0: root */
+    uint32_t parent_name;                  /* 0: root */
     uint32_t hierarchy, hierarchy_weights; /* hdrf annotations, 0 none */
     bool has_capability, has_deserved, has_guarantee;
     struct rvec capability, deserved, guarantee;
@@ -396,7 +410,7 @@ struct class_row {
         HK_VEC(uint32_t) free;                                                                     \
     }
 
-struct topo; /* topo.h: pods counted by topology domain */
+struct topo;    /* topo.h: pods counted by topology domain */
 struct volumes; /* volumes.h: claims, volumes, classes */
 
 struct model {
@@ -417,29 +431,30 @@ struct model {
     HK_VEC(struct cons *) cons;
     HK_VEC(uint32_t) cons_free;
     HK_VEC(struct ns_row) namespaces;
-    struct hk_map node_by_name, task_by_key, job_by_key, queue_by_name, hyper_by_name, sub_by_key, shape_by_hash,
-        cons_by_hash, ident_by_hash, class_by_hash, asked_keys, ns_by_name;
-    bool hyper_ready;      /* the tree is consistent (2.7) */
-    bool asked_node_name;  /* some term uses metadata.name */
+    struct hk_map node_by_name, task_by_key, job_by_key, queue_by_name, hyper_by_name, sub_by_key,
+        shape_by_hash, cons_by_hash, ident_by_hash, class_by_hash, asked_keys, ns_by_name;
+    bool hyper_ready;           /* the tree is consistent (2.7) */
+    bool asked_node_name;       /* some term uses metadata.name */
     uint32_t key_unschedulable; /* string id of the cordon taint's key */
     struct topo *topo;
     struct volumes *volumes;
-    int64_t total[DIM_MAX];     /* sum of alloc over known nodes */
-    int64_t used_total[DIM_MAX]; /* sum of used over known nodes */
-    int64_t requested[DIM_MAX]; /* sum over all tasks: the overflow guard */
+    int64_t total[DIM_MAX];        /* sum of alloc over known nodes */
+    int64_t used_total[DIM_MAX];   /* sum of used over known nodes */
+    int64_t requested[DIM_MAX];    /* sum over all tasks: the overflow guard */
     int64_t minres_total[DIM_MAX]; /* sum of minResources over all jobs: the overflow guard */
     int64_t over_inqueue[DIM_MAX]; /* overcommit's reading of what is admitted */
-    HK_VEC(job_id) active;      /* jobs with Pending tasks or not yet admitted */
-    HK_VEC(task_id) nominated;  /* tasks with a nominated node; may list some that no longer wait */
-    HK_VEC(job_id) dirty_jobs;  /* contributions to settle before the next session */
-    uint32_t gate_opt_in;       /* tasks with TASK_GATE_OPT_IN: capacity's reservations sleep at 0 */
-    uint32_t unsettled;         /* tasks on nodes that are Releasing or Pipelined: idle differs from future */
-    uint32_t prefer_taints;     /* nodes carrying a PreferNoSchedule taint */
-    uint32_t nimages;           /* node-image pairs known: ImageLocality sleeps at 0 */
+    HK_VEC(job_id) active;         /* jobs with Pending tasks or not yet admitted */
+    HK_VEC(task_id) nominated; /* tasks with a nominated node; may list some that no longer wait */
+    HK_VEC(job_id) dirty_jobs; /* contributions to settle before the next session */
+    uint32_t gate_opt_in;      /* tasks with TASK_GATE_OPT_IN: capacity's reservations sleep at 0 */
+    uint32_t
+        unsettled; /* tasks on nodes that are Releasing or Pipelined: idle differs from future */
+    uint32_t prefer_taints;       /* nodes carrying a PreferNoSchedule taint */
+    uint32_t nimages;             /* node-image pairs known: ImageLocality sleeps at 0 */
     HK_VEC(uint32_t) image_nodes; /* by image string id: nodes that have it */
-    uint64_t version;           /* counts every change */
+    uint64_t version;             /* counts every change */
     struct wake wake;
-    bool in_session;            /* changes are tentative: they wake nobody */
+    bool in_session; /* changes are tentative: they wake nobody */
 };
 
 void model_init(struct model *m);
@@ -506,14 +521,16 @@ struct node_desc {
     uint32_t ntaint;
     const struct image_have *images;
     uint32_t nimage;
-    unsigned flags; /* NODE_UNSCHEDULABLE and on; NODE_KNOWN is implied */
+    unsigned flags; /* NODE_UNSCHEDULABLE and on; NODE_KNOWN is implied, NODE_IN_SHARD kept */
 };
-/* Adds or replaces; pods already bound there stay on its books. Only what could let a pod in that was
- * kept out - more room, other labels, taints or flags - wakes anybody. */
-int model_node_put(struct model *m, const struct node_desc *d, node_id *ret, struct hk_err *err)
-    HK_CHECKED;
+/* Adds or replaces; pods already bound there stay on its books. Only what could let a pod in that
+ * was kept out - more room, other labels, taints or flags - wakes anybody. */
+int model_node_put(struct model *m, const struct node_desc *d, node_id *ret,
+                   struct hk_err *err) HK_CHECKED;
 /* Forgets the Node object; the row stays as a placeholder while tasks are on it. */
 void model_node_del(struct model *m, node_id n);
+/* Whether the known node belongs to the scheduler's shard. */
+void model_node_shard(struct model *m, node_id n, bool in);
 node_id model_node_find(const struct model *m, struct hk_str name);
 /* A placeholder row when the name is new. */
 node_id model_node_need(struct model *m, struct hk_str name);
@@ -546,12 +563,12 @@ struct task_desc {
     ident_id ident;
     struct labels labels; /* for sub-group policies: the ident's labels */
 };
-/* Adds or replaces (by namespace/name). A description that says nothing new wakes nobody. A task in an
- * allocated state whose new description still has no node keeps its place (1.12), and one we asked to
- * leave stays Releasing. Fails with HK_ELIMIT past the overflow guard; then nothing changes and the
- * shape reference is dropped. */
-int model_task_put(struct model *m, const struct task_desc *d, task_id *ret, struct hk_err *err)
-    HK_CHECKED;
+/* Adds or replaces (by namespace/name). A description that says nothing new wakes nobody. A task in
+ * an allocated state whose new description still has no node keeps its place (1.12), and one we
+ * asked to leave stays Releasing. Fails with HK_ELIMIT past the overflow guard; then nothing
+ * changes and the shape reference is dropped. */
+int model_task_put(struct model *m, const struct task_desc *d, task_id *ret,
+                   struct hk_err *err) HK_CHECKED;
 void model_task_del(struct model *m, task_id t);
 task_id model_task_find(const struct model *m, struct hk_str ns, struct hk_str name);
 
@@ -645,7 +662,8 @@ struct hyper_desc {
 /* Replaces the whole tree (virtual root aside) and works out node sets; false when the tree is
  * inconsistent - two parents, a cycle, a parent not above its child - with the words in err. Then
  * model.hyper_ready is false. Names of nodes not known are left out. */
-bool model_hyper_rebuild(struct model *m, const struct hyper_desc *d, uint32_t n, struct hk_err *err);
+bool model_hyper_rebuild(struct model *m, const struct hyper_desc *d, uint32_t n,
+                         struct hk_err *err);
 hyper_id model_hyper_find(const struct model *m, struct hk_str name);
 /* Lowest common ancestor; an empty side gives the other; NO_HYPER when there is none. */
 hyper_id model_hyper_lca(const struct model *m, hyper_id a, hyper_id b);
@@ -673,7 +691,8 @@ void model_task_view(struct model *m, task_id t, bool in_view);
 
 /* ---- reading ---- */
 
-/* Whether anything happened since the job was parked that could help it. True for jobs not parked. */
+/* Whether anything happened since the job was parked that could help it. True for jobs not parked.
+ */
 bool model_job_awake(const struct model *m, job_id j);
 /* model.version of the newest event that could help a parked job. */
 uint64_t model_wake(const struct model *m);
@@ -700,5 +719,6 @@ static inline uint8_t model_static(struct model *m, cons_id c, node_id n)
 bool model_fits_idle(const struct model *m, const struct shape *s, node_id n);
 bool model_fits_future(const struct model *m, const struct shape *s, node_id n);
 
-/* Recomputes every sum from the rows and compares. On a mismatch says which and returns -HK_EINVAL. */
+/* Recomputes every sum from the rows and compares. On a mismatch says which and returns -HK_EINVAL.
+ */
 int model_check(const struct model *m, struct hk_err *err) HK_CHECKED;

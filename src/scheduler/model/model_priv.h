@@ -29,13 +29,15 @@ void node_reclass(struct model *m, node_id n);
 void node_drop_if_idle(struct model *m, node_id n);
 
 /* Adds (sign 1) or removes (-1) a task in a state to the amounts of a node. */
-void node_books(struct model *m, const struct shape *s, enum task_status status, node_id n, int sign);
+void node_books(struct model *m, const struct shape *s, enum task_status status, node_id n,
+                int sign);
 /* Adds or removes the task in the node's Kubernetes view. */
 void node_view(struct model *m, task_id t, node_id n, int sign);
 
 /* The job row for a task's group, made without a PodGroup when it is new. */
 job_id job_need(struct model *m, uint32_t ns, uint32_t name);
-/* Books of a task in its job, sub-job, role and queue; the task's status must be its current one. */
+/* Books of a task in its job, sub-job, role and queue; the task's status must be its current one.
+ */
 void job_task_add(struct model *m, task_id t);
 void job_task_remove(struct model *m, task_id t);
 /* A status change of a task that stays in the job. */

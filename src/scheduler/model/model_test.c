@@ -218,8 +218,8 @@ static void sub_groups_follow_labels_and_policies(void **state)
 {
     RIG(r);
     const uint32_t key = hk_intern(&r.m.str, HK_STR("set"));
-    const struct policy_desc policy = {
-        .name = HK_STR("p"), .size = 2, .min_groups = 1, .keys = &key, .nkey = 1};
+    const struct policy_desc policy = {.name = HK_STR("p"), .size = 2, .min_groups = 1,
+                                                      .keys = &key, .nkey = 1};
     const struct label one[] = {{key, hk_intern(&r.m.str, HK_STR("1"))}};
     const struct label two[] = {{key, hk_intern(&r.m.str, HK_STR("2"))}};
 
@@ -235,7 +235,8 @@ static void sub_groups_follow_labels_and_policies(void **state)
     assert_int_equal(model_sub(&r.m, model_task(&r.m, a)->sub)->match_index, 1);
     assert_int_equal(model_sub(&r.m, model_task(&r.m, a)->sub)->min, 2);
     assert_int_equal(model_sub(&r.m, model_task(&r.m, c)->sub)->min, 1);
-    assert_true(hk_str_is(model_str(&r.m, model_sub(&r.m, model_task(&r.m, b)->sub)->id), "ns/j/p-2"));
+    assert_true(
+        hk_str_is(model_str(&r.m, model_sub(&r.m, model_task(&r.m, b)->sub)->id), "ns/j/p-2"));
     model_task_del(&r.m, b);
     assert_int_equal(r.m.subs.free.len, 1);
     assert_books(&r);
@@ -249,17 +250,18 @@ static void hyper_nodes_make_a_tree_or_say_why_not(void **state)
     const struct hyper_member leaf1[] = {{false, r.m.nodes.name[n1.i]}};
     const struct hyper_member leaf2[] = {{false, r.m.nodes.name[n2.i]}};
     const struct hyper_member up[] = {{true, hk_intern(&r.m.str, HK_STR("s1"))},
-                                      {true, hk_intern(&r.m.str, HK_STR("s2"))}};
+                                       {true, hk_intern(&r.m.str, HK_STR("s2"))}};
     struct hyper_desc tree[] = {
         {.name = HK_STR("top"), .tier = 2, .members = up, .nmember = 2},
-        {.name = HK_STR("s1"), .tier = 1, .members = leaf1, .nmember = 1},
-        {.name = HK_STR("s2"), .tier = 1, .members = leaf2, .nmember = 1},
-    };
+         {.name = HK_STR("s1"), .tier = 1, .members = leaf1, .nmember = 1},
+          {.name = HK_STR("s2"), .tier = 1, .members = leaf2, .nmember = 1},
+         };
 
     assert_true(model_hyper_rebuild(&r.m, tree, 3, &err));
     model_hyper_root(&r.m);
     const hyper_id top = model_hyper_find(&r.m, HK_STR("top"));
-    const hyper_id s1 = model_hyper_find(&r.m, HK_STR("s1")), s2 = model_hyper_find(&r.m, HK_STR("s2"));
+    const hyper_id s1 = model_hyper_find(&r.m, HK_STR("s1")),
+                                         s2 = model_hyper_find(&r.m, HK_STR("s2"));
     assert_int_equal(r.m.hypers.at[top.i].nodes.len, 2);
     assert_true(id_eq(model_hyper_lca(&r.m, s1, s2), top));
     assert_true(id_eq(model_hyper_lca(&r.m, s1, NO_HYPER), s1));
@@ -267,7 +269,8 @@ static void hyper_nodes_make_a_tree_or_say_why_not(void **state)
 
     tree[0].tier = 1;
     assert_false(model_hyper_rebuild(&r.m, tree, 3, &err));
-    assert_string_equal(err.text, "hyperNode 'top' of tier 1 holds 's2' of tier 1, want a lower tier");
+    assert_string_equal(err.text,
+                        "hyperNode 'top' of tier 1 holds 's2' of tier 1, want a lower tier");
     assert_false(r.m.hyper_ready);
     tree[0].tier = 2;
     assert_true(model_hyper_rebuild(&r.m, tree + 1, 2, &err));
@@ -280,8 +283,10 @@ static void a_parked_job_wakes_for_what_it_lacks(void **state)
     rig_queue(&r, "q");
     const job_id j = rig_job(&r, "j", "q", .min = 1);
     rig_node(&r, "n1", "cpu=4 mem=4 pods=10");
-    const task_id big = rig_task(&r, NULL, "big", .req = "cpu=4", .status = TASK_RUNNING, .node = "n1");
-    const task_id ram = rig_task(&r, NULL, "ram", .req = "mem=4", .status = TASK_RUNNING, .node = "n1");
+    const task_id big =
+        rig_task(&r, NULL, "big", .req = "cpu=4", .status = TASK_RUNNING, .node = "n1");
+    const task_id ram =
+        rig_task(&r, NULL, "ram", .req = "mem=4", .status = TASK_RUNNING, .node = "n1");
 
     model_job_park(&r.m, j, 1ULL << DIM_CPU, WAKE_NODE);
     assert_false(model_job_awake(&r.m, j));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node table: rows, amounts, classes, and the Kubernetes view of each node. A row whose Node object
-// is gone stays as a placeholder with nothing allocatable while pods are bound to it, so it fits nobody.
+// The node table: rows, amounts, classes, and the Kubernetes view of each node. A row whose Node
+// object is gone stays as a placeholder with nothing allocatable while pods are bound to it, so it
+// fits nobody.
 #include "scheduler/model/model_priv.h"
 #include "scheduler/model/topo.h"
 
@@ -143,7 +144,8 @@ static class_id class_new(struct model *m, node_id n, struct hk_str labels, uint
     return k;
 }
 
-static bool class_same(const struct model *m, const struct class_row *c, node_id n, struct hk_str labels)
+static bool class_same(const struct model *m, const struct class_row *c, node_id n,
+                       struct hk_str labels)
 {
     return c->ntaint == m->nodes.ntaint[n.i] &&
            c->unschedulable == !!(m->nodes.flags[n.i] & NODE_UNSCHEDULABLE) &&
@@ -376,8 +378,9 @@ static int check_amounts(const struct model *m, const struct node_desc *d, node_
 static bool same_face(const struct node_table *t, node_id n, const struct node_desc *d)
 {
     const struct labels *l = &t->labels[n.i];
+    const unsigned flags = t->flags[n.i] & ~(unsigned)NODE_IN_SHARD;
 
-    if (t->flags[n.i] != (d->flags | NODE_KNOWN) || l->n != d->nlabel || t->ntaint[n.i] != d->ntaint) {
+    if (flags != (d->flags | NODE_KNOWN) || l->n != d->nlabel || t->ntaint[n.i] != d->ntaint) {
         return false;
     }
     for (uint32_t k = 0; k < l->n; k++) {
@@ -409,7 +412,7 @@ int model_node_put(struct model *m, const struct node_desc *d, node_id *ret, str
         t->live++;
         count_used(m, n, 1);
     }
-    t->flags[n.i] = (uint8_t)(d->flags | NODE_KNOWN);
+    t->flags[n.i] = (uint8_t)(d->flags | NODE_KNOWN | (t->flags[n.i] & NODE_IN_SHARD));
     t->creation_ns[n.i] = d->creation_ns;
     set_alloc(m, n, d->alloc, d->nalloc);
     set_kalloc(m, n, d->kalloc, d->nkalloc);
@@ -446,9 +449,22 @@ void model_node_del(struct model *m, node_id n)
     node_drop_if_idle(m, n);
 }
 
+void model_node_shard(struct model *m, node_id n, bool in)
+{
+    uint8_t *flags = &m->nodes.flags[n.i];
+
+    if (in && !(*flags & NODE_IN_SHARD)) {
+        *flags |= NODE_IN_SHARD;
+        m->wake.node = ++m->version;
+    } else if (!in) {
+        *flags &= (uint8_t)~NODE_IN_SHARD;
+    }
+}
+
 /* ---- amounts ---- */
 
-void node_books(struct model *m, const struct shape *s, enum task_status status, node_id n, int sign)
+void node_books(struct model *m, const struct shape *s, enum task_status status, node_id n,
+                int sign)
 {
     struct node_table *t = &m->nodes;
     const bool known = t->flags[n.i] & NODE_KNOWN;

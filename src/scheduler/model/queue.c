@@ -15,13 +15,15 @@ static bool same_limit(bool has, const struct rvec *a, bool want, const struct r
     return has == want && (!has || rvec_same(a, b));
 }
 
-static bool says_nothing_new(const struct model *m, const struct queue *q, const struct queue_desc *d)
+static bool says_nothing_new(const struct model *m, const struct queue *q,
+                             const struct queue_desc *d)
 {
     return hk_str_eq(model_str(m, q->parent_name), d->parent) &&
            hk_str_eq(model_str(m, q->hierarchy), d->hierarchy) &&
            hk_str_eq(model_str(m, q->hierarchy_weights), d->hierarchy_weights) &&
-           q->weight == d->weight && q->priority == d->priority && q->creation_ns == d->creation_ns &&
-           q->state == d->state && q->reclaimable == d->reclaimable &&
+           q->weight == d->weight && q->priority == d->priority &&
+           q->creation_ns == d->creation_ns && q->state == d->state &&
+           q->reclaimable == d->reclaimable &&
            same_limit(q->has_capability, &q->capability, d->has_capability, &d->capability) &&
            same_limit(q->has_deserved, &q->deserved, d->has_deserved, &d->deserved) &&
            same_limit(q->has_guarantee, &q->guarantee, d->has_guarantee, &d->guarantee);
@@ -85,7 +87,8 @@ static uint32_t quota_row(const struct model *m, struct hk_str ns, struct hk_str
 {
     for (uint32_t i = 0; i < m->quotas.len; i++) {
         const struct quota *q = &m->quotas.at[i];
-        if (q->used && hk_str_eq(model_str(m, q->ns), ns) && hk_str_eq(model_str(m, q->name), name)) {
+        if (q->used && hk_str_eq(model_str(m, q->ns), ns) &&
+            hk_str_eq(model_str(m, q->name), name)) {
             return i;
         }
     }
@@ -134,7 +137,8 @@ static uint32_t pdb_row(const struct model *m, struct hk_str ns, struct hk_str n
 {
     for (uint32_t i = 0; i < m->pdbs.len; i++) {
         const struct pdb *p = &m->pdbs.at[i];
-        if (p->used && hk_str_eq(model_str(m, p->ns), ns) && hk_str_eq(model_str(m, p->name), name)) {
+        if (p->used && hk_str_eq(model_str(m, p->ns), ns) &&
+            hk_str_eq(model_str(m, p->name), name)) {
             return i;
         }
     }

@@ -35,8 +35,8 @@ void rvec_sub(struct rvec *a, const struct rvec *b);
 void rvec_scale(struct rvec *a, double k);
 /* Positive part of a - b; scalars without surplus disappear ("exceed"). */
 void rvec_exceed(struct rvec *ret, const struct rvec *a, const struct rvec *b);
-/* Per-dimension minimum; a scalar b lacks keeps a's value (inf) or becomes 0. A scalar only b has is
- * not added. */
+/* Per-dimension minimum; a scalar b lacks keeps a's value (inf) or becomes 0. A scalar only b has
+ * is not added. */
 void rvec_min_inf(struct rvec *a, const struct rvec *b);
 void rvec_min_zero(struct rvec *a, const struct rvec *b);
 /* Per-dimension maximum, adding b's scalars; negative scalars dropped. */

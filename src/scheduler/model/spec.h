@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pods ask for and nodes offer, interned: label sets, selectors, taints, tolerations, affinity,
-// spread, ports, volumes. Built by ingest, read by predicates and nodeorder. Strings are ids of the
-// model's string table; label sets are sorted by key id.
+// What pods ask for and nodes offer, interned: label sets, selectors, taints, tolerations,
+// affinity, spread, ports, volumes. Built by ingest, read by predicates and nodeorder. Strings are
+// ids of the model's string table; label sets are sorted by key id.
 #pragma once
 
 #include "base/arena.h"
@@ -43,7 +43,12 @@ struct node_term {
     int32_t weight;                /* preferred terms */
 };
 
-enum taint_effect { EFFECT_NO_SCHEDULE, EFFECT_PREFER_NO_SCHEDULE, EFFECT_NO_EXECUTE, EFFECT_OTHER };
+enum taint_effect {
+    EFFECT_NO_SCHEDULE,
+    EFFECT_PREFER_NO_SCHEDULE,
+    EFFECT_NO_EXECUTE,
+    EFFECT_OTHER
+};
 
 struct taint {
     uint32_t key, val;
@@ -72,10 +77,10 @@ struct pod_term {
 struct spread {
     uint32_t topo_key;
     int32_t max_skew, min_domains;
-    bool hard;           /* DoNotSchedule */
-    bool honor_affinity; /* nodeAffinityPolicy */
-    bool honor_taints;   /* nodeTaintsPolicy */
-    bool system_default; /* K6.4 */
+    bool hard;            /* DoNotSchedule */
+    bool honor_affinity;  /* nodeAffinityPolicy */
+    bool honor_taints;    /* nodeTaintsPolicy */
+    bool system_default;  /* K6.4 */
     struct label_sel sel; /* matchLabelKeys merged in */
 };
 
@@ -116,7 +121,8 @@ struct cons {
     uint32_t nimage;
     const uint32_t *image; /* string ids, tag added */
     uint32_t nimage_containers;
-    bool name_conflict; /* metadata.name terms that exclude one another: "pod affinity terms conflict" */
+    bool name_conflict; /* metadata.name terms that exclude one another: "pod affinity terms
+                           conflict" */
 
     uint8_t *verdict; /* [class] STATIC_* bits | STATIC_KNOWN, filled lazily by model_static */
     uint32_t nverdict;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The task table: a row per pod, its place in the job's lists and on a node, and the one function that
-// moves it, model_task_move.
+// The task table: a row per pod, its place in the job's lists and on a node, and the one function
+// that moves it, model_task_move.
 #include "scheduler/model/model_priv.h"
 #include "scheduler/model/volumes.h"
 
 static const char *const status_names[TASK_NSTATUS] = {
-    "Pending", "Allocated", "Pipelined", "Binding",  "Bound",
-    "Running", "Releasing", "Succeeded", "Failed",   "Unknown",
+    "Pending", "Allocated", "Pipelined", "Binding", "Bound",
+    "Running", "Releasing", "Succeeded", "Failed",  "Unknown",
 };
 
 const char *task_status_name(enum task_status s)
@@ -202,7 +202,8 @@ static int check_total(const struct model *m, const struct task_desc *d, task_id
         const uint32_t dim = s->req[k].dim;
         const int64_t leaves = id_none(old) ? 0 : shape_req(task_shape(m, old), dim);
         if (m->requested[dim] - leaves > DIM_TOTAL_LIMIT - s->req[k].v) {
-            return hk_fail(err, HK_ELIMIT, "pod '%.*s/%.*s': all requests for %.*s together are past 2^61",
+            return hk_fail(err, HK_ELIMIT,
+                           "pod '%.*s/%.*s': all requests for %.*s together are past 2^61",
                            HK_FMT(d->ns), HK_FMT(d->name), HK_FMT(m->dims.text[dim]));
         }
     }
@@ -289,15 +290,16 @@ static bool is_stale(const struct model *m, task_id t, const struct task_desc *d
 {
     const struct task *task = model_task(m, t);
 
-    return status_in(task->status, STATUS_ALLOCATED) && d->node.n == 0 && d->status == TASK_PENDING &&
-           hk_str_eq(model_str(m, task->uid), d->uid);
+    return status_in(task->status, STATUS_ALLOCATED) && d->node.n == 0 &&
+           d->status == TASK_PENDING && hk_str_eq(model_str(m, task->uid), d->uid);
 }
 
 /* Flags that pods do not say: a new description of the same pod keeps them. */
 #define OWN_FLAGS (TASK_IN_VIEW | TASK_BEST_EFFORT | TASK_NOMINATED | TASK_HELD)
 
-/* Whether the row can stay where it is: same pod, same lists, same amounts on the books. Most events
- * are of this kind - a pod started, its conditions changed - and must not look as if room came free. */
+/* Whether the row can stay where it is: same pod, same lists, same amounts on the books. Most
+ * events are of this kind - a pod started, its conditions changed - and must not look as if room
+ * came free. */
 static bool keeps_seat(const struct model *m, task_id t, const struct task_desc *d)
 {
     const struct task *task = model_task(m, t);
@@ -315,7 +317,8 @@ static void update(struct model *m, task_id t, const struct task_desc *d)
     struct task *task = model_task(m, t);
     const node_id from = task->node, n = d->node.n ? model_node_need(m, d->node) : NO_NODE;
     const node_id nominated = d->nominated.n ? model_node_find(m, d->nominated) : NO_NODE;
-    const uint16_t flags = (uint16_t)((task->flags & OWN_FLAGS) | (d->flags & ~(unsigned)OWN_FLAGS));
+    const uint16_t flags =
+        (uint16_t)((task->flags & OWN_FLAGS) | (d->flags & ~(unsigned)OWN_FLAGS));
     const bool said = flags != task->flags || task->pod_priority != d->pod_priority ||
                       !id_eq(nominated, task->nominated);
 

@@ -174,6 +174,7 @@ void volumes_claim_put(struct model *m, const struct claim_desc *d)
     c->d = *d;
     c->d.sel = (struct label_sel){0};
     c->sel = d->has_sel ? selector_copy(&d->sel) : NULL;
+    model_wake_up(m, WAKE_VOLUME);
 }
 
 void volumes_claim_del(struct model *m, uint32_t key)
@@ -186,6 +187,7 @@ void volumes_claim_del(struct model *m, uint32_t key)
         v->claims.at[row].used = false;
         volumes_claim_drop(v, row);
     }
+    model_wake_up(m, WAKE_VOLUME);
 }
 
 /* ---- volumes ---- */
@@ -303,6 +305,7 @@ void volumes_pv_put(struct model *m, const struct pv_desc *d)
     zone_keys_need(m);
     p->zoned = has_zone_label(v, p->d.labels);
     pv_list(m, row);
+    model_wake_up(m, WAKE_VOLUME);
 }
 
 void volumes_pv_del(struct model *m, uint32_t name)
@@ -317,6 +320,7 @@ void volumes_pv_del(struct model *m, uint32_t name)
         v->pvs.at[row].used = false;
         volumes_pv_drop(v, row);
     }
+    model_wake_up(m, WAKE_VOLUME);
 }
 
 /* ---- classes and CSI objects ---- */
@@ -331,11 +335,13 @@ void volumes_class_put(struct model *m, const struct storage_class_desc *d)
     s->known = true;
     s->provisions = d->provisioner != 0 &&
                     !hk_str_is(model_str(m, d->provisioner), "kubernetes.io/no-provisioner");
+    model_wake_up(m, WAKE_VOLUME);
 }
 
 void volumes_class_del(struct model *m, uint32_t name)
 {
     need_class(m->volumes, name)->known = false;
+    model_wake_up(m, WAKE_VOLUME);
 }
 
 void volumes_csi_node_put(struct model *m, uint32_t node, const struct csi_limit *at, uint32_t n)
@@ -352,6 +358,7 @@ void volumes_csi_node_put(struct model *m, uint32_t node, const struct csi_limit
     for (uint32_t i = 0; i < n; i++) {
         hk_vec_push(&c->limits, at[i]);
     }
+    model_wake_up(m, WAKE_VOLUME);
 }
 
 void volumes_csi_node_del(struct model *m, uint32_t node)
@@ -364,16 +371,19 @@ void volumes_csi_node_del(struct model *m, uint32_t node)
         hk_map_del(&v->csi_node_by_name, node);
         hk_vec_push(&v->csi_nodes.free, row);
     }
+    model_wake_up(m, WAKE_VOLUME);
 }
 
 void volumes_csi_driver_put(struct model *m, uint32_t name, bool storage_capacity)
 {
     hk_map_put(&m->volumes->tracks_capacity, name, storage_capacity);
+    model_wake_up(m, WAKE_VOLUME);
 }
 
 void volumes_csi_driver_del(struct model *m, uint32_t name)
 {
     hk_map_del(&m->volumes->tracks_capacity, name);
+    model_wake_up(m, WAKE_VOLUME);
 }
 
 void volumes_csi_capacity_put(struct model *m, const struct csi_capacity_desc *d)
@@ -390,6 +400,7 @@ void volumes_csi_capacity_put(struct model *m, const struct csi_capacity_desc *d
     hk_map_put(&v->capacity_by_key, d->key, row);
     struct sclass *s = need_class(v, d->class_);
     hk_vec_push(&s->capacities, row);
+    model_wake_up(m, WAKE_VOLUME);
 }
 
 void volumes_csi_capacity_del(struct model *m, uint32_t key)
@@ -410,6 +421,7 @@ void volumes_csi_capacity_del(struct model *m, uint32_t key)
     csi_capacity_fini(&v->capacities.at[row]);
     hk_map_del(&v->capacity_by_key, key);
     hk_vec_push(&v->capacities.free, row);
+    model_wake_up(m, WAKE_VOLUME);
 }
 
 void volumes_attachment_put(struct model *m, const struct attachment_desc *d)
@@ -424,6 +436,7 @@ void volumes_attachment_put(struct model *m, const struct attachment_desc *d)
     };
     hk_map_put(&v->attachments_by_node, d->node, row);
     hk_map_put(&v->attachment_by_name, d->name, row);
+    model_wake_up(m, WAKE_VOLUME);
 }
 
 void volumes_attachment_del(struct model *m, uint32_t name)
@@ -437,6 +450,7 @@ void volumes_attachment_del(struct model *m, uint32_t name)
         hk_map_del(&v->attachment_by_name, name);
         hk_vec_push(&v->attachments.free, row);
     }
+    model_wake_up(m, WAKE_VOLUME);
 }
 
 /* ---- words ---- */

@@ -200,7 +200,8 @@ static bool capacity_allocatable(struct session *ssn, void *self, queue_id q, ta
     struct capacity *c = self;
     const struct shape *s = task_shape(ssn->m, t);
 
-    if (row(c, q)->refusal || (c->reserved && !beside_reserved(c, ssn->m, q, t))) {
+    if (ledger_refuses(ssn, row(c, q), model_task(ssn->m, t)->job) ||
+        (c->reserved && !beside_reserved(c, ssn->m, q, t))) {
         return false;
     }
     for (queue_id a = q; !id_none(a); a = above(c, a)) {
@@ -219,8 +220,7 @@ static enum vote capacity_job_enqueueable(struct session *ssn, void *self, job_i
     struct capacity *c = self;
     const queue_id q = model_job(ssn->m, job)->queue;
 
-    if (row(c, q)->refusal) {
-        ssn->job_msg[job.i] = row(c, q)->refusal;
+    if (ledger_refuses(ssn, row(c, q), job)) {
         return REJECT;
     }
     for (queue_id a = q; !id_none(a); a = above(c, a)) {

@@ -38,6 +38,15 @@ static inline struct ledger_row *ledger_row(const struct ledger *l, queue_id q)
     return &l->at[q.i];
 }
 
+/* True when the queue takes no new work at all; the job is told why. */
+static inline bool ledger_refuses(struct session *ssn, const struct ledger_row *r, job_id job)
+{
+    if (r->refusal) {
+        ssn->job_msg[job.i] = r->refusal;
+    }
+    return r->refusal != NULL;
+}
+
 /* Holding the request as well would stay within a limit, in the dimensions it asks for but pods. */
 static inline bool ledger_has_room(const struct ledger_row *r, const struct rvec *limit,
                                    const struct shape *s)

@@ -137,7 +137,8 @@ static bool proportion_allocatable(struct session *ssn, void *self, queue_id q, 
     struct proportion *p = self;
     const struct ledger_row *r = ledger_row(&p->books, q);
 
-    return !r->refusal && ledger_has_room(r, &r->deserved, task_shape(ssn->m, t));
+    return !ledger_refuses(ssn, r, model_task(ssn->m, t)->job) &&
+           ledger_has_room(r, &r->deserved, task_shape(ssn->m, t));
 }
 
 static bool proportion_preemptive(struct session *ssn, void *self, queue_id q, const task_id *t,
@@ -186,8 +187,7 @@ static enum vote proportion_job_enqueueable(struct session *ssn, void *self, job
     struct proportion *p = self;
     const struct ledger_row *r = ledger_row(&p->books, model_job(ssn->m, job)->queue);
 
-    if (r->refusal) {
-        ssn->job_msg[job.i] = r->refusal;
+    if (ledger_refuses(ssn, r, job)) {
         return REJECT;
     }
     const uint64_t lacks = ledger_lacks(ssn->m, r, job);

@@ -121,8 +121,8 @@ static inline INLINE double as_double(int64_t v)
 }
 
 /* Fetches from[row] + add for each node; returns the bits seen. Nodes mostly stand in a row. */
-static inline INLINE uint64_t fetch(const int64_t *from, int64_t add, const node_id *nodes, uint32_t n,
-                                    bool in_a_row, double *to)
+static inline INLINE uint64_t fetch(const int64_t *from, int64_t add, const node_id *nodes,
+                                    uint32_t n, bool in_a_row, double *to)
 {
     uint64_t seen = 0;
 
@@ -273,8 +273,8 @@ static inline INLINE bool block_score(struct block *b, const struct ask *a, cons
 
 /* The same arithmetic at both widths, so the same bits. */
 #ifdef HK_AVX2
-HK_AVX2 static bool
-block_score_avx2(struct block *b, const struct ask *a, const node_id *nodes, uint32_t n, double *score)
+HK_AVX2 static bool block_score_avx2(struct block *b, const struct ask *a, const node_id *nodes,
+                                     uint32_t n, double *score)
 {
     return block_score(b, a, nodes, n, score);
 }

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// NodeShards: several schedulers share the nodes of a cluster out among themselves. Ours are the
+// nodes our shard is to have, less those another has not let go of yet (7.8). Which nodes these are
+// depends on all shards and nodes there are, so it is worked out at settle.
+#include "scheduler/ingest_priv.h"
+
+#include "api/nodeshard.h"
+
+struct shard {
+    uint32_t name;
+    HK_VEC(uint32_t) desired, in_use; /* names of nodes */
+};
+
+static void shard_free(struct shard *s)
+{
+    hk_vec_fini(&s->desired);
+    hk_vec_fini(&s->in_use);
+    hk_free(s);
+}
+
+static struct shard *shard_find(const struct ingest *in, uint32_t name)
+{
+    const uint32_t at = hk_map_get(&in->shard_at, name);
+
+    return at == HK_NONE ? NULL : in->shards.at[at];
+}
+
+int ingest_shard_put(struct ingest *in, const struct json *doc, struct hk_err *err)
+{
+    struct api_nodeshard from;
+    const int rc = api_nodeshard_decode(doc, &in->mem, &from, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    const uint32_t name = ingest_str(in, from.meta.name);
+    struct shard *s = shard_find(in, name);
+    if (!s) {
+        s = hk_zalloc(sizeof(*s));
+        s->name = name;
+        hk_map_put(&in->shard_at, name, in->shards.len);
+        hk_vec_push(&in->shards, s);
+    }
+    hk_vec_clear(&s->desired);
+    hk_vec_clear(&s->in_use);
+    for (uint32_t k = 0; k < from.nodes_desired.len; k++) {
+        hk_vec_push(&s->desired, ingest_str(in, from.nodes_desired.at[k]));
+    }
+    for (uint32_t k = 0; k < from.nodes_in_use.len; k++) {
+        hk_vec_push(&s->in_use, ingest_str(in, from.nodes_in_use.at[k]));
+    }
+    in->shards_changed = true;
+    return 0;
+}
+
+void ingest_shard_del(struct ingest *in, struct hk_str ns, struct hk_str name)
+{
+    const uint32_t id = ingest_str(in, name), at = hk_map_get(&in->shard_at, id);
+
+    if (at == HK_NONE) {
+        return;
+    }
+    shard_free(in->shards.at[at]);
+    hk_map_del(&in->shard_at, id);
+    hk_vec_swap_remove(&in->shards, at);
+    if (at < in->shards.len) {
+        hk_map_put(&in->shard_at, in->shards.at[at]->name, at);
+    }
+    in->shards_changed = true;
+}
+
+void ingest_own_shard(struct ingest *in, struct hk_str name)
+{
+    in->shard_name = ingest_str(in, name);
+    in->shards_changed = true;
+}
+
+/* ---- settling ---- */
+
+static void apply(struct ingest *in, const struct shard *own)
+{
+    struct model *m = in->m;
+    struct hk_map usable = {0};
+
+    for (uint32_t k = 0; k < own->desired.len; k++) {
+        hk_map_put(&usable, own->desired.at[k], 1);
+    }
+    for (uint32_t i = 0; i < in->shards.len; i++) {
+        const struct shard *s = in->shards.at[i];
+        for (uint32_t k = 0; s != own && k < s->in_use.len; k++) {
+            hk_map_del(&usable, s->in_use.at[k]);
+        }
+    }
+    for (uint32_t i = 0; i < m->nodes.len; i++) {
+        if (m->nodes.flags[i] & NODE_KNOWN) {
+            model_node_shard(m, (node_id){i}, hk_map_get(&usable, m->nodes.name[i]) != HK_NONE);
+        }
+    }
+    hk_map_fini(&usable);
+}
+
+/* While our shard is missing, things stay as they are. */
+void ingest_shard_settle(struct ingest *in)
+{
+    const struct api_kind *kind = api_kind(API_NODESHARD);
+
+    if (!in->shard_name || !in->shards_changed) {
+        return;
+    }
+    const struct shard *own = shard_find(in, in->shard_name);
+    if (own) {
+        apply(in, own);
+    } else {
+        ingest_problem_set(in, kind, model_str(in->m, in->shard_name), NULL, 0,
+                           "this scheduler's node shard does not exist");
+    }
+    in->shards_changed = false;
+}
+
+void ingest_shard_fini(struct ingest *in)
+{
+    for (uint32_t k = 0; k < in->shards.len; k++) {
+        shard_free(in->shards.at[k]);
+    }
+    hk_vec_fini(&in->shards);
+    hk_map_fini(&in->shard_at);
+}
