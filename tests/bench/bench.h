@@ -65,5 +65,15 @@ void measure_arrivals(struct bench *b, struct sink *out);
 /* Resident memory after everything was placed. */
 void measure_memory(struct bench *b, struct sink *out);
 
+/* From JSON texts to the first bind (restart.c). */
+void measure_restart(struct bench *b, struct sink *out);
+
+/* Processor time of this process in seconds. */
+double bench_now(void);
+/* One session; the seconds it took. */
+double bench_cycle(struct bench *b);
+void bench_emit(struct sink *out, const struct bench *b, const char *metric, const char *unit,
+                const char *bar, double v);
+
 /* Builds, measures, ends. */
 void bench_run(const struct workload *spec, bool quick, uint32_t runs, struct sink *out);
