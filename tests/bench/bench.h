@@ -16,11 +16,10 @@ struct workload {
     void (*build)(struct bench *b);
     void (*measure)(struct bench *b, struct sink *out);
     uint32_t nodes, pods, gang;
-    uint32_t running;  /* pods running beforehand */
-    uint32_t full;     /* percent of the cluster in use once everything is placed; 0: roomy */
-    const char *conf;  /* NULL: the default one */
-    const char *bar;   /* "P1 >= 100000": of the first number */
-    bool may_allocate; /* a steady cycle is not asked to do without the allocator */
+    uint32_t running; /* pods running beforehand */
+    uint32_t full;    /* percent of the cluster in use once everything is placed; 0: roomy */
+    const char *conf; /* NULL: the default one */
+    const char *bar;  /* "P1 >= 100000": of the first number */
 };
 extern const struct workload workloads[];
 extern const uint32_t nworkload;

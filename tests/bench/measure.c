@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a workload and takes its numbers. Only deciding is timed: opening, running and closing
-// sessions; not building the cluster and not putting it back for the next run. The first run warms
-// memory up and is not counted, so the runs that are counted must not need the allocator. Time is
+// sessions; not building the cluster and not putting it back for the next run. The first runs warm
+// memory up and are not counted, so the runs that are counted must not need the allocator. Time is
 // that of the processor: the engine runs on one thread and waits for nobody, and the machine may be
 // busy.
 #include "bench/bench.h"
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { IDLE_CYCLES = 50, ARRIVALS = 2000 };
+enum { IDLE_CYCLES = 50, ARRIVALS = 2000, WARM_CYCLES = 100 };
 
 /* ---- numbers ---- */
 
@@ -62,7 +62,7 @@ static void emit_allocs(struct sink *out, const struct bench *b, uint64_t calls)
                        .min = (double)calls,
                        .max = (double)calls,
                        .runs = 1,
-                       .asserted = !b->spec->may_allocate};
+                       .asserted = true};
 
     snprintf(r.metric, sizeof(r.metric), "allocations");
     snprintf(r.unit, sizeof(r.unit), "per cycle");
@@ -173,6 +173,18 @@ static void put_back(struct bench *b)
 
 /* ---- kinds of measurement ---- */
 
+/* Until a cycle needs no memory any more. Pods land elsewhere each time, and where one lands for
+ * the first time a counter per topology domain may begin: such workloads take a few cycles to get
+ * there. */
+static void warm_up(struct bench *b)
+{
+    bench_cycle(b);
+    for (uint32_t k = 0; b->alloc_calls > 0 && k < WARM_CYCLES; k++) {
+        put_back(b);
+        bench_cycle(b);
+    }
+}
+
 static void measure_rate(struct bench *b, struct sink *out, const char *metric,
                          uint32_t (*count)(const struct bench *b))
 {
@@ -181,7 +193,7 @@ static void measure_rate(struct bench *b, struct sink *out, const char *metric,
     uint64_t allocs = 0;
 
     remember_phases(b);
-    bench_cycle(b);
+    warm_up(b);
     for (uint32_t k = 0; k < b->runs; k++) {
         put_back(b);
         const double s = bench_cycle(b);
