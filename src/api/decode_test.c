@@ -685,6 +685,8 @@ static void bad_manifests_are_refused_in_these_words(void **state)
          "line 1: spec.minMember: value -1, want 0 to 2147483647"},
         {try_podgroup, "spec: {minTaskMember: {worker: many}}",
          "line 1: spec.minTaskMember.worker: want integer, have string \"many\""},
+        {try_podgroup, "spec: {minTaskMember: {worker: many, master: 1, ps: 2}}",
+         "line 1: spec.minTaskMember.worker: want integer, have string \"many\""},
         {try_podgroup, "spec: {networkTopology: {mode: firm}}",
          "line 1: spec.networkTopology.mode: unknown value 'firm', want one of hard, soft"},
         {try_podgroup, "spec: {subGroupPolicy: [{subGroupSize: 0}]}",

@@ -8,6 +8,9 @@
 static void object_free(struct api_object *o)
 {
     hk_arena_fini(&o->arena);
+    if (o->release) {
+        o->release(o->owner);
+    }
     hk_free(o);
 }
 
@@ -83,18 +86,43 @@ static int object_return(struct api_object *o, const struct api_kind *kind, stru
     return 0;
 }
 
-int api_object_parse(const struct api_kind *kind, struct hk_str text, struct api_object **ret,
-                     struct hk_err *err)
+/* Takes o, whose text is set: the caller's, or gone. */
+static int object_read(struct api_object *o, const struct api_kind *kind, struct api_object **ret,
+                       struct hk_err *err)
 {
-    struct api_object *o = hk_zalloc(sizeof(*o));
-    const struct hk_str copy = hk_arena_str(&o->arena, text);
-    const int rc = json_parse(copy, 0, &o->arena, &o->root, err);
+    const int rc = json_parse(o->text, 0, &o->arena, &o->root, err);
 
     if (rc < 0) {
         object_free(o);
         return rc;
     }
     return object_return(o, kind, ret, err);
+}
+
+int api_object_parse(const struct api_kind *kind, struct hk_str text, struct api_object **ret,
+                     struct hk_err *err)
+{
+    struct api_object *o = hk_zalloc(sizeof(*o));
+
+    o->text = hk_arena_str(&o->arena, text);
+    return object_read(o, kind, ret, err);
+}
+
+int api_object_borrow(const struct api_kind *kind, struct hk_str text, bool tree, void *owner,
+                      void (*release)(void *owner), struct api_object **ret, struct hk_err *err)
+{
+    struct api_object *o = hk_zalloc(sizeof(*o));
+
+    o->text = text;
+    o->owner = owner;
+    o->release = release;
+    if (tree) {
+        return object_read(o, kind, ret, err);
+    }
+    o->kind = kind;
+    atomic_init(&o->refs, 1);
+    *ret = o;
+    return 0;
 }
 
 int api_object_new(const struct api_kind *kind, const struct json *doc, struct api_object **ret,

@@ -58,9 +58,11 @@ static void role_mins_read(struct field_reader *r, const struct field_path *p, c
         at[i] = (struct api_role_min){.role = m->key};
         field_i32(r, &step, &m->value, &min, &at[i]);
     }
-    qsort(at, v->len, sizeof(*at), field_kv_cmp);
-    pg->min_task_member.at = at;
-    pg->min_task_member.len = v->len;
+    if (r->rc == 0) {
+        qsort(at, v->len, sizeof(*at), field_kv_cmp);
+        pg->min_task_member.at = at;
+        pg->min_task_member.len = v->len;
+    }
 }
 
 static const struct field spec_fields[] = {

@@ -19,6 +19,7 @@ enum port_verb {
     PORT_UPDATE,
     PORT_PATCH,
     PORT_DELETE,
+    PORT_DELETE_COLLECTION, /* what a list with the same selectors would show */
     PORT_NVERBS,
 };
 
@@ -41,21 +42,46 @@ enum port_propagation {
     PORT_PROPAGATE_ORPHAN,
 };
 
+/* What becomes of fields the kind does not have. */
+enum port_validation {
+    PORT_VALIDATE_IGNORE,
+    PORT_VALIDATE_WARN,
+    PORT_VALIDATE_STRICT,
+};
+
+/* Which state a list with a revision shows. */
+enum port_match {
+    PORT_MATCH_NOT_OLDER,
+    PORT_MATCH_EXACT, /* -HK_EGONE when that state is no longer known */
+};
+
+/* Whether a watch begins with an ADDED event for each object there is. */
+enum port_initial {
+    PORT_INITIAL_AUTO, /* when rv is 0 */
+    PORT_INITIAL_SEND, /* always, and a bookmark at their end, whatever `bookmarks` says */
+    PORT_INITIAL_SKIP,
+};
+
 /* What to do. Everything is borrowed for the call of port_submit only. Unset fields are zero. */
 struct port_request {
     enum port_verb verb;
     const struct api_kind *kind;
     struct hk_str ns; /* list and watch: "" is all namespaces */
     struct hk_str name;
-    const char *subresource; /* create, update, patch: "status", "binding", "eviction", "scale" */
+    const char
+        *subresource; /* get, create, update, patch: "status", "binding", "eviction", "scale" */
     const struct json *body; /* create, update, patch */
+    bool text_only;          /* the objects' text is enough: their root may be null */
 
     struct hk_str label_selector, field_selector; /* list and watch */
-    uint64_t rv;        /* watch: events after this revision; list: at least this fresh */
-    uint32_t limit;     /* list: objects per page, 0 is all */
-    struct hk_str cont; /* list: token of the page before */
-    bool bookmarks;     /* watch */
+    uint64_t rv;               /* watch: events after this revision; list: at least this fresh */
+    uint32_t limit;            /* list: objects per page, 0 is all */
+    struct hk_str cont;        /* list: token of the page before */
+    enum port_match match;     /* list */
+    bool bookmarks;            /* watch */
+    enum port_initial initial; /* watch */
 
+    enum port_validation validate; /* writes */
     enum port_patch patch;
     struct hk_str field_manager; /* writes */
     bool force;                  /* apply: take over fields others own */
@@ -77,6 +103,23 @@ enum port_msg_type {
     PORT_BOOKMARK, /* rv is the revision reached; no obj */
 };
 
+/* One cause of a refusal. Unset members are NULL. */
+struct port_cause {
+    const char *reason, *field, *message;
+};
+
+/* An outcome in the words of a Kubernetes Status. Unset members are NULL or zero. */
+struct port_status {
+    int code; /* HTTP */
+    bool success;
+    const char *reason, *message;
+    const char *name, *group, *kind, *uid; /* details */
+    const struct port_cause *causes;
+    uint32_t ncauses;
+    int32_t retry_after_s;
+    const char *cont; /* an expired list: the token that goes on at the newest state */
+};
+
 /* Borrowed by the callback: take references to keep objects. */
 struct port_msg {
     enum port_msg_type type;
@@ -86,8 +129,16 @@ struct port_msg {
     struct api_object *const *items; /* list */
     uint32_t nitems;
     struct hk_str cont; /* list: token of the next page, "" at the end */
+    int64_t remaining;  /* list: objects behind this page, 0 unknown or none */
+    bool initial_end;   /* bookmark: the initial events end here */
+    bool created;       /* the write made the object: 201 */
     int rc;             /* PORT_DONE: 0 or a negative hk_code, err says more */
     const struct hk_err *err;
+    /* PORT_DONE, from makers that know: the refusal, or the success that is answered with a Status
+     * instead of the object. Else NULL. */
+    const struct port_status *status;
+    const char *const *warnings;
+    uint32_t nwarnings;
 };
 
 /* Where a call's messages go. The callback may submit and cancel, but not poll or free. */

@@ -262,7 +262,7 @@ static int do_patch(struct call *c, uint32_t row)
     if (c->req->patch == PORT_PATCH_MERGE) {
         api_patch_merge(&doc, c->req->body, &c->arena);
     } else if (c->req->patch == PORT_PATCH_STRATEGIC) {
-        rc = api_patch_strategic(&doc, c->req->body, &c->arena, &c->err);
+        rc = api_patch_strategic(&doc, c->req->body, c->req->kind, &c->arena, &c->err);
     } else {
         rc = hk_fail(&c->err, HK_EUNSUP, "patch type '%s'", port_patch_media(c->req->patch));
     }
@@ -357,6 +357,10 @@ static int check_request(struct call *c)
 
     if (write && !json_is(req->body, JSON_OBJECT)) {
         return hk_fail(&c->err, HK_EINVAL, "%s needs an object as body", port_verb_name(req->verb));
+    }
+    if (req->verb == PORT_DELETE_COLLECTION) {
+        return hk_fail(&c->err, HK_EUNSUP, "%s of %s", port_verb_name(req->verb),
+                       req->kind->plural);
     }
     if (!subresource_known(req)) {
         return hk_fail(&c->err, HK_EUNSUP, "%s of %s/%s", port_verb_name(req->verb),

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The id map and the string table. Both probe linearly and stay at most three quarters full.
-// Deletion from the map moves later entries of the run back, so there are no tombstones and a map
-// that churns for weeks stays as fast as a new one.
+// Deletion moves later entries of the run back, so there are no tombstones and a table that churns
+// for weeks stays as fast as a new one.
 
 #include "base/map.h"
 
-#include "base/arena.h"
 #include "base/vec.h"
 
 #define EMPTY UINT64_MAX
@@ -110,12 +109,14 @@ bool hk_map_del(struct hk_map *m, uint64_t key)
     return true;
 }
 
+/* Reference count of a string that stays. */
+#define FOR_EVER UINT32_MAX
+
 void hk_intern_fini(struct hk_intern *t)
 {
-    if (t->text) {
-        hk_arena_fini(t->text);
+    for (uint32_t i = 1; i < t->len; i++) {
+        hk_free((void *)t->at[i].s);
     }
-    hk_free(t->text);
     hk_free(t->at);
     hk_free(t->slots);
     *t = (struct hk_intern){0};
@@ -134,6 +135,11 @@ static uint32_t hash_of(struct hk_str s)
     return (uint32_t)hk_hash(s.s, s.n, 0);
 }
 
+static bool row_is(const struct hk_intern_row *r, struct hk_str s)
+{
+    return r->n == s.n && memcmp(r->s, s.s, s.n) == 0;
+}
+
 /* The slot that holds s, or the free one where it belongs. */
 static uint32_t *slot_find(const struct hk_intern *t, struct hk_str s, uint32_t hash)
 {
@@ -141,7 +147,7 @@ static uint32_t *slot_find(const struct hk_intern *t, struct hk_str s, uint32_t 
 
     for (uint32_t i = hash & mask;; i = (i + 1) & mask) {
         uint32_t *slot = slot_at(t, i);
-        if (slot[0] == 0 || (slot[1] == hash && hk_str_eq(t->at[slot[0]], s))) {
+        if (slot[0] == 0 || (slot[1] == hash && row_is(&t->at[slot[0]], s))) {
             return slot;
         }
     }
@@ -168,11 +174,55 @@ static void slots_grow(struct hk_intern *t)
     hk_free(old);
 }
 
-/* Id 0 is the empty string, so the first row is filled before any other. */
-static void intern_init(struct hk_intern *t)
+/* Moves later entries of the run back, as in the map. */
+static void slot_del(struct hk_intern *t, uint32_t gap)
 {
-    t->text = hk_zalloc(sizeof(*t->text));
-    hk_vec_push(t, HK_STR(""));
+    const uint32_t mask = t->nslots - 1;
+
+    for (uint32_t i = (gap + 1) & mask; slot_at(t, i)[0] != 0; i = (i + 1) & mask) {
+        if (((i - slot_at(t, i)[1]) & mask) >= ((i - gap) & mask)) {
+            memcpy(slot_at(t, gap), slot_at(t, i), 2 * sizeof(t->slots[0]));
+            gap = i;
+        }
+    }
+    slot_at(t, gap)[0] = 0;
+}
+
+static uint32_t row_new(struct hk_intern *t, struct hk_str s)
+{
+    uint32_t id = t->vacant;
+    char *text = hk_alloc(s.n + 1);
+
+    hk_assert(s.n < UINT32_MAX);
+    memcpy(text, s.s, s.n);
+    text[s.n] = '\0';
+    if (id != 0) {
+        t->vacant = t->at[id].n;
+    } else {
+        if (t->len == 0) {
+            hk_vec_push(t, (struct hk_intern_row){0}); /* id 0, which needs no text */
+        }
+        id = t->len;
+        hk_vec_push(t, (struct hk_intern_row){0});
+    }
+    t->at[id] = (struct hk_intern_row){.s = text, .n = (uint32_t)s.n};
+    t->live++;
+    return id;
+}
+
+/* The id of s, made without references when new. */
+static uint32_t need(struct hk_intern *t, struct hk_str s)
+{
+    if (is_full(t->live, t->nslots)) {
+        slots_grow(t);
+    }
+    const uint32_t hash = hash_of(s);
+    uint32_t *slot = slot_find(t, s, hash);
+    if (slot[0] == 0) {
+        slot[0] = row_new(t, s);
+        slot[1] = hash;
+    }
+    return slot[0];
 }
 
 uint32_t hk_intern(struct hk_intern *t, struct hk_str s)
@@ -180,20 +230,46 @@ uint32_t hk_intern(struct hk_intern *t, struct hk_str s)
     if (s.n == 0) {
         return 0;
     }
-    if (!t->text) {
-        intern_init(t);
+    const uint32_t id = need(t, s);
+    t->at[id].refs = FOR_EVER;
+    return id;
+}
+
+uint32_t hk_intern_hold(struct hk_intern *t, struct hk_str s)
+{
+    if (s.n == 0) {
+        return 0;
     }
-    if (is_full(t->len, t->nslots)) {
-        slots_grow(t);
+    const uint32_t id = need(t, s);
+    t->at[id].refs += t->at[id].refs != FOR_EVER;
+    return id;
+}
+
+void hk_intern_keep(struct hk_intern *t, uint32_t id)
+{
+    if (id == 0 || t->at[id].refs == FOR_EVER) {
+        return;
     }
-    const uint32_t hash = hash_of(s);
-    uint32_t *slot = slot_find(t, s, hash);
-    if (slot[0] == 0) {
-        slot[0] = t->len;
-        slot[1] = hash;
-        hk_vec_push(t, hk_arena_str(t->text, s));
+    hk_assert(t->at[id].refs > 0);
+    t->at[id].refs++;
+}
+
+void hk_intern_drop(struct hk_intern *t, uint32_t id)
+{
+    if (id == 0 || t->at[id].refs == FOR_EVER) {
+        return;
     }
-    return slot[0];
+    struct hk_intern_row *r = &t->at[id];
+    hk_assert(r->refs > 0);
+    if (--r->refs > 0) {
+        return;
+    }
+    const struct hk_str s = {r->s, r->n};
+    slot_del(t, (uint32_t)(slot_find(t, s, hash_of(s)) - t->slots) / 2);
+    hk_free((void *)r->s);
+    *r = (struct hk_intern_row){.n = t->vacant};
+    t->vacant = id;
+    t->live--;
 }
 
 uint32_t hk_intern_find(const struct hk_intern *t, struct hk_str s)

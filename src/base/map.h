@@ -23,20 +23,45 @@ uint32_t hk_map_get(const struct hk_map *m, uint64_t key);
 void hk_map_put(struct hk_map *m, uint64_t key, uint32_t val);
 bool hk_map_del(struct hk_map *m, uint64_t key);
 
-/* Strings to small dense ids, for ever. Id 0 is always the empty string. Ready when zeroed. */
+/* Strings to small dense ids. A string lives as long as somebody holds it, or for ever once it was
+ * interned with hk_intern; the id of one that is gone is given to another. Id 0 is always the empty
+ * string. Ready when zeroed. */
+struct hk_intern_row {
+    const char *s; /* NUL-terminated, of its own, so the address is stable; NULL: free row */
+    uint32_t n;    /* length; the next free row */
+    uint32_t refs;
+};
+
 struct hk_intern {
-    struct hk_str *at; /* id -> text, NUL-terminated, stable addresses */
+    struct hk_intern_row *at; /* by id */
     uint32_t len, cap;
+    uint32_t live;   /* rows in use */
+    uint32_t vacant; /* first free row, 0 none */
     uint32_t *slots;
     uint32_t nslots;
-    struct hk_arena *text;
 };
 
 void hk_intern_fini(struct hk_intern *t);
+/* For vocabulary: the string stays. */
 uint32_t hk_intern(struct hk_intern *t, struct hk_str s);
+/* Adds one reference, to be given back with hk_intern_drop. */
+uint32_t hk_intern_hold(struct hk_intern *t, struct hk_str s);
+/* One more reference to a string that has some. */
+void hk_intern_keep(struct hk_intern *t, uint32_t id);
+/* The last reference takes the string and its id along. */
+void hk_intern_drop(struct hk_intern *t, uint32_t id);
 /* The id, or HK_NONE without adding. */
 uint32_t hk_intern_find(const struct hk_intern *t, struct hk_str s);
+/* References to the string; UINT32_MAX when it stays for ever. */
+static inline uint32_t hk_intern_refs(const struct hk_intern *t, uint32_t id)
+{
+    return id == 0 ? UINT32_MAX : t->at[id].refs;
+}
 static inline struct hk_str hk_intern_str(const struct hk_intern *t, uint32_t id)
 {
-    return id == 0 ? HK_STR("") : t->at[id];
+    if (id == 0) {
+        return HK_STR("");
+    }
+    hk_assert(t->at[id].s);
+    return (struct hk_str){t->at[id].s, t->at[id].n};
 }

@@ -168,6 +168,76 @@ static void test_text_may_hold_any_byte(void **state)
     assert_string_equal(hk_intern_str(&t, x).s, "x");
 }
 
+static void test_last_drop_takes_the_string(void **state)
+{
+    HK_AUTO(hk_intern_fini) struct hk_intern t = {0};
+    const uint32_t a = hk_intern_hold(&t, HK_STR("a")), b = hk_intern_hold(&t, HK_STR("b"));
+
+    assert_int_equal(hk_intern_hold(&t, HK_STR("a")), a);
+    hk_intern_keep(&t, a);
+    assert_int_equal(hk_intern_refs(&t, a), 3);
+    hk_intern_drop(&t, a);
+    hk_intern_drop(&t, a);
+    assert_string_equal(hk_intern_str(&t, a).s, "a");
+    hk_intern_drop(&t, a);
+    assert_int_equal(hk_intern_find(&t, HK_STR("a")), HK_NONE);
+    assert_int_equal(hk_intern_find(&t, HK_STR("b")), b);
+    assert_int_equal(t.live, 1);
+    assert_int_equal(hk_intern_hold(&t, HK_STR("c")), a); /* ids are used again */
+    assert_string_equal(hk_intern_str(&t, a).s, "c");
+}
+
+static void test_vocabulary_stays(void **state)
+{
+    HK_AUTO(hk_intern_fini) struct hk_intern t = {0};
+    const uint32_t a = hk_intern_hold(&t, HK_STR("a"));
+
+    assert_int_equal(hk_intern(&t, HK_STR("a")), a);
+    hk_intern_drop(&t, a);
+    hk_intern_drop(&t, a);
+    assert_string_equal(hk_intern_str(&t, a).s, "a");
+    assert_int_equal(hk_intern_hold(&t, HK_STR("a")), a);
+    assert_int_equal(hk_intern_refs(&t, a), UINT32_MAX);
+    hk_intern_keep(&t, 0); /* nor does the empty string need references */
+    hk_intern_drop(&t, 0);
+}
+
+/* Strings come and go in no order; the table must agree with a plain array of who is held. */
+static void test_interned_churn_agrees_with_an_array(void **state)
+{
+    enum { NAMES = 500, STEPS = 100000 };
+    HK_AUTO(hk_intern_fini) struct hk_intern t = {0};
+    static uint32_t refs[NAMES], ids[NAMES];
+    uint64_t rand = 1;
+    uint32_t live = 0;
+
+    for (uint32_t step = 0; step < STEPS; step++) {
+        char name[16];
+        rand = hk_mix(rand + 1);
+        const uint32_t k = (uint32_t)(rand % NAMES);
+        snprintf(name, sizeof(name), "name-%u", k);
+        if (rand >> 63) {
+            const uint32_t id = hk_intern_hold(&t, hk_str(name));
+            assert_true(refs[k] == 0 || ids[k] == id);
+            live += refs[k]++ == 0;
+            ids[k] = id;
+        } else if (refs[k] > 0) {
+            assert_string_equal(hk_intern_str(&t, ids[k]).s, name);
+            hk_intern_drop(&t, ids[k]);
+            live -= --refs[k] == 0;
+        }
+        assert_int_equal(hk_intern_find(&t, hk_str(name)), refs[k] > 0 ? ids[k] : HK_NONE);
+        assert_int_equal(t.live, live);
+    }
+    for (uint32_t k = 0; k < NAMES; k++) {
+        for (; refs[k] > 0; refs[k]--) {
+            hk_intern_drop(&t, ids[k]);
+        }
+    }
+    assert_int_equal(t.live, 0);
+    assert_in_range(t.len, 1, NAMES + 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +250,9 @@ int main(void)
         cmocka_unit_test(test_empty_string_is_id_zero),
         cmocka_unit_test(test_ids_are_dense_and_last),
         cmocka_unit_test(test_text_may_hold_any_byte),
+        cmocka_unit_test(test_last_drop_takes_the_string),
+        cmocka_unit_test(test_vocabulary_stays),
+        cmocka_unit_test(test_interned_churn_agrees_with_an_array),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -13,13 +13,6 @@ int hk_str_cmp(struct hk_str a, struct hk_str b)
     return c != 0 ? c : (a.n > b.n) - (a.n < b.n);
 }
 
-bool hk_str_starts(struct hk_str a, const char *prefix)
-{
-    const size_t n = strlen(prefix);
-
-    return a.n >= n && hk_str_eq((struct hk_str){a.s, n}, (struct hk_str){prefix, n});
-}
-
 bool hk_str_ends(struct hk_str a, const char *suffix)
 {
     const size_t n = strlen(suffix);

@@ -31,9 +31,15 @@ static inline bool hk_str_is(struct hk_str a, const char *b)
     return hk_str_eq(a, hk_str(b));
 }
 
+static inline bool hk_str_starts(struct hk_str a, const char *prefix)
+{
+    const size_t n = strlen(prefix);
+
+    return a.n >= n && hk_str_eq((struct hk_str){a.s, n}, (struct hk_str){prefix, n});
+}
+
 /* Byte order, shorter first when one is a prefix. */
 int hk_str_cmp(struct hk_str a, struct hk_str b);
-bool hk_str_starts(struct hk_str a, const char *prefix);
 bool hk_str_ends(struct hk_str a, const char *suffix);
 bool hk_str_contains(struct hk_str a, const char *needle);
 /* Without leading and trailing blanks, tabs and line ends. */

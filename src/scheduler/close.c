@@ -291,7 +291,7 @@ static uint32_t jobs_to_note(struct session *ssn, job_id **ret)
             const job_id id = {w * 64 + (uint32_t)__builtin_ctzll(b)};
             const struct job *j = model_job(m, id);
             if (j->used && j->has_pg && !id_none(j->queue) &&
-                (j->active_pos == ID_NONE || ssn->opts.all_jobs || model_job_awake(m, id))) {
+                (j->active_pos == ID_NONE || session_is_awake(ssn, id))) {
                 out[n++] = id;
             }
         }
@@ -351,6 +351,19 @@ static bool was_left_over(const struct session *ssn, job_id id, const struct job
            model_job(ssn->m, id)->tally.n[TASK_PENDING] > 0 && !was_seen(ssn, id);
 }
 
+/* When the clock may help. What it could do for a job whose time is up it has done. */
+static int64_t due_ns(struct session *ssn, job_id id)
+{
+    int64_t first_ns = INT64_MAX;
+
+    for (uint32_t k = 0; k < ssn->nopened; k++) {
+        const struct hook *h = &ssn->opened[k];
+        const int64_t at_ns = h->p->job_due ? h->p->job_due(ssn, h->self, id) : INT64_MAX;
+        first_ns = at_ns > ssn->now_ns ? HK_MIN(first_ns, at_ns) : first_ns;
+    }
+    return first_ns;
+}
+
 /* A job that got nothing is left alone until an event that could change the answer. What it lacks
  * is in its tasks' reasons; a job nobody gave a reason for is looked at again after any event. */
 static void park(struct session *ssn, job_id id, const struct job_note *n)
@@ -387,7 +400,7 @@ static void park(struct session *ssn, job_id id, const struct job_note *n)
         dims = UINT64_MAX;
         why |= WAKE_NODE | WAKE_PODS | WAKE_QUEUE | WAKE_VOLUME;
     }
-    model_job_park(ssn->m, id, dims, why);
+    model_job_park(ssn->m, id, dims, why, due_ns(ssn, id));
 }
 
 static void note_job(struct session *ssn, job_id id, bool gang)
@@ -425,10 +438,10 @@ static bool has_plugin(const struct session *ssn, const char *name)
 }
 
 /* What wakes every parked job under this configuration: new victims where actions evict, and
- * another queue's move since queues reclaim; time where sla is on. */
+ * another queue's move since queues reclaim. */
 static uint8_t parks_on(const struct session *ssn)
 {
-    uint8_t why = has_plugin(ssn, "sla") ? WAKE_TIME : 0;
+    uint8_t why = 0;
 
     for (uint32_t k = 0; k < ssn->conf->actions.len; k++) {
         if (ssn->conf->actions.at[k].a->evicts) {

@@ -431,29 +431,39 @@ static int read_tiers(struct conf *c, const struct json *root, struct hk_err *er
 
 /* ---- actions ---- */
 
-/* Checks the sections and warns of those that nobody reads. */
-static int check_sections(struct conf *c, const struct json *list, struct hk_err *err)
+/* Checks a section and warns of one that nobody reads. */
+static int check_section(struct conf *c, const struct json *section, struct hk_err *err)
 {
-    const struct json *entry, *name, *args;
-    int rc = 0;
+    const struct json *member_name, *args;
+    int rc;
 
-    for (uint32_t i = 0; list && i < list->len; i++) {
-        rc = object_item(list, i, "configuration", &entry, err);
-        if (rc == 0) {
-            rc = member(entry, "name", JSON_STRING, &name, err);
-        }
-        if (rc == 0) {
-            rc = member(entry, "arguments", JSON_OBJECT, &args, err);
-        }
-        if (rc < 0) {
-            return rc;
-        }
-        if (entry && !action_find(json_str(name, HK_STR("")))) {
-            warn(c, entry->line, "configuration of unknown action '%.*s'",
-                 HK_FMT(json_str(name, HK_STR(""))));
-        }
+    rc = member(section, "name", JSON_STRING, &member_name, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = member(section, "arguments", JSON_OBJECT, &args, err);
+    if (rc < 0) {
+        return rc;
+    }
+    const struct hk_str name = json_str(member_name, HK_STR(""));
+    if (!action_find(name)) {
+        warn(c, section->line, "configuration of unknown action '%.*s'", HK_FMT(name));
     }
     return 0;
+}
+
+static int check_sections(struct conf *c, const struct json *list, struct hk_err *err)
+{
+    const struct json *section;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && list && i < list->len; i++) {
+        rc = object_item(list, i, "configuration", &section, err);
+        if (rc == 0 && section) {
+            rc = check_section(c, section, err);
+        }
+    }
+    return rc;
 }
 
 /* The arguments of the first section with that name, NULL without one. */

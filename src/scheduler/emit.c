@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binds and evictions, and the traffic of all writes: lanes by urgency, a bounded number of
-// requests in flight, retries of those that must get through in the end. What statuses and events
-// say is in the files beside.
+// Binds, evictions and opened gates, and the traffic of all writes: lanes by urgency, a bounded
+// number of requests in flight, retries of those that must get through in the end. What statuses
+// and events say is in the files beside.
 #include "base/log.h"
 #include "codec/timefmt.h"
 #include "scheduler/emit_priv.h"
@@ -59,13 +59,15 @@ struct json emit_condition(struct emit *e, const char *type, const char *status,
     return c;
 }
 
-static void put_uid(struct emit *e, struct json *obj, const struct write *w)
+struct json *emit_put_uid(struct emit *e, struct json *body, const struct write *w)
 {
     const struct hk_str uid = emit_uid(e, w->uid);
+    struct json *meta = emit_put_obj(e, body, "metadata");
 
     if (uid.n > 0) {
-        emit_put_str(e, emit_put_obj(e, obj, "metadata"), "uid", uid);
+        emit_put_str(e, meta, "uid", uid);
     }
+    return meta;
 }
 
 static void bind_request(struct emit *e, const struct write *w, struct port_request *req,
@@ -112,7 +114,7 @@ static void mark_request(struct emit *e, const struct write *w, struct port_requ
                    &e->mem, "%s: preempting to accommodate a higher priority pod", e->component)));
     emit_put_time(e, &c, "lastTransitionTime", now_ns);
     json_push(&list, &e->mem, c);
-    put_uid(e, body, w);
+    emit_put_uid(e, body, w);
     json_put(emit_put_obj(e, body, "status"), &e->mem, HK_STR("conditions"), list);
 }
 
@@ -120,6 +122,27 @@ static void evict_request(struct emit *e, const struct write *w, struct port_req
 {
     req->verb = PORT_DELETE;
     req->if_uid = emit_uid(e, w->uid);
+}
+
+/* Deletes the gate by its name and leaves others alone (6.7). */
+static bool gate_request(struct emit *e, const struct write *w, struct port_request *req,
+                         struct json *body)
+{
+    const task_id t = emit_task(e, w);
+    struct json list = json_make_array();
+    struct json gate = json_make_object();
+
+    if (id_none(t) || !(model_task(e->o.m, t)->flags & TASK_GATED)) {
+        return false;
+    }
+    req->verb = PORT_PATCH;
+    req->patch = PORT_PATCH_STRATEGIC;
+    emit_put_str(e, &gate, "$patch", HK_STR("delete"));
+    emit_put_str(e, &gate, "name", HK_STR(API_QUEUE_ALLOCATION_GATE));
+    json_push(&list, &e->mem, gate);
+    emit_put_uid(e, body, w);
+    json_put(emit_put_obj(e, body, "spec"), &e->mem, HK_STR("schedulingGates"), list);
+    return true;
 }
 
 /* False when what it is about is gone. */
@@ -139,9 +162,14 @@ static bool fill_request(struct emit *e, struct write *w, struct port_request *r
     case WRITE_EVICT:
         evict_request(e, w, req);
         return true;
+    case WRITE_VOLUME:
+        return emit_volume_request(e, w, req, body);
+    case WRITE_GATE:
+        return gate_request(e, w, req, body);
     case WRITE_CONDITION:
     case WRITE_GROUP:
     case WRITE_QUEUE:
+    case WRITE_SHARD:
         return emit_status_request(e, w, req, body);
     default:
         return emit_event_request(e, w, req, body);
@@ -150,15 +178,44 @@ static bool fill_request(struct emit *e, struct write *w, struct port_request *r
 
 /* ---- traffic ---- */
 
-static void write_fini(struct write *w)
+void emit_write_keep(struct emit *e, const struct write *w)
 {
+    const uint32_t ids[] = {w->ns, w->name, w->uid, w->node};
+
+    for (size_t k = 0; k < HK_LEN(ids); k++) {
+        hk_intern_keep(&e->o.m->str, ids[k]);
+    }
+}
+
+void emit_write_fini(struct emit *e, struct write *w)
+{
+    const uint32_t ids[] = {w->ns, w->name, w->uid, w->node};
+
+    for (size_t k = 0; k < HK_LEN(ids); k++) {
+        hk_intern_drop(&e->o.m->str, ids[k]);
+    }
     hk_free(w->text);
-    w->text = NULL;
+    *w = (struct write){0};
+}
+
+void emit_set_id(struct emit *e, uint32_t *id, uint32_t to)
+{
+    hk_intern_keep(&e->o.m->str, to);
+    hk_intern_drop(&e->o.m->str, *id);
+    *id = to;
+}
+
+/* Puts a write that has its references into a lane; *w is empty then. */
+static void lane_put(struct lane *l, struct write *w)
+{
+    hk_vec_push(&l->q, *w);
+    *w = (struct write){0};
 }
 
 void emit_push(struct emit *e, unsigned lane, struct write w)
 {
-    hk_vec_push(&e->lanes[lane].q, w);
+    emit_write_keep(e, &w);
+    lane_put(&e->lanes[lane], &w);
 }
 
 static bool lane_take(struct lane *l, struct write *ret)
@@ -178,13 +235,14 @@ static bool lane_take(struct lane *l, struct write *ret)
     return true;
 }
 
-void emit_retry(struct emit *e, struct write w)
+void emit_retry(struct emit *e, struct write *w)
 {
-    const int64_t wait = RETRY_FIRST_NS << HK_MIN(w.attempts, 9);
+    const int64_t wait = RETRY_FIRST_NS << HK_MIN(w->attempts, 9);
 
-    w.attempts = (uint8_t)HK_MIN(w.attempts + 1, 100);
-    w.due_ns = e->o.clock->mono_ns(e->o.clock) + HK_MIN(wait, RETRY_LAST_NS);
-    hk_vec_push(&e->later, w);
+    w->attempts = (uint8_t)HK_MIN(w->attempts + 1, 100);
+    w->due_ns = e->o.clock->mono_ns(e->o.clock) + HK_MIN(wait, RETRY_LAST_NS);
+    hk_vec_push(&e->later, *w);
+    *w = (struct write){0};
 }
 
 /* Brings writes whose time has come back into their lane; the time of the next one. */
@@ -197,7 +255,7 @@ static int64_t wake_later(struct emit *e)
     for (uint32_t k = 0; k < e->later.len; k++) {
         struct write *w = &e->later.at[k];
         if (w->due_ns <= now_ns) {
-            emit_push(e, LANE_STATUS, *w);
+            lane_put(&e->lanes[LANE_STATUS], w);
         } else {
             next_ns = HK_MIN(next_ns, w->due_ns);
             e->later.at[n++] = *w;
@@ -207,7 +265,7 @@ static int64_t wake_later(struct emit *e)
     return next_ns;
 }
 
-static task_id task_of(const struct emit *e, const struct write *w)
+task_id emit_task(const struct emit *e, const struct write *w)
 {
     const struct model *m = e->o.m;
     const task_id t = {w->row};
@@ -217,16 +275,16 @@ static task_id task_of(const struct emit *e, const struct write *w)
                : NO_TASK;
 }
 
-static void tell(struct emit *e, const struct write *w, enum emit_outcome what)
+void emit_tell(struct emit *e, const struct write *w, enum emit_outcome what)
 {
-    const task_id t = task_of(e, w);
+    const task_id t = emit_task(e, w);
 
     if (!id_none(t)) {
         e->o.on_outcome(e->o.ctx, t, what);
     }
 }
 
-static const char *about(struct emit *e, const struct write *w)
+const char *emit_about(struct emit *e, const struct write *w)
 {
     hk_buf_clear(&e->text);
     hk_buf_addf(&e->text, "%.*s/%.*s", HK_FMT(emit_str(e, w->ns)), HK_FMT(emit_str(e, w->name)));
@@ -235,7 +293,7 @@ static const char *about(struct emit *e, const struct write *w)
 
 static void bind_done(struct emit *e, struct write *w, const struct port_msg *m)
 {
-    const task_id t = task_of(e, w);
+    const task_id t = emit_task(e, w);
     const struct hk_str node = emit_str(e, w->node);
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
@@ -244,49 +302,69 @@ static void bind_done(struct emit *e, struct write *w, const struct port_msg *m)
                     HK_FMT(emit_str(e, w->name)), HK_FMT(node));
         emit_event(e, (struct event_about){API_POD, w->ns, w->name, w->uid}, false, "Scheduled",
                    text.data);
-        tell(e, w, EMIT_BOUND);
+        emit_tell(e, w, EMIT_BOUND);
         return;
     }
-    hk_log(HK_LOG_WARN, "bind failed", "pod=%s node=%.*s err=\"%s\"", about(e, w), HK_FMT(node),
-           m->err->text);
+    hk_log(HK_LOG_WARN, "bind failed", "pod=%s node=%.*s err=\"%s\"", emit_about(e, w),
+           HK_FMT(node), m->err->text);
     if (!id_none(t) && m->rc != -HK_ENOTFOUND) {
         hk_buf_addf(&text, "failed to bind to node %.*s: %s", HK_FMT(node), m->err->text);
         emit_pod_condition(e, t, "SchedulerError", text.data, NO_NODE);
     }
-    tell(e, w, EMIT_BIND_FAILED);
+    emit_tell(e, w, EMIT_BIND_FAILED);
 }
 
 /* Upstream stops here when the conditions were already there, and never deletes a pod whose first
  * deletion failed (8.3 #7). */
 static void mark_done(struct emit *e, struct write *w, const struct port_msg *m)
 {
-    struct write next = *w;
-
     if (m->rc < 0) {
-        hk_log(HK_LOG_WARN, "eviction failed", "pod=%s err=\"%s\"", about(e, w), m->err->text);
-        tell(e, w, EMIT_EVICT_FAILED);
+        hk_log(HK_LOG_WARN, "eviction failed", "pod=%s err=\"%s\"", emit_about(e, w), m->err->text);
+        emit_tell(e, w, EMIT_EVICT_FAILED);
         return;
     }
-    next.kind = WRITE_EVICT;
-    emit_push(e, LANE_PODS, next);
+    w->kind = WRITE_EVICT;
+    lane_put(&e->lanes[LANE_PODS], w);
 }
 
 static void evict_done(struct emit *e, struct write *w, const struct port_msg *m)
 {
     if (m->rc < 0) {
-        hk_log(HK_LOG_WARN, "eviction failed", "pod=%s err=\"%s\"", about(e, w), m->err->text);
-        tell(e, w, EMIT_EVICT_FAILED);
+        hk_log(HK_LOG_WARN, "eviction failed", "pod=%s err=\"%s\"", emit_about(e, w), m->err->text);
+        emit_tell(e, w, EMIT_EVICT_FAILED);
     }
+}
+
+/* Not tried again from here: the next session asks the queue anew. */
+static void gate_done(struct emit *e, struct write *w, const struct port_msg *m)
+{
+    const task_id t = emit_task(e, w);
+
+    if (m->rc < 0) {
+        hk_log(HK_LOG_WARN, "scheduling gate not removed", "pod=%s err=\"%s\"", emit_about(e, w),
+               m->err->text);
+    }
+    if (m->rc < 0 && !id_none(t)) {
+        emit_pod_row(e, t)->ungated = false;
+    }
+    emit_tell(e, w, m->rc < 0 ? EMIT_GATE_FAILED : EMIT_GATE_OPEN);
 }
 
 static void on_done(void *ctx, const struct port_msg *m)
 {
     static void (*const done[WRITE_NKINDS])(struct emit *, struct write *,
                                             const struct port_msg *) = {
-        [WRITE_BIND] = bind_done,         [WRITE_EVICT_MARK] = mark_done,
-        [WRITE_EVICT] = evict_done,       [WRITE_CONDITION] = emit_status_done,
-        [WRITE_GROUP] = emit_status_done, [WRITE_QUEUE] = emit_status_done,
-        [WRITE_EVENT] = emit_event_done,  [WRITE_EVENT_COUNT] = emit_event_done,
+        [WRITE_BIND] = bind_done,
+        [WRITE_EVICT_MARK] = mark_done,
+        [WRITE_EVICT] = evict_done,
+        [WRITE_CONDITION] = emit_status_done,
+        [WRITE_GROUP] = emit_status_done,
+        [WRITE_QUEUE] = emit_status_done,
+        [WRITE_SHARD] = emit_status_done,
+        [WRITE_VOLUME] = emit_volume_done,
+        [WRITE_GATE] = gate_done,
+        [WRITE_EVENT] = emit_event_done,
+        [WRITE_EVENT_COUNT] = emit_event_done,
     };
     struct flight *f = ctx;
     struct write w = f->w;
@@ -294,7 +372,7 @@ static void on_done(void *ctx, const struct port_msg *m)
     f->used = false;
     f->e->busy--;
     done[w.kind](f->e, &w, m);
-    write_fini(&w);
+    emit_write_fini(f->e, &w);
 }
 
 static void send(struct emit *e, struct write w)
@@ -304,7 +382,7 @@ static void send(struct emit *e, struct write w)
     struct flight *f = e->flights;
 
     if (!fill_request(e, &w, &req, &body)) {
-        write_fini(&w);
+        emit_write_fini(e, &w);
         hk_arena_clear(&e->mem);
         return;
     }
@@ -320,7 +398,8 @@ static void send(struct emit *e, struct write w)
 
 int64_t emit_pump(struct emit *e)
 {
-    const int64_t next_ns = wake_later(e);
+    const int64_t volume_ns = emit_volume_tick(e);
+    const int64_t next_ns = HK_MIN(wake_later(e), volume_ns);
     struct write w;
 
     for (unsigned lane = 0; lane < LANE_N; lane++) {
@@ -333,7 +412,7 @@ int64_t emit_pump(struct emit *e)
 
 uint32_t emit_backlog(const struct emit *e)
 {
-    uint32_t n = e->busy + e->later.len;
+    uint32_t n = e->busy + e->later.len + e->prebinds.len;
 
     for (unsigned lane = 0; lane < LANE_N; lane++) {
         n += e->lanes[lane].q.len - e->lanes[lane].head;
@@ -343,32 +422,50 @@ uint32_t emit_backlog(const struct emit *e)
 
 /* ---- decisions ---- */
 
-static void push_pod(struct emit *e, const struct decision *d, enum write_kind kind)
+static struct write pod_write(const struct emit *e, task_id t, enum write_kind kind)
 {
-    const struct model *m = e->o.m;
-    const struct task *t = model_task(m, d->task);
+    const struct task *task = model_task(e->o.m, t);
 
-    emit_push(e, LANE_PODS,
-              (struct write){.kind = (uint8_t)kind,
-                             .about = API_POD,
-                             .row = d->task.i,
-                             .ns = t->ns,
-                             .name = t->name,
-                             .uid = t->uid,
-                             .node = id_none(d->node) ? 0 : m->nodes.name[d->node.i],
-                             .reason = d->reason});
+    return (struct write){.kind = (uint8_t)kind,
+                          .about = API_POD,
+                          .row = t.i,
+                          .ns = task->ns,
+                          .name = task->name,
+                          .uid = task->uid};
+}
+
+static void bind(struct emit *e, const struct decision *d, int64_t volume_wait_ns)
+{
+    struct write w = pod_write(e, d->task, WRITE_BIND);
+
+    w.node = e->o.m->nodes.name[d->node.i];
+    if (!emit_prebind(e, &w, volume_wait_ns)) {
+        emit_push(e, LANE_PODS, w);
+    }
 }
 
 static void evict(struct emit *e, const struct decision *d)
 {
     const job_id j = model_task(e->o.m, d->task)->job;
+    struct write w = pod_write(e, d->task, WRITE_EVICT_MARK);
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
-    push_pod(e, d, WRITE_EVICT_MARK);
+    w.reason = d->reason;
+    emit_push(e, LANE_PODS, w);
     hk_buf_addf(&text, "Pod is evicted, because of %s", d->reason);
     emit_event_pod(e, d->task, true, "Evict", text.data);
     if (!id_none(j) && model_job(e->o.m, j)->has_pg) {
         emit_event_group(e, j, false, "Evict", d->reason);
+    }
+}
+
+static void ungate(struct emit *e, task_id t)
+{
+    struct pod_known *k = emit_pod_row(e, t);
+
+    if (!k->ungated) { /* until the pod shows up without it */
+        k->ungated = true;
+        emit_push(e, LANE_PODS, pod_write(e, t, WRITE_GATE));
     }
 }
 
@@ -379,8 +476,11 @@ void emit_session(struct emit *e, const struct session *ssn)
         if (d->kind == OP_EVICT) {
             evict(e, d);
         } else {
-            push_pod(e, d, WRITE_BIND);
+            bind(e, d, ssn->volume_wait_ns);
         }
+    }
+    for (uint32_t k = 0; k < ssn->gates.len; k++) {
+        ungate(e, ssn->gates.at[k]);
     }
     emit_status_session(e, ssn);
     emit_pump(e);
@@ -394,6 +494,7 @@ struct emit *emit_new(const struct emit_opts *o)
 
     e->o = *o;
     e->component = hk_strndup(o->component.s, o->component.n);
+    e->prebind_due_ns = INT64_MAX;
     e->nflight = o->in_flight > 0 ? o->in_flight : IN_FLIGHT_DEFAULT;
     e->flights = hk_zalloc_array(e->nflight, sizeof(*e->flights));
     return e;
@@ -409,22 +510,22 @@ void emit_free(struct emit *e)
     for (uint32_t k = 0; k < e->nflight; k++) {
         if (e->flights[k].used) {
             port_cancel(e->o.port, e->flights[k].call);
-            write_fini(&e->flights[k].w);
+            emit_write_fini(e, &e->flights[k].w);
         }
     }
     for (unsigned lane = 0; lane < LANE_N; lane++) {
         while (lane_take(&e->lanes[lane], &w)) {
-            write_fini(&w);
+            emit_write_fini(e, &w);
         }
         hk_vec_fini(&e->lanes[lane].q);
     }
     for (uint32_t k = 0; k < e->later.len; k++) {
-        write_fini(&e->later.at[k]);
+        emit_write_fini(e, &e->later.at[k]);
     }
     hk_vec_fini(&e->later);
+    emit_volume_fini(e);
     emit_status_fini(e);
-    hk_map_fini(&e->ring_at);
-    hk_free(e->ring);
+    emit_events_fini(e);
     hk_free(e->flights);
     hk_free(e->component);
     hk_arena_fini(&e->mem);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decisions into API writes: the only way out. A closed session becomes binds, evictions, statuses,
-// conditions and events, each written only when it says something new, many requests at a time. Of
-// what the API knows emit remembers hashes, not objects. Runs on the scheduler's loop between
+// conditions and events, each written only when it says something new, many requests at a time. A
+// bind that needs volumes waits for them here. Of what the API knows emit remembers hashes, not
+// objects. Runs on the scheduler's loop between
 // sessions; answers come back through the port.
 #pragma once
 
@@ -12,6 +13,8 @@ enum emit_outcome {
     EMIT_BOUND,        /* the API took the bind; the watch will show it */
     EMIT_BIND_FAILED,  /* or it may have been lost on the way: ask for the pod */
     EMIT_EVICT_FAILED, /* likewise */
+    EMIT_GATE_OPEN,    /* the scheduling gate is gone */
+    EMIT_GATE_FAILED,  /* it is not */
 };
 
 struct emit_opts {
@@ -19,6 +22,7 @@ struct emit_opts {
     struct model *m;
     struct hk_clock *clock;
     struct hk_str component; /* the scheduler's name in events */
+    struct hk_str shard;     /* name of its NodeShard, empty without */
     uint32_t in_flight;      /* requests at a time, 0: 64 */
     uint64_t run;            /* told apart from other runs by this: part of transitionIDs */
     void (*on_outcome)(void *ctx, task_id t, enum emit_outcome what);
@@ -35,6 +39,11 @@ void emit_free(struct emit *e);
 void emit_session(struct emit *e, const struct session *ssn);
 /* An object the API showed us, after the model has taken it (or failed to). */
 void emit_learn(struct emit *e, const struct api_object *o);
+/* Some object of that kind is gone, and from the model too. */
+void emit_unlearn(struct emit *e, const struct api_kind *kind);
+/* Names of the nodes our shard has, and of those it is to have and waits for (7.8). */
+void emit_shard(struct emit *e, const uint32_t *in_use, uint32_t nin_use, const uint32_t *to_add,
+                uint32_t nto_add);
 /* The status in that revision of the job's PodGroup is from before our latest write of it. */
 bool emit_is_ahead(const struct emit *e, job_id j, uint64_t rv);
 

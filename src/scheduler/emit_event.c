@@ -18,6 +18,13 @@ static uint64_t key_of(struct event_about a, bool warning, const char *reason, c
     return emit_hash(h, hk_str(message)) >> 1; /* the largest key is the map's own */
 }
 
+static void slot_clear(struct emit *e, struct event_slot *s)
+{
+    emit_set_id(e, &s->ns, 0);
+    emit_set_id(e, &s->name, 0);
+    emit_set_id(e, &s->uid, 0);
+}
+
 static uint32_t new_slot(struct emit *e, uint64_t key)
 {
     const uint32_t at = e->ring_next;
@@ -31,6 +38,7 @@ static uint32_t new_slot(struct emit *e, uint64_t key)
     if (s->count > 0 && hk_map_get(&e->ring_at, s->key) == at) {
         hk_map_del(&e->ring_at, s->key);
     }
+    slot_clear(e, s);
     hk_map_put(&e->ring_at, key, at);
     return at;
 }
@@ -89,10 +97,14 @@ void emit_event(struct emit *e, struct event_about about, bool warning, const ch
     }
     w.slot = new_slot(e, key);
     w.text = message_dup(message);
+    hk_intern_keep(&e->o.m->str, about.ns);
+    hk_intern_keep(&e->o.m->str, about.name);
+    hk_intern_keep(&e->o.m->str, about.uid);
     e->ring[w.slot] = (struct event_slot){
         .key = key,
         .ns = about.ns,
         .name = about.name,
+        .uid = about.uid,
         .count = 1,
         .busy = true,
         .stamp = (uint64_t)e->o.clock->wall_ns(e->o.clock) + ++e->stamp,
@@ -195,4 +207,13 @@ void emit_event_done(struct emit *e, struct write *w, const struct port_msg *m)
     if (m->rc < 0) {
         hk_map_del(&e->ring_at, s->key); /* the next one starts anew */
     }
+}
+
+void emit_events_fini(struct emit *e)
+{
+    for (uint32_t k = 0; e->ring && k < RING_LEN; k++) {
+        slot_clear(e, &e->ring[k]);
+    }
+    hk_map_fini(&e->ring_at);
+    hk_free(e->ring);
 }

@@ -18,8 +18,9 @@ static uint64_t hash2(struct hk_str a, struct hk_str b)
     return emit_hash(emit_hash(1, a), b) | 1; /* 0 is unknown */
 }
 
-static void group_clear(struct group_known *k)
+static void group_clear(struct emit *e, struct group_known *k)
 {
+    emit_set_id(e, &k->uid, 0);
     hk_free(k->others);
     hk_free(k->message);
     *k = (struct group_known){0};
@@ -33,8 +34,8 @@ static struct group_known *group_row(struct emit *e, job_id j)
     EMIT_ROW(&e->groups, j.i);
     k = &e->groups.at[j.i];
     if (k->uid != uid) {
-        group_clear(k);
-        k->uid = uid;
+        group_clear(e, k);
+        emit_set_id(e, &k->uid, uid);
     }
     return k;
 }
@@ -231,7 +232,6 @@ bool emit_group_request(struct emit *e, const struct write *w, struct port_reque
                         struct json *body)
 {
     struct group_known *k = &e->groups.at[w->row];
-    const struct hk_str uid = emit_uid(e, w->uid);
     struct json *status;
 
     if (k->uid != w->uid) {
@@ -241,9 +241,7 @@ bool emit_group_request(struct emit *e, const struct write *w, struct port_reque
     k->busy = true;
     req->verb = PORT_PATCH;
     req->patch = PORT_PATCH_MERGE;
-    if (uid.n > 0) {
-        emit_put_str(e, emit_put_obj(e, body, "metadata"), "uid", uid);
-    }
+    emit_put_uid(e, body, w);
     status = emit_put_obj(e, body, "status");
     emit_put_str(e, status, "phase", hk_str(pg_phase_name(k->phase)));
     put_count(e, status, "running", k->running);
@@ -273,7 +271,7 @@ void emit_group_done(struct emit *e, struct write *w, const struct port_msg *m)
     k->again = false;
     if (emit_passes(m->rc)) {
         k->queued = true;
-        emit_retry(e, *w);
+        emit_retry(e, w);
     } else {
         k->phase = PG_NONE; /* unknown: written again with the next note */
     }
@@ -364,7 +362,7 @@ bool emit_is_ahead(const struct emit *e, job_id j, uint64_t rv)
 void emit_groups_fini(struct emit *e)
 {
     for (uint32_t k = 0; k < e->groups.len; k++) {
-        group_clear(&e->groups.at[k]);
+        group_clear(e, &e->groups.at[k]);
     }
     hk_vec_fini(&e->groups);
 }

@@ -10,15 +10,19 @@ enum write_kind {
     WRITE_BIND,
     WRITE_EVICT_MARK, /* conditions on the victim, then ... */
     WRITE_EVICT,      /* ... its deletion */
+    WRITE_VOLUME,     /* what a volume or claim must say before a bind */
+    WRITE_GATE,       /* takes the queue-allocation gate off a pod */
     WRITE_CONDITION,
     WRITE_GROUP,
     WRITE_QUEUE,
+    WRITE_SHARD,
     WRITE_EVENT,
     WRITE_EVENT_COUNT,
     WRITE_NKINDS,
 };
 
-/* One request to be. What it is about is named by string ids, which outlive the rows. */
+/* One request to be. What it is about is named by string ids; it holds a reference to each, since
+ * it may outlive the row. */
 struct write {
     uint8_t kind;     /* enum write_kind */
     uint8_t about;    /* enum api_kind_id */
@@ -27,10 +31,11 @@ struct write {
     uint32_t row;     /* task, job or queue */
     uint32_t ns, name, uid;
     uint32_t node;      /* string id: bind target, nominated node */
-    uint32_t slot;      /* events: place in the ring */
+    uint32_t slot;      /* events: place in the ring; volumes: which of the reserved ones */
     const char *reason; /* static */
     char *text;         /* owned; message */
-    uint64_t said;      /* condition: what the pod's row must still want; event: its key */
+    uint64_t said;      /* condition: what the pod's row must still want; event: its key; volume:
+                           the revision it must still have */
     int64_t due_ns;     /* retries */
 };
 
@@ -56,6 +61,22 @@ struct pod_known {
     uint16_t waiting;   /* writes not yet through */
     bool is_false;      /* its status is False already */
     bool busy;          /* one of the writes is in flight */
+    bool ungated;       /* the removal of its gate is under way or done */
+    struct prebind *prebind;
+};
+
+/* A bind that waits for its volumes. */
+enum part_state { PART_TO_WRITE, PART_WRITING, PART_WRITTEN };
+struct volume_part {
+    uint8_t state; /* enum part_state */
+    uint64_t rv;   /* TO_WRITE: a later one must show first; WRITTEN: that of our write */
+};
+struct prebind {
+    struct write bind;
+    int64_t due_ns; /* given up then */
+    char *error;    /* of a write, or NULL */
+    uint32_t npart;
+    struct volume_part parts[]; /* as volumes_reserved lists them */
 };
 
 enum cond_type { COND_UNSCHEDULABLE, COND_SCHEDULED, COND_N };
@@ -86,9 +107,16 @@ struct queue_known {
     uint64_t said; /* of status.allocated, 0 unknown */
 };
 
+struct shard_known {
+    uint64_t said;
+    char *text;  /* the status as it should be, JSON */
+    uint64_t rv; /* of our last write */
+    bool queued, busy, again;
+};
+
 struct event_slot {
     uint64_t key;
-    uint32_t ns, name; /* of the object */
+    uint32_t ns, name, uid; /* of the object, held */
     uint32_t count;
     bool busy;
     uint64_t stamp; /* in the event's name */
@@ -109,6 +137,12 @@ struct emit {
     HK_VEC(struct group_known) groups; /* by job row */
     HK_VEC(struct queue_known) queues; /* by queue row */
     HK_VEC(int64_t) sums;              /* by queue row, ancestors counted: [queue][DIM_MAX] */
+    struct shard_known shard;
+
+    HK_VEC(struct prebind *) prebinds; /* oldest first */
+    HK_VEC(struct volume_bind) binds;  /* scratch */
+    bool volumes_changed;              /* or something else prebinds depend on */
+    int64_t prebind_due_ns;            /* the first of them */
 
     struct event_slot *ring;
     uint32_t ring_next;
@@ -118,15 +152,28 @@ struct emit {
 
 /* ---- emit.c ---- */
 
+/* Takes w's text and references of its own to the names. */
 void emit_push(struct emit *e, unsigned lane, struct write w);
-/* Tries the write again after a while; takes it. */
-void emit_retry(struct emit *e, struct write w);
+/* Tries the write again after a while; *w is empty then. */
+void emit_retry(struct emit *e, struct write *w);
+void emit_write_keep(struct emit *e, const struct write *w);
+void emit_write_fini(struct emit *e, struct write *w);
+/* Sets an id that holds a reference. */
+void emit_set_id(struct emit *e, uint32_t *id, uint32_t to);
 struct hk_str emit_str(const struct emit *e, uint32_t id);
 /* The uid for preconditions; empty for objects that have none. */
 struct hk_str emit_uid(const struct emit *e, uint32_t uid);
 uint64_t emit_hash(uint64_t h, struct hk_str s);
 
+/* The write's task, NO_TASK when it is gone. */
+task_id emit_task(const struct emit *e, const struct write *w);
+void emit_tell(struct emit *e, const struct write *w, enum emit_outcome what);
+/* "namespace/name", for the log; until the next call. */
+const char *emit_about(struct emit *e, const struct write *w);
+
 /* Building bodies in emit.mem. */
+/* metadata with the uid as precondition; the body's metadata. */
+struct json *emit_put_uid(struct emit *e, struct json *body, const struct write *w);
 void emit_put_str(struct emit *e, struct json *obj, const char *key, struct hk_str v);
 void emit_put_time(struct emit *e, struct json *obj, const char *key, int64_t ns);
 /* An empty object as member of obj. */
@@ -139,6 +186,26 @@ struct json emit_condition(struct emit *e, const char *type, const char *status,
     while ((vec)->len <= (i)) {                                                                    \
         hk_vec_push(vec, ((__typeof__((vec)->at[0])){0}));                                         \
     }
+
+/* ---- emit_volume.c ---- */
+
+/* Takes over a bind whose task has reserved volumes; false when it may go out at once. */
+bool emit_prebind(struct emit *e, const struct write *bind, int64_t wait_ns);
+bool emit_volume_request(struct emit *e, struct write *w, struct port_request *req,
+                         struct json *body);
+void emit_volume_done(struct emit *e, struct write *w, const struct port_msg *m);
+/* Looks after binds that wait for volumes; the time of the next look. */
+int64_t emit_volume_tick(struct emit *e);
+/* The pod of some row changed. */
+void emit_volume_pod(struct emit *e, task_id t);
+void emit_volume_fini(struct emit *e);
+
+/* ---- emit_shard.c ---- */
+
+bool emit_shard_request(struct emit *e, struct port_request *req, struct json *body);
+void emit_shard_done(struct emit *e, struct write *w, const struct port_msg *m);
+void emit_learn_shard(struct emit *e, const struct api_object *o);
+void emit_shard_fini(struct emit *e);
 
 /* ---- emit_group.c ---- */
 
@@ -155,6 +222,8 @@ void emit_groups_fini(struct emit *e);
 bool emit_passes(int rc);
 void emit_complain(struct emit *e, const struct write *w, const struct port_msg *m);
 
+/* What is known of the task's pod. */
+struct pod_known *emit_pod_row(struct emit *e, task_id t);
 void emit_status_session(struct emit *e, const struct session *ssn);
 void emit_pod_condition(struct emit *e, task_id t, const char *reason, const char *message,
                         node_id nominated);
@@ -179,3 +248,4 @@ void emit_event_group(struct emit *e, job_id j, bool warning, const char *reason
 bool emit_event_request(struct emit *e, struct write *w, struct port_request *req,
                         struct json *body);
 void emit_event_done(struct emit *e, struct write *w, const struct port_msg *m);
+void emit_events_fini(struct emit *e);

@@ -11,7 +11,14 @@ static uint64_t hash3(struct hk_str a, struct hk_str b, struct hk_str c)
     return emit_hash(emit_hash(emit_hash(1, a), b), c) | 1;
 }
 
-static struct pod_known *pod_row(struct emit *e, task_id t)
+static void pod_clear(struct emit *e, struct pod_known *k)
+{
+    emit_set_id(e, &k->uid, 0);
+    emit_set_id(e, &k->nominated, 0);
+    *k = (struct pod_known){0};
+}
+
+struct pod_known *emit_pod_row(struct emit *e, task_id t)
 {
     const uint32_t uid = model_task(e->o.m, t)->uid;
     struct pod_known *k;
@@ -19,7 +26,8 @@ static struct pod_known *pod_row(struct emit *e, task_id t)
     EMIT_ROW(&e->pods, t.i);
     k = &e->pods.at[t.i];
     if (k->uid != uid) {
-        *k = (struct pod_known){.uid = uid};
+        pod_clear(e, k);
+        emit_set_id(e, &k->uid, uid);
     }
     return k;
 }
@@ -32,7 +40,9 @@ static struct queue_known *queue_row(struct emit *e, queue_id q)
     EMIT_ROW(&e->queues, q.i);
     k = &e->queues.at[q.i];
     if (k->name != name) {
-        *k = (struct queue_known){.name = name};
+        emit_set_id(e, &k->name, 0);
+        *k = (struct queue_known){0};
+        emit_set_id(e, &k->name, name);
     }
     return k;
 }
@@ -59,7 +69,7 @@ void emit_pod_condition(struct emit *e, task_id t, const char *reason, const cha
     const struct model *m = e->o.m;
     const struct task *task = model_task(m, t);
     const uint64_t said = hash3(HK_STR("False"), hk_str(reason), hk_str(message));
-    struct pod_known *k = pod_row(e, t);
+    struct pod_known *k = emit_pod_row(e, t);
     const uint32_t node = id_none(nominated) ? 0 : m->nodes.name[nominated.i];
     const bool news = k->said != said;
 
@@ -67,7 +77,7 @@ void emit_pod_condition(struct emit *e, task_id t, const char *reason, const cha
         return;
     }
     k->said = said;
-    k->nominated = node ? node : k->nominated;
+    emit_set_id(e, &k->nominated, node ? node : k->nominated);
     k->waiting++;
     emit_push(e, LANE_STATUS,
               (struct write){.kind = WRITE_CONDITION,
@@ -89,7 +99,6 @@ static bool condition_request(struct emit *e, struct write *w, struct port_reque
                               struct json *body)
 {
     struct pod_known *k = &e->pods.at[w->row];
-    const struct hk_str uid = emit_uid(e, w->uid);
     struct json list = json_make_array();
     struct json c, *status;
 
@@ -101,9 +110,7 @@ static bool condition_request(struct emit *e, struct write *w, struct port_reque
         return false;
     }
     if (k->busy) {
-        struct write copy = *w;
-        copy.text = hk_strdup(w->text);
-        emit_retry(e, copy);
+        emit_retry(e, w);
         return false;
     }
     k->busy = true;
@@ -115,9 +122,7 @@ static bool condition_request(struct emit *e, struct write *w, struct port_reque
         emit_put_time(e, &c, "lastTransitionTime", e->o.clock->wall_ns(e->o.clock));
     }
     json_push(&list, &e->mem, c);
-    if (uid.n > 0) {
-        emit_put_str(e, emit_put_obj(e, body, "metadata"), "uid", uid);
-    }
+    emit_put_uid(e, body, w);
     status = emit_put_obj(e, body, "status");
     json_put(status, &e->mem, HK_STR("conditions"), list);
     if (w->node) {
@@ -142,8 +147,7 @@ static void condition_done(struct emit *e, struct write *w, const struct port_ms
     emit_complain(e, w, m);
     if (k->said == w->said && emit_passes(m->rc)) {
         k->waiting++;
-        emit_retry(e, *w);
-        w->text = NULL; /* the retry owns it now */
+        emit_retry(e, w);
     } else if (k->said == w->said) {
         k->said = 0;
     }
@@ -159,14 +163,16 @@ static void learn_pod(struct emit *e, const struct api_object *o)
     if (id_none(t)) {
         return;
     }
-    k = pod_row(e, t);
+    emit_volume_pod(e, t);
+    k = emit_pod_row(e, t);
     if (k->waiting > 0) {
         return;
     }
     k->said = 0;
     k->is_false = false;
+    hk_intern_drop(&e->o.m->str, k->nominated);
     k->nominated =
-        hk_intern(&e->o.m->str, json_str(json_at(&o->root, "status.nominatedNodeName"), none));
+        hk_intern_hold(&e->o.m->str, json_str(json_at(&o->root, "status.nominatedNodeName"), none));
     for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
         const struct json *c = &list->items[i];
         if (hk_str_is(json_str(json_get(c, "type"), none), "PodScheduled")) {
@@ -311,7 +317,7 @@ static void queue_done(struct emit *e, struct write *w, const struct port_msg *m
     if (m->rc < 0 && emit_passes(m->rc)) {
         k->queued = true;
         k->again = false;
-        emit_retry(e, *w);
+        emit_retry(e, w);
     } else if (m->rc < 0) {
         k->said = 0;
     } else if (k->again) {
@@ -370,6 +376,8 @@ bool emit_status_request(struct emit *e, struct write *w, struct port_request *r
         return emit_group_request(e, w, req, body);
     case WRITE_QUEUE:
         return queue_request(e, w, req, body);
+    case WRITE_SHARD:
+        return emit_shard_request(e, req, body);
     default:
         return condition_request(e, w, req, body);
     }
@@ -383,6 +391,9 @@ void emit_status_done(struct emit *e, struct write *w, const struct port_msg *m)
         break;
     case WRITE_QUEUE:
         queue_done(e, w, m);
+        break;
+    case WRITE_SHARD:
+        emit_shard_done(e, w, m);
         break;
     default:
         condition_done(e, w, m);
@@ -401,15 +412,44 @@ void emit_learn(struct emit *e, const struct api_object *o)
     case API_QUEUE:
         learn_queue(e, o);
         break;
+    case API_NODESHARD:
+        emit_learn_shard(e, o);
+        break;
+    case API_PV:
+    case API_PVC:
+        e->volumes_changed = true;
+        break;
     default:
         break;
     }
     hk_arena_clear(&e->mem);
 }
 
+/* Volumes that are awaited may be gone, or the node they were meant for, or the pod. */
+void emit_unlearn(struct emit *e, const struct api_kind *kind)
+{
+    switch (kind->id) {
+    case API_PV:
+    case API_PVC:
+    case API_NODE:
+    case API_POD:
+        e->volumes_changed = true;
+        break;
+    default:
+        break;
+    }
+}
+
 void emit_status_fini(struct emit *e)
 {
     emit_groups_fini(e);
+    emit_shard_fini(e);
+    for (uint32_t i = 0; i < e->pods.len; i++) {
+        pod_clear(e, &e->pods.at[i]);
+    }
+    for (uint32_t i = 0; i < e->queues.len; i++) {
+        emit_set_id(e, &e->queues.at[i].name, 0);
+    }
     hk_vec_fini(&e->pods);
     hk_vec_fini(&e->queues);
     hk_vec_fini(&e->sums);

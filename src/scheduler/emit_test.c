@@ -259,6 +259,202 @@ static void gated_pods_are_not_touched(void **state)
     rig_free(r);
 }
 
+/* ---- the queue's gate ---- */
+
+#define RIG_CAPACITY                                                                               \
+    "actions: \"enqueue, allocate\"\n"                                                             \
+    "tiers:\n"                                                                                     \
+    "- plugins:\n"                                                                                 \
+    "  - name: gang\n"                                                                             \
+    "- plugins:\n"                                                                                 \
+    "  - name: capacity\n"                                                                         \
+    "  - name: predicates\n"
+#define GATE "{'name':'scheduling.volcano.sh/queue-allocation-gate'}"
+
+static void put_gated(struct rig *r, const char *name, const char *opt_in, const char *gates)
+{
+    rig_put(
+        r,
+        "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'%s','namespace':'d','uid':'p-%s',"
+        "'creationTimestamp':'2024-01-02T03:04:05Z',"
+        "'annotations':{'scheduling.k8s.io/group-name':'g',"
+        "'scheduling.volcano.sh/queue-allocation-gate':'%s'}},'spec':{'schedulerName':'volcano',"
+        "'schedulingGates':[%s],"
+        "'containers':[{'name':'c','resources':{'requests':{'cpu':'1'}}}]},"
+        "'status':{'phase':'Pending'}}",
+        name, name, opt_in, gates);
+}
+
+/* A queue of two cores on a node of four. */
+static struct rig *rig_with_gates(bool open_gates)
+{
+    struct rig *r =
+        rig_new_with(RIG_CAPACITY, (struct loop_opts){.session.open_gates = open_gates});
+
+    rig_small_cluster(r);
+    rig_queue(r, "q", ",'capability':{'cpu':'2'}");
+    rig_run(r);
+    rig_group(r, "g", 1, "");
+    port_mem_log_clear(r->mem);
+    return r;
+}
+
+static void gates_open_while_the_queue_has_room(void **state)
+{
+    struct rig *r = rig_with_gates(true);
+    static const char *const pods[] = {"a", "b", "c"};
+    const char *waits = NULL, *bound = NULL;
+
+    for (size_t i = 0; i < HK_LEN(pods); i++) {
+        put_gated(r, pods[i], "true", GATE);
+    }
+    rig_run(r);
+    assert_int_equal(rig_calls(r, "patch pods d/"), 2);
+    assert_int_equal(rig_calls(r, "create pods/binding"), 2);
+    for (size_t i = 0; i < HK_LEN(pods); i++) {
+        const bool placed = strcmp(rig_field(r, API_POD, pods[i], "spec.nodeName"), "n1") == 0;
+        const char *gates = rig_field(r, API_POD, pods[i], "spec.schedulingGates");
+        assert_int_equal(strcmp(gates, "[]") == 0 || strcmp(gates, "-") == 0, placed);
+        bound = placed ? pods[i] : bound;
+        waits = placed ? waits : pods[i];
+    }
+    assert_non_null(waits);
+    rig_remove(r, API_POD, bound);
+    rig_run(r);
+    assert_string_equal(rig_field(r, API_POD, waits, "spec.nodeName"), "n1");
+    rig_free(r);
+}
+
+static void gates_stay_shut(void **state)
+{
+    static const struct {
+        bool on;
+        const char *opt_in, *gates;
+    } cases[] = {
+        {false, "true", GATE},
+        {true, "false", GATE},
+        {true, "true", GATE ",{'name':'theirs'}"},
+        {true, "true", "{'name':'theirs'}"},
+    };
+
+    for (size_t i = 0; i < HK_LEN(cases); i++) {
+        struct rig *r = rig_with_gates(cases[i].on);
+        put_gated(r, "a", cases[i].opt_in, cases[i].gates);
+        rig_run(r);
+        assert_int_equal(rig_calls(r, "patch pods d/a"), 0);
+        rig_free(r);
+    }
+}
+
+static void a_gate_that_stayed_shut_is_tried_again(void **state)
+{
+    struct rig *r = rig_with_gates(true);
+
+    for (uint32_t i = 1; i <= 40; i++) {
+        port_mem_fail(r->mem, PORT_PATCH, i, HK_EIO);
+    }
+    put_gated(r, "a", "true", GATE);
+    rig_run_for(r, 2 * SEC);
+    assert_in_range(rig_calls(r, "patch pods d/a"), 7, 11);
+    assert_int_equal(rig_calls(r, "create pods/binding"), 0);
+    rig_run_for(r, 600 * SEC);
+    assert_string_equal(rig_field(r, API_POD, "a", "spec.nodeName"), "n1");
+    rig_free(r);
+}
+
+/* ---- shards ---- */
+
+static void put_shard(struct rig *r, const char *name, const char *desired, const char *in_use)
+{
+    rig_put(r,
+            "{'apiVersion':'shard.volcano.sh/v1alpha1','kind':'NodeShard','metadata':{'name':'%s'},"
+            "'spec':{'nodesDesired':[%s]},'status':{'nodesInUse':[%s]}}",
+            name, desired, in_use);
+}
+
+static void assert_shard(struct rig *r, const char *in_use, const char *to_add)
+{
+    assert_string_equal(rig_field(r, API_NODESHARD, "ours", "status.nodesInUse"), in_use);
+    assert_string_equal(rig_field(r, API_NODESHARD, "ours", "status.nodesToAdd"), to_add);
+    assert_string_equal(rig_field(r, API_NODESHARD, "ours", "status.nodesToRemove"), "[]");
+}
+
+static void our_shard_says_which_nodes_we_use(void **state)
+{
+    struct rig *r = rig_new_with(
+        RIG_PLAIN,
+        (struct loop_opts){.shard_name = HK_STR("ours"), .session.shard_mode = SHARD_HARD});
+
+    rig_small_cluster(r);
+    rig_node(r, "n2", "4", "16Gi");
+    rig_node(r, "n3", "4", "16Gi");
+    put_shard(r, "ours", "'n1','n2'", "");
+    put_shard(r, "theirs", "'n3'", "'n2','n3'");
+    rig_run(r);
+    assert_shard(r, "[\"n1\"]", "[\"n2\"]");
+    assert_int_equal(rig_calls(r, "patch nodeshards/status ours"), 1);
+
+    port_mem_log_clear(r->mem);
+    rig_node(r, "n2", "8", "16Gi"); /* says nothing about shards */
+    rig_run_for(r, 10 * SEC);
+    assert_int_equal(rig_calls(r, "patch nodeshards"), 0);
+
+    put_shard(r, "theirs", "'n3'", "'n3'"); /* lets go of it */
+    port_mem_fail(r->mem, PORT_PATCH, 1, HK_EIO);
+    rig_run_for(r, SEC);
+    assert_shard(r, "[\"n1\",\"n2\"]", "[]");
+
+    put_shard(r, "ours", "'n2'", "'n1','n2'"); /* n1 is to go to others */
+    rig_run(r);
+    assert_shard(r, "[\"n2\"]", "[]");
+    rig_free(r);
+}
+
+/* ---- traffic ---- */
+
+/* While our write of the phase is on its way somebody touches the group: what he saw of its status
+ * is old. */
+static void an_older_phase_does_not_undo_ours(void **state)
+{
+    struct rig *r = rig_new(RIG_PLAIN);
+    int64_t wait;
+
+    rig_small_cluster(r);
+    rig_run(r);
+    rig_group(r, "g", 1, "");
+    rig_pod(r, "a", "g", "8");
+    port_mem_log_clear(r->mem);
+    for (uint32_t i = 1; i <= 3; i++) {
+        port_mem_fail(r->mem, PORT_PATCH, i, HK_EIO);
+    }
+    while (rig_calls(r, "patch podgroups d/g") == 0) {
+        loop_step(r->l, &wait);
+        rig_move_clock(r, MSEC);
+    }
+    const struct model *m = loop_model(r->l);
+    const job_id j = model_job_find(m, HK_STR("d"), HK_STR("g"));
+    assert_int_equal(model_job(m, j)->phase, PG_INQUEUE);
+    for (int i = 0; i < 5; i++) {
+        rig_put(r,
+                "{'apiVersion':'scheduling.volcano.sh/v1beta1','kind':'PodGroup','metadata':{"
+                "'name':'g','namespace':'d','uid':'g-g','labels':{'touched':'%d'},"
+                "'creationTimestamp':'2024-01-02T03:04:05Z'},'spec':{'minMember':1,'queue':'q'},"
+                "'status':{'phase':'Pending'}}",
+                i);
+        rig_move_clock(r, 5 * MSEC);
+        loop_step(r->l, &wait);
+        assert_int_equal(model_job(m, j)->phase, PG_INQUEUE);
+    }
+    const uint64_t sessions = rig_sessions(r);
+    rig_run_for(r, 10 * SEC);
+    assert_int_equal(rig_sessions(r), sessions);
+    assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.phase"), "Inqueue");
+    assert_string_equal(rig_field(r, API_PODGROUP, "g", "metadata.labels.touched"), "4");
+    assert_true(
+        hk_str_starts(hk_str(rig_condition(r, API_PODGROUP, "g", "Unschedulable")), "True "));
+    rig_free(r);
+}
+
 static void many_binds_go_out_a_few_at_a_time(void **state)
 {
     struct rig *r = rig_new_with(NULL, (struct loop_opts){.in_flight = 4});
@@ -291,6 +487,11 @@ int main(void)
         cmocka_unit_test(an_eviction_that_fails_is_tried_again),
         cmocka_unit_test(an_event_that_comes_again_is_only_counted),
         cmocka_unit_test(gated_pods_are_not_touched),
+        cmocka_unit_test(gates_open_while_the_queue_has_room),
+        cmocka_unit_test(gates_stay_shut),
+        cmocka_unit_test(a_gate_that_stayed_shut_is_tried_again),
+        cmocka_unit_test(our_shard_says_which_nodes_we_use),
+        cmocka_unit_test(an_older_phase_does_not_undo_ours),
         cmocka_unit_test(many_binds_go_out_a_few_at_a_time),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -96,7 +96,7 @@ void fit_log_write(const struct model *m, const struct fit_log *log, struct hk_b
                     "In hyperNode %.*s: ", HK_FMT(model_str(m, m->hypers.at[log->hyper.i].name)));
     }
     if (log->base) {
-        hk_buf_addstr(out, model_str(m, log->base));
+        hk_buf_adds(out, log->base);
     } else {
         hk_buf_addf(out, "0/%u nodes are unavailable", log->nnodes);
     }

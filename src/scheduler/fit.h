@@ -58,7 +58,7 @@ struct fit_log {
     struct reason_count *at;
     uint64_t *never;      /* bit per node row that answered NEVER */
     uint32_t never_words; /* words behind never */
-    uint32_t base;        /* string id of a text replacing "0/N nodes are unavailable", 0 none */
+    const char *base;     /* replaces "0/N nodes are unavailable", NULL: it does not */
     hyper_id hyper;       /* search limited to it; NO_HYPER for the whole cluster */
     struct hk_arena *mem;
 };

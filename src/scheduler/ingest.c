@@ -31,6 +31,14 @@ static const struct {
     [API_VOLUME_ATTACHMENT] = {ingest_attachment_put, ingest_attachment_del},
 };
 
+void ingest_clear(struct ingest *in)
+{
+    while (in->held.len > 0) {
+        hk_intern_drop(&in->m->str, hk_vec_pop(&in->held));
+    }
+    hk_arena_clear(&in->mem);
+}
+
 bool ingest_takes(const struct api_kind *kind)
 {
     return kinds[kind->id].put != NULL;
@@ -78,6 +86,7 @@ void ingest_problem_clear(struct ingest *in, const struct api_kind *kind, struct
     }
     problem_fini(&in->problems.at[at]);
     hk_map_del(&in->problem_at, key);
+    hk_intern_drop(&in->objects, (uint32_t)key);
     hk_vec_swap_remove(&in->problems, at);
     if (at < in->problems.len) {
         const struct ingest_problem *moved = &in->problems.at[at];
@@ -90,7 +99,7 @@ void ingest_problem_set(struct ingest *in, const struct api_kind *kind, struct h
                         const char *file, uint32_t line, const char *text)
 {
     ingest_problem_clear(in, kind, object);
-    hk_map_put(&in->problem_at, PAIR_KEY(kind->id, hk_intern(&in->objects, object)),
+    hk_map_put(&in->problem_at, PAIR_KEY(kind->id, hk_intern_hold(&in->objects, object)),
                in->problems.len);
     hk_vec_push(&in->problems, ((struct ingest_problem){
                                    .kind = kind->id,
@@ -173,7 +182,7 @@ int ingest_put(struct ingest *in, const struct api_kind *kind, const struct json
     } else if (in->problems.len > 0) {
         ingest_problem_clear(in, kind, object_name(in, kind, doc));
     }
-    hk_arena_clear(&in->mem);
+    ingest_clear(in);
     return rc;
 }
 
@@ -191,7 +200,7 @@ void ingest_del(struct ingest *in, const struct api_kind *kind, struct hk_str ns
     }
     kinds[kind->id].del(in, ns, name);
     ingest_problem_clear(in, kind, object);
-    hk_arena_clear(&in->mem);
+    ingest_clear(in);
 }
 
 void ingest_settle(struct ingest *in)
@@ -202,7 +211,7 @@ void ingest_settle(struct ingest *in)
     ingest_spread_settle(in);
     ingest_hyper_settle(in);
     ingest_shard_settle(in);
-    hk_arena_clear(&in->mem);
+    ingest_clear(in);
 }
 
 struct ingest *ingest_new(struct model *m, const struct ingest_opts *o)
@@ -241,6 +250,7 @@ void ingest_free(struct ingest *in)
     ingest_hyper_fini(in);
     ingest_shard_fini(in);
     hk_buf_fini(&in->key);
+    hk_vec_fini(&in->held);
     hk_arena_fini(&in->mem);
     hk_arena_fini(&in->own);
     hk_free(in);

@@ -28,11 +28,21 @@ struct ingest_problem {
 
 struct ingest;
 
+/* To be freed before the model ends. */
 struct ingest *ingest_new(struct model *m, const struct ingest_opts *o);
 void ingest_free(struct ingest *in);
 
 /* From the next settle on, nodes of the NodeShard of that name are in our shard (model.h). */
 void ingest_own_shard(struct ingest *in, struct hk_str name);
+
+/* Our shard as of the last settle: names of the nodes it has and of those it is to have but must
+ * wait for. False while there is no such NodeShard. Valid until the next settle. */
+struct ingest_shard {
+    const uint32_t *in_use, *to_add;
+    uint32_t nin_use, nto_add;
+    uint64_t version; /* changes whenever it was worked out anew */
+};
+bool ingest_shard(const struct ingest *in, struct ingest_shard *ret);
 
 /* Adds or replaces the object. Kinds the engine does not act on are ignored (returns 0). On failure
  * the model is as before, the problem is recorded (and cleared when a later version is taken). The

@@ -17,11 +17,11 @@ struct pack {
 
 static void pack_bytes(struct pack *p, void *v, size_t n)
 {
-    if (p->out) {
-        hk_buf_add(p->out, v, n);
-    } else {
+    if (p->at) {
         memcpy(v, p->at, n);
         p->at += n;
+    } else {
+        hk_buf_add(p->out, v, n);
     }
 }
 
@@ -31,18 +31,18 @@ static void pack_bytes(struct pack *p, void *v, size_t n)
 static void *pack_array(struct pack *p, uint32_t *n, const void *at, size_t size)
 {
     PACK(p, *n);
-    if (p->out) {
-        p->room += HK_ARENA_ROOM(*n * size);
-        return (void *)at;
+    if (p->mem) {
+        return hk_arena_zalloc(p->mem, *n * size);
     }
-    return hk_arena_zalloc(p->mem, *n * size);
+    p->room += HK_ARENA_ROOM(*n * size);
+    return (void *)at;
 }
 
 /* Runs body with x at each element of the array field, counted by count. */
 #define PACK_EACH(p, type, x, field, count)                                                        \
     type *at_##x = pack_array(p, &(count), field, sizeof(type));                                   \
     (field) = at_##x;                                                                              \
-    for (type *x = at_##x, *end_##x = at_##x + (count); x < end_##x; x++)
+    for (type *x = at_##x; x && x < at_##x + (count); x++)
 
 static void pack_ids(struct pack *p, const uint32_t **field, uint32_t *n)
 {

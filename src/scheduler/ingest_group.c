@@ -36,6 +36,7 @@ int ingest_class_put(struct ingest *in, const struct json *doc, struct hk_err *e
         i = in->classes.len;
         hk_vec_push(&in->classes, ((struct priority_class){0}));
         hk_map_put(&in->class_at, name, i);
+        hk_intern_keep(&in->m->str, name);
     }
     in->classes.at[i] = (struct priority_class){
         .name = name, .value = pc.value, .never_preempts = pc.preemption == API_PREEMPT_NEVER};
@@ -56,6 +57,7 @@ void ingest_class_del(struct ingest *in, struct hk_str ns, struct hk_str name)
         return;
     }
     hk_map_del(&in->class_at, id);
+    hk_intern_drop(&in->m->str, id);
     hk_vec_swap_remove(&in->classes, i);
     if (i < in->classes.len) {
         hk_map_put(&in->class_at, in->classes.at[i].name, i);

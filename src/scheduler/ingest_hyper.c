@@ -37,6 +37,22 @@ static void source_free(struct hyper_source *s)
     hk_free(s);
 }
 
+static void source_strings(const struct hyper_source *s, struct hk_intern *t, string_fn *f)
+{
+    f(t, s->name);
+    f(t, s->tier_name);
+    for (uint32_t k = 0; k < s->nmember; k++) {
+        f(t, s->members[k].exact);
+        label_sel_strings(&s->members[k].sel, t, f);
+    }
+}
+
+static void source_drop(struct ingest *in, uint32_t at)
+{
+    source_strings(in->hypers.at[at], &in->m->str, hk_intern_drop);
+    source_free(in->hypers.at[at]);
+}
+
 static void source_freep(struct hyper_source **s)
 {
     if (*s) {
@@ -63,7 +79,7 @@ static int member_read(struct ingest *in, const struct api_hypernode_member *fro
     }
     if (from->labels.len > 0) { /* an empty selector picks no node here */
         const struct label_sel sel = ingest_sel(in, &from->labels);
-        to->sel = ingest_sel_keep(&sel);
+        to->sel = ingest_sel_copy(&sel);
     }
     return 0;
 }
@@ -90,12 +106,13 @@ int ingest_hyper_put(struct ingest *in, const struct json *doc, struct hk_err *e
             return hk_wrap(err, rc, "spec.members[%u].selector.regexMatch.pattern", k);
         }
     }
+    source_strings(s, &in->m->str, hk_intern_keep);
     at = hk_map_get(&in->hyper_at, s->name);
     if (at == HK_NONE) {
         hk_map_put(&in->hyper_at, s->name, in->hypers.len);
         hk_vec_push(&in->hypers, hk_take(s));
     } else {
-        source_free(in->hypers.at[at]);
+        source_drop(in, at);
         in->hypers.at[at] = hk_take(s);
     }
     in->hypers_changed = true;
@@ -109,7 +126,7 @@ void ingest_hyper_del(struct ingest *in, struct hk_str ns, struct hk_str name)
     if (at == HK_NONE) {
         return;
     }
-    source_free(in->hypers.at[at]);
+    source_drop(in, at);
     hk_map_del(&in->hyper_at, id);
     hk_vec_swap_remove(&in->hypers, at);
     if (at < in->hypers.len) {
@@ -122,8 +139,40 @@ void ingest_hyper_node(struct ingest *in, uint32_t name)
 {
     if (hk_map_get(&in->node_seen, name) == HK_NONE) {
         hk_map_put(&in->node_seen, name, 1);
+        hk_intern_keep(&in->m->str, name);
         hk_vec_push(&in->node_names, name);
     }
+    in->hypers_changed |= in->hypers.len > 0;
+}
+
+/* Others keep their order. Returns where it was. */
+static uint32_t name_remove(uint32_t *at, uint32_t *len, uint32_t name)
+{
+    uint32_t i = 0;
+
+    while (i < *len && at[i] != name) {
+        i++;
+    }
+    if (i < *len) {
+        memmove(&at[i], &at[i + 1], (--*len - i) * sizeof(*at));
+    }
+    return i;
+}
+
+void ingest_hyper_node_gone(struct ingest *in, uint32_t name)
+{
+    if (!hk_map_del(&in->node_seen, name)) {
+        return;
+    }
+    const uint32_t was = name_remove(in->node_names.at, &in->node_names.len, name);
+    for (uint32_t i = 0; i < in->hypers.len; i++) {
+        for (uint32_t k = 0; k < in->hypers.at[i]->nmember; k++) {
+            struct member *mb = &in->hypers.at[i]->members[k];
+            mb->tried -= was < mb->tried;
+            name_remove(mb->hits.at, &mb->hits.len, name);
+        }
+    }
+    hk_intern_drop(&in->m->str, name);
     in->hypers_changed |= in->hypers.len > 0;
 }
 

@@ -158,7 +158,8 @@ void ingest_node_del(struct ingest *in, struct hk_str ns, struct hk_str name)
     const node_id n = model_node_find(in->m, name);
 
     if (!id_none(n)) {
+        const uint32_t id = ingest_str(in, name);
         model_node_del(in->m, n);
-        ingest_hyper_node(in, ingest_str(in, name));
+        ingest_hyper_node_gone(in, id);
     }
 }

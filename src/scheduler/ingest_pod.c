@@ -376,11 +376,28 @@ static void set_priority(const struct ingest *in, const struct api_pod *pod, str
 
 /* ---- in and out ---- */
 
+static void note_strings(const struct pod_note *n, struct hk_intern *t, string_fn *f)
+{
+    f(t, n->owner.name);
+    f(t, n->prio_class);
+}
+
+static void set_note(struct ingest *in, task_id t, const struct pod_note *note)
+{
+    while (in->notes.len <= t.i) {
+        hk_vec_push(&in->notes, ((struct pod_note){0}));
+    }
+    note_strings(note, &in->m->str, hk_intern_keep);
+    note_strings(&in->notes.at[t.i], &in->m->str, hk_intern_drop);
+    in->notes.at[t.i] = *note;
+}
+
 void ingest_pod_del(struct ingest *in, struct hk_str ns, struct hk_str name)
 {
     const task_id t = model_task_find(in->m, ns, name);
 
     if (!id_none(t)) {
+        set_note(in, t, &(struct pod_note){0});
         model_task_del(in->m, t);
     }
 }
@@ -408,14 +425,6 @@ static shape_id shape_of(struct ingest *in, const struct request *r, cons_id con
     return model_shape_intern(
         in->m, &(struct shape_desc){
                    .req = req, .nreq = n, .nz_cpu = r->nz_cpu, .nz_mem = r->nz_mem, .cons = cons});
-}
-
-static void set_note(struct ingest *in, task_id t, const struct pod_note *note)
-{
-    while (in->notes.len <= t.i) {
-        hk_vec_push(&in->notes, ((struct pod_note){0}));
-    }
-    in->notes.at[t.i] = *note;
 }
 
 static int take(struct ingest *in, const struct api_pod *pod, const struct request *r,

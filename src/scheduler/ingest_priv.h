@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the ingest files only. Each kind has a put, which takes the tree and either changes the
 // model or fails and changes nothing, and a del, which takes the name; the table in ingest.c names
-// them. Scratch memory of one call is ingest.mem.
+// them. Scratch memory of one call is ingest.mem. Strings it interns are held until its end by
+// ingest.held; the model and the tables here take references of their own to what they keep.
 #pragma once
 
 #include "api/names.h"
@@ -24,7 +25,7 @@ struct priority_class {
 enum picker_kind { PICK_SERVICE, PICK_RC, PICK_RS, PICK_STS, PICK_NKINDS };
 
 struct picker {
-    uint32_t ns; /* 0: vacant */
+    uint32_t ns, name; /* 0: vacant */
     struct label_sel sel;
     uint32_t shelf; /* services: where they are filed, ID_NONE when they pick nothing */
 };
@@ -58,6 +59,7 @@ struct ingest {
     bool make_queues;
 
     struct hk_arena mem;
+    HK_VEC(uint32_t) held; /* string ids */
     struct hk_buf key;
 
     HK_VEC(struct ingest_problem) problems;
@@ -75,13 +77,15 @@ struct ingest {
     HK_VEC(uint32_t) pickers_free;
     struct hk_map picker_at[PICK_NKINDS];
     HK_VEC(struct shelf) shelves; /* services by one label pair of their selector */
+    HK_VEC(uint32_t) shelves_free;
     struct hk_map shelf_at;
     HK_VEC(struct change) changes; /* since the last settle, the first few */
-    struct hk_map stale_ns;        /* pickers changed here since the last settle */
+    HK_VEC(uint32_t) stale;        /* namespaces whose pickers changed since the last settle */
+    struct hk_map stale_ns;        /* the same as a set */
 
     HK_VEC(struct hyper_source *) hypers;
     struct hk_map hyper_at;
-    HK_VEC(uint32_t) node_names; /* every node name ever seen, in order */
+    HK_VEC(uint32_t) node_names; /* of known nodes, in the order they came */
     struct hk_map node_seen;
     bool hypers_changed;
 
@@ -89,9 +93,14 @@ struct ingest {
     HK_VEC(struct shard *) shards;
     struct hk_map shard_at;
     bool shards_changed; /* or nodes came */
+    HK_VEC(uint32_t) shard_in_use, shard_to_add;
+    uint64_t shard_version; /* of these two, 0 until our shard was first seen */
 };
 
 /* ---- ingest.c ---- */
+
+/* Ends a call: its scratch memory and the strings nobody kept. */
+void ingest_clear(struct ingest *in);
 
 /* Replaces what was recorded for the object. line 0: unknown. */
 void ingest_problem_set(struct ingest *in, const struct api_kind *kind, struct hk_str object,
@@ -104,6 +113,7 @@ struct hk_str ingest_uid(struct ingest *in, const struct api_meta *meta);
 
 /* ---- ingest_spec.c: strings, labels, selectors and amounts as the model has them ---- */
 
+/* Held until ingest_clear. */
 uint32_t ingest_str(struct ingest *in, struct hk_str s);
 /* Sorted by key id. */
 struct labels ingest_labels(struct ingest *in, const struct api_map *map);
@@ -114,8 +124,9 @@ struct label_sel ingest_sel(struct ingest *in, const struct api_selector *s);
 struct node_term ingest_term(struct ingest *in, const struct api_node_term *t);
 /* enum taint_effect; EFFECT_OTHER for none. */
 uint8_t ingest_effect(enum api_taint_effect e);
-/* A copy that outlives the call, in one block: hk_free its at. */
-struct label_sel ingest_sel_keep(const struct label_sel *s);
+/* A copy that outlives the call, in one block: hk_free its at. Its strings are the caller's to
+ * hold. */
+struct label_sel ingest_sel_copy(const struct label_sel *s);
 bool ingest_sel_same(const struct label_sel *a, const struct label_sel *b);
 /* dim is HK_NONE for a resource nobody accounts for. Fails past DIM_LIMIT, naming the resource. */
 int ingest_amount(struct ingest *in, const struct api_resource *r, struct amount *ret,
@@ -161,8 +172,9 @@ void ingest_group_settle(struct ingest *in);
 
 /* ---- ingest_hyper.c ---- */
 
-/* A node appeared, went or changed its labels. */
+/* A node appeared or changed its labels. */
 void ingest_hyper_node(struct ingest *in, uint32_t name);
+void ingest_hyper_node_gone(struct ingest *in, uint32_t name);
 void ingest_hyper_settle(struct ingest *in);
 void ingest_hyper_fini(struct ingest *in);
 

@@ -18,6 +18,17 @@ static void shard_free(struct shard *s)
     hk_free(s);
 }
 
+static void shard_strings(const struct shard *s, struct hk_intern *t, string_fn *f)
+{
+    f(t, s->name);
+    for (uint32_t k = 0; k < s->desired.len; k++) {
+        f(t, s->desired.at[k]);
+    }
+    for (uint32_t k = 0; k < s->in_use.len; k++) {
+        f(t, s->in_use.at[k]);
+    }
+}
+
 static struct shard *shard_find(const struct ingest *in, uint32_t name)
 {
     const uint32_t at = hk_map_get(&in->shard_at, name);
@@ -35,7 +46,9 @@ int ingest_shard_put(struct ingest *in, const struct json *doc, struct hk_err *e
     }
     const uint32_t name = ingest_str(in, from.meta.name);
     struct shard *s = shard_find(in, name);
-    if (!s) {
+    if (s) {
+        shard_strings(s, &in->m->str, hk_intern_drop);
+    } else {
         s = hk_zalloc(sizeof(*s));
         s->name = name;
         hk_map_put(&in->shard_at, name, in->shards.len);
@@ -49,6 +62,7 @@ int ingest_shard_put(struct ingest *in, const struct json *doc, struct hk_err *e
     for (uint32_t k = 0; k < from.nodes_in_use.len; k++) {
         hk_vec_push(&s->in_use, ingest_str(in, from.nodes_in_use.at[k]));
     }
+    shard_strings(s, &in->m->str, hk_intern_keep);
     in->shards_changed = true;
     return 0;
 }
@@ -60,6 +74,7 @@ void ingest_shard_del(struct ingest *in, struct hk_str ns, struct hk_str name)
     if (at == HK_NONE) {
         return;
     }
+    shard_strings(in->shards.at[at], &in->m->str, hk_intern_drop);
     shard_free(in->shards.at[at]);
     hk_map_del(&in->shard_at, id);
     hk_vec_swap_remove(&in->shards, at);
@@ -71,11 +86,26 @@ void ingest_shard_del(struct ingest *in, struct hk_str ns, struct hk_str name)
 
 void ingest_own_shard(struct ingest *in, struct hk_str name)
 {
-    in->shard_name = ingest_str(in, name);
+    in->shard_name = hk_intern(&in->m->str, name);
     in->shards_changed = true;
 }
 
 /* ---- settling ---- */
+
+/* What we have of what we are to have. */
+static void share_out(struct ingest *in, const struct shard *own, const struct hk_map *usable)
+{
+    hk_vec_clear(&in->shard_in_use);
+    hk_vec_clear(&in->shard_to_add);
+    for (uint32_t k = 0; k < own->desired.len; k++) {
+        if (hk_map_get(usable, own->desired.at[k]) != HK_NONE) {
+            hk_vec_push(&in->shard_in_use, own->desired.at[k]);
+        } else {
+            hk_vec_push(&in->shard_to_add, own->desired.at[k]);
+        }
+    }
+    in->shard_version++;
+}
 
 static void apply(struct ingest *in, const struct shard *own)
 {
@@ -96,6 +126,7 @@ static void apply(struct ingest *in, const struct shard *own)
             model_node_shard(m, (node_id){i}, hk_map_get(&usable, m->nodes.name[i]) != HK_NONE);
         }
     }
+    share_out(in, own, &usable);
     hk_map_fini(&usable);
 }
 
@@ -117,8 +148,25 @@ void ingest_shard_settle(struct ingest *in)
     in->shards_changed = false;
 }
 
+bool ingest_shard(const struct ingest *in, struct ingest_shard *ret)
+{
+    if (in->shard_version == 0 || !shard_find(in, in->shard_name)) {
+        return false;
+    }
+    *ret = (struct ingest_shard){
+        .in_use = in->shard_in_use.at,
+        .nin_use = in->shard_in_use.len,
+        .to_add = in->shard_to_add.at,
+        .nto_add = in->shard_to_add.len,
+        .version = in->shard_version,
+    };
+    return true;
+}
+
 void ingest_shard_fini(struct ingest *in)
 {
+    hk_vec_fini(&in->shard_in_use);
+    hk_vec_fini(&in->shard_to_add);
     for (uint32_t k = 0; k < in->shards.len; k++) {
         shard_free(in->shards.at[k]);
     }

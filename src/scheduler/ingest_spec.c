@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The vocabulary of the kinds in the model's terms: strings become ids, selectors lists of ids,
-// quantities whole amounts. Everything made here lives in ingest.mem unless the name says keep.
+// quantities whole amounts. Everything made here lives in ingest.mem unless the name says copy.
 #include "scheduler/ingest_priv.h"
 
 _Static_assert((int)OP_IN == API_OP_IN && (int)OP_NOT_IN == API_OP_NOT_IN &&
@@ -10,7 +10,12 @@ _Static_assert((int)OP_IN == API_OP_IN && (int)OP_NOT_IN == API_OP_NOT_IN &&
 
 uint32_t ingest_str(struct ingest *in, struct hk_str s)
 {
-    return s.n > 0 ? hk_intern(&in->m->str, s) : 0;
+    const uint32_t id = hk_intern_hold(&in->m->str, s);
+
+    if (id != 0) {
+        hk_vec_push(&in->held, id);
+    }
+    return id;
 }
 
 static int label_cmp(const void *a, const void *b)
@@ -130,7 +135,7 @@ uint8_t ingest_effect(enum api_taint_effect e)
     return EFFECT_OTHER;
 }
 
-struct label_sel ingest_sel_keep(const struct label_sel *s)
+struct label_sel ingest_sel_copy(const struct label_sel *s)
 {
     size_t nval = 0;
     struct label_req *at;

@@ -14,7 +14,8 @@
 
 /* Services that ask for the same label pair, any namespace. */
 struct shelf {
-    HK_VEC(uint32_t) at;
+    struct label pair;
+    HK_VEC(uint32_t) at; /* rows of pickers */
 };
 
 /* ---- changes ---- */
@@ -28,22 +29,39 @@ struct change {
     struct label_sel sel; /* owned */
 };
 
+static void change_strings(const struct change *c, struct hk_intern *t, string_fn *f)
+{
+    f(t, c->name);
+    label_sel_strings(&c->sel, t, f);
+}
+
 static void note_change(struct ingest *in, enum picker_kind kind, uint64_t key,
                         const struct label_sel *sel)
 {
-    hk_map_put(&in->stale_ns, key >> 32, 1);
+    const uint32_t ns = key >> 32;
+
+    if (hk_map_get(&in->stale_ns, ns) == HK_NONE) {
+        hk_map_put(&in->stale_ns, ns, 1);
+        hk_vec_push(&in->stale, ns);
+        hk_intern_keep(&in->m->str, ns);
+    }
     if (in->changes.len <= CHANGES_FEW) {
-        hk_vec_push(
-            &in->changes,
-            ((struct change){.kind = kind, .name = (uint32_t)key, .sel = ingest_sel_keep(sel)}));
+        const struct change c = {.kind = kind, .name = (uint32_t)key, .sel = ingest_sel_copy(sel)};
+        change_strings(&c, &in->m->str, hk_intern_keep);
+        hk_vec_push(&in->changes, c);
     }
 }
 
 static void forget_changes(struct ingest *in)
 {
     for (uint32_t k = 0; k < in->changes.len; k++) {
+        change_strings(&in->changes.at[k], &in->m->str, hk_intern_drop);
         hk_free((void *)in->changes.at[k].sel.at);
     }
+    for (uint32_t k = 0; k < in->stale.len; k++) {
+        hk_intern_drop(&in->m->str, in->stale.at[k]);
+    }
+    hk_vec_clear(&in->stale);
     hk_vec_clear(&in->changes);
     hk_map_clear(&in->stale_ns);
 }
@@ -66,35 +84,55 @@ static bool is_concerned(const struct ingest *in, task_id t)
 
 /* ---- pickers ---- */
 
-static struct shelf *shelf_for(struct ingest *in, const struct label_req *r, uint32_t *ret)
+static uint32_t shelf_need(struct ingest *in, struct label pair)
 {
-    const uint64_t key = PAIR_KEY(r->key, r->vals[0]);
+    const uint64_t key = PAIR_KEY(pair.key, pair.val);
     uint32_t i = hk_map_get(&in->shelf_at, key);
 
-    if (i == HK_NONE) {
+    if (i != HK_NONE) {
+        return i;
+    }
+    if (in->shelves_free.len > 0) {
+        i = hk_vec_pop(&in->shelves_free);
+    } else {
         i = in->shelves.len;
         hk_vec_push(&in->shelves, ((struct shelf){0}));
-        hk_map_put(&in->shelf_at, key, i);
     }
-    *ret = i;
-    return &in->shelves.at[i];
+    in->shelves.at[i].pair = pair;
+    hk_map_put(&in->shelf_at, key, i);
+    return i;
+}
+
+/* The services of an empty one held its pair. */
+static void shelf_drop_if_empty(struct ingest *in, uint32_t i)
+{
+    struct shelf *s = &in->shelves.at[i];
+
+    if (s->at.len == 0) {
+        hk_map_del(&in->shelf_at, PAIR_KEY(s->pair.key, s->pair.val));
+        hk_vec_fini(&s->at);
+        hk_vec_push(&in->shelves_free, i);
+    }
 }
 
 /* A Service's selector is a plain map: every requirement is one value of one key. */
 static void file_service(struct ingest *in, uint32_t row)
 {
     struct picker *p = &in->pickers.at[row];
+    struct label rarest = {0};
     uint32_t fewest = UINT32_MAX;
 
     for (uint32_t k = 0; k < p->sel.n; k++) {
-        uint32_t i;
-        const struct shelf *s = shelf_for(in, &p->sel.at[k], &i);
-        if (s->at.len < fewest) {
-            fewest = s->at.len;
-            p->shelf = i;
+        const struct label pair = {p->sel.at[k].key, p->sel.at[k].vals[0]};
+        const uint32_t i = hk_map_get(&in->shelf_at, PAIR_KEY(pair.key, pair.val));
+        const uint32_t len = i == HK_NONE ? 0 : in->shelves.at[i].at.len;
+        if (len < fewest) {
+            fewest = len;
+            rarest = pair;
         }
     }
-    if (p->shelf != ID_NONE) {
+    if (p->sel.n > 0) {
+        p->shelf = shelf_need(in, rarest);
         hk_vec_push(&in->shelves.at[p->shelf].at, row);
     }
 }
@@ -114,7 +152,15 @@ static void unfile(struct ingest *in, uint32_t row)
             break;
         }
     }
+    shelf_drop_if_empty(in, p->shelf);
     p->shelf = ID_NONE;
+}
+
+static void picker_strings(const struct picker *p, struct hk_intern *t, string_fn *f)
+{
+    f(t, p->ns);
+    f(t, p->name);
+    label_sel_strings(&p->sel, t, f);
 }
 
 static void drop(struct ingest *in, enum picker_kind kind, uint64_t key)
@@ -126,6 +172,7 @@ static void drop(struct ingest *in, enum picker_kind kind, uint64_t key)
     }
     note_change(in, kind, key, &in->pickers.at[row].sel);
     unfile(in, row);
+    picker_strings(&in->pickers.at[row], &in->m->str, hk_intern_drop);
     hk_free((void *)in->pickers.at[row].sel.at);
     in->pickers.at[row] = (struct picker){.shelf = ID_NONE};
     hk_map_del(&in->picker_at[kind], key);
@@ -157,7 +204,9 @@ static void picker_put(struct ingest *in, enum picker_kind kind, const struct ap
     row = vacant_row(in);
     p = &in->pickers.at[row];
     p->ns = ns;
-    p->sel = ingest_sel_keep(&sel);
+    p->name = (uint32_t)key;
+    p->sel = ingest_sel_copy(&sel);
+    picker_strings(p, &in->m->str, hk_intern_keep);
     hk_map_put(&in->picker_at[kind], key, row);
     note_change(in, kind, key, &sel);
     if (kind == PICK_SERVICE) {
@@ -367,7 +416,7 @@ void ingest_spread_settle(struct ingest *in)
     }
     for (uint32_t k = 0; k < waiting.len; k++) {
         respread(in, waiting.at[k]);
-        hk_arena_clear(&in->mem);
+        ingest_clear(in);
     }
     hk_vec_fini(&waiting);
     forget_changes(in);
@@ -384,11 +433,13 @@ void ingest_spread_fini(struct ingest *in)
         hk_vec_fini(&in->shelves.at[k].at);
     }
     hk_vec_fini(&in->shelves);
+    hk_vec_fini(&in->shelves_free);
     for (uint32_t k = 0; k < PICK_NKINDS; k++) {
         hk_map_fini(&in->picker_at[k]);
     }
     hk_map_fini(&in->shelf_at);
     forget_changes(in);
     hk_vec_fini(&in->changes);
+    hk_vec_fini(&in->stale);
     hk_map_fini(&in->stale_ns);
 }

@@ -44,6 +44,14 @@ static uint32_t annotation_id(struct ingest *in, const struct api_meta *meta, st
     return v ? ingest_str(in, *v) : 0;
 }
 
+/* 0 when it has none, as in a manifest. */
+static uint64_t revision(const struct api_meta *meta)
+{
+    int64_t rv;
+
+    return hk_str_int(meta->resource_version, &rv) && rv > 0 ? (uint64_t)rv : 0;
+}
+
 /* ---- claims ---- */
 
 /* The annotation came before the field and still goes before it. */
@@ -81,7 +89,7 @@ int ingest_pvc_put(struct ingest *in, const struct json *doc, struct hk_err *err
                     .lost = pvc.phase == API_CLAIM_LOST, .deleting = pvc.meta.deletion_ns != 0,
                     .block = pvc.mode == API_VOLUME_BLOCK, .access = access_bits(&pvc.access_modes),
                     .request = storage_bytes(&pvc.requests), .has_sel = pvc.selector.present,
-                    .sel = ingest_sel(in, &pvc.selector),
+                    .sel = ingest_sel(in, &pvc.selector), .rv = revision(&pvc.meta),
                 });
     return 0;
 }
@@ -123,6 +131,7 @@ int ingest_pv_put(struct ingest *in, const struct json *doc, struct hk_err *err)
                               .has_terms = pv.node_affinity.present,
                               .term = term,
                               .nterm = pv.node_affinity.len,
+                              .rv = revision(&pv.meta),
                           });
     return 0;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // When to run a session. Input is let settle for a moment, then looked at: a session is due when
-// some job changed, or when something happened that could help a job that waits for it. Our own
-// writes come back as events that say nothing new and end there.
+// some job changed, or when something happened that could help a job that waits for it, or when the
+// time came that it waits for. Our own writes come back as events that say nothing new and end
+// there.
 #include "api/names.h"
 #include "base/log.h"
 #include "scheduler/loop_priv.h"
 
-#define PERIOD_DEFAULT_NS ((int64_t)1000 * 1000 * 1000)
 #define QUIET_DEFAULT_NS ((int64_t)1000 * 1000)
 #define PATIENCE_DEFAULT_NS ((int64_t)10 * 1000 * 1000)
 #define QUEUE_RETRY_NS ((int64_t)1000 * 1000 * 1000)
@@ -46,23 +46,42 @@ static int64_t mono(const struct loop *l)
 
 /* ---- input ---- */
 
+/* Whether the group's phase in this revision is from before our latest write of it. */
+static bool is_old_phase(const struct loop *l, const struct api_object *o, uint8_t *ret_phase)
+{
+    const struct model *m = &l->engine.m;
+    const job_id j = model_job_find(m, o->ns, o->name);
+
+    if (id_none(j) || !hk_str_eq(model_str(m, model_job(m, j)->uid), o->uid) ||
+        !emit_is_ahead(l->emit, j, o->rv)) {
+        return false;
+    }
+    *ret_phase = model_job(m, j)->phase;
+    return *ret_phase != PG_NONE;
+}
+
+/* What else the event says is news, so it is taken with the phase that is on its way. */
+static void take_with_phase(struct loop *l, const struct api_object *o, enum pg_phase phase)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    const struct json *old = json_get(&o->root, "status");
+    struct json doc = json_clone(&o->root, &a);
+    struct json status = json_is(old, JSON_OBJECT) ? json_clone(old, &a) : json_make_object();
+
+    json_put(&status, &a, HK_STR("phase"), json_make_str(hk_str(pg_phase_name(phase))));
+    json_put(&doc, &a, HK_STR("status"), status);
+    engine_put(&l->engine, o->kind, &doc);
+}
+
 void loop_take(struct loop *l, const struct api_object *o)
 {
-    struct engine *g = &l->engine;
-    job_id j = NO_JOB;
-    uint8_t phase = PG_NONE;
+    uint8_t phase;
 
-    if (o->kind->id == API_PODGROUP) {
-        j = model_job_find(&g->m, o->ns, o->name);
-        if (!id_none(j) && hk_str_eq(model_str(&g->m, model_job(&g->m, j)->uid), o->uid) &&
-            emit_is_ahead(l->emit, j, o->rv)) {
-            phase = model_job(&g->m, j)->phase;
-        }
-    }
     l->inputs++;
-    engine_put(g, o->kind, &o->root);
-    if (phase != PG_NONE && model_job(&g->m, j)->used) {
-        engine_phase(g, j, phase); /* the event is older than that */
+    if (o->kind->id == API_PODGROUP && is_old_phase(l, o, &phase)) {
+        take_with_phase(l, o, phase);
+    } else {
+        engine_put(&l->engine, o->kind, &o->root);
     }
     emit_learn(l->emit, o);
 }
@@ -71,6 +90,7 @@ void loop_drop(struct loop *l, const struct api_kind *kind, struct hk_str ns, st
 {
     l->inputs++;
     engine_del(&l->engine, kind, ns, name);
+    emit_unlearn(l->emit, kind);
 }
 
 /* ---- the two queues that must exist (1.1) ---- */
@@ -175,14 +195,17 @@ static bool matters(struct loop *l)
     return false;
 }
 
+/* What was due at the session just held has been looked at. */
 static void look_for_time(struct loop *l)
 {
     const struct model *m = &l->engine.m;
 
-    l->timed = false;
-    for (uint32_t k = 0; k < m->active.len && !l->timed; k++) {
+    l->due_ns = INT64_MAX;
+    for (uint32_t k = 0; k < m->active.len; k++) {
         const struct park *p = &model_job(m, m->active.at[k])->park;
-        l->timed = p->at > 0 && (p->why & WAKE_TIME);
+        if (p->at > 0 && p->due_ns > l->engine.ssn.now_ns) {
+            l->due_ns = HK_MIN(l->due_ns, p->due_ns);
+        }
     }
 }
 
@@ -208,7 +231,6 @@ static void cycle(struct loop *l)
     count(l, &g->ssn);
     look_for_time(l);
     emit_session(l->emit, &g->ssn);
-    l->cycle_ns = mono(l);
     l->again = l->again || matters(l); /* what was bound may help others */
 }
 
@@ -237,12 +259,29 @@ static int64_t settled_ns(struct loop *l, int64_t now_ns)
     return HK_MIN(l->last_ns + l->o.quiet_ns, l->news_ns + l->o.patience_ns);
 }
 
+static void report_shard(struct loop *l)
+{
+    struct ingest_shard s;
+
+    if (l->o.session.shard_mode != SHARD_NONE && ingest_shard(l->engine.in, &s) &&
+        s.version != l->shard_seen) {
+        l->shard_seen = s.version;
+        emit_shard(l->emit, s.in_use, s.nin_use, s.to_add, s.nto_add);
+    }
+}
+
+/* The monotonic time of l->due_ns, as far as can be told. */
+static int64_t due_mono_ns(const struct loop *l, int64_t now_ns)
+{
+    return l->due_ns == INT64_MAX ? INT64_MAX
+                                  : now_ns + HK_MAX(l->due_ns - l->o.clock->wall_ns(l->o.clock), 0);
+}
+
 /* Runs a session if one is due; when the next may be. */
 static int64_t session_tick(struct loop *l, int64_t now_ns)
 {
-    const int64_t period_ns = l->timed ? l->cycle_ns + l->o.schedule_period_ns : INT64_MAX;
     const int64_t look_ns = settled_ns(l, now_ns);
-    bool due = l->again || now_ns >= period_ns;
+    bool due = l->again || due_mono_ns(l, now_ns) <= now_ns;
 
     if (!is_synced(l)) {
         return INT64_MAX;
@@ -254,9 +293,12 @@ static int64_t session_tick(struct loop *l, int64_t now_ns)
     }
     if (due) {
         cycle(l);
-        return l->again ? now_ns : l->timed ? l->cycle_ns + l->o.schedule_period_ns : INT64_MAX;
     }
-    return HK_MIN(period_ns, l->news_ns ? look_ns : INT64_MAX);
+    report_shard(l);
+    if (l->again) {
+        return now_ns;
+    }
+    return HK_MIN(due_mono_ns(l, now_ns), l->news_ns ? look_ns : INT64_MAX);
 }
 
 static void sooner(int64_t *next_ns, int64_t at_ns)
@@ -325,10 +367,11 @@ static void take_opts(struct loop *l, const struct loop_opts *o)
     l->o = *o;
     l->default_queue = hk_arena_str(
         &l->mem, o->default_queue.n > 0 ? o->default_queue : HK_STR(API_QUEUE_NAME_DEFAULT));
-    l->o.schedule_period_ns = o->schedule_period_ns > 0 ? o->schedule_period_ns : PERIOD_DEFAULT_NS;
     l->o.quiet_ns = o->quiet_ns > 0 ? o->quiet_ns : QUIET_DEFAULT_NS;
     l->o.patience_ns = o->patience_ns > 0 ? o->patience_ns : PATIENCE_DEFAULT_NS;
     l->o.session.clock = o->clock;
+    l->o.shard_name = hk_arena_str(&l->mem, o->shard_name);
+    l->due_ns = INT64_MAX;
 }
 
 /* One scheduler speaks under its name; several share one. */
@@ -346,7 +389,7 @@ int loop_new(const struct loop_opts *o, struct loop **ret, struct hk_err *err)
     const struct engine_opts eo = {.scheduler_names = o->scheduler_names,
                                    .nscheduler_name = o->nscheduler_name,
                                    .default_queue = l->default_queue,
-                                   .shard_name = o->shard_name,
+                                   .shard_name = l->o.shard_name,
                                    .session = l->o.session,
                                    .conf_path = o->conf_path};
     engine_init(&l->engine, &eo);
@@ -358,6 +401,7 @@ int loop_new(const struct loop_opts *o, struct loop **ret, struct hk_err *err)
                                            .m = &l->engine.m,
                                            .clock = o->clock,
                                            .component = component(o),
+                                           .shard = l->o.shard_name,
                                            .in_flight = o->in_flight,
                                            .run = (uint64_t)o->clock->wall_ns(o->clock),
                                            .on_outcome = retry_outcome,

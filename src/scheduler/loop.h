@@ -8,6 +8,8 @@
 #include "api/port.h"
 #include "scheduler/session.h"
 
+#include <stdio.h>
+
 struct loop;
 
 struct loop_opts {
@@ -18,8 +20,7 @@ struct loop_opts {
     uint32_t nscheduler_name;
     struct hk_str default_queue; /* "default" when empty */
     struct hk_str shard_name;    /* NodeShard of this scheduler; empty without shards */
-    struct session_opts session; /* seed, sampling, shards, budget; times are the loop's own */
-    int64_t schedule_period_ns;  /* between sessions that only the clock asks for, 0: 1 s */
+    struct session_opts session; /* seed, sampling, shards, gates, budget; times are the loop's */
     int64_t quiet_ns;            /* a session waits until events pause this long, 0: 1 ms ... */
     int64_t patience_ns;         /* ... but no longer than this, 0: 10 ms */
     uint32_t in_flight;          /* requests at a time, 0: 64 */
@@ -52,3 +53,5 @@ const struct model *loop_model(const struct loop *l);
 /* Feeds a record to a fresh engine without a port and appends a line per session to out, in the
  * form the record has them. Fails with HK_ECONFLICT, naming the line, when a decision differs. */
 int loop_replay(const char *path, struct hk_buf *out, struct hk_err *err) HK_CHECKED;
+/* The same for an open file; name is what messages call it. */
+int loop_replay_from(FILE *f, const char *name, struct hk_buf *out, struct hk_err *err) HK_CHECKED;

@@ -79,7 +79,8 @@ int engine_record(struct engine *g, const struct engine_opts *o, const char *pat
     json_write_str(o->default_queue, &g->text);
     add_key(g, "shard");
     json_write_str(o->shard_name, &g->text);
-    hk_buf_addf(&g->text, ",\"shard_mode\":%d", (int)o->session.shard_mode);
+    hk_buf_addf(&g->text, ",\"shard_mode\":%d,\"open_gates\":%s", (int)o->session.shard_mode,
+                o->session.open_gates ? "true" : "false");
     add_key(g, "schedulers");
     hk_buf_addc(&g->text, '[');
     for (uint32_t k = 0; k < o->nscheduler_name; k++) {
@@ -93,23 +94,6 @@ int engine_record(struct engine *g, const struct engine_opts *o, const char *pat
 }
 
 /* ---- inputs ---- */
-
-/* A task refused for want of volumes waits for these. */
-static bool is_storage(const struct api_kind *kind)
-{
-    switch (kind->id) {
-    case API_PVC:
-    case API_PV:
-    case API_STORAGE_CLASS:
-    case API_CSI_NODE:
-    case API_CSI_DRIVER:
-    case API_CSI_CAPACITY:
-    case API_VOLUME_ATTACHMENT:
-        return true;
-    default:
-        return false;
-    }
-}
 
 void engine_put(struct engine *g, const struct api_kind *kind, const struct json *doc)
 {
@@ -128,9 +112,6 @@ void engine_put(struct engine *g, const struct api_kind *kind, const struct json
         hk_log(HK_LOG_WARN, "object not taken", "kind=%s name=%.*s err=\"%s\"", kind->singular,
                HK_FMT(json_str(json_at(doc, "metadata.name"), HK_STR(""))), err.text);
     }
-    if (is_storage(kind)) {
-        model_wake_up(&g->m, WAKE_NODE);
-    }
 }
 
 void engine_del(struct engine *g, const struct api_kind *kind, struct hk_str ns, struct hk_str name)
@@ -147,26 +128,6 @@ void engine_del(struct engine *g, const struct api_kind *kind, struct hk_str ns,
         end(g);
     }
     ingest_del(g->in, kind, ns, name);
-    if (is_storage(kind)) {
-        model_wake_up(&g->m, WAKE_NODE);
-    }
-}
-
-void engine_phase(struct engine *g, job_id j, enum pg_phase p)
-{
-    const struct job *job = model_job(&g->m, j);
-
-    if (job->phase == p) {
-        return;
-    }
-    if (g->record) {
-        begin(g, "phase");
-        add_pair(g, job->ns, job->name);
-        add_key(g, "to");
-        hk_buf_addf(&g->text, "%d", p);
-        end(g);
-    }
-    model_job_set_phase(&g->m, j, p);
 }
 
 void engine_unbind(struct engine *g, task_id t)
@@ -233,6 +194,21 @@ static void list_decisions(struct engine *g, enum op_kind kind, struct hk_buf *o
     hk_buf_addc(out, ']');
 }
 
+static void list_gates(struct engine *g, struct hk_buf *out)
+{
+    const struct model *m = &g->m;
+
+    if (g->ssn.gates.len == 0) {
+        return;
+    }
+    for (uint32_t k = 0; k < g->ssn.gates.len; k++) {
+        const struct task *t = model_task(m, g->ssn.gates.at[k]);
+        hk_buf_addf(out, "%s\"%.*s/%.*s\"", k ? "," : ",\"gate\":[", HK_FMT(model_str(m, t->ns)),
+                    HK_FMT(model_str(m, t->name)));
+    }
+    hk_buf_addc(out, ']');
+}
+
 static uint64_t hash_text(uint64_t h, const char *s)
 {
     return s ? hk_hash(s, strlen(s), h) : hk_mix(h);
@@ -269,6 +245,7 @@ static void write_line(struct engine *g, bool all_jobs)
                 all_jobs ? "true" : "false", (unsigned long long)stop);
     list_decisions(g, OP_ALLOCATE, out);
     list_decisions(g, OP_EVICT, out);
+    list_gates(g, out);
     hk_buf_addf(out, ",\"notes\":\"%016llx\"}\n", (unsigned long long)hash_notes(g));
 }
 

@@ -24,23 +24,40 @@ static int64_t now(const struct feed *f)
 
 /* ---- objects ---- */
 
-static uint64_t key_of(struct feed *f, struct hk_str ns, struct hk_str name)
+/* The names in a key are held as long as it is in the map. */
+static void forget(struct feed *f, uint64_t key)
 {
     struct hk_intern *str = &f->l->engine.m.str;
 
-    return (uint64_t)hk_intern(str, ns) << 32 | hk_intern(str, name);
+    if (hk_map_del(&f->seen, key)) {
+        hk_intern_drop(str, (uint32_t)(key >> 32));
+        hk_intern_drop(str, (uint32_t)key);
+    }
 }
 
 static void take(struct feed *f, const struct api_object *o)
 {
-    hk_map_put(&f->seen, key_of(f, o->ns, o->name), f->round);
+    struct hk_intern *str = &f->l->engine.m.str;
+    const uint32_t ns = hk_intern_hold(str, o->ns), name = hk_intern_hold(str, o->name);
+    const uint64_t key = (uint64_t)ns << 32 | name;
+
+    if (hk_map_get(&f->seen, key) != HK_NONE) {
+        hk_intern_drop(str, ns);
+        hk_intern_drop(str, name);
+    }
+    hk_map_put(&f->seen, key, f->round);
     loop_take(f->l, o);
 }
 
 static void drop(struct feed *f, struct hk_str ns, struct hk_str name)
 {
-    hk_map_del(&f->seen, key_of(f, ns, name));
+    const struct hk_intern *str = &f->l->engine.m.str;
+    const uint32_t a = hk_intern_find(str, ns), b = hk_intern_find(str, name);
+
     loop_drop(f->l, f->kind, ns, name);
+    if (a != HK_NONE && b != HK_NONE) {
+        forget(f, (uint64_t)a << 32 | b);
+    }
 }
 
 static int key_cmp(const void *a, const void *b)
@@ -209,6 +226,12 @@ void feed_fini(struct feed *f)
 {
     if (f->call) {
         port_cancel(f->l->o.port, f->call);
+    }
+    for (uint32_t i = 0; i < f->seen.cap; i++) {
+        if (f->seen.keys[i] != UINT64_MAX) {
+            hk_intern_drop(&f->l->engine.m.str, (uint32_t)(f->seen.keys[i] >> 32));
+            hk_intern_drop(&f->l->engine.m.str, (uint32_t)f->seen.keys[i]);
+        }
     }
     hk_map_fini(&f->seen);
 }

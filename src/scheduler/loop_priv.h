@@ -6,8 +6,6 @@
 #include "scheduler/ingest.h"
 #include "scheduler/loop.h"
 
-#include <stdio.h>
-
 /* ---- loop_engine.c: model, ingest and sessions, with every input written down ---- */
 
 /* Everything that may change the model goes through one of the engine_ functions, in the order it
@@ -44,8 +42,6 @@ int engine_record(struct engine *g, const struct engine_opts *o, const char *pat
 void engine_put(struct engine *g, const struct api_kind *kind, const struct json *doc);
 void engine_del(struct engine *g, const struct api_kind *kind, struct hk_str ns,
                 struct hk_str name);
-/* The phase the PodGroup really has. */
-void engine_phase(struct engine *g, job_id j, enum pg_phase p);
 void engine_unbind(struct engine *g, task_id t);
 void engine_hold(struct engine *g, task_id t, bool held);
 /* The pod will not be deleted after all. */
@@ -80,12 +76,12 @@ void feed_start(struct feed *f);
 int64_t feed_tick(struct feed *f, int64_t now_ns);
 void feed_fini(struct feed *f);
 
-/* ---- loop_retry.c: tasks whose bind or eviction failed ---- */
+/* ---- loop_retry.c: tasks whose bind, eviction or gate failed ---- */
 
 struct retry {
     struct loop *l;
     task_id task;
-    uint32_t uid;
+    uint32_t uid; /* held */
     bool evicting;
     uint8_t state; /* enum retry_state */
     uint32_t failures;
@@ -115,8 +111,8 @@ struct loop {
     int64_t news_ns, last_ns; /* first and latest input not yet looked at; 0 none */
     bool again;               /* another session is due at once */
     bool all_jobs;            /* it looks at parked jobs too */
-    bool timed;               /* some job waits for the clock */
-    int64_t cycle_ns;         /* end of the last session */
+    int64_t due_ns;           /* by wall clock: when time helps a parked job, INT64_MAX never */
+    uint64_t shard_seen;      /* ingest_shard() that was reported */
     struct {
         uint64_t call;
         int64_t due_ns; /* INT64_MAX: nothing to do */

@@ -37,6 +37,7 @@ static const struct api_kind *kind_of(const struct replay *r, const char *verb)
 static int do_head(struct replay *r, struct hk_err *err)
 {
     const struct json *names = json_get(&r->v, "schedulers");
+    const int64_t shard_mode = json_int(json_get(&r->v, "shard_mode"), SHARD_NONE);
     struct hk_str at[SCHEDULERS_MAX];
     struct engine_opts o = {.scheduler_names = at,
                             .default_queue = word(r, "default_queue"),
@@ -45,12 +46,16 @@ static int do_head(struct replay *r, struct hk_err *err)
     if (r->open || json_int(json_get(&r->v, "hekla"), 0) != 1) {
         return hk_fail(err, HK_EINVAL, "not the head of a record of version 1");
     }
+    if (shard_mode < SHARD_NONE || shard_mode > SHARD_SOFT) {
+        return hk_fail(err, HK_EINVAL, "shard_mode %lld, want 0 to 2", (long long)shard_mode);
+    }
     o.session = SESSION_OPTS_DEFAULT;
     o.session.seed = (uint64_t)json_int(json_get(&r->v, "seed"), 1);
     o.session.min_feasible = (uint32_t)json_int(json_get(&r->v, "min_feasible"), 0);
     o.session.min_percentage = (uint32_t)json_int(json_get(&r->v, "min_percentage"), 0);
     o.session.percentage = (uint32_t)json_int(json_get(&r->v, "percentage"), 0);
-    o.session.shard_mode = (enum shard_mode)json_int(json_get(&r->v, "shard_mode"), SHARD_NONE);
+    o.session.shard_mode = (enum shard_mode)shard_mode;
+    o.session.open_gates = json_bool(json_get(&r->v, "open_gates"), false);
     for (uint32_t k = 0; json_is(names, JSON_ARRAY) && k < names->len && k < SCHEDULERS_MAX; k++) {
         at[o.nscheduler_name++] = json_str(&names->items[k], HK_STR(""));
     }
@@ -94,18 +99,6 @@ static int do_del(struct replay *r, struct hk_err *err)
     return 0;
 }
 
-static int do_phase(struct replay *r, struct hk_err *err)
-{
-    const job_id j = model_job_find(&r->g.m, word(r, "phase"), word(r, "name"));
-    const int64_t to = json_int(json_get(&r->v, "to"), -1);
-
-    if (id_none(j) || to < PG_NONE || to > PG_COMPLETED) {
-        return hk_fail(err, HK_EINVAL, "phase of an unknown group, or no phase");
-    }
-    engine_phase(&r->g, j, (enum pg_phase)to);
-    return 0;
-}
-
 static int find_task(struct replay *r, const char *verb, task_id *ret, struct hk_err *err)
 {
     *ret = model_task_find(&r->g.m, word(r, verb), word(r, "name"));
@@ -115,8 +108,11 @@ static int find_task(struct replay *r, const char *verb, task_id *ret, struct hk
 static int do_unbind(struct replay *r, struct hk_err *err)
 {
     task_id t;
-    const int rc = find_task(r, "unbind", &t, err);
+    int rc = find_task(r, "unbind", &t, err);
 
+    if (rc == 0 && model_task(&r->g.m, t)->status != TASK_BINDING) {
+        rc = hk_fail(err, HK_EINVAL, "unbind of a pod that is not being bound");
+    }
     if (rc == 0) {
         engine_unbind(&r->g, t);
     }
@@ -178,9 +174,9 @@ static const struct {
     const char *key;
     int (*run)(struct replay *r, struct hk_err *err);
 } verbs[] = {
-    {"conf", do_conf},     {"put", do_put},     {"del", do_del},   {"phase", do_phase},
-    {"unbind", do_unbind}, {"hold", do_hold},   {"free", do_free}, {"stay", do_stay},
-    {"settle", do_settle}, {"cycle", do_cycle},
+    {"conf", do_conf},     {"put", do_put},       {"del", do_del},
+    {"unbind", do_unbind}, {"hold", do_hold},     {"free", do_free},
+    {"stay", do_stay},     {"settle", do_settle}, {"cycle", do_cycle},
 };
 
 static int do_line(struct replay *r, struct hk_err *err)
@@ -201,19 +197,15 @@ static int do_line(struct replay *r, struct hk_err *err)
     return hk_fail(err, HK_EINVAL, "no input that is known");
 }
 
-int loop_replay(const char *path, struct hk_buf *out, struct hk_err *err)
+int loop_replay_from(FILE *f, const char *name, struct hk_buf *out, struct hk_err *err)
 {
     struct replay r = {.out = out};
-    FILE *f = fopen(path, "re");
     unsigned long number = 0;
     char *line = NULL;
     size_t cap = 0;
     ssize_t n;
     int rc = 0;
 
-    if (!f) {
-        return hk_fail(err, HK_EIO, "%s: %s", path, strerror(errno));
-    }
     while (rc == 0 && (n = getline(&line, &cap, f)) >= 0) {
         number++;
         r.line = (struct hk_str){line, (size_t)n};
@@ -221,15 +213,27 @@ int loop_replay(const char *path, struct hk_buf *out, struct hk_err *err)
         hk_arena_clear(&r.mem);
     }
     if (rc < 0) {
-        hk_wrap(err, rc, "%s: line %lu", path, number);
+        hk_wrap(err, rc, "%s: line %lu", name, number);
     } else if (ferror(f) || !r.open) {
-        rc = hk_fail(err, HK_EIO, "%s: %s", path, r.open ? "cannot be read" : "is empty");
+        rc = hk_fail(err, HK_EIO, "%s: %s", name, r.open ? "cannot be read" : "is empty");
     }
-    fclose(f);
     free(line); /* getline's own */
     if (r.open) {
         engine_fini(&r.g);
     }
     hk_arena_fini(&r.mem);
+    return rc;
+}
+
+int loop_replay(const char *path, struct hk_buf *out, struct hk_err *err)
+{
+    FILE *f = fopen(path, "re");
+    int rc;
+
+    if (!f) {
+        return hk_fail(err, HK_EIO, "%s: %s", path, strerror(errno));
+    }
+    rc = loop_replay_from(f, path, out, err);
+    fclose(f);
     return rc;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binds and evictions that failed. The answer may have been lost on the way, so the pod is asked
-// for before its room is given to others or taken from it: until then a task stays Binding or
-// Releasing. A pod that is still unbound may be placed again at once after its first failure, since
-// a gang may be waiting for it, and later and later after more (6.3).
+// Binds and evictions that failed, and gates that were not removed. The answer may have been lost
+// on the way, so the pod is asked for before its room is given to others or taken from it: until
+// then a task stays Binding or Releasing. A pod that is still unbound may be placed again at once
+// after its first failure, since a gang may be waiting for it, and later and later after more
+// (6.3).
 #include "base/log.h"
 #include "scheduler/loop_priv.h"
 
@@ -47,6 +48,7 @@ static void forget(struct loop *l, uint32_t k)
     if (r->state == RETRY_ASKING) {
         port_cancel(l->o.port, r->call);
     }
+    hk_intern_drop(&l->engine.m.str, r->uid);
     hk_free(r);
     hk_vec_swap_remove(&l->retries, k);
 }
@@ -116,7 +118,7 @@ void retry_outcome(void *loop, task_id t, enum emit_outcome what)
     const uint32_t k = find(l, uid);
     struct retry *r;
 
-    if (what == EMIT_BOUND) {
+    if (what == EMIT_BOUND || what == EMIT_GATE_OPEN) {
         if (k < l->retries.len) {
             forget(l, k);
         }
@@ -125,6 +127,7 @@ void retry_outcome(void *loop, task_id t, enum emit_outcome what)
     if (k == l->retries.len) {
         r = hk_zalloc(sizeof(*r));
         *r = (struct retry){.l = l, .task = t, .uid = uid, .state = RETRY_RESTING};
+        hk_intern_keep(&l->engine.m.str, uid);
         hk_vec_push(&l->retries, r);
     }
     r = l->retries.at[k];
@@ -132,6 +135,9 @@ void retry_outcome(void *loop, task_id t, enum emit_outcome what)
     r->evicting = what == EMIT_EVICT_FAILED;
     if (r->evicting) {
         later(r, RETRY_ASK_LATER, r->failures - 1);
+    } else if (what == EMIT_GATE_FAILED) {
+        engine_hold(&l->engine, t, true); /* its job is looked at again when it is let go */
+        later(r, RETRY_HELD, r->failures - 1);
     } else {
         ask(r);
     }

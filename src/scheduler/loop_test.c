@@ -295,28 +295,59 @@ static void new_victims_wake_preemptors(void **state)
     rig_free(r);
 }
 
+#define RIG_SLA                                                                                    \
+    "actions: \"enqueue, allocate\"\n"                                                             \
+    "tiers:\n"                                                                                     \
+    "- plugins:\n"                                                                                 \
+    "  - name: sla\n"                                                                              \
+    "    arguments:\n"                                                                             \
+    "      sla-waiting-time: 3m\n"                                                                 \
+    "  - name: gang\n"                                                                             \
+    "- plugins:\n"                                                                                 \
+    "  - name: overcommit\n"                                                                       \
+    "  - name: predicates\n"
+
+static void put_impatient(struct rig *r, const char *name, const char *annotations)
+{
+    rig_put(r,
+            "{'apiVersion':'scheduling.volcano.sh/v1beta1','kind':'PodGroup','metadata':{"
+            "'name':'%s','namespace':'d','uid':'g-%s','annotations':{%s},"
+            "'creationTimestamp':'2024-01-02T03:04:05Z'},'spec':{"
+            "'minMember':1,'queue':'q','minResources':{'cpu':'100'}}}",
+            name, name, annotations);
+}
+
+/* Each at its own time, and nobody looks at the clock in between. */
 static void the_clock_wakes_jobs_that_wait_for_it(void **state)
 {
-    struct rig *r = rig_new("actions: \"enqueue, allocate\"\n"
-                            "tiers:\n"
-                            "- plugins:\n"
-                            "  - name: sla\n"
-                            "    arguments:\n"
-                            "      sla-waiting-time: 3m\n"
-                            "  - name: gang\n"
-                            "- plugins:\n"
-                            "  - name: overcommit\n"
-                            "  - name: predicates\n");
+    struct rig *r = rig_new(RIG_SLA);
+    uint64_t sessions;
 
     rig_small_cluster(r);
-    rig_put(
-        r, "{'apiVersion':'scheduling.volcano.sh/v1beta1','kind':'PodGroup','metadata':{'name':'g',"
-           "'namespace':'d','uid':'g-g','creationTimestamp':'2024-01-02T03:04:05Z'},'spec':{"
-           "'minMember':1,'queue':'q','minResources':{'cpu':'100'}}}");
-    rig_run_for(r, 170 * SEC);
+    put_impatient(r, "g", "");
+    put_impatient(r, "early", "'sla-waiting-time':'1m'");
+    rig_run(r);
+    sessions = rig_sessions(r);
+    port_mem_log_clear(r->mem);
+    rig_run_for(r, 59 * SEC);
+    assert_int_equal(rig_sessions(r), sessions);
+    assert_int_equal(port_mem_log(r->mem).n, 0);
+    assert_string_equal(rig_field(r, API_PODGROUP, "early", "status.phase"), "Pending");
+    rig_run_for(r, 2 * SEC);
+    assert_int_equal(rig_sessions(r), sessions + 1);
+    assert_string_equal(rig_field(r, API_PODGROUP, "early", "status.phase"), "Inqueue");
     assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.phase"), "Pending");
-    rig_run_for(r, 15 * SEC);
+
+    sessions = rig_sessions(r);
+    rig_run_for(r, 118 * SEC);
+    assert_int_equal(rig_sessions(r), sessions);
+    rig_run_for(r, SEC);
+    assert_int_equal(rig_sessions(r), sessions + 1);
     assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.phase"), "Inqueue");
+
+    sessions = rig_sessions(r);
+    rig_run_for(r, 3600 * SEC); /* their time is over */
+    assert_int_equal(rig_sessions(r), sessions);
     rig_free(r);
 }
 

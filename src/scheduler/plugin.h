@@ -134,6 +134,8 @@ struct plugin {
     bool (*job_starving)(struct session *ssn, void *self, job_id j);
     enum vote (*job_enqueueable)(struct session *ssn, void *self, job_id j);
     void (*job_enqueued)(struct session *ssn, void *self, job_id j);
+    /* When the clock alone changes an answer about the job; INT64_MAX never. Everyone is asked. */
+    int64_t (*job_due)(struct session *ssn, void *self, job_id j);
 
     /* Everyone hears. The model already shows the change; a failing allocate undoes the operation
      * (then deallocate is told to all, as upstream does). */

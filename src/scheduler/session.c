@@ -23,6 +23,7 @@ void scheduler_mem_free(struct scheduler_mem *sm)
     hk_arena_fini(&sm->arena);
     hk_vec_fini(&sm->ops);
     hk_vec_fini(&sm->decisions);
+    hk_vec_fini(&sm->gates);
     hk_vec_fini(&sm->touched);
     hk_free(sm->last);
     hk_free(sm->fit);
@@ -192,7 +193,7 @@ static void list_jobs(struct session *ssn)
     ssn->was_pending = hk_arena_zalloc(ssn->mem, words * sizeof(*bits));
     ssn->jobs = hk_arena_array(ssn->mem, m->active.len + 1, sizeof(*ssn->jobs));
     for (uint32_t k = 0; k < m->active.len; k++) {
-        if (!ssn->opts.all_jobs && !model_job_awake(m, m->active.at[k])) {
+        if (!session_is_awake(ssn, m->active.at[k])) {
             continue;
         }
         bits[m->active.at[k].i / 64] |= 1ULL << (m->active.at[k].i % 64);
@@ -275,9 +276,11 @@ void session_open(struct session *ssn, struct model *m, const struct conf *conf,
         changed[k] = m->dirty_jobs.at[k];
     }
     model_settle(m);
+    model_words_age(m);
     columns_ready(sm, m);
     hk_vec_clear(&sm->ops);
     hk_vec_clear(&sm->decisions);
+    hk_vec_clear(&sm->gates);
     *ssn = (struct session){
         .m = m,
         .conf = conf,
@@ -289,6 +292,7 @@ void session_open(struct session *ssn, struct model *m, const struct conf *conf,
         .ops = sm->ops,
         .serial = sm->serial,
         .decisions = sm->decisions,
+        .gates = sm->gates,
         .last = sm->last,
         .fit = sm->fit,
         .op_of = sm->op_of,
@@ -374,6 +378,7 @@ void session_close(struct session *ssn)
     }
     ssn->sm->ops = ssn->ops;
     ssn->sm->decisions = ssn->decisions;
+    ssn->sm->gates = ssn->gates;
     ssn->sm->serial = ssn->serial;
 }
 
@@ -456,6 +461,19 @@ bool job_roles_ready(const struct job *j)
 bool job_roles_pipelined(const struct job *j)
 {
     return roles(j, count_pipelined);
+}
+
+void session_ungate(struct session *ssn, task_id t)
+{
+    const uint64_t bit = 1ULL << (t.i % 64);
+
+    if (!ssn->is_ungated) {
+        ssn->is_ungated = hk_arena_zalloc(ssn->mem, (ssn->m->tasks.len / 64 + 1) * sizeof(bit));
+    }
+    if (!(ssn->is_ungated[t.i / 64] & bit)) {
+        ssn->is_ungated[t.i / 64] |= bit;
+        hk_vec_push(&ssn->gates, t);
+    }
 }
 
 void session_fit_set(struct session *ssn, task_id t, struct fit_log *log)

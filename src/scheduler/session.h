@@ -50,6 +50,11 @@ struct decision_vec {
     uint32_t len, cap;
 };
 
+struct task_vec {
+    task_id *at;
+    uint32_t len, cap;
+};
+
 /* What the last discarded attempt had in mind for a task (1.10). */
 struct last_tx {
     uint8_t status; /* TASK_PENDING: none */
@@ -71,7 +76,9 @@ struct session_opts {
     uint32_t min_percentage; /* --minimum-percentage-nodes-to-find, 5 */
     uint32_t percentage;     /* --percentage-nodes-to-find, 0 adaptive */
     enum shard_mode shard_mode;
-    bool plain;             /* every search is a full pass: the oracle of the shortcuts */
+    bool open_gates; /* tasks with room in their queue lose its gate (SchedulingGatesQueueAdmission)
+                      */
+    bool plain;      /* every search is a full pass: the oracle of the shortcuts */
     int64_t budget_ns;      /* stop starting new work after this long by clock, 0 none */
     struct hk_clock *clock; /* may be NULL without budget */
     uint64_t stop_after;    /* replay: stop at this call of session_over_budget instead, 0 never */
@@ -107,6 +114,8 @@ struct session {
     uint64_t serial;   /* of the newest op ever */
     uint64_t gains;    /* counts operations that freed room */
     struct decision_vec decisions;
+    struct task_vec gates; /* tasks whose queue-allocation gate is to be removed */
+    uint64_t *is_ungated;  /* bit per task row of gates, NULL while there are none */
 
     /* Columns by task row that are all zero between sessions. */
     struct last_tx *last;
@@ -124,8 +133,9 @@ struct session {
     } budget;
     uint64_t *was_pending; /* bit per job row of ssn->jobs that was not admitted at open */
 
-    uint8_t parks_on; /* WAKE_* that concern every job under this configuration */
-    job_id *changed;  /* jobs that changed since the last session */
+    int64_t volume_wait_ns; /* how long binds may wait for volumes, set by who reserves them */
+    uint8_t parks_on;       /* WAKE_* that concern every job under this configuration */
+    job_id *changed;        /* jobs that changed since the last session */
     uint32_t nchanged;
     struct {
         struct job_note *at;
@@ -183,7 +193,10 @@ struct saved_ops stmt_save(struct session *ssn, stmt_mark_t mark);
 /* False when an operation fails; those before it stay applied. */
 bool stmt_replay(struct session *ssn, const struct saved_ops *s);
 
-/* ---- choosing a node (select.c, section 5) ---- */
+/* Asks for the removal of the task's queue-allocation gate; asking twice does no harm. */
+void session_ungate(struct session *ssn, task_id t);
+
+/* ---- choosing a node (select*.c, section 5) ---- */
 
 /* The nodes of a hyperNode; the virtual root stands for the whole cluster. */
 enum placement { PLACE_NONE, PLACE_IDLE, PLACE_FUTURE };
@@ -218,6 +231,13 @@ static inline bool session_in_shard(const struct session *ssn, node_id n)
 static inline bool session_may_use(const struct session *ssn, node_id n)
 {
     return ssn->opts.shard_mode != SHARD_HARD || session_in_shard(ssn, n);
+}
+
+/* Whether a look at the active job is due: asked for, or something happened, or its time came. */
+static inline bool session_is_awake(const struct session *ssn, job_id j)
+{
+    return ssn->opts.all_jobs || model_job_awake(ssn->m, j) ||
+           model_job(ssn->m, j)->park.due_ns <= ssn->now_ns;
 }
 
 bool job_is_pending(const struct job *j);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by session.c, stmt.c, select.c and close.c only.
+// Shared by session.c, stmt.c, select*.c and close.c only.
 #pragma once
 
 #include "scheduler/session.h"
@@ -9,6 +9,7 @@ struct scheduler_mem {
     struct hk_rand rand;
     struct op_vec ops;
     struct decision_vec decisions;
+    struct task_vec gates;
     uint64_t sessions; /* opened so far */
     uint64_t serial;
     uint32_t ntask; /* rows the columns below cover */

@@ -63,9 +63,9 @@ struct hk_str cluster_job_name(const struct model *m, job_id j, struct hk_arena 
     return pair_name(m, model_job(m, j)->ns, model_job(m, j)->name, a);
 }
 
-static struct hk_str node_name(const struct cluster *c, node_id n)
+static struct hk_str node_name(const struct model *m, node_id n, struct hk_arena *a)
 {
-    return model_str(&c->m, c->m.nodes.name[n.i]);
+    return hk_arena_str(a, model_str(m, m->nodes.name[n.i]));
 }
 
 /* ---- what a cycle leaves behind ---- */
@@ -73,7 +73,7 @@ static struct hk_str node_name(const struct cluster *c, node_id n)
 static void record_bind(struct cluster *c, const struct decision *d)
 {
     const struct cluster_bind b = {cluster_task_name(&c->m, d->task, &c->kept),
-                                   node_name(c, d->node), c->cycles};
+                                   node_name(&c->m, d->node, &c->kept), c->cycles};
 
     hk_vec_push(&c->binds, b);
     hk_buf_addf(&c->trace, "bind      %.*s -> %.*s\n", HK_FMT(b.pod), HK_FMT(b.node));
@@ -105,6 +105,8 @@ static void record_decisions(struct cluster *c, const struct session *ssn)
             record_eviction(c, d);
         }
         hk_vec_push(&c->effects, ((struct cluster_effect){t->ns, t->name, d->node, d->kind}));
+        hk_intern_keep(&c->m.str, t->ns);
+        hk_intern_keep(&c->m.str, t->name);
     }
 }
 
@@ -115,7 +117,7 @@ static void record_pipelined(struct cluster *c, const struct session *ssn)
         const struct op *op = &ssn->ops.at[k];
         if (op->kind == OP_PIPELINE && op->state == OP_OPEN) {
             const struct cluster_bind b = {cluster_task_name(&c->m, op->task, &c->last),
-                                           node_name(c, op->node), c->cycles};
+                                           node_name(&c->m, op->node, &c->last), c->cycles};
             hk_vec_push(&c->pipelined, b);
             hk_buf_addf(&c->trace, "pipeline  %.*s -> %.*s%s\n", HK_FMT(b.pod), HK_FMT(b.node),
                         op->evicted_for ? " (evictions pay)" : "");
@@ -125,12 +127,15 @@ static void record_pipelined(struct cluster *c, const struct session *ssn)
 
 static struct cluster_group *group_need(struct cluster *c, job_id j)
 {
-    const uint64_t key = PAIR_KEY(model_job(&c->m, j)->ns, model_job(&c->m, j)->name);
+    const struct job *job = model_job(&c->m, j);
+    const uint64_t key = PAIR_KEY(job->ns, job->name);
     const uint32_t at = hk_map_get(&c->group_at, key);
 
     if (at != HK_NONE) {
         return &c->groups.at[at];
     }
+    hk_intern_keep(&c->m.str, job->ns);
+    hk_intern_keep(&c->m.str, job->name);
     hk_map_put(&c->group_at, key, c->groups.len);
     hk_vec_push(&c->groups, (struct cluster_group){0});
     return &c->groups.at[c->groups.len - 1];
@@ -240,7 +245,8 @@ static int check_room(const struct cluster *c, const struct session *ssn, struct
             const uint32_t dim = s->req[r].dim;
             if (c->m.nodes.idle.col[dim][d->node.i] < 0) {
                 return hk_fail(err, HK_EINVAL, "node '%.*s' was given more %.*s than it has",
-                               HK_FMT(node_name(c, d->node)), HK_FMT(c->m.dims.text[dim]));
+                               HK_FMT(model_str(&c->m, c->m.nodes.name[d->node.i])),
+                               HK_FMT(c->m.dims.text[dim]));
             }
         }
     }
@@ -302,20 +308,28 @@ static int check(const struct cluster *c, const struct session *ssn, struct hk_e
 
 /* ---- cycles ---- */
 
+static void come_true(struct cluster *c, const struct cluster_effect *e)
+{
+    const struct hk_str ns = model_str(&c->m, e->ns), name = model_str(&c->m, e->name);
+    const task_id t = model_task_find(&c->m, ns, name);
+
+    if (id_none(t)) {
+        return;
+    }
+    if (e->kind == OP_EVICT) {
+        ingest_del(c->in, api_kind(API_POD), ns, name);
+    } else if (model_task(&c->m, t)->status == TASK_BINDING) {
+        model_task_move(&c->m, t, TASK_RUNNING, e->node);
+    }
+}
+
 void cluster_settle(struct cluster *c)
 {
     for (uint32_t k = 0; k < c->effects.len; k++) {
         const struct cluster_effect *e = &c->effects.at[k];
-        const struct hk_str ns = model_str(&c->m, e->ns), name = model_str(&c->m, e->name);
-        const task_id t = model_task_find(&c->m, ns, name);
-        if (id_none(t)) {
-            continue;
-        }
-        if (e->kind == OP_EVICT) {
-            ingest_del(c->in, api_kind(API_POD), ns, name);
-        } else if (model_task(&c->m, t)->status == TASK_BINDING) {
-            model_task_move(&c->m, t, TASK_RUNNING, e->node);
-        }
+        come_true(c, e);
+        hk_intern_drop(&c->m.str, e->ns);
+        hk_intern_drop(&c->m.str, e->name);
     }
     hk_vec_clear(&c->effects);
 }

@@ -65,7 +65,7 @@ struct cluster_problem {
 };
 
 struct cluster_effect {
-    uint32_t ns, name; /* string ids */
+    uint32_t ns, name; /* string ids, held */
     node_id node;
     uint8_t kind; /* OP_ALLOCATE or OP_EVICT */
 };
@@ -88,7 +88,7 @@ struct cluster {
     HK_VEC(struct cluster_wait) waits;     /* last cycle */
     HK_VEC(struct cluster_share) shares;   /* last cycle, by queue row */
     HK_VEC(struct cluster_group) groups;
-    struct hk_map group_at;                /* namespace and name -> place in groups */
+    struct hk_map group_at;                /* namespace and name, held -> place in groups */
     HK_VEC(struct cluster_effect) effects; /* decided, not yet come true */
     HK_VEC(struct cluster_ignored) ignored;
     HK_VEC(struct cluster_problem) problems;

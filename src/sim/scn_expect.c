@@ -91,13 +91,12 @@ static void tasks_of_job(struct scn_run *r, struct hk_str job, struct refs *ret)
     }
 }
 
-/* A task, a range of tasks, or every task of a job. */
+/* Adds a task, a range of tasks, or every task of a job. */
 static int resolve(struct scn_run *r, struct hk_str text, struct refs *ret, struct hk_err *err)
 {
     struct scn_names names;
     const int rc = scn_expand(r, text, &names, err);
 
-    *ret = (struct refs){0};
     for (uint32_t k = 0; rc == 0 && k < names.n; k++) {
         const struct scn_object *o = scn_task_find(r, names.at[k]);
         if (o) {
@@ -106,6 +105,19 @@ static int resolve(struct scn_run *r, struct hk_str text, struct refs *ret, stru
             tasks_of_job(r, names.at[k], ret);
         } else {
             return scn_fail(r, err, "no task or job '%.*s'", HK_FMT(names.at[k]));
+        }
+    }
+    return rc;
+}
+
+/* Those that the line names, options aside. */
+static int resolve_line(struct scn_run *r, struct refs *ret, struct hk_err *err)
+{
+    int rc = 0;
+
+    for (uint32_t k = 2; k < r->line->n && rc == 0; k++) {
+        if (!word(r, k)->value.s) {
+            rc = resolve(r, word(r, k)->key, ret, err);
         }
     }
     return rc;
@@ -163,7 +175,7 @@ static bool one_of(struct hk_str choices, struct hk_str name)
 
 static int bound_word(struct scn_run *r, const struct scn_word *w, uint32_t *n, struct hk_err *err)
 {
-    struct refs refs;
+    struct refs refs = {0};
     const int rc = resolve(r, w->key, &refs, err);
     const bool counting = option(r, 2, "count").s != NULL;
 
@@ -263,17 +275,14 @@ static int pending_task(struct scn_run *r, const struct scn_object *o, struct hk
 static int expect_pending(struct scn_run *r, struct hk_err *err)
 {
     const struct hk_str why = option(r, 2, "why");
+    struct refs refs = {0};
     int rc = only_options(r, 2, "why", err);
 
-    for (uint32_t k = 2; k < r->line->n && rc == 0; k++) {
-        struct refs refs = {0};
-        if (word(r, k)->value.s) {
-            continue;
-        }
-        rc = resolve(r, word(r, k)->key, &refs, err);
-        for (uint32_t i = 0; i < refs.n && rc == 0; i++) {
-            rc = pending_task(r, refs.at[i].o, refs.at[i].name, why, err);
-        }
+    if (rc == 0) {
+        rc = resolve_line(r, &refs, err);
+    }
+    for (uint32_t i = 0; i < refs.n && rc == 0; i++) {
+        rc = pending_task(r, refs.at[i].o, refs.at[i].name, why, err);
     }
     return rc;
 }
@@ -282,26 +291,23 @@ static int expect_pending(struct scn_run *r, struct hk_err *err)
 static int expect_pod(struct scn_run *r, struct hk_err *err)
 {
     const struct hk_str reason = option(r, 2, "reason"), message = option(r, 2, "message");
+    struct refs refs = {0};
     int rc = only_options(r, 2, "reason message", err);
 
-    for (uint32_t k = 2; k < r->line->n && rc == 0; k++) {
-        struct refs refs = {0};
-        if (word(r, k)->value.s) {
-            continue;
+    if (rc == 0) {
+        rc = resolve_line(r, &refs, err);
+    }
+    for (uint32_t i = 0; i < refs.n && rc == 0; i++) {
+        const struct cluster_wait *w = wait_of(r, refs.at[i].o);
+        if (!w) {
+            return scn_fail(r, err, "expected %.*s to wait, it is %s", HK_FMT(refs.at[i].name),
+                            whereabouts(r, task_of(r, refs.at[i].o)));
         }
-        rc = resolve(r, word(r, k)->key, &refs, err);
-        for (uint32_t i = 0; i < refs.n && rc == 0; i++) {
-            const struct cluster_wait *w = wait_of(r, refs.at[i].o);
-            if (!w) {
-                return scn_fail(r, err, "expected %.*s to wait, it is %s", HK_FMT(refs.at[i].name),
-                                whereabouts(r, task_of(r, refs.at[i].o)));
-            }
-            if ((reason.s && !hk_str_eq(reason, w->reason)) ||
-                (message.s &&
-                 !hk_str_contains(w->message, hk_arena_strndup(&r->mem, message.s, message.n)))) {
-                return scn_fail(r, err, "%.*s waits otherwise than expected: %.*s: %.*s",
-                                HK_FMT(refs.at[i].name), HK_FMT(w->reason), HK_FMT(w->message));
-            }
+        if ((reason.s && !hk_str_eq(reason, w->reason)) ||
+            (message.s &&
+             !hk_str_contains(w->message, hk_arena_strndup(&r->mem, message.s, message.n)))) {
+            return scn_fail(r, err, "%.*s waits otherwise than expected: %.*s: %.*s",
+                            HK_FMT(refs.at[i].name), HK_FMT(w->reason), HK_FMT(w->message));
         }
     }
     return rc;

@@ -83,8 +83,9 @@ static bool catch_up(struct scn_run *r, struct scn_object *o)
         }
         const struct task *task = model_task(m, t);
         if (!id_none(task->node)) {
-            scn_set_at(&o->doc, &r->mem, "spec.nodeName",
-                       json_make_str(model_str(m, m->nodes.name[task->node.i])));
+            scn_set_at(
+                &o->doc, &r->mem, "spec.nodeName",
+                json_make_str(hk_arena_str(&r->mem, model_str(m, m->nodes.name[task->node.i]))));
         }
         if (task->status == TASK_RUNNING) {
             scn_set_at(&o->doc, &r->mem, "status.phase", json_make_str(HK_STR("Running")));

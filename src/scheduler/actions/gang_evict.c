@@ -90,33 +90,37 @@ static bool victim_first(void *ctx, uint32_t a, uint32_t b)
     return hk_str_cmp(model_str(m, ta->uid), model_str(m, tb->uid)) < 0;
 }
 
-static uint32_t collect_victims(struct evictor *e, hyper_id domain, task_id **ret)
+/* Writes the domain's victims to out, or with NULL only counts them. */
+static uint32_t victims_in(const struct evictor *e, hyper_id domain, task_id *out)
 {
-    struct session *ssn = e->ssn;
-    struct model *m = ssn->m;
+    const struct model *m = e->ssn->m;
     const uint32_t rows = domain_rows(m, domain);
     uint32_t n = 0;
 
-    for (int pass = 0; pass < 2; pass++) { /* count, then fill */
-        if (pass == 1) {
-            *ret = hk_arena_array(ssn->mem, n, sizeof((*ret)[0]));
-            n = 0;
-        }
-        for (uint32_t i = 0; i < rows; i++) {
-            const node_id node = domain_node(ssn, domain, i);
-            task_id t = id_none(node) ? NO_TASK : m->nodes.first[node.i];
-            for (; !id_none(t); t = model_task(m, t)->node_next) {
-                if (!may_be_victim(e, model_task(m, t))) {
-                    continue;
-                }
-                if (pass == 1) {
-                    (*ret)[n] = t;
-                }
-                n++;
+    for (uint32_t i = 0; i < rows; i++) {
+        const node_id node = domain_node(e->ssn, domain, i);
+        task_id t = id_none(node) ? NO_TASK : m->nodes.first[node.i];
+        for (; !id_none(t); t = model_task(m, t)->node_next) {
+            if (!may_be_victim(e, model_task(m, t))) {
+                continue;
             }
+            if (out) {
+                out[n] = t;
+            }
+            n++;
         }
     }
-    idsort(&(*ret)[0].i, n, victim_first, m, ssn->mem);
+    return n;
+}
+
+static uint32_t collect_victims(const struct evictor *e, hyper_id domain, task_id **ret)
+{
+    const uint32_t n = victims_in(e, domain, NULL);
+    task_id *at = hk_arena_array(e->ssn->mem, n, sizeof(*at));
+
+    victims_in(e, domain, at);
+    idsort(&at[0].i, n, victim_first, e->ssn->m, e->ssn->mem);
+    *ret = at;
     return n;
 }
 

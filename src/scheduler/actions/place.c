@@ -151,11 +151,10 @@ static bool skip_role(struct placer *p, const struct sheet_row *row, task_id t)
     }
     struct fit_log *log = f->log;
     if (!id_eq(f->shape, task->shape)) {
-        const char *text = hk_arena_printf(
+        log = session_fit_new(ssn);
+        log->base = hk_arena_printf(
             ssn->mem, "Task %.*s with role spec %.*s has already predicated failed, skip",
             HK_FMT(model_str(m, task->name)), HK_FMT(model_str(m, task->role)));
-        log = session_fit_new(ssn);
-        log->base = hk_intern(&m->str, hk_str(text));
     }
     session_fit_set(ssn, t, log);
     return true;
@@ -235,6 +234,16 @@ static bool put(struct session *ssn, task_id t, node_id n, enum placement where)
     return where == PLACE_IDLE ? stmt_allocate(ssn, t, n) : stmt_pipeline(ssn, t, n, false);
 }
 
+/* The queue has room for the task: its gate may go if that is all that keeps it back. */
+static void open_gate(struct session *ssn, task_id t)
+{
+    const unsigned want = TASK_GATE_OPT_IN | TASK_GATE_OURS_ONLY;
+
+    if (ssn->opts.open_gates && (model_task(ssn->m, t)->flags & want) == want) {
+        session_ungate(ssn, t);
+    }
+}
+
 static enum step place_one(struct placer *p, job_id j, struct sheet_row *row, hyper_id domain,
                            task_id t)
 {
@@ -248,6 +257,7 @@ static enum step place_one(struct placer *p, job_id j, struct sheet_row *row, hy
         return STEP_NEXT;
     }
     if (model_task(ssn->m, t)->flags & TASK_GATED) {
+        open_gate(ssn, t);
         return STEP_NEXT;
     }
     if (row->nfailed > 0 && skip_role(p, row, t)) {

@@ -148,23 +148,6 @@ struct attempt {
     struct task_list tasks;
 };
 
-/* Evictions are sent off only when they give the whole job a place. Upstream does not ask after
- * phase B: members made way for others of a gang that could not start all the same. */
-static void settle(struct preemptor *p, job_id j, stmt_mark_t mark)
-{
-    struct session *ssn = p->ssn;
-
-    if (stmt_mark(ssn) == mark) {
-        return;
-    }
-    if (hooks_job_pipelined(ssn, j)) {
-        stmt_commit(ssn, mark);
-    } else {
-        stmt_rewind(ssn, mark);
-        room_memo_changed(&p->memo);
-    }
-}
-
 static void preempt_for_job(struct preemptor *p, struct attempt *a)
 {
     struct session *ssn = p->ssn;
@@ -175,9 +158,11 @@ static void preempt_for_job(struct preemptor *p, struct attempt *a)
     while (hooks_job_starving(ssn, a->job) && task_list_take(&a->tasks, &t)) {
         preempt_task(p, t, PHASE_JOBS);
     }
-    settle(p, a->job, mark);
+    room_settle(&p->memo, ssn, a->job, mark);
 }
 
+/* Upstream sends these off without asking whether the job can start: members made way for others
+ * of a gang that could not start all the same. */
 static void preempt_within_job(struct preemptor *p, const struct attempt *a)
 {
     struct session *ssn = p->ssn;
@@ -190,7 +175,7 @@ static void preempt_within_job(struct preemptor *p, const struct attempt *a)
             break;
         }
     }
-    settle(p, a->job, mark);
+    room_settle(&p->memo, ssn, a->job, mark);
 }
 
 static void preempt_in_queue(struct preemptor *p, struct turns *turns, queue_id q)

@@ -128,15 +128,7 @@ static void reclaim_for_job(struct reclaimer *r, queue_id q, job_id j)
     while (hooks_job_starving(ssn, j) && task_list_take(&tasks, &t)) {
         reclaim_task(r, q, t);
     }
-    if (stmt_mark(ssn) == mark) {
-        return;
-    }
-    if (hooks_job_pipelined(ssn, j)) {
-        stmt_commit(ssn, mark);
-    } else {
-        stmt_rewind(ssn, mark);
-        room_memo_changed(&r->memo);
-    }
+    room_settle(&r->memo, ssn, j, mark);
 }
 
 /* A job bound to a topology domain would not use room that is freed just anywhere: that is

@@ -215,3 +215,16 @@ void room_memo_changed(struct room_memo *memo)
 {
     memo->gen++;
 }
+
+void room_settle(struct room_memo *memo, struct session *ssn, job_id j, stmt_mark_t mark)
+{
+    if (stmt_mark(ssn) == mark) {
+        return;
+    }
+    if (hooks_job_pipelined(ssn, j)) {
+        stmt_commit(ssn, mark);
+    } else {
+        stmt_rewind(ssn, mark);
+        room_memo_changed(memo);
+    }
+}

@@ -66,3 +66,7 @@ bool room_memo_hopeless(const struct room_memo *memo, const struct session *ssn,
                         const struct room_key *k);
 void room_memo_failed(struct room_memo *memo, const struct session *ssn, const struct room_key *k);
 void room_memo_changed(struct room_memo *memo);
+
+/* What was done for the job since the mark is sent off when it gives the whole job a place, and
+ * taken back otherwise. */
+void room_settle(struct room_memo *memo, struct session *ssn, job_id j, stmt_mark_t mark);

@@ -205,6 +205,9 @@ int model_check(const struct model *m, struct hk_err *err)
         rc = check_jobs(&p);
     }
     if (rc == 0) {
+        rc = strings_check(m, err);
+    }
+    if (rc == 0) {
         rc = topo_check(m, err);
     }
     hk_arena_fini(&p.mem);

@@ -21,19 +21,18 @@ hyper_id model_hyper_find(const struct model *m, struct hk_str name)
 
 static hyper_id row_for(struct model *m, const struct hyper_desc *d)
 {
-    const uint32_t name = hk_intern(&m->str, d->name);
+    const uint32_t name = hk_intern_hold(&m->str, d->name);
     hyper_id h = {hk_map_get(&m->hyper_by_name, name)};
+    const uint32_t tier_name = hk_intern_hold(&m->str, d->tier_name);
 
     if (id_none(h)) {
         h.i = TABLE_ROW(&m->hypers);
         hk_map_put(&m->hyper_by_name, name, h.i);
     }
+    hyper_strings(&m->hypers.at[h.i], &m->str, hk_intern_drop);
     hyper_fini(&m->hypers.at[h.i]);
-    m->hypers.at[h.i] = (struct hyper){.used = true,
-                                       .name = name,
-                                       .tier = d->tier,
-                                       .tier_name = hk_intern(&m->str, d->tier_name),
-                                       .parent = NO_HYPER};
+    m->hypers.at[h.i] = (struct hyper){
+        .used = true, .name = name, .tier = d->tier, .tier_name = tier_name, .parent = NO_HYPER};
     return h;
 }
 
@@ -43,6 +42,7 @@ static void drop_gone(struct model *m)
         struct hyper *h = &m->hypers.at[i];
         if (!h->used && h->name != 0) {
             hk_map_del(&m->hyper_by_name, h->name);
+            hyper_strings(h, &m->str, hk_intern_drop);
             hyper_fini(h);
             hk_vec_push(&m->hypers.free, i);
         }

@@ -58,18 +58,26 @@ static void tally_count(struct tally *t, enum task_status s, bool best_effort, i
     }
 }
 
-static struct role *role_of(struct job *j, uint32_t name, bool add)
+static struct role *role_find(struct job *j, uint32_t name)
 {
     for (uint32_t k = 0; k < j->roles.len; k++) {
         if (j->roles.at[k].name == name) {
             return &j->roles.at[k];
         }
     }
-    if (!add) {
-        return NULL;
+    return NULL;
+}
+
+static struct role *role_need(struct model *m, struct job *j, uint32_t name)
+{
+    struct role *r = role_find(j, name);
+
+    if (!r) {
+        hk_vec_push(&j->roles, ((struct role){.name = name}));
+        hk_intern_keep(&m->str, name);
+        r = &j->roles.at[j->roles.len - 1];
     }
-    hk_vec_push(&j->roles, ((struct role){.name = name}));
-    return &j->roles.at[j->roles.len - 1];
+    return r;
 }
 
 static void vec_add(int64_t *v, const struct shape *s, int sign)
@@ -119,7 +127,7 @@ static void count_everywhere(struct model *m, task_id t, enum task_status s, int
     const struct task *task = model_task(m, t);
     struct job *j = model_job(m, task->job);
     const bool be = task->flags & TASK_BEST_EFFORT;
-    struct role *r = role_of(j, task->role, false);
+    struct role *r = role_find(j, task->role);
 
     tally_count(&j->tally, s, be, sign);
     tally_count(&model_sub(m, task->sub)->tally, s, be, sign);
@@ -152,6 +160,7 @@ void job_task_change(struct model *m, task_id t, enum task_status from, enum tas
 
 /* ---- sub-jobs ---- */
 
+/* Takes the reference to id. */
 static sub_id sub_new(struct model *m, job_id job, uint32_t policy, uint32_t id)
 {
     const sub_id s = {TABLE_ROW(&m->subs)};
@@ -210,6 +219,7 @@ static bool policy_values(const struct model *m, const struct policy *p, struct 
     return true;
 }
 
+/* With a reference. */
 static uint32_t sub_name(struct model *m, job_id job, const struct policy *p, struct hk_str values)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf id = {0};
@@ -219,7 +229,7 @@ static uint32_t sub_name(struct model *m, job_id job, const struct policy *p, st
     if (p) {
         hk_buf_addf(&id, "/%.*s-%.*s", HK_FMT(model_str(m, p->name)), HK_FMT(values));
     }
-    return hk_intern(&m->str, hk_buf_str(&id));
+    return hk_intern_hold(&m->str, hk_buf_str(&id));
 }
 
 /* The first policy that yields values takes the pod, else the default sub-job (2.5). */
@@ -243,6 +253,7 @@ static sub_id sub_for(struct model *m, job_id job, struct labels l)
     id = sub_name(m, job, policy == ID_NONE ? NULL : &j->policies.at[policy], hk_buf_str(&values));
     s.i = hk_map_get(&m->sub_by_key, PAIR_KEY(policy, id));
     if (!id_none(s)) {
+        hk_intern_drop(&m->str, id);
         return s;
     }
     s = sub_new(m, job, policy, id);
@@ -267,6 +278,7 @@ static void sub_drop(struct model *m, job_id job, sub_id s)
         at = &model_sub(m, *at)->next;
     }
     *at = model_sub(m, s)->next;
+    hk_intern_drop(&m->str, model_sub(m, s)->id);
     *model_sub(m, s) = (struct sub_job){0};
     hk_vec_push(&m->subs.free, s.i);
 }
@@ -286,7 +298,7 @@ void job_task_add(struct model *m, task_id t)
 
     struct job *j = model_job(m, job);
     j->tally.total++;
-    role_of(j, task->role, true)->tally.total++;
+    role_need(m, j, task->role)->tally.total++;
     list_push(m, j, t, task->status);
     count_everywhere(m, t, task->status, 1);
     vec_add(job_vec(m, job, JV_TOTAL), task_shape(m, t), 1);
@@ -312,7 +324,7 @@ void job_task_remove(struct model *m, task_id t)
     }
     list_take(m, j, t, task->status);
     j->tally.total--;
-    role_of(j, task->role, true)->tally.total--;
+    role_find(j, task->role)->tally.total--;
     task->job = NO_JOB;
     task->sub = NO_SUB;
     if (--model_sub(m, s)->tally.total == 0) {
@@ -356,11 +368,13 @@ job_id job_need(struct model *m, uint32_t ns, uint32_t name)
                       .mark = NO_HYPER,
                       .active_pos = ID_NONE,
                       .vec = hk_zalloc_array((size_t)JV_N * m->stride, sizeof(int64_t))};
+    hk_intern_keep(&m->str, ns);
+    hk_intern_keep(&m->str, name);
     hk_map_put(&m->job_by_key, PAIR_KEY(ns, name), job.i);
     return job;
 }
 
-static void free_policies(struct job *j)
+static void policies_fini(struct job *j)
 {
     for (uint32_t k = 0; k < j->policies.len; k++) {
         struct policy *p = &j->policies.at[k];
@@ -370,13 +384,12 @@ static void free_policies(struct job *j)
         hk_free((void *)p->sel.at);
         hk_free((void *)p->key);
     }
-    hk_vec_clear(&j->policies);
+    hk_vec_fini(&j->policies);
 }
 
 void job_fini(struct job *j)
 {
-    free_policies(j);
-    hk_vec_fini(&j->policies);
+    policies_fini(j);
     hk_vec_fini(&j->roles);
     hk_vec_fini(&j->min_items);
     hk_free(j->vec);
@@ -440,6 +453,7 @@ void job_drop_if_idle(struct model *m, job_id job)
         m->minres_total[d] -= job_vec(m, job, JV_MINRES)[d];
     }
     hk_map_del(&m->job_by_key, PAIR_KEY(j->ns, j->name));
+    job_strings(j, &m->str, hk_intern_drop);
     job_fini(j);
     /* Stays in dirty_jobs: settle skips rows that are not used. */
     *j = (struct job){.dirty = j->dirty, .active_pos = ID_NONE};
@@ -497,7 +511,7 @@ static void set_roles(struct model *m, struct job *j, const struct job_desc *d)
     }
     j->role_min_total = 0;
     for (uint32_t k = 0; k < d->nrole; k++) {
-        role_of(j, d->roles[k].name, true)->min = d->roles[k].min;
+        role_need(m, j, d->roles[k].name)->min = d->roles[k].min;
         j->role_min_total += d->roles[k].min;
     }
 }
@@ -519,14 +533,16 @@ static struct label_sel copy_sel(const struct label_sel *s)
 
 static void set_policies(struct model *m, struct job *j, const struct job_desc *d)
 {
-    free_policies(j);
     for (uint32_t k = 0; k < d->npolicy; k++) {
         const struct policy_desc *pd = &d->policies[k];
         uint32_t *keys = hk_zalloc_array(pd->nkey + 1, sizeof(*keys));
         for (uint32_t i = 0; i < pd->nkey; i++) {
             keys[i] = pd->keys[i];
+            hk_intern_keep(&m->str, keys[i]);
         }
-        hk_vec_push(&j->policies, ((struct policy){.name = hk_intern(&m->str, pd->name),
+        label_sel_strings(&pd->sel, &m->str, hk_intern_keep);
+        hk_intern_keep(&m->str, pd->topo.tier_name);
+        hk_vec_push(&j->policies, ((struct policy){.name = hk_intern_hold(&m->str, pd->name),
                                                    .size = pd->size,
                                                    .min_groups = pd->min_groups,
                                                    .has_sel = pd->has_sel,
@@ -575,9 +591,9 @@ static void set_minres(struct model *m, job_id job, const struct job_desc *d)
         m->minres_total[d->minres[k].dim] += d->minres[k].v;
         j->minres_has |= 1ULL << d->minres[k].dim;
     }
-    hk_vec_clear(&j->min_items);
     for (uint32_t k = 0; k < d->nmin_items; k++) {
         hk_vec_push(&j->min_items, d->min_items[k]);
+        hk_intern_keep(&m->str, d->min_items[k].name);
     }
 }
 
@@ -666,9 +682,49 @@ int model_job_check(const struct model *m, const struct job_desc *d, struct hk_e
     return 0;
 }
 
+static job_id need_named(struct model *m, struct hk_str ns_text, struct hk_str name_text)
+{
+    const uint32_t ns = hk_intern_hold(&m->str, ns_text);
+    const uint32_t name = hk_intern_hold(&m->str, name_text);
+    const job_id job = job_need(m, ns, name);
+
+    hk_intern_drop(&m->str, ns);
+    hk_intern_drop(&m->str, name);
+    return job;
+}
+
+/* The old description's strings go when the new one has its own. */
+static void set_spec(struct model *m, job_id job, const struct job_desc *d)
+{
+    struct job *j = model_job(m, job);
+    struct job old = *j;
+
+    memset(&j->policies, 0, sizeof(j->policies));
+    memset(&j->min_items, 0, sizeof(j->min_items));
+    j->uid = hk_intern_hold(&m->str, d->uid);
+    j->queue_name = hk_intern_hold(&m->str, d->queue);
+    j->prio_class = hk_intern_hold(&m->str, d->prio_class);
+    j->priority = d->priority;
+    j->min = d->min;
+    j->phase = (uint8_t)d->phase;
+    j->preemptable = d->preemptable;
+    j->creation_ns = d->creation_ns;
+    j->waiting_ns = d->waiting_ns;
+    j->topo = d->topo;
+    hk_intern_keep(&m->str, j->topo.tier_name);
+    j->budget_min = hk_intern_hold(&m->str, d->budget_min);
+    j->budget_max_unavailable = hk_intern_hold(&m->str, d->budget_max_unavailable);
+    set_roles(m, j, d);
+    set_minres(m, job, d);
+    set_policies(m, j, d);
+    job_spec_strings(&old, &m->str, hk_intern_drop);
+    policies_fini(&old);
+    hk_vec_fini(&old.min_items);
+}
+
 job_id model_job_put(struct model *m, const struct job_desc *d)
 {
-    const job_id job = job_need(m, hk_intern(&m->str, d->ns), hk_intern(&m->str, d->name));
+    const job_id job = need_named(m, d->ns, d->name);
     struct job *j = model_job(m, job);
     const bool regroups = j->policies.len > 0 || d->npolicy > 0;
     const uint64_t said = hash_desc(d);
@@ -678,21 +734,7 @@ job_id model_job_put(struct model *m, const struct job_desc *d)
         return job;
     }
     j->said = said;
-    j->uid = hk_intern(&m->str, d->uid);
-    j->queue_name = hk_intern(&m->str, d->queue);
-    j->prio_class = hk_intern(&m->str, d->prio_class);
-    j->priority = d->priority;
-    j->min = d->min;
-    j->phase = (uint8_t)d->phase;
-    j->preemptable = d->preemptable;
-    j->creation_ns = d->creation_ns;
-    j->waiting_ns = d->waiting_ns;
-    j->topo = d->topo;
-    j->budget_min = hk_intern(&m->str, d->budget_min);
-    j->budget_max_unavailable = hk_intern(&m->str, d->budget_max_unavailable);
-    set_roles(m, j, d);
-    set_minres(m, job, d);
-    set_policies(m, j, d);
+    set_spec(m, job, d);
     j->has_pg = true;
     if (regroups) {
         regroup(m, job);
@@ -803,9 +845,10 @@ void model_settle(struct model *m)
 
 /* ---- parking ---- */
 
-void model_job_park(struct model *m, job_id job, uint64_t dims, uint8_t why)
+void model_job_park(struct model *m, job_id job, uint64_t dims, uint8_t why, int64_t due_ns)
 {
-    model_job(m, job)->park = (struct park){.at = m->version, .dims = dims, .why = why};
+    model_job(m, job)->park =
+        (struct park){.at = m->version, .dims = dims, .why = why, .due_ns = due_ns};
 }
 
 bool model_job_awake(const struct model *m, job_id job)
@@ -813,7 +856,7 @@ bool model_job_awake(const struct model *m, job_id job)
     const struct job *j = model_job(m, job);
     const struct park *p = &j->park;
 
-    if (p->at == 0 || (p->why & WAKE_TIME) || j->changed > p->at) {
+    if (p->at == 0 || j->changed > p->at) {
         return true;
     }
     if (((p->why & WAKE_NODE) && m->wake.node > p->at) ||

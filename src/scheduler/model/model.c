@@ -70,10 +70,10 @@ static void fini_tables(struct model *m)
 
 void model_fini(struct model *m)
 {
-    struct hk_map *maps[] = {&m->node_by_name,  &m->task_by_key,   &m->job_by_key,
-                             &m->queue_by_name, &m->hyper_by_name, &m->sub_by_key,
-                             &m->shape_by_hash, &m->cons_by_hash,  &m->ident_by_hash,
-                             &m->class_by_hash, &m->asked_keys,    &m->ns_by_name};
+    struct hk_map *maps[] = {
+        &m->node_by_name, &m->task_by_key,   &m->job_by_key,   &m->queue_by_name, &m->hyper_by_name,
+        &m->sub_by_key,   &m->shape_by_hash, &m->cons_by_hash, &m->ident_by_hash, &m->class_by_hash,
+        &m->asked_keys,   &m->ns_by_name,    &m->word_age};
 
     fini_tables(m);
     node_table_fini(&m->nodes);
@@ -94,6 +94,7 @@ void model_fini(struct model *m)
     hk_vec_fini(&m->dirty_jobs);
     hk_vec_fini(&m->nominated);
     hk_vec_fini(&m->image_nodes);
+    hk_vec_fini(&m->words);
     for (uint32_t k = 0; k < HK_LEN(maps); k++) {
         hk_map_fini(maps[k]);
     }
@@ -121,6 +122,38 @@ int model_dim(struct model *m, struct hk_str name, uint32_t *ret, struct hk_err 
     }
     *ret = d;
     return 0;
+}
+
+/* ---- words of reasons ---- */
+
+uint32_t model_word(struct model *m, struct hk_str s)
+{
+    const uint32_t id = hk_intern_hold(&m->str, s);
+
+    if (hk_map_get(&m->word_age, id) == HK_NONE) {
+        hk_vec_push(&m->words, id);
+    } else {
+        hk_intern_drop(&m->str, id); /* held already */
+    }
+    hk_map_put(&m->word_age, id, 0);
+    return id;
+}
+
+void model_words_age(struct model *m)
+{
+    uint32_t n = 0;
+
+    for (uint32_t k = 0; k < m->words.len; k++) {
+        const uint32_t id = m->words.at[k], age = hk_map_get(&m->word_age, id);
+        if (age == 0) {
+            hk_map_put(&m->word_age, id, 1);
+            m->words.at[n++] = id;
+        } else {
+            hk_map_del(&m->word_age, id);
+            hk_intern_drop(&m->str, id);
+        }
+    }
+    m->words.len = n;
 }
 
 /* ---- interning by content hash ---- */
@@ -233,6 +266,7 @@ static void cons_unref(struct model *m, cons_id c)
     }
     topo_cons_forget(m, c);
     hk_map_del(&m->cons_by_hash, cons->hash);
+    cons_strings(cons, &m->str, hk_intern_drop);
     cons_free(cons);
     m->cons.at[c.i] = NULL;
     hk_vec_push(&m->cons_free, c.i);
@@ -267,6 +301,7 @@ static bool ask(struct model *m, uint32_t key)
         return false;
     }
     hk_map_put(&m->asked_keys, key, 1);
+    hk_intern_keep(&m->str, key); /* a question once asked may come again */
     return true;
 }
 
@@ -322,6 +357,7 @@ cons_id model_cons_intern(struct model *m, struct cons *c)
         hk_vec_push(&m->cons, c);
     }
     hk_map_put(&m->cons_by_hash, c->hash, i);
+    cons_strings(c, &m->str, hk_intern_keep);
     ask_for(m, c);
     topo_cons_known(m, (cons_id){i});
     return (cons_id){i};
@@ -399,6 +435,7 @@ ident_id model_ident_intern(struct model *m, uint32_t ns, const struct label *la
         i = TABLE_ROW(&m->idents);
         m->idents.at[i] = (struct ident){.ns = ns, .labels = {.at = at, .n = n}, .slot = slot};
         hk_map_put(&m->ident_by_hash, slot, i);
+        ident_strings(&m->idents.at[i], &m->str, hk_intern_keep);
     }
     return (ident_id){i};
 }
@@ -417,6 +454,7 @@ void ident_unref(struct model *m, ident_id id)
     }
     topo_ident_forget(m, id);
     hk_map_del(&m->ident_by_hash, i->slot);
+    ident_strings(i, &m->str, hk_intern_drop);
     hk_free((void *)i->labels.at);
     *i = (struct ident){0};
     hk_vec_push(&m->idents.free, id.i);

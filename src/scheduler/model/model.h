@@ -254,14 +254,14 @@ enum {
     WAKE_NODE = 1 << 0,   /* a node came, or changed its labels, taints or cordon */
     WAKE_PODS = 1 << 1,   /* some pod came, went or was bound: affinity, spread, ports */
     WAKE_QUEUE = 1 << 2,  /* some queue changed or got room, or a quota did */
-    WAKE_TIME = 1 << 3,   /* the clock may help (sla): never left alone */
-    WAKE_VICTIM = 1 << 4, /* some pod on a node may be evicted that could not be before */
-    WAKE_VOLUME = 1 << 5, /* some claim, volume, class or what CSI says of them changed */
+    WAKE_VICTIM = 1 << 3, /* some pod on a node may be evicted that could not be before */
+    WAKE_VOLUME = 1 << 4, /* some claim, volume, class or what CSI says of them changed */
 };
 struct park {
-    uint64_t at;   /* model.version when it was parked, 0 not parked */
-    uint64_t dims; /* room in one of these dimensions helps */
-    uint8_t why;   /* WAKE_* */
+    uint64_t at;    /* model.version when it was parked, 0 not parked */
+    uint64_t dims;  /* room in one of these dimensions helps */
+    uint8_t why;    /* WAKE_* */
+    int64_t due_ns; /* the clock helps then (sla), INT64_MAX never */
 };
 /* model.version of the last event of each kind, tentative changes of a session not counted. */
 struct wake {
@@ -453,6 +453,8 @@ struct model {
     uint32_t nimages;             /* node-image pairs known: ImageLocality sleeps at 0 */
     HK_VEC(uint32_t) image_nodes; /* by image string id: nodes that have it */
     uint64_t version;             /* counts every change */
+    HK_VEC(uint32_t) words;       /* model_word */
+    struct hk_map word_age;       /* word -> sessions opened since it was last used, 0 or 1 */
     struct wake wake;
     bool in_session; /* changes are tentative: they wake nobody */
 };
@@ -502,7 +504,8 @@ static inline struct labels ident_labels(const struct model *m, ident_id i)
     return m->idents.at[i.i].labels;
 }
 
-/* ---- writing: ingest, tests and the benchmark generator ---- */
+/* ---- writing: ingest, tests and the benchmark generator ----
+ * Whoever hands string ids over holds them until the call returns; rows hold what they keep. */
 
 /* Adds a dimension column everywhere when needed. HK_NONE: not accounted for; fails with HK_ELIMIT
  * when DIM_MAX names are in use. */
@@ -547,7 +550,8 @@ void model_shape_unref(struct model *m, shape_id s);
 /* Takes c (its arena included): an equal one already known is returned instead and c is freed.
  * c->key must hold the canonical bytes. Marks label keys its terms ask for. NO_CONS on NULL. */
 cons_id model_cons_intern(struct model *m, struct cons *c);
-/* Lives as long as some task has it. */
+/* Lives as long as some task has it; one that no task takes goes with the first task put that names
+ * it. */
 ident_id model_ident_intern(struct model *m, uint32_t ns, const struct label *labels, uint32_t n);
 
 struct task_desc {
@@ -627,6 +631,7 @@ queue_id model_queue_put(struct model *m, const struct queue_desc *d);
 void model_queue_del(struct model *m, queue_id q);
 queue_id model_queue_find(const struct model *m, struct hk_str name);
 
+/* Without labels it is forgotten: the API server gives every namespace one. */
 void model_namespace_put(struct model *m, uint32_t name, const struct label *labels, uint32_t n);
 struct labels model_namespace_labels(const struct model *m, uint32_t name);
 
@@ -671,6 +676,12 @@ hyper_id model_hyper_lca(const struct model *m, hyper_id a, hyper_id b);
 /* Makes the virtual root current: all live nodes, parent of every top hyperNode. Called at open. */
 void model_hyper_root(struct model *m);
 
+/* A text a reason refers to. Lives until the session after the next one opens: what is said again
+ * in every session costs memory only once. */
+uint32_t model_word(struct model *m, struct hk_str s);
+/* Called when a session opens. */
+void model_words_age(struct model *m);
+
 /* Brings queue sums of admitted-but-not-running work up to date; called before a session opens. */
 void model_settle(struct model *m);
 
@@ -691,14 +702,14 @@ void model_task_view(struct model *m, task_id t, bool in_view);
 
 /* ---- reading ---- */
 
-/* Whether anything happened since the job was parked that could help it. True for jobs not parked.
- */
+/* Whether anything but the clock happened since the job was parked that could help it. True for
+ * jobs not parked. */
 bool model_job_awake(const struct model *m, job_id j);
 /* model.version of the newest event that could help a parked job. */
 uint64_t model_wake(const struct model *m);
 /* Wakes jobs that wait for one of these kinds of events: WAKE_NODE and on. */
 void model_wake_up(struct model *m, unsigned why);
-void model_job_park(struct model *m, job_id j, uint64_t dims, uint8_t why);
+void model_job_park(struct model *m, job_id j, uint64_t dims, uint8_t why, int64_t due_ns);
 
 enum { STATIC_UNSCHEDULABLE = 1, STATIC_AFFINITY = 2, STATIC_TAINT = 4, STATIC_KNOWN = 128 };
 /* Which static filters the constraints fail on nodes of that class; memoised. c may be NULL. */

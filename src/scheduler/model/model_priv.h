@@ -61,5 +61,31 @@ void queue_attach_jobs(struct model *m, queue_id q);
 void quota_fini(struct quota *q);
 void pdb_fini(struct pdb *p);
 void hyper_fini(struct hyper *h);
+/* ---- strings.c: every string id the row holds ---- */
+
+struct node_face {
+    struct labels labels;
+    struct taint *taints;
+    uint32_t ntaint;
+};
+static inline struct node_face node_face(const struct model *m, node_id n)
+{
+    return (struct node_face){m->nodes.labels[n.i], m->nodes.taints[n.i], m->nodes.ntaint[n.i]};
+}
+void face_strings(const struct node_face *n, struct hk_intern *t, string_fn *f);
+void images_strings(const struct image_vec *v, struct hk_intern *t, string_fn *f);
+void class_strings(const struct class_row *c, struct hk_intern *t, string_fn *f);
+void ident_strings(const struct ident *i, struct hk_intern *t, string_fn *f);
+void task_strings(const struct task *task, struct hk_intern *t, string_fn *f);
+/* What the PodGroup's description brought. */
+void job_spec_strings(const struct job *j, struct hk_intern *t, string_fn *f);
+void job_strings(const struct job *j, struct hk_intern *t, string_fn *f);
+void queue_strings(const struct queue *q, struct hk_intern *t, string_fn *f);
+void hyper_strings(const struct hyper *h, struct hk_intern *t, string_fn *f);
+void quota_strings(const struct quota *q, struct hk_intern *t, string_fn *f);
+void pdb_strings(const struct pdb *p, struct hk_intern *t, string_fn *f);
+/* Proves that no row refers to a string it does not hold. */
+int strings_check(const struct model *m, struct hk_err *err) HK_CHECKED;
+
 void ident_ref(struct model *m, ident_id i);
 void ident_unref(struct model *m, ident_id i);

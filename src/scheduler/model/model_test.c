@@ -288,18 +288,16 @@ static void a_parked_job_wakes_for_what_it_lacks(void **state)
     const task_id ram =
         rig_task(&r, NULL, "ram", .req = "mem=4", .status = TASK_RUNNING, .node = "n1");
 
-    model_job_park(&r.m, j, 1ULL << DIM_CPU, WAKE_NODE);
+    model_job_park(&r.m, j, 1ULL << DIM_CPU, WAKE_NODE, INT64_MAX);
     assert_false(model_job_awake(&r.m, j));
     model_task_del(&r.m, ram); /* memory is not what it lacks */
     assert_false(model_job_awake(&r.m, j));
     model_task_del(&r.m, big);
     assert_true(model_job_awake(&r.m, j));
-    model_job_park(&r.m, j, 1ULL << DIM_CPU, WAKE_NODE);
+    model_job_park(&r.m, j, 1ULL << DIM_CPU, WAKE_NODE, INT64_MAX);
     rig_node(&r, "n2", "mem=1");
     assert_true(model_job_awake(&r.m, j));
-    model_job_park(&r.m, j, 0, WAKE_TIME);
-    assert_true(model_job_awake(&r.m, j));
-    model_job_park(&r.m, j, 0, 0);
+    model_job_park(&r.m, j, 0, 0, INT64_MAX);
     rig_task(&r, "j", "own", .req = "cpu=1");
     assert_true(model_job_awake(&r.m, j));
 }

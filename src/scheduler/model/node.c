@@ -140,6 +140,7 @@ static class_id class_new(struct model *m, node_id n, struct hk_str labels, uint
     c->unschedulable = m->nodes.flags[n.i] & NODE_UNSCHEDULABLE;
     c->node_name = m->asked_node_name ? m->nodes.name[n.i] : 0;
     c->slot = slot;
+    class_strings(c, &m->str, hk_intern_keep);
     hk_map_put(&m->class_by_hash, slot, k.i);
     return k;
 }
@@ -186,6 +187,7 @@ static void class_unref(struct model *m, class_id k)
         return;
     }
     hk_map_del(&m->class_by_hash, c->slot);
+    class_strings(c, &m->str, hk_intern_drop);
     hk_free((void *)c->labels.at);
     hk_free((void *)c->taints);
     *c = (struct class_row){0};
@@ -235,7 +237,7 @@ node_id model_node_need(struct model *m, struct hk_str name)
         }
         n.i = t->len++;
     }
-    t->name[n.i] = hk_intern(&m->str, name);
+    t->name[n.i] = hk_intern_hold(&m->str, name);
     t->first[n.i] = NO_TASK;
     t->class_[n.i] = (class_id){ID_NONE};
     hk_map_put(&m->node_by_name, t->name[n.i], n.i);
@@ -255,6 +257,7 @@ void node_drop_if_idle(struct model *m, node_id n)
     hk_map_del(&m->node_by_name, t->name[n.i]);
     class_unref(m, t->class_[n.i]);
     t->class_[n.i] = (class_id){ID_NONE};
+    hk_intern_drop(&m->str, t->name[n.i]);
     t->name[n.i] = 0;
     hk_vec_push(&t->free, n.i);
 }
@@ -302,10 +305,13 @@ static void count_image(struct model *m, uint32_t image, int sign)
 static void set_images(struct model *m, node_id n, const struct image_have *at, uint32_t len)
 {
     struct image_vec *v = &m->nodes.images[n.i];
+    const struct image_vec want = {.at = (struct image_have *)at, .len = len};
 
+    images_strings(&want, &m->str, hk_intern_keep);
     for (uint32_t k = 0; k < v->len; k++) {
         count_image(m, v->at[k].image, -1);
     }
+    images_strings(v, &m->str, hk_intern_drop);
     hk_vec_clear(v);
     for (uint32_t k = 0; k < len; k++) {
         hk_vec_push(v, at[k]);
@@ -329,7 +335,6 @@ static void set_taints(struct model *m, node_id n, const struct taint *at, uint3
 
     m->prefer_taints -= prefers(t->taints[n.i], t->ntaint[n.i]);
     m->prefer_taints += prefers(at, len);
-    hk_free(t->taints[n.i]);
     t->taints[n.i] = hk_zalloc_array(len + 1, sizeof(*at));
     for (uint32_t k = 0; k < len; k++) {
         t->taints[n.i][k].key = at[k].key;
@@ -343,9 +348,25 @@ static void set_labels(struct model *m, node_id n, const struct label *at, uint3
 {
     struct labels *l = &m->nodes.labels[n.i];
 
-    free_labels(l);
     l->at = memcpy(hk_alloc(len * sizeof(*at) + 1), len ? (const void *)at : "", len * sizeof(*at));
     l->n = len;
+}
+
+/* Classes and topology counters hear of the change while the old labels still stand. */
+static void set_face(struct model *m, node_id n, const struct node_desc *d)
+{
+    struct node_face old = node_face(m, n), face;
+
+    set_taints(m, n, d->taints, d->ntaint);
+    set_labels(m, n, d->labels, d->nlabel);
+    face = node_face(m, n);
+    face_strings(&face, &m->str, hk_intern_keep);
+    node_reclass(m, n);
+    topo_node_changed(m, n);
+    face_strings(&old, &m->str, hk_intern_drop);
+    free_labels(&old.labels);
+    hk_free(old.taints);
+    m->wake.node = ++m->version;
 }
 
 /* Used amounts of known nodes are summed for overcommit. */
@@ -418,11 +439,7 @@ int model_node_put(struct model *m, const struct node_desc *d, node_id *ret, str
     set_kalloc(m, n, d->kalloc, d->nkalloc);
     set_images(m, n, d->images, d->nimage);
     if (opens) {
-        set_taints(m, n, d->taints, d->ntaint);
-        set_labels(m, n, d->labels, d->nlabel);
-        node_reclass(m, n);
-        topo_node_changed(m, n);
-        m->wake.node = ++m->version;
+        set_face(m, n, d);
     }
     *ret = n;
     return 0;
@@ -440,12 +457,8 @@ void model_node_del(struct model *m, node_id n)
     t->live--;
     set_alloc(m, n, NULL, 0);
     set_kalloc(m, n, NULL, 0);
-    set_taints(m, n, NULL, 0);
-    set_labels(m, n, NULL, 0);
     set_images(m, n, NULL, 0);
-    node_reclass(m, n);
-    topo_node_changed(m, n);
-    m->wake.node = ++m->version;
+    set_face(m, n, &(struct node_desc){0});
     node_drop_if_idle(m, n);
 }
 

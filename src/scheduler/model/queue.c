@@ -42,11 +42,13 @@ queue_id model_queue_put(struct model *m, const struct queue_desc *d)
         id.i = TABLE_ROW(&m->queues);
     }
     q = model_queue(m, id);
+    const struct queue old = *q;
     q->used = true;
-    q->name = hk_intern(&m->str, d->name);
-    q->parent_name = hk_intern(&m->str, d->parent);
-    q->hierarchy = hk_intern(&m->str, d->hierarchy);
-    q->hierarchy_weights = hk_intern(&m->str, d->hierarchy_weights);
+    q->name = hk_intern_hold(&m->str, d->name);
+    q->parent_name = hk_intern_hold(&m->str, d->parent);
+    q->hierarchy = hk_intern_hold(&m->str, d->hierarchy);
+    q->hierarchy_weights = hk_intern_hold(&m->str, d->hierarchy_weights);
+    queue_strings(&old, &m->str, hk_intern_drop);
     q->weight = d->weight;
     q->priority = d->priority;
     q->creation_ns = d->creation_ns;
@@ -76,6 +78,7 @@ void model_queue_del(struct model *m, queue_id id)
         }
     }
     hk_map_del(&m->queue_by_name, q->name);
+    queue_strings(q, &m->str, hk_intern_drop);
     *q = (struct queue){0};
     hk_vec_push(&m->queues.free, id.i);
     m->wake.queue = ++m->version;
@@ -104,13 +107,16 @@ void model_quota_put(struct model *m, const struct quota_desc *d)
         i = TABLE_ROW(&m->quotas);
     }
     q = &m->quotas.at[i];
-    q->used = true;
-    q->ns = hk_intern(&m->str, d->ns);
-    q->name = hk_intern(&m->str, d->name);
-    hk_vec_clear(&q->items);
+    struct quota old = *q;
+    *q = (struct quota){.used = true,
+                        .ns = hk_intern_hold(&m->str, d->ns),
+                        .name = hk_intern_hold(&m->str, d->name)};
     for (uint32_t k = 0; k < d->nitem; k++) {
         hk_vec_push(&q->items, d->items[k]);
+        hk_intern_keep(&m->str, d->items[k].name);
     }
+    quota_strings(&old, &m->str, hk_intern_drop);
+    quota_fini(&old);
     m->wake.queue = ++m->version;
 }
 
@@ -125,6 +131,7 @@ void model_quota_del(struct model *m, struct hk_str ns, struct hk_str name)
     const uint32_t i = quota_row(m, ns, name);
 
     if (i != HK_NONE) {
+        quota_strings(&m->quotas.at[i], &m->str, hk_intern_drop);
         quota_fini(&m->quotas.at[i]);
         hk_vec_push(&m->quotas.free, i);
         m->wake.queue = ++m->version;
@@ -169,16 +176,19 @@ void model_pdb_put(struct model *m, const struct pdb_desc *d)
         i = TABLE_ROW(&m->pdbs);
     }
     p = &m->pdbs.at[i];
-    hk_arena_clear(&p->mem);
-    p->used = true;
-    p->ns = hk_intern(&m->str, d->ns);
-    p->name = hk_intern(&m->str, d->name);
+    struct pdb old = *p;
+    *p = (struct pdb){.used = true,
+                      .ns = hk_intern_hold(&m->str, d->ns),
+                      .name = hk_intern_hold(&m->str, d->name),
+                      .allowed = d->allowed};
     p->sel = sel_in(&p->mem, &d->sel);
-    p->allowed = d->allowed;
-    hk_vec_clear(&p->disrupted);
+    label_sel_strings(&p->sel, &m->str, hk_intern_keep);
     for (uint32_t k = 0; k < d->ndisrupted; k++) {
         hk_vec_push(&p->disrupted, d->disrupted[k]);
+        hk_intern_keep(&m->str, d->disrupted[k]);
     }
+    pdb_strings(&old, &m->str, hk_intern_drop);
+    pdb_fini(&old);
     m->wake.victim = ++m->version;
 }
 
@@ -194,6 +204,7 @@ void model_pdb_del(struct model *m, struct hk_str ns, struct hk_str name)
     const uint32_t i = pdb_row(m, ns, name);
 
     if (i != HK_NONE) {
+        pdb_strings(&m->pdbs.at[i], &m->str, hk_intern_drop);
         pdb_fini(&m->pdbs.at[i]);
         hk_vec_push(&m->pdbs.free, i);
         m->wake.victim = ++m->version;
@@ -202,23 +213,44 @@ void model_pdb_del(struct model *m, struct hk_str ns, struct hk_str name)
 
 /* ---- namespaces ---- */
 
-void model_namespace_put(struct model *m, uint32_t name, const struct label *labels, uint32_t n)
+static void namespace_drop(struct model *m, uint32_t i)
 {
-    uint32_t i = hk_map_get(&m->ns_by_name, name);
-    struct ns_row *row;
-    struct label *at = hk_zalloc_array(n + 1, sizeof(*at));
+    const struct ns_row row = m->namespaces.at[i];
+
+    hk_map_del(&m->ns_by_name, row.name);
+    hk_vec_swap_remove(&m->namespaces, i);
+    if (i < m->namespaces.len) {
+        hk_map_put(&m->ns_by_name, m->namespaces.at[i].name, i);
+    }
+    hk_intern_drop(&m->str, row.name);
+    labels_strings(row.labels, &m->str, hk_intern_drop);
+    hk_free((void *)row.labels.at);
+}
+
+static void namespace_add(struct model *m, uint32_t name, const struct label *labels, uint32_t n)
+{
+    struct label *at = hk_zalloc_array(n, sizeof(*at));
+    const struct ns_row row = {.name = name, .labels = {.at = at, .n = n}};
 
     for (uint32_t k = 0; k < n; k++) {
         at[k] = labels[k];
     }
-    if (i == HK_NONE) {
-        i = m->namespaces.len;
-        hk_vec_push(&m->namespaces, ((struct ns_row){.name = name}));
-        hk_map_put(&m->ns_by_name, name, i);
+    hk_intern_keep(&m->str, name);
+    labels_strings(row.labels, &m->str, hk_intern_keep);
+    hk_map_put(&m->ns_by_name, name, m->namespaces.len);
+    hk_vec_push(&m->namespaces, row);
+}
+
+void model_namespace_put(struct model *m, uint32_t name, const struct label *labels, uint32_t n)
+{
+    const uint32_t old = hk_map_get(&m->ns_by_name, name);
+
+    if (old != HK_NONE) {
+        namespace_drop(m, old);
     }
-    row = &m->namespaces.at[i];
-    hk_free((void *)row->labels.at);
-    row->labels = (struct labels){.at = at, .n = n};
+    if (n > 0) {
+        namespace_add(m, name, labels, n);
+    }
     m->wake.pods = ++m->version;
     topo_namespace_changed(m);
 }

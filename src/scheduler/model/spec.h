@@ -131,6 +131,15 @@ struct cons {
 /* Sorted by key, at most one value per key. */
 bool labels_get(struct labels l, uint32_t key, uint32_t *ret_val);
 struct hk_intern;
+
+/* hk_intern_keep, hk_intern_drop and the like. */
+typedef void string_fn(struct hk_intern *t, uint32_t id);
+/* Call f for every string id in it, as often as it is there (strings.c). */
+void labels_strings(struct labels l, struct hk_intern *t, string_fn *f);
+void label_sel_strings(const struct label_sel *s, struct hk_intern *t, string_fn *f);
+void node_terms_strings(const struct node_term *at, uint32_t n, struct hk_intern *t, string_fn *f);
+void cons_strings(const struct cons *c, struct hk_intern *t, string_fn *f);
+
 bool label_req_match(const struct label_req *r, struct labels l, const struct hk_intern *str);
 bool label_sel_match(const struct label_sel *s, struct labels l, const struct hk_intern *str);
 bool node_term_match(const struct node_term *t, struct labels l, uint32_t node_name,

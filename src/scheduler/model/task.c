@@ -247,9 +247,9 @@ static void fill(struct model *m, task_id t, const struct task_desc *d)
         .pod_priority = d->pod_priority,
         .flags = (uint16_t)d->flags,
         .status = (uint8_t)d->status,
-        .ns = hk_intern(&m->str, d->ns),
-        .name = hk_intern(&m->str, d->name),
-        .uid = hk_intern(&m->str, d->uid),
+        .ns = hk_intern_hold(&m->str, d->ns),
+        .name = hk_intern_hold(&m->str, d->name),
+        .uid = hk_intern_hold(&m->str, d->uid),
         .index = pod_index(d->name),
         .creation_ns = d->creation_ns,
         .start_ns = d->start_ns,
@@ -259,6 +259,7 @@ static void fill(struct model *m, task_id t, const struct task_desc *d)
         .node_next = NO_TASK,
         .node_prev = NO_TASK,
     };
+    hk_intern_keep(&m->str, task->role);
     if (task_shape(m, t)->best_effort) {
         task->flags |= TASK_BEST_EFFORT;
     }
@@ -279,7 +280,9 @@ static void attach(struct model *m, task_id t, const struct task_desc *d)
         enter_node(m, t);
     }
     if (d->group.n) {
-        task->job = job_need(m, task->ns, hk_intern(&m->str, d->group));
+        const uint32_t group = hk_intern_hold(&m->str, d->group);
+        task->job = job_need(m, task->ns, group);
+        hk_intern_drop(&m->str, group);
         job_task_add(m, t);
     }
     m->version++;
@@ -356,7 +359,36 @@ static struct task_desc as_leaving(const struct model *m, task_id t, const struc
     return copy;
 }
 
-int model_task_put(struct model *m, const struct task_desc *d, task_id *ret, struct hk_err *err)
+/* The row begins anew. Its description may be made of the model's own words, which must not go with
+ * the row, job or node they come from before they are read. */
+static void replace(struct model *m, task_id t, const struct task_desc *d)
+{
+    const struct task old = *model_task(m, t);
+    const uint32_t words[] = {hk_intern_hold(&m->str, d->group), hk_intern_hold(&m->str, d->node),
+                              hk_intern_hold(&m->str, d->nominated)};
+
+    detach(m, t);
+    attach(m, t, d);
+    if (old.uid == model_task(m, t)->uid) {
+        model_task(m, t)->leaving = old.leaving;
+        model_task(m, t)->flags |= old.flags & TASK_HELD;
+    }
+    task_strings(&old, &m->str, hk_intern_drop);
+    for (uint32_t k = 0; k < HK_LEN(words); k++) {
+        hk_intern_drop(&m->str, words[k]);
+    }
+}
+
+static task_id add(struct model *m, const struct task_desc *d)
+{
+    const task_id t = {TABLE_ROW(&m->tasks)};
+
+    attach(m, t, d);
+    hk_map_put(&m->task_by_key, PAIR_KEY(model_task(m, t)->ns, model_task(m, t)->name), t.i);
+    return t;
+}
+
+static int put(struct model *m, const struct task_desc *d, task_id *ret, struct hk_err *err)
 {
     task_id t = model_task_find(m, d->ns, d->name);
     struct task_desc copy;
@@ -383,22 +415,24 @@ int model_task_put(struct model *m, const struct task_desc *d, task_id *ret, str
         model_shape_unref(m, d->shape);
         return rc;
     }
-    const struct task old = id_none(t) ? (struct task){0} : *model_task(m, t);
-    ident_ref(m, d->ident); /* the old row may hold the last one */
-    if (!id_none(t)) {
-        detach(m, t);
+    if (id_none(t)) {
+        t = add(m, d);
     } else {
-        t.i = TABLE_ROW(&m->tasks);
+        replace(m, t, d);
     }
-    attach(m, t, d);
-    ident_unref(m, d->ident);
-    if (old.used && old.uid == model_task(m, t)->uid) {
-        model_task(m, t)->leaving = old.leaving;
-        model_task(m, t)->flags |= old.flags & TASK_HELD;
-    }
-    hk_map_put(&m->task_by_key, PAIR_KEY(model_task(m, t)->ns, model_task(m, t)->name), t.i);
     *ret = t;
     return 0;
+}
+
+int model_task_put(struct model *m, const struct task_desc *d, task_id *ret, struct hk_err *err)
+{
+    const ident_id ident = d->ident;
+    int rc;
+
+    ident_ref(m, ident); /* the old row may hold the last one, or no row come to hold it */
+    rc = put(m, d, ret, err);
+    ident_unref(m, ident);
+    return rc;
 }
 
 void model_task_del(struct model *m, task_id t)
@@ -407,6 +441,7 @@ void model_task_del(struct model *m, task_id t)
 
     hk_map_del(&m->task_by_key, PAIR_KEY(task->ns, task->name));
     detach(m, t);
+    task_strings(model_task(m, t), &m->str, hk_intern_drop);
     *model_task(m, t) = (struct task){0};
     hk_vec_push(&m->tasks.free, t.i);
     m->version++;

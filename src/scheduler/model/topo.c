@@ -5,8 +5,7 @@
 
 /* ---- counters ---- */
 
-static struct topo_counter *counter_new(const struct model *m, struct topo_counter want,
-                                        uint32_t label)
+static struct topo_counter *counter_new(struct model *m, struct topo_counter want, uint32_t label)
 {
     struct topo *t = m->topo;
     struct topo_counter *c = hk_alloc(sizeof(*c));
@@ -34,8 +33,8 @@ static void counter_drop(struct topo *t, struct topo_counter *c)
     counter_free(c);
 }
 
-static struct topo_counter *terms_counter(const struct model *m, const struct pod_term *term,
-                                          uint32_t n, uint32_t label, int32_t weight)
+static struct topo_counter *terms_counter(struct model *m, const struct pod_term *term, uint32_t n,
+                                          uint32_t label, int32_t weight)
 {
     struct topo_counter *c = counter_new(
         m, (struct topo_counter){.kind = COUNT_TERMS, .term = term, .nterm = n, .weight = weight},
@@ -51,7 +50,7 @@ static bool spread_by_node(const struct model *m, const struct spread *s)
     return !s->hard && hk_str_is(model_str(m, s->topo_key), "kubernetes.io/hostname");
 }
 
-static struct topo_counter *spread_counter(const struct model *m, cons_id id, uint32_t ns,
+static struct topo_counter *spread_counter(struct model *m, cons_id id, uint32_t ns,
                                            const struct spread *s)
 {
     const bool by_node = spread_by_node(m, s);
@@ -66,7 +65,7 @@ static struct topo_counter *spread_counter(const struct model *m, cons_id id, ui
     return c;
 }
 
-static void owner_counter(const struct model *m, cons_id id, enum counter_kind kind,
+static void owner_counter(struct model *m, cons_id id, enum counter_kind kind,
                           const struct pod_term *term, int32_t weight)
 {
     struct topo_counter *c = counter_new(
@@ -261,11 +260,12 @@ static bool key_seen(const struct pod_term *term, uint32_t k)
     return false;
 }
 
-static struct topo_plan *plan_new(const struct model *m, cons_id id, uint32_t ns)
+static struct topo_plan *plan_new(struct model *m, cons_id id, uint32_t ns)
 {
     const struct cons *c = m->cons.at[id.i];
     struct topo_plan *p = plan_alloc(c, ns);
 
+    hk_intern_keep(&m->str, ns);
     for (uint32_t k = 0; k < c->naff; k++) {
         if (!key_seen(c->aff, k)) {
             p->aff[p->naff++] = terms_counter(m, c->aff, c->naff, c->aff[k].topo_key, 0);
@@ -311,16 +311,17 @@ const struct topo_plan *topo_plan(struct model *m, task_id task)
     return p;
 }
 
-static void plan_drop(struct topo *t, struct topo_plan *p)
+static void plan_drop(struct model *m, struct topo_plan *p)
 {
     struct topo_counter **const lists[] = {p->aff, p->anti, p->pref, p->spread};
     const uint32_t n[] = {p->naff, p->nanti, p->npref, p->nspread};
 
     for (uint32_t k = 0; k < HK_LEN(lists); k++) {
         for (uint32_t j = 0; j < n[k]; j++) {
-            counter_drop(t, lists[k][j]);
+            counter_drop(m->topo, lists[k][j]);
         }
     }
+    hk_intern_drop(&m->str, p->ns);
     hk_free(p);
 }
 
@@ -334,7 +335,7 @@ void topo_cons_forget(struct model *m, cons_id c)
     struct topo_cons *row = &t->cons.at[c.i];
     for (struct topo_plan *p = row->plans, *next; p; p = next) {
         next = p->next;
-        plan_drop(t, p);
+        plan_drop(m, p);
     }
     for (uint32_t k = 0; k < row->owners.len; k++) {
         counter_drop(t, row->owners.at[k]);
@@ -394,6 +395,18 @@ void topo_free(struct topo *t)
     hk_vec_fini(&t->vacant_pairs);
     hk_map_fini(&t->pair_by_key);
     hk_free(t);
+}
+
+void topo_strings(const struct topo *t, struct hk_intern *strings, string_fn *f)
+{
+    for (uint32_t k = 0; k < t->keys.len; k++) {
+        f(strings, t->keys.at[k]->label == ID_NONE ? 0 : t->keys.at[k]->label);
+    }
+    for (uint32_t k = 0; k < t->cons.len; k++) {
+        for (const struct topo_plan *p = t->cons.at[k].plans; p; p = p->next) {
+            f(strings, p->ns);
+        }
+    }
 }
 
 /* ---- proof ---- */

@@ -79,6 +79,8 @@ struct topo_ident {
 
 struct topo *topo_new(void);
 void topo_free(struct topo *t);
+/* Calls f for every string id held. */
+void topo_strings(const struct topo *t, struct hk_intern *strings, string_fn *f);
 
 /* ---- called by the model ---- */
 

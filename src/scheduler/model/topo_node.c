@@ -272,7 +272,7 @@ void topo_node_rows(const struct model *m)
     }
 }
 
-struct topo_key *topo_node_key(const struct model *m, uint32_t label)
+struct topo_key *topo_node_key(struct model *m, uint32_t label)
 {
     struct topo *t = m->topo;
     struct topo_key *key;
@@ -284,6 +284,9 @@ struct topo_key *topo_node_key(const struct model *m, uint32_t label)
     }
     key = hk_zalloc(sizeof(*key));
     key->label = label;
+    if (label != ID_NONE) {
+        hk_intern_keep(&m->str, label);
+    }
     key->domain = hk_zalloc_array(t->nrow + 1, sizeof(uint32_t));
     key_reserve(t, key, 1);
     hk_vec_push(&t->keys, key);

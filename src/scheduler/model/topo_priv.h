@@ -63,7 +63,7 @@ void topo_node_count(struct topo_counter *c, node_id n, int sign);
 /* Takes in node rows added since the last look. */
 void topo_node_rows(const struct model *m);
 /* The column of a label key, made when new. */
-struct topo_key *topo_node_key(const struct model *m, uint32_t label);
+struct topo_key *topo_node_key(struct model *m, uint32_t label);
 void topo_node_key_free(struct topo_key *key);
 /* Makes a new spread counter heed which nodes take part. */
 void topo_node_include(const struct model *m, struct topo_counter *c);

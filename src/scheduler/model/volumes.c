@@ -56,6 +56,84 @@ static struct node_term *selector_copy(const struct label_sel *s)
     return terms_copy(&t, 1);
 }
 
+/* ---- the strings rows hold ---- */
+
+static void claim_strings(const struct claim *c, struct hk_intern *t, string_fn *f)
+{
+    const struct claim_desc *d = &c->d;
+
+    f(t, d->key);
+    f(t, d->uid);
+    f(t, d->owner);
+    f(t, d->volume);
+    f(t, d->class_);
+    f(t, d->attributes_class);
+    f(t, d->selected_node);
+    f(t, c->assumed_node);
+    node_terms_strings(c->sel, c->sel ? 1 : 0, t, f);
+}
+
+static void pv_strings(const struct pv *p, struct hk_intern *t, string_fn *f)
+{
+    const struct pv_desc *d = &p->d;
+
+    f(t, d->name);
+    f(t, d->class_);
+    f(t, d->attributes_class);
+    f(t, d->ref);
+    f(t, d->ref_uid);
+    f(t, d->driver);
+    f(t, d->handle);
+    labels_strings(d->labels, t, f);
+    node_terms_strings(d->term, d->term ? d->nterm : 0, t, f);
+}
+
+static void sclass_strings(const struct sclass *s, struct hk_intern *t, string_fn *f)
+{
+    f(t, s->d.name);
+    f(t, s->d.provisioner);
+    node_terms_strings(s->d.topology, s->d.topology ? s->d.ntopology : 0, t, f);
+}
+
+static void csi_node_strings(const struct csi_node *c, struct hk_intern *t, string_fn *f)
+{
+    f(t, c->name);
+    for (uint32_t i = 0; i < c->limits.len; i++) {
+        f(t, c->limits.at[i].driver);
+    }
+}
+
+static void csi_capacity_strings(const struct csi_capacity *c, struct hk_intern *t, string_fn *f)
+{
+    f(t, c->key);
+    f(t, c->class_);
+    node_terms_strings(c->topology, c->topology ? 1 : 0, t, f);
+}
+
+static void attachment_strings(const struct attachment *a, struct hk_intern *t, string_fn *f)
+{
+    f(t, a->d.name);
+    f(t, a->d.attacher);
+    f(t, a->d.node);
+    f(t, a->d.pv);
+}
+
+#define ROWS_STRINGS(table, row_strings, t, f)                                                     \
+    for (uint32_t i_ = 0; i_ < (table)->len; i_++) {                                               \
+        row_strings(&(table)->at[i_], t, f);                                                       \
+    }
+
+/* Free rows are zero. */
+void volumes_strings(const struct volumes *v, struct hk_intern *t, string_fn *f)
+{
+    ROWS_STRINGS(&v->claims, claim_strings, t, f);
+    ROWS_STRINGS(&v->pvs, pv_strings, t, f);
+    ROWS_STRINGS(&v->classes, sclass_strings, t, f);
+    ROWS_STRINGS(&v->csi_nodes, csi_node_strings, t, f);
+    ROWS_STRINGS(&v->capacities, csi_capacity_strings, t, f);
+    ROWS_STRINGS(&v->attachments, attachment_strings, t, f);
+}
+
 /* ---- rows ---- */
 
 struct volumes *volumes_new(void)
@@ -66,15 +144,12 @@ struct volumes *volumes_new(void)
 static void claim_fini(struct claim *c)
 {
     hk_free(c->sel);
-    c->sel = NULL;
 }
 
 static void pv_fini(struct pv *p)
 {
     hk_free((void *)p->d.labels.at);
     hk_free((void *)p->d.term);
-    p->d.labels = (struct labels){0};
-    p->d.term = NULL;
 }
 
 static void sclass_fini(struct sclass *s)
@@ -101,7 +176,6 @@ static void csi_node_fini(struct csi_node *c)
 static void csi_capacity_fini(struct csi_capacity *c)
 {
     hk_free(c->topology);
-    c->topology = NULL;
 }
 
 static void nothing_to_end(void *row)
@@ -134,13 +208,15 @@ void volumes_free(struct volumes *v)
     hk_free(v);
 }
 
-static struct sclass *need_class(struct volumes *v, uint32_t name)
+static struct sclass *need_class(struct model *m, uint32_t name)
 {
+    struct volumes *v = m->volumes;
     uint32_t row = hk_map_get(&v->class_by_name, name);
 
     if (row == HK_NONE) {
         row = TABLE_ROW(&v->classes);
         v->classes.at[row].d.name = name;
+        hk_intern_keep(&m->str, name);
         hk_map_put(&v->class_by_name, name, row);
     }
     return &v->classes.at[row];
@@ -148,12 +224,15 @@ static struct sclass *need_class(struct volumes *v, uint32_t name)
 
 /* ---- claims ---- */
 
-void volumes_claim_drop(struct volumes *v, uint32_t row)
+void volumes_claim_drop(struct model *m, uint32_t row)
 {
+    struct volumes *v = m->volumes;
     struct claim *c = &v->claims.at[row];
 
     if (!c->used && c->nhold == 0) {
+        claim_strings(c, &m->str, hk_intern_drop);
         claim_fini(c);
+        *c = (struct claim){0};
         hk_vec_push(&v->claims.free, row);
     }
 }
@@ -168,12 +247,14 @@ void volumes_claim_put(struct model *m, const struct claim_desc *d)
         v->claims.at[row].assumed_pv = ID_NONE;
         hk_map_put(&v->claim_by_key, d->key, row);
     }
-    struct claim *c = &v->claims.at[row];
-    claim_fini(c);
+    struct claim *c = &v->claims.at[row], old = *c;
     c->used = true;
     c->d = *d;
     c->d.sel = (struct label_sel){0};
     c->sel = d->has_sel ? selector_copy(&d->sel) : NULL;
+    claim_strings(c, &m->str, hk_intern_keep);
+    claim_strings(&old, &m->str, hk_intern_drop);
+    claim_fini(&old);
     model_wake_up(m, WAKE_VOLUME);
 }
 
@@ -185,7 +266,7 @@ void volumes_claim_del(struct model *m, uint32_t key)
     if (row != HK_NONE) {
         hk_map_del(&v->claim_by_key, key);
         v->claims.at[row].used = false;
-        volumes_claim_drop(v, row);
+        volumes_claim_drop(m, row);
     }
     model_wake_up(m, WAKE_VOLUME);
 }
@@ -221,7 +302,7 @@ static void pv_list(struct model *m, uint32_t row)
 {
     struct volumes *v = m->volumes;
     struct pv *p = &v->pvs.at[row];
-    struct sclass *s = need_class(v, p->d.class_);
+    struct sclass *s = need_class(m, p->d.class_);
     const uint32_t at = pv_place(m, s, p);
 
     hk_vec_reserve(&s->pvs, s->pvs.len + 1);
@@ -254,7 +335,7 @@ static void pv_unlist(struct model *m, uint32_t row)
 {
     struct volumes *v = m->volumes;
     struct pv *p = &v->pvs.at[row];
-    struct sclass *s = need_class(v, p->d.class_);
+    struct sclass *s = need_class(m, p->d.class_);
     const uint32_t at = pv_place(m, s, p);
 
     hk_assert(s->pvs.at[at] == row);
@@ -272,9 +353,15 @@ static void zone_keys_need(struct model *m)
     }
 }
 
-void volumes_pv_drop(struct volumes *v, uint32_t row)
+void volumes_pv_drop(struct model *m, uint32_t row)
 {
-    if (!v->pvs.at[row].used && v->pvs.at[row].nhold == 0) {
+    struct volumes *v = m->volumes;
+    struct pv *p = &v->pvs.at[row];
+
+    if (!p->used && p->nhold == 0) {
+        pv_strings(p, &m->str, hk_intern_drop);
+        pv_fini(p);
+        *p = (struct pv){0};
         hk_vec_push(&v->pvs.free, row);
     }
 }
@@ -296,12 +383,14 @@ void volumes_pv_put(struct model *m, const struct pv_desc *d)
         labels = hk_alloc(d->labels.n * sizeof(*labels));
         memcpy(labels, d->labels.at, d->labels.n * sizeof(*labels));
     }
-    struct pv *p = &v->pvs.at[row];
-    pv_fini(p);
+    struct pv *p = &v->pvs.at[row], old = *p;
     p->used = true;
     p->d = *d;
     p->d.labels.at = labels;
     p->d.term = d->has_terms ? terms_copy(d->term, d->nterm) : NULL;
+    pv_strings(p, &m->str, hk_intern_keep);
+    pv_strings(&old, &m->str, hk_intern_drop);
+    pv_fini(&old);
     zone_keys_need(m);
     p->zoned = has_zone_label(v, p->d.labels);
     pv_list(m, row);
@@ -316,9 +405,8 @@ void volumes_pv_del(struct model *m, uint32_t name)
     if (row != HK_NONE) {
         pv_unlist(m, row);
         hk_map_del(&v->pv_by_name, name);
-        pv_fini(&v->pvs.at[row]);
         v->pvs.at[row].used = false;
-        volumes_pv_drop(v, row);
+        volumes_pv_drop(m, row);
     }
     model_wake_up(m, WAKE_VOLUME);
 }
@@ -327,11 +415,14 @@ void volumes_pv_del(struct model *m, uint32_t name)
 
 void volumes_class_put(struct model *m, const struct storage_class_desc *d)
 {
-    struct sclass *s = need_class(m->volumes, d->name);
+    struct sclass *s = need_class(m, d->name);
+    const struct sclass old = *s;
 
-    hk_free((void *)s->d.topology);
     s->d = *d;
     s->d.topology = d->ntopology > 0 ? terms_copy(d->topology, d->ntopology) : NULL;
+    sclass_strings(s, &m->str, hk_intern_keep);
+    sclass_strings(&old, &m->str, hk_intern_drop);
+    hk_free((void *)old.d.topology);
     s->known = true;
     s->provisions = d->provisioner != 0 &&
                     !hk_str_is(model_str(m, d->provisioner), "kubernetes.io/no-provisioner");
@@ -340,7 +431,7 @@ void volumes_class_put(struct model *m, const struct storage_class_desc *d)
 
 void volumes_class_del(struct model *m, uint32_t name)
 {
-    need_class(m->volumes, name)->known = false;
+    need_class(m, name)->known = false;
     model_wake_up(m, WAKE_VOLUME);
 }
 
@@ -353,11 +444,14 @@ void volumes_csi_node_put(struct model *m, uint32_t node, const struct csi_limit
         row = TABLE_ROW(&v->csi_nodes);
         hk_map_put(&v->csi_node_by_name, node, row);
     }
-    struct csi_node *c = &v->csi_nodes.at[row];
-    hk_vec_clear(&c->limits);
+    struct csi_node *c = &v->csi_nodes.at[row], old = *c;
+    *c = (struct csi_node){.name = node};
     for (uint32_t i = 0; i < n; i++) {
         hk_vec_push(&c->limits, at[i]);
     }
+    csi_node_strings(c, &m->str, hk_intern_keep);
+    csi_node_strings(&old, &m->str, hk_intern_drop);
+    csi_node_fini(&old);
     model_wake_up(m, WAKE_VOLUME);
 }
 
@@ -367,8 +461,10 @@ void volumes_csi_node_del(struct model *m, uint32_t node)
     const uint32_t row = hk_map_get(&v->csi_node_by_name, node);
 
     if (row != HK_NONE) {
-        csi_node_fini(&v->csi_nodes.at[row]);
         hk_map_del(&v->csi_node_by_name, node);
+        csi_node_strings(&v->csi_nodes.at[row], &m->str, hk_intern_drop);
+        csi_node_fini(&v->csi_nodes.at[row]);
+        v->csi_nodes.at[row] = (struct csi_node){0};
         hk_vec_push(&v->csi_nodes.free, row);
     }
     model_wake_up(m, WAKE_VOLUME);
@@ -376,13 +472,18 @@ void volumes_csi_node_del(struct model *m, uint32_t node)
 
 void volumes_csi_driver_put(struct model *m, uint32_t name, bool storage_capacity)
 {
+    if (hk_map_get(&m->volumes->tracks_capacity, name) == HK_NONE) {
+        hk_intern_keep(&m->str, name);
+    }
     hk_map_put(&m->volumes->tracks_capacity, name, storage_capacity);
     model_wake_up(m, WAKE_VOLUME);
 }
 
 void volumes_csi_driver_del(struct model *m, uint32_t name)
 {
-    hk_map_del(&m->volumes->tracks_capacity, name);
+    if (hk_map_del(&m->volumes->tracks_capacity, name)) {
+        hk_intern_drop(&m->str, name);
+    }
     model_wake_up(m, WAKE_VOLUME);
 }
 
@@ -393,12 +494,14 @@ void volumes_csi_capacity_put(struct model *m, const struct csi_capacity_desc *d
     volumes_csi_capacity_del(m, d->key);
     const uint32_t row = TABLE_ROW(&v->capacities);
     v->capacities.at[row] = (struct csi_capacity){
+        .key = d->key,
         .class_ = d->class_,
         .topology = d->topology.nothing ? NULL : selector_copy(&d->topology),
         .limit = d->limit,
     };
+    csi_capacity_strings(&v->capacities.at[row], &m->str, hk_intern_keep);
     hk_map_put(&v->capacity_by_key, d->key, row);
-    struct sclass *s = need_class(v, d->class_);
+    struct sclass *s = need_class(m, d->class_);
     hk_vec_push(&s->capacities, row);
     model_wake_up(m, WAKE_VOLUME);
 }
@@ -411,15 +514,17 @@ void volumes_csi_capacity_del(struct model *m, uint32_t key)
     if (row == HK_NONE) {
         return;
     }
-    struct sclass *s = need_class(v, v->capacities.at[row].class_);
+    struct sclass *s = need_class(m, v->capacities.at[row].class_);
     for (uint32_t i = 0; i < s->capacities.len; i++) {
         if (s->capacities.at[i] == row) {
             hk_vec_swap_remove(&s->capacities, i);
             break;
         }
     }
-    csi_capacity_fini(&v->capacities.at[row]);
     hk_map_del(&v->capacity_by_key, key);
+    csi_capacity_strings(&v->capacities.at[row], &m->str, hk_intern_drop);
+    csi_capacity_fini(&v->capacities.at[row]);
+    v->capacities.at[row] = (struct csi_capacity){0};
     hk_vec_push(&v->capacities.free, row);
     model_wake_up(m, WAKE_VOLUME);
 }
@@ -434,6 +539,7 @@ void volumes_attachment_put(struct model *m, const struct attachment_desc *d)
         .d = *d,
         .next = hk_map_get(&v->attachments_by_node, d->node),
     };
+    attachment_strings(&v->attachments.at[row], &m->str, hk_intern_keep);
     hk_map_put(&v->attachments_by_node, d->node, row);
     hk_map_put(&v->attachment_by_name, d->name, row);
     model_wake_up(m, WAKE_VOLUME);
@@ -448,6 +554,8 @@ void volumes_attachment_del(struct model *m, uint32_t name)
         CHAIN_DROP(&v->attachments_by_node, v->attachments.at[row].d.node, row, &v->attachments,
                    next);
         hk_map_del(&v->attachment_by_name, name);
+        attachment_strings(&v->attachments.at[row], &m->str, hk_intern_drop);
+        v->attachments.at[row] = (struct attachment){0};
         hk_vec_push(&v->attachments.free, row);
     }
     model_wake_up(m, WAKE_VOLUME);
@@ -466,7 +574,7 @@ struct reason volumes_reason(struct model *m, const char *fmt, ...)
     const int n = vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     const struct hk_str s = {text, HK_MIN((size_t)HK_MAX(n, 0), sizeof(text) - 1)};
-    return (struct reason){.code = REASON_TEXT, .arg = hk_intern(&m->str, s)};
+    return (struct reason){.code = REASON_TEXT, .arg = model_word(m, s)};
 }
 
 struct reason volumes_not_owner(struct model *m, task_id t, uint32_t key, const char *prefix)

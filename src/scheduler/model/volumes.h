@@ -9,6 +9,8 @@
 
 struct volumes *volumes_new(void);
 void volumes_free(struct volumes *v);
+/* Calls f for every string id the rows hold. */
+void volumes_strings(const struct volumes *v, struct hk_intern *t, string_fn *f);
 
 /* ---- writing: ingest and tests. A put adds or replaces and copies what it is given ---- */
 
@@ -35,6 +37,7 @@ struct claim_desc {
     int64_t request; /* bytes */
     bool has_sel;
     struct label_sel sel;
+    uint64_t rv; /* resourceVersion */
 };
 void volumes_claim_put(struct model *m, const struct claim_desc *d);
 void volumes_claim_del(struct model *m, uint32_t key);
@@ -52,6 +55,7 @@ struct pv_desc {
     bool has_terms; /* nodeAffinity.required present */
     const struct node_term *term;
     uint32_t nterm;
+    uint64_t rv; /* resourceVersion */
 };
 void volumes_pv_put(struct model *m, const struct pv_desc *d);
 void volumes_pv_del(struct model *m, uint32_t name);
@@ -116,10 +120,21 @@ bool volumes_reserve(struct model *m, task_id t, node_id n);
 void volumes_unreserve(struct model *m, task_id t);
 
 /* What a reservation wants written to the API before its task is bound (K9.3): the volume's
- * claimRef or, for a volume yet to be made, the claim's selected-node annotation. */
+ * claimRef or, for a volume yet to be made, the claim's selected-node annotation. And how far that
+ * is, by what the API has shown. */
 struct volume_bind {
     uint32_t claim; /* "namespace/name" */
-    uint32_t pv;    /* 0: to be provisioned on the task's node */
+    uint32_t claim_uid;
+    uint32_t pv;      /* 0: to be provisioned on the task's node */
+    uint32_t volume;  /* the claim's, else pv */
+    uint64_t rv;      /* of the object to be written */
+    bool claim_gone;  /* there is no such claim any more */
+    bool pv_gone;     /* nor such a volume */
+    bool prebound;    /* the volume names the claim already, if without uid */
+    bool written;     /* what is wanted is there ... */
+    bool taken;       /* ... or something else is */
+    bool unreachable; /* the volume does not suit the node any more */
+    bool bound;       /* the claim is fully bound, to a volume that is known */
 };
 /* Fills at most room of ret; returns how many there are. */
 uint32_t volumes_reserved(const struct model *m, task_id t, struct volume_bind *ret, uint32_t room);

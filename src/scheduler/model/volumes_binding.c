@@ -312,20 +312,24 @@ uint32_t volumes_filter_binding(struct model *m, task_id t, node_id n, struct re
 
 /* ---- reservations ---- */
 
-static void hold_take(struct volumes *v, task_id t, const struct plan_item *item, uint32_t node)
+static void hold_take(struct model *m, task_id t, const struct plan_item *item, node_id n)
 {
+    struct volumes *v = m->volumes;
     struct claim *c = &v->claims.at[item->claim];
     const uint32_t row = TABLE_ROW(&v->holds);
 
     v->holds.at[row] = (struct hold){
         .claim = item->claim,
         .pv = item->pv,
+        .node = n,
         .next = hk_map_get(&v->hold_by_task, t.i),
     };
     hk_map_put(&v->hold_by_task, t.i, row);
     c->nhold++;
     if (item->pv == ID_NONE) {
-        c->assumed_node = node;
+        hk_intern_keep(&m->str, m->nodes.name[n.i]);
+        hk_intern_drop(&m->str, c->assumed_node);
+        c->assumed_node = m->nodes.name[n.i];
     } else {
         c->assumed_pv = item->pv;
         v->pvs.at[item->pv].assumed = item->claim;
@@ -333,18 +337,20 @@ static void hold_take(struct volumes *v, task_id t, const struct plan_item *item
     }
 }
 
-static void hold_give_back(struct volumes *v, const struct hold *h)
+static void hold_give_back(struct model *m, const struct hold *h)
 {
+    struct volumes *v = m->volumes;
     struct claim *c = &v->claims.at[h->claim];
 
     if (h->pv != ID_NONE && --v->pvs.at[h->pv].nhold == 0) {
         v->pvs.at[h->pv].assumed = ID_NONE;
-        volumes_pv_drop(v, h->pv);
+        volumes_pv_drop(m, h->pv);
     }
     if (--c->nhold == 0) {
         c->assumed_pv = ID_NONE;
+        hk_intern_drop(&m->str, c->assumed_node);
         c->assumed_node = 0;
-        volumes_claim_drop(v, h->claim);
+        volumes_claim_drop(m, h->claim);
     }
 }
 
@@ -355,7 +361,7 @@ void volumes_unreserve(struct model *m, task_id t)
 
     for (uint32_t row = hk_map_get(&v->hold_by_task, t.i); row != HK_NONE; row = next) {
         next = v->holds.at[row].next;
-        hold_give_back(v, &v->holds.at[row]);
+        hold_give_back(m, &v->holds.at[row]);
         hk_vec_push(&v->holds.free, row);
     }
     hk_map_del(&v->hold_by_task, t.i);
@@ -374,9 +380,48 @@ bool volumes_reserve(struct model *m, task_id t, node_id n)
         return false;
     }
     for (uint32_t i = 0; i < v->plan.len; i++) {
-        hold_take(v, t, &v->plan.at[i], m->nodes.name[n.i]);
+        hold_take(m, t, &v->plan.at[i], n);
     }
     return true;
+}
+
+static void look_at_volume(const struct pv *p, struct volume_bind *b)
+{
+    const bool ours = p->d.ref == b->claim && (p->d.ref_uid == 0 || p->d.ref_uid == b->claim_uid);
+
+    b->rv = p->d.rv;
+    b->prebound = ours;
+    b->written = ours && p->d.ref_uid != 0;
+    b->taken = p->d.ref != 0 && !ours;
+}
+
+static void look_at_claim(const struct claim *c, uint32_t node, struct volume_bind *b)
+{
+    b->rv = c->d.rv;
+    b->written = c->d.selected_node == node;
+    b->taken = c->d.selected_node != 0 && !b->written;
+}
+
+/* The claim may have been deleted and made anew since it was reserved; then it is another. */
+static struct volume_bind look(const struct model *m, const struct hold *h)
+{
+    const struct volumes *v = m->volumes;
+    const struct claim *held = &v->claims.at[h->claim];
+    struct volume_bind b = {.claim = held->d.key, .claim_uid = held->d.uid};
+
+    if (h->pv == ID_NONE) {
+        look_at_claim(held, m->nodes.name[h->node.i], &b);
+    } else {
+        b.pv = v->pvs.at[h->pv].d.name;
+        b.pv_gone = !v->pvs.at[h->pv].used;
+        look_at_volume(&v->pvs.at[h->pv], &b);
+    }
+    b.volume = held->d.volume ? held->d.volume : b.pv;
+    const struct pv *p = find_pv(v, b.volume);
+    b.claim_gone = !held->used;
+    b.unreachable = p && !pv_reaches(m, p, h->node);
+    b.bound = held->used && p && claim_state(v, held) == CLAIM_BOUND;
+    return b;
 }
 
 uint32_t volumes_reserved(const struct model *m, task_id t, struct volume_bind *ret, uint32_t room)
@@ -386,10 +431,8 @@ uint32_t volumes_reserved(const struct model *m, task_id t, struct volume_bind *
 
     for (uint32_t row = hk_map_get(&v->hold_by_task, t.i); row != HK_NONE;
          row = v->holds.at[row].next, n++) {
-        const struct hold *h = &v->holds.at[row];
         if (n < room) {
-            ret[n].claim = v->claims.at[h->claim].d.key;
-            ret[n].pv = h->pv == ID_NONE ? 0 : v->pvs.at[h->pv].d.name;
+            ret[n] = look(m, &v->holds.at[row]);
         }
     }
     return n;

@@ -36,11 +36,12 @@ struct sclass {
 };
 
 struct csi_node {
+    uint32_t name;
     HK_VEC(struct csi_limit) limits;
 };
 
 struct csi_capacity {
-    uint32_t class_;
+    uint32_t key, class_;
     struct node_term *topology; /* its requirements; NULL: no node */
     int64_t limit;
 };
@@ -53,7 +54,8 @@ struct attachment {
 /* One claim that one task has spoken for. */
 struct hold {
     uint32_t claim;
-    uint32_t pv;   /* ID_NONE: to be provisioned */
+    uint32_t pv; /* ID_NONE: to be provisioned */
+    node_id node;
     uint32_t next; /* of the same task */
 };
 
@@ -153,8 +155,8 @@ static inline const char *key_name(const struct model *m, uint32_t key)
 }
 
 /* Frees the row when neither an object nor a reservation needs it. */
-void volumes_claim_drop(struct volumes *v, uint32_t row);
-void volumes_pv_drop(struct volumes *v, uint32_t row);
+void volumes_claim_drop(struct model *m, uint32_t row);
+void volumes_pv_drop(struct model *m, uint32_t row);
 
 /* A REASON_TEXT, and the one for an ephemeral claim that belongs to another pod. */
 struct reason volumes_reason(struct model *m, const char *fmt, ...) HK_PRINTF(2, 3);

@@ -98,6 +98,8 @@ static int teardown(void **state)
     struct world *w = *state;
 
     volumes_free(w->m.volumes);
+    hk_vec_fini(&w->m.words);
+    hk_map_fini(&w->m.word_age);
     hk_intern_fini(&w->m.str);
     hk_free(w);
     return 0;

@@ -38,6 +38,35 @@ static void nodeorder_open(struct session *ssn, void *self)
     o->gpu = dims_find(&ssn->m->dims, HK_STR("nvidia.com/gpu"));
 }
 
+/* Whole points of a hundred, the rest dropped. */
+static int64_t percent(int64_t part, int64_t whole)
+{
+    return 100 * part / whole;
+}
+
+typedef int64_t raw_fn(const struct model *m, const struct cons *c, node_id n);
+
+/* Points in proportion to the raw value, a hundred for the highest among the nodes; turned round, a
+ * hundred for a raw value of zero. */
+static void relative_score(const struct model *m, const struct cons *c, const node_id *nodes,
+                           uint32_t n, raw_fn *raw_of, bool turned, int64_t weight,
+                           struct hk_arena *mem, double *score)
+{
+    const struct hk_arena_mark mark = hk_arena_mark(mem);
+    int64_t *raw = hk_arena_alloc(mem, n * sizeof(*raw));
+    int64_t max = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        raw[i] = raw_of(m, c, nodes[i]);
+        max = HK_MAX(max, raw[i]);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const int64_t points = max > 0 ? percent(raw[i], max) : 0;
+        score[i] += (double)(weight * (turned ? 100 - points : points));
+    }
+    hk_arena_rewind(mem, mark);
+}
+
 /* ---- preferred node affinity ---- */
 
 static int64_t preference(const struct model *m, const struct cons *c, node_id n)
@@ -53,23 +82,6 @@ static int64_t preference(const struct model *m, const struct cons *c, node_id n
     return sum;
 }
 
-static void node_affinity_score(const struct model *m, const struct cons *c, const node_id *nodes,
-                                uint32_t n, int64_t weight, struct hk_arena *mem, double *score)
-{
-    const struct hk_arena_mark mark = hk_arena_mark(mem);
-    int64_t *raw = hk_arena_alloc(mem, n * sizeof(*raw));
-    int64_t max = 0;
-
-    for (uint32_t i = 0; i < n; i++) {
-        raw[i] = preference(m, c, nodes[i]);
-        max = HK_MAX(max, raw[i]);
-    }
-    for (uint32_t i = 0; i < n && max > 0; i++) {
-        score[i] += (double)(weight * (100 * raw[i] / max));
-    }
-    hk_arena_rewind(mem, mark);
-}
-
 /* ---- PreferNoSchedule taints ---- */
 
 static int64_t untolerated(const struct model *m, const struct cons *c, node_id n)
@@ -80,23 +92,6 @@ static int64_t untolerated(const struct model *m, const struct cons *c, node_id 
         count += !cons_tolerates(c, &m->nodes.taints[n.i][k], 1, 1u << EFFECT_PREFER_NO_SCHEDULE);
     }
     return count;
-}
-
-static void taint_score(const struct model *m, const struct cons *c, const node_id *nodes,
-                        uint32_t n, int64_t weight, struct hk_arena *mem, double *score)
-{
-    const struct hk_arena_mark mark = hk_arena_mark(mem);
-    int64_t *raw = hk_arena_alloc(mem, n * sizeof(*raw));
-    int64_t max = 0;
-
-    for (uint32_t i = 0; i < n; i++) {
-        raw[i] = untolerated(m, c, nodes[i]);
-        max = HK_MAX(max, raw[i]);
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        score[i] += (double)(weight * (100 - (max > 0 ? 100 * raw[i] / max : 0)));
-    }
-    hk_arena_rewind(mem, mark);
 }
 
 /* Without any such taint every node gets full marks. */
@@ -147,7 +142,7 @@ static void image_score(const struct model *m, const struct cons *c, const node_
             sum += image_size(m, nodes[i], c->image[k]);
         }
         sum = HK_MIN(HK_MAX(sum, IMAGE_MIN), max);
-        score[i] += (double)(weight * (100 * (sum - IMAGE_MIN) / (max - IMAGE_MIN)));
+        score[i] += (double)(weight * percent(sum - IMAGE_MIN, max - IMAGE_MIN));
     }
 }
 
@@ -166,7 +161,7 @@ static int nodeorder_score(struct session *ssn, void *self, task_id t, const nod
     const struct resource_weights w = {o->least, o->most, o->balanced, o->gpu};
     resources_score(m, task_shape(m, t), &w, nodes, n, score);
     if (c && c->npref > 0 && o->node_affinity != 0) {
-        node_affinity_score(m, c, nodes, n, o->node_affinity, ssn->mem, score);
+        relative_score(m, c, nodes, n, preference, false, o->node_affinity, ssn->mem, score);
     }
     if (o->pod_affinity != 0 && interpod_scores(m, t)) {
         interpod_score(m, t, nodes, n, o->pod_affinity, ssn->mem, score);
@@ -174,7 +169,7 @@ static int nodeorder_score(struct session *ssn, void *self, task_id t, const nod
     if (m->prefer_taints == 0) {
         add_to_all(100 * o->taints, n, score);
     } else if (o->taints != 0) {
-        taint_score(m, c, nodes, n, o->taints, ssn->mem, score);
+        relative_score(m, c, nodes, n, untolerated, true, o->taints, ssn->mem, score);
     }
     if (o->spread != 0 && spread_asked(m, t, false)) {
         spread_score(m, t, nodes, n, o->spread, ssn->mem, score);

@@ -12,6 +12,7 @@
 struct predicates {
     bool node_affinity, node_ports, taints, pod_affinity, volume_limits, volume_zone, spread,
         volume_binding;
+    int64_t volume_wait_s;
 };
 
 static const struct opt options[] = {
@@ -31,15 +32,14 @@ static const struct opt options[] = {
         "honour topology spread constraints that say DoNotSchedule"),
     OPT(OPT_BOOL, struct predicates, volume_binding, "predicate.VolumeBindingEnable", "true",
         "place pods only where their claims are or can be bound"),
+    OPT(OPT_INT, struct predicates, volume_wait_s, "volumebinding.bindTimeoutSeconds", "600",
+        "how long a placed pod waits for its volumes before it is placed anew"),
     {.key = "predicate.CacheEnable",
      .type = OPT_IGNORED,
      .help = "answers about labels and taints are always remembered per kind of node"},
     {.key = "predicate.DynamicResourceAllocationEnable",
      .type = OPT_IGNORED,
      .help = "never read upstream either; resource claims are not supported"},
-    {.key = "volumebinding.bindTimeoutSeconds",
-     .type = OPT_IGNORED,
-     .help = "how long to wait for volumes is not for the filters to say"},
     {.key = "volumebinding.weight",
      .type = OPT_IGNORED,
      .help = "volume capacity is not scored (StorageCapacityScoring is off)"},
@@ -53,7 +53,19 @@ static const struct opt options[] = {
 
 static struct reason text_reason(struct model *m, struct hk_str text)
 {
-    return (struct reason){.code = REASON_TEXT, .arg = hk_intern(&m->str, text)};
+    return (struct reason){.code = REASON_TEXT, .arg = model_word(m, text)};
+}
+
+/* ---- what the filters cannot see to ---- */
+
+#define SECOND_NS ((int64_t)1000 * 1000 * 1000)
+
+static void predicates_open(struct session *ssn, void *self)
+{
+    const struct predicates *p = self;
+    const int64_t longest_s = INT64_MAX / SECOND_NS / 4; /* may be added to a time */
+
+    ssn->volume_wait_ns = HK_MIN(HK_MAX(p->volume_wait_s, 0), longest_s) * SECOND_NS;
 }
 
 /* ---- before nodes are looked at ---- */
@@ -347,6 +359,7 @@ const struct plugin plugin_predicates = {
     .state_size = sizeof(struct predicates),
     .opts = options,
     .nopt = HK_LEN(options),
+    .open = predicates_open,
     .pre_predicate = predicates_pre_predicate,
     .filter = predicates_filter,
     .filter_local = predicates_filter_local,

@@ -91,7 +91,7 @@ static void split_cluster(struct session *ssn, struct ledger *books)
         s.done[k] = !books->at[k].in;
     }
     while (split_round(&s)) {
-        continue;
+        /* until a round changes nothing */
     }
 }
 

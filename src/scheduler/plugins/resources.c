@@ -201,21 +201,31 @@ static inline INLINE int32_t balance3(double f0, double f1, double f2)
     return (int32_t)((1 - sqrt(sum / 3)) * 100);
 }
 
+/* Whole points, in integers as upstream: a half is dropped. */
+static inline INLINE int32_t middle(int32_t a, int32_t b)
+{
+    return (a + b) / 2;
+}
+
+/* What the task changes about the balance: 50 points and more for better, fewer for worse. */
+static inline INLINE int32_t shift(int32_t without, int32_t with)
+{
+    return 50 + (50 + with - without) / 2;
+}
+
 static inline INLINE void block_least(struct block *b, double weight)
 {
     for (uint32_t i = 0; i < BLOCK; i++) {
-        const int32_t sum =
-            least_part(b->nz[CPU][i], b->cap[CPU][i]) + least_part(b->nz[MEM][i], b->cap[MEM][i]);
-        b->score[i] += weight * (sum / 2);
+        b->score[i] += weight * middle(least_part(b->nz[CPU][i], b->cap[CPU][i]),
+                                       least_part(b->nz[MEM][i], b->cap[MEM][i]));
     }
 }
 
 static inline INLINE void block_most(struct block *b, double weight)
 {
     for (uint32_t i = 0; i < BLOCK; i++) {
-        const int32_t sum =
-            most_part(b->nz[CPU][i], b->cap[CPU][i]) + most_part(b->nz[MEM][i], b->cap[MEM][i]);
-        b->score[i] += weight * (sum / 2);
+        b->score[i] += weight * middle(most_part(b->nz[CPU][i], b->cap[CPU][i]),
+                                       most_part(b->nz[MEM][i], b->cap[MEM][i]));
     }
 }
 
@@ -227,7 +237,7 @@ static inline INLINE void block_balanced2(struct block *b, double cpu, double me
             balance2(fraction(b->used[CPU][i], c), fraction(b->used[MEM][i], m));
         const int32_t with =
             balance2(fraction(b->used[CPU][i] + cpu, c), fraction(b->used[MEM][i] + mem, m));
-        b->score[i] += weight * (50 + (50 + with - without) / 2);
+        b->score[i] += weight * shift(without, with);
     }
 }
 
@@ -241,7 +251,7 @@ static inline INLINE void block_balanced3(struct block *b, double cpu, double me
         const int32_t with =
             balance3(fraction(b->used[CPU][i] + cpu, c), fraction(b->used[MEM][i] + mem, m),
                      fraction(b->used[GPU][i] + gpu, g));
-        b->score[i] += weight * (50 + (50 + with - without) / 2);
+        b->score[i] += weight * shift(without, with);
     }
 }
 

@@ -45,6 +45,11 @@ static enum vote sla_overdue(struct session *ssn, void *self, job_id job)
     return ssn->now_ns >= deadline(self, model_job(ssn->m, job)) ? PERMIT : ABSTAIN;
 }
 
+static int64_t sla_job_due(struct session *ssn, void *self, job_id job)
+{
+    return deadline(self, model_job(ssn->m, job));
+}
+
 const struct plugin plugin_sla = {
     .name = "sla",
     .about = "admit a job at the latest when its waiting time is over",
@@ -54,4 +59,5 @@ const struct plugin plugin_sla = {
     .job_order = sla_job_order,
     .job_enqueueable = sla_overdue,
     .job_pipelined = sla_overdue,
+    .job_due = sla_job_due,
 };

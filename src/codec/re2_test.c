@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// RE2 patterns against texts, and those we refuse.
+#include "codec/re2.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+#include <cmocka.h>
+
+static const struct {
+    const char *pattern, *text;
+    bool match;
+} matches[] = {
+    {"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "worker-1", true},
+    {"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "Worker_1", false},
+    {"^[^:]+$", "/data", true},
+    {"^[^:]+$", "/a:b", false},
+    {"b", "abc", true}, /* nothing is anchored by itself */
+    {"^(?:a|b){2}$", "ab", true},
+    {"^\\d+\\.\\w$", "12.x", true},
+    {"^\\S$", " ", false},
+    {"^[\\d.]+$", "1.2", true},
+    {"", "anything", true},
+    {"^$", "", true},
+};
+
+static const char *const refused[] = {"(", "[a", "(?i)a", "(?P<n>a)", "\\pL", "a{1001}"};
+
+static void patterns_match(void **state)
+{
+    for (size_t i = 0; i < HK_LEN(matches); i++) {
+        struct hk_err err = {0};
+        regex_t re;
+
+        if (re2_compile(hk_str(matches[i].pattern), &re, &err) < 0) {
+            fail_msg("%s: %s", matches[i].pattern, err.text);
+        }
+        if (re2_matches(&re, hk_str(matches[i].text)) != matches[i].match) {
+            fail_msg("%s on '%s': expected %d", matches[i].pattern, matches[i].text,
+                     matches[i].match);
+        }
+        regfree(&re);
+    }
+}
+
+static void only_the_given_bytes_count(void **state)
+{
+    regex_t re;
+
+    assert_int_equal(re2_compile(HK_STR("c$"), &re, NULL), 0);
+    assert_false(re2_matches(&re, (struct hk_str){"abc", 2}));
+    assert_true(re2_matches(&re, (struct hk_str){"abc", 3}));
+    regfree(&re);
+}
+
+static void what_posix_cannot_say_is_refused(void **state)
+{
+    for (size_t i = 0; i < HK_LEN(refused); i++) {
+        struct hk_err err = {0};
+        regex_t re;
+
+        if (re2_compile(hk_str(refused[i]), &re, &err) != -HK_EINVAL) {
+            fail_msg("%s: expected a refusal", refused[i]);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(patterns_match),
+        cmocka_unit_test(only_the_given_bytes_count),
+        cmocka_unit_test(what_posix_cannot_say_is_refused),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

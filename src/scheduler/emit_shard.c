@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The status of our own NodeShard (7.8): which nodes we use, so that other schedulers keep off them
+// and the one that waits for a node learns when we let it go.
+#include "scheduler/emit_priv.h"
+
+#define LIST_IN_USE "nodesInUse"
+#define LIST_TO_ADD "nodesToAdd"
+#define LIST_TO_REMOVE "nodesToRemove"
+
+static uint64_t hash_text(const struct hk_buf *text)
+{
+    return emit_hash(1, hk_buf_str(text)) | 1; /* 0 is unknown */
+}
+
+static void put_names(struct emit *e, struct json *status, const char *key, const uint32_t *names,
+                      uint32_t n)
+{
+    struct json *list = json_put(status, &e->mem, hk_str(key), json_make_array());
+
+    for (uint32_t k = 0; k < n; k++) {
+        json_push(list, &e->mem, json_make_str(emit_str(e, names[k])));
+    }
+}
+
+static void push_shard(struct emit *e)
+{
+    struct shard_known *k = &e->shard;
+
+    if (k->busy) {
+        k->again = true;
+    } else if (!k->queued) {
+        k->queued = true;
+        emit_push(e, LANE_STATUS, (struct write){.kind = WRITE_SHARD, .about = API_NODESHARD});
+    }
+}
+
+/* What we use is a part of what we are to have, so there is never anything left to remove. */
+void emit_shard(struct emit *e, const uint32_t *in_use, uint32_t nin_use, const uint32_t *to_add,
+                uint32_t nto_add)
+{
+    struct json status = json_make_object();
+    struct shard_known *k = &e->shard;
+
+    put_names(e, &status, LIST_IN_USE, in_use, nin_use);
+    put_names(e, &status, LIST_TO_ADD, to_add, nto_add);
+    put_names(e, &status, LIST_TO_REMOVE, NULL, 0);
+    hk_buf_clear(&e->text);
+    json_write(&status, &e->text);
+    hk_arena_clear(&e->mem);
+    if (k->said == hash_text(&e->text)) {
+        return;
+    }
+    k->said = hash_text(&e->text);
+    hk_free(k->text);
+    k->text = hk_strndup(e->text.data, e->text.len);
+    push_shard(e);
+}
+
+bool emit_shard_request(struct emit *e, struct port_request *req, struct json *body)
+{
+    struct shard_known *k = &e->shard;
+    struct json status;
+
+    k->queued = false;
+    k->busy = true;
+    req->name = e->o.shard;
+    req->verb = PORT_PATCH;
+    req->patch = PORT_PATCH_MERGE;
+    req->subresource = "status";
+    const int rc = json_parse(hk_str(k->text), 0, &e->mem, &status, NULL);
+    hk_assert(rc == 0);
+    emit_put_time(e, &status, "lastUpdateTime", e->o.clock->wall_ns(e->o.clock));
+    json_put(body, &e->mem, HK_STR("status"), status);
+    return true;
+}
+
+void emit_shard_done(struct emit *e, struct write *w, const struct port_msg *m)
+{
+    struct shard_known *k = &e->shard;
+
+    k->busy = false;
+    k->rv = m->rc == 0 ? m->rv : k->rv;
+    if (m->rc < 0) {
+        emit_complain(e, w, m);
+    }
+    if (m->rc < 0 && emit_passes(m->rc)) {
+        k->queued = true;
+        k->again = false;
+        emit_retry(e, w);
+    } else if (m->rc < 0) {
+        k->said = 0;
+    } else if (k->again) {
+        k->again = false;
+        push_shard(e);
+    }
+}
+
+void emit_learn_shard(struct emit *e, const struct api_object *o)
+{
+    static const char *const keys[] = {LIST_IN_USE, LIST_TO_ADD, LIST_TO_REMOVE};
+    const struct json *from = json_get(&o->root, "status");
+    struct shard_known *k = &e->shard;
+    struct json status = json_make_object();
+
+    if (!hk_str_eq(o->name, e->o.shard) || k->queued || k->busy || o->rv < k->rv) {
+        return;
+    }
+    for (size_t i = 0; i < HK_LEN(keys); i++) {
+        const struct json *list = from ? json_get(from, keys[i]) : NULL;
+        json_put(&status, &e->mem, hk_str(keys[i]),
+                 list && list->type == JSON_ARRAY ? *list : json_make_array());
+    }
+    hk_buf_clear(&e->text);
+    json_write(&status, &e->text);
+    k->said = hash_text(&e->text);
+}
+
+void emit_shard_fini(struct emit *e)
+{
+    hk_free(e->shard.text);
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which strings each row of the model keeps alive. Each function calls f once for every string id a
+// row holds, so that taking references, giving them back and proving that none is missing are the
+// same walk. A string the model refers to but a row below does not name is held by something that
+// lives longer: a pod's host port by its constraints, a domain's value by the node's labels.
+#include "scheduler/model/model_priv.h"
+#include "scheduler/model/topo.h"
+#include "scheduler/model/volumes.h"
+
+static void ids_strings(const uint32_t *at, uint32_t n, struct hk_intern *t, string_fn *f)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        f(t, at[k]);
+    }
+}
+
+void labels_strings(struct labels l, struct hk_intern *t, string_fn *f)
+{
+    for (uint32_t k = 0; k < l.n; k++) {
+        f(t, l.at[k].key);
+        f(t, l.at[k].val);
+    }
+}
+
+static void reqs_strings(const struct label_req *at, uint32_t n, struct hk_intern *t, string_fn *f)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        f(t, at[k].key);
+        ids_strings(at[k].vals, at[k].n, t, f);
+    }
+}
+
+void label_sel_strings(const struct label_sel *s, struct hk_intern *t, string_fn *f)
+{
+    reqs_strings(s->at, s->n, t, f);
+}
+
+void node_terms_strings(const struct node_term *at, uint32_t n, struct hk_intern *t, string_fn *f)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        reqs_strings(at[k].req, at[k].nreq, t, f);
+        reqs_strings(at[k].field, at[k].nfield, t, f);
+    }
+}
+
+static void pod_terms_strings(const struct pod_term *at, uint32_t n, struct hk_intern *t,
+                              string_fn *f)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        label_sel_strings(&at[k].sel, t, f);
+        label_sel_strings(&at[k].ns_sel, t, f);
+        ids_strings(at[k].ns, at[k].nns, t, f);
+        f(t, at[k].topo_key);
+    }
+}
+
+void cons_strings(const struct cons *c, struct hk_intern *t, string_fn *f)
+{
+    labels_strings((struct labels){.at = c->sel, .n = c->nsel}, t, f);
+    node_terms_strings(c->term, c->nterm, t, f);
+    node_terms_strings(c->pref, c->npref, t, f);
+    for (uint32_t k = 0; k < c->ntol; k++) {
+        f(t, c->tol[k].key);
+        f(t, c->tol[k].val);
+    }
+    for (uint32_t k = 0; k < c->nport; k++) {
+        f(t, c->port[k].ip);
+    }
+    pod_terms_strings(c->aff, c->naff, t, f);
+    pod_terms_strings(c->anti, c->nanti, t, f);
+    pod_terms_strings(c->pref_aff, c->npref_aff, t, f);
+    pod_terms_strings(c->pref_anti, c->npref_anti, t, f);
+    for (uint32_t k = 0; k < c->nspread; k++) {
+        f(t, c->spread[k].topo_key);
+        label_sel_strings(&c->spread[k].sel, t, f);
+    }
+    ids_strings(c->claim, c->nclaim, t, f);
+    ids_strings(c->image, c->nimage, t, f);
+}
+
+static void taints_strings(const struct taint *at, uint32_t n, struct hk_intern *t, string_fn *f)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        f(t, at[k].key);
+        f(t, at[k].val);
+    }
+}
+
+void face_strings(const struct node_face *n, struct hk_intern *t, string_fn *f)
+{
+    labels_strings(n->labels, t, f);
+    taints_strings(n->taints, n->ntaint, t, f);
+}
+
+void images_strings(const struct image_vec *v, struct hk_intern *t, string_fn *f)
+{
+    for (uint32_t k = 0; k < v->len; k++) {
+        f(t, v->at[k].image);
+    }
+}
+
+void class_strings(const struct class_row *c, struct hk_intern *t, string_fn *f)
+{
+    labels_strings(c->labels, t, f);
+    taints_strings(c->taints, c->ntaint, t, f);
+    f(t, c->node_name);
+}
+
+void ident_strings(const struct ident *i, struct hk_intern *t, string_fn *f)
+{
+    f(t, i->ns);
+    labels_strings(i->labels, t, f);
+}
+
+void task_strings(const struct task *task, struct hk_intern *t, string_fn *f)
+{
+    f(t, task->ns);
+    f(t, task->name);
+    f(t, task->uid);
+    f(t, task->role);
+}
+
+void job_spec_strings(const struct job *j, struct hk_intern *t, string_fn *f)
+{
+    f(t, j->uid);
+    f(t, j->queue_name);
+    f(t, j->prio_class);
+    f(t, j->budget_min);
+    f(t, j->budget_max_unavailable);
+    f(t, j->topo.tier_name);
+    for (uint32_t k = 0; k < j->min_items.len; k++) {
+        f(t, j->min_items.at[k].name);
+    }
+    for (uint32_t k = 0; k < j->policies.len; k++) {
+        const struct policy *p = &j->policies.at[k];
+        f(t, p->name);
+        f(t, p->topo.tier_name);
+        label_sel_strings(&p->sel, t, f);
+        ids_strings(p->key, p->nkey, t, f);
+    }
+}
+
+void job_strings(const struct job *j, struct hk_intern *t, string_fn *f)
+{
+    f(t, j->ns);
+    f(t, j->name);
+    for (uint32_t k = 0; k < j->roles.len; k++) {
+        f(t, j->roles.at[k].name);
+    }
+    job_spec_strings(j, t, f);
+}
+
+void queue_strings(const struct queue *q, struct hk_intern *t, string_fn *f)
+{
+    f(t, q->name);
+    f(t, q->parent_name);
+    f(t, q->hierarchy);
+    f(t, q->hierarchy_weights);
+}
+
+void hyper_strings(const struct hyper *h, struct hk_intern *t, string_fn *f)
+{
+    f(t, h->name);
+    f(t, h->tier_name);
+}
+
+void quota_strings(const struct quota *q, struct hk_intern *t, string_fn *f)
+{
+    f(t, q->ns);
+    f(t, q->name);
+    for (uint32_t k = 0; k < q->items.len; k++) {
+        f(t, q->items.at[k].name);
+    }
+}
+
+void pdb_strings(const struct pdb *p, struct hk_intern *t, string_fn *f)
+{
+    f(t, p->ns);
+    f(t, p->name);
+    label_sel_strings(&p->sel, t, f);
+    ids_strings(p->disrupted.at, p->disrupted.len, t, f);
+}
+
+/* ---- proof ---- */
+
+static void nodes_strings(const struct model *m, struct hk_intern *t, string_fn *f)
+{
+    for (uint32_t i = 0; i < m->nodes.len; i++) {
+        const struct node_face face = node_face(m, (node_id){i});
+        f(t, m->nodes.name[i]);
+        face_strings(&face, t, f);
+        images_strings(&m->nodes.images[i], t, f);
+    }
+}
+
+/* Rows that are not in use are zero and name nothing but the empty string. */
+#define ROWS_STRINGS(table, row_strings, t, f)                                                     \
+    for (uint32_t i = 0; i < (table)->len; i++) {                                                  \
+        row_strings(&(table)->at[i], t, f);                                                        \
+    }
+
+static void sub_strings(const struct sub_job *s, struct hk_intern *t, string_fn *f)
+{
+    f(t, s->id);
+}
+
+static void model_strings(const struct model *m, struct hk_intern *t, string_fn *f)
+{
+    nodes_strings(m, t, f);
+    ROWS_STRINGS(&m->tasks, task_strings, t, f);
+    ROWS_STRINGS(&m->jobs, job_strings, t, f);
+    ROWS_STRINGS(&m->subs, sub_strings, t, f);
+    ROWS_STRINGS(&m->queues, queue_strings, t, f);
+    ROWS_STRINGS(&m->hypers, hyper_strings, t, f);
+    ROWS_STRINGS(&m->quotas, quota_strings, t, f);
+    ROWS_STRINGS(&m->pdbs, pdb_strings, t, f);
+    ROWS_STRINGS(&m->idents, ident_strings, t, f);
+    ROWS_STRINGS(&m->classes, class_strings, t, f);
+    for (uint32_t i = 0; i < m->namespaces.len; i++) {
+        f(t, m->namespaces.at[i].name);
+        labels_strings(m->namespaces.at[i].labels, t, f);
+    }
+    for (uint32_t i = 0; i < m->cons.len; i++) {
+        if (m->cons.at[i]) {
+            cons_strings(m->cons.at[i], t, f);
+        }
+    }
+    volumes_strings(m->volumes, t, f);
+    topo_strings(m->topo, t, f);
+}
+
+static void count(struct hk_intern *t, uint32_t id)
+{
+    t->at[id].refs++;
+}
+
+int strings_check(const struct model *m, struct hk_err *err)
+{
+    HK_AUTO(hk_freep) struct hk_intern_row *rows = hk_zalloc_array(m->str.len + 1, sizeof(*rows));
+    struct hk_intern named = {.at = rows, .len = m->str.len};
+
+    model_strings(m, &named, count);
+    for (uint32_t id = 1; id < m->str.len; id++) {
+        if (rows[id].refs > hk_intern_refs(&m->str, id)) {
+            return hk_fail(err, HK_EINVAL, "string %u '%s': %u references, rows hold %u", id,
+                           m->str.at[id].s ? m->str.at[id].s : "(gone)",
+                           hk_intern_refs(&m->str, id), rows[id].refs);
+        }
+    }
+    return 0;
+}
