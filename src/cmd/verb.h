@@ -31,8 +31,8 @@ struct verb {
     int (*run)(const struct verb *v, int argc, char **argv);
 };
 
-extern const struct verb verb_schedule, verb_scn, verb_plugins, verb_help, verb_version,
-    verb_completion;
+extern const struct verb verb_apiserver, verb_schedule, verb_scn, verb_plugins, verb_help,
+    verb_version, verb_completion;
 extern const struct verb *const verb_table[];
 extern const uint32_t verb_table_len;
 const struct verb *verb_find(const char *name);

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of rules and the three passes over it: mutation, validation, judgement. Within a pass
+// rules run in table order, which for the built-in plugins is Kubernetes' own: namespaces, limit
+// ranges, accounts, taints, priorities, tolerations, classes, and quota last of all.
+#include "admission/admission_priv.h"
+
+#define CORE ""
+#define APPS "apps"
+#define BATCH "batch"
+#define STORAGE "storage.k8s.io"
+
+/* Kinds with defaults and faults of their own and nothing else to say. */
+#define KIND(in_group, its_kind, file)                                                             \
+    {                                                                                              \
+        .group = in_group, .kind = its_kind, .verbs = ON_WRITE, .mutate = admit_##file##_default,  \
+        .validate = admit_##file##_validate                                                        \
+    }
+
+static const struct admit_row rows[] = {
+    /* every kind */
+    {.verbs = ON_WRITE, .validate = admit_meta_validate},
+    {.verbs = ON_WRITE, .subresource = "status", .validate = admit_meta_validate},
+
+    /* defaults and faults, kind by kind */
+    {CORE, "Pod", ON_WRITE, .mutate = admit_pod_default},
+    {CORE, "Pod", ON_CREATE, .validate = admit_pod_validate},
+    {CORE, "Pod", ON_UPDATE, .validate = admit_pod_validate_update},
+    {CORE, "Pod", ON_UPDATE, "status", .validate = admit_pod_validate_status},
+    KIND(CORE, "Node", node),
+    {CORE, "Node", ON_UPDATE, "status", .mutate = admit_node_default,
+     .validate = admit_node_validate},
+    {CORE, "Namespace", ON_WRITE, .mutate = admit_namespace_default},
+    KIND(CORE, "Service", service),
+    {CORE, "ConfigMap", ON_WRITE, .validate = admit_configmap_validate},
+    KIND(CORE, "Secret", secret),
+    {CORE, "Event", ON_CREATE, .validate = admit_event_validate},
+    {"events.k8s.io", "Event", ON_CREATE, .validate = admit_event_validate_new},
+    KIND(CORE, "LimitRange", limitrange),
+    {CORE, "ResourceQuota", ON_WRITE, .validate = admit_quota_validate},
+    KIND(CORE, "PersistentVolumeClaim", pvc),
+    KIND(CORE, "PersistentVolume", pv),
+    KIND(CORE, "ReplicationController", rc),
+    KIND(APPS, "Deployment", deployment),
+    KIND(APPS, "ReplicaSet", replicaset),
+    KIND(APPS, "StatefulSet", statefulset),
+    KIND(APPS, "DaemonSet", daemonset),
+    KIND(BATCH, "Job", job),
+    {BATCH, "Job", ON_CREATE, .mutate = admit_job_prepare},
+    KIND(BATCH, "CronJob", cronjob),
+    {"coordination.k8s.io", "Lease", ON_WRITE, .validate = admit_lease_validate},
+    {"policy", "PodDisruptionBudget", ON_WRITE, .validate = admit_pdb_validate},
+    {"scheduling.k8s.io", "PriorityClass", ON_WRITE, NULL, admit_priority_default,
+     admit_priority_validate, admit_priority_judge},
+    KIND(STORAGE, "StorageClass", storageclass),
+    KIND("apiextensions.k8s.io", "CustomResourceDefinition", crd),
+
+    /* plugins */
+    {.verbs = ON_CREATE, .mutate = admit_namespace_lifecycle},
+    {CORE, "Namespace", ON_DELETE, .judge = admit_namespace_keep},
+    {CORE, "Pod", ON_CREATE, .mutate = admit_limitrange_pod, .judge = admit_limitrange_judge},
+    {CORE, "PersistentVolumeClaim", ON_WRITE, .judge = admit_limitrange_judge},
+    {CORE, "Pod", ON_CREATE, .mutate = admit_serviceaccount_pod},
+    {CORE, "Node", ON_CREATE, .mutate = admit_node_taint},
+    {CORE, "Pod", ON_WRITE, .mutate = admit_priority_pod},
+    {CORE, "Pod", ON_WRITE, .mutate = admit_pod_tolerations},
+    {CORE, "PersistentVolumeClaim", ON_CREATE, .mutate = admit_pvc_class},
+    {CORE, "Pod", ON_CREATE, .mutate = admit_pod_prepare},
+    {.verbs = ON_WRITE, .judge = admit_quota_judge},
+};
+
+static bool applies(const struct admit_row *row, const struct admission_request *q)
+{
+    if (!(row->verbs & 1U << q->verb)) {
+        return false;
+    }
+    if (row->subresource ? !q->subresource || strcmp(row->subresource, q->subresource) != 0
+                         : q->subresource != NULL) {
+        return false;
+    }
+    return !row->kind ||
+           (strcmp(row->kind, q->kind->kind) == 0 && strcmp(row->group, q->kind->group) == 0);
+}
+
+int admission_mutate(struct admission_request *q, struct hk_err *err)
+{
+    for (size_t i = 0; i < HK_LEN(rows); i++) {
+        if (rows[i].mutate && applies(&rows[i], q)) {
+            const int rc = rows[i].mutate(q, err);
+            if (rc < 0) {
+                return rc;
+            }
+        }
+    }
+    return 0;
+}
+
+int admission_validate(struct admission_request *q, struct hk_err *err)
+{
+    for (size_t i = 0; i < HK_LEN(rows); i++) {
+        if (rows[i].validate && applies(&rows[i], q)) {
+            rows[i].validate(q);
+        }
+    }
+    for (size_t i = 0; i < HK_LEN(rows) && q->errors.len == 0; i++) {
+        if (rows[i].judge && applies(&rows[i], q)) {
+            const int rc = rows[i].judge(q, err);
+            if (rc < 0) {
+                return rc;
+            }
+        }
+    }
+    return 0;
+}
+
+void admission_request_fini(struct admission_request *q)
+{
+    hk_vec_fini(&q->errors);
+    hk_vec_fini(&q->warnings);
+    hk_vec_fini(&q->unknown);
+}
+
+/* ---- state ---- */
+
+const struct json *admit_get(const struct admission_request *q, const struct api_kind *kind,
+                             struct hk_str ns, struct hk_str name)
+{
+    return q->lookup ? q->lookup->get(q->lookup->ctx, kind, ns, name) : NULL;
+}
+
+void admit_each(const struct admission_request *q, const struct api_kind *kind, struct hk_str ns,
+                bool (*fn)(void *arg, const struct json *obj), void *arg)
+{
+    if (q->lookup) {
+        q->lookup->each(q->lookup->ctx, kind, ns, fn, arg);
+    }
+}

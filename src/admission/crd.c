@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// CustomResourceDefinitions: defaults of the names, faults of names, versions and schemas. What is
+// inside a schema is checked for one thing only, a type at every node; reading it is the business
+// of whoever applies it.
+#include "admission/admission_priv.h"
+
+#define APPROVED "api-approved.kubernetes.io"
+
+int admit_crd_default(struct admission_request *q, struct hk_err *err)
+{
+    struct json *spec = edit_object(q->obj, q->mem, "spec");
+    struct json *names = edit_object(spec, q->mem, "names");
+    const struct hk_str kind = edit_str(names, "kind");
+    char *lower = hk_arena_strndup(q->mem, kind.s, kind.n);
+
+    for (char *c = lower; *c; c++) {
+        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
+    }
+    if (kind.n > 0) {
+        edit_default_str(names, q->mem, "singular", lower);
+        edit_default_str(names, q->mem, "listKind",
+                         hk_arena_printf(q->mem, "%.*sList", HK_FMT(kind)));
+    }
+    edit_default_str(edit_object(spec, q->mem, "conversion"), q->mem, "strategy", "None");
+    return 0;
+}
+
+/* ---- schemas ---- */
+
+static void check_node(struct admission_request *q, const struct path *p, const struct json *schema,
+                       const char *words);
+
+static void check_children(struct admission_request *q, const struct path *p,
+                           const struct json *schema)
+{
+    const struct json *properties = json_get(schema, "properties");
+    const struct json *more = json_get(schema, "additionalProperties");
+    const struct path list = path_field(p, "properties");
+    const struct path more_path = path_field(p, "additionalProperties");
+    const struct path items = path_field(p, "items");
+
+    for (uint32_t i = 0; i < edit_size(properties); i++) {
+        const struct path at = path_key(&list, properties->members[i].key);
+        check_node(q, &at, &properties->members[i].value,
+                   "must not be empty for specified object fields");
+    }
+    if (json_is(more, JSON_OBJECT)) {
+        check_node(q, &more_path, more, "must not be empty for specified object fields");
+        if (edit_size(properties) > 0) {
+            cause_forbidden(q, &more_path,
+                            "additionalProperties and properties are mutual exclusive");
+        }
+    } else if (json_is(more, JSON_BOOL) && !more->b) {
+        cause_forbidden(q, &more_path, "additionalProperties cannot be set to false");
+    }
+    if (edit_has(schema, "items")) {
+        check_node(q, &items, json_get(schema, "items"),
+                   "must not be empty for specified array items");
+    }
+}
+
+static void check_node(struct admission_request *q, const struct path *p, const struct json *schema,
+                       const char *words)
+{
+    static const char *const refused[] = {"$ref", "definitions", "dependencies"};
+    const bool typeless =
+        json_bool(json_get(schema, "x-kubernetes-int-or-string"), false) ||
+        json_bool(json_get(schema, "x-kubernetes-preserve-unknown-fields"), false);
+    const struct path type = path_field(p, "type");
+
+    if (edit_str(schema, "type").n == 0 && !typeless) {
+        cause_required(q, &type, words);
+    }
+    for (size_t i = 0; i < HK_LEN(refused); i++) {
+        const struct path at = path_field(p, refused[i]);
+        if (edit_has(schema, refused[i])) {
+            cause_forbidden(q, &at, "%s is not supported", refused[i]);
+        }
+    }
+    if (json_bool(json_get(schema, "uniqueItems"), false)) {
+        const struct path at = path_field(p, "uniqueItems");
+        cause_forbidden(q, &at,
+                        "uniqueItems cannot be set to true since the runtime complexity becomes "
+                        "quadratic");
+    }
+    check_children(q, p, schema);
+}
+
+static void check_schema(struct admission_request *q, const struct path *version_path,
+                         const struct json *version)
+{
+    const struct json *schema = json_at(version, "schema.openAPIV3Schema");
+    const struct path up = path_field(version_path, "schema");
+    const struct path p = path_field(&up, "openAPIV3Schema");
+    const struct path type = path_field(&p, "type");
+
+    if (!json_is(schema, JSON_OBJECT)) {
+        cause_required(q, &p, "schemas are required");
+        return;
+    }
+    check_node(q, &p, schema, "must not be empty at the root");
+    if (edit_str(schema, "type").n > 0 && !hk_str_is(edit_str(schema, "type"), "object")) {
+        cause_invalid_str(q, &type, edit_str(schema, "type"), "must be object at the root");
+    }
+}
+
+/* ---- versions and names ---- */
+
+static void check_versions(struct admission_request *q, const struct path *spec_path,
+                           const struct json *versions)
+{
+    const struct path list = path_field(spec_path, "versions");
+    uint32_t stored = 0;
+
+    for (uint32_t i = 0; i < edit_len(versions); i++) {
+        const struct json *v = json_item(versions, i);
+        const struct path at = path_index(&list, i);
+        const struct path name = path_field(&at, "name");
+        if (cause_check_present(q, &at, v, "name")) {
+            name_check(q, &name, edit_str(v, "name"), NAME_LABEL_1035);
+        }
+        for (uint32_t k = 0; k < i; k++) {
+            if (hk_str_eq(edit_str(v, "name"), edit_str(json_item(versions, k), "name"))) {
+                cause_invalid_str(q, &name, edit_str(v, "name"),
+                                  "must contain unique version names");
+                break;
+            }
+        }
+        stored += json_bool(json_get(v, "storage"), false);
+        check_schema(q, &at, v);
+    }
+    if (stored != 1) {
+        cause_invalid(q, &list, versions,
+                      "must have exactly one version marked as storage version");
+    }
+}
+
+static void check_names(struct admission_request *q, const struct path *spec_path,
+                        const struct json *names)
+{
+    static const char *const dns[] = {"plural", "singular"};
+    static const char *const any_case[] = {"kind", "listKind"};
+    const struct path p = path_field(spec_path, "names");
+    const struct path kind = path_field(&p, "listKind");
+
+    for (size_t i = 0; i < HK_LEN(dns); i++) {
+        const struct path at = path_field(&p, dns[i]);
+        if (cause_check_present(q, &p, names, dns[i])) {
+            name_check(q, &at, edit_str(names, dns[i]), NAME_LABEL_1035);
+        }
+    }
+    for (size_t i = 0; i < HK_LEN(any_case); i++) {
+        cause_check_present(q, &p, names, any_case[i]);
+    }
+    if (edit_str(names, "kind").n > 0 &&
+        hk_str_eq(edit_str(names, "kind"), edit_str(names, "listKind"))) {
+        cause_invalid_str(q, &kind, edit_str(names, "listKind"),
+                          "kind and listKind may not be the same");
+    }
+}
+
+static bool is_protected(struct hk_str group)
+{
+    return hk_str_is(group, "k8s.io") || hk_str_ends(group, ".k8s.io") ||
+           hk_str_is(group, "kubernetes.io") || hk_str_ends(group, ".kubernetes.io");
+}
+
+static void check_identity(struct admission_request *q, const struct json *spec)
+{
+    const struct json *metadata = json_get(q->obj, "metadata");
+    const struct hk_str name = edit_str(metadata, "name");
+    const struct hk_str group = edit_str(spec, "group");
+    const char *want = hk_arena_printf(
+        q->mem, "%.*s.%.*s", HK_FMT(edit_str(json_get(spec, "names"), "plural")), HK_FMT(group));
+    const struct path meta = path_field(NULL, "metadata");
+    const struct path name_path = path_field(&meta, "name");
+    const struct path annotations = path_field(&meta, "annotations");
+    const struct path approved = path_key(&annotations, HK_STR(APPROVED));
+
+    if (!hk_str_is(name, want)) {
+        cause_invalid_str(q, &name_path, name, "must be spec.names.plural+\".\"+spec.group");
+    }
+    if (is_protected(group) && edit_str(json_get(metadata, "annotations"), APPROVED).n == 0) {
+        cause_required(q, &approved,
+                       "protected groups must have approval annotation \"" APPROVED
+                       "\", see https://github.com/kubernetes/enhancements/pull/1111");
+    }
+}
+
+void admit_crd_validate(struct admission_request *q)
+{
+    static const char *const scopes[] = {"Cluster", "Namespaced", NULL};
+    const struct json *spec = json_get(q->obj, "spec");
+    const struct json *old = json_get(q->old, "spec");
+    const struct path p = path_field(NULL, "spec");
+    const struct path group = path_field(&p, "group");
+    const struct path preserve = path_field(&p, "preserveUnknownFields");
+
+    check_identity(q, spec);
+    if (cause_check_present(q, &p, spec, "group")) {
+        name_check(q, &group, edit_str(spec, "group"), NAME_SUBDOMAIN);
+    }
+    if (cause_check_present(q, &p, spec, "scope")) {
+        cause_check_enum(q, &p, spec, "scope", scopes);
+    }
+    check_names(q, &p, json_get(spec, "names"));
+    check_versions(q, &p, json_get(spec, "versions"));
+    if (json_bool(json_get(spec, "preserveUnknownFields"), false)) {
+        cause_invalid(q, &preserve, json_get(spec, "preserveUnknownFields"), "must be false");
+    }
+    if (q->verb == ADMIT_UPDATE) {
+        cause_check_immutable(q, &p, spec, old, "group");
+        cause_check_immutable(q, &p, spec, old, "scope");
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs and cron jobs of batch/v1: defaults, the selector a job gets from its uid, faults.
+#include "admission/admission_priv.h"
+
+#define UID_LABEL "batch.kubernetes.io/controller-uid"
+#define NAME_LABEL_KEY "batch.kubernetes.io/job-name"
+
+int admit_job_default(struct admission_request *q, struct hk_err *err)
+{
+    struct json *spec = edit_object(q->obj, q->mem, "spec");
+    struct json *pod;
+
+    if (!edit_has(spec, "completions") && !edit_has(spec, "parallelism")) {
+        edit_put(spec, q->mem, "completions", json_make_int(1));
+    }
+    edit_default_int(spec, q->mem, "parallelism", 1);
+    edit_default_int(spec, q->mem, "backoffLimit", 6);
+    edit_default_str(spec, q->mem, "completionMode", "NonIndexed");
+    edit_default_bool(spec, q->mem, "suspend", false);
+    edit_default_str(spec, q->mem, "podReplacementPolicy",
+                     edit_has(spec, "podFailurePolicy") ? "Failed" : "TerminatingOrFailed");
+    pod = edit_at(spec, "template.spec");
+    if (pod) {
+        admit_pod_default_template(pod, q->mem);
+    }
+    return 0;
+}
+
+static void label(struct json *labels, struct hk_arena *a, const char *key, struct hk_str value)
+{
+    if (!edit_has(labels, key)) {
+        edit_put(labels, a, key, json_make_str(value));
+    }
+}
+
+/* A job finds its pods by its own uid, so it cannot take another's. */
+int admit_job_prepare(struct admission_request *q, struct hk_err *err)
+{
+    struct json *spec = edit_object(q->obj, q->mem, "spec");
+    const struct json *metadata = json_get(q->obj, "metadata");
+    const struct hk_str uid = edit_str(metadata, "uid");
+    const struct hk_str name = edit_str(metadata, "name");
+    struct json *template;
+    struct json *labels;
+    struct json match = json_make_object();
+    struct json selector = json_make_object();
+
+    if (uid.n == 0 || json_bool(json_get(spec, "manualSelector"), false)) {
+        return 0;
+    }
+    template = edit_object(spec, q->mem, "template");
+    labels = edit_object(edit_object(template, q->mem, "metadata"), q->mem, "labels");
+    label(labels, q->mem, UID_LABEL, uid);
+    label(labels, q->mem, "controller-uid", uid);
+    label(labels, q->mem, NAME_LABEL_KEY, name);
+    label(labels, q->mem, "job-name", name);
+    if (!edit_has(spec, "selector")) {
+        edit_put(&match, q->mem, UID_LABEL, json_make_str(uid));
+        edit_put(&selector, q->mem, "matchLabels", match);
+        edit_put(spec, q->mem, "selector", selector);
+    }
+    return 0;
+}
+
+int admit_cronjob_default(struct admission_request *q, struct hk_err *err)
+{
+    struct json *spec = edit_object(q->obj, q->mem, "spec");
+    struct json *pod;
+
+    edit_default_str(spec, q->mem, "concurrencyPolicy", "Allow");
+    edit_default_bool(spec, q->mem, "suspend", false);
+    edit_default_int(spec, q->mem, "successfulJobsHistoryLimit", 3);
+    edit_default_int(spec, q->mem, "failedJobsHistoryLimit", 1);
+    pod = edit_at(spec, "jobTemplate.spec.template.spec");
+    if (pod) {
+        admit_pod_default_template(pod, q->mem);
+    }
+    return 0;
+}
+
+/* ---- validation ---- */
+
+static void check_restart(struct admission_request *q, const struct path *spec_path,
+                          const struct json *spec)
+{
+    static const char *const allowed[] = {"OnFailure", "Never", NULL};
+    const struct json *pod = json_at(spec, "template.spec");
+    const struct path template = path_field(spec_path, "template");
+    const struct path pod_path = path_field(&template, "spec");
+    const struct path p = path_field(&pod_path, "restartPolicy");
+
+    if (hk_str_is(edit_str(pod, "restartPolicy"), "Always")) {
+        cause_required(q, &p, "valid values: \"OnFailure\", \"Never\"");
+    } else {
+        cause_check_enum(q, &pod_path, pod, "restartPolicy", allowed);
+    }
+}
+
+static void check_job_spec(struct admission_request *q, const struct path *p,
+                           const struct json *spec)
+{
+    static const char *const counts[] = {"parallelism", "completions", "backoffLimit",
+                                         "activeDeadlineSeconds", "ttlSecondsAfterFinished"};
+    static const char *const modes[] = {"Indexed", "NonIndexed", NULL};
+    const struct path completions = path_field(p, "completions");
+
+    for (size_t i = 0; i < HK_LEN(counts); i++) {
+        cause_check_min(q, p, spec, counts[i], 0);
+    }
+    cause_check_enum(q, p, spec, "completionMode", modes);
+    if (hk_str_is(edit_str(spec, "completionMode"), "Indexed") && !edit_has(spec, "completions")) {
+        cause_required(q, &completions, "when completion mode is Indexed");
+    }
+    admit_template_validate(q, p, spec);
+    check_restart(q, p, spec);
+}
+
+void admit_job_validate(struct admission_request *q)
+{
+    const struct json *spec = json_get(q->obj, "spec");
+    const struct json *old = json_get(q->old, "spec");
+    const struct path p = path_field(NULL, "spec");
+    const bool held =
+        json_bool(json_get(old, "suspend"), false) && !json_at(q->old, "status.startTime");
+
+    check_job_spec(q, &p, spec);
+    if (q->verb == ADMIT_UPDATE) {
+        cause_check_immutable(q, &p, spec, old, "selector");
+        cause_check_immutable(q, &p, spec, old, "completionMode");
+        if (!hk_str_is(edit_str(spec, "completionMode"), "Indexed")) {
+            cause_check_immutable(q, &p, spec, old, "completions");
+        }
+        if (!held) {
+            cause_check_immutable(q, &p, spec, old, "template");
+        }
+    }
+}
+
+static void check_schedule(struct admission_request *q, const struct path *up, struct hk_str text)
+{
+    const struct path p = path_field(up, "schedule");
+    uint32_t fields = 0;
+
+    if (text.n > 0 && text.s[0] == '@') {
+        return;
+    }
+    for (size_t i = 0; i < text.n; i++) {
+        fields += text.s[i] != ' ' && (i == 0 || text.s[i - 1] == ' ');
+    }
+    if (fields != 5) {
+        cause_invalid_str(q, &p, text, "expected exactly 5 fields, found %u: [%.*s]", fields,
+                          HK_FMT(text));
+    }
+}
+
+void admit_cronjob_validate(struct admission_request *q)
+{
+    static const char *const policies[] = {"Allow", "Forbid", "Replace", NULL};
+    const struct json *spec = json_get(q->obj, "spec");
+    const struct path p = path_field(NULL, "spec");
+    const struct path template = path_field(&p, "jobTemplate");
+    const struct path job = path_field(&template, "spec");
+    const struct path metadata = path_field(NULL, "metadata");
+    const struct path name = path_field(&metadata, "name");
+
+    if (q->verb == ADMIT_CREATE && q->name.n > 52) {
+        cause_invalid_str(q, &name, q->name, "must be no more than 52 characters");
+    }
+    if (cause_check_present(q, &p, spec, "schedule")) {
+        check_schedule(q, &p, edit_str(spec, "schedule"));
+    }
+    cause_check_enum(q, &p, spec, "concurrencyPolicy", policies);
+    cause_check_min(q, &p, spec, "startingDeadlineSeconds", 0);
+    cause_check_min(q, &p, spec, "successfulJobsHistoryLimit", 0);
+    cause_check_min(q, &p, spec, "failedJobsHistoryLimit", 0);
+    check_job_spec(q, &job, json_at(spec, "jobTemplate.spec"));
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Namespaces: what a new one shows, that nothing is created in one that is missing or ending, and
+// that the three every cluster has stay.
+#include "admission/admission_priv.h"
+
+#define NAME_LABEL_KEY "kubernetes.io/metadata.name"
+
+int admit_namespace_lifecycle(struct admission_request *q, struct hk_err *err)
+{
+    const struct json *ns;
+
+    if (!q->kind->namespaced || !q->lookup) {
+        return 0;
+    }
+    ns = admit_get(q, api_kind(API_NAMESPACE), HK_STR(""), q->ns);
+    if (!ns) {
+        return hk_fail(err, HK_ENOTFOUND, "namespaces \"%.*s\" not found", HK_FMT(q->ns));
+    }
+    if (edit_has(json_get(ns, "metadata"), "deletionTimestamp")) {
+        cause_add(q, "NamespaceTerminating", "metadata.namespace",
+                  hk_arena_printf(q->mem, "namespace %.*s is being terminated", HK_FMT(q->ns)));
+        return hk_fail(err, HK_EDENIED,
+                       "unable to create new content in namespace %.*s because it is being "
+                       "terminated",
+                       HK_FMT(q->ns));
+    }
+    return 0;
+}
+
+int admit_namespace_default(struct admission_request *q, struct hk_err *err)
+{
+    struct json *metadata = edit_object(q->obj, q->mem, "metadata");
+    const struct hk_str name = edit_str(metadata, "name");
+
+    if (name.n > 0) {
+        json_put(edit_object(metadata, q->mem, "labels"), q->mem,
+                 HK_STR(NAME_LABEL_KEY), json_make_str(name));
+    }
+    if (q->verb == ADMIT_CREATE) {
+        struct json *finalizers =
+            edit_array(edit_object(q->obj, q->mem, "spec"), q->mem, "finalizers");
+        if (!edit_list_has(finalizers, HK_STR("kubernetes"))) {
+            json_push(finalizers, q->mem, json_make_str(HK_STR("kubernetes")));
+        }
+        struct json status = json_make_object();
+        edit_put_str(&status, q->mem, "phase", "Active");
+        edit_put(q->obj, q->mem, "status", status);
+    }
+    return 0;
+}
+
+int admit_namespace_keep(struct admission_request *q, struct hk_err *err)
+{
+    static const char *const kept[] = {"default", "kube-system", "kube-public"};
+
+    for (size_t i = 0; i < HK_LEN(kept); i++) {
+        if (hk_str_is(q->name, kept[i])) {
+            return hk_fail(err, HK_EDENIED, "this namespace may not be deleted");
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes: allocatable that follows capacity, the taint of newcomers, faults of taints and amounts.
+#include "admission/admission_priv.h"
+
+#define TAINT_NOT_READY "node.kubernetes.io/not-ready"
+
+int admit_node_default(struct admission_request *q, struct hk_err *err)
+{
+    struct json *status = edit_get(q->obj, "status");
+
+    if (status && edit_has(status, "capacity") && !edit_has(status, "allocatable")) {
+        edit_put(status, q->mem, "allocatable", *json_get(status, "capacity"));
+    }
+    return 0;
+}
+
+static bool is_ready(const struct json *node)
+{
+    const struct json *conditions = json_at(node, "status.conditions");
+
+    for (uint32_t i = 0; i < edit_len(conditions); i++) {
+        const struct json *c = json_item(conditions, i);
+        if (hk_str_is(edit_str(c, "type"), "Ready")) {
+            return hk_str_is(edit_str(c, "status"), "True");
+        }
+    }
+    return false;
+}
+
+static bool has_taint(const struct json *taints, const char *key, const char *effect)
+{
+    for (uint32_t i = 0; i < edit_len(taints); i++) {
+        const struct json *t = json_item(taints, i);
+        if (hk_str_is(edit_str(t, "key"), key) && hk_str_is(edit_str(t, "effect"), effect)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A node waits for its first good heartbeat before pods may come. One that arrives with the word
+ * that it is ready, as simulated nodes do, has had it. */
+int admit_node_taint(struct admission_request *q, struct hk_err *err)
+{
+    struct json taint = json_make_object();
+    struct json *spec;
+
+    if (is_ready(q->obj)) {
+        return 0;
+    }
+    spec = edit_object(q->obj, q->mem, "spec");
+    if (!has_taint(json_get(spec, "taints"), TAINT_NOT_READY, "NoSchedule")) {
+        edit_put_str(&taint, q->mem, "key", TAINT_NOT_READY);
+        edit_put_str(&taint, q->mem, "effect", "NoSchedule");
+        json_push(edit_array(spec, q->mem, "taints"), q->mem, taint);
+    }
+    return 0;
+}
+
+static bool is_repeated(const struct json *taints, uint32_t i)
+{
+    const struct json *t = json_item(taints, i);
+
+    for (uint32_t k = 0; k < i; k++) {
+        const struct json *other = json_item(taints, k);
+        if (hk_str_eq(edit_str(t, "key"), edit_str(other, "key")) &&
+            hk_str_eq(edit_str(t, "effect"), edit_str(other, "effect"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void check_taints(struct admission_request *q, const struct json *taints)
+{
+    static const char *const effects[] = {"NoSchedule", "PreferNoSchedule", "NoExecute", NULL};
+    const struct path spec = path_field(NULL, "spec");
+    const struct path list = path_field(&spec, "taints");
+
+    for (uint32_t i = 0; i < edit_len(taints); i++) {
+        const struct json *t = json_item(taints, i);
+        const struct path at = path_index(&list, i);
+        const struct path key = path_field(&at, "key");
+        const struct path value = path_field(&at, "value");
+        name_check(q, &key, edit_str(t, "key"), NAME_QUALIFIED);
+        name_check(q, &value, edit_str(t, "value"), NAME_VALUE);
+        if (cause_check_present(q, &at, t, "effect")) {
+            cause_check_enum(q, &at, t, "effect", effects);
+        }
+        if (is_repeated(taints, i)) {
+            const struct path effect = path_field(&at, "effect");
+            cause_duplicate(q, &effect,
+                            hk_str(hk_arena_printf(q->mem, "%.*s:%.*s", HK_FMT(edit_str(t, "key")),
+                                                   HK_FMT(edit_str(t, "effect")))));
+        }
+    }
+}
+
+static void check_amounts(struct admission_request *q, const char *field)
+{
+    const struct json *list = json_get(json_get(q->obj, "status"), field);
+    const struct path status = path_field(NULL, "status");
+    const struct path p = path_field(&status, field);
+
+    for (uint32_t i = 0; i < edit_size(list); i++) {
+        const struct path at = path_key(&p, list->members[i].key);
+        struct quantity v;
+        if (amount_get(list, list->members[i].key, &v) && v.nano < 0) {
+            cause_invalid(q, &at, &list->members[i].value, "must be greater than or equal to 0");
+        }
+    }
+}
+
+void admit_node_validate(struct admission_request *q)
+{
+    check_taints(q, json_at(q->obj, "spec.taints"));
+    check_amounts(q, "capacity");
+    check_amounts(q, "allocatable");
+}

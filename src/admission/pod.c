@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stored pod shows that its author did not write: defaults, the two tolerations every pod
+// gets, the quality of service, the first status. Templates of workloads get the same defaults,
+// less those that only pods have.
+#include "admission/admission_priv.h"
+
+/* ---- containers ---- */
+
+/* "host:5000/name:tag@digest": the tag is what follows the last colon behind the last slash. */
+static const char *pull_policy(struct hk_str image)
+{
+    const char *slash = image.n > 0 ? memrchr(image.s, '/', image.n) : NULL;
+    const size_t start = slash ? (size_t)(slash - image.s) + 1 : 0;
+    const struct hk_str last = {image.s + start, image.n - start};
+    const char *colon = last.n > 0 ? memchr(last.s, ':', last.n) : NULL;
+
+    if (last.n > 0 && memchr(last.s, '@', last.n)) {
+        return "IfNotPresent";
+    }
+    if (!colon || hk_str_is((struct hk_str){colon, last.n - (size_t)(colon - last.s)}, ":latest")) {
+        return "Always";
+    }
+    return "IfNotPresent";
+}
+
+static void default_http(struct json *handler, struct hk_arena *a)
+{
+    struct json *http = edit_get(handler, "httpGet");
+
+    if (http) {
+        edit_default_str(http, a, "path", "/");
+        edit_default_str(http, a, "scheme", "HTTP");
+    }
+}
+
+/* Zero is "not set" for these, as in Go. */
+static void default_count(struct json *probe, struct hk_arena *a, const char *key, int64_t v)
+{
+    if (json_int(json_get(probe, key), 0) == 0) {
+        edit_put(probe, a, key, json_make_int(v));
+    }
+}
+
+static void default_probe(struct json *container, struct hk_arena *a, const char *key)
+{
+    struct json *probe = edit_get(container, key);
+
+    if (!probe) {
+        return;
+    }
+    default_count(probe, a, "timeoutSeconds", 1);
+    default_count(probe, a, "periodSeconds", 10);
+    default_count(probe, a, "successThreshold", 1);
+    default_count(probe, a, "failureThreshold", 3);
+    default_http(probe, a);
+    if (edit_get(probe, "grpc")) {
+        struct json *grpc = edit_get(probe, "grpc");
+        if (!edit_has(grpc, "service")) {
+            edit_put_str(grpc, a, "service", "");
+        }
+    }
+}
+
+static void default_ports(struct json *container, struct hk_arena *a, bool host_network)
+{
+    struct json *ports = edit_get(container, "ports");
+
+    for (uint32_t i = 0; i < edit_len(ports); i++) {
+        struct json *port = &ports->items[i];
+        const int64_t number = json_int(json_get(port, "containerPort"), 0);
+        edit_default_str(port, a, "protocol", "TCP");
+        if (host_network && number != 0 && json_int(json_get(port, "hostPort"), 0) == 0) {
+            edit_put(port, a, "hostPort", json_make_int(number));
+        }
+    }
+}
+
+static void default_env(struct json *container, struct hk_arena *a)
+{
+    struct json *env = edit_get(container, "env");
+
+    for (uint32_t i = 0; i < edit_len(env); i++) {
+        struct json *ref = edit_at(&env->items[i], "valueFrom.fieldRef");
+        if (ref) {
+            edit_default_str(ref, a, "apiVersion", "v1");
+        }
+    }
+}
+
+/* Milli is the finest a resource is stored at; anything below rounds up. */
+static void round_up(struct json *list, struct hk_arena *a)
+{
+    for (uint32_t i = 0; i < edit_size(list); i++) {
+        const struct hk_str name = list->members[i].key;
+        struct quantity v;
+        if (amount_get(list, name, &v) && v.nano % 1000000 != 0) {
+            amount_put(list, a, name, quantity_of_milli(quantity_milli(v), v.format));
+        }
+    }
+}
+
+static void default_resources(struct json *container, struct hk_arena *a, bool fill)
+{
+    struct json *resources = edit_object(container, a, "resources");
+    const struct json *limits;
+    struct json *requests;
+
+    round_up(edit_get(resources, "limits"), a);
+    round_up(edit_get(resources, "requests"), a);
+    if (!fill || edit_size(json_get(resources, "limits")) == 0) {
+        return;
+    }
+    edit_default_object(resources, a, "requests");
+    requests = edit_get(resources, "requests");
+    limits = json_get(resources, "limits");
+    for (uint32_t i = 0; i < edit_size(limits); i++) {
+        if (!json_get_str(requests, limits->members[i].key)) {
+            json_put(requests, a, limits->members[i].key, limits->members[i].value);
+        }
+    }
+}
+
+static void default_container(struct json *c, struct hk_arena *a, bool host_network, bool template)
+{
+    edit_default_str(c, a, "imagePullPolicy", pull_policy(edit_str(c, "image")));
+    edit_default_str(c, a, "terminationMessagePath", "/dev/termination-log");
+    edit_default_str(c, a, "terminationMessagePolicy", "File");
+    default_resources(c, a, !template);
+    default_ports(c, a, host_network);
+    default_env(c, a);
+    default_probe(c, a, "livenessProbe");
+    default_probe(c, a, "readinessProbe");
+    default_probe(c, a, "startupProbe");
+    if (edit_at(c, "lifecycle.postStart")) {
+        default_http(edit_at(c, "lifecycle.postStart"), a);
+    }
+    if (edit_at(c, "lifecycle.preStop")) {
+        default_http(edit_at(c, "lifecycle.preStop"), a);
+    }
+}
+
+static void default_containers(struct json *spec, struct hk_arena *a, const char *key,
+                               bool template)
+{
+    const bool host_network = json_bool(json_get(spec, "hostNetwork"), false);
+    struct json *list = edit_get(spec, key);
+
+    for (uint32_t i = 0; i < edit_len(list); i++) {
+        if (list->items[i].type == JSON_OBJECT) {
+            default_container(&list->items[i], a, host_network, template);
+        }
+    }
+}
+
+/* ---- volumes ---- */
+
+static void default_field_refs(struct json *source, struct hk_arena *a)
+{
+    struct json *items = edit_get(source, "items");
+
+    for (uint32_t i = 0; i < edit_len(items); i++) {
+        struct json *ref = edit_get(&items->items[i], "fieldRef");
+        if (ref) {
+            edit_default_str(ref, a, "apiVersion", "v1");
+        }
+    }
+}
+
+static void default_projected(struct json *projected, struct hk_arena *a)
+{
+    struct json *sources = edit_get(projected, "sources");
+
+    for (uint32_t i = 0; i < edit_len(sources); i++) {
+        struct json *downward = edit_get(&sources->items[i], "downwardAPI");
+        struct json *token = edit_get(&sources->items[i], "serviceAccountToken");
+        if (downward) {
+            default_field_refs(downward, a);
+        }
+        if (token) {
+            edit_default_int(token, a, "expirationSeconds", 3600);
+        }
+    }
+}
+
+static void default_claim_template(struct json *ephemeral, struct hk_arena *a)
+{
+    struct json *spec = edit_at(ephemeral, "volumeClaimTemplate.spec");
+
+    if (spec) {
+        edit_default_str(spec, a, "volumeMode", "Filesystem");
+    }
+}
+
+static void default_volume(struct json *volume, struct hk_arena *a)
+{
+    static const char *const with_mode[] = {"secret", "configMap", "downwardAPI", "projected"};
+
+    if (volume->len <= 1) { /* the name alone */
+        edit_default_object(volume, a, "emptyDir");
+    }
+    for (size_t i = 0; i < HK_LEN(with_mode); i++) {
+        struct json *source = edit_get(volume, with_mode[i]);
+        if (source) {
+            edit_default_int(source, a, "defaultMode", 0644);
+        }
+    }
+    if (edit_get(volume, "downwardAPI")) {
+        default_field_refs(edit_get(volume, "downwardAPI"), a);
+    }
+    if (edit_get(volume, "projected")) {
+        default_projected(edit_get(volume, "projected"), a);
+    }
+    if (edit_get(volume, "ephemeral")) {
+        default_claim_template(edit_get(volume, "ephemeral"), a);
+    }
+    if (edit_get(volume, "hostPath") && !edit_has(edit_get(volume, "hostPath"), "type")) {
+        edit_put_str(edit_get(volume, "hostPath"), a, "type", "");
+    }
+}
+
+/* ---- the spec ---- */
+
+/* One name for the account, under the new key and the old one. */
+static void pair_account_names(struct json *spec, struct hk_arena *a)
+{
+    const struct hk_str name = edit_str(spec, "serviceAccountName");
+    const struct hk_str old = edit_str(spec, "serviceAccount");
+
+    if (name.n > 0) {
+        edit_put(spec, a, "serviceAccount", json_make_str(name));
+    } else if (old.n > 0) {
+        edit_put(spec, a, "serviceAccountName", json_make_str(old));
+    }
+}
+
+static void default_spec(struct json *spec, struct hk_arena *a, bool template)
+{
+    struct json *volumes;
+
+    edit_default_str(spec, a, "restartPolicy", "Always");
+    edit_default_str(spec, a, "dnsPolicy", "ClusterFirst");
+    edit_default_str(spec, a, "schedulerName", "default-scheduler");
+    edit_default_int(spec, a, "terminationGracePeriodSeconds", 30);
+    edit_default_object(spec, a, "securityContext");
+    if (!template) {
+        edit_default_bool(spec, a, "enableServiceLinks", true);
+    }
+    pair_account_names(spec, a);
+    if (edit_has(spec, "resources")) {
+        default_resources(spec, a, !template);
+    }
+    round_up(edit_get(spec, "overhead"), a);
+    default_containers(spec, a, "initContainers", template);
+    default_containers(spec, a, "containers", template);
+    default_containers(spec, a, "ephemeralContainers", true);
+    volumes = edit_get(spec, "volumes");
+    for (uint32_t i = 0; i < edit_len(volumes); i++) {
+        if (volumes->items[i].type == JSON_OBJECT) {
+            default_volume(&volumes->items[i], a);
+        }
+    }
+}
+
+void admit_pod_default_template(struct json *spec, struct hk_arena *a)
+{
+    default_spec(spec, a, true);
+}
+
+int admit_pod_default(struct admission_request *q, struct hk_err *err)
+{
+    struct json *spec = edit_object(q->obj, q->mem, "spec");
+
+    default_spec(spec, q->mem, false);
+    if (json_int(json_get(spec, "terminationGracePeriodSeconds"), 0) < 0) {
+        edit_put(spec, q->mem, "terminationGracePeriodSeconds", json_make_int(1));
+    }
+    return 0;
+}
+
+/* ---- tolerations ---- */
+
+static bool tolerates(const struct json *list, const char *key)
+{
+    for (uint32_t i = 0; i < edit_len(list); i++) {
+        const struct json *t = json_item(list, i);
+        const struct hk_str k = edit_str(t, "key");
+        const struct hk_str effect = edit_str(t, "effect");
+        if ((hk_str_is(k, key) || k.n == 0) && (hk_str_is(effect, "NoExecute") || effect.n == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void tolerate(struct json *spec, struct hk_arena *a, const char *key)
+{
+    struct json t = json_make_object();
+
+    if (tolerates(json_get(spec, "tolerations"), key)) {
+        return;
+    }
+    edit_put_str(&t, a, "key", key);
+    edit_put_str(&t, a, "operator", "Exists");
+    edit_put_str(&t, a, "effect", "NoExecute");
+    edit_put(&t, a, "tolerationSeconds", json_make_int(300));
+    json_push(edit_array(spec, a, "tolerations"), a, t);
+}
+
+int admit_pod_tolerations(struct admission_request *q, struct hk_err *err)
+{
+    struct json *spec = edit_get(q->obj, "spec");
+
+    tolerate(spec, q->mem, "node.kubernetes.io/not-ready");
+    tolerate(spec, q->mem, "node.kubernetes.io/unreachable");
+    return 0;
+}
+
+/* ---- quality of service ---- */
+
+/* What is known of all containers so far. */
+struct qos {
+    bool any;  /* a request or limit above zero */
+    bool full; /* cpu and memory limited everywhere, requests equal */
+};
+
+static void weigh(struct qos *qos, const struct json *resources)
+{
+    static const struct hk_str names[] = {HK_STR("cpu"), HK_STR("memory")};
+
+    for (size_t i = 0; i < HK_LEN(names); i++) {
+        struct quantity request = {0};
+        struct quantity limit = {0};
+        const bool has_request = amount_get(json_get(resources, "requests"), names[i], &request);
+        const bool has_limit = amount_get(json_get(resources, "limits"), names[i], &limit);
+        qos->any |= request.nano > 0 || limit.nano > 0;
+        qos->full &=
+            has_limit && limit.nano > 0 && (!has_request || quantity_cmp(request, limit) == 0);
+    }
+}
+
+const char *admit_pod_qos(const struct json *spec)
+{
+    static const char *const lists[] = {"initContainers", "containers"};
+    struct qos qos = {.any = false, .full = true};
+
+    if (edit_size(json_get(spec, "resources")) > 0) {
+        weigh(&qos, json_get(spec, "resources"));
+    } else {
+        for (size_t k = 0; k < HK_LEN(lists); k++) {
+            const struct json *list = json_get(spec, lists[k]);
+            for (uint32_t i = 0; i < edit_len(list); i++) {
+                weigh(&qos, json_get(json_item(list, i), "resources"));
+            }
+        }
+    }
+    if (!qos.any) {
+        return "BestEffort";
+    }
+    return qos.full ? "Guaranteed" : "Burstable";
+}
+
+/* ---- the first status ---- */
+
+static void put_gated(struct json *status, struct hk_arena *a)
+{
+    struct json condition = json_make_object();
+
+    edit_put_str(&condition, a, "type", "PodScheduled");
+    edit_put_str(&condition, a, "status", "False");
+    edit_put_str(&condition, a, "reason", "SchedulingGated");
+    edit_put_str(&condition, a, "message",
+                 "Scheduling is blocked due to non-empty scheduling gates");
+    json_push(edit_array(status, a, "conditions"), a, condition);
+}
+
+int admit_pod_prepare(struct admission_request *q, struct hk_err *err)
+{
+    const struct json *spec = json_get(q->obj, "spec");
+    struct json status = json_make_object();
+
+    edit_put_str(&status, q->mem, "phase", "Pending");
+    edit_put_str(&status, q->mem, "qosClass", admit_pod_qos(spec));
+    if (edit_len(json_get(spec, "schedulingGates")) > 0) {
+        put_gated(&status, q->mem);
+    }
+    edit_put(q->obj, q->mem, "status", status);
+    return 0;
+}

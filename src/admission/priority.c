@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Priorities: PriorityClasses themselves, and the numbers pods get from them. The two system
+// classes are known here and need not be stored.
+#include "admission/admission_priv.h"
+
+#define DEFAULT_PREEMPTION "PreemptLowerPriority"
+
+enum { USER_MAX = 1000000000 };
+
+static const struct {
+    const char *name;
+    int64_t value;
+} system_classes[] = {
+    {"system-cluster-critical", 2000000000},
+    {"system-node-critical", 2000001000},
+};
+
+static const int64_t *system_value(struct hk_str name)
+{
+    for (size_t i = 0; i < HK_LEN(system_classes); i++) {
+        if (hk_str_is(name, system_classes[i].name)) {
+            return &system_classes[i].value;
+        }
+    }
+    return NULL;
+}
+
+struct search {
+    struct hk_arena *mem;
+    struct json *best; /* a copy; NULL: none so far */
+};
+
+/* Of several default classes, which only a race can make, the lowest counts. */
+static bool keep_default(void *arg, const struct json *class)
+{
+    struct search *s = arg;
+    const int64_t value = json_int(json_get(class, "value"), 0);
+
+    if (json_bool(json_get(class, "globalDefault"), false) &&
+        (!s->best || value < json_int(json_get(s->best, "value"), 0))) {
+        s->best = hk_arena_alloc(s->mem, sizeof(*s->best));
+        *s->best = json_clone(class, s->mem);
+    }
+    return true;
+}
+
+static const struct json *default_class(const struct admission_request *q)
+{
+    struct search s = {.mem = q->mem};
+
+    admit_each(q, api_kind(API_PRIORITY_CLASS), HK_STR(""), keep_default, &s);
+    return s.best;
+}
+
+/* ---- pods ---- */
+
+/* What a pod is to have. */
+struct rank {
+    int64_t value;
+    struct hk_str policy;
+    struct hk_str class; /* empty: none */
+};
+
+static struct rank rank_of(const struct json *class)
+{
+    const struct hk_str policy = edit_str(class, "preemptionPolicy");
+
+    return (struct rank){
+        .value = json_int(json_get(class, "value"), 0),
+        .policy = policy.n > 0 ? policy
+                               : HK_STR(DEFAULT_PREEMPTION),
+                                        .class = edit_str(json_get(class, "metadata"), "name"),
+                  };
+}
+
+static int resolve(const struct admission_request *q, struct hk_str name, struct rank *ret,
+                   struct hk_err *err)
+{
+    const struct json *class = NULL;
+
+    *ret = (struct rank){.policy = HK_STR(DEFAULT_PREEMPTION)};
+    if (name.n == 0) {
+        class = default_class(q);
+        if (class) {
+            *ret = rank_of(class);
+        }
+        return 0;
+    }
+    class = admit_get(q, api_kind(API_PRIORITY_CLASS), HK_STR(""), name);
+    if (class) {
+        *ret = rank_of(class);
+    } else if (system_value(name)) {
+        ret->value = *system_value(name);
+    } else if (q->lookup) {
+        return hk_fail(err, HK_EDENIED, "no PriorityClass with name %.*s was found", HK_FMT(name));
+    }
+    ret->class = name;
+    return 0;
+}
+
+static int check_given(const struct json *spec, const struct rank *r, struct hk_err *err)
+{
+    const struct json *value = json_get(spec, "priority");
+    const struct hk_str policy = edit_str(spec, "preemptionPolicy");
+
+    if (edit_has(spec, "priority") && json_int(value, r->value) != r->value) {
+        return hk_fail(err, HK_EDENIED,
+                       "the integer value of priority (%lld) must not be provided in pod spec; "
+                       "priority admission controller computed %lld from the given PriorityClass "
+                       "name",
+                       (long long)json_int(value, 0), (long long)r->value);
+    }
+    if (policy.n > 0 && !hk_str_eq(policy, r->policy)) {
+        return hk_fail(err, HK_EDENIED,
+                       "the string value of PreemptionPolicy (%.*s) must not be provided in pod "
+                       "spec; priority admission controller computed %.*s from the given "
+                       "PriorityClass name",
+                       HK_FMT(policy), HK_FMT(r->policy));
+    }
+    return 0;
+}
+
+/* Fields a client that never heard of them leaves out of its update. */
+static void keep_old(struct admission_request *q, struct json *spec)
+{
+    static const char *const fields[] = {"priority", "preemptionPolicy"};
+    const struct json *old = json_get(q->old, "spec");
+
+    for (size_t i = 0; i < HK_LEN(fields); i++) {
+        if (!edit_has(spec, fields[i]) && edit_has(old, fields[i])) {
+            edit_put(spec, q->mem, fields[i], *json_get(old, fields[i]));
+        }
+    }
+}
+
+int admit_priority_pod(struct admission_request *q, struct hk_err *err)
+{
+    struct json *spec = edit_object(q->obj, q->mem, "spec");
+    struct rank rank;
+    int rc;
+
+    if (q->verb == ADMIT_UPDATE) {
+        keep_old(q, spec);
+        return 0;
+    }
+    rc = resolve(q, edit_str(spec, "priorityClassName"), &rank, err);
+    if (rc == 0) {
+        rc = check_given(spec, &rank, err);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    edit_put(spec, q->mem, "priority", json_make_int(rank.value));
+    edit_put(spec, q->mem, "preemptionPolicy", json_make_str(hk_arena_str(q->mem, rank.policy)));
+    if (rank.class.n > 0) {
+        edit_put(spec, q->mem, "priorityClassName",
+                 json_make_str(hk_arena_str(q->mem, rank.class)));
+    }
+    return 0;
+}
+
+/* ---- classes ---- */
+
+int admit_priority_default(struct admission_request *q, struct hk_err *err)
+{
+    edit_default_str(q->obj, q->mem, "preemptionPolicy", DEFAULT_PREEMPTION);
+    if (!edit_has(q->obj, "value")) {
+        edit_put(q->obj, q->mem, "value", json_make_int(0));
+    }
+    return 0;
+}
+
+static void check_value(struct admission_request *q)
+{
+    const struct hk_str name = edit_str(json_get(q->obj, "metadata"), "name");
+    const int64_t value = json_int(json_get(q->obj, "value"), 0);
+    const int64_t *fixed = system_value(name);
+    const struct path metadata = path_field(NULL, "metadata");
+    const struct path name_path = path_field(&metadata, "name");
+    const struct path p = path_field(NULL, "value");
+
+    if (hk_str_starts(name, "system-") && (!fixed || *fixed != value)) {
+        cause_forbidden(q, &name_path,
+                        "priority class names with 'system-' prefix are reserved for system use "
+                        "only. error: %.*s is not a known system priority class",
+                        HK_FMT(name));
+    } else if (!fixed && value > USER_MAX) {
+        cause_forbidden(q, &p, "maximum allowed value of a user defined priority is %d", USER_MAX);
+    }
+}
+
+void admit_priority_validate(struct admission_request *q)
+{
+    static const char *const policies[] = {"Never", DEFAULT_PREEMPTION, NULL};
+    const struct path p = path_field(NULL, "value");
+
+    check_value(q);
+    cause_check_enum(q, NULL, q->obj, "preemptionPolicy", policies);
+    if (q->verb == ADMIT_UPDATE) {
+        if (json_int(json_get(q->obj, "value"), 0) != json_int(json_get(q->old, "value"), 0)) {
+            cause_forbidden(q, &p, "may not be changed in an update.");
+        }
+        cause_check_immutable(q, NULL, q->obj, q->old, "preemptionPolicy");
+    }
+}
+
+int admit_priority_judge(struct admission_request *q, struct hk_err *err)
+{
+    const struct json *other;
+    struct hk_str name;
+
+    if (!json_bool(json_get(q->obj, "globalDefault"), false)) {
+        return 0;
+    }
+    other = default_class(q);
+    name = edit_str(json_get(other, "metadata"), "name");
+    if (other && !hk_str_eq(name, edit_str(json_get(q->obj, "metadata"), "name"))) {
+        return hk_fail(err, HK_EDENIED,
+                       "PriorityClass %.*s is already marked as default. Only one default can "
+                       "exist",
+                       HK_FMT(name));
+    }
+    return 0;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Content negotiation: what form of answer an Accept header asks for.
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+
+enum form {
+    FORM_OBJECT,
+    FORM_TABLE,
+    FORM_METADATA, /* PartialObjectMetadata */
+};
+
+/* What the client wants to read. */
+struct accept {
+    enum form form;
+    bool yaml;
+    bool pretty;
+    bool list;           /* FORM_METADATA: asked for as PartialObjectMetadataList */
+    const char *include; /* FORM_TABLE: includeObject */
+};
+
+/* The media type asked for could not be produced: 406. */
+int accept_parse(struct hk_str header, struct accept *ret) HK_CHECKED;

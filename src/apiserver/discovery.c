@@ -1,0 +1,668 @@
+// SPDX-License-Identifier: Apache-2.0
+// Discovery documents. Everything served is collected and sorted once per request: by group in
+// order of preference, version, plural. Each document is then a walk over a stretch of that list.
+// Clients keep the answers for minutes to hours, so nothing is cached here.
+#include "apiserver/discovery.h"
+
+#define READ_WRITE "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"
+
+typedef const char *const verb_list[9];
+
+static verb_list verbs_all = {READ_WRITE};
+static verb_list verbs_one_by_one = {"create", "delete", "get", "list", "patch", "update", "watch"};
+static verb_list verbs_create = {"create"};
+static verb_list verbs_get = {"get"};
+static verb_list verbs_update = {"update"};
+static verb_list verbs_state = {"get", "patch", "update"};
+static verb_list verbs_stream = {"create", "get"};
+static verb_list verbs_proxy = {"create", "delete", "get", "patch", "update"};
+
+/* Groups in the order that decides which one a bare name means; all others follow by name. */
+static const char *const group_order[] = {
+    "",
+    "apiregistration.k8s.io",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+    "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+};
+
+/* Resources that are answered but never stored. */
+static const struct api_kind transient[] = {
+    {API_NKINDS, "", "v1", "Binding", "bindings", "binding", true, false, {NULL}},
+    {API_NKINDS,
+     "authentication.k8s.io",
+     "v1",
+     "TokenReview",
+     "tokenreviews",
+     "tokenreview",
+     false,
+     false,
+     {NULL}},
+    {API_NKINDS,
+     "authentication.k8s.io",
+     "v1",
+     "SelfSubjectReview",
+     "selfsubjectreviews",
+     "selfsubjectreview",
+     false,
+     false,
+     {NULL}},
+    {API_NKINDS,
+     "authorization.k8s.io",
+     "v1",
+     "SubjectAccessReview",
+     "subjectaccessreviews",
+     "subjectaccessreview",
+     false,
+     false,
+     {NULL}},
+    {API_NKINDS,
+     "authorization.k8s.io",
+     "v1",
+     "SelfSubjectAccessReview",
+     "selfsubjectaccessreviews",
+     "selfsubjectaccessreview",
+     false,
+     false,
+     {NULL}},
+    {API_NKINDS,
+     "authorization.k8s.io",
+     "v1",
+     "SelfSubjectRulesReview",
+     "selfsubjectrulesreviews",
+     "selfsubjectrulesreview",
+     false,
+     false,
+     {NULL}},
+    {API_NKINDS,
+     "authorization.k8s.io",
+     "v1",
+     "LocalSubjectAccessReview",
+     "localsubjectaccessreviews",
+     "localsubjectaccessreview",
+     true,
+     false,
+     {NULL}},
+};
+
+/* Built-in kinds that belong to a category. */
+static const struct {
+    const char *group, *plural, *category; /* plural "": all of the group */
+} categories[] = {
+    {"", "pods", "all"},
+    {"", "replicationcontrollers", "all"},
+    {"", "services", "all"},
+    {"apps", "daemonsets", "all"},
+    {"apps", "deployments", "all"},
+    {"apps", "replicasets", "all"},
+    {"apps", "statefulsets", "all"},
+    {"batch", "", "all"},
+    {"autoscaling", "", "all"},
+    {"apiextensions.k8s.io", "", "api-extensions"},
+    {"apiregistration.k8s.io", "", "api-extensions"},
+    {"admissionregistration.k8s.io", "", "api-extensions"},
+};
+
+/* kind NULL: that of the resource. group and version NULL: the enclosing ones. */
+struct subresource {
+    const char *name;
+    const char *group, *version, *kind;
+    const char *const *verbs;
+};
+
+/* By name, as real servers list them. What the rest does not serve by itself is the node's. */
+static const struct subresource subresources[] = {
+    {"attach", NULL, NULL, "PodAttachOptions", verbs_stream},
+    {"binding", NULL, NULL, "Binding", verbs_create},
+    {"ephemeralcontainers", NULL, NULL, NULL, verbs_state},
+    {"eviction", "policy", "v1", "Eviction", verbs_create},
+    {"exec", NULL, NULL, "PodExecOptions", verbs_stream},
+    {"finalize", NULL, NULL, NULL, verbs_update},
+    {"log", NULL, NULL, NULL, verbs_get},
+    {"portforward", NULL, NULL, "PodPortForwardOptions", verbs_stream},
+    {"proxy", NULL, NULL, "PodProxyOptions", verbs_proxy},
+    {"resize", NULL, NULL, NULL, verbs_state},
+    {"scale", "autoscaling", "v1", "Scale", verbs_state},
+    {"status", NULL, NULL, NULL, verbs_state},
+};
+
+struct resource {
+    const struct api_kind *kind;
+    const struct rest_kind *row; /* NULL: not stored */
+    uint32_t group_rank;
+    int64_t version_rank;
+};
+
+struct resources {
+    struct resource *at;
+    uint32_t len, cap;
+};
+
+/* A stretch of the list. */
+struct range {
+    uint32_t from, to;
+};
+
+/* ---- order ---- */
+
+static uint32_t group_rank(const char *group)
+{
+    uint32_t k = 0;
+
+    while (k < HK_LEN(group_order) && strcmp(group_order[k], group) != 0) {
+        k++;
+    }
+    return k;
+}
+
+static const char *read_number(const char *s, int64_t *ret)
+{
+    *ret = 0;
+    for (; *s >= '0' && *s <= '9' && *ret < 10000; s++) {
+        *ret = *ret * 10 + (*s - '0');
+    }
+    return s;
+}
+
+/* v2 before v1 before v2beta1 before v1beta2 before v1alpha1 before names of another form; smaller
+ * comes first. */
+static int64_t version_rank(const char *version)
+{
+    enum { STABLE, BETA, ALPHA, ODD };
+    const int64_t scale = 100000;
+    int64_t major, minor = 0, level = STABLE;
+    const char *s = version[0] == 'v' ? read_number(version + 1, &major) : version;
+
+    if (s == version || s == version + 1) {
+        return ODD * scale * scale;
+    }
+    if (strncmp(s, "beta", 4) == 0) {
+        level = BETA;
+        s = read_number(s + 4, &minor);
+    } else if (strncmp(s, "alpha", 5) == 0) {
+        level = ALPHA;
+        s = read_number(s + 5, &minor);
+    }
+    if (*s != '\0') {
+        return ODD * scale * scale;
+    }
+    return level * scale * scale + (scale - 1 - major) * scale + (scale - 1 - minor);
+}
+
+static int resource_cmp(const void *x, const void *y)
+{
+    const struct resource *a = x, *b = y;
+
+    if (a->group_rank != b->group_rank) {
+        return a->group_rank < b->group_rank ? -1 : 1;
+    }
+    int order = strcmp(a->kind->group, b->kind->group);
+    if (order == 0 && a->version_rank != b->version_rank) {
+        order = a->version_rank < b->version_rank ? -1 : 1;
+    }
+    order = order != 0 ? order : strcmp(a->kind->version, b->kind->version);
+    return order != 0 ? order : strcmp(a->kind->plural, b->kind->plural);
+}
+
+static void add(struct resources *all, const struct api_kind *kind, const struct rest_kind *row)
+{
+    hk_vec_push(all, (struct resource){.kind = kind,
+                                       .row = row,
+                                       .group_rank = group_rank(kind->group),
+                                       .version_rank = version_rank(kind->version)});
+}
+
+static void collect(const struct rest *r, struct resources *ret)
+{
+    for (uint32_t k = 0; k < rest_kinds(r); k++) {
+        const struct rest_kind *row = rest_kind_at(r, k);
+        if (row->served) {
+            add(ret, row->kind, row);
+        }
+    }
+    for (uint32_t k = 0; k < HK_LEN(transient); k++) {
+        add(ret, &transient[k], NULL);
+    }
+    qsort(ret->at, ret->len, sizeof(*ret->at), resource_cmp);
+}
+
+static void resources_fini(struct resources *all)
+{
+    hk_vec_fini(all);
+}
+
+static struct range group_at(const struct resources *all, uint32_t from)
+{
+    uint32_t to = from + 1;
+
+    while (to < all->len && strcmp(all->at[to].kind->group, all->at[from].kind->group) == 0) {
+        to++;
+    }
+    return (struct range){from, to};
+}
+
+static struct range version_at(const struct resources *all, uint32_t from)
+{
+    const struct range group = group_at(all, from);
+    uint32_t to = from + 1;
+
+    while (to < group.to && strcmp(all->at[to].kind->version, all->at[from].kind->version) == 0) {
+        to++;
+    }
+    return (struct range){from, to};
+}
+
+/* Empty when there is none. */
+static struct range find_group(const struct resources *all, struct hk_str group)
+{
+    for (uint32_t k = 0; k < all->len; k = group_at(all, k).to) {
+        if (hk_str_is(group, all->at[k].kind->group)) {
+            return group_at(all, k);
+        }
+    }
+    return (struct range){0};
+}
+
+static struct range find_version(const struct resources *all, struct hk_str group,
+                                 struct hk_str version)
+{
+    const struct range g = find_group(all, group);
+
+    for (uint32_t k = g.from; k < g.to; k = version_at(all, k).to) {
+        if (hk_str_is(version, all->at[k].kind->version)) {
+            return version_at(all, k);
+        }
+    }
+    return (struct range){0};
+}
+
+/* ---- what a resource is and can ---- */
+
+static const char *const *verbs_of(const struct resource *r)
+{
+    if (!r->row) {
+        return verbs_create;
+    }
+    return r->row->flags & REST_NO_COLLECTION ? verbs_one_by_one : verbs_all;
+}
+
+static bool has_sub(const struct resource *r, const char *sub)
+{
+    static const char *const of_node[] = {"attach", "exec", "log", "portforward", "proxy"};
+
+    for (uint32_t k = 0; k < HK_LEN(of_node); k++) {
+        if (strcmp(sub, of_node[k]) == 0) {
+            return r->kind->id == API_POD;
+        }
+    }
+    return r->row && rest_kind_has(r->row, sub);
+}
+
+static const char *category_of(const struct api_kind *kind)
+{
+    for (uint32_t k = 0; k < HK_LEN(categories); k++) {
+        const char *plural = categories[k].plural;
+        if (strcmp(categories[k].group, kind->group) == 0 &&
+            (plural[0] == '\0' || strcmp(plural, kind->plural) == 0)) {
+            return categories[k].category;
+        }
+    }
+    return NULL;
+}
+
+/* ---- pieces of documents ---- */
+
+static void comma(struct hk_buf *out)
+{
+    const char last = out->len > 0 ? out->data[out->len - 1] : '[';
+
+    if (last != '[' && last != '{') {
+        hk_buf_addc(out, ',');
+    }
+}
+
+static void write_words(const char *key, const char *const *words, uint32_t max, struct hk_buf *out)
+{
+    comma(out);
+    hk_buf_addf(out, "\"%s\":[", key);
+    for (uint32_t k = 0; k < max && words[k]; k++) {
+        comma(out);
+        json_write_str(hk_str(words[k]), out);
+    }
+    hk_buf_addc(out, ']');
+}
+
+static void write_list(const char *key, const struct json *list, struct hk_buf *out)
+{
+    if (json_is(list, JSON_ARRAY) && list->len > 0) {
+        comma(out);
+        hk_buf_addf(out, "\"%s\":", key);
+        json_write(list, out);
+    }
+}
+
+static void write_verbs(const char *const *verbs, struct hk_buf *out)
+{
+    write_words("verbs", verbs, 9, out);
+}
+
+/* A definition knows its names best; it may list more than the row has room for. */
+static void write_names(const struct resource *r, struct hk_buf *out)
+{
+    const struct api_kind *kind = r->kind;
+
+    if (r->row && r->row->names) {
+        write_list("shortNames", json_get(r->row->names, "shortNames"), out);
+        write_list("categories", json_get(r->row->names, "categories"), out);
+        return;
+    }
+    if (kind->short_names[0]) {
+        write_words("shortNames", kind->short_names, HK_LEN(kind->short_names), out);
+    }
+    const char *category = category_of(kind);
+    if (category) {
+        write_words("categories", &category, 1, out);
+    }
+}
+
+static void write_text(const char *key, const char *text, struct hk_buf *out)
+{
+    comma(out);
+    hk_buf_addf(out, "\"%s\":", key);
+    json_write_str(hk_str(text), out);
+}
+
+static void write_group_version(const struct api_kind *kind, struct hk_buf *out)
+{
+    comma(out);
+    hk_buf_adds(out, "\"groupVersion\":\"");
+    api_kind_write_version(kind, out);
+    hk_buf_addc(out, '"');
+}
+
+/* ---- documents per group ---- */
+
+static void write_sub(const struct resource *r, const struct subresource *sub, struct hk_buf *out)
+{
+    comma(out);
+    hk_buf_addf(out, "{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s", r->kind->plural,
+                sub->name, r->kind->namespaced ? "true" : "false");
+    if (sub->group) {
+        write_text("group", sub->group, out);
+        write_text("version", sub->version, out);
+    }
+    write_text("kind", sub->kind ? sub->kind : r->kind->kind, out);
+    write_verbs(sub->verbs, out);
+    hk_buf_addc(out, '}');
+}
+
+static void write_resource(const struct resource *r, struct hk_buf *out)
+{
+    comma(out);
+    hk_buf_addc(out, '{');
+    write_text("name", r->kind->plural, out);
+    write_text("singularName", r->kind->singular, out);
+    hk_buf_addf(out, ",\"namespaced\":%s", r->kind->namespaced ? "true" : "false");
+    write_text("kind", r->kind->kind, out);
+    write_verbs(verbs_of(r), out);
+    write_names(r, out);
+    hk_buf_addc(out, '}');
+    for (uint32_t k = 0; k < HK_LEN(subresources); k++) {
+        if (has_sub(r, subresources[k].name)) {
+            write_sub(r, &subresources[k], out);
+        }
+    }
+}
+
+static bool write_resource_list(const struct resources *all, struct range v, struct hk_buf *out)
+{
+    if (v.from == v.to) {
+        return false;
+    }
+    hk_buf_adds(out, "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\"");
+    write_group_version(all->at[v.from].kind, out);
+    hk_buf_adds(out, ",\"resources\":[");
+    for (uint32_t k = v.from; k < v.to; k++) {
+        write_resource(&all->at[k], out);
+    }
+    hk_buf_adds(out, "]}");
+    return true;
+}
+
+static void write_version(const struct api_kind *kind, struct hk_buf *out)
+{
+    comma(out);
+    hk_buf_addc(out, '{');
+    write_group_version(kind, out);
+    write_text("version", kind->version, out);
+    hk_buf_addc(out, '}');
+}
+
+/* The members of an APIGroup. */
+static void write_group(const struct resources *all, struct range g, struct hk_buf *out)
+{
+    write_text("name", all->at[g.from].kind->group, out);
+    hk_buf_adds(out, ",\"versions\":[");
+    for (uint32_t k = g.from; k < g.to; k = version_at(all, k).to) {
+        write_version(all->at[k].kind, out);
+    }
+    hk_buf_adds(out, "],\"preferredVersion\":{");
+    write_group_version(all->at[g.from].kind, out);
+    write_text("version", all->at[g.from].kind->version, out);
+    hk_buf_addc(out, '}');
+}
+
+static bool write_one_group(const struct resources *all, struct range g, struct hk_buf *out)
+{
+    if (g.from == g.to) {
+        return false;
+    }
+    hk_buf_adds(out, "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\"");
+    write_group(all, g, out);
+    hk_buf_addc(out, '}');
+    return true;
+}
+
+static void write_group_list(const struct resources *all, struct hk_buf *out)
+{
+    hk_buf_adds(out, "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
+    for (uint32_t k = find_group(all, HK_STR("")).to; k < all->len; k = group_at(all, k).to) {
+        comma(out);
+        hk_buf_addc(out, '{');
+        write_group(all, group_at(all, k), out);
+        hk_buf_addc(out, '}');
+    }
+    hk_buf_adds(out, "]}");
+}
+
+static void write_core_versions(struct hk_buf *out)
+{
+    hk_buf_adds(out, "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],"
+                     "\"serverAddressByClientCIDRs\":["
+                     "{\"clientCIDR\":\"0.0.0.0/0\",\"serverAddress\":\"\"}]}");
+}
+
+/* ---- the aggregated form ---- */
+
+static void write_response_kind(const char *group, const char *version, const char *kind,
+                                struct hk_buf *out)
+{
+    hk_buf_adds(out, ",\"responseKind\":{");
+    write_text("group", group ? group : "", out);
+    write_text("version", version ? version : "", out);
+    write_text("kind", kind, out);
+    hk_buf_addc(out, '}');
+}
+
+static void write_whole_sub(const struct resource *r, const struct subresource *sub,
+                            struct hk_buf *out)
+{
+    comma(out);
+    hk_buf_addc(out, '{');
+    write_text("subresource", sub->name, out);
+    write_response_kind(sub->group, sub->version, sub->kind ? sub->kind : r->kind->kind, out);
+    hk_buf_adds(out, ",\"acceptedTypes\":[]");
+    write_verbs(sub->verbs, out);
+    hk_buf_addc(out, '}');
+}
+
+static void write_whole_resource(const struct resource *r, struct hk_buf *out)
+{
+    comma(out);
+    hk_buf_addc(out, '{');
+    write_text("resource", r->kind->plural, out);
+    write_response_kind(NULL, NULL, r->kind->kind, out);
+    write_text("scope", r->kind->namespaced ? "Namespaced" : "Cluster", out);
+    write_text("singularResource", r->kind->singular, out);
+    write_verbs(verbs_of(r), out);
+    write_names(r, out);
+    hk_buf_adds(out, ",\"subresources\":[");
+    for (uint32_t k = 0; k < HK_LEN(subresources); k++) {
+        if (has_sub(r, subresources[k].name)) {
+            write_whole_sub(r, &subresources[k], out);
+        }
+    }
+    hk_buf_adds(out, "]}");
+}
+
+static void write_whole_version(const struct resources *all, struct range v, struct hk_buf *out)
+{
+    comma(out);
+    hk_buf_addc(out, '{');
+    write_text("version", all->at[v.from].kind->version, out);
+    hk_buf_adds(out, ",\"freshness\":\"Current\",\"resources\":[");
+    for (uint32_t k = v.from; k < v.to; k++) {
+        write_whole_resource(&all->at[k], out);
+    }
+    hk_buf_adds(out, "]}");
+}
+
+static void write_whole(const struct resources *all, struct range part, const char *version,
+                        struct hk_buf *out)
+{
+    hk_buf_addf(out,
+                "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/%s\","
+                "\"metadata\":{},\"items\":[",
+                version);
+    for (uint32_t k = part.from; k < part.to; k = group_at(all, k).to) {
+        const struct range g = group_at(all, k);
+        comma(out);
+        hk_buf_adds(out, "{\"metadata\":{");
+        write_text("name", all->at[k].kind->group, out);
+        hk_buf_adds(out, "},\"versions\":[");
+        for (uint32_t i = g.from; i < g.to; i = version_at(all, i).to) {
+            write_whole_version(all, version_at(all, i), out);
+        }
+        hk_buf_adds(out, "]}");
+    }
+    hk_buf_adds(out, "]}");
+}
+
+/* The two versions hold the same fields. */
+static const struct {
+    const char *version, *type;
+} whole_forms[] = {
+    {"v2", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"},
+    {"v2beta1", "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"},
+};
+
+/* Which aggregated form a clause of Accept asks for; none when it is out of range. */
+static uint32_t whole_form(struct hk_str clause)
+{
+    struct hk_str part, version = HK_STR("");
+    bool group = false, as = false;
+
+    while (hk_str_cut(&clause, ';', &part)) {
+        part = hk_str_trim(part);
+        group |= hk_str_is(part, "g=apidiscovery.k8s.io");
+        as |= hk_str_is(part, "as=APIGroupDiscoveryList");
+        if (hk_str_starts(part, "v=")) {
+            version = (struct hk_str){part.s + 2, part.n - 2};
+        }
+    }
+    uint32_t k = group && as ? 0 : HK_LEN(whole_forms);
+    while (k < HK_LEN(whole_forms) && !hk_str_is(version, whole_forms[k].version)) {
+        k++;
+    }
+    return k;
+}
+
+/* Clients name the forms they know best first and plain JSON last. */
+static uint32_t find_form(struct hk_str accept)
+{
+    uint32_t form = HK_LEN(whole_forms);
+    struct hk_str clause;
+
+    while (form == HK_LEN(whole_forms) && hk_str_cut(&accept, ',', &clause)) {
+        const struct hk_str plain = hk_str_trim(clause);
+        if (hk_str_is(plain, "application/json") || hk_str_is(plain, "*/*")) {
+            break;
+        }
+        form = hk_str_starts(plain, "application/json") ? whole_form(plain) : form;
+    }
+    return form;
+}
+
+static void write_root(const struct resources *all, bool core, struct hk_str accept,
+                       struct hk_buf *body, const char **type)
+{
+    const uint32_t form = find_form(accept);
+    const struct range group = find_group(all, HK_STR(""));
+
+    if (form < HK_LEN(whole_forms)) {
+        *type = whole_forms[form].type;
+        write_whole(all, core ? group : (struct range){group.to, all->len},
+                    whole_forms[form].version, body);
+    } else if (core) {
+        write_core_versions(body);
+    } else {
+        write_group_list(all, body);
+    }
+}
+
+bool discovery_answer(struct rest *r, struct hk_str path, struct hk_str accept, struct hk_buf *body,
+                      const char **type)
+{
+    HK_AUTO(resources_fini) struct resources all = {0};
+    struct hk_str root, group, version = HK_STR("");
+
+    hk_str_cut(&path, '/', &root); /* nothing, before the first slash */
+    if (!hk_str_cut(&path, '/', &root)) {
+        return false;
+    }
+    const bool core = hk_str_is(root, "api");
+    if (!core && !hk_str_is(root, "apis")) {
+        return false;
+    }
+    collect(r, &all);
+    if (!hk_str_cut(&path, '/', &group)) {
+        write_root(&all, core, accept, body, type);
+        return true;
+    }
+    if (core) {
+        return !path.s && write_resource_list(&all, find_version(&all, HK_STR(""), group), body);
+    }
+    if (group.n == 0) {
+        return false;
+    }
+    if (!hk_str_cut(&path, '/', &version)) {
+        return write_one_group(&all, find_group(&all, group), body);
+    }
+    return !path.s && write_resource_list(&all, find_version(&all, group, version), body);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// What watches over servers asks: version, liveness, readiness, metrics.
+#include "apiserver/server_priv.h"
+
+/* The Kubernetes release whose behaviour we serve, for clients that look at it. */
+#define KUBE_MAJOR "1"
+#define KUBE_MINOR "32"
+
+static void answer_version(struct exchange *x)
+{
+    struct hk_buf body = {0};
+
+    hk_buf_adds(&body, "{\"major\":\"" KUBE_MAJOR "\",\"minor\":\"" KUBE_MINOR
+                       "\",\"gitVersion\":\"v" KUBE_MAJOR "." KUBE_MINOR ".0+hekla." HEKLA_VERSION
+                       "\",\"gitCommit\":\"\",\"gitTreeState\":"
+                       "\"clean\",\"buildDate\":\"1970-01-01T00:00:00Z\",\"goVersion\":\"none\","
+                       "\"compiler\":\"c17\",\"platform\":\"linux/amd64\"}");
+    answer_json(x, 200, &body);
+}
+
+/* ---- checks ---- */
+
+static bool check_ping(const struct server *s)
+{
+    return true;
+}
+
+static bool check_shutdown(const struct server *s)
+{
+    return !s->stopping;
+}
+
+static const struct {
+    const char *name;
+    bool (*ok)(const struct server *s);
+    bool only_ready; /* a server that ends is alive, but not ready */
+} checks[] = {
+    {"ping", check_ping, false},
+    {"shutdown", check_shutdown, true},
+};
+
+static bool excluded(const struct exchange *x, const char *name)
+{
+    for (uint32_t k = 0; k < x->query.len; k++) {
+        if (hk_str_is(x->query.at[k].key, "exclude") && hk_str_is(x->query.at[k].value, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* All checks, or the one named; false when there is none of that name. */
+static bool answer_checks(struct exchange *x, struct hk_str probe, struct hk_str only)
+{
+    const bool ready = hk_str_is(probe, "readyz");
+    struct hk_buf report = {0};
+    bool ok = true, found = false;
+
+    for (uint32_t k = 0; k < HK_LEN(checks); k++) {
+        if ((checks[k].only_ready && !ready) || (only.n > 0 && !hk_str_is(only, checks[k].name))) {
+            continue;
+        }
+        found = true;
+        const bool good = excluded(x, checks[k].name) || checks[k].ok(x->server);
+        hk_buf_addf(&report, good ? "[+]%s ok\n" : "[-]%s failed\n", checks[k].name);
+        ok &= good;
+    }
+    if (!found) {
+        return false;
+    }
+    if (ok && !query_has(&x->query, "verbose")) {
+        hk_buf_clear(&report);
+        hk_buf_adds(&report, "ok");
+    } else {
+        hk_buf_addf(&report, "%.*s check %s\n", HK_FMT(probe), ok ? "passed" : "failed");
+    }
+    answer_text(x, ok ? 200 : 500, "text/plain; charset=utf-8", &report);
+    return true;
+}
+
+bool health_answer(struct exchange *x)
+{
+    struct hk_str rest = x->route.path, probe;
+
+    if (hk_str_is(x->route.path, "/version")) {
+        answer_version(x);
+        return true;
+    }
+    hk_str_cut(&rest, '/', &probe);
+    hk_str_cut(&rest, '/', &probe);
+    if (hk_str_is(probe, "healthz") || hk_str_is(probe, "livez") || hk_str_is(probe, "readyz")) {
+        return answer_checks(x, probe, rest.s ? rest : HK_STR(""));
+    }
+    return false;
+}
+
+/* ---- metrics ---- */
+
+static void metric(struct hk_buf *out, const char *name, const char *type, const char *help,
+                   double value)
+{
+    hk_buf_addf(out, "# HELP hekla_%s %s\n# TYPE hekla_%s %s\nhekla_%s %.17g\n", name, help, name,
+                type, name, value);
+}
+
+static void write_requests(const struct counters *c, struct hk_buf *out)
+{
+    hk_buf_adds(out,
+                "# HELP hekla_apiserver_requests_total Requests answered, by class of status.\n"
+                "# TYPE hekla_apiserver_requests_total counter\n");
+    for (uint32_t k = 2; k < HK_LEN(c->requests); k++) {
+        hk_buf_addf(out, "hekla_apiserver_requests_total{code=\"%uxx\"} %llu\n", k,
+                    (unsigned long long)c->requests[k]);
+    }
+}
+
+static void write_objects(const struct server *s, struct hk_buf *out)
+{
+    hk_buf_adds(out, "# HELP hekla_store_objects Objects stored, by resource.\n"
+                     "# TYPE hekla_store_objects gauge\n");
+    for (uint32_t k = 0; k < rest_kinds(s->opts.rest); k++) {
+        const struct rest_kind *row = rest_kind_at(s->opts.rest, k);
+        if (row->storage && row->served) {
+            hk_buf_addf(out, "hekla_store_objects{resource=\"%s%s%s\"} %u\n", row->kind->plural,
+                        row->kind->group[0] != '\0' ? "." : "", row->kind->group,
+                        store_count(s->opts.store, row->res));
+        }
+    }
+}
+
+void health_metrics(struct exchange *x)
+{
+    const struct server *s = x->server;
+    const struct counters *c = &s->counters;
+    struct hk_clock *clock = s->opts.clock;
+    struct hk_buf out = {0};
+
+    write_requests(c, &out);
+    metric(&out, "apiserver_requests_in_flight", "gauge", "Requests not yet answered.",
+           (double)c->in_flight);
+    metric(&out, "apiserver_watches", "gauge", "Open watch streams.", (double)c->watches);
+    metric(&out, "apiserver_watches_total", "counter", "Watch streams ever opened.",
+           (double)c->requests[0]);
+    metric(&out, "apiserver_watch_events_total", "counter", "Events written to watch streams.",
+           (double)c->events_sent);
+    metric(&out, "apiserver_connections", "gauge", "Open connections.",
+           (double)http_server_connections(s->http));
+    metric(&out, "apiserver_uptime_seconds", "gauge", "Seconds since the server started.",
+           (double)(clock->mono_ns(clock) - s->started_ns) / 1e9);
+    metric(&out, "store_revision", "counter", "Revision of the newest published write.",
+           (double)store_rv(s->opts.store));
+    metric(&out, "store_oldest_revision", "counter", "Oldest revision a watch can start from.",
+           (double)store_oldest_rv(s->opts.store));
+    write_objects(s, &out);
+    answer_text(x, 200, "text/plain; version=0.0.4; charset=utf-8", &out);
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of JSONPath that printer columns use: ".a.b", ".a[0]", ".a['x/y']", ".a[*].b" and
+// ".a[?(@.type=="Ready")].status".
+#pragma once
+
+#include "codec/json.h"
+
+typedef void jsonpath_fn(void *ctx, const struct json *v);
+
+/* Calls fn for every value the path leads to, in order; for none when a part is missing, or the
+ * path is written in a way not known here. */
+void jsonpath_each(const struct json *root, struct hk_str path, jsonpath_fn *fn, void *ctx);

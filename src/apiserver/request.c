@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+// From HTTP to the port: which verb a method means, and what query and body ask for. Refusals are
+// worded here; the rules about objects are the port's.
+#include "apiserver/server_priv.h"
+
+/* ---- bodies ---- */
+
+/* An object that does not say what it is, is what the path says. */
+static int check_kind(struct exchange *x, struct json *body)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
+    const struct api_kind *k = x->kind->kind;
+
+    if (!json_is(body, JSON_OBJECT)) {
+        return refuse(x, 400, "BadRequest",
+                      "the object provided is unrecognized (must be of type %s): it is a JSON %s",
+                      k->kind, json_type_name(body->type));
+    }
+    api_kind_write_version(k, &version);
+    const struct hk_str got_version = json_str(json_get(body, "apiVersion"), HK_STR(""));
+    const struct hk_str got_kind = json_str(json_get(body, "kind"), HK_STR(""));
+    if (got_version.n > 0 && !hk_str_eq(got_version, hk_buf_str(&version))) {
+        return refuse(x, 400, "BadRequest",
+                      "the API version in the data (%.*s) does not match the expected API version "
+                      "(%s)",
+                      HK_FMT(got_version), version.data);
+    }
+    if (got_kind.n > 0 && !hk_str_is(got_kind, k->kind)) {
+        return refuse(x, 400, "BadRequest",
+                      "%.*s in version \"%s\" cannot be handled as a %s: the kind in the data does "
+                      "not match the path",
+                      HK_FMT(got_kind), version.data, k->kind);
+    }
+    if (got_version.n == 0) {
+        json_put(body, &x->mem,
+                 HK_STR("apiVersion"), json_make_str(hk_arena_str(&x->mem, hk_buf_str(&version))));
+    }
+    if (got_kind.n == 0) {
+        json_put(body, &x->mem, HK_STR("kind"), json_make_str(hk_str(k->kind)));
+    }
+    return 0;
+}
+
+/* Kind of the body a subresource takes; NULL: the object itself. */
+static const char *body_kind(struct hk_str sub)
+{
+    static const struct {
+        const char *sub, *kind;
+    } rows[] = {{"binding", "Binding"}, {"eviction", "Eviction"}, {"scale", "Scale"}};
+
+    for (uint32_t k = 0; k < HK_LEN(rows); k++) {
+        if (hk_str_is(sub, rows[k].sub)) {
+            return rows[k].kind;
+        }
+    }
+    return NULL;
+}
+
+static int take_body(struct exchange *x)
+{
+    const char *foreign = body_kind(x->route.sub);
+    struct json *body = hk_arena_zalloc(&x->mem, sizeof(*body));
+    int rc = body_decode(x, foreign ? foreign : x->kind->kind->kind, body);
+
+    if (rc == 0 && !foreign) {
+        rc = check_kind(x, body);
+    }
+    x->req.body = body;
+    return rc;
+}
+
+/* ---- queries ---- */
+
+static int refuse_list(struct exchange *x, const char *what)
+{
+    return refuse(x, 422, "Invalid", "ListOptions.meta.k8s.io \"\" is invalid: %s", what);
+}
+
+static int take_rv(struct exchange *x, struct hk_str text, uint64_t *ret)
+{
+    int64_t rv = 0;
+
+    if (text.n > 0 && (!hk_str_int(text, &rv) || rv < 0)) {
+        return refuse(x, 400, "BadRequest", "invalid resource version \"%.*s\"", HK_FMT(text));
+    }
+    *ret = (uint64_t)rv;
+    return 0;
+}
+
+static int take_match(struct exchange *x, bool watch)
+{
+    const struct hk_str match = query_get(&x->query, "resourceVersionMatch");
+    const struct hk_str rv = query_get(&x->query, "resourceVersion");
+    const bool initial = query_has(&x->query, "sendInitialEvents");
+
+    if (initial && !watch) {
+        return refuse_list(x, "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for "
+                              "list");
+    }
+    if (watch) {
+        if (match.n > 0 && !initial) {
+            return refuse_list(x, "resourceVersionMatch: Forbidden: resourceVersionMatch is "
+                                  "forbidden for watch unless sendInitialEvents is provided");
+        }
+        if (initial && !hk_str_is(match, "NotOlderThan")) {
+            return refuse_list(x, "resourceVersionMatch: Forbidden: sendInitialEvents requires "
+                                  "setting resourceVersionMatch to NotOlderThan");
+        }
+        return 0;
+    }
+    if (match.n == 0) {
+        return 0;
+    }
+    if (rv.n == 0) {
+        return refuse_list(x, "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden "
+                              "unless resourceVersion is provided");
+    }
+    if (query_get(&x->query, "continue").n > 0) {
+        return refuse_list(x, "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden "
+                              "when continue is provided");
+    }
+    const bool exact = hk_str_is(match, "Exact");
+    if (exact && hk_str_is(rv, "0")) {
+        return refuse_list(x, "resourceVersionMatch: Forbidden: resourceVersionMatch \"Exact\" is "
+                              "forbidden for resourceVersion \"0\"");
+    }
+    if (!exact && !hk_str_is(match, "NotOlderThan")) {
+        return refuse_list(x, "resourceVersionMatch: Unsupported value: supported values: "
+                              "\"Exact\", \"NotOlderThan\"");
+    }
+    x->req.match = exact ? PORT_MATCH_EXACT : PORT_MATCH_NOT_OLDER;
+    return 0;
+}
+
+static int take_selection(struct exchange *x, bool watch)
+{
+    struct port_request *q = &x->req;
+    int64_t limit = 0;
+    int rc = take_match(x, watch);
+
+    rc = rc < 0 ? rc : take_rv(x, query_get(&x->query, "resourceVersion"), &q->rv);
+    if (rc < 0) {
+        return rc;
+    }
+    q->label_selector = query_get(&x->query, "labelSelector");
+    q->field_selector = query_get(&x->query, "fieldSelector");
+    q->cont = query_get(&x->query, "continue");
+    const struct hk_str text = query_get(&x->query, "limit");
+    if (text.n > 0 && (!hk_str_int(text, &limit) || limit < 0)) {
+        return refuse(x, 400, "BadRequest", "invalid limit \"%.*s\"", HK_FMT(text));
+    }
+    q->limit = (uint32_t)HK_MIN(limit, (int64_t)UINT32_MAX);
+    return 0;
+}
+
+static int take_watch(struct exchange *x)
+{
+    struct port_request *q = &x->req;
+    const int rc = take_selection(x, true);
+
+    q->verb = PORT_WATCH;
+    q->bookmarks = query_bool(&x->query, "allowWatchBookmarks");
+    if (query_has(&x->query, "sendInitialEvents")) {
+        q->initial =
+            query_bool(&x->query, "sendInitialEvents") ? PORT_INITIAL_SEND : PORT_INITIAL_SKIP;
+    }
+    if (rc == 0 && x->route.name.n > 0) { /* one object, asked for by its own path */
+        q->name = HK_STR("");
+        q->field_selector =
+            hk_str(hk_arena_printf(&x->mem, "metadata.name=%.*s%s%.*s", HK_FMT(x->route.name),
+                                   q->field_selector.n > 0 ? "," : "", HK_FMT(q->field_selector)));
+    }
+    return rc;
+}
+
+static int take_dry_run(struct exchange *x)
+{
+    for (uint32_t k = 0; k < x->query.len; k++) {
+        const struct query_param *p = &x->query.at[k];
+        if (!hk_str_is(p->key, "dryRun")) {
+            continue;
+        }
+        if (!hk_str_is(p->value, "All")) {
+            return refuse(x, 422, "Invalid",
+                          "%s.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: \"%.*s\": "
+                          "supported values: \"All\"",
+                          x->req.verb == PORT_CREATE   ? "CreateOptions"
+                          : x->req.verb == PORT_UPDATE ? "UpdateOptions"
+                          : x->req.verb == PORT_PATCH  ? "PatchOptions"
+                                                       : "DeleteOptions",
+                          HK_FMT(p->value));
+        }
+        x->req.dry_run = true;
+    }
+    return 0;
+}
+
+static int take_write(struct exchange *x)
+{
+    const struct hk_str validation = query_get(&x->query, "fieldValidation");
+
+    x->req.field_manager = query_get(&x->query, "fieldManager");
+    x->req.validate = PORT_VALIDATE_WARN;
+    if (hk_str_is(validation, "Strict")) {
+        x->req.validate = PORT_VALIDATE_STRICT;
+    } else if (hk_str_is(validation, "Ignore")) {
+        x->req.validate = PORT_VALIDATE_IGNORE;
+    } else if (validation.n > 0 && !hk_str_is(validation, "Warn")) {
+        return refuse(x, 422, "Invalid",
+                      "fieldValidation: Unsupported value: \"%.*s\": supported values: \"Ignore\", "
+                      "\"Strict\", \"Warn\"",
+                      HK_FMT(validation));
+    }
+    return take_dry_run(x);
+}
+
+/* ---- deletions ---- */
+
+static int take_propagation(struct exchange *x, struct hk_str policy)
+{
+    static const struct {
+        const char *name;
+        enum port_propagation value;
+    } rows[] = {{"Background", PORT_PROPAGATE_BACKGROUND},
+                {"Foreground", PORT_PROPAGATE_FOREGROUND},
+                {"Orphan", PORT_PROPAGATE_ORPHAN}};
+
+    for (uint32_t k = 0; k < HK_LEN(rows); k++) {
+        if (hk_str_is(policy, rows[k].name)) {
+            x->req.propagation = rows[k].value;
+            return 0;
+        }
+    }
+    return policy.n == 0 ? 0
+                         : refuse(x, 422, "Invalid",
+                                  "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: "
+                                  "Unsupported value: \"%.*s\": supported values: "
+                                  "\"Foreground\", \"Background\", \"Orphan\", \"nil\"",
+                                  HK_FMT(policy));
+}
+
+static int take_orphan(struct exchange *x, bool orphan)
+{
+    if (x->req.propagation != PORT_PROPAGATE_DEFAULT) {
+        return refuse(
+            x, 422, "Invalid",
+            "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: "
+            "orphanDependents and deletionPropagation cannot be both set");
+    }
+    x->req.propagation = orphan ? PORT_PROPAGATE_ORPHAN : PORT_PROPAGATE_BACKGROUND;
+    return 0;
+}
+
+static int take_options_body(struct exchange *x)
+{
+    struct port_request *q = &x->req;
+    struct json body;
+    int rc = body_decode(x, "DeleteOptions", &body);
+
+    if (rc < 0) {
+        return rc;
+    }
+    const struct json *grace = json_get(&body, "gracePeriodSeconds");
+    if (json_is(grace, JSON_INT)) {
+        q->has_grace = true;
+        q->grace_s = grace->i;
+    }
+    rc = take_propagation(x, json_str(json_get(&body, "propagationPolicy"), HK_STR("")));
+    const struct json *orphan = json_get(&body, "orphanDependents");
+    if (rc == 0 && json_is(orphan, JSON_BOOL)) {
+        rc = take_orphan(x, orphan->b);
+    }
+    const struct json *dry = json_get(&body, "dryRun");
+    for (uint32_t k = 0; json_is(dry, JSON_ARRAY) && k < dry->len; k++) {
+        q->dry_run |= hk_str_is(json_str(json_item(dry, k), HK_STR("")), "All");
+    }
+    q->if_uid = json_str(json_at(&body, "preconditions.uid"), HK_STR(""));
+    const struct hk_str rv = json_str(json_at(&body, "preconditions.resourceVersion"), HK_STR(""));
+    return rc < 0 ? rc : take_rv(x, rv, &q->if_rv);
+}
+
+static int take_options_query(struct exchange *x)
+{
+    struct port_request *q = &x->req;
+    const struct hk_str grace = query_get(&x->query, "gracePeriodSeconds");
+
+    if (grace.n > 0 && !hk_str_int(grace, &q->grace_s)) {
+        return refuse(x, 400, "BadRequest", "invalid gracePeriodSeconds \"%.*s\"", HK_FMT(grace));
+    }
+    q->has_grace = grace.n > 0;
+    const int rc = take_propagation(x, query_get(&x->query, "propagationPolicy"));
+    if (rc == 0 && query_has(&x->query, "orphanDependents")) {
+        return take_orphan(x, query_bool(&x->query, "orphanDependents"));
+    }
+    return rc;
+}
+
+static int take_delete(struct exchange *x)
+{
+    const int rc = x->http->body.n > 0 ? take_options_body(x) : take_options_query(x);
+
+    return rc < 0 ? rc : take_dry_run(x);
+}
+
+/* ---- patches ---- */
+
+static int take_patch_body(struct exchange *x, enum port_patch type)
+{
+    struct json *body = hk_arena_zalloc(&x->mem, sizeof(*body));
+
+    x->req.patch = type;
+    x->req.force = query_bool(&x->query, "force");
+    x->req.body = body;
+    if (type != PORT_PATCH_APPLY && query_has(&x->query, "force")) {
+        return refuse(x, 422, "Invalid",
+                      "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be "
+                      "specified for non-apply patch");
+    }
+    if (type == PORT_PATCH_APPLY) {
+        return body_decode_yaml(x, x->kind->kind->kind, body);
+    }
+    struct hk_err err = {0};
+    if (json_parse(x->http->body, 0, &x->mem, body, &err) < 0) {
+        return refuse(x, 400, "BadRequest", "error decoding patch: %s", err.text);
+    }
+    return 0;
+}
+
+static int take_patch(struct exchange *x)
+{
+    const bool custom = x->kind->flags & REST_CUSTOM;
+    const struct hk_str type = body_type(x);
+    const int rc = take_write(x);
+
+    for (enum port_patch k = PORT_PATCH_JSON; rc == 0 && k <= PORT_PATCH_APPLY; k++) {
+        if (body_type_is(type, port_patch_media(k)) && !(custom && k == PORT_PATCH_STRATEGIC)) {
+            return take_patch_body(x, k);
+        }
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    return body_refuse_type(x, custom
+                                   ? "application/json-patch+json, application/merge-patch+json, "
+                                     "application/apply-patch+yaml"
+                                   : "application/json-patch+json, application/merge-patch+json, "
+                                     "application/strategic-merge-patch+json, "
+                                     "application/apply-patch+yaml");
+}
+
+/* ---- verbs ---- */
+
+static int build_get(struct exchange *x)
+{
+    const bool watch = x->route.watch || query_bool(&x->query, "watch");
+
+    if (watch && x->route.sub.n == 0) {
+        return take_watch(x);
+    }
+    if (x->route.name.n > 0) {
+        x->req.verb = PORT_GET;
+        return take_rv(x, query_get(&x->query, "resourceVersion"), &x->req.rv);
+    }
+    x->req.verb = PORT_LIST;
+    return take_selection(x, false);
+}
+
+static int build_create(struct exchange *x)
+{
+    x->req.verb = PORT_CREATE;
+    const int rc = take_write(x);
+    return rc < 0 ? rc : take_body(x);
+}
+
+static int build_update(struct exchange *x)
+{
+    x->req.verb = PORT_UPDATE;
+    const int rc = take_write(x);
+    return rc < 0 ? rc : take_body(x);
+}
+
+static int build_patch(struct exchange *x)
+{
+    x->req.verb = PORT_PATCH;
+    return take_patch(x);
+}
+
+static int build_delete(struct exchange *x)
+{
+    x->req.verb = PORT_DELETE;
+    return take_delete(x);
+}
+
+static int build_delete_collection(struct exchange *x)
+{
+    x->req.verb = PORT_DELETE_COLLECTION;
+    const int rc = take_selection(x, false);
+    return rc < 0 ? rc : take_delete(x);
+}
+
+/* Which method means what, on a collection, an object, and a subresource. */
+static const struct {
+    const char *method;
+    const char *verb; /* as complaints call it */
+    int (*collection)(struct exchange *x);
+    int (*object)(struct exchange *x);
+    int (*sub)(struct exchange *x);
+} methods[] = {
+    {"GET", "get", build_get, build_get, build_get},
+    {"HEAD", "get", build_get, build_get, build_get},
+    {"POST", "create", build_create, NULL, build_create},
+    {"PUT", "update", NULL, build_update, build_update},
+    {"PATCH", "patch", NULL, build_patch, build_patch},
+    {"DELETE", "delete", build_delete_collection, build_delete, NULL},
+};
+
+static int refuse_method(struct exchange *x, const char *verb)
+{
+    const struct api_kind *k = x->kind->kind;
+
+    return refuse(x, 405, "MethodNotAllowed", "%s is not supported on resources of kind \"%s%s%s\"",
+                  verb, k->plural, k->group[0] != '\0' ? "." : "", k->group);
+}
+
+int request_build(struct exchange *x)
+{
+    const struct route *r = &x->route;
+    const bool homeless = x->kind->kind->namespaced && r->ns.n == 0;
+
+    x->req.kind = x->kind->kind;
+    x->req.ns = r->ns;
+    x->req.name = r->name;
+    x->req.subresource = r->sub.n > 0 ? r->sub.s : NULL;
+    x->req.text_only = true;
+    for (uint32_t k = 0; k < HK_LEN(methods); k++) {
+        if (!hk_str_is(x->http->method, methods[k].method)) {
+            continue;
+        }
+        int (*build)(struct exchange *) = r->sub.n > 0    ? methods[k].sub
+                                          : r->name.n > 0 ? methods[k].object
+                                                          : methods[k].collection;
+        if (!build || (homeless && build == build_create)) {
+            return refuse_method(x, methods[k].verb);
+        }
+        return build(x);
+    }
+    return refuse(x, 405, "MethodNotAllowed", "the server does not know the method %.*s",
+                  HK_FMT(x->http->method));
+}

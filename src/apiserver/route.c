@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paths and queries. A path is split first and decoded segment by segment, so an escaped slash can
+// never move the border between two names.
+#include "apiserver/route.h"
+
+#include <strings.h>
+
+enum { MAX_SEGMENTS = 16 };
+
+/* ---- percent-decoding ---- */
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int decode(struct hk_str in, bool plus, struct hk_arena *a, struct hk_str *ret,
+                  struct hk_err *err)
+{
+    char *out = hk_arena_alloc(a, in.n + 1);
+    size_t n = 0;
+
+    for (size_t k = 0; k < in.n; k++) {
+        if (in.s[k] == '\0') {
+            return hk_fail(err, HK_EINVAL, "NUL in the URL");
+        }
+        if (in.s[k] == '%') {
+            const int high = k + 2 < in.n ? hex(in.s[k + 1]) : -1;
+            const int low = k + 2 < in.n ? hex(in.s[k + 2]) : -1;
+            if (high < 0 || low < 0 || (high | low) == 0) {
+                return hk_fail(err, HK_EINVAL, "invalid URL escape in '%.*s'", HK_FMT(in));
+            }
+            out[n++] = (char)(high << 4 | low);
+            k += 2;
+        } else {
+            out[n++] = plus && in.s[k] == '+' ? ' ' : in.s[k];
+        }
+    }
+    out[n] = '\0';
+    *ret = (struct hk_str){out, n};
+    return 0;
+}
+
+/* ---- paths ---- */
+
+/* What may stand in a path: object names are stricter still, which is the store's business. */
+static bool segment_valid(struct hk_str s)
+{
+    if (s.n == 0 || hk_str_is(s, ".") || hk_str_is(s, "..")) {
+        return false;
+    }
+    for (size_t k = 0; k < s.n; k++) {
+        const unsigned char c = (unsigned char)s.s[k];
+        if (c == '/' || c < 0x20 || c == 0x7f) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct segments {
+    struct hk_str at[MAX_SEGMENTS];
+    struct hk_str tail[MAX_SEGMENTS]; /* raw, from this segment on */
+    uint32_t len;
+};
+
+static int split(struct hk_str path, struct hk_arena *a, struct segments *ret, struct hk_err *err)
+{
+    struct hk_str part;
+
+    while (hk_str_cut(&path, '/', &part)) {
+        const struct hk_str tail = {part.s, part.n + (path.s ? path.n + 1 : 0)};
+        if (ret->len == MAX_SEGMENTS) {
+            return hk_fail(err, HK_ENOTFOUND, "path of more than %d parts", MAX_SEGMENTS);
+        }
+        if (part.n == 0 && !path.s) {
+            break; /* a trailing slash */
+        }
+        ret->tail[ret->len] = tail;
+        const int rc = decode(part, false, a, &ret->at[ret->len], err);
+        if (rc < 0) {
+            return rc;
+        }
+        if (!segment_valid(ret->at[ret->len])) {
+            return hk_fail(err, HK_EINVAL, "invalid path segment '%.*s'", HK_FMT(part));
+        }
+        ret->len++;
+    }
+    return 0;
+}
+
+/* "namespaces/x" is the Namespace itself alone or before these words, else a place. */
+static bool namespace_itself(const struct segments *s, uint32_t at)
+{
+    if (s->len <= at + 2) {
+        return true;
+    }
+    return s->len == at + 3 &&
+           (hk_str_is(s->at[at + 2], "status") || hk_str_is(s->at[at + 2], "finalize"));
+}
+
+static struct hk_str take(const struct segments *s, uint32_t *at)
+{
+    return *at < s->len ? s->at[(*at)++] : HK_STR("");
+}
+
+static void read_resource(const struct segments *s, uint32_t at, struct route *ret)
+{
+    ret->resource = true;
+    if (hk_str_is(s->at[at], "watch")) {
+        ret->watch = true;
+        at++;
+    }
+    if (at < s->len && hk_str_is(s->at[at], "namespaces") && !namespace_itself(s, at)) {
+        ret->ns = s->at[at + 1];
+        at += 2;
+    }
+    ret->plural = take(s, &at);
+    ret->name = take(s, &at);
+    ret->sub = take(s, &at);
+    ret->rest = at < s->len ? s->tail[at] : HK_STR("");
+}
+
+int route_parse(struct hk_str path, struct hk_arena *a, struct route *ret, struct hk_err *err)
+{
+    const struct hk_str none = HK_STR("");
+    struct segments s = {0};
+
+    *ret = (struct route){false, false, path, none, none, none, none, none, none, none};
+    if (path.n == 0 || path.s[0] != '/') {
+        return hk_fail(err, HK_ENOTFOUND, "path '%.*s' does not begin with '/'", HK_FMT(path));
+    }
+    const int rc = split((struct hk_str){path.s + 1, path.n - 1}, a, &s, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (s.len > 0 && path.s[path.n - 1] == '/') {
+        ret->path.n--;
+    }
+    if (s.len >= 3 && hk_str_is(s.at[0], "api")) {
+        ret->version = s.at[1];
+        read_resource(&s, 2, ret);
+    } else if (s.len >= 4 && hk_str_is(s.at[0], "apis")) {
+        ret->group = s.at[1];
+        ret->version = s.at[2];
+        read_resource(&s, 3, ret);
+    }
+    return 0;
+}
+
+/* ---- queries ---- */
+
+int query_parse(struct hk_str text, struct hk_arena *a, struct query *ret, struct hk_err *err)
+{
+    struct hk_str part;
+    uint32_t n = 0, room = 1;
+
+    for (size_t k = 0; k < text.n && room < QUERY_MAX; k++) {
+        room += text.s[k] == '&';
+    }
+    *ret = (struct query){hk_arena_array(a, room, sizeof(*ret->at)), 0};
+    while (hk_str_cut(&text, '&', &part)) {
+        struct hk_str key;
+        if (part.n == 0) {
+            continue;
+        }
+        if (n == QUERY_MAX) {
+            return hk_fail(err, HK_EINVAL, "more than %d query parameters", QUERY_MAX);
+        }
+        hk_str_cut(&part, '=', &key);
+        int rc = decode(key, true, a, &ret->at[n].key, err);
+        if (rc == 0) {
+            rc = decode(part.s ? part : HK_STR(""), true, a, &ret->at[n].value, err);
+        }
+        if (rc < 0) {
+            return rc;
+        }
+        ret->len = ++n;
+    }
+    return 0;
+}
+
+static const struct query_param *find(const struct query *q, const char *key)
+{
+    for (uint32_t k = 0; k < q->len; k++) {
+        if (hk_str_is(q->at[k].key, key)) {
+            return &q->at[k];
+        }
+    }
+    return NULL;
+}
+
+struct hk_str query_get(const struct query *q, const char *key)
+{
+    const struct query_param *p = find(q, key);
+
+    return p ? p->value : HK_STR("");
+}
+
+bool query_has(const struct query *q, const char *key)
+{
+    return find(q, key) != NULL;
+}
+
+bool query_bool(const struct query *q, const char *key)
+{
+    const struct query_param *p = find(q, key);
+
+    return p && !hk_str_is(p->value, "0") && strcasecmp(p->value.s, "false") != 0;
+}

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server: wires loop, HTTP and port together and takes each request from its target to whoever
+// answers it. Reads are answered before the handler returns; writes when they are durable.
+#include "apiserver/server_priv.h"
+
+#include "apiserver/discovery.h"
+#include "apiserver/openapi.h"
+
+#include <sys/epoll.h>
+#include <sys/resource.h>
+
+/* What strangers may use up. */
+enum {
+    MAX_BODY_BYTES = 3 * 1024 * 1024,
+    MAX_CONNECTIONS = 8192,
+    SPARE_DESCRIPTORS = 64, /* for the store, of those the process may have */
+    MAX_IN_FLIGHT = 2048,   /* answered 429 beyond */
+    IDLE_TIMEOUT_MS = 90 * 1000,
+    HEADER_TIMEOUT_MS = 30 * 1000,
+    READ_TIMEOUT_S = 60,
+    WRITE_TIMEOUT_S = 34,
+    POLL_MESSAGES = 1024,
+    COMPACT_MS = 10 * 1000,
+};
+
+/* ---- exchanges ---- */
+
+int refuse(struct exchange *x, int code, const char *reason, const char *fmt, ...)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    va_list ap;
+
+    va_start(ap, fmt);
+    hk_buf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    x->refusal = (struct port_status){
+        .code = code,
+        .reason = reason,
+        .message = hk_arena_strndup(&x->mem, hk_buf_str(&text).s, text.len),
+    };
+    return -HK_EINVAL;
+}
+
+static void pending_add(struct exchange *x)
+{
+    struct server *s = x->server;
+
+    x->next = s->pending;
+    if (x->next) {
+        x->next->prev = x;
+    }
+    s->pending = x;
+}
+
+static void pending_remove(struct exchange *x)
+{
+    if (x->prev) {
+        x->prev->next = x->next;
+    } else {
+        x->server->pending = x->next;
+    }
+    if (x->next) {
+        x->next->prev = x->prev;
+    }
+}
+
+void exchange_free(struct exchange *x)
+{
+    if (x->call != 0) {
+        pending_remove(x);
+    }
+    x->server->counters.in_flight--;
+    net_timer_free(x->deadline);
+    hk_arena_fini(&x->mem);
+    hk_free(x);
+}
+
+static int refuse_path(struct exchange *x)
+{
+    return refuse(x, 404, "NotFound", "the server could not find the requested resource");
+}
+
+/* ---- calls of the port ---- */
+
+static void schedule_tick(struct server *s)
+{
+    struct hk_clock *clock = s->opts.clock;
+    const int64_t next = rest_next_ns(s->opts.rest);
+
+    if (next == INT64_MAX) {
+        net_timer_off(s->tick);
+    } else {
+        net_timer_at(s->tick, clock->mono_ns(clock) + HK_MAX(next - clock->wall_ns(clock), 0));
+    }
+}
+
+static void on_port(void *ctx, uint32_t events)
+{
+    struct server *s = ctx;
+
+    port_poll(s->port, POLL_MESSAGES);
+    schedule_tick(s);
+}
+
+static void on_tick(void *ctx)
+{
+    struct server *s = ctx;
+
+    rest_tick(s->opts.rest);
+    schedule_tick(s);
+}
+
+static void on_compact(void *ctx)
+{
+    struct server *s = ctx;
+
+    store_compact(s->opts.store);
+    net_timer_at(s->compact, net_loop_now_ns(s->opts.loop) + (int64_t)COMPACT_MS * 1000000);
+}
+
+static void on_done(void *ctx, const struct port_msg *m)
+{
+    answer_done(ctx, m);
+}
+
+static void on_deadline(void *ctx)
+{
+    struct exchange *x = ctx;
+
+    port_cancel(x->server->port, x->call);
+    refuse(x, 504, "Timeout", "Timeout: request did not complete within the allotted timeout");
+    answer_refusal(x);
+}
+
+static void submit(struct exchange *x)
+{
+    struct server *s = x->server;
+    const bool read = x->req.verb == PORT_GET || x->req.verb == PORT_LIST;
+    const int64_t limit_s = read ? READ_TIMEOUT_S : WRITE_TIMEOUT_S;
+
+    x->deadline = net_timer_new(s->opts.loop, on_deadline, x);
+    net_timer_at(x->deadline, net_loop_now_ns(s->opts.loop) + limit_s * 1000000000);
+    x->call = port_submit(s->port, &x->req, (struct port_sink){on_done, x});
+    pending_add(x);
+    if (read) {
+        port_poll(s->port, POLL_MESSAGES); /* the answer is there: spare a turn of the loop */
+    }
+}
+
+/* ---- resources ---- */
+
+/* What only the node of a pod can tell. */
+static bool node_answers(const struct exchange *x)
+{
+    static const char *const subs[] = {"log", "exec", "attach", "portforward", "proxy"};
+
+    for (uint32_t k = 0; k < HK_LEN(subs); k++) {
+        if (hk_str_is(x->route.sub, subs[k])) {
+            return x->kind->kind->id == API_POD;
+        }
+    }
+    return false;
+}
+
+static void answer_node(struct exchange *x)
+{
+    const struct node_api *api = x->server->opts.node_api;
+
+    if (!api) {
+        refuse(x, 501, "NotImplemented", "the server does not serve %s of pods yet",
+               hk_str_is(x->route.sub, "log") ? "logs" : x->route.sub.s);
+        answer_refusal(x);
+        return;
+    }
+    api->serve(api->ctx, &(struct node_call){x->route.ns, x->route.name, x->route.sub,
+                                             x->http->query, x->http});
+    exchange_free(x);
+}
+
+/* Pods are bound by a path of their own or by this one, where the body has the name. */
+static int redirect_binding(struct exchange *x)
+{
+    struct route *r = &x->route;
+
+    if (r->group.n > 0 || !hk_str_is(r->plural, "bindings") || r->name.n > 0 ||
+        !hk_str_is(x->http->method, "POST")) {
+        return 0;
+    }
+    struct json body;
+    const int rc = body_decode(x, "Binding", &body);
+    r->plural = HK_STR("pods");
+    r->sub = HK_STR("binding");
+    r->name = rc < 0 ? HK_STR("") : json_str(json_at(&body, "metadata.name"), HK_STR(""));
+    if (rc == 0 && r->name.n == 0) {
+        return refuse(x, 400, "BadRequest", "a Binding names its pod in metadata.name");
+    }
+    return rc;
+}
+
+static int find_kind(struct exchange *x)
+{
+    const struct route *r = &x->route;
+
+    x->kind = rest_kind_find(x->server->opts.rest, r->group, r->version, r->plural);
+    if (!x->kind) {
+        return refuse_path(x);
+    }
+    const bool namespaced = x->kind->kind->namespaced;
+    if ((!namespaced && r->ns.n > 0) || (namespaced && r->ns.n == 0 && r->name.n > 0)) {
+        return refuse_path(x);
+    }
+    if (r->sub.n > 0 && !node_answers(x) && !rest_kind_has(x->kind, r->sub.s)) {
+        return refuse_path(x);
+    }
+    return 0;
+}
+
+static int check_form(struct exchange *x)
+{
+    const bool list = x->req.verb == PORT_LIST;
+
+    if (x->accept.form == FORM_METADATA && x->req.verb != PORT_WATCH && list != x->accept.list) {
+        return refuse(x, 406, "NotAcceptable",
+                      "only the following media types are accepted: application/json, "
+                      "application/yaml");
+    }
+    return 0;
+}
+
+static void answer_resource(struct exchange *x)
+{
+    if (review_answer(x)) {
+        return;
+    }
+    if (redirect_binding(x) < 0 || find_kind(x) < 0) {
+        answer_refusal(x);
+    } else if (node_answers(x)) {
+        answer_node(x);
+    } else if (request_build(x) < 0 || check_form(x) < 0) {
+        answer_refusal(x);
+    } else if (x->req.verb == PORT_WATCH) {
+        watch_stream_begin(x);
+    } else {
+        submit(x);
+    }
+}
+
+/* ---- everything else ---- */
+
+static void answer_document(struct exchange *x)
+{
+    const struct hk_str accept = http_request_header(x->http, "Accept");
+    struct rest *r = x->server->opts.rest;
+    const char *type = "application/json";
+    struct hk_buf body = {0};
+
+    if (!hk_str_is(x->http->method, "GET") && !hk_str_is(x->http->method, "HEAD")) {
+        refuse(x, 405, "MethodNotAllowed", "the server only reads at this path");
+        answer_refusal(x);
+    } else if (hk_str_is(x->route.path, "/metrics")) {
+        health_metrics(x);
+    } else if (discovery_answer(r, x->route.path, accept, &body, &type) ||
+               openapi_answer(r, x->route.path, accept, &body, &type)) {
+        if (x->accept.pretty && strcmp(type, "application/json") == 0) {
+            answer_json(x, 200, &body);
+        } else {
+            answer_text(x, 200, type, &body);
+        }
+    } else {
+        refuse_path(x);
+        answer_refusal(x);
+    }
+}
+
+/* ---- the way of a request ---- */
+
+static bool reads_people(const struct exchange *x)
+{
+    const struct hk_str agent = http_request_header(x->http, "User-Agent");
+
+    if (query_has(&x->query, "pretty")) {
+        return query_bool(&x->query, "pretty");
+    }
+    return hk_str_starts(agent, "curl") || hk_str_starts(agent, "Wget") ||
+           hk_str_starts(agent, "Mozilla/5.0");
+}
+
+static int read_target(struct exchange *x)
+{
+    struct hk_err err = {0};
+    int rc = route_parse(x->http->path, &x->mem, &x->route, &err);
+
+    if (rc == -HK_ENOTFOUND) {
+        return refuse_path(x);
+    }
+    rc = rc < 0 ? rc : query_parse(x->http->query, &x->mem, &x->query, &err);
+    if (rc < 0) {
+        return refuse(x, 400, "BadRequest", "%s", err.text);
+    }
+    x->accept.pretty = reads_people(x);
+    return 0;
+}
+
+static int read_accept(struct exchange *x)
+{
+    const struct hk_str include = query_get(&x->query, "includeObject");
+
+    x->accept.include = include.n > 0 ? include.s : "Metadata";
+    if (accept_parse(http_request_header(x->http, "Accept"), &x->accept) < 0) {
+        return refuse(x, 406, "NotAcceptable",
+                      "only the following media types are accepted: application/json, "
+                      "application/yaml");
+    }
+    return 0;
+}
+
+static int authorize(struct exchange *x)
+{
+    if (!auth_request(x->server->opts.auth, x->http, &x->user)) {
+        return refuse(x, 401, "Unauthorized", "Unauthorized");
+    }
+    if (http_request_header(x->http, "Impersonate-User").n > 0) {
+        return refuse(x, 403, "Forbidden", "forbidden: this server does not impersonate users");
+    }
+    if (!auth_is_admin(&x->user)) {
+        return refuse(x, 403, "Forbidden", "forbidden: User \"%s\" cannot %s path \"%.*s\"",
+                      x->user.name, hk_str_is(x->http->method, "GET") ? "get" : "write",
+                      HK_FMT(x->route.path));
+    }
+    return 0;
+}
+
+static void on_request(void *ctx, struct http_request *q)
+{
+    struct server *s = ctx;
+    struct exchange *x = hk_zalloc(sizeof(*x));
+
+    x->server = s;
+    x->http = q;
+    s->counters.in_flight++;
+    if (read_target(x) < 0) {
+        answer_refusal(x);
+        return;
+    }
+    if (!x->route.resource && health_answer(x)) {
+        return;
+    }
+    if (authorize(x) < 0) {
+        answer_refusal(x);
+    } else if (s->counters.in_flight - s->counters.watches > MAX_IN_FLIGHT) {
+        refuse(x, 429, "TooManyRequests", "Too many requests, please try again later.");
+        answer_refusal(x);
+    } else if (!x->route.resource) {
+        answer_document(x);
+    } else if (read_accept(x) < 0) {
+        answer_refusal(x);
+    } else {
+        answer_resource(x);
+    }
+}
+
+static void on_refusal(void *ctx, int status, struct hk_buf *body)
+{
+    struct port_status s = {.code = status,
+                            .reason = "RequestEntityTooLarge",
+                            .message = "Request entity too large: limit is 3145728"};
+
+    _Static_assert(MAX_BODY_BYTES == 3145728, "the message names the limit");
+    status_write(&s, body);
+}
+
+/* ---- the server ---- */
+
+static uint32_t connection_limit(void)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur < 2 * SPARE_DESCRIPTORS) {
+        return SPARE_DESCRIPTORS;
+    }
+    return (uint32_t)HK_MIN(files.rlim_cur - SPARE_DESCRIPTORS, (rlim_t)MAX_CONNECTIONS);
+}
+
+int server_new(const struct server_opts *o, struct server **ret, struct hk_err *err)
+{
+    struct server *s = hk_zalloc(sizeof(*s));
+    const struct http_opts http = {
+        .addr = o->addr,
+        .port = o->port,
+        .cert_pem = o->cert_pem,
+        .key_pem = o->key_pem,
+        .client_ca_pem = o->client_ca_pem,
+        .max_body = MAX_BODY_BYTES,
+        .max_connections = connection_limit(),
+        .idle_timeout_ms = IDLE_TIMEOUT_MS,
+        .header_timeout_ms = HEADER_TIMEOUT_MS,
+        .handle = on_request,
+        .refusal = on_refusal,
+        .ctx = s,
+    };
+
+    s->opts = *o;
+    s->port = rest_port(o->rest);
+    s->started_ns = o->clock->mono_ns(o->clock);
+    s->tick = net_timer_new(o->loop, on_tick, s);
+    s->compact = net_timer_new(o->loop, on_compact, s);
+    const int rc = http_server_new(o->loop, &http, &s->http, err);
+    if (rc < 0) {
+        server_free(s);
+        return rc;
+    }
+    s->port_watch = net_watch_add(o->loop, port_fd(s->port), EPOLLIN, on_port, s);
+    on_compact(s);
+    schedule_tick(s);
+    *ret = s;
+    return 0;
+}
+
+uint16_t server_port(const struct server *s)
+{
+    return http_server_port(s->http);
+}
+
+void server_stop(struct server *s, int64_t grace_ms)
+{
+    s->stopping = true;
+    http_server_stop(s->http, grace_ms);
+}
+
+void server_free(struct server *s)
+{
+    if (!s) {
+        return;
+    }
+    while (s->pending) {
+        port_cancel(s->port, s->pending->call);
+        exchange_free(s->pending);
+    }
+    http_server_free(s->http);
+    net_watch_del(s->port_watch);
+    net_timer_free(s->tick);
+    net_timer_free(s->compact);
+    hk_free(s);
+}

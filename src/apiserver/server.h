@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The HTTP face of the store: what kubectl, client-go and everything else outside the process talk
+// to. Requests become calls of the rest port; its answers become bodies and streams.
+#pragma once
+
+#include "apiserver/auth.h"
+#include "apiserver/node_api.h"
+#include "net/http.h"
+#include "store/rest.h"
+
+struct server;
+
+struct server_opts {
+    struct net_loop *loop;
+    struct rest *rest;
+    struct store *store;
+    struct hk_clock *clock;
+    struct hk_rand *rand;
+    struct hk_str addr;
+    uint16_t port; /* 0: any */
+    const char *cert_pem, *key_pem, *client_ca_pem;
+    const struct auth *auth;
+    const struct node_api *node_api; /* NULL: pods' logs and terminals are not offered */
+};
+
+/* Takes over the polling of rest and store on the loop. */
+int server_new(const struct server_opts *o, struct server **ret, struct hk_err *err) HK_CHECKED;
+uint16_t server_port(const struct server *s);
+/* Ends the watches and lets answers go out, turning the loop for up to grace_ms. */
+void server_stop(struct server *s, int64_t grace_ms);
+/* Takes NULL. */
+void server_free(struct server *s);

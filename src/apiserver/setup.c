@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Credentials in a data directory. Files are written whole or not at all, key before certificate,
+// so a crash between two of them leaves nothing that a second start cannot mend.
+#include "apiserver/setup.h"
+
+#include "base/file.h"
+#include "base/vec.h"
+
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    MAX_FILE_BYTES = 1 << 20,
+    CA_DAYS = 3650,
+    SERVING_DAYS = 1826,
+    RENEW_S = 60 * 86400, /* a serving certificate with less left is made anew */
+    TOKEN_BYTES = 32,
+};
+
+typedef HK_VEC(const char *) name_list;
+
+static void path_of(struct hk_buf *out, const char *dir, const char *name)
+{
+    hk_buf_clear(out);
+    hk_buf_addf(out, "%s/%s", dir, name);
+}
+
+static bool present(const char *dir, const char *name)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
+
+    path_of(&path, dir, name);
+    return access(path.data, F_OK) == 0;
+}
+
+static int read_text(const char *dir, const char *name, char **ret, struct hk_err *err)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf path = {0}, text = {0};
+
+    path_of(&path, dir, name);
+    const int rc = hk_read_file(path.data, MAX_FILE_BYTES, &text, err);
+    if (rc == 0) {
+        *ret = hk_strndup(hk_buf_str(&text).s, text.len);
+    }
+    return rc;
+}
+
+static int write_text(const char *dir, const char *name, const char *text, struct hk_err *err)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
+
+    path_of(&path, dir, name);
+    return hk_write_file(path.data, hk_str(text), err);
+}
+
+static int read_pair(const char *dir, const char *cert, const char *key, struct cert_pair *ret,
+                     struct hk_err *err)
+{
+    const int rc = read_text(dir, cert, &ret->cert_pem, err);
+
+    return rc < 0 ? rc : read_text(dir, key, &ret->key_pem, err);
+}
+
+static int write_pair(const char *dir, const char *cert, const char *key, const struct cert_pair *p,
+                      struct hk_err *err)
+{
+    const int rc = write_text(dir, key, p->key_pem, err);
+
+    return rc < 0 ? rc : write_text(dir, cert, p->cert_pem, err);
+}
+
+/* ---- certificates ---- */
+
+static int load_ca(const char *dir, int64_t now_s, struct setup *s, struct hk_err *err)
+{
+    const struct cert_opts o = {.cn = "hekla-ca", .now_s = now_s, .days = CA_DAYS};
+
+    if (present(dir, "ca.crt")) {
+        return read_pair(dir, "ca.crt", "ca.key", &s->ca, err);
+    }
+    const int rc = cert_make_ca(&o, &s->ca, err);
+    return rc < 0 ? rc : write_pair(dir, "ca.crt", "ca.key", &s->ca, err);
+}
+
+static bool serving_fits(const struct setup *s, const name_list *names, int64_t now_s)
+{
+    int64_t ends_s;
+
+    if (cert_expiry(s->serving.cert_pem, &ends_s, NULL) < 0 || ends_s - now_s < RENEW_S) {
+        return false;
+    }
+    for (uint32_t k = 0; k < names->len; k++) {
+        if (!cert_serves(s->serving.cert_pem, s->ca.cert_pem, names->at[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_wildcard(const char *addr)
+{
+    return strcmp(addr, "0.0.0.0") == 0 || strcmp(addr, "::") == 0;
+}
+
+static int load_serving(const char *dir, const name_list *names, int64_t now_s, struct setup *s,
+                        struct hk_err *err)
+{
+    const struct cert_opts o = {
+        .cn = "hekla-apiserver",
+        .names = names->at,
+        .nnames = names->len,
+        .server = true,
+        .now_s = now_s,
+        .days = SERVING_DAYS,
+    };
+
+    if (present(dir, "server.crt")) {
+        const int rc = read_pair(dir, "server.crt", "server.key", &s->serving, err);
+        if (rc < 0 || serving_fits(s, names, now_s)) {
+            return rc;
+        }
+        cert_pair_fini(&s->serving);
+    }
+    const int rc = cert_make(&o, &s->ca, &s->serving, err);
+    return rc < 0 ? rc : write_pair(dir, "server.crt", "server.key", &s->serving, err);
+}
+
+static int load_certs(const char *dir, const char *addr, int64_t now_s, struct setup *s,
+                      struct hk_err *err)
+{
+    char host[256] = "";
+    name_list names = {0};
+    int rc = load_ca(dir, now_s, s, err);
+
+    hk_vec_push(&names, "localhost");
+    hk_vec_push(&names, "127.0.0.1");
+    hk_vec_push(&names, "::1");
+    hk_vec_push(&names, "kubernetes.default.svc");
+    if (gethostname(host, sizeof(host) - 1) == 0 && host[0] != '\0') {
+        hk_vec_push(&names, host);
+    }
+    if (!is_wildcard(addr)) {
+        hk_vec_push(&names, addr);
+    }
+    rc = rc < 0 ? rc : load_serving(dir, &names, now_s, s, err);
+    hk_vec_fini(&names);
+    return rc;
+}
+
+/* ---- tokens ---- */
+
+static int make_tokens(const char *dir, struct hk_err *err)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    unsigned char secret[TOKEN_BYTES];
+
+    if (getrandom(secret, sizeof(secret), 0) != (ssize_t)sizeof(secret)) {
+        return hk_fail(err, HK_EIO, "cannot get random bytes: %m");
+    }
+    for (size_t k = 0; k < sizeof(secret); k++) {
+        hk_buf_addf(&text, "%02x", secret[k]);
+    }
+    hk_buf_adds(&text, ",admin,admin,\"system:masters\"\n");
+    return write_text(dir, "tokens.csv", text.data, err);
+}
+
+/* The first administrator's token goes into the kubeconfig. */
+static int find_admin(struct setup *s, const char *text, struct hk_err *err)
+{
+    struct hk_str rest = hk_str(text), line, token;
+
+    while (hk_str_cut(&rest, '\n', &line)) {
+        hk_str_cut(&line, ',', &token);
+        const struct auth_user u = auth_by_token(s->auth, hk_str_trim(token));
+        if (u.name && auth_is_admin(&u)) {
+            token = hk_str_trim(token);
+            s->admin_token = hk_strndup(token.s, token.n);
+            return 0;
+        }
+    }
+    return hk_fail(err, HK_EINVAL, "no user of the group system:masters");
+}
+
+static int load_tokens(const char *dir, struct setup *s, struct hk_err *err)
+{
+    HK_AUTO(hk_freep) char *text = NULL;
+    int rc = present(dir, "tokens.csv") ? 0 : make_tokens(dir, err);
+
+    rc = rc < 0 ? rc : read_text(dir, "tokens.csv", &text, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = auth_parse(hk_str(text), &s->auth, err);
+    rc = rc < 0 ? rc : find_admin(s, text, err);
+    return rc < 0 ? hk_wrap(err, rc, "%s/tokens.csv", dir) : 0;
+}
+
+/* ---- the whole ---- */
+
+int setup_load(const char *dir, const char *addr, struct hk_clock *clock, struct setup *ret,
+               struct hk_err *err)
+{
+    struct setup s = {0};
+    int rc = load_certs(dir, addr, clock->wall_ns(clock) / 1000000000, &s, err);
+
+    rc = rc < 0 ? rc : load_tokens(dir, &s, err);
+    if (rc < 0) {
+        setup_fini(&s);
+        return rc;
+    }
+    *ret = s;
+    return 0;
+}
+
+void setup_fini(struct setup *s)
+{
+    cert_pair_fini(&s->ca);
+    cert_pair_fini(&s->serving);
+    auth_free(s->auth);
+    hk_free(s->admin_token);
+    *s = (struct setup){0};
+}
+
+int setup_write_kubeconfig(const struct setup *s, const char *dir, const char *url,
+                           struct hk_err *err)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    hk_buf_addf(&text,
+                "apiVersion: v1\n"
+                "kind: Config\n"
+                "current-context: hekla\n"
+                "clusters:\n"
+                "- name: hekla\n"
+                "  cluster:\n"
+                "    server: %s\n"
+                "    certificate-authority-data: ",
+                url);
+    cert_write_base64(s->ca.cert_pem, &text);
+    hk_buf_addf(&text,
+                "\n"
+                "contexts:\n"
+                "- name: hekla\n"
+                "  context:\n"
+                "    cluster: hekla\n"
+                "    user: admin\n"
+                "    namespace: default\n"
+                "users:\n"
+                "- name: admin\n"
+                "  user:\n"
+                "    token: %s\n",
+                s->admin_token);
+    return write_text(dir, "kubeconfig", text.data, err);
+}

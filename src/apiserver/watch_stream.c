@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watches as streams of JSON lines. A stream holds a place in the history and nothing else: when
+// the peer can take more, it pulls as many events as fit one write, so a burst costs few writes and
+// a slow reader no memory. One that falls out of the history is told so with an ERROR event.
+#include "apiserver/server_priv.h"
+
+enum { DEFAULT_TIMEOUT_S = 1800, MAX_TIMEOUT_S = 86400 };
+
+struct watch_stream {
+    struct exchange *x;
+    struct rest_watch *watch;
+    struct net_timer *timer;
+    bool expired;
+};
+
+static void on_wake(void *ctx)
+{
+    struct watch_stream *w = ctx;
+
+    http_resume(w->x->http);
+}
+
+static void on_expired(void *ctx)
+{
+    struct watch_stream *w = ctx;
+
+    w->expired = true;
+    http_resume(w->x->http);
+}
+
+/* Of the kind the events have in this form. */
+static void write_bookmark(const struct exchange *x, uint64_t rv, bool initial_end,
+                           struct hk_buf *out)
+{
+    static const char *const kinds[] = {
+        [FORM_TABLE] = "Table", [FORM_METADATA] = "PartialObjectMetadata"};
+    const bool plain = x->accept.form == FORM_OBJECT;
+
+    hk_buf_addf(out, "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"%s\",\"apiVersion\":\"",
+                plain ? x->kind->kind->kind : kinds[x->accept.form]);
+    if (plain) {
+        api_kind_write_version(x->kind->kind, out);
+    } else {
+        hk_buf_adds(out, "meta.k8s.io/v1");
+    }
+    hk_buf_addf(out,
+                "\",\"metadata\":{\"resourceVersion\":\"%llu\",\"creationTimestamp\":null%s}}}\n",
+                (unsigned long long)rv,
+                initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "");
+}
+
+static void write_event(struct exchange *x, const struct port_msg *m, struct hk_buf *out)
+{
+    static const char *const types[] = {
+        [PORT_ADDED] = "ADDED", [PORT_MODIFIED] = "MODIFIED", [PORT_DELETED] = "DELETED"};
+
+    if (m->type == PORT_BOOKMARK) {
+        write_bookmark(x, m->rv, m->initial_end, out);
+        return;
+    }
+    hk_buf_addf(out, "{\"type\":\"%s\",\"object\":", types[m->type]);
+    object_write(x, m->obj, out);
+    hk_buf_adds(out, "}\n");
+}
+
+static void write_gone(const struct port_status *s, struct hk_buf *out)
+{
+    static const struct port_status plain = {
+        .code = 410, .reason = "Expired", .message = "too old resource version"};
+
+    hk_buf_adds(out, "{\"type\":\"ERROR\",\"object\":");
+    status_write(s ? s : &plain, out);
+    hk_buf_adds(out, "}\n");
+}
+
+static bool pull(void *ctx, struct hk_buf *out, size_t room)
+{
+    struct watch_stream *w = ctx;
+
+    while (out->len < room) {
+        struct port_msg m = {0};
+        const enum rest_next next = rest_watch_next(w->watch, &m);
+        if (next == REST_NEXT_GONE) {
+            write_gone(m.status, out);
+            return false;
+        }
+        if (next == REST_NEXT_NONE) {
+            if (w->expired && w->x->req.bookmarks) {
+                write_bookmark(w->x, rest_watch_rv(w->watch), false, out);
+            }
+            return !w->expired;
+        }
+        write_event(w->x, &m, out);
+        w->x->server->counters.events_sent++;
+    }
+    return true;
+}
+
+static void ended(void *ctx)
+{
+    struct watch_stream *w = ctx;
+
+    w->x->server->counters.watches--;
+    rest_watch_close(w->watch);
+    net_timer_free(w->timer);
+    exchange_free(w->x);
+    hk_free(w);
+}
+
+/* Without a wish of the client, half an hour to an hour, so that streams do not end all at once. */
+static int64_t timeout_s(const struct exchange *x)
+{
+    int64_t s = 0;
+
+    if (hk_str_int(query_get(&x->query, "timeoutSeconds"), &s) && s > 0) {
+        return HK_MIN(s, (int64_t)MAX_TIMEOUT_S);
+    }
+    return DEFAULT_TIMEOUT_S + hk_rand_below(x->server->opts.rand, DEFAULT_TIMEOUT_S);
+}
+
+void watch_stream_begin(struct exchange *x)
+{
+    static const struct http_header headers[] = {
+        {HK_STR("Content-Type"), HK_STR("application/json")},
+         {HK_STR("Cache-Control"), HK_STR("no-cache, private")},
+        };
+    struct server *s = x->server;
+    struct watch_stream *w = hk_zalloc(sizeof(*w));
+
+    w->x = x;
+    if (rest_watch_open(s->opts.rest, &x->req, on_wake, w, &x->mem, &w->watch, &x->refusal) < 0) {
+        hk_free(w);
+        answer_refusal(x);
+        return;
+    }
+    w->timer = net_timer_new(s->opts.loop, on_expired, w);
+    net_timer_at(w->timer, net_loop_now_ns(s->opts.loop) + timeout_s(x) * 1000000000);
+    s->counters.watches++;
+    s->counters.requests[0]++;
+    http_reply_stream(x->http, 200, headers, HK_LEN(headers),
+                      &(struct http_stream){.pull = pull, .ended = ended, .ctx = w});
+}

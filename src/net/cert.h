@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// X.509 certificates: authorities, server and client certificates on P-256, as PEM; and who stands
+// at the other end of a TLS session.
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+
+struct cert_pair {
+    char *cert_pem, *key_pem;
+};
+void cert_pair_fini(struct cert_pair *p);
+
+struct cert_opts {
+    const char *cn;
+    const char *const *orgs; /* O of the subject; of a client certificate: its groups */
+    uint32_t norgs;
+    const char *const *names; /* DNS names and IP addresses the certificate stands for */
+    uint32_t nnames;
+    bool server, client; /* what it may be used for */
+    int64_t now_s;       /* valid from five minutes before */
+    uint32_t days;
+};
+
+/* A self-signed authority that signs end certificates only. */
+int cert_make_ca(const struct cert_opts *o, struct cert_pair *ret, struct hk_err *err) HK_CHECKED;
+int cert_make(const struct cert_opts *o, const struct cert_pair *ca, struct cert_pair *ret,
+              struct hk_err *err) HK_CHECKED;
+/* When the certificate ends, in seconds since 1970. */
+int cert_expiry(const char *cert_pem, int64_t *ret_s, struct hk_err *err) HK_CHECKED;
+/* Whether the certificate stands for the DNS name or address, and was signed by the authority. */
+bool cert_serves(const char *cert_pem, const char *ca_pem, const char *name);
+
+/* As kubeconfig files carry certificates. */
+void cert_write_base64(const char *pem, struct hk_buf *out);
+
+struct cert_subject {
+    char *cn; /* NULL: nobody known */
+    char **orgs;
+    uint32_t norgs;
+};
+void cert_subject_fini(struct cert_subject *s);
+/* The verified client of a session (a gnutls_session_t); all zero when there is no certificate, or
+ * one that does not hold. */
+void cert_peer(void *session, struct cert_subject *ret);

@@ -1,0 +1,648 @@
+// SPDX-License-Identifier: Apache-2.0
+// Glue between libmicrohttpd and the loop. The library keeps an epoll set of its own, which sits in
+// ours; it runs when that set is ready or its own time-out has come. What it leaves to us is done
+// here: deadlines for whole requests, bounded bodies, and noticing that the peer of a silent stream
+// has gone, for the library does not look at suspended connections.
+//
+//   request line -> FRESH -> BODY -> (handler) -> ANSWERED -> queued -> completed
+//                                        |            ^
+//                                        +-> WAITING -+   suspended until http_reply
+#include "net/http.h"
+
+#include "base/log.h"
+#include "net/cert.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <limits.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    POOL_BYTES = 32 * 1024,   /* per connection: bounds the headers, holds one chunk of a stream */
+    STREAM_BLOCK = 16 * 1024, /* what a stream is asked for at a time */
+    DRAIN_FACTOR = 4,         /* a body too large by more than this is not even read */
+    BACKLOG = 1024,
+};
+
+enum stage { FRESH, BODY, WAITING, ANSWERED };
+
+struct connection {
+    struct http_server *server;
+    struct MHD_Connection *mhd;
+    struct connection *prev, *next;
+    struct request *request;
+    struct net_timer *deadline;
+    int fd;
+    char peer[INET6_ADDRSTRLEN + 8];
+    bool subject_known;
+    struct cert_subject subject;
+};
+
+struct request {
+    struct http_request pub; /* first: handlers hold this */
+    struct connection *conn;
+    enum stage stage;
+    char *uri;
+    struct hk_buf body;
+    size_t received;
+    bool in_handler, suspended;
+
+    int status;
+    struct MHD_Response *response;
+
+    struct http_stream stream;
+    struct hk_buf out; /* pulled, not yet taken: [out_at, out.len) */
+    size_t out_at;
+    bool ending; /* the stream has said its last */
+    bool cut;    /* the peer has gone, or we go */
+    struct net_watch *hangup;
+};
+
+struct http_server {
+    struct net_loop *loop;
+    struct http_opts opts;
+    struct MHD_Daemon *mhd;
+    struct net_watch *watch;
+    struct net_timer *timer;
+    struct connection *connections;
+    uint32_t nconnections;
+    uint32_t nrequests; /* whole and not complete */
+    uint16_t port;
+    bool run_due;  /* the timer stands for the next turn */
+    int listen_fd; /* ours before the library takes it and after it stops listening, else -1 */
+};
+
+/* ---- running the library ---- */
+
+static void run(struct http_server *s)
+{
+    MHD_UNSIGNED_LONG_LONG ms;
+
+    s->run_due = false;
+    MHD_run(s->mhd);
+    if (s->run_due) {
+        return; /* somebody was woken meanwhile */
+    }
+    if (MHD_get_timeout(s->mhd, &ms) == MHD_YES) {
+        const int64_t wait = (int64_t)HK_MIN(ms, (MHD_UNSIGNED_LONG_LONG)INT_MAX);
+        net_timer_at(s->timer, net_loop_now_ns(s->loop) + wait * 1000000);
+    } else {
+        net_timer_off(s->timer);
+    }
+}
+
+static void on_ready(void *ctx, uint32_t events)
+{
+    run(ctx);
+}
+
+static void on_timeout(void *ctx)
+{
+    run(ctx);
+}
+
+/* Resuming does not make the library's epoll set ready: it must be run for that. */
+static void wake(struct request *q)
+{
+    struct http_server *s = q->conn->server;
+
+    if (!q->suspended) {
+        return;
+    }
+    q->suspended = false;
+    MHD_resume_connection(q->conn->mhd);
+    if (!s->run_due) {
+        s->run_due = true;
+        net_timer_at(s->timer, net_loop_now_ns(s->loop));
+    }
+}
+
+/* ---- connections ---- */
+
+static void set_deadline(struct connection *c, int64_t ms)
+{
+    net_timer_at(c->deadline, net_loop_now_ns(c->server->loop) + ms * 1000000);
+}
+
+/* The library closes what it finds shut. */
+static void on_deadline(void *ctx)
+{
+    struct connection *c = ctx;
+
+    shutdown(c->fd, SHUT_RDWR);
+}
+
+static void write_peer(struct connection *c)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    char host[INET6_ADDRSTRLEN] = "";
+    uint16_t port = 0;
+
+    if (info && info->client_addr->sa_family == AF_INET) {
+        const struct sockaddr_in *a = (const void *)info->client_addr;
+        inet_ntop(AF_INET, &a->sin_addr, host, sizeof(host));
+        port = ntohs(a->sin_port);
+    } else if (info && info->client_addr->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *a = (const void *)info->client_addr;
+        inet_ntop(AF_INET6, &a->sin6_addr, host, sizeof(host));
+        port = ntohs(a->sin6_port);
+    }
+    snprintf(c->peer, sizeof(c->peer), "%s:%u", host, port);
+}
+
+static void connection_begin(struct http_server *s, struct MHD_Connection *mhd, void **ret)
+{
+    struct connection *c = hk_zalloc(sizeof(*c));
+
+    c->server = s;
+    c->mhd = mhd;
+    c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    c->deadline = net_timer_new(s->loop, on_deadline, c);
+    set_deadline(c, s->opts.header_timeout_ms);
+    write_peer(c);
+    c->next = s->connections;
+    if (c->next) {
+        c->next->prev = c;
+    }
+    s->connections = c;
+    s->nconnections++;
+    *ret = c;
+}
+
+static void connection_end(struct http_server *s, struct connection *c)
+{
+    if (c->prev) {
+        c->prev->next = c->next;
+    } else {
+        s->connections = c->next;
+    }
+    if (c->next) {
+        c->next->prev = c->prev;
+    }
+    s->nconnections--;
+    net_timer_free(c->deadline);
+    cert_subject_fini(&c->subject);
+    hk_free(c);
+}
+
+static void on_connection(void *cls, struct MHD_Connection *mhd, void **ctx,
+                          enum MHD_ConnectionNotificationCode what)
+{
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        connection_begin(cls, mhd, ctx);
+    } else if (*ctx) {
+        connection_end(cls, *ctx);
+        *ctx = NULL;
+    }
+}
+
+static struct connection *connection_of(struct MHD_Connection *mhd)
+{
+    return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+/* Once per connection: checking the chain is dear. */
+static const struct cert_subject *subject_of(struct connection *c)
+{
+    if (!c->subject_known && c->server->opts.client_ca_pem) {
+        const union MHD_ConnectionInfo *info =
+            MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+        if (info && info->tls_session) {
+            cert_peer(info->tls_session, &c->subject);
+        }
+        c->subject_known = true;
+    }
+    return &c->subject;
+}
+
+/* ---- requests ---- */
+
+/* The request line has come: the only place where the library shows the target as it was sent. */
+static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
+{
+    struct http_server *s = cls;
+    struct request *q = hk_zalloc(sizeof(*q));
+
+    q->conn = connection_of(mhd);
+    q->conn->request = q;
+    q->uri = hk_strdup(uri);
+    struct hk_str rest = hk_str(q->uri);
+    hk_str_cut(&rest, '?', &q->pub.path);
+    q->pub.query = rest.s ? rest : HK_STR("");
+    set_deadline(q->conn, s->opts.header_timeout_ms);
+    return q;
+}
+
+/* The library is kept from decoding: the router does that, segment by segment. */
+static size_t keep_raw(void *cls, struct MHD_Connection *mhd, char *s)
+{
+    return strlen(s);
+}
+
+struct hk_str http_request_header(const struct http_request *pub, const char *name)
+{
+    const struct request *q = (const struct request *)pub;
+    const char *v = MHD_lookup_connection_value(q->conn->mhd, MHD_HEADER_KIND, name);
+
+    return v ? hk_str(v) : HK_STR("");
+}
+
+static enum MHD_Result queue_answer(struct request *q)
+{
+    const enum MHD_Result ok = MHD_queue_response(q->conn->mhd, (unsigned)q->status, q->response);
+
+    MHD_destroy_response(q->response); /* the connection holds its own reference */
+    q->response = NULL;
+    return ok;
+}
+
+static void refuse(struct request *q, int status)
+{
+    static const struct http_header type = {HK_STR("Content-Type"), HK_STR("application/json")};
+    struct hk_buf body = {0};
+
+    q->conn->server->opts.refusal(q->conn->server->opts.ctx, status, &body);
+    http_reply(&q->pub, status, &type, 1, &body);
+}
+
+/* The body is whole: the handler's turn. */
+static enum MHD_Result hand_over(struct request *q)
+{
+    struct http_server *s = q->conn->server;
+
+    net_timer_off(q->conn->deadline);
+    s->nrequests++;
+    q->stage = WAITING;
+    q->in_handler = true;
+    if (q->received > s->opts.max_body) {
+        refuse(q, MHD_HTTP_CONTENT_TOO_LARGE);
+    } else {
+        const struct cert_subject *who = subject_of(q->conn);
+        q->pub.body = hk_buf_str(&q->body);
+        q->pub.peer = hk_str(q->conn->peer);
+        q->pub.client_cert_cn = who->cn;
+        q->pub.client_cert_orgs = (const char *const *)who->orgs;
+        q->pub.nclient_cert_orgs = who->norgs;
+        s->opts.handle(s->opts.ctx, &q->pub);
+    }
+    q->in_handler = false;
+    if (q->stage == ANSWERED) {
+        return queue_answer(q);
+    }
+    q->suspended = true;
+    MHD_suspend_connection(q->conn->mhd);
+    return MHD_YES;
+}
+
+/* A body slightly too large is read and thrown away, so that the peer gets to see the answer. */
+static enum MHD_Result take_body(struct request *q, const char *data, size_t *n)
+{
+    const size_t max = q->conn->server->opts.max_body;
+
+    q->received += *n;
+    if (q->received > max * DRAIN_FACTOR) {
+        return MHD_NO;
+    }
+    if (q->received <= max) {
+        hk_buf_add(&q->body, data, *n);
+    }
+    *n = 0;
+    return MHD_YES;
+}
+
+static enum MHD_Result begin(struct request *q, const char *method)
+{
+    const struct hk_str length = http_request_header(&q->pub, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const size_t max = q->conn->server->opts.max_body;
+    int64_t n;
+
+    q->pub.method = hk_str(method);
+    q->stage = BODY;
+    if (hk_str_int(length, &n) && n > 0) {
+        if ((uint64_t)n > max * DRAIN_FACTOR) {
+            q->received = (size_t)n;
+            return hand_over(q);
+        }
+        hk_buf_reserve(&q->body, HK_MIN((size_t)n, max));
+    }
+    return MHD_YES;
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const char *url,
+                                  const char *method, const char *version, const char *data,
+                                  size_t *n, void **ctx)
+{
+    struct request *q = *ctx;
+
+    switch (q->stage) {
+    case FRESH:
+        return begin(q, method);
+    case BODY:
+        return *n > 0 ? take_body(q, data, n) : hand_over(q);
+    case WAITING:
+        return MHD_NO; /* woken without an answer: the server goes */
+    case ANSWERED:
+        break;
+    }
+    return queue_answer(q);
+}
+
+/* Called once for each request line seen, whatever became of it. */
+static void on_completed(void *cls, struct MHD_Connection *mhd, void **ctx,
+                         enum MHD_RequestTerminationCode why)
+{
+    struct request *q = *ctx;
+
+    if (!q) {
+        return;
+    }
+    *ctx = NULL;
+    if (q->stage >= WAITING) {
+        q->conn->server->nrequests--;
+    }
+    net_watch_del(q->hangup);
+    if (q->stream.ended) {
+        q->stream.ended(q->stream.ctx);
+    }
+    if (q->response) {
+        MHD_destroy_response(q->response);
+    }
+    q->conn->request = NULL;
+    set_deadline(q->conn, q->conn->server->opts.idle_timeout_ms);
+    hk_buf_fini(&q->body);
+    hk_buf_fini(&q->out);
+    hk_free(q->uri);
+    hk_free(q);
+}
+
+/* ---- answers ---- */
+
+static void answer(struct request *q, int status, const struct http_header *headers, uint32_t n,
+                   struct MHD_Response *response)
+{
+    hk_assert(q->stage == WAITING && response);
+    q->stage = ANSWERED;
+    q->status = status;
+    q->response = response;
+    for (uint32_t k = 0; k < n; k++) {
+        MHD_add_response_header(response, headers[k].name.s, headers[k].value.s);
+    }
+    if (!q->in_handler) {
+        wake(q);
+    }
+}
+
+void http_reply(struct http_request *pub, int status, const struct http_header *headers, uint32_t n,
+                struct hk_buf *body)
+{
+    struct MHD_Response *r;
+
+    if (body->len > 0) {
+        r = MHD_create_response_from_buffer_with_free_callback(body->len, body->data, hk_free);
+        *body = (struct hk_buf){0};
+    } else {
+        r = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+    }
+    answer((struct request *)pub, status, headers, n, r);
+}
+
+/* The peer shut its side while we had nothing to say. */
+static void on_hangup(void *ctx, uint32_t events)
+{
+    struct request *q = ctx;
+
+    net_watch_del(q->hangup);
+    q->hangup = NULL;
+    q->cut = true;
+    wake(q);
+}
+
+/* Out of what was pulled before; pulls when that is used up. */
+static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
+{
+    struct request *q = cls;
+
+    if (q->cut) {
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    }
+    if (q->out_at == q->out.len) {
+        if (q->ending) {
+            return MHD_CONTENT_READER_END_OF_STREAM;
+        }
+        hk_buf_clear(&q->out);
+        q->out_at = 0;
+        q->ending = !q->stream.pull(q->stream.ctx, &q->out, max);
+    }
+    const size_t n = HK_MIN(q->out.len - q->out_at, max);
+    if (n > 0) {
+        memcpy(buf, q->out.data + q->out_at, n);
+        q->out_at += n;
+        return (ssize_t)n;
+    }
+    if (q->ending) {
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    }
+    /* An idle stream keeps its cursor and nothing else. */
+    hk_buf_fini(&q->out);
+    q->out_at = 0;
+    q->suspended = true;
+    MHD_suspend_connection(q->conn->mhd);
+    return 0;
+}
+
+void http_reply_stream(struct http_request *pub, int status, const struct http_header *headers,
+                       uint32_t n, const struct http_stream *s)
+{
+    struct request *q = (struct request *)pub;
+
+    q->stream = *s;
+    q->hangup = net_watch_add(q->conn->server->loop, q->conn->fd, EPOLLRDHUP, on_hangup, q);
+    answer(q, status, headers, n,
+           MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, q, NULL));
+}
+
+void http_resume(struct http_request *pub)
+{
+    struct request *q = (struct request *)pub;
+
+    if (q->stage == ANSWERED) {
+        wake(q);
+    }
+}
+
+/* ---- the server ---- */
+
+HK_PRINTF(2, 0) static void on_log(void *cls, const char *fmt, va_list ap)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf line = {0};
+
+    if (hk_log_level() >= HK_LOG_DEBUG) {
+        hk_buf_vaddf(&line, fmt, ap);
+        const struct hk_str text = hk_str_trim(hk_buf_str(&line));
+        hk_log(HK_LOG_DEBUG, "http", "text=\"%.*s\"", HK_FMT(text));
+    }
+}
+
+static int listen_on(struct http_server *s, struct hk_err *err)
+{
+    const struct addrinfo want = {.ai_socktype = SOCK_STREAM,
+                                  .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
+    struct addrinfo *at = NULL;
+    char host[INET6_ADDRSTRLEN], port[8];
+    const int one = 1;
+
+    snprintf(host, sizeof(host), "%.*s", HK_FMT(s->opts.addr));
+    snprintf(port, sizeof(port), "%u", s->opts.port);
+    if (getaddrinfo(host, port, &want, &at) != 0) {
+        return hk_fail(err, HK_EINVAL, "cannot listen on '%s': want an IP address", host);
+    }
+    s->listen_fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    bool ok = s->listen_fd >= 0;
+    ok = ok && setsockopt(s->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0;
+    ok = ok && bind(s->listen_fd, at->ai_addr, at->ai_addrlen) == 0;
+    ok = ok && listen(s->listen_fd, BACKLOG) == 0;
+    const int why = errno;
+    freeaddrinfo(at);
+    if (!ok) {
+        return hk_fail(err, HK_EIO, "cannot listen on %s port %s: %s", host, port, strerror(why));
+    }
+    return 0;
+}
+
+static uint16_t bound_port(int fd)
+{
+    union {
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } a = {0};
+    socklen_t n = sizeof(a);
+
+    hk_assert(getsockname(fd, (void *)&a, &n) == 0);
+    return ntohs(a.v4.sin_family == AF_INET ? a.v4.sin_port : a.v6.sin6_port);
+}
+
+static int start(struct http_server *s, struct hk_err *err)
+{
+    const struct http_opts *o = &s->opts;
+    const unsigned idle_s = (unsigned)((o->idle_timeout_ms + 999) / 1000);
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)o->cert_pem},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)o->key_pem},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
+        {o->client_ca_pem ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0,
+         (void *)o->client_ca_pem},
+        {MHD_OPTION_END, 0, NULL},
+    };
+
+    if (o->cert_pem) {
+        flags |= MHD_USE_TLS;
+    } else {
+        tls[0].option = MHD_OPTION_END;
+    }
+    s->mhd = MHD_start_daemon(
+        flags, 0, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, s,
+        MHD_OPTION_LISTEN_SOCKET, s->listen_fd, MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
+        MHD_OPTION_UNESCAPE_CALLBACK, keep_raw, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_CONNECTION_LIMIT,
+        o->max_connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES,
+        MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY,
+        tls, MHD_OPTION_END);
+    if (!s->mhd) {
+        return hk_fail(err, HK_EIO, "cannot start the HTTP server: %s",
+                       o->cert_pem ? "bad certificate or key, or out of descriptors"
+                                   : strerror(errno));
+    }
+    s->listen_fd = -1;
+    s->watch =
+        net_watch_add(s->loop, MHD_get_daemon_info(s->mhd, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd,
+                      EPOLLIN, on_ready, s);
+    return 0;
+}
+
+int http_server_new(struct net_loop *loop, const struct http_opts *o, struct http_server **ret,
+                    struct hk_err *err)
+{
+    struct http_server *s = hk_zalloc(sizeof(*s));
+
+    s->loop = loop;
+    s->opts = *o;
+    s->listen_fd = -1;
+    s->timer = net_timer_new(loop, on_timeout, s);
+    int rc = listen_on(s, err);
+    if (rc == 0) {
+        s->port = bound_port(s->listen_fd);
+        rc = start(s, err);
+    }
+    if (rc < 0) {
+        http_server_free(s);
+        return rc;
+    }
+    *ret = s;
+    return 0;
+}
+
+uint16_t http_server_port(const struct http_server *s)
+{
+    return s->port;
+}
+
+uint32_t http_server_connections(const struct http_server *s)
+{
+    return s->nconnections;
+}
+
+void http_server_stop(struct http_server *s, int64_t grace_ms)
+{
+    const int64_t deadline = net_loop_now_ns(s->loop) + grace_ms * 1000000;
+    struct hk_err err;
+
+    s->listen_fd = MHD_quiesce_daemon(s->mhd);
+    for (struct connection *c = s->connections; c; c = c->next) {
+        if (c->request && c->request->stream.pull) {
+            c->request->ending = true;
+            wake(c->request);
+        }
+    }
+    run(s);
+    while (s->nrequests > 0) {
+        const int64_t left_ms = (deadline - net_loop_now_ns(s->loop)) / 1000000;
+        if (left_ms <= 0 || net_loop_turn(s->loop, (int)HK_MIN(left_ms, 1000), &err) < 0) {
+            break;
+        }
+    }
+}
+
+/* The library refuses to end while connections are suspended. */
+static void cut_all(struct http_server *s)
+{
+    for (struct connection *c = s->connections; c; c = c->next) {
+        if (c->request) {
+            c->request->cut = true;
+            wake(c->request);
+        }
+    }
+}
+
+void http_server_free(struct http_server *s)
+{
+    if (!s) {
+        return;
+    }
+    if (s->mhd) {
+        cut_all(s);
+        MHD_run(s->mhd);
+        net_watch_del(s->watch);
+        MHD_stop_daemon(s->mhd);
+    }
+    if (s->listen_fd >= 0) {
+        close(s->listen_fd);
+    }
+    net_timer_free(s->timer);
+    hk_free(s);
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// An HTTP/1.1 server over TLS or plain, on our own epoll loop (libmicrohttpd underneath). A handler
+// gets whole requests with bounded bodies and answers now or later; a streaming answer pulls its
+// bytes, so a slow reader costs a cursor and no buffer. Everything happens on the loop's thread.
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+#include "net/loop.h"
+
+struct http_server;
+
+struct http_header {
+    struct hk_str name, value; /* NUL-terminated */
+};
+
+/* Valid until the answer is complete. */
+struct http_request {
+    struct hk_str method;
+    struct hk_str path;  /* raw, before percent-decoding */
+    struct hk_str query; /* raw, without '?' */
+    struct hk_str body;
+    struct hk_str peer;         /* "127.0.0.1:5000" */
+    const char *client_cert_cn; /* of a verified client certificate: subject CN, NULL without one */
+    const char *const *client_cert_orgs; /* and organisations */
+    uint32_t nclient_cert_orgs;
+    void *user; /* the handler's */
+};
+/* Empty when absent; name in any case. */
+struct hk_str http_request_header(const struct http_request *q, const char *name);
+
+/* Answers once. Headers are copied; the bytes of body are taken, leaving it empty. */
+void http_reply(struct http_request *q, int status, const struct http_header *headers, uint32_t n,
+                struct hk_buf *body);
+/* Streaming: pull is called when the peer can take more; it appends about room bytes to out and
+ * returns false at the end of the stream. Appending nothing suspends the stream until http_resume.
+ * ended is called exactly once, however the stream ends, also when the peer hangs up meanwhile;
+ * the request is gone after it. */
+struct http_stream {
+    bool (*pull)(void *ctx, struct hk_buf *out, size_t room);
+    void (*ended)(void *ctx);
+    void *ctx;
+};
+void http_reply_stream(struct http_request *q, int status, const struct http_header *headers,
+                       uint32_t n, const struct http_stream *s);
+void http_resume(struct http_request *q);
+
+struct http_opts {
+    struct hk_str addr;                             /* "127.0.0.1", "::1" */
+    uint16_t port;                                  /* 0: any; see http_server_port */
+    const char *cert_pem, *key_pem, *client_ca_pem; /* NULL: plain HTTP */
+    size_t max_body;                                /* 413 beyond */
+    uint32_t max_connections;
+    int64_t idle_timeout_ms;   /* between requests, and for a reader that takes nothing */
+    int64_t header_timeout_ms; /* for a request to arrive whole, the handshake included */
+    /* Called with the whole request; must answer, now or later. */
+    void (*handle)(void *ctx, struct http_request *q);
+    /* The body, JSON, of a refusal the server makes itself (413). */
+    void (*refusal)(void *ctx, int status, struct hk_buf *body);
+    void *ctx;
+};
+int http_server_new(struct net_loop *loop, const struct http_opts *o, struct http_server **ret,
+                    struct hk_err *err) HK_CHECKED;
+uint16_t http_server_port(const struct http_server *s);
+uint32_t http_server_connections(const struct http_server *s);
+/* Stops accepting, ends streams, and turns the loop until answers are out, for up to grace_ms. */
+void http_server_stop(struct http_server *s, int64_t grace_ms);
+/* Cuts every connection. Requests still waiting for an answer die with it. Takes NULL. */
+void http_server_free(struct http_server *s);

@@ -1,0 +1,725 @@
+// SPDX-License-Identifier: Apache-2.0
+// The port itself: calls from submission to outcome, the queue that port_poll empties, objects made
+// of stored states, and what is published told to those who live off it (kinds, collector,
+// namespaces, watches). What each verb does is in the files beside.
+#include "store/rest_priv.h"
+
+#include <stdarg.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { EVENT_TTL_S = 3600 };
+
+int64_t rest_now(const struct rest *r)
+{
+    return r->clock->wall_ns(r->clock);
+}
+
+void rest_kick(struct rest *r)
+{
+    const uint64_t one = 1;
+
+    /* Can only fail when the counter is full, and then it is readable anyway. */
+    (void)!write(r->event_fd, &one, sizeof(one));
+}
+
+void rest_warn(struct rest_call *c, const char *fmt, ...)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf b = {0};
+    va_list ap;
+
+    va_start(ap, fmt);
+    hk_buf_vaddf(&b, fmt, ap);
+    va_end(ap);
+    hk_vec_push(&c->adm.warnings, hk_arena_strndup(&c->mem, b.data, b.len));
+}
+
+/* ---- objects ---- */
+
+static void release_state(void *owner)
+{
+    store_obj_unref(owner);
+}
+
+/* Stored in another version than asked for: the same content under the other name. */
+static struct api_object *object_convert(const struct rest_kind *k, struct api_object *o)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    struct json doc = json_clone(&o->root, &mem);
+    struct api_object *ret = NULL;
+
+    api_kind_write_version(k->kind, &version);
+    rest_put_str(&doc, &mem, "apiVersion", hk_buf_str(&version));
+    json_write(&doc, &text);
+    api_object_unref(o);
+    return api_object_parse(k->kind, hk_buf_str(&text), &ret, NULL) < 0 ? NULL : ret;
+}
+
+static struct api_object *object_make(const struct rest_kind *k, const struct store_obj *o,
+                                      bool tree)
+{
+    struct api_object *ret = NULL;
+    const bool convert = !k->storage;
+
+    if (api_object_borrow(k->kind, o->text, tree || convert, store_obj_ref(o), release_state, &ret,
+                          NULL) < 0) {
+        return NULL;
+    }
+    ret->ns = o->ns;
+    ret->name = o->name;
+    ret->uid = o->uid;
+    ret->rv = o->rv;
+    return convert ? object_convert(k, ret) : ret;
+}
+
+struct api_object *rest_object(struct rest *r, const struct rest_kind *k, const struct store_obj *o,
+                               bool tree)
+{
+    struct api_object **slot = &r->cache[hk_mix((uint64_t)(uintptr_t)o) & (REST_CACHE - 1)];
+
+    /* The cached object holds its state, so an address cannot come back for another one. */
+    if (*slot && (*slot)->owner == o && (*slot)->kind == k->kind) {
+        return api_object_ref(*slot);
+    }
+    struct api_object *made = object_make(k, o, tree);
+    if (made && tree && made->owner == o) {
+        api_object_unref(*slot);
+        *slot = api_object_ref(made);
+    }
+    return made;
+}
+
+const struct store_obj *rest_head(struct rest_call *c, const struct rest_kind *k, struct hk_str ns,
+                                  struct hk_str name, struct json *ret, bool *ret_staged)
+{
+    const struct store_obj *o = store_head(c->r->store, k->res, ns, name, ret_staged);
+
+    if (!o || json_parse(o->text, 0, &c->mem, ret, NULL) < 0) {
+        return NULL;
+    }
+    hk_vec_push(&c->held, store_obj_ref(o));
+    return o;
+}
+
+/* ---- what admission may ask ---- */
+
+static const struct json *lookup_get(void *ctx, const struct api_kind *kind, struct hk_str ns,
+                                     struct hk_str name)
+{
+    struct rest *r = ctx;
+    struct json *doc = hk_arena_alloc(&r->lookup_call->mem, sizeof(*doc));
+    bool staged;
+
+    return rest_head(r->lookup_call, rest_kind_of(r, kind), ns, name, doc, &staged) ? doc : NULL;
+}
+
+/* A walk over the newest states of a resource. */
+struct each {
+    struct rest *r;
+    const struct rest_kind *k;
+    bool (*fn)(void *arg, const struct json *obj); /* NULL: only counted */
+    void *arg;
+    uint32_t n;
+    bool stop;
+};
+
+static bool each_head(struct each *e, uint32_t res, struct hk_str ns, struct hk_str name)
+{
+    bool staged;
+    const struct store_obj *head = store_head(e->r->store, res, ns, name, &staged);
+    struct api_object *obj = head && e->fn ? rest_object(e->r, e->k, head, true) : NULL;
+
+    e->n += head != NULL;
+    e->stop = obj && !e->fn(e->arg, &obj->root);
+    api_object_unref(obj);
+    return !e->stop;
+}
+
+static bool each_state(void *ctx, const struct store_obj *o)
+{
+    return each_head(ctx, o->res, o->ns, o->name);
+}
+
+/* What is published in its newest state, then what was created and is not yet published. */
+static void each_newest(struct each *e, uint32_t res, struct hk_str ns)
+{
+    struct rest *r = e->r;
+
+    store_scan(r->store, res, ns, HK_STR(""), HK_STR(""), each_state, e);
+    for (uint32_t i = 0; i < r->calls.len && !e->stop; i++) {
+        const struct rest_call *c = r->calls.at[i];
+        if (c->created && c->writes > 0 && c->k->res == res &&
+            (ns.n == 0 || hk_str_eq(ns, c->ns)) && !store_get(r->store, res, c->ns, c->name)) {
+            each_head(e, res, c->ns, c->name);
+        }
+    }
+}
+
+static void lookup_each(void *ctx, const struct api_kind *kind, struct hk_str ns,
+                        bool (*fn)(void *arg, const struct json *obj), void *arg)
+{
+    const struct rest_kind *k = rest_kind_of(ctx, kind);
+    struct each e = {.r = ctx, .k = k, .fn = fn, .arg = arg};
+
+    if (k) {
+        each_newest(&e, k->res, ns);
+    }
+}
+
+static uint32_t lookup_count(void *ctx, struct hk_str group, struct hk_str plural, struct hk_str ns)
+{
+    struct each e = {.r = ctx};
+
+    each_newest(&e, store_res(e.r->store, group, plural), ns);
+    return e.n;
+}
+
+/* ---- calls ---- */
+
+static struct rest_call *call_new(struct rest *r, const struct port_request *req,
+                                  struct port_sink sink)
+{
+    struct rest_call *c = hk_zalloc(sizeof(*c));
+
+    c->r = r;
+    c->id = ++r->last_call;
+    c->sink = sink;
+    c->req = req;
+    c->text_only = req->text_only;
+    c->ns = hk_arena_str(&c->mem, req->ns);
+    c->name = hk_arena_str(&c->mem, req->name);
+    c->adm.mem = &c->mem;
+    c->slot = r->calls.len;
+    hk_vec_push(&r->calls, c);
+    return c;
+}
+
+static void call_free(struct rest_call *c)
+{
+    struct rest *r = c->r;
+
+    hk_vec_swap_remove(&r->calls, c->slot);
+    if (c->slot < r->calls.len) {
+        r->calls.at[c->slot]->slot = c->slot;
+    }
+    for (uint32_t i = 0; i < c->held.len; i++) {
+        store_obj_unref(c->held.at[i]);
+    }
+    for (uint32_t i = 0; i < c->items.len; i++) {
+        api_object_unref(c->items.at[i]);
+    }
+    api_object_unref(c->obj);
+    admission_request_fini(&c->adm);
+    hk_vec_fini(&c->held);
+    hk_vec_fini(&c->items);
+    hk_vec_fini(&c->causes);
+    hk_arena_fini(&c->mem);
+    hk_free(c);
+}
+
+/* The outcome is known: it waits for port_poll. */
+static void call_end(struct rest_call *c)
+{
+    c->next = NULL;
+    *c->r->last = c;
+    c->r->last = &c->next;
+    rest_kick(c->r);
+}
+
+static void stored_object(struct rest_call *c, const struct store_obj *o)
+{
+    if (!c->sink.on_msg || o->res != c->k->res || c->items.len > 0) {
+        return;
+    }
+    api_object_unref(c->obj);
+    c->obj = rest_object(c->r, c->k, o, !c->text_only || c->scale);
+    c->rv = o->rv;
+    if (c->deletes && !c->has_status && (c->k->flags & REST_DELETE_STATUS)) {
+        rest_succeed(c, 200);
+        c->status.name = hk_arena_str(&c->mem, o->name).s;
+        c->status.group = c->k->kind->group[0] != '\0' ? c->k->kind->group : NULL;
+        c->status.kind = c->k->kind->plural;
+        c->status.uid = hk_arena_str(&c->mem, o->uid).s;
+    }
+}
+
+static void on_stored(void *ctx, int rc, const struct store_obj *o, const struct hk_err *err)
+{
+    struct rest_call *c = ctx;
+
+    c->writes--;
+    if (rc < 0 && c->rc == 0) {
+        c->err = *err;
+        rest_fail_store(c, rc);
+    } else if (rc == 0 && c->rc == 0 && c->writes == 0) {
+        stored_object(c, o);
+        if (c->scale && c->obj) {
+            rest_scale_answer(c);
+        }
+    }
+    if (c->writes == 0 && c->submitted) {
+        call_end(c);
+    }
+}
+
+int rest_store(struct rest_call *c, enum store_verb verb, const struct rest_kind *k,
+               struct hk_str ns, struct hk_str name, struct json *root, uint64_t expect_rv)
+{
+    const struct store_write w = {
+        .verb = verb,
+        .res = k->res,
+        .ns = ns,
+        .name = name,
+        .root = root,
+        .mem = &c->mem,
+        .expect_rv = expect_rv,
+    };
+    const int rc = store_submit(c->r->store, &w, on_stored, c, &c->err);
+
+    if (rc < 0) {
+        return rest_fail_store(c, rc);
+    }
+    c->writes++;
+    return 0;
+}
+
+int rest_answer_tree(struct rest_call *c, const struct api_kind *kind, const struct json *doc)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    int rc;
+
+    api_object_unref(c->obj);
+    c->obj = NULL;
+    json_write(doc, &text);
+    rc = api_object_parse(kind, hk_buf_str(&text), &c->obj, &c->err);
+    if (rc < 0) {
+        return rest_fail_bad(c, "%s", hk_arena_printf(&c->mem, "%s", c->err.text));
+    }
+    c->rv = c->obj->rv;
+    return 0;
+}
+
+static int check_subresource(struct rest_call *c)
+{
+    const char *sub = c->req->subresource;
+    const bool posted = sub && (!strcmp(sub, "binding") || !strcmp(sub, "eviction"));
+
+    if (!sub) {
+        return 0;
+    }
+    if (!rest_kind_has(c->k, sub)) {
+        return rest_fail_unknown(c);
+    }
+    if (posted != (c->req->verb == PORT_CREATE) || c->req->verb >= PORT_DELETE) {
+        return rest_fail_method(c, port_verb_name(c->req->verb));
+    }
+    return 0;
+}
+
+static int check_request(struct rest_call *c)
+{
+    const struct port_request *req = c->req;
+    const bool many =
+        req->verb == PORT_LIST || req->verb == PORT_WATCH || req->verb == PORT_DELETE_COLLECTION;
+    const bool one = !many && (req->verb != PORT_CREATE || req->subresource);
+
+    if (check_subresource(c) < 0) {
+        return c->rc;
+    }
+    if (req->verb == PORT_DELETE_COLLECTION && (c->k->flags & REST_NO_COLLECTION)) {
+        return rest_fail_method(c, "deletecollection");
+    }
+    if (!many && c->k->kind->namespaced && req->ns.n == 0) {
+        return rest_fail_bad(c, "an empty namespace may not be set during %s",
+                             req->verb == PORT_CREATE ? "creation" : port_verb_name(req->verb));
+    }
+    if (!c->k->kind->namespaced) {
+        c->ns = HK_STR("");
+    }
+    if (one && req->name.n == 0) {
+        return rest_fail_bad(c, "resource name may not be empty");
+    }
+    if (req->verb == PORT_PATCH || req->verb == PORT_UPDATE || req->verb == PORT_CREATE) {
+        return req->body ? 0 : rest_fail_bad(c, "%s needs a body", port_verb_name(req->verb));
+    }
+    return 0;
+}
+
+static int run_create(struct rest_call *c)
+{
+    const char *sub = c->req->subresource;
+
+    if (!sub) {
+        return rest_create(c);
+    }
+    return strcmp(sub, "binding") == 0 ? rest_bind(c) : rest_evict(c);
+}
+
+static int run(struct rest_call *c)
+{
+    static int (*const verbs[PORT_NVERBS])(struct rest_call *) = {
+        [PORT_GET] = rest_get,       [PORT_LIST] = rest_list,
+        [PORT_WATCH] = NULL,         [PORT_CREATE] = run_create,
+        [PORT_UPDATE] = rest_update, [PORT_PATCH] = rest_patch,
+        [PORT_DELETE] = rest_delete, [PORT_DELETE_COLLECTION] = rest_delete_collection,
+    };
+
+    return verbs[c->req->verb](c);
+}
+
+static int call_check(struct rest_call *c)
+{
+    c->k = rest_kind_of(c->r, c->req->kind);
+    if (!c->k || !c->k->served) {
+        c->k = c->r->namespaces; /* some kind, so that there is one */
+        return rest_fail_unknown(c);
+    }
+    c->adm.kind = c->k->kind;
+    return check_request(c);
+}
+
+static uint64_t rest_submit(struct port *p, const struct port_request *req, struct port_sink sink)
+{
+    struct rest *r = (struct rest *)p;
+    struct rest_call *c = call_new(r, req, sink);
+    const uint64_t id = c->id;
+    int rc = call_check(c);
+
+    if (rc == 0 && req->verb == PORT_WATCH) {
+        struct rest_watch *w;
+        rc = rest_watch_start(c, &w);
+        if (rc == 0) {
+            w->call = id;
+            w->sink = sink;
+            call_free(c);
+            return id;
+        }
+    } else if (rc == 0) {
+        run(c);
+    }
+    c->req = NULL;
+    c->submitted = true;
+    if (c->writes == 0) {
+        call_end(c);
+    }
+    return id;
+}
+
+int rest_watch_open(struct rest *r, const struct port_request *req, void (*wake)(void *ctx),
+                    void *ctx, struct hk_arena *mem, struct rest_watch **ret,
+                    struct port_status *ret_status)
+{
+    struct rest_call *c = call_new(r, req, (struct port_sink){0});
+    int rc = call_check(c);
+
+    if (rc == 0) {
+        rc = rest_watch_start(c, ret);
+    }
+    if (rc == 0) {
+        (*ret)->wake = wake;
+        (*ret)->ctx = ctx;
+    } else {
+        struct port_cause *causes = hk_arena_array(mem, c->causes.len, sizeof(*causes));
+        for (uint32_t i = 0; i < c->causes.len; i++) {
+            causes[i] = c->causes.at[i]; /* of literals: a watch has no field errors */
+        }
+        *ret_status = (struct port_status){
+            .code = c->status.code,
+            .reason = c->status.reason,
+            .message = hk_arena_printf(mem, "%s", c->status.message),
+            .causes = causes,
+            .ncauses = c->causes.len,
+            .retry_after_s = c->status.retry_after_s,
+        };
+    }
+    call_free(c);
+    return rc;
+}
+
+static void deliver(struct rest_call *c)
+{
+    struct port_msg m = {
+        .type = PORT_DONE,
+        .call = c->id,
+        .rv = c->rv,
+        .obj = c->rc == 0 ? c->obj : NULL,
+        .items = c->items.at,
+        .nitems = c->rc == 0 ? c->items.len : 0,
+        .cont = hk_str(c->cont ? c->cont : ""),
+        .remaining = c->remaining,
+        .created = c->created,
+        .rc = c->rc,
+        .err = c->rc < 0 ? &c->err : NULL,
+        .status = c->has_status ? &c->status : NULL,
+        .warnings = (const char *const *)c->adm.warnings.at,
+        .nwarnings = c->adm.warnings.len,
+    };
+
+    c->status.causes = c->causes.at;
+    c->status.ncauses = c->causes.len;
+    c->sink.on_msg(c->sink.ctx, &m);
+}
+
+static struct rest_call *take_outcome(struct rest *r)
+{
+    struct rest_call *c = r->first;
+
+    if (c) {
+        r->first = c->next;
+        if (!r->first) {
+            r->last = &r->first;
+        }
+    }
+    return c;
+}
+
+static uint32_t deliver_outcomes(struct rest *r, uint32_t max)
+{
+    uint32_t n = 0;
+
+    while (n < max && r->first) {
+        struct rest_call *c = take_outcome(r);
+        if (c->sink.on_msg) {
+            deliver(c);
+            n++;
+        }
+        call_free(c);
+    }
+    return n;
+}
+
+static uint32_t rest_poll(struct port *p, uint32_t max)
+{
+    struct rest *r = (struct rest *)p;
+    uint64_t kicks;
+    bool more = false;
+
+    (void)!read(r->event_fd, &kicks, sizeof(kicks));
+    rest_kinds_sweep(r);
+    store_poll(r->store);
+    rest_gc_run(r);
+    rest_drain_run(r);
+    uint32_t n = deliver_outcomes(r, max);
+    n += rest_watch_deliver(r, max - n, &more);
+    if (more || r->first) {
+        rest_kick(r);
+    }
+    return n;
+}
+
+static void rest_cancel(struct port *p, uint64_t call)
+{
+    struct rest *r = (struct rest *)p;
+
+    for (uint32_t i = 0; i < r->calls.len; i++) {
+        if (r->calls.at[i]->id == call) {
+            r->calls.at[i]->sink.on_msg = NULL;
+            return;
+        }
+    }
+    rest_watch_cancel(r, call);
+}
+
+static int rest_fd(struct port *p)
+{
+    return ((struct rest *)p)->epoll_fd;
+}
+
+static void rest_port_free(struct port *p)
+{
+    rest_free((struct rest *)p);
+}
+
+static const struct port_ops rest_ops = {
+    .name = "rest",
+    .submit = rest_submit,
+    .cancel = rest_cancel,
+    .poll = rest_poll,
+    .fd = rest_fd,
+    .free = rest_port_free,
+};
+
+/* ---- what is published ---- */
+
+static void note_expiry(struct rest *r, const struct store_event *ev)
+{
+    if (ev->obj->res == r->events->res && ev->type != STORE_DELETED) {
+        hk_vec_push(&r->expiries, (struct rest_expiry){rest_now(r) + EVENT_TTL_S * REST_SECOND,
+                                                       store_obj_ref(ev->obj)});
+    }
+}
+
+static void feed(struct rest *r, const struct store_event *ev)
+{
+    rest_kinds_feed(r, ev);
+    rest_gc_feed(r, ev);
+    rest_drain_feed(r, ev);
+    note_expiry(r, ev);
+}
+
+static bool feed_state(void *ctx, const struct store_obj *o)
+{
+    const struct store_event ev = {.type = STORE_ADDED, .rv = o->rv, .obj = o};
+
+    feed(ctx, &ev);
+    return true;
+}
+
+/* All there is, as if it had just come. */
+static void feed_all(struct rest *r, uint32_t res)
+{
+    store_scan(r->store, res, HK_STR(""), HK_STR(""), HK_STR(""), feed_state, r);
+}
+
+static void on_publish(void *ctx)
+{
+    struct rest *r = ctx;
+
+    /* The list of resources may grow on the way, by a definition. */
+    for (uint32_t i = 0; i < r->resources.len; i++) {
+        const uint32_t res = r->resources.at[i];
+        const uint64_t before = r->seen.at[i];
+        enum store_next next;
+        struct store_event ev;
+        bool any = false;
+        while ((next = store_next(r->store, res, HK_STR(""), &r->seen.at[i], &ev)) ==
+                STORE_NEXT_EVENT) {
+            feed(r, &ev);
+            any = true;
+        }
+        if (next == STORE_NEXT_GONE) {
+            r->seen.at[i] = store_rv(r->store);
+            feed_all(r, res);
+            any = true;
+        }
+        if (any) {
+            rest_watch_feed(r, i, before);
+        }
+    }
+    rest_kick(r);
+}
+
+static void expire(struct rest *r)
+{
+    const int64_t now = rest_now(r);
+    const struct port_sink nobody = {0};
+
+    while (r->expiries_at < r->expiries.len && r->expiries.at[r->expiries_at].at_ns <= now) {
+        const struct store_obj *o = r->expiries.at[r->expiries_at++].obj;
+        const struct port_request req = {
+            .verb = PORT_DELETE,
+            .kind = r->events->kind,
+            .ns = o->ns,
+            .name = o->name,
+            .if_rv = o->rv,
+        };
+        if (store_get(r->store, o->res, o->ns, o->name) == o) {
+            port_submit(&r->port, &req, nobody);
+        }
+        store_obj_unref(o);
+    }
+    if (r->expiries_at > r->expiries.len / 2) {
+        const uint32_t left = r->expiries.len - r->expiries_at;
+        memmove(r->expiries.at, r->expiries.at + r->expiries_at, left * sizeof(*r->expiries.at));
+        r->expiries.len = left;
+        r->expiries_at = 0;
+    }
+}
+
+void rest_tick(struct rest *r)
+{
+    expire(r);
+    rest_watch_tick(r);
+    rest_gc_tick(r);
+    rest_drain_tick(r);
+}
+
+int64_t rest_next_ns(const struct rest *r)
+{
+    int64_t next = rest_watch_next_ns(r);
+
+    if (r->expiries_at < r->expiries.len) {
+        next = HK_MIN(next, r->expiries.at[r->expiries_at].at_ns);
+    }
+    if (r->gc.later.len > 0) {
+        next = HK_MIN(next, r->gc.retry_ns);
+    }
+    return r->drain_retry_ns > 0 ? HK_MIN(next, r->drain_retry_ns) : next;
+}
+
+struct port *rest_port(struct rest *r)
+{
+    return &r->port;
+}
+
+static void open_fds(struct rest *r)
+{
+    struct epoll_event ev = {.events = EPOLLIN};
+
+    r->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    hk_assert(r->event_fd >= 0 && r->epoll_fd >= 0);
+    hk_assert(epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->event_fd, &ev) == 0);
+    if (store_fd(r->store) >= 0) {
+        hk_assert(epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, store_fd(r->store), &ev) == 0);
+    }
+}
+
+struct rest *rest_new(const struct rest_opts *o)
+{
+    struct rest *r = hk_zalloc(sizeof(*r));
+
+    r->port.ops = &rest_ops;
+    r->store = o->store;
+    r->clock = o->clock;
+    r->rand = o->rand;
+    r->admission = !o->no_admission;
+    r->last = &r->first;
+    r->lookup = (struct admission_lookup){r, lookup_get, lookup_each, lookup_count};
+    open_fds(r);
+    rest_kinds_init(r);
+    feed_all(r, r->crds->res);
+    for (uint32_t i = 0; i < r->resources.len; i++) {
+        if (r->resources.at[i] != r->crds->res) {
+            feed_all(r, r->resources.at[i]);
+        }
+    }
+    store_on_publish(r->store, on_publish, r);
+    rest_namespace_seed(r);
+    return r;
+}
+
+void rest_free(struct rest *r)
+{
+    if (!r) {
+        return;
+    }
+    for (uint32_t i = 0; i < r->calls.len; i++) {
+        r->calls.at[i]->sink.on_msg = NULL;
+    }
+    store_flush(r->store);
+    while (r->calls.len > 0) {
+        call_free(r->calls.at[0]);
+    }
+    while (r->watches.len > 0) {
+        rest_watch_close(r->watches.at[0]);
+    }
+    for (uint32_t i = r->expiries_at; i < r->expiries.len; i++) {
+        store_obj_unref(r->expiries.at[i].obj);
+    }
+    for (size_t i = 0; i < HK_LEN(r->cache); i++) {
+        api_object_unref(r->cache[i]);
+    }
+    rest_gc_fini(r);
+    rest_drain_fini(r);
+    rest_kinds_fini(r);
+    hk_vec_fini(&r->calls);
+    hk_vec_fini(&r->watches);
+    hk_vec_fini(&r->expiries);
+    close(r->event_fd);
+    close(r->epoll_fd);
+    hk_free(r);
+}

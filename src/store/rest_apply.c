@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// Server-side apply: a manager says which fields it wants, the server remembers who said what. A
+// field another manager holds with another value is a conflict, unless the apply is forced; a field
+// the manager no longer mentions goes away when nobody else holds it.
+//
+// Objects nobody ever applied carry no managedFields: remembering every writer of every object
+// would double them for readers that do not exist.
+#include "store/rest_priv.h"
+
+enum { MANAGER_MAX = 128 };
+
+/* One entry of managedFields under work. */
+struct manager {
+    struct hk_str name, operation, version, sub, time;
+    struct json fields;
+    struct json dispute; /* fields an apply wants otherwise */
+};
+
+struct managers {
+    struct rest_call *c;
+    HK_VEC(struct manager) at;
+};
+
+static struct hk_str entry_str(const struct json *entry, const char *key)
+{
+    return json_str(json_get(entry, key), HK_STR(""));
+}
+
+static void managers_read(struct managers *all, const struct json *doc)
+{
+    const struct json *list = json_at(doc, "metadata.managedFields");
+
+    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
+        const struct json *e = &list->items[i];
+        const struct json *fields = json_get(e, "fieldsV1");
+        const struct manager m = {
+            .name = entry_str(e, "manager"),
+            .operation = entry_str(e, "operation"),
+            .version = entry_str(e, "apiVersion"),
+            .sub = entry_str(e, "subresource"),
+            .time = entry_str(e, "time"),
+            .fields = json_is(fields, JSON_OBJECT) ? *fields : json_make_object(),
+            .dispute = json_make_object(),
+        };
+        hk_vec_push(&all->at, m);
+    }
+}
+
+/* The caller's own entry, made when missing. */
+static struct manager *managers_own(struct managers *all, const char *operation, const char *sub)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
+    struct rest_call *c = all->c;
+    const struct hk_str name =
+        c->req && c->req->field_manager.n > 0 ? c->req->field_manager : HK_STR("unknown");
+
+    api_kind_write_version(c->k->kind, &version);
+    for (uint32_t i = 0; i < all->at.len; i++) {
+        struct manager *m = &all->at.at[i];
+        if (hk_str_eq(m->name, name) && hk_str_is(m->operation, operation) &&
+            hk_str_is(m->sub, sub ? sub : "") && hk_str_eq(m->version, hk_buf_str(&version))) {
+            return m;
+        }
+    }
+    const struct manager own = {
+        .name = hk_arena_str(&c->mem, name),
+        .operation = hk_str(operation),
+        .version = hk_arena_str(&c->mem, hk_buf_str(&version)),
+        .sub = hk_str(sub ? sub : ""),
+        .fields = json_make_object(),
+        .dispute = json_make_object(),
+    };
+    hk_vec_push(&all->at, own);
+    return &all->at.at[all->at.len - 1];
+}
+
+/* The time of an entry moves only with its fields. */
+static void manager_set(struct rest_call *c, struct manager *m, struct json fields)
+{
+    struct json now = json_make_object();
+
+    if (m->time.n == 0 || !json_equal(&m->fields, &fields)) {
+        rest_put_time(&now, &c->mem, "time", rest_now(c->r));
+        m->time = json_str(json_get(&now, "time"), HK_STR(""));
+    }
+    m->fields = fields;
+}
+
+static struct json managers_write(struct managers *all)
+{
+    struct hk_arena *a = &all->c->mem;
+    struct json list = json_make_array();
+
+    for (uint32_t i = 0; i < all->at.len; i++) {
+        const struct manager *m = &all->at.at[i];
+        struct json e = json_make_object();
+        if (m->fields.len == 0) {
+            continue;
+        }
+        rest_put_str(&e, a, "manager", m->name);
+        rest_put_str(&e, a, "operation", m->operation);
+        rest_put_str(&e, a, "apiVersion", m->version);
+        rest_put_str(&e, a, "time", m->time);
+        rest_put_str(&e, a, "fieldsType", HK_STR("FieldsV1"));
+        json_put(&e, a, HK_STR("fieldsV1"), m->fields);
+        if (m->sub.n > 0) {
+            rest_put_str(&e, a, "subresource", m->sub);
+        }
+        json_push(&list, a, e);
+    }
+    return list;
+}
+
+void rest_apply_note(struct rest_call *c, const char *sub, struct json *doc, const struct json *old)
+{
+    struct managers all = {.c = c};
+    struct json changed;
+    struct json gone;
+
+    managers_read(&all, old);
+    if (all.at.len > 0) {
+        fields_diff(fields_root(c->k), old, doc, &changed, &gone, &c->mem);
+    }
+    if (all.at.len > 0 && (changed.len > 0 || gone.len > 0)) {
+        const struct json touched = fields_union(&changed, &gone, &c->mem);
+        for (uint32_t i = 0; i < all.at.len; i++) {
+            struct manager *m = &all.at.at[i];
+            manager_set(c, m, fields_minus(&m->fields, &touched, &c->mem));
+        }
+        struct manager *own = managers_own(&all, "Update", sub);
+        manager_set(c, own, fields_union(&own->fields, &changed, &c->mem));
+        json_put(rest_edit(doc, &c->mem, "metadata"), &c->mem,
+                 HK_STR("managedFields"), managers_write(&all));
+    }
+    hk_vec_fini(&all.at);
+}
+
+/* ---- conflicts ---- */
+
+struct report {
+    struct rest_call *c;
+    const char *who;
+    struct hk_buf paths;
+    uint32_t n;
+};
+
+static void on_path(void *ctx, const char *path)
+{
+    struct report *p = ctx;
+    char *field = hk_arena_strndup(&p->c->mem, path, strlen(path));
+
+    rest_cause(p->c, "FieldManagerConflict", field,
+               hk_arena_printf(&p->c->mem, "conflict with %s", p->who));
+    hk_buf_addf(&p->paths, "\n- %s", path);
+    p->n++;
+}
+
+static const char *manager_words(struct rest_call *c, const struct manager *m)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    hk_buf_addf(&text, "\"%.*s\"", HK_FMT(m->name));
+    if (m->sub.n > 0) {
+        hk_buf_addf(&text, " with subresource \"%.*s\"", HK_FMT(m->sub));
+    }
+    if (hk_str_is(m->operation, "Update")) {
+        hk_buf_addf(&text, " using %.*s", HK_FMT(m->version));
+    }
+    return hk_arena_str(&c->mem, hk_buf_str(&text)).s;
+}
+
+static int fail_disputed(struct managers *all)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    struct rest_call *c = all->c;
+    uint32_t total = 0;
+
+    for (uint32_t i = 0; i < all->at.len; i++) {
+        struct report p = {.c = c, .who = manager_words(c, &all->at.at[i])};
+        fields_each(&all->at.at[i].dispute, &c->mem, on_path, &p);
+        if (p.n == 1) {
+            hk_buf_addf(&text, "%sconflict with %s: %s", text.len > 0 ? "\n" : "", p.who,
+                        p.paths.data + 3);
+        } else if (p.n > 1) {
+            hk_buf_addf(&text, "%sconflicts with %s:%s", text.len > 0 ? "\n" : "", p.who,
+                        p.paths.data);
+        }
+        total += p.n;
+        hk_buf_fini(&p.paths);
+    }
+    return rest_fail(c, 409, HK_ECONFLICT, "Conflict", "Apply failed with %u conflict%s: %s", total,
+                     total == 1 ? "" : "s", text.data);
+}
+
+/* ---- apply ---- */
+
+static int check_body(struct rest_call *c)
+{
+    const struct json *body = c->req->body;
+
+    if (!json_is(body, JSON_OBJECT)) {
+        return rest_fail_bad(c, "error decoding YAML: want an object");
+    }
+    if (json_at(body, "metadata.managedFields")) {
+        return rest_fail_bad(c, "metadata.managedFields must be nil");
+    }
+    if (c->req->field_manager.n == 0) {
+        rest_cause(c, "FieldValueRequired", "fieldManager",
+                   "Required value: is required for apply patch");
+        return rest_fail(c, 422, HK_EINVAL, "Invalid",
+                         "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: "
+                         "is required for apply patch");
+    }
+    if (c->req->field_manager.n > MANAGER_MAX) {
+        rest_cause(c, "FieldValueTooLong", "fieldManager", "Too long");
+        return rest_fail(c, 422, HK_EINVAL, "Invalid",
+                         "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may "
+                         "not be more than %d bytes",
+                         MANAGER_MAX);
+    }
+    return rest_check_identity(c, body);
+}
+
+static int apply_new(struct managers *all, struct json *body, struct json applied)
+{
+    struct rest_call *c = all->c;
+
+    manager_set(c, managers_own(all, "Apply", NULL), applied);
+    const struct json list = managers_write(all);
+    rest_put_str(rest_edit(body, &c->mem, "metadata"), &c->mem, "name", c->name);
+    c->managed = &list;
+    const int rc = rest_create_doc(c, body);
+    c->managed = NULL;
+    return rc;
+}
+
+/* Whose fields the apply wants otherwise; how many managers that is. */
+static uint32_t find_disputes(struct managers *all, const struct manager *own,
+                              const struct json *applied, const struct json *old,
+                              const struct json *body)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < all->at.len; i++) {
+        struct manager *m = &all->at.at[i];
+        if (m != own) {
+            m->dispute = fields_dispute(applied, &m->fields, old, body, &all->c->mem);
+            n += m->dispute.len > 0;
+        }
+    }
+    return n;
+}
+
+/* What was applied before, is no longer, and nobody else holds. */
+static struct json dropped(struct managers *all, const struct manager *own,
+                           const struct json *applied)
+{
+    struct hk_arena *a = &all->c->mem;
+    struct json left = fields_minus(&own->fields, applied, a);
+
+    for (uint32_t i = 0; i < all->at.len; i++) {
+        if (&all->at.at[i] != own) {
+            left = fields_minus(&left, &all->at.at[i].fields, a);
+        }
+    }
+    return left;
+}
+
+static int apply_over(struct managers *all, const struct json *body, struct json applied,
+                      const struct store_obj *head, const struct json *old, bool staged)
+{
+    struct rest_call *c = all->c;
+    struct json doc = json_clone(old, &c->mem);
+
+    managers_read(all, old);
+    struct manager *own = managers_own(all, "Apply", c->req->subresource);
+    if (find_disputes(all, own, &applied, old, body) > 0 && !c->req->force) {
+        return fail_disputed(all);
+    }
+    const struct json gone = dropped(all, own, &applied);
+    fields_merge(fields_root(c->k), &doc, body, &c->mem);
+    fields_remove(&doc, &gone, &c->mem);
+    for (uint32_t i = 0; i < all->at.len; i++) {
+        struct manager *m = &all->at.at[i];
+        manager_set(c, m, m == own ? applied : fields_minus(&m->fields, &m->dispute, &c->mem));
+    }
+    const struct json list = managers_write(all);
+    c->managed = &list;
+    const int rc = rest_update_doc(c, c->req->subresource, &doc, head, old, staged);
+    c->managed = NULL;
+    return rc;
+}
+
+int rest_apply(struct rest_call *c)
+{
+    struct managers all = {.c = c};
+    struct json old;
+    bool staged;
+    int rc = check_body(c);
+
+    if (rc < 0) {
+        return rc;
+    }
+    const struct store_obj *head = rest_head(c, c->k, c->ns, c->name, &old, &staged);
+    struct json body = json_clone(c->req->body, &c->mem);
+    const struct json applied = fields_of(fields_root(c->k), &body, &c->mem);
+    if (!head && c->req->subresource) {
+        return rest_fail_missing(c, c->k, c->name);
+    }
+    rc = head ? apply_over(&all, &body, applied, head, &old, staged)
+              : apply_new(&all, &body, applied);
+    hk_vec_fini(&all.at);
+    return rc;
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of kinds: those of the registry, more that are stored without anybody here acting on
+// them, and those that CustomResourceDefinitions add while we run. A definition of a kind that has
+// a row already (Volcano's own) lends it schema and columns; the row stays when the definition
+// goes.
+#include "api/schema.h"
+#include "store/rest_priv.h"
+
+/* A row with what only this file needs; rows are handed out as their first member. */
+struct row {
+    struct rest_kind pub;
+    struct api_kind own; /* of a kind that came with a definition */
+    struct rest_lent *lent;
+    bool builtin;
+};
+
+static void note_resource(struct rest *r, uint32_t res)
+{
+    for (uint32_t i = 0; i < r->resources.len; i++) {
+        if (r->resources.at[i] == res) {
+            return;
+        }
+    }
+    hk_vec_push(&r->resources, res);
+    hk_vec_push(&r->seen, store_rv(r->store));
+}
+
+static struct row *row_add(struct rest *r, const struct api_kind *kind)
+{
+    struct row *row = hk_zalloc(sizeof(*row));
+
+    if (kind) {
+        row->builtin = true;
+        row->pub.kind = kind;
+        row->pub.flags = rest_table_flags(kind);
+        row->pub.served = row->pub.storage = true;
+        row->pub.res = store_res(r->store, hk_str(kind->group), hk_str(kind->plural));
+        note_resource(r, row->pub.res);
+    }
+    hk_vec_push(&r->kinds, &row->pub);
+    return row;
+}
+
+void rest_kinds_init(struct rest *r)
+{
+    for (int id = 0; id < API_NKINDS; id++) {
+        row_add(r, api_kind((enum api_kind_id)id));
+    }
+    const struct api_kind *more;
+    for (size_t i = 0; (more = rest_table_kind(i)); i++) {
+        row_add(r, more);
+    }
+    r->kinds_generation = 1;
+    r->namespaces = rest_kind_of(r, api_kind(API_NAMESPACE));
+    r->pods = rest_kind_of(r, api_kind(API_POD));
+    r->events = rest_kind_of(r, api_kind(API_EVENT));
+    r->pdbs = rest_kind_of(r, api_kind(API_PDB));
+    r->crds = rest_kind_find(r, HK_STR("apiextensions.k8s.io"),
+                                       HK_STR("v1"), HK_STR("customresourcedefinitions"));
+}
+
+static void lent_free(struct rest_lent *l)
+{
+    if (l) {
+        schema_free(l->rules);
+        hk_arena_fini(&l->mem);
+        hk_free(l);
+    }
+}
+
+void rest_kinds_sweep(struct rest *r)
+{
+    while (r->spent.len > 0) {
+        lent_free(hk_vec_pop(&r->spent));
+    }
+}
+
+void rest_kinds_fini(struct rest *r)
+{
+    rest_kinds_sweep(r);
+    for (uint32_t i = 0; i < r->kinds.len; i++) {
+        struct row *row = (struct row *)r->kinds.at[i];
+        lent_free(row->lent);
+        if (!row->builtin) {
+            hk_free((char *)row->own.group);
+            hk_free((char *)row->own.version);
+            hk_free((char *)row->own.kind);
+            hk_free((char *)row->own.plural);
+            hk_free((char *)row->own.singular);
+            for (size_t k = 0; k < HK_LEN(row->own.short_names); k++) {
+                hk_free((char *)row->own.short_names[k]);
+            }
+        }
+        hk_free(row);
+    }
+    hk_vec_fini(&r->kinds);
+    hk_vec_fini(&r->resources);
+    hk_vec_fini(&r->seen);
+    hk_vec_fini(&r->spent);
+}
+
+/* ---- lookups ---- */
+
+static struct row *row_find(const struct rest *r, struct hk_str group, struct hk_str version,
+                            struct hk_str plural)
+{
+    for (uint32_t i = 0; i < r->kinds.len; i++) {
+        const struct api_kind *k = r->kinds.at[i]->kind;
+        if (hk_str_is(plural, k->plural) && hk_str_is(group, k->group) &&
+            hk_str_is(version, k->version)) {
+            return (struct row *)r->kinds.at[i];
+        }
+    }
+    return NULL;
+}
+
+const struct rest_kind *rest_kind_find(const struct rest *r, struct hk_str group,
+                                       struct hk_str version, struct hk_str plural)
+{
+    const struct row *row = row_find(r, group, version, plural);
+    return row && row->pub.served ? &row->pub : NULL;
+}
+
+const struct rest_kind *rest_kind_by_name(const struct rest *r, struct hk_str api_version,
+                                          struct hk_str kind)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
+
+    for (uint32_t i = 0; i < r->kinds.len; i++) {
+        const struct rest_kind *k = r->kinds.at[i];
+        if (!k->served || !hk_str_is(kind, k->kind->kind)) {
+            continue;
+        }
+        hk_buf_clear(&version);
+        api_kind_write_version(k->kind, &version);
+        if (hk_str_eq(api_version, hk_buf_str(&version))) {
+            return k;
+        }
+    }
+    return NULL;
+}
+
+const struct rest_kind *rest_kind_of(const struct rest *r, const struct api_kind *kind)
+{
+    for (uint32_t i = 0; i < r->kinds.len; i++) {
+        if (r->kinds.at[i]->kind == kind) {
+            return r->kinds.at[i];
+        }
+    }
+    return rest_kind_find(r, hk_str(kind->group), hk_str(kind->version), hk_str(kind->plural));
+}
+
+const struct rest_kind *rest_kind_by_res(const struct rest *r, uint32_t res)
+{
+    const struct rest_kind *any = NULL;
+
+    for (uint32_t i = 0; i < r->kinds.len; i++) {
+        const struct rest_kind *k = r->kinds.at[i];
+        if (k->res == res && (k->storage || !any)) {
+            any = k;
+        }
+    }
+    return any;
+}
+
+const struct rest_kind *rest_kind_at(const struct rest *r, uint32_t i)
+{
+    return r->kinds.at[i];
+}
+
+uint32_t rest_kinds(const struct rest *r)
+{
+    return r->kinds.len;
+}
+
+uint64_t rest_kinds_generation(const struct rest *r)
+{
+    return r->kinds_generation;
+}
+
+bool rest_kind_has(const struct rest_kind *k, const char *sub)
+{
+    if (!strcmp(sub, "status")) {
+        return k->kind->status;
+    }
+    if (!strcmp(sub, "scale")) {
+        return (k->flags & REST_SCALE) || k->scale;
+    }
+    if (!strcmp(sub, "binding") || !strcmp(sub, "eviction")) {
+        return k->kind->id == API_POD;
+    }
+    return !strcmp(sub, "finalize") && k->kind->id == API_NAMESPACE;
+}
+
+/* ---- definitions ---- */
+
+static const char *dup(const struct json *v, struct hk_str fallback)
+{
+    const struct hk_str s = json_str(v, fallback);
+    return hk_strndup(s.s, s.n);
+}
+
+static struct row *row_define(struct rest *r, const struct json *spec, const struct json *version)
+{
+    const struct json *names = json_get(spec, "names");
+    const struct json *words = json_get(names, "shortNames");
+    struct row *row = row_add(r, NULL);
+    struct api_kind *k = &row->own;
+
+    k->id = API_NKINDS;
+    k->group = dup(json_get(spec, "group"), HK_STR(""));
+    k->version = dup(json_get(version, "name"), HK_STR(""));
+    k->kind = dup(json_get(names, "kind"), HK_STR(""));
+    k->plural = dup(json_get(names, "plural"), HK_STR(""));
+    k->singular = dup(json_get(names, "singular"), hk_str(k->kind));
+    k->namespaced = hk_str_is(json_str(json_get(spec, "scope"), HK_STR("")), "Namespaced");
+    for (uint32_t i = 0; i < HK_LEN(k->short_names) && json_item(words, i); i++) {
+        k->short_names[i] = dup(json_item(words, i), HK_STR(""));
+    }
+    row->pub.kind = k;
+    row->pub.crd = true;
+    row->pub.flags = REST_DELETE_STATUS | REST_CUSTOM | REST_GENERATION | REST_NEED_RV;
+    row->pub.res = store_res(r->store, hk_str(k->group), hk_str(k->plural));
+    note_resource(r, row->pub.res);
+    return row;
+}
+
+/* What was lent before lives until nobody can be using it. */
+static void give_back(struct rest *r, struct row *row)
+{
+    if (row->lent) {
+        hk_vec_push(&r->spent, hk_take(row->lent));
+    }
+}
+
+static void row_lend(struct rest *r, struct row *row, const struct json *spec,
+                     const struct json *version)
+{
+    struct rest_lent *l = hk_zalloc(sizeof(*l));
+    struct json *copy = hk_arena_alloc(&l->mem, sizeof(*copy));
+    struct json *names = hk_arena_alloc(&l->mem, sizeof(*names));
+    const struct json *listed = json_get(spec, "names");
+
+    *copy = json_clone(version, &l->mem);
+    *names = listed ? json_clone(listed, &l->mem) : json_make_object();
+    give_back(r, row);
+    row->lent = l;
+    row->pub.schema = json_at(copy, "schema.openAPIV3Schema");
+    if (row->pub.schema && schema_new(row->pub.schema, &l->rules, NULL) < 0) {
+        l->rules = NULL; /* refused by now, but older stores may hold one */
+    }
+    row->pub.rules = l->rules;
+    row->pub.columns = json_get(copy, "additionalPrinterColumns");
+    row->pub.scale = json_at(copy, "subresources.scale");
+    row->pub.names = names;
+    row->pub.crd = true;
+    row->pub.served = json_bool(json_get(copy, "served"), false);
+    row->pub.storage = json_bool(json_get(copy, "storage"), false);
+    if (!row->builtin) {
+        row->own.status = json_at(copy, "subresources.status") != NULL;
+    }
+}
+
+static void row_forget(struct rest *r, struct row *row)
+{
+    give_back(r, row);
+    row->pub.schema = row->pub.columns = row->pub.scale = row->pub.names = NULL;
+    row->pub.rules = NULL;
+    row->pub.crd = !row->builtin;
+    row->pub.served = row->pub.storage = row->builtin;
+}
+
+/* Rows of the definition's group and plural; a version that is no longer listed stops serving. */
+static void forget_versions(struct rest *r, const struct json *spec, const struct json *versions)
+{
+    const struct hk_str group = json_str(json_get(spec, "group"), HK_STR(""));
+    const struct hk_str plural = json_str(json_at(spec, "names.plural"), HK_STR(""));
+
+    for (uint32_t i = 0; i < r->kinds.len; i++) {
+        struct row *row = (struct row *)r->kinds.at[i];
+        const struct api_kind *k = row->pub.kind;
+        bool listed = false;
+        if (!hk_str_is(group, k->group) || !hk_str_is(plural, k->plural)) {
+            continue;
+        }
+        for (uint32_t v = 0; json_is(versions, JSON_ARRAY) && v < versions->len; v++) {
+            const struct json *name = json_get(&versions->items[v], "name");
+            listed = listed || hk_str_is(json_str(name, HK_STR("")), k->version);
+        }
+        if (!listed) {
+            row_forget(r, row);
+        }
+    }
+}
+
+void rest_kinds_feed(struct rest *r, const struct store_event *ev)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    struct json doc;
+
+    if (ev->obj->res != r->crds->res || json_parse(ev->obj->text, 0, &mem, &doc, NULL) < 0) {
+        return;
+    }
+    const struct json *spec = json_get(&doc, "spec");
+    const struct json *versions = json_get(spec, "versions");
+    const struct json *names = json_get(spec, "names");
+    const bool gone = ev->type == STORE_DELETED;
+    for (uint32_t i = 0; !gone && json_is(versions, JSON_ARRAY) && i < versions->len; i++) {
+        const struct json *v = &versions->items[i];
+        struct row *row =
+            row_find(r, json_str(json_get(spec, "group"), HK_STR("")),
+                                 json_str(json_get(v, "name"), HK_STR("")),
+                                          json_str(json_get(names, "plural"), HK_STR("")));
+        row_lend(r, row ? row : row_define(r, spec, v), spec, v);
+    }
+    forget_versions(r, spec, gone ? NULL : versions);
+    r->kinds_generation++;
+}

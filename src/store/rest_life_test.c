@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+// How objects end: grace, finalizers, owners, namespaces, definitions, age.
+#include "store/rest_rig_test.h"
+
+#define NS HK_STR("default")
+#define BOX "'containers':[{'name':'c','image':'i'}]"
+#define GET(n) .req = {.verb = PORT_GET, .ns = NS, .name = HK_STR(n)}
+#define CREATE .req = {.verb = PORT_CREATE, .ns = NS}
+#define MERGE(n) .req = {.verb = PORT_PATCH, .ns = NS, .name = HK_STR(n), .patch = PORT_PATCH_MERGE}
+#define DELETE(n, ...) .req = {.verb = PORT_DELETE, .ns = NS, .name = HK_STR(n), __VA_ARGS__}
+#define STATUS(n)                                                                                  \
+    .req = {.verb = PORT_PATCH,                                                                    \
+            .ns = NS,                                                                              \
+            .name = HK_STR(n), .subresource = "status", .patch = PORT_PATCH_MERGE}
+
+static struct answer ask(struct rig *g, const char *kind, struct port_request req, const char *body)
+{
+    req.kind = rig_kind(g, kind);
+    req.body = body ? rig_json(g, body) : NULL;
+    return rig_ask(g, &req);
+}
+
+/* ---- grace ---- */
+
+static void test_a_bound_pod_goes_with_grace(void **state)
+{
+    static const struct step steps[] = {
+        {"Pod", CREATE, "{'metadata':{'name':'p'},'spec':{'nodeName':'n1'," BOX "}}", 201},
+        {"Pod", STATUS("p"), "{'status':{'phase':'Running'}}", 200},
+        {"Pod", DELETE("p", .if_uid = HK_STR("other")), NULL, 409, "Conflict"},
+         {"Pod", DELETE("p"), NULL, 200, /* its own 30 seconds */
+          .see = {"metadata.deletionTimestamp", "2026-01-02T03:04:35Z",
+                  "metadata.deletionGracePeriodSeconds", "30", "metadata.generation", "2"}},
+         {"Pod", DELETE("p", .has_grace = true, .grace_s = 60), NULL, 200, /* never longer */
+          .see = {"metadata.deletionTimestamp", "2026-01-02T03:04:35Z",
+                  "metadata.deletionGracePeriodSeconds", "30"}},
+         {"Pod", DELETE("p", .has_grace = true, .grace_s = 10), NULL, 200,
+          .see = {"metadata.deletionTimestamp", "2026-01-02T03:04:15Z",
+                  "metadata.deletionGracePeriodSeconds", "10"}},
+         {"Pod", DELETE("p"), NULL, 200, .see = {"metadata.deletionGracePeriodSeconds", "10"}},
+         {"Pod", DELETE("p", .has_grace = true, .grace_s = 0), NULL, 200},
+         {"Pod", GET("p"), NULL, 404},
+        };
+
+    rig_story(*state, steps);
+}
+
+static void test_other_pods_go_at_once(void **state)
+{
+    static const struct step steps[] = {
+        {"Pod", CREATE, "{'metadata':{'name':'unbound'},'spec':{" BOX "}}", 201},
+        {"Pod", DELETE("unbound"), NULL, 200, .see = {"metadata.name", "unbound"}},
+        {"Pod", GET("unbound"), NULL, 404},
+        {"Pod", CREATE, "{'metadata':{'name':'done'},'spec':{'nodeName':'n1'," BOX "}}", 201},
+        {"Pod", STATUS("done"), "{'status':{'phase':'Succeeded'}}", 200},
+        {"Pod", DELETE("done"), NULL, 200},
+        {"Pod", GET("done"), NULL, 404},
+        {"Pod", CREATE, "{'metadata':{'name':'forced'},'spec':{'nodeName':'n1'," BOX "}}", 201},
+        {"Pod", DELETE("forced", .has_grace = true), NULL, 200},
+        {"Pod", GET("forced"), NULL, 404},
+    };
+
+    rig_story(*state, steps);
+}
+
+/* ---- finalizers ---- */
+
+static void test_finalizers_hold_an_object(void **state)
+{
+    static const struct step steps[] = {
+        {"ConfigMap", CREATE, "{'metadata':{'name':'a','finalizers':['x.io/a','x.io/b']}}", 201},
+        {"ConfigMap", DELETE("a"), NULL, 200,
+         .see = {"metadata.deletionTimestamp", "2026-01-02T03:04:05Z",
+                 "metadata.deletionGracePeriodSeconds", "0"}},
+        {"ConfigMap", MERGE("a"), "{'metadata':{'deletionTimestamp':null,'finalizers':['x.io/b']}}",
+         200, .see = {"metadata.deletionTimestamp", "2026-01-02T03:04:05Z"}},
+        {"ConfigMap", MERGE("a"), "{'metadata':{'finalizers':['x.io/b','x.io/c']}}", 422, "Invalid",
+         "ConfigMap \"a\" is invalid: metadata.finalizers: Forbidden: no new finalizers can be "
+         "added if the object is being deleted, found new finalizers []string{\"x.io/c\"}"},
+        {"ConfigMap", DELETE("a"), NULL, 200, .see = {"metadata.finalizers", "[\"x.io/b\"]"}},
+        {"ConfigMap", MERGE("a"), "{'metadata':{'finalizers':null}}", 200},
+        {"ConfigMap", GET("a"), NULL, 404},
+    };
+
+    rig_story(*state, steps);
+}
+
+/* ---- owners ---- */
+
+/* Makes an object of the kind with owners given as "name" of Jobs, '*' before it blocks. */
+static void make(struct rig *g, const char *kind, const char *name, const char *owners)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf body = {0};
+    struct hk_str rest = hk_str(owners);
+    struct hk_str word;
+
+    hk_buf_addf(&body, "{'metadata':{'name':'%s','ownerReferences':[", name);
+    for (int n = 0; owners[0] != '\0' && hk_str_cut(&rest, ' ', &word); n++) {
+        const bool block = word.s[0] == '*';
+        word = (struct hk_str){word.s + block, word.n - block};
+        struct answer a =
+            ask(g, "Job", (struct port_request){.verb = PORT_GET, .ns = NS, .name = word}, NULL);
+        hk_buf_addf(&body,
+                    "%s{'apiVersion':'batch.volcano.sh/v1alpha1','kind':'Job','name':'%.*s',"
+                    "'uid':'%s','blockOwnerDeletion':%s}",
+                    n > 0 ? "," : "", HK_FMT(word),
+                    a.obj ? rig_look(g, a.obj, "metadata.uid") : "no-such-uid",
+                    block ? "true" : "false");
+        answer_fini(&a);
+    }
+    hk_buf_adds(&body, "]}}");
+    struct answer a = ask(g, kind, (struct port_request){.verb = PORT_CREATE, .ns = NS}, body.data);
+    if (a.code != 201) {
+        print_error("%s\n", a.message);
+    }
+    assert_int_equal(a.code, 201);
+    answer_fini(&a);
+}
+
+static void test_background_takes_the_dependents_along(void **state)
+{
+    struct rig *g = *state;
+    static const struct step end[] = {{"Job", DELETE("j"), NULL, 200}};
+
+    make(g, "Job", "j", "");
+    make(g, "Job", "other", "");
+    make(g, "ConfigMap", "mine", "j");
+    make(g, "ConfigMap", "shared", "j other");
+    make(g, "ConfigMap", "free", "");
+    rig_story(g, end);
+    assert_false(rig_has(g, "ConfigMap", "default", "mine"));
+    assert_true(rig_has(g, "ConfigMap", "default", "free"));
+    struct answer a =
+        ask(g, "ConfigMap",
+            (struct port_request){.verb = PORT_GET, .ns = NS, .name = HK_STR("shared")}, NULL);
+    const struct json *left = json_at(&a.obj->root, "metadata.ownerReferences");
+    assert_int_equal(left->len, 1);
+    assert_true(hk_str_is(json_str(json_get(&left->items[0], "name"), HK_STR("")), "other"));
+    answer_fini(&a);
+}
+
+static void test_a_chain_of_owners_goes_link_by_link(void **state)
+{
+    struct rig *g = *state;
+    static const struct step end[] = {{"Job", DELETE("a"), NULL, 200}};
+
+    make(g, "Job", "a", "");
+    make(g, "Job", "b", "a");
+    make(g, "Job", "c", "b");
+    make(g, "ConfigMap", "leaf", "c");
+    rig_story(g, end);
+    assert_false(rig_has(g, "Job", "default", "c"));
+    assert_false(rig_has(g, "ConfigMap", "default", "leaf"));
+}
+
+static void test_foreground_waits_for_those_who_block(void **state)
+{
+    struct rig *g = *state;
+    static const struct step end[] = {
+        {"ConfigMap", MERGE("held"), "{'metadata':{'finalizers':['x.io/hold']}}", 200},
+        {"Job", DELETE("j", .propagation = PORT_PROPAGATE_FOREGROUND), NULL, 200,
+         .see = {"metadata.finalizers", "[\"foregroundDeletion\"]",
+                 "metadata.deletionGracePeriodSeconds", "0"}},
+        {"Job", GET("j"), NULL, 200},
+        {"ConfigMap", GET("plain"), NULL, 404},
+        {"ConfigMap", GET("held"), NULL, 200},
+        {"ConfigMap", MERGE("held"), "{'metadata':{'finalizers':null}}", 200},
+        {"ConfigMap", GET("held"), NULL, 404},
+        {"Job", GET("j"), NULL, 404},
+    };
+
+    make(g, "Job", "j", "");
+    make(g, "ConfigMap", "held", "*j");
+    make(g, "ConfigMap", "plain", "j");
+    rig_story(g, end);
+}
+
+static void test_orphans_lose_the_name_of_their_owner(void **state)
+{
+    struct rig *g = *state;
+    static const struct step end[] = {
+        {"Job", DELETE("j", .propagation = PORT_PROPAGATE_ORPHAN), NULL, 200,
+         .see = {"metadata.finalizers", "[\"orphan\"]"}},
+        {"Job", GET("j"), NULL, 404},
+        {"ConfigMap", GET("a"), NULL, 200, .see = {"metadata.ownerReferences", "-"}},
+        {"ConfigMap", GET("b"), NULL, 200, .see = {"metadata.ownerReferences", "-"}},
+    };
+
+    make(g, "Job", "j", "");
+    make(g, "ConfigMap", "a", "j");
+    make(g, "ConfigMap", "b", "*j");
+    rig_story(g, end);
+}
+
+static void test_owners_that_never_were_take_the_object_along(void **state)
+{
+    struct rig *g = *state;
+    static const struct step steps[] = {
+        {"ConfigMap", CREATE,
+         "{'metadata':{'name':'odd','ownerReferences':[{'apiVersion':'x.io/v1','kind':'Odd',"
+         "'name':'o','uid':'u'}]}}",
+         201},
+        {"ConfigMap", GET("odd"), NULL, 200}, /* of an unknown kind: nobody can tell */
+    };
+
+    make(g, "ConfigMap", "lost", "nobody");
+    assert_false(rig_has(g, "ConfigMap", "default", "lost"));
+    rig_story(g, steps);
+}
+
+/* ---- namespaces ---- */
+
+static void test_a_namespace_ends_with_its_content(void **state)
+{
+    struct rig *g = *state;
+#define IN_NS(v) .req = {.verb = (v), .ns = HK_STR("work")}
+#define OF_NS(v, ...) .req = {.verb = (v), .name = HK_STR("work"), __VA_ARGS__}
+    static const struct step steps[] = {
+        {"ConfigMap", IN_NS(PORT_CREATE), "{'metadata':{'name':'a'}}", 404, "NotFound",
+         "namespaces \"work\" not found"},
+        {"Namespace", .req = {.verb = PORT_CREATE}, "{'metadata':{'name':'work'}}", 201,
+         .see = {"status.phase", "Active", "spec.finalizers", "[\"kubernetes\"]"}},
+        {"ConfigMap", IN_NS(PORT_CREATE), "{'metadata':{'name':'a'}}", 201},
+        {"Pod", IN_NS(PORT_CREATE), "{'metadata':{'name':'p'},'spec':{'nodeName':'n1'," BOX "}}",
+         201},
+        {"Namespace", OF_NS(PORT_DELETE, .propagation = PORT_PROPAGATE_FOREGROUND), NULL, 200,
+         .see = {"status.phase", "Terminating", "metadata.deletionTimestamp",
+                 "2026-01-02T03:04:05Z"}},
+        {"ConfigMap", IN_NS(PORT_CREATE), "{'metadata':{'name':'b'}}", 403, "Forbidden",
+         "configmaps \"b\" is forbidden: unable to create new content in namespace work because it "
+         "is being terminated",
+         "NamespaceTerminating metadata.namespace; "},
+        {"ConfigMap",
+         .req = {.verb = PORT_GET, .ns = HK_STR("work"), .name = HK_STR("a")}, NULL, 404},
+         {"Namespace", OF_NS(PORT_GET), NULL, 200}, /* the pod still has its grace */
+         {"Pod", .req = {.verb = PORT_DELETE,
+                         .ns = HK_STR("work"), .name = HK_STR("p"), .has_grace = true}, NULL, 200},
+                 {"Namespace", OF_NS(PORT_GET), NULL, 404},
+                 {"Namespace",
+                  .req = {.verb = PORT_DELETE, .name = HK_STR("default")},
+                          NULL,
+                          403,
+                          "Forbidden",
+                          "namespaces \"default\" is forbidden: this namespace may not be deleted"},
+                 };
+
+    rig_story(g, steps);
+}
+
+static void test_every_namespace_has_an_account(void **state)
+{
+    assert_true(rig_has(*state, "ServiceAccount", "default", "default"));
+    assert_true(rig_has(*state, "ServiceAccount", "kube-system", "default"));
+}
+
+/* ---- definitions ---- */
+
+static const char *const shelf_crd =
+    "{'metadata':{'name':'shelves.x.io'},'spec':{'group':'x.io','scope':'Namespaced',"
+    "'names':{'plural':'shelves','kind':'Shelf'},'versions':["
+    "{'name':'v1','served':true,'storage':true,'subresources':{'status':{}},"
+    "'schema':{'openAPIV3Schema':{'type':'object','x-kubernetes-preserve-unknown-fields':true}}},"
+    "{'name':'v1alpha1','served':true,'storage':false,"
+    "'schema':{'openAPIV3Schema':{'type':'object','x-kubernetes-preserve-unknown-fields':true}}}"
+    "]}}";
+
+static void test_a_definition_serves_its_kind_until_it_goes(void **state)
+{
+    struct rig *g = *state;
+    const struct port_request create = {.verb = PORT_CREATE};
+    const uint64_t before = rest_kinds_generation(g->rest);
+
+    assert_null(rest_kind_find(g->rest, HK_STR("x.io"), HK_STR("v1"), HK_STR("shelves")));
+    struct answer a = ask(g, "CustomResourceDefinition", create, shelf_crd);
+    assert_int_equal(a.code, 201);
+    assert_string_equal(rig_look(g, a.obj, "status.storedVersions"), "[\"v1\"]");
+    assert_string_equal(rig_look(g, a.obj, "spec.names.singular"), "shelf");
+    answer_fini(&a);
+    assert_true(rest_kinds_generation(g->rest) > before);
+    const struct rest_kind *k =
+        rest_kind_find(g->rest, HK_STR("x.io"), HK_STR("v1"), HK_STR("shelves"));
+    assert_non_null(k);
+    assert_true(rest_kind_has(k, "status"));
+
+    static const struct step steps[] = {
+        {"Shelf", CREATE, "{'metadata':{'name':'s'},'spec':{'a':1},'status':{'b':1}}", 201,
+         .see = {"apiVersion", "x.io/v1", "metadata.generation", "1", "status", "-"}},
+        {"CustomResourceDefinition",
+         .req = {.verb = PORT_DELETE, .name = HK_STR("shelves.x.io")}, NULL, 200},
+         {"CustomResourceDefinition",
+          .req = {.verb = PORT_GET, .name = HK_STR("shelves.x.io")}, NULL, 404},
+        };
+    rig_step(g, &steps[0], __func__, 0);
+    const struct rest_kind *old =
+        rest_kind_find(g->rest, HK_STR("x.io"), HK_STR("v1alpha1"), HK_STR("shelves"));
+    const struct port_request get = {
+        .verb = PORT_GET, .kind = old->kind, .ns = NS, .name = HK_STR("s")};
+    a = rig_ask(g, &get);
+    assert_string_equal(rig_look(g, a.obj, "apiVersion"), "x.io/v1alpha1");
+    answer_fini(&a);
+    rig_step(g, &steps[1], __func__, 1);
+    rig_step(g, &steps[2], __func__, 2);
+    assert_null(rest_kind_find(g->rest, HK_STR("x.io"), HK_STR("v1"), HK_STR("shelves")));
+    assert_int_equal(store_count(g->store, k->res), 0);
+}
+
+static void test_a_schema_prunes_fills_in_and_checks(void **state)
+{
+    struct rig *g = *state;
+    const struct port_request create = {.verb = PORT_CREATE};
+    struct answer a =
+        ask(g, "CustomResourceDefinition", create,
+            "{'metadata':{'name':'boxes.x.io'},'spec':{'group':'x.io','scope':'Namespaced',"
+            "'names':{'plural':'boxes','kind':'Box'},'versions':[{'name':'v1','served':true,"
+            "'storage':true,'schema':{'openAPIV3Schema':{'type':'object','properties':{'spec':"
+            "{'type':'object','properties':{'size':{'type':'integer','minimum':1},"
+            "'colour':{'type':'string','default':'red'}}}}}}}]}}");
+    static const struct step steps[] = {
+        {"Box", CREATE, "{'metadata':{'name':'b'},'spec':{'size':2,'odd':1}}", 201,
+         .see = {"spec", "{\"size\":2,\"colour\":\"red\"}"}},
+        {"Box", CREATE, "{'metadata':{'name':'c'},'spec':{'size':0}}", 422, "Invalid",
+         "Box.x.io \"c\" is invalid: spec.size: Invalid value: 0: spec.size in body should be "
+         "greater than or equal to 1"},
+        {"Box", .req = {.verb = PORT_CREATE, .ns = NS, .validate = PORT_VALIDATE_STRICT},
+         "{'metadata':{'name':'d'},'spec':{'odd':1}}", 400},
+        {"Box", MERGE("b"), "{'spec':{'size':-1}}", 422},
+    };
+
+    assert_int_equal(a.code, 201);
+    answer_fini(&a);
+    rig_story(g, steps);
+}
+
+/* ---- age ---- */
+
+static void test_events_last_an_hour(void **state)
+{
+    struct rig *g = *state;
+    static const struct step steps[] = {
+        {"Event", CREATE,
+         "{'metadata':{'name':'old'},'involvedObject':{'kind':'Pod','namespace':'default',"
+         "'name':'p'},'type':'Normal'}",
+         201},
+        {"Event", CREATE,
+         "{'metadata':{'name':'seen'},'involvedObject':{'kind':'Pod','namespace':'default',"
+         "'name':'p'},'type':'Normal'}",
+         201},
+    };
+    static const struct step again[] = {{"Event", MERGE("seen"), "{'count':2}", 200}};
+
+    rig_story(g, steps);
+    rig_sleep(g, 1800);
+    rig_story(g, again);
+    rig_sleep(g, 1801);
+    assert_false(rig_has(g, "Event", "default", "old"));
+    assert_true(rig_has(g, "Event", "default", "seen"));
+    rig_sleep(g, 1800);
+    assert_false(rig_has(g, "Event", "default", "seen"));
+}
+
+static int setup(void **state)
+{
+    struct rig *g = hk_zalloc(sizeof(*g));
+
+    rig_open(g, true);
+    rig_settle(g);
+    *state = g;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    rig_close(*state);
+    hk_free(*state);
+    return 0;
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_bound_pod_goes_with_grace),
+        TEST(test_other_pods_go_at_once),
+        TEST(test_finalizers_hold_an_object),
+        TEST(test_background_takes_the_dependents_along),
+        TEST(test_a_chain_of_owners_goes_link_by_link),
+        TEST(test_foreground_waits_for_those_who_block),
+        TEST(test_orphans_lose_the_name_of_their_owner),
+        TEST(test_owners_that_never_were_take_the_object_along),
+        TEST(test_a_namespace_ends_with_its_content),
+        TEST(test_every_namespace_has_an_account),
+        TEST(test_a_definition_serves_its_kind_until_it_goes),
+        TEST(test_a_schema_prunes_fills_in_and_checks),
+        TEST(test_events_last_an_hour),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+// Object metadata: who an object is, when it came, that it is going, how often its spec changed.
+// The server's fields are set here and nowhere else; what a client puts into them is ignored or
+// refused.
+#include "codec/timefmt.h"
+#include "store/rest_priv.h"
+
+enum {
+    NAME_MAX_GENERATED = 63,
+    NAME_RANDOM = 5,
+};
+
+struct json *rest_edit(struct json *obj, struct hk_arena *a, const char *key)
+{
+    const struct json *v = json_get(obj, key);
+    return json_put(obj, a, hk_str(key), json_is(v, JSON_OBJECT) ? *v : json_make_object());
+}
+
+void rest_put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str value)
+{
+    json_put(obj, a, hk_str(key), json_make_str(value));
+}
+
+void rest_put_time(struct json *obj, struct hk_arena *a, const char *key, int64_t ns)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    time_write(ns, &text);
+    rest_put_str(obj, a, key, hk_arena_str(a, hk_buf_str(&text)));
+}
+
+struct hk_str rest_meta_str(const struct json *doc, const char *key)
+{
+    return json_str(json_get(json_get(doc, "metadata"), key), HK_STR(""));
+}
+
+bool rest_deleting(const struct json *doc)
+{
+    return rest_meta_str(doc, "deletionTimestamp").n > 0;
+}
+
+static const struct json *finalizers_of(const struct json *doc)
+{
+    const struct json *v = json_at(doc, "metadata.finalizers");
+    return json_is(v, JSON_ARRAY) ? v : NULL;
+}
+
+uint32_t rest_finalizers(const struct json *doc)
+{
+    const struct json *v = finalizers_of(doc);
+    return v ? v->len : 0;
+}
+
+bool rest_has_finalizer(const struct json *doc, const char *name)
+{
+    const struct json *v = finalizers_of(doc);
+
+    for (uint32_t i = 0; v && i < v->len; i++) {
+        if (hk_str_is(json_str(&v->items[i], HK_STR("")), name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool rest_drop_finalizer(struct json *doc, struct hk_arena *a, const char *name)
+{
+    const struct json *v = finalizers_of(doc);
+    struct json left = json_make_array();
+
+    if (!rest_has_finalizer(doc, name)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < v->len; i++) {
+        if (!hk_str_is(json_str(&v->items[i], HK_STR("")), name)) {
+            json_push(&left, a, v->items[i]);
+        }
+    }
+    struct json *meta = rest_edit(doc, a, "metadata");
+    if (left.len == 0) {
+        json_del(meta, "finalizers");
+    } else {
+        json_put(meta, a, HK_STR("finalizers"), left);
+    }
+    return true;
+}
+
+static int check_kind(struct rest_call *c, const struct json *doc)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf want = {0};
+    const struct hk_str version = json_str(json_get(doc, "apiVersion"), HK_STR(""));
+    const struct hk_str kind = json_str(json_get(doc, "kind"), HK_STR(""));
+    const struct api_kind *k = c->k->kind;
+
+    api_kind_write_version(k, &want);
+    if (version.n > 0 && !hk_str_eq(version, hk_buf_str(&want))) {
+        return rest_fail_bad(c,
+                             "the API version in the data (%.*s) does not match the expected API "
+                             "version (%s)",
+                             HK_FMT(version), want.data);
+    }
+    if (kind.n > 0 && !hk_str_is(kind, k->kind)) {
+        return rest_fail_bad(c, "%.*s in version \"%s\" cannot be handled as a %s: want kind %s",
+                             HK_FMT(kind), k->version, k->kind, k->kind);
+    }
+    return 0;
+}
+
+int rest_check_identity(struct rest_call *c, const struct json *doc)
+{
+    const struct json *meta = json_get(doc, "metadata");
+    const struct hk_str name = rest_meta_str(doc, "name");
+    const struct hk_str ns = rest_meta_str(doc, "namespace");
+
+    if (!json_is(doc, JSON_OBJECT) || (meta && !json_is(meta, JSON_OBJECT))) {
+        return rest_fail_bad(c, "%s in version \"%s\" cannot be handled as a %s: want an object",
+                             c->k->kind->kind, c->k->kind->version, c->k->kind->kind);
+    }
+    if (check_kind(c, doc) < 0) {
+        return c->rc;
+    }
+    if (c->name.n > 0 && name.n > 0 && !hk_str_eq(name, c->name)) {
+        return rest_fail_bad(
+            c, "the name of the object (%.*s) does not match the name on the URL (%.*s)",
+            HK_FMT(name), HK_FMT(c->name));
+    }
+    if (c->k->kind->namespaced && ns.n > 0 && !hk_str_eq(ns, c->ns)) {
+        return rest_fail_bad(c, "the namespace of the provided object does not match the namespace "
+                                "sent on the request");
+    }
+    return 0;
+}
+
+static const char *new_uid(struct rest_call *c)
+{
+    const uint64_t a = hk_rand_u64(c->r->rand);
+    const uint64_t b = hk_rand_u64(c->r->rand);
+
+    /* Version 4, variant 1: random. */
+    return hk_arena_printf(&c->mem, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
+                           (unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xfff,
+                           0x8000 | ((unsigned)(b >> 48) & 0x3fff),
+                           (unsigned long long)b & 0xffffffffffffULL);
+}
+
+/* Members of no meaning in a body that makes an object. */
+static void wipe_system(struct json *meta)
+{
+    static const char *const wiped[] = {
+        "uid",      "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
+        "selfLink", "generation",        "resourceVersion",   "managedFields",
+    };
+
+    for (size_t i = 0; i < HK_LEN(wiped); i++) {
+        json_del(meta, wiped[i]);
+    }
+}
+
+void rest_generate_name(struct rest_call *c, struct json *doc)
+{
+    static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
+    struct json *meta = rest_edit(doc, &c->mem, "metadata");
+    struct hk_str prefix = rest_meta_str(doc, "generateName");
+    char tail[NAME_RANDOM];
+
+    prefix.n = HK_MIN(prefix.n, NAME_MAX_GENERATED - NAME_RANDOM);
+    for (int i = 0; i < NAME_RANDOM; i++) {
+        tail[i] = letters[hk_rand_below(c->r->rand, sizeof(letters) - 1)];
+    }
+    c->name = hk_str(hk_arena_printf(&c->mem, "%.*s%.*s", HK_FMT(prefix), (int)sizeof(tail), tail));
+    rest_put_str(meta, &c->mem, "name", c->name);
+}
+
+/* Every object carries its kind, and is kept in one version whichever it was written through. */
+static void put_kind(struct rest_call *c, struct json *doc)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
+    const struct api_kind *k = rest_kind_by_res(c->r, c->k->res)->kind;
+
+    api_kind_write_version(k, &version);
+    rest_put_str(doc, &c->mem, "kind", hk_str(k->kind));
+    rest_put_str(doc, &c->mem, "apiVersion", hk_arena_str(&c->mem, hk_buf_str(&version)));
+}
+
+int rest_meta_create(struct rest_call *c, struct json *doc)
+{
+    put_kind(c, doc);
+    struct json *meta = rest_edit(doc, &c->mem, "metadata");
+    const struct hk_str name = rest_meta_str(doc, "name");
+
+    if (rest_meta_str(doc, "resourceVersion").n > 0) {
+        return rest_fail_bad(c, "resourceVersion should not be set on objects to be created");
+    }
+    wipe_system(meta);
+    if (c->k->kind->namespaced) {
+        rest_put_str(meta, &c->mem, "namespace", c->ns);
+    } else {
+        json_del(meta, "namespace");
+    }
+    if (name.n > 0) {
+        c->name = name;
+    } else if (rest_meta_str(doc, "generateName").n > 0) {
+        rest_generate_name(c, doc);
+    } else {
+        rest_field_error(c, "FieldValueRequired", "metadata.name",
+                         "Required value: name or generateName is required");
+        return rest_fail_invalid(c);
+    }
+    meta = rest_edit(doc, &c->mem, "metadata");
+    rest_put_str(meta, &c->mem, "uid", hk_str(new_uid(c)));
+    rest_put_time(meta, &c->mem, "creationTimestamp", rest_now(c->r));
+    if (c->k->flags & REST_GENERATION) {
+        json_put(meta, &c->mem, HK_STR("generation"), json_make_int(1));
+    }
+    if (c->managed) {
+        json_put(meta, &c->mem, HK_STR("managedFields"), *c->managed);
+    }
+    return 0;
+}
+
+static int check_revision(struct rest_call *c, const struct json *doc, const struct json *old)
+{
+    const struct hk_str have = rest_meta_str(old, "resourceVersion");
+    const struct hk_str want = rest_meta_str(doc, "resourceVersion");
+    int64_t n;
+
+    if (want.n == 0 || hk_str_is(want, "0")) {
+        if (c->k->flags & REST_NEED_RV) {
+            rest_field_error(c, "FieldValueInvalid", "metadata.resourceVersion",
+                             "Invalid value: 0: must be specified for an update");
+            return rest_fail_invalid(c);
+        }
+        return 0;
+    }
+    if (!hk_str_int(want, &n) || n < 0) {
+        rest_field_error(c, "FieldValueInvalid", "metadata.resourceVersion",
+                         "Invalid value: \"%.*s\": must be an unsigned integer", HK_FMT(want));
+        return rest_fail_invalid(c);
+    }
+    return hk_str_eq(want, have) ? 0 : rest_fail_modified(c);
+}
+
+static int check_uid(struct rest_call *c, const struct json *doc, const struct json *old)
+{
+    const struct hk_str want = rest_meta_str(doc, "uid");
+    const struct hk_str have = rest_meta_str(old, "uid");
+
+    if (want.n == 0 || hk_str_eq(want, have)) {
+        return 0;
+    }
+    return rest_fail_conflict(
+        c, "Precondition failed: UID in precondition: %.*s, UID in object meta: %.*s", HK_FMT(want),
+        HK_FMT(have));
+}
+
+int rest_meta_update(struct rest_call *c, struct json *doc, const struct json *old)
+{
+    static const char *const kept[] = {
+        "name",
+        "namespace",
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "resourceVersion",
+        "managedFields",
+    };
+    const struct json *was = json_get(old, "metadata");
+
+    if (check_revision(c, doc, old) < 0 || check_uid(c, doc, old) < 0) {
+        return c->rc;
+    }
+    put_kind(c, doc);
+    struct json *meta = rest_edit(doc, &c->mem, "metadata");
+    json_del(meta, "selfLink");
+    for (size_t i = 0; i < HK_LEN(kept); i++) {
+        const struct json *v = json_get(was, kept[i]);
+        if (v) {
+            json_put(meta, &c->mem, hk_str(kept[i]), *v);
+        } else {
+            json_del(meta, kept[i]);
+        }
+    }
+    if (c->managed) {
+        json_put(meta, &c->mem, HK_STR("managedFields"), *c->managed);
+    }
+    return 0;
+}
+
+/* Whether a change of that member makes a new generation. Only where nothing keeps status and spec
+ * apart does the status count too. */
+static bool counts(const struct rest_kind *k, struct hk_str key)
+{
+    if (hk_str_is(key, "status")) {
+        return (k->flags & REST_CUSTOM) && !k->kind->status;
+    }
+    return !hk_str_is(key, "metadata") && !hk_str_is(key, "kind") && !hk_str_is(key, "apiVersion");
+}
+
+/* Members of a that b has otherwise. */
+static bool content_differs(const struct rest_kind *k, const struct json *a, const struct json *b)
+{
+    for (uint32_t i = 0; i < a->len; i++) {
+        const struct json_member *m = &a->members[i];
+        const struct json *other = json_get_str(b, m->key);
+        if (counts(k, m->key) && (!other || !json_equal(&m->value, other))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void generation_next(struct rest_call *c, struct json *doc)
+{
+    struct json *meta = rest_edit(doc, &c->mem, "metadata");
+    const int64_t n = json_int(json_get(meta, "generation"), 0);
+
+    json_put(meta, &c->mem, HK_STR("generation"), json_make_int(n + 1));
+}
+
+void rest_meta_generation(struct rest_call *c, struct json *doc, const struct json *old)
+{
+    if ((c->k->flags & REST_GENERATION) &&
+        (content_differs(c->k, doc, old) || content_differs(c->k, old, doc))) {
+        generation_next(c, doc);
+    }
+}
+
+void rest_meta_delete(struct rest_call *c, struct json *doc, int64_t at_ns, int64_t grace_s)
+{
+    const bool begins = !rest_deleting(doc);
+    struct json *meta = rest_edit(doc, &c->mem, "metadata");
+
+    rest_put_time(meta, &c->mem, "deletionTimestamp", at_ns);
+    json_put(meta, &c->mem, HK_STR("deletionGracePeriodSeconds"), json_make_int(grace_s));
+    if (begins && json_int(json_get(meta, "generation"), 0) > 0) {
+        generation_next(c, doc);
+    }
+}
+
+void rest_condition(struct rest_call *c, struct json *doc, const char *type, const char *status,
+                    const char *reason, const char *message)
+{
+    struct hk_arena *a = &c->mem;
+    struct json *st = rest_edit(doc, a, "status");
+    const struct json *old = json_get(st, "conditions");
+    struct json all = json_make_array();
+    struct json mine = json_make_object();
+    uint32_t at = HK_NONE;
+
+    rest_put_str(&mine, a, "type", hk_str(type));
+    for (uint32_t i = 0; json_is(old, JSON_ARRAY) && i < old->len; i++) {
+        if (hk_str_is(json_str(json_get(&old->items[i], "type"), HK_STR("")), type)) {
+            mine = json_clone(&old->items[i], a);
+            at = i;
+        }
+        json_push(&all, a, old->items[i]);
+    }
+    if (!hk_str_is(json_str(json_get(&mine, "status"), HK_STR("")), status)) {
+        rest_put_time(&mine, a, "lastTransitionTime", rest_now(c->r));
+    }
+    rest_put_str(&mine, a, "status", hk_str(status));
+    if (reason) {
+        rest_put_str(&mine, a, "reason", hk_str(reason));
+        rest_put_str(&mine, a, "message", hk_str(message));
+    }
+    if (at != HK_NONE) {
+        all.items[at] = mine;
+    } else {
+        json_push(&all, a, mine);
+    }
+    json_put(rest_edit(doc, a, "status"), a, HK_STR("conditions"), all);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the schema of a definition does to objects of its kind: unknown fields fall out, defaults
+// come in, faults become field errors. Kinds without a schema pass untouched.
+#include "api/schema.h"
+#include "store/rest_priv.h"
+
+static void on_unknown(void *ctx, const char *path)
+{
+    struct rest_call *c = ctx;
+
+    hk_vec_push(&c->adm.unknown, hk_arena_strndup(&c->mem, path, strlen(path)));
+}
+
+static void on_error(void *ctx, const char *reason, const char *field, const char *message)
+{
+    rest_field_error(ctx, reason, field, "%s", message);
+}
+
+void rest_schema_apply(struct rest_call *c, struct json *doc)
+{
+    const struct schema_sink sink = {.ctx = c, .unknown = on_unknown};
+
+    if (c->k->rules) {
+        schema_prune(c->k->rules, doc, &c->mem, &sink);
+        schema_default(c->k->rules, doc, &c->mem);
+    }
+}
+
+void rest_schema_validate(struct rest_call *c, const struct json *doc)
+{
+    const struct schema_sink sink = {.ctx = c, .error = on_error};
+
+    if (c->k->rules) {
+        schema_validate(c->k->rules, doc, &c->mem, &sink);
+    }
+}

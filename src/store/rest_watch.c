@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watches. Each is a place in the store's history and a filter; events are computed when somebody
+// takes them, so a slow watcher costs nothing but the risk of falling out of the history. Watches
+// of the port are drained by port_poll, those of the HTTP server by its streams.
+#include "store/rest_priv.h"
+
+#define BOOKMARK_NS (60 * REST_SECOND)
+
+static bool hold_state(void *ctx, const struct store_obj *o)
+{
+    struct rest_watch *w = ctx;
+
+    if (w->filter.name.n == 0 || hk_str_eq(w->filter.name, o->name)) {
+        hk_vec_push(&w->initial, store_obj_ref(o));
+    }
+    return true;
+}
+
+/* From now on, beginning with what there is. */
+static void start_now(struct rest_watch *w, bool initial)
+{
+    struct store *s = w->r->store;
+
+    w->rv = store_rv(s);
+    if (initial) {
+        store_scan(s, w->filter.k->res, w->filter.ns, HK_STR(""), HK_STR(""), hold_state, w);
+    }
+}
+
+static int start_at(struct rest_call *c, struct rest_watch *w)
+{
+    const struct port_request *req = c->req;
+    const uint64_t now = store_rv(c->r->store);
+    const uint64_t oldest = store_oldest_rv(c->r->store);
+
+    if (req->initial == PORT_INITIAL_SEND || req->rv == 0) {
+        start_now(w, req->initial != PORT_INITIAL_SKIP);
+        w->initial_end = req->initial == PORT_INITIAL_SEND;
+        return 0;
+    }
+    if (req->rv < oldest) {
+        return rest_fail_expired(c, "too old resource version: %llu (%llu)",
+                                 (unsigned long long)req->rv, (unsigned long long)oldest);
+    }
+    if (req->rv > now) {
+        rest_cause(c, "ResourceVersionTooLarge", NULL, "Too large resource version");
+        c->status.retry_after_s = 1;
+        return rest_fail(c, 504, HK_ETIMEOUT, "Timeout",
+                         "Timeout: Too large resource version: %llu, current: %llu",
+                         (unsigned long long)req->rv, (unsigned long long)now);
+    }
+    w->rv = req->rv;
+    return 0;
+}
+
+int rest_watch_start(struct rest_call *c, struct rest_watch **ret)
+{
+    struct rest_watch *w = hk_zalloc(sizeof(*w));
+
+    w->r = c->r;
+    w->bookmarks = c->req->bookmarks;
+    w->text_only = c->req->text_only;
+    w->bookmark_ns = rest_now(c->r) + BOOKMARK_NS;
+    w->dirty = true;
+    while (c->r->resources.at[w->res_at] != c->k->res) {
+        w->res_at++;
+    }
+    hk_vec_push(&c->r->watches, w);
+    if (rest_filter_init(&w->filter, c) < 0 || start_at(c, w) < 0) {
+        rest_watch_close(w);
+        return c->rc;
+    }
+    w->marked = w->rv;
+    rest_kick(c->r);
+    *ret = w;
+    return 0;
+}
+
+void rest_watch_close(struct rest_watch *w)
+{
+    if (!w) {
+        return;
+    }
+    for (uint32_t i = 0; i < w->r->watches.len; i++) {
+        if (w->r->watches.at[i] == w) {
+            hk_vec_swap_remove(&w->r->watches, i);
+            break;
+        }
+    }
+    for (uint32_t i = w->initial_at; i < w->initial.len; i++) {
+        store_obj_unref(w->initial.at[i]);
+    }
+    hk_vec_fini(&w->initial);
+    api_object_unref(w->shown);
+    rest_filter_fini(&w->filter);
+    hk_free(w);
+}
+
+uint64_t rest_watch_rv(const struct rest_watch *w)
+{
+    return w->dirty ? w->rv : HK_MAX(w->rv, w->r->seen.at[w->res_at]);
+}
+
+/* ---- the next message ---- */
+
+static bool lend(struct rest_watch *w, enum port_msg_type type, struct api_object *o, uint64_t rv,
+                 struct port_msg *ret)
+{
+    w->shown = o;
+    *ret = (struct port_msg){.type = type, .call = w->call, .rv = rv, .obj = o};
+    return o != NULL;
+}
+
+static bool next_initial(struct rest_watch *w, struct port_msg *ret)
+{
+    while (w->initial_at < w->initial.len) {
+        const struct store_obj *o = w->initial.at[w->initial_at++];
+        struct api_object *obj = NULL;
+        if (rest_filter_match(w->r, &w->filter, o)) {
+            obj = rest_object(w->r, w->filter.k, o, !w->text_only);
+        }
+        store_obj_unref(o);
+        if (obj) {
+            return lend(w, PORT_ADDED, obj, obj->rv, ret);
+        }
+    }
+    hk_vec_fini(&w->initial);
+    w->initial_at = 0;
+    return false;
+}
+
+/* What left the selection is shown as it was, under the revision at which it left. */
+static struct api_object *object_left(struct rest_watch *w, const struct store_event *ev)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    struct api_object *was = rest_object(w->r, w->filter.k, ev->prev, true);
+    struct api_object *ret = NULL;
+
+    if (!was) {
+        return NULL;
+    }
+    struct json doc = json_clone(&was->root, &mem);
+    rest_put_str(rest_edit(&doc, &mem, "metadata"), &mem, "resourceVersion",
+                 hk_str(hk_arena_printf(&mem, "%llu", (unsigned long long)ev->rv)));
+    json_write(&doc, &text);
+    api_object_unref(was);
+    return api_object_parse(w->filter.k->kind, hk_buf_str(&text), &ret, NULL) < 0 ? NULL : ret;
+}
+
+/* The event as the selection sees it; false when it does not. */
+static bool see(struct rest_watch *w, const struct store_event *ev, struct port_msg *ret)
+{
+    const bool was = ev->prev && rest_filter_match(w->r, &w->filter, ev->prev);
+    const bool is = ev->type != STORE_DELETED && rest_filter_match(w->r, &w->filter, ev->obj);
+    const enum port_msg_type type = !is ? PORT_DELETED : was ? PORT_MODIFIED : PORT_ADDED;
+
+    if (!was && !is) {
+        return false;
+    }
+    if (!is && ev->type != STORE_DELETED) {
+        return lend(w, type, object_left(w, ev), ev->rv, ret);
+    }
+    return lend(w, type, rest_object(w->r, w->filter.k, ev->obj, !w->text_only), ev->rv, ret);
+}
+
+static void mark(struct rest_watch *w, bool initial_end, struct port_msg *ret)
+{
+    w->marked = w->rv;
+    w->bookmark_ns = rest_now(w->r) + BOOKMARK_NS;
+    *ret = (struct port_msg){
+        .type = PORT_BOOKMARK, .call = w->call, .rv = w->rv, .initial_end = initial_end};
+}
+
+static enum rest_next fall_out(struct rest_watch *w, struct port_msg *ret)
+{
+    static const struct port_status gone = {
+        .code = 410,
+        .reason = "Expired",
+        .message = "The resourceVersion for the provided watch is too old.",
+    };
+    static const struct hk_err err = {HK_EGONE,
+                                      "The resourceVersion for the provided watch is too old."};
+
+    w->gone = true;
+    *ret = (struct port_msg){
+        .type = PORT_DONE, .call = w->call, .rc = -HK_EGONE, .err = &err, .status = &gone};
+    return REST_NEXT_GONE;
+}
+
+enum rest_next rest_watch_next(struct rest_watch *w, struct port_msg *ret)
+{
+    struct store_event ev;
+    enum store_next next = STORE_NEXT_EVENT;
+
+    api_object_unref(w->shown);
+    w->shown = NULL;
+    if (w->gone) {
+        return fall_out(w, ret);
+    }
+    if (next_initial(w, ret)) {
+        return REST_NEXT_EVENT;
+    }
+    if (w->initial_end) {
+        w->initial_end = false;
+        mark(w, true, ret);
+        return REST_NEXT_EVENT;
+    }
+    while ((next = store_next(w->r->store, w->filter.k->res, w->filter.ns, &w->rv, &ev)) ==
+           STORE_NEXT_EVENT) {
+        if (see(w, &ev, ret)) {
+            return REST_NEXT_EVENT;
+        }
+    }
+    if (next == STORE_NEXT_GONE) {
+        return fall_out(w, ret);
+    }
+    w->dirty = false;
+    if (w->bookmarks && rest_now(w->r) >= w->bookmark_ns) {
+        mark(w, false, ret);
+        return REST_NEXT_EVENT;
+    }
+    return REST_NEXT_NONE;
+}
+
+/* ---- who has something to take ---- */
+
+/* Who had taken everything has missed nothing up to the revision: however long his resource was
+ * quiet, he does not fall out of the history. */
+static void rouse(struct rest_watch *w, uint64_t seen)
+{
+    if (w->dirty) {
+        return;
+    }
+    w->rv = HK_MAX(w->rv, seen);
+    w->dirty = true;
+    if (w->wake) {
+        w->wake(w->ctx);
+    }
+}
+
+void rest_watch_feed(struct rest *r, uint32_t res_at, uint64_t after)
+{
+    for (uint32_t i = 0; i < r->watches.len; i++) {
+        if (r->watches.at[i]->res_at == res_at) {
+            rouse(r->watches.at[i], after);
+        }
+    }
+}
+
+void rest_watch_tick(struct rest *r)
+{
+    const int64_t now = rest_now(r);
+
+    for (uint32_t i = 0; i < r->watches.len; i++) {
+        struct rest_watch *w = r->watches.at[i];
+        if (w->bookmarks && now >= w->bookmark_ns) {
+            rouse(w, r->seen.at[w->res_at]);
+        }
+    }
+    rest_kick(r);
+}
+
+int64_t rest_watch_next_ns(const struct rest *r)
+{
+    int64_t next = INT64_MAX;
+
+    for (uint32_t i = 0; i < r->watches.len; i++) {
+        const struct rest_watch *w = r->watches.at[i];
+        if (w->bookmarks && !w->dirty) {
+            next = HK_MIN(next, w->bookmark_ns);
+        }
+    }
+    return next;
+}
+
+/* ---- pushed ---- */
+
+static struct rest_watch *find_call(struct rest *r, uint64_t call)
+{
+    for (uint32_t i = 0; i < r->watches.len; i++) {
+        if (r->watches.at[i]->call == call) {
+            return r->watches.at[i];
+        }
+    }
+    return NULL;
+}
+
+void rest_watch_cancel(struct rest *r, uint64_t call)
+{
+    rest_watch_close(call > 0 ? find_call(r, call) : NULL);
+}
+
+/* The callback may cancel this watch and others, and start new ones: it is looked for anew after
+ * each message. */
+static uint32_t drain(struct rest *r, uint64_t call, uint32_t max)
+{
+    struct rest_watch *w;
+    uint32_t n = 0;
+
+    while (n < max && (w = find_call(r, call))) {
+        struct port_msg m;
+        const enum rest_next next = rest_watch_next(w, &m);
+        if (next == REST_NEXT_NONE) {
+            break;
+        }
+        const struct port_sink sink = w->sink;
+        struct api_object *shown = hk_take(w->shown);
+        if (next == REST_NEXT_GONE) {
+            rest_watch_close(w);
+        }
+        if (sink.on_msg) {
+            sink.on_msg(sink.ctx, &m);
+        }
+        api_object_unref(shown);
+        n++;
+    }
+    return n;
+}
+
+uint32_t rest_watch_deliver(struct rest *r, uint32_t max, bool *ret_more)
+{
+    HK_VEC(uint64_t) calls = {0};
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < r->watches.len; i++) {
+        if (r->watches.at[i]->call > 0 && r->watches.at[i]->dirty) {
+            hk_vec_push(&calls, r->watches.at[i]->call);
+        }
+    }
+    for (uint32_t i = 0; i < calls.len; i++) {
+        n += drain(r, calls.at[i], max - n);
+    }
+    *ret_more = n == max && calls.len > 0;
+    hk_vec_fini(&calls);
+    return n;
+}

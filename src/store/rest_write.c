@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+// Creates, updates and patches: the order of checks from a body to a write.
+//
+//   decode -> identity -> system metadata -> status apart -> defaults and mutation -> generation
+//     -> validation -> store
+//
+// A patch is an update whose body is computed from the newest state; since nothing comes between
+// reading that state and staging the write, patches never conflict with one another.
+#include "api/patch.h"
+#include "store/rest_priv.h"
+
+enum { GENERATE_TRIES = 8 };
+
+/* ---- fields nobody knows ---- */
+
+static void list_unknown(const struct rest_call *c, struct hk_buf *out)
+{
+    for (uint32_t i = 0; i < c->adm.unknown.len; i++) {
+        hk_buf_addf(out, "%sunknown field \"%s\"", i > 0 ? ", " : "", c->adm.unknown.at[i]);
+    }
+}
+
+static int fail_unknown(struct rest_call *c)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf list = {0};
+    const struct api_kind *k = c->k->kind;
+
+    list_unknown(c, &list);
+    if (c->req->verb == PORT_PATCH) {
+        rest_field_error(c, "FieldValueInvalid", "patch",
+                         "Invalid value: \"object\": strict decoding error: %s", list.data);
+        return rest_fail_invalid(c);
+    }
+    return rest_fail_bad(
+        c, "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s", k->kind,
+        k->version, k->kind, list.data);
+}
+
+static int judge_unknown(struct rest_call *c)
+{
+    if (c->adm.unknown.len > 0 && c->req->validate == PORT_VALIDATE_STRICT) {
+        return fail_unknown(c);
+    }
+    for (uint32_t i = 0; i < c->adm.unknown.len && c->req->validate == PORT_VALIDATE_WARN; i++) {
+        rest_warn(c, "unknown field \"%s\"", c->adm.unknown.at[i]);
+    }
+    hk_vec_clear(&c->adm.unknown);
+    return 0;
+}
+
+/* ---- admission ---- */
+
+static void admission_begin(struct rest_call *c, const char *sub, struct json *doc,
+                            const struct json *old)
+{
+    struct admission_request *q = &c->adm;
+
+    q->verb = old ? ADMIT_UPDATE : ADMIT_CREATE;
+    q->kind = c->k->kind;
+    q->subresource = sub;
+    q->obj = doc;
+    q->old = old;
+    q->ns = c->ns;
+    q->name = c->name;
+    q->dry_run = c->req->dry_run;
+    q->mem = &c->mem;
+    q->lookup = &c->r->lookup;
+    q->now_ns = rest_now(c->r);
+    c->r->lookup_call = c;
+}
+
+static int decode(struct rest_call *c, const char *sub, struct json *doc, const struct json *old)
+{
+    if (!c->r->admission) {
+        return 0;
+    }
+    admission_begin(c, sub, doc, old);
+    const int rc = admission_decode(&c->adm, &c->err);
+    return rc < 0 ? rest_fail_admission(c, rc) : judge_unknown(c);
+}
+
+static int mutate(struct rest_call *c, const char *sub, struct json *doc, const struct json *old)
+{
+    if (!c->r->admission) {
+        return 0;
+    }
+    admission_begin(c, sub, doc, old);
+    const int rc = admission_mutate(&c->adm, &c->err);
+    return rc < 0 ? rest_fail_admission(c, rc) : 0;
+}
+
+static int validate(struct rest_call *c, const char *sub, struct json *doc, const struct json *old)
+{
+    int rc = 0;
+
+    if (c->r->admission) {
+        admission_begin(c, sub, doc, old);
+        rc = admission_validate(&c->adm, &c->err);
+    }
+    if (rc < 0) {
+        return rest_fail_admission(c, rc);
+    }
+    return c->adm.errors.len > 0 ? rest_fail_invalid(c) : 0;
+}
+
+/* ---- create ---- */
+
+static bool is_crd(const struct rest_call *c)
+{
+    return c->k == c->r->crds;
+}
+
+static int prepare_new(struct rest_call *c, struct json *doc)
+{
+    if (decode(c, NULL, doc, NULL) < 0 || rest_check_identity(c, doc) < 0 ||
+        rest_meta_create(c, doc) < 0) {
+        return c->rc;
+    }
+    if (c->k->kind->status && !(c->k->flags & REST_KEEP_STATUS)) {
+        json_del(doc, "status");
+    }
+    rest_schema_apply(c, doc);
+    if (judge_unknown(c) < 0 || mutate(c, NULL, doc, NULL) < 0) {
+        return c->rc;
+    }
+    if (is_crd(c)) {
+        rest_crd_prepare(c, doc, NULL);
+    }
+    rest_schema_validate(c, doc);
+    return validate(c, NULL, doc, NULL);
+}
+
+/* A generated name that is taken is drawn again, a few times. */
+static int find_name(struct rest_call *c, struct json *doc)
+{
+    const bool generated = rest_meta_str(c->req->body, "name").n == 0 && c->req->name.n == 0;
+    bool staged;
+
+    for (int tries = 1; store_head(c->r->store, c->k->res, c->ns, c->name, &staged); tries++) {
+        if (!generated) {
+            return rest_fail_exists(c, c->name);
+        }
+        if (tries == GENERATE_TRIES) {
+            c->status.retry_after_s = 1;
+            return rest_fail(c, 409, HK_EEXIST, "AlreadyExists",
+                             "%s \"%.*s\" already exists, the server was not able to generate a "
+                             "unique name for the object",
+                             rest_resource(c, c->k->kind), HK_FMT(c->name));
+        }
+        rest_generate_name(c, doc);
+    }
+    return 0;
+}
+
+int rest_create_doc(struct rest_call *c, struct json *doc)
+{
+    if (prepare_new(c, doc) < 0 || find_name(c, doc) < 0) {
+        return c->rc;
+    }
+    c->created = true;
+    if (c->req->dry_run) {
+        return rest_answer_tree(c, c->k->kind, doc);
+    }
+    return rest_store(c, STORE_CREATE, c->k, c->ns, c->name, doc, 0);
+}
+
+int rest_create(struct rest_call *c)
+{
+    struct json doc = json_clone(c->req->body, &c->mem);
+
+    return rest_create_doc(c, &doc);
+}
+
+/* ---- update ---- */
+
+static void keep_member(struct rest_call *c, struct json *to, const struct json *from,
+                        const char *key)
+{
+    const struct json *v = json_get(from, key);
+
+    if (v) {
+        json_put(to, &c->mem, hk_str(key), *v);
+    } else {
+        json_del(to, key);
+    }
+}
+
+/* Through the status only the status comes, and for old kinds what people hang on objects. */
+static void isolate_status(struct rest_call *c, struct json *doc, const struct json *old)
+{
+    static const char *const hung[] = {"labels", "annotations", "finalizers"};
+    struct json result = json_clone(old, &c->mem);
+    struct json *meta = rest_edit(&result, &c->mem, "metadata");
+
+    for (size_t i = 0; i < HK_LEN(hung) && !(c->k->flags & (REST_CUSTOM | REST_STATUS_ONLY)); i++) {
+        keep_member(c, meta, json_get(doc, "metadata"), hung[i]);
+    }
+    keep_member(c, &result, doc, "status");
+    /* What the client said about identity is still to be checked. */
+    keep_member(c, meta, json_get(doc, "metadata"), "resourceVersion");
+    keep_member(c, meta, json_get(doc, "metadata"), "uid");
+    *doc = result;
+}
+
+/* Of a namespace's spec, finalizers go through their own door. */
+static void isolate_finalize(struct rest_call *c, struct json *doc, const struct json *old)
+{
+    const struct json *wanted = json_at(doc, "spec.finalizers");
+    const struct json list = wanted ? json_clone(wanted, &c->mem) : json_make_array();
+    struct json result = json_clone(old, &c->mem);
+
+    json_put(rest_edit(&result, &c->mem, "spec"), &c->mem, HK_STR("finalizers"), list);
+    keep_member(c, rest_edit(&result, &c->mem, "metadata"), json_get(doc, "metadata"),
+                "resourceVersion");
+    *doc = result;
+}
+
+static void isolate(struct rest_call *c, const char *sub, struct json *doc, const struct json *old)
+{
+    if (sub && !strcmp(sub, "status")) {
+        isolate_status(c, doc, old);
+    } else if (sub && !strcmp(sub, "finalize")) {
+        isolate_finalize(c, doc, old);
+    } else if (c->k->kind->status) {
+        keep_member(c, doc, old, "status");
+    }
+    if (c->k == c->r->namespaces && (!sub || strcmp(sub, "finalize") != 0)) {
+        keep_member(c, rest_edit(doc, &c->mem, "spec"), json_get(old, "spec"), "finalizers");
+    }
+}
+
+/* Nothing holds it any more. */
+static bool may_go(const struct rest_call *c, const struct json *doc)
+{
+    const struct json *held = c->k == c->r->namespaces ? json_at(doc, "spec.finalizers") : NULL;
+
+    return rest_deleting(doc) && rest_finalizers(doc) == 0 && (!held || held->len == 0) &&
+           json_int(json_at(doc, "metadata.deletionGracePeriodSeconds"), 0) == 0;
+}
+
+int rest_commit(struct rest_call *c, struct json *doc, const struct store_obj *head,
+                const struct json *old, bool staged)
+{
+    if (c->req && c->req->dry_run) {
+        return rest_answer_tree(c, c->k->kind, doc);
+    }
+    if (may_go(c, doc)) {
+        return rest_store(c, STORE_DELETE, c->k, head->ns, head->name, doc, head->rv);
+    }
+    /* A state that is not yet durable must not be told; writing it again costs one revision. */
+    if (!staged && json_equal(doc, old)) {
+        c->obj = rest_object(c->r, c->k, head, true);
+        c->rv = head->rv;
+        if (c->scale) {
+            rest_scale_answer(c);
+        }
+        return 0;
+    }
+    return rest_store(c, STORE_UPDATE, c->k, head->ns, head->name, doc, head->rv);
+}
+
+int rest_update_doc(struct rest_call *c, const char *sub, struct json *doc,
+                    const struct store_obj *head, const struct json *old, bool staged)
+{
+    if (decode(c, sub, doc, old) < 0 || rest_check_identity(c, doc) < 0) {
+        return c->rc;
+    }
+    isolate(c, sub, doc, old);
+    if (rest_meta_update(c, doc, old) < 0) {
+        return c->rc;
+    }
+    rest_schema_apply(c, doc);
+    if (judge_unknown(c) < 0 || mutate(c, sub, doc, old) < 0) {
+        return c->rc;
+    }
+    if (is_crd(c) && !sub && !rest_deleting(doc)) {
+        rest_crd_prepare(c, doc, old);
+    }
+    rest_meta_generation(c, doc, old);
+    if (!c->managed) {
+        rest_apply_note(c, sub, doc, old);
+    }
+    rest_schema_validate(c, doc);
+    if (validate(c, sub, doc, old) < 0) {
+        return c->rc;
+    }
+    return rest_commit(c, doc, head, old, staged);
+}
+
+int rest_update(struct rest_call *c)
+{
+    const char *sub = c->req->subresource;
+    struct json old;
+    bool staged;
+
+    if (sub && !strcmp(sub, "scale")) {
+        return rest_scale_write(c);
+    }
+    const struct store_obj *head = rest_head(c, c->k, c->ns, c->name, &old, &staged);
+    struct json doc = json_clone(c->req->body, &c->mem);
+    if (!head && !sub && (c->k->flags & REST_CREATE_ON_UPDATE)) {
+        json_del(rest_edit(&doc, &c->mem, "metadata"), "resourceVersion");
+        return rest_create_doc(c, &doc);
+    }
+    if (!head) {
+        return rest_fail_missing(c, c->k, c->name);
+    }
+    if (rest_meta_str(&doc, "name").n == 0) {
+        return rest_fail_bad(c, "the name of the object (based on URL) was undeterminable: name "
+                                "must be provided");
+    }
+    return rest_update_doc(c, sub, &doc, head, &old, staged);
+}
+
+/* ---- patch ---- */
+
+static int fail_media(struct rest_call *c)
+{
+    return rest_fail(c, 415, HK_EUNSUP, "UnsupportedMediaType",
+                     "the body of the request was in an unknown format - accepted media types "
+                     "include: application/json-patch+json, application/merge-patch+json, "
+                     "application/apply-patch+yaml");
+}
+
+static int patch_json(struct rest_call *c, struct json *doc)
+{
+    const struct json *patch = c->req->body;
+    int rc = api_patch_json_check(patch, &c->err);
+
+    if (rc < 0) {
+        const struct hk_err why = c->err;
+        return rc == -HK_ELIMIT
+                   ? rest_fail(c, 413, HK_ELIMIT, "RequestEntityTooLarge", "%s", why.text)
+                   : rest_fail_bad(c, "%s", why.text);
+    }
+    rc = api_patch_json(doc, patch, &c->mem, &c->err);
+    if (rc < 0) {
+        const struct hk_err why = c->err;
+        return rest_fail(c, 422, HK_EINVAL, "Invalid",
+                         "the server rejected our request due to an "
+                         "error in our request: %s",
+                         why.text);
+    }
+    return 0;
+}
+
+static int patch_strategic(struct rest_call *c, const struct rest_kind *k, struct json *doc)
+{
+    if (k->flags & REST_CUSTOM) {
+        return fail_media(c);
+    }
+    /* The patch's strings outlive the submission only as a copy. */
+    const struct json patch = json_clone(c->req->body, &c->mem);
+    const int rc = api_patch_strategic(doc, &patch, k->kind, &c->mem, &c->err);
+    if (rc < 0) {
+        const struct hk_err why = c->err;
+        return rest_fail_bad(c, "%s", why.text);
+    }
+    return 0;
+}
+
+int rest_patch_apply(struct rest_call *c, const struct rest_kind *k, struct json *doc)
+{
+    if (c->req->force && c->req->patch != PORT_PATCH_APPLY) {
+        rest_field_error(c, "FieldValueForbidden", "force",
+                         "Forbidden: may not be specified for non-apply patch");
+        return rest_fail_invalid(c);
+    }
+    if (c->req->patch == PORT_PATCH_JSON) {
+        return patch_json(c, doc);
+    }
+    if (!json_is(c->req->body, JSON_OBJECT)) {
+        return rest_fail_bad(c, "a patch of type %s must be an object",
+                             port_patch_media(c->req->patch));
+    }
+    if (c->req->patch == PORT_PATCH_STRATEGIC) {
+        return patch_strategic(c, k, doc);
+    }
+    const struct json patch = json_clone(c->req->body, &c->mem);
+    api_patch_merge(doc, &patch, &c->mem);
+    return 0;
+}
+
+int rest_patch(struct rest_call *c)
+{
+    const char *sub = c->req->subresource;
+    struct json old;
+    bool staged;
+
+    if (sub && !strcmp(sub, "scale")) {
+        return rest_scale_write(c);
+    }
+    if (c->req->patch == PORT_PATCH_APPLY) {
+        return rest_apply(c);
+    }
+    const struct store_obj *head = rest_head(c, c->k, c->ns, c->name, &old, &staged);
+    if (!head) {
+        return rest_fail_missing(c, c->k, c->name);
+    }
+    struct json doc = json_clone(&old, &c->mem);
+    if (rest_patch_apply(c, c->k, &doc) < 0) {
+        return c->rc;
+    }
+    return rest_update_doc(c, sub, &doc, head, &old, staged);
+}

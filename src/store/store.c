@@ -1,0 +1,710 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store's owner side: objects, the staged heads that writes are checked against, publishing,
+// and the ring of recent events. All of it belongs to one thread; the log's thread sees only
+// immutable objects. Reading the file at start publishes its rows one by one through the same code,
+// so index, ring and list of dead rows come out as they were.
+//
+// A write takes its revision when it is staged and keeps it. When the disk fails, everything staged
+// fails, and later writes are refused until a probe has been committed; the revisions of failed
+// writes are never used again.
+#include "base/map.h"
+#include "store/store_priv.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdatomic.h>
+
+enum {
+    RING_EVENTS = 100 * 1000,
+    RING_BYTES = 256 << 20,
+    COMPACT_ROWS = 200, /* in one transaction: some 7 ms during which no write commits */
+    FIRST_RV = 1,       /* of the empty store: to clients 0 means "any" */
+};
+
+struct resource {
+    struct store_index index;
+    uint64_t last_rv; /* of its newest event: lets watchers of quiet resources pass */
+};
+
+struct hook {
+    void (*fn)(void *ctx);
+    void *ctx;
+};
+
+struct store {
+    struct store_log *log;
+    bool durable; /* there is a file */
+
+    struct hk_intern names; /* "plural.group"; the ids are the resource numbers */
+    HK_VEC(struct resource) res;
+    uint64_t rv;      /* published */
+    uint64_t last_rv; /* given out */
+    uint64_t nstaged, nfinished;
+    struct store_heads heads;
+    struct store_stage *spare;
+    struct store_ring ring;
+    HK_VEC(struct hook) hooks;
+
+    /* Rows nobody can ask for any more, in an order in which they may go: an object's older rows
+     * before the one that deleted it. */
+    HK_VEC(uint64_t) dead;
+    uint32_t dead_first;
+    uint64_t slice[COMPACT_ROWS]; /* those being deleted */
+    struct store_log_item compact, probe;
+    bool compacting, probing;
+
+    bool broken;
+    struct hk_err err; /* why */
+
+    struct hk_arena scratch;
+    struct hk_buf text;
+};
+
+/* ---- objects ---- */
+
+static struct hk_str copy_str(char **at, struct hk_str s)
+{
+    char *to = *at;
+
+    if (s.n > 0) {
+        memcpy(to, s.s, s.n);
+    }
+    to[s.n] = '\0';
+    *at = to + s.n + 1;
+    return (struct hk_str){to, s.n};
+}
+
+struct store_obj *store_obj_new(const struct store_obj *o)
+{
+    const size_t room = o->ns.n + o->name.n + o->uid.n + o->text.n + 4;
+    struct store_obj *copy = hk_alloc(sizeof(*copy) + room);
+    char *at = (char *)(copy + 1);
+
+    atomic_init(&copy->refs, 1);
+    copy->res = o->res;
+    copy->rv = o->rv;
+    copy->created_rv = o->created_rv;
+    copy->ns = copy_str(&at, o->ns);
+    copy->name = copy_str(&at, o->name);
+    copy->uid = copy_str(&at, o->uid);
+    copy->text = copy_str(&at, o->text);
+    return copy;
+}
+
+struct store_obj *store_obj_ref(const struct store_obj *o)
+{
+    struct store_obj *mut = (struct store_obj *)o;
+
+    atomic_fetch_add_explicit(&mut->refs, 1, memory_order_relaxed);
+    return mut;
+}
+
+void store_obj_unref(const struct store_obj *o)
+{
+    struct store_obj *mut = (struct store_obj *)o;
+
+    if (mut && atomic_fetch_sub_explicit(&mut->refs, 1, memory_order_acq_rel) == 1) {
+        hk_free(mut);
+    }
+}
+
+static struct store_key obj_key(const struct store_obj *o)
+{
+    return (struct store_key){o->ns, o->name};
+}
+
+static bool is_current(const struct store *s, const struct store_obj *o)
+{
+    return store_index_get(&s->res.at[o->res].index, obj_key(o)) == o;
+}
+
+/* Nothing refers to the rows of what came before, nor to that of a deletion. */
+static void bury(struct store *s, enum store_event_type type, const struct store_obj *obj,
+                 const struct store_obj *prev)
+{
+    if (!s->durable) {
+        return;
+    }
+    if (prev) {
+        hk_vec_push(&s->dead, prev->rv);
+    }
+    if (type == STORE_DELETED) {
+        hk_vec_push(&s->dead, obj->rv);
+    }
+}
+
+static void ring_drop(struct store *s)
+{
+    const struct store_event *e = store_ring_at(&s->ring, 0);
+    const bool replaced = e->type != STORE_DELETED && !is_current(s, e->obj);
+
+    bury(s, e->type, e->obj, e->prev);
+    store_ring_shift(&s->ring, replaced);
+}
+
+/* ---- publishing ---- */
+
+/* What was there before; the index's reference to it becomes the caller's. */
+static const struct store_obj *index_apply(struct resource *res, enum store_event_type type,
+                                           const struct store_obj *obj)
+{
+    if (type == STORE_DELETED) {
+        return store_index_del(&res->index, obj_key(obj));
+    }
+    return store_index_put(&res->index, store_obj_ref(obj));
+}
+
+static void publish(struct store *s, enum store_event_type type, const struct store_obj *obj)
+{
+    struct resource *res = &s->res.at[obj->res];
+    const struct store_obj *prev = index_apply(res, type, obj);
+
+    res->last_rv = s->rv = obj->rv;
+    store_ring_push(&s->ring, &(struct store_event){type, obj->rv, store_obj_ref(obj), prev});
+    while (store_ring_over(&s->ring)) {
+        ring_drop(s);
+    }
+}
+
+static void stage_free(struct store *s, struct store_stage *st)
+{
+    store_obj_unref(st->item.obj);
+    st->chain = s->spare;
+    s->spare = st;
+}
+
+static void finish_write(struct store *s, struct store_stage *st)
+{
+    const int rc = st->item.rc;
+
+    if (st->in_heads) {
+        store_heads_del(&s->heads, st);
+    }
+    s->nfinished++;
+    if (rc == 0) {
+        publish(s, st->item.type, st->item.obj);
+    } else {
+        s->broken = true;
+    }
+    if (st->done) {
+        st->done(st->ctx, rc, rc == 0 ? st->item.obj : NULL, rc == 0 ? NULL : &s->err);
+    }
+    stage_free(s, st);
+}
+
+/* ---- upkeep of the file ---- */
+
+static void start_probe(struct store *s)
+{
+    if (!s->probing) {
+        s->probing = true;
+        s->probe.kind = STORE_LOG_PROBE;
+        s->probe.mark = s->last_rv;
+        store_log_push(s->log, &s->probe);
+    }
+}
+
+static uint32_t dead_left(const struct store *s)
+{
+    return s->dead.len - s->dead_first;
+}
+
+static void start_compact(struct store *s)
+{
+    const uint32_t n = HK_MIN(dead_left(s), (uint32_t)COMPACT_ROWS);
+
+    if (s->compacting || n == 0) {
+        return;
+    }
+    s->compacting = true;
+    memcpy(s->slice, s->dead.at + s->dead_first, n * sizeof(s->slice[0]));
+    s->compact.kind = STORE_LOG_COMPACT;
+    s->compact.revs = s->slice;
+    s->compact.nrevs = n;
+    s->compact.mark = s->ring.oldest_rv;
+    store_log_push(s->log, &s->compact);
+}
+
+void store_compact(struct store *s)
+{
+    if (s->broken) {
+        start_probe(s);
+    } else {
+        start_compact(s);
+    }
+}
+
+/* One slice calls for the next as long as no write would have to wait for it. */
+static void finish_compact(struct store *s)
+{
+    s->compacting = false;
+    if (s->compact.rc < 0) {
+        s->broken = true;
+        return;
+    }
+    s->dead_first += s->compact.nrevs;
+    if (s->dead_first > s->dead.len / 2) {
+        s->dead.len -= s->dead_first;
+        memmove(s->dead.at, s->dead.at + s->dead_first, s->dead.len * sizeof(s->dead.at[0]));
+        s->dead_first = 0;
+    }
+    if (s->nstaged == s->nfinished) {
+        start_compact(s);
+    }
+}
+
+static void finish_probe(struct store *s)
+{
+    s->probing = false;
+    s->broken = s->probe.rc < 0;
+}
+
+static void finish_item(struct store *s, struct store_log_item *item)
+{
+    switch (item->kind) {
+    case STORE_LOG_WRITE:
+        finish_write(s, (struct store_stage *)item);
+        break;
+    case STORE_LOG_COMPACT:
+        finish_compact(s);
+        break;
+    case STORE_LOG_PROBE:
+        finish_probe(s);
+        break;
+    }
+}
+
+uint32_t store_poll(struct store *s)
+{
+    const uint64_t before = s->nfinished, rv = s->rv;
+    struct store_log_item *item = store_log_take(s->log, &s->err);
+    struct store_log_item *next;
+
+    for (; item; item = next) {
+        next = item->next;
+        finish_item(s, item);
+    }
+    store_log_send(s->log); /* what the callers just submitted */
+    for (uint32_t i = 0; s->rv != rv && i < s->hooks.len; i++) {
+        s->hooks.at[i].fn(s->hooks.at[i].ctx);
+    }
+    return (uint32_t)(s->nfinished - before);
+}
+
+void store_flush(struct store *s)
+{
+    const uint64_t target = s->nstaged;
+
+    while (s->nfinished < target) {
+        struct pollfd p = {.fd = store_fd(s), .events = POLLIN};
+        (void)poll(&p, 1, -1);
+        store_poll(s);
+    }
+}
+
+int store_fd(const struct store *s)
+{
+    return store_log_fd(s->log);
+}
+
+void store_on_publish(struct store *s, void (*fn)(void *ctx), void *ctx)
+{
+    hk_vec_push(&s->hooks, (struct hook){fn, ctx});
+}
+
+/* ---- resources ---- */
+
+static struct resource *res_at(struct store *s, uint32_t id)
+{
+    while (s->res.len <= id) {
+        hk_vec_push(&s->res, (struct resource){0});
+    }
+    return &s->res.at[id];
+}
+
+uint32_t store_res(struct store *s, struct hk_str group, struct hk_str plural)
+{
+    struct hk_str name;
+    uint32_t id;
+
+    hk_buf_clear(&s->text);
+    hk_buf_addstr(&s->text, plural);
+    if (group.n > 0) {
+        hk_buf_addc(&s->text, '.');
+        hk_buf_addstr(&s->text, group);
+    }
+    name = hk_buf_str(&s->text);
+    id = hk_intern_find(&s->names, name);
+    if (id == HK_NONE) {
+        id = hk_intern(&s->names, name);
+        (void)res_at(s, id);
+        store_log_add_res(s->log, id, hk_intern_str(&s->names, id));
+    }
+    return id;
+}
+
+/* ---- reading ---- */
+
+uint64_t store_rv(const struct store *s)
+{
+    return s->rv;
+}
+
+uint64_t store_oldest_rv(const struct store *s)
+{
+    return s->ring.oldest_rv;
+}
+
+const struct store_obj *store_get(const struct store *s, uint32_t res, struct hk_str ns,
+                                  struct hk_str name)
+{
+    return store_index_get(&s->res.at[res].index, (struct store_key){ns, name});
+}
+
+uint32_t store_count(const struct store *s, uint32_t res)
+{
+    return s->res.at[res].index.len;
+}
+
+struct ns_scan {
+    struct hk_str ns;
+    store_scan_fn *fn;
+    void *ctx;
+};
+
+static bool scan_in_ns(void *ctx, const struct store_obj *o)
+{
+    const struct ns_scan *scan = ctx;
+
+    return hk_str_eq(o->ns, scan->ns) && scan->fn(scan->ctx, o);
+}
+
+void store_scan(const struct store *s, uint32_t res, struct hk_str ns, struct hk_str after_ns,
+                struct hk_str after_name, store_scan_fn *fn, void *ctx)
+{
+    const struct store_index *index = &s->res.at[res].index;
+    struct store_key after = {after_ns, after_name};
+    struct ns_scan scan = {ns, fn, ctx};
+
+    if (ns.n == 0) {
+        store_index_scan(index, after, fn, ctx);
+        return;
+    }
+    if (hk_str_cmp(after_ns, ns) < 0) {
+        after = (struct store_key){.ns = ns}; /* before every name in it */
+    }
+    store_index_scan(index, after, scan_in_ns, &scan);
+}
+
+/* ---- watching ---- */
+
+enum store_next store_next(const struct store *s, uint32_t res, struct hk_str ns, uint64_t *rv,
+                           struct store_event *ret)
+{
+    const struct store_ring *r = &s->ring;
+
+    if (*rv < r->oldest_rv) {
+        return STORE_NEXT_GONE;
+    }
+    for (uint32_t i = s->res.at[res].last_rv > *rv ? store_ring_find(r, *rv) : r->len; i < r->len;
+         i++) {
+        const struct store_event *e = store_ring_at(r, i);
+        if (e->obj->res == res && (ns.n == 0 || hk_str_eq(e->obj->ns, ns))) {
+            *rv = e->rv;
+            *ret = *e;
+            return STORE_NEXT_EVENT;
+        }
+    }
+    *rv = HK_MAX(*rv, s->rv);
+    return STORE_NEXT_NONE;
+}
+
+/* ---- writing ---- */
+
+/* The newest state, staged or not; NULL when there is none. */
+static const struct store_obj *find_head(const struct store *s, uint32_t res, struct store_key key,
+                                         struct store_stage **ret_stage)
+{
+    struct store_stage *st = store_heads_find(&s->heads, store_key_hash(res, key), res, key);
+
+    *ret_stage = st;
+    if (!st) {
+        return store_index_get(&s->res.at[res].index, key);
+    }
+    return st->item.type == STORE_DELETED ? NULL : st->item.obj;
+}
+
+const struct store_obj *store_head(const struct store *s, uint32_t res, struct hk_str ns,
+                                   struct hk_str name, bool *ret_staged)
+{
+    struct store_stage *st;
+    const struct store_obj *head = find_head(s, res, (struct store_key){ns, name}, &st);
+
+    *ret_staged = st != NULL;
+    return head;
+}
+
+static int check_head(const struct store *s, const struct store_write *w,
+                      const struct store_obj *head, struct hk_err *err)
+{
+    const struct hk_str res = hk_intern_str(&s->names, w->res);
+
+    if (w->verb == STORE_CREATE) {
+        return !head ? 0
+                     : hk_fail(err, HK_EEXIST, "%.*s '%.*s' already exists", HK_FMT(res),
+                               HK_FMT(w->name));
+    }
+    if (!head) {
+        return hk_fail(err, HK_ENOTFOUND, "%.*s '%.*s' not found", HK_FMT(res), HK_FMT(w->name));
+    }
+    if (w->expect_rv != 0 && w->expect_rv != head->rv) {
+        return hk_fail(err, HK_ECONFLICT, "%.*s '%.*s': revision %" PRIu64 ", want %" PRIu64,
+                       HK_FMT(res), HK_FMT(w->name), head->rv, w->expect_rv);
+    }
+    return 0;
+}
+
+static struct json *set_revision(struct json *root, struct hk_arena *mem, uint64_t rv)
+{
+    struct json *meta = (struct json *)json_get(root, "metadata");
+    char *text = hk_arena_printf(mem, "%" PRIu64, rv);
+
+    if (!json_is(meta, JSON_OBJECT)) {
+        meta = json_put(root, mem, HK_STR("metadata"), json_make_object());
+    }
+    json_put(meta, mem, HK_STR("resourceVersion"), json_make_str(hk_str(text)));
+    return meta;
+}
+
+static enum store_event_type event_of(enum store_verb verb)
+{
+    return verb == STORE_CREATE   ? STORE_ADDED
+           : verb == STORE_UPDATE ? STORE_MODIFIED
+                                  : STORE_DELETED;
+}
+
+/* A deletion without a state of its own shows the head's, read into *last. */
+static int check_root(struct store *s, const struct store_write *w, const struct store_obj *head,
+                      struct json *last, struct hk_err *err)
+{
+    hk_arena_clear(&s->scratch);
+    if (!w->root) {
+        hk_assert(w->verb == STORE_DELETE);
+        return json_parse(head->text, 0, &s->scratch, last, err);
+    }
+    if (!json_is(w->root, JSON_OBJECT)) {
+        return hk_fail(err, HK_EINVAL, "an object is a JSON object, not %s",
+                       json_type_name(w->root->type));
+    }
+    return 0;
+}
+
+/* The object with the next revision. */
+static struct store_obj *make_obj(struct store *s, const struct store_write *w,
+                                  const struct store_obj *head, struct json *root)
+{
+    const uint64_t rv = s->last_rv + 1;
+    struct json *meta = set_revision(root, w->root ? w->mem : &s->scratch, rv);
+
+    hk_buf_clear(&s->text);
+    json_write(root, &s->text);
+    return store_obj_new(&(struct store_obj){
+        .res = w->res,
+        .ns = w->ns,
+        .name = w->name,
+        .uid = json_str(json_get(meta, "uid"), HK_STR("")), .rv = rv,
+                        .created_rv = head ? head->created_rv : rv, .text = hk_buf_str(&s->text),
+        });
+}
+
+static struct store_stage *stage_new(struct store *s)
+{
+    struct store_stage *st = s->spare;
+
+    if (!st) {
+        return hk_alloc(sizeof(*st));
+    }
+    s->spare = st->chain;
+    return st;
+}
+
+int store_submit(struct store *s, const struct store_write *w, store_done_fn *done, void *ctx,
+                 struct hk_err *err)
+{
+    const struct store_key key = {w->ns, w->name};
+    struct store_stage *older, *st;
+    const struct store_obj *head, *obj;
+    struct json last;
+    int rc;
+
+    if (s->broken) {
+        start_probe(s);
+        return hk_fail(err, HK_EIO, "no writes until the disk recovers: %s", s->err.text);
+    }
+    head = find_head(s, w->res, key, &older);
+    rc = check_head(s, w, head, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = check_root(s, w, head, &last, err);
+    if (rc < 0) {
+        return rc;
+    }
+
+    obj = make_obj(s, w, head, w->root ? w->root : &last);
+    st = stage_new(s);
+    *st = (struct store_stage){
+        .item = {.kind = STORE_LOG_WRITE, .type = event_of(w->verb), .obj = obj},
+        .hash = store_key_hash(w->res, key),
+        .done = done,
+        .ctx = ctx,
+    };
+    if (older) {
+        store_heads_del(&s->heads, older);
+    }
+    store_heads_add(&s->heads, st);
+    s->last_rv = obj->rv;
+    s->nstaged++;
+    store_log_push(s->log, &st->item);
+    return 0;
+}
+
+/* ---- opening and closing ---- */
+
+static void read_marks(void *ctx, const struct store_log_marks *m)
+{
+    struct store *s = ctx;
+
+    s->ring.oldest_rv = HK_MAX(s->ring.oldest_rv, m->compacted);
+    s->rv = s->last_rv = HK_MAX(HK_MAX(s->last_rv, m->compacted), m->revision);
+}
+
+static int read_res(void *ctx, uint32_t res, struct hk_str name, struct hk_err *err)
+{
+    struct store *s = ctx;
+
+    if (hk_intern(&s->names, name) != res) {
+        return hk_fail(err, HK_EIO, "resource '%.*s' has number %" PRIu32 ", out of order",
+                       HK_FMT(name), res);
+    }
+    (void)res_at(s, res);
+    return 0;
+}
+
+/* A row from before history begins counts only for the state it leaves. */
+static void replay_old(struct store *s, enum store_event_type type, const struct store_obj *obj)
+{
+    const struct store_obj *prev = index_apply(&s->res.at[obj->res], type, obj);
+
+    bury(s, type, obj, prev);
+    store_obj_unref(prev);
+}
+
+static int read_row(void *ctx, enum store_event_type type, const struct store_obj *row,
+                    struct hk_err *err)
+{
+    struct store *s = ctx;
+    struct store_obj *obj;
+    const bool old = row->rv <= s->ring.oldest_rv;
+
+    if (row->res == 0 || row->res >= s->res.len) {
+        return hk_fail(err, HK_EIO, "revision %" PRIu64 " is of unknown resource %" PRIu32, row->rv,
+                       row->res);
+    }
+    if (!old && (type == STORE_ADDED) == (store_get(s, row->res, row->ns, row->name) != NULL)) {
+        return hk_fail(err, HK_EIO, "revision %" PRIu64 " does not follow from those before it",
+                       row->rv);
+    }
+    obj = store_obj_new(row);
+    if (old) {
+        replay_old(s, type, obj);
+    } else {
+        publish(s, type, obj);
+    }
+    s->last_rv = HK_MAX(s->last_rv, obj->rv);
+    store_obj_unref(obj);
+    return 0;
+}
+
+static int open_log(struct store *s, const char *path, struct hk_err *err)
+{
+    const struct store_log_reader reader = {s, read_marks, read_res, read_row};
+    int rc = store_log_open(path, &s->log, err);
+
+    if (rc < 0) {
+        return rc; /* that message already names the path */
+    }
+    rc = store_log_read(s->log, &reader, err);
+    if (rc < 0) {
+        return hk_wrap(err, rc, "store '%s'", path);
+    }
+    s->rv = s->last_rv;
+    return store_log_start(s->log, err);
+}
+
+int store_open(const struct store_opts *o, struct store **ret, struct hk_err *err)
+{
+    struct store *s = hk_zalloc(sizeof(*s));
+    int rc;
+
+    s->durable = o->path != NULL;
+    s->ring.max_events = o->ring_events > 0 ? o->ring_events : RING_EVENTS;
+    s->ring.max_bytes = o->ring_bytes > 0 ? o->ring_bytes : RING_BYTES;
+    s->rv = s->last_rv = s->ring.oldest_rv = FIRST_RV;
+    (void)res_at(s, 0); /* no resource has this number */
+    rc = open_log(s, o->path, err);
+    if (rc < 0) {
+        store_close(s);
+        return rc;
+    }
+    *ret = s;
+    return 0;
+}
+
+static void free_items(struct store *s)
+{
+    struct hk_err err;
+    struct store_log_item *next;
+
+    for (struct store_log_item *item = store_log_take(s->log, &err); item; item = next) {
+        next = item->next;
+        if (item->kind == STORE_LOG_WRITE) {
+            stage_free(s, (struct store_stage *)item);
+        }
+    }
+}
+
+static void free_spare(struct store_stage *st)
+{
+    struct store_stage *next;
+
+    for (; st; st = next) {
+        next = st->chain;
+        hk_free(st);
+    }
+}
+
+void store_close(struct store *s)
+{
+    if (!s) {
+        return;
+    }
+    if (s->log) {
+        store_log_stop(s->log);
+        free_items(s);
+        store_log_free(s->log);
+    }
+    store_ring_fini(&s->ring);
+    for (uint32_t i = 0; i < s->res.len; i++) {
+        store_index_fini(&s->res.at[i].index, store_obj_unref);
+    }
+    free_spare(s->spare);
+    hk_free(s->heads.slots);
+    hk_vec_fini(&s->res);
+    hk_vec_fini(&s->hooks);
+    hk_vec_fini(&s->dead);
+    hk_intern_fini(&s->names);
+    hk_buf_fini(&s->text);
+    hk_arena_fini(&s->scratch);
+    hk_free(s);
+}

@@ -1,0 +1,169 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# hekla apiserver as users meet it: its start, curl, kubectl, restarts and crashes. HEKLA names the
+# program; steps with kubectl are skipped where there is none.
+cd "$(dirname "$0")/../.." || exit 1
+HEKLA=${HEKLA:-build/hekla}
+dir=$(mktemp -d) || exit 1
+data=$dir/data
+pid=
+trap 'stop KILL; rm -rf "$dir"' EXIT
+count=0 failed=0
+
+# step NAME SCRIPT: one point; the script must succeed.
+step() {
+    count=$((count + 1))
+    if (eval "$2") >"$dir/log" 2>&1; then
+        echo "ok $count - $1"
+    else
+        failed=$((failed + 1))
+        echo "not ok $count - $1"
+        sed 's/^/# /' "$dir/log"
+    fi
+}
+
+# start: a server on a free port; returns when it says that it is ready, and leaves $url and $token.
+start() {
+    rm -f "$dir/ready"
+    mkfifo "$dir/ready"
+    "$HEKLA" apiserver --data-dir "$data" --listen 127.0.0.1:0 >"$dir/ready" 2>"$dir/err" &
+    pid=$!
+    timeout 30 head -n 1 "$dir/ready" >"$dir/line"
+    url=$(sed -n 's/^hekla apiserver ready at \(.*\), kubeconfig .*/\1/p' "$dir/line")
+    if [ -z "$url" ]; then
+        echo "Bail out! no server: $(cat "$dir/err")"
+        exit 1
+    fi
+    token=$(cut -d, -f1 "$data/tokens.csv")
+    KUBECONFIG=$data/kubeconfig
+    export KUBECONFIG
+}
+
+# stop SIGNAL: ends the server and leaves its exit status in $status.
+stop() {
+    [ -n "$pid" ] || return 0
+    kill -s "$1" "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null
+    status=$?
+    pid=
+}
+
+# api METHOD PATH [BODY]: a request of the administrator; the answer is in $dir/out, its code printed.
+api() {
+    curl -sS --max-time 20 --cacert "$data/ca.crt" -o "$dir/out" -w '%{http_code}' -X "$1" \
+        -A test -H "Authorization: Bearer $token" -H 'Content-Type: application/json' \
+        ${3:+--data "$3"} "$url$2"
+}
+
+# answers CODE METHOD PATH [BODY]
+answers() {
+    want=$1
+    shift
+    got=$(api "$@")
+    [ "$got" = "$want" ] && return 0
+    echo "$1 $2: expected $want, got $got"
+    cat "$dir/out"
+    return 1
+}
+
+# says TEXT: the last answer holds the text.
+says() {
+    grep -qF -- "$1" "$dir/out" && return 0
+    echo "expected: $1"
+    cat "$dir/out"
+    return 1
+}
+
+# body NAME VALUE: a config map.
+body() {
+    printf '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"%s"},"data":{"k":"%s"}}' "$1" "$2"
+}
+
+maps=/api/v1/namespaces/default/configmaps
+
+start
+step 'the server says where it is and which kubeconfig to use' '
+    grep -qx "hekla apiserver ready at https://127.0.0.1:[0-9]*, kubeconfig $data/kubeconfig" "$dir/line"
+'
+step 'nobody else can read what it keeps' '
+    [ -z "$(find "$data" -perm /077)" ]
+'
+step 'a request without credentials is refused' '
+    [ "$(curl -sS --cacert "$data/ca.crt" -o /dev/null -w "%{http_code}" "$url$maps")" = 401 ]
+'
+step 'health and version are for everybody' '
+    [ "$(curl -sS --cacert "$data/ca.crt" "$url/readyz")" = ok ] &&
+    curl -sS --cacert "$data/ca.crt" "$url/version" | grep -q gitVersion
+'
+step 'the certificate stands for localhost too' '
+    curl -sS --cacert "$data/ca.crt" "https://localhost:${url##*:}/healthz"
+'
+step 'a config map is created, read, listed and changed' '
+    answers 201 POST $maps "$(body a 1)" && says "\"uid\":" &&
+    answers 200 GET $maps/a && says "\"k\":\"1\"" &&
+    answers 200 GET $maps && says "\"kind\":\"ConfigMapList\"" &&
+    answers 200 PUT $maps/a "$(body a 2)" && says "\"k\":\"2\""
+'
+step 'making it again is a conflict' '
+    answers 409 POST $maps "$(body a 1)" && says "configmaps \\\"a\\\" already exists"
+'
+step 'a watch shows it' '
+    curl -sSN --max-time 20 --cacert "$data/ca.crt" -H "Authorization: Bearer $token" -A test \
+        "$url$maps?watch=true&fieldSelector=metadata.name%3Da" | head -n 1 >"$dir/out"
+    says "{\"type\":\"ADDED\"" && says "\"k\":\"2\""
+'
+step 'a body of more than three megabytes is refused' '
+    head -c 3200000 /dev/zero | tr "\0" x >"$dir/large"
+    [ "$(api POST $maps "@$dir/large")" = 413 ] && says "limit is 3145728"
+'
+step 'a second server on the same directory is refused' '
+    "$HEKLA" apiserver --data-dir "$data" --listen 127.0.0.1:0 2>"$dir/out" && exit 1
+    says "in use by another process" && [ "$(wc -l <"$dir/out")" -eq 1 ]
+'
+
+stop TERM
+step 'SIGTERM ends it cleanly' '
+    [ "$status" -eq 0 ] && [ ! -s "$dir/err" ]
+'
+
+first=$token
+start
+step 'a restart keeps objects and credentials' '
+    [ "$first" = "$token" ] && answers 200 GET $maps/a && says "\"k\":\"2\""
+'
+step 'an answered write is there after the crash that follows it' '
+    answers 201 POST $maps "$(body crash 1)"
+'
+stop KILL
+start
+step 'and is still there' '
+    answers 200 GET $maps/crash
+'
+step 'a deleted object is gone' '
+    answers 200 DELETE $maps/crash && says "\"status\":\"Success\"" && answers 404 GET $maps/crash
+'
+
+if command -v kubectl >/dev/null; then
+    step 'kubectl sees the namespaces' '
+        kubectl get namespaces >"$dir/out" && says default && says kube-system
+    '
+    step 'kubectl creates, labels, applies and deletes' '
+        kubectl create configmap tool --from-literal=a=b &&
+        kubectl label configmap tool colour=red &&
+        kubectl get configmap tool -o jsonpath="{.metadata.labels.colour}" >"$dir/out" && says red &&
+        body tool 9 | kubectl apply -f - &&
+        kubectl delete configmap tool --wait
+    '
+fi
+stop TERM
+
+step 'options that make no sense are told in one line' '
+    "$HEKLA" apiserver 2>"$dir/out" && exit 1
+    says "want --data-dir DIR" && [ "$(wc -l <"$dir/out")" -eq 1 ] || exit 1
+    "$HEKLA" apiserver -d "$dir/x" --listen nowhere 2>"$dir/out" && exit 1
+    says "want ADDR:PORT"
+'
+
+echo "1..$count"
+[ "$failed" -eq 0 ]
