@@ -208,7 +208,8 @@ static void check_bound(struct visit *v, const struct subject *s, struct hk_str 
     struct hk_arena *a = v->q->mem;
     struct quantity amount;
 
-    if (!subject_get(s, fields[0], name, &amount) && strcmp(s->type, "PersistentVolumeClaim")) {
+    if (!subject_get(s, fields[0], name, &amount) &&
+        strcmp(s->type, "PersistentVolumeClaim") != 0) {
         refuse(v, hk_arena_printf(a, "%s %.*s usage per %s is %s.  No %s is specified", word,
                                   HK_FMT(name), s->type, amount_text(bound, a), first));
         return;

@@ -400,14 +400,17 @@ static int read_envelope(struct reader *r, const struct protobuf_field unknown[4
     static const struct api_field word = {.name = "typeMeta", .form = API_STRING};
     struct protobuf_field meta[4];
     struct json version, kind;
-    int rc = read_small(r, unknown[1].bytes, meta);
+    int rc;
 
-    if (rc == 0) {
-        rc = read_text(r, &word, meta[1].bytes, &version);
+    rc = read_small(r, unknown[1].bytes, meta);
+    if (rc < 0) {
+        return rc;
     }
-    if (rc == 0) {
-        rc = read_text(r, &word, meta[2].bytes, &kind);
+    rc = read_text(r, &word, meta[1].bytes, &version);
+    if (rc < 0) {
+        return rc;
     }
+    rc = read_text(r, &word, meta[2].bytes, &kind);
     if (rc < 0) {
         return rc;
     }

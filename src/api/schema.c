@@ -123,11 +123,12 @@ static int compile_props(struct compiler *c, const struct json *doc, bool inside
                          struct schema_node *n)
 {
     const struct json *props = get_typed(doc, "properties", JSON_OBJECT);
+    const uint32_t len = props ? props->len : 0;
     int rc = 0;
 
-    n->nprops = props ? props->len : 0;
-    n->props = hk_arena_array(&c->s->arena, n->nprops, sizeof(n->props[0]));
-    for (uint32_t i = 0; i < n->nprops && rc == 0; i++) {
+    n->nprops = len;
+    n->props = hk_arena_array(&c->s->arena, len, sizeof(n->props[0]));
+    for (uint32_t i = 0; i < len && rc == 0; i++) {
         n->props[i].key = props->members[i].key;
         rc = compile(c, &props->members[i].value, inside_logic, &n->props[i].node);
         if (rc < 0) {

@@ -67,7 +67,7 @@ int body_decode_yaml(struct exchange *x, const char *must_be, struct json *ret)
         return refuse_body(x, must_be, &err);
     }
     if (docs.len != 1) {
-        hk_fail(&err, HK_EINVAL, "%u YAML documents, want one", docs.len);
+        hk_err_set(&err, HK_EINVAL, "%u YAML documents, want one", docs.len);
         return refuse_body(x, must_be, &err);
     }
     *ret = docs.at[0];

@@ -155,7 +155,7 @@ static void write_sheet_headers(const struct print_column *c, struct hk_buf *out
 
 static uint32_t count_of(const struct json *v)
 {
-    return json_is(v, JSON_OBJECT) || json_is(v, JSON_ARRAY) ? v->len : 0;
+    return v && (v->type == JSON_OBJECT || v->type == JSON_ARRAY) ? v->len : 0;
 }
 
 static void write_sheet_cell(const struct print_column *c, const struct json *obj, int64_t now_ns,

@@ -14,7 +14,7 @@ HK_PRINTF(3, 0) static size_t format(char *out, size_t cap, const char *fmt, va_
 }
 
 /* Formats beside the error and copies afterwards: the arguments may point into its text. */
-int hk_fail(struct hk_err *err, enum hk_code code, const char *fmt, ...)
+void hk_err_set(struct hk_err *err, enum hk_code code, const char *fmt, ...)
 {
     if (err) {
         char text[sizeof(err->text)];
@@ -27,7 +27,6 @@ int hk_fail(struct hk_err *err, enum hk_code code, const char *fmt, ...)
         memcpy(err->text, text, len);
         err->text[len] = '\0';
     }
-    return -(int)code;
 }
 
 static size_t append(char *out, size_t len, size_t cap, const char *s, size_t n)

@@ -25,8 +25,16 @@ struct hk_err {
     char text[504];
 };
 
-/* Sets code and text and returns -code. err may be NULL. */
-int hk_fail(struct hk_err *err, enum hk_code code, const char *fmt, ...) HK_PRINTF(3, 4);
+/* Sets code and text. err may be NULL. */
+void hk_err_set(struct hk_err *err, enum hk_code code, const char *fmt, ...) HK_PRINTF(3, 4);
+
+/* The same, and returns -code. The value stands in the open: compiler and analyzer can tell the
+ * paths that failed from those that wrote their results. */
+#define hk_fail(err, code, ...)                                                                    \
+    ({                                                                                             \
+        hk_err_set((err), (code), __VA_ARGS__);                                                    \
+        -(int)(code);                                                                              \
+    })
 
 /* Puts "context: " in front of the text and returns rc. */
 int hk_wrap(struct hk_err *err, int rc, const char *fmt, ...) HK_PRINTF(3, 4);

@@ -50,8 +50,8 @@ static void test_arguments_may_point_into_the_text(void **state)
 {
     struct hk_err err = {0};
 
-    hk_fail(&err, HK_EIO, "disk full");
-    hk_fail(&err, HK_EBUSY, "%s, then %s", err.text, err.text);
+    hk_err_set(&err, HK_EIO, "disk full");
+    hk_err_set(&err, HK_EBUSY, "%s, then %s", err.text, err.text);
     assert_string_equal(err.text, "disk full, then disk full");
     hk_wrap(&err, -HK_EBUSY, "%.4s", err.text);
     assert_string_equal(err.text, "disk: disk full, then disk full");
@@ -64,7 +64,7 @@ static void test_long_text_is_cut(void **state)
 
     memset(words, 'w', sizeof(words) - 1);
     words[sizeof(words) - 1] = '\0';
-    hk_fail(&err, HK_EINVAL, "%s", words);
+    hk_err_set(&err, HK_EINVAL, "%s", words);
     assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
     hk_wrap(&err, -HK_EINVAL, "job");
     assert_int_equal(strlen(err.text), sizeof(err.text) - 1);

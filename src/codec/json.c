@@ -9,11 +9,6 @@
 
 /* ---- looking around ---- */
 
-bool json_is(const struct json *v, enum json_type type)
-{
-    return v != NULL && v->type == type;
-}
-
 static struct json_member *find(const struct json *obj, struct hk_str key)
 {
     if (!json_is(obj, JSON_OBJECT)) {

@@ -74,7 +74,10 @@ struct hk_str json_str(const struct json *v, struct hk_str fallback);
 /* JSON_INT alone: 3.0 and what int64 cannot hold answer the fallback. */
 int64_t json_int(const struct json *v, int64_t fallback);
 bool json_bool(const struct json *v, bool fallback);
-bool json_is(const struct json *v, enum json_type type);
+static inline bool json_is(const struct json *v, enum json_type type)
+{
+    return v && v->type == type;
+}
 /* As OpenAPI calls it: "integer", "boolean", ... */
 const char *json_type_name(enum json_type type);
 /* Numbers 1 and 1.0 differ in type but are equal; object order is ignored. */

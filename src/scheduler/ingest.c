@@ -178,7 +178,7 @@ int ingest_put(struct ingest *in, const struct api_kind *kind, const struct json
     rc = put(in, kind, doc, &why);
     if (rc < 0) {
         record(in, kind, doc, file, &why);
-        hk_fail(err, (enum hk_code)why.code, "%s", why.text);
+        hk_err_set(err, (enum hk_code)why.code, "%s", why.text);
     } else if (in->problems.len > 0) {
         ingest_problem_clear(in, kind, object_name(in, kind, doc));
     }

@@ -361,12 +361,17 @@ static int run_create(struct rest_call *c)
 static int run(struct rest_call *c)
 {
     static int (*const verbs[PORT_NVERBS])(struct rest_call *) = {
-        [PORT_GET] = rest_get,       [PORT_LIST] = rest_list,
-        [PORT_WATCH] = NULL,         [PORT_CREATE] = run_create,
-        [PORT_UPDATE] = rest_update, [PORT_PATCH] = rest_patch,
-        [PORT_DELETE] = rest_delete, [PORT_DELETE_COLLECTION] = rest_delete_collection,
+        [PORT_GET] = rest_get,
+        [PORT_LIST] = rest_list,
+        [PORT_WATCH] = NULL, /* answers more than once, elsewhere */
+        [PORT_CREATE] = run_create,
+        [PORT_UPDATE] = rest_update,
+        [PORT_PATCH] = rest_patch,
+        [PORT_DELETE] = rest_delete,
+        [PORT_DELETE_COLLECTION] = rest_delete_collection,
     };
 
+    hk_assert(verbs[c->req->verb]);
     return verbs[c->req->verb](c);
 }
 

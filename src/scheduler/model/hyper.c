@@ -54,15 +54,16 @@ static bool link_child(struct model *m, hyper_id parent, hyper_id child, struct 
     struct hyper *p = &m->hypers.at[parent.i], *c = &m->hypers.at[child.i];
 
     if (!id_none(c->parent) && !id_eq(c->parent, parent)) {
-        hk_fail(err, HK_EINVAL, "hyperNode '%.*s' is a member of both '%.*s' and '%.*s'",
-                HK_FMT(model_str(m, c->name)), HK_FMT(model_str(m, m->hypers.at[c->parent.i].name)),
-                HK_FMT(model_str(m, p->name)));
+        hk_err_set(err, HK_EINVAL, "hyperNode '%.*s' is a member of both '%.*s' and '%.*s'",
+                   HK_FMT(model_str(m, c->name)),
+                   HK_FMT(model_str(m, m->hypers.at[c->parent.i].name)),
+                   HK_FMT(model_str(m, p->name)));
         return false;
     }
     if (p->tier <= c->tier) {
-        hk_fail(err, HK_EINVAL,
-                "hyperNode '%.*s' of tier %d holds '%.*s' of tier %d, want a lower tier",
-                HK_FMT(model_str(m, p->name)), p->tier, HK_FMT(model_str(m, c->name)), c->tier);
+        hk_err_set(err, HK_EINVAL,
+                   "hyperNode '%.*s' of tier %d holds '%.*s' of tier %d, want a lower tier",
+                   HK_FMT(model_str(m, p->name)), p->tier, HK_FMT(model_str(m, c->name)), c->tier);
         return false;
     }
     if (id_none(c->parent)) {

@@ -302,6 +302,40 @@ static void a_parked_job_wakes_for_what_it_lacks(void **state)
     assert_true(model_job_awake(&r.m, j));
 }
 
+static void words_of_reasons_last_while_they_are_said(void **state)
+{
+    RIG(r);
+    const struct hk_str text = HK_STR("claim \"c\" not found");
+    const uint32_t live = r.m.str.live, word = model_word(&r.m, text);
+
+    assert_int_equal(model_word(&r.m, text), word);
+    for (uint32_t session = 0; session < 3; session++) {
+        model_words_age(&r.m);
+        const uint64_t calls = hk_alloc_calls();
+        assert_int_equal(model_word(&r.m, text), word);
+        assert_int_equal(hk_alloc_calls(), calls);
+    }
+    model_words_age(&r.m);
+    assert_string_equal(model_str(&r.m, word).s, text.s);
+    model_words_age(&r.m);
+    assert_int_equal(hk_intern_find(&r.m.str, text), HK_NONE);
+    assert_int_equal(r.m.str.live, live);
+}
+
+static void the_books_miss_a_string_nobody_holds(void **state)
+{
+    RIG(r);
+    struct hk_err err = {0};
+    const task_id t = rig_task(&r, NULL, "lonely", .req = "cpu=1");
+    const uint32_t name = model_task(&r.m, t)->name; /* the rig makes it the uid, too */
+
+    assert_int_equal(model_check(&r.m, &err), 0);
+    model_task(&r.m, t)->role = name;
+    assert_int_equal(model_check(&r.m, &err), -HK_EINVAL);
+    assert_non_null(strstr(err.text, "'lonely': 2 references, rows hold 3"));
+    model_task(&r.m, t)->role = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +353,8 @@ int main(void)
         cmocka_unit_test(sub_groups_follow_labels_and_policies),
         cmocka_unit_test(hyper_nodes_make_a_tree_or_say_why_not),
         cmocka_unit_test(a_parked_job_wakes_for_what_it_lacks),
+        cmocka_unit_test(words_of_reasons_last_while_they_are_said),
+        cmocka_unit_test(the_books_miss_a_string_nobody_holds),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
