@@ -5,8 +5,9 @@
 const char *port_verb_name(enum port_verb verb)
 {
     static const char *const names[] = {
-        [PORT_GET] = "get",       [PORT_LIST] = "list",     [PORT_WATCH] = "watch",
-        [PORT_CREATE] = "create", [PORT_UPDATE] = "update", [PORT_PATCH] = "patch",
+        [PORT_GET] = "get",       [PORT_LIST] = "list",
+        [PORT_WATCH] = "watch",   [PORT_CREATE] = "create",
+        [PORT_UPDATE] = "update", [PORT_PATCH] = "patch",
         [PORT_DELETE] = "delete", [PORT_DELETE_COLLECTION] = "deletecollection",
     };
     return names[verb];

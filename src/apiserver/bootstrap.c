@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores the built-in definitions through the port, one after the other, before the server listens. A
-// definition that is there already gets our spec; where that changes nothing, nothing is written.
+// Stores the built-in definitions through the port, one after the other, before the server listens.
+// A definition that is there already gets our spec; where that changes nothing, nothing is written.
 #include "apiserver/bootstrap.h"
 
 #include "apiserver/crds.h"
@@ -56,10 +56,9 @@ static int update(struct port *p, const struct port_request *create, struct hk_a
 {
     struct answer a;
     struct json doc;
-    int rc = ask(p,
-                 &(struct port_request){
-                     .verb = PORT_GET, .kind = create->kind, .name = create->name},
-                 &a, err);
+    int rc =
+        ask(p, &(struct port_request){.verb = PORT_GET, .kind = create->kind, .name = create->name},
+            &a, err);
 
     if (rc < 0) {
         return rc;
@@ -68,16 +67,15 @@ static int update(struct port *p, const struct port_request *create, struct hk_a
     api_object_unref(a.obj);
     json_put(&doc, mem, HK_STR("spec"), *json_get(create->body, "spec"));
     rc = ask(p,
-             &(struct port_request){.verb = PORT_UPDATE,
-                                    .kind = create->kind,
-                                    .name = create->name,
-                                    .body = &doc},
+             &(struct port_request){
+                 .verb = PORT_UPDATE, .kind = create->kind, .name = create->name, .body = &doc},
              &a, err);
     api_object_unref(a.obj);
     return rc;
 }
 
-static int install(struct rest *r, const struct crd_file *f, struct hk_arena *mem, struct hk_err *err)
+static int install(struct rest *r, const struct crd_file *f, struct hk_arena *mem,
+                   struct hk_err *err)
 {
     struct port *p = rest_port(r);
     struct yaml_docs docs = {0};
@@ -90,12 +88,11 @@ static int install(struct rest *r, const struct crd_file *f, struct hk_arena *me
     const struct json *doc = &docs.at[0];
     const struct port_request q = {
         .verb = PORT_CREATE,
-        .kind = rest_kind_find(r, HK_STR("apiextensions.k8s.io"), HK_STR("v1"),
-                               HK_STR("customresourcedefinitions"))
-                    ->kind,
-        .name = json_str(json_at(doc, "metadata.name"), HK_STR("")),
-        .body = doc,
-    };
+        .kind = rest_kind_find(
+            r, HK_STR("apiextensions.k8s.io"),
+                      HK_STR("v1"), HK_STR("customresourcedefinitions"))->kind,
+                      .name = json_str(json_at(doc, "metadata.name"), HK_STR("")), .body = doc,
+                      };
     rc = ask(p, &q, &a, err);
     api_object_unref(a.obj);
     return rc == -HK_EEXIST ? update(p, &q, mem, err) : rc;

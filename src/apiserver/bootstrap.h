@@ -5,5 +5,6 @@
 
 #include "store/rest.h"
 
-/* Runs rest's port until the definitions are stored. Fails with the name of the one that cannot be. */
+/* Runs rest's port until the definitions are stored. Fails with the name of the one that cannot be.
+ */
 int bootstrap_crds(struct rest *r, struct hk_err *err) HK_CHECKED;
