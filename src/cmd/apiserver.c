@@ -13,12 +13,19 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-enum { DEFAULT_PORT = 6443, STOP_GRACE_MS = 5000 };
+enum {
+    DEFAULT_PORT = 6443,
+    STOP_GRACE_MS = 5000,
+    MAX_TIMEOUT_S = 86400,
+    MAX_CONNECTIONS = 1000000,
+    MAX_HISTORY = 10000000,
+};
 
 struct request {
     const char *dir;
     char addr[64];
     uint16_t port;
+    int64_t header_timeout_s, idle_timeout_s, max_connections, history;
 };
 
 static const struct option_row options[] = {
@@ -28,6 +35,18 @@ static const struct option_row options[] = {
     {'l', "listen", "ADDR:PORT", NULL,
      "The address to serve on (default 127.0.0.1:6443). An IPv6 address is written in brackets; "
      "port 0 takes a free one. 0.0.0.0 or [::] makes the API reachable from other machines."},
+    {0, "header-timeout", "SECONDS", NULL,
+     "How long a request may take to arrive whole, the TLS handshake included, before its "
+     "connection is cut (default 30)."},
+    {0, "idle-timeout", "SECONDS", NULL,
+     "How long a connection may stay without a request, and a client may leave an answer unread, "
+     "before the connection is closed (default 90). A watch without events is not idle."},
+    {0, "max-connections", "N", NULL,
+     "How many connections may be open at a time (default 8192, or what the limit of descriptors "
+     "allows when that is less). Further ones are closed at once."},
+    {0, "history", "N", NULL,
+     "How many of the latest changes are kept for watches to begin from (default 100000, of at "
+     "most 256 MiB). A watch that falls behind them is told 410 and begins anew."},
 };
 
 static int take_listen(struct request *q, const char *value, struct hk_err *err)
@@ -51,6 +70,16 @@ static int take_listen(struct request *q, const char *value, struct hk_err *err)
     return 0;
 }
 
+static int take_number(const char *name, const char *value, int64_t max, int64_t *ret,
+                       struct hk_err *err)
+{
+    if (!hk_str_int(hk_str(value), ret) || *ret < 1 || *ret > max) {
+        return hk_fail(err, HK_EINVAL, "option --%s is '%s', want a number from 1 to %lld", name,
+                       value, (long long)max);
+    }
+    return 0;
+}
+
 static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
 {
     struct request *q = ctx;
@@ -60,6 +89,18 @@ static int take(void *ctx, const struct option_row *row, const char *value, stru
     }
     if (strcmp(row->name, "listen") == 0) {
         return take_listen(q, value, err);
+    }
+    if (strcmp(row->name, "header-timeout") == 0) {
+        return take_number(row->name, value, MAX_TIMEOUT_S, &q->header_timeout_s, err);
+    }
+    if (strcmp(row->name, "idle-timeout") == 0) {
+        return take_number(row->name, value, MAX_TIMEOUT_S, &q->idle_timeout_s, err);
+    }
+    if (strcmp(row->name, "max-connections") == 0) {
+        return take_number(row->name, value, MAX_CONNECTIONS, &q->max_connections, err);
+    }
+    if (strcmp(row->name, "history") == 0) {
+        return take_number(row->name, value, MAX_HISTORY, &q->history, err);
     }
     q->dir = value;
     return 0;
@@ -111,7 +152,7 @@ static int make_dir(const char *dir, struct hk_err *err)
     return 0;
 }
 
-static int open_store(struct daemon *d, const char *dir, struct hk_err *err)
+static int open_store(struct daemon *d, const struct request *q, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
     uint64_t seed;
@@ -120,15 +161,17 @@ static int open_store(struct daemon *d, const char *dir, struct hk_err *err)
         return hk_fail(err, HK_EIO, "cannot get random bytes: %m");
     }
     hk_rand_seed(&d->rand, seed);
-    hk_buf_addf(&path, "%s/store.db", dir);
-    const struct store_opts store = {.path = path.data};
+    hk_buf_addf(&path, "%s/store.db", q->dir);
+    const struct store_opts store = {.path = path.data, .ring_events = (uint32_t)q->history};
     const int rc = store_open(&store, &d->store, err);
 
     if (rc < 0) {
         return rc;
     }
     d->rest = rest_new(&(struct rest_opts){.store = d->store, .clock = d->clock, .rand = &d->rand});
-    return bootstrap_crds(d->rest, err);
+    int made = bootstrap_crds(d->rest, err);
+    made = made < 0 ? made : bootstrap_queues(d->rest, err);
+    return made < 0 ? made : bootstrap_roles(d->rest, err);
 }
 
 static int serve(struct daemon *d, const struct request *q, struct hk_err *err)
@@ -145,6 +188,10 @@ static int serve(struct daemon *d, const struct request *q, struct hk_err *err)
         .key_pem = d->setup.serving.key_pem,
         .client_ca_pem = d->setup.ca.cert_pem,
         .auth = d->setup.auth,
+        .token_key = hk_str(d->setup.account_key),
+        .header_timeout_ms = q->header_timeout_s * 1000,
+        .idle_timeout_ms = q->idle_timeout_s * 1000,
+        .max_connections = (uint32_t)q->max_connections,
     };
 
     return server_new(&o, &d->server, err);
@@ -178,8 +225,11 @@ static int work(struct daemon *d, const struct request *q, struct hk_err *err)
     int rc = catch_signals(d, err);
 
     rc = rc < 0 ? rc : make_dir(q->dir, err);
-    rc = rc < 0 ? rc : open_store(d, q->dir, err);
+    rc = rc < 0 ? rc : open_store(d, q, err);
     rc = rc < 0 ? rc : setup_load(q->dir, q->addr, d->clock, &d->setup, err);
+    if (rc == 0) {
+        rest_publish_ca(d->rest, d->setup.ca.cert_pem);
+    }
     rc = rc < 0 ? rc : serve(d, q, err);
     rc = rc < 0 ? rc : announce(d, q, err);
     rc = rc < 0 ? rc : net_loop_run(d->loop, err);
@@ -240,9 +290,13 @@ const struct verb verb_apiserver = {
         "ready it prints one line with its address and the kubeconfig to use. Later starts keep "
         "the credentials; the kubeconfig always names the current address.\n"
         "The API is served over TLS only. Requests need a bearer token from DIR/tokens.csv, or a "
-        "client certificate signed by DIR/ca.crt. Members of the group system:masters may do "
-        "everything, others nothing. /version, /healthz, /livez and /readyz answer everybody; "
+        "client certificate signed by DIR/ca.crt, or a token of a service account (kubectl create "
+        "token). Members of the group system:masters may do everything, others what Roles, "
+        "ClusterRoles and their bindings allow; the usual roles (cluster-admin, admin, edit, view) "
+        "are there from the start. /version, /healthz, /livez and /readyz answer everybody; "
         "/metrics is in Prometheus' format.\n"
+        "While the disk is full or fails, writes are answered with an error and /readyz says that "
+        "the server is not ready; reads go on. Writes work again as soon as the disk does.\n"
         "SIGTERM and SIGINT end the server: watches are closed, requests under way are answered, "
         "and everything is on disk when the program exits.",
     .rest = "FILES\n"
@@ -251,6 +305,7 @@ const struct verb verb_apiserver = {
             "       DIR/tokens.csv             token,user,uid,\"group,group\" one per line, read "
             "at start\n"
             "       DIR/ca.crt, DIR/ca.key     the authority\n"
+            "       DIR/sa.key                 signs the tokens of service accounts\n"
             "       DIR/server.crt, server.key the serving certificate; made anew before it ends\n"
             "\n"
             "EXIT STATUS\n"
