@@ -495,7 +495,9 @@ bool port_mem_remove(struct port_mem *m, const struct api_kind *kind, struct hk_
 const struct api_object *port_mem_peek(struct port_mem *m, const struct api_kind *kind,
                                        struct hk_str ns, struct hk_str name)
 {
-    return m->rows.at[row_of(m, kind, ns, name)];
+    const uint32_t row = row_of(m, kind, ns, name);
+
+    return m->rows.at[row];
 }
 
 uint64_t port_mem_rv(const struct port_mem *m)
