@@ -49,6 +49,8 @@ enum api_kind_id {
     API_HYPERJOB,
     API_DATASOURCE,
     API_DATASOURCE_CLAIM,
+    API_BATCH_JOB,
+    API_BATCH_CRONJOB,
     API_NKINDS,
 };
 
