@@ -53,6 +53,8 @@ static const struct api_kind kinds[] = {
     KIND(API_DEPLOYMENT, APPS, "Deployment", "deployments", "deployment", NAMESPACED, STATUS,
          "deploy"),
     KIND(API_DAEMON_SET, APPS, "DaemonSet", "daemonsets", "daemonset", NAMESPACED, STATUS, "ds"),
+    KIND(API_CONTROLLER_REVISION, APPS, "ControllerRevision", "controllerrevisions",
+         "controllerrevision", NAMESPACED, NO_STATUS, NULL),
     KIND(API_PRIORITY_CLASS, GV("scheduling.k8s.io", "v1"), "PriorityClass", "priorityclasses",
          "priorityclass", CLUSTER, NO_STATUS, "pc"),
     KIND(API_PDB, GV("policy", "v1"), "PodDisruptionBudget", "poddisruptionbudgets",

@@ -65,23 +65,24 @@ const char *api_job_event_name(enum api_job_event event)
     return event_names[event];
 }
 
-/* ---- policies ---- */
-
-static void add_event(struct api_job_policy *policy, struct hk_str name)
+uint32_t api_job_event_bit(struct hk_str name)
 {
     for (uint32_t k = API_EVENT_ANY; k < API_NEVENTS; k++) {
         if (hk_str_is(name, event_names[k])) {
-            policy->events |= 1u << k;
+            return 1u << k;
         }
     }
+    return 0;
 }
+
+/* ---- policies ---- */
 
 /* Unknown events match nothing; admission refuses them. */
 static void event_read(struct field_reader *r, const struct field_path *p, const struct json *v,
                        const struct field *f, void *base)
 {
     if (field_want(r, p, v, JSON_STRING)) {
-        add_event(base, json_str(v, HK_STR("")));
+        ((struct api_job_policy *)base)->events |= api_job_event_bit(json_str(v, HK_STR("")));
     }
 }
 

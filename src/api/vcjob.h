@@ -59,6 +59,8 @@ enum api_job_event {
 };
 
 const char *api_job_event_name(enum api_job_event event);
+/* 1 << the event of that name; 0 when there is none. */
+uint32_t api_job_event_bit(struct hk_str name);
 
 struct api_job_policy {
     struct hk_str action; /* as written */

@@ -47,6 +47,7 @@ struct ctl_conf {
     bool no_inherit_owner_annotations;
     bool no_queue_command_sync; /* the feature gates, where they are on by default */
     bool no_workload_support;
+    bool gc_aborted; /* ttlSecondsAfterFinished is for Aborted jobs too */
 };
 
 struct ctl_metrics {
@@ -150,6 +151,7 @@ struct ensured {
     struct api_object *found; /* while it is compared */
 };
 void ensured_fini(struct ensured *e);
+bool ensured_is_removed(const struct ensured *e);
 
 struct ensure {
     const struct api_kind *kind;
@@ -165,7 +167,7 @@ struct ensure {
 /* True once the object is as wanted. Else the next step towards it has been asked for, and the
  * answer comes in a later pass. The object is read once per process and want. */
 bool turn_ensure(struct turn *t, struct ensured *memo, const struct ensure *e);
-/* True once the object has been deleted (or was not there); memo is then as new. */
+/* True once the object has been deleted (or was not there); turn_ensure begins anew. */
 bool turn_remove(struct turn *t, struct ensured *memo, const struct api_kind *kind,
                  struct hk_str ns, struct hk_str name);
 /* True once an object that others make has been read: *ret is it, with a reference for the caller,

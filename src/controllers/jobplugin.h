@@ -4,6 +4,7 @@
 // no state: the job controller creates, mends and removes the objects.
 #pragma once
 
+#include "api/registry.h"
 #include "api/vcjob.h"
 #include "base/clock.h"
 
@@ -72,6 +73,7 @@ struct hk_str job_host(const struct job_plugin_use *use, const struct api_job_ta
                        int32_t index);
 struct hk_str job_address(const struct job_plugin_use *use, const struct api_job_task *task,
                           int32_t index);
+struct hk_str job_subdomain(const struct job_plugin_use *use, const struct api_job_task *task);
 /* How many entries the task has in lists of hosts: replicas, or 1 when the template fixes the
  * hostname. */
 int32_t job_hosts(const struct api_job_task *task);
@@ -81,6 +83,7 @@ void job_each_container(struct json *pod, bool init, void (*fn)(void *ctx, struc
                         void *ctx);
 /* Append to lists of a container or pod, making them where needed. */
 void job_add_env(struct json *container, struct hk_arena *a, const char *name, struct hk_str value);
+/* Unless the container exposes that number already. */
 void job_add_port(struct json *container, struct hk_arena *a, const char *name, int64_t port);
 bool job_has_port(const struct json *container, int64_t port);
 struct json *job_list(struct json *obj, struct hk_arena *a, const char *key);

@@ -3,6 +3,7 @@
 #include "controllers/kinds.h"
 
 #include "api/names.h"
+#include "codec/timefmt.h"
 
 static const struct hk_str none = {"", 0};
 
@@ -115,15 +116,18 @@ static bool has_job_controller(const struct json *root)
 static void digest_job_keys(const struct json *root, struct pod_digest *d)
 {
     const struct json *task = kinds_annotation(root, API_KEY_TASK_SPEC);
+    const struct json *job = kinds_annotation(root, API_KEY_JOB_NAME);
 
     d->of_job = has_job_controller(root) && json_is(task, JSON_STRING) &&
-                json_is(kinds_annotation(root, API_KEY_JOB_NAME), JSON_STRING) &&
+                json_is(job, JSON_STRING) &&
                 int32_of(kinds_annotation(root, API_ANN_JOB_VERSION), &d->version);
     if (!d->of_job) {
         return;
     }
     (void)int32_of(kinds_annotation(root, API_ANN_JOB_RETRY_COUNT), &d->retry);
     d->out_of_sync = kinds_annotation(root, API_ANN_OUT_OF_SYNC) != NULL;
+    d->job = dup(job);
+    d->owner = dup(json_get(kinds_controller(root), "uid"));
     d->task = dup(task);
     d->partition = dup(kinds_label(root, API_KEY_PARTITION_ID));
 }
@@ -143,6 +147,32 @@ static int32_t index_in_name(struct hk_str name)
     return (int32_t)n;
 }
 
+static int64_t time_of(const struct json *v)
+{
+    int64_t ns;
+
+    return time_parse(json_str(v, none), &ns, NULL) == 0 ? ns : 0;
+}
+
+static void digest_container(const struct json *c, struct pod_digest *d)
+{
+    const struct json *end = json_at(c, "state.terminated");
+    const int64_t code = json_int(json_get(end, "exitCode"), 0);
+
+    d->restarts += (uint32_t)json_int(json_get(c, "restartCount"), 0);
+    if (!end) {
+        return;
+    }
+    d->end_ns = HK_MAX(d->end_ns, time_of(json_get(end, "finishedAt")));
+    if (code != 0 && d->exit_code == 0) {
+        d->exit_code = (int32_t)code;
+        hk_free(d->reason);
+        hk_free(d->message);
+        d->reason = dup(json_get(end, "reason"));
+        d->message = dup(json_get(end, "message"));
+    }
+}
+
 static void digest_containers(const struct json *root, struct pod_digest *d)
 {
     const struct json *main = json_at(root, "status.containerStatuses");
@@ -151,17 +181,30 @@ static void digest_containers(const struct json *root, struct pod_digest *d)
     bool all_ready = nmain > 0;
 
     for (uint32_t i = 0; i < nmain; i++) {
-        const struct json *c = &main->items[i];
-        const int64_t code = json_int(json_at(c, "state.terminated.exitCode"), 0);
-
-        d->exit_code = d->exit_code ? d->exit_code : (int32_t)code;
-        d->restarts += (uint32_t)json_int(json_get(c, "restartCount"), 0);
-        all_ready = all_ready && json_bool(json_get(c, "ready"), false);
+        digest_container(&main->items[i], d);
+        all_ready = all_ready && json_bool(json_get(&main->items[i], "ready"), false);
     }
     for (uint32_t i = 0; json_is(init, JSON_ARRAY) && i < init->len; i++) {
-        d->restarts += (uint32_t)json_int(json_get(&init->items[i], "restartCount"), 0);
+        digest_container(&init->items[i], d);
     }
     d->ready = d->phase == POD_RUNNING && all_ready;
+}
+
+/* How it ended: in the pod's own words if it has some, else in those of the container. */
+static void digest_life(const struct json *root, struct pod_digest *d)
+{
+    const struct json *reason = json_at(root, "status.reason");
+
+    d->created_ns = time_of(json_at(root, "metadata.creationTimestamp"));
+    d->start_ns = time_of(json_at(root, "status.startTime"));
+    d->node = dup(json_at(root, "spec.nodeName"));
+    digest_containers(root, d);
+    if (json_str(reason, none).n > 0 || !d->reason) {
+        hk_free(d->reason);
+        hk_free(d->message);
+        d->reason = dup(reason);
+        d->message = dup(json_at(root, "status.message"));
+    }
 }
 
 static bool is_evicted(const struct json *root)
@@ -177,6 +220,24 @@ static bool is_evicted(const struct json *root)
     return false;
 }
 
+static bool wants_group(const struct json *root)
+{
+    const struct hk_str scheduler = json_str(json_at(root, "spec.schedulerName"), none);
+
+    return json_str(kinds_annotation(root, API_ANN_GROUP_NAME), none).n == 0 &&
+           !hk_str_is(scheduler, API_SCHEDULER_NAME_DEFAULT);
+}
+
+static struct hk_str by_wanted_group(const struct json *root)
+{
+    const struct hk_str owner = by_controller(root);
+
+    if (!wants_group(root)) {
+        return none;
+    }
+    return owner.n > 0 ? owner : json_str(json_at(root, "metadata.uid"), none);
+}
+
 static bool digest_pod(const struct json *root, void *digest)
 {
     struct pod_digest *d = digest;
@@ -185,13 +246,11 @@ static bool digest_pod(const struct json *root, void *digest)
     d->terminating = is_terminating(root);
     d->evicted = is_evicted(root);
     digest_job_keys(root, d);
-    digest_containers(root, d);
+    digest_life(root, d);
     if (!int32_of(kinds_annotation(root, API_KEY_TASK_INDEX), &d->index)) {
         d->index = index_in_name(json_str(json_at(root, "metadata.name"), none));
     }
-    d->wants_group =
-        json_str(kinds_annotation(root, API_ANN_GROUP_NAME), none).n == 0 &&
-        !hk_str_is(json_str(json_at(root, "spec.schedulerName"), none), API_SCHEDULER_NAME_DEFAULT);
+    d->wants_group = wants_group(root);
     return d->wants_group;
 }
 
@@ -199,8 +258,13 @@ static void drop_pod(void *digest)
 {
     struct pod_digest *d = digest;
 
+    hk_free(d->job);
+    hk_free(d->owner);
     hk_free(d->task);
     hk_free(d->partition);
+    hk_free(d->node);
+    hk_free(d->reason);
+    hk_free(d->message);
 }
 
 const struct mirror_type mirror_pods = {.kind = API_POD,
@@ -208,14 +272,28 @@ const struct mirror_type mirror_pods = {.kind = API_POD,
                                         .digest_size = sizeof(struct pod_digest),
                                         .digest = digest_pod,
                                         .drop = drop_pod,
-                                        .index = {by_controller}};
+                                        .index = {by_controller, by_wanted_group}};
 
 /* ---- jobs ---- */
+
+static void note_policies(const struct json *policies, struct job_digest *d)
+{
+    for (uint32_t i = 0; json_is(policies, JSON_ARRAY) && i < policies->len; i++) {
+        const struct json *p = &policies->items[i], *events = json_get(p, "events");
+
+        d->events |= api_job_event_bit(json_str(json_get(p, "event"), none));
+        for (uint32_t k = 0; json_is(events, JSON_ARRAY) && k < events->len; k++) {
+            d->events |= api_job_event_bit(json_str(&events->items[k], none));
+        }
+        d->by_exit_code = d->by_exit_code || json_get(p, "exitCode");
+    }
+}
 
 static bool digest_job(const struct json *root, void *digest)
 {
     struct job_digest *d = digest;
     const struct hk_str phase = json_str(json_at(root, "status.state.phase"), none);
+    const struct json *tasks = json_at(root, "spec.tasks");
 
     for (uint32_t k = 0; k < API_JOB_NPHASES; k++) {
         if (hk_str_is(phase, api_job_phase_name(k))) {
@@ -223,7 +301,10 @@ static bool digest_job(const struct json *root, void *digest)
         }
     }
     d->terminating = is_terminating(root);
-    d->generation = json_int(json_at(root, "metadata.generation"), 0);
+    note_policies(json_at(root, "spec.policies"), d);
+    for (uint32_t i = 0; json_is(tasks, JSON_ARRAY) && i < tasks->len; i++) {
+        note_policies(json_get(&tasks->items[i], "policies"), d);
+    }
     return true;
 }
 
@@ -240,6 +321,11 @@ const struct mirror_type mirror_jobs = {.kind = API_JOB,
 
 /* ---- PodGroups ---- */
 
+static struct hk_str by_queue(const struct json *root)
+{
+    return json_str(json_at(root, "spec.queue"), HK_STR(API_QUEUE_NAME_DEFAULT));
+}
+
 static bool digest_podgroup(const struct json *root, void *digest)
 {
     struct podgroup_digest *d = digest;
@@ -252,18 +338,20 @@ static bool digest_podgroup(const struct json *root, void *digest)
         }
     }
     d->terminating = is_terminating(root);
+    d->queue = hk_strndup(by_queue(root).s, by_queue(root).n);
     return true;
 }
 
-static struct hk_str by_queue(const struct json *root)
+static void drop_podgroup(void *digest)
 {
-    return json_str(json_at(root, "spec.queue"), HK_STR(API_QUEUE_NAME_DEFAULT));
+    hk_free(((struct podgroup_digest *)digest)->queue);
 }
 
 const struct mirror_type mirror_podgroups = {.kind = API_PODGROUP,
                                              .required = true,
                                              .digest_size = sizeof(struct podgroup_digest),
                                              .digest = digest_podgroup,
+                                             .drop = drop_podgroup,
                                              .index = {by_controller, by_queue}};
 
 /* ---- queues and commands ---- */
@@ -278,8 +366,23 @@ static struct hk_str by_parent(const struct json *root)
     return parent.n > 0 ? parent : HK_STR(API_QUEUE_NAME_ROOT);
 }
 
-const struct mirror_type mirror_queues = {
-    .kind = API_QUEUE, .required = true, .index = {by_parent}};
+static bool digest_queue(const struct json *root, void *digest)
+{
+    const struct hk_str state = json_str(json_at(root, "status.state"), none);
+    unsigned k = API_QUEUE_NO_STATE;
+
+    while (k < API_QUEUE_UNKNOWN && !hk_str_is(state, api_queue_state_name(k))) {
+        k++;
+    }
+    ((struct queue_digest *)digest)->state = (uint8_t)k;
+    return true;
+}
+
+const struct mirror_type mirror_queues = {.kind = API_QUEUE,
+                                          .required = true,
+                                          .digest_size = sizeof(struct queue_digest),
+                                          .digest = digest_queue,
+                                          .index = {by_parent}};
 
 /* The name alone: whether it is a job's or a queue's is the reader's to check. */
 static struct hk_str by_target(const struct json *root)

@@ -3,6 +3,7 @@
 // every watch names the type from here.
 #pragma once
 
+#include "api/queue.h"
 #include "api/vcjob.h"
 #include "controllers/mirror.h"
 
@@ -30,11 +31,19 @@ struct pod_digest {
     int32_t index;          /* annotation task-index, else the number its name ends with; -1 none */
     int32_t exit_code;      /* of the first main container that ended with another than 0 */
     uint32_t restarts;      /* of init and main containers together */
-    char *task;             /* of_job: task-spec */
-    char *partition;        /* label partition-id, "" none */
+    int64_t created_ns;
+    int64_t start_ns, end_ns; /* status.startTime; when the last container ended; 0 unknown */
+    /* The first four are NULL unless of_job, the others never. */
+    char *job;       /* annotation job-name */
+    char *owner;     /* uid of the controller */
+    char *task;      /* annotation task-spec */
+    char *partition; /* label partition-id, "" none */
+    char *node;
+    char *reason, *message; /* of the pod, else of the container that failed */
 };
-/* Index 0: the uid of the controller. */
-enum { PODS_BY_CONTROLLER };
+/* Index 0: the uid of the controller; 1: while it wants a group, the uid that one is named after:
+ * the controller's, else its own. */
+enum { PODS_BY_CONTROLLER, PODS_BY_WANTED_GROUP };
 extern const struct mirror_type mirror_pods;
 
 /* Text kept. Index 0: the uid of the controller (JobFlow, CronJob); 1: the template it was made
@@ -42,7 +51,8 @@ extern const struct mirror_type mirror_pods;
 struct job_digest {
     uint8_t phase; /* enum api_job_phase */
     bool terminating;
-    int64_t generation;
+    bool by_exit_code; /* some policy goes by exit codes */
+    uint32_t events;   /* bits of enum api_job_event that some policy names */
 };
 enum { JOBS_BY_CONTROLLER, JOBS_BY_TEMPLATE };
 extern const struct mirror_type mirror_jobs;
@@ -51,11 +61,15 @@ extern const struct mirror_type mirror_jobs;
 struct podgroup_digest {
     uint8_t phase; /* enum api_podgroup_phase */
     bool terminating;
+    char *queue;
 };
 enum { PODGROUPS_BY_CONTROLLER, PODGROUPS_BY_QUEUE };
 extern const struct mirror_type mirror_podgroups;
 
-/* Text kept, no digest: read when needed. Index 0: the parent ("root" when unset). */
+/* Text kept. Index 0: the parent ("root" when unset). */
+struct queue_digest {
+    uint8_t state; /* enum api_queue_state; any other word is Unknown */
+};
 enum { QUEUES_BY_PARENT };
 extern const struct mirror_type mirror_queues;
 

@@ -393,6 +393,11 @@ void ensured_fini(struct ensured *e)
     *e = (struct ensured){0};
 }
 
+bool ensured_is_removed(const struct ensured *e)
+{
+    return e->state == ENSURED_REMOVED;
+}
+
 static struct json body_of(const struct ensure *e, struct hk_arena *a)
 {
     struct json body = json_make_object();
@@ -461,7 +466,6 @@ bool turn_remove(struct turn *t, struct ensured *memo, const struct api_kind *ki
                  struct hk_str ns, struct hk_str name)
 {
     if (memo->state == ENSURED_REMOVED) {
-        ensured_fini(memo);
         return true;
     }
     ask(t, &(struct port_request){.verb = PORT_DELETE, .kind = kind, .ns = ns, .name = name}, memo);
