@@ -151,7 +151,10 @@ static void watch(struct feed *f)
 
 static void list_failed(struct feed *f, const struct port_msg *m)
 {
-    const bool missing = m->rc == -HK_ENOTFOUND || m->rc == -HK_EUNSUP || m->rc == -HK_EDENIED;
+    /* Who has no credentials (401) knows nothing about the kind; who may not see it (403) will not
+     * for a while. */
+    const bool forbidden = m->rc == -HK_EDENIED && (!m->status || m->status->code == 403);
+    const bool missing = m->rc == -HK_ENOTFOUND || m->rc == -HK_EUNSUP || forbidden;
 
     if (missing && !f->o.required) {
         hk_log(HK_LOG_INFO, "kind is not served", "kind=%s", f->o.kind->plural);
