@@ -4,6 +4,8 @@
 #pragma once
 
 #include "admission/admission.h"
+#include "admission/amount.h"
+#include "codec/quantity.h"
 
 /* ---- the table ---- */
 
@@ -133,17 +135,6 @@ bool edit_list_has(const struct json *list, struct hk_str text);
 uint32_t edit_len(const struct json *list);
 uint32_t edit_size(const struct json *obj);
 struct hk_str edit_str(const struct json *obj, const char *key); /* "" when absent */
-
-/* ---- amounts: amount.c ---- */
-
-/* The amount under the name in a ResourceList; false when absent or unreadable. */
-bool amount_get(const struct json *list, struct hk_str name, struct quantity *ret);
-void amount_put(struct json *list, struct hk_arena *a, struct hk_str name, struct quantity v);
-/* What a pod spec asks of one resource; field is "requests" or "limits". False when no container
- * states any. Sidecars, init containers, overhead and pod-level resources included. */
-bool amount_of_pod(const struct json *spec, const char *field, struct hk_str name,
-                   struct quantity *ret);
-const char *amount_text(struct quantity v, struct hk_arena *a);
 
 /* ---- state ---- */
 

@@ -155,6 +155,22 @@ void field_time(struct field_reader *r, const struct field_path *p, const struct
     *(int64_t *)member(base, f) = ns == 0 ? 1 : ns;
 }
 
+void field_duration(struct field_reader *r, const struct field_path *p, const struct json *v,
+                    const struct field *f, void *base)
+{
+    int64_t ns;
+
+    if (!field_want(r, p, v, JSON_STRING)) {
+        return;
+    }
+    const struct hk_str s = {v->s, v->len};
+    if (duration_parse(s, &ns, NULL) < 0) {
+        field_fail(r, p, v, "bad duration '%.*s'", HK_FMT(shown(s)));
+        return;
+    }
+    *(int64_t *)member(base, f) = ns;
+}
+
 /* Manifests write quantities as strings or bare numbers; null is zero, as upstream reads it. */
 static void quantity_read(struct field_reader *r, const struct field_path *p, const struct json *v,
                           struct quantity *ret)

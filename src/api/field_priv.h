@@ -45,7 +45,7 @@ struct field_record {
                   void *base);
 };
 
-field_read field_str, field_bool, field_i32, field_i64, field_time, field_quantity;
+field_read field_str, field_bool, field_i32, field_i64, field_time, field_duration, field_quantity;
 field_read field_strs, field_map, field_resources, field_conditions;
 /* Sets a bool to whether the field was there; lists beside the field's own reader. */
 field_read field_present;

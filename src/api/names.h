@@ -85,3 +85,27 @@
 #define API_SCHEDULER_NAME_DEFAULT "default-scheduler"
 #define API_QUEUE_NAME_ROOT "root"
 #define API_QUEUE_NAME_DEFAULT "default"
+
+/* What the job controller writes on pods (and on labels where both are said). */
+#define API_KEY_TASK_INDEX "volcano.sh/task-index"       /* annotation and label */
+#define API_KEY_TASK_SPEC API_ANN_TASK_SPEC              /* annotation and label */
+#define API_KEY_JOB_NAME "volcano.sh/job-name"           /* annotation and label */
+#define API_KEY_QUEUE_NAME "volcano.sh/queue-name"       /* annotation and label */
+#define API_KEY_JOB_NAMESPACE "volcano.sh/job-namespace" /* label */
+#define API_KEY_PARTITION_ID "volcano.sh/partition-id"   /* label */
+#define API_ANN_JOB_VERSION "volcano.sh/job-version"
+#define API_ANN_JOB_RETRY_COUNT "volcano.sh/job-retry-count"
+#define API_ANN_OUT_OF_SYNC "volcano.sh/controller-out-of-sync"
+#define API_KEY_JOB_FORWARDING "volcano.sh/job-forwarding" /* annotation and label */
+
+/* Grouping of pods that have no PodGroup of their own. */
+#define API_ANN_QUEUE_NAME "scheduling.volcano.sh/queue-name" /* pods and namespaces */
+#define API_ANN_GROUP_MIN_MEMBER "scheduling.volcano.sh/group-min-member"
+#define API_ANN_TOPOLOGY_MODE "volcano.sh/network-topology-mode"
+#define API_ANN_TOPOLOGY_TIER "volcano.sh/network-topology-highest-tier"
+
+/* Flows, templates, cron jobs, queues. */
+#define API_KEY_CREATED_BY_TEMPLATE "volcano.sh/createdByJobTemplate" /* annotation and label */
+#define API_KEY_CREATED_BY_FLOW "volcano.sh/createdByJobFlow"         /* annotation and label */
+#define API_ANN_CRON_TIMESTAMP "volcano.sh/cronjob-scheduled-timestamp"
+#define API_ANN_CLOSED_BY_PARENT "volcano.sh/closed-by-parent"

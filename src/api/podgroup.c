@@ -3,6 +3,7 @@
 #include "api/podgroup.h"
 
 #include "api/names.h"
+#include "api/podgroup_priv.h"
 #include "api/selector_priv.h"
 
 static const char *const mode_names[] = {"hard", "soft", NULL};
@@ -22,13 +23,13 @@ static const struct field topology_fields[] = {
     {0},
 };
 
-static const struct field_record topology_record = {sizeof(struct api_network_topology),
-                                                    .fields = topology_fields};
+const struct field_record podgroup_topology_record = {sizeof(struct api_network_topology),
+                                                      .fields = topology_fields};
 
 static const struct field subgroup_fields[] = {
     FIELD("name", field_str, struct api_subgroup_policy, name),
     FIELD("networkTopology", field_object, struct api_subgroup_policy, topology,
-          .sub = &topology_record),
+          .sub = &podgroup_topology_record),
     FIELD("networkTopology", field_present, struct api_subgroup_policy, topology.present),
     FIELD_I32("subGroupSize", struct api_subgroup_policy, size, 1, INT32_MAX),
     FIELD_COUNT("minSubGroups", struct api_subgroup_policy, min_groups),
@@ -71,7 +72,8 @@ static const struct field spec_fields[] = {
     FIELD("queue", field_str, struct api_podgroup, queue),
     FIELD("priorityClassName", field_str, struct api_podgroup, priority_class_name),
     FIELD("minResources", field_resources, struct api_podgroup, min_resources),
-    FIELD("networkTopology", field_object, struct api_podgroup, topology, .sub = &topology_record),
+    FIELD("networkTopology", field_object, struct api_podgroup, topology,
+          .sub = &podgroup_topology_record),
     FIELD("networkTopology", field_present, struct api_podgroup, topology.present),
     FIELD("subGroupPolicy", field_list, struct api_podgroup, subgroups, .sub = &subgroup_record),
     {0},

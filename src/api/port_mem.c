@@ -259,8 +259,10 @@ static int do_patch(struct call *c, uint32_t row)
     if (rc < 0) {
         return rc;
     }
-    if (c->req->patch == PORT_PATCH_MERGE) {
+    if (c->req->patch == PORT_PATCH_MERGE || c->req->patch == PORT_PATCH_APPLY) {
         api_patch_merge(&doc, c->req->body, &c->arena);
+    } else if (c->req->patch == PORT_PATCH_JSON) {
+        rc = api_patch_json(&doc, c->req->body, &c->arena, &c->err);
     } else if (c->req->patch == PORT_PATCH_STRATEGIC) {
         rc = api_patch_strategic(&doc, c->req->body, c->req->kind, &c->arena, &c->err);
     } else {
@@ -354,9 +356,11 @@ static int check_request(struct call *c)
     const bool write =
         req->verb == PORT_CREATE || req->verb == PORT_UPDATE || req->verb == PORT_PATCH;
     const bool many = req->verb == PORT_LIST || req->verb == PORT_WATCH;
+    const bool list = req->verb == PORT_PATCH && req->patch == PORT_PATCH_JSON;
 
-    if (write && !json_is(req->body, JSON_OBJECT)) {
-        return hk_fail(&c->err, HK_EINVAL, "%s needs an object as body", port_verb_name(req->verb));
+    if (write && !json_is(req->body, list ? JSON_ARRAY : JSON_OBJECT)) {
+        return hk_fail(&c->err, HK_EINVAL, "%s needs %s as body", port_verb_name(req->verb),
+                       list ? "a list" : "an object");
     }
     if (req->verb == PORT_DELETE_COLLECTION) {
         return hk_fail(&c->err, HK_EUNSUP, "%s of %s", port_verb_name(req->verb),
@@ -495,7 +499,23 @@ bool port_mem_remove(struct port_mem *m, const struct api_kind *kind, struct hk_
 const struct api_object *port_mem_peek(struct port_mem *m, const struct api_kind *kind,
                                        struct hk_str ns, struct hk_str name)
 {
-    return m->rows.at[row_of(m, kind, ns, name)];
+    const uint32_t row = row_of(m, kind, ns, name);
+
+    return m->rows.at[row];
+}
+
+void port_mem_each(struct port_mem *m, const struct api_kind *kind,
+                   void (*fn)(void *ctx, const struct api_object *o), void *ctx)
+{
+    for (uint32_t i = 0; i < m->rows.len; i++) {
+        struct api_object *o = m->rows.at[i];
+
+        if (o && o->kind == kind) {
+            api_object_ref(o);
+            fn(ctx, o);
+            api_object_unref(o);
+        }
+    }
 }
 
 uint64_t port_mem_rv(const struct port_mem *m)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A port over a handful of objects in memory, for tests: one revision counter, conflicts, watches
 // in order, failures on demand and a log of the calls made. It admits anything well-formed: no
-// defaults, no admission, no garbage collection. Of patches it knows merge and strategic merge.
+// defaults, no admission, no garbage collection. An apply is a merge:
+// nobody owns a field.
 //
 // Calls take effect when submitted; outcomes and events wait for port_poll. Pods behave enough like
 // pods for a scheduler: creating "binding" sets spec.nodeName once, and deleting or evicting a
@@ -27,6 +28,10 @@ bool port_mem_remove(struct port_mem *m, const struct api_kind *kind, struct hk_
 /* The current object, borrowed until it changes; NULL when there is none. */
 const struct api_object *port_mem_peek(struct port_mem *m, const struct api_kind *kind,
                                        struct hk_str ns, struct hk_str name);
+/* Calls fn for each object of the kind, in the order they were first made. fn may change the object
+ * it is given, or remove it. */
+void port_mem_each(struct port_mem *m, const struct api_kind *kind,
+                   void (*fn)(void *ctx, const struct api_object *o), void *ctx);
 uint64_t port_mem_rv(const struct port_mem *m);
 
 /* The nth call from now (1 is the next) of that verb fails with code and changes nothing. */

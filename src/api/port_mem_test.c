@@ -251,7 +251,7 @@ static void merge_patches_apply(void **state)
     assert_string_equal(field(f->last, "metadata.labels.x"), "-");
     assert_string_equal(field(f->last, "metadata.labels.y"), "2");
     assert_string_equal(field(f->last, "metadata.labels.z"), "3");
-    req.patch = PORT_PATCH_JSON;
+    req.patch = PORT_PATCH_APPLY;
     port_submit(f->port, &req, f->sink);
     expect(f, "2:done/MethodNotAllowed ");
 }

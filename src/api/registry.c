@@ -25,8 +25,9 @@
 
 enum { CLUSTER = false, NAMESPACED = true, STATUS = true, NO_STATUS = false };
 
-/* Order matters to api_kind_by_word only: for a bare word the earlier row wins. Volcano's Queue and
- * Job have no rivals here; the rest follows kubectl's preference for core groups. */
+/* Order matters to api_kind_by_word only: for a bare word the earlier row wins. Volcano's Job
+ * and CronJob come before those of Kubernetes; the rest follows kubectl's preference for core
+ * groups. */
 static const struct api_kind kinds[] = {
     KIND(API_NODE, CORE, "Node", "nodes", "node", CLUSTER, STATUS, "no"),
     KIND(API_NAMESPACE, CORE, "Namespace", "namespaces", "namespace", CLUSTER, STATUS, "ns"),
@@ -52,6 +53,8 @@ static const struct api_kind kinds[] = {
     KIND(API_DEPLOYMENT, APPS, "Deployment", "deployments", "deployment", NAMESPACED, STATUS,
          "deploy"),
     KIND(API_DAEMON_SET, APPS, "DaemonSet", "daemonsets", "daemonset", NAMESPACED, STATUS, "ds"),
+    KIND(API_CONTROLLER_REVISION, APPS, "ControllerRevision", "controllerrevisions",
+         "controllerrevision", NAMESPACED, NO_STATUS, NULL),
     KIND(API_PRIORITY_CLASS, GV("scheduling.k8s.io", "v1"), "PriorityClass", "priorityclasses",
          "priorityclass", CLUSTER, NO_STATUS, "pc"),
     KIND(API_PDB, GV("policy", "v1"), "PodDisruptionBudget", "poddisruptionbudgets",
@@ -102,6 +105,9 @@ static const struct api_kind kinds[] = {
     KIND(API_DATASOURCE, VC_DATA, "DataSource", "datasources", "datasource", CLUSTER, STATUS, NULL),
     KIND(API_DATASOURCE_CLAIM, VC_DATA, "DataSourceClaim", "datasourceclaims", "datasourceclaim",
          NAMESPACED, STATUS, NULL),
+    KIND(API_BATCH_JOB, GV("batch", "v1"), "Job", "jobs", "job", NAMESPACED, STATUS, NULL),
+    KIND(API_BATCH_CRONJOB, GV("batch", "v1"), "CronJob", "cronjobs", "cronjob", NAMESPACED, STATUS,
+         "cj"),
 };
 
 _Static_assert(HK_LEN(kinds) == API_NKINDS, "one row per kind");

@@ -22,6 +22,7 @@ enum api_kind_id {
     API_STATEFUL_SET,
     API_DEPLOYMENT,
     API_DAEMON_SET,
+    API_CONTROLLER_REVISION,
     API_PRIORITY_CLASS,
     API_PDB,
     API_LEASE,
@@ -49,6 +50,8 @@ enum api_kind_id {
     API_HYPERJOB,
     API_DATASOURCE,
     API_DATASOURCE_CLAIM,
+    API_BATCH_JOB,
+    API_BATCH_CRONJOB,
     API_NKINDS,
 };
 

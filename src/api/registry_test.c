@@ -29,7 +29,9 @@ static void every_row_is_found_by_each_of_its_names(void **state)
             api_kind_by_plural(hk_str(k->group), hk_str(k->version), hk_str(k->plural)), k);
         hk_buf_addf(&word, "%s.%s", k->plural, k->group);
         assert_ptr_equal(api_kind_by_word(hk_buf_str(&word)), k);
-        assert_ptr_equal(api_kind_by_word(hk_str(k->kind)), k);
+        if (strcmp(k->group, "batch") != 0) { /* whose words are Volcano's without a group */
+            assert_ptr_equal(api_kind_by_word(hk_str(k->kind)), k);
+        }
     }
 }
 
@@ -44,6 +46,8 @@ static void people_may_use_short_names_and_any_case(void **state)
         {"q", API_QUEUE},
         {"vcjob", API_JOB},
         {"jobs.batch.volcano.sh", API_JOB},
+        {"jobs.batch", API_BATCH_JOB},
+        {"job", API_JOB},
         {"podgroup-v1beta1", API_PODGROUP},
         {"hn", API_HYPERNODE},
         {"pods.", API_POD},

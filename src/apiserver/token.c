@@ -2,7 +2,7 @@
 // base64url(header) "." base64url(claims) "." base64url(mac of what is before)
 #include "apiserver/token.h"
 
-#include "codec/base64url.h"
+#include "codec/base64.h"
 #include "net/mac.h"
 
 #define HEADER "{\"alg\":\"HS256\",\"typ\":\"JWT\"}"

@@ -267,6 +267,17 @@ struct quantity quantity_sub(struct quantity a, struct quantity b)
     return quantity_add(a, b);
 }
 
+struct quantity quantity_times(struct quantity q, int64_t n)
+{
+    const i128 limit = (i128)NANO_MAX;
+    i128 product;
+
+    if (__builtin_mul_overflow(q.nano, (i128)n, &product)) {
+        product = (q.nano < 0) == (n < 0) ? limit : -limit;
+    }
+    return (struct quantity){.nano = HK_MAX(HK_MIN(product, limit), -limit), .format = q.format};
+}
+
 struct quantity quantity_of(int64_t units, enum quantity_format f)
 {
     return (struct quantity){.nano = (i128)units * NANO, .format = f};

@@ -24,6 +24,7 @@ int quantity_cmp(struct quantity a, struct quantity b);
 /* The format is a's, or b's when a is zero. */
 struct quantity quantity_add(struct quantity a, struct quantity b);
 struct quantity quantity_sub(struct quantity a, struct quantity b);
+struct quantity quantity_times(struct quantity q, int64_t n);
 struct quantity quantity_of(int64_t units, enum quantity_format f);
 struct quantity quantity_of_milli(int64_t milli, enum quantity_format f);
 /* Canonical form as Kubernetes prints it ("1500m", "1536Mi", "2"). */

@@ -145,10 +145,45 @@ static void make_queue(struct loop *l, unsigned which)
         HK_STR(""), &body, (struct port_sink){which == QUEUE_ROOT ? on_root : on_default, l});
 }
 
-void loop_need_queues(struct loop *l)
+/* ---- feeds ---- */
+
+static void on_put(void *ctx, struct api_object *o)
 {
-    make_queue(l, QUEUE_ROOT);
-    make_queue(l, QUEUE_DEFAULT);
+    const struct loop_feed *f = ctx;
+
+    loop_take(f->l, o);
+}
+
+static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
+{
+    const struct loop_feed *f = ctx;
+
+    loop_drop(f->l, f->kind, ns, name);
+}
+
+static void on_listed(void *ctx)
+{
+    const struct loop_feed *f = ctx;
+
+    if (f->kind->id == API_QUEUE) {
+        make_queue(f->l, QUEUE_ROOT);
+        make_queue(f->l, QUEUE_DEFAULT);
+    }
+}
+
+static const struct feed_ops fed = {on_put, on_del, on_listed};
+
+static void start_feed(struct loop *l, unsigned k)
+{
+    l->fed[k] = (struct loop_feed){l, api_kind(kinds[k])};
+    feed_init(&l->feeds[k], &(struct feed_opts){.port = l->o.port,
+                                                .clock = l->o.clock,
+                                                .str = &l->engine.m.str,
+                                                .kind = l->fed[k].kind,
+                                                .required = k < NREQUIRED,
+                                                .page = l->o.page,
+                                                .ops = &fed,
+                                                .ctx = &l->fed[k]});
 }
 
 static int64_t queues_tick(struct loop *l, int64_t now_ns)
@@ -412,8 +447,7 @@ int loop_new(const struct loop_opts *o, struct loop **ret, struct hk_err *err)
         return rc;
     }
     for (unsigned k = 0; k < LOOP_NFEEDS; k++) {
-        l->feeds[k] = (struct feed){.l = l, .kind = api_kind(kinds[k]), .required = k < NREQUIRED};
-        feed_start(&l->feeds[k]);
+        start_feed(l, k);
     }
     *ret = l;
     return 0;

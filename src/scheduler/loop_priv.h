@@ -2,6 +2,7 @@
 // Shared by the loop files only.
 #pragma once
 
+#include "api/feed.h"
 #include "scheduler/emit.h"
 #include "scheduler/ingest.h"
 #include "scheduler/loop.h"
@@ -52,30 +53,6 @@ int engine_reload(struct engine *g, struct hk_err *err);
 /* One session; its decisions stay in g->ssn until the next, and as a line in g->line. */
 void engine_cycle(struct engine *g, int64_t now_ns, bool all_jobs, uint64_t stop_after);
 
-/* ---- loop_feed.c: listing and watching one kind ---- */
-
-enum feed_state { FEED_LISTING, FEED_WATCHING, FEED_WAITING };
-
-struct feed {
-    struct loop *l;
-    const struct api_kind *kind;
-    bool required; /* the others may be missing from the server */
-    bool synced;   /* listed once */
-    bool relist;   /* what to do after waiting: list, else watch */
-    bool heard;    /* this watch has sent something */
-    uint8_t state;
-    uint32_t failures;
-    uint64_t call, rv;
-    int64_t since_ns, due_ns;
-    uint32_t round;     /* of lists */
-    struct hk_map seen; /* namespace and name to the round they were last listed in */
-};
-
-void feed_start(struct feed *f);
-/* Acts when its time has come; the time of its next act. */
-int64_t feed_tick(struct feed *f, int64_t now_ns);
-void feed_fini(struct feed *f);
-
 /* ---- loop_retry.c: tasks whose bind, eviction or gate failed ---- */
 
 struct retry {
@@ -103,6 +80,10 @@ struct loop {
     struct engine engine;
     struct emit *emit;
     struct feed feeds[LOOP_NFEEDS];
+    struct loop_feed {
+        struct loop *l;
+        const struct api_kind *kind;
+    } fed[LOOP_NFEEDS]; /* whom the feeds tell */
     HK_VEC(struct retry *) retries;
     struct hk_arena mem;
 
@@ -123,5 +104,3 @@ struct loop {
 /* An object as the API shows it. */
 void loop_take(struct loop *l, const struct api_object *o);
 void loop_drop(struct loop *l, const struct api_kind *kind, struct hk_str ns, struct hk_str name);
-/* All queues are known: the two that must exist are created if they do not. */
-void loop_need_queues(struct loop *l);

@@ -2,7 +2,7 @@
 // Reading: one object, and lists in pages. All pages of a list show one revision: the present is
 // rolled back with the history of what changed since, so a list costs nothing between its pages and
 // expires only when that history does.
-#include "codec/base64url.h"
+#include "codec/base64.h"
 #include "store/rest_priv.h"
 
 /* ---- get ---- */

@@ -25,8 +25,6 @@ static const struct api_kind extra[] = {
     EXTRA(GV("", "v1"), "PodTemplate", "podtemplates", "podtemplate", NAMESPACED, NO_STATUS, NULL),
     EXTRA(GV("apps", "v1"), "ControllerRevision", "controllerrevisions", "controllerrevision",
           NAMESPACED, NO_STATUS, NULL),
-    EXTRA(GV("batch", "v1"), "CronJob", "cronjobs", "cronjob", NAMESPACED, STATUS, "cj"),
-    EXTRA(GV("batch", "v1"), "Job", "jobs", "job", NAMESPACED, STATUS, NULL),
     EXTRA(GV("autoscaling", "v2"), "HorizontalPodAutoscaler", "horizontalpodautoscalers",
           "horizontalpodautoscaler", NAMESPACED, STATUS, "hpa"),
     EXTRA(GV("networking.k8s.io", "v1"), "Ingress", "ingresses", "ingress", NAMESPACED, STATUS,

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Six bits at a time, most significant first.
-#include "codec/base64url.h"
+#include "codec/base64.h"
 
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-void base64url_write(struct hk_str in, struct hk_buf *out)
+static const char common[] = LETTERS "+/";
+static const char for_urls[] = LETTERS "-_";
+
+static void write(const char *alphabet, struct hk_str in, struct hk_buf *out)
 {
     uint32_t bits = 0;
     unsigned have = 0;
 
+    hk_buf_reserve(out, (in.n + 2) / 3 * 4);
     for (size_t i = 0; i < in.n; i++) {
         bits = bits << 8 | (uint8_t)in.s[i];
         for (have += 8; have >= 6; have -= 6) {
@@ -20,17 +24,30 @@ void base64url_write(struct hk_str in, struct hk_buf *out)
     }
 }
 
+void base64_write(struct hk_str in, struct hk_buf *out)
+{
+    write(common, in, out);
+    for (size_t n = in.n; n % 3 != 0; n++) {
+        hk_buf_addc(out, '=');
+    }
+}
+
+void base64url_write(struct hk_str in, struct hk_buf *out)
+{
+    write(for_urls, in, out);
+}
+
 bool base64url_read(struct hk_str in, struct hk_buf *out)
 {
     uint32_t bits = 0;
     unsigned have = 0;
 
     for (size_t i = 0; i < in.n; i++) {
-        const char *at = in.s[i] != '\0' ? strchr(alphabet, in.s[i]) : NULL;
+        const char *at = in.s[i] != '\0' ? strchr(for_urls, in.s[i]) : NULL;
         if (!at) {
             return false;
         }
-        bits = bits << 6 | (uint32_t)(at - alphabet);
+        bits = bits << 6 | (uint32_t)(at - for_urls);
         have += 6;
         if (have >= 8) {
             have -= 8;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "codec/base64url.h"
+#include "codec/base64.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,6 +29,20 @@ static void test_bytes_come_back(void **state)
     }
 }
 
+static void test_the_common_form_is_padded(void **state)
+{
+    static const struct {
+        const char *in, *coded;
+    } cases[] = {
+        {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"\xff\xef\xbe", "/+++"}};
+
+    for (size_t i = 0; i < HK_LEN(cases); i++) {
+        HK_AUTO(hk_buf_fini) struct hk_buf coded = {0};
+        base64_write(hk_str(cases[i].in), &coded);
+        assert_string_equal(hk_buf_str(&coded).s, cases[i].coded);
+    }
+}
+
 static void test_other_characters_are_refused(void **state)
 {
     static const char *const cases[] = {"a b", "Zg==", "+/", "Zm8\n"};
@@ -43,6 +57,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes_come_back),
+        cmocka_unit_test(test_the_common_form_is_padded),
         cmocka_unit_test(test_other_characters_are_refused),
     };
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kind of objects: listed page by page, then watched from the list's revision on.
-//
-//   LISTING --all pages--> WATCHING --ended--> WAITING --> WATCHING
-//      ^ '--failed--> WAITING     '--gone--.      (or LISTING when the list failed)
-//      '---------------------------------- '
-//
-// After a new list, what is not on it any more is deleted; for that the names on it are remembered.
+// Listing and watching one kind. After a new list, what is not on it any more is reported as
+// deleted; for that the names on it are remembered.
+#include "api/feed.h"
+
 #include "base/log.h"
-#include "scheduler/loop_priv.h"
+#include "base/vec.h"
+
+#include <stdlib.h>
 
 #define PAGE_DEFAULT 2000u
 #define WAIT_FIRST_NS ((int64_t)100 * 1000 * 1000)
@@ -19,7 +18,7 @@
 
 static int64_t now(const struct feed *f)
 {
-    return f->l->o.clock->mono_ns(f->l->o.clock);
+    return f->o.clock->mono_ns(f->o.clock);
 }
 
 /* ---- objects ---- */
@@ -27,7 +26,7 @@ static int64_t now(const struct feed *f)
 /* The names in a key are held as long as it is in the map. */
 static void forget(struct feed *f, uint64_t key)
 {
-    struct hk_intern *str = &f->l->engine.m.str;
+    struct hk_intern *str = f->o.str;
 
     if (hk_map_del(&f->seen, key)) {
         hk_intern_drop(str, (uint32_t)(key >> 32));
@@ -35,9 +34,9 @@ static void forget(struct feed *f, uint64_t key)
     }
 }
 
-static void take(struct feed *f, const struct api_object *o)
+static void take(struct feed *f, struct api_object *o)
 {
-    struct hk_intern *str = &f->l->engine.m.str;
+    struct hk_intern *str = f->o.str;
     const uint32_t ns = hk_intern_hold(str, o->ns), name = hk_intern_hold(str, o->name);
     const uint64_t key = (uint64_t)ns << 32 | name;
 
@@ -46,15 +45,16 @@ static void take(struct feed *f, const struct api_object *o)
         hk_intern_drop(str, name);
     }
     hk_map_put(&f->seen, key, f->round);
-    loop_take(f->l, o);
+    f->o.ops->put(f->o.ctx, o);
 }
 
-static void drop(struct feed *f, struct hk_str ns, struct hk_str name)
+static void drop(struct feed *f, struct hk_str ns, struct hk_str name,
+                 const struct api_object *last)
 {
-    const struct hk_intern *str = &f->l->engine.m.str;
+    const struct hk_intern *str = f->o.str;
     const uint32_t a = hk_intern_find(str, ns), b = hk_intern_find(str, name);
 
-    loop_drop(f->l, f->kind, ns, name);
+    f->o.ops->del(f->o.ctx, ns, name, last);
     if (a != HK_NONE && b != HK_NONE) {
         forget(f, (uint64_t)a << 32 | b);
     }
@@ -70,7 +70,7 @@ static int key_cmp(const void *a, const void *b)
 /* Deletes, in the order of their ids, objects the new list does not have. */
 static void sweep(struct feed *f)
 {
-    const struct hk_intern *str = &f->l->engine.m.str;
+    const struct hk_intern *str = f->o.str;
     HK_VEC(uint64_t) gone = {0};
 
     for (uint32_t i = 0; i < f->seen.cap; i++) {
@@ -83,7 +83,7 @@ static void sweep(struct feed *f)
     }
     for (uint32_t i = 0; i < gone.len; i++) {
         drop(f, hk_intern_str(str, (uint32_t)(gone.at[i] >> 32)),
-             hk_intern_str(str, (uint32_t)gone.at[i]));
+             hk_intern_str(str, (uint32_t)gone.at[i]), NULL);
     }
     hk_vec_fini(&gone);
 }
@@ -106,6 +106,7 @@ static void back_off(struct feed *f, bool relist)
     wait(f, relist, HK_MIN(wait_ns, WAIT_LAST_NS));
 }
 
+static void start(struct feed *f);
 static void list_page(struct feed *f, struct hk_str cont);
 
 static void on_watch(void *ctx, const struct port_msg *m)
@@ -123,14 +124,14 @@ static void on_watch(void *ctx, const struct port_msg *m)
         take(f, m->obj);
         break;
     case PORT_DELETED:
-        drop(f, m->obj->ns, m->obj->name);
+        drop(f, m->obj->ns, m->obj->name, m->obj);
         break;
     case PORT_BOOKMARK:
         break;
     case PORT_DONE:
         if (m->rc == -HK_EGONE) {
-            hk_log(HK_LOG_INFO, "watch is too old, listing again", "kind=%s", f->kind->plural);
-            feed_start(f);
+            hk_log(HK_LOG_INFO, "watch is too old, listing again", "kind=%s", f->o.kind->plural);
+            start(f);
         } else if (m->rc == 0 && (f->heard || now(f) - f->since_ns >= WATCH_SHORT_NS)) {
             wait(f, false, 0);
         } else {
@@ -145,21 +146,24 @@ static void watch(struct feed *f)
     f->state = FEED_WATCHING;
     f->heard = false;
     f->since_ns = now(f);
-    f->call = port_watch(f->l->o.port, f->kind, HK_STR(""), f->rv, (struct port_sink){on_watch, f});
+    f->call = port_watch(f->o.port, f->o.kind, HK_STR(""), f->rv, (struct port_sink){on_watch, f});
 }
 
 static void list_failed(struct feed *f, const struct port_msg *m)
 {
-    const bool missing = m->rc == -HK_ENOTFOUND || m->rc == -HK_EUNSUP || m->rc == -HK_EDENIED;
+    /* Who has no credentials (401) knows nothing about the kind; who may not see it (403) will not
+     * for a while. */
+    const bool forbidden = m->rc == -HK_EDENIED && (!m->status || m->status->code == 403);
+    const bool missing = m->rc == -HK_ENOTFOUND || m->rc == -HK_EUNSUP || forbidden;
 
-    if (missing && !f->required) {
-        hk_log(HK_LOG_INFO, "kind is not served", "kind=%s", f->kind->plural);
+    if (missing && !f->o.required) {
+        hk_log(HK_LOG_INFO, "kind is not served", "kind=%s", f->o.kind->plural);
         f->synced = true;
         wait(f, true, WAIT_MISSING_NS);
         return;
     }
     if (m->rc != -HK_EGONE) { /* else the next page came too late */
-        hk_log(HK_LOG_WARN, "list failed", "kind=%s err=\"%s\"", f->kind->plural, m->err->text);
+        hk_log(HK_LOG_WARN, "list failed", "kind=%s err=\"%s\"", f->o.kind->plural, m->err->text);
     }
     back_off(f, true);
 }
@@ -183,8 +187,8 @@ static void on_list(void *ctx, const struct port_msg *m)
     f->failures = 0;
     f->synced = true;
     sweep(f);
-    if (f->kind->id == API_QUEUE) {
-        loop_need_queues(f->l);
+    if (f->o.ops->listed) {
+        f->o.ops->listed(f->o.ctx);
     }
     watch(f);
 }
@@ -192,18 +196,24 @@ static void on_list(void *ctx, const struct port_msg *m)
 static void list_page(struct feed *f, struct hk_str cont)
 {
     const struct port_request req = {.verb = PORT_LIST,
-                                     .kind = f->kind,
-                                     .limit = f->l->o.page > 0 ? f->l->o.page : PAGE_DEFAULT,
+                                     .kind = f->o.kind,
+                                     .limit = f->o.page > 0 ? f->o.page : PAGE_DEFAULT,
                                      .cont = cont};
 
-    f->call = port_submit(f->l->o.port, &req, (struct port_sink){on_list, f});
+    f->call = port_submit(f->o.port, &req, (struct port_sink){on_list, f});
 }
 
-void feed_start(struct feed *f)
+static void start(struct feed *f)
 {
     f->state = FEED_LISTING;
     f->round++;
     list_page(f, HK_STR(""));
+}
+
+void feed_init(struct feed *f, const struct feed_opts *o)
+{
+    *f = (struct feed){.o = *o};
+    start(f);
 }
 
 int64_t feed_tick(struct feed *f, int64_t now_ns)
@@ -215,7 +225,7 @@ int64_t feed_tick(struct feed *f, int64_t now_ns)
         return f->due_ns;
     }
     if (f->relist) {
-        feed_start(f);
+        start(f);
     } else {
         watch(f);
     }
@@ -225,12 +235,12 @@ int64_t feed_tick(struct feed *f, int64_t now_ns)
 void feed_fini(struct feed *f)
 {
     if (f->call) {
-        port_cancel(f->l->o.port, f->call);
+        port_cancel(f->o.port, f->call);
     }
     for (uint32_t i = 0; i < f->seen.cap; i++) {
         if (f->seen.keys[i] != UINT64_MAX) {
-            hk_intern_drop(&f->l->engine.m.str, (uint32_t)(f->seen.keys[i] >> 32));
-            hk_intern_drop(&f->l->engine.m.str, (uint32_t)f->seen.keys[i]);
+            hk_intern_drop(f->o.str, (uint32_t)(f->seen.keys[i] >> 32));
+            hk_intern_drop(f->o.str, (uint32_t)f->seen.keys[i]);
         }
     }
     hk_map_fini(&f->seen);

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Jobs and PodGroups have in common.
+#pragma once
+
+#include "api/field_priv.h"
+
+/* networkTopology, into struct api_network_topology. */
+extern const struct field_record podgroup_topology_record;

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events: a ring remembers the latest ones, so that a repeated one is counted instead of written
+// again; whoever falls out of the ring starts anew. A bounded number is under way at a time, a
+// bounded number waits.
+#include "api/recorder.h"
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "codec/timefmt.h"
+
+#define RING_LEN 4096u
+#define BACKLOG_MAX 16384u
+#define FLIGHT_MAX 32u
+#define COUNT_EVERY_NS ((int64_t)5 * 60 * 1000 * 1000 * 1000)
+#define MESSAGE_MAX 1024u
+
+struct slot {
+    uint64_t key; /* 0: unused */
+    uint64_t stamp;
+    uint32_t count;
+    bool busy;          /* a write of it waits or is under way */
+    int64_t written_ns; /* wall */
+};
+
+/* One write to be. The strings are its own. */
+struct note {
+    uint32_t slot;
+    uint64_t key; /* of the slot when the note was made */
+    bool first;   /* creates the event, else updates its count */
+    bool warning;
+    const struct api_kind *kind;
+    char *ns, *name, *uid, *reason, *message;
+};
+
+struct recorder {
+    struct port *port;
+    struct hk_clock *clock;
+    char *component;
+    struct slot *ring;
+    uint32_t next;
+    struct hk_map at; /* key to slot */
+    uint64_t stamp;
+    HK_VEC(struct note) waiting;
+    uint32_t head;
+    struct note flights[FLIGHT_MAX];
+    uint64_t calls[FLIGHT_MAX]; /* 0: free */
+    struct hk_arena mem;        /* one body */
+};
+
+static void note_fini(struct note *n)
+{
+    hk_free(n->ns);
+    hk_free(n->name);
+    hk_free(n->uid);
+    hk_free(n->reason);
+    hk_free(n->message);
+    *n = (struct note){0};
+}
+
+static uint64_t key_of(const struct recorder_about *a, bool warning, const char *reason,
+                       struct hk_str message)
+{
+    uint64_t h = hk_hash(a->ns.s, a->ns.n, 17 + a->kind->id);
+
+    h = hk_hash(a->name.s, a->name.n, h);
+    h = hk_hash(a->uid.s, a->uid.n, h);
+    h = hk_hash(reason, strlen(reason), h + warning);
+    return hk_hash(message.s, message.n, h) >> 1 | 1; /* neither 0 nor the map's own key */
+}
+
+/* Never cuts a character in two. */
+static size_t cut(struct hk_str s)
+{
+    size_t n = HK_MIN(s.n, MESSAGE_MAX);
+
+    while (n > 0 && n < s.n && ((unsigned char)s.s[n] & 0xc0) == 0x80) {
+        n--;
+    }
+    return n;
+}
+
+static uint32_t new_slot(struct recorder *r, uint64_t key)
+{
+    const uint32_t at = r->next;
+    struct slot *s = &r->ring[at];
+
+    r->next = (at + 1) % RING_LEN;
+    if (s->key && hk_map_get(&r->at, s->key) == at) {
+        hk_map_del(&r->at, s->key);
+    }
+    *s = (struct slot){.key = key, .stamp = (uint64_t)r->clock->wall_ns(r->clock) + ++r->stamp};
+    hk_map_put(&r->at, key, at);
+    return at;
+}
+
+/* ---- bodies ---- */
+
+static void put(struct recorder *r, struct json *obj, const char *key, struct hk_str value)
+{
+    json_put(obj, &r->mem, hk_str(key), json_make_str(value));
+}
+
+static void put_time(struct recorder *r, struct json *obj, const char *key, int64_t ns)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    time_write(ns, &text);
+    put(r, obj, key, hk_arena_str(&r->mem, hk_buf_str(&text)));
+}
+
+static struct json *put_obj(struct recorder *r, struct json *obj, const char *key)
+{
+    return json_put(obj, &r->mem, hk_str(key), json_make_object());
+}
+
+static void put_about(struct recorder *r, const struct note *n, struct json *body)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
+    struct json *about = put_obj(r, body, "involvedObject");
+
+    api_kind_write_version(n->kind, &version);
+    put(r, about, "kind", hk_str(n->kind->kind));
+    if (n->ns[0]) {
+        put(r, about, "namespace", hk_str(n->ns));
+    }
+    put(r, about, "name", hk_str(n->name));
+    if (n->uid[0]) {
+        put(r, about, "uid", hk_str(n->uid));
+    }
+    put(r, about, "apiVersion", hk_arena_str(&r->mem, hk_buf_str(&version)));
+}
+
+static struct hk_str event_name(struct recorder *r, const struct note *n)
+{
+    return hk_str(
+        hk_arena_printf(&r->mem, "%s.%llx", n->name, (unsigned long long)r->ring[n->slot].stamp));
+}
+
+/* Events about cluster-scoped objects live in "default", as everywhere. */
+static struct hk_str event_ns(const struct note *n)
+{
+    return n->ns[0] ? hk_str(n->ns) : HK_STR("default");
+}
+
+static void put_body(struct recorder *r, const struct note *n, struct json *body, int64_t now_ns)
+{
+    struct json *meta;
+
+    put(r, body, "apiVersion", HK_STR("v1"));
+    put(r, body, "kind", HK_STR("Event"));
+    meta = put_obj(r, body, "metadata");
+    put(r, meta, "name", event_name(r, n));
+    put(r, meta, "namespace", event_ns(n));
+    put_about(r, n, body);
+    put(r, body, "type", n->warning ? HK_STR("Warning") : HK_STR("Normal"));
+    put(r, body, "reason", hk_str(n->reason));
+    put(r, body, "message", hk_str(n->message));
+    put(r, put_obj(r, body, "source"), "component", hk_str(r->component));
+    put(r, body, "reportingComponent", hk_str(r->component));
+    put(r, body, "reportingInstance", HK_STR(""));
+    put_time(r, body, "firstTimestamp", now_ns);
+}
+
+/* ---- sending ---- */
+
+static void send_more(struct recorder *r);
+
+static void on_done(void *ctx, const struct port_msg *m)
+{
+    struct recorder *r = ctx;
+    uint32_t k = 0;
+    struct slot *s;
+
+    while (k < FLIGHT_MAX && r->calls[k] != m->call) {
+        k++;
+    }
+    if (k == FLIGHT_MAX) {
+        return;
+    }
+    s = &r->ring[r->flights[k].slot];
+    if (m->rc < 0) {
+        hk_log(HK_LOG_DEBUG, "event dropped", "reason=%s err=\"%s\"", r->flights[k].reason,
+               m->err->text);
+    }
+    if (s->key == r->flights[k].key) {
+        s->busy = false;
+        if (m->rc < 0) { /* the next one starts anew */
+            hk_map_del(&r->at, s->key);
+            s->key = 0;
+        }
+    }
+    note_fini(&r->flights[k]);
+    r->calls[k] = 0;
+    send_more(r);
+}
+
+static void send(struct recorder *r, uint32_t k)
+{
+    const struct note *n = &r->flights[k];
+    struct slot *s = &r->ring[n->slot];
+    const int64_t now_ns = r->clock->wall_ns(r->clock);
+    struct json body = json_make_object();
+    struct port_request req = {
+        .kind = api_kind(API_EVENT), .verb = PORT_CREATE, .ns = event_ns(n), .body = &body};
+
+    if (n->first) {
+        put_body(r, n, &body, now_ns);
+    } else {
+        req.verb = PORT_PATCH;
+        req.patch = PORT_PATCH_MERGE;
+        req.name = event_name(r, n);
+    }
+    json_put(&body, &r->mem, HK_STR("count"), json_make_int(s->count));
+    put_time(r, &body, "lastTimestamp", now_ns);
+    s->written_ns = now_ns;
+    r->calls[k] = port_submit(r->port, &req, (struct port_sink){on_done, r});
+    hk_arena_clear(&r->mem);
+}
+
+static void send_more(struct recorder *r)
+{
+    for (uint32_t k = 0; k < FLIGHT_MAX && r->head < r->waiting.len; k++) {
+        struct note n;
+
+        if (r->calls[k]) {
+            continue;
+        }
+        n = r->waiting.at[r->head++];
+        if (r->ring[n.slot].key != n.key) { /* the ring came round before it was sent */
+            note_fini(&n);
+            k--;
+            continue;
+        }
+        r->flights[k] = n;
+        send(r, k);
+    }
+    if (r->head == r->waiting.len) {
+        r->head = r->waiting.len = 0;
+    }
+}
+
+/* Counts an event that is remembered; whether its count is to be written now. */
+static bool count_again(struct recorder *r, uint32_t at)
+{
+    struct slot *s = &r->ring[at];
+
+    s->count++;
+    if (s->busy || r->clock->wall_ns(r->clock) - s->written_ns < COUNT_EVERY_NS) {
+        return false;
+    }
+    s->busy = true;
+    return true;
+}
+
+void recorder_note(struct recorder *r, const struct recorder_about *about, bool warning,
+                   const char *reason, struct hk_str message)
+{
+    const uint64_t key = key_of(about, warning, reason, message);
+    uint32_t at = hk_map_get(&r->at, key);
+    const bool first = at == HK_NONE;
+
+    if (first ? r->waiting.len - r->head >= BACKLOG_MAX : !count_again(r, at)) {
+        return;
+    }
+    if (first) {
+        at = new_slot(r, key);
+        r->ring[at].busy = true;
+        r->ring[at].count = 1;
+    }
+    hk_vec_push(&r->waiting,
+                (struct note){.slot = at,
+                              .key = key,
+                              .first = first,
+                              .warning = warning,
+                              .kind = about->kind,
+                              .ns = hk_strndup(about->ns.s ? about->ns.s : "", about->ns.n),
+                              .name = hk_strndup(about->name.s, about->name.n),
+                              .uid = hk_strndup(about->uid.s ? about->uid.s : "", about->uid.n),
+                              .reason = hk_strdup(reason),
+                              .message = hk_strndup(message.s, cut(message))});
+    send_more(r);
+}
+
+bool recorder_idle(const struct recorder *r)
+{
+    for (uint32_t k = 0; k < FLIGHT_MAX; k++) {
+        if (r->calls[k]) {
+            return false;
+        }
+    }
+    return r->head == r->waiting.len;
+}
+
+struct recorder *recorder_new(struct port *port, struct hk_clock *clock, struct hk_str component)
+{
+    struct recorder *r = hk_zalloc(sizeof(*r));
+
+    r->port = port;
+    r->clock = clock;
+    r->component = hk_strndup(component.s, component.n);
+    r->ring = hk_zalloc_array(RING_LEN, sizeof(*r->ring));
+    return r;
+}
+
+void recorder_free(struct recorder *r)
+{
+    if (!r) {
+        return;
+    }
+    for (uint32_t k = 0; k < FLIGHT_MAX; k++) {
+        if (r->calls[k]) {
+            port_cancel(r->port, r->calls[k]);
+            note_fini(&r->flights[k]);
+        }
+    }
+    for (; r->head < r->waiting.len; r->head++) {
+        note_fini(&r->waiting.at[r->head]);
+    }
+    hk_vec_fini(&r->waiting);
+    hk_map_fini(&r->at);
+    hk_arena_fini(&r->mem);
+    hk_free(r->ring);
+    hk_free(r->component);
+    hk_free(r);
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+// From changes of pods to actions on the job: what happened (controllers.md 1.4), what the policies
+// say to it (1.5), and actions that wait (1.6). An event only becomes a request when some policy
+// of the job names it; everything else is a plain pass over the job.
+#include "controllers/job_priv.h"
+
+#define TASK_RETRY_DEFAULT 3
+
+static char *dup(struct hk_str s)
+{
+    return hk_strndup(s.s ? s.s : "", s.n);
+}
+
+void job_request_fini(struct job_request *r)
+{
+    hk_free((void *)r->task);
+    hk_free((void *)r->pod);
+    hk_free((void *)r->pod_uid);
+    hk_free((void *)r->partition);
+    hk_free((void *)r->owner);
+}
+
+struct job_request job_request_copy(const struct job_request *r)
+{
+    struct job_request copy = *r;
+
+    copy.task = hk_strdup(r->task);
+    copy.pod = hk_strdup(r->pod);
+    copy.pod_uid = hk_strdup(r->pod_uid);
+    copy.partition = hk_strdup(r->partition);
+    copy.owner = hk_strdup(r->owner);
+    return copy;
+}
+
+/* ---- policies ---- */
+
+static bool is_internal(enum api_job_event event)
+{
+    return event == API_EVENT_OUT_OF_SYNC || event == API_EVENT_COMMAND_ISSUED ||
+           event == API_EVENT_POD_RUNNING;
+}
+
+static bool matches(const struct api_job_policy *policy, const struct job_request *r)
+{
+    const uint32_t wanted = 1u << r->event | 1u << API_EVENT_ANY;
+
+    if (r->event != API_EVENT_NONE && (policy->events & wanted) &&
+        (r->event != API_EVENT_POD_PENDING || policy->has_timeout)) {
+        return true;
+    }
+    return policy->has_exit_code && policy->exit_code == r->exit_code;
+}
+
+static bool judge_by(const struct api_job_policy *policies, uint32_t n, const struct job_request *r,
+                     struct job_verdict *ret)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (matches(&policies[i], r)) {
+            *ret = (struct job_verdict){api_job_action_find(policies[i].action),
+                                        policies[i].timeout_ns != 0, policies[i].timeout_ns};
+            return true;
+        }
+    }
+    return false;
+}
+
+struct job_verdict job_judge(const struct api_job *job, const struct job_request *r)
+{
+    const struct api_job_task *task = api_job_task_find(job, hk_str(r->task));
+    struct job_verdict v = {.action = API_ACTION_SYNC_JOB};
+
+    if ((r->owner[0] && !hk_str_is(job->meta.uid, r->owner)) || r->version < job->version) {
+        return v; /* of an earlier job of that name, or of a generation that is over */
+    }
+    if (r->forced) {
+        v.action = r->action;
+    } else if (is_internal(r->event)) {
+        return v;
+    } else if (!task || !judge_by(task->policies.at, task->policies.len, r, &v)) {
+        (void)judge_by(job->policies.at, job->policies.len, r, &v);
+    }
+    return v;
+}
+
+/* ---- actions that wait ---- */
+
+bool job_delay_arm(struct job_mem *mem, const struct job_request *r, struct job_verdict v)
+{
+    struct job_delay d = {.due_ns = r->at_ns + v.delay_ns};
+
+    for (uint32_t i = 0; i < mem->delays.len; i++) {
+        struct job_delay *old = &mem->delays.at[i];
+
+        if (strcmp(old->r.pod, r->pod) != 0) {
+            continue;
+        }
+        if (old->r.action == v.action) {
+            return false;
+        }
+        job_request_fini(&old->r);
+        hk_vec_swap_remove(&mem->delays, i);
+        break;
+    }
+    d.r = job_request_copy(r);
+    d.r.action = v.action;
+    d.r.forced = true;
+    hk_vec_push(&mem->delays, d);
+    return true;
+}
+
+static void disarm(struct job_mem *mem, uint32_t i)
+{
+    job_request_fini(&mem->delays.at[i].r);
+    hk_vec_swap_remove(&mem->delays, i);
+}
+
+void job_delay_pod_moved(struct job_mem *mem, enum api_job_event event, struct hk_str pod,
+                         struct hk_str uid)
+{
+    for (uint32_t i = mem->delays.len; i-- > 0;) {
+        const struct job_request *r = &mem->delays.at[i].r;
+        const bool same_pod = hk_str_is(pod, r->pod);
+        const bool same_uid = same_pod && hk_str_is(uid, r->pod_uid);
+
+        if ((r->event == API_EVENT_POD_PENDING && same_uid && event != API_EVENT_POD_PENDING) ||
+            ((r->event == API_EVENT_POD_FAILED || r->event == API_EVENT_POD_EVICTED) && same_pod &&
+             event == API_EVENT_POD_RUNNING)) {
+            disarm(mem, i);
+        }
+    }
+}
+
+static bool is_in_scope(enum api_job_action action, const struct job_request *done,
+                        const struct job_request *r)
+{
+    switch (action) {
+    case API_ACTION_RESTART_TASK:
+        return strcmp(done->task, r->task) == 0;
+    case API_ACTION_RESTART_POD:
+        return strcmp(done->pod, r->pod) == 0;
+    case API_ACTION_RESTART_PARTITION:
+        return strcmp(done->task, r->task) == 0 && strcmp(done->partition, r->partition) == 0;
+    default:
+        return true;
+    }
+}
+
+void job_delay_done(struct job_mem *mem, enum api_job_action action, const struct job_request *r)
+{
+    for (uint32_t i = mem->delays.len; i-- > 0;) {
+        if (is_in_scope(action, r, &mem->delays.at[i].r)) {
+            disarm(mem, i);
+        }
+    }
+}
+
+/* ---- what happened ---- */
+
+static bool is_wanted(const struct job_digest *jd, enum api_job_event event)
+{
+    return (jd->events & (1u << event | 1u << API_EVENT_ANY)) != 0 ||
+           (event == API_EVENT_POD_FAILED && jd->by_exit_code);
+}
+
+static void ask(struct job_mem *mem, enum api_job_event event, const struct pod_digest *d,
+                struct hk_str pod, struct hk_str uid, int64_t at_ns)
+{
+    hk_vec_push(&mem->requests,
+                (struct job_request){.event = event,
+                                     .preempted = d->evicted,
+                                     .version = d->version,
+                                     .exit_code = event == API_EVENT_POD_FAILED ? d->exit_code : 0,
+                                     .at_ns = at_ns,
+                                     .task = hk_strdup(d->task),
+                                     .pod = dup(pod),
+                                     .pod_uid = dup(uid),
+                                     .partition = hk_strdup(d->partition),
+                                     .owner = hk_strdup(d->owner)});
+}
+
+/* TaskCompleted and TaskFailed depend on the whole task: here they are said whenever they may be
+ * true, and job_event_holds tells the rest. */
+static enum api_job_event event_of(const struct pod_digest *old, const struct pod_digest *now)
+{
+    if (!now) {
+        return old->out_of_sync ? API_EVENT_OUT_OF_SYNC : API_EVENT_POD_EVICTED;
+    }
+    if (now->out_of_sync) {
+        return API_EVENT_OUT_OF_SYNC;
+    }
+    if (old && old->phase == now->phase) {
+        return now->phase == POD_RUNNING || now->phase == POD_PENDING ? API_EVENT_TASK_FAILED
+                                                                      : API_EVENT_OUT_OF_SYNC;
+    }
+    switch (now->phase) {
+    case POD_FAILED:
+        /* Whoever is being deleted fails on the way; what counts is that it was taken away. */
+        return now->terminating ? API_EVENT_OUT_OF_SYNC : API_EVENT_POD_FAILED;
+    case POD_SUCCEEDED:
+        return API_EVENT_TASK_COMPLETED;
+    case POD_RUNNING:
+        return API_EVENT_POD_RUNNING;
+    case POD_PENDING:
+        return API_EVENT_POD_PENDING;
+    default:
+        return API_EVENT_OUT_OF_SYNC;
+    }
+}
+
+void job_event_pod(struct job_mem *mem, const struct job_digest *jd, const struct mirror_change *ch,
+                   int64_t now_ns)
+{
+    const struct pod_digest *now = ch->now, *d = now ? now : ch->old;
+    const struct hk_str pod = mirror_name(ch->mirror, ch->row);
+    const struct hk_str uid = mirror_uid(ch->mirror, ch->row);
+    const enum api_job_event event = event_of(ch->old, now);
+
+    if (event != API_EVENT_TASK_FAILED) {
+        job_delay_pod_moved(mem, event, pod, uid);
+    }
+    if (is_internal(event) || !is_wanted(jd, event)) {
+        return;
+    }
+    ask(mem, event, d, pod, uid, event == API_EVENT_POD_PENDING ? d->created_ns : now_ns);
+}
+
+/* ---- in a pass ---- */
+
+/* Over the pods of a task: how many succeeded, and how often containers of those that have not
+ * ended were restarted. */
+struct task_sums {
+    int32_t succeeded;
+    int64_t restarts;
+};
+
+static struct task_sums sum_task(const struct job_pass *p, const char *task)
+{
+    struct task_sums s = {0};
+
+    for (uint32_t r = job_first_pod(p); r != HK_NONE; r = job_next_pod(p, r)) {
+        const struct pod_digest *d = job_pod(p, r);
+
+        if (strcmp(d->task, task) == 0) {
+            s.succeeded += d->phase == POD_SUCCEEDED;
+            s.restarts += d->phase == POD_RUNNING || d->phase == POD_PENDING ? d->restarts : 0;
+        }
+    }
+    return s;
+}
+
+bool job_event_holds(const struct job_pass *p, const struct job_request *r)
+{
+    const struct api_job_task *task = api_job_task_find(&p->job, hk_str(r->task));
+
+    if (r->forced || (r->event != API_EVENT_TASK_COMPLETED && r->event != API_EVENT_TASK_FAILED)) {
+        return true;
+    }
+    if (!task || task->replicas == 0) {
+        return false;
+    }
+    if (r->event == API_EVENT_TASK_COMPLETED) {
+        return sum_task(p, r->task).succeeded >= task->replicas;
+    }
+    return task->max_retry >= 0 && sum_task(p, r->task).restarts >=
+                                       (task->max_retry > 0 ? task->max_retry : TASK_RETRY_DEFAULT);
+}
+
+static enum api_job_event event_of_state(const struct pod_digest *d)
+{
+    switch (d->phase) {
+    case POD_FAILED:
+        return API_EVENT_POD_FAILED;
+    case POD_SUCCEEDED:
+        return API_EVENT_TASK_COMPLETED;
+    case POD_PENDING:
+        return API_EVENT_POD_PENDING;
+    default:
+        return API_EVENT_TASK_FAILED;
+    }
+}
+
+static void derive_pods(struct job_pass *p)
+{
+    for (uint32_t r = job_first_pod(p); r != HK_NONE; r = job_next_pod(p, r)) {
+        const struct pod_digest *d = job_pod(p, r);
+
+        if (!d->terminating && !d->out_of_sync && !job_pod_must_go(p, r)) {
+            ask(p->mem, event_of_state(d), d, mirror_name(p->pods, r), mirror_uid(p->pods, r),
+                d->phase == POD_PENDING ? d->created_ns : HK_MAX(d->end_ns, d->created_ns));
+        }
+    }
+}
+
+/* Pods that the status counts and that are no more: they went while nobody looked. */
+static int64_t count_lost(const struct job_pass *p, const struct api_job_task *task)
+{
+    const struct json *phases =
+        json_get(json_get_str(json_at(p->root, "status.taskStatusCount"), task->name), "phase");
+    int64_t lost = 0;
+
+    for (uint32_t i = 0; json_is(phases, JSON_OBJECT) && i < phases->len; i++) {
+        lost += json_int(&phases->members[i].value, 0);
+    }
+    for (uint32_t r = job_first_pod(p); r != HK_NONE; r = job_next_pod(p, r)) {
+        const struct pod_digest *d = job_pod(p, r);
+
+        lost -= hk_str_is(task->name, d->task);
+    }
+    return lost;
+}
+
+static void derive_lost(struct job_pass *p, const struct api_job_task *task)
+{
+    int64_t lost = count_lost(p, task);
+
+    for (int32_t i = 0; i < task->replicas && lost > 0; i++) {
+        const struct hk_str name = job_pod_name(&p->job, task, i, p->t->mem);
+        char partition[16] = "";
+
+        if (mirror_find(p->pods, p->job.meta.ns, name) != HK_NONE) {
+            continue;
+        }
+        if (task->partition.present) {
+            snprintf(partition, sizeof(partition), "%d",
+                     task->partition.size > 0 ? i / task->partition.size : 0);
+        }
+        hk_vec_push(&p->mem->requests, (struct job_request){.event = API_EVENT_POD_EVICTED,
+                                                            .version = p->job.version,
+                                                            .at_ns = p->t->now_ns,
+                                                            .task = dup(task->name),
+                                                            .pod = dup(name),
+                                                            .pod_uid = hk_strdup(""),
+                                                            .partition = hk_strdup(partition),
+                                                            .owner = dup(p->job.meta.uid)});
+        lost--;
+    }
+}
+
+void job_event_derive(struct job_pass *p)
+{
+    const enum api_job_phase phase = p->job.phase;
+
+    if (phase != API_JOB_PENDING && phase != API_JOB_RUNNING && phase != API_JOB_RESTARTING) {
+        return;
+    }
+    derive_pods(p);
+    for (uint32_t i = 0; phase != API_JOB_RESTARTING && i < p->job.tasks.len; i++) {
+        derive_lost(p, &p->job.tasks.at[i]);
+    }
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pod of a job from its task's template (controllers.md 1.10).
+#include "api/names.h"
+#include "controllers/job_priv.h"
+
+static const struct hk_str none = {"", 0};
+
+struct hk_str job_pod_name(const struct api_job *job, const struct api_job_task *task,
+                           int32_t index, struct hk_arena *a)
+{
+    return hk_str(
+        hk_arena_printf(a, "%.*s-%.*s-%d", HK_FMT(job->meta.name), HK_FMT(task->name), (int)index));
+}
+
+/* ---- labels and annotations ---- */
+
+struct notes {
+    struct hk_arena *a;
+    struct json *labels, *annotations;
+};
+
+static void note(struct notes *n, const char *key, struct hk_str value)
+{
+    json_put(n->annotations, n->a, hk_str(key), json_make_str(value));
+}
+
+static void label(struct notes *n, const char *key, struct hk_str value)
+{
+    json_put(n->labels, n->a, hk_str(key), json_make_str(value));
+}
+
+static void both(struct notes *n, const char *key, struct hk_str value)
+{
+    note(n, key, value);
+    label(n, key, value);
+}
+
+static struct hk_str number(struct notes *n, int64_t value)
+{
+    return hk_str(hk_arena_printf(n->a, "%lld", (long long)value));
+}
+
+static bool inherit(struct notes *n, const struct api_job *job, const char *key)
+{
+    const struct hk_str *value = api_map_get(&job->meta.annotations, hk_str(key));
+
+    if (value) {
+        note(n, key, *value);
+    }
+    return value != NULL;
+}
+
+static void inherit_label(struct notes *n, const struct api_job *job, const char *key)
+{
+    const struct hk_str *value = api_map_get(&job->meta.labels, hk_str(key));
+
+    if (value) {
+        label(n, key, *value);
+    }
+}
+
+static void put_notes(struct notes *n, const struct job_pass *p, const struct api_job_task *task,
+                      int32_t index)
+{
+    const struct api_job *job = &p->job;
+    const struct hk_str task_name = task->name.n > 0 ? task->name : HK_STR("default");
+
+    both(n, API_KEY_TASK_INDEX, number(n, index));
+    both(n, API_KEY_TASK_SPEC, task_name);
+    both(n, API_KEY_JOB_NAME, job->meta.name);
+    both(n, API_KEY_QUEUE_NAME, job->queue);
+    label(n, API_KEY_JOB_NAMESPACE, job->meta.ns);
+    note(n, API_ANN_GROUP_NAME, job_group_name(job, n->a));
+    note(n, API_ANN_JOB_VERSION, number(n, job->version));
+    note(n, API_ANN_JOB_RETRY_COUNT, number(n, job->retry_count));
+    note(n, API_ANN_TEMPLATE_UID,
+         hk_str(hk_arena_printf(n->a, "%.*s-%.*s", HK_FMT(job->meta.name), HK_FMT(task->name))));
+    if (task->topology_policy.n > 0) {
+        note(n, API_ANN_NUMA_POLICY, task->topology_policy);
+    }
+    if (p->forwarding) {
+        both(n, API_KEY_JOB_FORWARDING, HK_STR("true"));
+    }
+    if (task->partition.present) {
+        label(n, API_KEY_PARTITION_ID,
+              number(n, task->partition.size > 0 ? index / task->partition.size : 0));
+    }
+    inherit(n, job, API_ANN_PREEMPTABLE);
+    inherit(n, job, API_ANN_COOLDOWN_TIME);
+    inherit(n, job, API_ANN_REVOCABLE_ZONE);
+    if (!inherit(n, job, API_ANN_JDB_MIN_AVAILABLE)) {
+        inherit(n, job, API_ANN_JDB_MAX_UNAVAILABLE);
+    }
+    inherit_label(n, job, API_ANN_PREEMPTABLE);
+    inherit_label(n, job, API_ANN_COOLDOWN_TIME);
+}
+
+/* ---- volumes ---- */
+
+struct mount {
+    struct hk_arena *a;
+    struct hk_str name, path;
+};
+
+static void add_mount(void *ctx, struct json *container)
+{
+    const struct mount *m = ctx;
+    struct json v = json_make_object();
+
+    json_put(&v, m->a, HK_STR("mountPath"), json_make_str(m->path));
+    json_put(&v, m->a, HK_STR("name"), json_make_str(m->name));
+    json_push(job_list(container, m->a, "volumeMounts"), m->a, v);
+}
+
+/* Upstream adds a random tail; ours is the volume's place, cut so that the name stays legal. */
+static struct hk_str volume_name(const struct api_job *job, uint32_t i, struct hk_arena *a)
+{
+    enum { NAME_MAX_LEN = 63, TAIL_LEN = 13 };
+    const uint64_t h = hk_hash(job->meta.uid.s, job->meta.uid.n, i + 1);
+    const size_t n = HK_MIN(job->meta.name.n, NAME_MAX_LEN - TAIL_LEN);
+
+    return hk_str(hk_arena_printf(a, "%.*s-%012llx", (int)n, job->meta.name.s,
+                                  (unsigned long long)(h >> 16)));
+}
+
+static bool seen_before(const struct api_job *job, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++) {
+        if (hk_str_eq(job->volumes.at[k].claim_name, job->volumes.at[i].claim_name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_volumes(const struct api_job *job, struct hk_arena *a, struct json *pod)
+{
+    struct json *spec = (struct json *)json_get(pod, "spec");
+
+    for (uint32_t i = 0; i < job->volumes.len; i++) {
+        const struct api_job_volume *v = &job->volumes.at[i];
+        struct mount m = {a, volume_name(job, i, a), v->mount_path};
+        struct json volume = json_make_object();
+
+        if (seen_before(job, i)) {
+            continue;
+        }
+        json_put(&volume, a, HK_STR("name"), json_make_str(m.name));
+        json_put(json_put(&volume, a, HK_STR("persistentVolumeClaim"), json_make_object()), a,
+                          HK_STR("claimName"), json_make_str(v->claim_name));
+        json_push(job_list(spec, a, "volumes"), a, volume);
+        job_each_container(pod, false, add_mount, &m);
+    }
+}
+
+/* ---- the pod ---- */
+
+static struct json copy_or_new(const struct json *from, struct hk_arena *a)
+{
+    return json_is(from, JSON_OBJECT) ? json_clone(from, a) : json_make_object();
+}
+
+static void fill(struct json *spec, struct hk_arena *a, const char *key, struct hk_str value)
+{
+    if (value.n > 0 && json_str(json_get(spec, key), none).n == 0) {
+        json_put(spec, a, hk_str(key), json_make_str(value));
+    }
+}
+
+int job_pod_build(const struct job_pass *p, const struct api_job_task *task, int32_t index,
+                  struct json *ret, struct hk_err *err)
+{
+    struct hk_arena *a = p->t->mem;
+    const struct json *from = json_get(task->template, "metadata");
+    struct notes n = {.a = a};
+    struct json pod = json_make_object();
+    struct json *meta, *spec;
+    int rc;
+
+    json_put(&pod, a, HK_STR("apiVersion"), json_make_str(HK_STR("v1")));
+    json_put(&pod, a, HK_STR("kind"), json_make_str(HK_STR("Pod")));
+    json_put(&pod, a, HK_STR("metadata"), json_make_object());
+    json_put(&pod, a, HK_STR("spec"), copy_or_new(json_get(task->template, "spec"), a));
+
+    /* Members are added to a container before pointers into it are taken. */
+    meta = (struct json *)json_get(&pod, "metadata");
+    json_put(meta, a, HK_STR("name"), json_make_str(job_pod_name(&p->job, task, index, a)));
+    json_put(meta, a, HK_STR("namespace"), json_make_str(p->job.meta.ns));
+    kinds_own(&pod, a, p->root);
+    json_put(meta, a, HK_STR("labels"), copy_or_new(json_get(from, "labels"), a));
+    json_put(meta, a, HK_STR("annotations"), copy_or_new(json_get(from, "annotations"), a));
+    n.labels = (struct json *)json_get(meta, "labels");
+    n.annotations = (struct json *)json_get(meta, "annotations");
+    put_notes(&n, p, task, index);
+
+    spec = (struct json *)json_get(&pod, "spec");
+    fill(spec, a, "schedulerName", p->job.scheduler_name);
+    fill(spec, a, "priorityClassName", p->job.priority_class_name);
+    put_volumes(&p->job, a, &pod);
+    for (uint32_t i = 0; i < p->uses.len; i++) {
+        const struct job_plugin_use *use = &p->uses.at[i];
+
+        rc = use->plugin->pod ? use->plugin->pod(use, task, index, &pod, err) : 0;
+        if (rc < 0) {
+            return hk_wrap(err, rc, "plugin '%s'", use->plugin->name);
+        }
+    }
+    *ret = pod;
+    return 0;
+}

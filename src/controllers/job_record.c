@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// status.attempts: how the pods of a job ended, readable after they are gone. The list is bounded;
+// what succeeded is dropped before what failed, the oldest first.
+#include "controllers/job_priv.h"
+
+#include "codec/timefmt.h"
+
+#define ATTEMPTS_MAX 64u
+#define MESSAGE_MAX 256u
+
+static const struct hk_str none = {"", 0};
+
+void job_attempt_fini(struct job_attempt *at)
+{
+    hk_free(at->task);
+    hk_free(at->pod);
+    hk_free(at->uid);
+    hk_free(at->node);
+    hk_free(at->reason);
+    hk_free(at->message);
+}
+
+static bool has_ended(const struct pod_digest *d)
+{
+    return d->phase == POD_SUCCEEDED || d->phase == POD_FAILED;
+}
+
+static const char *reason_of(const struct pod_digest *d)
+{
+    if (d->reason[0]) {
+        return d->reason;
+    }
+    if (has_ended(d)) {
+        return d->phase == POD_SUCCEEDED ? "Completed" : "Error";
+    }
+    return d->evicted ? "Preempted" : d->out_of_sync ? "Stopped" : "Deleted";
+}
+
+/* Never cuts a character in two. */
+static char *message_of(const struct pod_digest *d)
+{
+    size_t n = strlen(d->message), cut = HK_MIN(n, MESSAGE_MAX);
+
+    while (cut > 0 && cut < n && ((unsigned char)d->message[cut] & 0xc0) == 0x80) {
+        cut--;
+    }
+    return hk_strndup(d->message, cut);
+}
+
+static struct job_attempt attempt_of(const struct pod_digest *d, struct hk_str pod,
+                                     struct hk_str uid, int64_t now_ns)
+{
+    return (struct job_attempt){.task = hk_strdup(d->task),
+                                .pod = hk_strndup(pod.s, pod.n),
+                                .uid = hk_strndup(uid.s, uid.n),
+                                .node = hk_strdup(d->node),
+                                .reason = hk_strdup(reason_of(d)),
+                                .message = message_of(d),
+                                .index = d->index,
+                                .retry = d->retry,
+                                .exit_code = d->exit_code,
+                                .start_ns = d->start_ns,
+                                .end_ns = d->end_ns ? d->end_ns : now_ns,
+                                .succeeded = d->phase == POD_SUCCEEDED};
+}
+
+/* Pods that never got a node were not attempted. */
+void job_record_pod(struct job_mem *mem, const struct mirror_change *ch, int64_t now_ns)
+{
+    const struct pod_digest *old = ch->old, *now = ch->now;
+    const bool ends =
+        now ? has_ended(now) && (!old || !has_ended(old)) : !has_ended(old) && old->node[0] != '\0';
+
+    if (ends && mem->ended.len < 4 * ATTEMPTS_MAX) {
+        hk_vec_push(&mem->ended, attempt_of(now ? now : old, mirror_name(ch->mirror, ch->row),
+                                            mirror_uid(ch->mirror, ch->row), now_ns));
+    }
+}
+
+/* ---- the list ---- */
+
+static void put_str(struct json *obj, struct hk_arena *a, const char *key, const char *s)
+{
+    if (s[0]) {
+        json_put(obj, a, hk_str(key), json_make_str(hk_arena_str(a, hk_str(s))));
+    }
+}
+
+static void put_time(struct json *obj, struct hk_arena *a, const char *key, int64_t ns)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    if (ns != 0) {
+        time_write(ns, &text);
+        put_str(obj, a, key, text.data);
+    }
+}
+
+static struct json attempt_json(const struct job_attempt *at, struct hk_arena *a)
+{
+    struct json v = json_make_object();
+
+    put_str(&v, a, "task", at->task);
+    json_put(&v, a, HK_STR("index"), json_make_int(at->index));
+    json_put(&v, a, HK_STR("retry"), json_make_int(at->retry));
+    put_str(&v, a, "pod", at->pod);
+    put_str(&v, a, "uid", at->uid);
+    put_str(&v, a, "node", at->node);
+    put_time(&v, a, "startTime", at->start_ns);
+    put_time(&v, a, "endTime", at->end_ns);
+    json_put(&v, a, HK_STR("exitCode"), json_make_int(at->exit_code));
+    put_str(&v, a, "reason", at->reason);
+    put_str(&v, a, "message", at->message);
+    return v;
+}
+
+static bool has_uid(const struct json *list, const char *uid)
+{
+    for (uint32_t i = 0; i < list->len; i++) {
+        if (hk_str_is(json_str(json_get(&list->items[i], "uid"), none), uid)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_success(const struct json *v)
+{
+    return json_int(json_get(v, "exitCode"), 0) == 0 &&
+           hk_str_is(json_str(json_get(v, "reason"), none), "Completed");
+}
+
+static void drop_one(struct json *list)
+{
+    uint32_t at = 0;
+
+    while (at < list->len && !is_success(&list->items[at])) {
+        at++;
+    }
+    at = at == list->len ? 0 : at;
+    memmove(&list->items[at], &list->items[at + 1], (list->len - at - 1) * sizeof(list->items[0]));
+    list->len--;
+}
+
+static void add(struct json *list, struct hk_arena *a, const struct job_attempt *at)
+{
+    if (has_uid(list, at->uid)) {
+        return;
+    }
+    json_push(list, a, attempt_json(at, a));
+    if (list->len > ATTEMPTS_MAX) {
+        drop_one(list);
+    }
+}
+
+/* Successes do not displace anything: a job of many pods would be rewritten for each of them. */
+static bool has_room(const struct json *list, bool succeeded)
+{
+    return !succeeded || list->len < ATTEMPTS_MAX;
+}
+
+void job_record_trim(struct job_pass *p)
+{
+    const struct json *list = json_at(p->root, "status.attempts");
+    const struct json empty = json_make_array();
+
+    list = json_is(list, JSON_ARRAY) ? list : &empty;
+    for (uint32_t i = p->mem->ended.len; i-- > 0;) {
+        struct job_attempt *at = &p->mem->ended.at[i];
+
+        if (has_uid(list, at->uid) || !has_room(list, at->succeeded)) {
+            job_attempt_fini(at);
+            memmove(at, at + 1, (p->mem->ended.len - i - 1) * sizeof(*at));
+            p->mem->ended.len--;
+        }
+    }
+}
+
+struct json job_record_merge(const struct job_pass *p, const struct json *attempts)
+{
+    struct hk_arena *a = p->t->mem;
+    struct json list = json_is(attempts, JSON_ARRAY) ? json_clone(attempts, a) : json_make_array();
+
+    for (uint32_t i = 0; i < p->mem->ended.len; i++) {
+        if (has_room(&list, p->mem->ended.at[i].succeeded)) {
+            add(&list, a, &p->mem->ended.at[i]);
+        }
+    }
+    /* After a restart of ours, pods that ended meanwhile are only in the mirror. A full list has
+     * seen them, or more important ones. */
+    for (uint32_t r = job_first_pod(p);
+         r != HK_NONE && !p->mem->recorded && list.len < ATTEMPTS_MAX; r = job_next_pod(p, r)) {
+        const struct pod_digest *d = job_pod(p, r);
+        struct job_attempt at;
+
+        if (has_ended(d)) {
+            at = attempt_of(d, mirror_name(p->pods, r), mirror_uid(p->pods, r), p->t->now_ns);
+            add(&list, a, &at);
+            job_attempt_fini(&at);
+        }
+    }
+    return list;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Job plugins: what spec.plugins of a Job asks for. A plugin is one file and one const struct: the
+// arguments it takes, the objects it keeps beside the job, and what it adds to each pod. No I/O and
+// no state: the job controller creates, mends and removes the objects.
+#pragma once
+
+#include "api/registry.h"
+#include "api/vcjob.h"
+#include "base/clock.h"
+
+enum job_opt_type { JOB_OPT_STRING, JOB_OPT_INT, JOB_OPT_BOOL };
+
+/* An argument "--name value"; its default is text, read like the user's. */
+struct job_opt {
+    const char *name; /* NULL ends the list */
+    enum job_opt_type type;
+    size_t off;      /* of a struct hk_str, int64_t or bool in the plugin's options */
+    const char *def; /* NULL: "", 0, false */
+    const char *help;
+};
+
+struct job_plugin;
+
+/* What a hook is given. */
+struct job_plugin_use {
+    const struct job_plugin *plugin;
+    const struct api_job *job;
+    const void *opts; /* read from the arguments */
+    struct hk_arena *a;
+};
+
+/* An object that shall exist as long as the job has pods to run. */
+struct job_object {
+    enum api_kind_id kind;
+    struct hk_str name; /* in the job's namespace */
+    uint64_t want;      /* of what make and mend go by, never 0 */
+    /* Fills in all but apiVersion, kind, metadata.name, .namespace and .ownerReferences. */
+    void (*make)(const struct job_plugin_use *use, struct json *body);
+    /* Puts an existing one right; false when it is. NULL: any will do. */
+    bool (*mend)(const struct job_plugin_use *use, struct json *obj);
+};
+
+enum { JOB_OBJECTS_MAX = 3 };
+
+struct job_plugin {
+    const char *name, *about;
+    const struct job_opt *opts; /* NULL: none */
+    size_t opts_size;
+    /* Writes up to JOB_OBJECTS_MAX objects, returns how many. NULL: none. */
+    uint32_t (*objects)(const struct job_plugin_use *use, struct job_object *ret);
+    /* Adds to a pod that is to be created. A failure stops the sync of the job. NULL: nothing. */
+    int (*pod)(const struct job_plugin_use *use, const struct api_job_task *task, int32_t index,
+               struct json *pod, struct hk_err *err);
+    bool unlisted; /* leaves no trace in controlledResources */
+};
+
+/* In the order in which hooks run: pytorch before hcclrank. */
+const struct job_plugin *const *job_plugins(uint32_t *ret_n);
+/* NULL when unknown. */
+const struct job_plugin *job_plugin_find(struct hk_str name);
+/* Reads the arguments as Go's flag package does: "-x v", "--x v", "-x=v", booleans alone or with
+ * "=". Reading stops at the first mistake; what was read before it counts, and warning (if not
+ * NULL) says what was wrong. The options live in use->a. */
+void job_plugin_use(struct job_plugin_use *use, const struct job_plugin *plugin,
+                    const struct api_job *job, const struct api_job_plugin *asked,
+                    struct hk_arena *a, struct hk_err *warning);
+
+/* ---- what plugins share ---- */
+
+/* Host names: the template's hostname or "<job>-<task>-<i>"; the address adds "." and the
+ * template's subdomain or the job's name. */
+struct hk_str job_host(const struct job_plugin_use *use, const struct api_job_task *task,
+                       int32_t index);
+struct hk_str job_address(const struct job_plugin_use *use, const struct api_job_task *task,
+                          int32_t index);
+struct hk_str job_subdomain(const struct job_plugin_use *use, const struct api_job_task *task);
+/* How many entries the task has in lists of hosts: replicas, or 1 when the template fixes the
+ * hostname. */
+int32_t job_hosts(const struct api_job_task *task);
+
+/* Calls fn for each container of the pod, init containers included when asked for. */
+void job_each_container(struct json *pod, bool init, void (*fn)(void *ctx, struct json *container),
+                        void *ctx);
+/* Append to lists of a container or pod, making them where needed. */
+void job_add_env(struct json *container, struct hk_arena *a, const char *name, struct hk_str value);
+/* Unless the container exposes that number already. */
+void job_add_port(struct json *container, struct hk_arena *a, const char *name, int64_t port);
+bool job_has_port(const struct json *container, int64_t port);
+struct json *job_list(struct json *obj, struct hk_arena *a, const char *key);

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: Apache-2.0
+// Digests, and under which words objects are filed.
+#include "controllers/kinds.h"
+
+#include "api/names.h"
+#include "codec/timefmt.h"
+
+static const struct hk_str none = {"", 0};
+
+/* ---- what all objects have ---- */
+
+const struct json *kinds_annotation(const struct json *root, const char *key)
+{
+    return json_get(json_at(root, "metadata.annotations"), key);
+}
+
+const struct json *kinds_label(const struct json *root, const char *key)
+{
+    return json_get(json_at(root, "metadata.labels"), key);
+}
+
+const struct json *kinds_controller(const struct json *root)
+{
+    const struct json *owners = json_at(root, "metadata.ownerReferences");
+
+    for (uint32_t i = 0; json_is(owners, JSON_ARRAY) && i < owners->len; i++) {
+        if (json_bool(json_get(&owners->items[i], "controller"), false)) {
+            return &owners->items[i];
+        }
+    }
+    return NULL;
+}
+
+static void put(struct json *obj, struct hk_arena *a, const char *key, const struct json *value)
+{
+    json_put(obj, a, hk_str(key), json_make_str(hk_arena_str(a, json_str(value, none))));
+}
+
+void kinds_own(struct json *body, struct hk_arena *a, const struct json *owner)
+{
+    struct json *meta = (struct json *)json_get(body, "metadata");
+    struct json *refs = (struct json *)json_get(meta, "ownerReferences");
+    struct json ref = json_make_object();
+
+    put(&ref, a, "apiVersion", json_get(owner, "apiVersion"));
+    put(&ref, a, "kind", json_get(owner, "kind"));
+    put(&ref, a, "name", json_at(owner, "metadata.name"));
+    put(&ref, a, "uid", json_at(owner, "metadata.uid"));
+    json_put(&ref, a, HK_STR("controller"), json_make_bool(true));
+    json_put(&ref, a, HK_STR("blockOwnerDeletion"), json_make_bool(true));
+    if (!refs) {
+        refs = json_put(meta, a, HK_STR("ownerReferences"), json_make_array());
+    }
+    json_push(refs, a, ref);
+}
+
+static struct hk_str by_controller(const struct json *root)
+{
+    return json_str(json_get(kinds_controller(root), "uid"), none);
+}
+
+static bool is_terminating(const struct json *root)
+{
+    return json_is(json_at(root, "metadata.deletionTimestamp"), JSON_STRING);
+}
+
+/* ---- pods ---- */
+
+static const char *const pod_phases[] = {"Pending", "Running", "Succeeded", "Failed", "Unknown"};
+_Static_assert(HK_LEN(pod_phases) == POD_NPHASES, "a name per phase");
+
+const char *pod_phase_name(enum pod_phase phase)
+{
+    return pod_phases[phase];
+}
+
+static enum pod_phase pod_phase_find(struct hk_str name)
+{
+    uint32_t k = 0;
+
+    if (name.n == 0) {
+        return POD_PENDING;
+    }
+    while (k < POD_UNKNOWN && !hk_str_is(name, pod_phases[k])) {
+        k++;
+    }
+    return k;
+}
+
+static char *dup(const struct json *v)
+{
+    const struct hk_str s = json_str(v, none);
+
+    return hk_strndup(s.s, s.n);
+}
+
+static bool int32_of(const struct json *v, int32_t *ret)
+{
+    int64_t n;
+
+    if (!hk_str_int(json_str(v, none), &n) || n < INT32_MIN || n > INT32_MAX) {
+        return false;
+    }
+    *ret = (int32_t)n;
+    return true;
+}
+
+static bool has_job_controller(const struct json *root)
+{
+    const struct json *owner = kinds_controller(root);
+
+    return hk_str_is(json_str(json_get(owner, "kind"), none), "Job") &&
+           hk_str_is(json_str(json_get(owner, "apiVersion"), none), "batch.volcano.sh/v1alpha1");
+}
+
+static void digest_job_keys(const struct json *root, struct pod_digest *d)
+{
+    const struct json *task = kinds_annotation(root, API_KEY_TASK_SPEC);
+    const struct json *job = kinds_annotation(root, API_KEY_JOB_NAME);
+
+    d->of_job = has_job_controller(root) && json_is(task, JSON_STRING) &&
+                json_is(job, JSON_STRING) &&
+                int32_of(kinds_annotation(root, API_ANN_JOB_VERSION), &d->version);
+    if (!d->of_job) {
+        return;
+    }
+    (void)int32_of(kinds_annotation(root, API_ANN_JOB_RETRY_COUNT), &d->retry);
+    d->out_of_sync = kinds_annotation(root, API_ANN_OUT_OF_SYNC) != NULL;
+    d->job = dup(job);
+    d->owner = dup(json_get(kinds_controller(root), "uid"));
+    d->task = dup(task);
+    d->partition = dup(kinds_label(root, API_KEY_PARTITION_ID));
+}
+
+static int32_t index_in_name(struct hk_str name)
+{
+    size_t at = name.n;
+    int64_t n;
+
+    while (at > 0 && name.s[at - 1] != '-') {
+        at--;
+    }
+    if (at == 0 || !hk_str_int((struct hk_str){name.s + at, name.n - at}, &n) || n < 0 ||
+        n > INT32_MAX) {
+        return -1;
+    }
+    return (int32_t)n;
+}
+
+static int64_t time_of(const struct json *v)
+{
+    int64_t ns;
+
+    return time_parse(json_str(v, none), &ns, NULL) == 0 ? ns : 0;
+}
+
+static void digest_container(const struct json *c, struct pod_digest *d)
+{
+    const struct json *end = json_at(c, "state.terminated");
+    const int64_t code = json_int(json_get(end, "exitCode"), 0);
+
+    d->restarts += (uint32_t)json_int(json_get(c, "restartCount"), 0);
+    if (!end) {
+        return;
+    }
+    d->end_ns = HK_MAX(d->end_ns, time_of(json_get(end, "finishedAt")));
+    if (code != 0 && d->exit_code == 0) {
+        d->exit_code = (int32_t)code;
+        hk_free(d->reason);
+        hk_free(d->message);
+        d->reason = dup(json_get(end, "reason"));
+        d->message = dup(json_get(end, "message"));
+    }
+}
+
+static void digest_containers(const struct json *root, struct pod_digest *d)
+{
+    const struct json *main = json_at(root, "status.containerStatuses");
+    const struct json *init = json_at(root, "status.initContainerStatuses");
+    const uint32_t nmain = json_is(main, JSON_ARRAY) ? main->len : 0;
+    bool all_ready = nmain > 0;
+
+    for (uint32_t i = 0; i < nmain; i++) {
+        digest_container(&main->items[i], d);
+        all_ready = all_ready && json_bool(json_get(&main->items[i], "ready"), false);
+    }
+    for (uint32_t i = 0; json_is(init, JSON_ARRAY) && i < init->len; i++) {
+        digest_container(&init->items[i], d);
+    }
+    d->ready = d->phase == POD_RUNNING && all_ready;
+}
+
+/* How it ended: in the pod's own words if it has some, else in those of the container. */
+static void digest_life(const struct json *root, struct pod_digest *d)
+{
+    const struct json *reason = json_at(root, "status.reason");
+
+    d->created_ns = time_of(json_at(root, "metadata.creationTimestamp"));
+    d->start_ns = time_of(json_at(root, "status.startTime"));
+    d->node = dup(json_at(root, "spec.nodeName"));
+    digest_containers(root, d);
+    if (json_str(reason, none).n > 0 || !d->reason) {
+        hk_free(d->reason);
+        hk_free(d->message);
+        d->reason = dup(reason);
+        d->message = dup(json_at(root, "status.message"));
+    }
+}
+
+static bool is_evicted(const struct json *root)
+{
+    const struct json *conds = json_at(root, "status.conditions");
+
+    for (uint32_t i = 0; json_is(conds, JSON_ARRAY) && i < conds->len; i++) {
+        if (hk_str_is(json_str(json_get(&conds->items[i], "type"), none), "DisruptionTarget") &&
+            hk_str_is(json_str(json_get(&conds->items[i], "status"), none), "True")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool wants_group(const struct json *root)
+{
+    const struct hk_str scheduler = json_str(json_at(root, "spec.schedulerName"), none);
+
+    return json_str(kinds_annotation(root, API_ANN_GROUP_NAME), none).n == 0 &&
+           !hk_str_is(scheduler, API_SCHEDULER_NAME_DEFAULT);
+}
+
+static struct hk_str by_wanted_group(const struct json *root)
+{
+    const struct hk_str owner = by_controller(root);
+
+    if (!wants_group(root)) {
+        return none;
+    }
+    return owner.n > 0 ? owner : json_str(json_at(root, "metadata.uid"), none);
+}
+
+static bool digest_pod(const struct json *root, void *digest)
+{
+    struct pod_digest *d = digest;
+
+    d->phase = (uint8_t)pod_phase_find(json_str(json_at(root, "status.phase"), none));
+    d->terminating = is_terminating(root);
+    d->evicted = is_evicted(root);
+    digest_job_keys(root, d);
+    digest_life(root, d);
+    if (!int32_of(kinds_annotation(root, API_KEY_TASK_INDEX), &d->index)) {
+        d->index = index_in_name(json_str(json_at(root, "metadata.name"), none));
+    }
+    d->wants_group = wants_group(root);
+    return d->wants_group;
+}
+
+static void drop_pod(void *digest)
+{
+    struct pod_digest *d = digest;
+
+    hk_free(d->job);
+    hk_free(d->owner);
+    hk_free(d->task);
+    hk_free(d->partition);
+    hk_free(d->node);
+    hk_free(d->reason);
+    hk_free(d->message);
+}
+
+const struct mirror_type mirror_pods = {.kind = API_POD,
+                                        .required = true,
+                                        .digest_size = sizeof(struct pod_digest),
+                                        .digest = digest_pod,
+                                        .drop = drop_pod,
+                                        .index = {by_controller, by_wanted_group}};
+
+/* ---- jobs ---- */
+
+static void note_policies(const struct json *policies, struct job_digest *d)
+{
+    for (uint32_t i = 0; json_is(policies, JSON_ARRAY) && i < policies->len; i++) {
+        const struct json *p = &policies->items[i], *events = json_get(p, "events");
+
+        d->events |= api_job_event_bit(json_str(json_get(p, "event"), none));
+        for (uint32_t k = 0; json_is(events, JSON_ARRAY) && k < events->len; k++) {
+            d->events |= api_job_event_bit(json_str(&events->items[k], none));
+        }
+        d->by_exit_code = d->by_exit_code || json_get(p, "exitCode");
+    }
+}
+
+static bool digest_job(const struct json *root, void *digest)
+{
+    struct job_digest *d = digest;
+    const struct hk_str phase = json_str(json_at(root, "status.state.phase"), none);
+    const struct json *tasks = json_at(root, "spec.tasks");
+
+    for (uint32_t k = 0; k < API_JOB_NPHASES; k++) {
+        if (hk_str_is(phase, api_job_phase_name(k))) {
+            d->phase = (uint8_t)k;
+        }
+    }
+    d->terminating = is_terminating(root);
+    note_policies(json_at(root, "spec.policies"), d);
+    for (uint32_t i = 0; json_is(tasks, JSON_ARRAY) && i < tasks->len; i++) {
+        note_policies(json_get(&tasks->items[i], "policies"), d);
+    }
+    return true;
+}
+
+static struct hk_str by_template(const struct json *root)
+{
+    return json_str(kinds_label(root, API_KEY_CREATED_BY_TEMPLATE), none);
+}
+
+const struct mirror_type mirror_jobs = {.kind = API_JOB,
+                                        .required = true,
+                                        .digest_size = sizeof(struct job_digest),
+                                        .digest = digest_job,
+                                        .index = {by_controller, by_template}};
+
+/* ---- PodGroups ---- */
+
+static struct hk_str by_queue(const struct json *root)
+{
+    return json_str(json_at(root, "spec.queue"), HK_STR(API_QUEUE_NAME_DEFAULT));
+}
+
+static bool digest_podgroup(const struct json *root, void *digest)
+{
+    struct podgroup_digest *d = digest;
+    const struct hk_str phase = json_str(json_at(root, "status.phase"), none);
+
+    d->phase = API_PODGROUP_UNKNOWN;
+    for (uint32_t k = API_PODGROUP_NO_PHASE; k <= API_PODGROUP_COMPLETED; k++) {
+        if (hk_str_is(phase, api_podgroup_phase_name(k))) {
+            d->phase = (uint8_t)k;
+        }
+    }
+    d->terminating = is_terminating(root);
+    d->queue = hk_strndup(by_queue(root).s, by_queue(root).n);
+    return true;
+}
+
+static void drop_podgroup(void *digest)
+{
+    hk_free(((struct podgroup_digest *)digest)->queue);
+}
+
+const struct mirror_type mirror_podgroups = {.kind = API_PODGROUP,
+                                             .required = true,
+                                             .digest_size = sizeof(struct podgroup_digest),
+                                             .digest = digest_podgroup,
+                                             .drop = drop_podgroup,
+                                             .index = {by_controller, by_queue}};
+
+/* ---- queues and commands ---- */
+
+static struct hk_str by_parent(const struct json *root)
+{
+    const struct hk_str parent = json_str(json_at(root, "spec.parent"), none);
+
+    if (hk_str_is(json_str(json_at(root, "metadata.name"), none), API_QUEUE_NAME_ROOT)) {
+        return none;
+    }
+    return parent.n > 0 ? parent : HK_STR(API_QUEUE_NAME_ROOT);
+}
+
+static bool digest_queue(const struct json *root, void *digest)
+{
+    const struct hk_str state = json_str(json_at(root, "status.state"), none);
+    unsigned k = API_QUEUE_NO_STATE;
+
+    while (k < API_QUEUE_UNKNOWN && !hk_str_is(state, api_queue_state_name(k))) {
+        k++;
+    }
+    ((struct queue_digest *)digest)->state = (uint8_t)k;
+    return true;
+}
+
+const struct mirror_type mirror_queues = {.kind = API_QUEUE,
+                                          .required = true,
+                                          .digest_size = sizeof(struct queue_digest),
+                                          .digest = digest_queue,
+                                          .index = {by_parent}};
+
+/* The name alone: whether it is a job's or a queue's is the reader's to check. */
+static struct hk_str by_target(const struct json *root)
+{
+    return json_str(json_at(root, "target.name"), none);
+}
+
+const struct mirror_type mirror_commands = {
+    .kind = API_COMMAND, .required = true, .index = {by_target}};
+
+/* ---- the others ---- */
+
+static bool digest_priority(const struct json *root, void *digest)
+{
+    ((struct priority_digest *)digest)->value = (int32_t)json_int(json_get(root, "value"), 0);
+    return false;
+}
+
+const struct mirror_type mirror_priority_classes = {.kind = API_PRIORITY_CLASS,
+                                                    .digest_size = sizeof(struct priority_digest),
+                                                    .digest = digest_priority};
+
+const struct mirror_type mirror_cronjobs = {.kind = API_CRONJOB, .index = {by_controller}};
+const struct mirror_type mirror_jobflows = {.kind = API_JOBFLOW, .index = {by_controller}};
+const struct mirror_type mirror_jobtemplates = {.kind = API_JOBTEMPLATE, .index = {by_controller}};
+const struct mirror_type mirror_replica_sets = {.kind = API_REPLICA_SET, .index = {by_controller}};
+const struct mirror_type mirror_stateful_sets = {.kind = API_STATEFUL_SET,
+                                                 .index = {by_controller}};
+const struct mirror_type mirror_deployments = {.kind = API_DEPLOYMENT, .index = {by_controller}};
+const struct mirror_type mirror_daemon_sets = {.kind = API_DAEMON_SET, .index = {by_controller}};
+const struct mirror_type mirror_batch_jobs = {.kind = API_BATCH_JOB, .index = {by_controller}};
+const struct mirror_type mirror_batch_cronjobs = {.kind = API_BATCH_CRONJOB,
+                                                  .index = {by_controller}};
+const struct mirror_type mirror_nodes = {.kind = API_NODE};
+const struct mirror_type mirror_namespaces = {.kind = API_NAMESPACE};

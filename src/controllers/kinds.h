@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the controllers keep of each kind they share. A kind has one mirror, whoever watches it, so
+// every watch names the type from here.
+#pragma once
+
+#include "api/queue.h"
+#include "api/vcjob.h"
+#include "controllers/mirror.h"
+
+enum pod_phase {
+    POD_PENDING, /* also when unset */
+    POD_RUNNING,
+    POD_SUCCEEDED,
+    POD_FAILED,
+    POD_UNKNOWN, /* any other word */
+    POD_NPHASES,
+};
+const char *pod_phase_name(enum pod_phase phase);
+
+/* A pod in few bytes: its text is only kept while it lacks a PodGroup. */
+struct pod_digest {
+    uint8_t phase; /* enum pod_phase */
+    bool terminating;
+    bool ready; /* Running, and every container too */
+    /* Of a Volcano Job: its controller is one, and it carries job-name, task-spec, job-version. */
+    bool of_job;
+    bool out_of_sync;       /* marked before its deletion */
+    bool evicted;           /* failed or ending because somebody else wanted its place */
+    bool wants_group;       /* its scheduler may be ours, and it has no PodGroup */
+    int32_t version, retry; /* of_job: annotations job-version, job-retry-count */
+    int32_t index;          /* annotation task-index, else the number its name ends with; -1 none */
+    int32_t exit_code;      /* of the first main container that ended with another than 0 */
+    uint32_t restarts;      /* of init and main containers together */
+    int64_t created_ns;
+    int64_t start_ns, end_ns; /* status.startTime; when the last container ended; 0 unknown */
+    /* The first four are NULL unless of_job, the others never. */
+    char *job;       /* annotation job-name */
+    char *owner;     /* uid of the controller */
+    char *task;      /* annotation task-spec */
+    char *partition; /* label partition-id, "" none */
+    char *node;
+    char *reason, *message; /* of the pod, else of the container that failed */
+};
+/* Index 0: the uid of the controller; 1: while it wants a group, the uid that one is named after:
+ * the controller's, else its own. */
+enum { PODS_BY_CONTROLLER, PODS_BY_WANTED_GROUP };
+extern const struct mirror_type mirror_pods;
+
+/* Text kept. Index 0: the uid of the controller (JobFlow, CronJob); 1: the template it was made
+ * from, "<ns>.<name>". */
+struct job_digest {
+    uint8_t phase; /* enum api_job_phase */
+    bool terminating;
+    bool by_exit_code; /* some policy goes by exit codes */
+    uint32_t events;   /* bits of enum api_job_event that some policy names */
+};
+enum { JOBS_BY_CONTROLLER, JOBS_BY_TEMPLATE };
+extern const struct mirror_type mirror_jobs;
+
+/* Text kept. Index 0: the uid of the controller; 1: the queue. */
+struct podgroup_digest {
+    uint8_t phase; /* enum api_podgroup_phase */
+    bool terminating;
+    char *queue;
+};
+enum { PODGROUPS_BY_CONTROLLER, PODGROUPS_BY_QUEUE };
+extern const struct mirror_type mirror_podgroups;
+
+/* Text kept. Index 0: the parent ("root" when unset). */
+struct queue_digest {
+    uint8_t state; /* enum api_queue_state; any other word is Unknown */
+};
+enum { QUEUES_BY_PARENT };
+extern const struct mirror_type mirror_queues;
+
+/* Text kept, no digest. Index 0: target.name; namespace and kind are the reader's to check. */
+enum { COMMANDS_BY_TARGET };
+extern const struct mirror_type mirror_commands;
+
+struct priority_digest {
+    int32_t value;
+};
+extern const struct mirror_type mirror_priority_classes;
+
+/* Text kept, no digest. Index 0: the uid of the controller. */
+enum { OBJECTS_BY_CONTROLLER };
+extern const struct mirror_type mirror_cronjobs, mirror_jobflows, mirror_jobtemplates;
+extern const struct mirror_type mirror_replica_sets, mirror_stateful_sets, mirror_deployments,
+    mirror_daemon_sets, mirror_batch_jobs, mirror_batch_cronjobs, mirror_nodes, mirror_namespaces;
+
+/* The controller among an object's owners, NULL none. */
+const struct json *kinds_controller(const struct json *root);
+/* Appends an ownerReference with controller and blockOwnerDeletion set. */
+void kinds_own(struct json *body, struct hk_arena *a, const struct json *owner);
+/* The member of metadata.annotations or .labels; NULL when absent. */
+const struct json *kinds_annotation(const struct json *root, const char *key);
+const struct json *kinds_label(const struct json *root, const char *key);

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// All controllers of a process around one set of mirrors. Whoever owns the loop calls manager_run
+// when the port has news or the time it asked for has come.
+#include "controllers/ctl_priv.h"
+
+#define POLL_MAX 4096u
+#define PASSES_MAX 64u /* before others get a turn */
+
+static void hear(void *ctx, const struct mirror_change *ch)
+{
+    const struct hearer *h = ctx;
+
+    h->changed(h->c, ch);
+}
+
+/* ---- for controllers ---- */
+
+void ctl_add(struct ctl *c, struct hk_str ns, struct hk_str name)
+{
+    workq_add(&c->q, ns, name);
+}
+
+void ctl_add_at(struct ctl *c, struct hk_str ns, struct hk_str name, int64_t at_ns)
+{
+    struct hk_clock *clock = c->mgr->o.clock;
+    const int64_t wait_ns = HK_MAX(at_ns - clock->wall_ns(clock), 0);
+
+    workq_add_at(&c->q, ns, name, clock->mono_ns(clock) + wait_ns);
+}
+
+struct mirror *ctl_mirror(struct ctl *c, enum api_kind_id kind)
+{
+    hk_assert(c->mgr->mirrors[kind]);
+    return c->mgr->mirrors[kind];
+}
+
+const struct ctl_conf *ctl_conf(const struct ctl *c)
+{
+    return &c->mgr->o.conf;
+}
+
+struct hk_rand *ctl_rand(struct ctl *c)
+{
+    return c->mgr->o.rand;
+}
+
+struct hk_intern *ctl_strings(struct ctl *c)
+{
+    return &c->mgr->str;
+}
+
+int64_t ctl_now(const struct ctl *c)
+{
+    return c->mgr->o.clock->wall_ns(c->mgr->o.clock);
+}
+
+/* ---- life ---- */
+
+static void watch(struct manager *m, struct ctl *c, const struct ctl_watch *w)
+{
+    struct mirror **at = &m->mirrors[w->type->kind];
+    struct hearer *h;
+
+    if (!*at) {
+        *at = mirror_new(&(struct mirror_opts){m->o.port, m->o.clock, &m->str, w->type});
+    }
+    if (w->changed) {
+        h = hk_zalloc(sizeof(*h));
+        *h = (struct hearer){c, w->changed};
+        hk_vec_push(&m->hearers, h);
+        mirror_listen(*at, hear, h);
+    }
+}
+
+static void seat_init(struct manager *m, struct seat *s, const struct ctl_type *type)
+{
+    s->ctl = (struct ctl){.type = type, .mgr = m, .q.str = &m->str};
+    s->ctl.state = hk_zalloc(HK_MAX(type->state_size, 1));
+    for (const struct ctl_watch *w = type->watches; w->type; w++) {
+        watch(m, &s->ctl, w);
+    }
+    if (type->open) {
+        type->open(&s->ctl);
+    }
+}
+
+static void seat_fini(struct seat *s)
+{
+    if (s->ctl.type->close) {
+        s->ctl.type->close(&s->ctl);
+    }
+    for (uint32_t i = 0; i < s->passes.len; i++) {
+        struct pass *p = &s->passes.at[i];
+
+        for (uint32_t k = 0; k < p->errors.len; k++) {
+            turn_error_fini(&p->errors.at[k]);
+        }
+        hk_vec_fini(&p->errors);
+    }
+    hk_vec_fini(&s->passes);
+    workq_fini(&s->ctl.q);
+    hk_free(s->ctl.state);
+}
+
+struct manager *manager_new(const struct manager_opts *o)
+{
+    struct manager *m = hk_zalloc(sizeof(*m));
+
+    m->o = *o;
+    m->deadline_ns = INT64_MAX;
+    m->recorder = recorder_new(o->port, o->clock,
+                               o->component.n > 0 ? o->component : HK_STR("vc-controller-manager"));
+    m->nseat = o->ntype;
+    m->seats = hk_zalloc_array(HK_MAX(o->ntype, 1), sizeof(*m->seats));
+    for (uint32_t i = 0; i < o->ntype; i++) {
+        seat_init(m, &m->seats[i], o->types[i]);
+    }
+    return m;
+}
+
+void manager_free(struct manager *m)
+{
+    if (!m) {
+        return;
+    }
+    for (uint32_t i = 0; i < m->calls.len; i++) {
+        struct call *call = &m->calls.at[i];
+
+        if (call->id) {
+            port_cancel(m->o.port, call->id);
+            hk_free(call->ns);
+            hk_free(call->name);
+            hk_free(call->uid);
+        }
+    }
+    for (unsigned k = 0; k < API_NKINDS; k++) {
+        mirror_free(m->mirrors[k]);
+    }
+    for (uint32_t i = 0; i < m->nseat; i++) {
+        seat_fini(&m->seats[i]);
+    }
+    for (uint32_t i = 0; i < m->hearers.len; i++) {
+        hk_free(m->hearers.at[i]);
+    }
+    recorder_free(m->recorder);
+    hk_vec_fini(&m->hearers);
+    hk_vec_fini(&m->calls);
+    hk_vec_fini(&m->vacant);
+    hk_map_fini(&m->call_at);
+    hk_arena_fini(&m->mem);
+    hk_intern_fini(&m->str);
+    hk_free(m->seats);
+    hk_free(m);
+}
+
+/* ---- running ---- */
+
+bool manager_synced(const struct manager *m)
+{
+    for (unsigned k = 0; k < API_NKINDS; k++) {
+        if (m->mirrors[k] && !mirror_synced(m->mirrors[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int64_t mirrors_tick(struct manager *m, int64_t now_ns)
+{
+    int64_t next_ns = INT64_MAX;
+
+    for (unsigned k = 0; k < API_NKINDS; k++) {
+        if (m->mirrors[k]) {
+            next_ns = HK_MIN(next_ns, mirror_tick(m->mirrors[k], now_ns));
+        }
+    }
+    return next_ns;
+}
+
+/* A few passes of one controller; when it wants more. */
+static int64_t seat_run(struct manager *m, struct seat *s, int64_t now_ns)
+{
+    struct workq *q = &s->ctl.q;
+    int64_t next_ns;
+
+    (void)workq_tick(q, now_ns);
+    for (unsigned n = 0; n < PASSES_MAX; n++) {
+        const uint32_t key = workq_pop(q);
+
+        if (key == HK_NONE) {
+            break;
+        }
+        turn_run(m, s, key);
+    }
+    next_ns = workq_tick(q, now_ns);
+    return q->head < q->ready.len ? 0 : next_ns;
+}
+
+int64_t manager_run(struct manager *m)
+{
+    const int64_t now_ns = m->o.clock->mono_ns(m->o.clock);
+    int64_t next_ns = INT64_MAX;
+
+    if (!m->o.shared_port && port_poll(m->o.port, POLL_MAX) == POLL_MAX) {
+        next_ns = 0;
+    }
+    next_ns = HK_MIN(next_ns, mirrors_tick(m, now_ns));
+    next_ns = HK_MIN(next_ns, turn_expire(m, now_ns));
+    if (!manager_synced(m)) {
+        return next_ns;
+    }
+    for (uint32_t i = 0; i < m->nseat; i++) {
+        next_ns = HK_MIN(next_ns, seat_run(m, &m->seats[i], now_ns));
+    }
+    return next_ns;
+}
+
+bool manager_idle(const struct manager *m)
+{
+    if (!manager_synced(m) || m->call_at.len > 0 || !recorder_idle(m->recorder)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < m->nseat; i++) {
+        const struct workq *q = &m->seats[i].ctl.q;
+
+        if (q->head < q->ready.len) {
+            return false;
+        }
+    }
+    return true;
+}
+
+const struct ctl_metrics *manager_metrics(const struct manager *m)
+{
+    return &m->metrics;
+}

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of API objects: fed by list and watch, and by the answers to our own writes. See mirror.h
+// for what that buys; the rules that make it safe stand where news come in.
+#include "controllers/mirror.h"
+
+struct row {
+    uint32_t ns, name, uid; /* string ids, held; name 0: free row */
+    uint64_t rv;
+    char *text; /* or NULL */
+    uint32_t text_len;
+    bool ghost;     /* gone, but the watch has not said so yet */
+    uint32_t round; /* of the feed's lists, when it last told of the object */
+    uint32_t word[MIRROR_NINDEX], next[MIRROR_NINDEX], prev[MIRROR_NINDEX];
+};
+
+struct listener {
+    mirror_listener *fn;
+    void *ctx;
+};
+
+struct mirror {
+    struct mirror_opts o;
+    const struct api_kind *kind;
+    struct feed feed;
+    HK_VEC(struct row) rows;
+    HK_VEC(uint32_t) vacant;
+    size_t digest_size;
+    char *digests; /* [ndigest][digest_size] */
+    uint32_t ndigest;
+    struct hk_map at;                   /* names to row */
+    struct hk_map heads[MIRROR_NINDEX]; /* word to its first row */
+    HK_VEC(struct listener) listeners;
+    uint32_t live; /* rows that are no ghosts */
+    void *fresh;   /* room for the digest being made */
+};
+
+static void *digest_at(const struct mirror *m, uint32_t row)
+{
+    return m->digests + (size_t)row * m->digest_size;
+}
+
+static void drop_digest(const struct mirror *m, void *digest)
+{
+    if (m->o.type->drop) {
+        m->o.type->drop(digest);
+    }
+}
+
+/* ---- words ---- */
+
+static void unfile(struct mirror *m, uint32_t row, unsigned k)
+{
+    struct row *r = &m->rows.at[row];
+
+    if (r->word[k] == 0) {
+        return;
+    }
+    if (r->prev[k] != HK_NONE) {
+        m->rows.at[r->prev[k]].next[k] = r->next[k];
+    } else if (r->next[k] != HK_NONE) {
+        hk_map_put(&m->heads[k], r->word[k], r->next[k]);
+    } else {
+        hk_map_del(&m->heads[k], r->word[k]);
+    }
+    if (r->next[k] != HK_NONE) {
+        m->rows.at[r->next[k]].prev[k] = r->prev[k];
+    }
+    hk_intern_drop(m->o.str, r->word[k]);
+    r->word[k] = 0;
+}
+
+static void file_under(struct mirror *m, uint32_t row, unsigned k, struct hk_str word)
+{
+    struct row *r = &m->rows.at[row];
+    uint32_t head;
+
+    if (hk_str_eq(hk_intern_str(m->o.str, r->word[k]), word)) {
+        return;
+    }
+    unfile(m, row, k);
+    if (word.n == 0) {
+        return;
+    }
+    r->word[k] = hk_intern_hold(m->o.str, word);
+    head = hk_map_get(&m->heads[k], r->word[k]);
+    r->prev[k] = HK_NONE;
+    r->next[k] = head;
+    if (head != HK_NONE) {
+        m->rows.at[head].prev[k] = row;
+    }
+    hk_map_put(&m->heads[k], r->word[k], row);
+}
+
+static void file_all(struct mirror *m, uint32_t row, const struct json *root)
+{
+    for (unsigned k = 0; k < MIRROR_NINDEX && m->o.type->index[k]; k++) {
+        file_under(m, row, k, root ? m->o.type->index[k](root) : HK_STR(""));
+    }
+}
+
+/* ---- rows ---- */
+
+static uint64_t key_of(uint32_t ns, uint32_t name)
+{
+    return (uint64_t)ns << 32 | name;
+}
+
+static uint32_t find_any(const struct mirror *m, struct hk_str ns, struct hk_str name)
+{
+    const uint32_t a = hk_intern_find(m->o.str, ns), b = hk_intern_find(m->o.str, name);
+
+    return a == HK_NONE || b == HK_NONE ? HK_NONE : hk_map_get(&m->at, key_of(a, b));
+}
+
+static uint32_t new_row(struct mirror *m, const struct api_object *o)
+{
+    uint32_t row;
+
+    if (m->vacant.len > 0) {
+        row = hk_vec_pop(&m->vacant);
+    } else {
+        row = m->rows.len;
+        hk_vec_push(&m->rows, (struct row){0});
+        if (row >= m->ndigest) {
+            m->digests = hk_vec_grow(m->digests, &m->ndigest, row + 1, m->digest_size);
+        }
+    }
+    m->rows.at[row] = (struct row){.ns = hk_intern_hold(m->o.str, o->ns),
+                                   .name = hk_intern_hold(m->o.str, o->name),
+                                   .ghost = true};
+    memset(digest_at(m, row), 0, m->digest_size);
+    hk_map_put(&m->at, key_of(m->rows.at[row].ns, m->rows.at[row].name), row);
+    return row;
+}
+
+static void free_row(struct mirror *m, uint32_t row)
+{
+    struct row *r = &m->rows.at[row];
+
+    file_all(m, row, NULL);
+    hk_map_del(&m->at, key_of(r->ns, r->name));
+    hk_intern_drop(m->o.str, r->ns);
+    hk_intern_drop(m->o.str, r->name);
+    hk_intern_drop(m->o.str, r->uid);
+    hk_free(r->text);
+    *r = (struct row){0};
+    hk_vec_push(&m->vacant, row);
+}
+
+static void keep_text(struct row *r, const struct api_object *o, bool keep)
+{
+    struct hk_buf text = {0};
+
+    hk_free(r->text);
+    r->text = NULL;
+    r->text_len = 0;
+    if (!keep) {
+        return;
+    }
+    if (o->text.n > 0) {
+        r->text = hk_strndup(o->text.s, o->text.n);
+        r->text_len = (uint32_t)o->text.n;
+    } else {
+        json_write(&o->root, &text);
+        r->text = text.data;
+        r->text_len = (uint32_t)text.len;
+    }
+}
+
+static void tell(const struct mirror *m, uint32_t row, const void *old, const void *now,
+                 const struct json *root)
+{
+    const struct mirror_change ch = {(struct mirror *)m, row, old, now, root, !m->feed.synced};
+
+    for (uint32_t k = 0; k < m->listeners.len; k++) {
+        m->listeners.at[k].fn(m->listeners.at[k].ctx, &ch);
+    }
+}
+
+static void hide(struct mirror *m, uint32_t row)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    struct row *r = &m->rows.at[row];
+    struct json root = {0};
+
+    if (r->ghost) {
+        return;
+    }
+    if (r->text) {
+        root = mirror_read(m, row, &a);
+    }
+    r->ghost = true;
+    m->live--;
+    tell(m, row, digest_at(m, row), NULL, r->text ? &root : NULL);
+    file_all(m, row, NULL);
+    drop_digest(m, digest_at(m, row));
+    memset(digest_at(m, row), 0, m->digest_size);
+    keep_text(r, NULL, false);
+}
+
+static uint32_t take(struct mirror *m, const struct api_object *o)
+{
+    const size_t size = m->digest_size;
+    uint32_t row = find_any(m, o->ns, o->name);
+    bool keep = true, is_new;
+    struct row *r;
+
+    if (row != HK_NONE && !hk_str_eq(mirror_uid(m, row), o->uid)) {
+        hide(m, row); /* another object of the same name */
+    }
+    if (row == HK_NONE) {
+        row = new_row(m, o);
+    }
+    r = &m->rows.at[row];
+    if (r->uid == 0 || !hk_str_eq(mirror_uid(m, row), o->uid)) {
+        hk_intern_drop(m->o.str, r->uid);
+        r->uid = hk_intern_hold(m->o.str, o->uid);
+    }
+    is_new = r->ghost;
+    r->ghost = false;
+    m->live += is_new;
+    r->rv = o->rv;
+    if (m->o.type->digest) {
+        memset(m->fresh, 0, size);
+        keep = m->o.type->digest(&o->root, m->fresh);
+    }
+    keep_text(r, o, keep);
+    file_all(m, row, &o->root);
+
+    /* The row gets the new digest before anybody looks; the old one waits in its place. */
+    for (size_t i = 0; i < size; i++) {
+        char *a = (char *)m->fresh + i, *b = (char *)digest_at(m, row) + i, c = *a;
+
+        *a = *b;
+        *b = c;
+    }
+    tell(m, row, is_new ? NULL : m->fresh, digest_at(m, row), &o->root);
+    if (!is_new) {
+        drop_digest(m, m->fresh);
+    }
+    return row;
+}
+
+/* ---- from the API ---- */
+
+static void on_put(void *ctx, struct api_object *o)
+{
+    struct mirror *m = ctx;
+    uint32_t row = find_any(m, o->ns, o->name);
+
+    /* Our own writes come back once more; and what we know to be gone stays gone. */
+    if (row == HK_NONE || !hk_str_eq(mirror_uid(m, row), o->uid) ||
+        (!m->rows.at[row].ghost && o->rv > m->rows.at[row].rv)) {
+        row = take(m, o);
+    }
+    m->rows.at[row].round = m->feed.round;
+}
+
+static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
+{
+    struct mirror *m = ctx;
+    const uint32_t row = find_any(m, ns, name);
+
+    /* A successor that we made is known by its answer before its predecessor's end is told. What a
+     * list does not show is on_listed's to judge. */
+    if (row == HK_NONE || !last || !hk_str_eq(mirror_uid(m, row), last->uid)) {
+        return;
+    }
+    hide(m, row);
+    free_row(m, row);
+}
+
+/* What is older than the list and not on it is gone, whether or not a watch ever showed it. */
+static void on_listed(void *ctx)
+{
+    struct mirror *m = ctx;
+
+    for (uint32_t row = 0; row < m->rows.len; row++) {
+        const struct row *r = &m->rows.at[row];
+
+        if (r->name != 0 && r->round != m->feed.round && r->rv <= m->feed.rv) {
+            hide(m, row);
+            free_row(m, row);
+        }
+    }
+}
+
+static const struct feed_ops fed = {on_put, on_del, on_listed};
+
+/* Whether the watch has told, or is past telling, what the answer says. */
+static bool is_old_news(const struct mirror *m, const struct api_object *o)
+{
+    return o->rv <= m->feed.rv;
+}
+
+void mirror_wrote(struct mirror *m, struct api_object *o)
+{
+    const uint32_t row = find_any(m, o->ns, o->name);
+
+    if (is_old_news(m, o) || (row != HK_NONE && o->rv <= m->rows.at[row].rv)) {
+        return;
+    }
+    (void)take(m, o);
+}
+
+void mirror_gone(struct mirror *m, struct hk_str ns, struct hk_str name, struct hk_str uid)
+{
+    const uint32_t row = find_any(m, ns, name);
+
+    if (row != HK_NONE && (uid.n == 0 || hk_str_eq(mirror_uid(m, row), uid))) {
+        hide(m, row);
+    }
+}
+
+/* ---- looking ---- */
+
+static uint32_t visible(const struct mirror *m, uint32_t row)
+{
+    return row == HK_NONE || m->rows.at[row].ghost ? HK_NONE : row;
+}
+
+uint32_t mirror_find(const struct mirror *m, struct hk_str ns, struct hk_str name)
+{
+    return visible(m, find_any(m, ns, name));
+}
+
+uint32_t mirror_first(const struct mirror *m, unsigned index, struct hk_str word)
+{
+    const uint32_t id = hk_intern_find(m->o.str, word);
+
+    return id == HK_NONE || id == 0 ? HK_NONE : hk_map_get(&m->heads[index], id);
+}
+
+uint32_t mirror_next(const struct mirror *m, unsigned index, uint32_t row)
+{
+    return m->rows.at[row].next[index];
+}
+
+uint32_t mirror_scan(const struct mirror *m, uint32_t row)
+{
+    for (row = row == HK_NONE ? 0 : row + 1; row < m->rows.len; row++) {
+        if (m->rows.at[row].name != 0 && !m->rows.at[row].ghost) {
+            return row;
+        }
+    }
+    return HK_NONE;
+}
+
+struct hk_str mirror_ns(const struct mirror *m, uint32_t row)
+{
+    return hk_intern_str(m->o.str, m->rows.at[row].ns);
+}
+
+struct hk_str mirror_name(const struct mirror *m, uint32_t row)
+{
+    return hk_intern_str(m->o.str, m->rows.at[row].name);
+}
+
+struct hk_str mirror_uid(const struct mirror *m, uint32_t row)
+{
+    return hk_intern_str(m->o.str, m->rows.at[row].uid);
+}
+
+uint64_t mirror_rv(const struct mirror *m, uint32_t row)
+{
+    return m->rows.at[row].rv;
+}
+
+const void *mirror_digest(const struct mirror *m, uint32_t row)
+{
+    return digest_at(m, row);
+}
+
+struct json mirror_read(const struct mirror *m, uint32_t row, struct hk_arena *a)
+{
+    const struct row *r = &m->rows.at[row];
+    struct json root;
+    int rc;
+
+    hk_assert(r->text);
+    rc = json_parse((struct hk_str){r->text, r->text_len}, 0, a, &root, NULL);
+    hk_assert(rc == 0); /* it was a tree before */
+    return root;
+}
+
+bool mirror_has_text(const struct mirror *m, uint32_t row)
+{
+    return m->rows.at[row].text != NULL;
+}
+
+uint32_t mirror_len(const struct mirror *m)
+{
+    return m->live;
+}
+
+const struct api_kind *mirror_kind(const struct mirror *m)
+{
+    return m->kind;
+}
+
+/* ---- life ---- */
+
+struct mirror *mirror_new(const struct mirror_opts *o)
+{
+    struct mirror *m = hk_zalloc(sizeof(*m));
+
+    m->o = *o;
+    m->kind = api_kind(o->type->kind);
+    m->digest_size = HK_MAX(o->type->digest_size, 1);
+    m->fresh = hk_zalloc(m->digest_size);
+    feed_init(&m->feed, &(struct feed_opts){.port = o->port,
+                                            .clock = o->clock,
+                                            .str = o->str,
+                                            .kind = m->kind,
+                                            .required = o->type->required,
+                                            .ops = &fed,
+                                            .ctx = m});
+    return m;
+}
+
+void mirror_listen(struct mirror *m, mirror_listener *fn, void *ctx)
+{
+    hk_vec_push(&m->listeners, (struct listener){fn, ctx});
+}
+
+int64_t mirror_tick(struct mirror *m, int64_t now_ns)
+{
+    return feed_tick(&m->feed, now_ns);
+}
+
+bool mirror_synced(const struct mirror *m)
+{
+    return m->feed.synced;
+}
+
+void mirror_free(struct mirror *m)
+{
+    if (!m) {
+        return;
+    }
+    m->listeners.len = 0;
+    feed_fini(&m->feed);
+    for (uint32_t row = 0; row < m->rows.len; row++) {
+        if (m->rows.at[row].name != 0) {
+            hide(m, row);
+            free_row(m, row);
+        }
+    }
+    for (unsigned k = 0; k < MIRROR_NINDEX; k++) {
+        hk_map_fini(&m->heads[k]);
+    }
+    hk_map_fini(&m->at);
+    hk_vec_fini(&m->rows);
+    hk_vec_fini(&m->vacant);
+    hk_vec_fini(&m->listeners);
+    hk_free(m->digests);
+    hk_free(m->fresh);
+    hk_free(m);
+}
