@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores the built-in definitions and roles through the port, one after the other, before the
-// server listens. What is there already gets our content; where that changes nothing, nothing is
-// written. Roles whose annotation says that they are not kept up to date are left as they are.
+// Stores the built-in definitions, roles and first objects through the port, one after the other,
+// before the server listens. What is there already gets our content; where that changes nothing,
+// nothing is written. Roles whose annotation says that they are not kept up to date are left as
+// they are.
 #include "apiserver/bootstrap.h"
 
 #include "apiserver/crds.h"
@@ -258,47 +259,56 @@ int bootstrap_roles(struct rest *r, struct hk_err *err)
     return rc;
 }
 
-/* ---- queues ---- */
+/* ---- first objects ---- */
 
-/* What Volcano's scheduler makes at its start; jobs that name no queue go to the second. */
-static const char *const queues[] = {
+/* The queues that Volcano's scheduler makes at its start (jobs that name none go to the second),
+ * and the classes every cluster has. */
+static const char *const objects[] = {
     "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: root}, "
     "spec: {reclaimable: false, weight: 1}}",
     "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: default}, "
     "spec: {reclaimable: true, weight: 1}}",
+    "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, "
+    "metadata: {name: system-cluster-critical}, value: 2000000000, "
+    "description: Pods the cluster cannot work without; they may be moved to another node.}",
+    "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, "
+    "metadata: {name: system-node-critical}, value: 2000001000, "
+    "description: Pods their node cannot work without.}",
 };
 
 /* One that is there already is its administrator's. */
-static int make_queue(struct rest *r, const char *text, struct hk_arena *mem, struct hk_err *err)
+static int make_object(struct rest *r, const char *text, struct hk_arena *mem, struct hk_err *err)
 {
-    const struct rest_kind *kind =
-        rest_kind_find(r, HK_STR("scheduling.volcano.sh"), HK_STR("v1beta1"), HK_STR("queues"));
     struct yaml_docs docs = {0};
+    const struct json *doc;
     struct answer a;
     int rc = yaml_parse(hk_str(text), 0, mem, &docs, err);
 
     if (rc < 0) {
         return rc;
     }
-    const struct port_request q = {
-        .verb = PORT_CREATE,
-        .kind = kind->kind,
-        .name = json_str(json_at(&docs.at[0], "metadata.name"), HK_STR("")), .body = &docs.at[0],
-        };
-    rc = ask(rest_port(r), &q, &a, err);
+    doc = &docs.at[0];
+    rc = ask(rest_port(r),
+             &(struct port_request){
+                 .verb = PORT_CREATE,
+                 .kind = rest_kind_by_name(
+                     r, json_str(json_get(doc, "apiVersion"), HK_STR("")),
+                                 json_str(json_get(doc, "kind"), HK_STR("")))->kind,
+                     .name = json_str(json_at(doc, "metadata.name"), HK_STR("")), .body = doc},
+                     &a, err);
     api_object_unref(a.obj);
     return rc == -HK_EEXIST ? 0 : rc;
 }
 
-int bootstrap_queues(struct rest *r, struct hk_err *err)
+int bootstrap_objects(struct rest *r, struct hk_err *err)
 {
     struct hk_arena mem = {0};
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < HK_LEN(queues); i++) {
-        rc = make_queue(r, queues[i], &mem, err);
+    for (size_t i = 0; rc == 0 && i < HK_LEN(objects); i++) {
+        rc = make_object(r, objects[i], &mem, err);
         if (rc < 0) {
-            hk_wrap(err, rc, "first queues");
+            hk_wrap(err, rc, "first objects");
         }
     }
     hk_arena_fini(&mem);

@@ -152,7 +152,7 @@ static int begin(void **ret)
 
     *ret = g;
     rig_open(g, true);
-    if (bootstrap_crds(g->rest, &err) < 0 || bootstrap_queues(g->rest, &err) < 0) {
+    if (bootstrap_crds(g->rest, &err) < 0 || bootstrap_objects(g->rest, &err) < 0) {
         fail_msg("%s", err.text);
     }
     rig_settle(g);

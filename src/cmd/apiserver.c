@@ -170,7 +170,7 @@ static int open_store(struct daemon *d, const struct request *q, struct hk_err *
     }
     d->rest = rest_new(&(struct rest_opts){.store = d->store, .clock = d->clock, .rand = &d->rand});
     int made = bootstrap_crds(d->rest, err);
-    made = made < 0 ? made : bootstrap_queues(d->rest, err);
+    made = made < 0 ? made : bootstrap_objects(d->rest, err);
     return made < 0 ? made : bootstrap_roles(d->rest, err);
 }
 
