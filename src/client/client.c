@@ -146,13 +146,14 @@ static void call_free(struct call *k)
     hk_free(k);
 }
 
-/* Binds and leases are what others wait for; nobody waits for events. */
+/* A lease runs out while its renewal waits behind slow calls. Binds are what others wait for;
+ * nobody waits for events. */
 static enum call_rank rank_of(const struct port_request *req)
 {
-    if (req->verb == PORT_WATCH) {
-        return RANK_WATCH;
+    if (req->verb == PORT_WATCH || req->kind->id == API_LEASE) {
+        return RANK_AT_ONCE;
     }
-    if (req->kind->id == API_LEASE || (req->subresource && !strcmp(req->subresource, "binding"))) {
+    if (req->subresource && strcmp(req->subresource, "binding") == 0) {
         return RANK_HIGH;
     }
     return req->kind->id == API_EVENT ? RANK_LOW : RANK_NORMAL;
@@ -212,11 +213,24 @@ static bool take_token(struct client *c)
     return true;
 }
 
+/* Whoever may write when he asks may no longer when his turn comes. */
+static bool is_barred(const struct call *k)
+{
+    const struct client_opts *o = &k->c->o;
+
+    return k->verb >= PORT_CREATE && k->kind->id != API_LEASE && o->may_write &&
+           !o->may_write(o->ctx);
+}
+
 static void start_head(struct client *c, enum call_rank rank)
 {
     struct call *k = c->line[rank].head;
 
     line_remove(k);
+    if (is_barred(k)) {
+        client_finish(k, client_failure(k, HK_EDENIED, "this process may no longer write"));
+        return;
+    }
     call_start(k);
 }
 
@@ -256,8 +270,8 @@ static void on_pump(void *ctx)
     if (ready != AUTH_READY) {
         return;
     }
-    while (c->line[RANK_WATCH].head) {
-        start_head(c, RANK_WATCH);
+    while (c->line[RANK_AT_ONCE].head) {
+        start_head(c, RANK_AT_ONCE);
     }
     for (int rank = RANK_HIGH; rank < NRANKS; rank++) {
         while (c->line[rank].head) {

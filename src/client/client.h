@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The port over HTTPS, to any API server of Kubernetes' kind. Calls wait in line by importance
-// (watches, then binds and leases, then the rest, events last), within one kind of importance in
-// order of submission, for one of a few kept connections and for their share of the request rate;
-// each watch has a connection of its own.
+// (binds, then the rest, events last), within one kind of importance in order of submission, for
+// one of a few kept connections and for their share of the request rate. Watches and leases do not
+// wait; each watch has a connection of its own.
 //
 // What failed and surely had no effect is tried again after a pause: whatever could not be sent,
 // what the server put off (429, 503 with Retry-After), and reads. A write whose connection broke or
@@ -24,11 +24,15 @@ struct client_opts {
     struct hk_rand *rand;   /* spreads pauses */
     const char *user_agent; /* NULL: "hekla/VERSION" */
     bool terminal;          /* credential plugins may ask the user */
+    /* Asked before each sending of a write, but for leases, which are how one comes to write: false
+     * fails it with -HK_EDENIED. NULL: always. */
+    bool (*may_write)(void *ctx);
+    void *ctx;
 
     /* Zero chooses the number behind the colon. */
-    double qps;                 /* requests per second, watches apart: 50; negative: any */
-    uint32_t burst;             /* requests at once: 100 */
-    uint32_t connections;       /* besides watches: 16 */
+    double qps;           /* requests per second, watches and leases apart: 50; negative: any */
+    uint32_t burst;       /* requests at once: 100 */
+    uint32_t connections; /* besides watches and leases: 16 */
     int64_t request_timeout_ms; /* of one attempt, from its sending: 60,000 */
     int64_t connect_timeout_ms; /* 10,000 */
     int64_t watch_stall_ms;     /* a watch without a byte for so long is dead: 150,000 */

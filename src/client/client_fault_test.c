@@ -521,6 +521,67 @@ static void test_what_goes_first(void **state)
     }
 }
 
+static bool says_flag(void *ctx)
+{
+    return *(const bool *)ctx;
+}
+
+static void test_writes_that_were_barred_meanwhile(void **state)
+{
+    static const struct script_line lines[] = {{NULL, SCRIPT_KEEP}, {OK_ANSWER, SCRIPT_KEEP}};
+    struct fixture *f = *state;
+    struct client_opts o = opts(f);
+    struct outcome outs[3] = {0};
+    struct port_request req = filled(f, &create_a), blocker = filled(f, &get_a);
+    bool may_write = true;
+
+    o.connections = 1;
+    o.may_write = says_flag;
+    o.ctx = &may_write;
+    connect_with(f, &o);
+    script_play(&f->script, lines, 2);
+    const uint64_t first = port_submit(f->rig.port, &blocker, (struct port_sink){0});
+    rig_until(&f->rig, f->script.requests == 1);
+    port_submit(f->rig.port, &req, (struct port_sink){outcome_on_msg, &outs[0]});
+    port_submit(f->rig.port, &blocker, (struct port_sink){outcome_on_msg, &outs[1]});
+    req.kind = api_kind(API_LEASE);
+    port_submit(f->rig.port, &req, (struct port_sink){outcome_on_msg, &outs[2]});
+    may_write = false; /* while they wait in line */
+    hk_buf_clear(&f->script.log);
+    port_cancel(f->rig.port, first);
+    rig_until(&f->rig, outs[0].done && outs[1].done && outs[2].done);
+    assert_string_equal(
+        f->script.log.data,
+        "POST /apis/coordination.k8s.io/v1/namespaces/default/leases?fieldValidation=Ignore\n"
+        "GET /api/v1/namespaces/default/configmaps/a\n");
+    assert_int_equal(outs[0].rc, -HK_EDENIED);
+    assert_int_equal(outs[1].rc, 0);
+    for (size_t i = 0; i < HK_LEN(outs); i++) {
+        outcome_fini(&outs[i]);
+    }
+}
+
+static void test_leases_wait_for_nobody(void **state)
+{
+    static const struct script_line lines[] = {{NULL, SCRIPT_KEEP}, {OK_ANSWER, SCRIPT_KEEP}};
+    struct fixture *f = *state;
+    struct client_opts o = opts(f);
+    struct outcome out = {0};
+    struct port_request renewal = filled(f, &create_a), slow = filled(f, &get_a);
+
+    o.connections = 1;
+    o.qps = 0.001;
+    o.burst = 1;
+    connect_with(f, &o);
+    script_play(&f->script, lines, 2);
+    port_submit(f->rig.port, &slow, (struct port_sink){0}); /* never answered */
+    rig_until(&f->rig, f->script.requests == 1);
+    renewal.kind = api_kind(API_LEASE);
+    port_submit(f->rig.port, &renewal, (struct port_sink){outcome_on_msg, &out});
+    rig_until(&f->rig, out.done);
+    outcome_fini(&out);
+}
+
 static void test_the_rate_is_kept(void **state)
 {
     static const struct script_line line = {OK_ANSWER, SCRIPT_KEEP};
@@ -625,6 +686,8 @@ int main(void)
         TEST(test_headers_say_who_asks),
         TEST(test_a_proxy_is_asked),
         TEST(test_what_goes_first),
+        TEST(test_writes_that_were_barred_meanwhile),
+        TEST(test_leases_wait_for_nobody),
         TEST(test_the_rate_is_kept),
         TEST(test_cancel_in_every_state),
         TEST(test_the_end_drops_everything),

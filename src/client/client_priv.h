@@ -18,8 +18,8 @@
 
 enum call_state { CALL_QUEUED, CALL_ACTIVE, CALL_WAITING, CALL_DONE };
 
-/* What goes first. Watches are a line of their own: they need neither slot nor token. */
-enum call_rank { RANK_WATCH, RANK_HIGH, RANK_NORMAL, RANK_LOW, NRANKS };
+/* What goes first. Watches and leases are a line of their own: they need neither slot nor token. */
+enum call_rank { RANK_AT_ONCE, RANK_HIGH, RANK_NORMAL, RANK_LOW, NRANKS };
 
 struct easy;
 

@@ -75,10 +75,14 @@ static void write_zsh_text(const char *s, struct hk_buf *out)
 
 static void write_zsh_option(const struct option_row *o, struct hk_buf *out)
 {
-    hk_buf_addf(out, " \\\n            '*--%s%s[", o->name, o->arg ? "=" : "");
+    const bool optional = option_is_optional(o);
+
+    hk_buf_addf(out, " \\\n            '*--%s%s[", o->name, optional ? "=-" : o->arg ? "=" : "");
     write_zsh_text(o->help, out);
     hk_buf_adds(out, "]");
-    if (o->choices) {
+    if (optional) {
+        hk_buf_adds(out, "::value:(true false)");
+    } else if (o->choices) {
         hk_buf_addf(out, ":%s:(%s)", o->arg, o->choices);
     } else if (o->arg) {
         hk_buf_addf(out, ":%s:%s", o->arg, strcmp(o->arg, "FILE") == 0 ? "_files" : "");
@@ -133,7 +137,7 @@ static void write_fish_option(const struct verb *v, const struct option_row *o, 
     }
     if (o->choices) {
         hk_buf_addf(out, " -x -a '%s'", o->choices);
-    } else if (o->arg) {
+    } else if (o->arg && !option_is_optional(o)) {
         hk_buf_adds(out, strcmp(o->arg, "FILE") == 0 ? " -r -F" : " -x");
     }
     hk_buf_adds(out, " -d '");

@@ -3,8 +3,16 @@
 #include "cmd/verb.h"
 
 const struct verb *const verb_table[] = {
-    &verb_up,      &verb_apiserver, &verb_schedule, &verb_scn,
-    &verb_plugins, &verb_help,      &verb_version,  &verb_completion,
+    &verb_up,
+    &verb_apiserver,
+    &verb_controller_manager,
+    &verb_webhook_manager,
+    &verb_schedule,
+    &verb_scn,
+    &verb_plugins,
+    &verb_help,
+    &verb_version,
+    &verb_completion,
 };
 const uint32_t verb_table_len = HK_LEN(verb_table);
 
@@ -40,10 +48,25 @@ int verb_print(const struct hk_buf *out)
 
 /* ---- options ---- */
 
+bool option_is_optional(const struct option_row *row)
+{
+    return row->arg && row->arg[0] == '[';
+}
+
+static bool is_name(struct hk_str typed, const char *name)
+{
+    bool same = typed.n == strlen(name);
+
+    for (size_t i = 0; same && i < typed.n; i++) {
+        same = typed.s[i] == name[i] || (typed.s[i] == '_' && name[i] == '-');
+    }
+    return same;
+}
+
 static const struct option_row *by_name(const struct verb *v, struct hk_str name)
 {
     for (uint32_t k = 0; k < v->noption; k++) {
-        if (hk_str_is(name, v->options[k].name)) {
+        if (is_name(name, v->options[k].name)) {
             return &v->options[k];
         }
     }
@@ -90,7 +113,7 @@ static int give(struct arguments *a, const struct option_row *row, const char *i
     if (!row->arg && inline_value) {
         return hk_fail(a->err, HK_EINVAL, "option --%s takes no value", row->name);
     }
-    if (row->arg && !value) {
+    if (row->arg && !value && !option_is_optional(row)) {
         if (a->at >= a->argc) {
             return hk_fail(a->err, HK_EINVAL, "option --%s wants %s", row->name, row->arg);
         }
@@ -123,7 +146,8 @@ static int give_short(struct arguments *a, const char *arg)
             return hk_fail(a->err, HK_EINVAL, "unknown option '-%c'", *p);
         }
         if (row->arg) {
-            return give(a, row, p[1] != '\0' ? p + 1 : NULL);
+            const char *value = p[1] == '=' ? p + 2 : p + 1;
+            return give(a, row, p[1] != '\0' ? value : NULL);
         }
         const int rc = give(a, row, NULL);
         if (rc < 0) {
@@ -202,7 +226,11 @@ static void write_option(const struct option_row *o, struct hk_buf *out)
     if (o->letter != 0) {
         hk_buf_addf(out, "-%c, ", o->letter);
     }
-    hk_buf_addf(out, "--%s%s%s\n", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    if (option_is_optional(o)) {
+        hk_buf_addf(out, "--%s[=%s\n", o->name, o->arg + 1);
+    } else {
+        hk_buf_addf(out, "--%s%s%s\n", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
+    }
     wrap(hk_str(o->help), 11, 0, out);
 }
 
@@ -248,7 +276,7 @@ void verb_write_overview(struct hk_buf *out)
     hk_buf_adds(out, "hekla - a Volcano-compatible batch system\n\n"
                      "Usage: hekla VERB [OPTION...] [ARGUMENT...]\n\nVerbs:\n");
     for (uint32_t k = 0; k < verb_table_len; k++) {
-        hk_buf_addf(out, "  %-11s %s\n", verb_table[k]->name, verb_table[k]->about);
+        hk_buf_addf(out, "  %-18s %s\n", verb_table[k]->name, verb_table[k]->about);
     }
     hk_buf_adds(out, "\n'hekla help VERB' tells more about one of them.\n");
 }

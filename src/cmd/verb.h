@@ -14,8 +14,8 @@ enum {
 
 struct option_row {
     char letter;         /* 0 when there is none */
-    const char *name;    /* without dashes */
-    const char *arg;     /* "FILE"; NULL for a flag */
+    const char *name;    /* without dashes; '_' may be typed for '-' */
+    const char *arg;     /* "FILE"; NULL for a flag; "[BOOL]": only behind '=', or left out */
     const char *choices; /* "text json", for completion and checking; NULL when free */
     const char *help;
 };
@@ -31,18 +31,22 @@ struct verb {
     int (*run)(const struct verb *v, int argc, char **argv);
 };
 
-extern const struct verb verb_up, verb_apiserver, verb_schedule, verb_scn, verb_plugins, verb_help,
-    verb_version, verb_completion;
+extern const struct verb verb_up, verb_apiserver, verb_controller_manager, verb_webhook_manager,
+    verb_schedule, verb_scn, verb_plugins, verb_help, verb_version, verb_completion;
 extern const struct verb *const verb_table[];
 extern const uint32_t verb_table_len;
 const struct verb *verb_find(const char *name);
 
-/* Walks the arguments behind the verb. take gets each option with its value (NULL for a flag) and
- * each plain argument (row NULL); it returns 0, or negative to refuse with err filled in. Returns 0
- * when the verb may run, 1 when --help was answered, negative after telling what was wrong. */
+/* Walks the arguments behind the verb. take gets each option with its value (NULL for a flag, and
+ * when it was left out) and each plain argument (row NULL); it returns 0, or negative to refuse
+ * with err filled in. Returns 0 when the verb may run, 1 when --help was answered, negative after
+ * telling what was wrong. */
 typedef int verb_take(void *ctx, const struct option_row *row, const char *value,
                       struct hk_err *err);
 int verb_parse(const struct verb *v, int argc, char **argv, verb_take *take, void *ctx);
+
+/* The value may be left out. */
+bool option_is_optional(const struct option_row *row);
 
 /* The manual page of the verb, and the one of the program. */
 void verb_write_help(const struct verb *v, struct hk_buf *out);

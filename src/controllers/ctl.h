@@ -194,6 +194,12 @@ void manager_free(struct manager *m);
 /* Does what can be done now; the monotonic time when it wants to be called again at the latest (0:
  * at once), INT64_MAX when only the port can bring news. */
 int64_t manager_run(struct manager *m);
+/* From here on no pass begins; what is under way is heard out by manager_run. */
+void manager_drain(struct manager *m);
+/* That has been heard. */
+bool manager_drained(const struct manager *m);
+/* NULL when no controller watches the kind. */
+struct mirror *manager_mirror(const struct manager *m, enum api_kind_id kind);
 /* Every mirror has been filled. */
 bool manager_synced(const struct manager *m);
 /* Nothing waits, nothing is under way; timers do not count. */

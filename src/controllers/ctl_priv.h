@@ -49,6 +49,7 @@ struct manager {
     HK_VEC(uint32_t) vacant;
     struct hk_map call_at; /* the port's id to a slot */
     int64_t deadline_ns;   /* no call ends before it */
+    bool draining;         /* no pass begins any more */
     struct hk_arena mem;   /* one pass */
     struct ctl_metrics metrics;
     HK_VEC(struct hearer *) hearers;

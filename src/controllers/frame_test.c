@@ -326,6 +326,25 @@ static void what_vanishes_while_nobody_watches_is_made_again(void **state)
     rig_fini(&r);
 }
 
+static void draining_hears_out_what_is_under_way_and_begins_nothing(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    settle(&r);
+    put_queue(&r, "q", 2);
+    (void)manager_run(r.m); /* the map has been asked for */
+    assert_false(manager_drained(r.m));
+    manager_drain(r.m);
+    port_mem_log_clear(r.mem);
+    for (int i = 0; i < 10; i++) {
+        (void)manager_run(r.m);
+    }
+    assert_true(manager_drained(r.m));
+    assert_int_equal(port_mem_log(r.mem).n, 0);
+    rig_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -335,6 +354,7 @@ int main(void)
         cmocka_unit_test(a_failed_write_is_repeated_after_a_pause),
         cmocka_unit_test(a_new_process_finds_the_place_and_writes_nothing),
         cmocka_unit_test(what_vanishes_while_nobody_watches_is_made_again),
+        cmocka_unit_test(draining_hears_out_what_is_under_way_and_begins_nothing),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

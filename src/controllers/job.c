@@ -492,7 +492,6 @@ static bool find_queue(struct job_pass *p)
     const struct hk_str name = p->job.queue.n > 0 ? p->job.queue : HK_STR(API_QUEUE_NAME_DEFAULT);
     const uint32_t row = mirror_find(queues, none, name);
     struct job_state *s = p->t->c->state;
-    struct json queue;
 
     if (row == HK_NONE) {
         hk_map_put(&s->queueless, key_of(p->mem->ns, p->mem->name), 1);
@@ -500,9 +499,7 @@ static bool find_queue(struct job_pass *p)
         return false;
     }
     (void)hk_map_del(&s->queueless, key_of(p->mem->ns, p->mem->name));
-    queue = mirror_read(queues, row, p->t->mem);
-    p->forwarding = json_is(json_at(&queue, "spec.extendClusters"), JSON_ARRAY) &&
-                    json_at(&queue, "spec.extendClusters")->len > 0;
+    p->forwarding = ((const struct queue_digest *)mirror_digest(queues, row))->forwarding;
     return true;
 }
 

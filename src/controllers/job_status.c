@@ -230,10 +230,10 @@ bool job_write_status(struct job_pass *p, const struct job_change *ch)
 {
     struct hk_arena *a = p->t->mem;
     const struct json *old = json_get(p->root, "status");
-    struct json obj = json_clone(p->root, a);
     struct json status = json_is(old, JSON_OBJECT) ? json_clone(old, a) : json_make_object();
     struct job_pass after = *p;
     struct job_counts n;
+    struct json obj;
 
     /* The pods are counted as they stand once the change has been written. */
     after.job.phase = ch->phase;
@@ -260,6 +260,7 @@ bool job_write_status(struct job_pass *p, const struct job_change *ch)
         p->mem->recorded = true;
         return false;
     }
+    obj = json_shallow(p->root, a);
     json_put(&obj, a, HK_STR("status"), status);
     turn_update_status(p->t, api_kind(API_JOB), &obj);
     return true;

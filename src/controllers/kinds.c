@@ -369,12 +369,15 @@ static struct hk_str by_parent(const struct json *root)
 static bool digest_queue(const struct json *root, void *digest)
 {
     const struct hk_str state = json_str(json_at(root, "status.state"), none);
+    const struct json *clusters = json_at(root, "spec.extendClusters");
+    struct queue_digest *d = digest;
     unsigned k = API_QUEUE_NO_STATE;
 
     while (k < API_QUEUE_UNKNOWN && !hk_str_is(state, api_queue_state_name(k))) {
         k++;
     }
-    ((struct queue_digest *)digest)->state = (uint8_t)k;
+    d->state = (uint8_t)k;
+    d->forwarding = json_is(clusters, JSON_ARRAY) && clusters->len > 0;
     return true;
 }
 

@@ -68,7 +68,8 @@ extern const struct mirror_type mirror_podgroups;
 
 /* Text kept. Index 0: the parent ("root" when unset). */
 struct queue_digest {
-    uint8_t state; /* enum api_queue_state; any other word is Unknown */
+    uint8_t state;   /* enum api_queue_state; any other word is Unknown */
+    bool forwarding; /* spec.extendClusters names some */
 };
 enum { QUEUES_BY_PARENT };
 extern const struct mirror_type mirror_queues;

@@ -155,6 +155,21 @@ void manager_free(struct manager *m)
 
 /* ---- running ---- */
 
+void manager_drain(struct manager *m)
+{
+    m->draining = true;
+}
+
+bool manager_drained(const struct manager *m)
+{
+    return m->call_at.len == 0 && recorder_idle(m->recorder);
+}
+
+struct mirror *manager_mirror(const struct manager *m, enum api_kind_id kind)
+{
+    return m->mirrors[kind];
+}
+
 bool manager_synced(const struct manager *m)
 {
     for (unsigned k = 0; k < API_NKINDS; k++) {
@@ -183,6 +198,9 @@ static int64_t seat_run(struct manager *m, struct seat *s, int64_t now_ns)
     struct workq *q = &s->ctl.q;
     int64_t next_ns;
 
+    if (m->draining) {
+        return INT64_MAX;
+    }
     (void)workq_tick(q, now_ns);
     for (unsigned n = 0; n < PASSES_MAX; n++) {
         const uint32_t key = workq_pop(q);

@@ -3,6 +3,8 @@
 // for what that buys; the rules that make it safe stand where news come in.
 #include "controllers/mirror.h"
 
+#include "base/log.h"
+
 struct row {
     uint32_t ns, name, uid; /* string ids, held; name 0: free row */
     uint64_t rv;
@@ -30,8 +32,10 @@ struct mirror {
     struct hk_map at;                   /* names to row */
     struct hk_map heads[MIRROR_NINDEX]; /* word to its first row */
     HK_VEC(struct listener) listeners;
-    uint32_t live; /* rows that are no ghosts */
-    void *fresh;   /* room for the digest being made */
+    uint32_t live;       /* rows that are no ghosts */
+    void *fresh;         /* room for the digest being made */
+    struct hk_arena mem; /* holds root */
+    struct json root;    /* the tree of the object that came last as text */
 };
 
 static void *digest_at(const struct mirror *m, uint32_t row)
@@ -186,7 +190,7 @@ static void hide(struct mirror *m, uint32_t row)
     if (r->ghost) {
         return;
     }
-    if (r->text) {
+    if (r->text && m->listeners.len > 0) {
         root = mirror_read(m, row, &a);
     }
     r->ghost = true;
@@ -198,13 +202,36 @@ static void hide(struct mirror *m, uint32_t row)
     keep_text(r, NULL, false);
 }
 
+/* Objects are asked for as text: many are our own writes coming back, which nobody reads. NULL when
+ * it is none. */
+static const struct json *tree_of(struct mirror *m, const struct api_object *o)
+{
+    struct hk_err err = {0};
+
+    if (o->root.type != JSON_NULL) {
+        return &o->root;
+    }
+    hk_arena_clear(&m->mem);
+    if (json_parse(o->text, 0, &m->mem, &m->root, &err) < 0) {
+        hk_log(HK_LOG_WARN, "object skipped", "kind=%s name=%.*s/%.*s err=\"%s\"", m->kind->plural,
+               HK_FMT(o->ns), HK_FMT(o->name), err.text);
+        return NULL;
+    }
+    return &m->root;
+}
+
+/* The object's row; HK_NONE when it cannot be read and there is none. */
 static uint32_t take(struct mirror *m, const struct api_object *o)
 {
+    const struct json *root = tree_of(m, o);
     const size_t size = m->digest_size;
     uint32_t row = find_any(m, o->ns, o->name);
     bool keep = true, is_new;
     struct row *r;
 
+    if (!root) {
+        return row;
+    }
     if (row != HK_NONE && !hk_str_eq(mirror_uid(m, row), o->uid)) {
         hide(m, row); /* another object of the same name */
     }
@@ -222,10 +249,10 @@ static uint32_t take(struct mirror *m, const struct api_object *o)
     r->rv = o->rv;
     if (m->o.type->digest) {
         memset(m->fresh, 0, size);
-        keep = m->o.type->digest(&o->root, m->fresh);
+        keep = m->o.type->digest(root, m->fresh);
     }
     keep_text(r, o, keep);
-    file_all(m, row, &o->root);
+    file_all(m, row, root);
 
     /* The row gets the new digest before anybody looks; the old one waits in its place. */
     for (size_t i = 0; i < size; i++) {
@@ -234,7 +261,7 @@ static uint32_t take(struct mirror *m, const struct api_object *o)
         *a = *b;
         *b = c;
     }
-    tell(m, row, is_new ? NULL : m->fresh, digest_at(m, row), &o->root);
+    tell(m, row, is_new ? NULL : m->fresh, digest_at(m, row), root);
     if (!is_new) {
         drop_digest(m, m->fresh);
     }
@@ -253,7 +280,9 @@ static void on_put(void *ctx, struct api_object *o)
         (!m->rows.at[row].ghost && o->rv > m->rows.at[row].rv)) {
         row = take(m, o);
     }
-    m->rows.at[row].round = m->feed.round;
+    if (row != HK_NONE) {
+        m->rows.at[row].round = m->feed.round;
+    }
 }
 
 static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
@@ -413,6 +442,7 @@ struct mirror *mirror_new(const struct mirror_opts *o)
                                             .str = o->str,
                                             .kind = m->kind,
                                             .required = o->type->required,
+                                            .text_only = true,
                                             .ops = &fed,
                                             .ctx = m});
     return m;
@@ -455,5 +485,6 @@ void mirror_free(struct mirror *m)
     hk_vec_fini(&m->listeners);
     hk_free(m->digests);
     hk_free(m->fresh);
+    hk_arena_fini(&m->mem);
     hk_free(m);
 }

@@ -296,7 +296,8 @@ static bool write_body(struct turn *t, enum port_verb verb, const struct api_kin
                       .kind = kind,
                       .ns = json_str(json_get(meta, "namespace"), HK_STR("")),
                                      .name = json_str(json_get(meta, "name"), HK_STR("")),
-                                                      .subresource = subresource, .body = body},
+                                                      .subresource = subresource, .body = body,
+                                                      .text_only = true},
                       memo);
 }
 
@@ -325,6 +326,7 @@ bool turn_patch(struct turn *t, const struct turn_patch *p)
                                       .subresource = p->subresource,
                                       .patch = p->type,
                                       .body = p->body,
+                                      .text_only = true,
                                       .field_manager = p->field_manager,
                                       .force = p->force},
                NULL);

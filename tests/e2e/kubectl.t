@@ -14,102 +14,8 @@ if [ ! -s "$top/kubectls" ]; then
     rm -rf "$top"
     exit 0
 fi
-pid=
+. tests/e2e/lib.sh
 trap 'stop KILL; rm -rf "$top"' EXIT
-count=0 failed=0
-
-# step NAME SCRIPT: one point; the script must succeed.
-step() {
-    count=$((count + 1))
-    if (eval "$2") >"$dir/log" 2>&1; then
-        echo "ok $count - $label: $1"
-    else
-        failed=$((failed + 1))
-        echo "not ok $count - $label: $1"
-        sed 's/^/# /' "$dir/log"
-    fi
-}
-
-# start: a server on a free port; returns when it says that it is ready. HOME keeps kubectl's caches
-# of other servers out.
-start() {
-    data=$dir/data
-    mkfifo "$dir/ready"
-    "$HEKLA" apiserver --data-dir "$data" --listen 127.0.0.1:0 >"$dir/ready" 2>"$dir/server" &
-    pid=$!
-    timeout 30 head -n 1 "$dir/ready" >"$dir/line"
-    url=$(sed -n 's/^hekla apiserver ready at \(.*\), kubeconfig .*/\1/p' "$dir/line")
-    if [ -z "$url" ]; then
-        echo "Bail out! no server: $(cat "$dir/server")"
-        exit 1
-    fi
-    KUBECONFIG=$data/kubeconfig HOME=$dir
-    export KUBECONFIG HOME
-}
-
-stop() {
-    [ -n "$pid" ] || return 0
-    kill -s "$1" "$pid" 2>/dev/null
-    wait "$pid" 2>/dev/null
-    status=$?
-    pid=
-}
-
-# k ARG...: kubectl within a deadline; what it prints is kept in $dir/out and $dir/err.
-k() {
-    timeout 30 "$kubectl" "$@" >"$dir/out" 2>"$dir/err" && return 0
-    echo "kubectl $*: exit status $?"
-    cat "$dir/out" "$dir/err"
-    return 1
-}
-
-# refused TEXT ARG...: kubectl must fail and say the text.
-refused() {
-    text=$1
-    shift
-    if k "$@" >/dev/null; then
-        echo "kubectl $*: expected to fail"
-        return 1
-    fi
-    grep -qF -- "$text" "$dir/err" && return 0
-    echo "expected: $text"
-    cat "$dir/err"
-    return 1
-}
-
-# says TEXT: the last command printed the text; columns are one space apart.
-says() {
-    tr -s ' ' <"$dir/out" | grep -qF -- "$1" && return 0
-    echo "expected: $1"
-    cat "$dir/out"
-    return 1
-}
-
-# silent TEXT: the last command did not print the text.
-silent() {
-    grep -qF -- "$1" "$dir/out" || return 0
-    echo "not expected: $1"
-    cat "$dir/out"
-    return 1
-}
-
-# prints TEXT: the last command printed exactly the text.
-prints() {
-    [ "$(cat "$dir/out")" = "$1" ] && return 0
-    echo "expected: $1"
-    echo "got:      $(cat "$dir/out")"
-    return 1
-}
-
-# field TYPE/NAME PATH VALUE: the object's field, read again from the server.
-field() {
-    k get "$1" -o jsonpath="{$2}" && prints "$3"
-}
-
-# gone TYPE/NAME
-gone() {
-    refused NotFound get "$1"
-}
 
 # watched: returns when somebody watches.
 watched() {
@@ -632,5 +538,4 @@ while read -r missing; do
     echo "ok $count - # skip $missing"
 done <"$top/missing"
 
-echo "1..$count"
-[ "$failed" -eq 0 ]
+finish

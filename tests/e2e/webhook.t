@@ -1,0 +1,358 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The admission server beside an API server: certificates of its own and from files, reviews over
+# TLS, files that change while it runs. HEKLA names the program; kubectl and curl are needed.
+cd "$(dirname "$0")/../.." || exit 1
+HEKLA=${HEKLA:-build/hekla}
+if ! command -v kubectl >/dev/null || ! command -v curl >/dev/null; then
+    echo '1..0 # skip no kubectl or no curl'
+    exit 0
+fi
+dir=$(mktemp -d) || exit 1
+data=$dir/data
+server= hooks=
+trap 'end server KILL; end hooks KILL; rm -rf "$dir"' EXIT
+count=0 failed=0
+service=volcano-admission-service.volcano-system.svc
+
+# step NAME SCRIPT: one point; the script must succeed.
+step() {
+    count=$((count + 1))
+    if (eval "$2") >"$dir/log" 2>&1; then
+        echo "ok $count - $1"
+    else
+        failed=$((failed + 1))
+        echo "not ok $count - $1"
+        sed 's/^/# /' "$dir/log"
+    fi
+}
+
+# begin NAME ARG...: a program of ours; returns when it says that it is ready, and leaves its pid in
+# $NAME and the line in $dir/NAME.line.
+begin() {
+    who=$1
+    shift
+    rm -f "$dir/$who.fifo"
+    mkfifo "$dir/$who.fifo"
+    "$HEKLA" "$@" >"$dir/$who.fifo" 2>"$dir/$who.err" &
+    eval "$who=$!"
+    timeout 30 grep -m 1 ' ready at ' "$dir/$who.fifo" >"$dir/$who.line" && return 0
+    echo "Bail out! no $who: $(cat "$dir/$who.err")"
+    exit 1
+}
+
+# end NAME SIGNAL: ends it and leaves its exit status in $status.
+end() {
+    eval "ending=\$$1"
+    [ -n "$ending" ] || return 0
+    kill -s "$2" "$ending" 2>/dev/null
+    wait "$ending" 2>/dev/null
+    status=$?
+    eval "$1="
+}
+
+# begin_hooks ARG...: the admission server on a free port, which is left in $port.
+begin_hooks() {
+    begin hooks webhook-manager --kubeconfig "$KUBECONFIG" --webhook-namespace volcano-system \
+        --listen-address 127.0.0.1 --port 0 "$@"
+    port=$(sed -n 's/^.* ready at https:..127.0.0.1:\([0-9]*\).*$/\1/p' "$dir/hooks.line")
+}
+
+k() {
+    timeout 30 kubectl "$@" >"$dir/out" 2>&1 && return 0
+    echo "kubectl $*: exit status $?"
+    cat "$dir/out"
+    return 1
+}
+
+# ask CA HOST PATH ARG...: curl's request; the answer is in $dir/answer, its status printed.
+ask() {
+    ca=$1 host=$2 path=$3
+    shift 3
+    curl -sS --max-time 20 --cacert "$ca" --resolve "$host:$port:127.0.0.1" -o "$dir/answer" \
+        -w '%{http_code}' -H "Content-Type: ${media:-application/json}" "$@" \
+        "https://$host:$port$path"
+}
+
+# review GROUP VERSION RESOURCE OBJECT: a review of its creation, in $dir/body.
+review() {
+    printf '{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u-1",
+        "resource":{"group":"%s","version":"%s","resource":"%s"},"operation":"CREATE",
+        "name":"n","namespace":"infra","object":%s}}' "$1" "$2" "$3" "$4" >"$dir/body"
+}
+
+job() {
+    printf '{"apiVersion":"batch.volcano.sh/v1alpha1","kind":"Job","metadata":{"name":"n",
+        "namespace":"infra"},"spec":%s}' "$1"
+}
+
+# says TEXT: the last answer holds the text.
+says() {
+    grep -qF -- "$1" "$dir/answer" && return 0
+    echo "expected: $1"
+    echo "  actual: $(head -c 2000 "$dir/answer")"
+    return 1
+}
+
+# is GOT WANT
+is() {
+    [ "$1" = "$2" ] && return 0
+    printf 'expected: %s\n  actual: %s\n' "$2" "$1"
+    return 1
+}
+
+# patch: the patch of the last answer.
+patch() {
+    sed -n 's/.*"patch":"\([^"]*\)".*/\1/p' "$dir/answer" | base64 -d
+}
+
+# until_true SCRIPT: within ten seconds.
+until_true() {
+    for _ in $(seq 100); do
+        (eval "$1") >"$dir/last" 2>&1 && return 0
+        sleep 0.1
+    done
+    echo "never: $1"
+    cat "$dir/last" "$dir/hooks.err"
+    return 1
+}
+
+configuration() {
+    printf 'apiVersion: admissionregistration.k8s.io/v1\nkind: %sWebhookConfiguration
+metadata: {name: %s}\nwebhooks:\n- name: %s\n  admissionReviewVersions: [v1]\n  sideEffects: None
+  clientConfig: {service: {name: volcano-admission-service, namespace: volcano-system, path: %s}}\n' \
+        "$@" | k apply -f -
+}
+
+bundle() {
+    kubectl get "$1webhookconfiguration" "$2" \
+        -o 'jsonpath={.webhooks[0].clientConfig.caBundle}' | base64 -d
+}
+
+begin server apiserver --data-dir "$data" --listen 127.0.0.1:0
+KUBECONFIG=$data/kubeconfig HOME=$dir
+export KUBECONFIG HOME
+
+template='"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}'
+good='{"minAvailable":1,"queue":"default","tasks":[{"name":"t","replicas":1,"minAvailable":1,'$template'}]}'
+
+# ---- certificates of its own ----
+
+configuration Validating volcano-admission-service-jobs-validate validatejob.volcano.sh \
+    /jobs/validate >/dev/null
+begin_hooks --enable-healthz=true --healthz-address 127.0.0.1:0 -v=4
+
+step 'the authority is published in a configuration that is there' '
+    until_true "bundle validating volcano-admission-service-jobs-validate | grep -q BEGIN"
+'
+bundle validating volcano-admission-service-jobs-validate >"$dir/own.crt"
+
+step 'and in one that comes later' '
+    configuration Mutating volcano-admission-service-jobs-mutate mutatejob.volcano.sh \
+        /jobs/mutate &&
+    until_true "bundle mutating volcano-admission-service-jobs-mutate | cmp - $dir/own.crt"
+'
+
+step 'one that is applied anew gets it again' '
+    k patch validatingwebhookconfiguration volcano-admission-service-jobs-validate --type=json \
+        -p "[{\"op\":\"remove\",\"path\":\"/webhooks/0/clientConfig/caBundle\"}]" &&
+    until_true "bundle validating volcano-admission-service-jobs-validate | cmp - $dir/own.crt"
+'
+
+step 'the Secret holds what is shown' '
+    k get secret -n volcano-system volcano-admission-secret -o "jsonpath={.data.ca\.crt}" &&
+    base64 -d "$dir/out" | cmp - "$dir/own.crt"
+'
+
+step 'a queue that no controller has opened takes no job' '
+    review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
+    is "$(ask "$dir/own.crt" "$service" /jobs/validate --data "@$dir/body")" 200 &&
+    says "can only submit job to queue with state"
+'
+
+step 'a good job for an open queue is allowed' '
+    k patch queue default --subresource=status --type=merge -p "{\"status\":{\"state\":\"Open\"}}" &&
+    review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
+    until_true "ask $dir/own.crt $service /jobs/validate --data @$dir/body &&
+        says \"response\\\":{\\\"uid\\\":\\\"u-1\\\",\\\"allowed\\\":true}\""
+'
+
+step 'a bad one is refused with words' '
+    review batch.volcano.sh v1alpha1 jobs "$(job "{}")" &&
+    is "$(ask "$dir/own.crt" "$service" "/jobs/validate?timeout=10s" --data "@$dir/body")" 200 &&
+    says "\"allowed\":false" && says "\"message\":\"No task specified in job spec\""
+'
+
+step 'what the defaults make of a job is the job that is stored' '
+    short="{\"tasks\":[{\"replicas\":2,$template}]}"
+    review batch.volcano.sh v1alpha1 jobs "$(job "$short")" &&
+    is "$(ask "$dir/own.crt" "$service" /jobs/mutate --data "@$dir/body")" 200 &&
+    says "\"patchType\":\"JSONPatch\"" && patch >"$dir/patch" &&
+    k create namespace infra && job "$good" >"$dir/job" && k create -f "$dir/job" &&
+    k delete -f "$dir/job" && job "$short" >"$dir/job" && k create -f "$dir/job" &&
+    for want in minAvailable:2 queue:\"default\" maxRetry:3 schedulerName:\"volcano\"; do
+        k get jobs.batch.volcano.sh -n infra n -o "jsonpath={.spec.${want%%:*}}" &&
+        is "$(cat "$dir/out")" "$(echo "${want#*:}" | tr -d \")" &&
+        grep -qF "\"path\":\"/spec/${want%%:*}\",\"value\":${want#*:}}" "$dir/patch" ||
+            { cat "$dir/patch"; exit 1; }
+    done
+'
+
+step 'a queue that is made is known at once' '
+    printf "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: below}
+spec: {parent: default, weight: 1}\n" >"$dir/queue" && k create -f "$dir/queue" &&
+    review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
+    until_true "ask \"$dir/own.crt\" \"$service\" /jobs/validate --data \"@$dir/body\" &&
+        says \"has 1 child queues\"" &&
+    k delete -f "$dir/queue" &&
+    until_true "ask \"$dir/own.crt\" \"$service\" /jobs/validate --data \"@$dir/body\" &&
+        says \"\\\"allowed\\\":true\""
+'
+
+step 'a body over 3 MiB is refused' '
+    head -c 3145729 /dev/zero | tr "\0" " " >"$dir/large" &&
+    is "$(ask "$dir/own.crt" "$service" /jobs/validate --data-binary "@$dir/large")" 413 &&
+    says "request body too large"
+'
+
+step 'one of 3 MiB is read' '
+    head -c 3145728 /dev/zero | tr "\0" " " >"$dir/large" &&
+    is "$(ask "$dir/own.crt" "$service" /jobs/validate --data-binary "@$dir/large")" 200 &&
+    says "\"allowed\":false"
+'
+
+step 'GET is refused' '
+    is "$(ask "$dir/own.crt" "$service" /jobs/validate)" 405
+'
+
+step 'paths that are unknown or not enabled do not exist' '
+    is "$(ask "$dir/own.crt" "$service" /jobs/eat --data x)" 404 &&
+    is "$(ask "$dir/own.crt" "$service" /cronjobs/validate --data x)" 404
+'
+
+step 'another content type gets nothing' '
+    media=text/plain &&
+    is "$(ask "$dir/own.crt" "$service" /jobs/validate --data x)" 200 &&
+    is "$(wc -c <"$dir/answer" | tr -d " ")" 0
+'
+
+step 'rubbish is answered' '
+    is "$(ask "$dir/own.crt" "$service" /jobs/validate --data "{")" 200 && says "json parse error"
+'
+
+step 'health is served over TLS' '
+    port=$(sed -n "s/.*health on port \([0-9]*\)$/\1/p" "$dir/hooks.line") &&
+    is "$(ask "$dir/own.crt" "$service" /healthz)" 200 && says ok
+'
+
+end hooks TERM
+step 'SIGTERM ends it cleanly' '
+    is "$status" 0
+'
+
+begin_hooks
+step 'the next one finds the certificate of the first' '
+    review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
+    is "$(ask "$dir/own.crt" "$service" /jobs/validate --data "@$dir/body")" 200
+'
+end hooks TERM
+
+# ---- files ----
+
+cp "$data/server.crt" "$dir/tls.crt"
+cp "$data/server.key" "$dir/tls.key"
+for part in crt key; do
+    kubectl get secret -n volcano-system volcano-admission-secret -o "jsonpath={.data.tls\\.$part}" |
+        base64 -d >"$dir/next.$part"
+done
+groups() {
+    printf 'resourceGroups:\n- resourceGroup: management\n  object: {key: namespace, value: [infra]}
+  schedulerName: %s\n' "$1" >"$dir/groups.tmp"
+    mv "$dir/groups.tmp" "$dir/groups.yaml"
+}
+groups first
+begin_hooks --tls-cert-file "$dir/tls.crt" --tls-private-key-file "$dir/tls.key" \
+    --admission-conf "$dir/groups.yaml"
+
+step 'certificates from files are shown, and the configurations left alone' '
+    review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
+    is "$(ask "$data/ca.crt" 127.0.0.1 /jobs/validate --data "@$dir/body")" 200 &&
+    bundle validating volcano-admission-service-jobs-validate | cmp - "$dir/own.crt"
+'
+
+# A request whose body is still to come holds its connection while the files change.
+mkfifo "$dir/slow"
+curl -sS -v --max-time 25 --cacert "$data/ca.crt" -o "$dir/slow.answer" -X POST -T - \
+    -H 'Content-Type: application/json' -H 'Expect:' "https://127.0.0.1:$port/jobs/validate" \
+    <"$dir/slow" 2>"$dir/slow.trace" &
+slow=$!
+exec 3>"$dir/slow"
+
+step 'new certificate files are shown to new connections' '
+    until_true "grep -q \"^> POST\" $dir/slow.trace" &&
+    mv "$dir/next.crt" "$dir/tls.crt" && mv "$dir/next.key" "$dir/tls.key" &&
+    review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
+    until_true "is \"\$(ask $dir/own.crt $service /jobs/validate --data @$dir/body)\" 200"
+'
+
+review batch.volcano.sh v1alpha1 jobs "$(job "$good")"
+cat "$dir/body" >&3
+exec 3>&-
+wait "$slow"
+slow=$?
+step 'the connection from before is answered' '
+    is "$slow" 0 && grep -qF "\"allowed\":true" "$dir/slow.answer"
+'
+
+step 'files that do not belong together change nothing' '
+    cp "$data/server.crt" "$dir/half" && mv "$dir/half" "$dir/tls.crt" &&
+    until_true "grep -q \"certificate files not taken\" $dir/hooks.err" &&
+    review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
+    is "$(ask "$dir/own.crt" "$service" /jobs/validate --data "@$dir/body")" 200
+'
+
+pod='{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n"},"spec":{"containers":[]}}'
+step 'a pod of a resource group is placed as the file says' '
+    review "" v1 pods "$pod" &&
+    is "$(ask "$dir/own.crt" "$service" /pods/mutate --data "@$dir/body")" 200 &&
+    is "$(patch)" "[{\"op\":\"add\",\"path\":\"/spec/schedulerName\",\"value\":\"first\"}]"
+'
+
+step 'a file that changes is read again' '
+    groups second && review "" v1 pods "$pod" &&
+    until_true "ask $dir/own.crt $service /pods/mutate --data @$dir/body && patch | grep second"
+'
+
+step 'one that is wrong changes nothing' '
+    printf "resourceGroups: 7\n" >"$dir/groups.yaml" &&
+    until_true "grep -q \"admission configuration not taken\" $dir/hooks.err" &&
+    review "" v1 pods "$pod" &&
+    is "$(ask "$dir/own.crt" "$service" /pods/mutate --data "@$dir/body")" 200 &&
+    patch | grep second
+'
+
+end hooks INT
+step 'SIGINT ends it as well' '
+    is "$status" 0
+'
+
+# ---- bad options ----
+
+step 'options that make no sense are told' '
+    for row in \
+        "--port=70000|the port should be in the range of 1 and 65535" \
+        "--enabled-admission=/jobs/eat|enabled admission /jobs/eat not found" \
+        "--tls-cert-file=x|want both --tls-cert-file and --tls-private-key-file" \
+        "--feature-gates=Nope=true|unrecognized feature gate: Nope" \
+        "--tls-cert-file=$dir/none --tls-private-key-file=$dir/none|$dir/none"; do
+        "$HEKLA" webhook-manager --kubeconfig "$KUBECONFIG" --webhook-namespace volcano-system \
+            ${row%%|*} >"$dir/answer" 2>&1 && { echo "${row%%|*}: expected a failure"; exit 1; }
+        says "${row#*|}" || exit 1
+    done
+    "$HEKLA" webhook-manager --kubeconfig "$KUBECONFIG" >"$dir/answer" 2>&1
+    says "failed to start webhooks as both"
+'
+
+echo "1..$count"
+[ "$failed" -eq 0 ]
