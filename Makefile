@@ -43,9 +43,10 @@ check: deps ## build every kind and run every test
 	@$(MAKE) --no-print-directory release debug tsan
 	@scripts/check
 
-bench: release ## measure the scheduler and the API server
+bench: release ## measure the scheduler, the API server and the controllers
 	@build/hekla-bench
 	@build/hekla-bench-server
+	@build/hekla-bench-controllers
 
 fuzz: build-fuzz/build.ninja ## run every fuzz target for FUZZ_TIME seconds
 	@ninja -C build-fuzz

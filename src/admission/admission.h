@@ -29,6 +29,9 @@ struct admission_lookup {
     /* Calls fn for each object of the kind in the namespace (empty: all) until it returns false. */
     void (*each)(void *ctx, const struct api_kind *kind, struct hk_str ns,
                  bool (*fn)(void *arg, const struct json *obj), void *arg);
+    /* The same for the queues whose spec.parent is the name. NULL: found among all queues. */
+    void (*each_child)(void *ctx, struct hk_str parent,
+                       bool (*fn)(void *arg, const struct json *obj), void *arg);
     /* How many objects of "plural.group" the namespace holds, custom resources included; for
      * quotas on counts. NULL: only the kinds of the registry are counted. */
     uint32_t (*count)(void *ctx, struct hk_str group, struct hk_str plural, struct hk_str ns);

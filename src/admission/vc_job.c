@@ -351,24 +351,19 @@ static void check_volumes(struct vc *v, const struct json *volumes)
 
 /* ---- the queue ---- */
 
-struct children {
-    struct hk_str parent;
-    uint32_t n;
-};
-
 static bool count_child(void *arg, const struct json *queue)
 {
-    struct children *c = arg;
+    uint32_t *n = arg;
 
-    c->n += hk_str_eq(edit_str(json_get(queue, "spec"), "parent"), c->parent);
+    *n += 1;
     return true;
 }
 
 static void check_queue(struct vc *v, struct hk_str name)
 {
     const struct json *queue = vc_queue(v, name);
-    struct children children = {.parent = name};
     struct hk_str state;
+    uint32_t children = 0;
 
     if (!v->q->lookup) {
         return;
@@ -390,11 +385,11 @@ static void check_queue(struct vc *v, struct hk_str name)
         hk_buf_adds(&v->why, " can not submit job to root queue;");
         return;
     }
-    admit_each(v->q, api_kind(API_QUEUE), HK_STR(""), count_child, &children);
-    if (children.n > 0) {
+    vc_each_child(v, name, count_child, &children);
+    if (children > 0) {
         hk_buf_addf(&v->why,
                     " can only submit job to leaf queue, queue `%.*s` has %u child queues;",
-                    HK_FMT(name), children.n);
+                    HK_FMT(name), children);
     }
 }
 

@@ -56,6 +56,9 @@ void vc_tell_errors(struct vc *v, const struct admission_request *scratch);
 struct admission_request vc_scratch(const struct vc *v);
 /* NULL when there is none, or nothing is looked for. */
 const struct json *vc_queue(const struct vc *v, struct hk_str name);
+/* Calls fn for each queue right below the parent until it returns false. */
+void vc_each_child(const struct vc *v, struct hk_str parent,
+                   bool (*fn)(void *arg, const struct json *queue), void *arg);
 /* `queue.scheduling.volcano.sh "<q>" not found` */
 void vc_tell_no_queue(struct vc *v, struct hk_str name);
 /* The state, "Open" for a queue that has none unless the options say otherwise. */

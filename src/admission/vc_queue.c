@@ -298,7 +298,6 @@ static bool check_depth(struct vc *v)
 
 /* Names of the queues below another. */
 struct children {
-    struct hk_str parent;
     struct hk_buf names;
     uint32_t n;
 };
@@ -307,18 +306,16 @@ static bool add_child(void *arg, const struct json *queue)
 {
     struct children *c = arg;
 
-    if (hk_str_eq(edit_str(json_get(queue, "spec"), "parent"), c->parent)) {
-        hk_buf_addf(&c->names, "%s%.*s", c->n++ > 0 ? ", " : "",
-                    HK_FMT(edit_str(json_get(queue, "metadata"), "name")));
-    }
+    hk_buf_addf(&c->names, "%s%.*s", c->n++ > 0 ? ", " : "",
+                HK_FMT(edit_str(json_get(queue, "metadata"), "name")));
     return true;
 }
 
 static uint32_t find_children(const struct vc *v, struct hk_str parent, struct hk_buf *ret_names)
 {
-    struct children c = {.parent = parent};
+    struct children c = {0};
 
-    admit_each(v->q, api_kind(API_QUEUE), HK_STR(""), add_child, &c);
+    vc_each_child(v, parent, add_child, &c);
     *ret_names = c.names;
     return c.n;
 }

@@ -128,6 +128,33 @@ const struct json *vc_queue(const struct vc *v, struct hk_str name)
     return admit_get(v->q, api_kind(API_QUEUE), HK_STR(""), name);
 }
 
+struct children {
+    struct hk_str parent;
+    bool (*fn)(void *arg, const struct json *queue);
+    void *arg;
+};
+
+static bool pass_child(void *arg, const struct json *queue)
+{
+    const struct children *c = arg;
+
+    return !hk_str_eq(edit_str(json_get(queue, "spec"), "parent"), c->parent) ||
+           c->fn(c->arg, queue);
+}
+
+void vc_each_child(const struct vc *v, struct hk_str parent,
+                   bool (*fn)(void *arg, const struct json *queue), void *arg)
+{
+    const struct admission_lookup *lookup = v->q->lookup;
+    struct children c = {parent, fn, arg};
+
+    if (lookup && lookup->each_child) {
+        lookup->each_child(lookup->ctx, parent, fn, arg);
+    } else {
+        admit_each(v->q, api_kind(API_QUEUE), HK_STR(""), pass_child, &c);
+    }
+}
+
 void vc_tell_no_queue(struct vc *v, struct hk_str name)
 {
     hk_buf_adds(&v->why, "queue.scheduling.volcano.sh ");

@@ -195,7 +195,11 @@ const struct api_kind *api_kind_by_word(struct hk_str word)
 
 void api_kind_write_version(const struct api_kind *k, struct hk_buf *out)
 {
-    hk_buf_addf(out, "%s%s%s", k->group, k->group[0] != '\0' ? "/" : "", k->version);
+    if (k->group[0] != '\0') {
+        hk_buf_addstr(out, hk_str(k->group));
+        hk_buf_addc(out, '/');
+    }
+    hk_buf_addstr(out, hk_str(k->version));
 }
 
 /* What an item takes from the typed list around it. */

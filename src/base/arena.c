@@ -152,12 +152,16 @@ struct hk_str hk_arena_str(struct hk_arena *a, struct hk_str s)
 
 char *hk_arena_printf(struct hk_arena *a, const char *fmt, ...)
 {
+    char brief[128]; /* most are, and need not be printed twice */
     va_list ap;
 
     va_start(ap, fmt);
-    const int n = vsnprintf(NULL, 0, fmt, ap);
+    const int n = vsnprintf(brief, sizeof(brief), fmt, ap);
     va_end(ap);
     hk_assert(n >= 0);
+    if ((size_t)n < sizeof(brief)) {
+        return hk_arena_strndup(a, brief, (size_t)n);
+    }
 
     char *out = hk_arena_alloc(a, (size_t)n + 1);
     va_start(ap, fmt);

@@ -286,6 +286,18 @@ bool json_del(struct json *obj, const char *key)
     return true;
 }
 
+struct json json_shallow(const struct json *v, struct hk_arena *a)
+{
+    struct json copy = *v;
+
+    if (v->type == JSON_ARRAY) {
+        copy.items = grow(&copy, a, v->items, sizeof(*v->items));
+    } else if (v->type == JSON_OBJECT) {
+        copy.members = grow(&copy, a, v->members, sizeof(*v->members));
+    }
+    return copy;
+}
+
 static void clone_items(struct json *v, struct hk_arena *a)
 {
     struct json *items = hk_arena_array(a, v->len, sizeof(*items));

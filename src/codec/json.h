@@ -95,5 +95,7 @@ struct json json_make_array(void);
 struct json *json_put(struct json *obj, struct hk_arena *a, struct hk_str key, struct json v);
 struct json *json_push(struct json *arr, struct hk_arena *a, struct json v);
 bool json_del(struct json *obj, const char *key);
+/* A container of the same children: to put and push without changing the original. */
+struct json json_shallow(const struct json *v, struct hk_arena *a);
 /* Deep copy, strings included, into a. */
 struct json json_clone(const struct json *v, struct hk_arena *a);

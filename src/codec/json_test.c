@@ -435,6 +435,20 @@ static void test_clone_shares_nothing(void **state)
     hk_arena_fini(&other);
 }
 
+static void test_a_shallow_copy_leaves_the_original(void **state)
+{
+    struct json v = parse("{\"a\":1,\"b\":[2,3]}");
+    struct json list = *json_get(&v, "b");
+    struct json copy = json_shallow(&v, &arena), longer = json_shallow(&list, &arena);
+
+    json_put(&copy, &arena, HK_STR("a"), json_make_int(4));
+    json_put(&copy, &arena, HK_STR("c"), json_make_int(5));
+    json_push(&longer, &arena, json_make_int(6));
+    assert_string_equal(written(&v), "{\"a\":1,\"b\":[2,3]}");
+    assert_string_equal(written(&copy), "{\"a\":4,\"b\":[2,3],\"c\":5}");
+    assert_string_equal(written(&longer), "[2,3,6]");
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup(f, fresh_arena)
@@ -457,6 +471,7 @@ int main(void)
         TEST(test_building),
         TEST(test_parsed_trees_can_grow),
         TEST(test_clone_shares_nothing),
+        TEST(test_a_shallow_copy_leaves_the_original),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

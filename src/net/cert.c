@@ -225,6 +225,14 @@ bool cert_serves(const char *cert_pem, const char *ca_pem, const char *name)
            gnutls_x509_crt_check_hostname(w.crt, name) != 0;
 }
 
+size_t cert_first(const char *pem)
+{
+    static const char foot[] = "-----END CERTIFICATE-----";
+    const char *end = strstr(pem, foot);
+
+    return end ? (size_t)(end - pem) + sizeof(foot) - 1 : 0;
+}
+
 void cert_write_base64(const char *pem, struct hk_buf *out)
 {
     const gnutls_datum_t text = {(unsigned char *)pem, (unsigned)strlen(pem)};

@@ -31,6 +31,9 @@ int cert_expiry(const char *cert_pem, int64_t *ret_s, struct hk_err *err) HK_CHE
 /* Whether the certificate stands for the DNS name or address, and was signed by the authority. */
 bool cert_serves(const char *cert_pem, const char *ca_pem, const char *name);
 
+/* Bytes of the text up to the end of its first certificate; 0 when it has none. */
+size_t cert_first(const char *pem);
+
 /* As kubeconfig files carry certificates. */
 void cert_write_base64(const char *pem, struct hk_buf *out);
 int cert_read_base64(struct hk_str coded, struct hk_buf *out, struct hk_err *err) HK_CHECKED;

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "net/cert.h"
+#include "net/identity.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -43,6 +44,7 @@ struct connection {
     char peer[INET6_ADDRSTRLEN + 8];
     bool subject_known;
     struct cert_subject subject;
+    struct identity *shown; /* to the peer, in the handshake */
 };
 
 struct request {
@@ -70,6 +72,7 @@ struct request {
 struct http_server {
     struct net_loop *loop;
     struct http_opts opts;
+    struct identity *identity; /* NULL: plain HTTP */
     struct MHD_Daemon *mhd;
     struct net_watch *watch;
     struct net_timer *timer;
@@ -206,6 +209,22 @@ static void take_over_sending(struct connection *c)
     }
 }
 
+/* Asked by GnuTLS in each handshake; take_over_sending left the connection where this finds it. */
+static int show_identity(gnutls_session_t tls, const gnutls_datum_t *authorities, int nauthorities,
+                         const gnutls_pk_algorithm_t *algorithms, int nalgorithms,
+                         gnutls_pcert_st **chain, unsigned *n, gnutls_privkey_t *key)
+{
+    gnutls_transport_ptr_t receive, send;
+
+    gnutls_transport_get_ptr2(tls, &receive, &send);
+    struct connection *c = send;
+    if (!c->shown) {
+        c->shown = identity_ref(c->server->identity);
+    }
+    identity_show(c->shown, chain, n, key);
+    return 0;
+}
+
 static void connection_begin(struct http_server *s, struct MHD_Connection *mhd, void **ret)
 {
     struct connection *c = hk_zalloc(sizeof(*c));
@@ -243,6 +262,7 @@ static void connection_end(struct http_server *s, struct connection *c)
     }
     net_timer_free(c->deadline);
     cert_subject_fini(&c->subject);
+    identity_unref(c->shown);
     hk_free(c);
 }
 
@@ -616,7 +636,7 @@ HK_PRINTF(2, 0) static void on_log(void *cls, const char *fmt, va_list ap)
     }
 }
 
-static int listen_on(struct http_server *s, struct hk_err *err)
+static int listen_at(struct http_server *s, struct hk_str addr, struct hk_err *err)
 {
     const struct addrinfo want = {.ai_socktype = SOCK_STREAM,
                                   .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
@@ -624,7 +644,7 @@ static int listen_on(struct http_server *s, struct hk_err *err)
     char host[INET6_ADDRSTRLEN], port[8];
     const int one = 1;
 
-    snprintf(host, sizeof(host), "%.*s", HK_FMT(s->opts.addr));
+    snprintf(host, sizeof(host), "%.*s", HK_FMT(addr));
     snprintf(port, sizeof(port), "%u", s->opts.port);
     if (getaddrinfo(host, port, &want, &at) != 0) {
         return hk_fail(err, HK_EINVAL, "cannot listen on '%s': want an IP address", host);
@@ -640,6 +660,20 @@ static int listen_on(struct http_server *s, struct hk_err *err)
         return hk_fail(err, HK_EIO, "cannot listen on %s port %s: %s", host, port, strerror(why));
     }
     return 0;
+}
+
+/* Every address: IPv4 comes along with IPv6, where there is IPv6. */
+static int listen_on(struct http_server *s, struct hk_err *err)
+{
+    int rc = listen_at(s, s->opts.addr.n > 0 ? s->opts.addr : HK_STR("::"), err);
+
+    if (rc < 0 && s->opts.addr.n == 0) {
+        if (s->listen_fd >= 0) {
+            close(s->listen_fd);
+        }
+        rc = listen_at(s, HK_STR("0.0.0.0"), err);
+    }
+    return rc;
 }
 
 static uint16_t bound_port(int fd)
@@ -660,8 +694,7 @@ static int start(struct http_server *s, struct hk_err *err)
     const unsigned idle_s = (unsigned)((o->idle_timeout_ms + 999) / 1000);
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     struct MHD_OptionItem tls[] = {
-        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)o->cert_pem},
-        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)o->key_pem},
+        {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)show_identity},
         {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
         {o->client_ca_pem ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0,
          (void *)o->client_ca_pem},
@@ -682,9 +715,7 @@ static int start(struct http_server *s, struct hk_err *err)
         (size_t)POOL_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
     if (!s->mhd) {
-        return hk_fail(err, HK_EIO, "cannot start the HTTP server: %s",
-                       o->cert_pem ? "bad certificate or key, or out of descriptors"
-                                   : strerror(errno));
+        return hk_fail(err, HK_EIO, "cannot start the HTTP server: %s", strerror(errno));
     }
     s->listen_fd = -1;
     s->watch =
@@ -702,7 +733,8 @@ int http_server_new(struct net_loop *loop, const struct http_opts *o, struct htt
     s->opts = *o;
     s->listen_fd = -1;
     s->timer = net_timer_new(loop, on_timeout, s);
-    int rc = listen_on(s, err);
+    int rc = o->cert_pem ? identity_new(o->cert_pem, o->key_pem, &s->identity, err) : 0;
+    rc = rc < 0 ? rc : listen_on(s, err);
     if (rc == 0) {
         s->port = bound_port(s->listen_fd);
         rc = start(s, err);
@@ -713,6 +745,20 @@ int http_server_new(struct net_loop *loop, const struct http_opts *o, struct htt
     }
     *ret = s;
     return 0;
+}
+
+int http_server_become(struct http_server *s, const char *cert_pem, const char *key_pem,
+                       struct hk_err *err)
+{
+    struct identity *id = NULL;
+    const int rc = identity_new(cert_pem, key_pem, &id, err);
+
+    hk_assert(s->identity);
+    if (rc == 0) {
+        identity_unref(s->identity);
+        s->identity = id;
+    }
+    return rc;
 }
 
 uint16_t http_server_port(const struct http_server *s)
@@ -782,5 +828,6 @@ void http_server_free(struct http_server *s)
         close(s->listen_fd);
     }
     net_timer_free(s->timer);
+    identity_unref(s->identity);
     hk_free(s);
 }

@@ -51,7 +51,7 @@ void http_reply_stream(struct http_request *q, int status, const struct http_hea
 void http_resume(struct http_request *q);
 
 struct http_opts {
-    struct hk_str addr;                             /* "127.0.0.1", "::1" */
+    struct hk_str addr;                             /* "127.0.0.1", "::1"; "": every address */
     uint16_t port;                                  /* 0: any; see http_server_port */
     const char *cert_pem, *key_pem, *client_ca_pem; /* NULL: plain HTTP */
     size_t max_body;                                /* 413 beyond */
@@ -70,6 +70,10 @@ struct http_opts {
 };
 int http_server_new(struct net_loop *loop, const struct http_opts *o, struct http_server **ret,
                     struct hk_err *err) HK_CHECKED;
+/* Shows another certificate in handshakes from now on; connections there are go on as they are. A
+ * pair that does not hold changes nothing. Over TLS only. */
+int http_server_become(struct http_server *s, const char *cert_pem, const char *key_pem,
+                       struct hk_err *err) HK_CHECKED;
 uint16_t http_server_port(const struct http_server *s);
 uint32_t http_server_connections(const struct http_server *s);
 /* Bytes of bodies whose requests are not complete, and of answers, streams aside, that peers have

@@ -151,13 +151,22 @@ static bool each_state(void *ctx, const struct store_obj *o)
     return each_head(ctx, o->res, o->ns, o->name);
 }
 
+/* Of most resources there are none, while thousands of others may be under way. */
+static uint32_t *unborn(struct rest *r, uint32_t res)
+{
+    while (r->unborn.len <= res) {
+        hk_vec_push(&r->unborn, 0);
+    }
+    return &r->unborn.at[res];
+}
+
 /* What is published in its newest state, then what was created and is not yet published. */
 static void each_newest(struct each *e, uint32_t res, struct hk_str ns)
 {
     struct rest *r = e->r;
 
     store_scan(r->store, res, ns, HK_STR(""), HK_STR(""), each_state, e);
-    for (uint32_t i = 0; i < r->calls.len && !e->stop; i++) {
+    for (uint32_t i = 0; *unborn(r, res) > 0 && i < r->calls.len && !e->stop; i++) {
         const struct rest_call *c = r->calls.at[i];
         if (c->created && c->writes > 0 && c->k->res == res &&
             (ns.n == 0 || hk_str_eq(ns, c->ns)) && !store_get(r->store, res, c->ns, c->name)) {
@@ -206,6 +215,30 @@ static struct rest_call *call_new(struct rest *r, const struct port_request *req
     return c;
 }
 
+static void let_go(struct rest_call *c)
+{
+    for (uint32_t i = 0; i < c->held.len; i++) {
+        store_obj_unref(c->held.at[i]);
+    }
+    hk_vec_fini(&c->held);
+    hk_arena_pool_give(&c->r->mem, &c->mem);
+}
+
+/* The trees have served: of a call that waits for the disk only the names are needed. Thousands may
+ * wait, and the next one works in memory that is warm. */
+static void call_wait(struct rest_call *c)
+{
+    if (c->rc < 0 || c->has_status || c->items.len > 0 || c->adm.warnings.len > 0) {
+        return;
+    }
+    c->names = hk_alloc(c->ns.n + c->name.n + 1);
+    memcpy(c->names, c->ns.s, c->ns.n);
+    memcpy(c->names + c->ns.n, c->name.s, c->name.n);
+    c->ns.s = c->names;
+    c->name.s = c->names + c->ns.n;
+    let_go(c);
+}
+
 static void call_free(struct rest_call *c)
 {
     struct rest *r = c->r;
@@ -214,18 +247,15 @@ static void call_free(struct rest_call *c)
     if (c->slot < r->calls.len) {
         r->calls.at[c->slot]->slot = c->slot;
     }
-    for (uint32_t i = 0; i < c->held.len; i++) {
-        store_obj_unref(c->held.at[i]);
-    }
     for (uint32_t i = 0; i < c->items.len; i++) {
         api_object_unref(c->items.at[i]);
     }
     api_object_unref(c->obj);
     admission_request_fini(&c->adm);
-    hk_vec_fini(&c->held);
     hk_vec_fini(&c->items);
     hk_vec_fini(&c->causes);
-    hk_arena_pool_give(&r->mem, &c->mem);
+    let_go(c);
+    hk_free(c->names);
     hk_free(c);
 }
 
@@ -260,6 +290,7 @@ static void on_stored(void *ctx, int rc, const struct store_obj *o, const struct
     struct rest_call *c = ctx;
 
     c->writes--;
+    *unborn(c->r, c->k->res) -= c->created && c->writes == 0;
     if (rc < 0 && c->rc == 0) {
         c->err = *err;
         rest_fail_store(c, rc);
@@ -302,6 +333,7 @@ int rest_store(struct rest_call *c, enum store_verb verb, const struct rest_kind
     const int rc = store_submit(c->r->store, &w, on_stored, c, &c->err);
 
     if (rc == 0) {
+        *unborn(c->r, c->k->res) += c->created && c->writes == 0;
         c->writes++;
     }
     if (rc == 0 && charged) {
@@ -441,6 +473,8 @@ static uint64_t rest_submit(struct port *p, const struct port_request *req, stru
     c->submitted = true;
     if (c->writes == 0) {
         call_end(c);
+    } else {
+        call_wait(c);
     }
     return id;
 }
@@ -749,9 +783,13 @@ struct rest *rest_new(const struct rest_opts *o)
     r->clock = o->clock;
     r->rand = o->rand;
     r->admission = !o->no_admission;
+    r->volcano = o->volcano;
     r->last = &r->first;
-    r->lookup =
-        (struct admission_lookup){r, lookup_get, lookup_each, lookup_count, rest_quota_used};
+    r->lookup = (struct admission_lookup){.ctx = r,
+                                          .get = lookup_get,
+                                          .each = lookup_each,
+                                          .count = lookup_count,
+                                          .used = rest_quota_used};
     open_fds(r);
     rest_kinds_init(r);
     feed_all(r, r->crds->res);
@@ -798,6 +836,7 @@ void rest_free(struct rest *r)
     rest_kinds_fini(r);
     hk_arena_pool_fini(&r->mem);
     hk_vec_fini(&r->calls);
+    hk_vec_fini(&r->unborn);
     hk_vec_fini(&r->watches);
     hk_vec_fini(&r->expiries);
     close(r->event_fd);

@@ -23,6 +23,7 @@ struct rest_opts {
     struct hk_clock *clock;
     struct hk_rand *rand; /* uids, generated names */
     bool no_admission;    /* objects are taken as they come: neither defaults nor validation */
+    const struct volcano_options *volcano; /* NULL: their defaults; borrowed until rest_free */
 };
 
 /* Reads the kinds and owners the store holds, and makes the namespaces every cluster has. */

@@ -49,6 +49,7 @@ static int admit(struct rest_call *c, const struct store_obj *o, const struct js
     q->dry_run = dry_run;
     q->mem = &c->mem;
     q->lookup = &c->r->lookup;
+    q->volcano = c->r->volcano;
     q->now_ns = rest_now(c->r);
     c->r->lookup_call = c;
     const int rc = admission_validate(q, &c->err);

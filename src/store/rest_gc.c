@@ -191,7 +191,6 @@ static void feed_deleting(struct gc *g, const struct store_obj *o, const struct 
 
 void rest_gc_feed(struct rest *r, const struct store_event *ev)
 {
-    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     struct gc *g = &r->gc;
     const struct store_obj *o = ev->obj;
     struct json doc;
@@ -205,7 +204,8 @@ void rest_gc_feed(struct rest *r, const struct store_event *ev)
         hk_intern_find(&g->uids, o->uid) == HK_NONE) {
         return;
     }
-    if (o->uid.n > 0 && json_parse(o->text, 0, &mem, &doc, NULL) == 0) {
+    hk_arena_clear(&g->mem);
+    if (o->uid.n > 0 && json_parse(o->text, 0, &g->mem, &doc, NULL) == 0) {
         feed_item(g, o, json_at(&doc, "metadata.ownerReferences"));
         feed_deleting(g, o, &doc);
     }
@@ -442,13 +442,14 @@ static void judge(struct rest *r, uint32_t id, const struct store_obj *o, const 
 
 static void look_dependent(struct rest *r, uint32_t id)
 {
-    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    struct hk_arena *mem = &r->gc.mem;
     const struct store_obj *o = r->gc.nodes.at[id].item->obj;
     struct json doc;
     bool staged;
     const struct store_obj *head = store_head(r->store, o->res, o->ns, o->name, &staged);
 
-    if (head && hk_str_eq(head->uid, o->uid) && json_parse(head->text, 0, &mem, &doc, NULL) == 0 &&
+    hk_arena_clear(mem);
+    if (head && hk_str_eq(head->uid, o->uid) && json_parse(head->text, 0, mem, &doc, NULL) == 0 &&
         !rest_deleting(&doc)) {
         judge(r, id, o, &doc);
     }
@@ -521,5 +522,6 @@ void rest_gc_fini(struct rest *r)
     hk_vec_fini(&g->queue);
     hk_vec_fini(&g->later);
     hk_map_fini(&g->tries);
+    hk_arena_fini(&g->mem);
     hk_intern_fini(&g->uids);
 }

@@ -29,6 +29,7 @@ struct rest_call {
     const struct port_request *req; /* while it is being submitted, else NULL */
     const struct rest_kind *k;
     struct hk_str ns, name;
+    char *names;                           /* both, once mem has been given back; else NULL */
     HK_VEC(const struct store_obj *) held; /* states that trees in mem borrow from */
     struct admission_request adm;          /* collects field errors and warnings */
     uint32_t writes;                       /* not yet durable */
@@ -120,6 +121,7 @@ struct gc {
     HK_VEC(uint32_t) queue;
     HK_VEC(struct gc_later) later; /* what was refused */
     struct hk_map tries;           /* calls under way, to the id they were made for */
+    struct hk_arena mem;           /* of the object being looked at */
 };
 
 /* Content that must go before its namespace or CRD may. */
@@ -142,6 +144,7 @@ struct rest {
     struct hk_clock *clock;
     struct hk_rand *rand;
     bool admission;
+    const struct volcano_options *volcano;
     struct admission_lookup lookup;
     struct rest_call *lookup_call; /* whose memory the answers of lookup live in */
 
@@ -156,6 +159,7 @@ struct rest {
     uint64_t last_call;
     struct rest_call *first, **last;  /* outcomes to deliver */
     HK_VEC(struct rest_call *) calls; /* all that exist, for cancel */
+    HK_VEC(uint32_t) unborn;          /* by resource: calls whose object is not yet published */
     HK_VEC(struct rest_watch *) watches;
     struct api_object *cache[REST_CACHE];
     bool running;                        /* what the store held at the start has been read */

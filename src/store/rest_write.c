@@ -75,6 +75,7 @@ static void admission_begin(struct rest_call *c, const char *sub, struct json *d
     q->dry_run = c->req->dry_run;
     q->mem = &c->mem;
     q->lookup = &c->r->lookup;
+    q->volcano = c->r->volcano;
     q->now_ns = rest_now(c->r);
     c->r->lookup_call = c;
 }

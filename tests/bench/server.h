@@ -33,6 +33,8 @@ extern const uint32_t nserver_case;
 void server_case_fanout(struct server_bench *b, const char *id);
 void server_case_stalled(struct server_bench *b, const char *id);
 void server_case_idle(struct server_bench *b, const char *id);
+/* Of webhook.c. */
+void server_case_reviews(struct server_bench *b, const char *id);
 
 /* ---- reporting ---- */
 

@@ -335,6 +335,7 @@ const struct server_case server_cases[] = {
     {"stalled", "the same beside 50 watchers that do not read", server_case_stalled},
     {"memory", "memory with 100,000 pods; reopening 150,000", measure_memory},
     {"idle", "processor time of an idle server, alone and with 1,000 watchers", server_case_idle},
+    {"reviews", "AdmissionReviews of jobs by 64 clients, among 1,000 queues", server_case_reviews},
     {"flat", "memory over a million requests", measure_flat},
 };
 const uint32_t nserver_case = HK_LEN(server_cases);

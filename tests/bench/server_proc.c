@@ -106,32 +106,56 @@ static void read_token(struct server_proc *p)
     }
 }
 
+/* The port of the line in which a program of ours says that it is ready. */
+static uint16_t read_ready(int out)
+{
+    static const char words[] = " ready at https://127.0.0.1:";
+    char text[1024] = "";
+    const char *at;
+    size_t n = 0;
+
+    while (!(at = strstr(text, words)) || !strchr(at, '\n')) {
+        const ssize_t got = read(out, text + n, sizeof(text) - 1 - n);
+        if (got <= 0) {
+            give_up("hekla did not start");
+        }
+        n += (size_t)got;
+        text[n] = '\0';
+    }
+    close(out);
+    return (uint16_t)strtoul(at + sizeof(words) - 1, NULL, 10);
+}
+
 void server_proc_hekla(struct server_proc *p, const char *program, const char *dir)
 {
     const char *const argv[] = {program,    "apiserver",   "--data-dir", p->dir,
                                 "--listen", "127.0.0.1:0", NULL};
-    char line[512] = "";
-    size_t n = 0;
-    unsigned port = 0;
 
     if (dir != p->dir) {
         snprintf(p->dir, sizeof(p->dir), "%s", dir);
     }
-    const int out = spawn(p, argv);
-    while (n < sizeof(line) - 1 && !strchr(line, '\n')) {
-        const ssize_t got = read(out, line + n, sizeof(line) - 1 - n);
-        if (got <= 0) {
-            give_up("hekla apiserver did not start");
-        }
-        n += (size_t)got;
-        line[n] = '\0';
-    }
-    close(out);
-    if (sscanf(line, "hekla apiserver ready at https://127.0.0.1:%u", &port) != 1) {
-        give_up("hekla apiserver printed something else than its address");
-    }
-    p->port = (uint16_t)port;
+    p->port = read_ready(spawn(p, argv));
     read_token(p);
+}
+
+void server_proc_webhooks(struct server_proc *p, const char *program, const struct server_proc *api)
+{
+    char config[sizeof(api->dir) + 16];
+    const char *const argv[] = {program,
+                                "webhook-manager",
+                                "--kubeconfig",
+                                config,
+                                "--webhook-namespace",
+                                "volcano-system",
+                                "--listen-address",
+                                "127.0.0.1",
+                                "--port",
+                                "0",
+                                NULL};
+
+    snprintf(config, sizeof(config), "%s/kubeconfig", api->dir);
+    snprintf(p->dir, sizeof(p->dir), "%.240s.webhooks", api->dir);
+    p->port = read_ready(spawn(p, argv));
 }
 
 /* etcd cannot pick one itself. */

@@ -17,6 +17,9 @@ struct server_proc {
 /* Starts the program of that path on dir, which may have data already, and waits until it is
  * ready. */
 void server_proc_hekla(struct server_proc *p, const char *program, const char *dir);
+/* The admission server beside that API server, with certificates of its own. */
+void server_proc_webhooks(struct server_proc *p, const char *program,
+                          const struct server_proc *api);
 /* With the certificate of certs. False when etcd is not installed. */
 bool server_proc_etcd(struct server_proc *p, const char *dir, const struct server_proc *certs);
 /* Asks it to end and waits for that. */

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the serving certificate comes from: from files, read again when they change, or from the
+// Secret of webhook/secret.h.
+#pragma once
+
+#include "net/cert.h"
+#include "webhook/secret.h"
+
+struct webhook_certs;
+
+struct webhook_certs_opts {
+    struct net_loop *loop;
+    struct hk_clock *clock;
+    /* cert_file NULL: by way of the Secret. ca_file may be NULL. All are borrowed. */
+    const char *cert_file, *key_file, *ca_file;
+    struct port *port;
+    const char *ns, *service, *host;
+    /* The certificate or the authority is another than before. Not called for files that are read
+     * by webhook_certs_new. */
+    void (*changed)(void *ctx);
+    void *ctx;
+};
+
+/* Fails when there are files and they cannot be used; later such changes are only logged. */
+int webhook_certs_new(const struct webhook_certs_opts *o, struct webhook_certs **ret,
+                      struct hk_err *err) HK_CHECKED;
+/* Both texts are NULL as long as there are none. */
+const struct cert_pair *webhook_certs_pair(const struct webhook_certs *c);
+/* What to trust for it; NULL when nobody said. */
+const char *webhook_certs_ca(const struct webhook_certs *c);
+/* Takes NULL. */
+void webhook_certs_free(struct webhook_certs *c);

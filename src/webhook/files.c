@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// inotify on the directories, not on the files: names survive a rename, inodes do not.
+#include "webhook/files.h"
+
+#include "base/str.h"
+
+#include <libgen.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+/* A certificate and its key are two writes: both should have happened. */
+#define SETTLE_NS ((int64_t)100 * 1000 * 1000)
+/* Some file systems tell nothing. */
+#define RECHECK_NS ((int64_t)60 * 1000 * 1000 * 1000)
+
+struct webhook_files {
+    struct webhook_files_opts o;
+    int fd;
+    struct net_watch *watch;
+    struct net_timer *timer;
+};
+
+static void arm(struct webhook_files *f, int64_t wait_ns)
+{
+    net_timer_at(f->timer, net_loop_now_ns(f->o.loop) + wait_ns);
+}
+
+static void on_due(void *ctx)
+{
+    struct webhook_files *f = ctx;
+
+    arm(f, RECHECK_NS);
+    f->o.changed(f->o.ctx);
+}
+
+static void on_event(void *ctx, uint32_t events)
+{
+    struct webhook_files *f = ctx;
+    char buf[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+
+    while (read(f->fd, buf, sizeof(buf)) > 0) {
+    }
+    arm(f, SETTLE_NS);
+}
+
+static int watch_directory(struct webhook_files *f, const char *path, struct hk_err *err)
+{
+    HK_AUTO(hk_freep) char *copy = hk_strdup(path);
+    const char *dir = dirname(copy);
+
+    if (inotify_add_watch(f->fd, dir, IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_DELETE) < 0) {
+        return hk_fail(err, HK_EIO, "cannot watch the directory '%s': %m", dir);
+    }
+    return 0;
+}
+
+int webhook_files_new(const struct webhook_files_opts *o, struct webhook_files **ret,
+                      struct hk_err *err)
+{
+    struct webhook_files *f = hk_zalloc(sizeof(*f));
+    int rc = 0;
+
+    f->o = *o;
+    f->o.paths = NULL;
+    f->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (f->fd < 0) {
+        rc = hk_fail(err, HK_EIO, "cannot watch files: %m");
+    }
+    for (uint32_t i = 0; rc == 0 && i < o->npaths; i++) {
+        rc = o->paths[i] ? watch_directory(f, o->paths[i], err) : 0;
+    }
+    if (rc < 0) {
+        webhook_files_free(f);
+        return rc;
+    }
+    f->watch = net_watch_add(o->loop, f->fd, EPOLLIN, on_event, f);
+    f->timer = net_timer_new(o->loop, on_due, f);
+    arm(f, RECHECK_NS);
+    *ret = f;
+    return 0;
+}
+
+void webhook_files_free(struct webhook_files *f)
+{
+    if (!f) {
+        return;
+    }
+    net_watch_del(f->watch);
+    net_timer_free(f->timer);
+    if (f->fd >= 0) {
+        close(f->fd);
+    }
+    hk_free(f);
+}

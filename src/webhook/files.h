@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hears when files may have changed: written in place, replaced by a rename, or swapped by the
+// symbolic link above them, as mounted ConfigMaps and Secrets are. What they hold is for the
+// listener to read and compare.
+#pragma once
+
+#include "base/err.h"
+#include "net/loop.h"
+
+struct webhook_files;
+
+struct webhook_files_opts {
+    struct net_loop *loop;
+    const char *const *paths; /* copied from; NULL entries are passed over */
+    uint32_t npaths;
+    void (*changed)(void *ctx); /* a moment after the last change, and now and then without one */
+    void *ctx;
+};
+
+int webhook_files_new(const struct webhook_files_opts *o, struct webhook_files **ret,
+                      struct hk_err *err) HK_CHECKED;
+/* Takes NULL. */
+void webhook_files_free(struct webhook_files *f);
