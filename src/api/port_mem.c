@@ -259,14 +259,12 @@ static int do_patch(struct call *c, uint32_t row)
     if (rc < 0) {
         return rc;
     }
-    if (c->req->patch == PORT_PATCH_MERGE || c->req->patch == PORT_PATCH_APPLY) {
-        api_patch_merge(&doc, c->req->body, &c->arena);
-    } else if (c->req->patch == PORT_PATCH_JSON) {
+    if (c->req->patch == PORT_PATCH_JSON) {
         rc = api_patch_json(&doc, c->req->body, &c->arena, &c->err);
     } else if (c->req->patch == PORT_PATCH_STRATEGIC) {
         rc = api_patch_strategic(&doc, c->req->body, c->req->kind, &c->arena, &c->err);
     } else {
-        rc = hk_fail(&c->err, HK_EUNSUP, "patch type '%s'", port_patch_media(c->req->patch));
+        api_patch_merge(&doc, c->req->body, &c->arena);
     }
     return rc < 0 ? rc : do_update(c, row, &doc);
 }

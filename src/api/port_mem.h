@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A port over a handful of objects in memory, for tests: one revision counter, conflicts, watches
 // in order, failures on demand and a log of the calls made. It admits anything well-formed: no
-// defaults, no admission, no garbage collection. An apply is a merge:
-// nobody owns a field.
+// defaults, no admission, no garbage collection. Nobody owns a field, so an
+// apply is a merge.
 //
 // Calls take effect when submitted; outcomes and events wait for port_poll. Pods behave enough like
 // pods for a scheduler: creating "binding" sets spec.nodeName once, and deleting or evicting a

@@ -252,8 +252,11 @@ static void merge_patches_apply(void **state)
     assert_string_equal(field(f->last, "metadata.labels.y"), "2");
     assert_string_equal(field(f->last, "metadata.labels.z"), "3");
     req.patch = PORT_PATCH_APPLY;
+    req.body = parse(f, "{\"metadata\":{\"labels\":{\"z\":\"4\"}}}");
     port_submit(f->port, &req, f->sink);
-    expect(f, "2:done/MethodNotAllowed ");
+    expect(f, "2:done:a@3 ");
+    assert_string_equal(field(f->last, "metadata.labels.y"), "2");
+    assert_string_equal(field(f->last, "metadata.labels.z"), "4");
 }
 
 static void deletes_check_their_preconditions(void **state)
