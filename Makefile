@@ -9,14 +9,18 @@ SOAK_TIME ?= 600
 SETUP_RELEASE = meson setup build
 SETUP_DEBUG = meson setup build-debug -Dbuildtype=debug -Db_lto=false \
 	-Db_sanitize=address,undefined
+SETUP_TSAN = meson setup build-tsan -Dbuildtype=debug -Db_lto=false -Db_sanitize=thread
 SETUP_FUZZ = CC=clang-14 meson setup build-fuzz -Dfuzz=true -Db_lto=false -Db_lundef=false \
 	-Db_sanitize=address,undefined
 SETUP_LINT = CC=clang-14 meson setup build-lint -Db_lto=false
 
+# The rooms that threads visit.
+TSAN_TESTS = $(patsubst src/%.c,%,$(wildcard $(addsuffix /*_test.c,src/net src/store src/apiserver)))
+
 C_FILES = $(shell find src tests -name '*.[ch]')
 
 .DEFAULT_GOAL := release
-.PHONY: release debug deps demo check bench fuzz soak lint format install clean help
+.PHONY: release debug tsan deps demo check bench fuzz soak lint format install clean help
 
 release: build/build.ninja ## build/hekla, optimised and hardened (the default)
 	@ninja -C build
@@ -24,25 +28,30 @@ release: build/build.ninja ## build/hekla, optimised and hardened (the default)
 debug: build-debug/build.ninja ## build-debug/hekla with address and undefined sanitizers
 	@ninja -C build-debug
 
+tsan: build-tsan/build.ninja ## build-tsan/tests with the thread sanitizer, where there are threads
+	@ninja -C build-tsan $(addprefix tests/,$(subst /,_,$(TSAN_TESTS)))
+
 deps: ## install the Debian packages that are missing
 	@scripts/deps
 
-demo: deps ## build, then show a small cluster at work
+demo: deps ## build, then show the scheduler and the API server at work
 	@$(MAKE) --no-print-directory release
 	@scripts/demo
 
-check: deps ## build both kinds and run every test
-	@$(MAKE) --no-print-directory release debug
+check: deps ## build every kind and run every test
+	@scripts/kubectls >/dev/null
+	@$(MAKE) --no-print-directory release debug tsan
 	@scripts/check
 
-bench: release ## measure the scheduler
+bench: release ## measure the scheduler and the API server
 	@build/hekla-bench
+	@build/hekla-bench-server
 
 fuzz: build-fuzz/build.ninja ## run every fuzz target for FUZZ_TIME seconds
 	@ninja -C build-fuzz
 	@scripts/fuzz $(FUZZ_TIME)
 
-soak: debug ## repeat the tests under sanitizers for SOAK_TIME seconds, until one fails
+soak: release debug ## kill -9 under load, then tests under sanitizers, for SOAK_TIME seconds
 	@scripts/check --soak $(SOAK_TIME)
 
 lint: build-lint/build.ninja ## clang warnings, clang-tidy, layers and white space
@@ -60,7 +69,7 @@ install: release ## install under PREFIX (DESTDIR is honoured)
 	@meson install -C build
 
 clean: ## remove every build directory
-	@rm -rf build build-debug build-fuzz build-lint
+	@rm -rf build build-debug build-tsan build-fuzz build-lint
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +79,9 @@ build/build.ninja:
 
 build-debug/build.ninja:
 	@$(SETUP_DEBUG)
+
+build-tsan/build.ninja:
+	@$(SETUP_TSAN)
 
 build-fuzz/build.ninja:
 	@$(SETUP_FUZZ)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of rules and the three passes over it: mutation, validation, judgement. Within a pass
 // rules run in table order, which for the built-in plugins is Kubernetes' own: namespaces, limit
-// ranges, accounts, taints, priorities, tolerations, classes, and quota last of all.
+// ranges, accounts, taints, priorities, tolerations, classes, webhooks, and quota last of all.
 #include "admission/admission_priv.h"
 
 #define CORE ""
@@ -26,6 +26,8 @@ static const struct admit_row rows[] = {
     {CORE, "Pod", ON_CREATE, .validate = admit_pod_validate},
     {CORE, "Pod", ON_UPDATE, .validate = admit_pod_validate_update},
     {CORE, "Pod", ON_UPDATE, "status", .validate = admit_pod_validate_status},
+    {CORE, "Pod", ON_UPDATE, "ephemeralcontainers", .mutate = admit_pod_default},
+    {CORE, "Pod", ON_UPDATE, "resize", .mutate = admit_pod_default},
     KIND(CORE, "Node", node),
     {CORE, "Node", ON_UPDATE, "status", .mutate = admit_node_default,
      .validate = admit_node_validate},
@@ -58,14 +60,19 @@ static const struct admit_row rows[] = {
     {.verbs = ON_CREATE, .mutate = admit_namespace_lifecycle},
     {CORE, "Namespace", ON_DELETE, .judge = admit_namespace_keep},
     {CORE, "Pod", ON_CREATE, .mutate = admit_limitrange_pod, .judge = admit_limitrange_judge},
+    {CORE, "Pod", ON_UPDATE, "resize", .judge = admit_limitrange_judge},
     {CORE, "PersistentVolumeClaim", ON_WRITE, .judge = admit_limitrange_judge},
     {CORE, "Pod", ON_CREATE, .mutate = admit_serviceaccount_pod},
     {CORE, "Node", ON_CREATE, .mutate = admit_node_taint},
     {CORE, "Pod", ON_WRITE, .mutate = admit_priority_pod},
     {CORE, "Pod", ON_WRITE, .mutate = admit_pod_tolerations},
     {CORE, "PersistentVolumeClaim", ON_CREATE, .mutate = admit_pvc_class},
+    /* Volcano's: webhooks come behind the plugins that change objects and before the quotas; a
+     * pod's first status tells of the gates they set. */
+    {.verbs = ON_WRITE | ON_DELETE, .mutate = admit_volcano_mutate, .judge = admit_volcano_judge},
     {CORE, "Pod", ON_CREATE, .mutate = admit_pod_prepare},
     {.verbs = ON_WRITE, .judge = admit_quota_judge},
+    {CORE, "Pod", ON_UPDATE, "resize", .judge = admit_quota_judge},
 };
 
 static bool applies(const struct admit_row *row, const struct admission_request *q)

@@ -14,6 +14,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "codec/json.h"
+#include "codec/quantity.h"
 
 enum admission_verb { ADMIT_CREATE, ADMIT_UPDATE, ADMIT_DELETE };
 
@@ -31,7 +32,13 @@ struct admission_lookup {
     /* How many objects of "plural.group" the namespace holds, custom resources included; for
      * quotas on counts. NULL: only the kinds of the registry are counted. */
     uint32_t (*count)(void *ctx, struct hk_str group, struct hk_str plural, struct hk_str ns);
+    /* What the namespace uses of a resource under the quota of that name, when a ledger of it is
+     * kept. NULL or false: it is counted from the objects. */
+    bool (*used)(void *ctx, struct hk_str ns, struct hk_str quota, struct hk_str resource,
+                 struct quantity *ret);
 };
+
+struct volcano_options;
 
 struct field_error {    /* one cause of a 422 */
     const char *reason; /* "FieldValueRequired", ... */
@@ -52,7 +59,9 @@ struct admission_request {
     struct hk_arena *mem;
     const struct admission_lookup *lookup; /* NULL: nothing exists, and nothing is looked for */
     int64_t now_ns;
+    const struct volcano_options *volcano; /* NULL: their defaults */
     /* out */
+    const char *denial; /* a rule of Volcano refused: the whole text; a 400 without a reason */
     HK_VEC(struct field_error) errors; /* 422 when not empty; on HK_EDENIED the causes of the 403 */
     HK_VEC(char *) warnings;
     HK_VEC(char *) unknown; /* by decode: paths of fields the kind does not have */
@@ -67,7 +76,7 @@ int admission_decode(struct admission_request *q, struct hk_err *err) HK_CHECKED
  * status here, so the client's must be gone before, and its uid must be set: a Job's selector is
  * made of it. 0, or negative with the refusal: HK_EDENIED is
  * a 403 and the text what follows "is forbidden: "; HK_ENOTFOUND is the 404 of the namespace with
- * its whole text. */
+ * its whole text; HK_EINVAL with a denial is the 400 of a webhook. */
 int admission_mutate(struct admission_request *q, struct hk_err *err) HK_CHECKED;
 /* Validation: field errors into q->errors; policy and quota only when there are none. Deletions
  * pass here as well. */
@@ -76,8 +85,16 @@ int admission_validate(struct admission_request *q, struct hk_err *err) HK_CHECK
 /* Appends `K "name" is invalid: ...` for the field errors of q. */
 void admission_write_invalid(const struct admission_request *q, struct hk_buf *out);
 
+/* "BestEffort", "Burstable" or "Guaranteed", of a pod's spec. */
+const char *admission_pod_qos(const struct json *spec);
+
 /* What the namespace uses of the resources named in hard (a quota's spec.hard), as a ResourceList
  * for status.used. quota is the ResourceQuota, for its scopes; NULL: without scopes. */
 struct json admission_quota_usage(const struct admission_lookup *lookup, struct hk_str ns,
                                   const struct json *hard, const struct json *quota, int64_t now_ns,
                                   struct hk_arena *mem);
+/* What one object of the kind costs of a resource of the quota: zero when the quota does not look
+ * at it. */
+struct quantity admission_quota_cost(const struct json *quota, struct hk_str resource,
+                                     const struct api_kind *kind, const struct json *obj,
+                                     int64_t now_ns);

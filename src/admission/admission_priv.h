@@ -102,6 +102,8 @@ enum name_rule {
 /* One field error for each rule the text breaks; whether there was none. */
 bool name_check(struct admission_request *q, const struct path *p, struct hk_str text,
                 enum name_rule rule);
+/* The same in words alone, with sep between them. */
+bool name_tell(struct hk_str text, enum name_rule rule, const char *sep, struct hk_buf *out);
 /* Labels or a nodeSelector: keys and values. */
 void name_check_labels(struct admission_request *q, const struct path *p,
                        const struct json *labels);
@@ -172,8 +174,6 @@ void admit_pod_validate_container(struct admission_request *q, const struct path
                                   const struct json *container, const struct json *spec);
 void admit_pod_validate_resources(struct admission_request *q, const struct path *p,
                                   const struct json *resources);
-/* "BestEffort", "Burstable" or "Guaranteed". */
-const char *admit_pod_qos(const struct json *spec);
 
 int admit_priority_pod(struct admission_request *q, struct hk_err *err);
 int admit_priority_default(struct admission_request *q, struct hk_err *err);
@@ -210,6 +210,11 @@ void admit_daemonset_validate(struct admission_request *q);
 /* spec.template: its labels and pod spec, which must restart always (or never, for jobs). */
 void admit_template_validate(struct admission_request *q, const struct path *spec_path,
                              const struct json *spec);
+
+/* The rules of volcano.h for the kind and verb at hand: patches of the mutating ones, refusals of
+ * the validating ones. */
+int admit_volcano_mutate(struct admission_request *q, struct hk_err *err);
+int admit_volcano_judge(struct admission_request *q, struct hk_err *err);
 
 int admit_job_default(struct admission_request *q, struct hk_err *err);
 int admit_job_prepare(struct admission_request *q, struct hk_err *err);

@@ -437,7 +437,32 @@ static void test_config_maps_and_secrets(void **state)
 #define SERVICE(spec)                                                                              \
     "{apiVersion: v1, kind: Service, metadata: {name: s, namespace: ns}, spec: " spec "}"
 
+#define CRON(schedule, rest)                                                                       \
+    "{apiVersion: batch/v1, kind: CronJob, metadata: {name: c, namespace: ns}, spec: "             \
+    "{schedule: " schedule rest                                                                    \
+    ", jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: "                  \
+    "[{name: c, image: i}]}}}}}}"
+
 static const struct rig_case kind_cases[] = {
+    CASE("a schedule", CRON("'*/15 0-6,22 ? JAN-mar mon'", ""), ""),
+    CASE("a schedule in a word", CRON("'@hourly'", ""), ""),
+    CASE("a schedule of four fields", CRON("'* * * *'", ""),
+         "spec.schedule: Invalid value: \"* * * *\": expected exactly 5 fields, found 4: [* * * "
+         "*]"),
+    CASE("a minute too many", CRON("'60 * * * *'", ""),
+         "spec.schedule: Invalid value: \"60 * * * *\": minute '60', want 0 to 59"),
+    CASE("a word that cron does not know", CRON("'@sometimes'", ""),
+         "spec.schedule: Invalid value: \"@sometimes\": '@sometimes' is none of the words of cron"),
+    CASE("a zone in the schedule", CRON("'CRON_TZ=UTC 0 * * * *'", ""),
+         "spec.schedule: Invalid value: \"CRON_TZ=UTC 0 * * * *\": cannot use TZ or CRON_TZ in "
+         "schedule, use timeZone field instead"),
+    CASE("a zone", CRON("'0 * * * *'", ", timeZone: Europe/Paris"), ""),
+    CASE("a zone nobody lives in", CRON("'0 * * * *'", ", timeZone: Mars/Base"),
+         "spec.timeZone: Invalid value: \"Mars/Base\": unknown time zone Mars/Base"),
+    CASE("the zone of the machine", CRON("'0 * * * *'", ", timeZone: Local"),
+         "spec.timeZone: Invalid value: \"Local\": timeZone must be an explicit time zone as "
+         "defined "
+         "in https://www.iana.org/time-zones"),
     CASE("a deployment without selector", DEPLOY("{" TEMPLATE "}"),
          "spec.selector: Required value"),
     CASE("a selector that finds nothing", DEPLOY("{selector: {matchLabels: {a: c}}, " TEMPLATE "}"),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs and cron jobs of batch/v1: defaults, the selector a job gets from its uid, faults.
 #include "admission/admission_priv.h"
+#include "admission/vc_priv.h"
+#include "codec/cron.h"
 
 #define UID_LABEL "batch.kubernetes.io/controller-uid"
 #define NAME_LABEL_KEY "batch.kubernetes.io/job-name"
@@ -136,20 +138,55 @@ void admit_job_validate(struct admission_request *q)
     }
 }
 
-static void check_schedule(struct admission_request *q, const struct path *up, struct hk_str text)
+static uint32_t count_fields(struct hk_str text)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < text.n; i++) {
+        n += text.s[i] != ' ' && (i == 0 || text.s[i - 1] == ' ');
+    }
+    return n;
+}
+
+/* A zone in the schedule is left to those who have had one from the start. */
+static void check_schedule(struct admission_request *q, const struct path *up, struct hk_str text,
+                           struct hk_str before)
 {
     const struct path p = path_field(up, "schedule");
-    uint32_t fields = 0;
+    const uint32_t fields = count_fields(text);
+    struct cron cron;
+    struct hk_err why = {0};
 
-    if (text.n > 0 && text.s[0] == '@') {
-        return;
-    }
-    for (size_t i = 0; i < text.n; i++) {
-        fields += text.s[i] != ' ' && (i == 0 || text.s[i - 1] == ' ');
-    }
-    if (fields != 5) {
+    if (hk_str_contains(text, "TZ")) {
+        if (!hk_str_contains(before, "TZ")) {
+            cause_invalid_str(q, &p, text,
+                              "cannot use TZ or CRON_TZ in schedule, use timeZone "
+                              "field instead");
+        }
+    } else if (text.s[0] != '@' && fields != 5) {
         cause_invalid_str(q, &p, text, "expected exactly 5 fields, found %u: [%.*s]", fields,
                           HK_FMT(text));
+    } else if (cron_parse(text, &cron, &why) < 0) {
+        cause_invalid_str(q, &p, text, "%s", why.text);
+    }
+}
+
+static void check_zone(struct admission_request *q, const struct path *up, const struct json *spec)
+{
+    const struct path p = path_field(up, "timeZone");
+    const struct hk_str zone = edit_str(spec, "timeZone");
+
+    if (!edit_has(spec, "timeZone")) {
+        return;
+    }
+    if (zone.n == 0) {
+        cause_invalid_str(q, &p, zone, "timeZone must be nil or non-empty string");
+    } else if (hk_str_is(zone, "Local") || hk_str_is(zone, "local")) {
+        cause_invalid_str(q, &p, zone,
+                          "timeZone must be an explicit time zone as defined in "
+                          "https://www.iana.org/time-zones");
+    } else if (!vc_zone_known(zone)) {
+        cause_invalid_str(q, &p, zone, "unknown time zone %.*s", HK_FMT(zone));
     }
 }
 
@@ -167,8 +204,10 @@ void admit_cronjob_validate(struct admission_request *q)
         cause_invalid_str(q, &name, q->name, "must be no more than 52 characters");
     }
     if (cause_check_present(q, &p, spec, "schedule")) {
-        check_schedule(q, &p, edit_str(spec, "schedule"));
+        check_schedule(q, &p, edit_str(spec, "schedule"),
+                       edit_str(json_get(q->old, "spec"), "schedule"));
     }
+    check_zone(q, &p, spec);
     cause_check_enum(q, &p, spec, "concurrencyPolicy", policies);
     cause_check_min(q, &p, spec, "startingDeadlineSeconds", 0);
     cause_check_min(q, &p, spec, "successfulJobsHistoryLimit", 0);

@@ -86,25 +86,38 @@ static bool is_subdomain(struct hk_str s)
 
 /* ---- rules ---- */
 
-/* Where complaints about one text go; prefix comes before each of them. */
+/* Where complaints about one text go, field errors of q or words in out; prefix comes before each
+ * of them. */
 struct complaint {
     struct admission_request *q;
     const struct path *path;
     struct hk_str text;
+    struct hk_buf *out;
+    const char *sep;
     const char *prefix;
     bool any;
 };
 
-static void complain(struct complaint *c, const char *words)
+HK_PRINTF(2, 3) static void complain(struct complaint *c, const char *fmt, ...)
 {
-    cause_invalid_str(c->q, c->path, c->text, "%s%s", c->prefix, words);
+    HK_AUTO(hk_buf_fini) struct hk_buf words = {0};
+    va_list ap;
+
+    va_start(ap, fmt);
+    hk_buf_vaddf(&words, fmt, ap);
+    va_end(ap);
+    if (c->out) {
+        hk_buf_addf(c->out, "%s%s%s", c->any ? c->sep : "", c->prefix, words.data);
+    } else {
+        cause_invalid_str(c->q, c->path, c->text, "%s%s", c->prefix, words.data);
+    }
     c->any = true;
 }
 
 static void limit(struct complaint *c, struct hk_str s, unsigned max)
 {
     if (s.n > max) {
-        complain(c, hk_arena_printf(c->q->mem, "must be no more than %u bytes", max));
+        complain(c, "must be no more than %u bytes", max);
     }
 }
 
@@ -112,7 +125,7 @@ static void check_subdomain(struct complaint *c, struct hk_str s)
 {
     limit(c, s, 253);
     if (!is_subdomain(s)) {
-        complain(c, subdomain_text);
+        complain(c, "%s", subdomain_text);
     }
 }
 
@@ -120,7 +133,7 @@ static void check_label(struct complaint *c, struct hk_str s)
 {
     limit(c, s, 63);
     if (!framed(s, lower_alnum, "-")) {
-        complain(c, label_text);
+        complain(c, "%s", label_text);
     }
 }
 
@@ -128,20 +141,20 @@ static void check_label_1035(struct complaint *c, struct hk_str s)
 {
     limit(c, s, 63);
     if (!framed(s, lower_alnum, "-") || !is_lower(s.s[0])) {
-        complain(c, label_1035_text);
+        complain(c, "%s", label_1035_text);
     }
 }
 
 static void check_segment(struct complaint *c, struct hk_str s)
 {
     if (hk_str_is(s, ".") || hk_str_is(s, "..")) {
-        complain(c, hk_arena_printf(c->q->mem, "may not be '%.*s'", HK_FMT(s)));
+        complain(c, "may not be '%.*s'", HK_FMT(s));
     }
     if (s.n > 0 && memchr(s.s, '/', s.n)) {
         complain(c, "may not contain '/'");
     }
     if (s.n > 0 && memchr(s.s, '%', s.n)) {
-        complain(c, "may not contain '%'");
+        complain(c, "may not contain '%%'");
     }
 }
 
@@ -155,10 +168,10 @@ static void check_qualified(struct complaint *c, struct hk_str s)
     if (split) {
         hk_str_cut(&rest, '/', &prefix);
         if (memchr(rest.s, '/', rest.n)) {
-            complain(c, hk_arena_printf(c->q->mem,
-                                        "a qualified name %s with an optional DNS subdomain prefix "
-                                        "and '/' (e.g. 'example.com/MyName')",
-                                        qualified_text));
+            complain(c,
+                     "a qualified name %s with an optional DNS subdomain prefix and '/' (e.g. "
+                     "'example.com/MyName')",
+                     qualified_text);
             return;
         }
         c->prefix = "prefix part ";
@@ -175,7 +188,7 @@ static void check_qualified(struct complaint *c, struct hk_str s)
     }
     limit(c, name, 63);
     if (!framed(name, is_alnum, "-_.")) {
-        complain(c, qualified_text);
+        complain(c, "%s", qualified_text);
     }
 }
 
@@ -183,7 +196,7 @@ static void check_value(struct complaint *c, struct hk_str s)
 {
     limit(c, s, 63);
     if (s.n > 0 && !framed(s, is_alnum, "-_.")) {
-        complain(c, value_text);
+        complain(c, "%s", value_text);
     }
 }
 
@@ -224,7 +237,7 @@ static void check_config_key(struct complaint *c, struct hk_str s)
     }
     limit(c, s, 253);
     if (!valid) {
-        complain(c, config_key_text);
+        complain(c, "%s", config_key_text);
     }
     if (hk_str_is(s, ".")) {
         complain(c, "must not be '.'");
@@ -239,7 +252,7 @@ static void check_env(struct complaint *c, struct hk_str s)
 {
     for (size_t i = 0; i < s.n; i++) {
         if (s.s[i] < ' ' || s.s[i] > '~' || s.s[i] == '=') {
-            complain(c, env_text);
+            complain(c, "%s", env_text);
             return;
         }
     }
@@ -261,6 +274,14 @@ bool name_check(struct admission_request *q, const struct path *p, struct hk_str
                 enum name_rule rule)
 {
     struct complaint c = {.q = q, .path = p, .text = text, .prefix = ""};
+
+    rules[rule](&c, text);
+    return !c.any;
+}
+
+bool name_tell(struct hk_str text, enum name_rule rule, const char *sep, struct hk_buf *out)
+{
+    struct complaint c = {.text = text, .out = out, .sep = sep, .prefix = ""};
 
     rules[rule](&c, text);
     return !c.any;

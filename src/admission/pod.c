@@ -338,7 +338,7 @@ static void weigh(struct qos *qos, const struct json *resources)
     }
 }
 
-const char *admit_pod_qos(const struct json *spec)
+const char *admission_pod_qos(const struct json *spec)
 {
     static const char *const lists[] = {"initContainers", "containers"};
     struct qos qos = {.any = false, .full = true};
@@ -379,7 +379,7 @@ int admit_pod_prepare(struct admission_request *q, struct hk_err *err)
     struct json status = json_make_object();
 
     edit_put_str(&status, q->mem, "phase", "Pending");
-    edit_put_str(&status, q->mem, "qosClass", admit_pod_qos(spec));
+    edit_put_str(&status, q->mem, "qosClass", admission_pod_qos(spec));
     if (edit_len(json_get(spec, "schedulingGates")) > 0) {
         put_gated(&status, q->mem);
     }

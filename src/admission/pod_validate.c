@@ -178,6 +178,34 @@ static void check_gates(struct admission_request *q, const struct path *up, cons
     }
 }
 
+/* What the pod asks for as a whole covers what its containers ask for. */
+static void check_aggregate(struct admission_request *q, const struct path *resources,
+                            const struct json *spec)
+{
+    const struct json *requests = json_get(json_get(spec, "resources"), "requests");
+    const struct path p = path_field(resources, "requests");
+    struct json bare;
+
+    if (edit_size(requests) == 0) {
+        return;
+    }
+    bare = json_clone(spec, q->mem);
+    json_del(&bare, "resources");
+    json_del(&bare, "overhead");
+    for (uint32_t i = 0; i < requests->len; i++) {
+        const struct hk_str name = requests->members[i].key;
+        const struct path at = path_key(&p, name);
+        struct quantity own;
+        struct quantity sum;
+        if (amount_get(requests, name, &own) && amount_of_pod(&bare, "requests", name, &sum) &&
+            quantity_cmp(own, sum) < 0) {
+            cause_invalid_str(q, &at, hk_str(amount_text(own, q->mem)),
+                              "must be greater than or equal to aggregate container requests of %s",
+                              amount_text(sum, q->mem));
+        }
+    }
+}
+
 void admit_pod_validate_spec(struct admission_request *q, const struct path *p,
                              const struct json *spec)
 {
@@ -212,6 +240,7 @@ void admit_pod_validate_spec(struct admission_request *q, const struct path *p,
     admit_pod_validate_tolerations(q, &tolerations, json_get(spec, "tolerations"));
     admit_pod_validate_spread(q, &spread, json_get(spec, "topologySpreadConstraints"));
     admit_pod_validate_resources(q, &resources, json_get(spec, "resources"));
+    check_aggregate(q, &resources, spec);
     check_gates(q, p, spec);
 }
 

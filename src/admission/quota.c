@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResourceQuotas: what a namespace uses of what it may have, and the refusal of what would be too
-// much. Usage is always counted from the objects themselves, so a quota holds from the moment it is
-// stored and never drifts; status.used is for people to read.
+// ResourceQuotas: what an object costs, what a namespace uses of what it may have, and the refusal
+// of what would be too much. Usage comes from the objects themselves, or from a ledger the caller
+// keeps of them, never from status.used: a quota holds from the moment it is stored, and the status
+// is for people to read.
 #include "admission/admission_priv.h"
 #include "api/meta.h"
 #include "codec/timefmt.h"
@@ -171,7 +172,7 @@ static bool has_cross_namespace_terms(const struct json *spec)
 static bool in_scope(struct hk_str scope, const struct json *requirement, const struct json *pod)
 {
     const struct json *spec = json_get(pod, "spec");
-    const bool best_effort = strcmp(admit_pod_qos(spec), "BestEffort") == 0;
+    const bool best_effort = strcmp(admission_pod_qos(spec), "BestEffort") == 0;
     const struct hk_str class = edit_str(spec, "priorityClassName");
 
     if (hk_str_is(scope, "Terminating")) {
@@ -332,6 +333,33 @@ static bool add_one(void *arg, const struct json *obj)
     return true;
 }
 
+static bool is_kind(const struct api_kind *a, const struct api_kind *b)
+{
+    return strcmp(a->group, b->group) == 0 && strcmp(a->plural, b->plural) == 0;
+}
+
+/* What an object of the kind adds to the total behind m. */
+static struct quantity cost_of_kind(const struct meter *m, const struct api_kind *kind,
+                                    const struct json *obj)
+{
+    const struct api_kind *k = metered_kind(&m->charge);
+    const bool counted = m->charge.what == CHARGE_OBJECTS && m->charge.class.n == 0;
+    const bool touched = counted ? hk_str_is(m->charge.plural, kind->plural) &&
+                                       hk_str_is(m->charge.group, kind->group)
+                                 : k && is_kind(kind, k);
+
+    return touched ? cost(m, obj) : (struct quantity){0};
+}
+
+struct quantity admission_quota_cost(const struct json *quota, struct hk_str resource,
+                                     const struct api_kind *kind, const struct json *obj,
+                                     int64_t now_ns)
+{
+    const struct meter m = {.quota = quota, .charge = charge_of(resource), .now_ns = now_ns};
+
+    return cost_of_kind(&m, kind, obj);
+}
+
 static const struct api_kind *kind_of_plural(struct hk_str group, struct hk_str plural)
 {
     for (int i = 0; i < API_NKINDS; i++) {
@@ -395,25 +423,24 @@ struct judgement {
     bool pod;
 };
 
-static bool is_kind(const struct api_kind *a, const struct api_kind *b)
-{
-    return strcmp(a->group, b->group) == 0 && strcmp(a->plural, b->plural) == 0;
-}
-
 /* What the request adds to the total behind m. */
 static struct quantity delta(const struct admission_request *q, const struct meter *m)
 {
-    const struct api_kind *k = metered_kind(&m->charge);
-    const bool counted = m->charge.what == CHARGE_OBJECTS && m->charge.class.n == 0;
-    const bool touched = counted ? hk_str_is(m->charge.plural, q->kind->plural) &&
-                                       hk_str_is(m->charge.group, q->kind->group)
-                                 : k && is_kind(q->kind, k);
+    const struct quantity after = cost_of_kind(m, q->kind, q->obj);
 
-    if (!touched) {
-        return (struct quantity){0};
+    return q->verb == ADMIT_UPDATE ? quantity_sub(after, cost_of_kind(m, q->kind, q->old)) : after;
+}
+
+/* What was used before the request, into m. */
+static void measure_quota(const struct admission_request *q, const struct json *quota,
+                          struct hk_str resource, struct meter *m)
+{
+    const struct admission_lookup *l = q->lookup;
+    const struct hk_str name = edit_str(json_get(quota, "metadata"), "name");
+
+    if (!l->used || !l->used(l->ctx, q->ns, name, resource, &m->total)) {
+        measure(l, q->ns, m);
     }
-    return q->verb == ADMIT_UPDATE ? quantity_sub(cost(m, q->obj), cost(m, q->old))
-                                   : cost(m, q->obj);
 }
 
 /* Comma-joined containers that leave the resource open. */
@@ -505,7 +532,7 @@ static int check_room(const struct judgement *j, const struct json *quota, const
         if (more.nano <= 0 || !amount_get(hard, name, &limit)) {
             continue;
         }
-        measure(j->q->lookup, j->q->ns, &m);
+        measure_quota(j->q, quota, name, &m);
         if (quantity_cmp(quantity_add(m.total, more), limit) > 0) {
             add_part(&wanted, name, more);
             add_part(&used, name, m.total);

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patches: each case is a target, a patch and what becomes of it.
 #include "api/patch.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
+#include "codec/json_text_test.h"
 
 struct patch_case {
     const char *name, *target, *patch, *want; /* want NULL: refused */
@@ -186,21 +182,6 @@ static const struct {
     {"a patch that is no object is refused", "{}", "[]", NULL, API_POD},
 };
 
-static struct json parse(const char *text, struct hk_arena *a)
-{
-    char *s = hk_arena_strndup(a, text, strlen(text));
-    struct hk_err err = {0};
-    struct json v;
-
-    for (char *p = s; *p; p++) {
-        *p = *p == '\'' ? '"' : *p;
-    }
-    if (json_parse(hk_str(s), 0, a, &v, &err) < 0) {
-        fail_msg("test JSON: %s", err.text);
-    }
-    return v;
-}
-
 static void expect(const char *name, const char *wanted, int rc, const struct json *got,
                    struct hk_arena *a)
 {
@@ -213,7 +194,7 @@ static void expect(const char *name, const char *wanted, int rc, const struct js
         }
         return;
     }
-    const struct json tree = parse(wanted, a);
+    const struct json tree = json_of_text(wanted, a);
     json_write(got, &text);
     json_write(&tree, &want);
     if (rc != 0 || strcmp(text.data, want.data) != 0) {
@@ -225,8 +206,8 @@ static void merge_patches(void **state)
 {
     for (size_t i = 0; i < HK_LEN(merges); i++) {
         HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
-        struct json target = parse(merges[i].target, &a);
-        const struct json patch = parse(merges[i].patch, &a);
+        struct json target = json_of_text(merges[i].target, &a);
+        const struct json patch = json_of_text(merges[i].patch, &a);
 
         api_patch_merge(&target, &patch, &a);
         expect(merges[i].name, merges[i].want, 0, &target, &a);
@@ -237,8 +218,8 @@ static void json_patches(void **state)
 {
     for (size_t i = 0; i < HK_LEN(jsons); i++) {
         HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
-        struct json target = parse(jsons[i].target, &a);
-        const struct json patch = parse(jsons[i].patch, &a);
+        struct json target = json_of_text(jsons[i].target, &a);
+        const struct json patch = json_of_text(jsons[i].patch, &a);
 
         assert_int_equal(api_patch_json_check(&patch, NULL), 0);
         expect(jsons[i].name, jsons[i].want, api_patch_json(&target, &patch, &a, NULL), &target,
@@ -250,7 +231,7 @@ static void malformed_json_patches(void **state)
 {
     for (size_t i = 0; i < HK_LEN(malformed); i++) {
         HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
-        const struct json patch = parse(malformed[i].patch, &a);
+        const struct json patch = json_of_text(malformed[i].patch, &a);
 
         expect(malformed[i].name, NULL, api_patch_json_check(&patch, NULL), NULL, &a);
     }
@@ -259,7 +240,7 @@ static void malformed_json_patches(void **state)
 /* Repeats one operation into a patch. */
 static struct json repeat(const char *op, uint32_t times, struct hk_arena *a)
 {
-    const struct json one = parse(op, a);
+    const struct json one = json_of_text(op, a);
     struct json patch = json_make_array();
 
     for (uint32_t i = 0; i < times; i++) {
@@ -282,7 +263,7 @@ static void json_patches_are_bounded(void **state)
 
     for (size_t i = 0; i < HK_LEN(bounds); i++) {
         HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
-        struct json target = parse("{'a':{'b':1}}", &a);
+        struct json target = json_of_text("{'a':{'b':1}}", &a);
         const struct json patch = repeat(bounds[i].op, bounds[i].times, &a);
 
         assert_int_equal(api_patch_json(&target, &patch, &a, NULL), bounds[i].rc);
@@ -293,8 +274,8 @@ static void strategic_patches(void **state)
 {
     for (size_t i = 0; i < HK_LEN(strategics); i++) {
         HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
-        struct json target = parse(strategics[i].target, &a);
-        const struct json patch = parse(strategics[i].patch, &a);
+        struct json target = json_of_text(strategics[i].target, &a);
+        const struct json patch = json_of_text(strategics[i].patch, &a);
 
         expect(strategics[i].name, strategics[i].want,
                api_patch_strategic(&target, &patch, api_kind(strategics[i].kind), &a, NULL),

@@ -82,6 +82,8 @@ struct port_request {
     enum port_initial initial; /* watch */
 
     enum port_validation validate; /* writes */
+    const char *const *duplicates; /* writes: paths of fields the body had more than once */
+    uint32_t nduplicates;
     enum port_patch patch;
     struct hk_str field_manager; /* writes */
     bool force;                  /* apply: take over fields others own */

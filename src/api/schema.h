@@ -11,6 +11,8 @@ struct schema;
  * references, patterns we cannot compile, nesting beyond 100 levels. Of x-kubernetes-validations
  * only the rules in schema_check.c are known; others are accepted and hold always. */
 int schema_new(const struct json *doc, struct schema **ret, struct hk_err *err) HK_CHECKED;
+/* Whether a rule of x-kubernetes-validations is enforced. */
+bool schema_knows_rule(struct hk_str text);
 /* Takes NULL. */
 void schema_free(struct schema *s);
 

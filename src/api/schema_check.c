@@ -348,16 +348,27 @@ static const struct {
      has_one_selector},
 };
 
-static bool rule_holds(const struct json *rule, const struct json *self)
+/* Its row, or HK_NONE. */
+static uint32_t find_rule(struct hk_str text)
 {
-    const struct hk_str text = json_str(json_get(rule, "rule"), HK_STR(""));
-
-    for (size_t i = 0; i < HK_LEN(known_rules); i++) {
+    for (uint32_t i = 0; i < HK_LEN(known_rules); i++) {
         if (hk_str_is(text, known_rules[i].text)) {
-            return known_rules[i].holds(self);
+            return i;
         }
     }
-    return true;
+    return HK_NONE;
+}
+
+bool schema_knows_rule(struct hk_str text)
+{
+    return find_rule(text) != HK_NONE;
+}
+
+static bool rule_holds(const struct json *rule, const struct json *self)
+{
+    const uint32_t row = find_rule(json_str(json_get(rule, "rule"), HK_STR("")));
+
+    return row == HK_NONE || known_rules[row].holds(self);
 }
 
 static void check_rule(struct checker *c, const struct json *rule, const struct json *v,

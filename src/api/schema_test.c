@@ -2,26 +2,7 @@
 // Schemas: what each keyword prunes, fills in and refuses. The definitions built into the server
 // have tests of their own.
 #include "api/schema.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-
-#include <cmocka.h>
-
-static struct json parse(const char *text, struct hk_arena *a)
-{
-    char *s = hk_arena_strndup(a, text, strlen(text));
-    struct hk_err err = {0};
-    struct json v;
-
-    for (char *p = s; *p; p++) {
-        *p = *p == '\'' ? '"' : *p;
-    }
-    if (json_parse(hk_str(s), 0, a, &v, &err) < 0) {
-        fail_msg("test JSON %s: %s", text, err.text);
-    }
-    return v;
-}
+#include "codec/json_text_test.h"
 
 static void on_error(void *ctx, const char *reason, const char *field, const char *message)
 {
@@ -35,7 +16,7 @@ static void on_unknown(void *ctx, const char *path)
 
 static struct schema *compile(const char *text, struct hk_arena *a)
 {
-    const struct json doc = parse(text, a);
+    const struct json doc = json_of_text(text, a);
     struct hk_err err = {0};
     struct schema *s = NULL;
 
@@ -82,8 +63,8 @@ static void unknown_fields_are_pruned(void **state)
         HK_AUTO(hk_buf_fini) struct hk_buf unknown = {0};
         HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
         struct schema *s = compile(prunings[i].schema, &a);
-        struct json obj = parse(prunings[i].object, &a);
-        const struct json want = parse(prunings[i].want, &a);
+        struct json obj = json_of_text(prunings[i].object, &a);
+        const struct json want = json_of_text(prunings[i].want, &a);
         const struct schema_sink sink = {.ctx = &unknown, .unknown = on_unknown};
 
         schema_prune(s, &obj, &a, &sink);
@@ -122,8 +103,8 @@ static void defaults_are_filled_in(void **state)
         HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
         HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
         struct schema *s = compile(defaults[i].schema, &a);
-        struct json obj = parse(defaults[i].object, &a);
-        const struct json want = parse(defaults[i].want, &a);
+        struct json obj = json_of_text(defaults[i].object, &a);
+        const struct json want = json_of_text(defaults[i].want, &a);
 
         schema_default(s, &obj, &a);
         schema_free(s);
@@ -219,7 +200,7 @@ static void values_are_checked(void **state)
         HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
         HK_AUTO(hk_buf_fini) struct hk_buf found = {0};
         struct schema *s = compile(checks[i].schema, &a);
-        const struct json obj = parse(checks[i].object, &a);
+        const struct json obj = json_of_text(checks[i].object, &a);
         const struct schema_sink sink = {.ctx = &found, .error = on_error};
         const bool valid = schema_validate(s, &obj, &a, &sink);
 
@@ -245,7 +226,7 @@ static void schemas_that_are_not_structural_are_refused(void **state)
 {
     for (size_t i = 0; i < HK_LEN(broken); i++) {
         HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
-        const struct json doc = parse(broken[i], &a);
+        const struct json doc = json_of_text(broken[i], &a);
         struct hk_err err = {0};
         struct schema *s = NULL;
 

@@ -7,7 +7,13 @@
 //   MERGED(number, name, type, flags, key)     a list of such, merged by key in strategic patches
 //   INLINE(number, type)                       a message whose fields show up in this object
 //
-// The files are read twice: types refer to each other in any order, so all are declared first.
+// TYPE_AS gives a type another name than the one it has here, where names must be unique. PACKAGE
+// is what OpenAPI puts before the names.
+//
+// about_*.def say in words what types and fields are: every type has an ABOUT, with its own text
+// first and pairs of name and text after it.
+//
+// The types are read twice: they refer to each other in any order, so all are declared first.
 #include "api/type.h"
 
 enum {
@@ -17,37 +23,56 @@ enum {
     KEEP = API_KEEP,
     SET = API_SET,
     REPLACE = API_REPLACE,
+    RETAIN = API_RETAIN,
+    LONG = API_LONG,
+    OPTIONAL = API_OPTIONAL,
 };
 
-#define TYPE(name, ...) static const struct api_type type_##name;
+#define TYPE_AS(name, shown, ...) static const struct api_type type_##name;
+#define TYPE(name, ...) TYPE_AS(name, #name, __VA_ARGS__)
 #include "api/types_apps.def"
 #include "api/types_core.def"
+#include "api/types_more.def"
 #include "api/types_rest.def"
-#undef TYPE
+#undef TYPE_AS
+
+#define COMMON(...) static const char *const about_common[] = {__VA_ARGS__, NULL};
+#define KINDS(...) static const char *const about_kinds[] = {__VA_ARGS__, NULL};
+#define ABOUT(name, ...) static const char *const about_##name[] = {__VA_ARGS__, NULL};
+#include "api/about_apps.def"
+#include "api/about_core.def"
+#include "api/about_meta.def"
+#include "api/about_more.def"
+#include "api/about_pod.def"
+#include "api/about_rest.def"
 
 #define FIELD(number, name, form, flags)                                                           \
     {                                                                                              \
-        number, API_##form, flags, name, NULL, NULL                                                \
+        number, flags, API_##form, name, NULL, NULL                                                \
     }
 #define MESSAGE(number, name, type, flags)                                                         \
     {                                                                                              \
-        number, API_MESSAGE, flags, name, &type_##type, NULL                                       \
+        number, flags, API_MESSAGE, name, &type_##type, NULL                                       \
     }
 #define MERGED(number, name, type, flags, key)                                                     \
     {                                                                                              \
-        number, API_MESSAGE, flags, name, &type_##type, key                                        \
+        number, flags, API_MESSAGE, name, &type_##type, key                                        \
     }
 #define INLINE(number, type)                                                                       \
     {                                                                                              \
-        number, API_MESSAGE, API_INLINE, "", &type_##type, NULL                                    \
+        number, API_INLINE, API_MESSAGE, "", &type_##type, NULL                                    \
     }
-#define TYPE(name, ...)                                                                            \
+#define TYPE_AS(name, shown, ...)                                                                  \
     static const struct api_field fields_##name[] = {__VA_ARGS__};                                 \
-    static const struct api_type type_##name = {#name, fields_##name, HK_LEN(fields_##name)};
+    static const struct api_type type_##name = {shown, PACKAGE, about_##name, fields_##name,       \
+                                                HK_LEN(fields_##name)};
 #include "api/types_apps.def"
 #include "api/types_core.def"
+#include "api/types_more.def"
 #include "api/types_rest.def"
 
+#undef PACKAGE
+#define PACKAGE "io.k8s.apimachinery.pkg.apis.meta.v1"
 TYPE(Object, MESSAGE(1, "metadata", ObjectMeta, 0))
 
 #define ROOT(version, kind)                                                                        \
@@ -55,10 +80,7 @@ TYPE(Object, MESSAGE(1, "metadata", ObjectMeta, 0))
         version, #kind, &type_##kind                                                               \
     }
 
-static const struct {
-    const char *version, *kind;
-    const struct api_type *type;
-} roots[] = {
+static const struct api_root roots[] = {
     ROOT("v1", Pod),
     ROOT("v1", Binding),
     ROOT("v1", Node),
@@ -80,16 +102,20 @@ static const struct {
     ROOT("apps/v1", DaemonSet),
     ROOT("batch/v1", Job),
     ROOT("batch/v1", CronJob),
+    ROOT("batch/v1beta1", CronJob),
     ROOT("coordination.k8s.io/v1", Lease),
     ROOT("scheduling.k8s.io/v1", PriorityClass),
     ROOT("policy/v1", PodDisruptionBudget),
     ROOT("policy/v1", Eviction),
+    ROOT("policy/v1beta1", PodDisruptionBudget),
+    ROOT("policy/v1beta1", Eviction),
     ROOT("storage.k8s.io/v1", StorageClass),
     ROOT("storage.k8s.io/v1", CSINode),
     ROOT("node.k8s.io/v1", RuntimeClass),
     {"events.k8s.io/v1", "Event", &type_EventsEvent},
     ROOT("autoscaling/v1", Scale),
     ROOT("autoscaling/v1", HorizontalPodAutoscaler),
+    {"autoscaling/v2", "HorizontalPodAutoscaler", &type_Autoscaler},
     ROOT("rbac.authorization.k8s.io/v1", Role),
     ROOT("rbac.authorization.k8s.io/v1", RoleBinding),
     ROOT("rbac.authorization.k8s.io/v1", ClusterRole),
@@ -102,6 +128,8 @@ static const struct {
     ROOT("authorization.k8s.io/v1", SelfSubjectAccessReview),
     ROOT("authorization.k8s.io/v1", SelfSubjectRulesReview),
     ROOT("networking.k8s.io/v1", NetworkPolicy),
+    ROOT("networking.k8s.io/v1", Ingress),
+    ROOT("networking.k8s.io/v1", IngressClass),
     ROOT("resource.k8s.io/v1", ResourceClaim),
     ROOT("resource.k8s.io/v1", ResourceClaimTemplate),
     ROOT("resource.k8s.io/v1", DeviceClass),
@@ -131,6 +159,67 @@ const struct api_type *api_type_of(const struct api_kind *kind)
         type = api_type_find(hk_buf_str(&version), hk_str(kind->kind));
     }
     return type ? type : &type_Object;
+}
+
+const struct api_root *api_root(size_t i)
+{
+    return i < HK_LEN(roots) ? &roots[i] : NULL;
+}
+
+const struct api_root *api_root_of(const struct api_type *t)
+{
+    for (size_t i = 0; i < HK_LEN(roots); i++) {
+        if (roots[i].type == t) {
+            return &roots[i];
+        }
+    }
+    return NULL;
+}
+
+const struct api_type *api_type_object_meta(void)
+{
+    return &type_ObjectMeta;
+}
+
+const struct api_type *api_type_list_meta(void)
+{
+    return &type_ListMeta;
+}
+
+static const char *find_about(const char *const *pairs, const char *name)
+{
+    for (; pairs[0]; pairs += 2) {
+        if (!strcmp(pairs[0], name)) {
+            return pairs[1];
+        }
+    }
+    return NULL;
+}
+
+static const char *find_own_about(const struct api_type *t, const char *name)
+{
+    const char *text = find_about(t->about + 1, name);
+
+    for (uint32_t i = 0; !text && i < t->nfields; i++) {
+        if (t->fields[i].flags & API_INLINE) {
+            text = find_own_about(t->fields[i].type, name);
+        }
+    }
+    return text;
+}
+
+const char *api_field_about(const struct api_type *t, const char *name)
+{
+    const char *own = t ? find_own_about(t, name) : NULL;
+
+    return own ? own : find_about(about_common, name);
+}
+
+const char *api_kind_about(const char *kind)
+{
+    const char *text = find_about(about_kinds, kind);
+
+    return text ? text : type_Object.about[0];
 }
 
 const struct api_field *api_type_number(const struct api_type *t, uint32_t number)

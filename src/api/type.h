@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shapes of the built-in kinds: what fields each type has, by JSON name and by protobuf number,
 // of which form, and how strategic merge patches treat them. The decoder of protobuf bodies, the
-// patcher and checks for unknown fields all walk this one table.
+// patcher, checks for unknown fields and OpenAPI all walk this one table.
 #pragma once
 
 #include "api/registry.h"
@@ -23,19 +23,22 @@ enum api_form {
 
 enum {
     API_LIST = 1 << 0,
-    API_MAP = 1 << 1,     /* from strings */
-    API_PTR = 1 << 2,     /* presence matters: a zero is not the same as nothing */
-    API_KEEP = 1 << 3,    /* JSON shows it even when empty */
-    API_INLINE = 1 << 4,  /* its fields belong to the enclosing object; it has no name */
-    API_SET = 1 << 5,     /* patch: a list of plain values that unites instead of being replaced */
-    API_REPLACE = 1 << 6, /* patch: an object that is replaced instead of merged */
+    API_MAP = 1 << 1,      /* from strings */
+    API_PTR = 1 << 2,      /* presence matters: a zero is not the same as nothing */
+    API_KEEP = 1 << 3,     /* JSON shows it even when empty */
+    API_INLINE = 1 << 4,   /* its fields belong to the enclosing object; it has no name */
+    API_SET = 1 << 5,      /* patch: a list of plain values that unites instead of being replaced */
+    API_REPLACE = 1 << 6,  /* patch: an object that is replaced instead of merged */
+    API_RETAIN = 1 << 7,   /* patch: clients name the keys that stay, since they exclude another */
+    API_LONG = 1 << 8,     /* an integer of 64 bits */
+    API_OPTIONAL = 1 << 9, /* API_KEEP, yet manifests need not say it */
 };
 
 struct api_type;
 
 struct api_field {
-    uint16_t number;
-    uint8_t form, flags;
+    uint16_t number, flags;
+    uint8_t form;
     const char *name;
     const struct api_type *type; /* of a message */
     const char *merge_key;       /* patch: elements of the list with equal keys merge; else NULL */
@@ -43,6 +46,8 @@ struct api_field {
 
 struct api_type {
     const char *name;
+    const char *package;      /* "io.k8s.api.core.v1" */
+    const char *const *about; /* what it is; then names and what those fields are, NULL last */
     const struct api_field *fields; /* by rising number */
     uint32_t nfields;
 };
@@ -53,6 +58,22 @@ const struct api_type *api_type_find(struct hk_str api_version, struct hk_str ki
 /* The same for a row of the registry; kinds without a table answer with a type that knows their
  * metadata alone, and so does NULL. */
 const struct api_type *api_type_of(const struct api_kind *kind);
+/* Kinds that have a type, one after the other; NULL past the last. */
+struct api_root {
+    const char *version, *kind; /* version as in manifests */
+    const struct api_type *type;
+};
+const struct api_root *api_root(size_t i);
+/* The kind that has the type, NULL when objects of it never stand for themselves. */
+const struct api_root *api_root_of(const struct api_type *t);
+/* The types of "metadata", in objects and in lists. */
+const struct api_type *api_type_object_meta(void);
+const struct api_type *api_type_list_meta(void);
+/* What a field is, in a sentence: of the type, or else of every type; t may be NULL. NULL when
+ * nothing is said. */
+const char *api_field_about(const struct api_type *t, const char *name);
+/* What a kind without a type is, in a sentence. */
+const char *api_kind_about(const char *kind);
 /* By protobuf number; NULL when unknown. */
 const struct api_field *api_type_number(const struct api_type *t, uint32_t number);
 /* By JSON name, inlined types included; NULL when unknown. */

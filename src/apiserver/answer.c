@@ -40,7 +40,9 @@ static void write_details(const struct port_status *s, struct hk_buf *out)
 {
     bool comma = false;
 
-    if (!s->name && !s->group && !s->kind && !s->uid && s->ncauses == 0 && s->retry_after_s == 0) {
+    /* Of what is invalid kubectl prints the message only where it finds details, if empty ones. */
+    if (!s->name && !s->group && !s->kind && !s->uid && s->ncauses == 0 && s->retry_after_s == 0 &&
+        !(s->reason && !strcmp(s->reason, "Invalid"))) {
         return;
     }
     hk_buf_adds(out, ",\"details\":{");
@@ -101,8 +103,8 @@ static void write_metadata(const struct api_object *o, struct hk_buf *out)
 }
 
 /* Rows are made from stored objects; these stand in for them. */
-static void write_table(struct exchange *x, struct api_object *const *objs, uint32_t n, uint64_t rv,
-                        struct hk_str cont, struct hk_buf *out)
+static void write_table(struct exchange *x, struct api_object *const *objs, uint32_t n,
+                        const struct printer_page *page, struct hk_buf *out)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena scratch = {0};
     struct store_obj *rows = hk_arena_array(&scratch, n, sizeof(*rows));
@@ -125,7 +127,7 @@ static void write_table(struct exchange *x, struct api_object *const *objs, uint
         };
         at[k] = &rows[k];
     }
-    printer_write(x->kind, at, n, rv, cont, x->accept.include, clock->wall_ns(clock), out);
+    printer_write(x->kind, at, n, page, x->accept.include, clock->wall_ns(clock), out);
 }
 
 void object_write(struct exchange *x, struct api_object *o, struct hk_buf *out)
@@ -138,7 +140,7 @@ void object_write(struct exchange *x, struct api_object *o, struct hk_buf *out)
         write_metadata(o, out);
         break;
     case FORM_TABLE:
-        write_table(x, &o, 1, o->rv, HK_STR(""), out);
+        write_table(x, &o, 1, &(struct printer_page){.rv = o->rv}, out);
         break;
     }
 }
@@ -166,14 +168,9 @@ static void write_list_kind(const struct exchange *x, struct hk_buf *out)
     hk_buf_addc(out, '"');
 }
 
-static void write_list(struct exchange *x, const struct port_msg *m, struct hk_buf *out)
+/* Up to the first item. */
+static void write_list_head(struct exchange *x, const struct port_msg *m, struct hk_buf *out)
 {
-    size_t bytes = 256;
-
-    for (uint32_t k = 0; k < m->nitems; k++) {
-        bytes += m->items[k]->text.n + 1;
-    }
-    hk_buf_reserve(out, bytes);
     write_list_kind(x, out);
     hk_buf_addf(out, ",\"metadata\":{\"resourceVersion\":\"%llu\"", (unsigned long long)m->rv);
     if (m->cont.n > 0) {
@@ -184,6 +181,11 @@ static void write_list(struct exchange *x, const struct port_msg *m, struct hk_b
         }
     }
     hk_buf_adds(out, "},\"items\":[");
+}
+
+static void write_list(struct exchange *x, const struct port_msg *m, struct hk_buf *out)
+{
+    write_list_head(x, m, out);
     for (uint32_t k = 0; k < m->nitems; k++) {
         if (k > 0) {
             hk_buf_addc(out, ',');
@@ -191,6 +193,85 @@ static void write_list(struct exchange *x, const struct port_msg *m, struct hk_b
         object_write(x, m->items[k], out);
     }
     hk_buf_adds(out, "]}");
+}
+
+/* ---- long lists ---- */
+
+/* A long list is written while the peer takes it, out of objects that are shared anyway: a copy of
+ * it all would cost more time than sending, and memory for as long as a slow reader likes. */
+enum { LONG_LIST_BYTES = 64 * 1024 };
+
+struct list_stream {
+    struct exchange *x;
+    struct hk_str head;
+    struct api_object **items; /* held from at on */
+    uint32_t n, at;
+};
+
+static bool is_long_list(const struct exchange *x, const struct port_msg *m)
+{
+    size_t bytes = 0;
+
+    for (uint32_t k = 0; k < m->nitems; k++) {
+        bytes += m->items[k]->text.n;
+    }
+    return bytes > LONG_LIST_BYTES && !x->accept.pretty && !x->accept.yaml;
+}
+
+static bool list_pull(void *ctx, struct hk_buf *out, size_t room)
+{
+    struct list_stream *l = ctx;
+
+    if (l->at == 0) {
+        hk_buf_addstr(out, l->head);
+    }
+    while (l->at < l->n && out->len < room) {
+        struct api_object *o = l->items[l->at];
+        if (l->at > 0) {
+            hk_buf_addc(out, ',');
+        }
+        object_write(l->x, o, out);
+        api_object_unref(o);
+        l->at++;
+    }
+    if (l->at == l->n) {
+        hk_buf_adds(out, "]}");
+    }
+    return l->at < l->n;
+}
+
+static void list_ended(void *ctx)
+{
+    struct list_stream *l = ctx;
+
+    while (l->at < l->n) {
+        api_object_unref(l->items[l->at++]);
+    }
+    exchange_free(l->x);
+}
+
+/* Takes the place of send(). */
+static void stream_list(struct exchange *x, const struct port_msg *m, struct http_header *headers,
+                        uint32_t n)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf head = {0};
+    struct list_stream *l = hk_arena_zalloc(&x->mem, sizeof(*l));
+
+    write_list_head(x, m, &head);
+    l->x = x;
+    l->head = hk_arena_str(&x->mem, hk_buf_str(&head));
+    l->items = hk_arena_array(&x->mem, m->nitems, sizeof(struct api_object *));
+    l->n = m->nitems;
+    for (uint32_t k = 0; k < m->nitems; k++) {
+        l->items[k] = api_object_ref(m->items[k]);
+    }
+    headers[n++] = (struct http_header){HK_STR("Content-Type"), HK_STR("application/json")};
+    headers[n++] = (struct http_header){HK_STR("Cache-Control"), HK_STR("no-cache, private")};
+    x->server->counters.requests[2]++;
+    exchange_settle(x);
+    http_reply_stream(
+        x->http, 200, headers, n,
+        &(struct http_stream){.pull = list_pull, .ended = list_ended, .ctx = l, .finite = true});
 }
 
 /* ---- sending ---- */
@@ -231,15 +312,21 @@ static uint32_t add_warnings(struct exchange *x, const struct port_msg *m,
     return n;
 }
 
+void answer_bytes(struct exchange *x, int code, const struct http_header *headers, uint32_t n,
+                  struct hk_buf *body)
+{
+    x->server->counters.requests[code / 100 % 6]++;
+    http_reply(x->http, code, headers, n, body);
+    exchange_free(x);
+}
+
 /* headers has room for two more. */
 static void send(struct exchange *x, int code, const char *type, struct http_header *headers,
                  uint32_t n, struct hk_buf *body)
 {
     headers[n++] = (struct http_header){HK_STR("Content-Type"), hk_str(type)};
     headers[n++] = (struct http_header){HK_STR("Cache-Control"), HK_STR("no-cache, private")};
-    x->server->counters.requests[code / 100 % 6]++;
-    http_reply(x->http, code, headers, n, body);
-    exchange_free(x);
+    answer_bytes(x, code, headers, n, body);
 }
 
 /* People read indented text, and some prefer YAML; programs get the bytes as they are. */
@@ -292,8 +379,8 @@ void answer_status(struct exchange *x, const struct port_status *s)
     uint32_t n = 0;
 
     status_write(s, &body);
-    if (s->code == 429) {
-        const char *wait = hk_arena_printf(&x->mem, "%d", HK_MAX(s->retry_after_s, 1));
+    if (s->retry_after_s > 0) { /* clients then repeat the request without telling anybody */
+        const char *wait = hk_arena_printf(&x->mem, "%d", s->retry_after_s);
         headers[n++] = (struct http_header){HK_STR("Retry-After"), hk_str(wait)};
     }
     send_json(x, s->code, headers, n, &body);
@@ -334,7 +421,11 @@ void answer_done(struct exchange *x, const struct port_msg *m)
     if (!list) {
         object_write(x, m->obj, &body);
     } else if (x->accept.form == FORM_TABLE) {
-        write_table(x, m->items, m->nitems, m->rv, m->cont, &body);
+        const struct printer_page page = {m->rv, m->cont, m->remaining};
+        write_table(x, m->items, m->nitems, &page, &body);
+    } else if (is_long_list(x, m)) {
+        stream_list(x, m, headers, n);
+        return;
     } else {
         write_list(x, m, &body);
     }

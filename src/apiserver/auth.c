@@ -70,6 +70,7 @@ static int take_line(struct auth *a, struct hk_str line, struct hk_err *err)
     }
     row.token = hk_arena_str(&a->mem, token);
     row.user.name = hk_arena_strndup(&a->mem, name.s, name.n);
+    row.user.uid = hk_arena_strndup(&a->mem, uid.s, uid.n);
     add_groups(a, groups, &row.user);
     hk_vec_push(&a->rows, row);
     return 0;
@@ -134,21 +135,28 @@ static bool starts_nocase(struct hk_str s, const char *prefix)
     return s.n >= n && strncasecmp(s.s, prefix, n) == 0;
 }
 
-/* A token that is given decides, even when a certificate comes with it. */
-bool auth_request(const struct auth *a, const struct http_request *q, struct auth_user *ret)
+bool auth_bearer(const struct http_request *q, struct hk_str *ret_token)
 {
-    struct hk_str header = http_request_header(q, "Authorization");
+    const struct hk_str header = http_request_header(q, "Authorization");
+    const size_t n = strlen("Bearer ");
 
-    if (starts_nocase(header, "Bearer ")) {
-        header.s += strlen("Bearer ");
-        header.n -= strlen("Bearer ");
-        *ret = auth_by_token(a, hk_str_trim(header));
-        return ret->name != NULL;
-    }
-    if (header.n > 0 || !q->client_cert_cn) {
+    if (!starts_nocase(header, "Bearer ")) {
         return false;
     }
-    *ret = (struct auth_user){q->client_cert_cn, q->client_cert_orgs, q->nclient_cert_orgs};
+    *ret_token = hk_str_trim((struct hk_str){header.s + n, header.n - n});
+    return true;
+}
+
+bool auth_by_certificate(const struct http_request *q, struct auth_user *ret)
+{
+    if (http_request_header(q, "Authorization").n > 0 || !q->client_cert_cn) {
+        return false;
+    }
+    *ret = (struct auth_user){
+        .name = q->client_cert_cn,
+        .groups = q->client_cert_orgs,
+        .ngroups = q->nclient_cert_orgs,
+    };
     return true;
 }
 

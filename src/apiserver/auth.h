@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is asking: bearer tokens from a file, and verified client certificates. What they may do is
-// one rule: members of system:masters everything, everybody else nothing.
+// Who is asking: bearer tokens from a file, and verified client certificates. Tokens of service
+// accounts are read in account.c; what everybody may do is decided in rbac.c.
 #pragma once
 
 #include "base/err.h"
@@ -10,6 +10,7 @@ struct auth;
 
 struct auth_user {
     const char *name; /* NULL: nobody */
+    const char *uid;  /* NULL: none */
     const char *const *groups;
     uint32_t ngroups;
 };
@@ -21,6 +22,9 @@ int auth_parse(struct hk_str text, struct auth **ret, struct hk_err *err) HK_CHE
 void auth_free(struct auth *a);
 /* Takes the time of all rows, whichever matches. */
 struct auth_user auth_by_token(const struct auth *a, struct hk_str token);
-/* False when the credentials are none or wrong. */
-bool auth_request(const struct auth *a, const struct http_request *q, struct auth_user *ret);
+/* The token a request carries; false when it carries none. */
+bool auth_bearer(const struct http_request *q, struct hk_str *ret_token);
+/* By a verified client certificate, unless other credentials were given. */
+bool auth_by_certificate(const struct http_request *q, struct auth_user *ret);
+/* Member of system:masters: may do everything. */
 bool auth_is_admin(const struct auth_user *u);

@@ -3,11 +3,14 @@
 #include "apiserver/server_priv.h"
 
 #include "api/proto.h"
+#include "base/map.h"
 #include "codec/yaml.h"
 
 #include <strings.h>
 
 #define BODY_TYPES "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+
+enum { MAX_TWINS = 100 }; /* named in an answer */
 
 /* ---- media types ---- */
 
@@ -41,20 +44,102 @@ static int refuse_body(struct exchange *x, const char *must_be, const struct hk_
                   err->text);
 }
 
+/* ---- fields that come twice ---- */
+
+struct twins {
+    struct exchange *x;
+    HK_VEC(const char *) at;
+};
+
+/* A place in the body, chained through the callers' frames and written out only for a twin. */
+struct spot {
+    const struct spot *up;
+    struct hk_str key;
+    uint32_t index; /* when there is no key */
+};
+
+static void spot_write(const struct spot *s, struct hk_buf *out)
+{
+    if (s->up) {
+        spot_write(s->up, out);
+    }
+    if (s->key.s) {
+        hk_buf_addf(out, "%s%.*s", out->len > 0 ? "." : "", HK_FMT(s->key));
+    } else {
+        hk_buf_addf(out, "[%u]", s->index);
+    }
+}
+
+static void note_twin(struct twins *t, const struct spot *at)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
+
+    spot_write(at, &path);
+    hk_vec_push(&t->at, hk_arena_strndup(&t->x->mem, path.data, path.len));
+}
+
+static void find_twins(struct twins *t, const struct json *v, const struct spot *up)
+{
+    struct hk_intern seen = {0};
+
+    for (uint32_t i = 0; v->type == JSON_OBJECT && i < v->len && t->at.len < MAX_TWINS; i++) {
+        const struct json_member *m = &v->members[i];
+        const struct spot here = {.up = up, .key = m->key};
+        const uint32_t known = seen.live;
+        hk_intern(&seen, m->key);
+        if (seen.live == known && m->key.n > 0) {
+            note_twin(t, &here);
+        }
+        find_twins(t, &m->value, &here);
+    }
+    for (uint32_t i = 0; v->type == JSON_ARRAY && i < v->len && t->at.len < MAX_TWINS; i++) {
+        const struct spot here = {.up = up, .index = i};
+        find_twins(t, &v->items[i], &here);
+    }
+    hk_intern_fini(&seen);
+}
+
+/* Only a body that is known to have some is read once more to name them. */
+static void note_twins(struct exchange *x)
+{
+    struct twins t = {.x = x};
+    struct json v;
+
+    if (json_parse(x->http->body, JSON_DUP_KEEP, &x->mem, &v, NULL) < 0) {
+        return;
+    }
+    find_twins(&t, &v, NULL);
+    const char **list = hk_arena_array(&x->mem, t.at.len, sizeof(*list));
+    for (uint32_t i = 0; i < t.at.len; i++) {
+        list[i] = t.at.at[i];
+    }
+    x->req.duplicates = list;
+    x->req.nduplicates = t.at.len;
+    hk_vec_fini(&t.at);
+}
+
+int body_parse_json(struct exchange *x, struct json *ret, struct hk_err *err)
+{
+    int rc;
+
+    if (x->req.validate != PORT_VALIDATE_IGNORE &&
+        json_parse(x->http->body, JSON_DUP_REJECT, &x->mem, ret, NULL) == 0) {
+        return 0;
+    }
+    rc = json_parse(x->http->body, 0, &x->mem, ret, err);
+    if (rc == 0 && x->req.validate != PORT_VALIDATE_IGNORE) {
+        note_twins(x);
+    }
+    return rc;
+}
+
+/* ---- decoding ---- */
+
 static int decode_json(struct exchange *x, const char *must_be, struct json *ret)
 {
     struct hk_err err = {0};
 
-    if (json_parse(x->http->body, 0, &x->mem, ret, &err) < 0) {
-        return refuse_body(x, must_be, &err);
-    }
-    struct json again;
-    if (x->req.validate == PORT_VALIDATE_STRICT &&
-        json_parse(x->http->body, JSON_DUP_REJECT, &x->mem, &again, &err) < 0) {
-        return refuse(x, 400, "BadRequest", "%s cannot be handled: strict decoding error: %s",
-                      must_be, err.text);
-    }
-    return 0;
+    return body_parse_json(x, ret, &err) < 0 ? refuse_body(x, must_be, &err) : 0;
 }
 
 int body_decode_yaml(struct exchange *x, const char *must_be, struct json *ret)

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores the built-in definitions through the port, one after the other, before the server listens.
-// A definition that is there already gets our spec; where that changes nothing, nothing is written.
+// Stores the built-in definitions, roles and first objects through the port, one after the other,
+// before the server listens. What is there already gets our content; where that changes nothing,
+// nothing is written. Roles whose annotation says that they are not kept up to date are left as
+// they are.
 #include "apiserver/bootstrap.h"
 
 #include "apiserver/crds.h"
+#include "apiserver/roles.h"
 #include "codec/yaml.h"
 
 #include <errno.h>
@@ -51,8 +54,19 @@ static int ask(struct port *p, const struct port_request *q, struct answer *a, s
     return a->rc;
 }
 
-static int update(struct port *p, const struct port_request *create, struct hk_arena *mem,
-                  struct hk_err *err)
+#define RBAC_GROUP "rbac.authorization.k8s.io"
+#define AUTOUPDATE "rbac.authorization.kubernetes.io/autoupdate"
+
+/* Somebody has taken the object into his own hands. */
+static bool is_left_alone(const struct json *doc)
+{
+    return hk_str_is(
+        json_str(json_get(json_at(doc, "metadata.annotations"), AUTOUPDATE), HK_STR("")), "false");
+}
+
+/* Puts our value of the member in the place of the stored one. */
+static int update(struct port *p, const struct port_request *create, const char *member,
+                  struct hk_arena *mem, struct hk_err *err)
 {
     struct answer a;
     struct json doc;
@@ -65,7 +79,10 @@ static int update(struct port *p, const struct port_request *create, struct hk_a
     }
     doc = json_clone(&a.obj->root, mem);
     api_object_unref(a.obj);
-    json_put(&doc, mem, HK_STR("spec"), *json_get(create->body, "spec"));
+    if (is_left_alone(&doc)) {
+        return 0;
+    }
+    json_put(&doc, mem, hk_str(member), *json_get(create->body, member));
     rc = ask(p,
              &(struct port_request){
                  .verb = PORT_UPDATE, .kind = create->kind, .name = create->name, .body = &doc},
@@ -74,13 +91,21 @@ static int update(struct port *p, const struct port_request *create, struct hk_a
     return rc;
 }
 
+static int make(struct rest *r, const struct port_request *create, const char *member,
+                struct hk_arena *mem, struct hk_err *err)
+{
+    struct answer a;
+    const int rc = ask(rest_port(r), create, &a, err);
+
+    api_object_unref(a.obj);
+    return rc == -HK_EEXIST ? update(rest_port(r), create, member, mem, err) : rc;
+}
+
 static int install(struct rest *r, const struct crd_file *f, struct hk_arena *mem,
                    struct hk_err *err)
 {
-    struct port *p = rest_port(r);
     struct yaml_docs docs = {0};
-    struct answer a;
-    int rc = yaml_parse((struct hk_str){f->text, f->len}, 0, mem, &docs, err);
+    const int rc = yaml_parse((struct hk_str){f->text, f->len}, 0, mem, &docs, err);
 
     if (rc < 0) {
         return rc;
@@ -93,9 +118,7 @@ static int install(struct rest *r, const struct crd_file *f, struct hk_arena *me
                       HK_STR("v1"), HK_STR("customresourcedefinitions"))->kind,
                       .name = json_str(json_at(doc, "metadata.name"), HK_STR("")), .body = doc,
                       };
-    rc = ask(p, &q, &a, err);
-    api_object_unref(a.obj);
-    return rc == -HK_EEXIST ? update(p, &q, mem, err) : rc;
+    return make(r, &q, "spec", mem, err);
 }
 
 int bootstrap_crds(struct rest *r, struct hk_err *err)
@@ -107,6 +130,185 @@ int bootstrap_crds(struct rest *r, struct hk_err *err)
         rc = install(r, f, &mem, err);
         if (rc < 0) {
             hk_wrap(err, rc, "definition '%s'", f->name);
+        }
+    }
+    hk_arena_fini(&mem);
+    return rc;
+}
+
+/* ---- roles ---- */
+
+static struct json words(const char *text, struct hk_arena *mem)
+{
+    struct hk_str rest = hk_str(text), word;
+    struct json list = json_make_array();
+
+    while (hk_str_cut(&rest, ' ', &word)) {
+        json_push(&list, mem, json_make_str(word));
+    }
+    return list;
+}
+
+static void put_words(struct json *obj, const char *key, const char *text, struct hk_arena *mem)
+{
+    if (text) {
+        json_put(obj, mem, hk_str(key), words(text, mem));
+    }
+}
+
+static void put_text(struct json *obj, const char *key, const char *text, struct hk_arena *mem)
+{
+    json_put(obj, mem, hk_str(key), json_make_str(hk_str(text)));
+}
+
+static struct json make_metadata(const char *name, struct hk_arena *mem)
+{
+    struct json metadata = json_make_object();
+    struct json labels = json_make_object();
+    struct json annotations = json_make_object();
+
+    put_text(&metadata, "name", name, mem);
+    put_text(&labels, "kubernetes.io/bootstrapping", "rbac-defaults", mem);
+    put_text(&annotations, AUTOUPDATE, "true", mem);
+    json_put(&metadata, mem, HK_STR("labels"), labels);
+    json_put(&metadata, mem, HK_STR("annotations"), annotations);
+    return metadata;
+}
+
+static int make_rbac(struct rest *r, const char *plural, const char *name, struct json *doc,
+                     const char *member, struct hk_arena *mem, struct hk_err *err)
+{
+    const struct port_request q = {
+        .verb = PORT_CREATE,
+        .kind = rest_kind_find(r, HK_STR(RBAC_GROUP), HK_STR("v1"), hk_str(plural))->kind,
+                               .name = hk_str(name), .body = doc,
+        };
+
+    json_put(doc, mem, HK_STR("metadata"), make_metadata(name, mem));
+    const int rc = make(r, &q, member, mem, err);
+    return rc < 0 ? hk_wrap(err, rc, "%s '%s'", plural, name) : 0;
+}
+
+static bool has_word(const char *text, const char *want)
+{
+    struct hk_str rest = hk_str(text), word;
+
+    while (hk_str_cut(&rest, ' ', &word)) {
+        if (hk_str_is(word, want)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int make_role(struct rest *r, const char *name, struct hk_arena *mem, struct hk_err *err)
+{
+    struct json doc = json_make_object();
+    struct json rules = json_make_array();
+
+    for (const struct role_rule *row = role_rules; row->roles; row++) {
+        struct json rule = json_make_object();
+        if (!has_word(row->roles, name)) {
+            continue;
+        }
+        put_words(&rule, "verbs", row->verbs, mem);
+        put_words(&rule, "apiGroups", row->groups, mem);
+        put_words(&rule, "resources", row->resources, mem);
+        put_words(&rule, "nonResourceURLs", row->paths, mem);
+        json_push(&rules, mem, rule);
+    }
+    json_put(&doc, mem, HK_STR("rules"), rules);
+    return make_rbac(r, "clusterroles", name, &doc, "rules", mem, err);
+}
+
+static int make_binding(struct rest *r, const struct role_grant *row, struct hk_arena *mem,
+                        struct hk_err *err)
+{
+    struct json doc = json_make_object();
+    struct json ref = json_make_object();
+    struct json subjects = json_make_array();
+    struct hk_str rest = hk_str(row->groups), group;
+
+    put_text(&ref, "apiGroup", RBAC_GROUP, mem);
+    put_text(&ref, "kind", "ClusterRole", mem);
+    put_text(&ref, "name", row->role, mem);
+    while (hk_str_cut(&rest, ' ', &group)) {
+        struct json subject = json_make_object();
+        put_text(&subject, "kind", "Group", mem);
+        put_text(&subject, "apiGroup", RBAC_GROUP, mem);
+        json_put(&subject, mem, HK_STR("name"), json_make_str(group));
+        json_push(&subjects, mem, subject);
+    }
+    json_put(&doc, mem, HK_STR("roleRef"), ref);
+    json_put(&doc, mem, HK_STR("subjects"), subjects);
+    return make_rbac(r, "clusterrolebindings", row->role, &doc, "subjects", mem, err);
+}
+
+int bootstrap_roles(struct rest *r, struct hk_err *err)
+{
+    struct hk_arena mem = {0};
+    int rc = 0;
+
+    for (const char *const *name = role_names; rc == 0 && *name; name++) {
+        rc = make_role(r, *name, &mem, err);
+    }
+    for (const struct role_grant *row = role_grants; rc == 0 && row->role; row++) {
+        rc = make_binding(r, row, &mem, err);
+    }
+    hk_arena_fini(&mem);
+    return rc;
+}
+
+/* ---- first objects ---- */
+
+/* The queues that Volcano's scheduler makes at its start (jobs that name none go to the second),
+ * and the classes every cluster has. */
+static const char *const objects[] = {
+    "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: root}, "
+    "spec: {reclaimable: false, weight: 1}}",
+    "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: default}, "
+    "spec: {reclaimable: true, weight: 1}}",
+    "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, "
+    "metadata: {name: system-cluster-critical}, value: 2000000000, "
+    "description: Pods the cluster cannot work without; they may be moved to another node.}",
+    "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, "
+    "metadata: {name: system-node-critical}, value: 2000001000, "
+    "description: Pods their node cannot work without.}",
+};
+
+/* One that is there already is its administrator's. */
+static int make_object(struct rest *r, const char *text, struct hk_arena *mem, struct hk_err *err)
+{
+    struct yaml_docs docs = {0};
+    const struct json *doc;
+    struct answer a;
+    int rc = yaml_parse(hk_str(text), 0, mem, &docs, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    doc = &docs.at[0];
+    rc = ask(rest_port(r),
+             &(struct port_request){
+                 .verb = PORT_CREATE,
+                 .kind = rest_kind_by_name(
+                     r, json_str(json_get(doc, "apiVersion"), HK_STR("")),
+                                 json_str(json_get(doc, "kind"), HK_STR("")))->kind,
+                     .name = json_str(json_at(doc, "metadata.name"), HK_STR("")), .body = doc},
+                     &a, err);
+    api_object_unref(a.obj);
+    return rc == -HK_EEXIST ? 0 : rc;
+}
+
+int bootstrap_objects(struct rest *r, struct hk_err *err)
+{
+    struct hk_arena mem = {0};
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < HK_LEN(objects); i++) {
+        rc = make_object(r, objects[i], &mem, err);
+        if (rc < 0) {
+            hk_wrap(err, rc, "first objects");
         }
     }
     hk_arena_fini(&mem);

@@ -101,6 +101,11 @@ static const struct api_kind transient[] = {
      {NULL}},
 };
 
+const struct api_kind *discovery_transient(size_t i)
+{
+    return i < HK_LEN(transient) ? &transient[i] : NULL;
+}
+
 /* Built-in kinds that belong to a category. */
 static const struct {
     const char *group, *plural, *category; /* plural "": all of the group */
@@ -140,6 +145,7 @@ static const struct subresource subresources[] = {
     {"resize", NULL, NULL, NULL, verbs_state},
     {"scale", "autoscaling", "v1", "Scale", verbs_state},
     {"status", NULL, NULL, NULL, verbs_state},
+    {"token", "authentication.k8s.io", "v1", "TokenRequest", verbs_create},
 };
 
 struct resource {
@@ -310,6 +316,9 @@ static bool has_sub(const struct resource *r, const char *sub)
         if (strcmp(sub, of_node[k]) == 0) {
             return r->kind->id == API_POD;
         }
+    }
+    if (strcmp(sub, "token") == 0) {
+        return r->kind->id == API_SERVICE_ACCOUNT;
     }
     return r->row && rest_kind_has(r->row, sub);
 }

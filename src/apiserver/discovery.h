@@ -5,6 +5,8 @@
 
 #include "store/rest.h"
 
+/* Resources that are answered but never stored, one after the other; NULL past the last. */
+const struct api_kind *discovery_transient(size_t i);
 /* Answers /api, /apis and what lies below them down to a group's version; false for other paths and
  * unknown groups. The type is written only when it is not plain JSON. */
 bool discovery_answer(struct rest *r, struct hk_str path, struct hk_str accept, struct hk_buf *body,

@@ -30,6 +30,12 @@ static bool check_shutdown(const struct server *s)
     return !s->stopping;
 }
 
+/* Reads go on without the disk, but who can choose should choose another server. */
+static bool check_store(const struct server *s)
+{
+    return !store_failure(s->opts.store);
+}
+
 static const struct {
     const char *name;
     bool (*ok)(const struct server *s);
@@ -37,6 +43,7 @@ static const struct {
 } checks[] = {
     {"ping", check_ping, false},
     {"shutdown", check_shutdown, true},
+    {"store", check_store, true},
 };
 
 static bool excluded(const struct exchange *x, const char *name)
@@ -145,10 +152,18 @@ void health_metrics(struct exchange *x)
            (double)c->events_sent);
     metric(&out, "apiserver_connections", "gauge", "Open connections.",
            (double)http_server_connections(s->http));
+    metric(&out, "apiserver_body_bytes", "gauge", "Bodies of requests that are not complete.",
+           (double)http_server_bodies(s->http));
+    metric(&out, "apiserver_unread_bytes", "gauge", "Answers that clients have not read yet.",
+           (double)http_server_unread(s->http));
     metric(&out, "apiserver_uptime_seconds", "gauge", "Seconds since the server started.",
            (double)(clock->mono_ns(clock) - s->started_ns) / 1e9);
+    metric(&out, "store_writable", "gauge", "Whether the disk takes writes.",
+           store_failure(s->opts.store) ? 0 : 1);
     metric(&out, "store_revision", "counter", "Revision of the newest published write.",
            (double)store_rv(s->opts.store));
+    metric(&out, "store_commits_total", "counter", "Commits to the disk; many writes share one.",
+           (double)store_commits(s->opts.store));
     metric(&out, "store_oldest_revision", "counter", "Oldest revision a watch can start from.",
            (double)store_oldest_rv(s->opts.store));
     write_objects(s, &out);

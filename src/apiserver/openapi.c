@@ -1,29 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenAPI documents. Version 3 lists every group version; a document names its kinds, says that a
-// patch takes fieldValidation (which makes kubectl leave validation to the server) and shows the
-// schemas of definitions. Merge keys are not published: kubectl has its own. Version 2 is empty in
-// the binary form, which old clients read as "no schema, do not check".
-#include "apiserver/openapi.h"
+// OpenAPI documents on demand. One is built when it is first asked for (the index asks for the
+// hashes of all) and kept as bytes. When kinds change, documents that hold custom resources are
+// dropped; what is built in never changes. Of the kept bytes only so many stay: hashes are small
+// and remain, texts can be built again.
+#include "apiserver/openapi_priv.h"
 
-#define TYPE_V2 "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+#include "apiserver/discovery.h"
+#include "base/vec.h"
 
-/* ---- pieces ---- */
+#include <stdio.h>
 
-static bool same_version(const struct rest_kind *a, const struct rest_kind *b)
+#define TYPE_JSON "application/json"
+#define TYPE_V2_PROTO "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+enum { KEEP_BYTES = 16 * 1024 * 1024 };
+
+/* What there can be besides a group version. */
+#define KEY_V2_JSON "v2"
+#define KEY_V2_PROTO "v2 protobuf"
+#define KEY_INDEX "v3"
+
+struct kept {
+    char *key; /* "api/v1", "apis/apps/v1", or one of the above */
+    struct hk_buf text;
+    char tag[OPENAPI_TAG_SIZE]; /* "" when not known */
+    bool custom;                /* holds custom resources */
+};
+
+struct openapi {
+    struct rest *rest;
+    uint64_t generation; /* of the kinds everything kept was built from */
+    HK_VEC(struct kept *) kept;
+};
+
+/* ---- kinds ---- */
+
+typedef void each_fn(void *ctx, const struct openapi_kind *k);
+
+/* Everything served: stored kinds first, then those that are only answered. */
+static void each_kind(const struct rest *r, each_fn *fn, void *ctx)
 {
-    return strcmp(a->kind->group, b->kind->group) == 0 &&
-           strcmp(a->kind->version, b->kind->version) == 0;
-}
+    const struct api_kind *transient;
 
-/* Whether no row before it is of the same group and version. */
-static bool first_of_version(const struct rest *r, uint32_t at)
-{
-    for (uint32_t k = 0; k < at; k++) {
-        if (rest_kind_at(r, k)->served && same_version(rest_kind_at(r, k), rest_kind_at(r, at))) {
-            return false;
+    for (uint32_t i = 0; i < rest_kinds(r); i++) {
+        const struct rest_kind *row = rest_kind_at(r, i);
+        if (row->served) {
+            fn(ctx, &(struct openapi_kind){row->kind, row});
         }
     }
-    return true;
+    for (size_t i = 0; (transient = discovery_transient(i)); i++) {
+        fn(ctx, &(struct openapi_kind){transient, NULL});
+    }
 }
 
 /* "api/v1" or "apis/group/version". */
@@ -33,154 +60,298 @@ static void write_root(const struct api_kind *k, struct hk_buf *out)
     api_kind_write_version(k, out);
 }
 
-static void write_gvk(const struct api_kind *k, struct hk_buf *out)
-{
-    hk_buf_addf(out, "{\"group\":\"%s\",\"version\":\"%s\",\"kind\":\"%s\"}", k->group, k->version,
-                k->kind);
-}
-
-static void write_operation(const struct api_kind *k, const char *method, const char *params,
-                            struct hk_buf *out)
-{
-    hk_buf_addf(out, "\"%s\":{%s\"x-kubernetes-group-version-kind\":", method, params);
-    write_gvk(k, out);
-    hk_buf_addc(out, '}');
-}
-
-/* ---- version 3 ---- */
-
-static void write_path(const struct api_kind *k, struct hk_buf *out)
-{
-    hk_buf_adds(out, "\"/");
-    write_root(k, out);
-    hk_buf_addf(out, "%s/%s/{name}\":{", k->namespaced ? "/namespaces/{namespace}" : "", k->plural);
-    write_operation(k, "get", "", out);
-    hk_buf_addc(out, ',');
-    write_operation(k, "patch",
-                    "\"parameters\":["
-                    "{\"name\":\"dryRun\",\"in\":\"query\",\"schema\":{\"type\":\"string\"}},"
-                    "{\"name\":\"fieldValidation\",\"in\":\"query\","
-                    "\"schema\":{\"type\":\"string\"}}],",
-                    out);
-    hk_buf_addc(out, '}');
-}
-
-static void write_schema(const struct rest_kind *row, struct hk_buf *out)
-{
-    const struct api_kind *k = row->kind;
-
-    hk_buf_addf(out, "\"%s%s%s.%s\":{\"x-kubernetes-group-version-kind\":[", k->group,
-                k->group[0] != '\0' ? "." : "", k->version, k->kind);
-    write_gvk(k, out);
-    hk_buf_addc(out, ']');
-    if (!json_is(row->schema, JSON_OBJECT)) {
-        hk_buf_adds(out, ",\"type\":\"object\"");
-    }
-    for (uint32_t m = 0; json_is(row->schema, JSON_OBJECT) && m < row->schema->len; m++) {
-        hk_buf_addc(out, ',');
-        json_write_str(row->schema->members[m].key, out);
-        hk_buf_addc(out, ':');
-        json_write(&row->schema->members[m].value, out);
-    }
-    hk_buf_addc(out, '}');
-}
-
-/* Both parts of a document are one walk over the kinds of its version. */
-static void write_each(const struct rest *r, const struct rest_kind *like, bool paths,
-                       struct hk_buf *out)
-{
-    const char *sep = "";
-
-    for (uint32_t k = 0; k < rest_kinds(r); k++) {
-        const struct rest_kind *row = rest_kind_at(r, k);
-        if (!row->served || !same_version(row, like)) {
-            continue;
-        }
-        hk_buf_adds(out, sep);
-        sep = ",";
-        if (paths) {
-            write_path(row->kind, out);
-        } else {
-            write_schema(row, out);
-        }
-    }
-}
-
-static void write_document(const struct rest *r, const struct rest_kind *like, struct hk_buf *out)
-{
-    hk_buf_adds(out,
-                "{\"openapi\":\"3.0.0\",\"info\":{\"title\":\"Kubernetes\",\"version\":\"v1\"},"
-                "\"paths\":{");
-    write_each(r, like, true, out);
-    hk_buf_adds(out, "},\"components\":{\"schemas\":{");
-    write_each(r, like, false, out);
-    hk_buf_adds(out, "}}}");
-}
-
-static void write_index(const struct rest *r, struct hk_buf *out)
-{
-    const char *sep = "\"";
-
-    hk_buf_adds(out, "{\"paths\":{");
-    for (uint32_t k = 0; k < rest_kinds(r); k++) {
-        const struct rest_kind *row = rest_kind_at(r, k);
-        if (!row->served || !first_of_version(r, k)) {
-            continue;
-        }
-        hk_buf_adds(out, sep);
-        sep = ",\"";
-        write_root(row->kind, out);
-        hk_buf_adds(out, "\":{\"serverRelativeURL\":\"/openapi/v3/");
-        write_root(row->kind, out);
-        hk_buf_adds(out, "\"}");
-    }
-    hk_buf_adds(out, "}}");
-}
-
-static bool answer_document(const struct rest *r, struct hk_str root, struct hk_buf *body)
+static bool is_under(const struct api_kind *k, const char *root)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf have = {0};
 
-    for (uint32_t k = 0; k < rest_kinds(r); k++) {
-        const struct rest_kind *row = rest_kind_at(r, k);
-        hk_buf_clear(&have);
-        write_root(row->kind, &have);
-        if (row->served && hk_str_eq(root, hk_buf_str(&have))) {
-            write_document(r, row, body);
-            return true;
-        }
-    }
-    return false;
+    write_root(k, &have);
+    return hk_str_is(hk_buf_str(&have), root);
 }
 
-/* ---- version 2 ---- */
+/* ---- building ---- */
 
-static void answer_v2(struct hk_str accept, struct hk_buf *body, const char **type)
+struct build {
+    struct openapi_doc doc;
+    const char *root; /* NULL: all */
+    uint32_t found;
+    bool custom;
+};
+
+static void build_kind(void *ctx, const struct openapi_kind *k)
 {
-    if (hk_str_contains(accept, "protobuf")) {
-        *type = TYPE_V2;
+    struct build *b = ctx;
+
+    if (!b->root || is_under(k->kind, b->root)) {
+        b->found++;
+        b->custom |= k->row && k->row->crd;
+        openapi_add_kind(&b->doc, k);
+        openapi_add_paths(&b->doc, k);
+    }
+}
+
+static struct json build_info(struct openapi_doc *d)
+{
+    struct json info = json_make_object();
+
+    openapi_put_str(d, &info, "title", "Kubernetes");
+    openapi_put_str(d, &info, "version", "v1.32.0");
+    return info;
+}
+
+static struct json build_v2(struct build *b)
+{
+    struct openapi_doc *d = &b->doc;
+    struct json out = json_make_object();
+
+    openapi_put_str(d, &out, "swagger", "2.0");
+    openapi_put(d, &out, "info", build_info(d));
+    openapi_put(d, &out, "paths", d->paths);
+    openapi_put(d, &out, "definitions", d->schemas);
+    return out;
+}
+
+static struct json build_v3(struct build *b)
+{
+    struct openapi_doc *d = &b->doc;
+    struct json out = json_make_object();
+    struct json components = json_make_object();
+
+    openapi_put(d, &components, "schemas", d->schemas);
+    openapi_put_str(d, &out, "openapi", "3.0.0");
+    openapi_put(d, &out, "info", build_info(d));
+    openapi_put(d, &out, "paths", d->paths);
+    openapi_put(d, &out, "components", components);
+    return out;
+}
+
+/* False when there is no such group version. */
+static bool build(const struct rest *r, const char *key, struct hk_buf *out, bool *custom)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    const bool v2 = !strcmp(key, KEY_V2_JSON) || !strcmp(key, KEY_V2_PROTO);
+    struct build b = {
+        .doc = {&mem, v2, json_make_object(), json_make_object()},
+        .root = v2 ? NULL : key,
+    };
+
+    each_kind(r, build_kind, &b);
+    const struct json tree = v2 ? build_v2(&b) : build_v3(&b);
+    if (!strcmp(key, KEY_V2_PROTO)) {
+        openapi_gnostic_write(&tree, out);
+    } else {
+        json_write(&tree, out);
+    }
+    *custom = b.custom;
+    return b.found > 0;
+}
+
+/* ---- keeping ---- */
+
+static void kept_free(struct kept *k)
+{
+    hk_buf_fini(&k->text);
+    hk_free(k->key);
+    hk_free(k);
+}
+
+struct openapi *openapi_new(struct rest *r)
+{
+    struct openapi *o = hk_zalloc(sizeof(*o));
+
+    o->rest = r;
+    return o;
+}
+
+void openapi_free(struct openapi *o)
+{
+    if (!o) {
         return;
     }
-    hk_buf_adds(body, "{\"swagger\":\"2.0\",\"info\":{\"title\":\"Kubernetes\",\"version\":\"v1\"},"
-                      "\"paths\":{},\"definitions\":{}}");
+    while (o->kept.len > 0) {
+        kept_free(hk_vec_pop(&o->kept));
+    }
+    hk_vec_fini(&o->kept);
+    hk_free(o);
 }
 
-bool openapi_answer(struct rest *r, struct hk_str path, struct hk_str accept, struct hk_buf *body,
-                    const char **type)
+struct custom_search {
+    const char *root;
+    bool found;
+};
+
+static void find_custom(void *ctx, const struct openapi_kind *k)
+{
+    struct custom_search *s = ctx;
+
+    s->found = s->found || (k->row && k->row->crd && is_under(k->kind, s->root));
+}
+
+/* A definition may also have put a kind beside built-in ones. */
+static bool is_stale(const struct openapi *o, const struct kept *k)
+{
+    struct custom_search s = {k->key, k->custom || !strchr(k->key, '/')};
+
+    each_kind(o->rest, find_custom, &s);
+    return s.found;
+}
+
+static void drop_stale(struct openapi *o)
+{
+    const uint64_t now = rest_kinds_generation(o->rest);
+
+    for (uint32_t i = o->kept.len; o->generation != now && i > 0; i--) {
+        if (is_stale(o, o->kept.at[i - 1])) {
+            kept_free(o->kept.at[i - 1]);
+            hk_vec_swap_remove(&o->kept, i - 1);
+        }
+    }
+    o->generation = now;
+}
+
+/* Texts other than this one go when all together are too many. */
+static void drop_texts(struct openapi *o, const struct kept *but)
+{
+    size_t total = 0;
+
+    for (uint32_t i = 0; i < o->kept.len; i++) {
+        total += o->kept.at[i]->text.cap;
+    }
+    for (uint32_t i = 0; total > KEEP_BYTES && i < o->kept.len; i++) {
+        if (o->kept.at[i] != but) {
+            hk_buf_fini(&o->kept.at[i]->text);
+            o->kept.at[i]->text = (struct hk_buf){0};
+        }
+    }
+}
+
+static void write_tag(struct hk_str text, char tag[OPENAPI_TAG_SIZE])
+{
+    snprintf(tag, OPENAPI_TAG_SIZE, "%016llX%016llX",
+             (unsigned long long)hk_hash(text.s, text.n, 1),
+             (unsigned long long)hk_hash(text.s, text.n, 2));
+}
+
+static struct kept *kept_find(const struct openapi *o, const char *key)
+{
+    for (uint32_t i = 0; i < o->kept.len; i++) {
+        if (!strcmp(o->kept.at[i]->key, key)) {
+            return o->kept.at[i];
+        }
+    }
+    return NULL;
+}
+
+static void write_index(struct openapi *o, struct hk_buf *out);
+
+/* NULL when there is no such document. */
+static struct kept *kept_get(struct openapi *o, const char *key, bool text)
+{
+    struct kept *k = kept_find(o, key);
+    struct hk_buf fresh = {0};
+    bool custom = false;
+
+    if (k && (k->text.len > 0 || !text)) {
+        return k;
+    }
+    if (!strcmp(key, KEY_INDEX)) {
+        write_index(o, &fresh);
+    } else if (!build(o->rest, key, &fresh, &custom)) {
+        hk_buf_fini(&fresh);
+        return NULL;
+    }
+    if (!k) {
+        k = hk_zalloc(sizeof(*k));
+        k->key = hk_strndup(key, strlen(key));
+        hk_vec_push(&o->kept, k);
+    }
+    hk_buf_fini(&k->text);
+    k->text = fresh;
+    k->custom = custom;
+    write_tag(hk_buf_str(&k->text), k->tag);
+    drop_texts(o, k);
+    return k;
+}
+
+/* ---- the index ---- */
+
+struct roots {
+    struct hk_arena *mem;
+    struct json paths;
+};
+
+static void note_root(void *ctx, const struct openapi_kind *k)
+{
+    struct roots *s = ctx;
+    HK_AUTO(hk_buf_fini) struct hk_buf root = {0};
+
+    write_root(k->kind, &root);
+    if (!json_get_str(&s->paths, hk_buf_str(&root))) {
+        json_put(&s->paths, s->mem, hk_arena_str(s->mem, hk_buf_str(&root)), json_make_object());
+    }
+}
+
+static void write_index(struct openapi *o, struct hk_buf *out)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    struct roots all = {&mem, json_make_object()};
+    struct json index = json_make_object();
+
+    each_kind(o->rest, note_root, &all);
+    for (uint32_t i = 0; i < all.paths.len; i++) {
+        struct json_member *m = &all.paths.members[i];
+        const char *url = hk_arena_printf(&mem, "/openapi/v3/%.*s?hash=%s", HK_FMT(m->key),
+                                          kept_get(o, m->key.s, false)->tag);
+        json_put(&m->value, &mem, HK_STR("serverRelativeURL"), json_make_str(hk_str(url)));
+    }
+    json_put(&index, &mem, HK_STR("paths"), all.paths);
+    json_write(&index, out);
+}
+
+/* ---- answers ---- */
+
+/* The key of what is asked for, NULL for other paths. */
+static const char *find_key(const struct openapi_query *q, struct hk_arena *mem)
 {
     static const char prefix[] = "/openapi/v3/";
+    const size_t n = sizeof(prefix) - 1;
 
-    if (hk_str_is(path, "/openapi/v2")) {
-        answer_v2(accept, body, type);
-        return true;
+    if (hk_str_is(q->path, "/openapi/v2")) {
+        return hk_str_contains(q->accept, "openapi.spec.v2@v1.0+protobuf") ? KEY_V2_PROTO
+                                                                           : KEY_V2_JSON;
     }
-    if (hk_str_is(path, "/openapi/v3")) {
-        write_index(r, body);
-        return true;
+    if (hk_str_is(q->path, "/openapi/v3")) {
+        return KEY_INDEX;
     }
-    if (!hk_str_starts(path, prefix)) {
+    if (!hk_str_starts(q->path, prefix) || !memchr(q->path.s + n, '/', q->path.n - n)) {
+        return NULL;
+    }
+    return hk_arena_strndup(mem, q->path.s + n, q->path.n - n);
+}
+
+bool openapi_answer(struct openapi *o, const struct openapi_query *q, struct openapi_reply *ret)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    const char *key = find_key(q, &mem);
+
+    drop_stale(o);
+    const struct kept *k = key ? kept_get(o, key, true) : NULL;
+    if (!k) {
         return false;
     }
-    const size_t n = sizeof(prefix) - 1;
-    return answer_document(r, (struct hk_str){path.s + n, path.n - n}, body);
+    const bool versioned = strchr(key, '/') != NULL && q->hash.n > 0;
+    *ret = (struct openapi_reply){
+        .code = 200,
+        .type = !strcmp(key, KEY_V2_PROTO) ? TYPE_V2_PROTO : TYPE_JSON,
+        .body = hk_buf_str(&k->text),
+        .immutable = versioned && hk_str_is(q->hash, k->tag),
+    };
+    memcpy(ret->tag, k->tag, sizeof(ret->tag));
+    if (versioned && !ret->immutable) {
+        ret->code = 301;
+        ret->body = HK_STR("");
+    } else if (hk_str_contains(q->if_none_match, k->tag)) {
+        ret->code = 304;
+        ret->body = HK_STR("");
+    }
+    return true;
 }

@@ -346,7 +346,9 @@ static void write_row(const struct rest_kind *k, const struct store_obj *o, cons
     if (is_defined(k)) {
         write_defined_cells(k->columns, &tree, now_ns, out);
     } else {
-        write_sheet_cells(print_sheet(k), &tree, now_ns, out);
+        struct json kept = k->view ? json_clone(&tree, scratch) : tree;
+        rest_view_take(k, &kept, scratch);
+        write_sheet_cells(print_sheet(k), &kept, now_ns, out);
     }
     hk_buf_addc(out, ']');
     write_conditions(k, &tree, out);
@@ -355,7 +357,7 @@ static void write_row(const struct rest_kind *k, const struct store_obj *o, cons
 }
 
 void printer_write(const struct rest_kind *k, const struct store_obj *const *objs, uint32_t n,
-                   uint64_t rv, struct hk_str cont, const char *include_object, int64_t now_ns,
+                   const struct printer_page *page, const char *include_object, int64_t now_ns,
                    struct hk_buf *out)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena scratch = {0};
@@ -363,10 +365,13 @@ void printer_write(const struct rest_kind *k, const struct store_obj *const *obj
     hk_buf_addf(out,
                 "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\","
                 "\"metadata\":{\"resourceVersion\":\"%llu\"",
-                (unsigned long long)rv);
-    if (cont.n > 0) {
+                (unsigned long long)page->rv);
+    if (page->cont.n > 0) {
         hk_buf_adds(out, ",\"continue\":");
-        json_write_str(cont, out);
+        json_write_str(page->cont, out);
+        if (page->remaining > 0) {
+            hk_buf_addf(out, ",\"remainingItemCount\":%lld", (long long)page->remaining);
+        }
     }
     hk_buf_adds(out, "},\"columnDefinitions\":[");
     if (is_defined(k)) {

@@ -4,7 +4,14 @@
 
 #include "store/rest.h"
 
+/* What stands over the rows of a table. */
+struct printer_page {
+    uint64_t rv;
+    struct hk_str cont; /* token of the next page, "" at the end */
+    int64_t remaining;  /* objects behind this page, 0 unknown or none */
+};
+
 /* A whole meta.k8s.io/v1 Table, appended. include_object is "Metadata", "Object" or "None". */
 void printer_write(const struct rest_kind *k, const struct store_obj *const *objs, uint32_t n,
-                   uint64_t rv, struct hk_str cont, const char *include_object, int64_t now_ns,
+                   const struct printer_page *page, const char *include_object, int64_t now_ns,
                    struct hk_buf *out);

@@ -32,7 +32,8 @@ struct print_column {
     bool wide; /* shown with -o wide only */
 };
 
-/* The columns of a kind whose definition names none, ending with a nameless one. */
+/* The columns of a kind whose definition names none, ending with a nameless one; they are those of
+ * the version it is kept in. */
 const struct print_column *print_sheet(const struct rest_kind *k);
 
 /* Time since the stamp; "<unknown>" when it is none. */

@@ -200,6 +200,7 @@ static const struct {
 
 const struct print_column *print_sheet(const struct rest_kind *k)
 {
+    k = k->kept ? k->kept : k;
     for (uint32_t i = 0; i < HK_LEN(sheets); i++) {
         if (strcmp(sheets[i].plural, k->kind->plural) == 0 &&
             strcmp(sheets[i].group, k->kind->group) == 0) {

@@ -45,7 +45,8 @@ static const struct json *print(struct rig *g, const struct rest_kind *k, const 
     int64_t now_ns = 0;
 
     assert_int_equal(time_parse(HK_STR(NOW), &now_ns, NULL), 0);
-    printer_write(k, rows, 1, 7, HK_STR("more"), include, now_ns, &out);
+    const struct printer_page page = {.rv = 7, .cont = HK_STR("more"), .remaining = 2};
+    printer_write(k, rows, 1, &page, include, now_ns, &out);
     if (json_parse(hk_arena_str(&g->mem, hk_buf_str(&out)), 0, &g->mem, v, &err) < 0) {
         fail_msg("%s in %s", err.text, out.data);
     }
@@ -259,6 +260,7 @@ static void objects_as_asked_for(void **state)
         assert_true(
             hk_str_is(json_str(json_at(table, "metadata.resourceVersion"), HK_STR("")), "7"));
         assert_true(hk_str_is(json_str(json_at(table, "metadata.continue"), HK_STR("")), "more"));
+        assert_int_equal(json_int(json_at(table, "metadata.remainingItemCount"), 0), 2);
     }
 }
 

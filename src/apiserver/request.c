@@ -5,6 +5,38 @@
 
 /* ---- bodies ---- */
 
+/* As Go calls what it sees. */
+static const char *seen_type(const struct json *v)
+{
+    switch (v->type) {
+    case JSON_INT:
+    case JSON_UINT:
+    case JSON_DOUBLE:
+        return "number";
+    case JSON_BOOL:
+        return "bool";
+    default:
+        return json_type_name(v->type);
+    }
+}
+
+static int check_names(struct exchange *x, const struct json *body)
+{
+    static const char *const members[] = {"apiVersion", "kind"};
+
+    for (uint32_t k = 0; k < HK_LEN(members); k++) {
+        const struct json *v = json_get(body, members[k]);
+        if (v && !json_is(v, JSON_STRING) && !json_is(v, JSON_NULL)) {
+            return refuse(x, 400, "BadRequest",
+                          "the object provided is unrecognized (must be of type %s): couldn't get "
+                          "version/kind; json parse error: json: cannot unmarshal %s into Go "
+                          "struct field .%s of type string",
+                          x->kind->kind->kind, seen_type(v), members[k]);
+        }
+    }
+    return 0;
+}
+
 /* An object that does not say what it is, is what the path says. */
 static int check_kind(struct exchange *x, struct json *body)
 {
@@ -15,6 +47,9 @@ static int check_kind(struct exchange *x, struct json *body)
         return refuse(x, 400, "BadRequest",
                       "the object provided is unrecognized (must be of type %s): it is a JSON %s",
                       k->kind, json_type_name(body->type));
+    }
+    if (check_names(x, body) < 0) {
+        return -HK_EINVAL;
     }
     api_kind_write_version(k, &version);
     const struct hk_str got_version = json_str(json_get(body, "apiVersion"), HK_STR(""));
@@ -251,12 +286,44 @@ static int take_orphan(struct exchange *x, bool orphan)
     return 0;
 }
 
+static int check_options(struct exchange *x, const struct json *body)
+{
+    static const struct {
+        const char *member;
+        enum json_type type;
+        const char *wanted;
+    } rows[] = {{"gracePeriodSeconds", JSON_INT, "int64"},
+                {"orphanDependents", JSON_BOOL, "bool"},
+                {"propagationPolicy", JSON_STRING, "v1.DeletionPropagation"},
+                {"preconditions", JSON_OBJECT, "v1.Preconditions"},
+                {"dryRun", JSON_ARRAY, "[]string"}};
+
+    if (!json_is(body, JSON_OBJECT)) {
+        return refuse(x, 400, "BadRequest",
+                      "the object provided is unrecognized (must be of type DeleteOptions): it is "
+                      "a JSON %s",
+                      json_type_name(body->type));
+    }
+    for (uint32_t k = 0; k < HK_LEN(rows); k++) {
+        const struct json *v = json_get(body, rows[k].member);
+        if (v && !json_is(v, rows[k].type) && !json_is(v, JSON_NULL)) {
+            return refuse(x, 400, "BadRequest",
+                          "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: "
+                          "json: cannot unmarshal %s into Go struct field DeleteOptions.%s of type "
+                          "%s",
+                          seen_type(v), rows[k].member, rows[k].wanted);
+        }
+    }
+    return 0;
+}
+
 static int take_options_body(struct exchange *x)
 {
     struct port_request *q = &x->req;
     struct json body;
     int rc = body_decode(x, "DeleteOptions", &body);
 
+    rc = rc < 0 ? rc : check_options(x, &body);
     if (rc < 0) {
         return rc;
     }
@@ -320,7 +387,7 @@ static int take_patch_body(struct exchange *x, enum port_patch type)
         return body_decode_yaml(x, x->kind->kind->kind, body);
     }
     struct hk_err err = {0};
-    if (json_parse(x->http->body, 0, &x->mem, body, &err) < 0) {
+    if (body_parse_json(x, body, &err) < 0) {
         return refuse(x, 400, "BadRequest", "error decoding patch: %s", err.text);
     }
     return 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reviews: questions about users and rights that are posted as objects and answered with their
 // status filled in. Nothing is stored.
+#include "apiserver/access.h"
 #include "apiserver/server_priv.h"
 
 static struct json *put(struct exchange *x, struct json *obj, const char *key, struct json v)
@@ -23,42 +24,131 @@ static struct json user_info(struct exchange *x, const struct auth_user *u)
     struct json info = json_make_object();
 
     put(x, &info, "username", json_make_str(hk_str(u->name)));
+    if (u->uid && u->uid[0] != '\0') {
+        put(x, &info, "uid", json_make_str(hk_str(u->uid)));
+    }
     put(x, &info, "groups", strings(x, u->groups, u->ngroups));
     return info;
 }
 
 /* ---- the answers ---- */
 
-/* Whoever gets as far as asking may do everything. */
+static struct hk_str text_of(const struct json *obj, const char *key)
+{
+    return json_str(json_get(obj, key), HK_STR(""));
+}
+
+static struct rbac_ask ask_of(const struct json *spec)
+{
+    const struct json *path = json_get(spec, "nonResourceAttributes");
+    const struct json *r = json_get(spec, "resourceAttributes");
+
+    if (json_is(path, JSON_OBJECT)) {
+        return (struct rbac_ask){.verb = text_of(path, "verb"), .path = text_of(path, "path")};
+    }
+    return (struct rbac_ask){
+        .verb = text_of(r, "verb"),
+        .group = text_of(r, "group"),
+        .plural = text_of(r, "resource"),
+        .sub = text_of(r, "subresource"),
+        .ns = text_of(r, "namespace"),
+        .name = text_of(r, "name"),
+    };
+}
+
+static void verdict(struct exchange *x, const struct auth_user *u, const struct json *spec,
+                    struct json *status)
+{
+    const struct rbac_ask ask = ask_of(spec);
+    const bool allowed = access_allows(x, u, &ask);
+
+    put(x, status, "allowed", json_make_bool(allowed));
+    if (allowed && auth_is_admin(u)) {
+        put(x, status, "reason", json_make_str(HK_STR("member of system:masters")));
+    }
+}
+
 static void self_access(struct exchange *x, const struct json *spec, struct json *status)
 {
-    put(x, status, "allowed", json_make_bool(true));
-    put(x, status, "reason", json_make_str(HK_STR("member of system:masters")));
+    verdict(x, &x->user, spec, status);
 }
 
 static void other_access(struct exchange *x, const struct json *spec, struct json *status)
 {
-    const struct json *groups = json_get(spec, "groups");
-    bool allowed = hk_str_is(json_str(json_get(spec, "user"), HK_STR("")), x->user.name);
+    const struct json *list = json_get(spec, "groups");
+    const uint32_t n = json_is(list, JSON_ARRAY) ? list->len : 0;
+    const char **groups = hk_arena_array(&x->mem, n, sizeof(*groups));
+    const struct auth_user u = {
+        .name = hk_arena_str(&x->mem, text_of(spec, "user")).s,
+        .groups = groups,
+        .ngroups = n,
+    };
 
-    for (uint32_t k = 0; json_is(groups, JSON_ARRAY) && k < groups->len; k++) {
-        allowed |= hk_str_is(json_str(json_item(groups, k), HK_STR("")), "system:masters");
+    for (uint32_t k = 0; k < n; k++) {
+        groups[k] = hk_arena_str(&x->mem, json_str(json_item(list, k), HK_STR(""))).s;
     }
-    put(x, status, "allowed", json_make_bool(allowed));
+    verdict(x, &u, spec, status);
+}
+
+/* ---- all that somebody may do ---- */
+
+struct rule_lists {
+    struct exchange *x;
+    struct json resources, paths;
+};
+
+static void copy_lists(struct exchange *x, const struct json *rule, const char *const *keys,
+                       uint32_t n, struct json *to)
+{
+    struct json copy = json_make_object();
+
+    for (uint32_t k = 0; k < n; k++) {
+        const struct json *v = json_get(rule, keys[k]);
+        if (json_is(v, JSON_ARRAY) && v->len > 0) {
+            put(x, &copy, keys[k], json_clone(v, &x->mem));
+        }
+    }
+    json_push(to, &x->mem, copy);
+}
+
+static void add_rule(void *ctx, const struct json *rule)
+{
+    static const char *const of_resources[] = {"verbs", "apiGroups", "resources", "resourceNames"};
+    static const char *const of_paths[] = {"verbs", "nonResourceURLs"};
+    struct rule_lists *l = ctx;
+
+    if (json_get(rule, "resources")) {
+        copy_lists(l->x, rule, of_resources, HK_LEN(of_resources), &l->resources);
+    }
+    if (json_get(rule, "nonResourceURLs")) {
+        copy_lists(l->x, rule, of_paths, HK_LEN(of_paths), &l->paths);
+    }
+}
+
+/* What members of system:masters have without any role. */
+static void add_everything(struct exchange *x, struct rule_lists *l)
+{
+    static const char *const keys[] = {"verbs", "apiGroups", "resources", "nonResourceURLs"};
+    static const char *const any[] = {"*"};
+    struct json rule = json_make_object();
+
+    for (size_t k = 0; k < HK_LEN(keys); k++) {
+        put(x, &rule, keys[k], strings(x, any, 1));
+    }
+    add_rule(l, &rule);
 }
 
 static void self_rules(struct exchange *x, const struct json *spec, struct json *status)
 {
-    static const char *const any[] = {"*"};
-    struct json rule = json_make_object(), path = json_make_object();
+    struct rule_lists l = {x, json_make_array(), json_make_array()};
 
-    put(x, &rule, "verbs", strings(x, any, 1));
-    put(x, &rule, "apiGroups", strings(x, any, 1));
-    put(x, &rule, "resources", strings(x, any, 1));
-    json_push(put(x, status, "resourceRules", json_make_array()), &x->mem, rule);
-    put(x, &path, "verbs", strings(x, any, 1));
-    put(x, &path, "nonResourceURLs", strings(x, any, 1));
-    json_push(put(x, status, "nonResourceRules", json_make_array()), &x->mem, path);
+    if (auth_is_admin(&x->user)) {
+        add_everything(x, &l);
+    } else {
+        rbac_rules(x->server->rbac, &x->user, text_of(spec, "namespace"), add_rule, &l);
+    }
+    put(x, status, "resourceRules", l.resources);
+    put(x, status, "nonResourceRules", l.paths);
     put(x, status, "incomplete", json_make_bool(false));
 }
 
@@ -69,11 +159,11 @@ static void self_subject(struct exchange *x, const struct json *spec, struct jso
 
 static void token_subject(struct exchange *x, const struct json *spec, struct json *status)
 {
-    const struct auth_user u =
-        auth_by_token(x->server->opts.auth, json_str(json_get(spec, "token"), HK_STR("")));
+    struct auth_user u;
+    const bool known = access_by_token(x->server, text_of(spec, "token"), &x->mem, &u);
 
-    put(x, status, "authenticated", json_make_bool(u.name != NULL));
-    if (u.name) {
+    put(x, status, "authenticated", json_make_bool(known));
+    if (known) {
         put(x, status, "user", user_info(x, &u));
     }
 }

@@ -3,8 +3,11 @@
 // answers it. Reads are answered before the handler returns; writes when they are durable.
 #include "apiserver/server_priv.h"
 
+#include "apiserver/access.h"
+#include "apiserver/account.h"
 #include "apiserver/discovery.h"
 #include "apiserver/openapi.h"
+#include "base/log.h"
 
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -12,16 +15,17 @@
 /* What strangers may use up. */
 enum {
     MAX_BODY_BYTES = 3 * 1024 * 1024,
-    MAX_CONNECTIONS = 8192,
-    SPARE_DESCRIPTORS = 64, /* for the store, of those the process may have */
-    MAX_IN_FLIGHT = 2048,   /* answered 429 beyond */
-    IDLE_TIMEOUT_MS = 90 * 1000,
-    HEADER_TIMEOUT_MS = 30 * 1000,
+    MAX_BODIES_BYTES = 128 * 1024 * 1024, /* of all requests that are not answered yet */
+    SPARE_DESCRIPTORS = 64,               /* for the store, of those the process may have */
+    MAX_UNREAD_BYTES = 1 << 30,           /* answers nobody has read: 429 beyond */
+    MAX_IN_FLIGHT = 2048,                 /* the same */
     READ_TIMEOUT_S = 60,
     WRITE_TIMEOUT_S = 34,
     POLL_MESSAGES = 1024,
     COMPACT_MS = 10 * 1000,
 };
+
+#define TOO_MANY "Too many requests, please try again later."
 
 /* ---- exchanges ---- */
 
@@ -64,14 +68,21 @@ static void pending_remove(struct exchange *x)
     }
 }
 
-void exchange_free(struct exchange *x)
+void exchange_settle(struct exchange *x)
 {
     if (x->call != 0) {
         pending_remove(x);
+        x->call = 0;
     }
-    x->server->counters.in_flight--;
     net_timer_free(x->deadline);
-    hk_arena_fini(&x->mem);
+    x->deadline = NULL;
+}
+
+void exchange_free(struct exchange *x)
+{
+    exchange_settle(x);
+    x->server->counters.in_flight--;
+    hk_arena_pool_give(&x->server->mem, &x->mem);
     hk_free(x);
 }
 
@@ -94,11 +105,26 @@ static void schedule_tick(struct server *s)
     }
 }
 
+/* Once when the disk begins to fail, once when it works again. */
+static void log_disk(struct server *s)
+{
+    const struct hk_err *why = store_failure(s->opts.store);
+
+    if (why && !s->disk_failed) {
+        hk_log(HK_LOG_ERROR, "the disk fails, refusing writes until it recovers", "error=\"%s\"",
+               why->text);
+    } else if (!why && s->disk_failed) {
+        hk_log(HK_LOG_INFO, "the disk has recovered, taking writes again", NULL);
+    }
+    s->disk_failed = why != NULL;
+}
+
 static void on_port(void *ctx, uint32_t events)
 {
     struct server *s = ctx;
 
     port_poll(s->port, POLL_MESSAGES);
+    log_disk(s);
     schedule_tick(s);
 }
 
@@ -229,14 +255,14 @@ static int check_form(struct exchange *x)
 
 static void answer_resource(struct exchange *x)
 {
-    if (review_answer(x)) {
+    if (review_answer(x) || account_answer(x)) {
         return;
     }
     if (redirect_binding(x) < 0 || find_kind(x) < 0) {
         answer_refusal(x);
     } else if (node_answers(x)) {
         answer_node(x);
-    } else if (request_build(x) < 0 || check_form(x) < 0) {
+    } else if (request_build(x) < 0 || check_form(x) < 0 || access_check_grant(x) < 0) {
         answer_refusal(x);
     } else if (x->req.verb == PORT_WATCH) {
         watch_stream_begin(x);
@@ -259,8 +285,9 @@ static void answer_document(struct exchange *x)
         answer_refusal(x);
     } else if (hk_str_is(x->route.path, "/metrics")) {
         health_metrics(x);
-    } else if (discovery_answer(r, x->route.path, accept, &body, &type) ||
-               openapi_answer(r, x->route.path, accept, &body, &type)) {
+    } else if (openapi_serve(x)) {
+        return;
+    } else if (discovery_answer(r, x->route.path, accept, &body, &type)) {
         if (x->accept.pretty && strcmp(type, "application/json") == 0) {
             answer_json(x, 200, &body);
         } else {
@@ -314,20 +341,11 @@ static int read_accept(struct exchange *x)
     return 0;
 }
 
-static int authorize(struct exchange *x)
+/* Too much is under way, or waits for clients to read it. */
+static bool is_busy(const struct server *s)
 {
-    if (!auth_request(x->server->opts.auth, x->http, &x->user)) {
-        return refuse(x, 401, "Unauthorized", "Unauthorized");
-    }
-    if (http_request_header(x->http, "Impersonate-User").n > 0) {
-        return refuse(x, 403, "Forbidden", "forbidden: this server does not impersonate users");
-    }
-    if (!auth_is_admin(&x->user)) {
-        return refuse(x, 403, "Forbidden", "forbidden: User \"%s\" cannot %s path \"%.*s\"",
-                      x->user.name, hk_str_is(x->http->method, "GET") ? "get" : "write",
-                      HK_FMT(x->route.path));
-    }
-    return 0;
+    return s->counters.in_flight - s->counters.watches > MAX_IN_FLIGHT ||
+           http_server_unread(s->http) > MAX_UNREAD_BYTES;
 }
 
 static void on_request(void *ctx, struct http_request *q)
@@ -337,6 +355,7 @@ static void on_request(void *ctx, struct http_request *q)
 
     x->server = s;
     x->http = q;
+    x->mem = hk_arena_pool_take(&s->mem);
     s->counters.in_flight++;
     if (read_target(x) < 0) {
         answer_refusal(x);
@@ -345,10 +364,11 @@ static void on_request(void *ctx, struct http_request *q)
     if (!x->route.resource && health_answer(x)) {
         return;
     }
-    if (authorize(x) < 0) {
+    if (access_check(x) < 0) {
         answer_refusal(x);
-    } else if (s->counters.in_flight - s->counters.watches > MAX_IN_FLIGHT) {
-        refuse(x, 429, "TooManyRequests", "Too many requests, please try again later.");
+    } else if (is_busy(s)) {
+        refuse(x, 429, "TooManyRequests", TOO_MANY);
+        x->refusal.retry_after_s = 1;
         answer_refusal(x);
     } else if (!x->route.resource) {
         answer_document(x);
@@ -359,26 +379,52 @@ static void on_request(void *ctx, struct http_request *q)
     }
 }
 
+/* Nobody unknown gets to use the memory that bodies take. */
+static int on_body(void *ctx, const struct http_request *q)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    struct auth_user user;
+
+    return access_identify(ctx, q, &mem, &user) ? 0 : 401;
+}
+
 static void on_refusal(void *ctx, int status, struct hk_buf *body)
 {
-    struct port_status s = {.code = status,
-                            .reason = "RequestEntityTooLarge",
-                            .message = "Request entity too large: limit is 3145728"};
+    static const struct port_status all[] = {
+        {.code = 401, .reason = "Unauthorized", .message = "Unauthorized"},
+        {.code = 413,
+         .reason = "RequestEntityTooLarge",
+         .message = "Request entity too large: limit is 3145728"},
+        {.code = 429, .reason = "TooManyRequests", .message = TOO_MANY, .retry_after_s = 1},
+    };
+    struct server *s = ctx;
 
     _Static_assert(MAX_BODY_BYTES == 3145728, "the message names the limit");
-    status_write(&s, body);
+    s->counters.requests[status / 100 % 6]++;
+    for (uint32_t k = 0; k < HK_LEN(all); k++) {
+        if (all[k].code == status) {
+            status_write(&all[k], body);
+        }
+    }
 }
 
 /* ---- the server ---- */
 
-static uint32_t connection_limit(void)
+/* As wished, within what descriptors allow. */
+static uint32_t connection_limit(uint32_t wish)
 {
+    const rlim_t want = wish > 0 ? wish : SERVER_MAX_CONNECTIONS;
     struct rlimit files;
 
     if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur < 2 * SPARE_DESCRIPTORS) {
-        return SPARE_DESCRIPTORS;
+        return (uint32_t)HK_MIN(want, (rlim_t)SPARE_DESCRIPTORS);
     }
-    return (uint32_t)HK_MIN(files.rlim_cur - SPARE_DESCRIPTORS, (rlim_t)MAX_CONNECTIONS);
+    return (uint32_t)HK_MIN(files.rlim_cur - SPARE_DESCRIPTORS, want);
+}
+
+static int64_t or_usual(int64_t wish_ms, int64_t usual_s)
+{
+    return wish_ms > 0 ? wish_ms : usual_s * 1000;
 }
 
 int server_new(const struct server_opts *o, struct server **ret, struct hk_err *err)
@@ -391,9 +437,11 @@ int server_new(const struct server_opts *o, struct server **ret, struct hk_err *
         .key_pem = o->key_pem,
         .client_ca_pem = o->client_ca_pem,
         .max_body = MAX_BODY_BYTES,
-        .max_connections = connection_limit(),
-        .idle_timeout_ms = IDLE_TIMEOUT_MS,
-        .header_timeout_ms = HEADER_TIMEOUT_MS,
+        .max_bodies = MAX_BODIES_BYTES,
+        .max_connections = connection_limit(o->max_connections),
+        .idle_timeout_ms = or_usual(o->idle_timeout_ms, SERVER_IDLE_TIMEOUT_S),
+        .header_timeout_ms = or_usual(o->header_timeout_ms, SERVER_HEADER_TIMEOUT_S),
+        .admit = on_body,
         .handle = on_request,
         .refusal = on_refusal,
         .ctx = s,
@@ -401,6 +449,8 @@ int server_new(const struct server_opts *o, struct server **ret, struct hk_err *
 
     s->opts = *o;
     s->port = rest_port(o->rest);
+    s->rbac = rbac_new(o->rest, o->store);
+    s->openapi = openapi_new(o->rest);
     s->started_ns = o->clock->mono_ns(o->clock);
     s->tick = net_timer_new(o->loop, on_tick, s);
     s->compact = net_timer_new(o->loop, on_compact, s);
@@ -440,5 +490,8 @@ void server_free(struct server *s)
     net_watch_del(s->port_watch);
     net_timer_free(s->tick);
     net_timer_free(s->compact);
+    openapi_free(s->openapi);
+    rbac_free(s->rbac);
+    hk_arena_pool_fini(&s->mem);
     hk_free(s);
 }

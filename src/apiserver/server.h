@@ -10,6 +10,8 @@
 
 struct server;
 
+enum { SERVER_HEADER_TIMEOUT_S = 30, SERVER_IDLE_TIMEOUT_S = 90, SERVER_MAX_CONNECTIONS = 8192 };
+
 struct server_opts {
     struct net_loop *loop;
     struct rest *rest;
@@ -20,7 +22,10 @@ struct server_opts {
     uint16_t port; /* 0: any */
     const char *cert_pem, *key_pem, *client_ca_pem;
     const struct auth *auth;
+    struct hk_str token_key;         /* signs the tokens of service accounts; "": there are none */
     const struct node_api *node_api; /* NULL: pods' logs and terminals are not offered */
+    int64_t header_timeout_ms, idle_timeout_ms; /* see http_opts; 0: the usual ones */
+    uint32_t max_connections;                   /* 0: as many as there are descriptors */
 };
 
 /* Takes over the polling of rest and store on the loop. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the files of the server only: one request on its way from its target to its answer.
 //
-//   server.c    route, authenticate, authorize, choose who answers
+//   server.c    route, choose who answers
+//   access.c    who asks, and whether they may
 //   request.c   HTTP to port_request
 //   body.c      bodies to trees
 //   answer.c    outcomes to bodies
@@ -9,6 +10,7 @@
 #pragma once
 
 #include "apiserver/accept.h"
+#include "apiserver/rbac.h"
 #include "apiserver/route.h"
 #include "apiserver/server.h"
 
@@ -23,12 +25,16 @@ struct server {
     struct server_opts opts;
     struct http_server *http;
     struct port *port;
+    struct rbac *rbac;
     struct net_watch *port_watch;
     struct net_timer *tick, *compact;
+    struct openapi *openapi;
     struct exchange *pending; /* waiting for the port */
+    struct hk_arena_pool mem; /* for exchanges */
     struct counters counters;
     int64_t started_ns;
     bool stopping;
+    bool disk_failed; /* and that was logged */
 };
 
 /* One request; freed when its answer is given, or its stream has ended. */
@@ -50,6 +56,8 @@ struct exchange {
 
 /* Words a refusal, to be answered by whoever called; returns negative. */
 int refuse(struct exchange *x, int code, const char *reason, const char *fmt, ...) HK_PRINTF(4, 5);
+/* The port has answered: what is left is sending. */
+void exchange_settle(struct exchange *x);
 void exchange_free(struct exchange *x);
 
 /* The request's media type, without parameters. */
@@ -59,6 +67,8 @@ int body_refuse_type(struct exchange *x, const char *accepted);
 /* The body as a tree, whatever it is written in; negative after refuse(). must_be is the kind named
  * in complaints. */
 int body_decode(struct exchange *x, const char *must_be, struct json *ret) HK_CHECKED;
+/* A body in JSON; what it has twice is noted in x->req unless nobody wants to know. */
+int body_parse_json(struct exchange *x, struct json *ret, struct hk_err *err) HK_CHECKED;
 int body_decode_yaml(struct exchange *x, const char *must_be, struct json *ret) HK_CHECKED;
 
 /* Fills in x->req from method, route, query and body; negative after refuse(). */
@@ -71,6 +81,9 @@ void answer_done(struct exchange *x, const struct port_msg *m);
 /* Takes the bytes of body. JSON is rewritten when the client wants it pretty or as YAML. */
 void answer_json(struct exchange *x, int code, struct hk_buf *body);
 void answer_text(struct exchange *x, int code, const char *type, struct hk_buf *body);
+/* The same with no headers but these. */
+void answer_bytes(struct exchange *x, int code, const struct http_header *headers, uint32_t n,
+                  struct hk_buf *body);
 
 void status_write(const struct port_status *s, struct hk_buf *out);
 /* The object in the form asked for, appended; text is its JSON. */
@@ -82,5 +95,7 @@ void watch_stream_begin(struct exchange *x);
 /* /version, /healthz and its kin: true when answered. */
 bool health_answer(struct exchange *x);
 void health_metrics(struct exchange *x);
+/* /openapi: true when answered. */
+bool openapi_serve(struct exchange *x);
 /* The review resources of authentication.k8s.io and authorization.k8s.io: true when answered. */
 bool review_answer(struct exchange *x);

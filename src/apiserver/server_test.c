@@ -252,8 +252,11 @@ static void test_refusals_have_kubernetes_words(void **state)
          "the API version in the data (v2) does not match the expected API version (v1)"},
         {"POST", CONFIGMAPS "?dryRun=Some", "{}", 422, "supported values: \\\"All\\\""},
         {"POST", CONFIGMAPS "?fieldValidation=Maybe", "{}", 422, "fieldValidation"},
-        {"POST", CONFIGMAPS "?fieldValidation=Strict", "{\"a\":1,\"a\":2}", 400,
-         "strict decoding error"},
+        {"POST", CONFIGMAPS "?fieldValidation=Strict",
+         "{\"metadata\":{\"name\":\"a\",\"name\":\"b\"},\"odd\":[{\"x\":1,\"x\":2}]}", 400,
+         "ConfigMap in version \\\"v1\\\" cannot be handled as a ConfigMap: strict decoding error: "
+         "unknown field \\\"odd\\\", duplicate field \\\"metadata.name\\\", duplicate field "
+         "\\\"odd[0].x\\\""},
         {"PUT", CONFIGMAPS, "{}", 405, "update is not supported"},
         {"BREW", CONFIGMAPS, NULL, 405, "BREW"},
         {"DELETE", CONFIGMAPS "/a?propagationPolicy=Sideways", NULL, 422, "Unsupported value"},
@@ -305,6 +308,52 @@ static void test_credentials_decide(void **state)
     }
 }
 
+static void test_fields_that_come_twice_are_told(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "POST", CONFIGMAPS,
+           "{\"metadata\":{\"name\":\"a\"},\"data\":{\"k\":\"1\",\"k\":\"2\"}}", 201,
+           "Warning: 299 - \"duplicate field \\\"data.k\\\"\"");
+    assert_true(hk_str_contains(hk_buf_str(&f->in), "\"data\":{\"k\":\"2\"}"));
+    expect(f, "POST", CONFIGMAPS "?fieldValidation=Ignore",
+           "{\"metadata\":{\"name\":\"b\"},\"data\":{\"k\":\"1\",\"k\":\"2\"}}", 201,
+           "\"k\":\"2\"");
+    assert_false(hk_str_contains(hk_buf_str(&f->in), "Warning"));
+}
+
+static void test_one_may_act_as_another(void **state)
+{
+    static const struct {
+        const char *headers;
+        int code;
+        const char *want;
+    } cases[] = {
+        {TOKEN "Impersonate-User: bob\r\n", 403,
+         "configmaps is forbidden: User \\\"bob\\\" cannot list resource \\\"configmaps\\\" in API "
+         "group \\\"\\\" in the namespace \\\"default\\\""},
+        {TOKEN "Impersonate-User: bob\r\nImpersonate-Group: dev\r\nImpersonate-Group: "
+               "system:masters\r\n",
+         200, "ConfigMapList"},
+        {TOKEN "Impersonate-Group: dev\r\n", 500, "without impersonating a user"},
+        {"Authorization: Bearer weak\r\nImpersonate-User: admin\r\n", 403,
+         "users \\\"admin\\\" is forbidden: User \\\"bob\\\" cannot impersonate resource "
+         "\\\"users\\\" in API group \\\"\\\" at the cluster scope"},
+        {"Authorization: Bearer weak\r\nImpersonate-User: system:serviceaccount:a:b\r\n", 403,
+         "serviceaccounts \\\"b\\\" is forbidden: User \\\"bob\\\" cannot impersonate resource "
+         "\\\"serviceaccounts\\\" in API group \\\"\\\" in the namespace \\\"a\\\""},
+    };
+    struct fixture *f = *state;
+
+    for (size_t k = 0; k < HK_LEN(cases); k++) {
+        const int got = call(f, "GET", CONFIGMAPS, cases[k].headers, NULL);
+        if (got != cases[k].code || !hk_str_contains(hk_buf_str(&f->in), cases[k].want)) {
+            fail_msg("'%s': expected %d with '%s', got '%s'", cases[k].headers, cases[k].code,
+                     cases[k].want, f->in.data);
+        }
+    }
+}
+
 static void test_reviews_are_answered_and_not_kept(void **state)
 {
     struct fixture *f = *state;
@@ -317,7 +366,8 @@ static void test_reviews_are_answered_and_not_kept(void **state)
     expect(f, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews",
            "{\"spec\":{\"user\":\"eve\",\"groups\":[\"dev\"]}}", 201, "\"allowed\":false");
     expect(f, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}", 201,
-           "\"userInfo\":{\"username\":\"admin\",\"groups\":[\"system:masters\"]}");
+           "\"userInfo\":{\"username\":\"admin\",\"uid\":\"1\",\"groups\":"
+           "[\"system:masters\",\"system:authenticated\"]}");
     expect(f, "POST", "/apis/authentication.k8s.io/v1/tokenreviews",
            "{\"spec\":{\"token\":\"weak\"}}", 201, "\"username\":\"bob\"");
 }
@@ -420,6 +470,26 @@ static void test_people_get_indented_text(void **state)
     assert_false(hk_str_contains(hk_buf_str(&f->in), "\n  \"kind\""));
 }
 
+static void test_caches_keep_openapi_by_its_hash(void **state)
+{
+    static const char mark[] = "/openapi/v3/api/v1?hash=";
+    struct fixture *f = *state;
+    char target[64], known[128];
+
+    expect(f, "GET", "/openapi/v3", NULL, 200, "Cache-Control: no-cache, private");
+    const char *url = strstr(f->in.data, mark);
+    assert_non_null(url);
+    snprintf(target, sizeof(target), "%.*s", (int)strcspn(url, "\""), url);
+    snprintf(known, sizeof(known), TOKEN "If-None-Match: \"%s\"\r\n", strchr(target, '=') + 1);
+    expect(f, "GET", target, NULL, 200, "Cache-Control: public, immutable\r\nExpires: ");
+    assert_int_equal(call(f, "GET", "/openapi/v3/api/v1", known, NULL), 304);
+    assert_true(hk_str_contains(hk_buf_str(&f->in), "ETag: "));
+    expect(f, "GET", "/openapi/v3/api/v1?hash=old", NULL, 301, "Location: ");
+    assert_true(hk_str_contains(hk_buf_str(&f->in), target));
+    expect(f, "GET", "/openapi/v3/apis/nobody/v1", NULL, 404, "NotFound");
+    expect(f, "POST", "/openapi/v2", "{}", 405, "MethodNotAllowed");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -430,6 +500,8 @@ int main(void)
         TEST(test_yaml_is_read_and_written),
         TEST(test_refusals_have_kubernetes_words),
         TEST(test_credentials_decide),
+        TEST(test_fields_that_come_twice_are_told),
+        TEST(test_one_may_act_as_another),
         TEST(test_reviews_are_answered_and_not_kept),
         TEST(test_lists_come_as_metadata_too),
         TEST(test_pages_follow_one_another),
@@ -438,6 +510,7 @@ int main(void)
         TEST(test_a_watch_ends_when_its_time_is_up),
         TEST(test_a_watch_with_a_broken_selector_is_refused),
         TEST(test_people_get_indented_text),
+        TEST(test_caches_keep_openapi_by_its_hash),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

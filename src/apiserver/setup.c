@@ -150,16 +150,27 @@ static int load_certs(const char *dir, const char *addr, int64_t now_s, struct s
 
 /* ---- tokens ---- */
 
-static int make_tokens(const char *dir, struct hk_err *err)
+/* Appends random bytes in hexadecimal. */
+static int write_secret(struct hk_buf *out, struct hk_err *err)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     unsigned char secret[TOKEN_BYTES];
 
     if (getrandom(secret, sizeof(secret), 0) != (ssize_t)sizeof(secret)) {
         return hk_fail(err, HK_EIO, "cannot get random bytes: %m");
     }
     for (size_t k = 0; k < sizeof(secret); k++) {
-        hk_buf_addf(&text, "%02x", secret[k]);
+        hk_buf_addf(out, "%02x", secret[k]);
+    }
+    return 0;
+}
+
+static int make_tokens(const char *dir, struct hk_err *err)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    const int rc = write_secret(&text, err);
+
+    if (rc < 0) {
+        return rc;
     }
     hk_buf_adds(&text, ",admin,admin,\"system:masters\"\n");
     return write_text(dir, "tokens.csv", text.data, err);
@@ -196,6 +207,22 @@ static int load_tokens(const char *dir, struct setup *s, struct hk_err *err)
     return rc < 0 ? hk_wrap(err, rc, "%s/tokens.csv", dir) : 0;
 }
 
+static int load_account_key(const char *dir, struct setup *s, struct hk_err *err)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    int rc = 0;
+
+    if (!present(dir, "sa.key")) {
+        rc = write_secret(&text, err);
+        rc = rc < 0 ? rc : write_text(dir, "sa.key", text.data, err);
+    }
+    rc = rc < 0 ? rc : read_text(dir, "sa.key", &s->account_key, err);
+    if (rc == 0 && s->account_key[0] == '\0') {
+        return hk_fail(err, HK_EINVAL, "%s/sa.key is empty", dir);
+    }
+    return rc;
+}
+
 /* ---- the whole ---- */
 
 int setup_load(const char *dir, const char *addr, struct hk_clock *clock, struct setup *ret,
@@ -205,6 +232,7 @@ int setup_load(const char *dir, const char *addr, struct hk_clock *clock, struct
     int rc = load_certs(dir, addr, clock->wall_ns(clock) / 1000000000, &s, err);
 
     rc = rc < 0 ? rc : load_tokens(dir, &s, err);
+    rc = rc < 0 ? rc : load_account_key(dir, &s, err);
     if (rc < 0) {
         setup_fini(&s);
         return rc;
@@ -219,6 +247,7 @@ void setup_fini(struct setup *s)
     cert_pair_fini(&s->serving);
     auth_free(s->auth);
     hk_free(s->admin_token);
+    hk_free(s->account_key);
     *s = (struct setup){0};
 }
 

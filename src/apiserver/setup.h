@@ -2,7 +2,8 @@
 // The credentials of a data directory: an authority, a serving certificate, tokens, and a
 // kubeconfig for the administrator. Made on the first start, kept afterwards.
 //
-//   DIR/ca.crt  DIR/ca.key  DIR/server.crt  DIR/server.key  DIR/tokens.csv  DIR/kubeconfig
+//   DIR/ca.crt  DIR/ca.key  DIR/server.crt  DIR/server.key  DIR/sa.key  DIR/tokens.csv
+//   DIR/kubeconfig
 #pragma once
 
 #include "apiserver/auth.h"
@@ -13,6 +14,7 @@ struct setup {
     struct cert_pair ca, serving;
     struct auth *auth;
     char *admin_token;
+    char *account_key; /* signs the tokens of service accounts */
 };
 
 /* addr is what the server listens on; the serving certificate is made anew when it does not stand

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-static const char *const names[] = {"ca.crt",     "ca.key",     "server.crt",
-                                    "server.key", "tokens.csv", "kubeconfig"};
+static const char *const names[] = {"ca.crt", "ca.key",     "server.crt", "server.key",
+                                    "sa.key", "tokens.csv", "kubeconfig"};
 
 static int make_dir(void **state)
 {

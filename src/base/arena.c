@@ -165,3 +165,26 @@ char *hk_arena_printf(struct hk_arena *a, const char *fmt, ...)
     va_end(ap);
     return out;
 }
+
+void hk_arena_pool_fini(struct hk_arena_pool *p)
+{
+    while (p->len > 0) {
+        hk_arena_fini(&p->at[--p->len]);
+    }
+}
+
+struct hk_arena hk_arena_pool_take(struct hk_arena_pool *p)
+{
+    return p->len > 0 ? p->at[--p->len] : (struct hk_arena){0};
+}
+
+void hk_arena_pool_give(struct hk_arena_pool *p, struct hk_arena *a)
+{
+    if (p->len == HK_ARENA_POOL || a->total == 0 || a->total > HK_ARENA_POOL_EACH) {
+        hk_arena_fini(a);
+        return;
+    }
+    hk_arena_clear(a);
+    p->at[p->len++] = *a;
+    *a = (struct hk_arena){0};
+}

@@ -78,3 +78,16 @@ void *hk_arena_array(struct hk_arena *a, size_t n, size_t size);
 char *hk_arena_strndup(struct hk_arena *a, const char *s, size_t n);
 struct hk_str hk_arena_str(struct hk_arena *a, struct hk_str s);
 char *hk_arena_printf(struct hk_arena *a, const char *fmt, ...) HK_PRINTF(2, 3);
+
+/* Warm arenas that wait for the next request, so that short lives do not cost the allocator. Ready
+ * when zeroed. */
+enum { HK_ARENA_POOL = 64, HK_ARENA_POOL_EACH = 256 << 10 };
+struct hk_arena_pool {
+    struct hk_arena at[HK_ARENA_POOL];
+    uint32_t len;
+};
+void hk_arena_pool_fini(struct hk_arena_pool *p);
+/* An empty arena, warm if there is one. */
+struct hk_arena hk_arena_pool_take(struct hk_arena_pool *p);
+/* Ends what a holds and keeps its chunks, unless there are many of them; a is ready again. */
+void hk_arena_pool_give(struct hk_arena_pool *p, struct hk_arena *a);

@@ -191,6 +191,29 @@ static void test_fini_leaves_a_ready_arena(void **state)
     hk_arena_fini(&a);
 }
 
+static void test_pool_keeps_what_is_small(void **state)
+{
+    struct hk_arena_pool p = {0};
+    struct hk_arena a = hk_arena_pool_take(&p);
+
+    hk_arena_pool_give(&p, &a);
+    assert_int_equal(p.len, 0); /* nothing to keep */
+    void *first = hk_arena_alloc(&a, 100);
+    hk_arena_pool_give(&p, &a);
+    assert_int_equal(p.len, 1);
+    assert_int_equal(a.total, 0);
+
+    const uint64_t calls = hk_alloc_calls();
+    a = hk_arena_pool_take(&p);
+    assert_ptr_equal(hk_arena_alloc(&a, 100), first);
+    assert_int_equal(hk_alloc_calls(), calls);
+
+    hk_arena_alloc(&a, HK_ARENA_POOL_EACH);
+    hk_arena_pool_give(&p, &a);
+    assert_int_equal(p.len, 0);
+    hk_arena_pool_fini(&p);
+}
+
 static void test_text(void **state)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
@@ -220,6 +243,7 @@ int main(void)
         cmocka_unit_test(test_free_room_is_poisoned),
 #endif
         cmocka_unit_test(test_fini_leaves_a_ready_arena),
+        cmocka_unit_test(test_pool_keeps_what_is_small),
         cmocka_unit_test(test_text),
     };
 

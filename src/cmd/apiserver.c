@@ -1,209 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla apiserver: the store and the Kubernetes API over it, in one process.
-#include "cmd/verb.h"
-
-#include "apiserver/bootstrap.h"
-#include "apiserver/server.h"
-#include "apiserver/setup.h"
-#include "base/clock.h"
-
-#include <errno.h>
-#include <signal.h>
-#include <sys/random.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-
-enum { DEFAULT_PORT = 6443, STOP_GRACE_MS = 5000 };
-
-struct request {
-    const char *dir;
-    char addr[64];
-    uint16_t port;
-};
+#include "cmd/host.h"
 
 static const struct option_row options[] = {
-    {'d', "data-dir", "DIR", NULL,
-     "Where everything is kept: the database, certificates, tokens and the kubeconfig. Made, with "
-     "access for its owner only, when it does not exist. One server at a time can use it."},
-    {'l', "listen", "ADDR:PORT", NULL,
-     "The address to serve on (default 127.0.0.1:6443). An IPv6 address is written in brackets; "
-     "port 0 takes a free one. 0.0.0.0 or [::] makes the API reachable from other machines."},
+    HOST_OPTION_DATA_DIR,
+    HOST_OPTION_LISTEN,
+    HOST_OPTION_LIMITS,
 };
-
-static int take_listen(struct request *q, const char *value, struct hk_err *err)
-{
-    struct hk_str host = hk_str(value);
-    const char *colon = strrchr(value, ':');
-    int64_t port;
-
-    if (!colon || !hk_str_int(hk_str(colon + 1), &port) || port < 0 || port > UINT16_MAX) {
-        return hk_fail(err, HK_EINVAL, "option --listen is '%s', want ADDR:PORT", value);
-    }
-    host.n = (size_t)(colon - value);
-    if (host.n > 1 && host.s[0] == '[' && host.s[host.n - 1] == ']') {
-        host = (struct hk_str){host.s + 1, host.n - 2};
-    }
-    if (host.n == 0 || host.n >= sizeof(q->addr)) {
-        return hk_fail(err, HK_EINVAL, "option --listen is '%s', want ADDR:PORT", value);
-    }
-    snprintf(q->addr, sizeof(q->addr), "%.*s", HK_FMT(host));
-    q->port = (uint16_t)port;
-    return 0;
-}
 
 static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
 {
-    struct request *q = ctx;
+    int rc;
 
-    if (!row) {
+    if (!row || !host_take(ctx, row, value, &rc, err)) {
         return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
-    }
-    if (strcmp(row->name, "listen") == 0) {
-        return take_listen(q, value, err);
-    }
-    q->dir = value;
-    return 0;
-}
-
-/* ---- running ---- */
-
-struct daemon {
-    struct hk_clock *clock;
-    struct hk_rand rand;
-    struct net_loop *loop;
-    struct store *store;
-    struct rest *rest;
-    struct setup setup;
-    struct server *server;
-};
-
-static void on_signal(void *ctx, int signo)
-{
-    struct daemon *d = ctx;
-
-    net_loop_stop(d->loop);
-}
-
-static int catch_signals(struct daemon *d, struct hk_err *err)
-{
-    static const int signals[] = {SIGTERM, SIGINT};
-
-    signal(SIGPIPE, SIG_IGN);
-    return net_signals(d->loop, signals, HK_LEN(signals), on_signal, d, err);
-}
-
-/* Each watch holds a connection: take as many descriptors as the machine allows. */
-static void raise_limits(void)
-{
-    struct rlimit files;
-
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &files);
-    }
-}
-
-static int make_dir(const char *dir, struct hk_err *err)
-{
-    if (mkdir(dir, 0700) < 0 && errno != EEXIST) {
-        return hk_fail(err, HK_EIO, "cannot make the directory '%s': %m", dir);
-    }
-    return 0;
-}
-
-static int open_store(struct daemon *d, const char *dir, struct hk_err *err)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
-    uint64_t seed;
-
-    if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed)) {
-        return hk_fail(err, HK_EIO, "cannot get random bytes: %m");
-    }
-    hk_rand_seed(&d->rand, seed);
-    hk_buf_addf(&path, "%s/store.db", dir);
-    const struct store_opts store = {.path = path.data};
-    const int rc = store_open(&store, &d->store, err);
-
-    if (rc < 0) {
-        return rc;
-    }
-    d->rest = rest_new(&(struct rest_opts){.store = d->store, .clock = d->clock, .rand = &d->rand});
-    return bootstrap_crds(d->rest, err);
-}
-
-static int serve(struct daemon *d, const struct request *q, struct hk_err *err)
-{
-    const struct server_opts o = {
-        .loop = d->loop,
-        .rest = d->rest,
-        .store = d->store,
-        .clock = d->clock,
-        .rand = &d->rand,
-        .addr = hk_str(q->addr),
-        .port = q->port,
-        .cert_pem = d->setup.serving.cert_pem,
-        .key_pem = d->setup.serving.key_pem,
-        .client_ca_pem = d->setup.ca.cert_pem,
-        .auth = d->setup.auth,
-    };
-
-    return server_new(&o, &d->server, err);
-}
-
-/* What a client on this machine dials. */
-static void write_url(const struct daemon *d, const struct request *q, struct hk_buf *out)
-{
-    const bool any = strcmp(q->addr, "0.0.0.0") == 0 || strcmp(q->addr, "::") == 0;
-    const char *host = any ? "127.0.0.1" : q->addr;
-
-    hk_buf_addf(out, strchr(host, ':') ? "https://[%s]:%u" : "https://%s:%u", host,
-                server_port(d->server));
-}
-
-static int announce(const struct daemon *d, const struct request *q, struct hk_err *err)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf url = {0}, line = {0};
-
-    write_url(d, q, &url);
-    const int rc = setup_write_kubeconfig(&d->setup, q->dir, url.data, err);
-    if (rc < 0) {
-        return rc;
-    }
-    hk_buf_addf(&line, "hekla apiserver ready at %s, kubeconfig %s/kubeconfig\n", url.data, q->dir);
-    return verb_print(&line) == EXIT_OK ? 0 : -HK_EIO;
-}
-
-static int work(struct daemon *d, const struct request *q, struct hk_err *err)
-{
-    int rc = catch_signals(d, err);
-
-    rc = rc < 0 ? rc : make_dir(q->dir, err);
-    rc = rc < 0 ? rc : open_store(d, q->dir, err);
-    rc = rc < 0 ? rc : setup_load(q->dir, q->addr, d->clock, &d->setup, err);
-    rc = rc < 0 ? rc : serve(d, q, err);
-    rc = rc < 0 ? rc : announce(d, q, err);
-    rc = rc < 0 ? rc : net_loop_run(d->loop, err);
-    if (d->server) {
-        server_stop(d->server, STOP_GRACE_MS);
     }
     return rc;
 }
 
-static int apiserver(const struct request *q)
+static int apiserver(const struct host_opts *o)
 {
-    struct daemon d = {.clock = hk_clock_system()};
+    struct host h = {0};
     struct hk_err err = {0};
+    int rc = host_open(&h, o, &err);
 
-    umask(077); /* keys, tokens and everybody's secrets */
-    raise_limits();
-    d.loop = net_loop_new(d.clock);
-    const int rc = work(&d, q, &err);
-    server_free(d.server);
-    rest_free(d.rest);
-    store_close(d.store);
-    setup_fini(&d.setup);
-    net_loop_free(d.loop);
-    if (rc < 0 && err.text[0] != '\0') {
+    rc = rc < 0 ? rc : host_announce(&h, o, "apiserver", &err);
+    rc = rc < 0 ? rc : net_loop_run(h.loop, &err);
+    host_close(&h);
+    if (rc < 0) {
         verb_complain("apiserver: %s", err.text);
     }
     return rc < 0 ? EXIT_BAD : EXIT_OK;
@@ -211,16 +35,16 @@ static int apiserver(const struct request *q)
 
 static int run(const struct verb *v, int argc, char **argv)
 {
-    struct request q = {.addr = "127.0.0.1", .port = DEFAULT_PORT};
-    const int rc = verb_parse(v, argc, argv, take, &q);
+    struct host_opts o = host_opts_default();
+    const int rc = verb_parse(v, argc, argv, take, &o);
 
     if (rc != 0) {
         return rc < 0 ? EXIT_BAD : EXIT_OK;
     }
-    if (!q.dir) {
+    if (!o.dir) {
         return verb_complain("apiserver: want --data-dir DIR (see 'hekla help apiserver')");
     }
-    return apiserver(&q);
+    return apiserver(&o);
 }
 
 const struct verb verb_apiserver = {
@@ -240,9 +64,13 @@ const struct verb verb_apiserver = {
         "ready it prints one line with its address and the kubeconfig to use. Later starts keep "
         "the credentials; the kubeconfig always names the current address.\n"
         "The API is served over TLS only. Requests need a bearer token from DIR/tokens.csv, or a "
-        "client certificate signed by DIR/ca.crt. Members of the group system:masters may do "
-        "everything, others nothing. /version, /healthz, /livez and /readyz answer everybody; "
+        "client certificate signed by DIR/ca.crt, or a token of a service account (kubectl create "
+        "token). Members of the group system:masters may do everything, others what Roles, "
+        "ClusterRoles and their bindings allow; the usual roles (cluster-admin, admin, edit, view) "
+        "are there from the start. /version, /healthz, /livez and /readyz answer everybody; "
         "/metrics is in Prometheus' format.\n"
+        "While the disk is full or fails, writes are answered with an error and /readyz says that "
+        "the server is not ready; reads go on. Writes work again as soon as the disk does.\n"
         "SIGTERM and SIGINT end the server: watches are closed, requests under way are answered, "
         "and everything is on disk when the program exits.",
     .rest = "FILES\n"
@@ -251,6 +79,7 @@ const struct verb verb_apiserver = {
             "       DIR/tokens.csv             token,user,uid,\"group,group\" one per line, read "
             "at start\n"
             "       DIR/ca.crt, DIR/ca.key     the authority\n"
+            "       DIR/sa.key                 signs the tokens of service accounts\n"
             "       DIR/server.crt, server.key the serving certificate; made anew before it ends\n"
             "\n"
             "EXIT STATUS\n"

@@ -3,8 +3,8 @@
 #include "cmd/verb.h"
 
 const struct verb *const verb_table[] = {
-    &verb_apiserver, &verb_schedule, &verb_scn,        &verb_plugins,
-    &verb_help,      &verb_version,  &verb_completion,
+    &verb_up,      &verb_apiserver, &verb_schedule, &verb_scn,
+    &verb_plugins, &verb_help,      &verb_version,  &verb_completion,
 };
 const uint32_t verb_table_len = HK_LEN(verb_table);
 

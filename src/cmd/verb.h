@@ -31,7 +31,7 @@ struct verb {
     int (*run)(const struct verb *v, int argc, char **argv);
 };
 
-extern const struct verb verb_apiserver, verb_schedule, verb_scn, verb_plugins, verb_help,
+extern const struct verb verb_up, verb_apiserver, verb_schedule, verb_scn, verb_plugins, verb_help,
     verb_version, verb_completion;
 extern const struct verb *const verb_table[];
 extern const uint32_t verb_table_len;

@@ -1,21 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three bytes become four letters.
+// Six bits at a time, most significant first.
 #include "codec/base64.h"
 
-static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-void base64_write(struct hk_str bytes, struct hk_buf *out)
+static const char common[] = LETTERS "+/";
+static const char for_urls[] = LETTERS "-_";
+
+static void write(const char *alphabet, struct hk_str in, struct hk_buf *out)
 {
-    hk_buf_reserve(out, (bytes.n + 2) / 3 * 4);
-    for (size_t i = 0; i < bytes.n; i += 3) {
-        const size_t left = bytes.n - i;
-        const uint32_t b = (uint32_t)(unsigned char)bytes.s[i] << 16 |
-                           (left > 1 ? (uint32_t)(unsigned char)bytes.s[i + 1] << 8 : 0) |
-                           (left > 2 ? (uint32_t)(unsigned char)bytes.s[i + 2] : 0);
+    uint32_t bits = 0;
+    unsigned have = 0;
 
-        hk_buf_addc(out, letters[b >> 18]);
-        hk_buf_addc(out, letters[b >> 12 & 63]);
-        hk_buf_addc(out, left > 1 ? letters[b >> 6 & 63] : '=');
-        hk_buf_addc(out, left > 2 ? letters[b & 63] : '=');
+    hk_buf_reserve(out, (in.n + 2) / 3 * 4);
+    for (size_t i = 0; i < in.n; i++) {
+        bits = bits << 8 | (uint8_t)in.s[i];
+        for (have += 8; have >= 6; have -= 6) {
+            hk_buf_addc(out, alphabet[bits >> (have - 6) & 63]);
+        }
     }
+    if (have > 0) {
+        hk_buf_addc(out, alphabet[bits << (6 - have) & 63]);
+    }
+}
+
+void base64_write(struct hk_str in, struct hk_buf *out)
+{
+    write(common, in, out);
+    for (size_t n = in.n; n % 3 != 0; n++) {
+        hk_buf_addc(out, '=');
+    }
+}
+
+void base64url_write(struct hk_str in, struct hk_buf *out)
+{
+    write(for_urls, in, out);
+}
+
+bool base64url_read(struct hk_str in, struct hk_buf *out)
+{
+    uint32_t bits = 0;
+    unsigned have = 0;
+
+    for (size_t i = 0; i < in.n; i++) {
+        const char *at = in.s[i] != '\0' ? strchr(for_urls, in.s[i]) : NULL;
+        if (!at) {
+            return false;
+        }
+        bits = bits << 6 | (uint32_t)(at - for_urls);
+        have += 6;
+        if (have >= 8) {
+            have -= 8;
+            hk_buf_addc(out, (char)(bits >> have & 255));
+        }
+    }
+    return true;
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Base64 with the standard alphabet and padding (RFC 4648), as in Secrets.
+// Base64 (RFC 4648): the common form with padding, as in Secrets, and the one without for tokens
+// that travel in URLs and headers.
 #pragma once
 
-#include "base/err.h"
 #include "base/str.h"
 
-void base64_write(struct hk_str bytes, struct hk_buf *out);
+void base64_write(struct hk_str in, struct hk_buf *out);
+void base64url_write(struct hk_str in, struct hk_buf *out);
+/* Appends what was written; false, out then holding anything, when a character is none of the
+ * alphabet's. */
+bool base64url_read(struct hk_str in, struct hk_buf *out);

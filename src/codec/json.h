@@ -45,6 +45,7 @@ struct json_member {
 enum {
     JSON_MAX_DEPTH = 200,
     JSON_DUP_REJECT = 1 << 0, /* duplicate keys are an error; otherwise the last wins */
+    JSON_DUP_KEEP = 1 << 1,   /* duplicate keys stay side by side, for who wants to name them */
 };
 
 /* Parses exactly one value with nothing but blanks around it. Errors name line and column (in

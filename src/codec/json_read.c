@@ -524,7 +524,11 @@ static const char *read_member(struct reader *r, const char *p, struct keys *key
     }
 
     if (HK_UNLIKELY(twin != HK_NONE)) {
-        r->members.at[base + twin].value = m.value;
+        if (r->flags & JSON_DUP_KEEP) {
+            hk_vec_push(&r->members, m);
+        } else {
+            r->members.at[base + twin].value = m.value;
+        }
     } else {
         hk_vec_push(&r->members, m);
         keys_add(keys, r->members.at + base, r->members.len - base - 1);

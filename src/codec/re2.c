@@ -213,7 +213,7 @@ int re2_compile(struct hk_str pattern, regex_t *ret, struct hk_err *err)
     if (rc < 0) {
         return rc;
     }
-    rc = regcomp(ret, hk_buf_str(&posix).s, REG_EXTENDED);
+    rc = regcomp(ret, hk_buf_str(&posix).s, REG_EXTENDED | REG_NOSUB);
     if (rc != 0) {
         regerror(rc, ret, why, sizeof(why));
         return refuse(&w, why);

@@ -22,9 +22,29 @@ static const struct {
     {"^[\\d.]+$", "1.2", true},
     {"", "anything", true},
     {"^$", "", true},
+    {"^rack-(a|b)-[0-9]{2}$", "rack-b-07", true},
+    {"^rack-(a|b)-[0-9]{2}$", "rack-b-7", false},
+    {"^n\\d+$", "n12", true},
+    {"^n\\d+$", "ndd", false},
+    {"^n\\D$", "nx", true},
+    {"^[\\w\\-.]+$", "a-b.c_9", true},
+    {"^[\\w\\-.]+$", "a b", false},
+    {"^a{2,3}$", "aa", true},
+    {"^a{2,}$", "aaaa", true},
+    {"a{", "a{", true},
+    {"^a.*?b$", "axxb", true},
+    {"\\Aab\\z", "ab", true},
+    {"^[]x]+$", "]x", true},
+    {"^[[:digit:]]$", "7", true},
+    {"^n\\.x$", "n.x", true},
+    {"^n\\.x$", "nyx", false},
 };
 
-static const char *const refused[] = {"(", "[a", "(?i)a", "(?P<n>a)", "\\pL", "a{1001}"};
+static const char *const refused[] = {
+    "(",        "a(b",    "[a",   "[[:x",    "(?i)a",
+    "(?P<n>a)", "(a)\\1", "\\pL", "a{1001}", "((a{100}){100}){100}",
+    "a\\",
+};
 
 static void patterns_match(void **state)
 {

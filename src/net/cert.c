@@ -235,6 +235,19 @@ void cert_write_base64(const char *pem, struct hk_buf *out)
     gnutls_free(coded.data);
 }
 
+int cert_read_base64(struct hk_str coded, struct hk_buf *out, struct hk_err *err)
+{
+    const gnutls_datum_t text = {(unsigned char *)coded.s, (unsigned)coded.n};
+    gnutls_datum_t plain = {0};
+
+    if (coded.n > INT32_MAX || gnutls_base64_decode2(&text, &plain) != 0) {
+        return hk_fail(err, HK_EINVAL, "no base64");
+    }
+    hk_buf_add(out, plain.data, plain.size);
+    gnutls_free(plain.data);
+    return 0;
+}
+
 /* ---- the peer ---- */
 
 void cert_subject_fini(struct cert_subject *s)

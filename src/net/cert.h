@@ -33,6 +33,7 @@ bool cert_serves(const char *cert_pem, const char *ca_pem, const char *name);
 
 /* As kubeconfig files carry certificates. */
 void cert_write_base64(const char *pem, struct hk_buf *out);
+int cert_read_base64(struct hk_str coded, struct hk_buf *out, struct hk_err *err) HK_CHECKED;
 
 struct cert_subject {
     char *cn; /* NULL: nobody known */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Glue between libmicrohttpd and the loop. The library keeps an epoll set of its own, which sits in
 // ours; it runs when that set is ready or its own time-out has come. What it leaves to us is done
-// here: deadlines for whole requests, bounded bodies, and noticing that the peer of a silent stream
-// has gone, for the library does not look at suspended connections.
+// here: deadlines for whole requests, bounds on bodies and connections, and noticing that the peer
+// of a silent stream has gone, for the library does not look at suspended connections.
 //
 //   request line -> FRESH -> BODY -> (handler) -> ANSWERED -> queued -> completed
 //                                        |            ^
@@ -14,6 +14,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <gnutls/gnutls.h>
 #include <limits.h>
 #include <microhttpd.h>
 #include <netdb.h>
@@ -24,8 +25,9 @@
 enum {
     POOL_BYTES = 32 * 1024,   /* per connection: bounds the headers, holds one chunk of a stream */
     STREAM_BLOCK = 16 * 1024, /* what a stream is asked for at a time */
-    DRAIN_FACTOR = 4,         /* a body too large by more than this is not even read */
+    DRAIN_FACTOR = 16,        /* a body announced as larger than this is not even read */
     BACKLOG = 1024,
+    SPARE_CONNECTIONS = 8, /* the library's limit is that far behind ours and never reached */
 };
 
 enum stage { FRESH, BODY, WAITING, ANSWERED };
@@ -37,6 +39,7 @@ struct connection {
     struct request *request;
     struct net_timer *deadline;
     int fd;
+    bool head_next; /* what is sent next is the head of an answer whose body follows at once */
     char peer[INET6_ADDRSTRLEN + 8];
     bool subject_known;
     struct cert_subject subject;
@@ -48,11 +51,13 @@ struct request {
     enum stage stage;
     char *uri;
     struct hk_buf body;
-    size_t received;
+    bool admitted; /* asked, and may send a body */
+    int refusal;   /* status, once it is clear that the handler will not see the request */
     bool in_handler, suspended;
 
     int status;
     struct MHD_Response *response;
+    size_t reply_bytes;
 
     struct http_stream stream;
     struct hk_buf out; /* pulled, not yet taken: [out_at, out.len) */
@@ -70,7 +75,10 @@ struct http_server {
     struct net_timer *timer;
     struct connection *connections;
     uint32_t nconnections;
+    bool full;          /* newcomers are turned away, and that was logged */
     uint32_t nrequests; /* whole and not complete */
+    size_t body_bytes;  /* held by all requests */
+    size_t reply_bytes; /* held by all answers */
     uint16_t port;
     bool run_due;  /* the timer stands for the next turn */
     int listen_fd; /* ours before the library takes it and after it stops listening, else -1 */
@@ -155,6 +163,49 @@ static void write_peer(struct connection *c)
     snprintf(c->peer, sizeof(c->peer), "%s:%u", host, port);
 }
 
+/* Who is turned away sees the connection closed at once. The library by itself would stop listening
+ * and leave newcomers to wait. */
+static enum MHD_Result on_accept(void *cls, const struct sockaddr *addr, socklen_t n)
+{
+    struct http_server *s = cls;
+
+    if (s->nconnections < s->opts.max_connections) {
+        return MHD_YES;
+    }
+    if (!s->full) {
+        s->full = true;
+        hk_log(HK_LOG_WARN, "too many connections, refusing new ones", "limit=%u",
+               s->opts.max_connections);
+    }
+    return MHD_NO;
+}
+
+/* Over TLS the library sends the head of an answer and its body apart. The kernel is told to wait
+ * for the second: one packet, and the peer wakes up once. */
+static ssize_t push(gnutls_transport_ptr_t ptr, const giovec_t *parts, int n)
+{
+    struct connection *c = ptr;
+    const struct msghdr m = {.msg_iov = (struct iovec *)parts, .msg_iovlen = (size_t)n};
+    const int more = c->head_next ? MSG_MORE : 0;
+
+    c->head_next = false;
+    return sendmsg(c->fd, &m, MSG_NOSIGNAL | more);
+}
+
+static void take_over_sending(struct connection *c)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+    if (info && info->tls_session) {
+        gnutls_session_t tls = info->tls_session;
+        gnutls_transport_ptr_t receive, send;
+        gnutls_transport_get_ptr2(tls, &receive, &send);
+        gnutls_transport_set_ptr2(tls, receive, c);
+        gnutls_transport_set_vec_push_function(tls, push);
+    }
+}
+
 static void connection_begin(struct http_server *s, struct MHD_Connection *mhd, void **ret)
 {
     struct connection *c = hk_zalloc(sizeof(*c));
@@ -165,6 +216,7 @@ static void connection_begin(struct http_server *s, struct MHD_Connection *mhd, 
     c->deadline = net_timer_new(s->loop, on_deadline, c);
     set_deadline(c, s->opts.header_timeout_ms);
     write_peer(c);
+    take_over_sending(c);
     c->next = s->connections;
     if (c->next) {
         c->next->prev = c;
@@ -185,6 +237,10 @@ static void connection_end(struct http_server *s, struct connection *c)
         c->next->prev = c->prev;
     }
     s->nconnections--;
+    if (s->full && s->nconnections < s->opts.max_connections / 8 * 7) {
+        s->full = false;
+        hk_log(HK_LOG_INFO, "taking new connections again", "connections=%u", s->nconnections);
+    }
     net_timer_free(c->deadline);
     cert_subject_fini(&c->subject);
     hk_free(c);
@@ -252,8 +308,32 @@ struct hk_str http_request_header(const struct http_request *pub, const char *na
     return v ? hk_str(v) : HK_STR("");
 }
 
+struct header_walk {
+    void (*fn)(void *ctx, struct hk_str name, struct hk_str value);
+    void *ctx;
+};
+
+static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *key,
+                                 const char *value)
+{
+    const struct header_walk *w = cls;
+
+    w->fn(w->ctx, hk_str(key), hk_str(value ? value : ""));
+    return MHD_YES;
+}
+
+void http_request_headers(const struct http_request *pub,
+                          void (*fn)(void *ctx, struct hk_str name, struct hk_str value), void *ctx)
+{
+    const struct request *q = (const struct request *)pub;
+    struct header_walk w = {fn, ctx};
+
+    MHD_get_connection_values(q->conn->mhd, MHD_HEADER_KIND, on_header, &w);
+}
+
 static enum MHD_Result queue_answer(struct request *q)
 {
+    q->conn->head_next = q->reply_bytes > 0 && !hk_str_is(q->pub.method, "HEAD");
     const enum MHD_Result ok = MHD_queue_response(q->conn->mhd, (unsigned)q->status, q->response);
 
     MHD_destroy_response(q->response); /* the connection holds its own reference */
@@ -263,14 +343,29 @@ static enum MHD_Result queue_answer(struct request *q)
 
 static void refuse(struct request *q, int status)
 {
-    static const struct http_header type = {HK_STR("Content-Type"), HK_STR("application/json")};
+    static const struct http_header headers[] = {
+        {HK_STR("Content-Type"), HK_STR("application/json")},
+         {HK_STR("Retry-After"), HK_STR("1")},
+        };
     struct hk_buf body = {0};
 
     q->conn->server->opts.refusal(q->conn->server->opts.ctx, status, &body);
-    http_reply(&q->pub, status, &type, 1, &body);
+    http_reply(&q->pub, status, headers, status == MHD_HTTP_TOO_MANY_REQUESTS ? 2 : 1, &body);
 }
 
-/* The body is whole: the handler's turn. */
+/* The whole request, or what is known of it when its body is about to come. */
+static void describe(struct request *q)
+{
+    const struct cert_subject *who = subject_of(q->conn);
+
+    q->pub.body = hk_buf_str(&q->body);
+    q->pub.peer = hk_str(q->conn->peer);
+    q->pub.client_cert_cn = who->cn;
+    q->pub.client_cert_orgs = (const char *const *)who->orgs;
+    q->pub.nclient_cert_orgs = who->norgs;
+}
+
+/* The body is whole, or will not be read: the handler's turn. */
 static enum MHD_Result hand_over(struct request *q)
 {
     struct http_server *s = q->conn->server;
@@ -279,15 +374,10 @@ static enum MHD_Result hand_over(struct request *q)
     s->nrequests++;
     q->stage = WAITING;
     q->in_handler = true;
-    if (q->received > s->opts.max_body) {
-        refuse(q, MHD_HTTP_CONTENT_TOO_LARGE);
+    if (q->refusal != 0) {
+        refuse(q, q->refusal);
     } else {
-        const struct cert_subject *who = subject_of(q->conn);
-        q->pub.body = hk_buf_str(&q->body);
-        q->pub.peer = hk_str(q->conn->peer);
-        q->pub.client_cert_cn = who->cn;
-        q->pub.client_cert_orgs = (const char *const *)who->orgs;
-        q->pub.nclient_cert_orgs = who->norgs;
+        describe(q);
         s->opts.handle(s->opts.ctx, &q->pub);
     }
     q->in_handler = false;
@@ -299,37 +389,65 @@ static enum MHD_Result hand_over(struct request *q)
     return MHD_YES;
 }
 
-/* A body slightly too large is read and thrown away, so that the peer gets to see the answer. */
-static enum MHD_Result take_body(struct request *q, const char *data, size_t *n)
+static void drop_body(struct request *q)
 {
-    const size_t max = q->conn->server->opts.max_body;
+    q->conn->server->body_bytes -= q->body.len;
+    hk_buf_fini(&q->body);
+}
 
-    q->received += *n;
-    if (q->received > max * DRAIN_FACTOR) {
-        return MHD_NO;
+/* The status to refuse n more bytes of body with, 0 when they may be kept. */
+static int judge_body(struct request *q, size_t n)
+{
+    const struct http_server *s = q->conn->server;
+    int refusal = 0;
+
+    if (!q->admitted && s->opts.admit) {
+        describe(q);
+        refusal = s->opts.admit(s->opts.ctx, &q->pub);
     }
-    if (q->received <= max) {
-        hk_buf_add(&q->body, data, *n);
+    q->admitted = refusal == 0;
+    if (refusal == 0 && q->body.len + n > s->opts.max_body) {
+        refusal = MHD_HTTP_CONTENT_TOO_LARGE;
     }
-    *n = 0;
-    return MHD_YES;
+    if (refusal == 0 && s->body_bytes + n > s->opts.max_bodies) {
+        refusal = MHD_HTTP_TOO_MANY_REQUESTS;
+    }
+    return refusal;
+}
+
+/* What is refused is read all the same and thrown away, for a peer that is still sending would not
+ * see the answer; the deadline bounds that. */
+static void take_body(struct request *q, const char *data, size_t n)
+{
+    if (q->refusal == 0) {
+        q->refusal = judge_body(q, n);
+        if (q->refusal != 0) {
+            drop_body(q);
+        }
+    }
+    if (q->refusal == 0) {
+        hk_buf_add(&q->body, data, n);
+        q->conn->server->body_bytes += n;
+    }
 }
 
 static enum MHD_Result begin(struct request *q, const char *method)
 {
     const struct hk_str length = http_request_header(&q->pub, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const bool asks = http_request_header(&q->pub, MHD_HTTP_HEADER_EXPECT).n > 0;
     const size_t max = q->conn->server->opts.max_body;
     int64_t n;
 
     q->pub.method = hk_str(method);
     q->stage = BODY;
-    if (hk_str_int(length, &n) && n > 0) {
-        if ((uint64_t)n > max * DRAIN_FACTOR) {
-            q->received = (size_t)n;
-            return hand_over(q);
-        }
-        hk_buf_reserve(&q->body, HK_MIN((size_t)n, max));
+    if (!hk_str_int(length, &n) || n <= 0) {
+        return MHD_YES;
     }
+    if ((uint64_t)n > max) {
+        q->refusal = MHD_HTTP_CONTENT_TOO_LARGE;
+        return asks || (uint64_t)n > max * DRAIN_FACTOR ? hand_over(q) : MHD_YES;
+    }
+    hk_buf_reserve(&q->body, (size_t)n);
     return MHD_YES;
 }
 
@@ -343,7 +461,12 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
     case FRESH:
         return begin(q, method);
     case BODY:
-        return *n > 0 ? take_body(q, data, n) : hand_over(q);
+        if (*n == 0) {
+            return hand_over(q);
+        }
+        take_body(q, data, *n);
+        *n = 0;
+        return MHD_YES;
     case WAITING:
         return MHD_NO; /* woken without an answer: the server goes */
     case ANSWERED:
@@ -374,7 +497,8 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **ctx,
     }
     q->conn->request = NULL;
     set_deadline(q->conn, q->conn->server->opts.idle_timeout_ms);
-    hk_buf_fini(&q->body);
+    drop_body(q);
+    q->conn->server->reply_bytes -= q->reply_bytes;
     hk_buf_fini(&q->out);
     hk_free(q->uri);
     hk_free(q);
@@ -400,15 +524,19 @@ static void answer(struct request *q, int status, const struct http_header *head
 void http_reply(struct http_request *pub, int status, const struct http_header *headers, uint32_t n,
                 struct hk_buf *body)
 {
+    struct request *q = (struct request *)pub;
     struct MHD_Response *r;
 
+    q->reply_bytes = body->len;
+    q->conn->server->reply_bytes += body->len;
     if (body->len > 0) {
         r = MHD_create_response_from_buffer_with_free_callback(body->len, body->data, hk_free);
         *body = (struct hk_buf){0};
     } else {
         r = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+        hk_buf_fini(body);
     }
-    answer((struct request *)pub, status, headers, n, r);
+    answer(q, status, headers, n, r);
 }
 
 /* The peer shut its side while we had nothing to say. */
@@ -546,13 +674,13 @@ static int start(struct http_server *s, struct hk_err *err)
         tls[0].option = MHD_OPTION_END;
     }
     s->mhd = MHD_start_daemon(
-        flags, 0, NULL, NULL, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, s,
+        flags, 0, on_accept, s, on_request, s, MHD_OPTION_EXTERNAL_LOGGER, on_log, s,
         MHD_OPTION_LISTEN_SOCKET, s->listen_fd, MHD_OPTION_URI_LOG_CALLBACK, on_uri, s,
         MHD_OPTION_UNESCAPE_CALLBACK, keep_raw, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_CONNECTION_LIMIT,
-        o->max_connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES,
-        MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_ARRAY,
-        tls, MHD_OPTION_END);
+        o->max_connections + SPARE_CONNECTIONS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)POOL_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, idle_s, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
     if (!s->mhd) {
         return hk_fail(err, HK_EIO, "cannot start the HTTP server: %s",
                        o->cert_pem ? "bad certificate or key, or out of descriptors"
@@ -597,6 +725,16 @@ uint32_t http_server_connections(const struct http_server *s)
     return s->nconnections;
 }
 
+size_t http_server_bodies(const struct http_server *s)
+{
+    return s->body_bytes;
+}
+
+size_t http_server_unread(const struct http_server *s)
+{
+    return s->reply_bytes;
+}
+
 void http_server_stop(struct http_server *s, int64_t grace_ms)
 {
     const int64_t deadline = net_loop_now_ns(s->loop) + grace_ms * 1000000;
@@ -604,7 +742,7 @@ void http_server_stop(struct http_server *s, int64_t grace_ms)
 
     s->listen_fd = MHD_quiesce_daemon(s->mhd);
     for (struct connection *c = s->connections; c; c = c->next) {
-        if (c->request && c->request->stream.pull) {
+        if (c->request && c->request->stream.pull && !c->request->stream.finite) {
             c->request->ending = true;
             wake(c->request);
         }

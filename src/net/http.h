@@ -28,6 +28,10 @@ struct http_request {
 };
 /* Empty when absent; name in any case. */
 struct hk_str http_request_header(const struct http_request *q, const char *name);
+/* Calls fn for each header, in their order, repeated ones included. */
+void http_request_headers(const struct http_request *q,
+                          void (*fn)(void *ctx, struct hk_str name, struct hk_str value),
+                          void *ctx);
 
 /* Answers once. Headers are copied; the bytes of body are taken, leaving it empty. */
 void http_reply(struct http_request *q, int status, const struct http_header *headers, uint32_t n,
@@ -40,6 +44,7 @@ struct http_stream {
     bool (*pull)(void *ctx, struct hk_buf *out, size_t room);
     void (*ended)(void *ctx);
     void *ctx;
+    bool finite; /* ends by itself: a server that stops lets it */
 };
 void http_reply_stream(struct http_request *q, int status, const struct http_header *headers,
                        uint32_t n, const struct http_stream *s);
@@ -50,12 +55,16 @@ struct http_opts {
     uint16_t port;                                  /* 0: any; see http_server_port */
     const char *cert_pem, *key_pem, *client_ca_pem; /* NULL: plain HTTP */
     size_t max_body;                                /* 413 beyond */
-    uint32_t max_connections;
+    size_t max_bodies;         /* of all requests together, until answered: 429 beyond */
+    uint32_t max_connections;  /* closed at once beyond */
     int64_t idle_timeout_ms;   /* between requests, and for a reader that takes nothing */
     int64_t header_timeout_ms; /* for a request to arrive whole, the handshake included */
+    /* Asked when a body begins to come, the request complete but for that: 0, or the status to
+     * refuse with before any of it is kept. NULL: everybody may send one. */
+    int (*admit)(void *ctx, const struct http_request *q);
     /* Called with the whole request; must answer, now or later. */
     void (*handle)(void *ctx, struct http_request *q);
-    /* The body, JSON, of a refusal the server makes itself (413). */
+    /* The body, JSON, of a refusal the server makes itself: 413, 429 and those of admit. */
     void (*refusal)(void *ctx, int status, struct hk_buf *body);
     void *ctx;
 };
@@ -63,6 +72,10 @@ int http_server_new(struct net_loop *loop, const struct http_opts *o, struct htt
                     struct hk_err *err) HK_CHECKED;
 uint16_t http_server_port(const struct http_server *s);
 uint32_t http_server_connections(const struct http_server *s);
+/* Bytes of bodies whose requests are not complete, and of answers, streams aside, that peers have
+ * not taken yet. */
+size_t http_server_bodies(const struct http_server *s);
+size_t http_server_unread(const struct http_server *s);
 /* Stops accepting, ends streams, and turns the loop until answers are out, for up to grace_ms. */
 void http_server_stop(struct http_server *s, int64_t grace_ms);
 /* Cuts every connection. Requests still waiting for an answer die with it. Takes NULL. */

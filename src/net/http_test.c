@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-enum { MAX_BODY = 1000, PATIENCE_MS = 5000 };
+enum { MAX_BODY = 1000, MAX_BODIES = 2500, MAX_CONNECTIONS = 16, PATIENCE_MS = 5000 };
 
 struct fixture {
     struct net_loop *loop;
@@ -78,10 +78,16 @@ static void handle(void *ctx, struct http_request *q)
         f->held = q;
     } else if (hk_str_is(q->path, "/stream")) {
         f->held = q;
-        http_reply_stream(q, 200, NULL, 0, &(struct http_stream){pull, ended, f});
+        http_reply_stream(q, 200, NULL, 0,
+                          &(struct http_stream){.pull = pull, .ended = ended, .ctx = f});
     } else {
         echo(q);
     }
+}
+
+static int admit(void *ctx, const struct http_request *q)
+{
+    return hk_str_is(http_request_header(q, "x-test"), "stranger") ? 401 : 0;
 }
 
 static void refusal(void *ctx, int status, struct hk_buf *body)
@@ -92,9 +98,9 @@ static void refusal(void *ctx, int status, struct hk_buf *body)
 static void start(struct fixture *f, const struct http_opts *tls)
 {
     struct http_opts o = {
-        .addr = HK_STR("127.0.0.1"), .max_body = MAX_BODY, .max_connections = 16,
-                       .idle_timeout_ms = 60000, .header_timeout_ms = 60000, .handle = handle,
-                       .refusal = refusal, .ctx = f,
+        .addr = HK_STR("127.0.0.1"), .max_body = MAX_BODY, .max_bodies = MAX_BODIES,
+                       .max_connections = MAX_CONNECTIONS, .admit = admit, .idle_timeout_ms = 60000,
+                       .header_timeout_ms = 60000, .handle = handle, .refusal = refusal, .ctx = f,
         };
     struct hk_err err = {0};
 
@@ -288,8 +294,12 @@ static void test_bodies_too_large_are_refused(void **state)
     } cases[] = {
         {"a little", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\n\r\n", 1001},
         {"by far", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n", 0},
+        {"asked before",
+         "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1001\r\nExpect: 100-continue\r\n\r\n", 0},
         {"without saying",
          "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5dc\r\n", 1500},
+        {"by far, without saying",
+         "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nc350\r\n", 50000},
     };
 
     for (size_t k = 0; k < HK_LEN(cases); k++) {
@@ -313,9 +323,10 @@ static void test_bodies_too_large_are_refused(void **state)
 
 static void test_a_body_without_end_is_cut(void **state)
 {
+    const struct http_opts hasty = {.header_timeout_ms = 50};
     struct fixture f = {0};
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0}, in = {0};
-    start(&f, NULL);
+    start(&f, &hasty);
     const int fd = dial(&f);
 
     hk_buf_adds(&text, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1388\r\n");
@@ -326,6 +337,81 @@ static void test_a_body_without_end_is_cut(void **state)
     assert_false(read_until(&f, fd, &in, "200 OK"));
     assert_int_equal(f.handled, 0);
     close(fd);
+    finish(&f);
+}
+
+static void test_bodies_of_strangers_are_refused(void **state)
+{
+    struct fixture f = {0};
+    start(&f, NULL);
+    const int fd = dial(&f);
+
+    say(fd, "POST / HTTP/1.1\r\nHost: x\r\nX-Test: stranger\r\nContent-Length: 4\r\n\r\nhel");
+    AWAIT(&f, http_server_connections(f.server) == 1);
+    say(fd, "p");
+    expect(&f, fd, "{\"refused\":401}");
+    assert_int_equal(f.handled, 0);
+    assert_int_equal(http_server_bodies(f.server), 0);
+    close(fd);
+    finish(&f);
+}
+
+static void test_bodies_together_are_bounded(void **state)
+{
+    struct fixture f = {0};
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    int fds[2];
+    start(&f, NULL);
+
+    hk_buf_adds(&text, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
+    for (size_t n = 0; n < MAX_BODY - 1; n++) {
+        hk_buf_addc(&text, 'y');
+    }
+    for (size_t k = 0; k < HK_LEN(fds); k++) {
+        fds[k] = dial(&f);
+        say(fds[k], text.data);
+    }
+    AWAIT(&f, http_server_bodies(f.server) == 2 * (MAX_BODY - 1));
+    const int late = dial(&f);
+    say(late, text.data);
+    say(late, "y");
+    expect(&f, late, "{\"refused\":429}");
+    close(late);
+    for (size_t k = 0; k < HK_LEN(fds); k++) { /* those who were first are served */
+        say(fds[k], "y");
+        expect(&f, fds[k], "200 OK");
+        close(fds[k]);
+    }
+    AWAIT(&f, http_server_connections(f.server) == 0);
+    assert_int_equal(http_server_bodies(f.server), 0);
+    assert_int_equal(http_server_unread(f.server), 0);
+    finish(&f);
+}
+
+static void test_connections_are_bounded(void **state)
+{
+    struct fixture f = {0};
+    HK_AUTO(hk_buf_fini) struct hk_buf in = {0};
+    int fds[MAX_CONNECTIONS];
+    start(&f, NULL);
+
+    for (size_t k = 0; k < HK_LEN(fds); k++) {
+        fds[k] = dial(&f);
+    }
+    AWAIT(&f, http_server_connections(f.server) == MAX_CONNECTIONS);
+    int late = dial(&f);
+    assert_false(read_until(&f, late, &in, "200 OK"));
+    close(late);
+    for (size_t k = 0; k < HK_LEN(fds); k++) {
+        say(fds[k], "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        expect(&f, fds[k], "200 OK");
+        close(fds[k]);
+    }
+    AWAIT(&f, http_server_connections(f.server) == 0);
+    late = dial(&f);
+    say(late, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect(&f, late, "200 OK");
+    close(late);
     finish(&f);
 }
 
@@ -530,6 +616,9 @@ int main(void)
         cmocka_unit_test(test_the_peer_of_a_silent_stream_is_missed),
         cmocka_unit_test(test_bodies_too_large_are_refused),
         cmocka_unit_test(test_a_body_without_end_is_cut),
+        cmocka_unit_test(test_bodies_of_strangers_are_refused),
+        cmocka_unit_test(test_bodies_together_are_bounded),
+        cmocka_unit_test(test_connections_are_bounded),
         cmocka_unit_test(test_a_request_that_drips_is_cut),
         cmocka_unit_test(test_rubbish_is_survived),
         cmocka_unit_test(test_stopping_ends_streams_and_waits_for_answers),

@@ -89,6 +89,20 @@ static int member(const struct json *obj, const char *key, enum json_type type,
     return 0;
 }
 
+/* What entries for plugins and for actions have in common; the arguments may be NULL. */
+static int name_and_arguments(const struct json *entry, struct hk_str *ret_name,
+                              const struct json **ret_args, struct hk_err *err)
+{
+    const struct json *name;
+    const int rc = member(entry, "name", JSON_STRING, &name, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    *ret_name = json_str(name, HK_STR(""));
+    return member(entry, "arguments", JSON_OBJECT, ret_args, err);
+}
+
 /* An element of a list of objects; *ret NULL when there is nothing behind the dash. */
 static int object_item(const struct json *list, uint32_t i, const char *what,
                        const struct json **ret, struct hk_err *err)
@@ -318,18 +332,13 @@ static void plugin_resolve(struct conf *c, struct conf_plugin *p, const struct j
 static int read_plugin(struct conf *c, const struct json *entry, struct conf_plugin *p,
                        struct hk_err *err)
 {
-    const struct json *name, *args;
+    const struct json *args;
     int rc;
 
-    rc = member(entry, "name", JSON_STRING, &name, err);
+    rc = name_and_arguments(entry, &p->name, &args, err);
     if (rc < 0) {
         return rc;
     }
-    rc = member(entry, "arguments", JSON_OBJECT, &args, err);
-    if (rc < 0) {
-        return rc;
-    }
-    p->name = json_str(name, HK_STR(""));
     p->line = entry->line;
     for (uint32_t i = 0; i < entry->len; i++) {
         const struct json_member *m = &entry->members[i];
@@ -434,22 +443,14 @@ static int read_tiers(struct conf *c, const struct json *root, struct hk_err *er
 /* Checks a section and warns of one that nobody reads. */
 static int check_section(struct conf *c, const struct json *section, struct hk_err *err)
 {
-    const struct json *member_name, *args;
-    int rc;
+    const struct json *args;
+    struct hk_str name;
+    const int rc = name_and_arguments(section, &name, &args, err);
 
-    rc = member(section, "name", JSON_STRING, &member_name, err);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = member(section, "arguments", JSON_OBJECT, &args, err);
-    if (rc < 0) {
-        return rc;
-    }
-    const struct hk_str name = json_str(member_name, HK_STR(""));
-    if (!action_find(name)) {
+    if (rc == 0 && !action_find(name)) {
         warn(c, section->line, "configuration of unknown action '%.*s'", HK_FMT(name));
     }
-    return 0;
+    return rc;
 }
 
 static int check_sections(struct conf *c, const struct json *list, struct hk_err *err)

@@ -82,18 +82,13 @@ static void push_group(struct emit *e, job_id j)
     const struct job *job = model_job(e->o.m, j);
     struct group_known *k = &e->groups.at[j.i];
 
-    if (k->busy) {
-        k->again = true;
-    } else if (!k->queued) {
-        k->queued = true;
-        emit_push(e, LANE_STATUS,
+    emit_turn_ask(e, &k->turn,
                   (struct write){.kind = WRITE_GROUP,
                                  .about = API_PODGROUP,
                                  .row = j.i,
                                  .ns = job->ns,
                                  .name = job->name,
                                  .uid = job->uid});
-    }
 }
 
 static bool set_condition(struct emit *e, const struct session *ssn, struct group_known *k,
@@ -237,8 +232,7 @@ bool emit_group_request(struct emit *e, const struct write *w, struct port_reque
     if (k->uid != w->uid) {
         return false;
     }
-    k->queued = false;
-    k->busy = true;
+    emit_turn_begin(&k->turn);
     req->verb = PORT_PATCH;
     req->patch = PORT_PATCH_MERGE;
     emit_put_uid(e, body, w);
@@ -258,21 +252,8 @@ void emit_group_done(struct emit *e, struct write *w, const struct port_msg *m)
     if (k->uid != w->uid) {
         return;
     }
-    k->busy = false;
-    if (m->rc == 0) {
-        k->rv = m->rv;
-        if (k->again) {
-            k->again = false;
-            push_group(e, (job_id){w->row});
-        }
-        return;
-    }
-    emit_complain(e, w, m);
-    k->again = false;
-    if (emit_passes(m->rc)) {
-        k->queued = true;
-        emit_retry(e, w);
-    } else {
+    k->rv = m->rc == 0 ? m->rv : k->rv;
+    if (!emit_turn_end(e, &k->turn, w, m)) {
         k->phase = PG_NONE; /* unknown: written again with the next note */
     }
 }
@@ -356,7 +337,7 @@ bool emit_is_ahead(const struct emit *e, job_id j, uint64_t rv)
         return false;
     }
     k = &e->groups.at[j.i];
-    return k->queued || k->busy || rv < k->rv;
+    return emit_turn_is_open(&k->turn) || rv < k->rv;
 }
 
 void emit_groups_fini(struct emit *e)

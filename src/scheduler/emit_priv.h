@@ -88,10 +88,15 @@ struct cond_known {
 };
 enum cond_status { COND_ABSENT, COND_TRUE, COND_FALSE };
 
+/* One status write of an object at a time; what changes meanwhile makes for one more. */
+struct write_turn {
+    bool queued, busy, again; /* a write waits, is under way, is due after that one */
+};
+
 struct group_known {
     uint32_t uid; /* 0: unknown */
     uint8_t phase;
-    bool queued, busy, again; /* a write waits, is under way, is due after that one */
+    struct write_turn turn;
     uint32_t running, failed, succeeded;
     struct cond_known cond[COND_N];
     char *others;   /* conditions of other types, a JSON list, or NULL */
@@ -103,7 +108,7 @@ struct group_known {
 
 struct queue_known {
     uint32_t name;
-    bool queued, busy, again;
+    struct write_turn turn;
     uint64_t said; /* of status.allocated, 0 unknown */
 };
 
@@ -111,7 +116,7 @@ struct shard_known {
     uint64_t said;
     char *text;  /* the status as it should be, JSON */
     uint64_t rv; /* of our last write */
-    bool queued, busy, again;
+    struct write_turn turn;
 };
 
 struct event_slot {
@@ -218,9 +223,15 @@ void emit_groups_fini(struct emit *e);
 
 /* ---- emit_status.c ---- */
 
-/* Whether the same write may go through later. */
-bool emit_passes(int rc);
-void emit_complain(struct emit *e, const struct write *w, const struct port_msg *m);
+/* Asks for the write: now, or after the one under way. */
+void emit_turn_ask(struct emit *e, struct write_turn *t, struct write w);
+/* The write goes out. */
+void emit_turn_begin(struct write_turn *t);
+/* The write came back. One that may pass later is tried again, and one asked for meanwhile follows.
+ * False when it failed for good: what the API says is unknown then. */
+bool emit_turn_end(struct emit *e, struct write_turn *t, struct write *w, const struct port_msg *m);
+/* Whether what the API says may be older than what we say. */
+bool emit_turn_is_open(const struct write_turn *t);
 
 /* What is known of the task's pod. */
 struct pod_known *emit_pod_row(struct emit *e, task_id t);

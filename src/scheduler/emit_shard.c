@@ -22,18 +22,6 @@ static void put_names(struct emit *e, struct json *status, const char *key, cons
     }
 }
 
-static void push_shard(struct emit *e)
-{
-    struct shard_known *k = &e->shard;
-
-    if (k->busy) {
-        k->again = true;
-    } else if (!k->queued) {
-        k->queued = true;
-        emit_push(e, LANE_STATUS, (struct write){.kind = WRITE_SHARD, .about = API_NODESHARD});
-    }
-}
-
 /* What we use is a part of what we are to have, so there is never anything left to remove. */
 void emit_shard(struct emit *e, const uint32_t *in_use, uint32_t nin_use, const uint32_t *to_add,
                 uint32_t nto_add)
@@ -53,7 +41,7 @@ void emit_shard(struct emit *e, const uint32_t *in_use, uint32_t nin_use, const 
     k->said = hash_text(&e->text);
     hk_free(k->text);
     k->text = hk_strndup(e->text.data, e->text.len);
-    push_shard(e);
+    emit_turn_ask(e, &k->turn, (struct write){.kind = WRITE_SHARD, .about = API_NODESHARD});
 }
 
 bool emit_shard_request(struct emit *e, struct port_request *req, struct json *body)
@@ -61,8 +49,7 @@ bool emit_shard_request(struct emit *e, struct port_request *req, struct json *b
     struct shard_known *k = &e->shard;
     struct json status;
 
-    k->queued = false;
-    k->busy = true;
+    emit_turn_begin(&k->turn);
     req->name = e->o.shard;
     req->verb = PORT_PATCH;
     req->patch = PORT_PATCH_MERGE;
@@ -78,20 +65,9 @@ void emit_shard_done(struct emit *e, struct write *w, const struct port_msg *m)
 {
     struct shard_known *k = &e->shard;
 
-    k->busy = false;
     k->rv = m->rc == 0 ? m->rv : k->rv;
-    if (m->rc < 0) {
-        emit_complain(e, w, m);
-    }
-    if (m->rc < 0 && emit_passes(m->rc)) {
-        k->queued = true;
-        k->again = false;
-        emit_retry(e, w);
-    } else if (m->rc < 0) {
+    if (!emit_turn_end(e, &k->turn, w, m)) {
         k->said = 0;
-    } else if (k->again) {
-        k->again = false;
-        push_shard(e);
     }
 }
 
@@ -102,7 +78,7 @@ void emit_learn_shard(struct emit *e, const struct api_object *o)
     struct shard_known *k = &e->shard;
     struct json status = json_make_object();
 
-    if (!hk_str_eq(o->name, e->o.shard) || k->queued || k->busy || o->rv < k->rv) {
+    if (!hk_str_eq(o->name, e->o.shard) || emit_turn_is_open(&k->turn) || o->rv < k->rv) {
         return;
     }
     for (size_t i = 0; i < HK_LEN(keys); i++) {

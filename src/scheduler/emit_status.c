@@ -49,16 +49,61 @@ static struct queue_known *queue_row(struct emit *e, queue_id q)
 
 /* ---- failures ---- */
 
-bool emit_passes(int rc)
+/* Whether the same write may go through later. */
+static bool passes(int rc)
 {
     return rc == -HK_EIO || rc == -HK_ETIMEOUT || rc == -HK_EBUSY || rc == -HK_ECONFLICT;
 }
 
-void emit_complain(struct emit *e, const struct write *w, const struct port_msg *m)
+static void complain(struct emit *e, const struct write *w, const struct port_msg *m)
 {
     hk_log(m->rc == -HK_ENOTFOUND ? HK_LOG_DEBUG : HK_LOG_WARN, "status write failed",
            "kind=%s namespace=%.*s name=%.*s err=\"%s\"", api_kind(w->about)->singular,
            HK_FMT(emit_str(e, w->ns)), HK_FMT(emit_str(e, w->name)), m->err->text);
+}
+
+/* ---- one write at a time ---- */
+
+void emit_turn_ask(struct emit *e, struct write_turn *t, struct write w)
+{
+    if (t->busy) {
+        t->again = true;
+    } else if (!t->queued) {
+        t->queued = true;
+        emit_push(e, LANE_STATUS, w);
+    }
+}
+
+void emit_turn_begin(struct write_turn *t)
+{
+    t->queued = false;
+    t->busy = true;
+}
+
+bool emit_turn_end(struct emit *e, struct write_turn *t, struct write *w, const struct port_msg *m)
+{
+    const bool again = t->again;
+
+    *t = (struct write_turn){0};
+    if (m->rc == 0) {
+        if (again) {
+            w->attempts = 0;
+            emit_turn_ask(e, t, *w);
+        }
+        return true;
+    }
+    complain(e, w, m);
+    if (!passes(m->rc)) {
+        return false;
+    }
+    t->queued = true;
+    emit_retry(e, w);
+    return true;
+}
+
+bool emit_turn_is_open(const struct write_turn *t)
+{
+    return t->queued || t->busy;
 }
 
 /* ---- pods ---- */
@@ -144,8 +189,8 @@ static void condition_done(struct emit *e, struct write *w, const struct port_ms
         k->is_false = true;
         return;
     }
-    emit_complain(e, w, m);
-    if (k->said == w->said && emit_passes(m->rc)) {
+    complain(e, w, m);
+    if (k->said == w->said && passes(m->rc)) {
         k->waiting++;
         emit_retry(e, w);
     } else if (k->said == w->said) {
@@ -238,14 +283,9 @@ static void push_queue(struct emit *e, queue_id q)
 {
     struct queue_known *k = &e->queues.at[q.i];
 
-    if (k->busy) {
-        k->again = true;
-    } else if (!k->queued) {
-        k->queued = true;
-        emit_push(
-            e, LANE_STATUS,
-            (struct write){.kind = WRITE_QUEUE, .about = API_QUEUE, .row = q.i, .name = k->name});
-    }
+    emit_turn_ask(
+        e, &k->turn,
+        (struct write){.kind = WRITE_QUEUE, .about = API_QUEUE, .row = q.i, .name = k->name});
 }
 
 static void note_queues(struct emit *e)
@@ -285,8 +325,7 @@ static bool queue_request(struct emit *e, const struct write *w, struct port_req
     if (k->name != w->name) {
         return false;
     }
-    k->queued = false;
-    k->busy = true;
+    emit_turn_begin(&k->turn);
     req->verb = PORT_PATCH;
     req->patch = PORT_PATCH_MERGE;
     req->subresource = "status";
@@ -307,22 +346,8 @@ static void queue_done(struct emit *e, struct write *w, const struct port_msg *m
 {
     struct queue_known *k = &e->queues.at[w->row];
 
-    if (k->name != w->name) {
-        return;
-    }
-    k->busy = false;
-    if (m->rc < 0) {
-        emit_complain(e, w, m);
-    }
-    if (m->rc < 0 && emit_passes(m->rc)) {
-        k->queued = true;
-        k->again = false;
-        emit_retry(e, w);
-    } else if (m->rc < 0) {
+    if (k->name == w->name && !emit_turn_end(e, &k->turn, w, m)) {
         k->said = 0;
-    } else if (k->again) {
-        k->again = false;
-        push_queue(e, (queue_id){w->row});
     }
 }
 
@@ -339,7 +364,7 @@ static void learn_queue(struct emit *e, const struct api_object *o)
         return;
     }
     k = queue_row(e, q);
-    if (k->queued || k->busy) {
+    if (emit_turn_is_open(&k->turn)) {
         return;
     }
     for (uint32_t i = 0; i < api.allocated.len; i++) {

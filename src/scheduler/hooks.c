@@ -140,6 +140,15 @@ static int cmp_text(const struct model *m, uint32_t a, uint32_t b)
     return a == b ? 0 : hk_str_cmp(model_str(m, a), model_str(m, b));
 }
 
+/* The lower number first, then the text. */
+static int cmp_i64_text(const struct model *m, int64_t i_a, uint32_t text_a, int64_t i_b,
+                        uint32_t text_b)
+{
+    const int c = cmp_i64(i_a, i_b);
+
+    return c != 0 ? c : cmp_text(m, text_a, text_b);
+}
+
 /* Order of the texts "namespace/name". */
 static int cmp_key(const struct model *m, uint32_t ns_a, uint32_t name_a, uint32_t ns_b,
                    uint32_t name_b)
@@ -164,9 +173,8 @@ int hooks_job_order_plugins(struct session *ssn, job_id a, job_id b)
 int hooks_job_order(struct session *ssn, job_id a, job_id b)
 {
     const struct job *ja = model_job(ssn->m, a), *jb = model_job(ssn->m, b);
-    int c;
+    int c = hooks_job_order_plugins(ssn, a, b);
 
-    c = hooks_job_order_plugins(ssn, a, b);
     if (c == 0) {
         c = cmp_i64(ja->creation_ns, jb->creation_ns);
     }
@@ -176,13 +184,9 @@ int hooks_job_order(struct session *ssn, job_id a, job_id b)
 int hooks_queue_order(struct session *ssn, queue_id a, queue_id b)
 {
     const struct queue *qa = model_queue(ssn->m, a), *qb = model_queue(ssn->m, b);
-    int c;
+    const int c = FIRST(ssn, HOOK_QUEUE_ORDER, queue_order, a, b);
 
-    c = FIRST(ssn, HOOK_QUEUE_ORDER, queue_order, a, b);
-    if (c == 0) {
-        c = cmp_i64(qa->creation_ns, qb->creation_ns);
-    }
-    return c != 0 ? c : cmp_text(ssn->m, qa->name, qb->name);
+    return c != 0 ? c : cmp_i64_text(ssn->m, qa->creation_ns, qa->name, qb->creation_ns, qb->name);
 }
 
 int hooks_victim_queue_order(struct session *ssn, queue_id a, queue_id b, queue_id preemptor)
@@ -200,10 +204,7 @@ static int task_cmp(const struct model *m, const struct task *a, const struct ta
     if (a->index != b->index && a->index != ID_NONE && b->index != ID_NONE) {
         return a->index < b->index ? -1 : 1;
     }
-    c = cmp_i64(a->creation_ns, b->creation_ns);
-    if (c == 0) {
-        c = cmp_text(m, a->uid, b->uid);
-    }
+    c = cmp_i64_text(m, a->creation_ns, a->uid, b->creation_ns, b->uid);
     return c != 0 ? c : cmp_key(m, a->ns, a->name, b->ns, b->name);
 }
 
@@ -217,13 +218,9 @@ int hooks_task_order(struct session *ssn, task_id a, task_id b)
 int hooks_sub_order(struct session *ssn, sub_id a, sub_id b)
 {
     const struct sub_job *sa = model_sub(ssn->m, a), *sb = model_sub(ssn->m, b);
-    int c;
+    const int c = FIRST(ssn, HOOK_SUB_ORDER, sub_order, a, b);
 
-    c = FIRST(ssn, HOOK_SUB_ORDER, sub_order, a, b);
-    if (c == 0) {
-        c = cmp_i64(sa->match_index, sb->match_index);
-    }
-    return c != 0 ? c : cmp_text(ssn->m, sa->id, sb->id);
+    return c != 0 ? c : cmp_i64_text(ssn->m, sa->match_index, sa->id, sb->match_index, sb->id);
 }
 
 /* Upstream's session holds jobs with a PodGroup and an existing queue; tasks of others are orphans.

@@ -5,6 +5,7 @@
 #include "scheduler/ingest_priv.h"
 
 #include "api/node.h"
+#include "codec/re2.h"
 
 struct member {
     bool is_hyper;
@@ -71,7 +72,7 @@ static int member_read(struct ingest *in, const struct api_hypernode_member *fro
         return 0; /* hyperNodes are picked by name alone */
     }
     if (from->regex.n > 0) {
-        rc = ingest_regex_compile(from->regex, &to->regex, err);
+        rc = re2_compile(from->regex, &to->regex, err);
         if (rc < 0) {
             return rc;
         }
@@ -189,7 +190,7 @@ static void resolve_regex(const struct ingest *in, struct member *mb, member_vec
 {
     for (; mb->tried < in->node_names.len; mb->tried++) {
         const uint32_t name = in->node_names.at[mb->tried];
-        if (regexec(&mb->regex, model_str(in->m, name).s, 0, NULL, 0) == 0) {
+        if (re2_matches(&mb->regex, model_str(in->m, name))) {
             hk_vec_push(&mb->hits, name);
         }
     }

@@ -9,8 +9,6 @@
 #include "api/pod.h"
 #include "scheduler/ingest.h"
 
-#include <regex.h>
-
 #define PAIR_KEY(hi, lo) (((uint64_t)(hi) << 32) | (lo))
 
 /* ---- what ingest keeps beside the model ---- */
@@ -182,11 +180,6 @@ void ingest_hyper_fini(struct ingest *in);
 
 void ingest_shard_settle(struct ingest *in);
 void ingest_shard_fini(struct ingest *in);
-
-/* ---- ingest_regex.c ---- */
-
-/* Compiles an RE2 pattern for unanchored search; regfree it. Fails on what POSIX cannot express. */
-int ingest_regex_compile(struct hk_str pattern, regex_t *ret, struct hk_err *err) HK_CHECKED;
 
 /* ---- the kinds ---- */
 

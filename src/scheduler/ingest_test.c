@@ -231,59 +231,6 @@ static void a_tree_that_is_none_is_reported_until_mended(void **state)
     assert_true(w.m.hyper_ready);
 }
 
-static void patterns_are_read_as_re2_or_refused(void **state)
-{
-    static const struct {
-        const char *pattern, *name;
-        int matches; /* -1: refused */
-    } cases[] = {
-        {"node", "my-node-1", 1},
-        {"^node", "my-node-1", 0},
-        {"^rack-(a|b)-[0-9]{2}$", "rack-b-07", 1},
-        {"^rack-(a|b)-[0-9]{2}$", "rack-b-7", 0},
-        {"^n\\d+$", "n12", 1},
-        {"^n\\d+$", "ndd", 0},
-        {"^n\\D$", "nx", 1},
-        {"^[\\w\\-.]+$", "a-b.c_9", 1},
-        {"^[\\w\\-.]+$", "a b", 0},
-        {"^(?:a|b)c$", "bc", 1},
-        {"^a{2,3}$", "aa", 1},
-        {"^a{2,}$", "aaaa", 1},
-        {"a{", "a{", 1},
-        {"^a.*?b$", "axxb", 1},
-        {"\\Aab\\z", "ab", 1},
-        {"^[]x]+$", "]x", 1},
-        {"^[[:digit:]]$", "7", 1},
-        {"^n\\.x$", "n.x", 1},
-        {"^n\\.x$", "nyx", 0},
-        {"a(b", "", -1},
-        {"[a", "", -1},
-        {"(?i)a", "", -1},
-        {"(?P<x>a)", "", -1},
-        {"(a)\\1", "", -1},
-        {"\\pL", "", -1},
-        {"a{2000}", "", -1},
-        {"((a{100}){100}){100}", "", -1},
-        {"a\\", "", -1},
-        {"[[:x", "", -1},
-    };
-
-    for (uint32_t k = 0; k < HK_LEN(cases); k++) {
-        struct hk_err err = {0};
-        regex_t re;
-        int have = -1;
-
-        if (ingest_regex_compile(hk_str(cases[k].pattern), &re, &err) == 0) {
-            have = regexec(&re, cases[k].name, 0, NULL, 0) == 0;
-            regfree(&re);
-        }
-        if (have != cases[k].matches) {
-            fail_msg("'%s' on '%s': %d, want %d (%s)", cases[k].pattern, cases[k].name, have,
-                     cases[k].matches, err.text);
-        }
-    }
-}
-
 /* ---- storage ---- */
 
 #define CLAIMANT(name, claim)                                                                      \
@@ -446,7 +393,6 @@ int main(void)
         TEST(small_tables_are_filled),
         TEST(hypernode_members_are_found_by_name_pattern_and_label),
         TEST(a_tree_that_is_none_is_reported_until_mended),
-        TEST(patterns_are_read_as_re2_or_refused),
         TEST(volumes_answer_from_what_was_loaded),
         TEST(bad_objects_are_reported_and_others_taken),
         TEST(a_problem_goes_with_a_better_version_or_the_object),

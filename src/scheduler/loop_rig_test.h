@@ -4,14 +4,11 @@
 #pragma once
 
 #include "api/port_mem.h"
+#include "codec/json_text_test.h"
 #include "scheduler/loop.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define SEC ((int64_t)1000 * 1000 * 1000)
 #define MSEC ((int64_t)1000 * 1000)
@@ -27,21 +24,6 @@ struct rig {
     char path[64]; /* of the configuration, empty when none */
 };
 
-static inline struct json rig_parse(struct rig *r, const char *text)
-{
-    char *s = hk_arena_strndup(&r->a, text, strlen(text));
-    struct hk_err err = {0};
-    struct json v;
-
-    for (char *p = s; *p; p++) {
-        *p = *p == '\'' ? '"' : *p;
-    }
-    if (json_parse(hk_str(s), 0, &r->a, &v, &err) < 0) {
-        fail_msg("test JSON: %s in %s", err.text, text);
-    }
-    return v;
-}
-
 static inline void rig_put(struct rig *r, const char *fmt, ...)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -51,7 +33,7 @@ static inline void rig_put(struct rig *r, const char *fmt, ...)
     va_start(ap, fmt);
     hk_buf_vaddf(&text, fmt, ap);
     va_end(ap);
-    const struct json doc = rig_parse(r, text.data);
+    const struct json doc = json_of_text(text.data, &r->a);
     if (port_mem_put(r->mem, &doc, &err) < 0) {
         fail_msg("put: %s in %s", err.text, text.data);
     }

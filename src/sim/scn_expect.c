@@ -45,6 +45,12 @@ static int only_options(const struct scn_run *r, uint32_t from, const char *opti
     return 0;
 }
 
+/* Whether the text holds what was asked for, if anything was. */
+static bool says(struct scn_run *r, struct hk_str text, struct hk_str want)
+{
+    return !want.s || hk_str_contains(text, hk_arena_strndup(&r->mem, want.s, want.n));
+}
+
 static int count_of(const struct scn_run *r, struct hk_str text, int64_t *ret, struct hk_err *err)
 {
     return hk_str_int(text, ret) ? 0
@@ -110,10 +116,11 @@ static int resolve(struct scn_run *r, struct hk_str text, struct refs *ret, stru
     return rc;
 }
 
-/* Those that the line names, options aside. */
-static int resolve_line(struct scn_run *r, struct refs *ret, struct hk_err *err)
+/* Those that the line names beside these options. */
+static int resolve_line(struct scn_run *r, const char *options, struct refs *ret,
+                        struct hk_err *err)
 {
-    int rc = 0;
+    int rc = only_options(r, 2, options, err);
 
     for (uint32_t k = 2; k < r->line->n && rc == 0; k++) {
         if (!word(r, k)->value.s) {
@@ -121,6 +128,13 @@ static int resolve_line(struct scn_run *r, struct refs *ret, struct hk_err *err)
         }
     }
     return rc;
+}
+
+/* Whether the pod, "namespace/name", is the object. */
+static bool same_pod(const struct scn_object *o, struct hk_str pod)
+{
+    return pod.n == o->ns.n + 1 + o->name.n && memcmp(pod.s, o->ns.s, o->ns.n) == 0 &&
+           memcmp(pod.s + o->ns.n + 1, o->name.s, o->name.n) == 0;
 }
 
 static int find_job(struct scn_run *r, struct hk_str ref, job_id *ret, struct hk_err *err)
@@ -218,13 +232,10 @@ static int expect_bound(struct scn_run *r, struct hk_err *err)
 
 /* ---- why tasks wait ---- */
 
-static const struct cluster_wait *wait_of(struct scn_run *r, const struct scn_object *o)
+static const struct cluster_wait *wait_of(const struct scn_run *r, const struct scn_object *o)
 {
-    const struct hk_str pod =
-        hk_str(hk_arena_printf(&r->mem, "%.*s/%.*s", HK_FMT(o->ns), HK_FMT(o->name)));
-
     for (uint32_t k = 0; k < r->c.waits.len; k++) {
-        if (hk_str_eq(r->c.waits.at[k].pod, pod)) {
+        if (same_pod(o, r->c.waits.at[k].pod)) {
             return &r->c.waits.at[k];
         }
     }
@@ -265,7 +276,7 @@ static int pending_task(struct scn_run *r, const struct scn_object *o, struct hk
         return 0;
     }
     reasons(r, o, &said);
-    if (!hk_str_contains(hk_buf_str(&said), hk_arena_strndup(&r->mem, why.s, why.n))) {
+    if (!says(r, hk_buf_str(&said), why)) {
         return scn_fail(r, err, "expected %.*s to wait because \"%.*s\", what was said:\n%.*s",
                         HK_FMT(ref), HK_FMT(why), HK_FMT(hk_buf_str(&said)));
     }
@@ -276,11 +287,8 @@ static int expect_pending(struct scn_run *r, struct hk_err *err)
 {
     const struct hk_str why = option(r, 2, "why");
     struct refs refs = {0};
-    int rc = only_options(r, 2, "why", err);
+    int rc = resolve_line(r, "why", &refs, err);
 
-    if (rc == 0) {
-        rc = resolve_line(r, &refs, err);
-    }
     for (uint32_t i = 0; i < refs.n && rc == 0; i++) {
         rc = pending_task(r, refs.at[i].o, refs.at[i].name, why, err);
     }
@@ -292,20 +300,15 @@ static int expect_pod(struct scn_run *r, struct hk_err *err)
 {
     const struct hk_str reason = option(r, 2, "reason"), message = option(r, 2, "message");
     struct refs refs = {0};
-    int rc = only_options(r, 2, "reason message", err);
+    int rc = resolve_line(r, "reason message", &refs, err);
 
-    if (rc == 0) {
-        rc = resolve_line(r, &refs, err);
-    }
     for (uint32_t i = 0; i < refs.n && rc == 0; i++) {
         const struct cluster_wait *w = wait_of(r, refs.at[i].o);
         if (!w) {
             return scn_fail(r, err, "expected %.*s to wait, it is %s", HK_FMT(refs.at[i].name),
                             whereabouts(r, task_of(r, refs.at[i].o)));
         }
-        if ((reason.s && !hk_str_eq(reason, w->reason)) ||
-            (message.s &&
-             !hk_str_contains(w->message, hk_arena_strndup(&r->mem, message.s, message.n)))) {
+        if ((reason.s && !hk_str_eq(reason, w->reason)) || !says(r, w->message, message)) {
             return scn_fail(r, err, "%.*s waits otherwise than expected: %.*s: %.*s",
                             HK_FMT(refs.at[i].name), HK_FMT(w->reason), HK_FMT(w->message));
         }
@@ -314,12 +317,6 @@ static int expect_pod(struct scn_run *r, struct hk_err *err)
 }
 
 /* ---- what the last cycle did ---- */
-
-static bool same_pod(const struct scn_object *o, struct hk_str pod)
-{
-    return pod.n == o->ns.n + 1 + o->name.n && memcmp(pod.s, o->ns.s, o->ns.n) == 0 &&
-           memcmp(pod.s + o->ns.n + 1, o->name.s, o->name.n) == 0;
-}
 
 static bool is_listed(const struct scn_run *r, const struct refs *refs, struct hk_str pod)
 {
@@ -653,8 +650,7 @@ static int expect_condition(struct scn_run *r, struct hk_err *err)
     const struct cluster_group *g = cluster_group(&r->c, j);
     const char *got = names[g ? g->condition : NOTE_NONE];
     const struct hk_str said = hk_str(g && g->message ? g->message : "");
-    if (!hk_str_is(word(r, 3)->key, got) ||
-        (message.s && !hk_str_contains(said, hk_arena_strndup(&r->mem, message.s, message.n)))) {
+    if (!hk_str_is(word(r, 3)->key, got) || !says(r, said, message)) {
         return scn_fail(r, err, "expected condition %.*s%s%.*s, got %s: %.*s",
                         HK_FMT(word(r, 3)->key), message.s ? ": " : "",
                         HK_FMT(message.s ? message : HK_STR("")), got, HK_FMT(said));

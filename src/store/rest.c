@@ -2,6 +2,7 @@
 // The port itself: calls from submission to outcome, the queue that port_poll empties, objects made
 // of stored states, and what is published told to those who live off it (kinds, collector,
 // namespaces, watches). What each verb does is in the files beside.
+#include "codec/timefmt.h"
 #include "store/rest_priv.h"
 
 #include <stdarg.h>
@@ -20,8 +21,10 @@ void rest_kick(struct rest *r)
 {
     const uint64_t one = 1;
 
-    /* Can only fail when the counter is full, and then it is readable anyway. */
-    (void)!write(r->event_fd, &one, sizeof(one));
+    if (!r->kicked) {
+        r->kicked = true;
+        (void)!write(r->event_fd, &one, sizeof(one));
+    }
 }
 
 void rest_warn(struct rest_call *c, const char *fmt, ...)
@@ -42,17 +45,18 @@ static void release_state(void *owner)
     store_obj_unref(owner);
 }
 
-/* Stored in another version than asked for: the same content under the other name. */
-static struct api_object *object_convert(const struct rest_kind *k, struct api_object *o)
+struct api_object *rest_object_show(const struct rest_kind *k, struct api_object *o)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
-    HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     struct json doc = json_clone(&o->root, &mem);
     struct api_object *ret = NULL;
 
-    api_kind_write_version(k->kind, &version);
-    rest_put_str(&doc, &mem, "apiVersion", hk_buf_str(&version));
+    rest_view_show(k, &doc, &mem);
+    rest_schema_refresh(k, &doc, &mem);
+    if (k->storage && json_equal(&doc, &o->root)) {
+        return o;
+    }
     json_write(&doc, &text);
     api_object_unref(o);
     return api_object_parse(k->kind, hk_buf_str(&text), &ret, NULL) < 0 ? NULL : ret;
@@ -62,7 +66,7 @@ static struct api_object *object_make(const struct rest_kind *k, const struct st
                                       bool tree)
 {
     struct api_object *ret = NULL;
-    const bool convert = !k->storage;
+    const bool convert = !k->storage || rest_schema_outdated(k, o);
 
     if (api_object_borrow(k->kind, o->text, tree || convert, store_obj_ref(o), release_state, &ret,
                           NULL) < 0) {
@@ -72,7 +76,7 @@ static struct api_object *object_make(const struct rest_kind *k, const struct st
     ret->name = o->name;
     ret->uid = o->uid;
     ret->rv = o->rv;
-    return convert ? object_convert(k, ret) : ret;
+    return convert ? rest_object_show(k, ret) : ret;
 }
 
 struct api_object *rest_object(struct rest *r, const struct rest_kind *k, const struct store_obj *o,
@@ -81,11 +85,12 @@ struct api_object *rest_object(struct rest *r, const struct rest_kind *k, const 
     struct api_object **slot = &r->cache[hk_mix((uint64_t)(uintptr_t)o) & (REST_CACHE - 1)];
 
     /* The cached object holds its state, so an address cannot come back for another one. */
-    if (*slot && (*slot)->owner == o && (*slot)->kind == k->kind) {
+    const bool fresh = !rest_schema_outdated(k, o);
+    if (fresh && *slot && (*slot)->owner == o && (*slot)->kind == k->kind) {
         return api_object_ref(*slot);
     }
     struct api_object *made = object_make(k, o, tree);
-    if (made && tree && made->owner == o) {
+    if (fresh && made && tree && made->owner == o) {
         api_object_unref(*slot);
         *slot = api_object_ref(made);
     }
@@ -99,6 +104,9 @@ const struct store_obj *rest_head(struct rest_call *c, const struct rest_kind *k
 
     if (!o || json_parse(o->text, 0, &c->mem, ret, NULL) < 0) {
         return NULL;
+    }
+    if (rest_schema_outdated(k, o)) {
+        rest_schema_refresh(k, ret, &c->mem);
     }
     hk_vec_push(&c->held, store_obj_ref(o));
     return o;
@@ -185,6 +193,7 @@ static struct rest_call *call_new(struct rest *r, const struct port_request *req
     struct rest_call *c = hk_zalloc(sizeof(*c));
 
     c->r = r;
+    c->mem = hk_arena_pool_take(&r->mem);
     c->id = ++r->last_call;
     c->sink = sink;
     c->req = req;
@@ -216,7 +225,7 @@ static void call_free(struct rest_call *c)
     hk_vec_fini(&c->held);
     hk_vec_fini(&c->items);
     hk_vec_fini(&c->causes);
-    hk_arena_fini(&c->mem);
+    hk_arena_pool_give(&r->mem, &c->mem);
     hk_free(c);
 }
 
@@ -254,6 +263,7 @@ static void on_stored(void *ctx, int rc, const struct store_obj *o, const struct
     if (rc < 0 && c->rc == 0) {
         c->err = *err;
         rest_fail_store(c, rc);
+        rest_quota_load(c->r); /* what was staged and charged is undone */
     } else if (rc == 0 && c->rc == 0 && c->writes == 0) {
         stored_object(c, o);
         if (c->scale && c->obj) {
@@ -263,6 +273,15 @@ static void on_stored(void *ctx, int rc, const struct store_obj *o, const struct
     if (c->writes == 0 && c->submitted) {
         call_end(c);
     }
+}
+
+static struct api_object *head_object(struct rest *r, const struct rest_kind *k, struct hk_str ns,
+                                      struct hk_str name)
+{
+    bool staged;
+    const struct store_obj *head = store_head(r->store, k->res, ns, name, &staged);
+
+    return head ? rest_object(r, k, head, true) : NULL;
 }
 
 int rest_store(struct rest_call *c, enum store_verb verb, const struct rest_kind *k,
@@ -277,22 +296,35 @@ int rest_store(struct rest_call *c, enum store_verb verb, const struct rest_kind
         .mem = &c->mem,
         .expect_rv = expect_rv,
     };
+    const struct rest_kind *kept = rest_kind_by_res(c->r, k->res);
+    const bool charged = rest_quota_watches(c->r, kept, ns);
+    struct api_object *old = charged ? head_object(c->r, kept, ns, name) : NULL;
     const int rc = store_submit(c->r->store, &w, on_stored, c, &c->err);
 
-    if (rc < 0) {
-        return rest_fail_store(c, rc);
+    if (rc == 0) {
+        c->writes++;
     }
-    c->writes++;
-    return 0;
+    if (rc == 0 && charged) {
+        rest_quota_charge(c->r, kept, ns, name, old ? &old->root : NULL,
+                          verb == STORE_DELETE ? NULL : root);
+    }
+    api_object_unref(old);
+    return rc < 0 ? rest_fail_store(c, rc) : 0;
 }
 
 int rest_answer_tree(struct rest_call *c, const struct api_kind *kind, const struct json *doc)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    struct json shown;
     int rc;
 
     api_object_unref(c->obj);
     c->obj = NULL;
+    if (kind == c->k->kind) {
+        shown = json_clone(doc, &c->mem);
+        rest_view_show(c->k, &shown, &c->mem);
+        doc = &shown;
+    }
     json_write(doc, &text);
     rc = api_object_parse(kind, hk_buf_str(&text), &c->obj, &c->err);
     if (rc < 0) {
@@ -502,11 +534,16 @@ static uint32_t rest_poll(struct port *p, uint32_t max)
     uint64_t kicks;
     bool more = false;
 
-    (void)!read(r->event_fd, &kicks, sizeof(kicks));
+    if (r->kicked) {
+        r->kicked = false;
+        (void)!read(r->event_fd, &kicks, sizeof(kicks));
+    }
     rest_kinds_sweep(r);
     store_poll(r->store);
     rest_gc_run(r);
     rest_drain_run(r);
+    rest_crd_run(r);
+    rest_quota_run(r);
     uint32_t n = deliver_outcomes(r, max);
     n += rest_watch_deliver(r, max - n, &more);
     if (more || r->first) {
@@ -549,12 +586,42 @@ static const struct port_ops rest_ops = {
 
 /* ---- what is published ---- */
 
+/* When an event of an earlier run was written, as far as it tells. */
+static int64_t event_written_ns(const struct rest *r, const struct store_obj *o)
+{
+    static const char *const paths[] = {"metadata.creationTimestamp", "lastTimestamp", "eventTime",
+                                        "series.lastObservedTime"};
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    struct json doc;
+    int64_t last_ns = 0, ns;
+
+    if (json_parse(o->text, 0, &mem, &doc, NULL) < 0) {
+        return 0;
+    }
+    for (size_t i = 0; i < HK_LEN(paths); i++) {
+        if (time_parse(json_str(json_at(&doc, paths[i]), HK_STR("")), &ns, NULL) == 0) {
+            last_ns = HK_MAX(last_ns, ns);
+        }
+    }
+    return HK_MIN(last_ns, rest_now(r));
+}
+
 static void note_expiry(struct rest *r, const struct store_event *ev)
 {
-    if (ev->obj->res == r->events->res && ev->type != STORE_DELETED) {
-        hk_vec_push(&r->expiries, (struct rest_expiry){rest_now(r) + EVENT_TTL_S * REST_SECOND,
-                                                       store_obj_ref(ev->obj)});
+    if (ev->obj->res != r->events->res || ev->type == STORE_DELETED) {
+        return;
     }
+    const int64_t from_ns = r->running ? rest_now(r) : event_written_ns(r, ev->obj);
+    hk_vec_push(&r->expiries,
+                (struct rest_expiry){from_ns + EVENT_TTL_S * REST_SECOND, store_obj_ref(ev->obj)});
+}
+
+static int expiry_cmp(const void *a, const void *b)
+{
+    const int64_t x = ((const struct rest_expiry *)a)->at_ns;
+    const int64_t y = ((const struct rest_expiry *)b)->at_ns;
+
+    return x < y ? -1 : x > y;
 }
 
 static void feed(struct rest *r, const struct store_event *ev)
@@ -562,6 +629,7 @@ static void feed(struct rest *r, const struct store_event *ev)
     rest_kinds_feed(r, ev);
     rest_gc_feed(r, ev);
     rest_drain_feed(r, ev);
+    rest_crd_feed(r, ev);
     note_expiry(r, ev);
 }
 
@@ -640,18 +708,17 @@ void rest_tick(struct rest *r)
     rest_watch_tick(r);
     rest_gc_tick(r);
     rest_drain_tick(r);
+    rest_quota_tick(r);
 }
 
 int64_t rest_next_ns(const struct rest *r)
 {
-    int64_t next = rest_watch_next_ns(r);
+    int64_t next = HK_MIN(rest_watch_next_ns(r), rest_quota_next_ns(r));
 
     if (r->expiries_at < r->expiries.len) {
         next = HK_MIN(next, r->expiries.at[r->expiries_at].at_ns);
     }
-    if (r->gc.later.len > 0) {
-        next = HK_MIN(next, r->gc.retry_ns);
-    }
+    next = HK_MIN(next, rest_gc_next_ns(r));
     return r->drain_retry_ns > 0 ? HK_MIN(next, r->drain_retry_ns) : next;
 }
 
@@ -683,7 +750,8 @@ struct rest *rest_new(const struct rest_opts *o)
     r->rand = o->rand;
     r->admission = !o->no_admission;
     r->last = &r->first;
-    r->lookup = (struct admission_lookup){r, lookup_get, lookup_each, lookup_count};
+    r->lookup =
+        (struct admission_lookup){r, lookup_get, lookup_each, lookup_count, rest_quota_used};
     open_fds(r);
     rest_kinds_init(r);
     feed_all(r, r->crds->res);
@@ -692,7 +760,12 @@ struct rest *rest_new(const struct rest_opts *o)
             feed_all(r, r->resources.at[i]);
         }
     }
+    if (r->expiries.len > 0) {
+        qsort(r->expiries.at, r->expiries.len, sizeof(*r->expiries.at), expiry_cmp);
+    }
+    r->running = true;
     store_on_publish(r->store, on_publish, r);
+    rest_quota_load(r);
     rest_namespace_seed(r);
     return r;
 }
@@ -706,6 +779,7 @@ void rest_free(struct rest *r)
         r->calls.at[i]->sink.on_msg = NULL;
     }
     store_flush(r->store);
+    store_off_publish(r->store, on_publish, r);
     while (r->calls.len > 0) {
         call_free(r->calls.at[0]);
     }
@@ -720,7 +794,9 @@ void rest_free(struct rest *r)
     }
     rest_gc_fini(r);
     rest_drain_fini(r);
+    rest_quota_fini(r);
     rest_kinds_fini(r);
+    hk_arena_pool_fini(&r->mem);
     hk_vec_fini(&r->calls);
     hk_vec_fini(&r->watches);
     hk_vec_fini(&r->expiries);

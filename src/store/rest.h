@@ -31,6 +31,8 @@ struct rest *rest_new(const struct rest_opts *o);
  * the store may only be closed afterwards. */
 void rest_free(struct rest *r);
 struct port *rest_port(struct rest *r);
+/* Keeps the certificate in the ConfigMap kube-root-ca.crt of every namespace. */
+void rest_publish_ca(struct rest *r, const char *pem);
 /* Timers: events that expire, bookmarks, retries of the collector. */
 void rest_tick(struct rest *r);
 /* Wall time of the next timer, INT64_MAX when there is none. */
@@ -53,19 +55,24 @@ enum rest_flag {
 };
 
 struct schema;
+struct rest_view;
 
 struct rest_kind {
     const struct api_kind *kind; /* stable address; id API_NKINDS when the registry has no such */
     uint32_t res;
-    uint32_t flags;             /* of enum rest_flag */
-    const struct json *schema;  /* structural schema of a CRD version, else NULL */
-    const struct schema *rules; /* the same, compiled (api/schema.h) */
-    const struct json *columns; /* additionalPrinterColumns of a CRD version, else NULL */
-    const struct json *scale;   /* subresources.scale of a CRD version, else NULL */
-    const struct json *names;   /* spec.names of the CRD: categories, list kind; else NULL */
-    bool crd;                   /* made by a CustomResourceDefinition */
-    bool storage;               /* the version objects are written in */
+    uint32_t flags;               /* of enum rest_flag */
+    const struct json *schema;    /* structural schema of a CRD version, else NULL */
+    const struct schema *rules;   /* the same, compiled (api/schema.h) */
+    const struct json *columns;   /* additionalPrinterColumns of a CRD version, else NULL */
+    const struct json *scale;     /* subresources.scale of a CRD version, else NULL */
+    const struct json *names;     /* spec.names of the CRD: categories, list kind; else NULL */
+    const struct rest_view *view; /* how objects look in this version; NULL: as they are kept */
+    const struct rest_kind *kept; /* with a view, the row of the kept version; else NULL */
+    bool crd;                     /* made by a CustomResourceDefinition */
+    bool storage;                 /* the version objects are written in */
     bool served;
+    bool ending;        /* its definition is being deleted: nothing new is taken */
+    uint64_t schema_rv; /* of the definition: objects older than this are brought up to it */
 };
 
 /* NULL when there is none, or it is not served. A row keeps its address for the life of the rest;
@@ -80,6 +87,9 @@ const struct rest_kind *rest_kind_at(const struct rest *r, uint32_t i);
 uint32_t rest_kinds(const struct rest *r);
 /* Grows whenever rows change: what was derived from them (discovery, OpenAPI) is then stale. */
 uint64_t rest_kinds_generation(const struct rest *r);
+/* Takes an object in the form of the row into the one it is kept in; apiVersion stays. Nothing
+ * happens to rows without a view. */
+void rest_view_take(const struct rest_kind *k, struct json *doc, struct hk_arena *a);
 /* Whether the kind serves the subresource. */
 bool rest_kind_has(const struct rest_kind *k, const char *subresource);
 

@@ -54,7 +54,7 @@ static struct manager *managers_own(struct managers *all, const char *operation,
     const struct hk_str name =
         c->req && c->req->field_manager.n > 0 ? c->req->field_manager : HK_STR("unknown");
 
-    api_kind_write_version(c->k->kind, &version);
+    api_kind_write_version(rest_kind_by_res(c->r, c->k->res)->kind, &version);
     for (uint32_t i = 0; i < all->at.len; i++) {
         struct manager *m = &all->at.at[i];
         if (hk_str_eq(m->name, name) && hk_str_is(m->operation, operation) &&
@@ -119,7 +119,8 @@ void rest_apply_note(struct rest_call *c, const char *sub, struct json *doc, con
 
     managers_read(&all, old);
     if (all.at.len > 0) {
-        fields_diff(fields_root(c->k), old, doc, &changed, &gone, &c->mem);
+        fields_diff(fields_root(rest_kind_by_res(c->r, c->k->res)), old, doc, &changed, &gone,
+                    &c->mem);
     }
     if (all.at.len > 0 && (changed.len > 0 || gone.len > 0)) {
         const struct json touched = fields_union(&changed, &gone, &c->mem);
@@ -291,24 +292,42 @@ static int apply_over(struct managers *all, const struct json *body, struct json
     return rc;
 }
 
-int rest_apply(struct rest_call *c)
+static int apply(struct rest_call *c, struct json *body)
 {
     struct managers all = {.c = c};
     struct json old;
     bool staged;
-    int rc = check_body(c);
-
-    if (rc < 0) {
-        return rc;
-    }
     const struct store_obj *head = rest_head(c, c->k, c->ns, c->name, &old, &staged);
-    struct json body = json_clone(c->req->body, &c->mem);
-    const struct json applied = fields_of(fields_root(c->k), &body, &c->mem);
+    const struct json applied = fields_of(fields_root(c->k), body, &c->mem);
+
     if (!head && c->req->subresource) {
         return rest_fail_missing(c, c->k, c->name);
     }
-    rc = head ? apply_over(&all, &body, applied, head, &old, staged)
-              : apply_new(&all, &body, applied);
+    const int rc =
+        head ? apply_over(&all, body, applied, head, &old, staged) : apply_new(&all, body, applied);
     hk_vec_fini(&all.at);
+    return rc;
+}
+
+/* Sets of fields are kept as the objects are, so an apply through another version is taken over
+ * first; only the answer is in the version asked for. */
+int rest_apply(struct rest_call *c)
+{
+    const struct rest_kind *asked = c->k;
+
+    if (check_body(c) < 0) {
+        return c->rc;
+    }
+    struct json body = json_clone(c->req->body, &c->mem);
+    if (!asked->storage) {
+        rest_view_take(asked, &body, &c->mem);
+        rest_put_kind(c, &body);
+        c->k = rest_kind_by_res(c->r, asked->res);
+    }
+    const int rc = apply(c, &body);
+    if (c->obj && !asked->storage) { /* nothing was written */
+        c->obj = rest_object_show(asked, c->obj);
+    }
+    c->k = asked;
     return rc;
 }

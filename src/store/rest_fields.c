@@ -274,24 +274,28 @@ struct diff {
 static void diff_values(struct fields_topo t, const struct json *a, const struct json *b,
                         struct diff d);
 
-/* One branch on both sides; a side that lacks it is NULL. */
+/* A branch that one side lacks. */
+static void add_branch(struct json *set, struct fields_topo t, struct hk_str branch,
+                       const struct json *v, struct hk_arena *mem)
+{
+    struct json all = json_make_object();
+
+    collect(t, v, &all, mem);
+    json_put(set, mem, branch, all);
+}
+
+/* A branch of b; a is NULL where it lacks it. */
 static void diff_branch(struct fields_topo t, struct hk_str branch, const struct json *a,
                         const struct json *b, struct diff d)
 {
     struct json changed = json_make_object();
     struct json gone = json_make_object();
 
-    if (a && b && json_equal(a, b)) {
-        return;
-    }
-    if (!b) {
-        collect(t, a, &gone, d.mem);
-        json_put(d.gone, d.mem, branch, gone);
-        return;
-    }
     if (!a) {
-        collect(t, b, &changed, d.mem);
-        json_put(d.changed, d.mem, branch, changed);
+        add_branch(d.changed, t, branch, b, d.mem);
+        return;
+    }
+    if (json_equal(a, b)) {
         return;
     }
     diff_values(t, a, b, (struct diff){&changed, &gone, d.mem});
@@ -313,7 +317,7 @@ static void diff_lists(struct fields_topo t, enum list_form form, const struct j
     for (uint32_t i = 0; i < a->len; i++) {
         const struct hk_str branch = element_edge(t, form, &a->items[i], d.mem);
         if (!follow(b, branch, d.mem)) {
-            diff_branch(topo_element(t), branch, &a->items[i], NULL, d);
+            add_branch(d.gone, topo_element(t), branch, &a->items[i], d.mem);
         }
     }
 }
@@ -337,7 +341,8 @@ static void diff_values(struct fields_topo t, const struct json *a, const struct
     for (uint32_t i = 0; b->type == JSON_OBJECT && !is_atomic_map(t) && i < a->len; i++) {
         const struct json_member *m = &a->members[i];
         if (!json_get_str(b, m->key)) {
-            diff_branch(topo_member(t, m->key), member_edge(m->key, d.mem), &m->value, NULL, d);
+            add_branch(d.gone, topo_member(t, m->key), member_edge(m->key, d.mem), &m->value,
+                       d.mem);
         }
     }
 }

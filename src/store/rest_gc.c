@@ -10,7 +10,7 @@
 #include "store/rest_priv.h"
 
 #define GC_RETRY_NS (1 * REST_SECOND)
-enum { GC_BATCH = 512 };
+enum { GC_BATCH = 512, GC_MAX_DOUBLINGS = 8 };
 
 /* ---- the graph ---- */
 
@@ -68,6 +68,7 @@ static void item_drop(struct gc *g, uint32_t id)
 {
     struct gc_item *item = hk_take(g->nodes.at[id].item);
 
+    g->nodes.at[id].refused = 0;
     if (item) {
         clear_owners(g, id, item);
         store_obj_unref(item->obj);
@@ -219,12 +220,18 @@ static void on_done(void *ctx, const struct port_msg *m)
     const uint32_t id = hk_map_get(&g->tries, m->call);
 
     hk_map_del(&g->tries, m->call);
-    if (m->rc < 0 && m->rc != -HK_ENOTFOUND && id != HK_NONE) {
-        if (g->later.len == 0) {
-            g->retry_ns = rest_now(r) + GC_RETRY_NS;
-        }
-        hk_vec_push(&g->later, id);
+    if (id == HK_NONE) {
+        return;
     }
+    struct gc_node *n = &g->nodes.at[id];
+    if (m->rc == 0 || m->rc == -HK_ENOTFOUND) {
+        n->refused = 0;
+        return;
+    }
+    /* Twice as long each time: what stands in the way may stand there for days. */
+    const int64_t delay_ns = GC_RETRY_NS << HK_MIN(n->refused, GC_MAX_DOUBLINGS);
+    n->refused = (uint8_t)HK_MIN(n->refused + 1, GC_MAX_DOUBLINGS);
+    hk_vec_push(&g->later, (struct gc_later){id, rest_now(r) + delay_ns});
 }
 
 static void submit(struct rest *r, uint32_t id, const struct port_request *req)
@@ -473,15 +480,30 @@ void rest_gc_run(struct rest *r)
 void rest_gc_tick(struct rest *r)
 {
     struct gc *g = &r->gc;
+    const int64_t now = rest_now(r);
+    uint32_t kept = 0;
 
-    if (g->later.len == 0 || rest_now(r) < g->retry_ns) {
-        return;
-    }
     for (uint32_t i = 0; i < g->later.len; i++) {
-        enqueue(g, g->later.at[i]);
+        if (g->later.at[i].at_ns <= now) {
+            enqueue(g, g->later.at[i].id);
+        } else {
+            g->later.at[kept++] = g->later.at[i];
+        }
     }
-    hk_vec_clear(&g->later);
-    rest_kick(r);
+    if (kept < g->later.len) {
+        g->later.len = kept;
+        rest_kick(r);
+    }
+}
+
+int64_t rest_gc_next_ns(const struct rest *r)
+{
+    int64_t next = INT64_MAX;
+
+    for (uint32_t i = 0; i < r->gc.later.len; i++) {
+        next = HK_MIN(next, r->gc.later.at[i].at_ns);
+    }
+    return next;
 }
 
 void rest_gc_fini(struct rest *r)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of kinds: those of the registry, more that are stored without anybody here acting on
-// them, and those that CustomResourceDefinitions add while we run. A definition of a kind that has
-// a row already (Volcano's own) lends it schema and columns; the row stays when the definition
-// goes.
+// them, other versions of both, and those that CustomResourceDefinitions add while we run. A
+// definition of a kind that has a row already (Volcano's own) lends it schema and columns; the row
+// stays when the definition goes.
 #include "api/schema.h"
 #include "store/rest_priv.h"
 
@@ -41,6 +41,35 @@ static struct row *row_add(struct rest *r, const struct api_kind *kind)
     return row;
 }
 
+static struct row *row_find(const struct rest *r, struct hk_str group, struct hk_str version,
+                            struct hk_str plural)
+{
+    for (uint32_t i = 0; i < r->kinds.len; i++) {
+        const struct api_kind *k = r->kinds.at[i]->kind;
+        if (hk_str_is(plural, k->plural) && hk_str_is(group, k->group) &&
+            hk_str_is(version, k->version)) {
+            return (struct row *)r->kinds.at[i];
+        }
+    }
+    return NULL;
+}
+
+/* Another version of what a row keeps. */
+static void row_view(struct rest *r, const struct api_kind *kind, const struct rest_view *view)
+{
+    struct hk_str group, version;
+
+    rest_view_of(view, &group, &version);
+    const struct row *kept = row_find(r, group, version, hk_str(kind->plural));
+    struct row *row = row_add(r, NULL);
+    row->builtin = true;
+    row->pub = kept->pub;
+    row->pub.kind = kind;
+    row->pub.view = view;
+    row->pub.kept = &kept->pub;
+    row->pub.storage = false;
+}
+
 void rest_kinds_init(struct rest *r)
 {
     for (int id = 0; id < API_NKINDS; id++) {
@@ -50,11 +79,18 @@ void rest_kinds_init(struct rest *r)
     for (size_t i = 0; (more = rest_table_kind(i)); i++) {
         row_add(r, more);
     }
+    const struct rest_view *view;
+    for (size_t i = 0; (more = rest_view_at(i, &view)); i++) {
+        row_view(r, more, view);
+    }
     r->kinds_generation = 1;
     r->namespaces = rest_kind_of(r, api_kind(API_NAMESPACE));
     r->pods = rest_kind_of(r, api_kind(API_POD));
     r->events = rest_kind_of(r, api_kind(API_EVENT));
     r->pdbs = rest_kind_of(r, api_kind(API_PDB));
+    r->resource_quotas = rest_kind_of(r, api_kind(API_RESOURCE_QUOTA));
+    r->accounts = rest_kind_of(r, api_kind(API_SERVICE_ACCOUNT));
+    r->config_maps = rest_kind_of(r, api_kind(API_CONFIGMAP));
     r->crds = rest_kind_find(r, HK_STR("apiextensions.k8s.io"),
                                        HK_STR("v1"), HK_STR("customresourcedefinitions"));
 }
@@ -100,19 +136,6 @@ void rest_kinds_fini(struct rest *r)
 }
 
 /* ---- lookups ---- */
-
-static struct row *row_find(const struct rest *r, struct hk_str group, struct hk_str version,
-                            struct hk_str plural)
-{
-    for (uint32_t i = 0; i < r->kinds.len; i++) {
-        const struct api_kind *k = r->kinds.at[i]->kind;
-        if (hk_str_is(plural, k->plural) && hk_str_is(group, k->group) &&
-            hk_str_is(version, k->version)) {
-            return (struct row *)r->kinds.at[i];
-        }
-    }
-    return NULL;
-}
 
 const struct rest_kind *rest_kind_find(const struct rest *r, struct hk_str group,
                                        struct hk_str version, struct hk_str plural)
@@ -186,7 +209,8 @@ bool rest_kind_has(const struct rest_kind *k, const char *sub)
     if (!strcmp(sub, "scale")) {
         return (k->flags & REST_SCALE) || k->scale;
     }
-    if (!strcmp(sub, "binding") || !strcmp(sub, "eviction")) {
+    if (!strcmp(sub, "binding") || !strcmp(sub, "eviction") ||
+        !strcmp(sub, "ephemeralcontainers") || !strcmp(sub, "resize")) {
         return k->kind->id == API_POD;
     }
     return !strcmp(sub, "finalize") && k->kind->id == API_NAMESPACE;
@@ -233,9 +257,10 @@ static void give_back(struct rest *r, struct row *row)
     }
 }
 
-static void row_lend(struct rest *r, struct row *row, const struct json *spec,
+static void row_lend(struct rest *r, struct row *row, const struct json *crd, uint64_t rv,
                      const struct json *version)
 {
+    const struct json *spec = json_get(crd, "spec");
     struct rest_lent *l = hk_zalloc(sizeof(*l));
     struct json *copy = hk_arena_alloc(&l->mem, sizeof(*copy));
     struct json *names = hk_arena_alloc(&l->mem, sizeof(*names));
@@ -243,6 +268,9 @@ static void row_lend(struct rest *r, struct row *row, const struct json *spec,
 
     *copy = json_clone(version, &l->mem);
     *names = listed ? json_clone(listed, &l->mem) : json_make_object();
+    if (!row->pub.schema || !json_equal(row->pub.schema, json_at(copy, "schema.openAPIV3Schema"))) {
+        row->pub.schema_rv = rv;
+    }
     give_back(r, row);
     row->lent = l;
     row->pub.schema = json_at(copy, "schema.openAPIV3Schema");
@@ -255,6 +283,7 @@ static void row_lend(struct rest *r, struct row *row, const struct json *spec,
     row->pub.names = names;
     row->pub.crd = true;
     row->pub.served = json_bool(json_get(copy, "served"), false);
+    row->pub.ending = rest_deleting(crd);
     row->pub.storage = json_bool(json_get(copy, "storage"), false);
     if (!row->builtin) {
         row->own.status = json_at(copy, "subresources.status") != NULL;
@@ -266,6 +295,7 @@ static void row_forget(struct rest *r, struct row *row)
     give_back(r, row);
     row->pub.schema = row->pub.columns = row->pub.scale = row->pub.names = NULL;
     row->pub.rules = NULL;
+    row->pub.ending = false;
     row->pub.crd = !row->builtin;
     row->pub.served = row->pub.storage = row->builtin;
 }
@@ -304,14 +334,14 @@ void rest_kinds_feed(struct rest *r, const struct store_event *ev)
     const struct json *spec = json_get(&doc, "spec");
     const struct json *versions = json_get(spec, "versions");
     const struct json *names = json_get(spec, "names");
-    const bool gone = ev->type == STORE_DELETED;
+    const bool gone = ev->type == STORE_DELETED || !rest_crd_established(&doc);
     for (uint32_t i = 0; !gone && json_is(versions, JSON_ARRAY) && i < versions->len; i++) {
         const struct json *v = &versions->items[i];
         struct row *row =
             row_find(r, json_str(json_get(spec, "group"), HK_STR("")),
                                  json_str(json_get(v, "name"), HK_STR("")),
                                           json_str(json_get(names, "plural"), HK_STR("")));
-        row_lend(r, row ? row : row_define(r, spec, v), spec, v);
+        row_lend(r, row ? row : row_define(r, spec, v), &doc, ev->obj->rv, v);
     }
     forget_versions(r, spec, gone ? NULL : versions);
     r->kinds_generation++;

@@ -87,7 +87,7 @@ static void test_finalizers_hold_an_object(void **state)
 
 /* ---- owners ---- */
 
-/* Makes an object of the kind with owners given as "name" of Jobs, '*' before it blocks. */
+/* Makes an object of the kind with owners given as "name" of Secrets, '*' before it blocks. */
 static void make(struct rig *g, const char *kind, const char *name, const char *owners)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf body = {0};
@@ -99,9 +99,9 @@ static void make(struct rig *g, const char *kind, const char *name, const char *
         const bool block = word.s[0] == '*';
         word = (struct hk_str){word.s + block, word.n - block};
         struct answer a =
-            ask(g, "Job", (struct port_request){.verb = PORT_GET, .ns = NS, .name = word}, NULL);
+            ask(g, "Secret", (struct port_request){.verb = PORT_GET, .ns = NS, .name = word}, NULL);
         hk_buf_addf(&body,
-                    "%s{'apiVersion':'batch.volcano.sh/v1alpha1','kind':'Job','name':'%.*s',"
+                    "%s{'apiVersion':'v1','kind':'Secret','name':'%.*s',"
                     "'uid':'%s','blockOwnerDeletion':%s}",
                     n > 0 ? "," : "", HK_FMT(word),
                     a.obj ? rig_look(g, a.obj, "metadata.uid") : "no-such-uid",
@@ -120,10 +120,10 @@ static void make(struct rig *g, const char *kind, const char *name, const char *
 static void test_background_takes_the_dependents_along(void **state)
 {
     struct rig *g = *state;
-    static const struct step end[] = {{"Job", DELETE("j"), NULL, 200}};
+    static const struct step end[] = {{"Secret", DELETE("j"), NULL, 200}};
 
-    make(g, "Job", "j", "");
-    make(g, "Job", "other", "");
+    make(g, "Secret", "j", "");
+    make(g, "Secret", "other", "");
     make(g, "ConfigMap", "mine", "j");
     make(g, "ConfigMap", "shared", "j other");
     make(g, "ConfigMap", "free", "");
@@ -142,14 +142,14 @@ static void test_background_takes_the_dependents_along(void **state)
 static void test_a_chain_of_owners_goes_link_by_link(void **state)
 {
     struct rig *g = *state;
-    static const struct step end[] = {{"Job", DELETE("a"), NULL, 200}};
+    static const struct step end[] = {{"Secret", DELETE("a"), NULL, 200}};
 
-    make(g, "Job", "a", "");
-    make(g, "Job", "b", "a");
-    make(g, "Job", "c", "b");
+    make(g, "Secret", "a", "");
+    make(g, "Secret", "b", "a");
+    make(g, "Secret", "c", "b");
     make(g, "ConfigMap", "leaf", "c");
     rig_story(g, end);
-    assert_false(rig_has(g, "Job", "default", "c"));
+    assert_false(rig_has(g, "Secret", "default", "c"));
     assert_false(rig_has(g, "ConfigMap", "default", "leaf"));
 }
 
@@ -158,18 +158,18 @@ static void test_foreground_waits_for_those_who_block(void **state)
     struct rig *g = *state;
     static const struct step end[] = {
         {"ConfigMap", MERGE("held"), "{'metadata':{'finalizers':['x.io/hold']}}", 200},
-        {"Job", DELETE("j", .propagation = PORT_PROPAGATE_FOREGROUND), NULL, 200,
+        {"Secret", DELETE("j", .propagation = PORT_PROPAGATE_FOREGROUND), NULL, 200,
          .see = {"metadata.finalizers", "[\"foregroundDeletion\"]",
                  "metadata.deletionGracePeriodSeconds", "0"}},
-        {"Job", GET("j"), NULL, 200},
+        {"Secret", GET("j"), NULL, 200},
         {"ConfigMap", GET("plain"), NULL, 404},
         {"ConfigMap", GET("held"), NULL, 200},
         {"ConfigMap", MERGE("held"), "{'metadata':{'finalizers':null}}", 200},
         {"ConfigMap", GET("held"), NULL, 404},
-        {"Job", GET("j"), NULL, 404},
+        {"Secret", GET("j"), NULL, 404},
     };
 
-    make(g, "Job", "j", "");
+    make(g, "Secret", "j", "");
     make(g, "ConfigMap", "held", "*j");
     make(g, "ConfigMap", "plain", "j");
     rig_story(g, end);
@@ -179,14 +179,14 @@ static void test_orphans_lose_the_name_of_their_owner(void **state)
 {
     struct rig *g = *state;
     static const struct step end[] = {
-        {"Job", DELETE("j", .propagation = PORT_PROPAGATE_ORPHAN), NULL, 200,
+        {"Secret", DELETE("j", .propagation = PORT_PROPAGATE_ORPHAN), NULL, 200,
          .see = {"metadata.finalizers", "[\"orphan\"]"}},
-        {"Job", GET("j"), NULL, 404},
+        {"Secret", GET("j"), NULL, 404},
         {"ConfigMap", GET("a"), NULL, 200, .see = {"metadata.ownerReferences", "-"}},
         {"ConfigMap", GET("b"), NULL, 200, .see = {"metadata.ownerReferences", "-"}},
     };
 
-    make(g, "Job", "j", "");
+    make(g, "Secret", "j", "");
     make(g, "ConfigMap", "a", "j");
     make(g, "ConfigMap", "b", "*j");
     rig_story(g, end);
@@ -331,6 +331,99 @@ static void test_a_schema_prunes_fills_in_and_checks(void **state)
     rig_story(g, steps);
 }
 
+/* ---- what waits, and what is refused ---- */
+
+static void test_an_ending_namespace_says_what_it_waits_for(void **state)
+{
+    static const struct step steps[] = {
+        {"Namespace", .req = {.verb = PORT_CREATE}, "{'metadata':{'name':'old'}}", 201},
+        {"ConfigMap",
+         .req = {.verb = PORT_CREATE, .ns = HK_STR("old")},
+                 "{'metadata':{'name':'a','finalizers':['x.io/a']}}",
+                 201},
+         {"ConfigMap",
+          .req = {.verb = PORT_CREATE, .ns = HK_STR("old")},
+                  "{'metadata':{'name':'b','finalizers':['x.io/a','x.io/b']}}",
+                  201},
+          {"Namespace", .req = {.verb = PORT_DELETE, .name = HK_STR("old")}, NULL, 200},
+         };
+    static const char *const want[] = {
+        "NamespaceDeletionDiscoveryFailure=False ResourcesDiscovered: All resources successfully "
+        "discovered",
+        "NamespaceDeletionGroupVersionParsingFailure=False ParsedGroupVersions: All legacy kube "
+        "types successfully parsed",
+        "NamespaceDeletionContentFailure=False ContentDeleted: All content successfully deleted, "
+        "may be waiting on finalization",
+        "NamespaceContentRemaining=True SomeResourcesRemain: Some resources are remaining: "
+        "configmaps. has 2 resource instances",
+        "NamespaceFinalizersRemaining=True SomeFinalizersRemain: Some content in the namespace has "
+        "finalizers remaining: x.io/a in 2 resource instances, x.io/b in 1 resource instances",
+    };
+    struct rig *g = *state;
+
+    rig_story(g, steps);
+    const struct port_request get = {.verb = PORT_GET, .name = HK_STR("old")};
+    struct answer a = ask(g, "Namespace", get, NULL);
+    const struct json *all = json_at(&a.obj->root, "status.conditions");
+    assert_int_equal(all->len, HK_LEN(want));
+    for (uint32_t i = 0; i < all->len; i++) {
+        HK_AUTO(hk_buf_fini) struct hk_buf have = {0};
+        const struct json *v = &all->items[i];
+        hk_buf_addf(&have, "%.*s=%.*s %.*s: %.*s",
+                    HK_FMT(json_str(json_get(v, "type"), HK_STR(""))),
+                           HK_FMT(json_str(json_get(v, "status"), HK_STR(""))),
+                                  HK_FMT(json_str(json_get(v, "reason"), HK_STR(""))),
+                                         HK_FMT(json_str(json_get(v, "message"), HK_STR(""))));
+        assert_string_equal(have.data, want[i]);
+    }
+    answer_fini(&a);
+}
+
+static void test_a_refused_deletion_is_tried_less_and_less_often(void **state)
+{
+    /* This namespace may not be deleted, whoever owned it. */
+    static const struct step steps[] = {
+        {"Namespace",
+         .req = {.verb = PORT_PATCH, .name = HK_STR("kube-public"), .patch = PORT_PATCH_MERGE},
+                 "{'metadata':{'ownerReferences':[{'apiVersion':'v1','kind':'Node','name':'n','uid'"
+                 ":'u'}]}}",
+                 200},
+    };
+    static const int64_t seconds[] = {1, 2, 4, 8, 16};
+    struct rig *g = *state;
+
+    rig_story(g, steps);
+    for (size_t i = 0; i < HK_LEN(seconds); i++) {
+        assert_int_equal((rest_next_ns(g->rest) - g->clock.now_ns) / 1000000000, seconds[i]);
+        rig_sleep(g, seconds[i]);
+    }
+    assert_true(rig_has(g, "Namespace", "", "kube-public"));
+}
+
+static void test_every_namespace_has_the_authority(void **state)
+{
+    static const struct step steps[] = {
+        {"ConfigMap", GET("kube-root-ca.crt"), NULL, 200, .see = {"data", "{\"ca.crt\":\"PEM\"}"}},
+        {"ConfigMap", MERGE("kube-root-ca.crt"), "{'data':{'ca.crt':'forged'}}", 200},
+        {"ConfigMap", GET("kube-root-ca.crt"), NULL, 200, .see = {"data", "{\"ca.crt\":\"PEM\"}"}},
+        {"ConfigMap", DELETE("kube-root-ca.crt"), NULL, 200},
+        {"ConfigMap", GET("kube-root-ca.crt"), NULL, 200},
+        {"ServiceAccount", DELETE("default"), NULL, 200},
+        {"ServiceAccount", GET("default"), NULL, 200},
+        {"Namespace", .req = {.verb = PORT_CREATE}, "{'metadata':{'name':'new'}}", 201},
+        {"ConfigMap", .req = {.verb = PORT_GET,
+                              .ns = HK_STR("new"), .name = HK_STR("kube-root-ca.crt")}, NULL, 200},
+                      /* and it does not keep the namespace from ending */
+                      {"Namespace", .req = {.verb = PORT_DELETE, .name = HK_STR("new")}, NULL, 200},
+                       {"Namespace", .req = {.verb = PORT_GET, .name = HK_STR("new")}, NULL, 404},
+                      };
+    struct rig *g = *state;
+
+    rest_publish_ca(g->rest, "PEM");
+    rig_settle(g);
+    rig_story(g, steps);
+}
+
 /* ---- age ---- */
 
 static void test_events_last_an_hour(void **state)
@@ -356,6 +449,29 @@ static void test_events_last_an_hour(void **state)
     assert_true(rig_has(g, "Event", "default", "seen"));
     rig_sleep(g, 1800);
     assert_false(rig_has(g, "Event", "default", "seen"));
+}
+
+/* A restart does not give events another hour. */
+static void test_events_age_while_nobody_runs(void **state)
+{
+    struct rig *g = *state;
+    static const struct step steps[] = {
+        {"Event", CREATE,
+         "{'metadata':{'name':'old'},'involvedObject':{'kind':'Pod','namespace':'default',"
+         "'name':'p'},'type':'Normal'}",
+         201},
+    };
+    const struct rest_opts ro = {.store = g->store, .clock = &g->clock.clock, .rand = &g->rand};
+
+    rig_story(g, steps);
+    rest_free(g->rest);
+    g->clock.now_ns += 3000LL * 1000000000;
+    g->rest = rest_new(&ro);
+    g->port = rest_port(g->rest);
+    rig_sleep(g, 599);
+    assert_true(rig_has(g, "Event", "default", "old"));
+    rig_sleep(g, 2);
+    assert_false(rig_has(g, "Event", "default", "old"));
 }
 
 static int setup(void **state)
@@ -392,7 +508,11 @@ int main(void)
         TEST(test_every_namespace_has_an_account),
         TEST(test_a_definition_serves_its_kind_until_it_goes),
         TEST(test_a_schema_prunes_fills_in_and_checks),
+        TEST(test_an_ending_namespace_says_what_it_waits_for),
+        TEST(test_a_refused_deletion_is_tried_less_and_less_often),
+        TEST(test_every_namespace_has_the_authority),
         TEST(test_events_last_an_hour),
+        TEST(test_events_age_while_nobody_runs),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -2,6 +2,7 @@
 // Reading: one object, and lists in pages. All pages of a list show one revision: the present is
 // rolled back with the history of what changed since, so a list costs nothing between its pages and
 // expires only when that history does.
+#include "codec/base64.h"
 #include "store/rest_priv.h"
 
 /* ---- get ---- */
@@ -29,52 +30,25 @@ struct page {
     struct hk_str after_ns, after_name;
 };
 
-/* base64url without padding, of "rv/namespace/name". */
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
+/* "rv/namespace/name", coded so that nobody takes it apart. */
 static const char *token_write(struct rest_call *c, uint64_t rv, const struct store_obj *last)
 {
-    const char *in = hk_arena_printf(&c->mem, "%llu/%.*s/%.*s", (unsigned long long)rv,
-                                     HK_FMT(last->ns), HK_FMT(last->name));
-    const size_t n = strlen(in);
-    char *out = hk_arena_alloc(&c->mem, (n * 4 + 2) / 3 + 1);
-    size_t len = 0;
-    uint32_t bits = 0;
-    unsigned have = 0;
+    HK_AUTO(hk_buf_fini) struct hk_buf plain = {0}, coded = {0};
 
-    for (size_t i = 0; i < n; i++) {
-        bits = bits << 8 | (uint8_t)in[i];
-        for (have += 8; have >= 6; have -= 6) {
-            out[len++] = alphabet[bits >> (have - 6) & 63];
-        }
-    }
-    if (have > 0) {
-        out[len++] = alphabet[bits << (6 - have) & 63];
-    }
-    out[len] = '\0';
-    return out;
+    hk_buf_addf(&plain, "%llu/%.*s/%.*s", (unsigned long long)rv, HK_FMT(last->ns),
+                HK_FMT(last->name));
+    base64url_write(hk_buf_str(&plain), &coded);
+    return hk_arena_strndup(&c->mem, coded.data, coded.len);
 }
 
 static struct hk_str token_decode(struct rest_call *c, struct hk_str token)
 {
-    char *out = hk_arena_alloc(&c->mem, token.n + 1);
-    size_t len = 0;
-    uint32_t bits = 0;
-    unsigned have = 0;
+    HK_AUTO(hk_buf_fini) struct hk_buf plain = {0};
 
-    for (size_t i = 0; i < token.n; i++) {
-        const char *at = token.s[i] != '\0' ? strchr(alphabet, token.s[i]) : NULL;
-        if (!at) {
-            return (struct hk_str){0};
-        }
-        bits = bits << 6 | (uint32_t)(at - alphabet);
-        have += 6;
-        if (have >= 8) {
-            have -= 8;
-            out[len++] = (char)(bits >> have & 255);
-        }
+    if (!base64url_read(token, &plain)) {
+        return (struct hk_str){0};
     }
-    return (struct hk_str){out, len};
+    return hk_arena_str(&c->mem, hk_buf_str(&plain));
 }
 
 static int token_read(struct rest_call *c, struct page *ret)

@@ -171,8 +171,7 @@ void rest_generate_name(struct rest_call *c, struct json *doc)
     rest_put_str(meta, &c->mem, "name", c->name);
 }
 
-/* Every object carries its kind, and is kept in one version whichever it was written through. */
-static void put_kind(struct rest_call *c, struct json *doc)
+void rest_put_kind(struct rest_call *c, struct json *doc)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
     const struct api_kind *k = rest_kind_by_res(c->r, c->k->res)->kind;
@@ -184,7 +183,7 @@ static void put_kind(struct rest_call *c, struct json *doc)
 
 int rest_meta_create(struct rest_call *c, struct json *doc)
 {
-    put_kind(c, doc);
+    rest_put_kind(c, doc);
     struct json *meta = rest_edit(doc, &c->mem, "metadata");
     const struct hk_str name = rest_meta_str(doc, "name");
 
@@ -271,7 +270,7 @@ int rest_meta_update(struct rest_call *c, struct json *doc, const struct json *o
     if (check_revision(c, doc, old) < 0 || check_uid(c, doc, old) < 0) {
         return c->rc;
     }
-    put_kind(c, doc);
+    rest_put_kind(c, doc);
     struct json *meta = rest_edit(doc, &c->mem, "metadata");
     json_del(meta, "selfLink");
     for (size_t i = 0; i < HK_LEN(kept); i++) {
@@ -339,10 +338,9 @@ void rest_meta_delete(struct rest_call *c, struct json *doc, int64_t at_ns, int6
     }
 }
 
-void rest_condition(struct rest_call *c, struct json *doc, const char *type, const char *status,
-                    const char *reason, const char *message)
+void rest_condition_put(struct json *doc, struct hk_arena *a, int64_t now_ns, const char *type,
+                        const char *status, const char *reason, const char *message)
 {
-    struct hk_arena *a = &c->mem;
     struct json *st = rest_edit(doc, a, "status");
     const struct json *old = json_get(st, "conditions");
     struct json all = json_make_array();
@@ -358,7 +356,7 @@ void rest_condition(struct rest_call *c, struct json *doc, const char *type, con
         json_push(&all, a, old->items[i]);
     }
     if (!hk_str_is(json_str(json_get(&mine, "status"), HK_STR("")), status)) {
-        rest_put_time(&mine, a, "lastTransitionTime", rest_now(c->r));
+        rest_put_time(&mine, a, "lastTransitionTime", now_ns);
     }
     rest_put_str(&mine, a, "status", hk_str(status));
     if (reason) {
@@ -371,4 +369,10 @@ void rest_condition(struct rest_call *c, struct json *doc, const char *type, con
         json_push(&all, a, mine);
     }
     json_put(rest_edit(doc, a, "status"), a, HK_STR("conditions"), all);
+}
+
+void rest_condition(struct rest_call *c, struct json *doc, const char *type, const char *status,
+                    const char *reason, const char *message)
+{
+    rest_condition_put(doc, &c->mem, rest_now(c->r), type, status, reason, message);
 }

@@ -36,18 +36,107 @@ void rest_namespace_seed(struct rest *r)
     }
 }
 
-/* Every namespace has an account for pods that name none. */
-static void make_accounts(struct rest *r)
+static bool marked(struct rest *r, const struct store_obj *o)
 {
-    const struct rest_kind *accounts = rest_kind_of(r, api_kind(API_SERVICE_ACCOUNT));
+    struct api_object *obj = rest_object(r, rest_kind_by_res(r, o->res), o, true);
+    const bool yes = obj && rest_deleting(&obj->root);
 
-    while (r->newborn.len > 0) {
-        const struct store_obj *ns = hk_vec_pop(&r->newborn);
-        if (store_get(r->store, ns->res, HK_STR(""), ns->name)) {
-            make_named(r, accounts, ns->name, HK_STR("default"));
-        }
-        store_obj_unref(ns);
+    api_object_unref(obj);
+    return yes;
+}
+
+/* ---- what every namespace has ---- */
+
+#define ACCOUNT "default"
+#define CA_MAP "kube-root-ca.crt"
+
+/* Whether the event leaves its namespace without something it should have. */
+static bool unfurnishes(const struct rest *r, const struct store_event *ev)
+{
+    const struct store_obj *o = ev->obj;
+
+    if (o->res == r->namespaces->res) {
+        return ev->type == STORE_ADDED;
     }
+    if (o->res == r->accounts->res) {
+        return ev->type == STORE_DELETED && hk_str_is(o->name, ACCOUNT);
+    }
+    return r->ca_pem && o->res == r->config_maps->res && ev->type != STORE_ADDED &&
+           hk_str_is(o->name, CA_MAP);
+}
+
+static struct json ca_map(const struct rest *r, struct hk_arena *mem)
+{
+    struct json doc = json_make_object();
+
+    rest_put_str(rest_edit(&doc, mem, "metadata"), mem, "name", HK_STR(CA_MAP));
+    rest_put_str(rest_edit(rest_edit(&doc, mem, "metadata"), mem, "annotations"), mem,
+                 "kubernetes.io/description",
+                 HK_STR("Contains a CA bundle that can be used to verify the kube-apiserver when "
+                        "using internal endpoints such as the internal service IP or "
+                        "kubernetes.default.svc. No other usage is guaranteed across distributions "
+                        "of Kubernetes clusters."));
+    rest_put_str(rest_edit(&doc, mem, "data"), mem, "ca.crt", hk_str(r->ca_pem));
+    return doc;
+}
+
+static bool ca_map_true(const struct rest *r, const struct store_obj *o, struct hk_arena *mem)
+{
+    struct json doc;
+
+    return json_parse(o->text, 0, mem, &doc, NULL) == 0 &&
+           hk_str_is(json_str(json_get(json_get(&doc, "data"), "ca.crt"), HK_STR("")), r->ca_pem);
+}
+
+static void furnish_ca(struct rest *r, struct hk_str ns)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    bool staged;
+    const struct store_obj *had =
+        store_head(r->store, r->config_maps->res, ns, HK_STR(CA_MAP), &staged);
+
+    if (!r->ca_pem || (had && ca_map_true(r, had, &mem))) {
+        return;
+    }
+    const struct json doc = ca_map(r, &mem);
+    const struct port_request req = {
+        .verb = had ? PORT_UPDATE : PORT_CREATE,
+        .kind = r->config_maps->kind,
+        .ns = ns,
+        .name = HK_STR(CA_MAP), .body = &doc,
+        };
+    port_submit(&r->port, &req, nobody);
+}
+
+/* An account for pods that name none, and the authority they can trust. */
+static void furnish(struct rest *r)
+{
+    while (r->unfurnished.len > 0) {
+        const struct store_obj *o = hk_vec_pop(&r->unfurnished);
+        const struct hk_str ns = o->res == r->namespaces->res ? o->name : o->ns;
+        const struct store_obj *home = store_get(r->store, r->namespaces->res, HK_STR(""), ns);
+        if (home && !marked(r, home)) {
+            make_named(r, r->accounts, ns, HK_STR(ACCOUNT));
+            furnish_ca(r, ns);
+        }
+        store_obj_unref(o);
+    }
+}
+
+static bool on_namespace(void *ctx, const struct store_obj *o)
+{
+    struct rest *r = ctx;
+
+    hk_vec_push(&r->unfurnished, store_obj_ref(o));
+    return true;
+}
+
+void rest_publish_ca(struct rest *r, const char *pem)
+{
+    hk_free(r->ca_pem);
+    r->ca_pem = hk_strndup(pem, strlen(pem));
+    store_scan(r->store, r->namespaces->res, HK_STR(""), HK_STR(""), HK_STR(""), on_namespace, r);
+    rest_kick(r);
 }
 
 /* ---- end ---- */
@@ -66,15 +155,6 @@ static void drain_drop(struct rest *r, uint32_t i)
 {
     store_obj_unref(r->drains.at[i].obj);
     hk_vec_swap_remove(&r->drains, i);
-}
-
-static bool marked(struct rest *r, const struct store_obj *o)
-{
-    struct api_object *obj = rest_object(r, rest_kind_by_res(r, o->res), o, true);
-    const bool yes = obj && rest_deleting(&obj->root);
-
-    api_object_unref(obj);
-    return yes;
 }
 
 static void feed_container(struct rest *r, const struct store_event *ev)
@@ -102,8 +182,8 @@ void rest_drain_feed(struct rest *r, const struct store_event *ev)
     if (res == r->namespaces->res || res == r->crds->res) {
         feed_container(r, ev);
     }
-    if (res == r->namespaces->res && ev->type == STORE_ADDED) {
-        hk_vec_push(&r->newborn, store_obj_ref(ev->obj));
+    if (unfurnishes(r, ev)) {
+        hk_vec_push(&r->unfurnished, store_obj_ref(ev->obj));
     }
     for (uint32_t i = 0; i < r->drains.len; i++) {
         struct drain *d = &r->drains.at[i];
@@ -210,12 +290,137 @@ static void finalize_crd(struct rest *r, const struct store_obj *o)
     }
 }
 
+/* ---- what a namespace still waits for, in its status ---- */
+
+struct tally {
+    struct hk_str word;
+    uint32_t n;
+};
+
+struct tallies {
+    HK_VEC(struct tally) at;
+};
+
+static void tally(struct tallies *all, struct hk_str word)
+{
+    for (uint32_t i = 0; i < all->at.len; i++) {
+        if (hk_str_eq(all->at.at[i].word, word)) {
+            all->at.at[i].n++;
+            return;
+        }
+    }
+    hk_vec_push(&all->at, (struct tally){word, 1});
+}
+
+static int tally_cmp(const void *a, const void *b)
+{
+    return hk_str_cmp(((const struct tally *)a)->word, ((const struct tally *)b)->word);
+}
+
+static const char *tally_text(struct tallies *all, const char *head, const char *verb,
+                              struct hk_arena *mem)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    qsort(all->at.at, all->at.len, sizeof(*all->at.at), tally_cmp);
+    hk_buf_adds(&text, head);
+    for (uint32_t i = 0; i < all->at.len; i++) {
+        hk_buf_addf(&text, "%s%.*s %s %u resource instances", i > 0 ? ", " : "",
+                    HK_FMT(all->at.at[i].word), verb, all->at.at[i].n);
+    }
+    return hk_arena_strndup(mem, text.data, text.len);
+}
+
+static void tally_finalizers(struct tallies *all, const struct store_obj *o, struct hk_arena *mem)
+{
+    struct json doc;
+
+    if (json_parse(o->text, 0, mem, &doc, NULL) < 0) {
+        return;
+    }
+    const struct json *list = json_at(&doc, "metadata.finalizers");
+    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
+        tally(all, json_str(&list->items[i], HK_STR("")));
+    }
+}
+
+static void put_progress(struct rest *r, struct json *doc, const struct content *all,
+                         struct hk_arena *mem)
+{
+    static const struct {
+        const char *type, *reason, *message;
+    } fine[] = {
+        {"NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered",
+         "All resources successfully discovered"},
+        {"NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions",
+         "All legacy kube types successfully parsed"},
+        {"NamespaceDeletionContentFailure", "ContentDeleted",
+         "All content successfully deleted, may be waiting on finalization"},
+    };
+    const int64_t now = rest_now(r);
+    struct tallies kinds = {0}, finalizers = {0};
+
+    for (size_t i = 0; i < HK_LEN(fine); i++) {
+        rest_condition_put(doc, mem, now, fine[i].type, "False", fine[i].reason, fine[i].message);
+    }
+    for (uint32_t i = 0; i < all->at.len; i++) {
+        const struct api_kind *k = rest_kind_by_res(r, all->at.at[i]->res)->kind;
+        tally(&kinds, hk_str(hk_arena_printf(mem, "%s.%s", k->plural, k->group)));
+        tally_finalizers(&finalizers, all->at.at[i], mem);
+    }
+    rest_condition_put(doc, mem, now, "NamespaceContentRemaining", "True", "SomeResourcesRemain",
+                       tally_text(&kinds, "Some resources are remaining: ", "has", mem));
+    if (finalizers.at.len > 0) {
+        rest_condition_put(
+            doc, mem, now, "NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain",
+            tally_text(&finalizers,
+                       "Some content in the namespace has finalizers remaining: ", "in", mem));
+    } else {
+        rest_condition_put(doc, mem, now, "NamespaceFinalizersRemaining", "False",
+                           "ContentHasNoFinalizers", "All content-preserving finalizers finished");
+    }
+    hk_vec_fini(&kinds.at);
+    hk_vec_fini(&finalizers.at);
+}
+
+/* Once everything left has been asked to go, and only waits. */
+static void tell_progress(struct rest *r, const struct store_obj *o, const struct content *all)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    struct json old, doc;
+
+    for (uint32_t i = 0; i < all->at.len; i++) {
+        if (!marked(r, all->at.at[i])) {
+            return;
+        }
+    }
+    if (json_parse(o->text, 0, &mem, &old, NULL) < 0) {
+        return;
+    }
+    doc = json_clone(&old, &mem);
+    put_progress(r, &doc, all, &mem);
+    if (json_equal(&doc, &old)) {
+        return;
+    }
+    const struct port_request req = {
+        .verb = PORT_UPDATE,
+        .kind = r->namespaces->kind,
+        .name = o->name,
+        .subresource = "status",
+        .body = &doc,
+    };
+    port_submit(&r->port, &req, nobody);
+}
+
 static void drain_one(struct rest *r, const struct store_obj *container)
 {
     struct content all = {0};
 
     collect(r, container, &all);
     empty_out(r, &all);
+    if (all.at.len > 0 && container->res == r->namespaces->res) {
+        tell_progress(r, container, &all);
+    }
     if (all.at.len == 0 && container->res == r->namespaces->res) {
         finalize_namespace(r, container);
     } else if (all.at.len == 0) {
@@ -229,7 +434,7 @@ static void drain_one(struct rest *r, const struct store_obj *container)
 
 void rest_drain_run(struct rest *r)
 {
-    make_accounts(r);
+    furnish(r);
     for (uint32_t i = 0; i < r->drains.len; i++) {
         if (r->drains.at[i].dirty) {
             r->drains.at[i].dirty = false;
@@ -261,9 +466,10 @@ void rest_drain_fini(struct rest *r)
     while (r->drains.len > 0) {
         drain_drop(r, 0);
     }
-    while (r->newborn.len > 0) {
-        store_obj_unref(hk_vec_pop(&r->newborn));
+    while (r->unfurnished.len > 0) {
+        store_obj_unref(hk_vec_pop(&r->unfurnished));
     }
     hk_vec_fini(&r->drains);
-    hk_vec_fini(&r->newborn);
+    hk_vec_fini(&r->unfurnished);
+    hk_free(r->ca_pem);
 }

@@ -105,15 +105,21 @@ struct gc_node {
     HK_VEC(uint32_t) dependents;      /* ids */
     const struct store_obj *deleting; /* an owner that waits for or lets go of dependents, held */
     bool queued;
+    uint8_t refused; /* deeds in a row */
+};
+
+/* To be looked at again. */
+struct gc_later {
+    uint32_t id;
+    int64_t at_ns;
 };
 
 struct gc {
     struct hk_intern uids;
     HK_VEC(struct gc_node) nodes; /* by id */
     HK_VEC(uint32_t) queue;
-    HK_VEC(uint32_t) later; /* to be tried again at retry_ns */
-    int64_t retry_ns;
-    struct hk_map tries; /* calls under way, to the id they were made for */
+    HK_VEC(struct gc_later) later; /* what was refused */
+    struct hk_map tries;           /* calls under way, to the id they were made for */
 };
 
 /* Content that must go before its namespace or CRD may. */
@@ -121,6 +127,8 @@ struct drain {
     const struct store_obj *obj; /* the namespace or CRD, held */
     bool dirty;
 };
+
+struct quota_book;
 
 /* What the newest definition lends to a row: trees and the compiled schema. */
 struct rest_lent {
@@ -142,20 +150,28 @@ struct rest {
     HK_VEC(uint32_t) resources;       /* each once */
     HK_VEC(uint64_t) seen;            /* by position in resources: published events looked at */
     HK_VEC(struct rest_lent *) spent; /* by rows that were changed; freed by the next poll */
-    const struct rest_kind *namespaces, *crds, *pods, *events, *pdbs;
+    const struct rest_kind *namespaces, *crds, *pods, *events, *pdbs, *resource_quotas;
+    const struct rest_kind *accounts, *config_maps;
 
     uint64_t last_call;
     struct rest_call *first, **last;  /* outcomes to deliver */
     HK_VEC(struct rest_call *) calls; /* all that exist, for cancel */
     HK_VEC(struct rest_watch *) watches;
     struct api_object *cache[REST_CACHE];
-    HK_VEC(struct rest_expiry) expiries;
+    bool running;                        /* what the store held at the start has been read */
+    HK_VEC(struct rest_expiry) expiries; /* by time */
     uint32_t expiries_at;
     struct gc gc;
     HK_VEC(struct drain) drains;
     int64_t drain_retry_ns;
-    HK_VEC(const struct store_obj *) newborn; /* namespaces, held */
+    HK_VEC(const struct store_obj *) unfurnished; /* namespaces, or what they lack; held */
+    char *ca_pem;                                 /* NULL: none is published */
+    HK_VEC(struct quota_book *) quotas;           /* in order of namespace and name */
+    bool quotas_dirty;
+    bool names_freed; /* by a definition: those without names may try again */
     int event_fd, epoll_fd;
+    bool kicked;              /* event_fd is readable */
+    struct hk_arena_pool mem; /* for calls */
 };
 
 /* ---- rest.c ---- */
@@ -165,6 +181,8 @@ int64_t rest_now(const struct rest *r);
  * only when the store holds what is no object. */
 struct api_object *rest_object(struct rest *r, const struct rest_kind *k, const struct store_obj *o,
                                bool tree);
+/* An object, its tree parsed, in the version of the row and by its newest schema. Takes o. */
+struct api_object *rest_object_show(const struct rest_kind *k, struct api_object *o);
 /* The newest state, staged ones included, parsed into the call's memory, which keeps it. NULL when
  * there is none. */
 const struct store_obj *rest_head(struct rest_call *c, const struct rest_kind *k, struct hk_str ns,
@@ -188,6 +206,7 @@ void rest_kinds_feed(struct rest *r, const struct store_event *ev);
 /* Frees what rows no longer point to. */
 void rest_kinds_sweep(struct rest *r);
 const struct rest_kind *rest_kind_of(const struct rest *r, const struct api_kind *kind);
+/* The row whose version the objects are kept in. */
 const struct rest_kind *rest_kind_by_res(const struct rest *r, uint32_t res);
 
 /* ---- rest_table.c ---- */
@@ -199,16 +218,32 @@ uint32_t rest_table_flags(const struct api_kind *k);
 /* Field paths that may be selected by, NULL-terminated. */
 const char *const *rest_kind_fields(const struct rest_kind *k);
 
+/* ---- rest_view.c ---- */
+
+/* Kinds that are other versions of kept ones; NULL behind the last. */
+const struct api_kind *rest_view_at(size_t i, const struct rest_view **ret);
+/* The group and version objects are kept in. */
+void rest_view_of(const struct rest_view *v, struct hk_str *ret_group, struct hk_str *ret_version);
+/* From the kept form into that of the row, in place. rest_view_take goes back. */
+void rest_view_show(const struct rest_kind *k, struct json *doc, struct hk_arena *a);
+
 /* ---- rest_crd.c ---- */
 
 /* Finalizer and status of a new or changed definition. */
 void rest_crd_prepare(struct rest_call *c, struct json *doc, const struct json *old);
+/* Whether all its names were accepted. */
+bool rest_crd_established(const struct json *doc);
+/* A definition changed: others may have waited for its names. */
+void rest_crd_feed(struct rest *r, const struct store_event *ev);
+void rest_crd_run(struct rest *r);
 
 /* ---- rest_status.c: all return the negative code they set ---- */
 
 int rest_fail(struct rest_call *c, int http, enum hk_code code, const char *reason, const char *fmt,
               ...) HK_PRINTF(5, 6);
 int rest_fail_bad(struct rest_call *c, const char *fmt, ...) HK_PRINTF(2, 3);
+/* The patch does not apply. Names no object: kubectl then shows the message. */
+int rest_fail_patch(struct rest_call *c, const char *why);
 /* There is no such kind or subresource. */
 int rest_fail_unknown(struct rest_call *c);
 int rest_fail_missing(struct rest_call *c, const struct rest_kind *k, struct hk_str name);
@@ -245,6 +280,8 @@ bool rest_drop_finalizer(struct json *doc, struct hk_arena *a, const char *name)
 uint32_t rest_finalizers(const struct json *doc);
 /* Checks kind, name and namespace of a body against the request. */
 int rest_check_identity(struct rest_call *c, const struct json *doc);
+/* Every object carries its kind, and is kept in one version whichever it was written through. */
+void rest_put_kind(struct rest_call *c, struct json *doc);
 /* Makes the metadata of a new object. generateName is left to rest_generate_name. */
 int rest_meta_create(struct rest_call *c, struct json *doc);
 void rest_generate_name(struct rest_call *c, struct json *doc);
@@ -255,6 +292,8 @@ void rest_meta_generation(struct rest_call *c, struct json *doc, const struct js
 /* Marks the beginning or the hastening of the end. */
 void rest_meta_delete(struct rest_call *c, struct json *doc, int64_t at_ns, int64_t grace_s);
 /* Sets the condition, moving lastTransitionTime only with the status. */
+void rest_condition_put(struct json *doc, struct hk_arena *a, int64_t now_ns, const char *type,
+                        const char *status, const char *reason, const char *message);
 void rest_condition(struct rest_call *c, struct json *doc, const char *type, const char *status,
                     const char *reason, const char *message);
 
@@ -284,10 +323,21 @@ int rest_scale_write(struct rest_call *c);
 void rest_scale_answer(struct rest_call *c);
 int rest_evict(struct rest_call *c);
 
+/* ---- rest_pod.c: what comes through a door to a pod, in place of doc ---- */
+
+void rest_pod_ephemeral(struct rest_call *c, struct json *doc, const struct json *old);
+void rest_pod_resize(struct rest_call *c, struct json *doc, const struct json *old);
+/* What is left to check once defaults are filled in. */
+void rest_pod_check_resize(struct rest_call *c, const struct json *doc, const struct json *old);
+
 /* ---- rest_schema.c: what a CRD's schema does to its objects, nothing to other kinds ---- */
 
 /* Prunes, collecting the unknown, and fills in defaults. */
 void rest_schema_apply(struct rest_call *c, struct json *doc);
+/* Whether the state was written before the schema became what it is. */
+bool rest_schema_outdated(const struct rest_kind *k, const struct store_obj *o);
+/* Brings a stored tree up to the schema. */
+void rest_schema_refresh(const struct rest_kind *k, struct json *doc, struct hk_arena *mem);
 /* Collects field errors. */
 void rest_schema_validate(struct rest_call *c, const struct json *doc);
 
@@ -367,6 +417,7 @@ int64_t rest_watch_next_ns(const struct rest *r);
 void rest_gc_feed(struct rest *r, const struct store_event *ev);
 void rest_gc_run(struct rest *r);
 void rest_gc_tick(struct rest *r);
+int64_t rest_gc_next_ns(const struct rest *r);
 void rest_gc_fini(struct rest *r);
 
 /* ---- rest_namespace.c ---- */
@@ -377,3 +428,20 @@ void rest_drain_tick(struct rest *r);
 void rest_drain_fini(struct rest *r);
 /* Makes the namespaces that are missing. */
 void rest_namespace_seed(struct rest *r);
+
+/* ---- rest_quota.c ---- */
+
+/* Whether writes of the kind in the namespace are to be charged. */
+bool rest_quota_watches(const struct rest *r, const struct rest_kind *k, struct hk_str ns);
+/* A write was staged: the states before and after it, NULL when there is none. */
+void rest_quota_charge(struct rest *r, const struct rest_kind *k, struct hk_str ns,
+                       struct hk_str name, const struct json *old, const struct json *new);
+/* For admission_lookup. */
+bool rest_quota_used(void *ctx, struct hk_str ns, struct hk_str quota, struct hk_str resource,
+                     struct quantity *ret);
+void rest_quota_run(struct rest *r);
+void rest_quota_tick(struct rest *r);
+int64_t rest_quota_next_ns(const struct rest *r);
+/* Opens the books anew, from what is published. */
+void rest_quota_load(struct rest *r);
+void rest_quota_fini(struct rest *r);

@@ -67,7 +67,7 @@ static inline void rig_close(struct rig *g)
 /* Until nothing happens any more. */
 static inline void rig_settle(struct rig *g)
 {
-    for (int quiet = 0; quiet < 3;) {
+    for (int quiet = 0; quiet < 6;) {
         store_flush(g->store);
         quiet = port_poll(g->port, 1000) > 0 ? 0 : quiet + 1;
     }

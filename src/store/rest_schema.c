@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the schema of a definition does to objects of its kind: unknown fields fall out, defaults
-// come in, faults become field errors. Kinds without a schema pass untouched.
+// come in, faults become field errors. Kinds without a schema pass untouched. Changing a schema
+// does not touch what is stored: older objects are pruned and filled in whenever they are read.
 #include "api/schema.h"
 #include "store/rest_priv.h"
 
@@ -23,6 +24,19 @@ void rest_schema_apply(struct rest_call *c, struct json *doc)
     if (c->k->rules) {
         schema_prune(c->k->rules, doc, &c->mem, &sink);
         schema_default(c->k->rules, doc, &c->mem);
+    }
+}
+
+bool rest_schema_outdated(const struct rest_kind *k, const struct store_obj *o)
+{
+    return k->rules && o->rv < k->schema_rv;
+}
+
+void rest_schema_refresh(const struct rest_kind *k, struct json *doc, struct hk_arena *mem)
+{
+    if (k->rules) {
+        schema_prune(k->rules, doc, mem, NULL);
+        schema_default(k->rules, doc, mem);
     }
 }
 

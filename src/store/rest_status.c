@@ -66,6 +66,14 @@ int rest_fail_bad(struct rest_call *c, const char *fmt, ...)
     return fail(c, 400, HK_EINVAL, "BadRequest", message);
 }
 
+int rest_fail_patch(struct rest_call *c, const char *why)
+{
+    const char *message = hk_arena_printf(
+        &c->mem, "the server rejected our request due to an error in our request: %s", why);
+
+    return fail(c, 422, HK_EINVAL, "Invalid", message);
+}
+
 int rest_fail_unknown(struct rest_call *c)
 {
     return fail(c, 404, HK_ENOTFOUND, "NotFound",
@@ -175,6 +183,9 @@ int rest_fail_admission(struct rest_call *c, int rc)
 {
     const struct hk_err why = c->err; /* fail writes over it */
 
+    if (c->adm.denial) { /* a webhook that says no names neither code nor reason */
+        return fail(c, 400, HK_EINVAL, NULL, c->adm.denial);
+    }
     if (rc == -HK_EDENIED) {
         causes_of_errors(c);
         return rest_fail(c, 403, HK_EDENIED, "Forbidden", "%s%s%.*s%s is forbidden: %s",

@@ -227,6 +227,7 @@ int rest_scale_write(struct rest_call *c)
         return rest_fail_invalid(c);
     }
     struct json doc = json_clone(&old, &c->mem);
+    rest_view_show(c->k, &doc, &c->mem);
     put_path(c, &doc, hk_str(scale_path(c, "specReplicasPath", "spec.replicas")), n);
     const struct hk_str rv = rest_meta_str(&scale, "resourceVersion");
     if (rv.n > 0) {

@@ -95,14 +95,14 @@ static void test_updates_need_a_revision_where_kinds_ask_for_it(void **state)
 static void test_status_and_spec_are_apart(void **state)
 {
     static const struct step steps[] = {
-        {"Job", CREATE,
+        {"HyperJob", CREATE,
          "{'metadata':{'name':'j'},'spec':{'minAvailable':1},'status':{'running':9}}", 201,
          .see = {"status", "-", "metadata.generation", "1"}},
-        {"Job", STATUS(PORT_PATCH, "j"),
+        {"HyperJob", STATUS(PORT_PATCH, "j"),
          "{'metadata':{'labels':{'a':'b'}},'spec':{'minAvailable':5},'status':{'running':1}}", 200,
          .see = {"status.running", "1", "spec.minAvailable", "1", "metadata.labels", "-"}},
-        {"Job", GET("j"), NULL, 200, .see = {"metadata.generation", "1"}},
-        {"Job", MERGE("j"), "{'spec':{'minAvailable':2},'status':{'running':7}}", 200,
+        {"HyperJob", GET("j"), NULL, 200, .see = {"metadata.generation", "1"}},
+        {"HyperJob", MERGE("j"), "{'spec':{'minAvailable':2},'status':{'running':7}}", 200,
          .see = {"status.running", "1", "metadata.generation", "2"}},
         /* no status subresource: content like any other, and it counts */
         {"PodGroup", CREATE, "{'metadata':{'name':'g'},'status':{'phase':'Pending'}}", 201,

@@ -11,21 +11,24 @@
 
 enum { GENERATE_TRIES = 8 };
 
-/* ---- fields nobody knows ---- */
+/* ---- fields that should not be there ---- */
 
-static void list_unknown(const struct rest_call *c, struct hk_buf *out)
+static void list_fault(struct hk_buf *out, const char *what, const char *field)
 {
-    for (uint32_t i = 0; i < c->adm.unknown.len; i++) {
-        hk_buf_addf(out, "%sunknown field \"%s\"", i > 0 ? ", " : "", c->adm.unknown.at[i]);
-    }
+    hk_buf_addf(out, "%s%s field \"%s\"", out->len > 0 ? ", " : "", what, field);
 }
 
-static int fail_unknown(struct rest_call *c)
+static int fail_strict(struct rest_call *c)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf list = {0};
     const struct api_kind *k = c->k->kind;
 
-    list_unknown(c, &list);
+    for (uint32_t i = 0; i < c->adm.unknown.len; i++) {
+        list_fault(&list, "unknown", c->adm.unknown.at[i]);
+    }
+    for (uint32_t i = 0; i < c->req->nduplicates; i++) {
+        list_fault(&list, "duplicate", c->req->duplicates[i]);
+    }
     if (c->req->verb == PORT_PATCH) {
         rest_field_error(c, "FieldValueInvalid", "patch",
                          "Invalid value: \"object\": strict decoding error: %s", list.data);
@@ -36,13 +39,20 @@ static int fail_unknown(struct rest_call *c)
         k->version, k->kind, list.data);
 }
 
-static int judge_unknown(struct rest_call *c)
+/* Fields nobody knows, found by the last step, and once the whole body was looked at those it had
+ * twice. */
+static int judge_fields(struct rest_call *c, bool whole)
 {
-    if (c->adm.unknown.len > 0 && c->req->validate == PORT_VALIDATE_STRICT) {
-        return fail_unknown(c);
+    const uint32_t twice = whole ? c->req->nduplicates : 0;
+
+    if (c->adm.unknown.len + twice > 0 && c->req->validate == PORT_VALIDATE_STRICT) {
+        return fail_strict(c);
     }
     for (uint32_t i = 0; i < c->adm.unknown.len && c->req->validate == PORT_VALIDATE_WARN; i++) {
         rest_warn(c, "unknown field \"%s\"", c->adm.unknown.at[i]);
+    }
+    for (uint32_t i = 0; i < twice && c->req->validate == PORT_VALIDATE_WARN; i++) {
+        rest_warn(c, "duplicate field \"%s\"", c->req->duplicates[i]);
     }
     hk_vec_clear(&c->adm.unknown);
     return 0;
@@ -56,7 +66,7 @@ static void admission_begin(struct rest_call *c, const char *sub, struct json *d
     struct admission_request *q = &c->adm;
 
     q->verb = old ? ADMIT_UPDATE : ADMIT_CREATE;
-    q->kind = c->k->kind;
+    q->kind = rest_kind_by_res(c->r, c->k->res)->kind;
     q->subresource = sub;
     q->obj = doc;
     q->old = old;
@@ -75,8 +85,9 @@ static int decode(struct rest_call *c, const char *sub, struct json *doc, const 
         return 0;
     }
     admission_begin(c, sub, doc, old);
+    c->adm.kind = c->k->kind; /* still in the form it came in */
     const int rc = admission_decode(&c->adm, &c->err);
-    return rc < 0 ? rest_fail_admission(c, rc) : judge_unknown(c);
+    return rc < 0 ? rest_fail_admission(c, rc) : judge_fields(c, false);
 }
 
 static int mutate(struct rest_call *c, const char *sub, struct json *doc, const struct json *old)
@@ -112,15 +123,18 @@ static bool is_crd(const struct rest_call *c)
 
 static int prepare_new(struct rest_call *c, struct json *doc)
 {
-    if (decode(c, NULL, doc, NULL) < 0 || rest_check_identity(c, doc) < 0 ||
-        rest_meta_create(c, doc) < 0) {
+    if (decode(c, NULL, doc, NULL) < 0 || rest_check_identity(c, doc) < 0) {
+        return c->rc;
+    }
+    rest_view_take(c->k, doc, &c->mem);
+    if (rest_meta_create(c, doc) < 0) {
         return c->rc;
     }
     if (c->k->kind->status && !(c->k->flags & REST_KEEP_STATUS)) {
         json_del(doc, "status");
     }
     rest_schema_apply(c, doc);
-    if (judge_unknown(c) < 0 || mutate(c, NULL, doc, NULL) < 0) {
+    if (judge_fields(c, true) < 0 || mutate(c, NULL, doc, NULL) < 0) {
         return c->rc;
     }
     if (is_crd(c)) {
@@ -154,6 +168,10 @@ static int find_name(struct rest_call *c, struct json *doc)
 
 int rest_create_doc(struct rest_call *c, struct json *doc)
 {
+    if (c->k->ending) {
+        return rest_fail(c, 405, HK_EUNSUP, "MethodNotAllowed",
+                         "create not allowed while custom resource definition is terminating");
+    }
     if (prepare_new(c, doc) < 0 || find_name(c, doc) < 0) {
         return c->rc;
     }
@@ -221,6 +239,10 @@ static void isolate(struct rest_call *c, const char *sub, struct json *doc, cons
         isolate_status(c, doc, old);
     } else if (sub && !strcmp(sub, "finalize")) {
         isolate_finalize(c, doc, old);
+    } else if (sub && !strcmp(sub, "ephemeralcontainers")) {
+        rest_pod_ephemeral(c, doc, old);
+    } else if (sub && !strcmp(sub, "resize")) {
+        rest_pod_resize(c, doc, old);
     } else if (c->k->kind->status) {
         keep_member(c, doc, old, "status");
     }
@@ -265,12 +287,13 @@ int rest_update_doc(struct rest_call *c, const char *sub, struct json *doc,
     if (decode(c, sub, doc, old) < 0 || rest_check_identity(c, doc) < 0) {
         return c->rc;
     }
+    rest_view_take(c->k, doc, &c->mem);
     isolate(c, sub, doc, old);
     if (rest_meta_update(c, doc, old) < 0) {
         return c->rc;
     }
     rest_schema_apply(c, doc);
-    if (judge_unknown(c) < 0 || mutate(c, sub, doc, old) < 0) {
+    if (judge_fields(c, true) < 0 || mutate(c, sub, doc, old) < 0) {
         return c->rc;
     }
     if (is_crd(c) && !sub && !rest_deleting(doc)) {
@@ -281,6 +304,9 @@ int rest_update_doc(struct rest_call *c, const char *sub, struct json *doc,
         rest_apply_note(c, sub, doc, old);
     }
     rest_schema_validate(c, doc);
+    if (sub && !strcmp(sub, "resize")) {
+        rest_pod_check_resize(c, doc, old);
+    }
     if (validate(c, sub, doc, old) < 0) {
         return c->rc;
     }
@@ -336,10 +362,7 @@ static int patch_json(struct rest_call *c, struct json *doc)
     rc = api_patch_json(doc, patch, &c->mem, &c->err);
     if (rc < 0) {
         const struct hk_err why = c->err;
-        return rest_fail(c, 422, HK_EINVAL, "Invalid",
-                         "the server rejected our request due to an "
-                         "error in our request: %s",
-                         why.text);
+        return rest_fail_patch(c, why.text);
     }
     return 0;
 }
@@ -398,6 +421,7 @@ int rest_patch(struct rest_call *c)
         return rest_fail_missing(c, c->k, c->name);
     }
     struct json doc = json_clone(&old, &c->mem);
+    rest_view_show(c->k, &doc, &c->mem);
     if (rest_patch_apply(c, c->k, &doc) < 0) {
         return c->rc;
     }

@@ -312,6 +312,19 @@ void store_on_publish(struct store *s, void (*fn)(void *ctx), void *ctx)
     hk_vec_push(&s->hooks, (struct hook){fn, ctx});
 }
 
+/* The others stay in order. */
+void store_off_publish(struct store *s, void (*fn)(void *ctx), void *ctx)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < s->hooks.len; i++) {
+        if (s->hooks.at[i].fn != fn || s->hooks.at[i].ctx != ctx) {
+            s->hooks.at[kept++] = s->hooks.at[i];
+        }
+    }
+    s->hooks.len = kept;
+}
+
 /* ---- resources ---- */
 
 static struct resource *res_at(struct store *s, uint32_t id)
@@ -348,6 +361,16 @@ uint32_t store_res(struct store *s, struct hk_str group, struct hk_str plural)
 uint64_t store_rv(const struct store *s)
 {
     return s->rv;
+}
+
+uint64_t store_commits(const struct store *s)
+{
+    return store_log_commits(s->log);
+}
+
+const struct hk_err *store_failure(const struct store *s)
+{
+    return s->broken ? &s->err : NULL;
 }
 
 uint64_t store_oldest_rv(const struct store *s)

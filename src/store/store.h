@@ -53,6 +53,10 @@ uint32_t store_res(struct store *s, struct hk_str group, struct hk_str plural);
 /* ---- reading: published state ---- */
 
 uint64_t store_rv(const struct store *s);
+/* Commits to the disk since the store was opened: many writes share one. */
+uint64_t store_commits(const struct store *s);
+/* Why writes are refused; NULL while the disk works. */
+const struct hk_err *store_failure(const struct store *s);
 /* Borrowed until the next store_poll; NULL when there is none. */
 const struct store_obj *store_get(const struct store *s, uint32_t res, struct hk_str ns,
                                   struct hk_str name);
@@ -110,6 +114,8 @@ enum store_next store_next(const struct store *s, uint32_t res, struct hk_str ns
 uint64_t store_oldest_rv(const struct store *s);
 /* fn is called at the end of each store_poll that published something. */
 void store_on_publish(struct store *s, void (*fn)(void *ctx), void *ctx);
+/* No longer, for who ends before the store; not from inside such a call. */
+void store_off_publish(struct store *s, void (*fn)(void *ctx), void *ctx);
 /* Called now and then by the owner: drops revisions older than the history from the file, a slice
  * at a time; further slices follow by themselves while no writes wait. After a disk failure, tries
  * whether writes work again. */

@@ -576,7 +576,7 @@ static void failed_syncs_fail_their_writes(void **state)
     for (int i = 0; i < 5; i++) {
         assert_int_equal(submit(f, STORE_CREATE, "p3", &err), -HK_EIO);
         assert_string_equal(err.text,
-                            "no writes until the disk recovers: cannot write: disk I/O error");
+                            "no writes until the disk recovers: cannot sync: disk I/O error");
         wait_and_poll(f);
     }
 

@@ -9,6 +9,11 @@
 // shared-memory index of the WAL. A commit cut short by a crash is dropped by SQLite, which checks
 // the frames of the WAL; it does not check the pages of the file, so every row has a checksum of
 // its own.
+//
+// After a failed write or sync the kernel may call pages clean that never reached the disk. None of
+// them counts: a failed commit was not acknowledged and its frames are written over by the next
+// one, a failed checkpoint moves all its frames again. So a commit that works proves recovery, and
+// no restart is needed.
 #include "store/store_priv.h"
 
 #include <errno.h>
@@ -29,6 +34,7 @@ enum {
     WAL_FRAMES_IDLE = 64,      /* or here when nothing happened for a while, */
     WAL_FRAMES_MAX = 8 * 1024, /* and if that keeps failing, refuse writes from here on */
     IDLE_MS = 200,
+    EARLY_ITEMS = 16, /* so many need not wait for the end of the owner's turn */
 };
 
 struct queue {
@@ -53,12 +59,15 @@ struct store_log {
     bool running;
     int fd;
     struct queue pushed;
+    uint32_t npushed;
+    _Atomic bool idle; /* the thread waits for items */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;
     struct queue queued, finished;
     HK_VEC(struct new_res) new_res;
     struct hk_err err; /* the last failure */
+    uint64_t commits;
     bool stop;
 };
 
@@ -102,6 +111,9 @@ static int log_fail(struct store_log *log, int rc, const char *what, struct hk_e
 
     if (kind == SQLITE_BUSY || kind == SQLITE_LOCKED) {
         return hk_fail(err, HK_EBUSY, "%s: in use by another process", what);
+    }
+    if (rc == SQLITE_IOERR_FSYNC) {
+        return hk_fail(err, HK_EIO, "cannot sync: %s", sqlite3_errstr(rc));
     }
     if (sys != 0 && (kind == SQLITE_IOERR || kind == SQLITE_CANTOPEN || kind == SQLITE_FULL)) {
         return hk_fail(err, HK_EIO, "%s: %s: %s", what, sqlite3_errstr(rc), strerror(sys));
@@ -249,6 +261,16 @@ static int log_prepare_all(struct store_log *log, struct hk_err *err)
     return 0;
 }
 
+/* What the last process wrote but could not sync may stand in the page cache alone: a crash of the
+ * machine would take it, and every later commit in the WAL behind it. So the file gets it, and a
+ * sync, before anything is built on it. */
+static int settle(struct store_log *log, struct hk_err *err)
+{
+    const int rc = sqlite3_wal_checkpoint_v2(log->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+
+    return rc == SQLITE_OK ? 0 : log_fail(log, rc, "cannot settle the log", err);
+}
+
 static int on_wal_commit(void *ctx, sqlite3 *db, const char *name, int frames)
 {
     struct store_log *log = ctx;
@@ -270,6 +292,7 @@ static int log_open_file(struct store_log *log, const char *path, struct hk_err 
     }
     sqlite3_extended_result_codes(log->db, 1);
     rc = log_configure(log, err);
+    rc = rc < 0 ? rc : settle(log, err);
     rc = rc < 0 ? rc : log_prepare_all(log, err);
     if (rc == 0) {
         sqlite3_wal_hook(log->db, on_wal_commit, log);
@@ -548,6 +571,7 @@ static void finish_items(struct store_log *log, struct store_log_item *items, in
     struct store_log_item *next;
 
     pthread_mutex_lock(&log->lock);
+    log->commits += rc == 0;
     if (err->code != 0) {
         log->err = *err;
     }
@@ -593,6 +617,7 @@ static struct store_log_item *next_items(struct store_log *log)
     struct store_log_item *items;
 
     pthread_mutex_lock(&log->lock);
+    log->idle = true;
     while (!log->queued.head && !log->stop) {
         if (log->failed || log->wal_frames < WAL_FRAMES_IDLE) {
             pthread_cond_wait(&log->wake, &log->lock);
@@ -602,6 +627,7 @@ static struct store_log_item *next_items(struct store_log *log)
             pthread_mutex_lock(&log->lock);
         }
     }
+    log->idle = false;
     items = queue_take(&log->queued);
     pthread_mutex_unlock(&log->lock);
     return items;
@@ -678,6 +704,9 @@ void store_log_push(struct store_log *log, struct store_log_item *item)
     }
     item->rc = 0;
     queue_add(&log->pushed, item);
+    if (++log->npushed >= EARLY_ITEMS && log->idle) {
+        store_log_send(log);
+    }
 }
 
 void store_log_send(struct store_log *log)
@@ -687,8 +716,17 @@ void store_log_send(struct store_log *log)
     }
     pthread_mutex_lock(&log->lock);
     queue_join(log->db ? &log->queued : &log->finished, &log->pushed);
+    log->npushed = 0;
     pthread_cond_signal(&log->wake);
     pthread_mutex_unlock(&log->lock);
+}
+
+uint64_t store_log_commits(struct store_log *log)
+{
+    pthread_mutex_lock(&log->lock);
+    const uint64_t n = log->commits;
+    pthread_mutex_unlock(&log->lock);
+    return n;
 }
 
 struct store_log_item *store_log_take(struct store_log *log, struct hk_err *ret_err)

@@ -111,12 +111,14 @@ void store_log_add_res(struct store_log *log, uint32_t res, struct hk_str name);
 /* Takes the item until it comes back. After a write has failed, all behind it fail as well, until a
  * probe succeeds: they were checked against a state that never came to be. */
 void store_log_push(struct store_log *log, struct store_log_item *item);
-/* Hands what was pushed to the thread. Apart from push, so that all writes of one turn of the
- * owner's loop share a commit. */
+/* Hands what was pushed to the thread. Apart from push, so that the writes of one turn of the
+ * owner's loop share a commit; of a long turn, those that pile up while the thread is busy. */
 void store_log_send(struct store_log *log);
 /* Sends, then takes: the finished items in the order of the pushes; *ret_err tells of the last
  * failure, if any. */
 struct store_log_item *store_log_take(struct store_log *log, struct hk_err *ret_err);
+/* How many transactions are on disk. */
+uint64_t store_log_commits(struct store_log *log);
 
 /* ---- heads: the newest staged write of each key ---- */
 

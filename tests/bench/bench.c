@@ -23,11 +23,6 @@ struct options {
     uint32_t nonly;
 };
 
-struct results {
-    struct result *at;
-    uint32_t len, cap;
-};
-
 /* ---- running ---- */
 
 static bool is_wanted(const struct options *o, const char *id)
@@ -97,54 +92,6 @@ static bool add_slowdown(struct results *all)
 
 /* ---- showing ---- */
 
-static const char *bar_verdict(const struct result *r)
-{
-    char sign[3] = "";
-    double bar = 0;
-
-    if (sscanf(r->bar, "%*s %2s %lf", sign, &bar) != 2) {
-        return "";
-    }
-    return (sign[0] == '>' ? r->value >= bar : r->value <= bar) ? "yes" : "no";
-}
-
-static void show(const struct result *r, const char *prefix)
-{
-    const int digits = r->value < 100 ? 3 : 0;
-
-    printf("%s%-18s %-12s %12.*f  [%.*f .. %.*f] %s", prefix, r->id, r->metric, digits, r->value,
-           digits, r->min, digits, r->max, r->unit);
-    if (r->bar[0]) {
-        printf("  %s: %s", r->bar, bar_verdict(r));
-    }
-    if (r->asserted && r->value != 0) {
-        printf("  want 0");
-    }
-    printf("\n");
-    fflush(stdout);
-}
-
-static void write_json(const struct results *all, const char *path)
-{
-    FILE *f = fopen(path, "we");
-
-    if (!f) {
-        fprintf(stderr, "hekla-bench: cannot write '%s'\n", path);
-        return;
-    }
-    fprintf(f, "[\n");
-    for (uint32_t k = 0; k < all->len; k++) {
-        const struct result *r = &all->at[k];
-        fprintf(f,
-                "  {\"id\": \"%s\", \"metric\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", "
-                "\"min\": %.6g, \"max\": %.6g, \"runs\": %u}%s\n",
-                r->id, r->metric, r->value, r->unit, r->min, r->max, r->runs,
-                k + 1 < all->len ? "," : "");
-    }
-    fprintf(f, "]\n");
-    fclose(f);
-}
-
 static void list_all(void)
 {
     for (uint32_t k = 0; k < nworkload; k++) {
@@ -187,12 +134,12 @@ static bool run_all(const struct options *o, struct results *all)
         }
         const bool ran = run_in_child(o, &workloads[k], all);
         for (uint32_t i = from; i < all->len; i++) {
-            show(&all->at[i], o->quick ? "# " : "");
+            report_show(&all->at[i], o->quick ? "# " : "");
         }
         ok &= judge(all, from, workloads[k].id, ran, o->quick ? ++point : 0);
     }
     if (add_slowdown(all)) {
-        show(&all->at[all->len - 1], o->quick ? "# " : "");
+        report_show(&all->at[all->len - 1], o->quick ? "# " : "");
     }
     if (o->quick) {
         printf("1..%u\n", point);
@@ -234,9 +181,9 @@ int main(int argc, char **argv)
         list_all();
         return 0;
     }
-    const bool ok = run_all(&o, &all);
+    bool ok = run_all(&o, &all);
     if (!o.quick) {
-        write_json(&all, o.out);
+        ok &= report_write_json(&all, o.out);
     }
     hk_vec_fini(&all);
     return !ok;

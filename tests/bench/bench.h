@@ -4,6 +4,7 @@
 // so that its memory is its own too.
 #pragma once
 
+#include "bench/report.h"
 #include "bench/world.h"
 #include "scheduler/session.h"
 
@@ -40,13 +41,6 @@ struct bench {
 };
 
 /* ---- measure.c ---- */
-
-struct result {
-    char id[32], metric[20], unit[16], bar[32];
-    double value, min, max;
-    uint32_t runs;
-    bool asserted; /* value must be 0 */
-};
 
 /* Results go through a pipe to the parent. */
 struct sink {

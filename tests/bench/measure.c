@@ -15,39 +15,18 @@ enum { IDLE_CYCLES = 50, ARRIVALS = 2000, WARM_CYCLES = 100 };
 
 /* ---- numbers ---- */
 
-static int double_cmp(const void *a, const void *b)
+static void emit(struct sink *out, const struct result *r)
 {
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double percentile(double *v, uint32_t n, double p)
-{
-    qsort(v, n, sizeof(*v), double_cmp);
-    const uint32_t i = (uint32_t)(p * n);
-    return v[i < n ? i : n - 1];
-}
-
-static void emit(struct sink *out, const struct bench *b, struct result r)
-{
-    snprintf(r.id, sizeof(r.id), "%s", b->spec->id);
-    hk_assert(write(out->fd, &r, sizeof(r)) == (ssize_t)sizeof(r));
+    hk_assert(write(out->fd, r, sizeof(*r)) == (ssize_t)sizeof(*r));
 }
 
 /* Median with range; the bar is the workload's when it is the first number. */
 static void emit_median(struct sink *out, const struct bench *b, const char *metric,
                         const char *unit, const char *bar, double *v, uint32_t n)
 {
-    struct result r = {.runs = n};
+    const struct result r = report_median(b->spec->id, metric, unit, bar, v, n);
 
-    snprintf(r.metric, sizeof(r.metric), "%s", metric);
-    snprintf(r.unit, sizeof(r.unit), "%s", unit);
-    snprintf(r.bar, sizeof(r.bar), "%s", bar ? bar : "");
-    r.value = percentile(v, n, 0.5);
-    r.min = v[0];
-    r.max = v[n - 1];
-    emit(out, b, r);
+    emit(out, &r);
 }
 
 void bench_emit(struct sink *out, const struct bench *b, const char *metric, const char *unit,
@@ -58,37 +37,16 @@ void bench_emit(struct sink *out, const struct bench *b, const char *metric, con
 
 static void emit_allocs(struct sink *out, const struct bench *b, uint64_t calls)
 {
-    struct result r = {.value = (double)calls,
-                       .min = (double)calls,
-                       .max = (double)calls,
-                       .runs = 1,
-                       .asserted = true};
+    double v = (double)calls;
+    struct result r = report_median(b->spec->id, "allocations", "per cycle", NULL, &v, 1);
 
-    snprintf(r.metric, sizeof(r.metric), "allocations");
-    snprintf(r.unit, sizeof(r.unit), "per cycle");
-    emit(out, b, r);
-}
-
-static double resident_mb(void)
-{
-    FILE *f = fopen("/proc/self/status", "re");
-    char line[128];
-    long kb = 0;
-
-    while (f && fgets(line, sizeof(line), f)) {
-        if (sscanf(line, "VmRSS: %ld kB", &kb) == 1) {
-            break;
-        }
-    }
-    if (f) {
-        fclose(f);
-    }
-    return (double)kb / 1024;
+    r.asserted = true;
+    emit(out, &r);
 }
 
 static void emit_memory(struct sink *out, const struct bench *b, const char *bar)
 {
-    bench_emit(out, b, "memory", "MB", bar, resident_mb());
+    bench_emit(out, b, "memory", "MB", bar, report_rss_mb(getpid()));
 }
 
 /* ---- cycles ---- */
@@ -230,7 +188,7 @@ void measure_evict(struct bench *b, struct sink *out)
 static void emit_latency(struct bench *b, struct sink *out, double *ms, uint32_t n, const char *bar)
 {
     emit_median(out, b, "cycle p50", "ms", bar, ms, n);
-    bench_emit(out, b, "cycle p99", "ms", NULL, percentile(ms, n, 0.99));
+    bench_emit(out, b, "cycle p99", "ms", NULL, report_percentile(ms, n, 0.99));
 }
 
 void measure_idle(struct bench *b, struct sink *out)

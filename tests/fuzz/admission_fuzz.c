@@ -3,8 +3,7 @@
 // decoding and defaults again without another change.
 
 #include "admission/admission.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 /* The object after decode and mutate as text, or false when refused. */
 static bool pass(const struct api_kind *kind, struct json *obj, struct hk_arena *mem,

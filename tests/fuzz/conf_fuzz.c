@@ -2,9 +2,8 @@
 // The scheduler configuration on arbitrary bytes: refused with a line, or read into something a
 // session can rely on.
 
+#include "fuzz/fuzz.h"
 #include "scheduler/conf.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const struct conf *c)
 {

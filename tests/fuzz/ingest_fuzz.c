@@ -3,9 +3,8 @@
 // same objects came twice and half of them left again.
 
 #include "codec/yaml.h"
+#include "fuzz/fuzz.h"
 #include "scheduler/ingest.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct visit {
     struct ingest *in;

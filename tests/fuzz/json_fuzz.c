@@ -3,8 +3,7 @@
 // back the same.
 
 #include "codec/json_oracle.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 static bool is_number(const struct json *v)
 {

@@ -8,8 +8,7 @@
 #include "api/queue.h"
 #include "api/storage.h"
 #include "codec/yaml.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 #define TRY(kind, type)                                                                            \
     do {                                                                                           \

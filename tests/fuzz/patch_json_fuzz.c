@@ -2,32 +2,19 @@
 // JSON patches, as a list of target and patch: what comes out can be written and read again, so
 // no patch builds what the decoder would refuse.
 #include "api/patch.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* What we hold can be written and read again. */
-static void check_writable(const struct json *v)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-    HK_AUTO(hk_arena_fini) struct hk_arena arena = {0};
-    struct json back;
-
-    json_write(v, &text);
-    hk_assert(json_parse(hk_buf_str(&text), JSON_DUP_REJECT, &arena, &back, NULL) == 0);
-}
+#include "fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena arena = {0};
     struct json pair;
 
-    if (json_parse((struct hk_str){(const char *)data, size}, 0, &arena, &pair, NULL) < 0 ||
-        pair.type != JSON_ARRAY || pair.len < 2) {
+    if (!fuzz_read_pair(data, size, &arena, &pair)) {
         return 0;
     }
     struct json target = json_clone(&pair.items[0], &arena);
     if (api_patch_json(&target, &pair.items[1], &arena, NULL) == 0) {
-        check_writable(&target);
+        fuzz_check_writable(&target);
     }
     return 0;
 }

@@ -3,8 +3,7 @@
 // adding and taking away again changes nothing.
 
 #include "codec/quantity.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

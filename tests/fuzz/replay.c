@@ -7,13 +7,12 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "fuzz/fuzz.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
 
 #define INPUT_MAX (16u << 20)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef HK_VEC(char *) paths_vec;
 

@@ -3,9 +3,8 @@
 // it; either way all memory is given back.
 
 #include "base/log.h"
+#include "fuzz/fuzz.h"
 #include "scheduler/loop.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,8 +4,7 @@
 
 #include "apiserver/accept.h"
 #include "apiserver/route.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 static void check_segment(struct hk_str s)
 {

@@ -2,8 +2,7 @@
 // Schemas, as a list of schema and object: what was pruned once has nothing left to prune, and
 // defaults filled in stay as they are.
 #include "api/schema.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 static void on_unknown(void *ctx, const char *path)
 {
@@ -37,8 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     HK_AUTO(hk_arena_fini) struct hk_arena arena = {0};
     struct json pair;
 
-    if (json_parse((struct hk_str){(const char *)data, size}, 0, &arena, &pair, NULL) < 0 ||
-        pair.type != JSON_ARRAY || pair.len < 2) {
+    if (!fuzz_read_pair(data, size, &arena, &pair)) {
         return 0;
     }
     struct schema *s;

@@ -2,9 +2,8 @@
 // Scenarios from arbitrary bytes: parsed, run twice with the real scheduler, and answered in TAP.
 // Beyond the parser this drives ingest and the engine with clusters nobody would think of.
 
+#include "fuzz/fuzz.h"
 #include "sim/scn.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

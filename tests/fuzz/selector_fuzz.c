@@ -2,8 +2,7 @@
 // Label and field selectors from text. What a label selector writes must read back to the same
 // text, and no selector may crash when it is matched.
 #include "api/selector.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 static void label_selector(struct hk_str text, struct hk_arena *a)
 {

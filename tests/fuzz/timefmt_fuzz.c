@@ -3,8 +3,7 @@
 // nanoseconds can be written and read again.
 
 #include "codec/timefmt.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 #define SECOND 1000000000
 

@@ -2,8 +2,7 @@
 // The YAML reader on arbitrary bytes. What it accepts must survive being written and read again.
 
 #include "codec/yaml.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz/fuzz.h"
 
 static void check_round_trip(const struct json *v, struct hk_arena *a)
 {

@@ -84,6 +84,11 @@ void queue_strings(const struct queue *q, struct hk_intern *t, string_fn *f);
 void hyper_strings(const struct hyper *h, struct hk_intern *t, string_fn *f);
 void quota_strings(const struct quota *q, struct hk_intern *t, string_fn *f);
 void pdb_strings(const struct pdb *p, struct hk_intern *t, string_fn *f);
+/* Rows that are not in use are zero and name nothing but the empty string. */
+#define ROWS_STRINGS(table, row_strings, t, f)                                                     \
+    for (uint32_t i_ = 0; i_ < (table)->len; i_++) {                                               \
+        row_strings(&(table)->at[i_], t, f);                                                       \
+    }
 /* Proves that no row refers to a string it does not hold. */
 int strings_check(const struct model *m, struct hk_err *err) HK_CHECKED;
 

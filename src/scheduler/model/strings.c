@@ -193,12 +193,6 @@ static void nodes_strings(const struct model *m, struct hk_intern *t, string_fn 
     }
 }
 
-/* Rows that are not in use are zero and name nothing but the empty string. */
-#define ROWS_STRINGS(table, row_strings, t, f)                                                     \
-    for (uint32_t i = 0; i < (table)->len; i++) {                                                  \
-        row_strings(&(table)->at[i], t, f);                                                        \
-    }
-
 static void sub_strings(const struct sub_job *s, struct hk_intern *t, string_fn *f)
 {
     f(t, s->id);

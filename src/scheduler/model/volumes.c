@@ -118,12 +118,6 @@ static void attachment_strings(const struct attachment *a, struct hk_intern *t, 
     f(t, a->d.pv);
 }
 
-#define ROWS_STRINGS(table, row_strings, t, f)                                                     \
-    for (uint32_t i_ = 0; i_ < (table)->len; i_++) {                                               \
-        row_strings(&(table)->at[i_], t, f);                                                       \
-    }
-
-/* Free rows are zero. */
 void volumes_strings(const struct volumes *v, struct hk_intern *t, string_fn *f)
 {
     ROWS_STRINGS(&v->claims, claim_strings, t, f);

@@ -48,3 +48,30 @@ static inline void fx_plugin_fini(struct fx_plugin *f)
     hk_arena_fini(&f->mem);
     hk_free(f->self);
 }
+
+/* For a test's set-up and tear-down, with the plugin as its state. */
+static inline struct fx_plugin *fx_plugin_new(const struct plugin *p)
+{
+    struct fx_plugin *f = hk_alloc(sizeof(*f));
+
+    fx_plugin_init(f, p);
+    return f;
+}
+
+static inline int fx_plugin_tear_down(void **state)
+{
+    fx_plugin_fini(*state);
+    hk_free(*state);
+    return 0;
+}
+
+static inline node_id put_node(struct fx_plugin *f, const char *name, const char *labels)
+{
+    return fx_node(&f->m, (struct fx_node){.name = name, .labels = labels, .pods = 110});
+}
+
+static inline task_id put_pod(struct fx_plugin *f, const char *name, const char *labels,
+                              const char *node, const cons_id *c)
+{
+    return fx_pod(&f->m, (struct fx_pod){.name = name, .labels = labels, .node = node, .cons = c});
+}

@@ -19,26 +19,13 @@ extern const struct plugin plugin_nodeorder;
 /* All scorers off. */
 static int set_up(void **state)
 {
-    struct fx_plugin *f = hk_alloc(sizeof(*f));
+    struct fx_plugin *f = fx_plugin_new(&plugin_nodeorder);
 
-    fx_plugin_init(f, &plugin_nodeorder);
     for (uint32_t k = 0; k < f->p->nopt; k++) {
         fx_set(f, f->p->opts[k].key, "0");
     }
     *state = f;
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    fx_plugin_fini(*state);
-    hk_free(*state);
-    return 0;
-}
-
-static node_id put_node(struct fx_plugin *f, const char *name, const char *labels)
-{
-    return fx_node(&f->m, (struct fx_node){.name = name, .labels = labels, .pods = 110});
 }
 
 static node_id put_sized(struct fx_plugin *f, const char *name, int64_t cpu_milli,
@@ -49,12 +36,6 @@ static node_id put_sized(struct fx_plugin *f, const char *name, int64_t cpu_mill
                                            .cpu_milli = cpu_milli,
                                            .mem_bytes = mem_bytes,
                                            .pods = 110});
-}
-
-static task_id put_pod(struct fx_plugin *f, const char *name, const char *labels, const char *node,
-                       const cons_id *c)
-{
-    return fx_pod(&f->m, (struct fx_pod){.name = name, .labels = labels, .node = node, .cons = c});
 }
 
 static void assert_scores(struct fx_plugin *f, task_id t, const node_id *nodes, uint32_t n,
@@ -490,7 +471,7 @@ static void test_default_weights_add_up(void **state)
     assert_true(f->p->score_local(&f->ssn, f->self, t));
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, fx_plugin_tear_down)
 
 int main(void)
 {

@@ -13,29 +13,8 @@ extern const struct plugin plugin_predicates;
 
 static int set_up(void **state)
 {
-    struct fx_plugin *f = hk_alloc(sizeof(*f));
-
-    fx_plugin_init(f, &plugin_predicates);
-    *state = f;
+    *state = fx_plugin_new(&plugin_predicates);
     return 0;
-}
-
-static int tear_down(void **state)
-{
-    fx_plugin_fini(*state);
-    hk_free(*state);
-    return 0;
-}
-
-static node_id put_node(struct fx_plugin *f, const char *name, const char *labels)
-{
-    return fx_node(&f->m, (struct fx_node){.name = name, .labels = labels, .pods = 110});
-}
-
-static task_id put_pod(struct fx_plugin *f, const char *name, const char *labels, const char *node,
-                       const cons_id *c)
-{
-    return fx_pod(&f->m, (struct fx_pod){.name = name, .labels = labels, .node = node, .cons = c});
 }
 
 /* What one node answers: "" when it passes, else its reasons joined by "; ". */
@@ -466,7 +445,7 @@ static void test_answers_are_local_unless_pods_look_at_pods(void **state)
     assert_true(f->p->filter_local(&f->ssn, f->self, plain));
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, set_up, fx_plugin_tear_down)
 
 int main(void)
 {

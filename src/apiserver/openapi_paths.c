@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// Paths: where the objects of a kind are, what can be done there and which parameters that takes.
+// Clients look here for the kind behind a path and for what the server can do: dry run, field
+// validation, strategic merge patches.
+#include "apiserver/openapi_priv.h"
+
+enum {
+    PARAM_WRITE = 1 << 0,  /* dryRun, fieldManager, fieldValidation */
+    PARAM_FORCE = 1 << 1,  /* of server-side apply */
+    PARAM_LIST = 1 << 2,   /* selectors, chunks, watch */
+    PARAM_DELETE = 1 << 3, /* dryRun, grace, propagation */
+};
+
+static const struct param {
+    unsigned when; /* any of these */
+    const char *name, *type, *about;
+} params[] = {
+    {PARAM_WRITE | PARAM_DELETE, "dryRun", "string",
+     "\"All\" goes through every step but stores nothing."},
+    {PARAM_WRITE, "fieldManager", "string", "Name of whoever makes the change."},
+    {PARAM_WRITE, "fieldValidation", "string",
+     "What is done about unknown and doubled fields: Ignore, Warn or Strict."},
+    {PARAM_FORCE, "force", "boolean", "Takes fields over from other managers, when applying."},
+    {PARAM_LIST, "labelSelector", "string", "Limits the answer to objects with such labels."},
+    {PARAM_LIST, "fieldSelector", "string", "Limits the answer to objects with such fields."},
+    {PARAM_LIST, "limit", "integer", "How many objects to answer with at most."},
+    {PARAM_LIST, "continue", "string", "Token of an earlier answer that goes on where it ended."},
+    {PARAM_LIST, "resourceVersion", "string", "State of the store the answer must not be behind."},
+    {PARAM_LIST, "resourceVersionMatch", "string", "How resourceVersion is meant."},
+    {PARAM_LIST, "timeoutSeconds", "integer", "Seconds after which the server ends the call."},
+    {PARAM_LIST, "watch", "boolean", "Streams changes instead of answering with a list."},
+    {PARAM_LIST, "allowWatchBookmarks", "boolean", "Whether the stream may hold bookmarks."},
+    {PARAM_LIST, "sendInitialEvents", "boolean", "Whether the stream begins with what is there."},
+    {PARAM_DELETE, "gracePeriodSeconds", "integer", "Seconds to end in good order."},
+    {PARAM_DELETE, "propagationPolicy", "string",
+     "What becomes of dependents: Orphan, Background or Foreground."},
+};
+
+/* What is done where; body and answer are objects of the kind unless told otherwise. */
+static const struct deed {
+    const char *method, *verb, *action;
+    unsigned params;
+    bool body, list, status; /* status: answered with a Status */
+} deeds[] = {
+    {"get", "list", "list", PARAM_LIST, false, true, false},
+    {"post", "create", "post", PARAM_WRITE, true, false, false},
+    {"delete", "deleteCollection", "deletecollection", PARAM_LIST | PARAM_DELETE, false, false,
+     true},
+    {"get", "read", "get", 0, false, false, false},
+    {"put", "replace", "put", PARAM_WRITE, true, false, false},
+    {"patch", "patch", "patch", PARAM_WRITE | PARAM_FORCE, true, false, false},
+    {"delete", "delete", "delete", PARAM_DELETE, false, false, true},
+};
+enum { DEED_LIST, DEED_CREATE, DEED_DELETE_ALL, DEED_READ, DEED_REPLACE, DEED_PATCH, DEED_DELETE };
+
+/* The place under way. */
+struct place {
+    const struct openapi_kind *kind;
+    struct hk_str name;      /* of the schema */
+    struct hk_str gvk[3];    /* of the objects there: group, version, kind */
+    const char *where;       /* "Namespaced", "" */
+    const char *sub, *extra; /* ends of operationId: "Status", "ForAllNamespaces" */
+};
+
+/* ---- parameters ---- */
+
+static struct json make_param(struct openapi_doc *d, const char *name, const char *in,
+                              const char *type, const char *about)
+{
+    struct json p = json_make_object();
+    struct json schema = json_make_object();
+
+    openapi_put_str(d, &p, "name", name);
+    openapi_put_str(d, &p, "in", in);
+    openapi_put_str(d, &p, "description", about);
+    if (!strcmp(in, "path")) {
+        openapi_put(d, &p, "required", json_make_bool(true));
+    }
+    if (d->v2) {
+        openapi_put_str(d, &p, "type", type);
+    } else {
+        openapi_put_str(d, &schema, "type", type);
+        openapi_put(d, &p, "schema", schema);
+    }
+    return p;
+}
+
+static struct json path_params(struct openapi_doc *d, const char *path)
+{
+    struct json list = json_make_array();
+
+    if (strstr(path, "{name}")) {
+        json_push(&list, d->mem, make_param(d, "name", "path", "string", "Name of the object."));
+    }
+    if (strstr(path, "{namespace}")) {
+        json_push(&list, d->mem,
+                  make_param(d, "namespace", "path", "string", "Namespace of the object."));
+    }
+    return list;
+}
+
+static struct json query_params(struct openapi_doc *d, unsigned when)
+{
+    struct json list = json_make_array();
+
+    for (size_t i = 0; i < HK_LEN(params); i++) {
+        if (params[i].when & when) {
+            json_push(&list, d->mem,
+                      make_param(d, params[i].name, "query", params[i].type, params[i].about));
+        }
+    }
+    return list;
+}
+
+/* ---- bodies ---- */
+
+static const char *const formats[] = {"application/json", "application/yaml"};
+/* The strategic one only where merge keys are known. */
+static const char *const patch_formats[] = {
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    "application/apply-patch+yaml",
+    "application/strategic-merge-patch+json",
+};
+
+struct media {
+    const char *const *at;
+    size_t n;
+};
+
+static struct media body_media(const struct place *p, const struct deed *deed)
+{
+    const bool custom = p->kind->row && (p->kind->row->flags & REST_CUSTOM);
+
+    if (strcmp(deed->method, "patch") != 0) {
+        return (struct media){formats, HK_LEN(formats)};
+    }
+    return (struct media){patch_formats, HK_LEN(patch_formats) - (custom ? 1 : 0)};
+}
+
+static struct json media_list(struct openapi_doc *d, struct media m)
+{
+    struct json list = json_make_array();
+
+    for (size_t i = 0; i < m.n; i++) {
+        json_push(&list, d->mem, json_make_str(hk_str(m.at[i])));
+    }
+    return list;
+}
+
+/* {"application/json": {"schema": ...}, ...} */
+static struct json media_schemas(struct openapi_doc *d, struct media m, struct json schema)
+{
+    struct json content = json_make_object();
+
+    for (size_t i = 0; i < m.n; i++) {
+        struct json type = json_make_object();
+        openapi_put(d, &type, "schema", schema);
+        openapi_put(d, &content, m.at[i], type);
+    }
+    return content;
+}
+
+static struct json object_schema(struct openapi_doc *d, const struct place *p, bool patch)
+{
+    struct json any = json_make_object();
+
+    if (!patch) {
+        return openapi_ref(d, p->name);
+    }
+    openapi_put_str(d, &any, "type", "object");
+    openapi_put_str(d, &any, "description", "A patch.");
+    return any;
+}
+
+static void put_body(struct openapi_doc *d, const struct place *p, const struct deed *deed,
+                     struct json *op, struct json *list)
+{
+    const struct media m = body_media(p, deed);
+    const struct json schema = object_schema(d, p, !strcmp(deed->method, "patch"));
+    struct json body = json_make_object();
+
+    if (d->v2) {
+        openapi_put(d, op, "consumes", media_list(d, m));
+        openapi_put_str(d, &body, "name", "body");
+        openapi_put_str(d, &body, "in", "body");
+        openapi_put(d, &body, "required", json_make_bool(true));
+        openapi_put(d, &body, "schema", schema);
+        json_push(list, d->mem, body);
+    } else {
+        openapi_put(d, &body, "content", media_schemas(d, m, schema));
+        openapi_put(d, &body, "required", json_make_bool(true));
+        openapi_put(d, op, "requestBody", body);
+    }
+}
+
+static void put_responses(struct openapi_doc *d, const struct place *p, const struct deed *deed,
+                          struct json *op)
+{
+    const char *suffix = deed->list ? "List" : "";
+    const char *name = hk_arena_printf(d->mem, "%.*s%s", HK_FMT(p->name), suffix);
+    const struct media m = {formats, HK_LEN(formats)};
+    struct json ok = json_make_object(), all = json_make_object();
+
+    openapi_put_str(d, &ok, "description", "OK");
+    if (!deed->status && d->v2) {
+        openapi_put(d, &ok, "schema", openapi_ref(d, hk_str(name)));
+    } else if (!deed->status) {
+        openapi_put(d, &ok, "content", media_schemas(d, m, openapi_ref(d, hk_str(name))));
+    }
+    openapi_put(d, &all, !strcmp(deed->method, "post") ? "201" : "200", ok);
+    if (d->v2) {
+        openapi_put(d, op, "produces", media_list(d, m));
+    }
+    openapi_put(d, op, "responses", all);
+}
+
+/* ---- operations ---- */
+
+/* "rbac.authorization.k8s.io" to "RbacAuthorization", "" to "Core". */
+static void write_camel(struct hk_str group, struct hk_buf *out)
+{
+    struct hk_str part;
+
+    if (group.n == 0) {
+        hk_buf_adds(out, "Core");
+    }
+    if (hk_str_ends(group, ".k8s.io")) {
+        group.n -= strlen(".k8s.io");
+    }
+    while (hk_str_cut(&group, '.', &part)) {
+        if (part.n > 0) {
+            const char c = part.s[0];
+            hk_buf_addc(out, c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c);
+            hk_buf_add(out, part.s + 1, part.n - 1);
+        }
+    }
+}
+
+static const char *operation_id(struct openapi_doc *d, const struct place *p,
+                                const struct deed *deed)
+{
+    const struct api_kind *k = p->kind->kind;
+    HK_AUTO(hk_buf_fini) struct hk_buf id = {0};
+
+    hk_buf_adds(&id, deed->verb);
+    write_camel(hk_str(k->group), &id);
+    write_camel(hk_str(k->version), &id);
+    hk_buf_addf(&id, "%s%s%s%s", p->where, k->kind, p->sub, p->extra);
+    return hk_arena_str(d->mem, hk_buf_str(&id)).s;
+}
+
+static void put_operation(struct openapi_doc *d, const struct place *p, const struct deed *deed,
+                          struct json *item)
+{
+    struct json op = json_make_object();
+    struct json list = query_params(d, deed->params);
+    const char *kind = hk_arena_str(d->mem, p->gvk[2]).s;
+
+    openapi_put_str(d, &op, "operationId", operation_id(d, p, deed));
+    if (deed->body) {
+        put_body(d, p, deed, &op, &list);
+    }
+    if (list.len > 0) {
+        openapi_put(d, &op, "parameters", list);
+    }
+    put_responses(d, p, deed, &op);
+    openapi_put_str(d, &op, "x-kubernetes-action", deed->action);
+    openapi_put(d, &op, "x-kubernetes-group-version-kind",
+                openapi_gvk(d, p->gvk[0], p->gvk[1], kind));
+    openapi_put(d, item, deed->method, op);
+}
+
+static void put_path(struct openapi_doc *d, const struct place *p, const char *path, unsigned which)
+{
+    struct json item = json_make_object();
+    const struct json list = path_params(d, path);
+
+    for (size_t i = 0; i < HK_LEN(deeds); i++) {
+        if (which & 1U << i) {
+            put_operation(d, p, &deeds[i], &item);
+        }
+    }
+    if (list.len > 0) {
+        openapi_put(d, &item, "parameters", list);
+    }
+    openapi_put(d, &d->paths, path, item);
+}
+
+/* ---- the places of a kind ---- */
+
+static void put_subresources(struct openapi_doc *d, const struct place *p, const char *object)
+{
+    const unsigned which = 1U << DEED_READ | 1U << DEED_REPLACE | 1U << DEED_PATCH;
+    struct place at = *p;
+
+    if (rest_kind_has(p->kind->row, "status")) {
+        at.sub = "Status";
+        put_path(d, &at, hk_arena_printf(d->mem, "%s/status", object), which);
+    }
+    if (rest_kind_has(p->kind->row, "scale")) {
+        at.sub = "Scale";
+        at.name = openapi_add_type(d, api_type_find(HK_STR("autoscaling/v1"), HK_STR("Scale")));
+        at.gvk[0] = HK_STR("autoscaling");
+        at.gvk[1] = HK_STR("v1");
+        at.gvk[2] = HK_STR("Scale");
+        put_path(d, &at, hk_arena_printf(d->mem, "%s/scale", object), which);
+    }
+}
+
+void openapi_add_paths(struct openapi_doc *d, const struct openapi_kind *k)
+{
+    const struct api_kind *kind = k->kind;
+    const char *root = hk_arena_printf(
+        d->mem, "%s%s/%s", kind->group[0] == '\0' ? "/api" : "/apis/", kind->group, kind->version);
+    const char *all = hk_arena_printf(
+        d->mem, "%s%s/%s", root, kind->namespaced ? "/namespaces/{namespace}" : "", kind->plural);
+    const char *object = hk_arena_printf(d->mem, "%s/{name}", all);
+    struct place p = {
+        .kind = k,
+        .name = openapi_name(d, k),
+        .gvk = {hk_str(kind->group), hk_str(kind->version), hk_str(kind->kind)},
+        .where = kind->namespaced ? "Namespaced" : "",
+        .sub = "",
+        .extra = "",
+    };
+
+    if (!k->row) {
+        put_path(d, &p, all, 1U << DEED_CREATE);
+        return;
+    }
+    const bool collection = !(k->row->flags & REST_NO_COLLECTION);
+    put_path(d, &p, all,
+             1U << DEED_LIST | 1U << DEED_CREATE | (collection ? 1U << DEED_DELETE_ALL : 0));
+    put_path(d, &p, object,
+             1U << DEED_READ | 1U << DEED_REPLACE | 1U << DEED_PATCH | 1U << DEED_DELETE);
+    put_subresources(d, &p, object);
+    if (kind->namespaced) {
+        p.where = "";
+        p.extra = "ForAllNamespaces";
+        put_path(d, &p, hk_arena_printf(d->mem, "%s/%s", root, kind->plural), 1U << DEED_LIST);
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The roles every cluster begins with, as tables: who runs the cluster, who runs a namespace, who
+// works in one, who looks on, and what everybody who is known may read. Volcano's kinds are dealt
+// with like the batch kinds of Kubernetes.
+#include "apiserver/roles.h"
+
+#include <stddef.h>
+
+#define READ "get list watch"
+#define WRITE "create delete deletecollection patch update"
+
+#define VIEWED_CORE                                                                                \
+    "configmaps endpoints persistentvolumeclaims persistentvolumeclaims/status pods "              \
+    "replicationcontrollers replicationcontrollers/scale serviceaccounts services "                \
+    "services/status bindings events limitranges namespaces namespaces/status pods/log "           \
+    "pods/status replicationcontrollers/status resourcequotas resourcequotas/status"
+#define VIEWED_APPS                                                                                \
+    "controllerrevisions daemonsets daemonsets/status deployments deployments/scale "              \
+    "deployments/status replicasets replicasets/scale replicasets/status statefulsets "            \
+    "statefulsets/scale statefulsets/status"
+#define EDITED_CORE                                                                                \
+    "pods pods/attach pods/exec pods/portforward pods/proxy configmaps events "                    \
+    "persistentvolumeclaims replicationcontrollers replicationcontrollers/scale secrets "          \
+    "serviceaccounts services services/proxy"
+#define EDITED_APPS                                                                                \
+    "daemonsets deployments deployments/rollback deployments/scale replicasets "                   \
+    "replicasets/scale statefulsets statefulsets/scale"
+#define VOLCANO                                                                                    \
+    "batch.volcano.sh bus.volcano.sh flow.volcano.sh scheduling.volcano.sh training.volcano.sh"
+#define VOLCANO_WORK "cronjobs jobs commands jobflows jobtemplates podgroups hyperjobs"
+#define VOLCANO_STATES                                                                             \
+    "cronjobs/status jobs/status jobflows/status jobtemplates/status podgroups/status "            \
+    "hyperjobs/status"
+
+#define ALL "admin edit view"
+#define EDITORS "admin edit"
+
+const char *const role_names[] = {
+    "admin",
+    "cluster-admin",
+    "edit",
+    "system:basic-user",
+    "system:discovery",
+    "system:public-info-viewer",
+    "view",
+    NULL,
+};
+
+const struct role_rule role_rules[] = {
+    {"cluster-admin", "*", "*", "*", NULL},
+    {"cluster-admin", "*", NULL, NULL, "*"},
+
+    {ALL, READ, "", VIEWED_CORE, NULL},
+    {ALL, READ, "discovery.k8s.io", "endpointslices", NULL},
+    {ALL, READ, "apps", VIEWED_APPS, NULL},
+    {ALL, READ, "autoscaling", "horizontalpodautoscalers horizontalpodautoscalers/status", NULL},
+    {ALL, READ, "batch", "cronjobs cronjobs/status jobs jobs/status", NULL},
+    {ALL, READ, "policy", "poddisruptionbudgets poddisruptionbudgets/status", NULL},
+    {ALL, READ, "networking.k8s.io", "ingresses ingresses/status networkpolicies", NULL},
+    {ALL, READ, VOLCANO, VOLCANO_WORK " " VOLCANO_STATES, NULL},
+
+    {EDITORS, READ, "", "pods/attach pods/exec pods/portforward pods/proxy secrets services/proxy",
+     NULL},
+    {EDITORS, "impersonate", "", "serviceaccounts", NULL},
+    {EDITORS, WRITE, "", EDITED_CORE, NULL},
+    {EDITORS, "create", "", "pods/eviction serviceaccounts/token", NULL},
+    {EDITORS, WRITE, "apps", EDITED_APPS, NULL},
+    {EDITORS, WRITE, "autoscaling", "horizontalpodautoscalers", NULL},
+    {EDITORS, WRITE, "batch", "cronjobs jobs", NULL},
+    {EDITORS, WRITE, "policy", "poddisruptionbudgets", NULL},
+    {EDITORS, WRITE, "networking.k8s.io", "ingresses networkpolicies", NULL},
+    {EDITORS, READ " " WRITE, "coordination.k8s.io", "leases", NULL},
+    {EDITORS, WRITE, VOLCANO, VOLCANO_WORK, NULL},
+
+    {"admin", "create", "authorization.k8s.io", "localsubjectaccessreviews", NULL},
+    {"admin", READ " " WRITE, "rbac.authorization.k8s.io", "rolebindings roles", NULL},
+
+    {"system:basic-user", "create", "authorization.k8s.io",
+     "selfsubjectaccessreviews selfsubjectrulesreviews", NULL},
+    {"system:basic-user", "create", "authentication.k8s.io", "selfsubjectreviews", NULL},
+
+    {"system:discovery", "get", NULL, NULL,
+     "/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz /version /version/"},
+
+    {"system:public-info-viewer", "get", NULL, NULL, "/healthz /livez /readyz /version /version/"},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+const struct role_grant role_grants[] = {
+    {"cluster-admin", "system:masters"},
+    {"system:basic-user", "system:authenticated"},
+    {"system:discovery", "system:authenticated"},
+    {"system:public-info-viewer", "system:authenticated system:unauthenticated"},
+    {NULL, NULL},
+};

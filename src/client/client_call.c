@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+// One attempt of a call over HTTP, and what its outcome means: an answer, another attempt after a
+// pause, or a failure. The one question that decides about repeating a write is whether its body
+// began to go out: a server acts on whole bodies only.
+#include "client/client_priv.h"
+
+#include "api/port_status.h"
+#include "client/decode.h"
+
+#include <strings.h>
+
+enum { MAX_RETRY_AFTER_S = 300, MAX_WARNINGS = 64 };
+
+static bool is_read(const struct call *k)
+{
+    return k->verb == PORT_GET || k->verb == PORT_LIST || k->verb == PORT_WATCH;
+}
+
+/* ---- what libcurl asks and tells ---- */
+
+static size_t on_body_wanted(char *to, size_t size, size_t n, void *ctx)
+{
+    struct call *k = ctx;
+    const size_t part = HK_MIN(size * n, k->target.body.len - k->sent);
+
+    memcpy(to, k->target.body.data + k->sent, part);
+    k->sent += part;
+    return part;
+}
+
+/* Never back: else libcurl would repeat a write by itself. */
+static int on_rewind(void *ctx, curl_off_t offset, int origin)
+{
+    return CURL_SEEKFUNC_FAIL;
+}
+
+static long http_code(const struct call *k)
+{
+    long code = 0;
+
+    curl_easy_getinfo(k->easy->curl, CURLINFO_RESPONSE_CODE, &code);
+    return code;
+}
+
+static size_t on_bytes(char *data, size_t size, size_t n, void *ctx)
+{
+    struct call *k = ctx;
+    const struct hk_str bytes = {data, size * n};
+
+    if (k->verb == PORT_WATCH && http_code(k) == 200) {
+        if (k->c->waiting_bytes > k->c->o.max_waiting_bytes) {
+            watch_pause(k);
+            return CURL_WRITEFUNC_PAUSE;
+        }
+        return watch_bytes(k, bytes) ? bytes.n : 0;
+    }
+    if (bytes.n > k->c->o.max_answer_bytes - k->answer.len) {
+        k->too_large = true;
+        return 0;
+    }
+    hk_buf_addstr(&k->answer, bytes);
+    return bytes.n;
+}
+
+/* 299 - "text" */
+static void add_warning(struct call *k, struct hk_str value)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    const char *p = memchr(value.s, '"', value.n), *end = value.s + value.n;
+
+    if (!p || k->warnings.len == MAX_WARNINGS) {
+        return;
+    }
+    for (p++; p < end && *p != '"'; p++) {
+        p += *p == '\\' && p + 1 < end;
+        hk_buf_addc(&text, *p);
+    }
+    hk_vec_push(&k->warnings, hk_strndup(hk_buf_str(&text).s, text.len));
+}
+
+static size_t on_header(char *data, size_t size, size_t n, void *ctx)
+{
+    struct call *k = ctx;
+    struct hk_str value = {data, size * n}, name;
+    int64_t s;
+
+    hk_str_cut(&value, ':', &name);
+    if (value.s) {
+        value = hk_str_trim(value);
+        if (name.n == 11 && strncasecmp(name.s, "Retry-After", 11) == 0) {
+            if (hk_str_int(value, &s) && s >= 0) {
+                k->retry_after_s = (int32_t)HK_MIN(s, (int64_t)MAX_RETRY_AFTER_S);
+            }
+        } else if (name.n == 7 && strncasecmp(name.s, "Warning", 7) == 0) {
+            add_warning(k, value);
+        }
+    }
+    return size * n;
+}
+
+/* ---- beginning ---- */
+
+static struct curl_slist *make_headers(const struct call *k)
+{
+    struct curl_slist *list = auth_add_headers(k->c, NULL);
+
+    list = curl_slist_append(list, "Accept: application/json");
+    list = curl_slist_append(list, "Expect:");
+    if (k->c->host_header) {
+        list = curl_slist_append(list, k->c->host_header);
+    }
+    if (k->target.media) {
+        HK_AUTO(hk_buf_fini) struct hk_buf type = {0};
+        hk_buf_addf(&type, "Content-Type: %s", k->target.media);
+        list = curl_slist_append(list, type.data);
+    }
+    return list;
+}
+
+static void set_body(struct call *k, CURL *curl)
+{
+    if (!k->target.media) {
+        curl_easy_setopt(curl, CURLOPT_HTTPGET, 1L);
+        curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, NULL);
+        return;
+    }
+    curl_easy_setopt(curl, CURLOPT_POST, 1L);
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, k->target.method);
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)k->target.body.len);
+    curl_easy_setopt(curl, CURLOPT_READFUNCTION, on_body_wanted);
+    curl_easy_setopt(curl, CURLOPT_READDATA, k);
+    curl_easy_setopt(curl, CURLOPT_SEEKFUNCTION, on_rewind);
+}
+
+static void set_options(struct call *k, CURL *curl)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf url = {0};
+    const struct client *c = k->c;
+    const bool zip = k->verb == PORT_LIST && !c->config.disable_compression;
+    const int64_t timeout_ms = k->verb == PORT_WATCH ? 0 : c->o.request_timeout_ms;
+
+    hk_buf_addf(&url, "%s%s", c->base_url, k->target.path.data);
+    k->headers = make_headers(k);
+    curl_easy_setopt(curl, CURLOPT_URL, url.data);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, k->headers);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, zip ? "gzip" : NULL);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, k);
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, k);
+    curl_easy_setopt(curl, CURLOPT_PRIVATE, k);
+    set_body(k, curl);
+}
+
+static void forget_warnings(struct call *k)
+{
+    while (k->warnings.len > 0) {
+        hk_free(hk_vec_pop(&k->warnings));
+    }
+}
+
+void call_start(struct call *k)
+{
+    struct client *c = k->c;
+
+    k->state = CALL_ACTIVE;
+    k->attempts++;
+    k->sent = 0;
+    k->too_large = false;
+    k->retry_after_s = -1;
+    hk_buf_clear(&k->answer);
+    forget_warnings(k);
+    k->epoch = c->auth.epoch;
+    k->easy = multi_take(c);
+    set_options(k, k->easy->curl);
+    if (k->verb == PORT_WATCH) {
+        c->watches++;
+        watch_begin(k);
+    } else {
+        c->active++;
+    }
+    curl_multi_add_handle(c->multi, k->easy->curl);
+}
+
+void call_release(struct call *k)
+{
+    struct client *c = k->c;
+
+    if (!k->easy) {
+        return;
+    }
+    curl_multi_remove_handle(c->multi, k->easy->curl);
+    if (k->timer) {
+        net_timer_off(k->timer);
+    }
+    multi_give(c, hk_take(k->easy));
+    curl_slist_free_all(k->headers);
+    k->headers = NULL;
+    *(k->verb == PORT_WATCH ? &c->watches : &c->active) -= 1;
+    c->npaused -= k->paused;
+    k->paused = false;
+    client_pump_soon(c);
+}
+
+/* ---- again ---- */
+
+static void on_pause_over(void *ctx)
+{
+    client_queue(ctx, true);
+}
+
+/* Doubling, with up to half of it taken off by chance; what the server asked for is a floor. */
+static int64_t pause_ns(struct call *k)
+{
+    const struct client_opts *o = &k->c->o;
+    int64_t ms = o->retry_first_ms;
+
+    for (uint32_t i = 1; i < k->attempts && ms < o->retry_last_ms; i++) {
+        ms *= 2;
+    }
+    ms = HK_MIN(ms, o->retry_last_ms);
+    ms -= (int64_t)(hk_rand_unit(o->rand) * 0.5 * (double)ms);
+    if (k->retry_after_s >= 0) {
+        ms = (int64_t)k->retry_after_s * 1000 + ms / 4;
+    }
+    return ms * 1000000;
+}
+
+/* False when it was tried often enough. */
+static bool try_again(struct call *k)
+{
+    struct client *c = k->c;
+
+    if (k->verb == PORT_WATCH || k->attempts > c->o.retries) {
+        return false;
+    }
+    if (!k->timer) {
+        k->timer = net_timer_new(c->o.loop, on_pause_over, k);
+    }
+    k->state = CALL_WAITING;
+    net_timer_at(k->timer, net_loop_now_ns(c->o.loop) + pause_ns(k));
+    return true;
+}
+
+/* ---- answers ---- */
+
+static void take_warnings(struct call *k, struct message *m)
+{
+    if (k->warnings.len == 0) {
+        return;
+    }
+    const char **at = hk_arena_array(&m->mem, k->warnings.len, sizeof(*at));
+    for (uint32_t i = 0; i < k->warnings.len; i++) {
+        at[i] = hk_arena_strndup(&m->mem, k->warnings.at[i], strlen(k->warnings.at[i]));
+    }
+    m->msg.warnings = at;
+    m->msg.nwarnings = k->warnings.len;
+}
+
+static int take_list(struct call *k, struct message *m)
+{
+    struct decode_list list;
+    const int rc =
+        decode_list(k->kind, hk_buf_str(&k->answer), k->text_only, &m->mem, &list, &m->err);
+
+    if (rc == 0) {
+        m->msg.items = list.items;
+        m->msg.nitems = list.nitems;
+        m->msg.rv = list.rv;
+        m->msg.cont = list.cont;
+        m->msg.remaining = list.remaining;
+    }
+    return rc;
+}
+
+static int take_object(struct call *k, struct message *m)
+{
+    const int rc =
+        decode_object(k->kind, hk_buf_str(&k->answer), k->text_only, &m->msg.obj, &m->err);
+
+    if (rc == 0) {
+        m->msg.rv = m->msg.obj->rv;
+    }
+    return rc;
+}
+
+static void take_status(struct call *k, long http, struct message *m)
+{
+    decode_status(hk_buf_str(&k->answer), (int)http, &m->mem, &m->status);
+    if (m->status.retry_after_s == 0 && k->retry_after_s > 0) {
+        m->status.retry_after_s = k->retry_after_s;
+    }
+    m->msg.status = &m->status;
+    if (!m->status.success) {
+        m->msg.rc = hk_fail(&m->err, port_status_code(hk_str(m->status.reason), m->status.code),
+                            "%s", m->status.message);
+    }
+}
+
+static void succeed(struct call *k, long http)
+{
+    struct message *m = client_message(k, PORT_DONE);
+    int rc = 0;
+
+    if (k->verb != PORT_LIST && decode_is_status(hk_buf_str(&k->answer))) {
+        take_status(k, http, m);
+    } else if (k->verb == PORT_LIST || k->verb == PORT_DELETE_COLLECTION) {
+        rc = take_list(k, m);
+    } else {
+        rc = take_object(k, m);
+        m->msg.created = rc == 0 && http == 201;
+    }
+    if (rc < 0) {
+        m->msg.rc = hk_fail(&m->err, HK_EIO, "cannot read the answer to %s of %s: %s",
+                            port_verb_name(k->verb), k->kind->plural, m->err.text);
+    }
+    take_warnings(k, m);
+    client_finish(k, m);
+}
+
+/* Put off by the server, which says that it did nothing. */
+static bool put_off(const struct call *k, long http)
+{
+    if (http == 429) {
+        return !k->eviction; /* there it says that a budget forbids it */
+    }
+    if (http == 503) {
+        return is_read(k) || k->retry_after_s >= 0;
+    }
+    return http >= 500 && is_read(k) && k->retry_after_s >= 0;
+}
+
+static void refused(struct call *k, long http)
+{
+    if (http == 401 && !k->refreshed && auth_renew(k->c, k->epoch)) {
+        k->refreshed = true;
+        k->attempts--;
+        client_queue(k, true);
+        return;
+    }
+    if (put_off(k, http) && try_again(k)) {
+        return;
+    }
+    struct message *m = client_message(k, PORT_DONE);
+    take_status(k, http, m);
+    if (m->msg.rc == 0) { /* a success that is none */
+        m->msg.rc =
+            hk_fail(&m->err, port_status_code(HK_STR(""), (int)http),
+                                              "the server answered with HTTP code %ld", http);
+    }
+    take_warnings(k, m);
+    client_finish(k, m);
+}
+
+/* ---- failures ---- */
+
+static bool is_tls_trust(CURLcode rc)
+{
+    return rc == CURLE_PEER_FAILED_VERIFICATION || rc == CURLE_SSL_CERTPROBLEM ||
+           rc == CURLE_SSL_CACERT_BADFILE || rc == CURLE_SSL_ISSUER_ERROR;
+}
+
+static void broke(struct call *k, CURLcode rc, const char *why)
+{
+    const bool read = is_read(k), unsent = !read && k->sent == 0;
+    const bool late = rc == CURLE_OPERATION_TIMEDOUT;
+    const bool worth_it = (unsent || (read && !late)) && !is_tls_trust(rc) && !k->too_large;
+    const char *verb = port_verb_name(k->verb), *plural = k->kind->plural;
+
+    if (worth_it && try_again(k)) {
+        return;
+    }
+    if (read) {
+        const enum hk_code code = k->too_large ? HK_ELIMIT : late ? HK_ETIMEOUT : HK_EIO;
+        client_finish(k, client_failure(k, code, "%s of %s: %s", verb, plural,
+                                        k->too_large ? "the answer is too large" : why));
+    } else if (unsent) {
+        client_finish(k,
+                      client_failure(k, HK_EBUSY, "%s of %s was not sent: %s", verb, plural, why));
+    } else {
+        client_finish(k, client_failure(k, late ? HK_ETIMEOUT : HK_EIO,
+                                        "%s of %s may have taken effect: %s", verb, plural, why));
+    }
+}
+
+void call_end(struct call *k, CURLcode rc)
+{
+    const long http = http_code(k);
+    char why[CURL_ERROR_SIZE];
+
+    snprintf(why, sizeof(why), "%s",
+             k->easy->error[0] != '\0' ? k->easy->error : curl_easy_strerror(rc));
+    call_release(k);
+    if (k->verb == PORT_WATCH && http == 200) {
+        client_finish(k, watch_outcome(k, rc, why));
+    } else if (rc != CURLE_OK) {
+        broke(k, rc, why);
+    } else if (http >= 200 && http < 300) {
+        succeed(k, http);
+    } else {
+        refused(k, http);
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Definitions and what becomes of the objects they define when they change, clash or end.
+#include "store/rest_rig_test.h"
+
+#define NS HK_STR("default")
+#define GET(n) .req = {.verb = PORT_GET, .ns = NS, .name = HK_STR(n)}
+#define CREATE .req = {.verb = PORT_CREATE, .ns = NS}
+#define DEFINE .req = {.verb = PORT_CREATE}
+#define REDEFINE(n) .req = {.verb = PORT_PATCH, .name = HK_STR(n), .patch = PORT_PATCH_MERGE}
+#define MERGE(n) .req = {.verb = PORT_PATCH, .ns = NS, .name = HK_STR(n), .patch = PORT_PATCH_MERGE}
+#define DELETE(n) .req = {.verb = PORT_DELETE, .name = HK_STR(n)}
+#define CRD "CustomResourceDefinition"
+
+/* One version whose spec has the properties. */
+#define VERSIONS(properties)                                                                       \
+    "'versions':[{'name':'v1','served':true,'storage':true,'schema':{'openAPIV3Schema':{'type':"   \
+    "'object','properties':{'spec':{'type':'object','properties':{" properties "}}}}}}]"
+#define BOXES(plural, kind, properties)                                                            \
+    "{'metadata':{'name':'" plural ".x.io'},'spec':{'group':'x.io','scope':'Namespaced',"          \
+    "'names':{'plural':'" plural "','kind':'" kind "'}," VERSIONS(properties) "}}"
+
+static void test_old_objects_are_read_by_the_new_schema(void **state)
+{
+    static const struct step steps[] = {
+        {CRD, DEFINE, BOXES("boxes", "Box", "'a':{'type':'integer'},'b':{'type':'integer'}"), 201},
+        {"Box", CREATE, "{'metadata':{'name':'x'},'spec':{'a':1,'b':2}}", 201},
+        {"Box", GET("x"), NULL, 200, .see = {"spec", "{\"a\":1,\"b\":2}"}},
+        {CRD, REDEFINE("boxes.x.io"),
+         "{'spec':{" VERSIONS("'a':{'type':'integer'},'c':{'type':'string','default':'new'}") "}}",
+         200},
+        {"Box", GET("x"), NULL, 200,
+         .see = {"spec", "{\"a\":1,\"c\":\"new\"}", "metadata.generation", "1"}},
+        /* a write that changes nothing of what is shown is no change of the spec */
+        {"Box", MERGE("x"), "{'metadata':{'labels':{'l':'1'}}}", 200,
+         .see = {"spec", "{\"a\":1,\"c\":\"new\"}", "metadata.generation", "1"}},
+        {"Box", CREATE, "{'metadata':{'name':'y'},'spec':{'a':1}}", 201,
+         .see = {"spec", "{\"a\":1,\"c\":\"new\"}"}},
+    };
+
+    rig_story(*state, steps);
+}
+
+static void test_strategic_merge_is_not_for_custom_resources(void **state)
+{
+    static const struct step steps[] = {
+        {CRD, DEFINE, BOXES("boxes", "Box", "'a':{'type':'integer'}"), 201},
+        {"Box", CREATE, "{'metadata':{'name':'x'},'spec':{'a':1}}", 201},
+        {"Box",
+         .req = {.verb = PORT_PATCH, .ns = NS, .name = HK_STR("x"), .patch = PORT_PATCH_STRATEGIC},
+                 "{'spec':{'a':2}}",
+                 415,
+                 "UnsupportedMediaType",
+                 "the body of the request was in an unknown format - accepted media types include: "
+                 "application/json-patch+json, application/merge-patch+json, "
+                 "application/apply-patch+yaml"},
+        };
+
+    rig_story(*state, steps);
+}
+
+static void test_rules_nobody_evaluates_are_told(void **state)
+{
+    struct rig *g = *state;
+    const struct port_request req = {
+        .verb = PORT_CREATE,
+        .kind = rig_kind(g, CRD),
+        .body = rig_json(g, BOXES("boxes", "Box",
+                                  "'a':{'type':'array','items':{'type':'object',"
+                                  "'x-kubernetes-validations':[{'rule':'self.x > self.y'}]}}")),
+    };
+    struct answer a = rig_ask(g, &req);
+
+    assert_int_equal(a.code, 201);
+    assert_string_equal(
+        a.warnings, "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[a].items."
+                    "x-kubernetes-validations[0].rule: this server does not evaluate the rule and "
+                    "will not enforce it: self.x > self.y; ");
+    answer_fini(&a);
+}
+
+static void test_a_taken_name_keeps_a_definition_waiting(void **state)
+{
+    static const struct step steps[] = {
+        {CRD, DEFINE, BOXES("boxes", "Box", ""), 201,
+         .see = {"status.conditions",
+                 "[{\"type\":\"NamesAccepted\",\"lastTransitionTime\":\"2026-01-02T03:04:05Z\","
+                 "\"status\":\"True\",\"reason\":\"NoConflicts\",\"message\":\"no conflicts "
+                 "found\"},{\"type\":\"Established\",\"lastTransitionTime\":\"2026-01-02T03:04:05Z"
+                 "\",\"status\":\"True\",\"reason\":\"InitialNamesAccepted\",\"message\":\"the "
+                 "initial names have been accepted\"}]"}},
+        {CRD, DEFINE, BOXES("crates", "Box", ""), 201,
+         .see =
+             {"status.conditions",
+              "[{\"type\":\"NamesAccepted\",\"lastTransitionTime\":\"2026-01-02T03:04:05Z\","
+              "\"status\":\"False\",\"reason\":\"ListKindConflict\",\"message\":\"\\\"BoxList\\\""
+              " is already in use\"},{\"type\":\"Established\",\"lastTransitionTime\":"
+              "\"2026-01-02T03:04:05Z\",\"status\":\"False\",\"reason\":\"NotAccepted\","
+              "\"message\":\"not all names are accepted\"}]",
+              "status.acceptedNames", "{\"plural\":\"crates\"}"}},
+    };
+    struct rig *g = *state;
+    static const struct step end = {CRD, DELETE("boxes.x.io"), NULL, 200};
+
+    rig_story(g, steps);
+    assert_null(rest_kind_find(g->rest, HK_STR("x.io"), HK_STR("v1"), HK_STR("crates")));
+    rig_step(g, &end, __func__, 2);
+    assert_non_null(rest_kind_find(g->rest, HK_STR("x.io"), HK_STR("v1"), HK_STR("crates")));
+}
+
+static void test_an_ending_definition_takes_nothing_new(void **state)
+{
+    static const struct step steps[] = {
+        {CRD, DEFINE, BOXES("boxes", "Box", "'a':{'type':'integer'}"), 201},
+        {"Box", CREATE, "{'metadata':{'name':'held','finalizers':['x.io/hold']}}", 201},
+        {"Box", CREATE, "{'metadata':{'name':'free'}}", 201},
+        {CRD, DELETE("boxes.x.io"), NULL, 200},
+        {"Box", GET("free"), NULL, 404},
+        {"Box", GET("held"), NULL, 200,
+         .see = {"metadata.deletionTimestamp", "2026-01-02T03:04:05Z"}},
+        {"Box", CREATE, "{'metadata':{'name':'late'}}", 405, "MethodNotAllowed",
+         "create not allowed while custom resource definition is terminating"},
+        {"Box", MERGE("held"), "{'metadata':{'finalizers':null}}", 200},
+        {CRD, .req = {.verb = PORT_GET, .name = HK_STR("boxes.x.io")}, NULL, 404},
+        };
+    struct rig *g = *state;
+
+    rig_story(g, steps);
+    assert_null(rest_kind_find(g->rest, HK_STR("x.io"), HK_STR("v1"), HK_STR("boxes")));
+}
+
+static int setup(void **state)
+{
+    struct rig *g = hk_zalloc(sizeof(*g));
+
+    rig_open(g, true);
+    rig_settle(g);
+    *state = g;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    rig_close(*state);
+    hk_free(*state);
+    return 0;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(old_objects_are_read_by_the_new_schema),
+        TEST(strategic_merge_is_not_for_custom_resources),
+        TEST(rules_nobody_evaluates_are_told),
+        TEST(a_taken_name_keeps_a_definition_waiting),
+        TEST(an_ending_definition_takes_nothing_new),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,245 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The mistakes people make most in Volcano's manifests, and what kubectl tells them; and what a plain
+# job looks like once it is stored. HEKLA names the program; without kubectl there is nothing to
+# test. No controllers run.
+cd "$(dirname "$0")/../.." || exit 1
+HEKLA=${HEKLA:-build/hekla}
+if ! command -v kubectl >/dev/null; then
+    echo '1..0 # skip no kubectl'
+    exit 0
+fi
+dir=$(mktemp -d) || exit 1
+data=$dir/data
+pid=
+trap 'stop KILL; rm -rf "$dir"' EXIT
+count=0 failed=0
+
+# step NAME SCRIPT: one point; the script must succeed.
+step() {
+    count=$((count + 1))
+    if (eval "$2") >"$dir/log" 2>&1; then
+        echo "ok $count - $1"
+    else
+        failed=$((failed + 1))
+        echo "not ok $count - $1"
+        sed 's/^/# /' "$dir/log"
+    fi
+}
+
+# start: a server on a free port; returns when it says that it is ready. HOME keeps kubectl's caches
+# of other servers out.
+start() {
+    mkfifo "$dir/ready"
+    "$HEKLA" apiserver --data-dir "$data" --listen 127.0.0.1:0 >"$dir/ready" 2>"$dir/server" &
+    pid=$!
+    timeout 30 head -n 1 "$dir/ready" >"$dir/line"
+    if ! grep -q '^hekla apiserver ready at ' "$dir/line"; then
+        echo "Bail out! no server: $(cat "$dir/server")"
+        exit 1
+    fi
+    KUBECONFIG=$data/kubeconfig HOME=$dir
+    export KUBECONFIG HOME
+}
+
+stop() {
+    [ -n "$pid" ] || return 0
+    kill -s "$1" "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null
+    status=$?
+    pid=
+}
+
+# k ARG...: kubectl within a deadline; what it prints is kept in $dir/out and $dir/err.
+k() {
+    timeout 30 kubectl "$@" >"$dir/out" 2>"$dir/err" && return 0
+    echo "kubectl $*: exit status $?"
+    cat "$dir/out" "$dir/err"
+    return 1
+}
+
+# refused TEXT ARG...: kubectl must fail and say the text, on however many lines.
+refused() {
+    text=$1
+    shift
+    if k "$@" >/dev/null; then
+        echo "kubectl $*: expected to fail"
+        return 1
+    fi
+    tr '\n' ' ' <"$dir/err" | grep -qF -- "$text" && return 0
+    echo "expected: $text"
+    echo "actual:   $(cat "$dir/err")"
+    return 1
+}
+
+# field TYPE/NAME PATH VALUE: the object's field, read again from the server.
+field() {
+    k get "$1" -o jsonpath="{$2}" || return 1
+    [ "$(cat "$dir/out")" = "$3" ] && return 0
+    echo "$1 $2: expected: $3"
+    echo "$1 $2: actual:   $(cat "$dir/out")"
+    return 1
+}
+
+# job SPEC: a manifest of the job "mine" in $dir/job.yaml; POD in the spec is a template.
+job() {
+    template='{spec: {containers: [{name: main, image: busybox}]}}'
+    printf 'apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: mine}\nspec: %s\n' \
+        "$(echo "$1" | sed "s/POD/$template/g")" >"$dir/job.yaml"
+}
+
+# bad_job SPEC TEXT: the job is refused by the webhook of jobs with the text.
+bad_job() {
+    job "$1"
+    refused "admission webhook \"validatejob.volcano.sh\" denied the request: $2" \
+        apply -f "$dir/job.yaml"
+}
+
+# queue NAME SPEC: a manifest in $dir/queue.yaml.
+queue() {
+    printf 'apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: %s}\n' "$1" \
+        >"$dir/queue.yaml"
+    printf 'spec: %s\n' "$2" >>"$dir/queue.yaml"
+}
+
+start
+
+# ---- what is filled in ----
+
+step 'the queues that every cluster has' '
+    field queue/root .spec.reclaimable false && field queue/default .spec.reclaimable true
+'
+step 'a plain job gets its defaults' '
+    job "{tasks: [{replicas: 2, template: POD}, {name: extra, replicas: 3, minAvailable: 1,
+        template: POD}]}" &&
+    k apply -f "$dir/job.yaml" &&
+    field vcjob/mine .spec.queue default && field vcjob/mine .spec.schedulerName volcano &&
+    field vcjob/mine .spec.maxRetry 3 && field vcjob/mine .spec.minAvailable 3 &&
+    field vcjob/mine ".spec.tasks[*].name" "default0 extra" &&
+    field vcjob/mine ".spec.tasks[*].minAvailable" "2 1" &&
+    field vcjob/mine ".spec.tasks[*].maxRetry" "3 3"
+'
+step 'the same manifest can be applied again and changes nothing' '
+    k get vcjob mine -o jsonpath="{.metadata.resourceVersion}" && was=$(cat "$dir/out") &&
+    k apply -f "$dir/job.yaml" && field vcjob/mine .metadata.resourceVersion "$was"
+'
+step 'plugins bring what they need' '
+    job "{plugins: {mpi: []}, tasks: [{name: master, replicas: 1, template: POD}]}" &&
+    sed -i s/mine/mpi/ "$dir/job.yaml" && k apply -f "$dir/job.yaml" &&
+    field vcjob/mpi .spec.plugins.svc "[]" && field vcjob/mpi .spec.plugins.ssh "[]"
+'
+step 'a plain queue gets its defaults' '
+    queue plain "{}" && k apply -f "$dir/queue.yaml" && field queue/plain .spec.weight 1 &&
+    field queue/plain .spec.reclaimable true
+'
+step 'a queue and a job for it in one file' '
+    queue fresh "{}" && job "{queue: fresh, tasks: [{replicas: 1, template: POD}]}" &&
+    sed -i s/mine/first/ "$dir/job.yaml" &&
+    { cat "$dir/queue.yaml"; echo ---; cat "$dir/job.yaml"; } >"$dir/both.yaml" &&
+    k apply -f "$dir/both.yaml" && field vcjob/first .spec.queue fresh
+'
+k delete vcjob mine >"$dir/log"
+
+# ---- jobs ----
+
+step 'a job without tasks' '
+    bad_job "{}" "No task specified in job spec"
+'
+step 'a refusal names neither a reason nor a kind' '
+    job "{}" && refused "Error from server: error when creating \"$dir/job.yaml\": admission webhook" \
+        apply -f "$dir/job.yaml"
+'
+step 'a queue that is not there' '
+    bad_job "{queue: nope, tasks: [{name: w, replicas: 1, template: POD}]}" \
+        "unable to find job queue: queue.scheduling.volcano.sh \"nope\" not found;"
+'
+step 'a closed queue' '
+    queue closed "{}" && k apply -f "$dir/queue.yaml" && k get queue closed -o json &&
+    sed "s/\"spec\": {/\"status\": {\"state\": \"Closed\"},&/" "$dir/out" >"$dir/closed.json" &&
+    k replace --raw /apis/scheduling.volcano.sh/v1beta1/queues/closed/status \
+        -f "$dir/closed.json" &&
+    bad_job "{queue: closed, tasks: [{name: w, replicas: 1, template: POD}]}" \
+        "can only submit job to queue with state \`Open\`, queue \`closed\` status is \`Closed\`;"
+'
+step 'more wanted than there are' '
+    bad_job "{minAvailable: 5, tasks: [{name: w, replicas: 4, template: POD}]}" \
+        "job '\''minAvailable'\'' should not be greater than total replicas in tasks;"
+'
+step 'two tasks of one name' '
+    bad_job "{tasks: [{name: w, replicas: 1, template: POD}, {name: w, replicas: 1, template: POD}]}" \
+        "duplicated task name w;"
+'
+step 'a policy misspelt' '
+    bad_job "{policies: [{event: PodFailed, action: RestartPods}],
+        tasks: [{name: w, replicas: 1, template: POD}]}" \
+        "1 error occurred: 	* spec.policies: Invalid value: \"RestartPods\": invalid policy action"
+'
+step 'a plugin misspelt' '
+    bad_job "{plugins: {pytroch: []}, tasks: [{name: w, replicas: 1, template: POD}]}" \
+        "unable to find job plugin: pytroch;"
+'
+step 'a container without an image' '
+    bad_job "{tasks: [{name: w, replicas: 1, template: {spec: {containers: [{name: main}]}}}]}" \
+        "spec.task[0].template.spec.containers[0].image: Required value."
+'
+step 'tasks that wait for each other' '
+    bad_job "{tasks: [{name: a, replicas: 1, dependsOn: {name: [b]}, template: POD},
+        {name: b, replicas: 1, dependsOn: {name: [a]}, template: POD}]}" \
+        "job has dependencies between tasks, but doesn'\''t form a directed acyclic graph(DAG);"
+'
+step 'a task in capitals is the schema'\''s to refuse' '
+    job "{tasks: [{name: Worker, replicas: 1, template: POD}]}" &&
+    refused "The Job \"mine\" is invalid: spec.tasks[0].name: Invalid value: \"Worker\"" \
+        apply -f "$dir/job.yaml"
+'
+step 'another image for a job that is there' '
+    refused "job updates may not change fields other than \`minAvailable\`, \`tasks[*].replicas under spec\` and \`PriorityClassName\`" \
+        patch vcjob first --type=json \
+        -p "[{\"op\":\"replace\",\"path\":\"/spec/tasks/0/template/spec/containers/0/image\",\"value\":\"x\"}]" &&
+    field vcjob/first ".spec.tasks[0].template.spec.containers[0].image" busybox
+'
+step 'a job that is there may grow' '
+    k patch vcjob first --type=json \
+        -p "[{\"op\":\"replace\",\"path\":\"/spec/tasks/0/replicas\",\"value\":4}]" &&
+    field vcjob/first ".spec.tasks[0].replicas" 4
+'
+
+# ---- queues and the rest ----
+
+step 'a guarantee that is not deserved' '
+    queue promise "{guarantee: {resource: {cpu: 1}}}" &&
+    refused "admission webhook \"validatequeue.volcano.sh\" denied the request: requestBody.spec.deserved.cpu: Invalid value: \"<nil>\": deserved[cpu] must be >= guarantee[cpu]=1" \
+        apply -f "$dir/queue.yaml"
+'
+step 'a child larger than its parent' '
+    queue small "{capability: {cpu: 10}}" && k apply -f "$dir/queue.yaml" &&
+    queue large "{parent: small, capability: {cpu: 20}}" &&
+    refused "queue large capability[cpu]=20 exceeds its ancestor'\''s capability=10" \
+        apply -f "$dir/queue.yaml"
+'
+step 'the default queue stays' '
+    refused "admission webhook \"validatequeue.volcano.sh\" denied the request: \`default\` queue can not be deleted" \
+        delete queue default &&
+    field queue/default .metadata.name default
+'
+step 'a schedule that is none' '
+    printf "%s\n" "apiVersion: batch.volcano.sh/v1alpha1" "kind: CronJob" "metadata: {name: c}" \
+        "spec: {schedule: \"0 0 * * * *\", jobTemplate: {spec: {}}}" >"$dir/cron.yaml" &&
+    refused "admission webhook \"validatecronjob.volcano.sh\" denied the request: schedule is not a valid cron expression" \
+        apply -f "$dir/cron.yaml"
+'
+step 'a flow in a circle' '
+    printf "%s\n" "apiVersion: flow.volcano.sh/v1alpha1" "kind: JobFlow" "metadata: {name: f}" \
+        "spec: {flows: [{name: a, dependsOn: {targets: [a]}}]}" >"$dir/flow.yaml" &&
+    refused "admission webhook \"validatejobflow.volcano.sh\" denied the request: jobflow Flow is not DAG" \
+        apply -f "$dir/flow.yaml"
+'
+
+stop TERM
+step 'the server had nothing to complain about' '
+    [ "$status" -eq 0 ] && cat "$dir/server" && [ ! -s "$dir/server" ]
+'
+
+echo "1..$count"
+[ "$failed" -eq 0 ]
