@@ -109,3 +109,11 @@
 #define API_KEY_CREATED_BY_FLOW "volcano.sh/createdByJobFlow"         /* annotation and label */
 #define API_ANN_CRON_TIMESTAMP "volcano.sh/cronjob-scheduled-timestamp"
 #define API_ANN_CLOSED_BY_PARENT "volcano.sh/closed-by-parent"
+
+/* Kubernetes' workloads. */
+#define API_JOB_TRACKING "batch.kubernetes.io/job-tracking"                 /* finalizer of pods */
+#define API_KEY_BATCH_JOB_NAME "batch.kubernetes.io/job-name"               /* label */
+#define API_KEY_COMPLETION_INDEX "batch.kubernetes.io/job-completion-index" /* both */
+#define API_ANN_POD_DELETION_COST "controller.kubernetes.io/pod-deletion-cost"
+#define API_LABEL_TEMPLATE_HASH "pod-template-hash"
+#define API_LABEL_REVISION_HASH "controller-revision-hash"

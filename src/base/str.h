@@ -23,8 +23,7 @@ static inline struct hk_str hk_str(const char *s)
 
 static inline bool hk_str_eq(struct hk_str a, struct hk_str b)
 {
-    /* The first byte tells most keys of one length apart, without a call. */
-    return a.n == b.n && (a.n == 0 || (a.s[0] == b.s[0] && memcmp(a.s, b.s, a.n) == 0));
+    return a.n == b.n && (a.n == 0 || memcmp(a.s, b.s, a.n) == 0);
 }
 
 static inline bool hk_str_is(struct hk_str a, const char *b)

@@ -3,6 +3,7 @@
 // vc-controller-manager.
 #include "cmd/daemon.h"
 #include "cmd/gates.h"
+#include "cmd/prober.h"
 
 #include "base/log.h"
 #include "controllers/ctl.h"
@@ -186,6 +187,7 @@ struct cm {
     const struct cm_opts *o;
     struct daemon daemon;
     HK_VEC(const struct ctl_type *) types;
+    struct prober *prober;
     struct manager *manager;
     struct metrics *metrics;
 };
@@ -221,6 +223,8 @@ static void work_start(void *ctx)
         .no_inherit_owner_annotations = !o->inherit_owner_annotations,
         .no_queue_command_sync = !o->gates.on[GATE_QUEUE_COMMAND_SYNC],
         .no_workload_support = !o->gates.on[GATE_WORKLOAD_SUPPORT],
+        .local_zone = "Local",
+        .prober = cm->prober = cmd_prober_new(cm->daemon.loop),
     };
 
     cm->manager =
@@ -253,6 +257,7 @@ static void work_end(void *ctx)
 
     manager_free(cm->manager);
     metrics_free(cm->metrics);
+    cmd_prober_free(cm->prober);
 }
 
 static void work_metrics(void *ctx, struct hk_buf *out)

@@ -4,6 +4,7 @@
 // thread turns the loop; after each turn whoever got messages goes on with its work.
 #include "cmd/host.h"
 
+#include "cmd/prober.h"
 #include "controllers/ctl.h"
 #include "scheduler/loop.h"
 
@@ -14,6 +15,7 @@ struct up_opts {
 
 struct up {
     struct host host;
+    struct prober *prober;
     struct manager *controllers;
     struct loop *scheduler;
 };
@@ -44,25 +46,41 @@ static int take(void *ctx, const struct option_row *row, const char *value, stru
 
 /* ---- running ---- */
 
+/* Volcano's controllers, and those of the workloads that a cluster would bring along. */
+static struct manager *start_controllers(struct up *u)
+{
+    const struct ctl_type *all[32];
+    const struct ctl_type *const *types;
+    uint32_t n, more;
+
+    types = manager_types(&n);
+    hk_assert(n <= HK_LEN(all));
+    memcpy(all, types, n * sizeof(all[0]));
+    types = manager_workload_types(&more);
+    hk_assert(n + more <= HK_LEN(all));
+    memcpy(all + n, types, more * sizeof(all[0]));
+    return manager_new(&(struct manager_opts){.port = rest_port(u->host.rest),
+                                              .clock = u->host.clock,
+                                              .rand = &u->host.rand,
+                                              .conf = {.prober = u->prober, .local_zone = "Local"},
+                                              .types = all,
+                                              .ntype = n + more,
+                                              .shared_port = true});
+}
+
 static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
 {
-    const struct ctl_type *const *types;
-    uint32_t n;
-    int rc = host_open(&u->host, &o->host, err);
+    const int rc = host_open(&u->host, &o->host, err);
 
     if (rc < 0) {
         return rc;
     }
-    types = manager_types(&n);
-    u->controllers = manager_new(&(struct manager_opts){.port = rest_port(u->host.rest),
-                                                        .clock = u->host.clock,
-                                                        .rand = &u->host.rand,
-                                                        .types = types,
-                                                        .ntype = n,
-                                                        .shared_port = true});
+    u->prober = cmd_prober_new(u->host.loop);
+    u->controllers = start_controllers(u);
     return loop_new(&(struct loop_opts){.port = rest_port(u->host.rest),
                                         .clock = u->host.clock,
-                                        .conf_path = o->conf},
+                                        .conf_path = o->conf,
+                                        .session = SESSION_OPTS_DEFAULT},
                     &u->scheduler, err);
 }
 
@@ -111,6 +129,7 @@ static int up(const struct up_opts *o)
     rc = rc < 0 ? rc : turn(&u, &err);
     loop_free(u.scheduler);
     manager_free(u.controllers);
+    cmd_prober_free(u.prober);
     host_close(&u.host);
     if (rc < 0) {
         verb_complain("up: %s", err.text);

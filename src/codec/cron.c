@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of a cron schedule to sets of bits. When to run next is for those who know the time zone.
+// Fields of a cron schedule to sets of bits. When to run next is cron_next.c's question.
 #include "codec/cron.h"
 
 #include "codec/timefmt.h"
@@ -78,8 +78,9 @@ static int read_range(struct hk_str s, const struct bounds *b, unsigned *lo, uns
     return rc;
 }
 
-/* One range with its step. */
-static int read_part(struct hk_str s, const struct bounds *b, uint64_t *bits, struct hk_err *err)
+/* One range with its step. *any is set by "*", but not by every second of all. */
+static int read_part(struct hk_str s, const struct bounds *b, uint64_t *bits, bool *any,
+                     struct hk_err *err)
 {
     struct hk_str step_text = s;
     struct hk_str range;
@@ -102,24 +103,28 @@ static int read_part(struct hk_str s, const struct bounds *b, uint64_t *bits, st
         return hk_fail(err, HK_EINVAL, "%s '%.*s', want %u to %u", b->what, HK_FMT(s), b->min,
                        b->max);
     }
+    *any = *any || (step == 1 && (range.s[0] == '*' || range.s[0] == '?'));
     for (unsigned i = lo; i <= hi; i += HK_MIN(step, b->max + 1)) {
         *bits |= 1ULL << i;
     }
     return 0;
 }
 
-static int read_field(struct hk_str s, const struct bounds *b, uint64_t *ret, struct hk_err *err)
+static int read_field(struct hk_str s, const struct bounds *b, uint64_t *ret, bool *ret_any,
+                      struct hk_err *err)
 {
     struct hk_str part;
     uint64_t bits = 0;
+    bool any = false;
     int rc = 0;
 
     for (struct hk_str rest = s; rc == 0 && hk_str_cut(&rest, ',', &part);) {
         if (part.n > 0) {
-            rc = read_part(part, b, &bits, err);
+            rc = read_part(part, b, &bits, &any, err);
         }
     }
     *ret = bits;
+    *ret_any = any;
     return rc;
 }
 
@@ -140,6 +145,7 @@ static bool next_word(struct hk_str *rest, struct hk_str *ret)
 static int parse_fields(struct hk_str text, struct cron *ret, struct hk_err *err)
 {
     uint64_t bits[FIELDS];
+    bool any[FIELDS];
     struct hk_str word[FIELDS];
     struct hk_str rest = text;
     struct hk_str more;
@@ -155,7 +161,7 @@ static int parse_fields(struct hk_str text, struct cron *ret, struct hk_err *err
         return hk_fail(err, HK_EINVAL, "%u fields in '%.*s', want %d", n, HK_FMT(text), FIELDS);
     }
     for (uint32_t i = 0; i < FIELDS; i++) {
-        const int rc = read_field(word[i], &fields[i], &bits[i], err);
+        const int rc = read_field(word[i], &fields[i], &bits[i], &any[i], err);
         if (rc < 0) {
             return rc;
         }
@@ -166,8 +172,8 @@ static int parse_fields(struct hk_str text, struct cron *ret, struct hk_err *err
         .days = bits[2],
         .months = bits[3],
         .weekdays = bits[4],
-        .any_day = word[2].s[0] == '*' || word[2].s[0] == '?',
-        .any_weekday = word[4].s[0] == '*' || word[4].s[0] == '?',
+        .any_day = any[2],
+        .any_weekday = any[4],
     };
     return 0;
 }

@@ -24,6 +24,8 @@ static void schedules_become_sets(void **state)
          ALL(1, 3), ALL(1, 5), true, false},
         {"50/4 0-23/12 5-5 12 0,6", BIT(50) | BIT(54) | BIT(58), BIT(0) | BIT(12), BIT(5), BIT(12),
          BIT(0) | BIT(6), false, false},
+        {"0 0 */2 * 1,*", BIT(0), BIT(0), ALL(1, 31) & 0xaaaaaaaa, ALL(1, 12), ALL(0, 6), false,
+         true},
         {"0/4294967295 0 1 1 0", BIT(0), BIT(0), BIT(1), BIT(1), BIT(0), false, false},
         {"@yearly", BIT(0), BIT(0), BIT(1), BIT(1), ALL(0, 6), false, true},
         {"@weekly", BIT(0), BIT(0), ALL(1, 31), ALL(1, 12), BIT(0), true, false},

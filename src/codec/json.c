@@ -201,6 +201,42 @@ bool json_equal(const struct json *a, const struct json *b)
     }
 }
 
+static uint64_t number_hash(const struct json *v)
+{
+    const double d = v->type == JSON_DOUBLE ? v->d
+                     : v->type == JSON_UINT ? (double)v->u
+                                            : (double)v->i;
+
+    return d == 0 ? JSON_INT : hk_hash(&d, sizeof(d), JSON_INT); /* there are two zeros */
+}
+
+uint64_t json_hash(const struct json *v)
+{
+    uint64_t h = v ? v->type : JSON_NULL;
+
+    switch (h) {
+    case JSON_BOOL:
+        return hk_mix(h + (v->b ? 8 : 0));
+    case JSON_STRING:
+        return hk_hash(v->s, v->len, h);
+    case JSON_ARRAY:
+        for (uint32_t i = 0; i < v->len; i++) {
+            h = hk_mix(h + json_hash(&v->items[i]));
+        }
+        return h;
+    case JSON_OBJECT: /* a sum, since their order means nothing */
+        for (uint32_t i = 0; i < v->len; i++) {
+            h += hk_mix(
+                hk_hash(v->members[i].key.s, v->members[i].key.n, json_hash(&v->members[i].value)));
+        }
+        return hk_mix(h);
+    case JSON_NULL:
+        return h;
+    default:
+        return number_hash(v);
+    }
+}
+
 /* ---- building ---- */
 
 struct json json_make_str(struct hk_str s)

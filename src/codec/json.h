@@ -83,6 +83,8 @@ static inline bool json_is(const struct json *v, enum json_type type)
 const char *json_type_name(enum json_type type);
 /* Numbers 1 and 1.0 differ in type but are equal; object order is ignored. */
 bool json_equal(const struct json *a, const struct json *b);
+/* The same for values that are equal, on every machine. */
+uint64_t json_hash(const struct json *v);
 
 /* Building. Containers grow in the arena; a value is copied shallowly. */
 struct json json_make_str(struct hk_str s);

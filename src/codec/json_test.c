@@ -360,7 +360,8 @@ static void test_equal(void **state)
 
     for (size_t i = 0; i < HK_LEN(cases); i++) {
         const struct json a = parse(cases[i].a), b = parse(cases[i].b);
-        if (json_equal(&a, &b) != cases[i].equal || json_equal(&b, &a) != cases[i].equal) {
+        if (json_equal(&a, &b) != cases[i].equal || json_equal(&b, &a) != cases[i].equal ||
+            (cases[i].equal && json_hash(&a) != json_hash(&b))) {
             fail_msg("%s and %s: want %s", cases[i].a, cases[i].b,
                      cases[i].equal ? "equal" : "different");
         }

@@ -25,8 +25,7 @@ static int month_days(int year, int month)
  * all 146097 days long. 1 January 1970 is day 719468. */
 enum { ERA_DAYS = 146097, EPOCH_DAY = 719468 };
 
-/* Days since 1970 of a date in the years 1 to 9999. */
-static int64_t days_of_date(int year, int month, int day)
+int64_t time_days_of(int year, int month, int day)
 {
     const int y = month > 2 ? year : year - 1;
     const int era = y / 400, of_era = y % 400;
@@ -35,12 +34,7 @@ static int64_t days_of_date(int year, int month, int day)
     return (int64_t)era * ERA_DAYS + of_era * 365 + of_era / 4 - of_era / 100 + of_year - EPOCH_DAY;
 }
 
-struct date {
-    int year, month, day;
-};
-
-/* What int64 nanoseconds reach, 1677 to 2262, is far from negative years. */
-static struct date date_of_days(int64_t days)
+struct time_date time_date_of(int64_t days)
 {
     const int64_t z = days + EPOCH_DAY;
     const int era = (int)(z / ERA_DAYS), d = (int)(z % ERA_DAYS);
@@ -49,7 +43,7 @@ static struct date date_of_days(int64_t days)
     const int m = (5 * of_year + 2) / 153;
     const int month = m < 10 ? m + 3 : m - 9;
 
-    return (struct date){
+    return (struct time_date){
         .year = era * 400 + of_era + (month <= 2),
         .month = month,
         .day = of_year - (153 * m + 2) / 5 + 1,
@@ -99,7 +93,7 @@ static bool take_date(struct cursor *c, int64_t *ret_days)
         !take(c, '-') || !take_number(c, 2, 1, month_days(year, month), &day)) {
         return false;
     }
-    *ret_days = days_of_date(year, month, day);
+    *ret_days = time_days_of(year, month, day);
     return true;
 }
 
@@ -190,7 +184,7 @@ static int write_seconds(int64_t ns, struct hk_buf *out)
         days--;
     }
 
-    const struct date d = date_of_days(days);
+    const struct time_date d = time_date_of(days);
     const int s = (int)of_day;
     hk_buf_addf(out, "%04d-%02d-%02dT%02d:%02d:%02d", d.year, d.month, d.day, s / 3600, s / 60 % 60,
                 s % 60);

@@ -5,6 +5,14 @@
 #include "base/err.h"
 #include "base/str.h"
 
+/* The calendar: a date of the years 1 to 9999 as days since 1 January 1970, and back. Dates before
+ * year 1 are nobody's: nanoseconds in an int64 reach from 1677 to 2262. */
+struct time_date {
+    int year, month, day;
+};
+int64_t time_days_of(int year, int month, int day);
+struct time_date time_date_of(int64_t days);
+
 /* Nanoseconds since 1970. Accepts fractions (cut after nine digits) and any offset; of the years
  * 0001 to 9999 those outside the int64 range, 1677 to 2262, clamp to its ends. A leap second reads
  * as the second after. */

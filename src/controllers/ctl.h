@@ -20,6 +20,7 @@
 #include "controllers/workq.h"
 
 struct ctl;
+struct prober;
 struct turn;
 
 struct ctl_watch {
@@ -47,7 +48,9 @@ struct ctl_conf {
     bool no_inherit_owner_annotations;
     bool no_queue_command_sync; /* the feature gates, where they are on by default */
     bool no_workload_support;
-    bool gc_aborted; /* ttlSecondsAfterFinished is for Aborted jobs too */
+    const char *local_zone; /* of CronJobs that name none, as tzfile_load has it; NULL: UTC */
+    struct prober *prober;  /* asks pods for JobFlows; NULL: targets have to complete */
+    bool gc_aborted;        /* ttlSecondsAfterFinished is for Aborted jobs too */
 };
 
 struct ctl_metrics {
@@ -207,4 +210,6 @@ bool manager_idle(const struct manager *m);
 const struct ctl_metrics *manager_metrics(const struct manager *m);
 /* All types there are; NULL when unknown. */
 const struct ctl_type *const *manager_types(uint32_t *ret_n);
+/* Those of Kubernetes' own workloads, for clusters that have nobody else for them. */
+const struct ctl_type *const *manager_workload_types(uint32_t *ret_n);
 const struct ctl_type *manager_type(struct hk_str name);

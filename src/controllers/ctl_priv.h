@@ -67,7 +67,7 @@ struct hearer {
 void turn_run(struct manager *m, struct seat *s, uint32_t key);
 /* The answer to any call of the manager's. */
 void turn_on_msg(void *manager, const struct port_msg *msg);
-/* Gives up on calls that have gone unanswered for too long; when to look again. */
-int64_t turn_expire(struct manager *m, int64_t now_ns);
+/* Gives up on calls that have gone unanswered for too long. */
+void turn_expire(struct manager *m, int64_t now_ns);
 void turn_error_fini(struct turn_error *e);
 struct seat *ctl_seat(struct ctl *c);

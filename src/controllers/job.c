@@ -4,7 +4,6 @@
 // does the phase want next. An action is one status write that names the new phase and what the
 // action means; the pods follow in later passes (job_kill.c).
 #include "api/names.h"
-#include "base/log.h"
 #include "codec/timefmt.h"
 #include "controllers/job_priv.h"
 #include "controllers/table.h"
@@ -45,7 +44,6 @@ static void mem_clear(struct job_mem *mem)
     hk_vec_fini(&mem->ended);
     hk_free(mem->objects);
     hk_free(mem->claims);
-    hk_free(mem->command);
     hk_free(mem->uid);
     *mem = (struct job_mem){.ns = mem->ns, .name = mem->name};
 }
@@ -363,34 +361,31 @@ static bool act(struct job_pass *p, enum api_job_action action, const struct job
  * enough for the next to go on, and it is carried out once. */
 static bool take_command(struct job_pass *p)
 {
+    const struct hk_str noted = json_str(json_at(p->root, "status.action.command"), none);
     struct mirror *commands = ctl_mirror(p->t->c, API_COMMAND);
 
     for (uint32_t r = mirror_first(commands, COMMANDS_BY_TARGET, p->job.meta.name); r != HK_NONE;
          r = mirror_next(commands, COMMANDS_BY_TARGET, r)) {
         const struct json command = mirror_read(commands, r, p->t->mem);
         const struct hk_str uid = mirror_uid(commands, r);
-        const struct hk_str action = json_str(json_get(&command, "action"), none);
-        const struct json *noted = json_at(p->root, "status.action.command");
-        struct job_request rq = {.event = API_EVENT_COMMAND_ISSUED, JOB_REQUEST_NO_POD};
+        const struct hk_str word = json_str(json_get(&command, "action"), none);
+        const enum api_job_action action =
+            word.n > 0 ? api_job_action_find(word) : API_ACTION_SYNC_JOB;
+        const struct job_request rq = {.event = API_EVENT_COMMAND_ISSUED, JOB_REQUEST_NO_POD};
 
         if (!hk_str_eq(mirror_ns(commands, r), p->job.meta.ns) || !is_for_job(&command)) {
             continue;
         }
-        if (!hk_str_eq(json_str(noted, none), uid) &&
-            (!p->mem->command || !hk_str_is(uid, p->mem->command))) {
-            hk_free(p->mem->command);
-            p->mem->command = hk_strndup(uid.s, uid.n);
-            p->mem->command_action = api_job_action_find(action);
+        if (action != API_ACTION_SYNC_JOB && !hk_str_eq(noted, uid)) {
             turn_event(p->t, p->root, false, "CommandIssued",
                        "Start to execute command %.*s, and clean it up to make sure executed not "
                        "more than once.",
-                       HK_FMT(action));
-            if (job_write_status(p, &(struct job_change){.phase = p->job.phase,
-                                                         .action = p->mem->command_action,
-                                                         .request = &rq,
-                                                         .command = p->mem->command})) {
-                return true;
-            }
+                       HK_FMT(word));
+            return job_write_status(
+                p, &(struct job_change){.phase = p->job.phase,
+                                        .action = action,
+                                        .request = &rq,
+                                        .command = hk_arena_strndup(p->t->mem, uid.s, uid.n)});
         }
         turn_delete(p->t, api_kind(API_COMMAND), p->job.meta.ns, mirror_name(commands, r), uid,
                     PORT_PROPAGATE_DEFAULT);
@@ -399,30 +394,27 @@ static bool take_command(struct job_pass *p)
     return false;
 }
 
-/* A command that was deleted and not yet carried out: known to us, or noted in the status. */
+/* A command that was noted and deleted, and not yet carried out. */
 static bool run_command(struct job_pass *p)
 {
-    const struct json *noted = json_at(p->root, "status.action.command");
     struct job_request r = {.event = API_EVENT_COMMAND_ISSUED, .forced = true, JOB_REQUEST_NO_POD};
 
-    if (!noted && !p->mem->command) {
+    if (!json_at(p->root, "status.action.command")) {
         return false;
     }
-    r.action = noted ? api_job_action_find(json_str(json_at(p->root, "status.action.name"), none))
-                     : p->mem->command_action;
-    hk_free(p->mem->command);
-    p->mem->command = NULL;
+    r.action = p->action;
     if (act(p, r.action, &r)) {
         return true;
     }
     /* Nothing to do for it in this phase: the note must go all the same. */
-    return noted && job_write_status(p, &(struct job_change){.phase = p->job.phase, .done = true});
+    return job_write_status(p, &(struct job_change){.phase = p->job.phase, .done = true});
 }
 
 static bool arm(struct job_pass *p, const struct job_request *r, struct job_verdict v)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
+    turn_again_at(p->t, r->at_ns + v.delay_ns);
     if (job_delay_arm(p->mem, r, v)) {
         duration_write(v.delay_ns, &text);
         turn_event(p->t, p->root, false, "ExecuteAction", "Execute action %s after %s",
@@ -532,21 +524,13 @@ static void settle(struct job_pass *p)
     }
 }
 
-static bool read_plugins(struct job_pass *p)
+/* Those there are, in the order in which their hooks run. */
+static void read_plugins(struct job_pass *p)
 {
     uint32_t n;
     const struct job_plugin *const *all = job_plugins(&n);
 
     p->uses.at = hk_arena_array(p->t->mem, p->job.plugins.len, sizeof(p->uses.at[0]));
-    for (uint32_t i = 0; i < p->job.plugins.len; i++) {
-        if (!job_plugin_find(p->job.plugins.at[i].name)) {
-            turn_event(p->t, p->root, true, "PluginError",
-                       "Execute plugin when job add failed, err: failed to get plugin %.*s",
-                       HK_FMT(p->job.plugins.at[i].name));
-            turn_fail(p->t, HK_EINVAL, "no plugin '%.*s'", HK_FMT(p->job.plugins.at[i].name));
-            return false;
-        }
-    }
     for (uint32_t k = 0; k < n; k++) {
         for (uint32_t i = 0; i < p->job.plugins.len; i++) {
             if (hk_str_is(p->job.plugins.at[i].name, all[k]->name)) {
@@ -555,15 +539,18 @@ static bool read_plugins(struct job_pass *p)
             }
         }
     }
-    return true;
 }
 
 static void read_action(struct job_pass *p)
 {
     const struct json *action = json_at(p->root, "status.action");
-    const struct hk_str name = json_str(json_get(action, "name"), p->job.reason);
+    const struct hk_str name = json_str(json_get(action, "name"), none);
 
-    p->action = name.n > 0 ? api_job_action_find(name) : API_ACTION_SYNC_JOB;
+    if (action) {
+        p->action = api_job_action_find(name);
+    } else if (api_job_action_find(p->job.reason) != API_ACTION_OTHER) {
+        p->action = api_job_action_find(p->job.reason);
+    }
     p->target_task = json_str(json_get(action, "task"), none);
     p->target_pod = json_str(json_get(action, "pod"), none);
     p->target_partition = json_str(json_get(action, "partition"), none);
@@ -580,15 +567,26 @@ static void give_up(struct job_pass *p)
     (void)act(p, API_ACTION_TERMINATE_JOB, &r);
 }
 
+/* The job stays as it is until somebody changes it. */
+static void refuse(struct turn *t, const struct json *root, const char *why)
+{
+    turn_event(t, root, true, "InvalidJob", "%s", why);
+    job_write_refusal(t, root, why);
+}
+
+static bool may_sync(enum api_job_phase phase)
+{
+    return phase == API_JOB_NO_PHASE || is_live(phase);
+}
+
 static void pass(struct job_pass *p)
 {
     struct job_mem *mem = p->mem;
+    struct hk_err err = {0};
 
     tell_errors(p);
     read_action(p);
-    if (!read_plugins(p)) {
-        return;
-    }
+    read_plugins(p);
     p->group = job_group_find(p->groups, &p->job, p->t->mem);
     if (!mem->met) {
         mem->met = true;
@@ -603,9 +601,14 @@ static void pass(struct job_pass *p)
     if (!job_kill_rests_on_record(p) && (take_command(p) || run_command(p))) {
         return;
     }
-    if (!answer_requests(p)) {
-        settle(p);
+    if (answer_requests(p)) {
+        return;
     }
+    if (may_sync(p->job.phase) && job_check(&p->job, p->t->mem, &err) < 0) {
+        refuse(p->t, p->root, err.text);
+        return;
+    }
+    settle(p);
 }
 
 static void job_reconcile(struct ctl *c, struct turn *t)
@@ -637,9 +640,7 @@ static void job_reconcile(struct ctl *c, struct turn *t)
     root = mirror_read(jobs, row, t->mem);
     p.root = &root;
     if (api_job_decode(&root, t->mem, &p.job, &err) < 0) {
-        turn_event(t, &root, true, "InvalidJob", "%s", err.text);
-        hk_log(HK_LOG_WARN, "job skipped", "job=%.*s/%.*s err=\"%s\"", HK_FMT(t->ns),
-               HK_FMT(t->name), err.text);
+        refuse(t, &root, err.text);
         return;
     }
     if (p.job.meta.deletion_ns == 0) {

@@ -207,6 +207,14 @@ static enum api_job_event event_of(const struct pod_digest *old, const struct po
     }
 }
 
+/* A container was restarted while the pod's phase changed: the phase is not the whole news. */
+static bool hides_task_failure(enum api_job_event event, const struct pod_digest *old,
+                               const struct pod_digest *now)
+{
+    return (event == API_EVENT_POD_RUNNING || event == API_EVENT_POD_PENDING) &&
+           now->restarts > (old ? old->restarts : 0);
+}
+
 void job_event_pod(struct job_mem *mem, const struct job_digest *jd, const struct mirror_change *ch,
                    int64_t now_ns)
 {
@@ -218,10 +226,12 @@ void job_event_pod(struct job_mem *mem, const struct job_digest *jd, const struc
     if (event != API_EVENT_TASK_FAILED) {
         job_delay_pod_moved(mem, event, pod, uid);
     }
-    if (is_internal(event) || !is_wanted(jd, event)) {
-        return;
+    if (!is_internal(event) && is_wanted(jd, event)) {
+        ask(mem, event, d, pod, uid, event == API_EVENT_POD_PENDING ? d->created_ns : now_ns);
     }
-    ask(mem, event, d, pod, uid, event == API_EVENT_POD_PENDING ? d->created_ns : now_ns);
+    if (hides_task_failure(event, ch->old, now) && is_wanted(jd, API_EVENT_TASK_FAILED)) {
+        ask(mem, API_EVENT_TASK_FAILED, d, pod, uid, now_ns);
+    }
 }
 
 /* ---- in a pass ---- */
@@ -248,10 +258,21 @@ static struct task_sums sum_task(const struct job_pass *p, const char *task)
     return s;
 }
 
+static bool is_seen_to(const struct job_pass *p, const struct job_request *r)
+{
+    const uint32_t row = r->pod[0] ? mirror_find(p->pods, p->job.meta.ns, hk_str(r->pod)) : HK_NONE;
+
+    return row != HK_NONE &&
+           (!hk_str_is(mirror_uid(p->pods, row), r->pod_uid) || job_pod(p, row)->out_of_sync);
+}
+
 bool job_event_holds(const struct job_pass *p, const struct job_request *r)
 {
     const struct api_job_task *task = api_job_task_find(&p->job, hk_str(r->task));
 
+    if (is_seen_to(p, r)) {
+        return false;
+    }
     if (r->forced || (r->event != API_EVENT_TASK_COMPLETED && r->event != API_EVENT_TASK_FAILED)) {
         return true;
     }
@@ -309,42 +330,70 @@ static int64_t count_lost(const struct job_pass *p, const struct api_job_task *t
     return lost;
 }
 
+static void ask_lost(struct job_pass *p, const struct api_job_task *task, int32_t index,
+                     bool preempted)
+{
+    const struct hk_str name = job_pod_name(&p->job, task, index, p->t->mem);
+    char partition[16] = "";
+
+    if (task->partition.present) {
+        snprintf(partition, sizeof(partition), "%d",
+                 task->partition.size > 0 ? index / task->partition.size : 0);
+    }
+    hk_vec_push(&p->mem->requests, (struct job_request){.event = API_EVENT_POD_EVICTED,
+                                                        .preempted = preempted,
+                                                        .version = p->job.version,
+                                                        .at_ns = p->t->now_ns,
+                                                        .task = dup(task->name),
+                                                        .pod = dup(name),
+                                                        .pod_uid = hk_strdup(""),
+                                                        .partition = hk_strdup(partition),
+                                                        .owner = dup(p->job.meta.uid)});
+}
+
+/* Somebody else was ending the pod when the status was written. */
+static void derive_taken(struct job_pass *p, const struct json *attempt)
+{
+    const struct hk_str reason = json_str(json_get(attempt, "reason"), HK_STR(""));
+    const struct api_job_task *task =
+        api_job_task_find(&p->job, json_str(json_get(attempt, "task"), HK_STR("")));
+
+    if (task && job_record_is_lost(p, attempt) && !hk_str_is(reason, "Stopped")) {
+        ask_lost(p, task, (int32_t)json_int(json_get(attempt, "index"), 0),
+                 hk_str_is(reason, "Preempted"));
+    }
+}
+
 static void derive_lost(struct job_pass *p, const struct api_job_task *task)
 {
     int64_t lost = count_lost(p, task);
 
     for (int32_t i = 0; i < task->replicas && lost > 0; i++) {
         const struct hk_str name = job_pod_name(&p->job, task, i, p->t->mem);
-        char partition[16] = "";
 
-        if (mirror_find(p->pods, p->job.meta.ns, name) != HK_NONE) {
-            continue;
+        if (mirror_find(p->pods, p->job.meta.ns, name) == HK_NONE) {
+            ask_lost(p, task, i, false);
+            lost--;
         }
-        if (task->partition.present) {
-            snprintf(partition, sizeof(partition), "%d",
-                     task->partition.size > 0 ? i / task->partition.size : 0);
-        }
-        hk_vec_push(&p->mem->requests, (struct job_request){.event = API_EVENT_POD_EVICTED,
-                                                            .version = p->job.version,
-                                                            .at_ns = p->t->now_ns,
-                                                            .task = dup(task->name),
-                                                            .pod = dup(name),
-                                                            .pod_uid = hk_strdup(""),
-                                                            .partition = hk_strdup(partition),
-                                                            .owner = dup(p->job.meta.uid)});
-        lost--;
     }
 }
 
 void job_event_derive(struct job_pass *p)
 {
     const enum api_job_phase phase = p->job.phase;
+    const struct json *attempts = json_at(p->root, "status.attempts");
 
     if (phase != API_JOB_PENDING && phase != API_JOB_RUNNING && phase != API_JOB_RESTARTING) {
         return;
     }
     derive_pods(p);
-    for (uint32_t i = 0; phase != API_JOB_RESTARTING && i < p->job.tasks.len; i++) {
+    if (phase == API_JOB_RESTARTING) {
+        return; /* pods that are no more were meant to be */
+    }
+    for (uint32_t i = 0; json_is(attempts, JSON_ARRAY) && i < attempts->len; i++) {
+        derive_taken(p, &attempts->items[i]);
+    }
+    for (uint32_t i = 0; i < p->job.tasks.len; i++) {
         derive_lost(p, &p->job.tasks.at[i]);
     }
 }

@@ -2,6 +2,7 @@
 // The job controller's files:
 //
 //   job.c         what concerns a job, and one pass over it
+//   job_check.c   what is wrong with a job that no admission has seen
 //   job_event.c   changes of pods become requests; policies turn requests into actions
 //   job_state.c   the table of phases and actions
 //   job_sync.c    towards running: objects, PodGroup, pods
@@ -65,7 +66,8 @@ void job_delay_done(struct job_mem *mem, enum api_job_action action, const struc
 /* The change of a pod of the job as a request for mem, if some policy may care. jd: of the job. */
 void job_event_pod(struct job_mem *mem, const struct job_digest *jd, const struct mirror_change *ch,
                    int64_t now_ns);
-/* TaskCompleted and TaskFailed are only guesses until the whole task is looked at. */
+/* Whether the request still means anything: TaskCompleted and TaskFailed are only guesses until the
+ * whole task is looked at, and a pod that was replaced or is being stopped has been seen to. */
 bool job_event_holds(const struct job_pass *p, const struct job_request *r);
 /* The requests that the pods as they are amount to, for a controller that saw none of it happen. */
 void job_event_derive(struct job_pass *p);
@@ -77,15 +79,12 @@ struct job_mem {
     uint32_t ns, name; /* string ids, held */
     char *uid;         /* of the job it is about */
     bool met;          /* requests have been derived from the pods as they are */
-    bool recorded;     /* the status tells of all pods that ended before we looked */
     HK_VEC(struct job_request) requests;
     HK_VEC(struct job_delay) delays;
     HK_VEC(struct job_attempt) ended; /* not yet in the status */
     struct ensured *objects;          /* [plugin][JOB_OBJECTS_MAX] */
     struct ensured *claims;           /* by volume */
     uint32_t nclaim;
-    char *command; /* uid of the Command being carried out, or NULL */
-    enum api_job_action command_action;
 };
 
 /* One pass. */
@@ -110,6 +109,11 @@ const struct pod_digest *job_pod(const struct job_pass *p, uint32_t row);
 int32_t job_priority(void *pass, struct hk_str name);
 /* An event that tells why the PodGroup waits. */
 void job_note_pending_group(struct job_pass *p, const struct json *group);
+
+/* ---- job_check.c ---- */
+
+/* What admission should have refused; err says why. */
+int job_check(const struct api_job *job, struct hk_arena *a, struct hk_err *err) HK_CHECKED;
 
 /* ---- job_state.c ---- */
 
@@ -174,6 +178,8 @@ struct job_change {
     const char *command;               /* uid of a Command that is to be deleted, or NULL */
     bool done;                         /* the record has served its turn */
 };
+/* Says in the status of the job why it is not worked on. */
+void job_write_refusal(struct turn *t, const struct json *root, const char *why);
 /* Asks for the write if the status differs from what it should be; whether it did. */
 bool job_write_status(struct job_pass *p, const struct job_change *ch);
 
@@ -191,6 +197,8 @@ void job_attempt_fini(struct job_attempt *at);
 void job_record_pod(struct job_mem *mem, const struct mirror_change *ch, int64_t now_ns);
 /* Forgets what the status tells by now. */
 void job_record_trim(struct job_pass *p);
+/* The pod of an attempt was being ended when last seen, and is no more. */
+bool job_record_is_lost(const struct job_pass *p, const struct json *attempt);
 /* status.attempts as it was, with what ended since and what the mirror shows. */
 struct json job_record_merge(const struct job_pass *p, const struct json *attempts);
 

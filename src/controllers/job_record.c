@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // status.attempts: how the pods of a job ended, readable after they are gone. The list is bounded;
-// what succeeded is dropped before what failed, the oldest first.
+// what succeeded is dropped before what failed, the oldest first. A pod that is being ended is
+// listed before it is gone, so that nobody's death makes it forgotten; its entry has no endTime
+// until it is.
 #include "controllers/job_priv.h"
 
 #include "codec/timefmt.h"
@@ -25,7 +27,7 @@ static bool has_ended(const struct pod_digest *d)
     return d->phase == POD_SUCCEEDED || d->phase == POD_FAILED;
 }
 
-static const char *reason_of(const struct pod_digest *d)
+static const char *reason_of(const struct pod_digest *d, bool stopped)
 {
     if (d->reason[0]) {
         return d->reason;
@@ -33,7 +35,7 @@ static const char *reason_of(const struct pod_digest *d)
     if (has_ended(d)) {
         return d->phase == POD_SUCCEEDED ? "Completed" : "Error";
     }
-    return d->evicted ? "Preempted" : d->out_of_sync ? "Stopped" : "Deleted";
+    return d->evicted ? "Preempted" : stopped ? "Stopped" : "Deleted";
 }
 
 /* Never cuts a character in two. */
@@ -47,20 +49,21 @@ static char *message_of(const struct pod_digest *d)
     return hk_strndup(d->message, cut);
 }
 
+/* stopped: by the controller. */
 static struct job_attempt attempt_of(const struct pod_digest *d, struct hk_str pod,
-                                     struct hk_str uid, int64_t now_ns)
+                                     struct hk_str uid, bool stopped, int64_t end_ns)
 {
     return (struct job_attempt){.task = hk_strdup(d->task),
                                 .pod = hk_strndup(pod.s, pod.n),
                                 .uid = hk_strndup(uid.s, uid.n),
                                 .node = hk_strdup(d->node),
-                                .reason = hk_strdup(reason_of(d)),
+                                .reason = hk_strdup(reason_of(d, stopped)),
                                 .message = message_of(d),
                                 .index = d->index,
                                 .retry = d->retry,
                                 .exit_code = d->exit_code,
                                 .start_ns = d->start_ns,
-                                .end_ns = d->end_ns ? d->end_ns : now_ns,
+                                .end_ns = end_ns,
                                 .succeeded = d->phase == POD_SUCCEEDED};
 }
 
@@ -71,9 +74,12 @@ void job_record_pod(struct job_mem *mem, const struct mirror_change *ch, int64_t
     const bool ends =
         now ? has_ended(now) && (!old || !has_ended(old)) : !has_ended(old) && old->node[0] != '\0';
 
+    const struct pod_digest *d = now ? now : old;
+
     if (ends && mem->ended.len < 4 * ATTEMPTS_MAX) {
-        hk_vec_push(&mem->ended, attempt_of(now ? now : old, mirror_name(ch->mirror, ch->row),
-                                            mirror_uid(ch->mirror, ch->row), now_ns));
+        hk_vec_push(&mem->ended, attempt_of(d, mirror_name(ch->mirror, ch->row),
+                                            mirror_uid(ch->mirror, ch->row), d->out_of_sync,
+                                            d->end_ns ? d->end_ns : now_ns));
     }
 }
 
@@ -114,14 +120,19 @@ static struct json attempt_json(const struct job_attempt *at, struct hk_arena *a
     return v;
 }
 
-static bool has_uid(const struct json *list, const char *uid)
+static struct json *find_uid(const struct json *list, const char *uid)
 {
     for (uint32_t i = 0; i < list->len; i++) {
         if (hk_str_is(json_str(json_get(&list->items[i], "uid"), none), uid)) {
-            return true;
+            return &list->items[i];
         }
     }
-    return false;
+    return NULL;
+}
+
+static bool is_over(const struct json *attempt)
+{
+    return json_get(attempt, "endTime") != NULL;
 }
 
 static bool is_success(const struct json *v)
@@ -144,7 +155,13 @@ static void drop_one(struct json *list)
 
 static void add(struct json *list, struct hk_arena *a, const struct job_attempt *at)
 {
-    if (has_uid(list, at->uid)) {
+    struct json *have = find_uid(list, at->uid);
+
+    if (have && (is_over(have) || at->end_ns == 0)) {
+        return;
+    }
+    if (have) {
+        *have = attempt_json(at, a);
         return;
     }
     json_push(list, a, attempt_json(at, a));
@@ -168,10 +185,53 @@ void job_record_trim(struct job_pass *p)
     for (uint32_t i = p->mem->ended.len; i-- > 0;) {
         struct job_attempt *at = &p->mem->ended.at[i];
 
-        if (has_uid(list, at->uid) || !has_room(list, at->succeeded)) {
+        const struct json *have = find_uid(list, at->uid);
+
+        if (have ? is_over(have) : !has_room(list, at->succeeded)) {
             job_attempt_fini(at);
             memmove(at, at + 1, (p->mem->ended.len - i - 1) * sizeof(*at));
             p->mem->ended.len--;
+        }
+    }
+}
+
+/* Pods that ended while nobody looked, and those that are being ended. A full list has seen them, or
+ * more important ones. */
+static void add_from_mirror(const struct job_pass *p, struct json *list)
+{
+    for (uint32_t r = job_first_pod(p); r != HK_NONE && list->len < ATTEMPTS_MAX;
+         r = job_next_pod(p, r)) {
+        const struct pod_digest *d = job_pod(p, r);
+        const bool stopped = d->out_of_sync || job_pod_must_go(p, r);
+        struct job_attempt at;
+
+        if (has_ended(d) || (d->node[0] && (d->terminating || stopped))) {
+            at = attempt_of(d, mirror_name(p->pods, r), mirror_uid(p->pods, r), stopped,
+                            d->end_ns || !has_ended(d) ? d->end_ns : p->t->now_ns);
+            add(list, p->t->mem, &at);
+            job_attempt_fini(&at);
+        }
+    }
+}
+
+bool job_record_is_lost(const struct job_pass *p, const struct json *attempt)
+{
+    const struct hk_str pod = json_str(json_get(attempt, "pod"), none);
+    uint32_t row;
+
+    if (is_over(attempt)) {
+        return false;
+    }
+    row = mirror_find(p->pods, p->job.meta.ns, pod);
+    return row == HK_NONE ||
+           !hk_str_eq(mirror_uid(p->pods, row), json_str(json_get(attempt, "uid"), none));
+}
+
+static void close_lost(const struct job_pass *p, struct json *list)
+{
+    for (uint32_t i = 0; i < list->len; i++) {
+        if (job_record_is_lost(p, &list->items[i])) {
+            put_time(&list->items[i], p->t->mem, "endTime", p->t->now_ns);
         }
     }
 }
@@ -186,18 +246,7 @@ struct json job_record_merge(const struct job_pass *p, const struct json *attemp
             add(&list, a, &p->mem->ended.at[i]);
         }
     }
-    /* After a restart of ours, pods that ended meanwhile are only in the mirror. A full list has
-     * seen them, or more important ones. */
-    for (uint32_t r = job_first_pod(p);
-         r != HK_NONE && !p->mem->recorded && list.len < ATTEMPTS_MAX; r = job_next_pod(p, r)) {
-        const struct pod_digest *d = job_pod(p, r);
-        struct job_attempt at;
-
-        if (has_ended(d)) {
-            at = attempt_of(d, mirror_name(p->pods, r), mirror_uid(p->pods, r), p->t->now_ns);
-            add(&list, a, &at);
-            job_attempt_fini(&at);
-        }
-    }
+    add_from_mirror(p, &list);
+    close_lost(p, &list);
     return list;
 }

@@ -5,6 +5,8 @@
 
 #include "codec/timefmt.h"
 
+#define REFUSED "InvalidJob"
+
 static const struct hk_str none = {"", 0};
 
 void job_count(const struct job_pass *p, struct job_counts *ret)
@@ -96,9 +98,9 @@ static void put_counts(const struct job_pass *p, struct json *status, const stru
 }
 
 /* One condition per phase, the newest last. */
-static void put_condition(const struct job_pass *p, struct json *status, const char *phase)
+static void put_condition(const struct turn *t, struct json *status, const char *phase)
 {
-    struct hk_arena *a = p->t->mem;
+    struct hk_arena *a = t->mem;
     const struct json *old = json_get(status, "conditions");
     struct json list = json_make_array(), cond = json_make_object();
 
@@ -108,7 +110,7 @@ static void put_condition(const struct job_pass *p, struct json *status, const c
         }
     }
     json_put(&cond, a, HK_STR("status"), json_make_str(hk_str(phase)));
-    json_put(&cond, a, HK_STR("lastTransitionTime"), time_json(p->t->now_ns, a));
+    json_put(&cond, a, HK_STR("lastTransitionTime"), time_json(t->now_ns, a));
     json_push(&list, a, cond);
     json_put(status, a, HK_STR("conditions"), list);
 }
@@ -131,23 +133,50 @@ static struct hk_str message_of(const struct job_pass *p, const struct job_reque
     return hk_str(hk_arena_printf(a, "%s", event));
 }
 
+static bool is_at_rest(enum api_job_phase phase)
+{
+    return api_job_is_finished(phase) || phase == API_JOB_ABORTED;
+}
+
+/* What ended the job is still told when it has ended. */
+static void keep_reason(struct json *state, struct hk_arena *a, const struct json *old)
+{
+    put_str(state, a, "reason", json_str(json_get(old, "reason"), none));
+    put_str(state, a, "message", json_str(json_get(old, "message"), none));
+}
+
+static struct json new_state(const struct turn *t, const char *phase)
+{
+    struct json state = json_make_object();
+
+    json_put(&state, t->mem, HK_STR("phase"), json_make_str(hk_str(phase)));
+    json_put(&state, t->mem, HK_STR("lastTransitionTime"), time_json(t->now_ns, t->mem));
+    return state;
+}
+
 static void put_state(const struct job_pass *p, struct json *status, const struct job_change *ch)
 {
     struct hk_arena *a = p->t->mem;
     const char *phase = api_job_phase_name(ch->phase);
-    struct json state = json_make_object();
+    struct json *old = (struct json *)json_get(status, "state");
+    struct json state;
 
     if (ch->phase == p->job.phase) {
+        if (hk_str_is(p->job.reason, REFUSED)) {
+            json_del(old, "reason");
+            json_del(old, "message");
+        }
         return;
     }
-    json_put(&state, a, HK_STR("phase"), json_make_str(hk_str(phase)));
-    json_put(&state, a, HK_STR("lastTransitionTime"), time_json(p->t->now_ns, a));
+    state = new_state(p->t, phase);
     if (ch->action != API_ACTION_SYNC_JOB) {
         put_str(&state, a, "reason", hk_str(api_job_action_name(ch->action)));
         put_str(&state, a, "message", message_of(p, ch->request));
+    } else if (is_at_rest(ch->phase)) {
+        keep_reason(&state, a, old);
     }
     json_put(status, a, HK_STR("state"), state);
-    put_condition(p, status, phase);
+    put_condition(p->t, status, phase);
 }
 
 /* What is under way, for whoever has to go on with it. */
@@ -172,11 +201,6 @@ static void put_action(const struct job_pass *p, struct json *status, const stru
         put_str(&action, a, "command", hk_str(ch->command));
     }
     json_put(status, a, HK_STR("action"), action);
-}
-
-static bool is_at_rest(enum api_job_phase phase)
-{
-    return api_job_is_finished(phase) || phase == API_JOB_ABORTED;
 }
 
 /* Plugins that make objects are listed until those are gone, the others as long as the job may run.
@@ -226,6 +250,27 @@ static void put_duration(const struct job_pass *p, struct json *status, enum api
              HK_STR("runningDuration"), json_make_str(hk_arena_str(p->t->mem, hk_buf_str(&text))));
 }
 
+void job_write_refusal(struct turn *t, const struct json *root, const char *why)
+{
+    struct hk_arena *a = t->mem;
+    const struct json *old = json_get(root, "status");
+    struct json obj = json_clone(root, a);
+    struct json status = json_is(old, JSON_OBJECT) ? json_clone(old, a) : json_make_object();
+    struct json *state = (struct json *)json_get(&status, "state");
+
+    if (!json_is(state, JSON_OBJECT)) {
+        put_condition(t, &status, api_job_phase_name(API_JOB_PENDING));
+        state = json_put(&status, a, HK_STR("state"),
+                         new_state(t, api_job_phase_name(API_JOB_PENDING)));
+    }
+    put_str(state, a, "reason", HK_STR(REFUSED));
+    put_str(state, a, "message", hk_str(why));
+    if (!json_equal(&status, old)) {
+        json_put(&obj, a, HK_STR("status"), status);
+        turn_update_status(t, api_kind(API_JOB), &obj);
+    }
+}
+
 bool job_write_status(struct job_pass *p, const struct job_change *ch)
 {
     struct hk_arena *a = p->t->mem;
@@ -255,9 +300,8 @@ bool job_write_status(struct job_pass *p, const struct job_change *ch)
     put_int(&status, a, "retryCount", after.job.retry_count);
     put_duration(p, &status, ch->phase);
     put_controlled(p, &status, ch->phase);
-    put_filled(&status, a, "attempts", job_record_merge(p, json_get(&status, "attempts")));
+    put_filled(&status, a, "attempts", job_record_merge(&after, json_get(&status, "attempts")));
     if (json_equal(&status, old)) {
-        p->mem->recorded = true;
         return false;
     }
     obj = json_shallow(p->root, a);

@@ -1,38 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The life of jobs. Numbers are those of the worked examples in the controllers' reference.
-#include "controllers/rig_test.h"
-#include "controllers/table.h"
+#include "controllers/job_rig_test.h"
 
 static const struct ctl_type *const types[] = {&ctl_job};
-
-#define QUEUE                                                                                      \
-    "apiVersion: scheduling.volcano.sh/v1beta1\n"                                                  \
-    "kind: Queue\n"                                                                                \
-    "metadata: {name: q}\n"                                                                        \
-    "---\n"
-
-#define JOB(spec)                                                                                  \
-    "apiVersion: batch.volcano.sh/v1alpha1\n"                                                      \
-    "kind: Job\n"                                                                                  \
-    "metadata: {name: j, namespace: d}\n"                                                          \
-    "spec:\n"                                                                                      \
-    "  queue: q\n"                                                                                 \
-    "  schedulerName: volcano\n"                                                                   \
-    "  maxRetry: 3\n" spec
-
-#define TASK(name, replicas, more)                                                                 \
-    "  - name: " name "\n"                                                                         \
-    "    replicas: " replicas "\n"                                                                 \
-    "    minAvailable: " replicas "\n"                                                             \
-    "    template: {spec: {restartPolicy: Never, containers: [{name: main, image: i, resources: "  \
-    "{requests: {cpu: 100m}}}]}}\n" more
-
-#define COMMAND(action)                                                                            \
-    "apiVersion: bus.volcano.sh/v1alpha1\n"                                                        \
-    "kind: Command\n"                                                                              \
-    "metadata: {name: c-" action ", namespace: d}\n"                                               \
-    "action: " action "\n"                                                                         \
-    "target: {apiVersion: batch.volcano.sh/v1alpha1, kind: Job, name: j}\n"
 
 static struct rig rig;
 

@@ -207,17 +207,86 @@ static void digest_life(const struct json *root, struct pod_digest *d)
     }
 }
 
-static bool is_evicted(const struct json *root)
+static const struct json *find_condition(const struct json *root, const char *type)
 {
     const struct json *conds = json_at(root, "status.conditions");
 
     for (uint32_t i = 0; json_is(conds, JSON_ARRAY) && i < conds->len; i++) {
-        if (hk_str_is(json_str(json_get(&conds->items[i], "type"), none), "DisruptionTarget") &&
-            hk_str_is(json_str(json_get(&conds->items[i], "status"), none), "True")) {
+        if (hk_str_is(json_str(json_get(&conds->items[i], "type"), none), type)) {
+            return &conds->items[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_true(const struct json *condition)
+{
+    return hk_str_is(json_str(json_get(condition, "status"), none), "True");
+}
+
+static uint8_t workload_of(const struct json *root)
+{
+    static const enum api_kind_id workloads[] = {API_REPLICA_SET, API_STATEFUL_SET, API_DAEMON_SET,
+                                                 API_BATCH_JOB};
+    const struct json *owner = kinds_controller(root);
+    const struct api_kind *kind = api_kind_find(json_str(json_get(owner, "apiVersion"), none),
+                                                json_str(json_get(owner, "kind"), none));
+
+    for (uint32_t i = 0; kind && i < HK_LEN(workloads); i++) {
+        if (kind->id == workloads[i]) {
+            return (uint8_t)kind->id;
+        }
+    }
+    return API_NKINDS;
+}
+
+static bool has_finalizer(const struct json *root, const char *name)
+{
+    const struct json *list = json_at(root, "metadata.finalizers");
+
+    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
+        if (hk_str_is(json_str(&list->items[i], none), name)) {
             return true;
         }
     }
     return false;
+}
+
+/* The daemon set controller writes one such field into every term. */
+static const struct json *target_of(const struct json *root)
+{
+    const struct json *terms = json_at(root, "spec.affinity.nodeAffinity."
+                                             "requiredDuringSchedulingIgnoredDuringExecution."
+                                             "nodeSelectorTerms");
+    const struct json *fields = json_get(json_item(terms, 0), "matchFields");
+
+    for (uint32_t i = 0; json_is(fields, JSON_ARRAY) && i < fields->len; i++) {
+        const struct json *f = &fields->items[i];
+
+        if (hk_str_is(json_str(json_get(f, "key"), none), "metadata.name")) {
+            return json_item(json_get(f, "values"), 0);
+        }
+    }
+    return NULL;
+}
+
+static void digest_workload(const struct json *root, struct pod_digest *d)
+{
+    const struct json *ready = find_condition(root, "Ready");
+    const struct json *revision = kinds_label(root, API_LABEL_TEMPLATE_HASH);
+
+    d->workload = workload_of(root);
+    if (d->workload == API_NKINDS) {
+        return;
+    }
+    d->serving = ready ? d->phase == POD_RUNNING && is_true(ready) : d->ready;
+    d->serving_ns = time_of(json_get(ready, "lastTransitionTime"));
+    d->tracked = has_finalizer(root, API_JOB_TRACKING);
+    (void)int32_of(kinds_annotation(root, API_ANN_POD_DELETION_COST), &d->deletion_cost);
+    d->owner = dup(json_get(kinds_controller(root), "uid"));
+    d->workload_name = dup(json_get(kinds_controller(root), "name"));
+    d->revision = dup(revision ? revision : kinds_label(root, API_LABEL_REVISION_HASH));
+    d->target = dup(target_of(root));
 }
 
 static bool wants_group(const struct json *root)
@@ -244,14 +313,23 @@ static bool digest_pod(const struct json *root, void *digest)
 
     d->phase = (uint8_t)pod_phase_find(json_str(json_at(root, "status.phase"), none));
     d->terminating = is_terminating(root);
-    d->evicted = is_evicted(root);
+    d->evicted = is_true(find_condition(root, "DisruptionTarget"));
     digest_job_keys(root, d);
     digest_life(root, d);
-    if (!int32_of(kinds_annotation(root, API_KEY_TASK_INDEX), &d->index)) {
+    digest_workload(root, d);
+    if (!int32_of(kinds_annotation(root, API_KEY_TASK_INDEX), &d->index) &&
+        !int32_of(kinds_annotation(root, API_KEY_COMPLETION_INDEX), &d->index)) {
         d->index = index_in_name(json_str(json_at(root, "metadata.name"), none));
     }
     d->wants_group = wants_group(root);
-    return d->wants_group;
+    return d->wants_group || (d->tracked && d->phase == POD_FAILED);
+}
+
+static struct hk_str by_tracker(const struct json *root)
+{
+    return has_finalizer(root, API_JOB_TRACKING)
+               ? json_str(kinds_label(root, API_KEY_BATCH_JOB_NAME), none)
+               : none;
 }
 
 static void drop_pod(void *digest)
@@ -265,6 +343,9 @@ static void drop_pod(void *digest)
     hk_free(d->node);
     hk_free(d->reason);
     hk_free(d->message);
+    hk_free(d->workload_name);
+    hk_free(d->revision);
+    hk_free(d->target);
 }
 
 const struct mirror_type mirror_pods = {.kind = API_POD,
@@ -272,7 +353,7 @@ const struct mirror_type mirror_pods = {.kind = API_POD,
                                         .digest_size = sizeof(struct pod_digest),
                                         .digest = digest_pod,
                                         .drop = drop_pod,
-                                        .index = {by_controller, by_wanted_group}};
+                                        .index = {by_controller, by_wanted_group, by_tracker}};
 
 /* ---- jobs ---- */
 
@@ -419,5 +500,26 @@ const struct mirror_type mirror_daemon_sets = {.kind = API_DAEMON_SET, .index = 
 const struct mirror_type mirror_batch_jobs = {.kind = API_BATCH_JOB, .index = {by_controller}};
 const struct mirror_type mirror_batch_cronjobs = {.kind = API_BATCH_CRONJOB,
                                                   .index = {by_controller}};
-const struct mirror_type mirror_nodes = {.kind = API_NODE};
+
+static bool digest_node(const struct json *root, void *digest)
+{
+    const struct json *spec = json_get(root, "spec");
+
+    ((struct node_digest *)digest)->shape = json_hash(json_at(root, "metadata.labels")) +
+                                            3 * json_hash(json_get(spec, "taints")) +
+                                            5 * json_hash(json_get(spec, "unschedulable"));
+    return true;
+}
+
+const struct mirror_type mirror_nodes = {
+    .kind = API_NODE, .digest_size = sizeof(struct node_digest), .digest = digest_node};
 const struct mirror_type mirror_namespaces = {.kind = API_NAMESPACE};
+const struct mirror_type mirror_controller_revisions = {.kind = API_CONTROLLER_REVISION,
+                                                        .index = {by_controller}};
+
+static bool digest_name(const struct json *root, void *digest)
+{
+    return false;
+}
+
+const struct mirror_type mirror_claims = {.kind = API_PVC, .digest = digest_name};

@@ -17,7 +17,8 @@ enum pod_phase {
 };
 const char *pod_phase_name(enum pod_phase phase);
 
-/* A pod in few bytes: its text is only kept while it lacks a PodGroup. */
+/* A pod in few bytes: its text is only kept while it lacks a PodGroup, or while a batch/v1 Job has
+ * yet to judge its failure. */
 struct pod_digest {
     uint8_t phase; /* enum pod_phase */
     bool terminating;
@@ -28,22 +29,34 @@ struct pod_digest {
     bool evicted;           /* failed or ending because somebody else wanted its place */
     bool wants_group;       /* its scheduler may be ours, and it has no PodGroup */
     int32_t version, retry; /* of_job: annotations job-version, job-retry-count */
-    int32_t index;          /* annotation task-index, else the number its name ends with; -1 none */
-    int32_t exit_code;      /* of the first main container that ended with another than 0 */
-    uint32_t restarts;      /* of init and main containers together */
+    /* Annotation task-index or job-completion-index, else the number its name ends with; -1 none.
+     */
+    int32_t index;
+    int32_t exit_code; /* of the first main container that ended with another than 0 */
+    uint32_t restarts; /* of init and main containers together */
     int64_t created_ns;
     int64_t start_ns, end_ns; /* status.startTime; when the last container ended; 0 unknown */
-    /* The first four are NULL unless of_job, the others never. */
+    /* The first four are NULL unless of_job, but owner also has one of a workload; the others are
+     * never NULL. */
     char *job;       /* annotation job-name */
     char *owner;     /* uid of the controller */
     char *task;      /* annotation task-spec */
     char *partition; /* label partition-id, "" none */
     char *node;
     char *reason, *message; /* of the pod, else of the container that failed */
+    /* Of a workload of Kubernetes: ReplicaSet, StatefulSet, DaemonSet or batch/v1 Job. */
+    uint8_t workload;      /* enum api_kind_id of its controller, API_NKINDS none */
+    bool serving;          /* its condition Ready, or what the containers say when it has none */
+    bool tracked;          /* has the finalizer by which a batch/v1 Job counts it */
+    int32_t deletion_cost; /* annotation pod-deletion-cost */
+    int64_t serving_ns;    /* since when; 0 unknown */
+    char *workload_name;   /* NULL without workload; so are the next two */
+    char *revision;        /* label pod-template-hash or controller-revision-hash, "" none */
+    char *target;          /* the one node its required affinity names, "" none */
 };
 /* Index 0: the uid of the controller; 1: while it wants a group, the uid that one is named after:
- * the controller's, else its own. */
-enum { PODS_BY_CONTROLLER, PODS_BY_WANTED_GROUP };
+ * the controller's, else its own; 2: while it is tracked, the name of its batch/v1 Job. */
+enum { PODS_BY_CONTROLLER, PODS_BY_WANTED_GROUP, PODS_BY_TRACKER };
 extern const struct mirror_type mirror_pods;
 
 /* Text kept. Index 0: the uid of the controller (JobFlow, CronJob); 1: the template it was made
@@ -87,7 +100,17 @@ extern const struct mirror_type mirror_priority_classes;
 enum { OBJECTS_BY_CONTROLLER };
 extern const struct mirror_type mirror_cronjobs, mirror_jobflows, mirror_jobtemplates;
 extern const struct mirror_type mirror_replica_sets, mirror_stateful_sets, mirror_deployments,
-    mirror_daemon_sets, mirror_batch_jobs, mirror_batch_cronjobs, mirror_nodes, mirror_namespaces;
+    mirror_daemon_sets, mirror_batch_jobs, mirror_batch_cronjobs, mirror_namespaces,
+    mirror_controller_revisions;
+
+/* Text kept. */
+struct node_digest {
+    uint64_t shape; /* a hash of what decides who may run there: labels, taints, unschedulable */
+};
+extern const struct mirror_type mirror_nodes;
+
+/* Names alone. */
+extern const struct mirror_type mirror_claims;
 
 /* The controller among an object's owners, NULL none. */
 const struct json *kinds_controller(const struct json *root);

@@ -223,14 +223,11 @@ int64_t manager_run(struct manager *m)
         next_ns = 0;
     }
     next_ns = HK_MIN(next_ns, mirrors_tick(m, now_ns));
-    next_ns = HK_MIN(next_ns, turn_expire(m, now_ns));
-    if (!manager_synced(m)) {
-        return next_ns;
-    }
-    for (uint32_t i = 0; i < m->nseat; i++) {
+    turn_expire(m, now_ns);
+    for (uint32_t i = 0; manager_synced(m) && i < m->nseat; i++) {
         next_ns = HK_MIN(next_ns, seat_run(m, &m->seats[i], now_ns));
     }
-    return next_ns;
+    return HK_MIN(next_ns, m->deadline_ns); /* of the calls just made, too */
 }
 
 bool manager_idle(const struct manager *m)

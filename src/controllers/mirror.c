@@ -390,6 +390,11 @@ struct hk_str mirror_uid(const struct mirror *m, uint32_t row)
     return hk_intern_str(m->o.str, m->rows.at[row].uid);
 }
 
+struct hk_str mirror_word(const struct mirror *m, unsigned index, uint32_t row)
+{
+    return hk_intern_str(m->o.str, m->rows.at[row].word[index]);
+}
+
 uint64_t mirror_rv(const struct mirror *m, uint32_t row)
 {
     return m->rows.at[row].rv;

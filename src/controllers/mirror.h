@@ -12,7 +12,7 @@
 
 struct mirror;
 
-enum { MIRROR_NINDEX = 2 };
+enum { MIRROR_NINDEX = 3 };
 
 /* What to keep of a kind. */
 struct mirror_type {
@@ -74,6 +74,8 @@ uint32_t mirror_scan(const struct mirror *m, uint32_t row);
 struct hk_str mirror_ns(const struct mirror *m, uint32_t row);
 struct hk_str mirror_name(const struct mirror *m, uint32_t row);
 struct hk_str mirror_uid(const struct mirror *m, uint32_t row);
+/* The word the row is filed under; of an object that is just told to be gone, the last one. */
+struct hk_str mirror_word(const struct mirror *m, unsigned index, uint32_t row);
 uint64_t mirror_rv(const struct mirror *m, uint32_t row);
 const void *mirror_digest(const struct mirror *m, uint32_t row);
 /* Reads the kept text into a tree of a's; a row without text is a mistake of the caller. */

@@ -26,9 +26,104 @@ struct rig {
     struct ctl_conf conf;
     const struct ctl_type *const *types;
     uint32_t ntype;
-    struct hk_buf phases; /* of jobs, in the order in which they were written */
+    struct hk_buf phases;   /* of jobs, in the order in which they were written */
+    struct api_object *job; /* the job last seen */
     uint64_t watch;
 };
+
+/* ---- what every status of a job must keep to ---- */
+
+static inline int64_t rig_int(const struct json *root, const char *path)
+{
+    return json_int(json_at(root, path), 0);
+}
+
+static inline int64_t rig_replicas(const struct json *job)
+{
+    const struct json *tasks = json_at(job, "spec.tasks");
+    int64_t n = 0;
+
+    for (uint32_t i = 0; json_is(tasks, JSON_ARRAY) && i < tasks->len; i++) {
+        n += rig_int(&tasks->items[i], "replicas");
+    }
+    return n;
+}
+
+/* The counters that people who wait for a phase look at as well. */
+static inline bool rig_counts_fit(const struct json *old, const struct json *job)
+{
+    const struct hk_str phase = json_str(json_at(job, "status.state.phase"), HK_STR(""));
+    const bool entered =
+        !hk_str_eq(phase, json_str(json_at(old, "status.state.phase"), HK_STR("")));
+    const int64_t live = rig_int(job, "status.pending") + rig_int(job, "status.running");
+    const int64_t begun = rig_int(job, "status.running") + rig_int(job, "status.succeeded") +
+                          rig_int(job, "status.failed");
+    const int64_t ending = rig_int(job, "status.terminating");
+
+    if (hk_str_is(phase, "Aborted") || hk_str_is(phase, "Terminated")) {
+        return live == 0 && ending == 0;
+    }
+    if (hk_str_is(phase, "Aborting") || hk_str_is(phase, "Terminating") ||
+        hk_str_ends(phase, "leting") || hk_str_is(phase, "Completed")) {
+        return live == 0;
+    }
+    if (hk_str_is(phase, "Running") && entered) {
+        return begun >= rig_int(job, "spec.minAvailable");
+    }
+    if (hk_str_is(phase, "Pending") && entered) {
+        return live + begun == 0 ||
+               rig_replicas(job) - ending >= rig_int(job, "status.minAvailable");
+    }
+    return !(hk_str_is(phase, "Restarting") && entered &&
+             rig_int(job, "status.version") > rig_int(old, "status.version")) ||
+           live == 0;
+}
+
+static inline bool rig_conditions_fit(const struct json *job)
+{
+    const struct json *list = json_at(job, "status.conditions");
+    const struct json *phase = json_at(job, "status.state.phase");
+
+    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (json_equal(json_get(&list->items[i], "status"),
+                           json_get(&list->items[k], "status"))) {
+                return false;
+            }
+        }
+    }
+    return !phase || (json_is(list, JSON_ARRAY) &&
+                      json_equal(json_get(&list->items[list->len - 1], "status"), phase));
+}
+
+static inline void rig_check_status(const struct json *old, const struct json *job)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    const bool same_phase =
+        json_equal(json_at(old, "status.state.phase"), json_at(job, "status.state.phase"));
+    const bool same_time = json_equal(json_at(old, "status.state.lastTransitionTime"),
+                                      json_at(job, "status.state.lastTransitionTime"));
+
+    if (!rig_counts_fit(old, job) || !rig_conditions_fit(job) || (same_phase && !same_time) ||
+        rig_int(job, "status.version") < rig_int(old, "status.version") ||
+        rig_int(job, "status.retryCount") < rig_int(old, "status.retryCount")) {
+        json_write(json_get(old, "status"), &text);
+        hk_buf_adds(&text, "\n -> ");
+        json_write(json_get(job, "status"), &text);
+        fail_msg("no status of a job may be followed by this one: %s", text.data);
+    }
+}
+
+/* Elsewhere tests write the status of jobs by hand, and no more of it than they need. */
+static inline bool rig_runs(const struct rig *r, const char *controller)
+{
+    for (uint32_t i = 0; i < r->ntype; i++) {
+        if (strcmp(r->types[i]->name, controller) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 
 static inline void rig_on_job(void *ctx, const struct port_msg *m)
 {
@@ -39,6 +134,12 @@ static inline void rig_on_job(void *ctx, const struct port_msg *m)
     if (m->type != PORT_ADDED && m->type != PORT_MODIFIED) {
         return;
     }
+    if (rig_runs(r, "job-controller") && r->job && hk_str_eq(r->job->uid, m->obj->uid) &&
+        json_get(&r->job->root, "status")) {
+        rig_check_status(&r->job->root, &m->obj->root);
+    }
+    api_object_unref(r->job);
+    r->job = api_object_ref(m->obj);
     phase = json_str(json_at(&m->obj->root, "status.state.phase"), HK_STR(""));
     hk_buf_addf(&word, " %.*s", HK_FMT(phase));
     if (phase.n > 0 && !hk_str_ends(hk_buf_str(&r->phases), word.data)) {
@@ -72,6 +173,7 @@ static inline void rig_fini(struct rig *r)
 {
     manager_free(r->m);
     port_free(port_mem_port(r->mem));
+    api_object_unref(r->job);
     hk_buf_fini(&r->phases);
 }
 
@@ -98,6 +200,12 @@ static inline void rig_settle(struct rig *r)
     fail_msg("the controllers never come to rest");
 }
 
+static inline void rig_set_now(struct rig *r, int64_t now_ns)
+{
+    r->clock.now_ns = now_ns;
+    port_mem_set_now(r->mem, now_ns);
+}
+
 /* The same, while time passes. */
 static inline void rig_pass(struct rig *r, int64_t s)
 {
@@ -111,11 +219,9 @@ static inline void rig_pass(struct rig *r, int64_t s)
         if (next_ns > end_ns) {
             break;
         }
-        r->clock.now_ns = HK_MAX(next_ns, r->clock.now_ns);
-        port_mem_set_now(r->mem, r->clock.now_ns);
+        rig_set_now(r, HK_MAX(next_ns, r->clock.now_ns));
     }
-    r->clock.now_ns = end_ns;
-    port_mem_set_now(r->mem, end_ns);
+    rig_set_now(r, end_ns);
     rig_settle(r);
 }
 
@@ -153,10 +259,11 @@ static inline void rig_put(struct rig *r, const char *yaml)
         const struct hk_str name = json_str(json_get(meta, "name"), HK_STR(""));
 
         if (!json_get(meta, "uid")) {
-            json_put(meta, &a, HK_STR("uid"),
-                     json_make_str(hk_str(hk_arena_printf(&a, "u-%.*s", HK_FMT(name)))));
-            json_put(meta, &a, HK_STR("creationTimestamp"),
-                     json_make_str(HK_STR("2026-01-02T10:00:00Z")));
+            json_put(meta, &a,
+                     HK_STR("uid"),
+                            json_make_str(hk_str(hk_arena_printf(&a, "u-%.*s", HK_FMT(name)))));
+            json_put(meta, &a,
+                     HK_STR("creationTimestamp"), json_make_str(HK_STR("2026-01-02T10:00:00Z")));
         }
         rig_put_json(r, &docs.at[i]);
     }
@@ -247,6 +354,34 @@ static inline const char *rig_names(struct rig *r, enum api_kind_id kind)
     return names.data ? names.data : "";
 }
 
+/* ---- events ---- */
+
+struct rig_events {
+    const char *reason;
+    struct hk_buf texts;
+};
+
+static inline void rig_match_event(void *ctx, const struct api_object *o)
+{
+    struct rig_events *e = ctx;
+
+    if (hk_str_is(json_str(json_get(&o->root, "reason"), HK_STR("")), e->reason)) {
+        hk_buf_addf(&e->texts, "%s%.*s", e->texts.len > 0 ? "; " : "",
+                    HK_FMT(json_str(json_get(&o->root, "message"), HK_STR(""))));
+    }
+}
+
+/* The texts of all events with that reason. */
+static inline void rig_expect_events(struct rig *r, const char *reason, const char *want)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf have = {0};
+    struct rig_events e = {.reason = reason};
+
+    port_mem_each(r->mem, api_kind(API_EVENT), rig_match_event, &e);
+    have = e.texts;
+    assert_string_equal(hk_buf_str(&have).s, want);
+}
+
 /* ---- scheduler and nodes ---- */
 
 static inline void rig_enqueue_one(void *ctx, const struct api_object *o)
@@ -312,7 +447,7 @@ static inline void rig_reap(struct rig *r)
 }
 
 /* A pod ends with that exit code. */
-static inline void rig_end(struct rig *r, const char *pod, int code)
+static inline void rig_end_now(struct rig *r, const char *pod, int code)
 {
     char yaml[400];
 
@@ -324,6 +459,11 @@ static inline void rig_end(struct rig *r, const char *pod, int code)
              "reason: %s, finishedAt: '2026-01-02T10:00:05Z'}}}\n",
              code ? "Failed" : "Succeeded", code, code ? "Error" : "Completed");
     rig_patch(r, API_POD, pod, yaml);
+}
+
+static inline void rig_end(struct rig *r, const char *pod, int code)
+{
+    rig_end_now(r, pod, code);
     rig_settle(r);
 }
 

@@ -4,4 +4,14 @@
 
 #include "controllers/ctl.h"
 
+extern const struct ctl_type ctl_cronjob;
+extern const struct ctl_type ctl_gc;
 extern const struct ctl_type ctl_job;
+extern const struct ctl_type ctl_jobflow;
+extern const struct ctl_type ctl_jobtemplate;
+extern const struct ctl_type ctl_podgroup;
+extern const struct ctl_type ctl_queue;
+
+/* Of Kubernetes' own workloads; manager_workload_types lists them. */
+extern const struct ctl_type ctl_replicaset, ctl_deployment, ctl_statefulset, ctl_daemonset,
+    ctl_batch_job, ctl_batch_cronjob;

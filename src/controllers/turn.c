@@ -199,12 +199,12 @@ void turn_on_msg(void *manager, const struct port_msg *msg)
     call_ended(m, call);
 }
 
-int64_t turn_expire(struct manager *m, int64_t now_ns)
+void turn_expire(struct manager *m, int64_t now_ns)
 {
     int64_t next_ns = INT64_MAX;
 
     if (now_ns < m->deadline_ns) {
-        return m->deadline_ns;
+        return;
     }
     for (uint32_t i = 0; i < m->calls.len; i++) {
         struct call *call = &m->calls.at[i];
@@ -221,7 +221,6 @@ int64_t turn_expire(struct manager *m, int64_t now_ns)
         call_ended(m, call);
     }
     m->deadline_ns = next_ns;
-    return next_ns;
 }
 
 /* ---- asking ---- */

@@ -18,8 +18,9 @@ struct rig {
     struct store *store;
     struct rest *rest;
     struct port *port;
-    struct hk_arena mem; /* bodies and remembered texts */
-    int count;           /* of changes that must differ */
+    struct hk_arena mem;                   /* bodies and remembered texts */
+    int count;                             /* of changes that must differ */
+    const struct volcano_options *volcano; /* set before rig_open */
 };
 
 /* The outcome of one call, copied out of its message. */
@@ -52,6 +53,7 @@ static inline void rig_open(struct rig *g, bool admission)
         .clock = &g->clock.clock,
         .rand = &g->rand,
         .no_admission = !admission,
+        .volcano = g->volcano,
     };
     g->rest = rest_new(&ro);
     g->port = rest_port(g->rest);

@@ -23,8 +23,6 @@ static const struct api_kind extra[] = {
     EXTRA(GV("", "v1"), "Endpoints", "endpoints", "endpoints", NAMESPACED, NO_STATUS, "ep"),
     EXTRA(GV("", "v1"), "LimitRange", "limitranges", "limitrange", NAMESPACED, NO_STATUS, "limits"),
     EXTRA(GV("", "v1"), "PodTemplate", "podtemplates", "podtemplate", NAMESPACED, NO_STATUS, NULL),
-    EXTRA(GV("apps", "v1"), "ControllerRevision", "controllerrevisions", "controllerrevision",
-          NAMESPACED, NO_STATUS, NULL),
     EXTRA(GV("autoscaling", "v2"), "HorizontalPodAutoscaler", "horizontalpodautoscalers",
           "horizontalpodautoscaler", NAMESPACED, STATUS, "hpa"),
     EXTRA(GV("networking.k8s.io", "v1"), "Ingress", "ingresses", "ingress", NAMESPACED, STATUS,

@@ -2,6 +2,8 @@
 // What the port over the store answers: writes, conflicts, lists and the words of refusals.
 #include "store/rest_rig_test.h"
 
+#include "admission/volcano.h"
+
 #define NS HK_STR("default")
 #define GET(n) .req = {.verb = PORT_GET, .ns = NS, .name = HK_STR(n)}
 #define CREATE .req = {.verb = PORT_CREATE, .ns = NS}
@@ -566,6 +568,32 @@ static int setup(void **state)
     return 0;
 }
 
+/* Of rest_opts: the deletion of a queue with pods, refused only when asked for. */
+static void test_rules_of_volcano_take_options(void **state)
+{
+    static const struct volcano_options strict = {.refuse_busy_queues = true};
+    static const struct {
+        const struct volcano_options *options;
+        int code;
+    } rows[] = {{NULL, 200}, {&strict, 400}};
+
+    for (size_t i = 0; i < HK_LEN(rows); i++) {
+        const struct step steps[] = {
+            {"Queue", .req = {.verb = PORT_CREATE}, "{'metadata':{'name':'q'}}", 201},
+            {"Queue",
+             .req = {.verb = PORT_PATCH,
+                     .name = HK_STR("q"), .subresource = "status", .patch = PORT_PATCH_MERGE},
+                     "{'status':{'allocated':{'pods':'1'}}}",
+                     200},
+             {"Queue", .req = {.verb = PORT_DELETE, .name = HK_STR("q")}, NULL, rows[i].code},
+            };
+        struct rig g = {.volcano = rows[i].options};
+        rig_open(&g, true);
+        rig_story(&g, steps);
+        rig_close(&g);
+    }
+}
+
 static int teardown(void **state)
 {
     rig_close(*state);
@@ -596,6 +624,7 @@ int main(void)
         TEST(test_applied_lists_merge_by_their_keys),
         TEST(test_patches_of_every_kind),
         TEST(test_unknown_fields_are_told_or_refused),
+        cmocka_unit_test(test_rules_of_volcano_take_options),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

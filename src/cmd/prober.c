@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// A prober over net/probe: numbers for the questions under way, so that a late cancel hits nothing.
+#include "cmd/prober.h"
+
+#include "base/vec.h"
+#include "net/probe.h"
+
+struct question {
+    uint64_t id;
+    struct net_probe *probe;
+    struct prober_sink sink;
+    struct loop_prober *prober;
+};
+
+struct loop_prober {
+    struct prober prober;
+    struct net_loop *loop;
+    uint64_t last;
+    HK_VEC(struct question *) open;
+};
+
+static void forget(struct loop_prober *p, struct question *q)
+{
+    for (uint32_t i = 0; i < p->open.len; i++) {
+        if (p->open.at[i] == q) {
+            hk_vec_swap_remove(&p->open, i);
+            break;
+        }
+    }
+    net_probe_free(q->probe);
+    hk_free(q);
+}
+
+static void on_done(void *ctx, struct net_probe *probe, bool good)
+{
+    struct question *q = ctx;
+    const struct prober_sink sink = q->sink;
+    const uint64_t id = q->id;
+
+    forget(q->prober, q);
+    sink.on_done(sink.ctx, id, good);
+}
+
+static uint64_t start(struct prober *prober, const struct probe *probe, struct prober_sink sink)
+{
+    struct loop_prober *p = (struct loop_prober *)prober;
+    struct question *q = hk_zalloc(sizeof(*q));
+
+    *q = (struct question){.id = ++p->last, .sink = sink, .prober = p};
+    q->probe = net_probe_new(p->loop, &(struct net_probe_opts){.host = probe->host,
+                                                               .port = probe->port,
+                                                               .http = probe->http,
+                                                               .path = probe->path,
+                                                               .header = probe->header,
+                                                               .value = probe->value,
+                                                               .timeout_ns = probe->timeout_ns,
+                                                               .done = on_done,
+                                                               .ctx = q});
+    hk_vec_push(&p->open, q);
+    return q->id;
+}
+
+static void cancel(struct prober *prober, uint64_t id)
+{
+    struct loop_prober *p = (struct loop_prober *)prober;
+
+    for (uint32_t i = 0; i < p->open.len; i++) {
+        if (p->open.at[i]->id == id) {
+            forget(p, p->open.at[i]);
+            return;
+        }
+    }
+}
+
+static const struct prober_ops ops = {start, cancel};
+
+struct prober *cmd_prober_new(struct net_loop *l)
+{
+    struct loop_prober *p = hk_zalloc(sizeof(*p));
+
+    p->prober.ops = &ops;
+    p->loop = l;
+    return &p->prober;
+}
+
+void cmd_prober_free(struct prober *prober)
+{
+    struct loop_prober *p = (struct loop_prober *)prober;
+
+    if (!p) {
+        return;
+    }
+    while (p->open.len > 0) {
+        forget(p, p->open.at[0]);
+    }
+    hk_vec_fini(&p->open);
+    hk_free(p);
+}

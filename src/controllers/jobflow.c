@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: Apache-2.0
+// JobFlows: steps, each a job from a JobTemplate, that wait for one another. A pass looks at every
+// step anew: one whose job is not known and whose dependencies are met gets its job. A job that
+// completed stays known through the status, so that it is not run again when it is cleaned away.
+#include "controllers/jobflow_priv.h"
+
+#include "api/names.h"
+#include "controllers/keymem.h"
+#include "controllers/table.h"
+
+#define FLOW_VERSION "flow.volcano.sh/v1alpha1"
+
+/* ---- memory ---- */
+
+static void lost_fini(struct flow_lost *l)
+{
+    hk_free(l->name);
+    hk_free(l->text);
+}
+
+static void drop_mem(void *block)
+{
+    struct flow_mem *mem = block;
+
+    for (uint32_t i = 0; i < mem->lost.len; i++) {
+        lost_fini(&mem->lost.at[i]);
+    }
+    hk_vec_fini(&mem->lost);
+    flow_probes_fini(mem);
+}
+
+static void jobflow_open(struct ctl *c)
+{
+    keymem_init(c->state, c, sizeof(struct flow_mem), drop_mem);
+}
+
+static void jobflow_close(struct ctl *c)
+{
+    keymem_fini(c->state);
+}
+
+static void keep_lost(struct flow_mem *mem, const struct mirror_change *ch)
+{
+    const struct hk_str name = mirror_name(ch->mirror, ch->row);
+    struct hk_buf text = {0};
+
+    json_write(ch->root, &text);
+    hk_vec_push(&mem->lost, (struct flow_lost){hk_strndup(name.s, name.n), text.data});
+}
+
+/* ---- what concerns a flow ---- */
+
+static void flow_changed(struct ctl *c, const struct mirror_change *ch)
+{
+    ctl_add(c, mirror_ns(ch->mirror, ch->row), mirror_name(ch->mirror, ch->row));
+}
+
+static void job_changed(struct ctl *c, const struct mirror_change *ch)
+{
+    const struct json *owner = kinds_controller(ch->root);
+    const struct hk_str ns = mirror_ns(ch->mirror, ch->row);
+    const struct hk_str name = json_str(json_get(owner, "name"), flow_none);
+    const struct job_digest *old = ch->old;
+
+    if (!hk_str_is(json_str(json_get(owner, "kind"), flow_none), "JobFlow") ||
+        !hk_str_is(json_str(json_get(owner, "apiVersion"), flow_none), FLOW_VERSION)) {
+        return;
+    }
+    if (!ch->now && old->phase == API_JOB_COMPLETED) {
+        keep_lost(keymem_get(c->state, ns, name), ch);
+    }
+    ctl_add(c, ns, name);
+}
+
+static bool uses_template(const struct json *flow, struct hk_str name)
+{
+    const struct json *steps = json_at(flow, "spec.flows");
+
+    for (uint32_t i = 0; json_is(steps, JSON_ARRAY) && i < steps->len; i++) {
+        if (hk_str_eq(json_str(json_get(&steps->items[i], "name"), flow_none), name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Flows may wait for a template to appear. Once they have their job they no longer care. */
+static void template_changed(struct ctl *c, const struct mirror_change *ch)
+{
+    const struct mirror *flows = ctl_mirror(c, API_JOBFLOW);
+    const struct hk_str ns = mirror_ns(ch->mirror, ch->row);
+
+    if (ch->initial || ch->old || !ch->now) {
+        return;
+    }
+    for (uint32_t r = mirror_scan(flows, HK_NONE); r != HK_NONE; r = mirror_scan(flows, r)) {
+        HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+
+        if (hk_str_eq(mirror_ns(flows, r), ns)) {
+            const struct json flow = mirror_read(flows, r, &a);
+            if (uses_template(&flow, mirror_name(ch->mirror, ch->row))) {
+                ctl_add(c, ns, mirror_name(flows, r));
+            }
+        }
+    }
+}
+
+/* ---- the jobs there are, and ought to be ---- */
+
+static struct json *new_tree(struct flow_pass *p, struct json v)
+{
+    struct json *at = hk_arena_alloc(p->t->mem, sizeof(*at));
+
+    *at = v;
+    return at;
+}
+
+static const struct json *record_of(const struct flow_pass *p, struct hk_str name)
+{
+    const struct json *list = json_at(&p->root, "status.jobStatusList");
+
+    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
+        if (hk_str_eq(json_str(json_get(&list->items[i], "name"), flow_none), name)) {
+            return &list->items[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_ours(const struct flow_pass *p, const struct json *job)
+{
+    return hk_str_eq(json_str(json_get(kinds_controller(job), "uid"), flow_none),
+                     json_str(json_at(&p->root, "metadata.uid"), flow_none));
+}
+
+/* The job as it was last seen, if it completed and the status does not tell yet. What needs no
+ * remembering any more is forgotten. */
+static const struct json *find_lost(struct flow_pass *p, const struct flow_job *j)
+{
+    const struct json *found = NULL;
+
+    for (uint32_t i = p->mem->lost.len; i-- > 0;) {
+        struct flow_lost *l = &p->mem->lost.at[i];
+        struct json root;
+
+        if (!hk_str_is(j->name, l->name)) {
+            continue;
+        }
+        if (j->row == HK_NONE && !j->known &&
+            json_parse(hk_str(l->text), 0, p->t->mem, &root, NULL) == 0 && is_ours(p, &root)) {
+            /* The text may go before the tree does. */
+            found = new_tree(p, json_clone(&root, p->t->mem));
+        } else {
+            lost_fini(l);
+            hk_vec_swap_remove(&p->mem->lost, i);
+        }
+    }
+    return found;
+}
+
+static void look_at(struct flow_pass *p, struct flow_job *j)
+{
+    const struct json *lost;
+
+    j->row = mirror_find(p->jobs, p->t->ns, j->name);
+    j->record = record_of(p, j->name);
+    if (j->row != HK_NONE) {
+        const struct job_digest *d = mirror_digest(p->jobs, j->row);
+
+        j->root = new_tree(p, mirror_read(p->jobs, j->row, p->t->mem));
+        j->foreign = !is_ours(p, j->root);
+        j->phase = j->foreign ? API_JOB_NO_PHASE : d->phase;
+        j->known = true;
+    } else {
+        j->known = hk_str_is(json_str(json_get(j->record, "state"), flow_none), "Completed");
+    }
+    lost = find_lost(p, j);
+    if (lost) {
+        j->root = lost;
+        j->known = true;
+    }
+    if (j->row == HK_NONE && j->known) {
+        j->phase = API_JOB_COMPLETED;
+    }
+}
+
+const struct flow_job *flow_step(const struct flow_pass *p, struct hk_str name)
+{
+    for (uint32_t i = 0; i < p->nstep; i++) {
+        if (hk_str_eq(json_str(json_get(p->at[i].step, "name"), flow_none), name)) {
+            return &p->at[i];
+        }
+    }
+    return NULL;
+}
+
+/* Jobs of no step are not made again, whatever became of them. */
+static void forget_strangers(struct flow_pass *p)
+{
+    for (uint32_t i = p->mem->lost.len; i-- > 0;) {
+        uint32_t k = 0;
+
+        while (k < p->nstep && !hk_str_is(p->at[k].name, p->mem->lost.at[i].name)) {
+            k++;
+        }
+        if (k == p->nstep) {
+            lost_fini(&p->mem->lost.at[i]);
+            hk_vec_swap_remove(&p->mem->lost, i);
+        }
+    }
+}
+
+static void collect_steps(struct flow_pass *p, const struct json *steps, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct json *step = &steps->items[i];
+        const struct hk_str name = json_str(json_get(step, "name"), flow_none);
+
+        if (flow_step(p, name)) {
+            continue; /* named twice, run once */
+        }
+        p->at[p->nstep++] = (struct flow_job){
+            .name =
+                hk_str(hk_arena_printf(p->t->mem, "%.*s-%.*s", HK_FMT(p->t->name), HK_FMT(name))),
+            .step = step,
+            .row = HK_NONE,
+        };
+        look_at(p, &p->at[p->nstep - 1]);
+    }
+    p->len = p->nstep;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return hk_str_cmp(((const struct flow_job *)a)->name, ((const struct flow_job *)b)->name);
+}
+
+/* Jobs of steps that are no longer part of the flow. */
+static void collect_others(struct flow_pass *p, struct hk_str uid)
+{
+    for (uint32_t r = mirror_first(p->jobs, JOBS_BY_CONTROLLER, uid); r != HK_NONE;
+         r = mirror_next(p->jobs, JOBS_BY_CONTROLLER, r)) {
+        struct flow_job job = {.name = mirror_name(p->jobs, r), .row = r};
+        uint32_t i = 0;
+
+        while (i < p->nstep && p->at[i].row != r) {
+            i++;
+        }
+        if (i == p->nstep && hk_str_eq(mirror_ns(p->jobs, r), p->t->ns)) {
+            look_at(p, &job);
+            p->at[p->len++] = job;
+        }
+    }
+    if (p->len > p->nstep) {
+        qsort(p->at + p->nstep, p->len - p->nstep, sizeof(*p->at), by_name);
+    }
+}
+
+static void collect_jobs(struct flow_pass *p)
+{
+    const struct json *steps = json_at(&p->root, "spec.flows");
+    const struct hk_str uid = json_str(json_at(&p->root, "metadata.uid"), flow_none);
+    const uint32_t nstep = json_is(steps, JSON_ARRAY) ? steps->len : 0;
+    uint32_t nowned = 0;
+
+    for (uint32_t r = mirror_first(p->jobs, JOBS_BY_CONTROLLER, uid); r != HK_NONE;
+         r = mirror_next(p->jobs, JOBS_BY_CONTROLLER, r)) {
+        nowned++;
+    }
+    p->at = hk_arena_array(p->t->mem, (size_t)nstep + nowned, sizeof(*p->at));
+    collect_steps(p, steps, nstep);
+    forget_strangers(p);
+    collect_others(p, uid);
+}
+
+/* ---- making and removing jobs ---- */
+
+static void put_origin(struct json *meta, struct hk_arena *a, const char *where,
+                       struct hk_str template, struct hk_str flow)
+{
+    struct json *map = json_put(meta, a, hk_str(where), json_make_object());
+
+    json_put(map, a, HK_STR(API_KEY_CREATED_BY_TEMPLATE), json_make_str(template));
+    json_put(map, a, HK_STR(API_KEY_CREATED_BY_FLOW), json_make_str(flow));
+}
+
+static bool create_job(struct flow_pass *p, const struct flow_job *j)
+{
+    struct hk_arena *a = p->t->mem;
+    const struct hk_str name = json_str(json_get(j->step, "name"), flow_none);
+    const uint32_t row = mirror_find(p->templates, p->t->ns, name);
+    struct json body = json_make_object();
+    struct hk_err err = {0};
+    struct json template;
+    struct json spec;
+    struct json *meta;
+
+    if (row == HK_NONE) {
+        turn_fail(p->t, HK_ENOTFOUND, "jobtemplates.flow.volcano.sh \"%.*s\" not found",
+                  HK_FMT(name));
+        return false;
+    }
+    template = mirror_read(p->templates, row, a);
+    if (flow_spec(json_get(&template, "spec"), j->step, a, &spec, &err) < 0) {
+        turn_fail(p->t, HK_EINVAL, "patch of flow '%.*s': %s", HK_FMT(name), err.text);
+        return false;
+    }
+    json_put(&body, a, HK_STR("apiVersion"), json_make_str(HK_STR("batch.volcano.sh/v1alpha1")));
+    json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("Job")));
+    meta = json_put(&body, a, HK_STR("metadata"), json_make_object());
+    json_put(meta, a, HK_STR("name"), json_make_str(j->name));
+    json_put(meta, a, HK_STR("namespace"), json_make_str(p->t->ns));
+    for (unsigned i = 0; i < 2; i++) {
+        put_origin(meta, a, i ? "annotations" : "labels",
+                   hk_str(hk_arena_printf(a, "%.*s.%.*s", HK_FMT(p->t->ns), HK_FMT(name))),
+                   hk_str(hk_arena_printf(a, "%.*s.%.*s", HK_FMT(p->t->ns), HK_FMT(p->t->name))));
+    }
+    json_put(&body, a, HK_STR("spec"), spec);
+    kinds_own(&body, a, &p->root);
+    return turn_create(p->t, api_kind(API_JOB), &body);
+}
+
+/* Gives every step that may start its job; whether one was asked for. */
+static bool start_steps(struct flow_pass *p)
+{
+    bool asked = false;
+
+    flow_probes_begin(p->mem);
+    for (uint32_t i = 0; i < p->nstep; i++) {
+        const struct flow_job *j = &p->at[i];
+
+        if (j->foreign) {
+            turn_fail(p->t, HK_EEXIST, "job '%.*s' exists and is not of this flow",
+                      HK_FMT(j->name));
+        } else if (!j->known && flow_may_start(p, j)) {
+            asked = create_job(p, j) || asked;
+        }
+    }
+    flow_probes_end(p->mem);
+    return asked;
+}
+
+static void delete_jobs(struct flow_pass *p)
+{
+    for (uint32_t i = 0; i < p->len; i++) {
+        const struct flow_job *j = &p->at[i];
+
+        if (j->row != HK_NONE && !j->foreign &&
+            !((const struct job_digest *)mirror_digest(p->jobs, j->row))->terminating) {
+            turn_delete(p->t, api_kind(API_JOB), p->t->ns, j->name, mirror_uid(p->jobs, j->row),
+                        PORT_PROPAGATE_DEFAULT);
+        }
+    }
+}
+
+/* ---- one pass ---- */
+
+static bool all_done(const struct flow_pass *p)
+{
+    for (uint32_t i = 0; i < p->nstep; i++) {
+        if (p->at[i].phase != API_JOB_COMPLETED) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void tell_failure(struct turn *t, const struct json *root)
+{
+    const int32_t limit = ctl_conf(t->c)->max_requeue ? ctl_conf(t->c)->max_requeue : 15;
+
+    if (t->nerror > 0 && limit > 0 && t->failures == (uint32_t)limit) {
+        turn_event(t, root, true, "SyncJobFlow", "SyncJobFlow JobFlow failed for %s",
+                   t->errors[0].text);
+    }
+}
+
+static void jobflow_reconcile(struct ctl *c, struct turn *t)
+{
+    const struct mirror *flows = ctl_mirror(c, API_JOBFLOW);
+    const uint32_t row = mirror_find(flows, t->ns, t->name);
+    struct flow_pass p = {
+        .t = t, .jobs = ctl_mirror(c, API_JOB), .templates = ctl_mirror(c, API_JOBTEMPLATE)};
+
+    if (row == HK_NONE) {
+        keymem_forget(c->state, t->ns, t->name);
+        return;
+    }
+    p.root = mirror_read(flows, row, t->mem);
+    if (json_at(&p.root, "metadata.deletionTimestamp") || flow_is_frozen(&p)) {
+        keymem_forget(c->state, t->ns, t->name);
+        return;
+    }
+    p.mem = keymem_get(c->state, t->ns, t->name);
+    tell_failure(t, &p.root);
+    collect_jobs(&p);
+    if (flow_is_over(&p) && all_done(&p) &&
+        hk_str_is(json_str(json_at(&p.root, "spec.jobRetainPolicy"), flow_none), "delete")) {
+        delete_jobs(&p);
+        return;
+    }
+    /* The status waits for jobs that are being made, unless that has failed before. */
+    if (!start_steps(&p) || t->failures > 0) {
+        flow_write_status(&p);
+    }
+}
+
+static const struct ctl_watch watches[] = {
+    {&mirror_jobflows, flow_changed},
+    {&mirror_jobs, job_changed},
+    {&mirror_jobtemplates, template_changed},
+    {0},
+};
+
+const struct ctl_type ctl_jobflow = {
+    .name = "jobflow-controller",
+    .about = "runs the steps of JobFlows, each when those it waits for are done",
+    .watches = watches,
+    .state_size = sizeof(struct keymem),
+    .open = jobflow_open,
+    .close = jobflow_close,
+    .reconcile = jobflow_reconcile,
+};

@@ -1,0 +1,551 @@
+// SPDX-License-Identifier: Apache-2.0
+// The PodGroup controller: pods that one of our schedulers is to place but nobody put into a
+// PodGroup get one, "podgroup-" and the uid of their controller, or their own when they have none.
+// That name is the key of the work.
+//
+//   pods want a group:  make the PodGroup, or mend that of a ReplicaSet or StatefulSet, whose
+//                       template may have changed  ->  write its name on each pod
+//   none wants one:     the PodGroup of a ReplicaSet or StatefulSet scaled to nothing is deleted
+//                       once no pod lives in it
+//
+// Everything else is left to garbage collection by owner references.
+#include "api/names.h"
+#include "controllers/job_priv.h"
+#include "controllers/table.h"
+
+#include <strings.h>
+
+#define PREFIX "podgroup-"
+/* So many looks, some five seconds, until an owner that is not shown to us counts as gone. */
+#define OWNER_PATIENCE 10u
+
+static const struct hk_str none = {"", 0};
+
+/* Owners whose annotations are for the PodGroup too. */
+static const struct owner_kind {
+    const char *group, *kind;
+    enum api_kind_id id;
+    bool scales; /* the PodGroup follows its template and ends at 0 replicas */
+} owner_kinds[] = {
+    {"apps/", "ReplicaSet", API_REPLICA_SET, true},
+    {"apps/", "StatefulSet", API_STATEFUL_SET, true},
+    {"apps/", "DaemonSet", API_DAEMON_SET, false},
+    {"batch/", "Job", API_BATCH_JOB, false},
+};
+
+/* One pass. */
+struct group_pass {
+    struct turn *t;
+    struct hk_str uid; /* the group is named after it */
+    struct mirror *pods, *groups;
+    uint32_t group;   /* row, HK_NONE */
+    struct json *all; /* the pods that want it */
+    uint32_t nall;
+};
+
+static const struct json *annotations(const struct json *root)
+{
+    return json_at(root, "metadata.annotations");
+}
+
+static const struct owner_kind *owner_kind(const struct json *ref)
+{
+    for (unsigned k = 0; k < HK_LEN(owner_kinds); k++) {
+        if (hk_str_is(json_str(json_get(ref, "kind"), none), owner_kinds[k].kind) &&
+            hk_str_starts(json_str(json_get(ref, "apiVersion"), none), owner_kinds[k].group)) {
+            return &owner_kinds[k];
+        }
+    }
+    return NULL;
+}
+
+/* The owner as its mirror has it; HK_NONE when it is gone, or not shown yet. */
+static uint32_t owner_find(const struct group_pass *p, const struct owner_kind *kind,
+                           const struct json *ref)
+{
+    const struct mirror *m = ctl_mirror(p->t->c, kind->id);
+    const uint32_t row = mirror_find(m, p->t->ns, json_str(json_get(ref, "name"), none));
+
+    if (row != HK_NONE && hk_str_eq(mirror_uid(m, row), json_str(json_get(ref, "uid"), none))) {
+        return row;
+    }
+    return HK_NONE;
+}
+
+static struct json owner_read(const struct group_pass *p, const struct owner_kind *kind,
+                              uint32_t row)
+{
+    return mirror_read(ctl_mirror(p->t->c, kind->id), row, p->t->mem);
+}
+
+/* ---- what concerns a group ---- */
+
+static bool is_ours(const struct ctl *c, const struct json *pod)
+{
+    const struct ctl_conf *conf = ctl_conf(c);
+    const struct hk_str name = json_str(json_at(pod, "spec.schedulerName"), none);
+
+    for (uint32_t i = 0; i < conf->nscheduler_name; i++) {
+        if (hk_str_eq(name, conf->scheduler_names[i])) {
+            return true;
+        }
+    }
+    return conf->nscheduler_name == 0 && hk_str_is(name, API_SCHEDULER_NAME);
+}
+
+static void add_key(struct ctl *c, struct hk_str ns, struct hk_str uid, bool only_if_there)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf name = {0};
+
+    hk_buf_addf(&name, PREFIX "%.*s", HK_FMT(uid));
+    if (!only_if_there ||
+        mirror_find(ctl_mirror(c, API_PODGROUP), ns, hk_buf_str(&name)) != HK_NONE) {
+        ctl_add(c, ns, hk_buf_str(&name));
+    }
+}
+
+static void pod_changed(struct ctl *c, const struct mirror_change *ch)
+{
+    const struct pod_digest *now = ch->now;
+    const struct hk_str ns = mirror_ns(ch->mirror, ch->row);
+
+    if (!now || now->terminating) { /* perhaps the last of a set that was scaled to nothing */
+        add_key(c, ns, mirror_word(ch->mirror, PODS_BY_CONTROLLER, ch->row), true);
+    } else if (now->wants_group && is_ours(c, ch->root)) {
+        add_key(c, ns, mirror_word(ch->mirror, PODS_BY_WANTED_GROUP, ch->row), false);
+    }
+}
+
+static void owner_changed(struct ctl *c, const struct mirror_change *ch)
+{
+    const struct hk_str uid = mirror_uid(ch->mirror, ch->row);
+    const bool is_awaited =
+        mirror_first(ctl_mirror(c, API_POD), PODS_BY_WANTED_GROUP, uid) != HK_NONE;
+
+    if (ch->now) {
+        add_key(c, mirror_ns(ch->mirror, ch->row), uid, !is_awaited);
+    }
+}
+
+static void group_changed(struct ctl *c, const struct mirror_change *ch)
+{
+    const struct hk_str name = mirror_name(ch->mirror, ch->row);
+
+    if (hk_str_starts(name, PREFIX) && (!ch->old || !ch->now)) {
+        ctl_add(c, mirror_ns(ch->mirror, ch->row), name);
+    }
+}
+
+/* ---- which pods ---- */
+
+/* Fills in the pods that want the group. */
+static void find_pods(struct group_pass *p)
+{
+    uint32_t n = 0;
+
+    for (uint32_t r = mirror_first(p->pods, PODS_BY_WANTED_GROUP, p->uid); r != HK_NONE;
+         r = mirror_next(p->pods, PODS_BY_WANTED_GROUP, r)) {
+        n++;
+    }
+    p->all = hk_arena_array(p->t->mem, n, sizeof(*p->all));
+    for (uint32_t r = mirror_first(p->pods, PODS_BY_WANTED_GROUP, p->uid); r != HK_NONE;
+         r = mirror_next(p->pods, PODS_BY_WANTED_GROUP, r)) {
+        const struct pod_digest *d = mirror_digest(p->pods, r);
+        struct json *pod = &p->all[p->nall];
+
+        if (!hk_str_eq(mirror_ns(p->pods, r), p->t->ns) || d->terminating) {
+            continue;
+        }
+        *pod = mirror_read(p->pods, r, p->t->mem);
+        p->nall += is_ours(p->t->c, pod);
+    }
+}
+
+/* Of a StatefulSet the revision its pods are going to; "" when unknown. */
+static struct hk_str new_revision(const struct group_pass *p)
+{
+    const struct json *ref = kinds_controller(&p->all[0]);
+    const struct owner_kind *kind = owner_kind(ref);
+    struct json root;
+    uint32_t row;
+
+    if (!kind || kind->id != API_STATEFUL_SET) {
+        return none;
+    }
+    row = owner_find(p, kind, ref);
+    if (row == HK_NONE) {
+        return none;
+    }
+    root = owner_read(p, kind, row);
+    return json_str(json_at(&root, "status.updateRevision"), none);
+}
+
+/* The pod the group is modelled on: of the new revision if there is one, then the first by name. */
+static const struct json *find_model(const struct group_pass *p)
+{
+    const struct hk_str revision = new_revision(p);
+    const struct json *best = NULL;
+    bool best_new = false;
+
+    for (uint32_t i = 0; i < p->nall; i++) {
+        const struct json *pod = &p->all[i];
+        const struct json *label = kinds_label(pod, "controller-revision-hash");
+        const bool is_new = revision.n > 0 && hk_str_eq(json_str(label, none), revision);
+
+        if (!best || (is_new && !best_new) ||
+            (is_new == best_new &&
+             hk_str_cmp(json_str(json_at(pod, "metadata.name"), none),
+                        json_str(json_at(best, "metadata.name"), none)) < 0)) {
+            best = pod;
+            best_new = is_new;
+        }
+    }
+    return best;
+}
+
+/* ---- the group of a pod ---- */
+
+/* Annotations of the owners, the first to say something being right; false when some owner is not
+ * to be seen. */
+static bool inherit(const struct group_pass *p, const struct json *pod, struct json *ret)
+{
+    const struct json *refs = json_at(pod, "metadata.ownerReferences");
+    bool all = true;
+
+    *ret = json_make_object();
+    if (ctl_conf(p->t->c)->no_inherit_owner_annotations) {
+        return true;
+    }
+    for (uint32_t i = 0; json_is(refs, JSON_ARRAY) && i < refs->len; i++) {
+        const struct owner_kind *kind = owner_kind(&refs->items[i]);
+        const uint32_t row = kind ? owner_find(p, kind, &refs->items[i]) : HK_NONE;
+        const struct json *notes;
+        struct json owner;
+
+        if (row == HK_NONE) {
+            all = all && !kind;
+            continue;
+        }
+        owner = owner_read(p, kind, row);
+        notes = annotations(&owner);
+        for (uint32_t k = 0; json_is(notes, JSON_OBJECT) && k < notes->len; k++) {
+            if (!json_get_str(ret, notes->members[k].key)) {
+                json_put(ret, p->t->mem, notes->members[k].key, notes->members[k].value);
+            }
+        }
+    }
+    return all;
+}
+
+static int64_t min_member(const struct json *inherited)
+{
+    int64_t n;
+
+    if (hk_str_int(json_str(json_get(inherited, API_ANN_GROUP_MIN_MEMBER), none), &n) && n >= 0 &&
+        n <= INT32_MAX) {
+        return n;
+    }
+    return 1;
+}
+
+/* Whether there was such a thing to copy. */
+static bool copy(struct json *to, struct hk_arena *a, const struct json *from, const char *key)
+{
+    const struct json *v = json_get(from, key);
+
+    if (v) {
+        json_put(to, a, hk_str(key), *v);
+    }
+    return v != NULL;
+}
+
+static struct json notes_of(const struct json *pod, const struct json *inherited,
+                            struct hk_arena *a)
+{
+    const struct json *own = annotations(pod);
+    struct json notes = json_make_object();
+
+    for (uint32_t i = 0; i < inherited->len; i++) {
+        if (hk_str_starts(inherited->members[i].key, "volcano.sh/")) {
+            json_put(&notes, a, inherited->members[i].key, inherited->members[i].value);
+        }
+    }
+    copy(&notes, a, own, API_ANN_PREEMPTABLE);
+    copy(&notes, a, own, API_ANN_COOLDOWN_TIME);
+    copy(&notes, a, own, API_ANN_REVOCABLE_ZONE);
+    if (!copy(&notes, a, own, API_ANN_JDB_MIN_AVAILABLE)) {
+        copy(&notes, a, own, API_ANN_JDB_MAX_UNAVAILABLE);
+    }
+    return notes;
+}
+
+static struct json labels_of(const struct json *pod, struct hk_arena *a)
+{
+    const struct json *own = json_at(pod, "metadata.labels");
+    struct json labels = json_make_object();
+
+    copy(&labels, a, own, API_ANN_PREEMPTABLE);
+    copy(&labels, a, own, API_ANN_COOLDOWN_TIME);
+    return labels;
+}
+
+static bool is_soft(struct hk_str mode)
+{
+    return mode.n == 4 && strncasecmp(mode.s, "soft", 4) == 0;
+}
+
+/* Any mode but "soft" is hard, as is none. */
+static void put_topology(struct json *spec, struct hk_arena *a, const struct json *pod)
+{
+    const struct json *mode = kinds_annotation(pod, API_ANN_TOPOLOGY_MODE);
+    const struct json *tier = kinds_annotation(pod, API_ANN_TOPOLOGY_TIER);
+    struct json topology = json_make_object();
+    int64_t n;
+
+    if (!mode && !tier) {
+        return;
+    }
+    json_put(&topology, a,
+             HK_STR("mode"),
+                    json_make_str(is_soft(json_str(mode, none)) ? HK_STR("soft") : HK_STR("hard")));
+    if (hk_str_int(json_str(tier, none), &n)) {
+        json_put(&topology, a, HK_STR("highestTierAllowed"), json_make_int(n));
+    }
+    json_put(spec, a, HK_STR("networkTopology"), topology);
+}
+
+/* Without a queue of the pod's the API chooses one. */
+static struct json spec_of(const struct json *pod, const struct json *inherited, struct hk_arena *a)
+{
+    const struct json *queue = kinds_annotation(pod, API_ANN_QUEUE_NAME);
+    const struct hk_str class = json_str(json_at(pod, "spec.priorityClassName"), none);
+    const int64_t min = min_member(inherited);
+    struct json spec = json_make_object();
+
+    json_put(&spec, a, HK_STR("minMember"), json_make_int(min));
+    json_put(&spec, a, HK_STR("minResources"), job_pod_resources(pod, min, a));
+    if (class.n > 0) {
+        json_put(&spec, a, HK_STR("priorityClassName"), json_make_str(class));
+    }
+    if (json_str(queue, none).n > 0) {
+        json_put(&spec, a, HK_STR("queue"), *queue);
+    }
+    put_topology(&spec, a, pod);
+    return spec;
+}
+
+static void put_map(struct json *meta, struct hk_arena *a, const char *key, struct json map)
+{
+    if (map.len > 0) {
+        json_put(meta, a, hk_str(key), map);
+    }
+}
+
+static struct json meta_of(const struct group_pass *p, const struct json *pod,
+                           const struct json *inherited)
+{
+    struct hk_arena *a = p->t->mem;
+    struct json meta = json_make_object();
+
+    json_put(&meta, a, HK_STR("name"), json_make_str(p->t->name));
+    json_put(&meta, a, HK_STR("namespace"), json_make_str(p->t->ns));
+    put_map(&meta, a, "annotations", notes_of(pod, inherited, a));
+    put_map(&meta, a, "labels", labels_of(pod, a));
+    if (kinds_controller(pod)) {
+        json_put(&meta, a, HK_STR("ownerReferences"), *json_at(pod, "metadata.ownerReferences"));
+    }
+    return meta;
+}
+
+static struct json build(const struct group_pass *p, const struct json *pod,
+                         const struct json *inherited)
+{
+    struct hk_arena *a = p->t->mem;
+    struct json body = json_make_object(), status = json_make_object();
+
+    json_put(&body, a,
+             HK_STR("apiVersion"), json_make_str(HK_STR("scheduling.volcano.sh/v1beta1")));
+    json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("PodGroup")));
+    json_put(&body, a, HK_STR("metadata"), meta_of(p, pod, inherited));
+    if (!kinds_controller(pod)) {
+        kinds_own(&body, a, pod);
+    }
+    json_put(&body, a, HK_STR("spec"), spec_of(pod, inherited, a));
+    json_put(&status, a, HK_STR("phase"), json_make_str(HK_STR("Pending")));
+    json_put(&body, a, HK_STR("status"), status);
+    return body;
+}
+
+/* ---- the group there is ---- */
+
+/* Puts each member of `from`, which may be NULL, into the part of that name. */
+static void overlay(struct json *obj, struct hk_arena *a, const char *part, const struct json *from)
+{
+    const struct json *old = json_get(obj, part);
+    struct json now = json_is(old, JSON_OBJECT) ? *old : json_make_object();
+
+    for (uint32_t i = 0; from && i < from->len; i++) {
+        json_put(&now, a, from->members[i].key, from->members[i].value);
+    }
+    if (now.len > 0) {
+        json_put(obj, a, hk_str(part), now);
+    }
+}
+
+/* Whether the group had to be brought in line with the model. What that does not speak of stays:
+ * the queue that the API chose, annotations of others. */
+static bool mend(const struct group_pass *p, const struct json *model)
+{
+    struct hk_arena *a = p->t->mem;
+    const struct json group = mirror_read(p->groups, p->group, a);
+    struct json now = json_clone(&group, a), inherited, want;
+    struct json *meta = (struct json *)json_get(&now, "metadata");
+
+    if (!inherit(p, model, &inherited)) {
+        return false;
+    }
+    want = build(p, model, &inherited);
+    overlay(meta, a, "annotations", annotations(&want));
+    overlay(meta, a, "labels", json_at(&want, "metadata.labels"));
+    overlay(&now, a, "spec", json_get(&want, "spec"));
+    if (json_equal(&group, &now)) {
+        return false;
+    }
+    turn_update(p->t, api_kind(API_PODGROUP), &now);
+    return true;
+}
+
+static bool follows_template(const struct group_pass *p, const struct json *pod)
+{
+    const struct owner_kind *kind = owner_kind(kinds_controller(pod));
+
+    return kind && kind->scales && !ctl_conf(p->t->c)->no_workload_support;
+}
+
+/* The uid keeps the name off another pod that has come in the place of this one. */
+static void join(const struct group_pass *p, const struct json *pod)
+{
+    struct hk_arena *a = p->t->mem;
+    struct json body = json_make_object(), meta = json_make_object(), notes = json_make_object();
+
+    json_put(&notes, a, HK_STR(API_ANN_GROUP_NAME), json_make_str(p->t->name));
+    json_put(&meta, a, HK_STR("uid"), *json_at(pod, "metadata.uid"));
+    json_put(&meta, a, HK_STR("annotations"), notes);
+    json_put(&body, a, HK_STR("metadata"), meta);
+    turn_patch(p->t, &(struct turn_patch){.kind = api_kind(API_POD),
+                                          .ns = p->t->ns,
+                                          .name = json_str(json_at(pod, "metadata.name"), none),
+                                          .type = PORT_PATCH_STRATEGIC,
+                                          .body = &body});
+}
+
+/* Without its owners' annotations a group may come out too small. */
+static void make(const struct group_pass *p, const struct json *model)
+{
+    struct json inherited, body;
+
+    if (!inherit(p, model, &inherited) && p->t->failures < OWNER_PATIENCE) {
+        turn_fail(p->t, HK_ENOTFOUND, "owner of pod '%.*s' not found",
+                  HK_FMT(json_str(json_at(model, "metadata.name"), none)));
+        return;
+    }
+    body = build(p, model, &inherited);
+    turn_create(p->t, api_kind(API_PODGROUP), &body);
+}
+
+/* One step towards all pods being in their group. */
+static void gather(const struct group_pass *p)
+{
+    const struct json *model = find_model(p);
+
+    if (p->group == HK_NONE) {
+        make(p, model);
+        return;
+    }
+    if (((const struct podgroup_digest *)mirror_digest(p->groups, p->group))->terminating) {
+        return; /* its end brings us back */
+    }
+    if (follows_template(p, model) && mend(p, model)) {
+        return;
+    }
+    for (uint32_t i = 0; i < p->nall; i++) {
+        join(p, &p->all[i]);
+    }
+}
+
+static bool has_live_pods(const struct group_pass *p)
+{
+    for (uint32_t r = mirror_first(p->pods, PODS_BY_CONTROLLER, p->uid); r != HK_NONE;
+         r = mirror_next(p->pods, PODS_BY_CONTROLLER, r)) {
+        const struct pod_digest *d = mirror_digest(p->pods, r);
+
+        if (!d->terminating && d->phase != POD_SUCCEEDED && d->phase != POD_FAILED) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* As long as a pod lives, the set may have been scaled up again and not shown to us yet. */
+static bool is_scaled_down(const struct group_pass *p, const struct json *group)
+{
+    const struct json *ref = kinds_controller(group);
+    const struct owner_kind *kind = owner_kind(ref);
+    uint32_t row;
+    struct json owner;
+
+    if (!kind || !kind->scales || !hk_str_eq(json_str(json_get(ref, "uid"), none), p->uid)) {
+        return false;
+    }
+    row = owner_find(p, kind, ref);
+    if (row == HK_NONE) {
+        return false;
+    }
+    owner = owner_read(p, kind, row);
+    return json_int(json_at(&owner, "spec.replicas"), 1) == 0 && !has_live_pods(p);
+}
+
+static void tidy(const struct group_pass *p)
+{
+    const struct podgroup_digest *d = mirror_digest(p->groups, p->group);
+    const struct json group = mirror_read(p->groups, p->group, p->t->mem);
+
+    if (!d->terminating && !ctl_conf(p->t->c)->no_workload_support && is_scaled_down(p, &group)) {
+        turn_delete(p->t, api_kind(API_PODGROUP), p->t->ns, p->t->name,
+                    mirror_uid(p->groups, p->group), PORT_PROPAGATE_DEFAULT);
+    }
+}
+
+static void group_reconcile(struct ctl *c, struct turn *t)
+{
+    const size_t skip = strlen(PREFIX);
+    struct group_pass p = {.t = t,
+                           .uid = {t->name.s + skip, t->name.n - skip},
+                           .pods = ctl_mirror(c, API_POD),
+                           .groups = ctl_mirror(c, API_PODGROUP)};
+
+    p.group = mirror_find(p.groups, t->ns, t->name);
+    find_pods(&p);
+    if (p.nall > 0) {
+        gather(&p);
+    } else if (p.group != HK_NONE) {
+        tidy(&p);
+    }
+}
+
+static const struct ctl_watch watches[] = {
+    {&mirror_pods, pod_changed},
+    {&mirror_podgroups, group_changed},
+    {&mirror_replica_sets, owner_changed},
+    {&mirror_stateful_sets, owner_changed},
+    {&mirror_daemon_sets, owner_changed},
+    {&mirror_batch_jobs, owner_changed},
+    {0},
+};
+
+const struct ctl_type ctl_podgroup = {
+    .name = "pg-controller",
+    .about = "puts pods into PodGroups that belong to none",
+    .watches = watches,
+    .reconcile = group_reconcile,
+};

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// batch/v1 CronJobs: a Job for each slot of a schedule, the latest slot only. A job carries its
+// slot, so the status can be told from the jobs there are; times are reckoned as for Volcano's kind
+// (cronjob_time.c).
+#include "controllers/cronjob_priv.h"
+#include "controllers/table.h"
+#include "controllers/work_priv.h"
+
+#include <stdlib.h>
+
+#define ANN_SLOT "batch.kubernetes.io/cronjob-scheduled-timestamp"
+
+enum { SUCCESSFUL_LIMIT = 3, FAILED_LIMIT = 1, MINUTE_S = 60 };
+
+static const struct hk_str none = {"", 0};
+
+struct crony {
+    struct hk_str name, uid;
+    int64_t created_ns, slot_ns, ended_ns;
+    bool complete, failed, going;
+};
+
+struct cron_pass {
+    struct turn *t;
+    struct cronjob_zones *zones;
+    struct json *root;
+    const struct json *spec;
+    struct crony *jobs; /* by creation */
+    uint32_t njob;
+    int64_t last_ns; /* the slot that was started last, 0 none */
+};
+
+static void job_changed(struct ctl *c, const struct mirror_change *ch)
+{
+    const struct json *owner = kinds_controller(ch->root);
+
+    if (hk_str_is(json_str(json_get(owner, "apiVersion"), none), "batch/v1")) {
+        work_part_changed(c, ch, API_BATCH_CRONJOB);
+    }
+}
+
+/* ---- the jobs there are ---- */
+
+static bool is_active(const struct crony *j)
+{
+    return !j->complete && !j->failed;
+}
+
+static int by_creation(const void *pa, const void *pb)
+{
+    const struct crony *a = pa, *b = pb;
+
+    return a->created_ns != b->created_ns ? (a->created_ns > b->created_ns) * 2 - 1
+                                          : hk_str_cmp(a->name, b->name);
+}
+
+static struct crony read_job(const struct cron_pass *p, uint32_t row)
+{
+    const struct mirror *m = ctl_mirror(p->t->c, API_BATCH_JOB);
+    const struct json root = mirror_read(m, row, p->t->mem);
+    const struct json *status = json_get(&root, "status");
+
+    return (struct crony){.name = mirror_name(m, row),
+                          .uid = mirror_uid(m, row),
+                          .created_ns = work_time_of(json_at(&root, "metadata.creationTimestamp")),
+                          .slot_ns = work_time_of(kinds_annotation(&root, ANN_SLOT)),
+                          .ended_ns = work_time_of(json_get(status, "completionTime")),
+                          .complete = work_condition_is(status, "Complete", "True"),
+                          .failed = work_condition_is(status, "Failed", "True"),
+                          .going = work_is_going(&root)};
+}
+
+static void read_jobs(struct cron_pass *p)
+{
+    const struct mirror *m = ctl_mirror(p->t->c, API_BATCH_JOB);
+    const struct hk_str uid = work_uid(p->root);
+    uint32_t n = 0;
+
+    for (uint32_t r = mirror_first(m, OBJECTS_BY_CONTROLLER, uid); r != HK_NONE;
+         r = mirror_next(m, OBJECTS_BY_CONTROLLER, r)) {
+        n++;
+    }
+    p->jobs = hk_arena_array(p->t->mem, n, sizeof(*p->jobs));
+    for (uint32_t r = mirror_first(m, OBJECTS_BY_CONTROLLER, uid); r != HK_NONE;
+         r = mirror_next(m, OBJECTS_BY_CONTROLLER, r)) {
+        const struct crony job = read_job(p, r);
+
+        p->jobs[p->njob++] = job;
+        p->last_ns = HK_MAX(p->last_ns, job.slot_ns);
+    }
+    qsort(p->jobs, p->njob, sizeof(*p->jobs), by_creation);
+}
+
+/* ---- status ---- */
+
+static struct json ref_to(const struct cron_pass *p, const struct crony *j)
+{
+    struct hk_arena *a = p->t->mem;
+    struct json ref = json_make_object();
+
+    json_put(&ref, a, HK_STR("apiVersion"), json_make_str(HK_STR("batch/v1")));
+    json_put(&ref, a, HK_STR("kind"), json_make_str(HK_STR("Job")));
+    json_put(&ref, a, HK_STR("namespace"), json_make_str(p->t->ns));
+    json_put(&ref, a, HK_STR("name"), json_make_str(j->name));
+    json_put(&ref, a, HK_STR("uid"), json_make_str(j->uid));
+    return ref;
+}
+
+static bool was_active(const struct cron_pass *p, const struct crony *j)
+{
+    const struct json *refs = json_at(p->root, "status.active");
+
+    for (uint32_t i = 0; json_is(refs, JSON_ARRAY) && i < refs->len; i++) {
+        if (hk_str_eq(json_str(json_get(&refs->items[i], "uid"), none), j->uid)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_time(const struct cron_pass *p, struct json *status, const char *key, int64_t ns)
+{
+    if (ns > 0) {
+        json_put(status, p->t->mem, hk_str(key), work_time(ns, p->t->mem));
+    }
+}
+
+static bool write_status(struct cron_pass *p)
+{
+    struct json status = work_status(p->t, p->root), active = json_make_array();
+    int64_t success_ns = work_time_of(json_get(&status, "lastSuccessfulTime"));
+
+    for (uint32_t i = 0; i < p->njob; i++) {
+        const struct crony *j = &p->jobs[i];
+
+        if (is_active(j)) {
+            json_push(&active, p->t->mem, ref_to(p, j));
+        } else if (was_active(p, j)) {
+            turn_event(p->t, p->root, false, "SawCompletedJob",
+                       "Saw completed job: %.*s, condition: %s", HK_FMT(j->name),
+                       j->complete ? "Complete" : "Failed");
+        }
+        success_ns = j->complete ? HK_MAX(success_ns, j->ended_ns) : success_ns;
+    }
+    if (active.len > 0) {
+        json_put(&status, p->t->mem, HK_STR("active"), active);
+    } else {
+        json_del(&status, "active");
+    }
+    put_time(p, &status, "lastScheduleTime", p->last_ns);
+    put_time(p, &status, "lastSuccessfulTime", success_ns);
+    return work_write_status(p->t, API_BATCH_CRONJOB, p->root, status);
+}
+
+/* ---- history ---- */
+
+static void delete_job(struct cron_pass *p, const struct crony *j)
+{
+    if (!j->going && turn_delete(p->t, api_kind(API_BATCH_JOB), p->t->ns, j->name, j->uid,
+                                 PORT_PROPAGATE_BACKGROUND)) {
+        turn_event(p->t, p->root, false, "SuccessfulDelete", "Deleted job %.*s", HK_FMT(j->name));
+    }
+}
+
+static void trim(struct cron_pass *p, bool complete, int64_t limit)
+{
+    int64_t surplus = -limit;
+
+    for (uint32_t i = 0; i < p->njob; i++) {
+        surplus += !is_active(&p->jobs[i]) && p->jobs[i].complete == complete;
+    }
+    for (uint32_t i = 0; i < p->njob && surplus > 0; i++) {
+        if (!is_active(&p->jobs[i]) && p->jobs[i].complete == complete) {
+            delete_job(p, &p->jobs[i]);
+            surplus--;
+        }
+    }
+}
+
+/* ---- running ---- */
+
+static void create_job(struct cron_pass *p, struct hk_str name, int64_t slot_ns,
+                       const struct tzfile *shown)
+{
+    const struct json *template = json_get(p->spec, "jobTemplate");
+    struct hk_arena *a = p->t->mem;
+    HK_AUTO(hk_buf_fini) struct hk_buf slot = {0};
+    /* Like a pod it has the template's labels, annotations and spec, and an owner. */
+    struct json body = work_pod(p->t, p->root, template, name);
+
+    cronjob_write_time(shown, slot_ns, &slot);
+    json_put(&body, a, HK_STR("apiVersion"), json_make_str(HK_STR("batch/v1")));
+    json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("Job")));
+    work_annotate(&body, a, ANN_SLOT, hk_arena_str(a, hk_buf_str(&slot)));
+    if (turn_create(p->t, api_kind(API_BATCH_JOB), &body)) {
+        turn_event(p->t, p->root, false, "SuccessfulCreate", "Created job %.*s", HK_FMT(name));
+    }
+}
+
+/* Whether the policy lets another run begin now. */
+static bool may_run(struct cron_pass *p)
+{
+    const struct hk_str policy = json_str(json_get(p->spec, "concurrencyPolicy"), none);
+    bool free = true;
+
+    for (uint32_t i = 0; i < p->njob; i++) {
+        if (!is_active(&p->jobs[i])) {
+            continue;
+        }
+        if (hk_str_is(policy, "Forbid")) {
+            turn_event(p->t, p->root, false, "JobAlreadyActive",
+                       "Not starting job because prior execution is running and concurrency "
+                       "policy is Forbid");
+            return false;
+        }
+        if (hk_str_is(policy, "Replace")) {
+            delete_job(p, &p->jobs[i]);
+            free = free && p->jobs[i].going;
+        }
+    }
+    return free;
+}
+
+static void run_slot(struct cron_pass *p, int64_t slot_ns, const struct tzfile *shown)
+{
+    const struct hk_str name =
+        hk_str(hk_arena_printf(p->t->mem, "%.*s-%lld", HK_FMT(p->t->name),
+                               (long long)(slot_ns / WORK_SECOND_NS / MINUTE_S)));
+
+    if (mirror_find(ctl_mirror(p->t->c, API_BATCH_JOB), p->t->ns, name) == HK_NONE && may_run(p)) {
+        create_job(p, name, slot_ns, shown);
+    }
+}
+
+static bool read_plan(struct cron_pass *p, struct cronjob_plan *ret,
+                      const struct tzfile **ret_shown)
+{
+    const struct hk_str text = json_str(json_get(p->spec, "schedule"), none);
+    const char *local = ctl_conf(p->t->c)->local_zone;
+    const bool named = json_is(json_get(p->spec, "timeZone"), JSON_STRING);
+    const struct hk_str zone_name =
+        json_str(json_get(p->spec, "timeZone"), hk_str(local ? local : ""));
+    const struct tzfile *zone = NULL;
+    struct hk_err err = {0};
+
+    if (cronjob_zone(p->zones, zone_name, &zone, &err) < 0) {
+        turn_event(p->t, p->root, true, "UnknownTimeZone", "invalid timeZone: \"%.*s\": %s",
+                   HK_FMT(zone_name), err.text);
+        return false;
+    }
+    if (cronjob_plan_read(p->zones, text, zone, ret, &err) < 0) {
+        turn_event(p->t, p->root, true, "UnparseableSchedule",
+                   "unparseable schedule: \"%.*s\" : %s", HK_FMT(text), err.text);
+        return false;
+    }
+    *ret_shown = named ? zone : NULL;
+    return true;
+}
+
+static void follow_schedule(struct cron_pass *p)
+{
+    const int64_t created_ns = work_time_of(json_at(p->root, "metadata.creationTimestamp"));
+    const int64_t earliest_ns = p->last_ns > 0 ? p->last_ns : created_ns;
+    const int64_t deadline_s = json_int(json_get(p->spec, "startingDeadlineSeconds"), -1);
+    const int64_t now_ns = p->t->now_ns;
+    const struct tzfile *shown;
+    struct cronjob_missed missed;
+    struct cronjob_plan plan;
+    struct hk_err err = {0};
+    int64_t from_ns = earliest_ns;
+
+    if (!read_plan(p, &plan, &shown)) {
+        return;
+    }
+    if (deadline_s >= 0 && deadline_s < now_ns / WORK_SECOND_NS) {
+        from_ns = HK_MAX(from_ns, now_ns - deadline_s * WORK_SECOND_NS);
+    }
+    if (cronjob_missed(&plan, from_ns, now_ns, &missed, &err) < 0) {
+        turn_event(p->t, p->root, true, "InvalidSchedule", "invalid schedule: %.*s : %s",
+                   HK_FMT(json_str(json_get(p->spec, "schedule"), none)), err.text);
+        return;
+    }
+    turn_again_at(p->t, cronjob_next_look(&plan, earliest_ns, now_ns));
+    if (!missed.found) {
+        return;
+    }
+    if (missed.many) {
+        turn_event(p->t, p->root, true, "TooManyMissedTimes",
+                   "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or "
+                   "check clock skew");
+    }
+    run_slot(p, missed.at_ns, shown);
+}
+
+/* ---- one pass ---- */
+
+static void reconcile(struct ctl *c, struct turn *t)
+{
+    struct json root;
+    struct cron_pass p = {.t = t, .root = &root, .zones = c->state};
+
+    if (!work_find(t, API_BATCH_CRONJOB, &root) || work_is_going(&root)) {
+        return;
+    }
+    p.spec = json_get(&root, "spec");
+    p.last_ns = work_time_of(json_at(&root, "status.lastScheduleTime"));
+    read_jobs(&p);
+    if (!json_bool(json_get(p.spec, "suspend"), false)) {
+        follow_schedule(&p);
+    }
+    if ((t->ncall == 0 || t->nerror > 0) && !write_status(&p)) {
+        trim(&p, true, json_int(json_get(p.spec, "successfulJobsHistoryLimit"), SUCCESSFUL_LIMIT));
+        trim(&p, false, json_int(json_get(p.spec, "failedJobsHistoryLimit"), FAILED_LIMIT));
+    }
+}
+
+static void close_zones(struct ctl *c)
+{
+    cronjob_zones_fini(c->state);
+}
+
+static const struct ctl_watch watches[] = {
+    {&mirror_batch_cronjobs, work_changed}, {&mirror_batch_jobs, job_changed}, {0}};
+
+const struct ctl_type ctl_batch_cronjob = {.name = "batch-cronjob-controller",
+                                           .about = "starts Jobs by the clock",
+                                           .watches = watches,
+                                           .state_size = sizeof(struct cronjob_zones),
+                                           .close = close_zones,
+                                           .reconcile = reconcile};

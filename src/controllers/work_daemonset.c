@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+// DaemonSets: one pod on each node that the template admits. The node is named in the pod's
+// affinity, so the scheduler still decides when there is room. A new template replaces pods a few
+// at a time; maxSurge is taken as leave for as many to be missing.
+#include "api/pod.h"
+#include "controllers/table.h"
+#include "controllers/work_priv.h"
+
+static const struct hk_str none = {"", 0};
+
+/* A pod that ended is looked at for so long before it is replaced. */
+#define RETRY_NS (10 * WORK_SECOND_NS)
+
+struct place {
+    uint32_t row;
+    struct hk_str name;
+    bool wanted;                /* a pod shall run there */
+    bool kept;                  /* one that is there may stay */
+    const struct work_pod *pod; /* the oldest that is active */
+};
+
+struct daemon {
+    struct turn *t;
+    struct json *root;
+    const struct json *spec;
+    struct work_pods pods;
+    struct work_revisions revisions;
+    struct api_pod shape; /* the template as a pod */
+    struct place *places;
+    uint32_t nplace;
+    int64_t min_ready_s;
+};
+
+/* ---- what concerns a daemon set ---- */
+
+static void pod_changed(struct ctl *c, const struct mirror_change *ch)
+{
+    work_pod_changed(c, ch, API_DAEMON_SET);
+}
+
+static void node_changed(struct ctl *c, const struct mirror_change *ch)
+{
+    const struct node_digest *old = ch->old, *now = ch->now;
+    const struct mirror *m = ctl_mirror(c, API_DAEMON_SET);
+
+    if (old && now && old->shape == now->shape) {
+        return;
+    }
+    for (uint32_t r = mirror_scan(m, HK_NONE); r != HK_NONE; r = mirror_scan(m, r)) {
+        ctl_add(c, mirror_ns(m, r), mirror_name(m, r));
+    }
+}
+
+/* ---- the pod ---- */
+
+/* Daemons stay where others are driven away. */
+static const struct {
+    const char *key, *effect;
+    bool host_network_only;
+} tolerated[] = {
+    {"node.kubernetes.io/not-ready", "NoExecute", false},
+    {"node.kubernetes.io/unreachable", "NoExecute", false},
+    {"node.kubernetes.io/disk-pressure", "NoSchedule", false},
+    {"node.kubernetes.io/memory-pressure", "NoSchedule", false},
+    {"node.kubernetes.io/pid-pressure", "NoSchedule", false},
+    {"node.kubernetes.io/unschedulable", "NoSchedule", false},
+    {"node.kubernetes.io/network-unavailable", "NoSchedule", true},
+};
+
+static bool has_toleration(const struct json *list, const char *key, const char *effect)
+{
+    for (uint32_t i = 0; i < list->len; i++) {
+        if (hk_str_is(json_str(json_get(&list->items[i], "key"), none), key) &&
+            hk_str_is(json_str(json_get(&list->items[i], "effect"), none), effect)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void put_tolerations(struct json *spec, struct hk_arena *a)
+{
+    struct json *list = (struct json *)json_get(spec, "tolerations");
+
+    if (!json_is(list, JSON_ARRAY)) {
+        list = json_put(spec, a, HK_STR("tolerations"), json_make_array());
+    }
+    for (uint32_t i = 0; i < HK_LEN(tolerated); i++) {
+        struct json tol = json_make_object();
+
+        if (has_toleration(list, tolerated[i].key, tolerated[i].effect) ||
+            (tolerated[i].host_network_only && !json_bool(json_get(spec, "hostNetwork"), false))) {
+            continue;
+        }
+        json_put(&tol, a, HK_STR("key"), json_make_str(hk_str(tolerated[i].key)));
+        json_put(&tol, a, HK_STR("operator"), json_make_str(HK_STR("Exists")));
+        json_put(&tol, a, HK_STR("effect"), json_make_str(hk_str(tolerated[i].effect)));
+        json_push(list, a, tol);
+    }
+}
+
+static struct json *member(struct json *obj, struct hk_arena *a, const char *key)
+{
+    struct json *v = (struct json *)json_get(obj, key);
+
+    return json_is(v, JSON_OBJECT) ? v : json_put(obj, a, hk_str(key), json_make_object());
+}
+
+static struct json name_is(struct hk_str node, struct hk_arena *a)
+{
+    struct json req = json_make_object(), values = json_make_array(), list = json_make_array();
+
+    json_push(&values, a, json_make_str(node));
+    json_put(&req, a, HK_STR("key"), json_make_str(HK_STR("metadata.name")));
+    json_put(&req, a, HK_STR("operator"), json_make_str(HK_STR("In")));
+    json_put(&req, a, HK_STR("values"), values);
+    json_push(&list, a, req);
+    return list;
+}
+
+/* The node's name takes the place of the template's own terms: they have been judged already. */
+static void put_affinity(struct json *spec, struct hk_arena *a, struct hk_str node)
+{
+    struct json *by_node = member(member(spec, a, "affinity"), a, "nodeAffinity");
+    struct json term = json_make_object(), terms = json_make_array(), required = json_make_object();
+
+    json_put(&term, a, HK_STR("matchFields"), name_is(node, a));
+    json_push(&terms, a, term);
+    json_put(&required, a, HK_STR("nodeSelectorTerms"), terms);
+    json_put(by_node, a, HK_STR("requiredDuringSchedulingIgnoredDuringExecution"), required);
+}
+
+static bool create(struct daemon *d, const struct place *at, uint32_t *n)
+{
+    struct hk_arena *a = d->t->mem;
+    struct json pod = work_pod(d->t, d->root, json_get(d->spec, "template"),
+                               work_fresh_name(d->t, d->root, d->t->name, n));
+    struct json *spec = (struct json *)json_get(&pod, "spec");
+
+    work_label(&pod, a, API_LABEL_REVISION_HASH, d->revisions.hash);
+    put_affinity(spec, a, at->name);
+    put_tolerations(spec, a);
+    return work_create_pod(d->t, d->root, &pod);
+}
+
+/* ---- places ---- */
+
+static bool tolerates(const struct api_toleration *tol, const struct api_taint *taint)
+{
+    return (tol->effect == API_EFFECT_ANY || tol->effect == taint->effect) &&
+           (tol->key.n == 0 || hk_str_eq(tol->key, taint->key)) &&
+           (tol->op == API_TOLERATE_EXISTS ||
+            (tol->op == API_TOLERATE_EQUAL && hk_str_eq(tol->value, taint->value)));
+}
+
+static bool is_tolerated(const struct daemon *d, const struct api_taint *taint)
+{
+    for (uint32_t i = 0; i < d->shape.tolerations.len; i++) {
+        if (tolerates(&d->shape.tolerations.at[i], taint)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool selects(const struct api_map *selector, const struct api_map *labels)
+{
+    for (uint32_t i = 0; i < selector->len; i++) {
+        const struct hk_str *value = api_map_get(labels, selector->at[i].key);
+
+        if (!value || !hk_str_eq(*value, selector->at[i].value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void judge_node(const struct daemon *d, const struct api_node *node, struct place *ret)
+{
+    if ((d->shape.node_name.n > 0 && !hk_str_eq(d->shape.node_name, node->meta.name)) ||
+        !selects(&d->shape.node_selector, &node->meta.labels) ||
+        !api_node_selector_match(&d->shape.node_affinity.required, &node->meta.labels,
+                                 node->meta.name)) {
+        return;
+    }
+    ret->wanted = ret->kept = true;
+    for (uint32_t i = 0; i < node->taints.len; i++) {
+        const struct api_taint *taint = &node->taints.at[i];
+
+        if (taint->effect == API_EFFECT_PREFER_NO_SCHEDULE || is_tolerated(d, taint)) {
+            continue;
+        }
+        ret->wanted = false;
+        ret->kept = ret->kept && taint->effect != API_EFFECT_NO_EXECUTE;
+    }
+}
+
+/* False when the template cannot be read as a pod. */
+static bool read_shape(struct daemon *d)
+{
+    struct hk_arena *a = d->t->mem;
+    struct json pod = work_pod(d->t, d->root, json_get(d->spec, "template"), d->t->name);
+    struct json *root = hk_arena_alloc(a, sizeof(*root));
+    struct hk_err err = {0};
+
+    put_tolerations((struct json *)json_get(&pod, "spec"), a);
+    *root = pod;
+    if (api_pod_decode(root, a, &d->shape, &err) < 0) {
+        turn_event(d->t, d->root, true, "FailedCreate", "Error creating: %s", err.text);
+        return false;
+    }
+    return true;
+}
+
+static void read_places(struct daemon *d)
+{
+    const struct mirror *m = ctl_mirror(d->t->c, API_NODE);
+
+    d->places = hk_arena_array(d->t->mem, mirror_len(m), sizeof(*d->places));
+    for (uint32_t r = mirror_scan(m, HK_NONE); r != HK_NONE; r = mirror_scan(m, r)) {
+        struct json *root = hk_arena_alloc(d->t->mem, sizeof(*root));
+        struct place *p = &d->places[d->nplace++];
+        struct api_node node;
+
+        *p = (struct place){.row = r, .name = mirror_name(m, r)};
+        *root = mirror_read(m, r, d->t->mem);
+        if (api_node_decode(root, d->t->mem, &node, NULL) == 0) {
+            judge_node(d, &node, p);
+        }
+    }
+}
+
+/* Scans run in the order of rows. */
+static struct place *place_at(const struct daemon *d, uint32_t row)
+{
+    uint32_t lo = 0, hi = d->nplace;
+
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+
+        if (d->places[mid].row < row) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    return lo < d->nplace && d->places[lo].row == row ? &d->places[lo] : NULL;
+}
+
+static struct place *place_of(const struct daemon *d, const struct pod_digest *pod)
+{
+    const uint32_t row = mirror_find(ctl_mirror(d->t->c, API_NODE), none,
+                                     hk_str(pod->node[0] ? pod->node : pod->target));
+
+    return row == HK_NONE ? NULL : place_at(d, row);
+}
+
+/* ---- pods where they should be ---- */
+
+static void judge_ended(struct daemon *d, const struct work_pod *p)
+{
+    const int64_t at_ns = p->d->end_ns + RETRY_NS;
+
+    if (d->t->now_ns < at_ns) {
+        turn_again_at(d->t, at_ns);
+        return;
+    }
+    (void)work_delete_pod(d->t, d->root, p);
+}
+
+static void seat_pods(struct daemon *d)
+{
+    for (uint32_t i = 0; i < d->pods.len; i++) {
+        const struct work_pod *p = &d->pods.at[i];
+        struct place *at = place_of(d, p->d);
+        const bool older = at && at->pod && at->pod->d->created_ns <= p->d->created_ns;
+
+        if (p->d->terminating) {
+            if (at && !at->pod) {
+                at->pod = p; /* the place is taken until it is gone */
+            }
+        } else if (!at || !at->kept) {
+            (void)work_delete_pod(d->t, d->root, p);
+        } else if (!work_pod_is_active(p->d)) {
+            at->pod = at->pod ? at->pod : p;
+            judge_ended(d, p);
+        } else if (older && work_pod_is_active(at->pod->d)) {
+            (void)work_delete_pod(d->t, d->root, p);
+        } else {
+            if (at->pod && work_pod_is_active(at->pod->d)) {
+                (void)work_delete_pod(d->t, d->root, at->pod);
+            }
+            at->pod = p;
+        }
+    }
+}
+
+static void fill(struct daemon *d)
+{
+    const uint32_t limit = work_create_limit(d->t);
+    uint32_t n = 0, made = 0;
+
+    for (uint32_t i = 0; i < d->nplace && made < limit; i++) {
+        if (d->places[i].wanted && !d->places[i].pod) {
+            if (!create(d, &d->places[i], &n)) {
+                return;
+            }
+            made++;
+        }
+    }
+}
+
+static bool is_available(const struct daemon *d, const struct place *at)
+{
+    return at->pod && !at->pod->d->terminating &&
+           work_pod_is_available(d->t, at->pod->d, d->min_ready_s);
+}
+
+static bool is_old(const struct daemon *d, const struct place *at)
+{
+    return at->pod && !at->pod->d->terminating &&
+           !hk_str_is(d->revisions.hash, at->pod->d->revision);
+}
+
+/* Old pods that do not serve go at once, others as far as may be missing. */
+static void update(struct daemon *d)
+{
+    const struct json *strategy = json_get(d->spec, "updateStrategy");
+    const struct json *rolling = json_get(strategy, "rollingUpdate");
+    int64_t wanted = 0, missing = 0, allowed;
+
+    if (hk_str_is(json_str(json_get(strategy, "type"), none), "OnDelete")) {
+        return;
+    }
+    for (uint32_t i = 0; i < d->nplace; i++) {
+        wanted += d->places[i].wanted;
+        missing += d->places[i].wanted && !is_available(d, &d->places[i]);
+    }
+    allowed = work_share(json_get(rolling, "maxUnavailable"), wanted, true, 1);
+    allowed += work_share(json_get(rolling, "maxSurge"), wanted, true, 0);
+    for (uint32_t i = 0; i < d->nplace; i++) {
+        const struct place *at = &d->places[i];
+        const bool serves = is_available(d, at);
+
+        if (is_old(d, at) && (!serves || missing < allowed)) {
+            missing += serves;
+            (void)work_delete_pod(d->t, d->root, at->pod);
+        }
+    }
+}
+
+/* ---- status ---- */
+
+static bool write_status(struct daemon *d)
+{
+    struct hk_arena *a = d->t->mem;
+    struct json status = work_status(d->t, d->root);
+    int64_t wanted = 0, there = 0, astray = 0, ready = 0, available = 0, updated = 0;
+
+    for (uint32_t i = 0; i < d->nplace; i++) {
+        const struct place *at = &d->places[i];
+
+        wanted += at->wanted;
+        if (!at->wanted) {
+            astray += at->pod != NULL;
+        } else if (at->pod) {
+            there++;
+            ready += at->pod->d->serving;
+            available += is_available(d, at);
+            updated += hk_str_is(d->revisions.hash, at->pod->d->revision);
+        }
+    }
+    work_put_observed(d->t, d->root, &status);
+    json_put(&status, a, HK_STR("currentNumberScheduled"), json_make_int(there));
+    json_put(&status, a, HK_STR("numberMisscheduled"), json_make_int(astray));
+    json_put(&status, a, HK_STR("desiredNumberScheduled"), json_make_int(wanted));
+    json_put(&status, a, HK_STR("numberReady"), json_make_int(ready));
+    work_put_int(&status, a, "updatedNumberScheduled", updated);
+    work_put_int(&status, a, "numberAvailable", available);
+    work_put_int(&status, a, "numberUnavailable", wanted - available);
+    return work_write_status(d->t, API_DAEMON_SET, d->root, status);
+}
+
+/* ---- one pass ---- */
+
+static void reconcile(struct ctl *c, struct turn *t)
+{
+    struct json root;
+    struct daemon d = {.t = t, .root = &root};
+
+    if (!work_find(t, API_DAEMON_SET, &root) || work_is_going(&root)) {
+        return;
+    }
+    d.spec = json_get(&root, "spec");
+    d.min_ready_s = json_int(json_get(d.spec, "minReadySeconds"), 0);
+    if (!work_revise(t, &root, &d.revisions) || !read_shape(&d)) {
+        return;
+    }
+    d.pods = work_pods(t, &root);
+    (void)work_report(t, &root);
+    read_places(&d);
+    seat_pods(&d);
+    fill(&d);
+    if (t->ncall == 0) {
+        update(&d);
+    }
+    if ((t->ncall == 0 || t->nerror > 0) && !write_status(&d)) {
+        work_revisions_trim(t, &root, &d.revisions, &d.pods, none);
+    }
+}
+
+static const struct ctl_watch watches[] = {{&mirror_daemon_sets, work_changed},
+                                           {&mirror_pods, pod_changed},
+                                           {&mirror_nodes, node_changed},
+                                           {&mirror_controller_revisions, NULL},
+                                           {0}};
+
+const struct ctl_type ctl_daemonset = {.name = "daemonset-controller",
+                                       .about = "runs a pod on each node",
+                                       .watches = watches,
+                                       .reconcile = reconcile};

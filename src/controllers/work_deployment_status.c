@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a deployment says of itself: sums over its ReplicaSets, whether enough pods serve, and
+// whether the rollout moves. kubectl rollout status reads exactly this.
+#include "controllers/work_deployment_priv.h"
+
+static const struct hk_str none = {"", 0};
+
+struct totals {
+    int64_t wanted, there, updated, ready, available;
+};
+
+static struct totals sum(const struct rollout *r)
+{
+    struct totals n = {.updated = r->fresh ? r->fresh->there : 0};
+
+    for (uint32_t i = 0; i < r->nset; i++) {
+        n.wanted += r->sets[i].replicas;
+        n.there += r->sets[i].there;
+        n.ready += r->sets[i].ready;
+        n.available += r->sets[i].available;
+    }
+    return n;
+}
+
+static struct totals told(const struct json *status)
+{
+    return (struct totals){.there = json_int(json_get(status, "replicas"), 0),
+                           .updated = json_int(json_get(status, "updatedReplicas"), 0),
+                           .ready = json_int(json_get(status, "readyReplicas"), 0),
+                           .available = json_int(json_get(status, "availableReplicas"), 0)};
+}
+
+static bool is_complete(const struct rollout *r, struct totals n)
+{
+    return n.updated == r->replicas && n.there == r->replicas && n.available == r->replicas;
+}
+
+bool rollout_is_complete(const struct rollout *r)
+{
+    return is_complete(r, told(json_get(r->root, "status")));
+}
+
+/* ---- conditions ---- */
+
+static void set_condition(struct rollout *r, struct json *status, const char *type,
+                          const char *value, const char *reason, const char *message)
+{
+    work_set_condition(r->t, status,
+                       &(struct work_condition){.type = type,
+                                                .status = value,
+                                                .reason = reason,
+                                                .message = hk_str(message),
+                                                .stamp = "lastUpdateTime"});
+}
+
+static void put_available(struct rollout *r, struct json *status, struct totals n)
+{
+    if (n.available >= r->replicas - r->max_unavailable) {
+        set_condition(r, status, "Available", "True", "MinimumReplicasAvailable",
+                      "Deployment has minimum availability.");
+    } else {
+        set_condition(r, status, "Available", "False", "MinimumReplicasUnavailable",
+                      "Deployment does not have minimum availability.");
+    }
+}
+
+static bool has_moved(struct totals old, struct totals now)
+{
+    return now.updated > old.updated || now.there - now.updated < old.there - old.updated ||
+           now.ready > old.ready || now.available > old.available;
+}
+
+static struct hk_str reason_of(const struct json *cond)
+{
+    return json_str(json_get(cond, "reason"), none);
+}
+
+static void put_progress(struct rollout *r, struct json *status, const char *value,
+                         const char *reason, const char *format)
+{
+    char *message = hk_arena_printf(r->t->mem, format, HK_FMT(r->fresh->name));
+
+    set_condition(r, status, "Progressing", value, reason, message);
+}
+
+/* A move counts even when the words stay the same: the deadline runs from the last one. */
+static void note_move(struct rollout *r, struct json *status)
+{
+    struct json *cond;
+
+    put_progress(r, status, "True", "ReplicaSetUpdated", "ReplicaSet \"%.*s\" is progressing.");
+    cond = (struct json *)work_condition(status, "Progressing");
+    json_put(cond, r->t->mem, HK_STR("lastUpdateTime"), work_time(r->t->now_ns, r->t->mem));
+}
+
+static void judge_deadline(struct rollout *r, struct json *status, int64_t deadline_s)
+{
+    const struct json *cond = work_condition(status, "Progressing");
+    const int64_t end_ns =
+        work_time_of(json_get(cond, "lastUpdateTime")) + deadline_s * WORK_SECOND_NS;
+
+    if (hk_str_is(reason_of(cond), "ProgressDeadlineExceeded")) {
+        return;
+    }
+    if (r->t->now_ns >= end_ns) {
+        put_progress(r, status, "False", "ProgressDeadlineExceeded",
+                     "ReplicaSet \"%.*s\" has timed out progressing.");
+    } else {
+        turn_again_at(r->t, end_ns);
+    }
+}
+
+/* The condition speaks of another set, or there is none. */
+static bool is_begun(const struct rollout *r, const struct json *cond)
+{
+    char *quoted = hk_arena_printf(r->t->mem, "\"%.*s\"", HK_FMT(r->fresh->name));
+
+    return !cond || !hk_str_contains(json_str(json_get(cond, "message"), none), quoted);
+}
+
+static void put_progressing(struct rollout *r, struct json *status, struct totals now)
+{
+    const struct totals old = told(json_get(r->root, "status"));
+    const struct json *cond = work_condition(status, "Progressing");
+    const int64_t deadline_s = json_int(json_at(r->root, "spec.progressDeadlineSeconds"), 600);
+
+    if (deadline_s == INT32_MAX) { /* stands for never */
+        work_drop_condition(r->t, status, "Progressing");
+        return;
+    }
+    if (r->paused) {
+        set_condition(r, status, "Progressing", "Unknown", "DeploymentPaused",
+                      "Deployment is paused");
+        return;
+    }
+    if (!r->fresh) {
+        return;
+    }
+    if (is_complete(r, now)) {
+        put_progress(r, status, "True", "NewReplicaSetAvailable",
+                     "ReplicaSet \"%.*s\" has successfully progressed.");
+    } else if (is_begun(r, cond)) {
+        const bool again = kinds_annotation(&r->fresh->root, ANN_HISTORY) != NULL;
+
+        put_progress(r, status, "True", again ? "FoundNewReplicaSet" : "NewReplicaSetCreated",
+                     again ? "Found new replica set \"%.*s\"" : "Created new replica set \"%.*s\"");
+        judge_deadline(r, status, deadline_s);
+    } else if (hk_str_is(reason_of(cond), "NewReplicaSetAvailable") && now.there == now.updated) {
+        return; /* it has been rolled out; pods that fail or are added later do not undo that */
+    } else if (has_moved(old, now)) {
+        note_move(r, status);
+        judge_deadline(r, status, deadline_s);
+    } else {
+        judge_deadline(r, status, deadline_s);
+    }
+}
+
+static void put_failure(struct rollout *r, struct json *status)
+{
+    const struct json *cond =
+        r->fresh ? work_condition(json_get(&r->fresh->root, "status"), "ReplicaFailure") : NULL;
+
+    for (uint32_t i = 0; i < r->nset && !cond; i++) {
+        cond = work_condition(json_get(&r->sets[i].root, "status"), "ReplicaFailure");
+    }
+    if (!cond) {
+        work_drop_condition(r->t, status, "ReplicaFailure");
+        return;
+    }
+    set_condition(r, status, "ReplicaFailure", "True", hk_arena_str(r->t->mem, reason_of(cond)).s,
+                  hk_arena_str(r->t->mem, json_str(json_get(cond, "message"), none)).s);
+}
+
+bool rollout_write_status(struct rollout *r)
+{
+    struct hk_arena *a = r->t->mem;
+    struct json status = work_status(r->t, r->root);
+    const struct totals n = sum(r);
+
+    work_put_observed(r->t, r->root, &status);
+    work_put_int(&status, a, "replicas", n.there);
+    work_put_int(&status, a, "updatedReplicas", n.updated);
+    work_put_int(&status, a, "readyReplicas", n.ready);
+    work_put_int(&status, a, "availableReplicas", n.available);
+    work_put_int(&status, a, "unavailableReplicas", HK_MAX(n.wanted - n.available, 0));
+    put_available(r, &status, n);
+    put_progressing(r, &status, n);
+    put_failure(r, &status);
+    return work_write_status(r->t, API_DEPLOYMENT, r->root, status);
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Templates of the past, kept as ControllerRevisions by StatefulSets and DaemonSets: pods that
+// shall stay as they were can be made again, and kubectl rollout can show and undo.
+#include "controllers/work_priv.h"
+
+#include <stdlib.h>
+
+static const struct hk_str none = {"", 0};
+
+static const struct json *template_of(const struct json *revision)
+{
+    return json_at(revision, "data.spec.template");
+}
+
+static struct hk_str name_of(const struct json *revision)
+{
+    return json_str(json_at(revision, "metadata.name"), none);
+}
+
+static int64_t number_of(const struct json *revision)
+{
+    return json_int(json_get(revision, "revision"), 0);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const int64_t x = number_of(a), y = number_of(b);
+
+    return x != y ? (x > y) - (x < y) : hk_str_cmp(name_of(a), name_of(b));
+}
+
+static const struct json *read_all(struct turn *t, const struct json *root)
+{
+    struct mirror *m = ctl_mirror(t->c, API_CONTROLLER_REVISION);
+    struct json *list = hk_arena_zalloc(t->mem, sizeof(*list));
+
+    *list = json_make_array();
+    for (uint32_t r = mirror_first(m, OBJECTS_BY_CONTROLLER, work_uid(root)); r != HK_NONE;
+         r = mirror_next(m, OBJECTS_BY_CONTROLLER, r)) {
+        json_push(list, t->mem, mirror_read(m, r, t->mem));
+    }
+    if (list->len > 0) {
+        qsort(list->items, list->len, sizeof(*list->items), by_number);
+    }
+    return list;
+}
+
+/* As it is kept: kubectl rollout undo sends it back as a patch, which is to replace all. */
+static struct json kept_template(struct turn *t, const struct json *root)
+{
+    struct json template = json_clone(json_at(root, "spec.template"), t->mem);
+
+    json_put(&template, t->mem, HK_STR("$patch"), json_make_str(HK_STR("replace")));
+    return template;
+}
+
+static void create(struct turn *t, const struct json *root, struct hk_str name, struct hk_str hash,
+                   const struct json *template, int64_t number)
+{
+    struct hk_arena *a = t->mem;
+    const struct json *labels = json_at(root, "spec.selector.matchLabels");
+    struct json body = json_make_object(), meta = json_make_object(), data = json_make_object(),
+                spec = json_make_object();
+
+    json_put(&spec, a, HK_STR("template"), *template);
+    json_put(&data, a, HK_STR("spec"), spec);
+    json_put(&meta, a, HK_STR("name"), json_make_str(name));
+    json_put(&meta, a, HK_STR("namespace"), json_make_str(t->ns));
+    json_put(&meta, a, HK_STR("labels"), labels ? json_clone(labels, a) : json_make_object());
+    json_put(&body, a, HK_STR("apiVersion"), json_make_str(HK_STR("apps/v1")));
+    json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("ControllerRevision")));
+    json_put(&body, a, HK_STR("metadata"), meta);
+    json_put(&body, a, HK_STR("revision"), json_make_int(number));
+    json_put(&body, a, HK_STR("data"), data);
+    work_label(&body, a, "controller.kubernetes.io/hash", hash);
+    kinds_own(&body, a, root);
+    turn_create(t, api_kind(API_CONTROLLER_REVISION), &body);
+}
+
+/* A template of old that is wanted again becomes the newest. */
+static bool renew(struct turn *t, const struct json *revision, int64_t last)
+{
+    struct json patch = json_make_object();
+
+    if (number_of(revision) == last) {
+        return true;
+    }
+    json_put(&patch, t->mem, HK_STR("revision"), json_make_int(last + 1));
+    turn_patch(t, &(struct turn_patch){.kind = api_kind(API_CONTROLLER_REVISION),
+                                       .ns = t->ns,
+                                       .name = name_of(revision),
+                                       .type = PORT_PATCH_MERGE,
+                                       .body = &patch});
+    return false;
+}
+
+bool work_revise(struct turn *t, const struct json *root, struct work_revisions *ret)
+{
+    const struct json template = kept_template(t, root);
+    const uint64_t digest = json_hash(&template);
+    const struct json *list = read_all(t, root);
+    const int64_t last = list->len > 0 ? number_of(&list->items[list->len - 1]) : 0;
+    const struct mirror *m = ctl_mirror(t->c, API_CONTROLLER_REVISION);
+
+    *ret = (struct work_revisions){.list = list};
+    for (uint32_t i = 0; i < list->len; i++) {
+        if (json_equal(template_of(&list->items[i]), &template)) {
+            ret->update = name_of(&list->items[i]);
+            ret->hash =
+                json_str(kinds_label(&list->items[i], "controller.kubernetes.io/hash"), none);
+            return renew(t, &list->items[i], last);
+        }
+    }
+    for (uint64_t salt = 0;; salt++) { /* past names that others have taken */
+        ret->hash = work_encode((uint32_t)hk_mix(digest + salt), t->mem);
+        ret->update =
+            hk_str(hk_arena_printf(t->mem, "%.*s-%.*s", HK_FMT(t->name), HK_FMT(ret->hash)));
+        if (mirror_find(m, t->ns, ret->update) == HK_NONE) {
+            break;
+        }
+    }
+    create(t, root, ret->update, ret->hash, &template, last + 1);
+    return false;
+}
+
+const struct json *work_revision_template(const struct work_revisions *rs, struct hk_str name)
+{
+    for (uint32_t i = 0; i < rs->list->len; i++) {
+        if (hk_str_eq(name_of(&rs->list->items[i]), name)) {
+            return template_of(&rs->list->items[i]);
+        }
+    }
+    return NULL;
+}
+
+/* Pods of a StatefulSet carry the revision's name, those of a DaemonSet its hash. */
+static bool is_live(const struct json *revision, const struct work_pods *pods)
+{
+    const struct hk_str hash =
+        json_str(kinds_label(revision, "controller.kubernetes.io/hash"), none);
+
+    for (uint32_t i = 0; i < pods->len; i++) {
+        if (hk_str_is(name_of(revision), pods->at[i].d->revision) ||
+            hk_str_is(hash, pods->at[i].d->revision)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void work_revisions_trim(struct turn *t, const struct json *root, const struct work_revisions *rs,
+                         const struct work_pods *pods, struct hk_str current)
+{
+    int64_t surplus = -json_int(json_at(root, "spec.revisionHistoryLimit"), 10);
+    bool *kept = hk_arena_zalloc(t->mem, rs->list->len + 1);
+
+    for (uint32_t i = 0; i < rs->list->len; i++) {
+        const struct json *r = &rs->list->items[i];
+
+        kept[i] =
+            hk_str_eq(name_of(r), rs->update) || hk_str_eq(name_of(r), current) || is_live(r, pods);
+        surplus += !kept[i];
+    }
+    for (uint32_t i = 0; i < rs->list->len && surplus > 0; i++) {
+        if (!kept[i]) {
+            turn_delete(t, api_kind(API_CONTROLLER_REVISION), t->ns, name_of(&rs->list->items[i]),
+                        work_uid(&rs->list->items[i]), PORT_PROPAGATE_BACKGROUND);
+            surplus--;
+        }
+    }
+}
