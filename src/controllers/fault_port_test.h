@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A port that misbehaves: it stands before another one and does something bad to the n-th call it is
-// asked for, or now and then by the throw of a seed. Lists, watches and events pass unharmed and are
-// not counted.
+// A port that misbehaves: it stands before another one and does something bad to the n-th call it
+// is asked for, or now and then by the throw of a seed. Lists, watches and events pass unharmed and
+// are not counted.
 #pragma once
 
 #include "api/port.h"
@@ -9,8 +9,7 @@
 
 enum fault {
     FAULT_NONE,
-    FAULT_REFUSED,     /* no effect, "try again" */
-    FAULT_BROKEN,      /* no effect, an I/O error */
+    FAULT_REFUSED,     /* no effect, an I/O error or "try again" */
     FAULT_LOST,        /* takes effect, the answer is a failure */
     FAULT_SILENT,      /* takes effect, and no answer ever comes */
     FAULT_SWALLOWED,   /* no effect, and no answer ever comes */
@@ -24,7 +23,7 @@ enum fault {
 };
 
 static const char *const fault_names[FAULT_NKINDS] = {
-    "none", "refused",  "broken",      "lost",        "silent",     "swallowed", "twice",
+    "none", "refused",  "lost",        "silent",      "swallowed",  "twice",
     "late", "reversed", "watches-end", "dead-before", "dead-after",
 };
 
@@ -164,8 +163,9 @@ static inline void fault_end_watches(struct fault_port *p)
     for (uint32_t i = p->calls.len; i-- > 0;) {
         struct fault_call *c = p->calls.at[i];
 
-        if (c->verb == PORT_WATCH) {
+        if (c->verb == PORT_WATCH && c->under) {
             port_cancel(p->under, c->under);
+            c->under = 0;
             fault_hold(p, c, &(struct port_msg){.type = PORT_DONE, .rc = -HK_EGONE, .err = &err});
         }
     }
@@ -174,9 +174,9 @@ static inline void fault_end_watches(struct fault_port *p)
 static inline void fault_note(struct fault_port *p, const struct fault_call *c,
                               const struct port_request *req)
 {
-    hk_buf_addf(&p->log, "%s%s %s%s%s %.*s", p->log.len > 0 ? ", " : "", port_verb_name(req->verb), req->kind->plural,
-                req->subresource ? "/" : "", req->subresource ? req->subresource : "",
-                HK_FMT(req->name));
+    hk_buf_addf(&p->log, "%s%s %s%s%s %.*s", p->log.len > 0 ? ", " : "", port_verb_name(req->verb),
+                req->kind->plural, req->subresource ? "/" : "",
+                req->subresource ? req->subresource : "", HK_FMT(req->name));
     hk_buf_addf(&p->log, " %s", fault_names[c->fault]);
 }
 
@@ -209,8 +209,8 @@ static inline uint64_t fault_submit(struct port *port, const struct port_request
     if (p->dead || c->fault == FAULT_SWALLOWED) {
         return c->id;
     }
-    if (c->fault == FAULT_REFUSED || c->fault == FAULT_BROKEN) {
-        fault_refuse(p, c, c->fault == FAULT_REFUSED ? HK_EBUSY : HK_EIO);
+    if (c->fault == FAULT_REFUSED) {
+        fault_refuse(p, c, p->ncall % 2 ? HK_EBUSY : HK_EIO);
         return c->id;
     }
     c->under = port_submit(p->under, req, (struct port_sink){fault_on_msg, c});

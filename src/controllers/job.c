@@ -519,7 +519,7 @@ static void settle(struct job_pass *p)
         quiet = !job_kill(p);
     }
     /* Counts are written once all that was asked for shows in them. */
-    if (quiet || ch.phase != p->job.phase) {
+    if (quiet || p->unrecorded || ch.phase != p->job.phase) {
         (void)job_write_status(p, &ch);
     }
 }

@@ -19,7 +19,8 @@ static int check_tasks(const struct api_job *job, struct hk_err *err)
             return hk_fail(err, HK_EINVAL, "'replicas' < 0 in task: %.*s", HK_FMT(task->name));
         }
         if (task->has_min && task->min_available > task->replicas) {
-            return hk_fail(err, HK_EINVAL, "'minAvailable' is greater than 'replicas' in task: %.*s",
+            return hk_fail(err, HK_EINVAL,
+                           "'minAvailable' is greater than 'replicas' in task: %.*s",
                            HK_FMT(task->name));
         }
         if (!json_is(containers, JSON_ARRAY) || containers->len == 0) {

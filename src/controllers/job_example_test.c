@@ -62,7 +62,7 @@ static void search_event(void *ctx, const struct api_object *o)
     struct event_search *s = ctx;
 
     s->n += hk_str_is(json_str(json_get(&o->root, "reason"), HK_STR("")), s->reason) &&
-            hk_str_contains(json_str(json_get(&o->root, "message"), HK_STR("")), s->word);
+                      hk_str_contains(json_str(json_get(&o->root, "message"), HK_STR("")), s->word);
 }
 
 static uint32_t events(const char *reason, const char *word)
@@ -208,8 +208,9 @@ static void example_9_another_exit_code(void **state)
 static void example_11_task_policy_completes_the_job(void **state)
 {
     start(JOB("  minAvailable: 3\n"
-              "  tasks:\n" TASK("a", "2", "    policies: [{event: TaskCompleted, action: "
-                                          "CompleteJob}]\n") TASK("b", "1", "")));
+              "  tasks:\n" TASK("a", "2",
+                                "    policies: [{event: TaskCompleted, action: "
+                                "CompleteJob}]\n") TASK("b", "1", "")));
     rig_end(&rig, "j-a-0", 0);
     rig_end(&rig, "j-a-1", 0);
     live_on();
@@ -265,27 +266,56 @@ struct judge_case {
 #define REQUEST(e) .event = API_EVENT_##e, .task = "w", .pod = "p", .pod_uid = "u", .partition = ""
 
 static const struct judge_case judge_cases[] = {
-    {"a command", {REQUEST(COMMAND_ISSUED), .forced = true, .action = API_ACTION_ABORT_JOB,
-                   .owner = ""},
-     "{event: '*', action: RestartJob}", API_ACTION_ABORT_JOB, 0},
-    {"out of sync", {REQUEST(OUT_OF_SYNC), .owner = "u-j"}, "{event: '*', action: RestartJob}",
-     API_ACTION_SYNC_JOB, 0},
-    {"running", {REQUEST(POD_RUNNING), .owner = "u-j"}, "{event: '*', action: RestartJob}",
-     API_ACTION_SYNC_JOB, 0},
-    {"another job's pod", {REQUEST(POD_EVICTED), .owner = "other"},
-     "{event: PodEvicted, action: TerminateJob}", API_ACTION_SYNC_JOB, 0},
-    {"our pod", {REQUEST(POD_EVICTED), .owner = "u-j"}, "{event: PodEvicted, action: TerminateJob}",
-     API_ACTION_TERMINATE_JOB, 0},
-    {"pending too long", {REQUEST(POD_PENDING), .owner = "u-j"},
-     "{event: PodPending, action: RestartPod, timeout: 10s}", API_ACTION_RESTART_POD, 10},
-    {"pending", {REQUEST(POD_PENDING), .owner = "u-j"}, "{event: PodPending, action: RestartPod}",
-     API_ACTION_SYNC_JOB, 0},
-    {"pending and any", {REQUEST(POD_PENDING), .owner = "u-j"}, "{event: '*', action: RestartPod}",
-     API_ACTION_SYNC_JOB, 0},
-    {"an exit code", {REQUEST(POD_FAILED), .exit_code = 7, .owner = "u-j"},
-     "{exitCode: 7, action: AbortJob}", API_ACTION_ABORT_JOB, 0},
-    {"a change without name", {REQUEST(NONE), .owner = ""}, "{event: '*', action: AbortJob}",
-     API_ACTION_SYNC_JOB, 0},
+    {"a command",
+     {REQUEST(COMMAND_ISSUED), .forced = true, .action = API_ACTION_ABORT_JOB, .owner = ""},
+     "{event: '*', action: RestartJob}",
+     API_ACTION_ABORT_JOB,
+     0},
+    {"out of sync",
+     {REQUEST(OUT_OF_SYNC), .owner = "u-j"},
+     "{event: '*', action: RestartJob}",
+     API_ACTION_SYNC_JOB,
+     0},
+    {"running",
+     {REQUEST(POD_RUNNING), .owner = "u-j"},
+     "{event: '*', action: RestartJob}",
+     API_ACTION_SYNC_JOB,
+     0},
+    {"another job's pod",
+     {REQUEST(POD_EVICTED), .owner = "other"},
+     "{event: PodEvicted, action: TerminateJob}",
+     API_ACTION_SYNC_JOB,
+     0},
+    {"our pod",
+     {REQUEST(POD_EVICTED), .owner = "u-j"},
+     "{event: PodEvicted, action: TerminateJob}",
+     API_ACTION_TERMINATE_JOB,
+     0},
+    {"pending too long",
+     {REQUEST(POD_PENDING), .owner = "u-j"},
+     "{event: PodPending, action: RestartPod, timeout: 10s}",
+     API_ACTION_RESTART_POD,
+     10},
+    {"pending",
+     {REQUEST(POD_PENDING), .owner = "u-j"},
+     "{event: PodPending, action: RestartPod}",
+     API_ACTION_SYNC_JOB,
+     0},
+    {"pending and any",
+     {REQUEST(POD_PENDING), .owner = "u-j"},
+     "{event: '*', action: RestartPod}",
+     API_ACTION_SYNC_JOB,
+     0},
+    {"an exit code",
+     {REQUEST(POD_FAILED), .exit_code = 7, .owner = "u-j"},
+     "{exitCode: 7, action: AbortJob}",
+     API_ACTION_ABORT_JOB,
+     0},
+    {"a change without name",
+     {REQUEST(NONE), .owner = ""},
+     "{event: '*', action: AbortJob}",
+     API_ACTION_SYNC_JOB,
+     0},
 };
 
 static void example_14_policies(void **state)
@@ -293,16 +323,16 @@ static void example_14_policies(void **state)
     for (unsigned i = 0; i < HK_LEN(judge_cases); i++) {
         const struct judge_case *c = &judge_cases[i];
         HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
-        const char *yaml = hk_arena_printf(&a, "%s  policies: [%s]\n  tasks:\n%s",
-                                           JOB("  minAvailable: 1\n"), c->policy,
-                                           TASK("w", "1", ""));
+        const char *yaml =
+            hk_arena_printf(&a, "%s  policies: [%s]\n  tasks:\n%s", JOB("  minAvailable: 1\n"),
+                            c->policy, TASK("w", "1", ""));
         struct yaml_docs docs = rig_yaml(yaml, &a);
         struct api_job job;
         struct job_verdict v;
         char have[80], want[80];
 
-        json_put((struct json *)json_get(&docs.at[0], "metadata"), &a, HK_STR("uid"),
-                 json_make_str(HK_STR("u-j")));
+        json_put((struct json *)json_get(&docs.at[0], "metadata"), &a,
+                 HK_STR("uid"), json_make_str(HK_STR("u-j")));
         assert_int_equal(api_job_decode(&docs.at[0], &a, &job, NULL), 0);
         v = job_judge(&job, &c->r);
         snprintf(have, sizeof(have), "%s: %s %lld", c->what, api_job_action_name(v.action),
@@ -524,7 +554,8 @@ static void example_30_resources_of_the_group(void **state)
     "    replicas: 2\n"                                                                            \
     "    minAvailable: " min "\n"                                                                  \
     "    template: {spec: {priorityClassName: " class ", containers: [{name: main, image: i, "     \
-    "resources: {requests: {cpu: " cpu "}}}]}}\n"
+                                                      "resources: {requests: {cpu: " cpu           \
+                                                      "}}}]}}\n"
 
 static const struct {
     const char *job, *cpu, *pods;
@@ -634,8 +665,8 @@ static void example_33_who_is_ready_to_lean_on(void **state)
 
 static void any_of_several_dependencies_will_do(void **state)
 {
-    rig_put(&rig, JOB("  minAvailable: 1\n  tasks:\n" TASK("a", "1", "") TASK("b", "1", "") TASK(
-                      "c", "1", "    dependsOn: {name: [a, b], iteration: any}\n")));
+    rig_put(&rig, JOB("  minAvailable: 1\n  tasks:\n" TASK("a", "1", "") TASK("b", "1", "")
+                          TASK("c", "1", "    dependsOn: {name: [a, b], iteration: any}\n")));
     rig_enqueue(&rig);
     pods("j-a-0 j-b-0");
     rig_patch(&rig, API_POD, "j-b-0",

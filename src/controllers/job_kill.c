@@ -109,6 +109,8 @@ bool job_kill(struct job_pass *p)
         }
         if (!job_pod(p, r)->out_of_sync) {
             mark(p, r);
+        } else if (!job_record_has(p, r)) {
+            p->unrecorded = true;
         } else {
             turn_delete(p->t, api_kind(API_POD), p->job.meta.ns, mirror_name(p->pods, r),
                         mirror_uid(p->pods, r), PORT_PROPAGATE_DEFAULT);

@@ -97,6 +97,7 @@ struct job_pass {
     uint32_t group; /* row of its PodGroup, HK_NONE */
     API_LIST(struct job_plugin_use) uses;
     bool forwarding; /* the queue has extendClusters */
+    bool unrecorded; /* a pod is to be deleted and waits until the status tells of it */
     /* The action under way, from the status. */
     enum api_job_action action;
     struct hk_str target_task, target_pod, target_partition;
@@ -142,7 +143,8 @@ enum api_job_phase job_next_phase(const struct api_job *job, const struct job_co
 
 /* Whether the pod has to go, by phase and action under way. */
 bool job_pod_must_go(const struct job_pass *p, uint32_t row);
-/* Marks and deletes pods that have to go; whether anything was asked for. */
+/* Marks and deletes pods that have to go; whether anything was asked for. What the status does not
+ * tell of yet stays until it does. */
 bool job_kill(struct job_pass *p);
 /* Some pod has to go that is not marked yet: only the record in the status tells of it. */
 bool job_kill_rests_on_record(const struct job_pass *p);
@@ -197,6 +199,8 @@ void job_attempt_fini(struct job_attempt *at);
 void job_record_pod(struct job_mem *mem, const struct mirror_change *ch, int64_t now_ns);
 /* Forgets what the status tells by now. */
 void job_record_trim(struct job_pass *p);
+/* The status tells of the pod, or need not. */
+bool job_record_has(const struct job_pass *p, uint32_t row);
 /* The pod of an attempt was being ended when last seen, and is no more. */
 bool job_record_is_lost(const struct job_pass *p, const struct json *attempt);
 /* status.attempts as it was, with what ended since and what the mirror shows. */

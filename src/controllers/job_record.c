@@ -77,9 +77,9 @@ void job_record_pod(struct job_mem *mem, const struct mirror_change *ch, int64_t
     const struct pod_digest *d = now ? now : old;
 
     if (ends && mem->ended.len < 4 * ATTEMPTS_MAX) {
-        hk_vec_push(&mem->ended, attempt_of(d, mirror_name(ch->mirror, ch->row),
-                                            mirror_uid(ch->mirror, ch->row), d->out_of_sync,
-                                            d->end_ns ? d->end_ns : now_ns));
+        hk_vec_push(&mem->ended,
+                    attempt_of(d, mirror_name(ch->mirror, ch->row), mirror_uid(ch->mirror, ch->row),
+                               d->out_of_sync, d->end_ns ? d->end_ns : now_ns));
     }
 }
 
@@ -120,10 +120,10 @@ static struct json attempt_json(const struct job_attempt *at, struct hk_arena *a
     return v;
 }
 
-static struct json *find_uid(const struct json *list, const char *uid)
+static struct json *find_uid(const struct json *list, struct hk_str uid)
 {
     for (uint32_t i = 0; i < list->len; i++) {
-        if (hk_str_is(json_str(json_get(&list->items[i], "uid"), none), uid)) {
+        if (hk_str_eq(json_str(json_get(&list->items[i], "uid"), none), uid)) {
             return &list->items[i];
         }
     }
@@ -155,7 +155,7 @@ static void drop_one(struct json *list)
 
 static void add(struct json *list, struct hk_arena *a, const struct job_attempt *at)
 {
-    struct json *have = find_uid(list, at->uid);
+    struct json *have = find_uid(list, hk_str(at->uid));
 
     if (have && (is_over(have) || at->end_ns == 0)) {
         return;
@@ -176,18 +176,32 @@ static bool has_room(const struct json *list, bool succeeded)
     return !succeeded || list->len < ATTEMPTS_MAX;
 }
 
-void job_record_trim(struct job_pass *p)
+/* As the status has it. */
+static struct json list_of(const struct job_pass *p)
 {
     const struct json *list = json_at(p->root, "status.attempts");
-    const struct json empty = json_make_array();
 
-    list = json_is(list, JSON_ARRAY) ? list : &empty;
+    return json_is(list, JSON_ARRAY) ? *list : json_make_array();
+}
+
+bool job_record_has(const struct job_pass *p, uint32_t row)
+{
+    const struct json list = list_of(p);
+    const struct hk_str uid = mirror_uid(p->pods, row);
+
+    return job_pod(p, row)->node[0] == '\0' || list.len >= ATTEMPTS_MAX || find_uid(&list, uid);
+}
+
+void job_record_trim(struct job_pass *p)
+{
+    const struct json list = list_of(p);
+
     for (uint32_t i = p->mem->ended.len; i-- > 0;) {
         struct job_attempt *at = &p->mem->ended.at[i];
 
-        const struct json *have = find_uid(list, at->uid);
+        const struct json *have = find_uid(&list, hk_str(at->uid));
 
-        if (have ? is_over(have) : !has_room(list, at->succeeded)) {
+        if (have ? is_over(have) : !has_room(&list, at->succeeded)) {
             job_attempt_fini(at);
             memmove(at, at + 1, (p->mem->ended.len - i - 1) * sizeof(*at));
             p->mem->ended.len--;
@@ -195,8 +209,8 @@ void job_record_trim(struct job_pass *p)
     }
 }
 
-/* Pods that ended while nobody looked, and those that are being ended. A full list has seen them, or
- * more important ones. */
+/* Pods that ended while nobody looked, and those that are being ended. A full list has seen them,
+ * or more important ones. */
 static void add_from_mirror(const struct job_pass *p, struct json *list)
 {
     for (uint32_t r = job_first_pod(p); r != HK_NONE && list->len < ATTEMPTS_MAX;

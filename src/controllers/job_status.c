@@ -126,6 +126,9 @@ static struct hk_str message_of(const struct job_pass *p, const struct job_reque
     if (r->event == API_EVENT_POD_FAILED && r->exit_code != 0) {
         return hk_str(hk_arena_printf(a, "%s: pod %s, exit code %d", event, r->pod, r->exit_code));
     }
+    if (r->event == API_EVENT_TASK_COMPLETED || r->event == API_EVENT_TASK_FAILED) {
+        return hk_str(hk_arena_printf(a, "%s: task %s", event, r->task));
+    }
     if (r->pod[0]) {
         return hk_str(
             hk_arena_printf(a, "%s: pod %s%s", event, r->pod, r->preempted ? ", preempted" : ""));
@@ -260,8 +263,8 @@ void job_write_refusal(struct turn *t, const struct json *root, const char *why)
 
     if (!json_is(state, JSON_OBJECT)) {
         put_condition(t, &status, api_job_phase_name(API_JOB_PENDING));
-        state = json_put(&status, a, HK_STR("state"),
-                         new_state(t, api_job_phase_name(API_JOB_PENDING)));
+        state = json_put(&status, a,
+                         HK_STR("state"), new_state(t, api_job_phase_name(API_JOB_PENDING)));
     }
     put_str(state, a, "reason", HK_STR(REFUSED));
     put_str(state, a, "message", hk_str(why));

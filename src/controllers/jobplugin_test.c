@@ -259,9 +259,9 @@ static void pytorch_workers_wait_for_the_master(void **state)
     assert_string_equal(text_of(&b, json_get(wait, "name")), "\"wait-for-master\"");
     assert_string_equal(text_of(&b, json_get(wait, "image")), "\"busybox:1.36.1\"");
     assert_true(hk_str_contains(json_str(json_item(json_get(wait, "command"), 2), HK_STR("")),
-                                "nc -z j-master-0.j 23456"));
-    assert_true(hk_str_contains(json_str(json_item(json_get(wait, "command"), 2), HK_STR("")),
-                                "+ 7 "));
+                                         "nc -z j-master-0.j 23456"));
+    assert_true(
+        hk_str_contains(json_str(json_item(json_get(wait, "command"), 2), HK_STR("")), "+ 7 "));
     assert_int_equal(bench_pod(&b, "master", 0, &pod), 0);
     assert_int_equal(json_at(&pod, "spec.initContainers")->len, 1);
     bench_fini(&b);
@@ -287,8 +287,9 @@ static void hcclrank_comes_after_pytorch(void **state)
         json_str(json_get(json_at(rig_get(&rig, API_POD, "j-worker-1"), "metadata.annotations"),
                           "hccl/rankIndex"),
                  HK_STR("")),
-        "2"));
-    rig_expect(&rig, API_JOB, "j", "status.controlledResources", "{\"plugin-pytorch\":\"pytorch\"}");
+                 "2"));
+    rig_expect(&rig, API_JOB, "j", "status.controlledResources",
+               "{\"plugin-pytorch\":\"pytorch\"}");
 }
 
 /* ---- arguments ---- */
@@ -319,8 +320,8 @@ static void arguments_are_read_up_to_the_first_mistake(void **state)
 
         bench_init(&b, "mpi", arg_cases[i].args, BARE_TASK("w", "1"));
         assert_int_equal(bench_pod(&b, "w", 0, &pod), 0);
-        hk_buf_addf(&have, "%s: %s %s", arg_cases[i].args,
-                    text_of(&b, look(&pod, "main.ports")), b.warning.text);
+        hk_buf_addf(&have, "%s: %s %s", arg_cases[i].args, text_of(&b, look(&pod, "main.ports")),
+                    b.warning.text);
         hk_buf_addf(&want, "%s: [{\"name\":\"mpijob-port\",\"containerPort\":%lld}] %s",
                     arg_cases[i].args, (long long)arg_cases[i].port, arg_cases[i].warning);
         assert_string_equal(have.data, want.data);
@@ -445,10 +446,9 @@ static void ssh_keys_are_a_pair(void **state)
 
     expect_object(API_SECRET, "j-ssh", "type", "\"Opaque\"");
     assert_true(json_equal(json_get(data, "authorized_keys"), json_get(data, "id_rsa.pub")));
-    assert_string_equal(secret("config"),
-                        "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n"
-                        "Host j-w-0\n  HostName j-w-0.j\n  Port 22\n"
-                        "Host j-w-1\n  HostName j-w-1.j\n  Port 22\n");
+    assert_string_equal(secret("config"), "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n"
+                                          "Host j-w-0\n  HostName j-w-0.j\n  Port 22\n"
+                                          "Host j-w-1\n  HostName j-w-1.j\n  Port 22\n");
 }
 
 static void ssh_takes_keys_of_the_user(void **state)
@@ -480,8 +480,8 @@ static void ssh_keys_survive_a_restart_and_names_follow_scaling(void **state)
     rig_patch(&rig, API_JOB, "j", "spec:\n  tasks:\n" TASK("w", "2", ""));
     rig_settle(&rig);
     assert_string_equal(secret("id_rsa"), before.data);
-    assert_true(hk_str_ends(hk_str(secret("config")),
-                            "Host j-w-1\n  HostName j-w-1.j\n  Port 22\n"));
+    assert_true(
+        hk_str_ends(hk_str(secret("config")), "Host j-w-1\n  HostName j-w-1.j\n  Port 22\n"));
 }
 
 /* ---- 1.21 ---- */

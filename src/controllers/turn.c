@@ -47,10 +47,11 @@ static void add_error(struct pass *p, struct turn_error e)
 
 /* ---- the end of a pass ---- */
 
+/* Failures are counted until there is nothing left to do: a step that works before one that does
+ * not is no reason to try again in haste. */
 static void end_pass(struct manager *m, struct ctl *c, uint32_t key, bool again)
 {
     struct pass *p = pass_of(c, key);
-    const struct workq_key *k = &c->q.keys.at[key];
 
     if (p->failed) {
         m->metrics.failures++;
@@ -59,9 +60,10 @@ static void end_pass(struct manager *m, struct ctl *c, uint32_t key, bool again)
     }
     forget_errors(p);
     if (again) {
-        workq_add(&c->q, hk_intern_str(&m->str, k->ns), hk_intern_str(&m->str, k->name));
+        workq_again(&c->q, key);
+    } else {
+        workq_done(&c->q, key);
     }
-    workq_done(&c->q, key);
 }
 
 static void call_ended(struct manager *m, struct call *call)

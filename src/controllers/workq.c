@@ -169,6 +169,12 @@ void workq_done(struct workq *q, uint32_t key)
     key_forget(q, key);
 }
 
+void workq_again(struct workq *q, uint32_t key)
+{
+    q->keys.at[key].again = true;
+    end_pass(q, key);
+}
+
 void workq_failed(struct workq *q, uint32_t key, int64_t now_ns)
 {
     const uint32_t shift = HK_MIN(q->keys.at[key].failures, 16);

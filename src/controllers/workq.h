@@ -43,6 +43,8 @@ int64_t workq_tick(struct workq *q, int64_t now_ns);
 uint32_t workq_pop(struct workq *q);
 /* The pass over the key is over; it is forgotten when nothing more is wanted of it. */
 void workq_done(struct workq *q, uint32_t key);
+/* It was a step on the way: the next follows at once, and failures are not forgotten yet. */
+void workq_again(struct workq *q, uint32_t key);
 /* The same after a failure: it will wait again after a pause of 5 ms x 2^failures, 5 minutes at
  * most, unless it is added before. */
 void workq_failed(struct workq *q, uint32_t key, int64_t now_ns);
