@@ -570,13 +570,14 @@ static void give_up(struct job_pass *p)
 /* The job stays as it is until somebody changes it. */
 static void refuse(struct turn *t, const struct json *root, const char *why)
 {
-    turn_event(t, root, true, "InvalidJob", "%s", why);
+    turn_event(t, root, true, JOB_REFUSED, "%s", why);
     job_write_refusal(t, root, why);
 }
 
-static bool may_sync(enum api_job_phase phase)
+/* Once taken in, a job is only changed by us and in ways that admission has rules for. */
+static bool is_unchecked(const struct api_job *job)
 {
-    return phase == API_JOB_NO_PHASE || is_live(phase);
+    return job->phase == API_JOB_NO_PHASE || hk_str_is(job->reason, JOB_REFUSED);
 }
 
 static void pass(struct job_pass *p)
@@ -604,7 +605,7 @@ static void pass(struct job_pass *p)
     if (answer_requests(p)) {
         return;
     }
-    if (may_sync(p->job.phase) && job_check(&p->job, p->t->mem, &err) < 0) {
+    if (is_unchecked(&p->job) && job_check(p, &err) < 0) {
         refuse(p->t, p->root, err.text);
         return;
     }

@@ -79,6 +79,7 @@ struct job_mem {
     uint32_t ns, name; /* string ids, held */
     char *uid;         /* of the job it is about */
     bool met;          /* requests have been derived from the pods as they are */
+    uint64_t checked;  /* hash of the spec that was found in order, 0 none */
     HK_VEC(struct job_request) requests;
     HK_VEC(struct job_delay) delays;
     HK_VEC(struct job_attempt) ended; /* not yet in the status */
@@ -113,8 +114,11 @@ void job_note_pending_group(struct job_pass *p, const struct json *group);
 
 /* ---- job_check.c ---- */
 
-/* What admission should have refused; err says why. */
-int job_check(const struct api_job *job, struct hk_arena *a, struct hk_err *err) HK_CHECKED;
+/* state.reason, and the event, of a job that admission would not have taken. */
+#define JOB_REFUSED "InvalidJob"
+
+/* Whether admission would take the job; the same spec is judged once. */
+int job_check(struct job_pass *p, struct hk_err *err) HK_CHECKED;
 
 /* ---- job_state.c ---- */
 

@@ -571,7 +571,7 @@ static void a_pod_that_ends_silently_leaves_its_timer(void **state)
 
 #define BAD(spec, why)                                                                             \
     {                                                                                              \
-        JOB(spec), "\"" why "\""                                                                   \
+        JOB(spec), why                                                                             \
     }
 
 static const struct {
@@ -589,7 +589,7 @@ static const struct {
             TASK("b", "1", "    dependsOn: {name: [a]}\n"),
         "job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG)"),
     BAD("  minAvailable: 1\n  tasks:\n  - {name: w, replicas: 1, template: {spec: {}}}\n",
-        "no containers in the template of task: w"),
+        "spec.task[0].template.spec.containers: Required value"),
     BAD("  minAvailable: 1\n  tasks:\n" TASK_MIN("w", "1", "2", ""),
         "'minAvailable' is greater than 'replicas' in task: w"),
     BAD("  minAvailable: 0\n", "No task specified in job spec"),
@@ -611,7 +611,10 @@ static void an_invalid_job_is_refused_and_blocks_nobody(void **state)
         rig_expect(&rig, API_JOB, "good", "status.state.phase", "\"Running\"");
         expect("status.state.phase", "\"Pending\"");
         expect("status.state.reason", "\"InvalidJob\"");
-        expect("status.state.message", bad_jobs[i].why);
+        if (!strstr(rig_at(&rig, API_JOB, "j", "status.state.message"), bad_jobs[i].why)) {
+            fail_msg("expected: %s\nactual:   %s", bad_jobs[i].why,
+                     rig_at(&rig, API_JOB, "j", "status.state.message"));
+        }
         assert_int_equal(events("InvalidJob"), 1);
     }
 }

@@ -5,8 +5,6 @@
 
 #include "codec/timefmt.h"
 
-#define REFUSED "InvalidJob"
-
 static const struct hk_str none = {"", 0};
 
 void job_count(const struct job_pass *p, struct job_counts *ret)
@@ -165,7 +163,7 @@ static void put_state(const struct job_pass *p, struct json *status, const struc
     struct json state;
 
     if (ch->phase == p->job.phase) {
-        if (hk_str_is(p->job.reason, REFUSED)) {
+        if (hk_str_is(p->job.reason, JOB_REFUSED)) {
             json_del(old, "reason");
             json_del(old, "message");
         }
@@ -266,7 +264,7 @@ void job_write_refusal(struct turn *t, const struct json *root, const char *why)
         state = json_put(&status, a,
                          HK_STR("state"), new_state(t, api_job_phase_name(API_JOB_PENDING)));
     }
-    put_str(state, a, "reason", HK_STR(REFUSED));
+    put_str(state, a, "reason", HK_STR(JOB_REFUSED));
     put_str(state, a, "message", hk_str(why));
     if (!json_equal(&status, old)) {
         json_put(&obj, a, HK_STR("status"), status);
