@@ -80,6 +80,23 @@ static void a_file_that_changes_is_read_again(void **state)
     becomes(r, "second");
 }
 
+static void a_restless_directory_hides_nothing(void **state)
+{
+    struct rig *r = *state;
+    char other[96];
+
+    snprintf(other, sizeof(other), "%s/other", r->dir);
+    save(r, GROUPS("first"));
+    load(r);
+    save(r, GROUPS("second"));
+    for (int turns = 0; !hk_str_is(group(r), "second"); turns++) {
+        assert_true(turns < RIG_TURNS);
+        assert_int_equal(hk_write_file(other, HK_STR("x"), NULL), 0);
+        rig_turn(r->loop);
+    }
+    unlink(other);
+}
+
 /* What is wrong stays without effect: the change after it is the next that is seen. */
 static void a_bad_file_changes_nothing(void **state)
 {
@@ -124,6 +141,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_file_that_changes_is_read_again, begin, end),
+        cmocka_unit_test_setup_teardown(a_restless_directory_hides_nothing, begin, end),
         cmocka_unit_test_setup_teardown(a_bad_file_changes_nothing, begin, end),
         cmocka_unit_test_setup_teardown(a_missing_file_may_come_later, begin, end),
         cmocka_unit_test_setup_teardown(a_missing_directory_is_told, begin, end),

@@ -19,6 +19,7 @@ struct webhook_files {
     int fd;
     struct net_watch *watch;
     struct net_timer *timer;
+    bool settling; /* the timer stands for a change */
 };
 
 static void arm(struct webhook_files *f, int64_t wait_ns)
@@ -30,6 +31,7 @@ static void on_due(void *ctx)
 {
     struct webhook_files *f = ctx;
 
+    f->settling = false;
     arm(f, RECHECK_NS);
     f->o.changed(f->o.ctx);
 }
@@ -41,7 +43,10 @@ static void on_event(void *ctx, uint32_t events)
 
     while (read(f->fd, buf, sizeof(buf)) > 0) {
     }
-    arm(f, SETTLE_NS);
+    if (!f->settling) { /* a directory that never rests must not put it off for ever */
+        f->settling = true;
+        arm(f, SETTLE_NS);
+    }
 }
 
 static int watch_directory(struct webhook_files *f, const char *path, struct hk_err *err)

@@ -13,7 +13,7 @@ struct webhook_files_opts {
     struct net_loop *loop;
     const char *const *paths; /* copied from; NULL entries are passed over */
     uint32_t npaths;
-    void (*changed)(void *ctx); /* a moment after the last change, and now and then without one */
+    void (*changed)(void *ctx); /* a moment after a change, and now and then without one */
     void *ctx;
 };
 

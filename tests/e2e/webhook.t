@@ -10,60 +10,33 @@ if ! command -v kubectl >/dev/null || ! command -v curl >/dev/null; then
     exit 0
 fi
 dir=$(mktemp -d) || exit 1
-data=$dir/data
-server= hooks=
-trap 'end server KILL; end hooks KILL; rm -rf "$dir"' EXIT
-count=0 failed=0
+hooks=
+trap 'stop KILL; stop_hooks KILL; rm -rf "$dir"' EXIT
+. tests/e2e/lib.sh
 service=volcano-admission-service.volcano-system.svc
 
-# step NAME SCRIPT: one point; the script must succeed.
-step() {
-    count=$((count + 1))
-    if (eval "$2") >"$dir/log" 2>&1; then
-        echo "ok $count - $1"
-    else
-        failed=$((failed + 1))
-        echo "not ok $count - $1"
-        sed 's/^/# /' "$dir/log"
-    fi
-}
-
-# begin NAME ARG...: a program of ours; returns when it says that it is ready, and leaves its pid in
-# $NAME and the line in $dir/NAME.line.
-begin() {
-    who=$1
-    shift
-    rm -f "$dir/$who.fifo"
-    mkfifo "$dir/$who.fifo"
-    "$HEKLA" "$@" >"$dir/$who.fifo" 2>"$dir/$who.err" &
-    eval "$who=$!"
-    timeout 30 grep -m 1 ' ready at ' "$dir/$who.fifo" >"$dir/$who.line" && return 0
-    echo "Bail out! no $who: $(cat "$dir/$who.err")"
+# start_hooks ARG...: the admission server on a free port, which is left in $port; returns when it
+# says that it is ready.
+start_hooks() {
+    rm -f "$dir/hooks.ready"
+    mkfifo "$dir/hooks.ready"
+    "$HEKLA" webhook-manager --kubeconfig "$KUBECONFIG" --webhook-namespace volcano-system \
+        --listen-address 127.0.0.1 --port 0 "$@" >"$dir/hooks.ready" 2>"$dir/hooks.log" &
+    hooks=$!
+    timeout 30 grep -m 1 ' ready at ' "$dir/hooks.ready" >"$dir/hooks.line"
+    port=$(sed -n 's/^.* ready at https:..127.0.0.1:\([0-9]*\).*$/\1/p' "$dir/hooks.line")
+    [ -n "$port" ] && return 0
+    echo "Bail out! no admission server: $(cat "$dir/hooks.log")"
     exit 1
 }
 
-# end NAME SIGNAL: ends it and leaves its exit status in $status.
-end() {
-    eval "ending=\$$1"
-    [ -n "$ending" ] || return 0
-    kill -s "$2" "$ending" 2>/dev/null
-    wait "$ending" 2>/dev/null
+# stop_hooks SIGNAL: ends it, and leaves its $status.
+stop_hooks() {
+    [ -n "$hooks" ] || return 0
+    kill -s "$1" "$hooks" 2>/dev/null
+    wait "$hooks" 2>/dev/null
     status=$?
-    eval "$1="
-}
-
-# begin_hooks ARG...: the admission server on a free port, which is left in $port.
-begin_hooks() {
-    begin hooks webhook-manager --kubeconfig "$KUBECONFIG" --webhook-namespace volcano-system \
-        --listen-address 127.0.0.1 --port 0 "$@"
-    port=$(sed -n 's/^.* ready at https:..127.0.0.1:\([0-9]*\).*$/\1/p' "$dir/hooks.line")
-}
-
-k() {
-    timeout 30 kubectl "$@" >"$dir/out" 2>&1 && return 0
-    echo "kubectl $*: exit status $?"
-    cat "$dir/out"
-    return 1
+    hooks=
 }
 
 # ask CA HOST PATH ARG...: curl's request; the answer is in $dir/answer, its status printed.
@@ -87,8 +60,8 @@ job() {
         "namespace":"infra"},"spec":%s}' "$1"
 }
 
-# says TEXT: the last answer holds the text.
-says() {
+# answers TEXT: the last answer holds the text.
+answers() {
     grep -qF -- "$1" "$dir/answer" && return 0
     echo "expected: $1"
     echo "  actual: $(head -c 2000 "$dir/answer")"
@@ -107,17 +80,6 @@ patch() {
     sed -n 's/.*"patch":"\([^"]*\)".*/\1/p' "$dir/answer" | base64 -d
 }
 
-# until_true SCRIPT: within ten seconds.
-until_true() {
-    for _ in $(seq 100); do
-        (eval "$1") >"$dir/last" 2>&1 && return 0
-        sleep 0.1
-    done
-    echo "never: $1"
-    cat "$dir/last" "$dir/hooks.err"
-    return 1
-}
-
 configuration() {
     printf 'apiVersion: admissionregistration.k8s.io/v1\nkind: %sWebhookConfiguration
 metadata: {name: %s}\nwebhooks:\n- name: %s\n  admissionReviewVersions: [v1]\n  sideEffects: None
@@ -130,9 +92,7 @@ bundle() {
         -o 'jsonpath={.webhooks[0].clientConfig.caBundle}' | base64 -d
 }
 
-begin server apiserver --data-dir "$data" --listen 127.0.0.1:0
-KUBECONFIG=$data/kubeconfig HOME=$dir
-export KUBECONFIG HOME
+start
 
 template='"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}'
 good='{"minAvailable":1,"queue":"default","tasks":[{"name":"t","replicas":1,"minAvailable":1,'$template'}]}'
@@ -141,23 +101,23 @@ good='{"minAvailable":1,"queue":"default","tasks":[{"name":"t","replicas":1,"min
 
 configuration Validating volcano-admission-service-jobs-validate validatejob.volcano.sh \
     /jobs/validate >/dev/null
-begin_hooks --enable-healthz=true --healthz-address 127.0.0.1:0 -v=4
+start_hooks --enable-healthz=true --healthz-address 127.0.0.1:0 -v=4
 
 step 'the authority is published in a configuration that is there' '
-    until_true "bundle validating volcano-admission-service-jobs-validate | grep -q BEGIN"
+    within 10 eval "bundle validating volcano-admission-service-jobs-validate | grep -q BEGIN"
 '
 bundle validating volcano-admission-service-jobs-validate >"$dir/own.crt"
 
 step 'and in one that comes later' '
     configuration Mutating volcano-admission-service-jobs-mutate mutatejob.volcano.sh \
         /jobs/mutate &&
-    until_true "bundle mutating volcano-admission-service-jobs-mutate | cmp - $dir/own.crt"
+    within 10 eval "bundle mutating volcano-admission-service-jobs-mutate | cmp - $dir/own.crt"
 '
 
 step 'one that is applied anew gets it again' '
     k patch validatingwebhookconfiguration volcano-admission-service-jobs-validate --type=json \
         -p "[{\"op\":\"remove\",\"path\":\"/webhooks/0/clientConfig/caBundle\"}]" &&
-    until_true "bundle validating volcano-admission-service-jobs-validate | cmp - $dir/own.crt"
+    within 10 eval "bundle validating volcano-admission-service-jobs-validate | cmp - $dir/own.crt"
 '
 
 step 'the Secret holds what is shown' '
@@ -168,27 +128,27 @@ step 'the Secret holds what is shown' '
 step 'a queue that no controller has opened takes no job' '
     review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
     is "$(ask "$dir/own.crt" "$service" /jobs/validate --data "@$dir/body")" 200 &&
-    says "can only submit job to queue with state"
+    answers "can only submit job to queue with state"
 '
 
 step 'a good job for an open queue is allowed' '
     k patch queue default --subresource=status --type=merge -p "{\"status\":{\"state\":\"Open\"}}" &&
     review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
-    until_true "ask $dir/own.crt $service /jobs/validate --data @$dir/body &&
-        says \"response\\\":{\\\"uid\\\":\\\"u-1\\\",\\\"allowed\\\":true}\""
+    within 10 eval "ask $dir/own.crt $service /jobs/validate --data @$dir/body &&
+        answers \"response\\\":{\\\"uid\\\":\\\"u-1\\\",\\\"allowed\\\":true}\""
 '
 
 step 'a bad one is refused with words' '
     review batch.volcano.sh v1alpha1 jobs "$(job "{}")" &&
     is "$(ask "$dir/own.crt" "$service" "/jobs/validate?timeout=10s" --data "@$dir/body")" 200 &&
-    says "\"allowed\":false" && says "\"message\":\"No task specified in job spec\""
+    answers "\"allowed\":false" && answers "\"message\":\"No task specified in job spec\""
 '
 
 step 'what the defaults make of a job is the job that is stored' '
     short="{\"tasks\":[{\"replicas\":2,$template}]}"
     review batch.volcano.sh v1alpha1 jobs "$(job "$short")" &&
     is "$(ask "$dir/own.crt" "$service" /jobs/mutate --data "@$dir/body")" 200 &&
-    says "\"patchType\":\"JSONPatch\"" && patch >"$dir/patch" &&
+    answers "\"patchType\":\"JSONPatch\"" && patch >"$dir/patch" &&
     k create namespace infra && job "$good" >"$dir/job" && k create -f "$dir/job" &&
     k delete -f "$dir/job" && job "$short" >"$dir/job" && k create -f "$dir/job" &&
     for want in minAvailable:2 queue:\"default\" maxRetry:3 schedulerName:\"volcano\"; do
@@ -203,23 +163,23 @@ step 'a queue that is made is known at once' '
     printf "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: below}
 spec: {parent: default, weight: 1}\n" >"$dir/queue" && k create -f "$dir/queue" &&
     review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
-    until_true "ask \"$dir/own.crt\" \"$service\" /jobs/validate --data \"@$dir/body\" &&
-        says \"has 1 child queues\"" &&
+    within 10 eval "ask \"$dir/own.crt\" \"$service\" /jobs/validate --data \"@$dir/body\" &&
+        answers \"has 1 child queues\"" &&
     k delete -f "$dir/queue" &&
-    until_true "ask \"$dir/own.crt\" \"$service\" /jobs/validate --data \"@$dir/body\" &&
-        says \"\\\"allowed\\\":true\""
+    within 10 eval "ask \"$dir/own.crt\" \"$service\" /jobs/validate --data \"@$dir/body\" &&
+        answers \"\\\"allowed\\\":true\""
 '
 
 step 'a body over 3 MiB is refused' '
     head -c 3145729 /dev/zero | tr "\0" " " >"$dir/large" &&
     is "$(ask "$dir/own.crt" "$service" /jobs/validate --data-binary "@$dir/large")" 413 &&
-    says "request body too large"
+    answers "request body too large"
 '
 
 step 'one of 3 MiB is read' '
     head -c 3145728 /dev/zero | tr "\0" " " >"$dir/large" &&
     is "$(ask "$dir/own.crt" "$service" /jobs/validate --data-binary "@$dir/large")" 200 &&
-    says "\"allowed\":false"
+    answers "\"allowed\":false"
 '
 
 step 'GET is refused' '
@@ -238,25 +198,25 @@ step 'another content type gets nothing' '
 '
 
 step 'rubbish is answered' '
-    is "$(ask "$dir/own.crt" "$service" /jobs/validate --data "{")" 200 && says "json parse error"
+    is "$(ask "$dir/own.crt" "$service" /jobs/validate --data "{")" 200 && answers "json parse error"
 '
 
 step 'health is served over TLS' '
     port=$(sed -n "s/.*health on port \([0-9]*\)$/\1/p" "$dir/hooks.line") &&
-    is "$(ask "$dir/own.crt" "$service" /healthz)" 200 && says ok
+    is "$(ask "$dir/own.crt" "$service" /healthz)" 200 && answers ok
 '
 
-end hooks TERM
+stop_hooks TERM
 step 'SIGTERM ends it cleanly' '
     is "$status" 0
 '
 
-begin_hooks
+start_hooks
 step 'the next one finds the certificate of the first' '
     review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
     is "$(ask "$dir/own.crt" "$service" /jobs/validate --data "@$dir/body")" 200
 '
-end hooks TERM
+stop_hooks TERM
 
 # ---- files ----
 
@@ -272,7 +232,7 @@ groups() {
     mv "$dir/groups.tmp" "$dir/groups.yaml"
 }
 groups first
-begin_hooks --tls-cert-file "$dir/tls.crt" --tls-private-key-file "$dir/tls.key" \
+start_hooks --tls-cert-file "$dir/tls.crt" --tls-private-key-file "$dir/tls.key" \
     --admission-conf "$dir/groups.yaml"
 
 step 'certificates from files are shown, and the configurations left alone' '
@@ -290,10 +250,10 @@ slow=$!
 exec 3>"$dir/slow"
 
 step 'new certificate files are shown to new connections' '
-    until_true "grep -q \"^> POST\" $dir/slow.trace" &&
+    within 10 eval "grep -q \"^> POST\" $dir/slow.trace" &&
     mv "$dir/next.crt" "$dir/tls.crt" && mv "$dir/next.key" "$dir/tls.key" &&
     review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
-    until_true "is \"\$(ask $dir/own.crt $service /jobs/validate --data @$dir/body)\" 200"
+    within 10 eval "is \"\$(ask $dir/own.crt $service /jobs/validate --data @$dir/body)\" 200"
 '
 
 review batch.volcano.sh v1alpha1 jobs "$(job "$good")"
@@ -307,7 +267,7 @@ step 'the connection from before is answered' '
 
 step 'files that do not belong together change nothing' '
     cp "$data/server.crt" "$dir/half" && mv "$dir/half" "$dir/tls.crt" &&
-    until_true "grep -q \"certificate files not taken\" $dir/hooks.err" &&
+    within 10 eval "grep -q \"certificate files not taken\" $dir/hooks.log" &&
     review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
     is "$(ask "$dir/own.crt" "$service" /jobs/validate --data "@$dir/body")" 200
 '
@@ -321,18 +281,18 @@ step 'a pod of a resource group is placed as the file says' '
 
 step 'a file that changes is read again' '
     groups second && review "" v1 pods "$pod" &&
-    until_true "ask $dir/own.crt $service /pods/mutate --data @$dir/body && patch | grep second"
+    within 10 eval "ask $dir/own.crt $service /pods/mutate --data @$dir/body && patch | grep second"
 '
 
 step 'one that is wrong changes nothing' '
     printf "resourceGroups: 7\n" >"$dir/groups.yaml" &&
-    until_true "grep -q \"admission configuration not taken\" $dir/hooks.err" &&
+    within 10 eval "grep -q \"admission configuration not taken\" $dir/hooks.log" &&
     review "" v1 pods "$pod" &&
     is "$(ask "$dir/own.crt" "$service" /pods/mutate --data "@$dir/body")" 200 &&
     patch | grep second
 '
 
-end hooks INT
+stop_hooks INT
 step 'SIGINT ends it as well' '
     is "$status" 0
 '
@@ -348,11 +308,10 @@ step 'options that make no sense are told' '
         "--tls-cert-file=$dir/none --tls-private-key-file=$dir/none|$dir/none"; do
         "$HEKLA" webhook-manager --kubeconfig "$KUBECONFIG" --webhook-namespace volcano-system \
             ${row%%|*} >"$dir/answer" 2>&1 && { echo "${row%%|*}: expected a failure"; exit 1; }
-        says "${row#*|}" || exit 1
+        answers "${row#*|}" || exit 1
     done
     "$HEKLA" webhook-manager --kubeconfig "$KUBECONFIG" >"$dir/answer" 2>&1
-    says "failed to start webhooks as both"
+    answers "failed to start webhooks as both"
 '
 
-echo "1..$count"
-[ "$failed" -eq 0 ]
+finish
