@@ -20,7 +20,7 @@
 enum { STACK_FIRST = 64 };
 
 /* Children of containers that are not yet complete. Most texts need no more than what is on the
- * caller's stack: two calls of the allocator per text were a twentieth of the store's time. */
+ * caller's stack; two calls of the allocator per text stood out in the store's profile. */
 struct first {
     struct json items[STACK_FIRST];
     struct json_member members[STACK_FIRST];
