@@ -42,7 +42,8 @@ struct recorder {
     struct hk_map at; /* key to slot */
     uint64_t stamp;
     HK_VEC(struct note) waiting;
-    uint32_t head;
+    uint32_t head; /* the first that waits */
+    uint32_t busy; /* flights used */
     struct note flights[FLIGHT_MAX];
     uint64_t calls[FLIGHT_MAX]; /* 0: free */
     struct hk_arena mem;        /* one body */
@@ -192,6 +193,7 @@ static void on_done(void *ctx, const struct port_msg *m)
     }
     note_fini(&r->flights[k]);
     r->calls[k] = 0;
+    r->busy--;
     send_more(r);
 }
 
@@ -201,8 +203,11 @@ static void send(struct recorder *r, uint32_t k)
     struct slot *s = &r->ring[n->slot];
     const int64_t now_ns = r->clock->wall_ns(r->clock);
     struct json body = json_make_object();
-    struct port_request req = {
-        .kind = api_kind(API_EVENT), .verb = PORT_CREATE, .ns = event_ns(n), .body = &body};
+    struct port_request req = {.kind = api_kind(API_EVENT),
+                               .verb = PORT_CREATE,
+                               .ns = event_ns(n),
+                               .body = &body,
+                               .field_manager = hk_str(r->component)};
 
     if (n->first) {
         put_body(r, n, &body, now_ns);
@@ -214,30 +219,52 @@ static void send(struct recorder *r, uint32_t k)
     json_put(&body, &r->mem, HK_STR("count"), json_make_int(s->count));
     put_time(r, &body, "lastTimestamp", now_ns);
     s->written_ns = now_ns;
+    r->busy++;
     r->calls[k] = port_submit(r->port, &req, (struct port_sink){on_done, r});
     hk_arena_clear(&r->mem);
 }
 
+/* Moves what waits to the front once most of the vector is behind it, so that a queue that never
+ * runs empty does not grow for ever. */
+static void close_up(struct recorder *r)
+{
+    if (r->head < r->waiting.len && (r->head < 1024 || r->head <= r->waiting.len / 2)) {
+        return;
+    }
+    r->waiting.len -= r->head;
+    if (r->waiting.len > 0) {
+        memmove(r->waiting.at, r->waiting.at + r->head, r->waiting.len * sizeof(r->waiting.at[0]));
+    }
+    r->head = 0;
+}
+
+/* The next note whose event is still remembered. */
+static bool take(struct recorder *r, struct note *ret)
+{
+    while (r->head < r->waiting.len) {
+        struct note n = r->waiting.at[r->head++];
+
+        if (r->ring[n.slot].key == n.key) {
+            *ret = n;
+            return true;
+        }
+        note_fini(&n); /* the ring came round before it was sent */
+    }
+    return false;
+}
+
 static void send_more(struct recorder *r)
 {
-    for (uint32_t k = 0; k < FLIGHT_MAX && r->head < r->waiting.len; k++) {
-        struct note n;
-
+    for (uint32_t k = 0; k < FLIGHT_MAX && r->busy < FLIGHT_MAX; k++) {
         if (r->calls[k]) {
             continue;
         }
-        n = r->waiting.at[r->head++];
-        if (r->ring[n.slot].key != n.key) { /* the ring came round before it was sent */
-            note_fini(&n);
-            k--;
-            continue;
+        if (!take(r, &r->flights[k])) {
+            break;
         }
-        r->flights[k] = n;
         send(r, k);
     }
-    if (r->head == r->waiting.len) {
-        r->head = r->waiting.len = 0;
-    }
+    close_up(r);
 }
 
 /* Counts an event that is remembered; whether its count is to be written now. */
@@ -282,14 +309,9 @@ void recorder_note(struct recorder *r, const struct recorder_about *about, bool 
     send_more(r);
 }
 
-bool recorder_idle(const struct recorder *r)
+uint32_t recorder_len(const struct recorder *r)
 {
-    for (uint32_t k = 0; k < FLIGHT_MAX; k++) {
-        if (r->calls[k]) {
-            return false;
-        }
-    }
-    return r->head == r->waiting.len;
+    return r->busy + r->waiting.len - r->head;
 }
 
 struct recorder *recorder_new(struct port *port, struct hk_clock *clock, struct hk_str component)

@@ -20,5 +20,5 @@ struct recorder *recorder_new(struct port *port, struct hk_clock *clock, struct 
 void recorder_free(struct recorder *r);
 void recorder_note(struct recorder *r, const struct recorder_about *about, bool warning,
                    const char *reason, struct hk_str message);
-/* Nothing waits to be sent or answered. */
-bool recorder_idle(const struct recorder *r);
+/* Events that wait to be sent or answered. */
+uint32_t recorder_len(const struct recorder *r);

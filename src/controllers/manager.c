@@ -162,7 +162,7 @@ void manager_drain(struct manager *m)
 
 bool manager_drained(const struct manager *m)
 {
-    return m->call_at.len == 0 && recorder_idle(m->recorder);
+    return m->call_at.len == 0 && recorder_len(m->recorder) == 0;
 }
 
 struct mirror *manager_mirror(const struct manager *m, enum api_kind_id kind)
@@ -232,7 +232,7 @@ int64_t manager_run(struct manager *m)
 
 bool manager_idle(const struct manager *m)
 {
-    if (!manager_synced(m) || m->call_at.len > 0 || !recorder_idle(m->recorder)) {
+    if (!manager_synced(m) || m->call_at.len > 0 || recorder_len(m->recorder) > 0) {
         return false;
     }
     for (uint32_t i = 0; i < m->nseat; i++) {

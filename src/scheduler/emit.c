@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Binds, evictions and opened gates, and the traffic of all writes: lanes by urgency, a bounded
 // number of requests in flight, retries of those that must get through in the end. What statuses
-// and events say is in the files beside.
+// and events say is in the files beside; events travel by the recorder.
 #include "base/log.h"
 #include "codec/timefmt.h"
 #include "scheduler/emit_priv.h"
@@ -166,13 +166,8 @@ static bool fill_request(struct emit *e, struct write *w, struct port_request *r
         return emit_volume_request(e, w, req, body);
     case WRITE_GATE:
         return gate_request(e, w, req, body);
-    case WRITE_CONDITION:
-    case WRITE_GROUP:
-    case WRITE_QUEUE:
-    case WRITE_SHARD:
-        return emit_status_request(e, w, req, body);
     default:
-        return emit_event_request(e, w, req, body);
+        return emit_status_request(e, w, req, body);
     }
 }
 
@@ -354,17 +349,11 @@ static void on_done(void *ctx, const struct port_msg *m)
 {
     static void (*const done[WRITE_NKINDS])(struct emit *, struct write *,
                                             const struct port_msg *) = {
-        [WRITE_BIND] = bind_done,
-        [WRITE_EVICT_MARK] = mark_done,
-        [WRITE_EVICT] = evict_done,
-        [WRITE_CONDITION] = emit_status_done,
-        [WRITE_GROUP] = emit_status_done,
-        [WRITE_QUEUE] = emit_status_done,
-        [WRITE_SHARD] = emit_status_done,
-        [WRITE_VOLUME] = emit_volume_done,
+        [WRITE_BIND] = bind_done,         [WRITE_EVICT_MARK] = mark_done,
+        [WRITE_EVICT] = evict_done,       [WRITE_CONDITION] = emit_status_done,
+        [WRITE_GROUP] = emit_status_done, [WRITE_QUEUE] = emit_status_done,
+        [WRITE_SHARD] = emit_status_done, [WRITE_VOLUME] = emit_volume_done,
         [WRITE_GATE] = gate_done,
-        [WRITE_EVENT] = emit_event_done,
-        [WRITE_EVENT_COUNT] = emit_event_done,
     };
     struct flight *f = ctx;
     struct write w = f->w;
@@ -412,7 +401,7 @@ int64_t emit_pump(struct emit *e)
 
 uint32_t emit_backlog(const struct emit *e)
 {
-    uint32_t n = e->busy + e->later.len + e->prebinds.len;
+    uint32_t n = e->busy + e->later.len + e->prebinds.len + recorder_len(e->recorder);
 
     for (unsigned lane = 0; lane < LANE_N; lane++) {
         n += e->lanes[lane].q.len - e->lanes[lane].head;
@@ -497,6 +486,7 @@ struct emit *emit_new(const struct emit_opts *o)
     e->prebind_due_ns = INT64_MAX;
     e->nflight = o->in_flight > 0 ? o->in_flight : IN_FLIGHT_DEFAULT;
     e->flights = hk_zalloc_array(e->nflight, sizeof(*e->flights));
+    e->recorder = recorder_new(o->port, o->clock, o->component);
     return e;
 }
 
@@ -525,7 +515,7 @@ void emit_free(struct emit *e)
     hk_vec_fini(&e->later);
     emit_volume_fini(e);
     emit_status_fini(e);
-    emit_events_fini(e);
+    recorder_free(e->recorder);
     hk_free(e->flights);
     hk_free(e->component);
     hk_arena_fini(&e->mem);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/names.h"
+#include "api/recorder.h"
 #include "scheduler/close.h"
 #include "scheduler/emit.h"
 
@@ -16,8 +17,6 @@ enum write_kind {
     WRITE_GROUP,
     WRITE_QUEUE,
     WRITE_SHARD,
-    WRITE_EVENT,
-    WRITE_EVENT_COUNT,
     WRITE_NKINDS,
 };
 
@@ -26,16 +25,15 @@ enum write_kind {
 struct write {
     uint8_t kind;     /* enum write_kind */
     uint8_t about;    /* enum api_kind_id */
-    bool warning;     /* events */
     uint8_t attempts; /* failed so far */
     uint32_t row;     /* task, job or queue */
     uint32_t ns, name, uid;
     uint32_t node;      /* string id: bind target, nominated node */
-    uint32_t slot;      /* events: place in the ring; volumes: which of the reserved ones */
+    uint32_t slot;      /* volumes: which of the reserved ones */
     const char *reason; /* static */
     char *text;         /* owned; message */
-    uint64_t said;      /* condition: what the pod's row must still want; event: its key; volume:
-                           the revision it must still have */
+    uint64_t said;      /* condition: what the pod's row must still want; volume: the revision it
+                           must still have */
     int64_t due_ns;     /* retries */
 };
 
@@ -43,8 +41,8 @@ struct lane {
     HK_VEC(struct write) q;
     uint32_t head;
 };
-/* Binds do not wait behind statuses, nor those behind events. */
-enum { LANE_PODS, LANE_STATUS, LANE_EVENTS, LANE_N };
+/* Binds do not wait behind statuses. Events are not here: the recorder has flights of its own. */
+enum { LANE_PODS, LANE_STATUS, LANE_N };
 
 struct flight {
     struct emit *e;
@@ -119,15 +117,6 @@ struct shard_known {
     struct write_turn turn;
 };
 
-struct event_slot {
-    uint64_t key;
-    uint32_t ns, name, uid; /* of the object, held */
-    uint32_t count;
-    bool busy;
-    uint64_t stamp; /* in the event's name */
-    int64_t written_ns;
-};
-
 struct emit {
     struct emit_opts o;
     char *component;
@@ -135,6 +124,7 @@ struct emit {
     HK_VEC(struct write) later; /* waiting for their time */
     struct flight *flights;
     uint32_t nflight, busy;
+    struct recorder *recorder;
     struct hk_arena mem; /* one request body */
     struct hk_buf text;
 
@@ -148,11 +138,6 @@ struct emit {
     HK_VEC(struct volume_bind) binds;  /* scratch */
     bool volumes_changed;              /* or something else prebinds depend on */
     int64_t prebind_due_ns;            /* the first of them */
-
-    struct event_slot *ring;
-    uint32_t ring_next;
-    struct hk_map ring_at;
-    uint64_t stamp;
 };
 
 /* ---- emit.c ---- */
@@ -256,7 +241,3 @@ void emit_event_pod(struct emit *e, task_id t, bool warning, const char *reason,
                     const char *message);
 void emit_event_group(struct emit *e, job_id j, bool warning, const char *reason,
                       const char *message);
-bool emit_event_request(struct emit *e, struct write *w, struct port_request *req,
-                        struct json *body);
-void emit_event_done(struct emit *e, struct write *w, const struct port_msg *m);
-void emit_events_fini(struct emit *e);
