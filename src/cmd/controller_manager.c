@@ -265,8 +265,9 @@ static void work_metrics(void *ctx, struct hk_buf *out)
     metrics_write(((struct cm *)ctx)->metrics, out);
 }
 
-static int controller_manager(const struct cm_opts *o)
+static int controller_manager(void *ctx, struct hk_err *err)
 {
+    const struct cm_opts *o = ctx;
     struct cm cm = {.o = o};
     const struct daemon_work work = {.start = work_start,
                                      .run = work_run,
@@ -274,23 +275,14 @@ static int controller_manager(const struct cm_opts *o)
                                      .end = work_end,
                                      .write_metrics = work_metrics,
                                      .ctx = &cm};
-    struct hk_err err = {0};
     int rc;
 
     choose_types(&cm);
-    rc = daemon_open(&cm.daemon, &o->daemon, &work, &err);
-    rc = rc < 0 ? rc : daemon_run(&cm.daemon, &err);
+    rc = daemon_open(&cm.daemon, &o->daemon, &work, err);
+    rc = rc < 0 ? rc : daemon_run(&cm.daemon, err);
     daemon_close(&cm.daemon);
     hk_vec_fini(&cm.types);
-    return rc < 0 ? verb_complain("%s: %s", o->daemon.name, err.text) : EXIT_OK;
-}
-
-static int print_version(void)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
-
-    hk_buf_adds(&out, "hekla " HEKLA_VERSION "\n");
-    return verb_print(&out);
+    return rc;
 }
 
 static int run(const struct verb *v, int argc, char **argv)
@@ -299,19 +291,13 @@ static int run(const struct verb *v, int argc, char **argv)
                         .gates = gates_default(),
                         .max_requeue = 15,
                         .inherit_owner_annotations = true};
-    int rc;
 
     o.daemon.healthz_address = HEALTHZ_ADDRESS;
     o.daemon.listen_address = LISTEN_ADDRESS;
-    rc = verb_parse(v, argc, argv, take, &o);
-    if (rc != 0) {
-        rc = rc < 0 ? EXIT_BAD : EXIT_OK;
-    } else {
-        rc = o.daemon.version ? print_version() : controller_manager(&o);
-    }
+    const int status = daemon_verb(v, argc, argv, take, controller_manager, &o, &o.daemon);
     hk_vec_fini(&o.controllers);
     hk_vec_fini(&o.scheduler_names);
-    return rc;
+    return status;
 }
 
 const struct verb verb_controller_manager = {

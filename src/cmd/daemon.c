@@ -77,10 +77,10 @@ int daemon_take_int(const struct option_row *row, const char *value, int64_t min
     return 0;
 }
 
-static int take_duration(const struct option_row *row, const char *value, int64_t *ret,
+int daemon_take_duration(const struct option_row *row, const char *value, int64_t *ret_ns,
                          struct hk_err *err)
 {
-    if (duration_parse(hk_str(value), ret, NULL) < 0 || *ret < 0) {
+    if (duration_parse(hk_str(value), ret_ns, NULL) < 0 || *ret_ns < 0) {
         return hk_fail(err, HK_EINVAL, "option --%s is '%s', want a duration such as 15s",
                        row->name, value);
     }
@@ -101,8 +101,7 @@ static int take_qps(const struct option_row *row, const char *value, double *ret
     return 0;
 }
 
-/* One address by the port behind the last colon; brackets around IPv6, none is any. */
-static int split_address(const char *text, char *host, size_t room, uint16_t *ret_port)
+int daemon_split_address(const char *text, char *host, size_t room, uint16_t *ret_port)
 {
     struct hk_str part = hk_str(text);
     const char *colon = strrchr(text, ':');
@@ -129,7 +128,7 @@ static int take_address(const struct option_row *row, const char *value, const c
     char host[64];
     uint16_t port;
 
-    if (split_address(value, host, sizeof(host), &port) < 0) {
+    if (daemon_split_address(value, host, sizeof(host), &port) < 0) {
         return hk_fail(err, HK_EINVAL, "option --%s is '%s', want ADDR:PORT", row->name, value);
     }
     *ret = value;
@@ -202,7 +201,7 @@ bool daemon_take(struct daemon_opts *o, const struct option_row *row, const char
             } else if (plain[i].address) {
                 *ret = take_address(row, value, plain[i].address, err);
             } else if (plain[i].duration_ns) {
-                *ret = take_duration(row, value, plain[i].duration_ns, err);
+                *ret = daemon_take_duration(row, value, plain[i].duration_ns, err);
             }
             return true;
         }
@@ -223,6 +222,21 @@ bool daemon_take(struct daemon_opts *o, const struct option_row *row, const char
         return false;
     }
     return true;
+}
+
+int daemon_verb(const struct verb *v, int argc, char **argv, verb_take *take,
+                int (*work)(void *ctx, struct hk_err *err), void *ctx, const struct daemon_opts *o)
+{
+    const int rc = verb_parse(v, argc, argv, take, ctx);
+    struct hk_err err = {0};
+
+    if (rc != 0) {
+        return rc < 0 ? EXIT_BAD : EXIT_OK;
+    }
+    if (o->version) {
+        return verb_print_version();
+    }
+    return work(ctx, &err) < 0 ? verb_complain("%s: %s", v->name, err.text) : EXIT_OK;
 }
 
 /* ---- health and metrics ---- */
@@ -340,7 +354,7 @@ static int serve(struct daemon *d, const char *address,
                           .refusal = on_refusal,
                           .ctx = d};
 
-    if (split_address(address, host, sizeof(host), &o.port) < 0) {
+    if (daemon_split_address(address, host, sizeof(host), &o.port) < 0) {
         return hk_fail(err, HK_EINVAL, "cannot listen on '%s', want ADDR:PORT", address);
     }
     o.addr = hk_str(host[0] ? host : "::");

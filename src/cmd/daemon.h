@@ -95,6 +95,17 @@ int daemon_take_bool(const struct option_row *row, const char *value, bool *ret,
                      struct hk_err *err) HK_CHECKED;
 int daemon_take_int(const struct option_row *row, const char *value, int64_t min, int64_t max,
                     int64_t *ret, struct hk_err *err) HK_CHECKED;
+int daemon_take_duration(const struct option_row *row, const char *value, int64_t *ret_ns,
+                         struct hk_err *err) HK_CHECKED;
+
+/* "ADDR:PORT" in parts: the port is behind the last colon, IPv6 is in brackets, and without ADDR
+ * the host is "". -HK_EINVAL when it is none, or its host has no room. */
+int daemon_split_address(const char *text, char *host, size_t room, uint16_t *ret_port) HK_CHECKED;
+
+/* Runs the verb: takes its options, and prints the version or works. work gets the ctx of take; o
+ * is what take fills in for the daemon. Returns the exit status, when all has been said. */
+int daemon_verb(const struct verb *v, int argc, char **argv, verb_take *take,
+                int (*work)(void *ctx, struct hk_err *err), void *ctx, const struct daemon_opts *o);
 
 /* What the daemon is for. */
 struct daemon_work {

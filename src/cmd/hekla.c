@@ -46,14 +46,12 @@ static int take_nothing(void *ctx, const struct option_row *row, const char *val
 
 static int run_version(const struct verb *v, int argc, char **argv)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
     const int rc = verb_parse(v, argc, argv, take_nothing, NULL);
 
     if (rc != 0) {
         return rc < 0 ? EXIT_BAD : EXIT_OK;
     }
-    hk_buf_adds(&out, "hekla " HEKLA_VERSION "\n");
-    return verb_print(&out);
+    return verb_print_version();
 }
 
 const struct verb verb_help = {

@@ -46,6 +46,14 @@ int verb_print(const struct hk_buf *out)
     return EXIT_OK;
 }
 
+int verb_print_version(void)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
+
+    hk_buf_adds(&out, "hekla " HEKLA_VERSION "\n");
+    return verb_print(&out);
+}
+
 /* ---- options ---- */
 
 bool option_is_optional(const struct option_row *row)

@@ -56,3 +56,5 @@ void verb_write_overview(struct hk_buf *out);
 int verb_complain(const char *fmt, ...) HK_PRINTF(1, 2);
 /* Writes everything to stdout; EXIT_BAD when that fails. */
 int verb_print(const struct hk_buf *out);
+/* The name and the version of the program, as verb_print. */
+int verb_print_version(void);

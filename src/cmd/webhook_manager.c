@@ -4,7 +4,6 @@
 #include "cmd/daemon.h"
 #include "cmd/gates.h"
 
-#include "codec/timefmt.h"
 #include "webhook/manager.h"
 
 #define COMPONENT "vc-webhook-manager"
@@ -13,6 +12,8 @@
 #define ENABLED                                                                                    \
     "/jobs/mutate,/jobs/validate,/podgroups/mutate,/pods/validate,/pods/mutate,/queues/mutate,"    \
     "/queues/validate"
+
+#define DEFAULT_GRACE_NS ((int64_t)30 * 1000 * 1000 * 1000)
 
 enum { DEFAULT_PORT = 8443, MAX_DEPTH = 1000 };
 
@@ -23,7 +24,8 @@ struct wm_opts {
     const char *cert_file, *key_file, *ca_file;
     bool health, refuse_busy_queues, protect_root_queue;
     char health_host[64];
-    int64_t port, health_port, grace_ns, max_queue_depth;
+    uint16_t health_port;
+    int64_t port, grace_ns, max_queue_depth;
     HK_VEC(const char *) scheduler_names; /* ends with NULL once it is whole */
 };
 
@@ -81,30 +83,8 @@ static int take_port(struct wm_opts *o, const char *value, struct hk_err *err)
 
 static int take_health(struct wm_opts *o, const char *value, struct hk_err *err)
 {
-    const char *colon = strrchr(value, ':');
-    struct hk_str host = hk_str(value);
-
-    if (!colon || !hk_str_int(hk_str(colon + 1), &o->health_port) || o->health_port < 0 ||
-        o->health_port > UINT16_MAX) {
+    if (daemon_split_address(value, o->health_host, sizeof(o->health_host), &o->health_port) < 0) {
         return hk_fail(err, HK_EINVAL, "option --healthz-address is '%s', want ADDR:PORT", value);
-    }
-    host.n = (size_t)(colon - value);
-    if (host.n > 1 && host.s[0] == '[' && host.s[host.n - 1] == ']') {
-        host = (struct hk_str){host.s + 1, host.n - 2};
-    }
-    if (host.n >= sizeof(o->health_host)) {
-        return hk_fail(err, HK_EINVAL, "option --healthz-address is '%s', want ADDR:PORT", value);
-    }
-    snprintf(o->health_host, sizeof(o->health_host), "%.*s", HK_FMT(host));
-    return 0;
-}
-
-static int take_grace(struct wm_opts *o, const char *value, struct hk_err *err)
-{
-    if (duration_parse(hk_str(value), &o->grace_ns, NULL) < 0 || o->grace_ns < 0) {
-        return hk_fail(err, HK_EINVAL,
-                       "option --graceful-shutdown-time is '%s', want a duration such as 30s",
-                       value);
     }
     return 0;
 }
@@ -164,7 +144,7 @@ static int take(void *ctx, const struct option_row *row, const char *value, stru
         return take_health(o, value, err);
     }
     if (strcmp(row->name, "graceful-shutdown-time") == 0) {
-        return take_grace(o, value, err);
+        return daemon_take_duration(row, value, &o->grace_ns, err);
     }
     if (strcmp(row->name, "max-queue-depth") == 0) {
         return daemon_take_int(row, value, 1, MAX_DEPTH, &o->max_queue_depth, err);
@@ -289,7 +269,7 @@ static int open_manager(struct wm *w, const char *host, uint32_t disabled, struc
         .tcp_port = (uint16_t)o->port,
         .health = o->health,
         .health_addr = hk_str(o->health_host),
-        .health_port = (uint16_t)o->health_port,
+        .health_port = o->health_port,
         .cert_file = o->cert_file,
         .key_file = o->key_file,
         .ca_file = o->ca_file,
@@ -335,8 +315,9 @@ static int work(struct wm *w, const struct daemon_work *about, struct hk_err *er
     return rc;
 }
 
-static int webhook_manager(const struct wm_opts *o)
+static int webhook_manager(void *ctx, struct hk_err *err)
 {
+    struct wm_opts *o = ctx;
     struct wm w = {.o = o};
     const struct daemon_work about = {.start = work_start,
                                       .run = work_run,
@@ -344,19 +325,10 @@ static int webhook_manager(const struct wm_opts *o)
                                       .end = work_end,
                                       .write_metrics = work_metrics,
                                       .ctx = &w};
-    struct hk_err err = {0};
-    int rc = check(o, &err);
+    const int rc = check(o, err);
 
-    rc = rc < 0 ? rc : work(&w, &about, &err);
-    return rc < 0 ? verb_complain("%s: %s", o->daemon.name, err.text) : EXIT_OK;
-}
-
-static int print_version(void)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
-
-    hk_buf_adds(&out, "hekla " HEKLA_VERSION "\n");
-    return verb_print(&out);
+    hk_vec_push(&o->scheduler_names, NULL);
+    return rc < 0 ? rc : work(&w, &about, err);
 }
 
 static int run(const struct verb *v, int argc, char **argv)
@@ -365,23 +337,15 @@ static int run(const struct verb *v, int argc, char **argv)
                         .gates = gates_default(),
                         .enabled = ENABLED,
                         .port = DEFAULT_PORT,
+                        .grace_ns = DEFAULT_GRACE_NS,
                         .protect_root_queue = true};
-    int rc = take_health(&o, HEALTHZ_ADDRESS, NULL);
+    const int rc = take_health(&o, HEALTHZ_ADDRESS, NULL);
 
-    rc = rc < 0 ? rc : take_grace(&o, "30s", NULL);
     hk_assert(rc == 0);
     o.daemon.elect = false;
-    rc = verb_parse(v, argc, argv, take, &o);
-    if (rc != 0) {
-        rc = rc < 0 ? EXIT_BAD : EXIT_OK;
-    } else if (o.daemon.version) {
-        rc = print_version();
-    } else {
-        hk_vec_push(&o.scheduler_names, NULL);
-        rc = webhook_manager(&o);
-    }
+    const int status = daemon_verb(v, argc, argv, take, webhook_manager, &o, &o.daemon);
     hk_vec_fini(&o.scheduler_names);
-    return rc;
+    return status;
 }
 
 const struct verb verb_webhook_manager = {

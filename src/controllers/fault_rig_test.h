@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rig whose port misbehaves once (fault_port_test.h). A story is played in peace, and then again
-// for every call the controllers make and every way in which that call can go wrong; it must end
-// the same each time.
+// A rig whose port misbehaves (fault_port_test.h), and the controllers on it, which may die and
+// come back. A story is played in peace, and then again for every call the controllers make and
+// every way in which that call can go wrong; it must end the same each time.
 #pragma once
 
 #include "controllers/fault_port_test.h"
@@ -10,7 +10,27 @@
 struct fault_rig {
     struct rig *rig;
     struct fault_port port;
+    bool (*others)(void *ctx); /* whether anybody else did something; NULL: there is nobody */
+    void *ctx;
 };
+
+/* The rig is f->rig, and is filled in here; rig_manager on it comes next. */
+static inline void fault_rig_open(struct fault_rig *f, const struct ctl_type *const *types,
+                                  uint32_t ntype, enum fault fault, uint32_t at)
+{
+    rig_init(f->rig, types, ntype);
+    fault_port_init(&f->port, port_mem_port(f->rig->mem), fault, at);
+    f->rig->port = &f->port.port;
+}
+
+/* The controllers end before the port does. */
+static inline void fault_rig_close(struct fault_rig *f)
+{
+    manager_free(f->rig->m);
+    f->rig->m = NULL;
+    port_free(&f->port.port);
+    rig_fini(f->rig);
+}
 
 struct fault_story {
     struct rig *rig; /* what rig_init is to fill in */
@@ -33,7 +53,7 @@ static inline bool fault_rig_step(struct fault_rig *f, int64_t *ret_next_ns)
         return true;
     }
     return *ret_next_ns <= r->clock.now_ns || port_poll(r->port, 1) > 0 ||
-           fault_port_release(&f->port);
+           (f->others && f->others(f->ctx)) || fault_port_release(&f->port);
 }
 
 /* Lets time pass: long enough for a call without an answer to be given up, and done again. Another
@@ -64,18 +84,13 @@ static inline uint32_t fault_rig_play(const struct fault_story *s, enum fault fa
     struct fault_rig f = {.rig = s->rig};
     uint32_t n;
 
-    rig_init(f.rig, s->types, s->ntype);
-    fault_port_init(&f.port, port_mem_port(f.rig->mem), fault, at);
-    f.rig->port = &f.port.port;
+    fault_rig_open(&f, s->types, s->ntype, fault, at);
     rig_manager(f.rig);
     s->play(&f);
     s->describe(out);
     hk_buf_addstr(struck, hk_buf_str(&f.port.log));
     n = f.port.ncall;
-    manager_free(f.rig->m);
-    f.rig->m = NULL;
-    port_free(&f.port.port);
-    rig_fini(f.rig);
+    fault_rig_close(&f);
     return n;
 }
 

@@ -4,43 +4,6 @@
 #include "controllers/job_priv.h"
 #include "controllers/job_rig_test.h"
 
-static const struct ctl_type *const types[] = {&ctl_job};
-static struct rig rig;
-
-static int setup(void **state)
-{
-    rig_init(&rig, types, HK_LEN(types));
-    rig_put(&rig, QUEUE);
-    rig_manager(&rig);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    rig_fini(&rig);
-    return 0;
-}
-
-static void start(const char *job)
-{
-    rig_put(&rig, job);
-    rig_enqueue(&rig);
-    rig_run(&rig);
-}
-
-static void live_on(void)
-{
-    for (int i = 0; i < 4; i++) {
-        rig_reap(&rig);
-        rig_enqueue(&rig);
-        rig_run(&rig);
-    }
-}
-
-#define expect(path, want) rig_expect(&rig, API_JOB, "j", path, want)
-#define phases(want) rig_expect_phases(&rig, want)
-#define pods(want) assert_string_equal(rig_names(&rig, API_POD), want)
-
 static const char *note_of(const char *pod, const char *key)
 {
     static char text[80];
@@ -578,8 +541,8 @@ static const struct {
 static void min_resources_go_by_priority(void **state)
 {
     for (unsigned i = 0; i < HK_LEN(min_cases); i++) {
-        teardown(NULL);
-        setup(NULL);
+        job_rig_teardown(NULL);
+        job_rig_setup(NULL);
         rig_put(&rig, "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\n"
                       "metadata: {name: high}\nvalue: 100\n---\n"
                       "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\n"
@@ -603,8 +566,8 @@ static void example_31_partitions_in_the_group(void **state)
     rig_put(&rig, PARTED(""));
     rig_settle(&rig);
     rig_expect(&rig, API_PODGROUP, "j-u-j", "spec.minTaskMember", "{\"task1\":6}");
-    teardown(NULL);
-    setup(NULL);
+    job_rig_teardown(NULL);
+    job_rig_setup(NULL);
     rig_put(&rig, PARTED(", minPartitions: 1"));
     rig_enqueue(&rig);
     rig_expect(&rig, API_PODGROUP, "j-u-j", "spec.minTaskMember", "{\"task1\":3}");
@@ -648,8 +611,8 @@ static void example_33_who_is_ready_to_lean_on(void **state)
 {
     start(LEANING);
     pods("j-a-0 j-a-1 j-b-0");
-    teardown(NULL);
-    setup(NULL);
+    job_rig_teardown(NULL);
+    job_rig_setup(NULL);
     rig_put(&rig, LEANING);
     rig_enqueue(&rig);
     rig_patch(&rig, API_POD, "j-a-0",
@@ -727,7 +690,7 @@ static void trace_f_a_new_controller_writes_nothing(void **state)
     }
 }
 
-#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define test(name) cmocka_unit_test_setup_teardown(name, job_rig_setup, job_rig_teardown)
 
 int main(void)
 {

@@ -2,10 +2,8 @@
 // Lives of jobs with something going wrong. A story is a job and what others do to it; it is played
 // once in peace, and then again for every call the controller makes and every way in which that
 // call can go wrong. However it goes, the world must look the same in the end.
-#include "controllers/fault_port_test.h"
+#include "controllers/fault_rig_test.h"
 #include "controllers/job_rig_test.h"
-
-static const struct ctl_type *const types[] = {&ctl_job};
 
 /* ---- what others do ---- */
 
@@ -166,7 +164,7 @@ static const struct story stories[] = {
 
 struct play {
     struct rig rig;
-    struct fault_port port;
+    struct fault_rig fault;
     const struct story *story;
     uint32_t deed;
 };
@@ -188,30 +186,15 @@ static bool try_deed(struct play *p)
 }
 
 /* Scheduler and nodes first; others wait until those are done. */
-static bool others_act(struct play *p)
+static bool others_act(void *ctx)
 {
+    struct play *p = ctx;
     const uint64_t before = port_mem_rv(p->rig.mem);
 
     port_mem_each(p->rig.mem, api_kind(API_PODGROUP), rig_enqueue_one, &p->rig);
     port_mem_each(p->rig.mem, api_kind(API_POD), rig_reap_one, &p->rig);
     port_mem_each(p->rig.mem, api_kind(API_POD), rig_run_one, &p->rig);
     return port_mem_rv(p->rig.mem) != before || try_deed(p);
-}
-
-/* Whether anything happened without time passing. */
-static bool step(struct play *p, int64_t *ret_next_ns)
-{
-    struct rig *r = &p->rig;
-
-    *ret_next_ns = manager_run(r->m);
-    if (p->port.dead) {
-        manager_free(r->m);
-        fault_port_revive(&p->port);
-        rig_manager(r);
-        return true;
-    }
-    return *ret_next_ns <= r->clock.now_ns || port_poll(r->port, 1) > 0 || others_act(p) ||
-           fault_port_release(&p->port);
 }
 
 static bool play_to_the_end(struct play *p)
@@ -221,7 +204,7 @@ static bool play_to_the_end(struct play *p)
     for (int i = 0; i < 20000; i++) {
         int64_t next_ns;
 
-        if (step(p, &next_ns)) {
+        if (fault_rig_step(&p->fault, &next_ns)) {
             continue;
         }
         if (next_ns == INT64_MAX) {
@@ -358,10 +341,9 @@ static uint32_t play(const struct story *story, enum fault fault, uint32_t at, u
     struct play p = {.story = story};
     uint32_t n;
 
-    rig_init(&p.rig, types, HK_LEN(types));
-    fault_port_init(&p.port, port_mem_port(p.rig.mem), fault, at);
-    p.port.seed = seed;
-    p.rig.port = &p.port.port;
+    p.fault = (struct fault_rig){.rig = &p.rig, .others = others_act, .ctx = &p};
+    fault_rig_open(&p.fault, job_rig_types, HK_LEN(job_rig_types), fault, at);
+    p.fault.port.seed = seed;
     rig_put(&p.rig, QUEUE);
     rig_manager(&p.rig);
     rig_put(&p.rig, story->job);
@@ -370,12 +352,9 @@ static uint32_t play(const struct story *story, enum fault fault, uint32_t at, u
     } else {
         hk_buf_addf(out, "never at rest: %s\n", rig_at(&p.rig, API_JOB, "j", "status"));
     }
-    hk_buf_addstr(struck, hk_buf_str(&p.port.log));
-    n = p.port.ncall;
-    manager_free(p.rig.m);
-    p.rig.m = NULL;
-    port_free(&p.port.port);
-    rig_fini(&p.rig);
+    hk_buf_addstr(struck, hk_buf_str(&p.fault.port.log));
+    n = p.fault.port.ncall;
+    fault_rig_close(&p.fault);
     return n;
 }
 

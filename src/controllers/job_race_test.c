@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What went wrong with jobs in the past, in Volcano and here, one test per symptom. Numbers are
 // those of the list of known bugs in the controllers' reference (6.1).
-#include "controllers/fault_port_test.h"
+#include "controllers/fault_rig_test.h"
 #include "controllers/job_rig_test.h"
 
-static const struct ctl_type *const types[] = {&ctl_job};
-static struct rig rig;
-static struct fault_port port;
+static struct fault_rig fault = {.rig = &rig};
 
 static int setup(void **state)
 {
-    rig_init(&rig, types, HK_LEN(types));
-    fault_port_init(&port, port_mem_port(rig.mem), FAULT_NONE, 0);
-    rig.port = &port.port;
+    fault_rig_open(&fault, job_rig_types, HK_LEN(job_rig_types), FAULT_NONE, 0);
     rig_put(&rig, QUEUE);
     rig_manager(&rig);
     return 0;
@@ -20,27 +16,8 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    manager_free(rig.m);
-    rig.m = NULL;
-    port_free(&port.port);
-    rig_fini(&rig);
+    fault_rig_close(&fault);
     return 0;
-}
-
-static void start(const char *job)
-{
-    rig_put(&rig, job);
-    rig_enqueue(&rig);
-    rig_run(&rig);
-}
-
-static void live_on(void)
-{
-    for (int i = 0; i < 4; i++) {
-        rig_reap(&rig);
-        rig_enqueue(&rig);
-        rig_run(&rig);
-    }
 }
 
 /* The controller is away while that happens. */
@@ -55,10 +32,6 @@ static void back(void)
     rig_manager(&rig);
     live_on();
 }
-
-#define expect(path, want) rig_expect(&rig, API_JOB, "j", path, want)
-#define phases(want) rig_expect_phases(&rig, want)
-#define pods(want) assert_string_equal(rig_names(&rig, API_POD), want)
 
 static uint32_t writes(enum port_verb verb)
 {
@@ -140,9 +113,9 @@ static void the_end_of_an_old_pod_is_taken_for_that_of_the_new(void **state)
 {
     rig_put(&rig, ONE("  policies: [{event: PodPending, action: RestartPod, timeout: 10s}]\n"));
     rig_enqueue(&rig);
-    port.frozen = true;
+    fault.port.frozen = true;
     rig_pass(&rig, 11); /* deleted and made again, as our own answers tell */
-    fault_port_thaw(&port);
+    fault_port_thaw(&fault.port);
     rig_settle(&rig);
     expect("status.pending", "1");
     expect("status.retryCount", "1");
@@ -155,14 +128,14 @@ static void a_deleted_job_that_nobody_told_us_of_makes_pods(void **state)
 {
     rig_put(&rig, ONE("  policies: [{event: PodPending, action: RestartJob, timeout: 10s}]\n"));
     rig_enqueue(&rig);
-    port.frozen = true;
+    fault.port.frozen = true;
     rig_remove(&rig, API_JOB, "j");
     rig_remove(&rig, API_PODGROUP, "j-u-j");
     rig_remove(&rig, API_POD, "j-w-0");
     rig_pass(&rig, 60);
     pods("");
     assert_int_equal(rig_count(&rig, API_PODGROUP), 0);
-    fault_port_thaw(&port);
+    fault_port_thaw(&fault.port);
     rig_pass(&rig, 60);
     pods("");
     assert_int_equal(rig_count(&rig, API_PODGROUP), 0);
@@ -542,9 +515,9 @@ static void an_old_picture_makes_the_phase_flutter(void **state)
               "spec: {nodeName: n1}\nstatus: {phase: Running, containerStatuses: [{name: main, "
               "ready: true}]}");
     rig_settle(&rig);
-    port.frozen = true;
+    fault.port.frozen = true;
     rig_pass(&rig, 11);
-    fault_port_thaw(&port);
+    fault_port_thaw(&fault.port);
     live_on();
     phases("Pending Restarting Pending Running");
     expect("status.retryCount", "1");

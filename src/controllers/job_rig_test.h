@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs for tests: pieces of YAML that make one, all called "j" in namespace "d".
+// Jobs for tests: pieces of YAML that make one, all called "j" in namespace "d", and the words in
+// which a job's life is told, which speak of one rig per test.
 #pragma once
 
 #include "controllers/rig_test.h"
@@ -39,3 +40,42 @@
     "metadata: {name: c-" action ", namespace: d}\n"                                               \
     "action: " action "\n"                                                                         \
     "target: {apiVersion: batch.volcano.sh/v1alpha1, kind: Job, name: j}\n"
+
+static const struct ctl_type *const job_rig_types[] = {&ctl_job};
+static struct rig rig;
+
+static inline int job_rig_setup(void **state)
+{
+    rig_init(&rig, job_rig_types, HK_LEN(job_rig_types));
+    rig_put(&rig, QUEUE);
+    rig_manager(&rig);
+    return 0;
+}
+
+static inline int job_rig_teardown(void **state)
+{
+    rig_fini(&rig);
+    return 0;
+}
+
+/* The job is let in, and its pods run. */
+static inline void start(const char *job)
+{
+    rig_put(&rig, job);
+    rig_enqueue(&rig);
+    rig_run(&rig);
+}
+
+/* Nodes and scheduler do their part until nothing changes. */
+static inline void live_on(void)
+{
+    for (int i = 0; i < 4; i++) {
+        rig_reap(&rig);
+        rig_enqueue(&rig);
+        rig_run(&rig);
+    }
+}
+
+#define expect(path, want) rig_expect(&rig, API_JOB, "j", path, want)
+#define phases(want) rig_expect_phases(&rig, want)
+#define pods(want) assert_string_equal(rig_names(&rig, API_POD), want)

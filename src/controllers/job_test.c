@@ -2,45 +2,6 @@
 // The life of jobs. Numbers are those of the worked examples in the controllers' reference.
 #include "controllers/job_rig_test.h"
 
-static const struct ctl_type *const types[] = {&ctl_job};
-
-static struct rig rig;
-
-static int setup(void **state)
-{
-    rig_init(&rig, types, HK_LEN(types));
-    rig_put(&rig, QUEUE);
-    rig_manager(&rig);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    rig_fini(&rig);
-    return 0;
-}
-
-static void start(const char *job)
-{
-    rig_put(&rig, job);
-    rig_enqueue(&rig);
-    rig_run(&rig);
-}
-
-/* Nodes and scheduler do their part until nothing changes. */
-static void live_on(void)
-{
-    for (int i = 0; i < 4; i++) {
-        rig_reap(&rig);
-        rig_enqueue(&rig);
-        rig_run(&rig);
-    }
-}
-
-#define expect(path, want) rig_expect(&rig, API_JOB, "j", path, want)
-#define phases(want) rig_expect_phases(&rig, want)
-#define pods(want) assert_string_equal(rig_names(&rig, API_POD), want)
-
 /* ---- ordinary life ---- */
 
 static void pods_wait_for_the_queue(void **state)
@@ -286,7 +247,7 @@ static void plugin_objects_go_when_the_job_rests(void **state)
     expect("status.controlledResources", "");
 }
 
-#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define test(name) cmocka_unit_test_setup_teardown(name, job_rig_setup, job_rig_teardown)
 
 int main(void)
 {

@@ -7,23 +7,6 @@
 #include <gnutls/abstract.h>
 #include <gnutls/x509.h>
 
-static const struct ctl_type *const types[] = {&ctl_job};
-static struct rig rig;
-
-static int setup(void **state)
-{
-    rig_init(&rig, types, HK_LEN(types));
-    rig_put(&rig, QUEUE);
-    rig_manager(&rig);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    rig_fini(&rig);
-    return 0;
-}
-
 /* ---- one plugin, one pod ---- */
 
 struct bench {
@@ -567,7 +550,7 @@ static void objects_of_a_job_as_in_the_example(void **state)
     assert_int_equal(json_at(rig_get(&rig, API_JOB, "train"), "status.conditions")->len, 2);
 }
 
-#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define test(name) cmocka_unit_test_setup_teardown(name, job_rig_setup, job_rig_teardown)
 
 int main(void)
 {

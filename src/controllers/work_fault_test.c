@@ -3,7 +3,7 @@
 // again for every call the controllers make and every way in which that call can go wrong. In the
 // end there must be as many pods, and every workload must say the same of itself.
 #include "base/log.h"
-#include "controllers/fault_port_test.h"
+#include "controllers/fault_rig_test.h"
 #include "controllers/work_rig_test.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static const struct story stories[] = {
 
 struct play {
     struct rig rig;
-    struct fault_port port;
+    struct fault_rig fault;
     const struct story *story;
     uint32_t deed;
 };
@@ -150,28 +150,13 @@ static void act_on_pod(void *ctx, const struct api_object *o)
     }
 }
 
-static bool nodes_act(struct play *p)
+static bool nodes_act(void *ctx)
 {
+    struct play *p = ctx;
     const uint64_t before = port_mem_rv(p->rig.mem);
 
     port_mem_each(p->rig.mem, api_kind(API_POD), act_on_pod, &p->rig);
     return port_mem_rv(p->rig.mem) != before;
-}
-
-/* Whether anything happened without time passing. */
-static bool step(struct play *p, int64_t *ret_next_ns)
-{
-    struct rig *r = &p->rig;
-
-    *ret_next_ns = manager_run(r->m);
-    if (p->port.dead) {
-        manager_free(r->m);
-        fault_port_revive(&p->port);
-        rig_manager(r);
-        return true;
-    }
-    return *ret_next_ns <= r->clock.now_ns || port_poll(r->port, 1) > 0 || nodes_act(p) ||
-           fault_port_release(&p->port);
 }
 
 static bool play_to_the_end(struct play *p)
@@ -182,7 +167,7 @@ static bool play_to_the_end(struct play *p)
     for (int i = 0; i < 20000; i++) {
         int64_t next_ns;
 
-        if (step(p, &next_ns)) {
+        if (fault_rig_step(&p->fault, &next_ns)) {
             continue;
         }
         if (next_ns - p->rig.clock.now_ns <= patience_ns) {
@@ -260,20 +245,16 @@ static uint32_t play(const struct story *story, enum fault fault, uint32_t at, s
     uint32_t n, ntype;
     const struct ctl_type *const *types = manager_workload_types(&ntype);
 
-    rig_init(&p.rig, types, ntype);
-    fault_port_init(&p.port, port_mem_port(p.rig.mem), fault, at);
-    p.rig.port = &p.port.port;
+    p.fault = (struct fault_rig){.rig = &p.rig, .others = nodes_act, .ctx = &p};
+    fault_rig_open(&p.fault, types, ntype, fault, at);
     rig_manager(&p.rig);
     rig_put(&p.rig, story->object);
     if (!play_to_the_end(&p)) {
         hk_buf_adds(out, "never at rest\n");
     }
     tell_world(&p.rig, out);
-    n = p.port.ncall;
-    manager_free(p.rig.m);
-    p.rig.m = NULL;
-    port_free(&p.port.port);
-    rig_fini(&p.rig);
+    n = p.fault.port.ncall;
+    fault_rig_close(&p.fault);
     return n;
 }
 

@@ -11,76 +11,8 @@ if ! command -v kubectl >/dev/null; then
     exit 0
 fi
 dir=$(mktemp -d) || exit 1
-data=$dir/data
-pid=
 trap 'stop KILL; rm -rf "$dir"' EXIT
-count=0 failed=0
-
-# step NAME SCRIPT: one point; the script must succeed.
-step() {
-    count=$((count + 1))
-    if (eval "$2") >"$dir/log" 2>&1; then
-        echo "ok $count - $1"
-    else
-        failed=$((failed + 1))
-        echo "not ok $count - $1"
-        sed 's/^/# /' "$dir/log"
-    fi
-}
-
-# start: a server on a free port; returns when it says that it is ready. HOME keeps kubectl's caches
-# of other servers out.
-start() {
-    mkfifo "$dir/ready"
-    "$HEKLA" apiserver --data-dir "$data" --listen 127.0.0.1:0 >"$dir/ready" 2>"$dir/server" &
-    pid=$!
-    timeout 30 head -n 1 "$dir/ready" >"$dir/line"
-    if ! grep -q '^hekla apiserver ready at ' "$dir/line"; then
-        echo "Bail out! no server: $(cat "$dir/server")"
-        exit 1
-    fi
-    KUBECONFIG=$data/kubeconfig HOME=$dir
-    export KUBECONFIG HOME
-}
-
-stop() {
-    [ -n "$pid" ] || return 0
-    kill -s "$1" "$pid" 2>/dev/null
-    wait "$pid" 2>/dev/null
-    status=$?
-    pid=
-}
-
-# k ARG...: kubectl within a deadline; what it prints is kept in $dir/out and $dir/err.
-k() {
-    timeout 30 kubectl "$@" >"$dir/out" 2>"$dir/err" && return 0
-    echo "kubectl $*: exit status $?"
-    cat "$dir/out" "$dir/err"
-    return 1
-}
-
-# refused TEXT ARG...: kubectl must fail and say the text, on however many lines.
-refused() {
-    text=$1
-    shift
-    if k "$@" >/dev/null; then
-        echo "kubectl $*: expected to fail"
-        return 1
-    fi
-    tr '\n' ' ' <"$dir/err" | grep -qF -- "$text" && return 0
-    echo "expected: $text"
-    echo "actual:   $(cat "$dir/err")"
-    return 1
-}
-
-# field TYPE/NAME PATH VALUE: the object's field, read again from the server.
-field() {
-    k get "$1" -o jsonpath="{$2}" || return 1
-    [ "$(cat "$dir/out")" = "$3" ] && return 0
-    echo "$1 $2: expected: $3"
-    echo "$1 $2: actual:   $(cat "$dir/out")"
-    return 1
-}
+. tests/e2e/lib.sh
 
 # job SPEC: a manifest of the job "mine" in $dir/job.yaml; POD in the spec is a template.
 job() {
@@ -237,9 +169,5 @@ step 'a flow in a circle' '
 '
 
 stop TERM
-step 'the server had nothing to complain about' '
-    [ "$status" -eq 0 ] && cat "$dir/server" && [ ! -s "$dir/server" ]
-'
-
-echo "1..$count"
-[ "$failed" -eq 0 ]
+content
+finish

@@ -14,76 +14,8 @@ if [ ! -s "$top/kubectls" ]; then
     rm -rf "$top"
     exit 0
 fi
-pid=
+. tests/e2e/lib.sh
 trap 'stop KILL; rm -rf "$top"' EXIT
-count=0 failed=0
-
-# step NAME SCRIPT: one point; the script must succeed.
-step() {
-    count=$((count + 1))
-    if (eval "$2") >"$dir/log" 2>&1; then
-        echo "ok $count - $label: $1"
-    else
-        failed=$((failed + 1))
-        echo "not ok $count - $label: $1"
-        sed 's/^/# /' "$dir/log"
-    fi
-}
-
-# start: a server on a free port; returns when it says that it is ready. HOME keeps kubectl's caches
-# of other servers out.
-start() {
-    mkfifo "$dir/ready"
-    "$HEKLA" apiserver --data-dir "$dir/data" --listen 127.0.0.1:0 >"$dir/ready" 2>"$dir/server" &
-    pid=$!
-    timeout 30 head -n 1 "$dir/ready" >"$dir/line"
-    if ! grep -q '^hekla apiserver ready' "$dir/line"; then
-        echo "Bail out! no server: $(cat "$dir/server")"
-        exit 1
-    fi
-    KUBECONFIG=$dir/data/kubeconfig HOME=$dir
-    export KUBECONFIG HOME
-}
-
-stop() {
-    [ -n "$pid" ] || return 0
-    kill -s "$1" "$pid" 2>/dev/null
-    wait "$pid" 2>/dev/null
-    status=$?
-    pid=
-}
-
-# k ARG...: kubectl within a deadline; what it prints is kept in $dir/out and $dir/err.
-k() {
-    timeout 30 "$kubectl" "$@" >"$dir/out" 2>"$dir/err" && return 0
-    echo "kubectl $*: exit status $?"
-    cat "$dir/out" "$dir/err"
-    return 1
-}
-
-# refused TEXT ARG...: kubectl must fail and say the text.
-refused() {
-    text=$1
-    shift
-    if k "$@" >/dev/null; then
-        echo "kubectl $*: expected to fail"
-        return 1
-    fi
-    grep -qF -- "$text" "$dir/err" && return 0
-    echo "expected: $text"
-    cat "$dir/err"
-    return 1
-}
-
-# says TEXT...: the last command printed each text; words are one space apart.
-says() {
-    for text; do
-        tr -s ' \t' ' ' <"$dir/out" | grep -qF -- "$text" && continue
-        echo "expected: $text"
-        cat "$dir/out"
-        return 1
-    done
-}
 
 # explains WHAT TEXT...: kubectl explain prints each text.
 explains() {
@@ -273,24 +205,5 @@ step 'diff shows what apply would change' '
 '
 }
 
-while read -r label kubectl; do
-    dir=$top/$label
-    mkdir "$dir"
-    write_files
-    start
-    steps
-    stop TERM
-    step 'the server had nothing to complain about' '
-        echo "exit status $status"
-        cat "$dir/server"
-        [ "$status" -eq 0 ] && [ ! -s "$dir/server" ]
-    '
-done <"$top/kubectls"
-
-while read -r missing; do
-    count=$((count + 1))
-    echo "ok $count - # skip $missing"
-done <"$top/missing"
-
-echo "1..$count"
-[ "$failed" -eq 0 ]
+with_each_kubectl
+finish

@@ -519,23 +519,5 @@ step 'delete namespace takes what is in it' '
 '
 }
 
-while read -r label kubectl; do
-    dir=$top/$label
-    mkdir "$dir"
-    write_files
-    start
-    steps
-    stop TERM
-    step 'the server had nothing to complain about' '
-        echo "exit status $status"
-        cat "$dir/server"
-        [ "$status" -eq 0 ] && [ ! -s "$dir/server" ]
-    '
-done <"$top/kubectls"
-
-while read -r missing; do
-    count=$((count + 1))
-    echo "ok $count - # skip $missing"
-done <"$top/missing"
-
+with_each_kubectl
 finish
