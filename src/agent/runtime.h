@@ -68,11 +68,13 @@ struct runtime_sink {
 
 struct runtime_ops {
     const char *name; /* "process", "simulate" */
+    /* Also of a pod that was found again after a restart of the agent, before its containers are
+     * adopted. */
     int (*pod_start)(struct runtime *r, const struct runtime_pod *pod, struct hk_err *err);
     /* Ends whatever is left of the pod and removes what was made for it; containers that still ran
      * are told as ended. */
     void (*pod_stop)(struct runtime *r, const char *pod_uid);
-    /* What cannot be run at all fails here or, later, as an end with never_ran. */
+    /* What cannot be run at all fails here or, later, as an end with never_ran. *ret is never 0. */
     int (*start)(struct runtime *r, const struct runtime_container *c, uint64_t *ret,
                  struct hk_err *err);
     void (*kill)(struct runtime *r, uint64_t container, int signo);

@@ -146,7 +146,13 @@ static void watch(struct feed *f)
     f->state = FEED_WATCHING;
     f->heard = false;
     f->since_ns = now(f);
-    f->call = port_watch(f->o.port, f->o.kind, HK_STR(""), f->rv, (struct port_sink){on_watch, f});
+    f->call = port_submit(f->o.port,
+                          &(struct port_request){.verb = PORT_WATCH,
+                                                 .kind = f->o.kind,
+                                                 .rv = f->rv,
+                                                 .field_selector = f->o.field_selector,
+                                                 .bookmarks = true},
+                          (struct port_sink){on_watch, f});
 }
 
 static void list_failed(struct feed *f, const struct port_msg *m)
@@ -197,6 +203,7 @@ static void list_page(struct feed *f, struct hk_str cont)
 {
     const struct port_request req = {.verb = PORT_LIST,
                                      .kind = f->o.kind,
+                                     .field_selector = f->o.field_selector,
                                      .limit = f->o.page > 0 ? f->o.page : PAGE_DEFAULT,
                                      .cont = cont};
 

@@ -29,6 +29,7 @@ struct feed_opts {
     const struct api_kind *kind;
     bool required; /* the server must have the kind; others count as empty when it has not */
     uint32_t page; /* objects per list request, 0: 2,000 */
+    struct hk_str field_selector; /* outlives the feed */
     const struct feed_ops *ops;
     void *ctx;
 };

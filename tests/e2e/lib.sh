@@ -1,0 +1,158 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The words in which tests with a server and kubectl are written. A test sets HEKLA (the program) and
+# dir (a directory of its own), reads this file, and begins with start. It may set kubectl, when it
+# is another than the installed one, verb, when the server is to be another than hekla apiserver,
+# and label, which then precedes the names of the points.
+kubectl=${kubectl:-kubectl}
+verb=${verb:-apiserver}
+label=
+pid=
+count=0 failed=0
+
+# step NAME SCRIPT: one point; the script must succeed.
+step() {
+    count=$((count + 1))
+    if (eval "$2") >"$dir/log" 2>&1; then
+        echo "ok $count - ${label:+$label: }$1"
+    else
+        failed=$((failed + 1))
+        echo "not ok $count - ${label:+$label: }$1"
+        sed 's/^/# /' "$dir/log"
+    fi
+}
+
+# start: a server on a free port; returns when it says that it is ready, and leaves $data, $url and
+# the administrator's $token. HOME keeps kubectl's caches of other servers out.
+start() {
+    data=$dir/data
+    rm -f "$dir/ready"
+    mkfifo "$dir/ready"
+    "$HEKLA" "$verb" --data-dir "$data" --listen 127.0.0.1:0 >"$dir/ready" 2>"$dir/server" &
+    pid=$!
+    timeout 30 head -n 1 "$dir/ready" >"$dir/line"
+    url=$(sed -n "s/^hekla $verb ready at \(.*\), kubeconfig .*/\1/p" "$dir/line")
+    if [ -z "$url" ]; then
+        echo "Bail out! no server: $(cat "$dir/server")"
+        exit 1
+    fi
+    token=$(cut -d, -f1 "$data/tokens.csv")
+    KUBECONFIG=$data/kubeconfig HOME=$dir
+    export KUBECONFIG HOME
+}
+
+# stop SIGNAL: ends the server, and leaves its $status.
+stop() {
+    [ -n "$pid" ] || return 0
+    kill -s "$1" "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null
+    status=$?
+    pid=
+}
+
+# k ARG...: kubectl within a deadline; what it prints is kept in $dir/out and $dir/err.
+k() {
+    timeout 30 "$kubectl" "$@" >"$dir/out" 2>"$dir/err" && return 0
+    echo "kubectl $*: exit status $?"
+    cat "$dir/out" "$dir/err"
+    return 1
+}
+
+# refused TEXT ARG...: kubectl must fail and say the text, on however many lines.
+refused() {
+    text=$1
+    shift
+    if k "$@" >/dev/null; then
+        echo "kubectl $*: expected to fail"
+        return 1
+    fi
+    cat "$dir/out" "$dir/err" | tr '\n' ' ' | grep -qF -- "$text" && return 0
+    echo "expected: $text"
+    cat "$dir/out" "$dir/err"
+    return 1
+}
+
+# says TEXT...: the last command printed each text; words are one space apart.
+says() {
+    for text; do
+        tr -s ' \t' ' ' <"$dir/out" | grep -qF -- "$text" && continue
+        echo "expected: $text"
+        cat "$dir/out"
+        return 1
+    done
+}
+
+# silent TEXT: the last command did not print the text.
+silent() {
+    grep -qF -- "$1" "$dir/out" || return 0
+    echo "not expected: $1"
+    cat "$dir/out"
+    return 1
+}
+
+# prints TEXT: the last command printed exactly the text.
+prints() {
+    [ "$(cat "$dir/out")" = "$1" ] && return 0
+    echo "expected: $1"
+    echo "got:      $(cat "$dir/out")"
+    return 1
+}
+
+# field TYPE/NAME PATH VALUE: the object's field, read again from the server.
+field() {
+    k get "$1" -o jsonpath="{$2}" && prints "$3"
+}
+
+# gone TYPE/NAME
+gone() {
+    refused NotFound get "$1"
+}
+
+# within SECONDS COMMAND...: until the command succeeds; its last words are shown when it never does.
+within() {
+    end=$(($(date +%s) + $1))
+    shift
+    until "$@" >"$dir/said" 2>&1; do
+        if [ "$(date +%s)" -ge "$end" ]; then
+            echo "never came true: $*"
+            cat "$dir/said"
+            return 1
+        fi
+        sleep 0.05
+    done
+}
+
+# content: one point; the server that was stopped had nothing to complain about.
+content() {
+    step 'the server had nothing to complain about' '
+        echo "exit status $status"
+        cat "$dir/server"
+        [ "$status" -eq 0 ] && [ ! -s "$dir/server" ]
+    '
+}
+
+# with_each_kubectl: the test's write_files and steps, once with every line "LABEL KUBECTL" of
+# $top/kubectls, each time with a server and a directory of its own; lines of $top/missing are
+# skipped points.
+with_each_kubectl() {
+    while read -r label kubectl; do
+        dir=$top/$label
+        mkdir "$dir"
+        write_files
+        start
+        steps
+        stop TERM
+        content
+    done <"$top/kubectls"
+    while read -r missing; do
+        count=$((count + 1))
+        echo "ok $count - # skip $missing"
+    done <"$top/missing"
+}
+
+# finish: the plan; fails when a point did.
+finish() {
+    echo "1..$count"
+    [ "$failed" -eq 0 ]
+}

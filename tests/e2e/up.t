@@ -1,0 +1,165 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# hekla up: API, controllers and scheduler in one process, with kubectl as user and as the nodes,
+# whose work it is to run pods. HEKLA names the program; without kubectl there is nothing to test.
+cd "$(dirname "$0")/../.." || exit 1
+HEKLA=${HEKLA:-build/hekla}
+if ! command -v kubectl >/dev/null; then
+    echo '1..0 # skip no kubectl'
+    exit 0
+fi
+dir=$(mktemp -d) || exit 1
+trap 'stop KILL; rm -rf "$dir"' EXIT
+verb=up
+. tests/e2e/lib.sh
+
+# node NAME CPU: a node that is ready.
+node() {
+    kubectl create -f - <<YAML
+apiVersion: v1
+kind: Node
+metadata: {name: $1}
+status:
+  capacity: {cpu: "$2", memory: 16Gi, pods: "110"}
+  allocatable: {cpu: "$2", memory: 16Gi, pods: "110"}
+  conditions: [{type: Ready, status: "True"}]
+YAML
+}
+
+# job NAME REPLICAS [LINE...]: a gang; the lines go into its spec.
+job() {
+    name=$1 replicas=$2
+    shift 2
+    cat <<YAML
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: $name}
+spec:
+  minAvailable: $replicas
+$(for line in "$@"; do echo "  $line"; done)
+  tasks:
+  - name: w
+    replicas: $replicas
+    template:
+      spec:
+        restartPolicy: Never
+        containers: [{name: main, image: none, resources: {requests: {cpu: "1"}}}]
+YAML
+}
+
+# play POD PHASE: what a node would report.
+play() {
+    k patch pod "$1" --subresource=status --type=merge -p '{"status":{"phase":"'"$2"'",
+        "containerStatuses":[{"name":"main","image":"none","imageID":"","ready":true,"restartCount":0}]}}'
+}
+
+# is TYPE/NAME PATH VALUE: as field, but for within.
+is() {
+    [ "$(kubectl get "$1" -o jsonpath="{$2}")" = "$3" ]
+}
+
+# told TEXT: an event says so.
+told() {
+    kubectl get events | grep -F -- "$1"
+}
+
+# placed LABEL COUNT: so many pods have a node.
+placed() {
+    [ "$(kubectl get pods -l "$1" -o jsonpath='{.items[*].spec.nodeName}' | wc -w)" = "$2" ]
+}
+
+# bound NAME COUNT: the same for the pods of a job.
+bound() {
+    placed "volcano.sh/job-name=$1" "$2"
+}
+
+start
+
+step 'the queues every job needs are open' '
+    within 10 is queue/default .status.state Open && within 10 is queue/root .status.state Open
+'
+step 'a gang that the cluster has no room for waits, and is told why' '
+    node n1 2 && job gang 3 | kubectl create -f - && within 10 told "overused cpu" && bound gang 0
+'
+step 'all of it is bound once there is room' '
+    node n2 2 && within 10 bound gang 3 && within 10 told "pod group is ready"
+'
+step 'it runs and completes as its pods do' '
+    for i in 0 1 2; do play "gang-w-$i" Running || exit 1; done
+    within 10 is job.batch.volcano.sh/gang .status.state.phase Running || exit 1
+    for i in 0 1 2; do play "gang-w-$i" Succeeded || exit 1; done
+    within 10 is job.batch.volcano.sh/gang .status.state.phase Completed &&
+        field job.batch.volcano.sh/gang .status.succeeded 3
+'
+step 'a failed pod restarts the job, and the record of it stays' '
+    job retry 1 "policies: [{event: PodFailed, action: RestartJob}]" | kubectl create -f - &&
+        within 10 bound retry 1 && play retry-w-0 Running && play retry-w-0 Failed &&
+        within 10 is job.batch.volcano.sh/retry .status.retryCount 1 && within 10 bound retry 1 &&
+        field job.batch.volcano.sh/retry ".status.attempts[0].pod" retry-w-0
+'
+stop KILL
+start
+step 'after kill -9 everything goes on where it was' '
+    within 10 bound retry 1 && play retry-w-0 Running &&
+        within 10 is job.batch.volcano.sh/retry .status.state.phase Running &&
+        field job.batch.volcano.sh/retry .status.retryCount 1
+'
+step 'a deployment for volcano gets a group and a node' '
+    kubectl create deployment web --image=none --replicas=1 --dry-run=client -o yaml |
+        sed "s/^    spec:/    spec:\n      schedulerName: volcano/" | kubectl create -f - &&
+        within 10 placed app=web 1
+'
+step 'a closed queue takes no more jobs' '
+    kubectl create -f - <<YAML
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: side}
+spec: {weight: 1}
+YAML
+    within 10 is queue/side .status.state Open && kubectl create -f - <<YAML &&
+apiVersion: bus.volcano.sh/v1alpha1
+kind: Command
+metadata: {name: close, namespace: default}
+action: CloseQueue
+target:
+  apiVersion: scheduling.volcano.sh/v1beta1
+  kind: Queue
+  name: side
+  uid: $(kubectl get queue side -o jsonpath="{.metadata.uid}")
+YAML
+        within 10 is queue/side .status.state Closed && job late 1 "queue: side" >"$dir/late.yaml" &&
+        refused "Closed" create -f "$dir/late.yaml"
+'
+step 'a flow runs its steps in order' '
+    for step in a b; do
+        kubectl create -f - <<YAML || exit 1
+apiVersion: flow.volcano.sh/v1alpha1
+kind: JobTemplate
+metadata: {name: $step}
+spec:
+  minAvailable: 1
+  queue: default
+  tasks: [{name: w, replicas: 1, template: {spec: {restartPolicy: Never, containers: [{name: main, image: none}]}}}]
+YAML
+    done
+    kubectl create -f - <<YAML
+apiVersion: flow.volcano.sh/v1alpha1
+kind: JobFlow
+metadata: {name: flow}
+spec: {jobRetainPolicy: retain, flows: [{name: a}, {name: b, dependsOn: {targets: [a]}}]}
+YAML
+    within 10 bound flow-a 1 && gone job.batch.volcano.sh/flow-b && play flow-a-w-0 Running &&
+        play flow-a-w-0 Succeeded && within 10 bound flow-b 1 && play flow-b-w-0 Running &&
+        play flow-b-w-0 Succeeded && within 10 is jobflow/flow .status.state.phase Succeed
+'
+step 'a finished job leaves when its time to live is over' '
+    job brief 1 "ttlSecondsAfterFinished: 0" | kubectl create -f - && within 10 bound brief 1 &&
+        play brief-w-0 Running && play brief-w-0 Succeeded && within 10 gone job.batch.volcano.sh/brief
+'
+stop TERM
+step 'it ends cleanly' '
+    [ "$status" = 0 ] && [ ! -s "$dir/server" ] || { echo "exit status $status"; cat "$dir/server"; exit 1; }
+'
+echo "1..$count"
+[ "$failed" = 0 ]
