@@ -150,6 +150,7 @@ static void watch(struct feed *f)
                           &(struct port_request){.verb = PORT_WATCH,
                                                  .kind = f->o.kind,
                                                  .rv = f->rv,
+                                                 .field_selector = f->o.field_selector,
                                                  .bookmarks = true,
                                                  .text_only = f->o.text_only},
                           (struct port_sink){on_watch, f});
@@ -203,6 +204,7 @@ static void list_page(struct feed *f, struct hk_str cont)
 {
     const struct port_request req = {.verb = PORT_LIST,
                                      .kind = f->o.kind,
+                                     .field_selector = f->o.field_selector,
                                      .limit = f->o.page > 0 ? f->o.page : PAGE_DEFAULT,
                                      .cont = cont,
                                      .text_only = f->o.text_only};

@@ -30,6 +30,7 @@ struct feed_opts {
     bool required;  /* the server must have the kind; others count as empty when it has not */
     uint32_t page;  /* objects per list request, 0: 2,000 */
     bool text_only; /* as in a request: the objects' text is enough */
+    struct hk_str field_selector; /* outlives the feed */
     const struct feed_ops *ops;
     void *ctx;
 };

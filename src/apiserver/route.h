@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request's target means: resource, namespace, name and subresource from the path, and the
-// parameters of the query.
+// What a request's path means: resource, namespace, name and subresource.
 #pragma once
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "net/query.h"
 
 /* Unset parts are "". Segments are percent-decoded. */
 struct route {
@@ -21,22 +19,3 @@ struct route {
  */
 int route_parse(struct hk_str path, struct hk_arena *a, struct route *ret,
                 struct hk_err *err) HK_CHECKED;
-
-struct query_param {
-    struct hk_str key, value;
-};
-
-struct query {
-    struct query_param *at;
-    uint32_t len;
-};
-
-/* At most QUERY_MAX parameters; '+' is a blank, broken escapes are refused. */
-enum { QUERY_MAX = 256 };
-int query_parse(struct hk_str text, struct hk_arena *a, struct query *ret,
-                struct hk_err *err) HK_CHECKED;
-/* The first of that name, "" when there is none. */
-struct hk_str query_get(const struct query *q, const char *key);
-bool query_has(const struct query *q, const char *key);
-/* Absent, "0" and "false" are false; anything else, even nothing, is true. */
-bool query_bool(const struct query *q, const char *key);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "apiserver/auth.h"
-#include "apiserver/node_api.h"
+#include "net/node_api.h"
 #include "net/http.h"
 #include "store/rest.h"
 

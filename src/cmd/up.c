@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla up: API server, admission, controllers and scheduler in one process, around one store.
-// Nothing here speaks HTTP to itself: controllers and scheduler hold the store's own port. One
-// thread turns the loop; after each turn whoever got messages goes on with its work.
+// hekla up: API server, admission, controllers, scheduler and this machine as a node, in one
+// process around one store. Nothing here speaks HTTP to itself: everybody holds the store's own
+// port. One thread turns the loop; after each turn whoever got messages goes on with its work.
 #include "cmd/host.h"
 
+#include "cmd/node.h"
 #include "cmd/prober.h"
 #include "controllers/ctl.h"
+#include "net/node_api.h"
 #include "scheduler/loop.h"
 
 struct up_opts {
     struct host_opts host;
     const char *conf;
+    const char *node;        /* its name, NULL: the host's */
+    const char *image_roots; /* or NULL */
+    bool no_node;
 };
 
 struct up {
@@ -18,6 +23,8 @@ struct up {
     struct prober *prober;
     struct manager *controllers;
     struct loop *scheduler;
+    struct node node;
+    struct node_api node_api;
 };
 
 static const struct option_row options[] = {
@@ -26,17 +33,32 @@ static const struct option_row options[] = {
     {'c', "conf", "FILE", NULL,
      "The scheduler's configuration, in the form of vc-scheduler's file. It is read again when it "
      "changes; a bad one is reported and the last good one stays in force."},
+    {'n', "node", "NAME", NULL, "The name of this machine as a node (default: its host name)."},
+    {0, "no-node", NULL, NULL,
+     "Run no pods on this machine. Agents elsewhere may register through the API."},
+    {0, "image-roots", "FILE", NULL,
+     "Root file systems for images: lines of an image and a directory. Containers of other images "
+     "run in this machine's own."},
     HOST_OPTION_LIMITS,
 };
 
 static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
 {
     struct up_opts *o = ctx;
+    const struct {
+        const char *name, **at;
+    } words[] = {{"conf", &o->conf}, {"node", &o->node}, {"image-roots", &o->image_roots}};
     int rc;
 
-    if (row && strcmp(row->name, "conf") == 0) {
-        o->conf = value;
+    if (row && strcmp(row->name, "no-node") == 0) {
+        o->no_node = true;
         return 0;
+    }
+    for (size_t i = 0; row && i < HK_LEN(words); i++) {
+        if (strcmp(row->name, words[i].name) == 0) {
+            *words[i].at = value;
+            return 0;
+        }
     }
     if (!row || !host_take(&o->host, row, value, &rc, err)) {
         return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
@@ -70,28 +92,47 @@ static struct manager *start_controllers(struct up *u)
 
 static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
 {
-    const int rc = host_open(&u->host, &o->host, err);
+    struct host_opts host = o->host;
+    int rc;
 
+    u->node_api.serve = agent_serve;
+    host.node_api = o->no_node ? NULL : &u->node_api;
+    rc = host_open(&u->host, &host, err);
     if (rc < 0) {
         return rc;
     }
     u->prober = cmd_prober_new(u->host.loop);
     u->controllers = start_controllers(u);
-    return loop_new(&(struct loop_opts){.port = rest_port(u->host.rest),
-                                        .clock = u->host.clock,
-                                        .conf_path = o->conf,
-                                        .session = SESSION_OPTS_DEFAULT},
-                    &u->scheduler, err);
+    rc = loop_new(&(struct loop_opts){.port = rest_port(u->host.rest),
+                                      .clock = u->host.clock,
+                                      .conf_path = o->conf,
+                                      .session = SESSION_OPTS_DEFAULT},
+                  &u->scheduler, err);
+    if (rc == 0 && !o->no_node) {
+        rc = node_start(&u->node,
+                        &(struct node_opts){.loop = u->host.loop,
+                                            .port = rest_port(u->host.rest),
+                                            .clock = u->host.clock,
+                                            .rand = &u->host.rand,
+                                            .dir = o->host.dir,
+                                            .name = o->node,
+                                            .image_roots = o->image_roots},
+                        err);
+        u->node_api.ctx = u->node.agent;
+    }
+    return rc;
 }
 
 /* Lets everybody work; how long nothing will happen unless the loop brings news. */
 static int64_t step(struct up *u)
 {
-    const int64_t next_ns = manager_run(u->controllers);
-    const int64_t now_ns = net_loop_now_ns(u->host.loop);
-    int64_t wait_ns;
+    int64_t next_ns = manager_run(u->controllers), now_ns, wait_ns;
 
+    if (u->node.agent) {
+        next_ns = HK_MIN(next_ns, agent_run(u->node.agent));
+    }
     loop_step(u->scheduler, &wait_ns);
+    now_ns = net_loop_now_ns(u->host.loop);
     if (next_ns == INT64_MAX) {
         return wait_ns;
     }
@@ -127,6 +168,7 @@ static int up(const struct up_opts *o)
 
     rc = rc < 0 ? rc : host_announce(&u.host, &o->host, "up", &err);
     rc = rc < 0 ? rc : turn(&u, &err);
+    node_end(&u.node);
     loop_free(u.scheduler);
     manager_free(u.controllers);
     cmd_prober_free(u.prober);
@@ -154,19 +196,25 @@ static int run(const struct verb *v, int argc, char **argv)
 const struct verb verb_up = {
     .name = "up",
     .args = "--data-dir DIR",
-    .about = "run the API, the controllers and the scheduler in one process",
+    .about = "run a complete batch system in one process, on this machine",
     .options = options,
     .noption = HK_LEN(options),
     .text =
-        "Everything but the nodes: an API server as 'hekla apiserver' runs it, Volcano's admission "
-        "rules, its controllers and its scheduler, in one process and on one store. Jobs, queues, "
-        "flows and cron jobs work as on a cluster; pods are bound to the Node objects there are. "
-        "Running them is the nodes' work: agents register through the API.\n"
+        "An API server as 'hekla apiserver' runs it, Volcano's admission rules, its controllers "
+        "and "
+        "its scheduler, and this machine as the node, in one process and on one store. Jobs, "
+        "queues, "
+        "flows and cron jobs work as on a cluster, with the same manifests.\n"
+        "Pods are processes of this machine. A container's command is run with its environment, "
+        "volumes, limits and user as far as the kernel permits it here; its image is not used, "
+        "unless --image-roots gives a root file system for it. Output is kept and shown by kubectl "
+        "logs.\n"
         "Everything that was acknowledged survives a crash: started again, the process goes on "
-        "where it was.",
+        "where it was, and finds the processes that went on running.",
     .rest = "EXAMPLES\n"
             "           hekla up --data-dir /tmp/hekla --listen 127.0.0.1:0 &\n"
             "           export KUBECONFIG=/tmp/hekla/kubeconfig\n"
-            "           kubectl apply -f examples/job.yaml\n",
+            "           kubectl apply -f examples/job.yaml\n"
+            "           kubectl logs -l volcano.sh/job-name=train\n",
     .run = run,
 };

@@ -37,21 +37,53 @@ void base64url_write(struct hk_str in, struct hk_buf *out)
     write(for_urls, in, out);
 }
 
+/* Adds six bits to those that wait, and the byte that is complete then. */
+static bool take(const char *alphabet, char c, uint32_t *bits, unsigned *have, struct hk_buf *out)
+{
+    const char *at = c != '\0' ? strchr(alphabet, c) : NULL;
+
+    if (!at) {
+        return false;
+    }
+    *bits = *bits << 6 | (uint32_t)(at - alphabet);
+    *have += 6;
+    if (*have >= 8) {
+        *have -= 8;
+        hk_buf_addc(out, (char)(*bits >> *have & 255));
+    }
+    return true;
+}
+
+bool base64_read(struct hk_str in, struct hk_buf *out)
+{
+    uint32_t bits = 0;
+    unsigned have = 0;
+    size_t seen = 0, pad = 0;
+
+    for (size_t i = 0; i < in.n; i++) {
+        const char c = in.s[i];
+
+        if (c == '\n' || c == '\r') {
+            continue;
+        }
+        seen++;
+        if (c == '=') {
+            pad++;
+        } else if (pad > 0 || !take(common, c, &bits, &have, out)) {
+            return false;
+        }
+    }
+    return seen % 4 == 0 && pad <= 2;
+}
+
 bool base64url_read(struct hk_str in, struct hk_buf *out)
 {
     uint32_t bits = 0;
     unsigned have = 0;
 
     for (size_t i = 0; i < in.n; i++) {
-        const char *at = in.s[i] != '\0' ? strchr(for_urls, in.s[i]) : NULL;
-        if (!at) {
+        if (!take(for_urls, in.s[i], &bits, &have, out)) {
             return false;
-        }
-        bits = bits << 6 | (uint32_t)(at - for_urls);
-        have += 6;
-        if (have >= 8) {
-            have -= 8;
-            hk_buf_addc(out, (char)(bits >> have & 255));
         }
     }
     return true;

@@ -7,6 +7,7 @@
 
 void base64_write(struct hk_str in, struct hk_buf *out);
 void base64url_write(struct hk_str in, struct hk_buf *out);
-/* Appends what was written; false, out then holding anything, when a character is none of the
- * alphabet's. */
+/* Append what was written; false, out then holding anything, when a character is none of the
+ * alphabet's. The common form wants its padding, and line ends in it are passed over. */
+bool base64_read(struct hk_str in, struct hk_buf *out);
 bool base64url_read(struct hk_str in, struct hk_buf *out);

@@ -37,9 +37,11 @@ static void test_the_common_form_is_padded(void **state)
         {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"\xff\xef\xbe", "/+++"}};
 
     for (size_t i = 0; i < HK_LEN(cases); i++) {
-        HK_AUTO(hk_buf_fini) struct hk_buf coded = {0};
+        HK_AUTO(hk_buf_fini) struct hk_buf coded = {0}, plain = {0};
         base64_write(hk_str(cases[i].in), &coded);
         assert_string_equal(hk_buf_str(&coded).s, cases[i].coded);
+        assert_true(base64_read(hk_buf_str(&coded), &plain));
+        assert_string_equal(hk_buf_str(&plain).s, cases[i].in);
     }
 }
 
@@ -53,11 +55,25 @@ static void test_other_characters_are_refused(void **state)
     }
 }
 
+static void test_the_common_form_wants_its_padding(void **state)
+{
+    static const char *const bad[] = {"Zg", "Zg=", "Z===", "=Zg=", "Zg-_", "Zg==Zg=="};
+    HK_AUTO(hk_buf_fini) struct hk_buf plain = {0};
+
+    for (size_t i = 0; i < HK_LEN(bad); i++) {
+        assert_false(base64_read(hk_str(bad[i]), &plain));
+    }
+    hk_buf_clear(&plain);
+    assert_true(base64_read(HK_STR("Zm9v\r\nZg==\n"), &plain));
+    assert_string_equal(plain.data, "foof");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes_come_back),
         cmocka_unit_test(test_the_common_form_is_padded),
+        cmocka_unit_test(test_the_common_form_wants_its_padding),
         cmocka_unit_test(test_other_characters_are_refused),
     };
 

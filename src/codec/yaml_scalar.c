@@ -3,6 +3,7 @@
 // and the conversion of keys to strings. The reader asks it for values, the writer asks it which
 // strings need quotes.
 
+#include "codec/base64.h"
 #include "codec/json_priv.h"
 #include "codec/yaml_priv.h"
 
@@ -348,42 +349,6 @@ bool yaml_scalar_is_time(struct hk_str s)
     return cut_char(&s, "Tt") && cut_clock(&s) && cut_zone(&s) && s.n == 0;
 }
 
-static int base64_value(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c ? strchr(digits, c) : NULL;
-
-    return at ? (int)(at - digits) : -1;
-}
-
-/* Standard alphabet with padding; line ends are passed over. out has room for 3 bytes of each 4.
- * Returns the number of bytes, or -1. */
-static ssize_t base64_decode(struct hk_str s, char *out)
-{
-    uint32_t bits = 0;
-    size_t seen = 0, pad = 0, n = 0;
-
-    for (size_t i = 0; i < s.n; i++) {
-        const int v = base64_value(s.s[i]);
-        if (s.s[i] == '\n' || s.s[i] == '\r') {
-            continue;
-        }
-        if (s.s[i] == '=' && seen % 4 >= 2 && pad < 4 - seen % 4) {
-            pad++;
-            continue;
-        }
-        if (v < 0 || pad > 0) {
-            return -1;
-        }
-        bits = bits << 6 | (uint32_t)v;
-        seen++;
-        if (seen % 4 != 1) {
-            out[n++] = (char)(bits >> (6 - 2 * ((seen - 1) % 4)));
-        }
-    }
-    return (seen + pad) % 4 == 0 ? (ssize_t)n : -1;
-}
-
 /* The tree holds UTF-8 only: as Go's JSON encoder does, each stray byte becomes U+FFFD. */
 static struct hk_str mend_utf8(struct hk_str s, struct hk_arena *a)
 {
@@ -401,13 +366,12 @@ static struct hk_str mend_utf8(struct hk_str s, struct hk_arena *a)
 
 static int binary_type(struct hk_str s, struct hk_arena *a, struct json *ret, struct hk_err *err)
 {
-    char *bytes = hk_arena_alloc(a, s.n + 1);
-    const ssize_t n = base64_decode(s, bytes);
+    HK_AUTO(hk_buf_fini) struct hk_buf bytes = {0};
 
-    if (n < 0) {
+    if (!base64_read(s, &bytes)) {
         return hk_fail(err, HK_EINVAL, "!!binary value contains invalid base64 data");
     }
-    *ret = make_string(mend_utf8((struct hk_str){bytes, (size_t)n}, a));
+    *ret = make_string(mend_utf8(hk_buf_str(&bytes), a));
     return 0;
 }
 

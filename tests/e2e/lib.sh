@@ -4,9 +4,10 @@
 # The words in which tests with a server and kubectl are written. A test sets HEKLA (the program) and
 # dir (a directory of its own), reads this file, and begins with start. It may set kubectl, when it
 # is another than the installed one, verb, when the server is to be another than hekla apiserver,
-# and label, which then precedes the names of the points.
+# options for it, and label, which then precedes the names of the points.
 kubectl=${kubectl:-kubectl}
 verb=${verb:-apiserver}
+options=${options:-}
 label=
 pid=
 count=0 failed=0
@@ -29,7 +30,8 @@ start() {
     data=$dir/data
     rm -f "$dir/ready"
     mkfifo "$dir/ready"
-    "$HEKLA" "$verb" --data-dir "$data" --listen 127.0.0.1:0 >"$dir/ready" 2>"$dir/server" &
+    # shellcheck disable=SC2086 # options are words
+    "$HEKLA" "$verb" --data-dir "$data" --listen 127.0.0.1:0 $options >"$dir/ready" 2>"$dir/server" &
     pid=$!
     timeout 30 head -n 1 "$dir/ready" >"$dir/line"
     url=$(sed -n "s/^hekla $verb ready at \(.*\), kubeconfig .*/\1/p" "$dir/line")

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent as a whole: holds the node and its pods, takes news from the API and the runtime, and
+// lets everybody act. What is found on the machine and belongs to no pod any more is removed once
+// the pods of the node are known.
+#include "agent/agent_priv.h"
+
+#include "base/log.h"
+#include "codec/timefmt.h"
+#include "net/node_api.h"
+
+#include <dirent.h>
+#include <errno.h>
+
+#define POLL_MAX 1024u
+#define ADDRESS_DEFAULT "127.0.0.1"
+
+int64_t agent_mono(const struct agent *a)
+{
+    return a->o.clock->mono_ns(a->o.clock);
+}
+
+int64_t agent_wall(const struct agent *a)
+{
+    return a->o.clock->wall_ns(a->o.clock);
+}
+
+void agent_put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str value)
+{
+    json_put(obj, a, hk_str(key), json_make_str(hk_arena_str(a, value)));
+}
+
+struct json *agent_put_object(struct json *obj, struct hk_arena *a, const char *key)
+{
+    return json_put(obj, a, hk_str(key), json_make_object());
+}
+
+void agent_put_time(struct json *obj, struct hk_arena *a, const char *key, int64_t wall_ns)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    time_write(wall_ns, &text);
+    agent_put_str(obj, a, key, hk_buf_str(&text));
+}
+
+/* ---- pods ---- */
+
+static uint64_t uid_key(struct hk_str uid)
+{
+    return hk_hash(uid.s, uid.n, 1) >> 1; /* the map keeps the largest key to itself */
+}
+
+static uint64_t name_key(struct hk_str ns, struct hk_str name)
+{
+    return hk_hash(name.s, name.n, hk_hash(ns.s, ns.n, 2)) >> 1;
+}
+
+static struct pod *pod_in(const struct agent *a, uint32_t slot)
+{
+    return slot == HK_NONE ? NULL : a->slots.at[slot];
+}
+
+struct pod *agent_pod(const struct agent *a, struct hk_str uid)
+{
+    struct pod *p = pod_in(a, hk_map_get(&a->by_uid, uid_key(uid)));
+
+    return p && hk_str_eq(p->uid, uid) ? p : NULL;
+}
+
+struct pod *agent_pod_named(const struct agent *a, struct hk_str ns, struct hk_str name)
+{
+    struct pod *p = pod_in(a, hk_map_get(&a->by_name, name_key(ns, name)));
+
+    return p && hk_str_eq(p->name, name) && hk_str_eq(p->ns, ns) ? p : NULL;
+}
+
+static void enlist(struct agent *a, struct pod *p)
+{
+    if (a->vacant.len > 0) {
+        p->slot = hk_vec_pop(&a->vacant);
+        a->slots.at[p->slot] = p;
+    } else {
+        p->slot = a->slots.len;
+        hk_vec_push(&a->slots, p);
+    }
+    hk_map_put(&a->by_uid, uid_key(p->uid), p->slot);
+    hk_map_put(&a->by_name, name_key(p->ns, p->name), p->slot);
+}
+
+static void discharge(struct agent *a, struct pod *p)
+{
+    hk_map_del(&a->by_uid, uid_key(p->uid));
+    if (agent_pod_named(a, p->ns, p->name) == p) {
+        hk_map_del(&a->by_name, name_key(p->ns, p->name));
+    }
+    a->slots.at[p->slot] = NULL;
+    hk_vec_push(&a->vacant, p->slot);
+    pod_free(p);
+}
+
+static void wake(struct agent *a, struct pod *p)
+{
+    if (p->resting) {
+        p->resting = false;
+        hk_vec_push(&a->pods, p);
+    }
+}
+
+static void vanish(struct agent *a, struct pod *p)
+{
+    if (p && !p->gone) {
+        wake(a, p);
+        pod_vanished(p);
+    }
+}
+
+/* A uid becomes a directory. */
+static bool uid_fits(struct hk_str uid)
+{
+    return uid.n > 0 && uid.n < 128 && uid.s[0] != '.' && !memchr(uid.s, '/', uid.n);
+}
+
+static void on_put(void *ctx, struct api_object *o)
+{
+    struct agent *a = ctx;
+    struct pod *p = agent_pod(a, o->uid), *old = agent_pod_named(a, o->ns, o->name);
+
+    if (!uid_fits(o->uid)) {
+        hk_log(HK_LOG_WARN, "pod has no usable uid", "pod=%.*s/%.*s", HK_FMT(o->ns),
+               HK_FMT(o->name));
+        return;
+    }
+    if (p) {
+        wake(a, p);
+        pod_changed(p, o);
+        return;
+    }
+    vanish(a, old); /* it was deleted while nobody looked */
+    enlist(a, pod_new(a, o));
+    hk_arena_clear(&a->mem);
+}
+
+static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
+{
+    vanish(ctx, agent_pod_named(ctx, ns, name));
+}
+
+static const struct feed_ops feed_ops = {.put = on_put, .del = on_del};
+
+/* ---- what is left of pods nobody knows ---- */
+
+static bool is_wanted(const struct agent *a, const char *uid)
+{
+    return agent_pod(a, hk_str(uid)) != NULL;
+}
+
+static void sweep_runtime(void *ctx, const char *uid)
+{
+    struct agent *a = ctx;
+    struct json *list = (struct json *)&a->sweep;
+
+    if (!is_wanted(a, uid)) {
+        json_push(list, &a->mem, json_make_str(hk_arena_str(&a->mem, hk_str(uid))));
+    }
+}
+
+static void sweep_dirs(struct agent *a)
+{
+    const char *pods = hk_arena_printf(&a->mem, "%s/pods", a->o.dir);
+    DIR *dir = opendir(pods);
+
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        if (e->d_name[0] != '.' && !is_wanted(a, e->d_name)) {
+            volume_remove(hk_arena_printf(&a->mem, "%s/%s", pods, e->d_name));
+        }
+    }
+    if (dir) {
+        closedir(dir);
+    }
+}
+
+static void sweep(struct agent *a)
+{
+    struct runtime *r = a->o.runtime;
+
+    a->swept = true;
+    a->sweep = json_make_array();
+    r->ops->each_pod(r, sweep_runtime, a);
+    for (uint32_t i = 0; i < a->sweep.len; i++) {
+        r->ops->pod_stop(r, json_str(&a->sweep.items[i], HK_STR("")).s);
+    }
+    if (a->o.dir) {
+        sweep_dirs(a);
+    }
+    a->sweep = (struct json){0};
+    hk_arena_clear(&a->mem);
+}
+
+/* ---- the runtime's news ---- */
+
+void agent_on_end(struct agent *a, uint64_t container, const struct runtime_end *end)
+{
+    struct agent_end e = {.id = container, .end = *end};
+
+    e.end.message = hk_strdup(end->message ? end->message : "");
+    hk_vec_push(&a->ends, e);
+}
+
+static void take_ends(struct agent *a)
+{
+    for (uint32_t i = 0; i < a->ends.len; i++) {
+        const struct agent_end e = a->ends.at[i]; /* a copy: acting on it may bring more */
+
+        for (uint32_t k = 0; k < a->pods.len; k++) {
+            if (pod_on_end(a->pods.at[k], e.id, &e.end)) {
+                break;
+            }
+        }
+        hk_free((char *)e.end.message);
+    }
+    a->ends.len = 0;
+    hk_arena_clear(&a->mem);
+}
+
+/* ---- running ---- */
+
+/* Large groups that come one by one would be written over and over: not more than a tenth of the
+ * time is spent on it. */
+static int64_t write_hosts(struct agent *a, int64_t now_ns)
+{
+    bool wrote = false;
+
+    for (uint32_t i = 0; i < a->pods.len; i++) {
+        if (!a->pods.at[i]->hosts_stale) {
+            continue;
+        }
+        if (a->hosts_due_ns > now_ns) {
+            return a->hosts_due_ns;
+        }
+        pod_hosts_write(a->pods.at[i]);
+        hk_arena_clear(&a->mem);
+        wrote = true;
+    }
+    if (wrote) {
+        const int64_t end_ns = agent_mono(a);
+
+        a->hosts_due_ns = end_ns + 10 * (end_ns - now_ns);
+    }
+    return INT64_MAX;
+}
+
+static int64_t step_pods(struct agent *a, int64_t now_ns)
+{
+    int64_t next_ns = INT64_MAX;
+
+    for (uint32_t i = 0; i < a->pods.len;) {
+        struct pod *p = a->pods.at[i];
+        bool lives = true;
+
+        if (p->dirty || p->due_ns <= now_ns) {
+            lives = pod_step(p, now_ns);
+            hk_arena_clear(&a->mem);
+        }
+        p->resting = lives && pod_rests(p);
+        if (!lives || p->resting) {
+            hk_vec_swap_remove(&a->pods, i);
+        } else {
+            next_ns = HK_MIN(next_ns, p->dirty ? now_ns : p->due_ns);
+            i++;
+        }
+        if (!lives) {
+            discharge(a, p);
+        }
+    }
+    return next_ns;
+}
+
+int64_t agent_run(struct agent *a)
+{
+    const int64_t now_ns = agent_mono(a);
+    int64_t next_ns, at_ns;
+
+    while (!a->o.shared_port && port_poll(a->o.port, POLL_MAX) > 0) {
+    }
+    take_ends(a);
+    if (a->feed.synced && !a->swept) {
+        sweep(a);
+    }
+    at_ns = write_hosts(a, now_ns);
+    next_ns = step_pods(a, now_ns);
+    next_ns = HK_MIN(next_ns, at_ns);
+    if (a->ends.len > 0) {
+        next_ns = now_ns; /* told by a runtime that was asked to end something */
+    }
+    at_ns = node_tick(&a->node, now_ns);
+    next_ns = HK_MIN(next_ns, at_ns);
+    at_ns = feed_tick(&a->feed, now_ns);
+    next_ns = HK_MIN(next_ns, at_ns);
+    at_ns = pod_log_tick(a, now_ns);
+    return HK_MIN(next_ns, at_ns);
+}
+
+bool agent_ready(const struct agent *a)
+{
+    return a->node.registered && a->swept;
+}
+
+/* ---- beginning and end ---- */
+
+static const char *keep(struct agent *a, const char *s)
+{
+    return s ? hk_arena_str(&a->own, hk_str(s)).s : NULL;
+}
+
+static struct json keep_json(struct agent *a, const struct json *v)
+{
+    return v ? json_clone(v, &a->own) : json_make_object();
+}
+
+static void make_dir(const char *path)
+{
+    struct hk_err err = {0};
+
+    if (volume_mkdir(path, 0711, &err) < 0) {
+        hk_log(HK_LOG_ERROR, "no place for pods", "err=\"%s\"", err.text);
+    }
+}
+
+struct agent *agent_new(const struct agent_opts *o)
+{
+    struct agent *a = hk_zalloc(sizeof(*a));
+
+    a->o = *o;
+    a->o.dir = keep(a, o->dir);
+    a->o.node = keep(a, o->node);
+    a->o.address = keep(a, o->address ? o->address : ADDRESS_DEFAULT);
+    a->o.image_roots = keep(a, o->image_roots);
+    a->capacity = keep_json(a, o->capacity);
+    a->allocatable = keep_json(a, o->allocatable ? o->allocatable : o->capacity);
+    a->labels = keep_json(a, o->labels);
+    if (o->dir) {
+        make_dir(a->o.dir);
+        make_dir(hk_arena_printf(&a->own, "%s/pods", a->o.dir));
+    }
+    a->recorder = recorder_new(o->port, o->clock, HK_STR("hekla-agent"));
+    node_init(&a->node, a);
+    feed_init(&a->feed,
+              &(struct feed_opts){
+                  .port = o->port,
+                  .clock = o->clock,
+                  .str = &a->str,
+                  .kind = api_kind(API_POD),
+                  .required = true,
+                  .field_selector = hk_str(hk_arena_printf(&a->own, "spec.nodeName=%s", a->o.node)),
+                  .ops = &feed_ops,
+                  .ctx = a,
+              });
+    return a;
+}
+
+void agent_free(struct agent *a)
+{
+    if (!a) {
+        return;
+    }
+    for (uint32_t i = 0; i < a->slots.len; i++) {
+        if (a->slots.at[i]) {
+            pod_free(a->slots.at[i]);
+        }
+    }
+    for (uint32_t i = 0; i < a->ends.len; i++) {
+        hk_free((char *)a->ends.at[i].end.message);
+    }
+    hk_vec_fini(&a->pods);
+    hk_vec_fini(&a->slots);
+    hk_vec_fini(&a->vacant);
+    hk_map_fini(&a->by_uid);
+    hk_map_fini(&a->by_name);
+    hk_vec_fini(&a->ends);
+    feed_fini(&a->feed);
+    node_fini(&a->node);
+    recorder_free(a->recorder);
+    pod_log_fini(a);
+    hk_intern_fini(&a->str);
+    hk_arena_fini(&a->mem);
+    hk_arena_fini(&a->own);
+    hk_free(a);
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A node: registers itself, reports that it lives, runs the pods bound to it through a runtime, and
+// says how they fare. Everything goes through the port; the loop is the owner's.
+#pragma once
+
+#include "agent/runtime.h"
+#include "api/port.h"
+
+struct agent;
+struct net_loop;
+struct node_call;
+
+struct agent_opts {
+    struct port *port;
+    bool shared_port; /* somebody else polls it */
+    struct hk_clock *clock;
+    struct hk_rand *rand;
+    struct runtime *runtime; /* borrowed */
+    const char *dir; /* where pods have their directories and logs; NULL: nowhere, for runtimes that
+                      * run nothing */
+    const char *node;      /* its name */
+    const char *address;   /* of the node, NULL: 127.0.0.1 */
+    struct net_loop *loop; /* of probes over the network; NULL: such probes fail */
+    /* What the node has, as ResourceLists; labels as an object. Borrowed for agent_new. */
+    const struct json *capacity, *allocatable, *labels;
+    const char *image_roots; /* file of lines "IMAGE DIRECTORY": roots to run in; or NULL */
+};
+
+struct agent *agent_new(const struct agent_opts *o);
+/* Pods go on running: the next agent finds them. */
+void agent_free(struct agent *a);
+/* Does what can be done now; the monotonic time when it wants to be called again, INT64_MAX: when
+ * port or runtime have news. */
+int64_t agent_run(struct agent *a);
+/* What the runtime's sink has to call; the end is acted on by the next agent_run. */
+void agent_on_end(struct agent *a, uint64_t container, const struct runtime_end *end);
+/* Answers a call about a pod of this node (serve of a node_api, with the agent as ctx). */
+void agent_serve(void *ctx, const struct node_call *call);
+/* Registered, and every pod of the node looked at once. */
+bool agent_ready(const struct agent *a);

@@ -1,0 +1,438 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node's own object: made when it is missing, reported every five minutes, its lease renewed
+// every ten seconds. One call about the node is under way at a time; after a failure it is made
+// again, later each time, and a node that somebody deleted is made anew.
+//
+//   CREATE --made, or there already--> STATUS --> SPEC (when there is something to mend) --> REST
+//      ^--------- not found ------------'            '-- conflict --> STATUS       five minutes '
+#include "agent/agent_priv.h"
+
+#include "api/names.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "codec/timefmt.h"
+
+#include <stdio.h>
+#include <sys/utsname.h>
+
+#define REPORT_NS (300 * SECOND_NS)
+#define LEASE_NS (10 * SECOND_NS)
+#define LEASE_S 40
+#define LEASE_NAMESPACE "kube-node-lease"
+#define RETRY_FIRST_NS (SECOND_NS / 5)
+#define RETRY_LAST_NS (30 * SECOND_NS)
+
+/* Taints that say a node is not ready; ours says itself that it is. */
+static const char *const taints_unready[] = {"node.kubernetes.io/not-ready",
+                                             "node.kubernetes.io/unreachable"};
+
+static struct hk_arena *mem(struct node *n)
+{
+    return &n->a->mem;
+}
+
+static void put_str(struct json *obj, struct hk_arena *a, const char *key, const char *value)
+{
+    agent_put_str(obj, a, key, hk_str(value));
+}
+
+/* ---- what the node is ---- */
+
+/* Go's names of architectures, which images and selectors use. */
+static const char *arch_of(const char *machine)
+{
+    static const struct {
+        const char *machine, *arch;
+    } known[] = {{"x86_64", "amd64"}, {"aarch64", "arm64"}, {"armv7l", "arm"}, {"i686", "386"}};
+
+    for (size_t i = 0; i < HK_LEN(known); i++) {
+        if (strcmp(machine, known[i].machine) == 0) {
+            return known[i].arch;
+        }
+    }
+    return machine;
+}
+
+/* PRETTY_NAME of os-release. */
+static const char *os_image(struct hk_arena *a)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    struct hk_str rest, line;
+
+    if (hk_read_file("/etc/os-release", 1 << 16, &text, NULL) < 0) {
+        return "Linux";
+    }
+    rest = hk_buf_str(&text);
+    while (hk_str_cut(&rest, '\n', &line)) {
+        if (hk_str_starts(line, "PRETTY_NAME=\"") && line.n > 14) {
+            return hk_arena_strndup(a, line.s + 13, line.n - 14);
+        }
+    }
+    return "Linux";
+}
+
+static void add_labels(struct node *n, struct json *labels)
+{
+    const struct json *given = &n->a->labels;
+    struct hk_arena *a = mem(n);
+    struct utsname u;
+
+    uname(&u);
+    put_str(labels, a, API_LABEL_HOSTNAME, n->a->o.node);
+    put_str(labels, a, "kubernetes.io/os", "linux");
+    put_str(labels, a, "kubernetes.io/arch", arch_of(u.machine));
+    for (uint32_t i = 0; json_is(given, JSON_OBJECT) && i < given->len; i++) {
+        json_put(labels, a, given->members[i].key, given->members[i].value);
+    }
+}
+
+static void add_condition(struct node *n, struct json *list, const char *type, const char *status,
+                          const char *reason, const char *message)
+{
+    struct hk_arena *a = mem(n);
+    struct json *c = json_push(list, a, json_make_object());
+
+    put_str(c, a, "type", type);
+    put_str(c, a, "status", status);
+    agent_put_time(c, a, "lastHeartbeatTime", agent_wall(n->a));
+    agent_put_time(c, a, "lastTransitionTime", n->ready_ns);
+    put_str(c, a, "reason", reason);
+    put_str(c, a, "message", message);
+}
+
+static void add_conditions(struct node *n, struct json *status)
+{
+    struct json *list = json_put(status, mem(n), HK_STR("conditions"), json_make_array());
+
+    add_condition(n, list, "MemoryPressure", "False", "KubeletHasSufficientMemory",
+                  "kubelet has sufficient memory available");
+    add_condition(n, list, "DiskPressure", "False", "KubeletHasNoDiskPressure",
+                  "kubelet has no disk pressure");
+    add_condition(n, list, "PIDPressure", "False", "KubeletHasSufficientPID",
+                  "kubelet has sufficient PID available");
+    add_condition(n, list, "Ready", "True", "KubeletReady", "kubelet is posting ready status");
+}
+
+static void add_addresses(struct node *n, struct json *status)
+{
+    struct hk_arena *a = mem(n);
+    struct json *list = json_put(status, a, HK_STR("addresses"), json_make_array()), *one;
+
+    one = json_push(list, a, json_make_object());
+    put_str(one, a, "type", "InternalIP");
+    put_str(one, a, "address", n->a->o.address);
+    one = json_push(list, a, json_make_object());
+    put_str(one, a, "type", "Hostname");
+    put_str(one, a, "address", n->a->o.node);
+}
+
+static void add_info(struct node *n, struct json *status)
+{
+    struct hk_arena *a = mem(n);
+    struct json *info = agent_put_object(status, a, "nodeInfo");
+    struct utsname u;
+
+    uname(&u);
+    put_str(info, a, "machineID", "");
+    put_str(info, a, "systemUUID", "");
+    put_str(info, a, "bootID", "");
+    put_str(info, a, "kernelVersion", u.release);
+    put_str(info, a, "osImage", os_image(a));
+    put_str(info, a, "containerRuntimeVersion",
+            hk_arena_printf(a, "%s://%s", n->a->o.runtime->ops->name, HEKLA_VERSION));
+    put_str(info, a, "kubeletVersion", "v" HEKLA_VERSION "-hekla");
+    put_str(info, a, "kubeProxyVersion", "");
+    put_str(info, a, "operatingSystem", "linux");
+    put_str(info, a, "architecture", arch_of(u.machine));
+}
+
+static void add_status(struct node *n, struct json *body)
+{
+    struct hk_arena *a = mem(n);
+    struct json *status = agent_put_object(body, a, "status");
+
+    json_put(status, a, HK_STR("capacity"), n->a->capacity);
+    json_put(status, a, HK_STR("allocatable"), n->a->allocatable);
+    add_conditions(n, status);
+    add_addresses(n, status);
+    add_info(n, status);
+}
+
+/* ---- labels and taints ---- */
+
+static bool is_unready_taint(const struct json *taint)
+{
+    const struct hk_str key = json_str(json_get(taint, "key"), HK_STR(""));
+
+    for (size_t i = 0; i < HK_LEN(taints_unready); i++) {
+        if (hk_str_is(key, taints_unready[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_unready_taint(const struct json *root)
+{
+    const struct json *taints = json_at(root, "spec.taints");
+
+    for (uint32_t i = 0; json_item(taints, i); i++) {
+        if (is_unready_taint(json_item(taints, i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool lacks_labels(struct node *n, const struct json *root)
+{
+    const struct json *has = json_at(root, "metadata.labels");
+    struct json want = json_make_object();
+
+    add_labels(n, &want);
+    for (uint32_t i = 0; i < want.len; i++) {
+        if (!json_equal(json_get_str(has, want.members[i].key), &want.members[i].value)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- calls ---- */
+
+static void rest(struct node *n, enum node_step step, int64_t wait_ns)
+{
+    n->step = step;
+    n->due_ns = agent_mono(n->a) + wait_ns;
+}
+
+static void back_off(struct node *n, const struct port_msg *m)
+{
+    const int64_t wait_ns = RETRY_FIRST_NS << HK_MIN(n->failures, 8);
+
+    if (n->failures++ == 0) {
+        hk_log(HK_LOG_WARN, "cannot report the node", "node=%s err=\"%s\"", n->a->o.node,
+               m->err->text);
+    }
+    rest(n, m->rc == -HK_ECONFLICT ? NODE_STATUS : n->step, HK_MIN(wait_ns, RETRY_LAST_NS));
+}
+
+static void see(struct node *n, struct api_object *o)
+{
+    if (!o) {
+        return;
+    }
+    api_object_unref(n->seen);
+    n->seen = api_object_ref(o);
+    hk_free(n->uid);
+    n->uid = hk_strndup(o->uid.s, o->uid.n);
+}
+
+static void advance(struct node *n)
+{
+    n->failures = 0;
+    switch (n->step) {
+    case NODE_CREATE:
+        rest(n, NODE_STATUS, 0);
+        break;
+    case NODE_STATUS:
+        if (n->seen && (has_unready_taint(&n->seen->root) || lacks_labels(n, &n->seen->root))) {
+            rest(n, NODE_SPEC, 0);
+            break;
+        }
+        /* fall through */
+    default:
+        n->registered = true;
+        rest(n, NODE_REST, REPORT_NS);
+        break;
+    }
+}
+
+static void on_node(void *ctx, const struct port_msg *m)
+{
+    struct node *n = ctx;
+
+    n->call = 0;
+    if (m->rc == 0) {
+        see(n, m->obj);
+        advance(n);
+    } else if (m->rc == -HK_EEXIST) {
+        advance(n);
+    } else if (m->rc == -HK_ENOTFOUND && n->step != NODE_CREATE) {
+        rest(n, NODE_CREATE, 0);
+    } else {
+        back_off(n, m);
+    }
+    hk_arena_clear(mem(n));
+}
+
+static void submit(struct node *n, struct port_request *q)
+{
+    q->kind = api_kind(API_NODE);
+    n->call = port_submit(n->a->o.port, q, (struct port_sink){on_node, n});
+}
+
+static void create(struct node *n)
+{
+    struct hk_arena *a = mem(n);
+    struct json body = json_make_object(), *meta;
+
+    put_str(&body, a, "apiVersion", "v1");
+    put_str(&body, a, "kind", "Node");
+    meta = agent_put_object(&body, a, "metadata");
+    put_str(meta, a, "name", n->a->o.node);
+    add_labels(n, agent_put_object(meta, a, "labels"));
+    add_status(n, &body);
+    submit(n, &(struct port_request){.verb = PORT_CREATE, .body = &body});
+}
+
+static void report(struct node *n)
+{
+    struct json body = json_make_object();
+
+    add_status(n, &body);
+    submit(n, &(struct port_request){.verb = PORT_PATCH,
+                                     .patch = PORT_PATCH_STRATEGIC,
+                                     .name = hk_str(n->a->o.node),
+                                     .subresource = "status",
+                                     .body = &body});
+}
+
+static void mend_spec(struct node *n)
+{
+    struct hk_arena *a = mem(n);
+    const struct json *taints = json_at(&n->seen->root, "spec.taints");
+    struct json body = json_make_object(), *meta = agent_put_object(&body, a, "metadata"), *left;
+
+    /* Taints are replaced as a list: only if nobody else changed them meanwhile. */
+    json_put(meta, a,
+             HK_STR("resourceVersion"), *json_at(&n->seen->root, "metadata.resourceVersion"));
+    add_labels(n, agent_put_object(meta, a, "labels"));
+    left = json_put(agent_put_object(&body, a, "spec"), a, HK_STR("taints"), json_make_array());
+    for (uint32_t i = 0; json_item(taints, i); i++) {
+        if (!is_unready_taint(json_item(taints, i))) {
+            json_push(left, a, *json_item(taints, i));
+        }
+    }
+    submit(n, &(struct port_request){.verb = PORT_PATCH,
+                                     .patch = PORT_PATCH_MERGE,
+                                     .name = hk_str(n->a->o.node),
+                                     .body = &body});
+}
+
+/* ---- the lease ---- */
+
+static void on_lease(void *ctx, const struct port_msg *m)
+{
+    struct node *n = ctx;
+    const bool missing = m->rc == -HK_ENOTFOUND && !n->lease_missing;
+
+    n->lease = 0;
+    if (m->rc < 0) {
+        hk_log(HK_LOG_DEBUG, "cannot renew the lease", "node=%s err=\"%s\"", n->a->o.node,
+               m->err->text);
+    }
+    /* It goes with the node it belongs to: perhaps somebody deleted that. */
+    if (missing && n->lease_made && n->step == NODE_REST) {
+        rest(n, NODE_STATUS, 0);
+    }
+    n->lease_made = m->rc == 0 || (n->lease_made && !missing);
+    n->lease_missing = missing;
+    n->lease_due_ns = agent_mono(n->a) + (missing ? 0 : LEASE_NS);
+}
+
+static void add_lease_owner(struct node *n, struct json *meta)
+{
+    struct hk_arena *a = mem(n);
+    struct json *owner = json_push(json_put(meta, a, HK_STR("ownerReferences"), json_make_array()),
+                                            a, json_make_object());
+
+    put_str(owner, a, "apiVersion", "v1");
+    put_str(owner, a, "kind", "Node");
+    put_str(owner, a, "name", n->a->o.node);
+    put_str(owner, a, "uid", n->uid);
+}
+
+static void renew(struct node *n)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf now = {0};
+    struct hk_arena *a = mem(n);
+    struct json body = json_make_object(), *meta, *spec;
+
+    put_str(&body, a, "apiVersion", "coordination.k8s.io/v1");
+    put_str(&body, a, "kind", "Lease");
+    meta = agent_put_object(&body, a, "metadata");
+    put_str(meta, a, "name", n->a->o.node);
+    put_str(meta, a, "namespace", LEASE_NAMESPACE);
+    if (n->uid) {
+        add_lease_owner(n, meta);
+    }
+    spec = agent_put_object(&body, a, "spec");
+    put_str(spec, a, "holderIdentity", n->a->o.node);
+    json_put(spec, a, HK_STR("leaseDurationSeconds"), json_make_int(LEASE_S));
+    time_write_micro(agent_wall(n->a), &now);
+    put_str(spec, a, "renewTime", now.data);
+    n->lease =
+        port_submit(n->a->o.port,
+                    &(struct port_request){
+                        .verb = n->lease_missing ? PORT_CREATE : PORT_PATCH,
+                        .patch = PORT_PATCH_MERGE,
+                        .kind = api_kind(API_LEASE),
+                        .ns = HK_STR(LEASE_NAMESPACE), .name = hk_str(n->a->o.node), .body = &body},
+                        (struct port_sink){on_lease, n});
+    hk_arena_clear(a);
+}
+
+/* ---- all of it ---- */
+
+void node_init(struct node *n, struct agent *a)
+{
+    const int64_t now_ns = agent_mono(a);
+
+    *n = (struct node){.a = a,
+                       .step = NODE_CREATE,
+                       .due_ns = now_ns,
+                       .lease_due_ns = now_ns,
+                       .ready_ns = agent_wall(a)};
+}
+
+void node_fini(struct node *n)
+{
+    if (n->call) {
+        port_cancel(n->a->o.port, n->call);
+    }
+    if (n->lease) {
+        port_cancel(n->a->o.port, n->lease);
+    }
+    api_object_unref(n->seen);
+    hk_free(n->uid);
+}
+
+static void act(struct node *n)
+{
+    switch (n->step) {
+    case NODE_CREATE:
+        create(n);
+        break;
+    case NODE_SPEC:
+        mend_spec(n);
+        break;
+    default:
+        n->step = NODE_STATUS;
+        report(n);
+        break;
+    }
+    hk_arena_clear(mem(n));
+}
+
+int64_t node_tick(struct node *n, int64_t now_ns)
+{
+    if (!n->call && n->due_ns <= now_ns) {
+        act(n);
+    }
+    if (n->registered && !n->lease && n->lease_due_ns <= now_ns) {
+        renew(n);
+    }
+    return HK_MIN(n->call ? INT64_MAX : n->due_ns,
+                  n->lease || !n->registered ? INT64_MAX : n->lease_due_ns);
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node: how it comes to be, says that it lives, and finds its pods again.
+#include "agent/rig_test.h"
+
+static void test_a_node_registers_and_is_ready(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    assert_true(agent_ready(r.agent));
+    assert_string_equal(rig_at(&r, API_NODE, "n1", "status.capacity.cpu"), "4");
+    assert_string_equal(rig_at(&r, API_NODE, "n1", "status.allocatable.memory"), "8Gi");
+    assert_string_equal(rig_at(&r, API_NODE, "n1", "status.conditions.3.type"), "Ready");
+    assert_string_equal(rig_at(&r, API_NODE, "n1", "status.conditions.3.status"), "True");
+    assert_string_equal(rig_at(&r, API_NODE, "n1", "status.addresses.0.address"), "127.0.0.1");
+    assert_string_equal(rig_at(&r, API_LEASE, "n1", "spec.holderIdentity"), "n1");
+    rig_fini(&r);
+}
+
+static void test_the_lease_is_renewed_every_ten_seconds(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    port_mem_log_clear(r.mem);
+    rig_pass(&r, 60);
+    assert_int_equal(rig_calls(&r, "patch leases kube-node-lease/n1"), 6);
+    assert_int_equal(rig_calls(&r, "patch nodes/status n1"), 0);
+    assert_string_equal(rig_at(&r, API_LEASE, "n1", "spec.renewTime"),
+                        "2026-01-02T10:01:00.000000Z");
+    rig_pass(&r, 241);
+    assert_int_equal(rig_calls(&r, "patch nodes/status n1"), 1);
+    rig_fini(&r);
+}
+
+static void test_taints_of_a_node_that_was_not_ready_are_taken_away(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_put(&r, "apiVersion: v1\n"
+                "kind: Node\n"
+                "metadata: {name: n1}\n"
+                "spec:\n"
+                "  taints:\n"
+                "  - {key: node.kubernetes.io/not-ready, effect: NoSchedule}\n"
+                "  - {key: mine, effect: NoSchedule}\n"
+                "  - {key: node.kubernetes.io/unreachable, effect: NoExecute}\n");
+    rig_pass(&r, 301);
+    assert_string_equal(rig_at(&r, API_NODE, "n1", "spec.taints"),
+                        "[{\"key\":\"mine\",\"effect\":\"NoSchedule\"}]");
+    rig_fini(&r);
+}
+
+static void test_a_node_that_was_deleted_is_made_anew(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    assert_true(port_mem_remove(r.mem, api_kind(API_NODE), HK_STR(""), HK_STR("n1")));
+    rig_pass(&r, 301);
+    assert_string_equal(rig_at(&r, API_NODE, "n1", "status.conditions.3.status"), "True");
+    /* Soon, when its lease goes with it. */
+    assert_true(port_mem_remove(r.mem, api_kind(API_NODE), HK_STR(""), HK_STR("n1")));
+    assert_true(
+        port_mem_remove(r.mem, api_kind(API_LEASE), HK_STR("kube-node-lease"), HK_STR("n1")));
+    rig_pass(&r, 10);
+    assert_string_equal(rig_at(&r, API_NODE, "n1", "status.conditions.3.status"), "True");
+    rig_fini(&r);
+}
+
+static void test_failures_of_the_api_are_outlived(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    port_mem_fail(r.mem, PORT_PATCH, 1, HK_EIO);
+    port_mem_fail(r.mem, PORT_PATCH, 2, HK_ECONFLICT);
+    port_mem_log_clear(r.mem);
+    rig_pass(&r, 330);
+    assert_true(rig_calls(&r, "patch nodes/status n1") >= 1);
+    assert_true(rig_calls(&r, "patch leases kube-node-lease/n1") >= 30);
+    rig_fini(&r);
+}
+
+#define SLEEPER                                                                                    \
+    "  restartPolicy: Never\n"                                                                     \
+    "  containers:\n"                                                                              \
+    "  - {name: c, image: i, command: [sleep, '1']}\n"
+
+static void test_running_pods_are_found_again(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_pod(&r, "a", SLEEPER);
+    assert_pod(&r, "a", "phase", "Running");
+    const char *address = rig_at(&r, API_POD, "a", "status.podIP");
+    const char *since = rig_at(&r, API_POD, "a", "status.startTime");
+    rig_down(&r);
+    rig_set_now(&r, r.clock.now_ns + 60 * RIG_SECOND_NS);
+    rig_up(&r);
+    assert_pod(&r, "a", "phase", "Running");
+    assert_pod(&r, "a", "podIP", address);
+    assert_pod(&r, "a", "startTime", since);
+    assert_string_equal(r.fake.log.data, "start c 0\nadopt c 0\n");
+    rig_end(&r, "c", 0);
+    assert_pod(&r, "a", "phase", "Succeeded");
+    rig_fini(&r);
+}
+
+static void test_exits_in_the_absence_of_the_agent_are_reported(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_pod(&r, "a", SLEEPER);
+    rig_down(&r);
+    fake_tell(&r, 1, 3, 0);
+    rig_up(&r);
+    assert_pod(&r, "a", "phase", "Failed");
+    assert_pod(&r, "a", "containerStatuses.0.state.terminated.exitCode", "3");
+    rig_fini(&r);
+}
+
+static void test_ends_that_were_reported_are_not_asked_for_again(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_pod(&r, "a",
+            "  restartPolicy: Never\n"
+            "  initContainers:\n"
+            "  - {name: i, image: i, command: [work]}\n"
+            "  containers:\n"
+            "  - {name: c, image: i, command: [work]}\n");
+    rig_end(&r, "i", 0);
+    assert_pod(&r, "a", "phase", "Running");
+    rig_down(&r);
+    port_mem_log_clear(r.mem);
+    rig_up(&r);
+    assert_string_equal(r.fake.log.data, "start i 0\nstart c 0\nadopt c 0\n");
+    assert_pod(&r, "a", "initContainerStatuses.0.state.terminated.exitCode", "0");
+    assert_string_equal(rig_condition(&r, "a", "Initialized"), "True");
+    rig_fini(&r);
+}
+
+static void test_a_node_without_directory_runs_pods_all_the_same(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_down(&r);
+    r.no_dir = true;
+    rig_up(&r);
+    rig_pod(&r, "a", SLEEPER);
+    assert_true(hk_str_starts(hk_str(rig_at(&r, API_POD, "a", "status.podIP")), "127."));
+    rig_end(&r, "c", 1);
+    assert_pod(&r, "a", "phase", "Failed");
+    assert_null(rig_file(&r, "pods/u-a/.address"));
+    rig_fini(&r);
+}
+
+static void test_pods_deleted_in_the_absence_of_the_agent_are_removed(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_pod(&r, "a", SLEEPER);
+    assert_non_null(rig_file(&r, "pods/u-a/.address"));
+    rig_down(&r);
+    assert_true(port_mem_remove(r.mem, api_kind(API_POD), HK_STR("d"), HK_STR("a")));
+    rig_up(&r);
+    assert_true(rig_container(&r, "c")->ended);
+    assert_null(rig_file(&r, "pods/u-a/.address"));
+    rig_fini(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_node_registers_and_is_ready),
+        cmocka_unit_test(test_the_lease_is_renewed_every_ten_seconds),
+        cmocka_unit_test(test_taints_of_a_node_that_was_not_ready_are_taken_away),
+        cmocka_unit_test(test_a_node_that_was_deleted_is_made_anew),
+        cmocka_unit_test(test_failures_of_the_api_are_outlived),
+        cmocka_unit_test(test_running_pods_are_found_again),
+        cmocka_unit_test(test_exits_in_the_absence_of_the_agent_are_reported),
+        cmocka_unit_test(test_ends_that_were_reported_are_not_asked_for_again),
+        cmocka_unit_test(test_a_node_without_directory_runs_pods_all_the_same),
+        cmocka_unit_test(test_pods_deleted_in_the_absence_of_the_agent_are_removed),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

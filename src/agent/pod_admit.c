@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a pod comes to be on its node, and what an earlier agent left of it. What has to survive the
+// agent is in the runtime, in the API, or in the pod's directory: the log of an attempt is made
+// before the attempt is started, and so tells that there was one.
+#include "agent/agent_priv.h"
+
+#include "api/names.h"
+
+#include <dirent.h>
+
+#define CODE_LOST 137
+
+int pod_settle_in(struct pod *p, struct hk_err *err)
+{
+    int rc = 0;
+
+    if (!p->settled) {
+        rc = p->dir ? volume_mkdir(p->dir, 0711, err) : 0;
+        rc = rc < 0 ? rc : pod_hosts_address(p, err);
+        p->settled = rc == 0;
+    }
+    return rc;
+}
+
+static void add_containers(struct pod *p, const char *field, bool init)
+{
+    const struct json *list = pod_spec(p, field);
+
+    for (uint32_t i = 0; json_item(list, i); i++) {
+        const struct json *spec = json_item(list, i);
+        struct container *c = &p->containers[p->ncontainer++];
+
+        *c = (struct container){
+            .pod = p,
+            .spec = spec,
+            .name = json_str(
+                json_get(spec, "name"), HK_STR("")), .init = init,
+                .sidecar = init && hk_str_is(json_str(json_get(spec, "restartPolicy"), HK_STR("")),
+                                                      "Always"),
+                           };
+    }
+}
+
+static uint32_t length(const struct json *list)
+{
+    return json_is(list, JSON_ARRAY) ? list->len : 0;
+}
+
+/* The highest attempt that has a log; -1 none. */
+static int64_t last_attempt(const struct container *c)
+{
+    const char *root = c->pod->dir;
+    int64_t best = -1, n;
+    DIR *dir;
+
+    if (!root) {
+        return -1;
+    }
+    dir = opendir(hk_arena_printf(&c->pod->a->mem, "%s/%.*s", root, HK_FMT(c->name)));
+
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        const struct hk_str name = hk_str(e->d_name);
+
+        if (hk_str_ends(name, ".log") && hk_str_int((struct hk_str){name.s, name.n - 4}, &n)) {
+            best = HK_MAX(best, n);
+        }
+    }
+    if (dir) {
+        closedir(dir);
+    }
+    return best;
+}
+
+/* Takes over a container that an earlier agent started. */
+static void adopt(struct container *c, int64_t now_ns)
+{
+    struct runtime *r = c->pod->a->o.runtime;
+    struct hk_arena *a = &c->pod->a->mem;
+    const int64_t attempt = last_attempt(c);
+    int rc;
+
+    if (attempt < 0) {
+        return;
+    }
+    c->begun = true;
+    if (c->end.is && c->attempt == (uint32_t)attempt) {
+        pod_settle(c, now_ns); /* the end is known already */
+        return;
+    }
+    if (c->end.is) {
+        hk_free(c->last.message);
+        c->last = c->end;
+        c->end = (struct container_end){0};
+    }
+    c->attempt = (uint32_t)attempt;
+    rc = r->ops->adopt(r, hk_arena_str(a, c->pod->uid).s, hk_arena_str(a, c->name).s, c->attempt,
+                       &c->id, NULL);
+    if (c->start_ns == 0) {
+        c->start_ns = agent_wall(c->pod->a); /* nobody was told when it began */
+    }
+    if (rc == 0) {
+        c->state = CONTAINER_RUNNING;
+        probe_begin(c, now_ns);
+        return;
+    }
+    c->end = (struct container_end){.is = true,
+                                    .code = CODE_LOST,
+                                    .reason = "ContainerStatusUnknown",
+                                    .start_ns = c->start_ns,
+                                    .end_ns = agent_wall(c->pod->a)};
+    pod_set_message(&c->end, HK_STR("The container could not be located when the node came back"));
+    pod_settle(c, now_ns);
+}
+
+static bool was_begun(const struct pod *p)
+{
+    for (uint32_t i = 0; i < p->ncontainer; i++) {
+        if (last_attempt(&p->containers[i]) >= 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_finished(const struct pod *p)
+{
+    const struct hk_str phase = json_str(json_at(&p->obj->root, "status.phase"), HK_STR(""));
+
+    return hk_str_is(phase, "Succeeded") || hk_str_is(phase, "Failed");
+}
+
+static void admit(struct pod *p)
+{
+    const int64_t now_ns = agent_mono(p->a);
+    struct hk_err err = {0};
+
+    pod_status_recall(p);
+    if (pod_settle_in(p, &err) < 0 || !was_begun(p)) {
+        return;
+    }
+    p->hosts_stale = true;
+    if (pod_start_pod(p, &err) < 0) {
+        pod_hold(p, "CreateContainerError", &err, now_ns);
+    }
+    for (uint32_t i = 0; i < p->ncontainer; i++) {
+        adopt(&p->containers[i], now_ns);
+    }
+}
+
+struct pod *pod_new(struct agent *a, struct api_object *o)
+{
+    struct pod *p = hk_zalloc(sizeof(*p));
+    const struct json *labels = json_at(&o->root, "metadata.labels");
+
+    *p = (struct pod){
+        .a = a,
+        .obj = api_object_ref(o),
+        .ns = o->ns,
+        .name = o->name,
+        .uid = o->uid,
+        .hostname = json_str(json_at(&o->root, "spec.hostname"), o->name),
+        .subdomain = json_str(json_at(&o->root, "spec.subdomain"), HK_STR("")),
+                              .job = json_str(json_get(labels, API_KEY_JOB_NAME), HK_STR("")),
+                                              .dirty = true, .due_ns = INT64_MAX,
+                                              .deadline_ns = INT64_MAX, .start_ns = agent_wall(a)};
+    if (p->hostname.n == 0) {
+        p->hostname = p->name;
+    }
+    if (a->o.dir) {
+        p->dir = hk_strdup(hk_arena_printf(&a->mem, "%s/pods/%.*s", a->o.dir, HK_FMT(p->uid)));
+    }
+    p->containers = hk_zalloc_array(length(pod_spec(p, "initContainers")) +
+                                        length(pod_spec(p, "containers")) + 1,
+                                    sizeof(*p->containers));
+    add_containers(p, "initContainers", true);
+    p->ninit = p->ncontainer;
+    add_containers(p, "containers", false);
+    hk_vec_push(&a->pods, p);
+    if (has_finished(p)) {
+        p->stage = POD_ENDED;
+        p->started = true; /* something may be left in the runtime */
+        pod_status_recall(p);
+    } else {
+        ref_collect(p);
+        admit(p);
+    }
+    pod_changed(p, o);
+    pod_hosts_changed(p);
+    return p;
+}
+
+static void cancel(struct pod *p, uint64_t call)
+{
+    if (call) {
+        port_cancel(p->a->o.port, call);
+    }
+}
+
+void pod_free(struct pod *p)
+{
+    for (uint32_t i = 0; i < p->refs.len; i++) {
+        cancel(p, p->refs.at[i].call);
+        api_object_unref(p->refs.at[i].obj);
+    }
+    hk_vec_fini(&p->refs);
+    cancel(p, p->patch);
+    cancel(p, p->removal);
+    for (uint32_t i = 0; i < p->ncontainer; i++) {
+        struct container *c = &p->containers[i];
+
+        probe_end(c);
+        hk_free(c->why_text);
+        hk_free(c->end.message);
+        hk_free(c->last.message);
+    }
+    hk_free(p->containers);
+    hk_free(p->sent);
+    hk_free(p->sending);
+    hk_free(p->dir);
+    api_object_unref(p->obj);
+    hk_free(p);
+}

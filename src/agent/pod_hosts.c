@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Addresses and names. Each pod has an address of its own in 127.64.0.0/10, so that pods of one
+// machine can listen on the same ports, and a hosts file that knows the pods it belongs with: those
+// of its subdomain, or of its job. Both are in the pod's directory and outlive the agent.
+#include "agent/agent_priv.h"
+
+#include "base/file.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define NET_BASE 0x7f400000u /* 127.64.0.0 */
+#define NET_SIZE 0x00400000u /* a /10 */
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0) {
+        close(*fd);
+    }
+}
+
+/* In place: the file may be mounted in containers, which would go on seeing the old one. */
+static int overwrite(const char *path, struct hk_str text)
+{
+    HK_AUTO(close_fd) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+
+    if (fd < 0 || pwrite(fd, text.s, text.n, 0) != (ssize_t)text.n ||
+        ftruncate(fd, (off_t)text.n) < 0) {
+        return -HK_EIO;
+    }
+    return 0;
+}
+
+static bool taken(const struct pod *p, const char *address)
+{
+    for (uint32_t i = 0; i < p->a->pods.len; i++) {
+        const struct pod *other = p->a->pods.at[i];
+
+        if (other != p && strcmp(other->address, address) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void write_address(uint32_t n, char *out, size_t size)
+{
+    const uint32_t ip = NET_BASE + n;
+
+    snprintf(out, size, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);
+}
+
+/* The first free one from a place the uid names: agents that share a machine seldom meet. */
+static void choose(struct pod *p)
+{
+    uint32_t n = (uint32_t)hk_hash(p->uid.s, p->uid.n, 0) % NET_SIZE;
+
+    do {
+        n = (n + 1) % NET_SIZE;
+        /* Not the ends of a /24: people take them for networks and broadcasts. */
+        n += (n & 255) == 0;
+        n += (n & 255) == 255 ? 2 : 0;
+        n %= NET_SIZE;
+        write_address(n, p->address, sizeof(p->address));
+    } while (taken(p, p->address));
+}
+
+int pod_hosts_address(struct pod *p, struct hk_err *err)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf known = {0};
+    const char *path;
+
+    if (json_bool(json_at(&p->obj->root, "spec.hostNetwork"), false)) {
+        return 0;
+    }
+    if (!p->dir) {
+        choose(p);
+        return 0;
+    }
+    path = hk_arena_printf(&p->a->mem, "%s/.address", p->dir);
+    if (hk_read_file(path, sizeof(p->address) - 1, &known, NULL) == 0 && known.len > 0 &&
+        !taken(p, known.data)) {
+        memcpy(p->address, known.data, known.len + 1);
+        return 0;
+    }
+    choose(p);
+    /* Not worth waiting for the disk: what the address is for does not outlive the machine. */
+    if (overwrite(path, hk_str(p->address)) < 0) {
+        return hk_fail(err, HK_EIO, "cannot write '%s': %s", path, strerror(errno));
+    }
+    return 0;
+}
+
+const char *pod_hosts_path(const struct pod *p, struct hk_arena *a)
+{
+    return p->dir ? hk_arena_printf(a, "%s/.hosts", p->dir) : NULL;
+}
+
+/* What pods that know each other share. */
+static struct hk_str group_of(const struct pod *p)
+{
+    return p->subdomain.n > 0 ? p->subdomain : p->job;
+}
+
+static bool together(const struct pod *p, const struct pod *other)
+{
+    const struct hk_str group = group_of(p);
+
+    return p == other ||
+           (group.n > 0 && hk_str_eq(p->ns, other->ns) && hk_str_eq(group, group_of(other)));
+}
+
+static void write_names(const struct pod *p, struct hk_buf *out)
+{
+    hk_buf_addf(out, "%s", p->address[0] ? p->address : p->a->o.address);
+    if (p->subdomain.n > 0) {
+        hk_buf_addf(out, " %.*s.%.*s.%.*s.svc.cluster.local", HK_FMT(p->hostname),
+                    HK_FMT(p->subdomain), HK_FMT(p->ns));
+        hk_buf_addf(out, " %.*s.%.*s.%.*s.svc", HK_FMT(p->hostname), HK_FMT(p->subdomain),
+                    HK_FMT(p->ns));
+        hk_buf_addf(out, " %.*s.%.*s", HK_FMT(p->hostname), HK_FMT(p->subdomain));
+    }
+    hk_buf_addf(out, " %.*s\n", HK_FMT(p->hostname));
+}
+
+static void write_aliases(const struct pod *p, struct hk_buf *out)
+{
+    const struct json *aliases = json_at(&p->obj->root, "spec.hostAliases");
+
+    for (uint32_t i = 0; json_item(aliases, i); i++) {
+        const struct json *names = json_get(json_item(aliases, i), "hostnames");
+
+        hk_buf_addstr(out, json_str(json_get(json_item(aliases, i), "ip"), HK_STR("")));
+        for (uint32_t k = 0; json_item(names, k); k++) {
+            hk_buf_addf(out, " %.*s", HK_FMT(json_str(json_item(names, k), HK_STR(""))));
+        }
+        hk_buf_addc(out, '\n');
+    }
+}
+
+static void write_one(const struct pod *p, struct hk_str shared)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0}, now = {0};
+    const char *path = pod_hosts_path(p, &p->a->mem);
+
+    if (!path) {
+        return;
+    }
+    hk_buf_addstr(&text, shared);
+    write_aliases(p, &text);
+    if (hk_read_file(path, 64 << 20, &now, NULL) == 0 &&
+        hk_str_eq(hk_buf_str(&now), hk_buf_str(&text))) {
+        return;
+    }
+    if (overwrite(path, hk_buf_str(&text)) < 0) {
+        hk_log(HK_LOG_WARN, "cannot write hosts", "path=%s err=\"%s\"", path, strerror(errno));
+    }
+}
+
+static void write_shared(const struct pod *p, struct hk_buf *out)
+{
+    const struct agent *a = p->a;
+
+    hk_buf_adds(out, "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n");
+    for (uint32_t i = 0; i < a->pods.len; i++) {
+        if (together(p, a->pods.at[i]) && !a->pods.at[i]->gone) {
+            write_names(a->pods.at[i], out);
+        }
+    }
+}
+
+void pod_hosts_write_own(struct pod *p)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf shared = {0};
+
+    write_shared(p, &shared);
+    write_one(p, hk_buf_str(&shared));
+}
+
+void pod_hosts_write(struct pod *p)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf shared = {0};
+    struct agent *a = p->a;
+
+    write_shared(p, &shared);
+    for (uint32_t i = 0; i < a->pods.len; i++) {
+        struct pod *other = a->pods.at[i];
+
+        if (!together(p, other)) {
+            continue;
+        }
+        other->hosts_stale = false;
+        if (other->stage != POD_ENDED && !other->gone) {
+            write_one(other, hk_buf_str(&shared));
+        }
+    }
+}
+
+void pod_hosts_changed(struct pod *p)
+{
+    for (uint32_t i = 0; i < p->a->pods.len; i++) {
+        if (together(p, p->a->pods.at[i])) {
+            p->a->pods.at[i]->hosts_stale = true;
+        }
+    }
+}

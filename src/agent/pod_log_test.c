@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/pod_log.c"
+
+#include "agent/rig_test.h"
+
+#define AT(second, stream, tag, text)                                                              \
+    "2026-01-02T10:00:" second ".000000000Z " stream " " tag " " text "\n"
+
+static void write_log(struct rig *r, const char *name, const char *text)
+{
+    struct hk_err err = {0};
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/pods/u-a/c/%s", r->dir, name);
+    assert_int_equal(hk_write_file(path, hk_str(text), &err), 0);
+}
+
+static void start(struct rig *r)
+{
+    rig_init(r);
+    rig_pod(r, "a",
+            "  containers:\n"
+            "  - {name: c, image: i, command: [work]}\n");
+}
+
+static struct node_call call_of(const char *pod, const char *query)
+{
+    return (struct node_call){.ns = HK_STR("d"), .pod = hk_str(pod),
+                                           .sub = HK_STR("log"), .query = hk_str(query)};
+}
+
+/* What the reader gets until the stream ends or sleeps, in small bites; an error as its text. */
+static const char *answer(struct rig *r, const char *pod, const char *query)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
+    const struct node_call call = call_of(pod, query);
+    struct hk_err err = {0};
+    struct pod_log *l;
+
+    if (open_log(r->agent, &call, &l, &err) < 0) {
+        return hk_arena_str(&r->text, hk_str(err.text)).s;
+    }
+    while (pull(l, &out, 10) && !l->asleep) {
+    }
+    ended(l);
+    return hk_arena_str(&r->text, hk_buf_str(&out)).s;
+}
+
+static void test_what_is_asked_for_is_shown(void **state)
+{
+    static const struct {
+        const char *query, *want;
+    } cases[] = {
+        {"", "one\ntwo and a half\n\nfour\n"},
+        {"container=c", "one\ntwo and a half\n\nfour\n"},
+        {"tailLines=1", "four\n"},
+        {"tailLines=3", "two and a half\n\nfour\n"},
+        {"tailLines=0", ""},
+        {"tailLines=99", "one\ntwo and a half\n\nfour\n"},
+        {"limitBytes=6", "one\ntw"},
+        {"limitBytes=0", ""},
+        {"sinceSeconds=2", "\nfour\n"},
+        {"sinceTime=2026-01-02T10%3A00%3A04Z", "four\n"},
+        {"timestamps=true&tailLines=3",
+         "2026-01-02T10:00:02.000000000Z two and a half\n2026-01-02T10:00:03.000000000Z \n"
+         "2026-01-02T10:00:04.000000000Z four\n"},
+        {"follow=true&tailLines=1", "four\n"},
+        {"tailLines=x", "tailLines: 'x', want a whole number"},
+        {"container=z", "container z is not valid for pod a"},
+        {"previous=true", "previous terminated container \"c\" in pod \"a\" not found"},
+    };
+    struct rig r;
+
+    start(&r);
+    rig_set_now(&r, RIG_START_NS + 5 * RIG_SECOND_NS);
+    write_log(&r, "0.log",
+              AT("01", "stdout", "F", "one") AT("02", "stdout", "P", "two and")
+                  AT("02", "stdout", "F", " a half") AT("03", "stderr", "F", "")
+                      AT("04", "stdout", "F", "four"));
+    for (size_t i = 0; i < HK_LEN(cases); i++) {
+        assert_string_equal(answer(&r, "a", cases[i].query), cases[i].want);
+    }
+    assert_string_equal(answer(&r, "b", ""), "pods \"b\" not found on this node");
+    rig_fini(&r);
+}
+
+static void test_a_full_file_goes_before_the_new_one(void **state)
+{
+    struct rig r;
+
+    start(&r);
+    write_log(&r, "0.log.1", AT("01", "stdout", "F", "one") AT("02", "stdout", "F", "two"));
+    write_log(&r, "0.log", AT("03", "stdout", "F", "three"));
+    assert_string_equal(answer(&r, "a", ""), "one\ntwo\nthree\n");
+    assert_string_equal(answer(&r, "a", "tailLines=2"), "two\nthree\n");
+    rig_fini(&r);
+}
+
+static void test_the_attempt_before_has_a_log_of_its_own(void **state)
+{
+    struct rig r;
+
+    start(&r);
+    write_log(&r, "0.log", AT("01", "stdout", "F", "first"));
+    rig_end(&r, "c", 1);
+    write_log(&r, "1.log", AT("02", "stdout", "F", "second"));
+    assert_string_equal(answer(&r, "a", ""), "second\n");
+    assert_string_equal(answer(&r, "a", "previous=true"), "first\n");
+    rig_fini(&r);
+}
+
+static void test_who_follows_sees_what_comes_until_the_end(void **state)
+{
+    const struct node_call call = call_of("a", "follow=true");
+    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
+    struct hk_err err = {0};
+    struct pod_log *l;
+    struct rig r;
+
+    start(&r);
+    assert_int_equal(open_log(r.agent, &call, &l, &err), 0);
+    assert_true(pull(l, &out, 100));
+    assert_true(l->asleep);
+    write_log(&r, "0.log", AT("01", "stdout", "F", "one") "2026-01-02T10:00:02Z std");
+    assert_true(has_more(l));
+    assert_true(pull(l, &out, 100));
+    assert_string_equal(out.data, "one\n");
+    assert_true(l->asleep);
+    assert_false(has_more(l));
+    rig_end(&r, "c", 0);
+    assert_false(may_grow(l));
+    assert_false(pull(l, &out, 100));
+    assert_string_equal(out.data, "one\n");
+    ended(l);
+    rig_fini(&r);
+}
+
+static void test_a_pod_of_many_containers_wants_a_choice(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_pod(&r, "a",
+            "  containers:\n"
+            "  - {name: c, image: i, command: [work]}\n"
+            "  - {name: e, image: i, command: [work]}\n");
+    assert_string_equal(answer(&r, "a", ""),
+                        "a container name must be specified for pod a, choose one of: [c e]");
+    rig_fini(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_asked_for_is_shown),
+        cmocka_unit_test(test_a_full_file_goes_before_the_new_one),
+        cmocka_unit_test(test_the_attempt_before_has_a_log_of_its_own),
+        cmocka_unit_test(test_who_follows_sees_what_comes_until_the_end),
+        cmocka_unit_test(test_a_pod_of_many_containers_wants_a_choice),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Probes: questions to a running container, now and then, whether it has started, lives and is
+// ready; and the commands of its lifecycle. A question is a command beside the container, a
+// connection, or a GET. Until a startup probe has passed, the others are silent.
+#include "agent/agent_priv.h"
+
+#include "net/probe.h"
+
+#include <signal.h>
+
+static const char *const fields[] = {
+    [PROBE_STARTUP] = "startupProbe",
+    [PROBE_LIVENESS] = "livenessProbe",
+    [PROBE_READINESS] = "readinessProbe",
+};
+static const char *const names[] = {
+    [PROBE_STARTUP] = "Startup",
+    [PROBE_LIVENESS] = "Liveness",
+    [PROBE_READINESS] = "Readiness",
+};
+
+static int64_t number(const struct probe *p, const char *key, int64_t fallback)
+{
+    const int64_t n = json_int(json_get(p->spec, key), fallback);
+
+    return n > 0 ? n : fallback;
+}
+
+static enum probe_kind kind_of(const struct probe *p)
+{
+    return (enum probe_kind)(p - p->c->probes);
+}
+
+/* ---- answers ---- */
+
+static void passed(struct container *c, enum probe_kind kind)
+{
+    if (kind == PROBE_STARTUP) {
+        c->started = true;
+        c->ready = !c->probes[PROBE_READINESS].spec;
+        c->probes[kind].due_ns = INT64_MAX; /* once is enough */
+    } else if (kind == PROBE_READINESS) {
+        c->ready = true;
+    }
+}
+
+static void failed(struct container *c, enum probe_kind kind)
+{
+    struct hk_arena *a = &c->pod->a->mem;
+
+    if (kind == PROBE_READINESS) {
+        c->ready = false;
+        return;
+    }
+    pod_note(c->pod, true, "Unhealthy",
+             hk_arena_printf(a, "Container %.*s failed %s probe, will be restarted",
+                             HK_FMT(c->name), names[kind]));
+    pod_stop_container(c, agent_mono(c->pod->a));
+}
+
+static void answered(struct probe *p, bool good)
+{
+    const enum probe_kind kind = kind_of(p);
+
+    p->exec = 0;
+    p->due_ns = agent_mono(p->c->pod->a) + number(p, "periodSeconds", 10) * SECOND_NS;
+    p->good = good ? p->good + 1 : 0;
+    p->bad = good ? 0 : p->bad + 1;
+    p->c->pod->dirty = true;
+    if (good && p->good >= number(p, "successThreshold", 1)) {
+        passed(p->c, kind);
+    }
+    if (!good && p->bad >= number(p, "failureThreshold", 3)) {
+        p->bad = 0;
+        failed(p->c, kind);
+    }
+}
+
+static void on_net(void *ctx, struct net_probe *np, bool good)
+{
+    struct probe *p = ctx;
+
+    net_probe_free(np);
+    p->net = NULL;
+    answered(p, good);
+}
+
+/* ---- questions ---- */
+
+static const char *const *words(const struct json *list, struct hk_arena *a)
+{
+    const uint32_t n = json_is(list, JSON_ARRAY) ? list->len : 0;
+    const char **argv = hk_arena_array(a, n + 1, sizeof(*argv));
+
+    for (uint32_t i = 0; i < n; i++) {
+        argv[i] = hk_arena_str(a, json_str(json_item(list, i), HK_STR(""))).s;
+    }
+    argv[n] = NULL;
+    return argv;
+}
+
+/* 0: it could not be started. */
+static uint64_t exec(struct container *c, const struct json *command)
+{
+    struct runtime *r = c->pod->a->o.runtime;
+    uint64_t id = 0;
+
+    if (!json_item(command, 0) ||
+        r->ops->exec(r, c->id, words(command, &c->pod->a->mem), -1, -1, -1, &id, NULL) < 0) {
+        return 0;
+    }
+    return id;
+}
+
+/* A number, or the name of one of the container's ports. */
+static uint16_t port_of(const struct container *c, const struct json *port)
+{
+    const struct json *ports = json_get(c->spec, "ports");
+    int64_t n = json_int(port, 0);
+
+    for (uint32_t i = 0; json_is(port, JSON_STRING) && json_item(ports, i); i++) {
+        if (json_equal(json_get(json_item(ports, i), "name"), port)) {
+            n = json_int(json_get(json_item(ports, i), "containerPort"), 0);
+        }
+    }
+    return n > 0 && n < 65536 ? (uint16_t)n : 0;
+}
+
+static bool connect_to(struct probe *p, const struct json *action, bool http)
+{
+    const struct container *c = p->c;
+    const struct pod *pod = c->pod;
+    const struct json *header = json_item(json_get(action, "httpHeaders"), 0);
+    const uint16_t port = port_of(c, json_get(action, "port"));
+    const struct hk_str own = hk_str(pod->address[0] ? pod->address : pod->a->o.address);
+    const struct hk_str host = json_str(json_get(action, "host"), HK_STR(""));
+
+    /* Certificates of pods are nobody's business here: HTTPS is not offered. */
+    if (!pod->a->o.loop || port == 0 ||
+        hk_str_is(json_str(json_get(action, "scheme"), HK_STR("")), "HTTPS")) {
+        return false;
+    }
+    p->net = net_probe_new(
+        pod->a->o.loop,
+        &(struct net_probe_opts){
+            .host = host.n > 0 ? host : own,
+            .port = port,
+            .http = http,
+            .path = json_str(
+                json_get(action, "path"), HK_STR("/")),
+                .header = json_str(json_get(header, "name"), HK_STR("")),
+                                   .value = json_str(json_get(header, "value"), HK_STR("")),
+                                                     .timeout_ns =
+                                                         number(p, "timeoutSeconds", 1) * SECOND_NS,
+                                                     .done = on_net, .ctx = p,
+                                   });
+    return true;
+}
+
+static void ask(struct probe *p, int64_t now_ns)
+{
+    const struct json *action;
+    bool asked = false;
+
+    if ((action = json_get(p->spec, "exec"))) {
+        p->exec = exec(p->c, json_get(action, "command"));
+        asked = p->exec != 0;
+        p->due_ns = now_ns + number(p, "timeoutSeconds", 1) * SECOND_NS;
+    } else if ((action = json_get(p->spec, "httpGet"))) {
+        asked = connect_to(p, action, true);
+    } else if ((action = json_get(p->spec, "tcpSocket"))) {
+        asked = connect_to(p, action, false);
+    }
+    if (!asked) {
+        answered(p, false);
+    }
+}
+
+static void give_up(struct probe *p)
+{
+    struct runtime *r = p->c->pod->a->o.runtime;
+
+    r->ops->kill(r, p->exec, SIGKILL);
+    answered(p, false);
+}
+
+static int64_t tick(struct probe *p, int64_t now_ns)
+{
+    const bool silent = kind_of(p) != PROBE_STARTUP && !p->c->started;
+
+    if (!p->spec || p->net || silent || p->c->stop != STOP_NOT) {
+        return INT64_MAX;
+    }
+    if (p->due_ns <= now_ns && p->exec) {
+        give_up(p);
+    } else if (p->due_ns <= now_ns) {
+        ask(p, now_ns);
+    }
+    return p->net ? INT64_MAX : p->due_ns;
+}
+
+int64_t probe_tick(struct container *c, int64_t now_ns)
+{
+    int64_t next_ns = INT64_MAX;
+
+    for (size_t i = 0; i < PROBE_NKINDS; i++) {
+        const int64_t at_ns = tick(&c->probes[i], now_ns);
+
+        next_ns = HK_MIN(next_ns, at_ns);
+    }
+    return next_ns;
+}
+
+bool probe_on_end(struct container *c, uint64_t id, bool good)
+{
+    for (size_t i = 0; i < PROBE_NKINDS; i++) {
+        if (id != 0 && c->probes[i].exec == id) {
+            answered(&c->probes[i], good);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- beginning and end ---- */
+
+void probe_begin(struct container *c, int64_t now_ns)
+{
+    for (size_t i = 0; i < PROBE_NKINDS; i++) {
+        struct probe *p = &c->probes[i];
+
+        *p = (struct probe){.spec = json_get(c->spec, fields[i]), .c = c};
+        p->due_ns = now_ns + json_int(json_get(p->spec, "initialDelaySeconds"), 0) * SECOND_NS;
+    }
+    c->started = !c->probes[PROBE_STARTUP].spec;
+    c->ready = c->started && !c->probes[PROBE_READINESS].spec;
+}
+
+void probe_end(struct container *c)
+{
+    for (size_t i = 0; i < PROBE_NKINDS; i++) {
+        net_probe_free(c->probes[i].net);
+        c->probes[i].net = NULL;
+        c->probes[i].exec = 0;
+        c->probes[i].spec = NULL;
+    }
+}
+
+uint64_t probe_hook(struct container *c, const char *name)
+{
+    const struct json *hook = json_get(json_get(c->spec, "lifecycle"), name);
+
+    return exec(c, json_at(hook, "exec.command"));
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the spec of a pod to what a runtime starts: limits, users, roots, mounts, and the files of a
+// container in the pod's directory. When to start is pod.c's business.
+#include "agent/agent_priv.h"
+
+#include "api/names.h"
+#include "base/file.h"
+#include "codec/quantity.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TERMINATION_LOG "/dev/termination-log"
+
+const struct json *pod_spec(const struct pod *p, const char *path)
+{
+    return json_at(json_get(&p->obj->root, "spec"), path);
+}
+
+const char *pod_log_path(const struct container *c, uint32_t attempt, struct hk_arena *a)
+{
+    const char *dir = c->pod->dir;
+
+    return dir ? hk_arena_printf(a, "%s/%.*s/%u.log", dir, HK_FMT(c->name), attempt) : NULL;
+}
+
+const char *pod_message_path(const struct container *c, struct hk_arena *a)
+{
+    return hk_arena_printf(a, "%s/%.*s/%u.message", c->pod->dir, HK_FMT(c->name), c->attempt);
+}
+
+/* The root directory the options give for the image, or NULL. */
+static const char *image_root(const struct container *c, struct hk_arena *a)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    const struct hk_str image = json_str(json_get(c->spec, "image"), HK_STR(""));
+    const char *path = c->pod->a->o.image_roots;
+    struct hk_str rest, line, word;
+
+    if (!path || hk_read_file(path, 1 << 20, &text, NULL) < 0) {
+        return NULL;
+    }
+    rest = hk_buf_str(&text);
+    while (hk_str_cut(&rest, '\n', &line)) {
+        line = hk_str_trim(line);
+        if (hk_str_cut(&line, ' ', &word) && line.s && hk_str_eq(word, image)) {
+            return hk_arena_str(a, hk_str_trim(line)).s;
+        }
+    }
+    return NULL;
+}
+
+static int64_t security(const struct container *c, const char *key)
+{
+    const struct json *own = json_get(json_get(c->spec, "securityContext"), key);
+
+    return json_int(own ? own : json_get(pod_spec(c->pod, "securityContext"), key), -1);
+}
+
+static void add_groups(const struct container *c, struct runtime_container *rc, struct hk_arena *a)
+{
+    const struct json *list = pod_spec(c->pod, "securityContext.supplementalGroups");
+    const int64_t fs_group = json_int(pod_spec(c->pod, "securityContext.fsGroup"), -1);
+    const uint32_t max = (json_is(list, JSON_ARRAY) ? list->len : 0) + 1;
+    int64_t *groups = hk_arena_array(a, max, sizeof(*groups));
+
+    for (uint32_t i = 0; json_item(list, i); i++) {
+        groups[rc->ngroup++] = json_int(json_item(list, i), 0);
+    }
+    if (fs_group >= 0) {
+        groups[rc->ngroup++] = fs_group;
+    }
+    rc->groups = groups;
+}
+
+static bool amount(const struct json *limits, const char *name, struct quantity *ret)
+{
+    const struct json *v = json_get(limits, name);
+
+    if (json_is(v, JSON_INT)) {
+        *ret = quantity_of(v->i, QUANTITY_DECIMAL_SI);
+        return true;
+    }
+    return json_is(v, JSON_STRING) && quantity_parse(json_str(v, HK_STR("")), ret, NULL) == 0;
+}
+
+static struct runtime_limits limits_of(const struct json *limits)
+{
+    struct runtime_limits ret = {0};
+    struct quantity q;
+
+    if (amount(limits, API_RES_CPU, &q)) {
+        ret.cpu_milli = quantity_milli(q);
+    }
+    if (amount(limits, API_RES_MEMORY, &q)) {
+        ret.mem_bytes = quantity_value(q);
+    }
+    return ret;
+}
+
+/* The pod's own limit, else that of all containers together where each of them has one. */
+static struct runtime_limits pod_limits(const struct pod *p)
+{
+    const struct runtime_limits own = limits_of(pod_spec(p, "resources.limits"));
+    struct runtime_limits sum = {0};
+    bool cpu = true, mem = true;
+
+    for (uint32_t i = p->ninit; i < p->ncontainer; i++) {
+        const struct runtime_limits l =
+            limits_of(json_at(p->containers[i].spec, "resources.limits"));
+
+        cpu = cpu && l.cpu_milli > 0;
+        mem = mem && l.mem_bytes > 0;
+        sum.cpu_milli += l.cpu_milli;
+        sum.mem_bytes += l.mem_bytes;
+    }
+    return (struct runtime_limits){
+        .cpu_milli = own.cpu_milli > 0 || !cpu ? own.cpu_milli : sum.cpu_milli,
+        .mem_bytes = own.mem_bytes > 0 || !mem ? own.mem_bytes : sum.mem_bytes,
+    };
+}
+
+int pod_start_pod(struct pod *p, struct hk_err *err)
+{
+    struct hk_arena *a = &p->a->mem;
+    int rc;
+
+    if (p->started) {
+        return 0;
+    }
+    if (p->hosts_stale) {
+        pod_hosts_write_own(p);
+    }
+    rc = p->a->o.runtime->ops->pod_start(
+        p->a->o.runtime,
+        &(struct runtime_pod){.uid = hk_arena_str(a, p->uid).s,
+                              .ns = hk_arena_str(a, p->ns).s,
+                              .name = hk_arena_str(a, p->name).s,
+                              .hostname = hk_arena_str(a, p->hostname).s,
+                              .dir = p->dir,
+                              .hosts = pod_hosts_path(p, a),
+                              .address = p->address[0] ? p->address : NULL,
+                              .limits = pod_limits(p)},
+        err);
+    p->started = rc == 0;
+    return rc;
+}
+
+/* An empty file that says there was such an attempt. */
+static int make_file(const char *path, unsigned mode, struct hk_err *err)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode);
+
+    if (fd < 0) {
+        return hk_fail(err, HK_EIO, "cannot make '%s': %s", path, strerror(errno));
+    }
+    fchmod(fd, mode);
+    close(fd);
+    return 0;
+}
+
+/* Of earlier attempts only the last keeps its log. */
+static int make_log(struct container *c, const char *path, struct hk_err *err)
+{
+    struct hk_arena *a = &c->pod->a->mem;
+    int rc = volume_mkdir(hk_arena_printf(a, "%s/%.*s", c->pod->dir, HK_FMT(c->name)), 0755, err);
+
+    if (rc == 0 && c->attempt >= 2) {
+        const char *old = pod_log_path(c, c->attempt - 2, a);
+
+        unlink(old);
+        unlink(hk_arena_printf(a, "%s.1", old));
+    }
+    return rc < 0 ? rc : make_file(path, 0640, err);
+}
+
+/* The file for last words, at a path of the container's choice. The default path is in /dev, which
+ * is the host's. */
+static int add_message_file(struct container *c, struct runtime_container *rc, struct hk_err *err)
+{
+    struct hk_arena *a = &c->pod->a->mem;
+    const struct hk_str at =
+        json_str(json_get(c->spec, "terminationMessagePath"), HK_STR(TERMINATION_LOG));
+    const char *file = pod_message_path(c, a);
+    struct runtime_mount *mounts;
+    int ret;
+
+    if (hk_str_is(at, TERMINATION_LOG) || at.n == 0) {
+        return 0;
+    }
+    ret = make_file(file, 0666, err);
+    if (ret < 0) {
+        return ret;
+    }
+    mounts = hk_arena_array(a, rc->nmount + 1, sizeof(*mounts));
+    if (rc->nmount > 0) {
+        memcpy(mounts, rc->mounts, rc->nmount * sizeof(*mounts));
+    }
+    mounts[rc->nmount++] = (struct runtime_mount){.from = file, .at = hk_arena_str(a, at).s};
+    rc->mounts = mounts;
+    return 0;
+}
+
+int pod_start_describe(struct container *c, const struct env *e, struct runtime_container *ret,
+                       struct hk_err *err)
+{
+    static const char *const shell[] = {"/bin/sh", NULL};
+    struct hk_arena *a = &c->pod->a->mem;
+    struct runtime_mount *mounts;
+    const struct hk_str cwd = json_str(json_get(c->spec, "workingDir"), HK_STR(""));
+    int rc;
+
+    *ret = (struct runtime_container){
+        .pod_uid = hk_arena_str(a, c->pod->uid).s,
+        .name = hk_arena_str(a, c->name).s,
+        .attempt = c->attempt,
+        .argv = env_argv(e, c->spec, a),
+        .env = env_block(e, a),
+        .cwd = cwd.n > 0 ? hk_arena_str(a, cwd).s : NULL,
+        .uid = security(c, "runAsUser"),
+        .gid = security(c, "runAsGroup"),
+        .limits = limits_of(json_at(c->spec, "resources.limits")),
+        .root = image_root(c, a),
+        .log = pod_log_path(c, c->attempt, a),
+        .tty = json_bool(json_get(c->spec, "tty"), false),
+        .stdin_open = json_bool(json_get(c->spec, "stdin"), false),
+    };
+    if (!ret->argv && ret->root) {
+        ret->argv = shell; /* what most images run when nothing is said */
+    }
+    add_groups(c, ret, a);
+    rc = volume_mounts(c->pod, c, e, a, &mounts, &ret->nmount, err);
+    ret->mounts = mounts;
+    return rc;
+}
+
+int pod_start_launch(struct container *c, const struct runtime_container *rc, struct hk_err *err)
+{
+    struct runtime *r = c->pod->a->o.runtime;
+    struct runtime_container with = *rc;
+    int ret = 0;
+
+    if (c->pod->dir) {
+        ret = make_log(c, rc->log, err);
+        ret = ret < 0 ? ret : add_message_file(c, &with, err);
+    }
+    return ret < 0 ? ret : r->ops->start(r, &with, &c->id, err);
+}

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+// The status of a pod, as the API shows it: built anew from what the pod is, and sent when it
+// differs from what was sent last. One patch is under way at a time; a failed one is made again,
+// later each time.
+#include "agent/agent_priv.h"
+
+#include "base/log.h"
+#include "codec/timefmt.h"
+
+#define RETRY_FIRST_NS (SECOND_NS / 5)
+#define RETRY_LAST_NS (30 * SECOND_NS)
+
+static const char *const condition_names[] = {
+    [POD_READY_TO_START] = "PodReadyToStartContainers",
+    [POD_INITIALIZED] = "Initialized",
+    [POD_CONTAINERS_READY] = "ContainersReady",
+    [POD_READY] = "Ready",
+};
+
+/* ---- the phase ---- */
+
+static bool any_main_begun(const struct pod *p)
+{
+    for (uint32_t i = p->ninit; i < p->ncontainer; i++) {
+        if (p->containers[i].begun) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool all_succeeded(const struct pod *p)
+{
+    for (uint32_t i = p->ninit; i < p->ncontainer; i++) {
+        const struct container *c = &p->containers[i];
+
+        if (!c->end.is || c->end.code != 0) {
+            return false;
+        }
+    }
+    return pod_initialized(p);
+}
+
+static const char *phase_of(const struct pod *p)
+{
+    if (p->stage == POD_ENDED) {
+        return all_succeeded(p) && !p->reason ? "Succeeded" : "Failed";
+    }
+    return any_main_begun(p) ? "Running" : "Pending";
+}
+
+/* ---- containers ---- */
+
+static void add_end(struct json *state, struct hk_arena *a, const struct container_end *e)
+{
+    struct json *t = agent_put_object(state, a, "terminated");
+
+    json_put(t, a, HK_STR("exitCode"), json_make_int(e->code));
+    if (e->signo != 0) {
+        json_put(t, a, HK_STR("signal"), json_make_int(e->signo));
+    }
+    agent_put_str(t, a, "reason", hk_str(e->reason));
+    if (e->message) {
+        agent_put_str(t, a, "message", hk_str(e->message));
+    }
+    agent_put_time(t, a, "startedAt", e->start_ns);
+    agent_put_time(t, a, "finishedAt", e->end_ns);
+}
+
+static void add_waiting(struct json *state, struct hk_arena *a, const struct container *c)
+{
+    struct json *w = agent_put_object(state, a, "waiting");
+    const bool before_init = !c->init && c->pod->ninit > 0 && !pod_initialized(c->pod);
+    const char *why = c->why                   ? c->why
+                      : before_init || c->init ? "PodInitializing"
+                                               : "ContainerCreating";
+
+    agent_put_str(w, a, "reason", hk_str(why));
+    if (c->why_text) {
+        agent_put_str(w, a, "message", hk_str(c->why_text));
+    }
+}
+
+static void add_state(struct json *status, struct hk_arena *a, const struct container *c)
+{
+    struct json *state = agent_put_object(status, a, "state");
+
+    if (c->state == CONTAINER_RUNNING) {
+        agent_put_time(agent_put_object(state, a, "running"), a, "startedAt", c->start_ns);
+    } else if (c->state == CONTAINER_ENDED && c->end.is) {
+        add_end(state, a, &c->end);
+    } else {
+        add_waiting(state, a, c);
+    }
+}
+
+static void add_container(struct json *list, struct hk_arena *a, const struct container *c)
+{
+    struct json *s = json_push(list, a, json_make_object()), *last;
+    const bool runs = c->state == CONTAINER_RUNNING;
+    const bool done = c->init && !c->sidecar && c->state == CONTAINER_ENDED && c->end.code == 0;
+
+    agent_put_str(s, a, "name", c->name);
+    agent_put_str(s, a, "image", json_str(json_get(c->spec, "image"), HK_STR("")));
+    agent_put_str(s, a, "imageID", HK_STR(""));
+    if (c->begun) {
+        agent_put_str(
+            s, a, "containerID",
+            hk_str(hk_arena_printf(a, "%s://%.*s/%.*s/%u", c->pod->a->o.runtime->ops->name,
+                                   HK_FMT(c->pod->uid), HK_FMT(c->name), c->attempt)));
+    }
+    json_put(s, a, HK_STR("ready"), json_make_bool((runs && c->ready) || done));
+    json_put(s, a, HK_STR("started"), json_make_bool(runs && c->started));
+    json_put(s, a, HK_STR("restartCount"), json_make_int(c->attempt));
+    add_state(s, a, c);
+    last = agent_put_object(s, a, "lastState");
+    /* While it waits to be started again, the end it had is the last one. */
+    if (c->state == CONTAINER_WAITING && c->end.is) {
+        add_end(last, a, &c->end);
+    } else if (c->last.is) {
+        add_end(last, a, &c->last);
+    }
+}
+
+static void add_containers(struct json *status, struct hk_arena *a, const struct pod *p)
+{
+    struct json *list;
+
+    if (p->ninit > 0) {
+        list = json_put(status, a, HK_STR("initContainerStatuses"), json_make_array());
+        for (uint32_t i = 0; i < p->ninit; i++) {
+            add_container(list, a, &p->containers[i]);
+        }
+    }
+    list = json_put(status, a, HK_STR("containerStatuses"), json_make_array());
+    for (uint32_t i = p->ninit; i < p->ncontainer; i++) {
+        add_container(list, a, &p->containers[i]);
+    }
+}
+
+/* ---- conditions ---- */
+
+/* "containers with unready status: [a b]" of those that are not ready; NULL when all are. */
+static const char *unready(const struct pod *p, struct hk_arena *a)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    for (uint32_t i = 0; i < p->ncontainer; i++) {
+        const struct container *c = &p->containers[i];
+
+        if ((!c->init || c->sidecar) && !(c->state == CONTAINER_RUNNING && c->ready)) {
+            hk_buf_addf(&text, "%s%.*s", text.len > 0 ? " " : "", HK_FMT(c->name));
+        }
+    }
+    return text.len == 0 ? NULL
+                         : hk_arena_printf(a, "containers with unready status: [%s]", text.data);
+}
+
+static const char *uninitialized(const struct pod *p, struct hk_arena *a)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    for (uint32_t i = 0; i < p->ninit; i++) {
+        const struct container *c = &p->containers[i];
+
+        if (!c->sidecar && !(c->state == CONTAINER_ENDED && c->end.code == 0)) {
+            hk_buf_addf(&text, "%s%.*s", text.len > 0 ? " " : "", HK_FMT(c->name));
+        }
+    }
+    return hk_arena_printf(a, "containers with incomplete status: [%s]",
+                           text.data ? text.data : "");
+}
+
+static void add_condition(struct pod *p, struct json *list, struct hk_arena *a,
+                          enum pod_condition which, bool is, const char *reason,
+                          const char *message)
+{
+    struct json *c = json_push(list, a, json_make_object());
+
+    if (p->conditions[which].since_ns == 0 || p->conditions[which].is != is) {
+        p->conditions[which].is = is;
+        p->conditions[which].since_ns = agent_wall(p->a);
+    }
+    agent_put_str(c, a, "type", hk_str(condition_names[which]));
+    agent_put_str(c, a, "status", is ? HK_STR("True") : HK_STR("False"));
+    json_put(c, a, HK_STR("lastProbeTime"), (struct json){0});
+    agent_put_time(c, a, "lastTransitionTime", p->conditions[which].since_ns);
+    /* Null takes away what an earlier state left. */
+    json_put(c, a,
+             HK_STR("reason"), !is && reason ? json_make_str(hk_str(reason)) : (struct json){0});
+    json_put(c, a,
+             HK_STR("message"), !is && message ? json_make_str(hk_str(message)) : (struct json){0});
+}
+
+static void add_conditions(struct pod *p, struct json *status, struct hk_arena *a)
+{
+    struct json *list = json_put(status, a, HK_STR("conditions"), json_make_array());
+    const bool ended = p->stage == POD_ENDED, good = ended && all_succeeded(p) && !p->reason;
+    const char *missing = ended ? NULL : unready(p, a);
+    const char *reason = good ? "PodCompleted" : ended ? "PodFailed" : "ContainersNotReady";
+    const bool ready = !ended && !missing;
+
+    add_condition(p, list, a, POD_READY_TO_START, p->started && !ended, NULL, NULL);
+    add_condition(p, list, a, POD_INITIALIZED, pod_initialized(p), "ContainersNotInitialized",
+                  uninitialized(p, a));
+    add_condition(p, list, a, POD_CONTAINERS_READY, ready, reason, missing);
+    add_condition(p, list, a, POD_READY, ready, reason, missing);
+}
+
+/* ---- the whole ---- */
+
+static void add_ips(struct json *status, struct hk_arena *a, const char *one, const char *all,
+                    const char *address)
+{
+    struct json *list;
+
+    agent_put_str(status, a, one, hk_str(address));
+    list = json_put(status, a, hk_str(all), json_make_array());
+    agent_put_str(json_push(list, a, json_make_object()), a, "ip", hk_str(address));
+}
+
+/* What the runtime does not hold a pod to, for pods that ask for it. */
+static const char *caveats_of(const struct pod *p)
+{
+    struct runtime *r = p->a->o.runtime;
+
+    for (uint32_t i = 0; i < p->ncontainer; i++) {
+        if (json_at(p->containers[i].spec, "resources.limits")) {
+            return r->ops->caveats(r);
+        }
+    }
+    return "";
+}
+
+static struct json make_status(struct pod *p, struct hk_arena *a)
+{
+    struct json status = json_make_object();
+    const char *host = p->a->o.address;
+    const char *message = p->reason ? p->message : caveats_of(p);
+
+    agent_put_str(&status, a, "phase", hk_str(phase_of(p)));
+    if (p->reason) {
+        agent_put_str(&status, a, "reason", hk_str(p->reason));
+    }
+    if (message[0]) {
+        agent_put_str(&status, a, "message", hk_str(message));
+    }
+    agent_put_time(&status, a, "startTime", p->start_ns);
+    add_ips(&status, a, "hostIP", "hostIPs", host);
+    if (p->settled) {
+        add_ips(&status, a, "podIP", "podIPs", p->address[0] ? p->address : host);
+    }
+    add_conditions(p, &status, a);
+    add_containers(&status, a, p);
+    return status;
+}
+
+static void on_patch(void *ctx, const struct port_msg *m)
+{
+    struct pod *p = ctx;
+    int64_t wait_ns;
+
+    p->patch = 0;
+    p->dirty = true;
+    /* Another pod of that name, or none: ours is gone, and we shall hear so. */
+    if (m->rc == 0 || m->rc == -HK_ENOTFOUND || m->rc == -HK_ECONFLICT) {
+        hk_free(p->sent);
+        p->sent = hk_take(p->sending);
+        p->failures = 0;
+        return;
+    }
+    if (p->failures == 0) {
+        hk_log(HK_LOG_WARN, "cannot report pod", "pod=%.*s/%.*s err=\"%s\"", HK_FMT(p->ns),
+               HK_FMT(p->name), m->err->text);
+    }
+    wait_ns = RETRY_FIRST_NS << HK_MIN(p->failures, 8);
+    p->failures++;
+    p->report_ns = agent_mono(p->a) + HK_MIN(wait_ns, RETRY_LAST_NS);
+}
+
+static void send_status(struct pod *p, struct json *status, struct hk_arena *a)
+{
+    struct json body = json_make_object();
+
+    agent_put_str(agent_put_object(&body, a, "metadata"), a, "uid", p->uid);
+    json_put(&body, a, HK_STR("status"), *status);
+    p->patch = port_submit(p->a->o.port,
+                           &(struct port_request){.verb = PORT_PATCH,
+                                                  .patch = PORT_PATCH_STRATEGIC,
+                                                  .kind = api_kind(API_POD),
+                                                  .ns = p->ns,
+                                                  .name = p->name,
+                                                  .subresource = "status",
+                                                  .body = &body},
+                           (struct port_sink){on_patch, p});
+}
+
+static bool differs(const struct pod *p, struct json *status, struct hk_buf *text)
+{
+    json_write(status, text);
+    return !p->sent || strcmp(p->sent, text->data) != 0;
+}
+
+int64_t pod_status_report(struct pod *p, int64_t now_ns)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    struct hk_arena *a = &p->a->mem;
+    struct json status;
+
+    if (p->final || p->patch) {
+        return INT64_MAX;
+    }
+    status = make_status(p, a);
+    if (!differs(p, &status, &text)) {
+        return INT64_MAX;
+    }
+    if (p->report_ns > now_ns) {
+        return p->report_ns;
+    }
+    hk_free(p->sending);
+    p->sending = hk_strdup(text.data);
+    send_status(p, &status, a);
+    return INT64_MAX;
+}
+
+bool pod_status_told(const struct pod *p)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    struct json status;
+
+    if (p->final) {
+        return true;
+    }
+    if (p->patch || !p->sent) {
+        return false;
+    }
+    status = make_status((struct pod *)p, &p->a->mem);
+    return !differs(p, &status, &text);
+}
+
+/* ---- what an earlier agent said ---- */
+
+static int64_t recall_time(const struct json *v, const char *key)
+{
+    int64_t ns;
+
+    return time_parse(json_str(json_get(v, key), HK_STR("")), &ns, NULL) < 0 ? 0 : ns;
+}
+
+/* Reasons are literals everywhere else. */
+static const char *recall_reason(struct hk_str reason)
+{
+    static const char *const known[] = {"Completed", "Error", "OOMKilled", "ContainerCannotRun",
+                                        "ContainerStatusUnknown"};
+
+    for (size_t i = 0; i < HK_LEN(known); i++) {
+        if (hk_str_is(reason, known[i])) {
+            return known[i];
+        }
+    }
+    return "Error";
+}
+
+static void recall_end(const struct json *t, struct container_end *ret)
+{
+    const struct hk_str message = json_str(json_get(t, "message"), HK_STR(""));
+
+    if (!json_is(t, JSON_OBJECT)) {
+        return;
+    }
+    *ret = (struct container_end){
+        .is = true,
+        .code = (int)json_int(json_get(t, "exitCode"), 0),
+        .signo = (int)json_int(json_get(t, "signal"), 0),
+        .reason = recall_reason(json_str(json_get(t, "reason"), HK_STR(""))),
+                                .message = message.n > 0 ? hk_strndup(message.s, message.n) : NULL,
+                                .start_ns = recall_time(t, "startedAt"),
+                                .end_ns = recall_time(t, "finishedAt"),
+        };
+}
+
+static void recall_container(struct container *c)
+{
+    const struct json *status = json_get(&c->pod->obj->root, "status");
+    const struct json *list =
+        json_get(status, c->init ? "initContainerStatuses" : "containerStatuses");
+
+    for (uint32_t i = 0; json_item(list, i); i++) {
+        const struct json *s = json_item(list, i);
+
+        if (hk_str_eq(json_str(json_get(s, "name"), HK_STR("")), c->name)) {
+            c->attempt = (uint32_t)json_int(json_get(s, "restartCount"), 0);
+            c->start_ns = recall_time(json_at(s, "state.running"), "startedAt");
+            recall_end(json_at(s, "state.terminated"), &c->end);
+            /* Of one that waits to be started again, the end is the last. */
+            recall_end(json_at(s, "lastState.terminated"),
+                       json_at(s, "state.waiting") ? &c->end : &c->last);
+        }
+    }
+}
+
+static void recall_conditions(struct pod *p)
+{
+    const struct json *list = json_at(&p->obj->root, "status.conditions");
+
+    for (uint32_t i = 0; json_item(list, i); i++) {
+        const struct json *c = json_item(list, i);
+        const struct hk_str type = json_str(json_get(c, "type"), HK_STR(""));
+
+        for (size_t k = 0; k < POD_NCONDITIONS; k++) {
+            if (hk_str_is(type, condition_names[k])) {
+                p->conditions[k].is =
+                    hk_str_is(json_str(json_get(c, "status"), HK_STR("")), "True");
+                p->conditions[k].since_ns = recall_time(c, "lastTransitionTime");
+            }
+        }
+    }
+}
+
+void pod_status_recall(struct pod *p)
+{
+    const int64_t start_ns = recall_time(json_get(&p->obj->root, "status"), "startTime");
+
+    p->final = p->stage == POD_ENDED;
+    if (start_ns == 0) {
+        return;
+    }
+    p->start_ns = start_ns;
+    recall_conditions(p);
+    for (uint32_t i = 0; i < p->ncontainer; i++) {
+        recall_container(&p->containers[i]);
+    }
+}

@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runtime of processes: the table of operations, who runs, and the clearing away of pods. The
+// directory remembers
+//
+//     POD/pod                what its containers share
+//     POD/NAME.ATTEMPT/shim  the process that looks after the container
+//     POD/NAME.ATTEMPT/spec  what commands beside it need
+//     POD/NAME.ATTEMPT/end   how it ended
+//
+// and is the truth; the tasks in memory are those with somebody to be told.
+
+#include "agent/process.h"
+
+#include "agent/process_priv.h"
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/pidfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOG_MAX_BYTES ((int64_t)10 << 20)
+#define STOP_AGAIN_NS 10000000
+
+struct process;
+
+/* A container, or a command beside one. */
+struct task {
+    struct process *owner;
+    uint64_t id;
+    char *uid, *key;  /* pod, and NAME.ATTEMPT of the container */
+    char *end_path;   /* where the record of its end will be */
+    bool beside;      /* a command, not the container itself */
+    bool quiet;       /* nobody has its id: found while its pod was stopped */
+    int pidfd;        /* its shim, -1: ended before it was adopted */
+    int64_t start_ns; /* wall */
+    struct net_watch *watch;
+};
+
+struct process {
+    struct runtime base;
+    struct net_loop *loop;
+    struct runtime_sink sink;
+    struct process_home home;
+    HK_VEC(struct task *) tasks;
+    HK_VEC(char *) stopping; /* uids of pods to be cleared away */
+    uint64_t last_id;
+    struct net_timer *timer; /* for ends on record, and pods that are being stopped */
+    struct hk_buf caveats;
+};
+
+static struct process *process_of(struct runtime *r)
+{
+    return (struct process *)r;
+}
+
+/* ---- names ---- */
+
+/* Names become parts of paths. */
+static bool name_ok(const char *name)
+{
+    return name && *name && *name != '.' && !strchr(name, '/') && strlen(name) < NAME_MAX / 2;
+}
+
+static bool is_stopping(const struct process *p, const char *uid)
+{
+    for (uint32_t k = 0; k < p->stopping.len; k++) {
+        if (strcmp(p->stopping.at[k], uid) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- tasks ---- */
+
+static struct task *task_find(const struct process *p, uint64_t id)
+{
+    for (uint32_t k = 0; k < p->tasks.len; k++) {
+        if (p->tasks.at[k]->id == id) {
+            return p->tasks.at[k];
+        }
+    }
+    return NULL;
+}
+
+static struct task *task_of_container(const struct process *p, const char *uid, const char *key)
+{
+    for (uint32_t k = 0; k < p->tasks.len; k++) {
+        struct task *t = p->tasks.at[k];
+        if (!t->beside && strcmp(t->uid, uid) == 0 && strcmp(t->key, key) == 0) {
+            return t;
+        }
+    }
+    return NULL;
+}
+
+static void task_free(struct task *t)
+{
+    net_watch_del(t->watch);
+    if (t->pidfd >= 0) {
+        siginfo_t info;
+        waitid(P_PIDFD, (id_t)t->pidfd, &info, WEXITED | WNOHANG); /* not our child if adopted */
+        close(t->pidfd);
+    }
+    hk_free(t->uid);
+    hk_free(t->key);
+    hk_free(t->end_path);
+    hk_free(t);
+}
+
+static void task_remove(struct task *t)
+{
+    struct process *p = t->owner;
+
+    for (uint32_t k = 0; k < p->tasks.len; k++) {
+        if (p->tasks.at[k] == t) {
+            hk_vec_swap_remove(&p->tasks, k);
+            return;
+        }
+    }
+}
+
+/* The shim is gone: tells how the container ended. The sink may call back into the runtime. */
+static void task_end(struct task *t)
+{
+    struct process *p = t->owner;
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    HK_AUTO(hk_freep) char *group = process_group_name(t->uid, t->key);
+    struct hk_err err = {0};
+    struct runtime_end end;
+
+    if (process_state_end(t->end_path, &text, &end, &err) < 0) {
+        const bool wanted = is_stopping(p, t->uid) || t->beside;
+        end = (struct runtime_end){
+            .code = 128 + SIGKILL,
+            .signo = SIGKILL,
+            .message = wanted ? "" : "the process that looked after the container was killed",
+            .start_ns = t->start_ns,
+            .end_ns = p->home.clock->wall_ns(p->home.clock),
+        };
+        if (!t->beside) {
+            process_group_kill(&p->home.groups, group);
+        }
+    }
+    if (t->beside) {
+        unlink(t->end_path);
+    } else {
+        end.oom = process_group_oom(&p->home.groups, group);
+    }
+    task_remove(t);
+    if (!t->quiet) {
+        p->sink.on_end(p->sink.ctx, t->id, &end);
+    }
+    task_free(t);
+}
+
+static void on_shim(void *ctx, uint32_t events)
+{
+    task_end(ctx);
+}
+
+/* Takes end_path and pidfd. */
+static struct task *task_new(struct process *p, const char *uid, const char *key, char *end_path,
+                             int pidfd)
+{
+    struct task *t = hk_zalloc(sizeof(*t));
+
+    t->owner = p;
+    t->id = ++p->last_id;
+    t->uid = hk_strdup(uid);
+    t->key = hk_strdup(key);
+    t->end_path = end_path;
+    t->pidfd = pidfd;
+    t->start_ns = p->home.clock->wall_ns(p->home.clock);
+    if (pidfd >= 0) {
+        t->watch = net_watch_add(p->loop, pidfd, EPOLLIN, on_shim, t);
+    } else {
+        net_timer_at(p->timer, net_loop_now_ns(p->loop));
+    }
+    hk_vec_push(&p->tasks, t);
+    return t;
+}
+
+/* ---- pods ---- */
+
+static int pod_start(struct runtime *r, const struct runtime_pod *pod, struct hk_err *err)
+{
+    struct process *p = process_of(r);
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    HK_AUTO(hk_freep) char *dir = NULL, *file = NULL, *group = NULL;
+    int rc;
+
+    if (!name_ok(pod->uid)) {
+        return hk_fail(err, HK_EINVAL, "pod uid '%s' is no name", pod->uid ? pod->uid : "");
+    }
+    if (is_stopping(p, pod->uid)) {
+        return hk_fail(err, HK_EBUSY, "pod '%s' is being stopped", pod->uid);
+    }
+    dir = process_path("%s/%s", p->home.dir, pod->uid);
+    file = process_path("%s/%s", dir, PROCESS_POD_FILE);
+    group = process_group_name(pod->uid, NULL);
+    hk_buf_addf(&text, "%s%c%s", pod->hostname ? pod->hostname : "", 0,
+                pod->hosts ? pod->hosts : "");
+    rc = process_state_mkdir(dir, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = process_state_write(file, hk_buf_str(&text), err);
+    if (rc < 0) {
+        return rc;
+    }
+    return process_group_make(&p->home.groups, group, &pod->limits, err);
+}
+
+static void task_kill(struct task *t)
+{
+    if (t->pidfd < 0) {
+        return;
+    }
+    if (t->owner->home.isolation != PROCESS_PLAIN && !t->beside) {
+        pidfd_send_signal(t->pidfd, SIGKILL, NULL, 0); /* takes its pid namespace along */
+    } else {
+        process_shim_signal(t->pidfd, SIGKILL);
+    }
+}
+
+/* Containers of the pod that nobody has adopted. */
+static void find_strays(struct process *p, const char *uid)
+{
+    HK_AUTO(hk_freep) char *dir = process_path("%s/%s", p->home.dir, uid);
+    DIR *d = opendir(dir);
+    struct dirent *e;
+
+    while (d && (e = readdir(d))) {
+        HK_AUTO(hk_freep) char *file = process_path("%s/%s/%s", dir, e->d_name, PROCESS_SHIM_FILE);
+        struct process_shim shim;
+        if (e->d_name[0] == '.' || task_of_container(p, uid, e->d_name) ||
+            process_state_shim(file, &shim, NULL) < 0) {
+            continue;
+        }
+        const int pidfd = process_state_open(&shim);
+        if (pidfd >= 0) {
+            task_new(p, uid, e->d_name, process_path("%s/%s/%s", dir, e->d_name, PROCESS_END_FILE),
+                     pidfd)
+                ->quiet = true;
+        }
+    }
+    if (d) {
+        closedir(d);
+    }
+}
+
+static void pod_stop(struct runtime *r, const char *uid)
+{
+    struct process *p = process_of(r);
+    HK_AUTO(hk_freep) char *dir = NULL;
+
+    if (!name_ok(uid) || is_stopping(p, uid)) {
+        return;
+    }
+    dir = process_path("%s/%s", p->home.dir, uid);
+    if (access(dir, F_OK) < 0) {
+        return;
+    }
+    hk_vec_push(&p->stopping, hk_strdup(uid));
+    find_strays(p, uid);
+    for (uint32_t k = 0; k < p->tasks.len; k++) {
+        if (strcmp(p->tasks.at[k]->uid, uid) == 0) {
+            task_kill(p->tasks.at[k]);
+        }
+    }
+    net_timer_at(p->timer, net_loop_now_ns(p->loop));
+}
+
+static bool has_task(const struct process *p, const char *uid)
+{
+    for (uint32_t k = 0; k < p->tasks.len; k++) {
+        if (strcmp(p->tasks.at[k]->uid, uid) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True when nothing is left of the pod. */
+static bool clear_pod(struct process *p, const char *uid)
+{
+    HK_AUTO(hk_freep) char *group = process_group_name(uid, NULL);
+    HK_AUTO(hk_freep) char *dir = process_path("%s/%s", p->home.dir, uid);
+
+    process_group_kill(&p->home.groups, group);
+    if (has_task(p, uid) || !process_group_remove(&p->home.groups, group)) {
+        return false;
+    }
+    process_state_remove(dir);
+    return true;
+}
+
+/* One end that was on record when its container was adopted. */
+static bool tell_recorded(struct process *p)
+{
+    for (uint32_t k = 0; k < p->tasks.len; k++) {
+        if (p->tasks.at[k]->pidfd < 0) {
+            task_end(p->tasks.at[k]);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void on_timer(void *ctx)
+{
+    struct process *p = ctx;
+
+    while (tell_recorded(p)) {
+    }
+    for (uint32_t k = p->stopping.len; k-- > 0;) {
+        if (clear_pod(p, p->stopping.at[k])) {
+            hk_free(p->stopping.at[k]);
+            hk_vec_swap_remove(&p->stopping, k);
+        }
+    }
+    if (p->stopping.len > 0) {
+        net_timer_at(p->timer, net_loop_now_ns(p->loop) + STOP_AGAIN_NS);
+    }
+}
+
+static void each_pod(struct runtime *r, void (*fn)(void *ctx, const char *uid), void *ctx)
+{
+    struct process *p = process_of(r);
+    HK_VEC(char *) uids = {0};
+    DIR *d = opendir(p->home.dir);
+    struct dirent *e;
+
+    while (d && (e = readdir(d))) {
+        if (name_ok(e->d_name)) {
+            hk_vec_push(&uids, hk_strdup(e->d_name));
+        }
+    }
+    if (d) {
+        closedir(d);
+    }
+    for (uint32_t k = 0; k < uids.len; k++) {
+        fn(ctx, uids.at[k]);
+        hk_free(uids.at[k]);
+    }
+    hk_vec_fini(&uids);
+}
+
+/* ---- starting ---- */
+
+static int start(struct runtime *r, const struct runtime_container *c, uint64_t *ret,
+                 struct hk_err *err)
+{
+    struct process *p = process_of(r);
+    HK_AUTO(process_plan_fini)
+    struct process_plan plan = {.launch = {.state_fd = -1, .log_fd = -1}};
+    int rc, pidfd;
+
+    if (!name_ok(c->pod_uid) || !name_ok(c->name)) {
+        return hk_fail(err, HK_EINVAL, "container '%s' has no proper name", c->name);
+    }
+    if (!c->argv || !c->argv[0]) {
+        return hk_fail(err, HK_EINVAL, "container '%s': no command specified", c->name);
+    }
+    if (is_stopping(p, c->pod_uid)) {
+        return hk_fail(err, HK_EBUSY, "pod '%s' is being stopped", c->pod_uid);
+    }
+    rc = process_plan_make(&plan, &p->home, c, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = process_launch(&plan.launch, &pidfd, err);
+    if (rc < 0) {
+        return rc;
+    }
+    *ret =
+        task_new(p, c->pod_uid, plan.key, process_path("%s/%s", plan.dir, PROCESS_END_FILE), pidfd)
+            ->id;
+    return 0;
+}
+
+static int exec_beside(struct runtime *r, uint64_t container, const char *const *argv, int in,
+                       int out, int err_out, uint64_t *ret, struct hk_err *err)
+{
+    struct process *p = process_of(r);
+    struct task *of = task_find(p, container);
+    HK_AUTO(process_spec_fini) struct process_spec spec = {0};
+    HK_AUTO(hk_freep) char *dir = NULL, *spec_path = NULL, *end_name = NULL, *group = NULL;
+    struct process_launch l;
+    int rc, pidfd;
+
+    if (!of || of->beside || of->pidfd < 0) {
+        return hk_fail(err, HK_ENOTFOUND, "container not running");
+    }
+    dir = process_path("%s/%s/%s", p->home.dir, of->uid, of->key);
+    spec_path = process_path("%s/%s", dir, PROCESS_SPEC_FILE);
+    end_name = process_path("exec-%" PRIu64, p->last_id + 1);
+    group = process_group_name(of->uid, of->key);
+    rc = process_state_load_spec(spec_path, &spec, err);
+    if (rc < 0) {
+        return rc;
+    }
+    l = (struct process_launch){
+        .clock = p->home.clock,
+        .argv = argv,
+        .env = spec.env.at,
+        .cwd = spec.cwd,
+        .uid = spec.uid,
+        .gid = spec.gid,
+        .groups = spec.groups.at,
+        .ngroup = spec.groups.len,
+        .state_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+        .end_name = end_name,
+        .log_fd = -1,
+        .isolation = p->home.isolation,
+        .join = p->home.isolation != PROCESS_PLAIN ? of->pidfd : -1,
+        .in = in,
+        .out = out,
+        .err_out = err_out,
+        .beside = true,
+    };
+    l.ngroup_fd = process_group_open(&p->home.groups, group, l.group_fds);
+    rc = process_launch(&l, &pidfd, err);
+    process_launch_close(&l);
+    if (rc < 0) {
+        return rc;
+    }
+    struct task *t = task_new(p, of->uid, of->key, process_path("%s/%s", dir, end_name), pidfd);
+    t->beside = true;
+    *ret = t->id;
+    return 0;
+}
+
+static void kill_task(struct runtime *r, uint64_t container, int signo)
+{
+    struct task *t = task_find(process_of(r), container);
+
+    if (t && t->pidfd >= 0) {
+        process_shim_signal(t->pidfd, signo);
+    }
+}
+
+/* ---- finding again ---- */
+
+static int adopt(struct runtime *r, const char *uid, const char *name, uint32_t attempt,
+                 uint64_t *ret, struct hk_err *err)
+{
+    struct process *p = process_of(r);
+    HK_AUTO(hk_freep) char *key = NULL, *shim_path = NULL, *end_path = NULL;
+    struct process_shim shim;
+    struct task *t;
+    int pidfd;
+
+    if (!name_ok(uid) || !name_ok(name)) {
+        return hk_fail(err, HK_EINVAL, "container '%s' has no proper name", name);
+    }
+    key = process_path("%s.%u", name, attempt);
+    t = task_of_container(p, uid, key);
+    if (t) {
+        t->quiet = false;
+        *ret = t->id;
+        return 0;
+    }
+    shim_path = process_path("%s/%s/%s/%s", p->home.dir, uid, key, PROCESS_SHIM_FILE);
+    end_path = process_path("%s/%s/%s/%s", p->home.dir, uid, key, PROCESS_END_FILE);
+    if (process_state_shim(shim_path, &shim, NULL) < 0) {
+        return hk_fail(err, HK_ENOTFOUND, "container '%s' has left no trace", key);
+    }
+    /* In this order: a shim that is not there any more has written its record before. */
+    pidfd = process_state_open(&shim);
+    if (pidfd < 0 && access(end_path, F_OK) < 0) {
+        return hk_fail(err, HK_ENOTFOUND, "container '%s' ended without a record", key);
+    }
+    t = task_new(p, uid, key, hk_take(end_path), pidfd);
+    t->start_ns = shim.start_ns;
+    *ret = t->id;
+    return 0;
+}
+
+/* ---- the runtime ---- */
+
+static void add_caveat(struct process *p, const char *text)
+{
+    if (p->caveats.len > 0) {
+        hk_buf_adds(&p->caveats, "; ");
+    }
+    hk_buf_adds(&p->caveats, text);
+}
+
+static void find_caveats(struct process *p)
+{
+    if (p->home.isolation == PROCESS_USER) {
+        add_caveat(p, "containers run as the user of the agent, others are refused");
+    }
+    if (p->home.isolation == PROCESS_PLAIN) {
+        add_caveat(p, "no namespaces: mounts and root directories are refused, host name and "
+                      "hosts file are the machine's");
+    }
+    if (p->home.isolation == PROCESS_PLAIN && p->home.groups.len == 0) {
+        add_caveat(p, "processes that leave their session can outlive their pod");
+    }
+    if (!(p->home.groups.controllers & PROCESS_CPU)) {
+        add_caveat(p, "cpu limits are not enforced: no cgroup controller");
+    }
+    if (!(p->home.groups.controllers & PROCESS_MEMORY)) {
+        add_caveat(p, "memory limits hold for each process alone: no cgroup controller");
+    }
+    if (!(p->home.groups.controllers & PROCESS_PIDS)) {
+        add_caveat(p, "pid limits are not enforced: no cgroup controller");
+    }
+}
+
+static const char *caveats(struct runtime *r)
+{
+    return hk_buf_str(&process_of(r)->caveats).s;
+}
+
+static void process_free(struct runtime *r)
+{
+    struct process *p = process_of(r);
+
+    for (uint32_t k = 0; k < p->tasks.len; k++) {
+        if (p->tasks.at[k]->beside) {
+            pidfd_send_signal(p->tasks.at[k]->pidfd, SIGKILL, NULL, 0);
+        }
+        task_free(p->tasks.at[k]);
+    }
+    for (uint32_t k = 0; k < p->stopping.len; k++) {
+        hk_free(p->stopping.at[k]);
+    }
+    hk_vec_fini(&p->tasks);
+    hk_vec_fini(&p->stopping);
+    net_timer_free(p->timer);
+    process_groups_fini(&p->home.groups);
+    hk_buf_fini(&p->caveats);
+    hk_free(p->home.dir);
+    hk_free(p);
+}
+
+static const struct runtime_ops process_ops = {
+    .name = "process",
+    .pod_start = pod_start,
+    .pod_stop = pod_stop,
+    .start = start,
+    .kill = kill_task,
+    .exec = exec_beside,
+    .adopt = adopt,
+    .each_pod = each_pod,
+    .caveats = caveats,
+    .free = process_free,
+};
+
+struct runtime *process_runtime_new(const struct process_opts *o)
+{
+    struct process *p = hk_zalloc(sizeof(*p));
+
+    p->base.ops = &process_ops;
+    p->loop = o->loop;
+    p->home.clock = o->clock;
+    p->sink = o->sink;
+    p->home.dir = hk_strdup(o->dir);
+    p->home.log_max_bytes = o->log_max_bytes > 0 ? o->log_max_bytes : LOG_MAX_BYTES;
+    p->timer = net_timer_new(o->loop, on_timer, p);
+    mkdir(p->home.dir, 0711); /* the first pod reports what is wrong with it */
+    if (!o->plain) {
+        p->home.isolation = process_isolation();
+        process_groups_find(&p->home.groups);
+    }
+    find_caveats(p);
+    return &p->base;
+}

@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: Apache-2.0
+// Volumes of a pod, as directories and files below the pod's own: DIR/.volumes/NAME. Names that
+// begin with a dot cannot be those of containers. Where they appear in a container is told to the
+// runtime as mounts. Files come to be by rename, so that nobody reads half of one.
+#include "agent/agent_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define VOLUMES ".volumes"
+#define MODE_DEFAULT 0644
+
+struct volume {
+    const struct pod *p;
+    struct hk_str name;
+    const char *dir;
+    unsigned mode;    /* of files that do not say */
+    int64_t fs_group; /* -1: none */
+};
+
+static int fail_errno(struct hk_err *err, const char *verb, const char *path)
+{
+    const int e = errno;
+    const enum hk_code code = e == ENOENT ? HK_ENOTFOUND : e == EACCES ? HK_EDENIED : HK_EIO;
+
+    return hk_fail(err, code, "cannot %s '%s': %s", verb, path, strerror(e));
+}
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0) {
+        close(*fd);
+    }
+}
+
+int volume_mkdir(const char *path, unsigned mode, struct hk_err *err)
+{
+    if (mkdir(path, mode) < 0) {
+        return errno == EEXIST ? 0 : fail_errno(err, "make", path);
+    }
+    return chmod(path, mode) < 0 ? fail_errno(err, "set the mode of", path) : 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    if (type == FTW_DP || type == FTW_DNR) {
+        rmdir(path);
+    } else {
+        unlink(path);
+    }
+    return 0;
+}
+
+void volume_remove(const char *path)
+{
+    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+bool volume_left_out(const struct json *volume)
+{
+    const struct json *sources = json_at(volume, "projected.sources");
+
+    for (uint32_t i = 0; json_item(sources, i); i++) {
+        if (json_get(json_item(sources, i), "serviceAccountToken")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- files ---- */
+
+/* Paths given by people stay below the place they are meant for. */
+static bool path_stays(struct hk_str path)
+{
+    struct hk_str part;
+
+    if (path.n == 0 || path.s[0] == '/') {
+        return false;
+    }
+    while (hk_str_cut(&path, '/', &part)) {
+        if (hk_str_is(part, "..")) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Makes the directories of path below dir, but not its last part. */
+static int make_parents(const char *dir, struct hk_str path, unsigned mode, struct hk_arena *a,
+                        struct hk_err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < path.n; i++) {
+        if (path.s[i] == '/') {
+            rc = volume_mkdir(hk_arena_printf(a, "%s/%.*s", dir, (int)i, path.s), mode, err);
+        }
+    }
+    return rc;
+}
+
+static int fill(int fd, const char *path, struct hk_str text, struct hk_err *err)
+{
+    while (text.n > 0) {
+        const ssize_t n = write(fd, text.s, text.n);
+
+        if (n < 0 && errno != EINTR) {
+            return fail_errno(err, "write", path);
+        }
+        text.s += HK_MAX(n, 0);
+        text.n -= (size_t)HK_MAX(n, 0);
+    }
+    return 0;
+}
+
+static int write_as(const struct volume *v, const char *temp, const char *path, struct hk_str text,
+                    unsigned mode, struct hk_err *err)
+{
+    HK_AUTO(close_fd)
+    int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int rc;
+
+    if (fd < 0) {
+        return fail_errno(err, "open", temp);
+    }
+    if (v->fs_group >= 0) {
+        mode |= (mode & 0400) >> 3;
+        if (fchown(fd, (uid_t)-1, (gid_t)v->fs_group) < 0) {
+            return fail_errno(err, "set the group of", path);
+        }
+    }
+    if (fchmod(fd, mode) < 0) {
+        return fail_errno(err, "set the mode of", path);
+    }
+    rc = fill(fd, path, text, err);
+    if (rc == 0 && rename(temp, path) < 0) {
+        rc = fail_errno(err, "replace", path);
+    }
+    return rc;
+}
+
+static int write_file(const struct volume *v, struct hk_str name, struct hk_str text, unsigned mode,
+                      struct hk_err *err)
+{
+    struct hk_arena *a = &v->p->a->mem;
+    const char *path = hk_arena_printf(a, "%s/%.*s", v->dir, HK_FMT(name));
+    const char *temp = hk_arena_printf(a, "%s.tmp", path);
+    int rc;
+
+    if (!path_stays(name)) {
+        return hk_fail(err, HK_EINVAL, "path '%.*s' leaves the volume", HK_FMT(name));
+    }
+    rc = make_parents(v->dir, name, 0755, a, err);
+    rc = rc < 0 ? rc : write_as(v, temp, path, text, mode, err);
+    if (rc < 0) {
+        unlink(temp);
+    }
+    return rc;
+}
+
+/* ---- what files come from ---- */
+
+static unsigned mode_of(const struct json *from, const char *key, unsigned fallback)
+{
+    return (unsigned)json_int(json_get(from, key), fallback) & 0777;
+}
+
+static int write_items(const struct volume *v, const struct ref *r, const struct json *items,
+                       bool optional, struct hk_err *err)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && json_item(items, i); i++) {
+        const struct json *item = json_item(items, i);
+        const struct hk_str key = json_str(json_get(item, "key"), HK_STR(""));
+        struct hk_str data;
+
+        if (ref_data(r, key, &v->p->a->mem, &data)) {
+            rc = write_file(v, json_str(json_get(item, "path"), HK_STR("")), data,
+                                        mode_of(item, "mode", v->mode), err);
+        } else if (!optional) {
+            rc =
+                hk_fail(err, HK_ENOTFOUND, "references non-existent config key: %.*s", HK_FMT(key));
+        }
+    }
+    return rc;
+}
+
+static int write_all(const struct volume *v, const struct ref *r, struct hk_err *err)
+{
+    static const char *const parts[] = {"data", "binaryData"};
+    int rc = 0;
+
+    for (size_t part = 0; part < HK_LEN(parts); part++) {
+        const struct json *data = json_get(&r->obj->root, parts[part]);
+
+        for (uint32_t i = 0; rc == 0 && json_is(data, JSON_OBJECT) && i < data->len; i++) {
+            const struct hk_str key = data->members[i].key;
+            struct hk_str text;
+
+            if (!ref_data(r, key, &v->p->a->mem, &text)) {
+                return hk_fail(err, HK_EINVAL, "key '%.*s' is not base64", HK_FMT(key));
+            }
+            rc = write_file(v, key, text, v->mode, err);
+        }
+    }
+    return rc;
+}
+
+static int write_ref(const struct volume *v, const struct json *source, enum api_kind_id kind,
+                     const char *name_key, struct hk_err *err)
+{
+    const struct hk_str name = json_str(json_get(source, name_key), HK_STR(""));
+    const bool optional = json_bool(json_get(source, "optional"), false);
+    const struct json *items = json_get(source, "items");
+    const struct ref *r = ref_find(v->p, kind, name);
+
+    if (!r || !r->obj) {
+        return optional ? 0
+                        : hk_fail(err, HK_ENOTFOUND, "%s \"%.*s\" not found",
+                                  api_kind(kind)->singular, HK_FMT(name));
+    }
+    if (json_item(items, 0)) {
+        return write_items(v, r, items, optional, err);
+    }
+    return write_all(v, r, err);
+}
+
+static int write_downward(const struct volume *v, const struct json *items, struct hk_err *err)
+{
+    struct hk_arena *a = &v->p->a->mem;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && json_item(items, i); i++) {
+        const struct json *item = json_item(items, i);
+        const struct json *resource = json_get(item, "resourceFieldRef");
+        const struct hk_str path = json_str(json_at(item, "fieldRef.fieldPath"), HK_STR(""));
+        struct hk_str text = HK_STR("");
+
+        if (resource) {
+            rc = env_resource(v->p, NULL, resource, a, &text, err);
+        } else if (!env_field(v->p, path, a, &text)) {
+            rc = hk_fail(err, HK_EINVAL, "unsupported fieldPath: %.*s", HK_FMT(path));
+        }
+        rc = rc < 0 ? rc
+                    : write_file(v, json_str(json_get(item, "path"), HK_STR("")), text,
+                                             mode_of(item, "mode", v->mode), err);
+    }
+    return rc;
+}
+
+static int write_projected(const struct volume *v, const struct json *sources, struct hk_err *err)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && json_item(sources, i); i++) {
+        const struct json *s = json_item(sources, i), *one;
+
+        if ((one = json_get(s, "configMap"))) {
+            rc = write_ref(v, one, API_CONFIGMAP, "name", err);
+        } else if ((one = json_get(s, "secret"))) {
+            rc = write_ref(v, one, API_SECRET, "name", err);
+        } else if ((one = json_get(s, "downwardAPI"))) {
+            rc = write_downward(v, json_get(one, "items"), err);
+        }
+    }
+    return rc;
+}
+
+/* ---- kinds of volumes ---- */
+
+static int prepare_empty(const struct volume *v, const struct json *source, struct hk_err *err)
+{
+    const bool grouped = v->fs_group >= 0;
+
+    if (grouped && chown(v->dir, (uid_t)-1, (gid_t)v->fs_group) < 0) {
+        return fail_errno(err, "set the group of", v->dir);
+    }
+    return chmod(v->dir, grouped ? 02777 : 0777) < 0 ? fail_errno(err, "set the mode of", v->dir)
+                                                     : 0;
+}
+
+static int prepare_config(const struct volume *v, const struct json *source, struct hk_err *err)
+{
+    return write_ref(v, source, API_CONFIGMAP, "name", err);
+}
+
+static int prepare_secret(const struct volume *v, const struct json *source, struct hk_err *err)
+{
+    return write_ref(v, source, API_SECRET, "secretName", err);
+}
+
+static int prepare_downward(const struct volume *v, const struct json *source, struct hk_err *err)
+{
+    return write_downward(v, json_get(source, "items"), err);
+}
+
+static int prepare_projected(const struct volume *v, const struct json *source, struct hk_err *err)
+{
+    return write_projected(v, json_get(source, "sources"), err);
+}
+
+/* What a hostPath must be, by its type. */
+static const struct host_type {
+    const char *name;
+    mode_t format; /* 0: anything */
+    bool create;
+} host_types[] = {
+    {"", 0, false},
+    {"DirectoryOrCreate", S_IFDIR, true},
+    {"Directory", S_IFDIR, false},
+    {"FileOrCreate", S_IFREG, true},
+    {"File", S_IFREG, false},
+    {"Socket", S_IFSOCK, false},
+    {"CharDevice", S_IFCHR, false},
+    {"BlockDevice", S_IFBLK, false},
+};
+
+static int create_host(const char *path, const struct host_type *t, struct hk_arena *a,
+                       struct hk_err *err)
+{
+    int rc = make_parents("", hk_str(path + strspn(path, "/")), 0755, a, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (t->format == S_IFDIR) {
+        return volume_mkdir(path, 0755, err);
+    }
+    HK_AUTO(close_fd) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    return fd < 0 ? fail_errno(err, "make", path) : 0;
+}
+
+static int prepare_host(const struct volume *v, const struct json *source, struct hk_err *err)
+{
+    struct hk_arena *a = &v->p->a->mem;
+    const char *path = hk_arena_str(a, json_str(json_get(source, "path"), HK_STR(""))).s;
+    const struct hk_str type = json_str(json_get(source, "type"), HK_STR(""));
+    const struct host_type *t = NULL;
+    struct stat st;
+    int rc;
+
+    for (size_t i = 0; i < HK_LEN(host_types) && !t; i++) {
+        t = hk_str_is(type, host_types[i].name) ? &host_types[i] : NULL;
+    }
+    if (!t || path[0] != '/') {
+        return hk_fail(err, HK_EINVAL, "hostPath '%s' of type '%.*s' is not understood", path,
+                       HK_FMT(type));
+    }
+    if (t->create && stat(path, &st) < 0) {
+        rc = create_host(path, t, a, err);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    if (stat(path, &st) < 0) {
+        return fail_errno(err, "find", path);
+    }
+    if (t->format && (st.st_mode & S_IFMT) != t->format) {
+        return hk_fail(err, HK_EINVAL, "hostPath type check failed: %s is not a %s", path, t->name);
+    }
+    return 0;
+}
+
+static const struct volume_type {
+    const char *field;
+    bool dir; /* lives in the pod's directory */
+    int (*prepare)(const struct volume *v, const struct json *source, struct hk_err *err);
+} types[] = {
+    {"emptyDir", true, prepare_empty},       {"hostPath", false, prepare_host},
+    {"configMap", true, prepare_config},     {"secret", true, prepare_secret},
+    {"downwardAPI", true, prepare_downward}, {"projected", true, prepare_projected},
+};
+
+static const struct volume_type *type_of(const struct json *volume)
+{
+    for (size_t i = 0; i < HK_LEN(types); i++) {
+        if (json_get(volume, types[i].field)) {
+            return &types[i];
+        }
+    }
+    return NULL;
+}
+
+static int prepare(struct pod *p, const struct json *spec, struct hk_err *err)
+{
+    const struct volume_type *t = type_of(spec);
+    const struct json *source = t ? json_get(spec, t->field) : NULL;
+    struct volume v = {
+        .p = p,
+        .name = json_str(json_get(spec, "name"), HK_STR("")),
+                         .mode = mode_of(source, "defaultMode", MODE_DEFAULT),
+                         .fs_group =
+                             json_int(json_at(&p->obj->root, "spec.securityContext.fsGroup"), -1),
+        };
+    int rc;
+
+    v.dir = hk_arena_printf(&p->a->mem, "%s/" VOLUMES "/%.*s", p->dir, HK_FMT(v.name));
+    if (geteuid() == 0) { /* others own what they make, and cannot give it away */
+        v.fs_group = json_int(json_at(&p->obj->root, "spec.securityContext.fsGroup"), -1);
+    }
+    if (!t) {
+        rc = hk_fail(err, HK_EUNSUP, "this kind of volume is not offered by this node");
+    } else {
+        rc = t->dir ? volume_mkdir(v.dir, 0755, err) : 0;
+        rc = rc < 0 ? rc : t->prepare(&v, source, err);
+    }
+    return rc < 0 ? hk_wrap(err, rc, "volume \"%.*s\"", HK_FMT(v.name)) : 0;
+}
+
+int volume_prepare(struct pod *p, struct hk_err *err)
+{
+    const struct json *volumes = json_at(&p->obj->root, "spec.volumes");
+    int rc;
+
+    if (!p->dir || !json_item(volumes, 0)) {
+        return 0;
+    }
+    rc = volume_mkdir(hk_arena_printf(&p->a->mem, "%s/" VOLUMES, p->dir), 0755, err);
+    for (uint32_t i = 0; rc == 0 && json_item(volumes, i); i++) {
+        if (!volume_left_out(json_item(volumes, i))) {
+            rc = prepare(p, json_item(volumes, i), err);
+        }
+    }
+    return rc;
+}
+
+/* ---- mounts ---- */
+
+static const struct json *find_volume(const struct pod *p, struct hk_str name)
+{
+    const struct json *volumes = json_at(&p->obj->root, "spec.volumes");
+
+    for (uint32_t i = 0; json_item(volumes, i); i++) {
+        if (hk_str_eq(json_str(json_get(json_item(volumes, i), "name"), HK_STR("")), name)) {
+            return json_item(volumes, i);
+        }
+    }
+    return NULL;
+}
+
+static const char *host_dir(const struct pod *p, const struct json *volume, struct hk_arena *a)
+{
+    const struct json *host = json_get(volume, "hostPath");
+
+    if (host) {
+        return hk_arena_str(a, json_str(json_get(host, "path"), HK_STR(""))).s;
+    }
+    return hk_arena_printf(a, "%s/" VOLUMES "/%.*s", p->dir,
+                           HK_FMT(json_str(json_get(volume, "name"), HK_STR(""))));
+}
+
+/* Links in a volume are made by containers, and may lead anywhere. */
+static bool lies_below(const char *dir, const char *path)
+{
+    char top[PATH_MAX], real[PATH_MAX];
+    size_t n;
+
+    if (!realpath(dir, top) || !realpath(path, real)) {
+        return false;
+    }
+    n = strcmp(top, "/") == 0 ? 0 : strlen(top);
+    return strncmp(real, top, n) == 0 && (real[n] == '/' || real[n] == '\0');
+}
+
+/* A part of a volume; one that is not there yet becomes a directory. */
+static int sub_path(const char *dir, struct hk_str sub, struct hk_arena *a, const char **ret,
+                    struct hk_err *err)
+{
+    const char *path = hk_arena_printf(a, "%s/%.*s", dir, HK_FMT(sub));
+    struct stat st;
+    int rc = 0;
+
+    if (path_stays(sub) && lstat(path, &st) < 0) {
+        rc = make_parents(dir, sub, 0755, a, err);
+        rc = rc < 0 ? rc : volume_mkdir(path, 0755, err);
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    if (!path_stays(sub) || !lies_below(dir, path)) {
+        return hk_fail(err, HK_EINVAL, "subPath '%.*s' leaves the volume", HK_FMT(sub));
+    }
+    *ret = path;
+    return 0;
+}
+
+static int mount_one(const struct pod *p, const struct json *m, const struct env *e,
+                     struct hk_arena *a, struct runtime_mount *ret, struct hk_err *err)
+{
+    const struct hk_str name = json_str(json_get(m, "name"), HK_STR(""));
+    const struct json *volume = find_volume(p, name);
+    struct hk_str sub = json_str(json_get(m, "subPath"), HK_STR(""));
+
+    if (!volume) {
+        return hk_fail(err, HK_EINVAL, "volumeMount of \"%.*s\": no such volume", HK_FMT(name));
+    }
+    if (json_get(m, "subPathExpr")) {
+        sub = env_expand(e, json_str(json_get(m, "subPathExpr"), HK_STR("")), a);
+    }
+    *ret = (struct runtime_mount){
+        .from = host_dir(p, volume, a),
+        .at = hk_arena_str(a, json_str(json_get(m, "mountPath"), HK_STR(""))).s,
+                           .read_only = json_bool(json_get(m, "readOnly"), false),
+        };
+    return sub.n > 0 ? sub_path(ret->from, sub, a, &ret->from, err) : 0;
+}
+
+int volume_mounts(const struct pod *p, const struct container *c, const struct env *e,
+                  struct hk_arena *a, struct runtime_mount **ret, uint32_t *ret_n,
+                  struct hk_err *err)
+{
+    const struct json *mounts = p->dir ? json_get(c->spec, "volumeMounts") : NULL;
+    const uint32_t max = json_is(mounts, JSON_ARRAY) ? mounts->len : 0;
+    struct runtime_mount *at = hk_arena_array(a, max, sizeof(*at));
+    uint32_t n = 0;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < max; i++) {
+        const struct json *m = json_item(mounts, i);
+        const struct json *volume = find_volume(p, json_str(json_get(m, "name"), HK_STR("")));
+
+        if (!volume || !volume_left_out(volume)) {
+            rc = mount_one(p, m, e, a, &at[n++], err);
+        }
+    }
+    *ret = at;
+    *ret_n = n;
+    return rc;
+}
