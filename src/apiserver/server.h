@@ -4,8 +4,8 @@
 #pragma once
 
 #include "apiserver/auth.h"
-#include "net/node_api.h"
 #include "net/http.h"
+#include "net/node_api.h"
 #include "store/rest.h"
 
 struct server;
