@@ -164,10 +164,10 @@ static bool has_size_notes(const struct rollout *r, const struct set *s)
 static void put_size_notes(const struct rollout *r, struct json *body)
 {
     struct hk_arena *a = r->t->mem;
+    const long long desired = r->replicas, most = r->replicas + r->max_surge;
 
-    work_annotate(body, a, ANN_DESIRED, hk_str(hk_arena_printf(a, "%lld", (long long)r->replicas)));
-    work_annotate(body, a, ANN_MAX,
-                  hk_str(hk_arena_printf(a, "%lld", (long long)(r->replicas + r->max_surge))));
+    work_annotate(body, a, ANN_DESIRED, hk_str(hk_arena_printf(a, "%lld", desired)));
+    work_annotate(body, a, ANN_MAX, hk_str(hk_arena_printf(a, "%lld", most)));
 }
 
 static void tell_scaled(const struct rollout *r, struct hk_str name, int64_t from, int64_t to)
