@@ -3,6 +3,7 @@
 // are sent, and the client hides the wide ones. Objects are parsed one at a time, and only here.
 #include "apiserver/printer_priv.h"
 
+#include "api/pod_summary.h"
 #include "apiserver/jsonpath.h"
 #include "codec/timefmt.h"
 
@@ -317,7 +318,7 @@ static void write_object(const struct store_obj *o, const struct json *tree, con
 /* Finished pods say so, for clients that hide them. */
 static void write_conditions(const struct rest_kind *k, const struct json *tree, struct hk_buf *out)
 {
-    const char *reason = k->kind->id == API_POD ? print_pod_finished(tree) : NULL;
+    const char *reason = k->kind->id == API_POD ? api_pod_finished(tree) : NULL;
 
     if (reason) {
         hk_buf_addf(out,

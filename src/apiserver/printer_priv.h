@@ -55,8 +55,6 @@ void print_map(const struct json *map, struct hk_buf *out);
 struct hk_str print_condition(const struct json *obj, const char *type);
 
 print_cell_fn print_pod_ready, print_pod_status, print_pod_restarts, print_pod_ip, print_pod_gates;
-/* "Succeeded" or "Failed" of a pod that is finished, else NULL. */
-const char *print_pod_finished(const struct json *obj);
 
 print_cell_fn print_node_status, print_node_roles, print_node_internal_ip, print_node_external_ip,
     print_node_kernel;

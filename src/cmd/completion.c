@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla completion: scripts for shells, made from the table of verbs.
+#include "cli/command.h"
 #include "cmd/verb.h"
 
 struct shell {
@@ -14,7 +15,34 @@ static void write_verbs(const char *sep, struct hk_buf *out)
     }
 }
 
+/* The words that may stand behind a command. */
+static void write_subs(const struct command *c, struct hk_buf *out)
+{
+    for (uint32_t k = 0; k < c->nsubs; k++) {
+        hk_buf_addf(out, "%s%s", k > 0 ? " " : "", c->subs[k].name);
+    }
+}
+
+static const struct command *vcctl(void)
+{
+    return command_program(HK_STR("vcctl"));
+}
+
 /* ---- bash ---- */
+
+/* The words of vcctl follow one another. */
+static void write_bash_vcctl(const struct command *c, struct hk_buf *out)
+{
+    if (c->nsubs == 0) {
+        return;
+    }
+    hk_buf_addf(out, "    'vcctl %s') COMPREPLY=($(compgen -W '", c->name);
+    write_subs(c, out);
+    hk_buf_adds(out, "' -- \"$cur\")); return ;;\n");
+    for (uint32_t k = 0; k < c->nsubs; k++) {
+        write_bash_vcctl(&c->subs[k], out);
+    }
+}
 
 static void write_bash(struct hk_buf *out)
 {
@@ -40,6 +68,7 @@ static void write_bash(struct hk_buf *out)
             }
         }
     }
+    write_bash_vcctl(vcctl(), out);
     hk_buf_adds(out, "    'help help') COMPREPLY=($(compgen -W '");
     write_verbs(" ", out);
     hk_buf_adds(out, "' -- \"$cur\")); return ;;\n"
@@ -90,6 +119,23 @@ static void write_zsh_option(const struct option_row *o, struct hk_buf *out)
     hk_buf_addc(out, '\'');
 }
 
+static void write_zsh_vcctl(struct hk_buf *out)
+{
+    const struct command *c = vcctl();
+
+    hk_buf_adds(out, "    vcctl)\n        if (( CURRENT == 2 )); then\n            compadd ");
+    write_subs(c, out);
+    hk_buf_adds(out, "\n        elif (( CURRENT == 3 )); then\n            case $words[2] in\n");
+    for (uint32_t k = 0; k < c->nsubs; k++) {
+        if (c->subs[k].nsubs > 0) {
+            hk_buf_addf(out, "            %s) compadd ", c->subs[k].name);
+            write_subs(&c->subs[k], out);
+            hk_buf_adds(out, " ;;\n");
+        }
+    }
+    hk_buf_adds(out, "            esac\n        else\n            _files\n        fi ;;\n");
+}
+
 static void write_zsh(struct hk_buf *out)
 {
     hk_buf_adds(out, "#compdef hekla\n_hekla() {\n    if (( CURRENT == 2 )); then\n"
@@ -104,9 +150,10 @@ static void write_zsh(struct hk_buf *out)
                      "    case $verb in\n    help) compadd ");
     write_verbs(" ", out);
     hk_buf_adds(out, " ;;\n    completion) compadd bash zsh fish ;;\n");
+    write_zsh_vcctl(out);
     for (uint32_t k = 0; k < verb_table_len; k++) {
         const struct verb *v = verb_table[k];
-        if (v == &verb_help || v == &verb_completion) {
+        if (v == &verb_help || v == &verb_completion || v == &verb_vcctl) {
             continue;
         }
         hk_buf_addf(out, "    %s)\n        _arguments '--help[show the manual page]'", v->name);
@@ -145,6 +192,28 @@ static void write_fish_option(const struct verb *v, const struct option_row *o, 
     hk_buf_adds(out, "'\n");
 }
 
+static void write_fish_vcctl(struct hk_buf *out)
+{
+    const struct command *c = vcctl();
+
+    hk_buf_adds(out, "complete -c hekla -n '__fish_seen_subcommand_from vcctl; and not "
+                     "__fish_seen_subcommand_from ");
+    write_subs(c, out);
+    hk_buf_adds(out, "' -f -a '");
+    write_subs(c, out);
+    hk_buf_adds(out, "'\n");
+    for (uint32_t k = 0; k < c->nsubs; k++) {
+        if (c->subs[k].nsubs > 0) {
+            hk_buf_addf(out,
+                        "complete -c hekla -n '__fish_seen_subcommand_from vcctl; and "
+                        "__fish_seen_subcommand_from %s' -f -a '",
+                        c->subs[k].name);
+            write_subs(&c->subs[k], out);
+            hk_buf_adds(out, "'\n");
+        }
+    }
+}
+
 static void write_fish(struct hk_buf *out)
 {
     for (uint32_t k = 0; k < verb_table_len; k++) {
@@ -156,6 +225,7 @@ static void write_fish(struct hk_buf *out)
             write_fish_option(v, &v->options[i], out);
         }
     }
+    write_fish_vcctl(out);
     hk_buf_adds(out, "complete -c hekla -n '__fish_seen_subcommand_from completion' -f -a "
                      "'bash zsh fish'\n"
                      "complete -c hekla -n '__fish_seen_subcommand_from help' -f -a '");

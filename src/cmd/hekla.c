@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hekla program: finds the verb and lets it run.
+// The hekla program: finds the verb and lets it run. Under the name of vcctl or one of its short
+// forms it is that program.
+#include "cmd/vcctl.h"
 #include "cmd/verb.h"
 
 /* ---- help and version ---- */
@@ -72,39 +74,13 @@ const struct verb verb_version = {
 
 /* ---- finding the verb ---- */
 
-enum { MAX_WORD = 32 };
-
-/* Levenshtein distance; long words are far from everything. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[MAX_WORD + 1];
-    const size_t na = strlen(a), nb = strlen(b);
-
-    if (na > MAX_WORD || nb > MAX_WORD) {
-        return MAX_WORD;
-    }
-    for (size_t k = 0; k <= nb; k++) {
-        row[k] = k;
-    }
-    for (size_t i = 1; i <= na; i++) {
-        size_t corner = row[0];
-        row[0] = i;
-        for (size_t k = 1; k <= nb; k++) {
-            const size_t swap = corner + (a[i - 1] != b[k - 1]);
-            corner = row[k];
-            row[k] = HK_MIN(HK_MIN(row[k], row[k - 1]) + 1, swap);
-        }
-    }
-    return row[nb];
-}
-
 static int unknown_verb(const char *name)
 {
     const char *best = NULL;
     size_t least = 3; /* further away is no typing mistake */
 
     for (uint32_t k = 0; k < verb_table_len; k++) {
-        const size_t d = distance(name, verb_table[k]->name);
+        const size_t d = word_distance(name, verb_table[k]->name);
         if (d < least) {
             least = d;
             best = verb_table[k]->name;
@@ -116,10 +92,22 @@ static int unknown_verb(const char *name)
     return verb_complain("unknown verb '%s' (see 'hekla help')", name);
 }
 
+/* The name without the directories in front of it. */
+static struct hk_str base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return hk_str(slash ? slash + 1 : path);
+}
+
 int main(int argc, char **argv)
 {
+    const struct command *program = argc > 0 ? command_program(base_name(argv[0])) : NULL;
     const char *name = argc > 1 ? argv[1] : "";
 
+    if (program) {
+        return vcctl_main(program, argc - 1, argv + 1);
+    }
     if (argc < 2) {
         HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
         verb_write_overview(&out);

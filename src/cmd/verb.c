@@ -9,6 +9,7 @@ const struct verb *const verb_table[] = {
     &verb_webhook_manager,
     &verb_schedule,
     &verb_scn,
+    &verb_vcctl,
     &verb_plugins,
     &verb_help,
     &verb_version,
@@ -24,6 +25,32 @@ const struct verb *verb_find(const char *name)
         }
     }
     return NULL;
+}
+
+enum { MAX_WORD = 32 };
+
+/* Levenshtein's. */
+size_t word_distance(const char *a, const char *b)
+{
+    size_t row[MAX_WORD + 1];
+    const size_t na = strlen(a), nb = strlen(b);
+
+    if (na > MAX_WORD || nb > MAX_WORD) {
+        return MAX_WORD;
+    }
+    for (size_t k = 0; k <= nb; k++) {
+        row[k] = k;
+    }
+    for (size_t i = 1; i <= na; i++) {
+        size_t corner = row[0];
+        row[0] = i;
+        for (size_t k = 1; k <= nb; k++) {
+            const size_t swap = corner + (a[i - 1] != b[k - 1]);
+            corner = row[k];
+            row[k] = HK_MIN(HK_MIN(row[k], row[k - 1]) + 1, swap);
+        }
+    }
+    return row[nb];
 }
 
 int verb_complain(const char *fmt, ...)

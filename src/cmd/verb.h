@@ -32,10 +32,14 @@ struct verb {
 };
 
 extern const struct verb verb_up, verb_apiserver, verb_controller_manager, verb_webhook_manager,
-    verb_schedule, verb_scn, verb_plugins, verb_help, verb_version, verb_completion;
+    verb_schedule, verb_scn, verb_vcctl, verb_plugins, verb_help, verb_version, verb_completion;
 extern const struct verb *const verb_table[];
 extern const uint32_t verb_table_len;
 const struct verb *verb_find(const char *name);
+
+/* How many letters have to change to make one word of the other; long words are far from
+ * everything. */
+size_t word_distance(const char *a, const char *b);
 
 /* Walks the arguments behind the verb. take gets each option with its value (NULL for a flag, and
  * when it was left out) and each plain argument (row NULL); it returns 0, or negative to refuse
