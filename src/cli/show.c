@@ -105,6 +105,7 @@ void show_table_write(const struct show_table *t, struct hk_buf *out)
 {
     size_t widths[SHOW_MAX_COLUMNS];
 
+    hk_assert(t->ncolumns > 0 && t->ncolumns <= SHOW_MAX_COLUMNS);
     for (uint32_t k = 0; k < t->ncolumns; k++) {
         widths[k] = strlen(t->heads[k]) + t->head_room;
     }
