@@ -70,17 +70,6 @@ static uint64_t key_of(const struct recorder_about *a, bool warning, const char 
     return hk_hash(message.s, message.n, h) >> 1 | 1; /* neither 0 nor the map's own key */
 }
 
-/* Never cuts a character in two. */
-static size_t cut(struct hk_str s)
-{
-    size_t n = HK_MIN(s.n, MESSAGE_MAX);
-
-    while (n > 0 && n < s.n && ((unsigned char)s.s[n] & 0xc0) == 0x80) {
-        n--;
-    }
-    return n;
-}
-
 static uint32_t new_slot(struct recorder *r, uint64_t key)
 {
     const uint32_t at = r->next;
@@ -295,17 +284,18 @@ void recorder_note(struct recorder *r, const struct recorder_about *about, bool 
         r->ring[at].busy = true;
         r->ring[at].count = 1;
     }
-    hk_vec_push(&r->waiting,
-                (struct note){.slot = at,
-                              .key = key,
-                              .first = first,
-                              .warning = warning,
-                              .kind = about->kind,
-                              .ns = hk_strndup(about->ns.s ? about->ns.s : "", about->ns.n),
-                              .name = hk_strndup(about->name.s, about->name.n),
-                              .uid = hk_strndup(about->uid.s ? about->uid.s : "", about->uid.n),
-                              .reason = hk_strdup(reason),
-                              .message = hk_strndup(message.s, cut(message))});
+    hk_vec_push(
+        &r->waiting,
+        (struct note){.slot = at,
+                      .key = key,
+                      .first = first,
+                      .warning = warning,
+                      .kind = about->kind,
+                      .ns = hk_strndup(about->ns.s ? about->ns.s : "", about->ns.n),
+                      .name = hk_strndup(about->name.s, about->name.n),
+                      .uid = hk_strndup(about->uid.s ? about->uid.s : "", about->uid.n),
+                      .reason = hk_strdup(reason),
+                      .message = hk_strndup(message.s, hk_str_head(message, MESSAGE_MAX).n)});
     send_more(r);
 }
 

@@ -32,6 +32,16 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
+struct hk_str hk_str_head(struct hk_str a, size_t max)
+{
+    size_t n = HK_MIN(a.n, max);
+
+    while (n > 0 && n < a.n && ((unsigned char)a.s[n] & 0xc0) == 0x80) {
+        n--;
+    }
+    return (struct hk_str){a.s, n};
+}
+
 struct hk_str hk_str_trim(struct hk_str a)
 {
     while (a.n > 0 && is_space(a.s[0])) {

@@ -42,6 +42,8 @@ static inline bool hk_str_starts(struct hk_str a, const char *prefix)
 int hk_str_cmp(struct hk_str a, struct hk_str b);
 bool hk_str_ends(struct hk_str a, const char *suffix);
 bool hk_str_contains(struct hk_str a, const char *needle);
+/* Its beginning, at most max bytes of it, that cuts no UTF-8 character in two. */
+struct hk_str hk_str_head(struct hk_str a, size_t max);
 /* Without leading and trailing blanks, tabs and line ends. */
 struct hk_str hk_str_trim(struct hk_str a);
 /* Cuts the part before sep off *rest; without sep takes all. False when *rest is used up

@@ -67,6 +67,9 @@ static void test_trim(void **state)
 {
     assert_str(hk_str_trim(HK_STR(" \t a b\r\n")), "a b");
     assert_str(hk_str_trim(HK_STR("a")), "a");
+    assert_str(hk_str_head(HK_STR("abc"), 2), "ab");
+    assert_str(hk_str_head(HK_STR("abc"), 9), "abc");
+    assert_str(hk_str_head(HK_STR("a\xc3\xa9"), 2), "a");
     assert_str(hk_str_trim(HK_STR(" \n ")), "");
     assert_int_equal(hk_str_trim((struct hk_str){0}).n, 0);
 }

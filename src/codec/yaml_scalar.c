@@ -395,12 +395,7 @@ static double int_as_double(const struct json *v)
 
 struct hk_str yaml_scalar_shown(struct hk_str s)
 {
-    size_t n = HK_MIN(s.n, (size_t)SHOWN_MAX);
-
-    while (n > 0 && n < s.n && ((uint8_t)s.s[n] & 0xc0) == 0x80) {
-        n--;
-    }
-    return (struct hk_str){s.s, n};
+    return hk_str_head(s, SHOWN_MAX);
 }
 
 int yaml_scalar_tagged(const char *tag, struct hk_str s, struct hk_arena *a, struct json *ret,
