@@ -137,6 +137,8 @@ bool turn_delete(struct turn *t, const struct api_kind *kind, struct hk_str ns, 
 /* The pass found something that only time or others can mend: it is repeated after a pause, as
  * after a failed call, and the text is one of the next pass's errors. */
 void turn_fail(struct turn *t, enum hk_code code, const char *fmt, ...) HK_PRINTF(3, 4);
+/* How many failures in a row --max-requeue-num bears; UINT32_MAX without end. */
+uint32_t turn_patience(const struct turn *t);
 /* Look at the key again when the wall clock shows at_ns. */
 void turn_again_at(struct turn *t, int64_t at_ns);
 

@@ -316,9 +316,7 @@ static void tell_errors(struct job_pass *p)
 /* The API refuses what we ask for again and again, and waiting will not change its mind. */
 static bool is_hopeless(const struct job_pass *p)
 {
-    const int32_t limit = ctl_conf(p->t->c)->max_requeue ? ctl_conf(p->t->c)->max_requeue : 15;
-
-    if (limit < 0 || p->t->failures < (uint32_t)limit) {
+    if (p->t->failures < turn_patience(p->t)) {
         return false;
     }
     for (uint32_t i = 0; i < p->t->nerror; i++) {

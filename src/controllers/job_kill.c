@@ -6,11 +6,6 @@
 
 #include "api/names.h"
 
-static bool has_ended(const struct pod_digest *d)
-{
-    return d->phase == POD_SUCCEEDED || d->phase == POD_FAILED;
-}
-
 bool job_is_target(enum api_job_action action, struct hk_str task, struct hk_str pod,
                    struct hk_str partition, const struct pod_digest *d, struct hk_str name)
 {
@@ -50,7 +45,7 @@ static bool restart_means(const struct job_pass *p, uint32_t row)
     if (d->version >= p->job.version) {
         return false;
     }
-    return !has_ended(d) ||
+    return !pod_has_ended(d) ||
            (p->job.retry_count < p->job.max_retry && p->action != API_ACTION_RESUME_JOB);
 }
 
@@ -78,7 +73,7 @@ bool job_pod_must_go(const struct job_pass *p, uint32_t row)
     case API_JOB_RESTARTING:
         return d->out_of_sync || is_surplus(p, row) || restart_means(p, row);
     default:
-        return !has_ended(d);
+        return !pod_has_ended(d);
     }
 }
 

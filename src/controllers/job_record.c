@@ -22,31 +22,22 @@ void job_attempt_fini(struct job_attempt *at)
     hk_free(at->message);
 }
 
-static bool has_ended(const struct pod_digest *d)
-{
-    return d->phase == POD_SUCCEEDED || d->phase == POD_FAILED;
-}
-
 static const char *reason_of(const struct pod_digest *d, bool stopped)
 {
     if (d->reason[0]) {
         return d->reason;
     }
-    if (has_ended(d)) {
+    if (pod_has_ended(d)) {
         return d->phase == POD_SUCCEEDED ? "Completed" : "Error";
     }
     return d->evicted ? "Preempted" : stopped ? "Stopped" : "Deleted";
 }
 
-/* Never cuts a character in two. */
 static char *message_of(const struct pod_digest *d)
 {
-    size_t n = strlen(d->message), cut = HK_MIN(n, MESSAGE_MAX);
+    const struct hk_str head = hk_str_head(hk_str(d->message), MESSAGE_MAX);
 
-    while (cut > 0 && cut < n && ((unsigned char)d->message[cut] & 0xc0) == 0x80) {
-        cut--;
-    }
-    return hk_strndup(d->message, cut);
+    return hk_strndup(head.s, head.n);
 }
 
 /* stopped: by the controller. */
@@ -71,8 +62,8 @@ static struct job_attempt attempt_of(const struct pod_digest *d, struct hk_str p
 void job_record_pod(struct job_mem *mem, const struct mirror_change *ch, int64_t now_ns)
 {
     const struct pod_digest *old = ch->old, *now = ch->now;
-    const bool ends =
-        now ? has_ended(now) && (!old || !has_ended(old)) : !has_ended(old) && old->node[0] != '\0';
+    const bool ends = now ? pod_has_ended(now) && (!old || !pod_has_ended(old))
+                          : !pod_has_ended(old) && old->node[0] != '\0';
 
     const struct pod_digest *d = now ? now : old;
 
@@ -219,9 +210,9 @@ static void add_from_mirror(const struct job_pass *p, struct json *list)
         const bool stopped = d->out_of_sync || job_pod_must_go(p, r);
         struct job_attempt at;
 
-        if (has_ended(d) || (d->node[0] && (d->terminating || stopped))) {
+        if (pod_has_ended(d) || (d->node[0] && (d->terminating || stopped))) {
             at = attempt_of(d, mirror_name(p->pods, r), mirror_uid(p->pods, r), stopped,
-                            d->end_ns || !has_ended(d) ? d->end_ns : p->t->now_ns);
+                            d->end_ns || !pod_has_ended(d) ? d->end_ns : p->t->now_ns);
             add(list, p->t->mem, &at);
             job_attempt_fini(&at);
         }

@@ -367,9 +367,7 @@ static bool all_done(const struct flow_pass *p)
 
 static void tell_failure(struct turn *t, const struct json *root)
 {
-    const int32_t limit = ctl_conf(t->c)->max_requeue ? ctl_conf(t->c)->max_requeue : 15;
-
-    if (t->nerror > 0 && limit > 0 && t->failures == (uint32_t)limit) {
+    if (t->nerror > 0 && t->failures == turn_patience(t)) {
         turn_event(t, root, true, "SyncJobFlow", "SyncJobFlow JobFlow failed for %s",
                    t->errors[0].text);
     }

@@ -46,9 +46,7 @@ static struct json job_names(struct ctl *c, struct turn *t)
 
 static void tell_failure(struct turn *t, const struct json *root)
 {
-    const int32_t limit = ctl_conf(t->c)->max_requeue ? ctl_conf(t->c)->max_requeue : 15;
-
-    if (t->nerror > 0 && limit > 0 && t->failures == (uint32_t)limit) {
+    if (t->nerror > 0 && t->failures == turn_patience(t)) {
         turn_event(t, root, true, "", " JobTemplate failed for %s", t->errors[0].text);
     }
 }

@@ -54,6 +54,11 @@ struct pod_digest {
     char *revision;        /* label pod-template-hash or controller-revision-hash, "" none */
     char *target;          /* the one node its required affinity names, "" none */
 };
+/* Succeeded or failed. */
+static inline bool pod_has_ended(const struct pod_digest *d)
+{
+    return d->phase == POD_SUCCEEDED || d->phase == POD_FAILED;
+}
 /* Index 0: the uid of the controller; 1: while it wants a group, the uid that one is named after:
  * the controller's, else its own; 2: while it is tracked, the name of its batch/v1 Job. */
 enum { PODS_BY_CONTROLLER, PODS_BY_WANTED_GROUP, PODS_BY_TRACKER };

@@ -19,8 +19,6 @@
 #include "controllers/kinds.h"
 #include "controllers/table.h"
 
-#define MAX_REQUEUE 15
-
 static const struct hk_str none = {"", 0};
 
 struct queue_state {
@@ -43,13 +41,6 @@ struct queue_pass {
 static bool is_closed(enum api_queue_state state)
 {
     return state == API_QUEUE_CLOSED || state == API_QUEUE_CLOSING;
-}
-
-static bool is_hopeless(const struct turn *t)
-{
-    const int32_t limit = ctl_conf(t->c)->max_requeue ? ctl_conf(t->c)->max_requeue : MAX_REQUEUE;
-
-    return limit > 0 && t->failures >= (uint32_t)limit;
 }
 
 /* ---- what concerns a queue ---- */
@@ -155,7 +146,7 @@ static void tell_outcome(const struct queue_pass *p)
                        api_queue_state_name(from), api_queue_state_name(to), e->text);
         }
     }
-    if (e && is_hopeless(p->t)) {
+    if (e && p->t->failures >= turn_patience(p->t)) {
         turn_event(p->t, p->root, true, action, "%s queue failed for %s", action, e->text);
     }
 }
@@ -323,7 +314,7 @@ static bool give_up_open(const struct queue_pass *p, uint32_t row, uint32_t ncom
                         HK_FMT(p->t->name), HK_FMT(p->parent),
                         p->parent_found ? api_queue_state_name(p->parent_state) : "missing");
 
-    if (ncommand == 1 && !is_hopeless(p->t)) {
+    if (ncommand == 1 && p->t->failures < turn_patience(p->t)) {
         turn_fail(p->t, HK_ECONFLICT, "%s", why);
         return false;
     }
@@ -369,7 +360,7 @@ static void obey_without_queue(struct turn *t)
     if (row == HK_NONE) {
         return;
     }
-    if (is_hopeless(t)) {
+    if (t->failures >= turn_patience(t)) {
         delete_command(t, row);
     } else {
         turn_fail(t, HK_ENOTFOUND, "queue '%.*s' of a command not found", HK_FMT(t->name));

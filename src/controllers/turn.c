@@ -9,6 +9,7 @@
 /* Somebody lost the answer. Whether the write took effect, the watch or the next try will tell. */
 #define CALL_TIMEOUT_NS ((int64_t)60 * 1000 * 1000 * 1000)
 #define ERRORS_MAX 16u
+#define REQUEUE_DEFAULT 15u
 
 struct seat *ctl_seat(struct ctl *c)
 {
@@ -358,6 +359,16 @@ void turn_fail(struct turn *t, enum hk_code code, const char *fmt, ...)
     add_error(pass_of(t->c, t->key),
               (struct turn_error){
                   .verb = PORT_NVERBS, .name = dup(t->name), .rc = -(int)code, .text = text.data});
+}
+
+uint32_t turn_patience(const struct turn *t)
+{
+    const int32_t limit = t->c->mgr->o.conf.max_requeue;
+
+    if (limit == 0) {
+        return REQUEUE_DEFAULT;
+    }
+    return limit < 0 ? UINT32_MAX : (uint32_t)limit;
 }
 
 void turn_again_at(struct turn *t, int64_t at_ns)

@@ -166,11 +166,6 @@ static bool is_healthy(const struct stateful *s, const struct work_pod *p)
            work_pod_is_available(s->t, p->d, s->min_ready_s);
 }
 
-static bool has_ended(const struct pod_digest *d)
-{
-    return d->phase == POD_SUCCEEDED || d->phase == POD_FAILED;
-}
-
 /* From the first number on; false when one is not as it should be and the order matters. */
 static bool fill(const struct stateful *s)
 {
@@ -181,7 +176,7 @@ static bool fill(const struct stateful *s)
 
         if (!p) {
             create(s, s->start + i);
-        } else if (has_ended(p->d) && !p->d->terminating) {
+        } else if (pod_has_ended(p->d) && !p->d->terminating) {
             (void)work_delete_pod(s->t, s->root, p); /* its name is needed */
         }
         if (!is_healthy(s, p)) {
