@@ -6,6 +6,7 @@
 //     POD/NAME.ATTEMPT/shim  the process that looks after the container
 //     POD/NAME.ATTEMPT/spec  what commands beside it need
 //     POD/NAME.ATTEMPT/end   how it ended
+//     .root                  an empty directory
 //
 // and is the truth; the tasks in memory are those with somebody to be told.
 
@@ -24,7 +25,6 @@
 #include <sys/file.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define LOG_MAX_BYTES ((int64_t)10 << 20)
@@ -48,6 +48,7 @@ struct task {
 struct process {
     struct runtime base;
     struct net_loop *loop;
+    struct nursery *nursery;
     struct runtime_sink sink;
     struct process_home home;
     HK_VEC(struct task *) tasks;
@@ -107,8 +108,6 @@ static void task_free(struct task *t)
 {
     net_watch_del(t->watch);
     if (t->pidfd >= 0) {
-        siginfo_t info;
-        waitid(P_PIDFD, (id_t)t->pidfd, &info, WEXITED | WNOHANG); /* not our child if adopted */
         close(t->pidfd);
     }
     hk_free(t->uid);
@@ -379,7 +378,7 @@ static int start(struct runtime *r, const struct runtime_container *c, uint64_t 
     if (rc < 0) {
         return rc;
     }
-    rc = process_launch(&plan.launch, &pidfd, err);
+    rc = nursery_launch(p->nursery, &plan.launch, &pidfd, err);
     if (rc < 0) {
         return rc;
     }
@@ -430,7 +429,7 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
         .beside = true,
     };
     l.ngroup_fd = process_group_open(&p->home.groups, group, l.group_fds);
-    rc = process_launch(&l, &pidfd, err);
+    rc = nursery_launch(p->nursery, &l, &pidfd, err);
     process_launch_close(&l);
     if (rc < 0) {
         return rc;
@@ -525,10 +524,28 @@ static const char *caveats(struct runtime *r)
     return hk_buf_str(&process_of(r)->caveats).s;
 }
 
+static void count_pod(void *ctx, const char *uid)
+{
+    ++*(uint32_t *)ctx;
+}
+
+/* The directory of a runtime that has nothing to remember. */
+static void remove_home(struct process *p)
+{
+    uint32_t npod = 0;
+
+    each_pod(&p->base, count_pod, &npod);
+    if (npod == 0) {
+        rmdir(p->home.scratch);
+        rmdir(p->home.dir);
+    }
+}
+
 static void process_free(struct runtime *r)
 {
     struct process *p = process_of(r);
 
+    remove_home(p);
     for (uint32_t k = 0; k < p->tasks.len; k++) {
         if (p->tasks.at[k]->beside) {
             pidfd_send_signal(p->tasks.at[k]->pidfd, SIGKILL, NULL, 0);
@@ -544,6 +561,7 @@ static void process_free(struct runtime *r)
     process_groups_fini(&p->home.groups);
     hk_buf_fini(&p->caveats);
     hk_free(p->home.dir);
+    hk_free(p->home.scratch);
     hk_free(p);
 }
 
@@ -566,12 +584,15 @@ struct runtime *process_runtime_new(const struct process_opts *o)
 
     p->base.ops = &process_ops;
     p->loop = o->loop;
+    p->nursery = o->nursery;
     p->home.clock = o->clock;
     p->sink = o->sink;
     p->home.dir = hk_strdup(o->dir);
     p->home.log_max_bytes = o->log_max_bytes > 0 ? o->log_max_bytes : LOG_MAX_BYTES;
     p->timer = net_timer_new(o->loop, on_timer, p);
-    mkdir(p->home.dir, 0711); /* the first pod reports what is wrong with it */
+    p->home.scratch = process_path("%s/.root", o->dir);
+    mkdir(p->home.dir, 0711); /* the first pod reports what is wrong with them */
+    mkdir(p->home.scratch, 0711);
     if (!o->plain) {
         p->home.isolation = process_isolation();
         process_groups_find(&p->home.groups);

@@ -7,11 +7,13 @@
 // What the machine does not permit (namespaces, cgroups) is left out; caveats() names it.
 #pragma once
 
+#include "agent/process_nursery.h"
 #include "agent/runtime.h"
 #include "net/loop.h"
 
 struct process_opts {
     struct net_loop *loop;
+    struct nursery *nursery; /* of the caller's, may serve several */
     struct hk_clock *clock;
     const char *dir; /* remembers what runs; made when missing */
     struct runtime_sink sink;

@@ -55,7 +55,6 @@ void process_plan_fini(struct process_plan *p)
     hk_free(p->key);
     hk_free(p->dir);
     hk_free(p->group);
-    hk_free(p->scratch);
     hk_free(p->log_dir);
 }
 
@@ -119,11 +118,7 @@ static int plan_view(struct process_plan *p, const struct process_home *h,
     p->launch.user = (struct process_user){.uid = geteuid(), .gid = getegid()};
     p->launch.hostname = p->pod.data[0] ? p->pod.data : NULL;
     p->launch.root = c->root;
-    p->launch.scratch = p->scratch = process_path("%s/root", p->dir);
-    rc = process_state_mkdir(p->scratch, err);
-    if (rc < 0) {
-        return rc;
-    }
+    p->launch.scratch = h->scratch;
     return plan_mounts(p, c, hosts ? hosts + 1 : "", err);
 }
 

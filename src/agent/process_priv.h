@@ -102,8 +102,8 @@ struct process_user {
     gid_t gid;
 };
 
-/* Everything a shim needs. It is a fork without exec: the pointers are good in it, the heap is
- * not to be used, for another thread may have been in the allocator. */
+/* Everything a shim needs. It travels through the nursery (process_nursery.c), which has to be told
+ * of new pointers and descriptors. */
 struct process_launch {
     struct hk_clock *clock;
     const char *const *argv;
@@ -140,11 +140,18 @@ struct process_launch {
     bool beside;          /* a container: no state of its own, dies with the agent */
 };
 
-int process_launch(const struct process_launch *l, int *ret_pidfd, struct hk_err *err) HK_CHECKED;
+/* In the nursery, with every signal blocked: forks the shim. -1 with errno when that fails. */
+int process_launch(const struct process_launch *l, int *ret_pidfd);
 /* Has the shim send a signal to the command's process group. */
 void process_shim_signal(int pidfd, int signo);
 /* The most that is permitted. */
 enum process_isolation process_isolation(void);
+
+/* ---- process_nursery.c: who forks ---- */
+
+struct nursery;
+int nursery_launch(struct nursery *n, const struct process_launch *l, int *ret_pidfd,
+                   struct hk_err *err) HK_CHECKED;
 
 /* ---- process_plan.c: what there must be before a start ---- */
 
@@ -152,6 +159,7 @@ enum process_isolation process_isolation(void);
 struct process_home {
     struct hk_clock *clock;
     char *dir;
+    char *scratch; /* one empty directory for all: each mounts over it in a namespace of its own */
     int64_t log_max_bytes;
     enum process_isolation isolation;
     struct process_groups groups;
@@ -163,7 +171,7 @@ struct process_plan {
     struct hk_buf pod; /* the pod's file */
     HK_VEC(struct runtime_mount) mounts;
     HK_VEC(int) trees;
-    char *key, *dir, *group, *scratch, *log_dir;
+    char *key, *dir, *group, *log_dir;
 };
 
 int process_plan_make(struct process_plan *p, const struct process_home *h,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shim and the command below it. The agent forks the shim, as process 1 of a new pid namespace
-// where that is permitted; the shim makes what the container sees, forks the command, copies its
-// output to the log, passes signals on, and when the command ends kills what is left and writes the
-// record of the end. A command beside a container has a shim too, outside, that enters its
-// namespaces.
+// The shim and the command below it. The nursery forks the shim, as process 1 of a new pid
+// namespace where that is permitted; the shim makes what the container sees, forks the command,
+// copies its output to the log, passes signals on, and when the command ends kills what is left and
+// writes the record of the end. A command beside a container has a shim too, outside, that enters
+// its namespaces.
 //
-// A fork of a process with threads must not touch the heap, nor libc calls that consult the thread
-// list (setuid and its kin): only system calls and stack from here to exec.
+// From here to exec only system calls and stack: a nursery that had to be replaced is the fork of a
+// process with threads, and libc calls that consult the thread list (setuid and its kin) would ask
+// for them.
 //
 //     agent --SIGRTMIN(signo)--> shim --kill(-group)--> command
 //     agent <--pidfd, record---- shim <--pipes, wait--- command
@@ -35,6 +36,7 @@
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWUTS)
 #define NEVER_RAN_CODE 128
 #define GROUPS_MAX 256
+#define COMMAND_STACK (64 << 10)
 #define KEPT_FDS (PROCESS_HIERARCHIES + 6)
 
 struct shim {
@@ -49,9 +51,13 @@ struct shim {
 
 /* ---- the command ---- */
 
+/* The command is made in the memory of its shim, on a stack of its own (clone with CLONE_VM, as
+ * posix_spawn does it): address sanitizers would take that for a mistake. */
+#define ON_BORROWED_STACK __attribute__((no_sanitize_address))
+
 /* The command's last words before it became one. */
-__attribute__((noreturn, format(printf, 2, 3))) static void give_up(int report, const char *fmt,
-                                                                    ...)
+ON_BORROWED_STACK __attribute__((noreturn, format(printf, 2, 3))) static void
+give_up(int report, const char *fmt, ...)
 {
     char text[PROCESS_MESSAGE];
     va_list ap;
@@ -63,7 +69,7 @@ __attribute__((noreturn, format(printf, 2, 3))) static void give_up(int report, 
     _exit(write(report, text, (size_t)HK_MIN(n, (int)sizeof(text) - 1)) < 0);
 }
 
-static void become_user(const struct process_launch *l, int report)
+ON_BORROWED_STACK static void become_user(const struct process_launch *l, int report)
 {
     gid_t groups[GROUPS_MAX];
 
@@ -102,7 +108,8 @@ static const char *path_of(const char *const *env)
     return "";
 }
 
-__attribute__((noreturn)) static void exec_in_path(const struct process_launch *l, int report)
+ON_BORROWED_STACK __attribute__((noreturn)) static void exec_in_path(const struct process_launch *l,
+                                                                     int report)
 {
     const char *name = l->argv[0];
     int why = ENOENT;
@@ -137,9 +144,19 @@ static void limit_memory(int64_t bytes)
     }
 }
 
-__attribute__((noreturn)) static void command_run(const struct shim *s, int report)
+struct command {
+    const struct shim *shim;
+    int report; /* where to say why it did not become one */
+};
+
+/* The shim waits meanwhile, until there is another program or none; nothing of it may be changed
+ * here. */
+ON_BORROWED_STACK __attribute__((noreturn)) static int command_run(void *ctx)
 {
+    const struct command *c = ctx;
+    const struct shim *s = c->shim;
     const struct process_launch *l = s->launch;
+    const int report = c->report;
     const char *cwd = l->cwd ? l->cwd : "/";
     sigset_t none;
 
@@ -159,6 +176,7 @@ __attribute__((noreturn)) static void command_run(const struct shim *s, int repo
         }
     }
     limit_memory(l->data_bytes);
+    umask(022);
     become_user(l, report);
     if (chdir(cwd) < 0) {
         give_up(report, "cannot change to working directory \"%s\": " PROCESS_WHY, cwd,
@@ -239,8 +257,8 @@ __attribute__((noreturn, format(printf, 2, 3))) static void shim_fail(struct shi
 
 /* ---- the shim ---- */
 
-/* Sockets and files of the agent are none of ours: a client that waits for one to close would wait
- * for the container. */
+/* What the nursery holds is none of ours: who waits for its socket to close would wait for the
+ * container. */
 static void close_others(const struct process_launch *l)
 {
     int kept[KEPT_FDS];
@@ -411,17 +429,16 @@ static void enter_namespaces(struct shim *s)
 /* Returns when the command runs, or is known never to. */
 static bool start_command(struct shim *s)
 {
+    char stack[COMMAND_STACK] __attribute__((aligned(16)));
     int report[2];
     ssize_t n;
 
     make_pipe(s, report);
-    const struct clone_args args = {.exit_signal = SIGCHLD};
-    s->command = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+    struct command command = {.shim = s, .report = report[1]};
+    s->command =
+        clone(command_run, stack + sizeof(stack), CLONE_VM | CLONE_VFORK | SIGCHLD, &command);
     if (s->command < 0) {
         shim_fail(s, "cannot fork: " PROCESS_WHY, PROCESS_WHY_OF(errno));
-    }
-    if (s->command == 0) {
-        command_run(s, report[1]);
     }
     close(report[1]);
     do {
@@ -581,10 +598,9 @@ __attribute__((noreturn)) static void shim_run(const struct process_launch *l)
     _exit(0);
 }
 
-/* ---- the agent's side ---- */
+/* ---- forking ---- */
 
-/* The new process is told apart by a pidfd from its first moment on. Signals are held back until it
- * can deal with them. */
+/* The new process is told apart by a pidfd from its first moment on. */
 static pid_t fork_with(uint64_t flags, int *ret_pidfd)
 {
     struct clone_args args = {
@@ -603,26 +619,14 @@ static uint64_t fork_flags(enum process_isolation isolation)
                                        : 0;
 }
 
-int process_launch(const struct process_launch *l, int *ret_pidfd, struct hk_err *err)
+int process_launch(const struct process_launch *l, int *ret_pidfd)
 {
-    sigset_t all, before;
-    int pidfd = -1;
-    pid_t pid;
+    const pid_t pid = fork_with(l->beside ? 0 : fork_flags(l->isolation), ret_pidfd);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid = fork_with(l->beside ? 0 : fork_flags(l->isolation), &pidfd);
     if (pid == 0) {
         shim_run(l);
     }
-    const int why = errno;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (pid < 0) {
-        errno = why;
-        return hk_fail(err, HK_EIO, "cannot fork: %m");
-    }
-    *ret_pidfd = pidfd;
-    return 0;
+    return pid < 0 ? -1 : 0;
 }
 
 void process_shim_signal(int pidfd, int signo)

@@ -33,6 +33,7 @@ struct rig {
     bool plain;
     int64_t log_max_bytes;
     struct net_loop *loop;
+    struct nursery *nursery;
     struct runtime *r;
     HK_VEC(struct ended) ends;
 };
@@ -52,6 +53,7 @@ static void rig_open(struct rig *rig)
 {
     const struct process_opts o = {
         .loop = rig->loop,
+        .nursery = rig->nursery,
         .clock = hk_clock_system(),
         .dir = rig->state,
         .sink = {.on_end = on_end, .ctx = rig},
@@ -84,6 +86,7 @@ static int rig_setup(void **state)
     snprintf(rig->log, sizeof(rig->log), "%s/0.log", rig->dir);
     snprintf(rig->uid, sizeof(rig->uid), "test-%d", (int)getpid());
     rig->loop = net_loop_new(hk_clock_system());
+    assert_int_equal(nursery_new(&rig->nursery, NULL), 0);
     rig_open(rig);
     *state = rig;
     return 0;
@@ -156,6 +159,7 @@ static int rig_teardown(void **state)
     pod_stop(rig);
     rig->r->ops->free(rig->r);
     net_loop_free(rig->loop);
+    nursery_free(rig->nursery);
     nftw(rig->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     hk_vec_fini(&rig->ends);
     hk_free(rig);
@@ -904,6 +908,7 @@ static pid_t fork_agent(struct rig *rig, const char *script, const char *ready)
 
     if (pid == 0) {
         rig->loop = net_loop_new(hk_clock_system());
+        assert_int_equal(nursery_new(&rig->nursery, NULL), 0);
         rig_open(rig);
         pod_start(rig, (struct runtime_pod){.hostname = "web-0"});
         start_sh(rig, script);
@@ -936,6 +941,38 @@ static void test_a_killed_agent_is_not_missed(void **state)
     rig->r->ops->kill(rig->r, id, SIGTERM);
     assert_int_equal(await_end(rig, id)->end.code, 4);
     assert_log(rig, "told\n");
+}
+
+/* The only child there is. */
+static pid_t nursery_pid(void)
+{
+    char path[64];
+    int pid = 0;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", gettid());
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%d", &pid), 1);
+    fclose(f);
+    return pid;
+}
+
+static void test_a_killed_nursery_is_replaced(void **state)
+{
+    static const char *const argv[] = {"true", NULL};
+    struct rig *rig = *state;
+    uint64_t id, beside;
+    siginfo_t info;
+
+    pod_start(rig, (struct runtime_pod){0});
+    id = start_sh(rig, "trap 'exit 4' TERM; while :; do sleep 0.05; done");
+    const pid_t nursery = nursery_pid();
+    assert_int_equal(kill(nursery, SIGKILL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)nursery, &info, WEXITED | WNOWAIT), 0);
+    assert_int_equal(rig->r->ops->exec(rig->r, id, argv, -1, -1, -1, &beside, NULL), 0);
+    assert_int_equal(await_end(rig, beside)->end.code, 0);
+    rig->r->ops->kill(rig->r, id, SIGTERM);
+    assert_int_equal(await_end(rig, id)->end.code, 4);
 }
 
 static void test_what_never_was_is_not_found(void **state)
@@ -1089,6 +1126,7 @@ int main(void)
         WITH_RIG(test_an_end_in_between_is_not_lost),
         WITH_RIG(test_a_killed_agent_is_not_missed),
         PLAIN(test_a_killed_agent_is_not_missed),
+        WITH_RIG(test_a_killed_nursery_is_replaced),
         WITH_RIG(test_what_never_was_is_not_found),
         WITH_RIG(test_a_pod_nobody_adopted_is_stopped),
         PLAIN(test_a_pod_nobody_adopted_is_stopped),

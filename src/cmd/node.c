@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What this machine has to offer, as the kernel tells it: the processors we may run on, the memory
-// that is there or that our control group leaves us, and room for pods.
+// that is there or that our control group leaves us, and room for pods; and where the runtime keeps
+// its records.
 #include "cmd/node.h"
 
 #include "agent/process.h"
@@ -8,8 +9,12 @@
 #include "codec/json.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <linux/magic.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -95,6 +100,69 @@ static char *host_name(struct hk_arena *a)
     return hk_arena_printf(a, "%s", name);
 }
 
+/* ---- where records of what runs are kept ---- */
+
+static int make_dir(const char *path, struct hk_err *err)
+{
+    if (mkdir(path, 0700) < 0 && errno != EEXIST) {
+        return hk_fail(err, HK_EIO, "cannot make the directory '%s': %m", path);
+    }
+    return 0;
+}
+
+/* A directory in memory for this user alone, NULL: there is none. */
+static const char *memory_dir(struct hk_arena *a)
+{
+    const char *of_user = getenv("XDG_RUNTIME_DIR");
+    const char *places[] = {
+        geteuid() == 0 ? "/run/hekla" : NULL,
+        of_user && *of_user == '/' ? hk_arena_printf(a, "%s/hekla", of_user) : NULL,
+        hk_arena_printf(a, "/dev/shm/hekla-%u", geteuid()),
+    };
+
+    for (size_t i = 0; i < HK_LEN(places); i++) {
+        struct statfs fs;
+        struct stat st;
+        if (!places[i] || make_dir(places[i], NULL) < 0) {
+            continue;
+        }
+        if (statfs(places[i], &fs) == 0 && fs.f_type == TMPFS_MAGIC && lstat(places[i], &st) == 0 &&
+            S_ISDIR(st.st_mode) && st.st_uid == geteuid() && (st.st_mode & 022) == 0) {
+            return places[i];
+        }
+        rmdir(places[i]); /* only when we made it just now */
+    }
+    return NULL;
+}
+
+/* Processes do not outlive the machine, so neither need their records: they are kept in memory,
+ * where a hundred small files a second cost nothing. DIR/run is a link to them, or the directory
+ * itself where there is no such place. */
+static int run_dir(const char *dir, struct hk_arena *a, const char **ret, struct hk_err *err)
+{
+    const char *link = hk_arena_printf(a, "%s/run", dir), *memory = NULL, *place;
+    char target[PATH_MAX] = "";
+    struct stat st;
+
+    if (lstat(link, &st) < 0 || S_ISLNK(st.st_mode)) {
+        memory = memory_dir(a);
+    }
+    if (!memory || stat(dir, &st) < 0) {
+        unlink(link);
+        *ret = link;
+        return make_dir(link, err);
+    }
+    *ret = place = hk_arena_printf(a, "%s/%llx-%llx", memory, (unsigned long long)st.st_dev,
+                            (unsigned long long)st.st_ino);
+    if (readlink(link, target, sizeof(target) - 1) < 0 || strcmp(target, place) != 0) {
+        unlink(link);
+        if (symlink(place, link) < 0) {
+            return hk_fail(err, HK_EIO, "cannot make the link '%s': %m", link);
+        }
+    }
+    return make_dir(place, err);
+}
+
 /* ---- the node ---- */
 
 static void on_end(void *ctx, uint64_t container, const struct runtime_end *end)
@@ -106,29 +174,24 @@ static void on_end(void *ctx, uint64_t container, const struct runtime_end *end)
     }
 }
 
-static int make_dir(const char *path, struct hk_err *err)
-{
-    if (mkdir(path, 0700) < 0 && errno != EEXIST) {
-        return hk_fail(err, HK_EIO, "cannot make the directory '%s': %m", path);
-    }
-    return 0;
-}
-
 int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
     const char *name = o->name ? o->name : host_name(&a);
     const char *dir = hk_arena_printf(&a, "%s/node", o->dir);
-    const char *runs = hk_arena_printf(&a, "%s/run", dir);
+    const char *runs;
     const struct json has = capacity(&a), known_by = labels(name, &a);
     int rc = make_dir(dir, err);
 
-    rc = rc < 0 ? rc : make_dir(runs, err);
+    rc = rc < 0 ? rc : run_dir(dir, &a, &runs, err);
     if (rc < 0) {
         return rc;
     }
-    n->runtime = process_runtime_new(&(struct process_opts){
-        .loop = o->loop, .clock = o->clock, .dir = runs, .sink = {on_end, n}});
+    n->runtime = process_runtime_new(&(struct process_opts){.loop = o->loop,
+                                                            .nursery = o->nursery,
+                                                            .clock = o->clock,
+                                                            .dir = runs,
+                                                            .sink = {on_end, n}});
     n->agent = agent_new(&(struct agent_opts){.port = o->port,
                                               .shared_port = true,
                                               .clock = o->clock,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/agent.h"
+#include "agent/process_nursery.h"
 #include "net/loop.h"
 
 struct node {
@@ -12,6 +13,7 @@ struct node {
 
 struct node_opts {
     struct net_loop *loop;
+    struct nursery *nursery;
     struct port *port;
     struct hk_clock *clock;
     struct hk_rand *rand;

@@ -23,6 +23,7 @@ struct up {
     struct prober *prober;
     struct manager *controllers;
     struct loop *scheduler;
+    struct nursery *nursery;
     struct node node;
     struct node_api node_api;
 };
@@ -97,7 +98,8 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
 
     u->node_api.serve = agent_serve;
     host.node_api = o->no_node ? NULL : &u->node_api;
-    rc = host_open(&u->host, &host, err);
+    rc = o->no_node ? 0 : nursery_new(&u->nursery, err); /* before there is anything to copy */
+    rc = rc < 0 ? rc : host_open(&u->host, &host, err);
     if (rc < 0) {
         return rc;
     }
@@ -111,6 +113,7 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
     if (rc == 0 && !o->no_node) {
         rc = node_start(&u->node,
                         &(struct node_opts){.loop = u->host.loop,
+                                            .nursery = u->nursery,
                                             .port = rest_port(u->host.rest),
                                             .clock = u->host.clock,
                                             .rand = &u->host.rand,
@@ -169,6 +172,7 @@ static int up(const struct up_opts *o)
     rc = rc < 0 ? rc : host_announce(&u.host, &o->host, "up", &err);
     rc = rc < 0 ? rc : turn(&u, &err);
     node_end(&u.node);
+    nursery_free(u.nursery);
     loop_free(u.scheduler);
     manager_free(u.controllers);
     cmd_prober_free(u.prober);
