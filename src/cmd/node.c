@@ -153,7 +153,7 @@ static int run_dir(const char *dir, struct hk_arena *a, const char **ret, struct
         return make_dir(link, err);
     }
     *ret = place = hk_arena_printf(a, "%s/%llx-%llx", memory, (unsigned long long)st.st_dev,
-                            (unsigned long long)st.st_ino);
+                                   (unsigned long long)st.st_ino);
     if (readlink(link, target, sizeof(target) - 1) < 0 || strcmp(target, place) != 0) {
         unlink(link);
         if (symlink(place, link) < 0) {
