@@ -55,6 +55,7 @@ struct process {
     HK_VEC(char *) stopping; /* uids of pods to be cleared away */
     uint64_t last_id;
     struct net_timer *timer; /* for ends on record, and pods that are being stopped */
+    int64_t oom_kills; /* of the machine, when last looked at */
     struct hk_buf caveats;
 };
 
@@ -128,6 +129,16 @@ static void task_remove(struct task *t)
     }
 }
 
+/* A container without a memory limit has no group that would count: all there is to say is that the
+ * machine was short of memory. */
+static const char *machine_oom(struct process *p)
+{
+    const int64_t before = p->oom_kills;
+
+    p->oom_kills = process_oom_kills();
+    return p->oom_kills > before ? "killed while the machine was short of memory" : "";
+}
+
 /* The shim is gone: tells how the container ended. The sink may call back into the runtime. */
 static void task_end(struct task *t)
 {
@@ -154,6 +165,9 @@ static void task_end(struct task *t)
         unlink(t->end_path);
     } else {
         end.oom = process_group_oom(&p->home.groups, group);
+        if (end.signo == SIGKILL && !end.oom && !*end.message && !is_stopping(p, t->uid)) {
+            end.message = machine_oom(p);
+        }
     }
     task_remove(t);
     if (!t->quiet) {
@@ -596,7 +610,9 @@ struct runtime *process_runtime_new(const struct process_opts *o)
     if (!o->plain) {
         p->home.isolation = process_isolation();
         process_groups_find(&p->home.groups);
+        p->home.groups.track = p->home.isolation == PROCESS_PLAIN;
     }
     find_caveats(p);
+    p->oom_kills = process_oom_kills();
     return &p->base;
 }

@@ -281,20 +281,59 @@ static int set_limits(const struct process_hierarchy *h, const char *name,
     return 0;
 }
 
+/* To make a group costs more than a fork. With a pid namespace, which takes everybody along that is
+ * in it, a hierarchy of version 1 is of use only where there is something to limit. In version 2
+ * processes must not be beside groups, so there everything has one. */
+static bool is_wanted(const struct process_groups *g, const struct process_hierarchy *h,
+                      const struct runtime_limits *limits)
+{
+    return g->track || (h->v2 && h->controllers) ||
+           ((h->controllers & PROCESS_CPU) && limits->cpu_milli > 0) ||
+           ((h->controllers & PROCESS_MEMORY) && limits->mem_bytes > 0) ||
+           ((h->controllers & PROCESS_PIDS) && limits->pids > 0);
+}
+
+/* The group, if it is wanted or the one it is in is there: 1 made, 0 not. */
+static int make_dir(const struct process_hierarchy *h, const char *name, bool wanted,
+                    struct hk_err *err)
+{
+    const char *slash = strchr(name, '/');
+    char path[PATH_MAX], above[NAME_MAX];
+
+    if (!slash && !wanted) {
+        return 0;
+    }
+    if (slash && wanted) {
+        snprintf(above, sizeof(above), "%.*s", (int)(slash - name), name);
+        join_path(path, h->base, above, "");
+        mkdir(path, 0755); /* if that fails, so does the next */
+    }
+    join_path(path, h->base, name, "");
+    if (mkdir(path, 0755) == 0 || errno == EEXIST) {
+        return 1;
+    }
+    return wanted || errno != ENOENT ? hk_fail(err, HK_EIO, "cannot make cgroup '%s': %m", path)
+                                     : 0;
+}
+
 int process_group_make(const struct process_groups *g, const char *name,
                        const struct runtime_limits *limits, struct hk_err *err)
 {
     for (uint32_t k = 0; k < g->len; k++) {
         const struct process_hierarchy *h = &g->at[k];
-        char path[PATH_MAX];
-        join_path(path, h->base, name, "");
-        if (mkdir(path, 0755) < 0 && errno != EEXIST) {
-            return hk_fail(err, HK_EIO, "cannot make cgroup '%s': %m", path);
+        int rc;
+
+        rc = make_dir(h, name, is_wanted(g, h, limits), err);
+        if (rc < 0) {
+            return rc;
+        }
+        if (rc == 0) {
+            continue;
         }
         if (h->v2 && !strchr(name, '/')) {
             hand_down(h->base, name, h->controllers);
         }
-        const int rc = set_limits(h, name, limits, err);
+        rc = set_limits(h, name, limits, err);
         if (rc < 0) {
             return rc;
         }
@@ -329,6 +368,11 @@ bool process_group_oom(const struct process_groups *g, const char *name)
         }
     }
     return false;
+}
+
+int64_t process_oom_kills(void)
+{
+    return read_count("/proc", ".", "vmstat", "oom_kill");
 }
 
 /* ---- the end of groups ---- */

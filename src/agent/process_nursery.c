@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches travel through a socket: a head with the descriptors, then the launch, flattened. The
-// nursery forks the shim and answers with its pidfd. It ends when the other end of the socket is
-// closed, which no death of the agent can prevent; a nursery that died is replaced.
+// nursery says that it has all of it, forks the shim and answers with its pidfd; until the first
+// word nothing can have begun, and another nursery may be asked. It ends when the other end of the
+// socket is closed, which no death of the agent can prevent; a nursery that died is replaced.
 #include "agent/process_nursery.h"
 
 #include "agent/process_priv.h"
@@ -261,6 +262,7 @@ static bool serve_one(int fd)
     struct process_launch l;
     struct answer answer = {0};
     struct head head;
+    const char taken = 1;
     int pidfd = -1;
 
     if (!recv_fds(fd, &head, sizeof(head), w.fds, &w.nfd)) {
@@ -269,6 +271,9 @@ static bool serve_one(int fd)
     const uint32_t nfd = w.nfd;
     char *body = hk_arena_zalloc(&mem, head.len);
     if (nfd != head.nfd || !recv_all(fd, body, head.len)) {
+        return false;
+    }
+    if (!send_all(fd, &taken, sizeof(taken))) {
         return false;
     }
     w.at = body;
@@ -363,12 +368,14 @@ void nursery_free(struct nursery *n)
     }
 }
 
+/* False when there is nobody to take it. */
 static bool order(const struct nursery *n, const struct wire *w)
 {
     struct head head = {.len = (uint32_t)w->out->len, .nfd = w->nfd};
+    char taken;
 
     return n->fd >= 0 && send_fds(n->fd, &head, sizeof(head), w->fds, w->nfd) &&
-           send_all(n->fd, w->out->data, w->out->len);
+           send_all(n->fd, w->out->data, w->out->len) && recv_all(n->fd, &taken, sizeof(taken));
 }
 
 int nursery_launch(struct nursery *n, const struct process_launch *launch, int *ret_pidfd,
@@ -383,7 +390,6 @@ int nursery_launch(struct nursery *n, const struct process_launch *launch, int *
 
     pass_launch(&w, &l);
     if (!order(n, &w)) {
-        /* It had died before: nothing was begun. */
         bury(n);
         const int rc = spawn(n, err);
         if (rc < 0) {

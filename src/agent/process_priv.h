@@ -25,12 +25,13 @@ struct process_groups {
     } at[PROCESS_HIERARCHIES];
     uint32_t len;
     unsigned controllers; /* of all */
+    bool track;           /* groups say who belongs to whom: there are no pid namespaces */
 };
 
 void process_groups_find(struct process_groups *g);
 void process_groups_fini(struct process_groups *g);
 /* Groups are named by a path below our own: "POD" or "POD/CONTAINER". One that is there already
- * gets the limits. */
+ * gets the limits. Where there is nothing to limit and nothing to track none is made. */
 int process_group_make(const struct process_groups *g, const char *name,
                        const struct runtime_limits *limits, struct hk_err *err) HK_CHECKED;
 /* Descriptors to which a process writes "0" to join. Returns how many; the caller closes them. */
@@ -38,6 +39,8 @@ uint32_t process_group_open(const struct process_groups *g, const char *name,
                             int fds[PROCESS_HIERARCHIES]);
 /* Something in the group was killed for want of memory. */
 bool process_group_oom(const struct process_groups *g, const char *name);
+/* How often that happened on the machine, whoever was killed. */
+int64_t process_oom_kills(void);
 void process_group_kill(const struct process_groups *g, const char *name);
 /* The group and those in it; false while processes are left. */
 bool process_group_remove(const struct process_groups *g, const char *name);
