@@ -20,7 +20,7 @@ TSAN_TESTS = $(patsubst src/%.c,%,$(wildcard $(addsuffix /*_test.c,src/net src/s
 C_FILES = $(shell find src tests -name '*.[ch]')
 
 .DEFAULT_GOAL := release
-.PHONY: release debug tsan deps demo check bench fuzz soak lint format install clean help
+.PHONY: release debug tsan deps deps-examples demo check bench fuzz soak lint format install clean help
 
 release: build/build.ninja ## build/hekla, optimised and hardened (the default)
 	@ninja -C build
@@ -33,6 +33,9 @@ tsan: build-tsan/build.ninja ## build-tsan/tests with the thread sanitizer, wher
 
 deps: ## install the Debian packages that are missing
 	@scripts/deps
+
+deps-examples: ## install what examples/frameworks run (Open MPI, PyTorch: 180 MB)
+	@scripts/deps examples
 
 demo: deps ## build, then show the scheduler and the API server at work
 	@$(MAKE) --no-print-directory release
@@ -73,7 +76,7 @@ clean: ## remove every build directory
 	@rm -rf build build-debug build-tsan build-fuzz build-lint
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build/build.ninja:
 	@$(SETUP_RELEASE)

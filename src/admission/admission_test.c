@@ -259,6 +259,43 @@ static void test_the_default_class_shows_in_the_pod(void **state)
     rig_fini(&r);
 }
 
+#define ACCOUNT(name, rest)                                                                        \
+    "{apiVersion: v1, kind: ServiceAccount, metadata: {name: " name ", namespace: ns}" rest        \
+    "}\n---\n"
+#define NO_MOUNT ", automountServiceAccountToken: false"
+#define MOUNT ", automountServiceAccountToken: true"
+
+static void test_accounts_with_a_name_of_their_own_bring_a_token(void **state)
+{
+    static const struct {
+        const char *account, *pod;
+        uint32_t volumes;
+    } cases[] = {
+        {ACCOUNT("default", ""), SPEC(""), 0},
+        {ACCOUNT("default", ""), SPEC(MOUNT), 1},
+        {ACCOUNT("default", MOUNT), SPEC(""), 1},
+        {ACCOUNT("bot", ""), SPEC(", serviceAccountName: bot"), 1},
+        {ACCOUNT("bot", NO_MOUNT), SPEC(", serviceAccountName: bot"), 0},
+        {ACCOUNT("bot", NO_MOUNT), SPEC(", serviceAccountName: bot" MOUNT), 1},
+        {ACCOUNT("bot", ""), SPEC(", serviceAccountName: bot" NO_MOUNT), 0},
+    };
+
+    for (size_t i = 0; i < HK_LEN(cases); i++) {
+        HK_AUTO(hk_buf_fini) struct hk_buf all = {0};
+        struct rig r = {0};
+        const struct json *spec, *mounts;
+
+        hk_buf_addf(&all, "%s%s", LIVE_NS, cases[i].account);
+        rig_run(&r, all.data, NULL, cases[i].pod, NULL);
+        assert_string_equal(rig_outcome(&r), "");
+        spec = json_get(r.q.obj, "spec");
+        mounts = json_get(json_item(json_get(spec, "containers"), 0), "volumeMounts");
+        assert_int_equal(json_item(json_get(spec, "volumes"), 0) != NULL, cases[i].volumes);
+        assert_int_equal(json_item(mounts, 0) != NULL, cases[i].volumes);
+        rig_fini(&r);
+    }
+}
+
 /* ---- quota ---- */
 
 #define QUOTA(name, spec)                                                                          \
@@ -621,6 +658,7 @@ int main(void)
         cmocka_unit_test(test_an_ending_namespace_is_named_as_the_cause),
         cmocka_unit_test(test_three_namespaces_cannot_be_deleted),
         cmocka_unit_test(test_priorities_come_from_classes),
+        cmocka_unit_test(test_accounts_with_a_name_of_their_own_bring_a_token),
         cmocka_unit_test(test_the_default_class_shows_in_the_pod),
         cmocka_unit_test(test_quotas_are_kept),
         cmocka_unit_test(test_usage_counts_the_objects_that_are_there),

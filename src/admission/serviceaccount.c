@@ -1,7 +1,99 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which account a pod runs as. Tokens are not mounted: pods here are processes, and reach the API,
-// if at all, by the files of their user.
+// Which account a pod runs as, and the volume with its token. Kubernetes gives that volume to every
+// pod; here the account named default has it only when asked for. It has no rights of its own, and
+// batch jobs by the thousand need not pay for a token that opens nothing.
 #include "admission/admission_priv.h"
+
+#define ACCESS "kube-api-access-token"
+#define ACCESS_PATH "/var/run/secrets/kubernetes.io/serviceaccount"
+
+/* As kube-apiserver writes it, but for the random end of its name, which need only be the pod's
+ * own. */
+static const char access_volume[] =
+    "{\"name\":\"" ACCESS "\",\"projected\":{\"defaultMode\":420,\"sources\":["
+    "{\"serviceAccountToken\":{\"expirationSeconds\":3607,\"path\":\"token\"}},"
+    "{\"configMap\":{\"name\":\"kube-root-ca.crt\",\"items\":[{\"key\":\"ca.crt\",\"path\":\"ca."
+    "crt\"}]}},"
+    "{\"downwardAPI\":{\"items\":[{\"path\":\"namespace\",\"fieldRef\":{\"apiVersion\":\"v1\","
+    "\"fieldPath\":\"metadata.namespace\"}}]}}]}}";
+static const char access_mount[] =
+    "{\"name\":\"" ACCESS "\",\"readOnly\":true,\"mountPath\":\"" ACCESS_PATH "\"}";
+
+static struct json literal(struct hk_arena *a, const char *text)
+{
+    struct json v;
+    const int rc = json_parse(hk_str(text), 0, a, &v, NULL);
+
+    hk_assert(rc == 0);
+    return v;
+}
+
+/* ---- the token ---- */
+
+/* The pod decides, then its account. */
+static bool wants_token(const struct json *spec, const struct json *account, struct hk_str name)
+{
+    const struct json *say = json_get(spec, "automountServiceAccountToken");
+
+    if (!json_is(say, JSON_BOOL)) {
+        say = json_get(account, "automountServiceAccountToken");
+    }
+    return json_bool(say, !hk_str_is(name, "default"));
+}
+
+static bool has_mount(const struct json *container)
+{
+    const struct json *mounts = json_get(container, "volumeMounts");
+
+    for (uint32_t i = 0; json_item(mounts, i); i++) {
+        if (hk_str_is(edit_str(json_item(mounts, i), "mountPath"), ACCESS_PATH)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* True when some container of the list was given the mount. */
+static bool add_mounts(struct json *spec, const char *list, struct hk_arena *a)
+{
+    struct json *containers = edit_get(spec, list);
+    bool added = false;
+
+    for (uint32_t i = 0; i < edit_len(containers); i++) {
+        struct json *c = &containers->items[i];
+
+        if (json_is(c, JSON_OBJECT) && !has_mount(c)) {
+            json_push(edit_array(c, a, "volumeMounts"), a, literal(a, access_mount));
+            added = true;
+        }
+    }
+    return added;
+}
+
+/* A manifest made from a pod brings the volume along. */
+static bool has_volume(const struct json *spec)
+{
+    const struct json *volumes = json_get(spec, "volumes");
+
+    for (uint32_t i = 0; json_item(volumes, i); i++) {
+        if (hk_str_is(edit_str(json_item(volumes, i), "name"), ACCESS)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_access(struct json *spec, struct hk_arena *a)
+{
+    const bool init = add_mounts(spec, "initContainers", a);
+    const bool main = add_mounts(spec, "containers", a);
+
+    if ((init || main) && !has_volume(spec)) {
+        json_push(edit_array(spec, a, "volumes"), a, literal(a, access_volume));
+    }
+}
+
+/* ---- the account ---- */
 
 /* The account named default belongs to the namespace; pods may come before it. */
 int admit_serviceaccount_pod(struct admission_request *q, struct hk_err *err)
@@ -22,6 +114,9 @@ int admit_serviceaccount_pod(struct admission_request *q, struct hk_err *err)
                        "error looking up service account %.*s/%.*s: serviceaccount \"%.*s\" not "
                        "found",
                        HK_FMT(q->ns), HK_FMT(name), HK_FMT(name));
+    }
+    if (wants_token(spec, account, name)) {
+        add_access(spec, q->mem);
     }
     if (edit_len(json_get(spec, "imagePullSecrets")) == 0 &&
         edit_len(json_get(account, "imagePullSecrets")) > 0) {

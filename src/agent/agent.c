@@ -330,6 +330,8 @@ struct agent *agent_new(const struct agent_opts *o)
     struct agent *a = hk_zalloc(sizeof(*a));
 
     a->o = *o;
+    a->o.api_host = keep(a, o->api_host);
+    a->o.api_port = keep(a, o->api_port);
     a->o.dir = keep(a, o->dir);
     a->o.node = keep(a, o->node);
     a->o.address = keep(a, o->address ? o->address : ADDRESS_DEFAULT);

@@ -15,7 +15,8 @@ struct agent_opts {
     bool shared_port; /* somebody else polls it */
     struct hk_clock *clock;
     struct hk_rand *rand;
-    struct runtime *runtime; /* borrowed */
+    struct runtime *runtime;         /* borrowed */
+    const char *api_host, *api_port; /* of the API as pods reach it; NULL: they are not told */
     const char *dir; /* where pods have their directories and logs; NULL: nowhere, for runtimes that
                       * run nothing */
     const char *node;      /* its name */

@@ -49,8 +49,9 @@ int64_t node_tick(struct node *n, int64_t now_ns);
 
 /* A ConfigMap or Secret a pod speaks of. */
 struct ref {
-    enum api_kind_id kind;
+    enum api_kind_id kind; /* ServiceAccount: its token */
     struct hk_str name;
+    const struct json *token; /* the source of a volume that wants one; NULL: not a token */
     bool optional;
     uint64_t call;
     struct api_object *obj; /* NULL: there is none */
@@ -89,8 +90,6 @@ const struct ref *ref_find(const struct pod *p, enum api_kind_id kind, struct hk
 
 /* Fills the pod's volumes; may be called again. -HK_ENOTFOUND: something they need is not there. */
 int volume_prepare(struct pod *p, struct hk_err *err) HK_CHECKED;
-/* Of a service account's token, which nobody here gives out. */
-bool volume_left_out(const struct json *volume);
 /* Where they appear in a container. */
 int volume_mounts(const struct pod *p, const struct container *c, const struct env *e,
                   struct hk_arena *a, struct runtime_mount **ret, uint32_t *ret_n,
@@ -99,6 +98,16 @@ int volume_mounts(const struct pod *p, const struct container *c, const struct e
 int volume_mkdir(const char *path, unsigned mode, struct hk_err *err) HK_CHECKED;
 /* Removes the tree, without following links or crossing into other file systems. */
 void volume_remove(const char *path);
+
+/* ---- what they refer to: ref.c ---- */
+
+/* Asks the API for it; the call. */
+uint64_t ref_ask(const struct pod *p, const struct ref *r, struct port_sink sink);
+/* The token for a source of a volume; "" when there is none. */
+struct hk_str ref_token(const struct pod *p, const struct json *source);
+/* When the first of the pod's tokens wants to be renewed, on the monotonic clock; INT64_MAX: it has
+ * none. */
+int64_t ref_renew_ns(const struct pod *p);
 
 /* ---- probes and hooks: pod_probe.c ---- */
 
@@ -196,6 +205,7 @@ struct pod {
     int64_t deadline_ns; /* monotonic, INT64_MAX none */
     int64_t stop_ns;     /* monotonic: SIGKILL then */
     int64_t held_ns, held_until_ns;
+    int64_t renew_ns;   /* monotonic: its tokens grow old, INT64_MAX: it has none */
     const char *reason; /* of a pod that was ended; literal, NULL none */
     const char *message;
     /* What was reported. */

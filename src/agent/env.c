@@ -7,7 +7,10 @@
 #include "codec/base64.h"
 #include "codec/quantity.h"
 
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define PATH_DEFAULT "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -121,15 +124,26 @@ static void collect_env(struct pod *p, const struct json *container)
     }
 }
 
+static void collect_token(struct pod *p, const struct json *source)
+{
+    if (source && p->a->o.dir) {
+        hk_vec_push(&p->refs,
+                    (struct ref){.kind = API_SERVICE_ACCOUNT,
+                                 .name = json_str(pod_spec(p, "serviceAccountName"), HK_STR("")),
+                                                  .token = source});
+    }
+}
+
 static void collect_volume(struct pod *p, const struct json *v)
 {
     const struct json *sources = json_at(v, "projected.sources");
 
     collect(p, API_CONFIGMAP, json_get(v, "configMap"), "name");
     collect(p, API_SECRET, json_get(v, "secret"), "secretName");
-    for (uint32_t i = 0; !volume_left_out(v) && json_item(sources, i); i++) {
+    for (uint32_t i = 0; json_item(sources, i); i++) {
         collect(p, API_CONFIGMAP, json_get(json_item(sources, i), "configMap"), "name");
         collect(p, API_SECRET, json_get(json_item(sources, i), "secret"), "name");
+        collect_token(p, json_get(json_item(sources, i), "serviceAccountToken"));
     }
 }
 
@@ -400,16 +414,40 @@ static int add_var(struct env *e, const struct pod *p, const struct json *contai
     return HK_MIN(rc, 0);
 }
 
+/* Our own unless the container runs as somebody else, or we have none; NULL: not known. Looked up
+ * in the file alone: other sources of users may keep the loop waiting. */
+static const char *home_of(const struct pod *p, const struct json *container, struct hk_arena *a)
+{
+    const struct json *user = json_at(container, "securityContext.runAsUser");
+    const int64_t uid =
+        json_int(user ? user : pod_spec(p, "securityContext.runAsUser"), (int64_t)geteuid());
+    const char *home = uid == (int64_t)geteuid() ? getenv("HOME") : NULL;
+    FILE *users = home ? NULL : fopen("/etc/passwd", "re");
+
+    for (const struct passwd *u; users && !home && (u = fgetpwent(users));) {
+        home = u->pw_uid == uid ? hk_arena_str(a, hk_str(u->pw_dir)).s : NULL;
+    }
+    if (users) {
+        fclose(users);
+    }
+    return home;
+}
+
 int env_make(const struct pod *p, const struct json *container, struct hk_arena *a, struct env *ret,
              struct hk_err *err)
 {
     const struct json *from = json_get(container, "envFrom"), *env = json_get(container, "env");
-    const char *home = getenv("HOME");
+    const char *home = home_of(p, container, a);
     int rc = 0;
 
     set(ret, HK_STR("PATH"), HK_STR(PATH_DEFAULT));
     set(ret, HK_STR("HOSTNAME"), p->hostname);
     set(ret, HK_STR("HOME"), hk_str(home ? home : "/"));
+    if (p->a->o.api_host) {
+        set(ret, HK_STR("KUBERNETES_SERVICE_HOST"), hk_str(p->a->o.api_host));
+        set(ret, HK_STR("KUBERNETES_SERVICE_PORT"), hk_str(p->a->o.api_port));
+        set(ret, HK_STR("KUBERNETES_SERVICE_PORT_HTTPS"), hk_str(p->a->o.api_port));
+    }
     for (uint32_t i = 0; rc == 0 && json_item(from, i); i++) {
         const struct json *f = json_item(from, i);
 

@@ -8,8 +8,8 @@
 //                                             pod deleted when the API wants it gone
 //
 // While LIVE the pod is prepared (ConfigMaps and Secrets asked for, volumes filled; what is missing
-// is asked for again, later each time), then its containers are started: init containers one after
-// the other, then the rest together. Each container:
+// is asked for again, later each time, and so is what has become old), then its containers are
+// started: init containers one after the other, then the rest together. Each container:
 //
 //   WAITING --due--> RUNNING --ended--> WAITING (to be started again, after a growing pause)
 //                                   '-> ENDED   (the restart policy is satisfied)
@@ -429,8 +429,7 @@ static void ask_refs(struct pod *p)
     for (uint32_t i = 0; i < p->refs.len; i++) {
         struct ref *r = &p->refs.at[i];
 
-        r->call = port_get(p->a->o.port, api_kind(r->kind), p->ns, r->name,
-                           (struct port_sink){on_ref, p});
+        r->call = ref_ask(p, r, (struct port_sink){on_ref, p});
     }
 }
 
@@ -438,6 +437,10 @@ static void prepare(struct pod *p, int64_t now_ns)
 {
     struct hk_err err = {0};
 
+    if (p->prep == PREP_DONE) {
+        wake_at(p, p->renew_ns);
+        p->prep = p->renew_ns <= now_ns ? PREP_NOT : PREP_DONE;
+    }
     if (p->prep == PREP_NOT || (p->prep == PREP_HELD && p->held_until_ns <= now_ns)) {
         ask_refs(p);
     }
@@ -452,6 +455,8 @@ static void prepare(struct pod *p, int64_t now_ns)
         return;
     }
     p->prep = PREP_DONE;
+    p->renew_ns = ref_renew_ns(p);
+    wake_at(p, p->renew_ns);
 }
 
 /* ---- living ---- */

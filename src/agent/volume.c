@@ -61,18 +61,6 @@ void volume_remove(const char *path)
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
-bool volume_left_out(const struct json *volume)
-{
-    const struct json *sources = json_at(volume, "projected.sources");
-
-    for (uint32_t i = 0; json_item(sources, i); i++) {
-        if (json_get(json_item(sources, i), "serviceAccountToken")) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- files ---- */
 
 /* Paths given by people stay below the place they are meant for. */
@@ -255,6 +243,17 @@ static int write_downward(const struct volume *v, const struct json *items, stru
     return rc;
 }
 
+static int write_token(const struct volume *v, const struct json *source, struct hk_err *err)
+{
+    const struct hk_str token = ref_token(v->p, source);
+
+    if (token.n == 0) {
+        return hk_fail(err, HK_ENOTFOUND, "no token for serviceaccount \"%.*s\"",
+                       HK_FMT(json_str(pod_spec(v->p, "serviceAccountName"), HK_STR(""))));
+    }
+    return write_file(v, json_str(json_get(source, "path"), HK_STR("")), token, v->mode, err);
+}
+
 static int write_projected(const struct volume *v, const struct json *sources, struct hk_err *err)
 {
     int rc = 0;
@@ -268,6 +267,8 @@ static int write_projected(const struct volume *v, const struct json *sources, s
             rc = write_ref(v, one, API_SECRET, "name", err);
         } else if ((one = json_get(s, "downwardAPI"))) {
             rc = write_downward(v, json_get(one, "items"), err);
+        } else if ((one = json_get(s, "serviceAccountToken"))) {
+            rc = write_token(v, one, err);
         }
     }
     return rc;
@@ -424,9 +425,7 @@ int volume_prepare(struct pod *p, struct hk_err *err)
     }
     rc = volume_mkdir(hk_arena_printf(&p->a->mem, "%s/" VOLUMES, p->dir), 0755, err);
     for (uint32_t i = 0; rc == 0 && json_item(volumes, i); i++) {
-        if (!volume_left_out(json_item(volumes, i))) {
-            rc = prepare(p, json_item(volumes, i), err);
-        }
+        rc = prepare(p, json_item(volumes, i), err);
     }
     return rc;
 }
@@ -519,18 +518,12 @@ int volume_mounts(const struct pod *p, const struct container *c, const struct e
     const struct json *mounts = p->dir ? json_get(c->spec, "volumeMounts") : NULL;
     const uint32_t max = json_is(mounts, JSON_ARRAY) ? mounts->len : 0;
     struct runtime_mount *at = hk_arena_array(a, max, sizeof(*at));
-    uint32_t n = 0;
     int rc = 0;
 
     for (uint32_t i = 0; rc == 0 && i < max; i++) {
-        const struct json *m = json_item(mounts, i);
-        const struct json *volume = find_volume(p, json_str(json_get(m, "name"), HK_STR("")));
-
-        if (!volume || !volume_left_out(volume)) {
-            rc = mount_one(p, m, e, a, &at[n++], err);
-        }
+        rc = mount_one(p, json_item(mounts, i), e, a, &at[i], err);
     }
     *ret = at;
-    *ret_n = n;
+    *ret_n = max;
     return rc;
 }

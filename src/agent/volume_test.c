@@ -2,6 +2,7 @@
 // What containers see: variables, files and where they appear.
 #include "agent/rig_test.h"
 
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -101,6 +102,33 @@ static void test_variables_come_from_everywhere(void **state)
     rig_fini(&r);
 }
 
+static void test_home_is_that_of_the_user(void **state)
+{
+    static const struct {
+        const char *pod, *container;
+        uid_t uid; /* -1: whose home we do not know */
+    } cases[] = {
+        {"{runAsUser: 1}", "{}", 1},
+        {"{runAsUser: 1}", "{runAsUser: 2}", 2},
+        {"{runAsUser: 4000000000}", "{}", (uid_t)-1},
+    };
+
+    for (size_t i = 0; i < HK_LEN(cases); i++) {
+        const struct passwd *user = getpwuid(cases[i].uid);
+        struct rig r;
+
+        rig_init(&r);
+        rig_pod(&r, "a",
+                hk_arena_printf(&r.text,
+                                "  securityContext: %s\n"
+                                "  containers: [{name: c, image: i, command: [x], "
+                                "securityContext: %s}]\n",
+                                cases[i].pod, cases[i].container));
+        assert_env(&r, "c", hk_arena_printf(&r.text, "HOME=%s", user ? user->pw_dir : "/"));
+        rig_fini(&r);
+    }
+}
+
 static void test_a_config_map_that_comes_later_is_waited_for(void **state)
 {
     struct rig r;
@@ -139,7 +167,6 @@ static void test_files_of_volumes_have_their_modes(void **state)
             "    volumeMounts:\n"
             "    - {name: empty, mountPath: /scratch, subPath: x/y}\n"
             "    - {name: map, mountPath: /etc/map, readOnly: true}\n"
-            "    - {name: token, mountPath: /var/run/secrets/kubernetes.io/serviceaccount}\n"
             "    - {name: host, mountPath: /host}\n"
             "  volumes:\n"
             "  - {name: empty, emptyDir: {}}\n"
@@ -156,10 +183,7 @@ static void test_files_of_volumes_have_their_modes(void **state)
             "      - configMap: {name: m, items: [{key: K, path: k}]}\n"
             "      - secret: {name: s, items: [{key: pub, path: pub}]}\n"
             "      - downwardAPI: {items: [{path: me, fieldRef: {fieldPath: metadata.name}}]}\n"
-            "  - {name: host, hostPath: {path: /tmp, type: Directory}}\n"
-            "  - name: token\n"
-            "    projected: {sources: [{serviceAccountToken: {path: token}}, "
-            "{configMap: {name: kube-root-ca.crt}}]}\n");
+            "  - {name: host, hostPath: {path: /tmp, type: Directory}}\n");
     assert_pod(&r, "a", "phase", "Running");
     static const struct {
         const char *path, *text;
@@ -183,6 +207,62 @@ static void test_files_of_volumes_have_their_modes(void **state)
                                         "%s/pods/u-a/.volumes/map -> /etc/map ro\n"
                                         "/tmp -> /host\n",
                                         r.dir, r.dir));
+    rig_fini(&r);
+}
+
+#define TOKENS                                                                                     \
+    "  serviceAccountName: bot\n"                                                                  \
+    "  containers:\n"                                                                              \
+    "  - name: c\n"                                                                                \
+    "    image: i\n"                                                                               \
+    "    command: [work]\n"                                                                        \
+    "    volumeMounts: [{name: t, mountPath: /t}]\n"                                               \
+    "  volumes:\n"                                                                                 \
+    "  - name: t\n"                                                                                \
+    "    projected:\n"                                                                             \
+    "      sources:\n"                                                                             \
+    "      - serviceAccountToken: {path: token, expirationSeconds: 1000, audience: vault}\n"
+
+static void test_a_token_is_renewed_before_it_grows_old(void **state)
+{
+    static const char path[] = "pods/u-a/.volumes/t/token";
+    const struct api_object *bot;
+    const char *first;
+    struct rig r;
+
+    rig_init(&r);
+    rig_put(&r, "{apiVersion: v1, kind: ServiceAccount, metadata: {namespace: d, name: bot}}");
+    rig_pod(&r, "a", TOKENS);
+    assert_pod(&r, "a", "phase", "Running");
+    first = rig_file(&r, path);
+    assert_true(hk_str_starts(hk_str(first), "token-"));
+    bot = port_mem_peek(r.mem, api_kind(API_SERVICE_ACCOUNT), HK_STR("d"), HK_STR("bot"));
+    assert_true(
+        hk_str_is(json_str(json_at(&bot->root, "spec.boundObjectRef.uid"), HK_STR("")), "u-a"));
+    assert_int_equal(json_int(json_at(&bot->root, "spec.expirationSeconds"), 0), 1000);
+    assert_true(hk_str_is(json_str(json_item(json_at(&bot->root, "spec.audiences"), 0), HK_STR("")),
+                                   "vault"));
+    rig_pass(&r, 790);
+    assert_string_equal(rig_file(&r, path), first);
+    rig_pass(&r, 20);
+    assert_string_not_equal(rig_file(&r, path), first);
+    assert_pod(&r, "a", "phase", "Running");
+    assert_pod(&r, "a", "containerStatuses.0.restartCount", "0");
+    rig_fini(&r);
+}
+
+static void test_a_token_that_cannot_be_had_keeps_the_pod_waiting(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_pod(&r, "a", TOKENS);
+    assert_pod(&r, "a", "phase", "Pending");
+    assert_pod(&r, "a", "containerStatuses.0.state.waiting.message",
+               "volume \"t\": no token for serviceaccount \"bot\"");
+    rig_put(&r, "{apiVersion: v1, kind: ServiceAccount, metadata: {namespace: d, name: bot}}");
+    rig_pass(&r, 100);
+    assert_pod(&r, "a", "phase", "Running");
     rig_fini(&r);
 }
 
@@ -256,8 +336,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_variables_come_from_everywhere),
+        cmocka_unit_test(test_home_is_that_of_the_user),
         cmocka_unit_test(test_a_config_map_that_comes_later_is_waited_for),
         cmocka_unit_test(test_files_of_volumes_have_their_modes),
+        cmocka_unit_test(test_a_token_is_renewed_before_it_grows_old),
+        cmocka_unit_test(test_a_token_that_cannot_be_had_keeps_the_pod_waiting),
         cmocka_unit_test(test_volumes_that_cannot_be_made_say_why),
         cmocka_unit_test(test_sub_paths_stay_in_their_volume),
     };

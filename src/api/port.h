@@ -68,8 +68,8 @@ struct port_request {
     const struct api_kind *kind;
     struct hk_str ns; /* list and watch: "" is all namespaces */
     struct hk_str name;
-    const char
-        *subresource; /* get, create, update, patch: "status", "binding", "eviction", "scale" */
+    const char *subresource; /* get, create, update, patch: "status", "binding", "eviction",
+                              * "scale", "token" */
     const struct json *body; /* create, update, patch */
     bool text_only;          /* the objects' text is enough: their root may be null */
 

@@ -277,11 +277,26 @@ static bool subresource_known(const struct port_request *req)
     if (!sub || req->verb == PORT_GET) {
         return true;
     }
+    if (req->verb == PORT_CREATE && req->kind->id == API_SERVICE_ACCOUNT) {
+        return !strcmp(sub, "token");
+    }
     if (req->verb == PORT_CREATE) {
         return req->kind->id == API_POD && (!strcmp(sub, "binding") || !strcmp(sub, "eviction"));
     }
     return (req->verb == PORT_UPDATE || req->verb == PORT_PATCH) && req->kind->status &&
            !strcmp(sub, "status");
+}
+
+static int do_token(struct call *c, uint32_t row)
+{
+    struct hk_arena *a = &c->arena;
+    struct json doc = json_clone(&c->m->rows.at[row]->root, a);
+    const char *token = hk_arena_printf(a, "token-%llu", (unsigned long long)c->m->rv);
+    const struct json *spec = json_get(c->req->body, "spec");
+
+    json_put(&doc, a, HK_STR("spec"), spec ? json_clone(spec, a) : json_make_object());
+    json_put(edit(&doc, a, "status"), a, HK_STR("token"), json_make_str(hk_str(token)));
+    return replace(c, row, &doc);
 }
 
 static int do_create(struct call *c, uint32_t *row)
@@ -293,6 +308,9 @@ static int do_create(struct call *c, uint32_t *row)
     }
     if (!c->m->rows.at[*row]) {
         return fail_missing(c);
+    }
+    if (strcmp(sub, "token") == 0) {
+        return do_token(c, *row);
     }
     return strcmp(sub, "binding") == 0 ? do_bind(c, *row) : do_delete(c, *row);
 }

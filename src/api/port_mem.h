@@ -7,7 +7,8 @@
 // Calls take effect when submitted; outcomes and events wait for port_poll. Pods behave enough like
 // pods for a scheduler: creating "binding" sets spec.nodeName once, and deleting or evicting a
 // bound pod that has not finished only marks it with a deletionTimestamp; port_mem_remove plays the
-// node that ends it.
+// node that ends it. Creating "token" writes the request, and a token made from the revision, into
+// the service account, and answers with that.
 #pragma once
 
 #include "api/port.h"

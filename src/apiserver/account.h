@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service accounts: their tokens, asked for at serviceaccounts/NAME/token, and who holds one.
+// Service accounts: who holds a token of one, and the signing of tokens. What they are asked for is
+// the store's to judge.
 #pragma once
 
 #include "apiserver/auth.h"
 #include "base/arena.h"
 
-struct exchange;
+struct rest_token;
 struct server;
 
 /* The account a token was made for, while it and what the token is bound to exist. */
@@ -13,5 +14,5 @@ bool account_by_token(const struct server *s, struct hk_str token, struct hk_are
                       struct auth_user *ret);
 /* The groups of every account of the namespace, in place of u's. */
 void account_groups(struct hk_str ns, struct hk_arena *mem, struct auth_user *u);
-/* TokenRequests: true when answered. */
-bool account_answer(struct exchange *x);
+/* Signs with the key of the server, which is ctx (a rest_sign_fn). */
+void account_sign(void *ctx, const struct rest_token *t, struct hk_buf *out);

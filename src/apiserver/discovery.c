@@ -317,9 +317,6 @@ static bool has_sub(const struct resource *r, const char *sub)
             return r->kind->id == API_POD;
         }
     }
-    if (strcmp(sub, "token") == 0) {
-        return r->kind->id == API_SERVICE_ACCOUNT;
-    }
     return r->row && rest_kind_has(r->row, sub);
 }
 

@@ -99,14 +99,16 @@ static void grant(struct rbac *b, struct hk_str subject, struct hk_str ns, const
     b->first.at[id] = b->grants.len - 1;
 }
 
-static void write_subject(const struct json *subject, struct hk_buf *out)
+/* An account that names no namespace is of the binding's, ns. */
+static void write_subject(const struct json *subject, struct hk_str ns, struct hk_buf *out)
 {
     const struct hk_str kind = text_of(subject, "kind");
     const struct hk_str name = text_of(subject, "name");
+    const struct hk_str own = text_of(subject, "namespace");
 
     if (hk_str_is(kind, "ServiceAccount")) {
-        hk_buf_addf(out, "User/system:serviceaccount:%.*s:%.*s",
-                    HK_FMT(text_of(subject, "namespace")), HK_FMT(name));
+        hk_buf_addf(out, "User/system:serviceaccount:%.*s:%.*s", HK_FMT(own.n > 0 ? own : ns),
+                    HK_FMT(name));
     } else {
         hk_buf_addf(out, "%.*s/%.*s", HK_FMT(kind), HK_FMT(name));
     }
@@ -124,7 +126,7 @@ static bool on_binding(void *ctx, const struct store_obj *o)
     const struct json *subjects = json_get(&binding, "subjects");
     for (uint32_t i = 0; rules && json_is(subjects, JSON_ARRAY) && i < subjects->len; i++) {
         HK_AUTO(hk_buf_fini) struct hk_buf subject = {0};
-        write_subject(&subjects->items[i], &subject);
+        write_subject(&subjects->items[i], o->ns, &subject);
         grant(b, hk_buf_str(&subject), o->ns, rules);
     }
     return true;

@@ -46,6 +46,9 @@ static int begin(void **state)
     make(g, "RoleBinding", "team",
          "{'metadata':{'name':'b'},'subjects':[{'kind':'ServiceAccount','name':'bot','namespace':"
          "'team'}]," REF("ClusterRole", "all") "}");
+    make(g, "RoleBinding", "team",
+         "{'metadata':{'name':'e'},'subjects':[{'kind':'ServiceAccount','name':'own'}]," REF(
+             "Role", "logs") "}");
     make(g, "ClusterRoleBinding", "",
          "{'metadata':{'name':'c'},'subjects':[{'kind':'Group','name':'readers'}]," //
          REF("ClusterRole", "reader") "}");
@@ -122,6 +125,9 @@ static void test_rules_reach_what_they_name(void **state)
         {BOT, NULL, "get :nodes - n", false},
         {BOT, NULL, "get /metrics", false},
         {"system:serviceaccount:other:bot", NULL, "create batch:jobs team -", false},
+        /* an account without a namespace is of the binding's */
+        {"system:serviceaccount:team:own", NULL, "get :pods/log team p", true},
+        {"system:serviceaccount:other:own", NULL, "get :pods/log team p", false},
         /* one given everywhere reaches everything */
         {"rob", "readers", "list :pods - -", true},
         {"rob", "readers", "watch apps:deployments other d", true},

@@ -81,7 +81,10 @@ static const char *body_kind(struct hk_str sub)
 {
     static const struct {
         const char *sub, *kind;
-    } rows[] = {{"binding", "Binding"}, {"eviction", "Eviction"}, {"scale", "Scale"}};
+    } rows[] = {{"binding", "Binding"},
+                {"eviction", "Eviction"},
+                {"scale", "Scale"},
+                {"token", "TokenRequest"}};
 
     for (uint32_t k = 0; k < HK_LEN(rows); k++) {
         if (hk_str_is(sub, rows[k].sub)) {

@@ -255,7 +255,7 @@ static int check_form(struct exchange *x)
 
 static void answer_resource(struct exchange *x)
 {
-    if (review_answer(x) || account_answer(x)) {
+    if (review_answer(x)) {
         return;
     }
     if (redirect_binding(x) < 0 || find_kind(x) < 0) {
@@ -459,6 +459,9 @@ int server_new(const struct server_opts *o, struct server **ret, struct hk_err *
         server_free(s);
         return rc;
     }
+    if (o->token_key.n > 0) {
+        rest_sign_tokens(o->rest, account_sign, s);
+    }
     s->port_watch = net_watch_add(o->loop, port_fd(s->port), EPOLLIN, on_port, s);
     on_compact(s);
     schedule_tick(s);
@@ -486,6 +489,7 @@ void server_free(struct server *s)
         port_cancel(s->port, s->pending->call);
         exchange_free(s->pending);
     }
+    rest_sign_tokens(s->opts.rest, NULL, NULL);
     http_server_free(s->http);
     net_watch_del(s->port_watch);
     net_timer_free(s->tick);

@@ -23,7 +23,7 @@ static struct json named(struct hk_arena *a, struct hk_str name, struct hk_str u
     return obj;
 }
 
-static struct json claims_of(const struct token *t, struct hk_arena *a)
+static struct json claims_of(const struct rest_token *t, struct hk_arena *a)
 {
     struct json claims = json_make_object();
     struct json audiences = json_make_array();
@@ -48,7 +48,7 @@ static struct json claims_of(const struct token *t, struct hk_arena *a)
     return claims;
 }
 
-void token_sign(struct hk_str key, const struct token *t, struct hk_buf *out)
+void token_sign(struct hk_str key, const struct rest_token *t, struct hk_buf *out)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -88,12 +88,12 @@ static struct hk_str text_at(const struct json *v, const char *key, const char *
     return json_str(json_get(json_get(v, key), member), HK_STR(""));
 }
 
-static void read_claims(const struct json *claims, struct token *ret)
+static void read_claims(const struct json *claims, struct rest_token *ret)
 {
     static const char *const kinds[] = {"pod", "secret"};
     const struct json *ours = json_get(claims, "kubernetes.io");
 
-    *ret = (struct token){
+    *ret = (struct rest_token){
         .ns = json_str(json_get(ours, "namespace"), HK_STR("")),
                        .account = text_at(ours, "serviceaccount", "name"),
                        .account_uid = text_at(ours, "serviceaccount", "uid"),
@@ -111,7 +111,7 @@ static void read_claims(const struct json *claims, struct token *ret)
     }
 }
 
-static bool is_for_us(const struct token *t)
+static bool is_for_us(const struct rest_token *t)
 {
     for (uint32_t i = 0; json_is(t->audiences, JSON_ARRAY) && i < t->audiences->len; i++) {
         if (hk_str_is(json_str(&t->audiences->items[i], HK_STR("")), TOKEN_AUDIENCE)) {
@@ -122,7 +122,7 @@ static bool is_for_us(const struct token *t)
 }
 
 bool token_verify(struct hk_str key, struct hk_str text, int64_t now_s, struct hk_arena *mem,
-                  struct token *ret)
+                  struct rest_token *ret)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf plain = {0};
     struct hk_str coded;

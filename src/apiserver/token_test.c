@@ -9,7 +9,7 @@
 
 #define KEY HK_STR("0123456789abcdef")
 
-static const struct token plain = {
+static const struct rest_token plain = {
     .ns = {"team", 4},
     .account = {"builder", 7},
     .account_uid = {"u-1", 3},
@@ -17,7 +17,7 @@ static const struct token plain = {
     .expires_s = 4600,
 };
 
-static void sign(const struct token *t, struct hk_buf *out)
+static void sign(const struct rest_token *t, struct hk_buf *out)
 {
     token_sign(KEY, t, out);
 }
@@ -26,7 +26,7 @@ static void test_a_token_says_whose_it_is(void **state)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-    struct token bound = plain, back;
+    struct rest_token bound = plain, back;
 
     bound.bound_kind = HK_STR("pod");
     bound.bound_name = HK_STR("p");
@@ -53,7 +53,7 @@ static void test_time_ends_it(void **state)
     sign(&plain, &text);
     for (size_t i = 0; i < HK_LEN(cases); i++) {
         HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
-        struct token back;
+        struct rest_token back;
         assert_int_equal(token_verify(KEY, hk_buf_str(&text), cases[i].now_s, &mem, &back),
                          cases[i].good);
     }
@@ -66,7 +66,7 @@ static void test_every_changed_byte_is_noticed(void **state)
     sign(&plain, &text);
     for (size_t i = 0; i < text.len; i++) {
         HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
-        struct token back;
+        struct rest_token back;
         const char was = text.data[i];
         /* the last character carries two bits nobody reads */
         if (i + 1 == text.len) {
@@ -84,7 +84,7 @@ static void test_others_are_not_let_in(void **state)
     HK_AUTO(hk_buf_fini) struct hk_buf foreign = {0}, elsewhere = {0};
     static const char *const cases[] = {"", ".", "..", "a.b.c", "secret"};
     struct json audience = json_make_array();
-    struct token t = plain, back;
+    struct rest_token t = plain, back;
 
     token_sign(HK_STR("another key"), &plain, &foreign);
     assert_false(token_verify(KEY, hk_buf_str(&foreign), 1000, &mem, &back));

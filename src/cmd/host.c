@@ -189,11 +189,16 @@ int host_open(struct host *h, const struct host_opts *o, struct hk_err *err)
     return serve(h, o, err);
 }
 
-/* What a client on this machine dials. */
-static void write_url(const struct host *h, const struct host_opts *o, struct hk_buf *out)
+const char *host_address(const struct host_opts *o)
 {
     const bool any = strcmp(o->addr, "0.0.0.0") == 0 || strcmp(o->addr, "::") == 0;
-    const char *host = any ? "127.0.0.1" : o->addr;
+
+    return any ? "127.0.0.1" : o->addr;
+}
+
+static void write_url(const struct host *h, const struct host_opts *o, struct hk_buf *out)
+{
+    const char *host = host_address(o);
 
     hk_buf_addf(out, strchr(host, ':') ? "https://[%s]:%u" : "https://%s:%u", host,
                 server_port(h->server));

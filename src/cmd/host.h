@@ -68,6 +68,8 @@ struct host {
 /* Opens the directory and serves it; signals stop the loop. What there is after a failure is
  * host_close's. */
 int host_open(struct host *h, const struct host_opts *o, struct hk_err *err) HK_CHECKED;
+/* What a client on this machine dials. */
+const char *host_address(const struct host_opts *o);
 /* Writes the kubeconfig and one line on stdout: "hekla VERB ready at ...". */
 int host_announce(const struct host *h, const struct host_opts *o, const char *verb,
                   struct hk_err *err) HK_CHECKED;

@@ -197,6 +197,8 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
                                               .clock = o->clock,
                                               .rand = o->rand,
                                               .runtime = n->runtime,
+                                              .api_host = o->api_host,
+                                              .api_port = hk_arena_printf(&a, "%u", o->api_port),
                                               .dir = dir,
                                               .node = name,
                                               .loop = o->loop,

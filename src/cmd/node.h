@@ -17,6 +17,8 @@ struct node_opts {
     struct port *port;
     struct hk_clock *clock;
     struct hk_rand *rand;
+    const char *api_host; /* where pods reach the API; NULL: they are not told */
+    uint16_t api_port;
     const char *dir;         /* the node keeps its state below */
     const char *name;        /* NULL: the host's */
     const char *image_roots; /* or NULL */

@@ -117,6 +117,8 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
                                             .port = rest_port(u->host.rest),
                                             .clock = u->host.clock,
                                             .rand = &u->host.rand,
+                                            .api_host = host_address(&o->host),
+                                            .api_port = server_port(u->host.server),
                                             .dir = o->host.dir,
                                             .name = o->node,
                                             .image_roots = o->image_roots},

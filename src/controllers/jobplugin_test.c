@@ -430,8 +430,8 @@ static void ssh_keys_are_a_pair(void **state)
     expect_object(API_SECRET, "j-ssh", "type", "\"Opaque\"");
     assert_true(json_equal(json_get(data, "authorized_keys"), json_get(data, "id_rsa.pub")));
     assert_string_equal(secret("config"), "StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n"
-                                          "Host j-w-0\n  HostName j-w-0.j\n  Port 22\n"
-                                          "Host j-w-1\n  HostName j-w-1.j\n  Port 22\n");
+                                          "Host j-w-0 j-w-0.j\n  HostName j-w-0.j\n  Port 22\n"
+                                          "Host j-w-1 j-w-1.j\n  HostName j-w-1.j\n  Port 22\n");
 }
 
 static void ssh_takes_keys_of_the_user(void **state)
@@ -463,8 +463,8 @@ static void ssh_keys_survive_a_restart_and_names_follow_scaling(void **state)
     rig_patch(&rig, API_JOB, "j", "spec:\n  tasks:\n" TASK("w", "2", ""));
     rig_settle(&rig);
     assert_string_equal(secret("id_rsa"), before.data);
-    assert_true(
-        hk_str_ends(hk_str(secret("config")), "Host j-w-1\n  HostName j-w-1.j\n  Port 22\n"));
+    assert_true(hk_str_ends(hk_str(secret("config")),
+                            "Host j-w-1 j-w-1.j\n  HostName j-w-1.j\n  Port 22\n"));
 }
 
 /* ---- 1.21 ---- */

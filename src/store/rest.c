@@ -369,7 +369,8 @@ int rest_answer_tree(struct rest_call *c, const struct api_kind *kind, const str
 static int check_subresource(struct rest_call *c)
 {
     const char *sub = c->req->subresource;
-    const bool posted = sub && (!strcmp(sub, "binding") || !strcmp(sub, "eviction"));
+    const bool posted =
+        sub && (!strcmp(sub, "binding") || !strcmp(sub, "eviction") || !strcmp(sub, "token"));
 
     if (!sub) {
         return 0;
@@ -419,7 +420,9 @@ static int run_create(struct rest_call *c)
     if (!sub) {
         return rest_create(c);
     }
-    return strcmp(sub, "binding") == 0 ? rest_bind(c) : rest_evict(c);
+    return strcmp(sub, "binding") == 0 ? rest_bind(c)
+           : strcmp(sub, "token") == 0 ? rest_token(c)
+                                       : rest_evict(c);
 }
 
 static int run(struct rest_call *c)

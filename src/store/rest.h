@@ -34,6 +34,21 @@ void rest_free(struct rest *r);
 struct port *rest_port(struct rest *r);
 /* Keeps the certificate in the ConfigMap kube-root-ca.crt of every namespace. */
 void rest_publish_ca(struct rest *r, const char *pem);
+
+/* What a token of a service account says. Unset strings are "". */
+struct rest_token {
+    struct hk_str ns, account, account_uid;
+    struct hk_str bound_kind, bound_name, bound_uid; /* "pod" or "secret" it lives and dies with */
+    int64_t issued_s, expires_s;
+    const struct json *audiences; /* array of strings; NULL: the server's own */
+    struct hk_str id;
+};
+
+/* Appends the token's text. */
+typedef void rest_sign_fn(void *ctx, const struct rest_token *t, struct hk_buf *out);
+/* Who signs the tokens asked for at serviceaccounts/NAME/token. Without, there is no such door. */
+void rest_sign_tokens(struct rest *r, rest_sign_fn *sign, void *ctx);
+
 /* Timers: events that expire, bookmarks, retries of the collector. */
 void rest_tick(struct rest *r);
 /* Wall time of the next timer, INT64_MAX when there is none. */

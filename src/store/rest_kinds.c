@@ -213,6 +213,9 @@ bool rest_kind_has(const struct rest_kind *k, const char *sub)
         !strcmp(sub, "ephemeralcontainers") || !strcmp(sub, "resize")) {
         return k->kind->id == API_POD;
     }
+    if (!strcmp(sub, "token")) {
+        return k->kind->id == API_SERVICE_ACCOUNT;
+    }
     return !strcmp(sub, "finalize") && k->kind->id == API_NAMESPACE;
 }
 

@@ -170,7 +170,9 @@ struct rest {
     int64_t drain_retry_ns;
     HK_VEC(const struct store_obj *) unfurnished; /* namespaces, or what they lack; held */
     char *ca_pem;                                 /* NULL: none is published */
-    HK_VEC(struct quota_book *) quotas;           /* in order of namespace and name */
+    rest_sign_fn *sign;                           /* of tokens, NULL: nobody */
+    void *sign_ctx;
+    HK_VEC(struct quota_book *) quotas; /* in order of namespace and name */
     bool quotas_dirty;
     bool names_freed; /* by a definition: those without names may try again */
     int event_fd, epoll_fd;
@@ -318,7 +320,7 @@ int rest_commit(struct rest_call *c, struct json *doc, const struct store_obj *h
 /* The patch of the request, applied to doc in place. */
 int rest_patch_apply(struct rest_call *c, const struct rest_kind *k, struct json *doc);
 
-/* ---- rest_sub.c, rest_evict.c ---- */
+/* ---- rest_sub.c, rest_evict.c, rest_token.c ---- */
 
 int rest_bind(struct rest_call *c);
 int rest_scale_get(struct rest_call *c);
@@ -326,6 +328,7 @@ int rest_scale_write(struct rest_call *c);
 /* Turns the answer, which is the scaled object, into its Scale. */
 void rest_scale_answer(struct rest_call *c);
 int rest_evict(struct rest_call *c);
+int rest_token(struct rest_call *c);
 
 /* ---- rest_pod.c: what comes through a door to a pod, in place of doc ---- */
 

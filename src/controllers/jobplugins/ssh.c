@@ -47,9 +47,12 @@ static void write_config(const struct job_plugin_use *use, struct hk_buf *out)
         const struct api_job_task *task = &use->job->tasks.at[i];
 
         for (int32_t k = 0; k < job_hosts(task); k++) {
-            hk_buf_addf(out, "Host %.*s\n  HostName %.*s\n  Port %lld\n",
-                        HK_FMT(job_host(use, task, k)), HK_FMT(job_address(use, task, k)),
-                        (long long)port_of(use->opts));
+            const struct hk_str host = job_host(use, task, k), at = job_address(use, task, k);
+
+            /* By both names: MPI_HOST and the files of svc have the long one, and without a match
+             * the port would be forgotten. */
+            hk_buf_addf(out, "Host %.*s %.*s\n  HostName %.*s\n  Port %lld\n", HK_FMT(host),
+                        HK_FMT(at), HK_FMT(at), (long long)port_of(use->opts));
         }
     }
 }
