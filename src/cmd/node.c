@@ -127,8 +127,11 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
     if (rc < 0) {
         return rc;
     }
-    n->runtime = process_runtime_new(&(struct process_opts){
-        .loop = o->loop, .clock = o->clock, .dir = runs, .sink = {on_end, n}});
+    n->runtime = process_runtime_new(&(struct process_opts){.loop = o->loop,
+                                                            .clock = o->clock,
+                                                            .dir = runs,
+                                                            .sink = {on_end, n},
+                                                            .pids_max = o->pod_max_pids});
     n->agent = agent_new(&(struct agent_opts){.port = o->port,
                                               .shared_port = true,
                                               .clock = o->clock,
