@@ -172,6 +172,9 @@ void admit_pod_validate_volumes(struct admission_request *q, const struct path *
                                 const struct json *volumes);
 void admit_pod_validate_container(struct admission_request *q, const struct path *p,
                                   const struct json *container, const struct json *spec);
+/* The securityContext of a pod's spec or of a container. */
+void admit_pod_validate_ids(struct admission_request *q, const struct path *up,
+                            const struct json *spec);
 void admit_pod_validate_resources(struct admission_request *q, const struct path *p,
                                   const struct json *resources);
 

@@ -281,6 +281,36 @@ static void check_probe(struct admission_request *q, const struct path *up,
     }
 }
 
+/* ---- users and groups ---- */
+
+static void check_id(struct admission_request *q, const struct path *p, const struct json *v)
+{
+    const int64_t id = json_int(v, 0);
+
+    if (id < 0 || id > INT32_MAX) {
+        cause_invalid(q, p, v, "must be between 0 and 2147483647, inclusive");
+    }
+}
+
+void admit_pod_validate_ids(struct admission_request *q, const struct path *up,
+                            const struct json *spec)
+{
+    static const char *const keys[] = {"runAsUser", "runAsGroup", "fsGroup"};
+    const struct json *context = json_get(spec, "securityContext");
+    const struct json *groups = json_get(context, "supplementalGroups");
+    const struct path p = path_field(up, "securityContext");
+    const struct path list = path_field(&p, "supplementalGroups");
+
+    for (size_t i = 0; i < HK_LEN(keys); i++) {
+        const struct path at = path_field(&p, keys[i]);
+        check_id(q, &at, json_get(context, keys[i]));
+    }
+    for (uint32_t i = 0; i < edit_len(groups); i++) {
+        const struct path at = path_index(&list, i);
+        check_id(q, &at, json_item(groups, i));
+    }
+}
+
 /* ---- the container ---- */
 
 static void check_image(struct admission_request *q, const struct path *p,
@@ -316,4 +346,5 @@ void admit_pod_validate_container(struct admission_request *q, const struct path
     check_probe(q, p, container, "readinessProbe", false);
     check_probe(q, p, container, "startupProbe", true);
     admit_pod_validate_resources(q, &resources, json_get(container, "resources"));
+    admit_pod_validate_ids(q, p, container);
 }

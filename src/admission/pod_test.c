@@ -174,6 +174,15 @@ static const struct rig_case fault_cases[] = {
         "spec.containers[0].env[2].valueFrom: Invalid value: \"\": may not be specified when "
         "`value` "
         "is not empty"),
+    CASE("users and groups that cannot be",
+         POD("{securityContext: {fsGroup: 2147483648, supplementalGroups: [0, -1]},"
+             " containers: [{name: c, image: i, securityContext: {runAsUser: -5}}]}"),
+         "spec.containers[0].securityContext.runAsUser: Invalid value: -5: must be between 0 and "
+         "2147483647, inclusive\n"
+         "spec.securityContext.fsGroup: Invalid value: 2147483648: must be between 0 and "
+         "2147483647, inclusive\n"
+         "spec.securityContext.supplementalGroups[1]: Invalid value: -1: must be between 0 and "
+         "2147483647, inclusive"),
     CASE("a deadline of nothing",
          POD("{activeDeadlineSeconds: 0, containers: [{name: a, image: i}]}"),
          "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, "

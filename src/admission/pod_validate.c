@@ -229,6 +229,7 @@ void admit_pod_validate_spec(struct admission_request *q, const struct path *p,
     cause_check_enum(q, p, spec, "dnsPolicy", dns);
     cause_check_min(q, p, spec, "terminationGracePeriodSeconds", 0);
     check_deadline(q, p, spec);
+    admit_pod_validate_ids(q, p, spec);
     name_check_labels(q, &selector, json_get(spec, "nodeSelector"));
     check_name_field(q, p, spec, "serviceAccountName", NAME_SUBDOMAIN);
     check_name_field(q, p, spec, "nodeName", NAME_SUBDOMAIN);

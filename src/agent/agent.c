@@ -170,6 +170,7 @@ static void sweep_dirs(struct agent *a)
 
     for (const struct dirent *e; dir && (e = readdir(dir));) {
         if (e->d_name[0] != '.' && !is_wanted(a, e->d_name)) {
+            hk_log(HK_LOG_INFO, "removing files of no pod", "name=%s", e->d_name);
             volume_remove(hk_arena_printf(&a->mem, "%s/%s", pods, e->d_name));
         }
     }
@@ -186,6 +187,8 @@ static void sweep(struct agent *a)
     a->sweep = json_make_array();
     r->ops->each_pod(r, sweep_runtime, a);
     for (uint32_t i = 0; i < a->sweep.len; i++) {
+        hk_log(HK_LOG_INFO, "removing what runs for no pod", "uid=%.*s",
+               HK_FMT(json_str(&a->sweep.items[i], HK_STR(""))));
         r->ops->pod_stop(r, json_str(&a->sweep.items[i], HK_STR("")).s);
     }
     if (a->o.dir) {

@@ -96,8 +96,9 @@ int volume_mounts(const struct pod *p, const struct container *c, const struct e
                   struct hk_err *err) HK_CHECKED;
 /* Like mkdir -p for the last part only; fine when it is there. */
 int volume_mkdir(const char *path, unsigned mode, struct hk_err *err) HK_CHECKED;
-/* Removes the tree, without following links or crossing into other file systems. */
-void volume_remove(const char *path);
+/* Removes the tree, without following links or crossing into other file systems; false when some of
+ * it is left. */
+bool volume_remove(const char *path);
 
 /* ---- what they refer to: ref.c ---- */
 
@@ -151,15 +152,16 @@ struct container {
     const struct json *spec; /* in the pod's object */
     struct hk_str name;
     bool init, sidecar;
-    bool begun; /* some attempt has been started */
+    bool begun; /* this attempt has been started */
     bool ready, started;
     uint8_t state, stop;
-    uint32_t attempt; /* of the one that runs or ran last */
-    uint64_t id;      /* the runtime's, while it runs */
-    uint64_t hook;    /* preStop or postStart under way */
-    int64_t start_ns; /* wall */
-    int64_t due_ns;   /* not started before */
-    int64_t kill_ns;  /* SIGKILL then, while it stops */
+    uint32_t attempt;  /* of the one that runs or ran last */
+    uint64_t id;       /* the runtime's, while it runs */
+    uint64_t hook;     /* preStop or postStart under way */
+    int64_t start_ns;  /* wall */
+    int64_t due_ns;    /* not started before */
+    int64_t kill_ns;   /* SIGKILL then, while it stops */
+    int64_t killed_ns; /* when it was sent last */
     int64_t backoff_ns;
     const char *why; /* literal: what it waits for */
     char *why_text;  /* or NULL */
@@ -195,6 +197,7 @@ struct pod {
     bool started;  /* pod_start was called */
     bool stopped;  /* and pod_stop */
     bool image_told;
+    bool known;       /* not seen for the first time by this agent */
     bool deleted;     /* our DELETE was answered */
     bool hosts_stale; /* its group has changed */
     HK_VEC(struct ref) refs;
@@ -202,6 +205,7 @@ struct pod {
     uint32_t ncontainer, ninit;
     int64_t due_ns;      /* when it wants to be looked at */
     int64_t start_ns;    /* wall: admitted */
+    int64_t since_ns;    /* monotonic: the same */
     int64_t deadline_ns; /* monotonic, INT64_MAX none */
     int64_t stop_ns;     /* monotonic: SIGKILL then */
     int64_t held_ns, held_until_ns;
@@ -290,6 +294,8 @@ void pod_hosts_write(struct pod *p);
 /* ---- logs: pod_log.c ---- */
 
 struct pod_log;
+/* The end of a file, up to max bytes and from the beginning of a character; "" none. */
+void pod_log_last_words(const char *path, size_t max, struct hk_buf *out);
 /* The end of a log, for the message of a failed container; "" none. */
 void pod_log_tail(const char *path, struct hk_buf *out);
 /* Wakes readers that follow; when to look again, INT64_MAX: nobody follows. */

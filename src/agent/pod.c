@@ -15,7 +15,6 @@
 //                                   '-> ENDED   (the restart policy is satisfied)
 #include "agent/agent_priv.h"
 
-#include "base/file.h"
 #include "base/log.h"
 #include "codec/timefmt.h"
 
@@ -28,6 +27,7 @@
 #define HELD_LAST_NS (10 * SECOND_NS)
 /* After the runtime was told to end a pod. */
 #define VANISH_WAIT_NS (10 * SECOND_NS)
+#define KILL_AGAIN_NS (10 * SECOND_NS)
 #define GRACE_DEFAULT_S 30
 #define CODE_CANNOT_RUN 128
 #define MESSAGE_MAX 4096
@@ -158,9 +158,7 @@ static void collect_message(struct container *c)
     if (!c->pod->dir) {
         return;
     }
-    if (hk_read_file(pod_message_path(c, a), MESSAGE_MAX, &text, NULL) < 0) {
-        hk_buf_clear(&text);
-    }
+    pod_log_last_words(pod_message_path(c, a), MESSAGE_MAX, &text);
     if (text.len == 0 && c->end.code != 0 && hk_str_is(policy, "FallbackToLogsOnError")) {
         pod_log_tail(pod_log_path(c, c->attempt, a), &text);
     }
@@ -178,8 +176,28 @@ static const char *reason_of(const struct runtime_end *end)
     return end->code == 0 ? "Completed" : "Error";
 }
 
+/* The attempt did not come to be, and is made again after a pause. */
+static void hold_attempt(struct container *c, const struct hk_err *err, int64_t now_ns)
+{
+    c->begun = false;
+    c->id = c->hook = 0;
+    c->state = CONTAINER_WAITING;
+    c->stop = STOP_NOT;
+    c->pod->dirty = true;
+    probe_end(c);
+    pod_hold(c->pod, "CreateContainerError", err, now_ns);
+}
+
 static void container_ended(struct container *c, const struct runtime_end *end, int64_t now_ns)
 {
+    if (end->again && c->pod->stage == POD_LIVE) {
+        struct hk_err err = {0};
+
+        hk_err_set(&err, HK_EBUSY, "%s", end->message);
+        hold_attempt(c, &err, now_ns);
+        return;
+    }
+    c->pod->held_ns = 0;
     hk_free(c->end.message);
     c->end = (struct container_end){
         .is = true,
@@ -189,6 +207,9 @@ static void container_ended(struct container *c, const struct runtime_end *end, 
         .start_ns = end->start_ns ? end->start_ns : c->start_ns,
         .end_ns = end->end_ns ? end->end_ns : agent_wall(c->pod->a),
     };
+    if (end->never_ran) {
+        pod_note(c->pod, true, "Failed", end->message);
+    }
     if (end->message && end->message[0]) {
         pod_set_message(&c->end, hk_str(end->message));
     } else {
@@ -201,7 +222,6 @@ static void cannot_run(struct container *c, const char *why, int64_t now_ns)
 {
     const int64_t wall_ns = agent_wall(c->pod->a);
 
-    pod_note(c->pod, true, "Failed", why);
     container_ended(c,
                     &(struct runtime_end){.code = CODE_CANNOT_RUN,
                                           .never_ran = true,
@@ -269,6 +289,7 @@ static void start_container(struct container *c, int64_t now_ns)
     struct pod *p = c->pod;
     struct runtime_container rc;
     struct hk_err err = {0};
+    int ret;
 
     if (env_make(p, c->spec, &p->a->mem, &env, &err) < 0 ||
         pod_start_describe(c, &env, &rc, &err) < 0) {
@@ -279,7 +300,6 @@ static void start_container(struct container *c, int64_t now_ns)
         pod_hold(p, "CreateContainerError", &err, now_ns);
         return;
     }
-    p->held_ns = 0;
     next_attempt(c);
     rc.attempt = c->attempt;
     rc.log = pod_log_path(c, c->attempt, &p->a->mem);
@@ -290,11 +310,14 @@ static void start_container(struct container *c, int64_t now_ns)
     if (!rc.root) {
         tell_image_ignored(p);
     }
-    if (pod_start_launch(c, &rc, &err) < 0) {
+    ret = pod_start_launch(c, &rc, &err);
+    if (ret == -HK_EIO || ret == -HK_EBUSY) {
+        hold_attempt(c, &err, now_ns);
+    } else if (ret < 0) {
         cannot_run(c, err.text, now_ns);
-        return;
+    } else {
+        running(c, now_ns);
     }
-    running(c, now_ns);
 }
 
 /* Starts it if its time has come. */
@@ -345,11 +368,13 @@ static void stop_on(struct container *c, int64_t now_ns)
     }
     if (c->stop != STOP_KILL && c->kill_ns <= now_ns) {
         c->stop = STOP_KILL;
+        c->killed_ns = now_ns;
+        r->ops->kill(r, c->id, SIGKILL);
+    } else if (c->stop == STOP_KILL && c->killed_ns + KILL_AGAIN_NS <= now_ns) {
+        c->killed_ns = now_ns;
         r->ops->kill(r, c->id, SIGKILL);
     }
-    if (c->stop != STOP_KILL) {
-        wake_at(c->pod, c->kill_ns);
-    }
+    wake_at(c->pod, c->stop == STOP_KILL ? c->killed_ns + KILL_AGAIN_NS : c->kill_ns);
 }
 
 void pod_stop_container(struct container *c, int64_t now_ns)
@@ -387,7 +412,7 @@ static void step_stopping(struct pod *p, int64_t now_ns)
             stop_on(c, now_ns);
         }
     }
-    if (mains) {
+    if (mains && p->stop_ns > now_ns) {
         wake_at(p, p->stop_ns);
     }
     if (!any_runs(p)) {
@@ -593,8 +618,9 @@ static bool step_gone(struct pod *p, int64_t now_ns)
         wake_at(p, p->stop_ns);
         return true;
     }
-    if (p->dir) {
-        volume_remove(p->dir);
+    if (p->dir && !volume_remove(p->dir)) {
+        wake_at(p, now_ns + HELD_LAST_NS);
+        return true;
     }
     return false;
 }
@@ -674,8 +700,11 @@ void pod_changed(struct pod *p, const struct api_object *o)
     const int64_t deletion_ns = time_at(&o->root, "metadata.deletionTimestamp");
     const int64_t active_s = json_int(json_at(&o->root, "spec.activeDeadlineSeconds"), -1);
 
-    p->deadline_ns =
-        active_s < 0 ? INT64_MAX : now_ns + (p->start_ns - wall_ns) + active_s * SECOND_NS;
+    if (!p->known) {
+        /* From here on by the clock that nobody sets. */
+        p->since_ns = now_ns - HK_MAX(wall_ns - p->start_ns, 0);
+    }
+    p->deadline_ns = active_s < 0 ? INT64_MAX : p->since_ns + active_s * SECOND_NS;
     wake_at(p, p->deadline_ns);
     if (deletion_ns == 0) {
         return;
@@ -685,8 +714,8 @@ void pod_changed(struct pod *p, const struct api_object *o)
     if (p->stage != POD_ENDED) {
         const int64_t grace_s =
             json_int(json_at(&o->root, "metadata.deletionGracePeriodSeconds"), GRACE_DEFAULT_S);
-        /* The timestamp has lost its fraction of a second. */
-        const int64_t left_ns = HK_MAX(deletion_ns + SECOND_NS - wall_ns, 0);
+        /* An earlier agent has seen some of it pass. The timestamp has lost its fraction. */
+        const int64_t left_ns = p->known ? INT64_MAX : HK_MAX(deletion_ns + SECOND_NS - wall_ns, 0);
 
         stop_pod(p, now_ns + HK_MIN(left_ns, grace_s * SECOND_NS));
     }

@@ -77,6 +77,7 @@ static void adopt(struct container *c, int64_t now_ns)
     struct runtime *r = c->pod->a->o.runtime;
     struct hk_arena *a = &c->pod->a->mem;
     const int64_t attempt = last_attempt(c);
+    struct hk_err err = {0};
     int rc;
 
     if (attempt < 0) {
@@ -94,7 +95,11 @@ static void adopt(struct container *c, int64_t now_ns)
     }
     c->attempt = (uint32_t)attempt;
     rc = r->ops->adopt(r, hk_arena_str(a, c->pod->uid).s, hk_arena_str(a, c->name).s, c->attempt,
-                       &c->id, NULL);
+                       &c->id, &err);
+    if (rc == -HK_EBUSY) {
+        c->begun = false; /* its log is all there is of it */
+        return;
+    }
     if (c->start_ns == 0) {
         c->start_ns = agent_wall(c->pod->a); /* nobody was told when it began */
     }
@@ -108,7 +113,10 @@ static void adopt(struct container *c, int64_t now_ns)
                                     .reason = "ContainerStatusUnknown",
                                     .start_ns = c->start_ns,
                                     .end_ns = agent_wall(c->pod->a)};
-    pod_set_message(&c->end, HK_STR("The container could not be located when the node came back"));
+    pod_set_message(
+        &c->end,
+        hk_str(hk_arena_printf(a, "The container could not be located when the node came back: %s",
+                               err.text)));
     pod_settle(c, now_ns);
 }
 
@@ -185,6 +193,7 @@ struct pod *pod_new(struct agent *a, struct api_object *o)
         admit(p);
     }
     pod_changed(p, o);
+    p->known = true;
     pod_hosts_changed(p);
     return p;
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define CHUNK (32u << 10)
+#define RECORD_MAX (64u << 10)
 #define FOLLOW_NS (SECOND_NS / 10)
 #define TAIL_BYTES 2048
 #define TAIL_LINES 80
@@ -34,7 +35,6 @@ struct pod_log {
     struct log_query q;
     char *path;
     int fd;       /* -1: no file yet */
-    bool old;     /* reading FILE.1 */
     bool mid;     /* in the middle of a line */
     bool asleep;  /* waits for more */
     bool full;    /* nothing more is wanted */
@@ -115,7 +115,7 @@ static void emit_lines(struct pod_log *l, struct hk_buf *out)
         rest.s += line.n + 1;
         rest.n -= line.n + 1;
     }
-    left = rest.n;
+    left = rest.n > RECORD_MAX ? 0 : rest.n; /* no record of ours is so long */
     memmove(l->carry.data, rest.s, left);
     l->carry.len = left;
 }
@@ -154,27 +154,51 @@ static bool was_rotated(const struct pod_log *l)
            (l->fd < 0 || (fstat(l->fd, &has) == 0 && at.st_ino != has.st_ino));
 }
 
-/* At the end of a file: goes on with the one after it, if there is one. */
-static bool next_file(struct pod_log *l)
-{
-    if (!l->old && !was_rotated(l)) {
-        return false;
-    }
-    l->old = false;
-    open_file(l, l->path);
-    return l->fd >= 0;
-}
-
 static void open_first(struct pod_log *l)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf old = {0};
 
     hk_buf_addf(&old, "%s.1", l->path);
     open_file(l, old.data);
-    l->old = l->fd >= 0;
-    if (!l->old) {
+    if (l->fd < 0) {
         open_file(l, l->path);
     }
+}
+
+static bool has_unread(const struct pod_log *l)
+{
+    struct stat st;
+
+    return l->fd >= 0 && fstat(l->fd, &st) == 0 && st.st_size > lseek(l->fd, 0, SEEK_CUR);
+}
+
+/* The file being read is FILE.1 now. */
+static bool is_last_full(const struct pod_log *l)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf old = {0};
+    struct stat at, has;
+
+    hk_buf_addf(&old, "%s.1", l->path);
+    return l->fd >= 0 && stat(old.data, &at) == 0 && fstat(l->fd, &has) == 0 &&
+           at.st_ino == has.st_ino;
+}
+
+/* At the end of a file: goes on with the one after it, if there is one. */
+static bool next_file(struct pod_log *l)
+{
+    if (!was_rotated(l)) {
+        return false;
+    }
+    if (has_unread(l)) {
+        return true; /* written between our reading and its end */
+    }
+    hk_buf_clear(&l->carry); /* a file begins with a record */
+    if (is_last_full(l)) {
+        open_file(l, l->path);
+    } else {
+        open_first(l); /* who reads slowly has missed what came between */
+    }
+    return l->fd >= 0;
 }
 
 static void count_lines(struct pod_log *l, int64_t *ret)
@@ -275,10 +299,7 @@ static void ended(void *ctx)
 
 static bool has_more(const struct pod_log *l)
 {
-    struct stat st;
-
-    return (l->fd >= 0 && fstat(l->fd, &st) == 0 && st.st_size > lseek(l->fd, 0, SEEK_CUR)) ||
-           was_rotated(l);
+    return has_unread(l) || was_rotated(l);
 }
 
 int64_t pod_log_tick(struct agent *a, int64_t now_ns)
@@ -482,6 +503,36 @@ void agent_serve(void *ctx, const struct node_call *call)
 
 /* ---- the end of a log ---- */
 
+static void seek_end(int fd, size_t max)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) == 0 && st.st_size > (off_t)max) {
+        lseek(fd, st.st_size - (off_t)max, SEEK_SET);
+    }
+}
+
+void pod_log_last_words(const char *path, size_t max, struct hk_buf *out)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    ssize_t n;
+    size_t from = 0;
+
+    if (fd < 0) {
+        return;
+    }
+    seek_end(fd, max);
+    hk_buf_reserve(out, max + 1);
+    n = read(fd, out->data, max);
+    close(fd);
+    while (n > 0 && from < (size_t)n && ((unsigned char)out->data[from] & 0xc0) == 0x80) {
+        from++; /* the rest of a character */
+    }
+    out->len = n > 0 ? (size_t)n - from : 0;
+    memmove(out->data, out->data + from, out->len);
+    out->data[out->len] = '\0';
+}
+
 /* At most so many bytes and lines, whole lines where possible. */
 static struct hk_str last_lines(struct hk_str text)
 {
@@ -500,14 +551,11 @@ void pod_log_tail(const char *path, struct hk_buf *out)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     struct pod_log l = {.fd = open(path, O_RDONLY | O_CLOEXEC), .q = {.limit = -1}};
-    struct stat st;
 
     if (l.fd < 0) {
         return;
     }
-    if (fstat(l.fd, &st) == 0 && st.st_size > TAIL_READ) {
-        lseek(l.fd, st.st_size - TAIL_READ, SEEK_SET);
-    }
+    seek_end(l.fd, TAIL_READ);
     while (read_more(&l)) {
         emit_lines(&l, &text);
     }

@@ -135,6 +135,83 @@ static void test_who_follows_sees_what_comes_until_the_end(void **state)
     rig_fini(&r);
 }
 
+static void rename_log(struct rig *r, const char *from, const char *to)
+{
+    char a[128], b[128];
+
+    snprintf(a, sizeof(a), "%s/pods/u-a/c/%s", r->dir, from);
+    snprintf(b, sizeof(b), "%s/pods/u-a/c/%s", r->dir, to);
+    assert_int_equal(rename(a, b), 0);
+}
+
+static void append_log(struct rig *r, const char *name, const char *text)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/pods/u-a/c/%s", r->dir, name);
+    FILE *f = fopen(path, "a");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* What is added to a file right before it is put aside, and a file that came and went as a whole
+ * while nobody read. */
+static void test_who_follows_misses_nothing_of_full_files(void **state)
+{
+    const struct node_call call = call_of("a", "follow=true");
+    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
+    struct hk_err err = {0};
+    struct pod_log *l;
+    struct rig r;
+
+    start(&r);
+    append_log(&r, "0.log", AT("01", "stdout", "F", "one"));
+    assert_int_equal(open_log(r.agent, &call, &l, &err), 0);
+    assert_true(read_more(l));
+    emit_lines(l, &out);
+    assert_false(read_more(l));
+    append_log(&r, "0.log", AT("02", "stdout", "F", "two"));
+    rename_log(&r, "0.log", "0.log.1");
+    append_log(&r, "0.log", AT("03", "stdout", "F", "three"));
+    assert_true(next_file(l));
+    assert_true(pull(l, &out, 100));
+    append_log(&r, "0.log", AT("04", "stdout", "F", "four"));
+    assert_true(pull(l, &out, 1));
+    rename_log(&r, "0.log", "0.log.1");
+    append_log(&r, "0.log", AT("05", "stdout", "F", "five"));
+    rename_log(&r, "0.log", "0.log.1");
+    append_log(&r, "0.log", AT("06", "stdout", "F", "six"));
+    assert_true(pull(l, &out, 100));
+    assert_string_equal(out.data, "one\ntwo\nthree\nfour\nfive\nsix\n");
+    ended(l);
+    rig_fini(&r);
+}
+
+static void test_what_is_no_log_costs_no_memory(void **state)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf junk = {0};
+    const struct node_call call = call_of("a", "");
+    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
+    struct hk_err err = {0};
+    struct pod_log *l;
+    struct rig r;
+
+    start(&r);
+    hk_buf_reserve(&junk, 1 << 20);
+    memset(junk.data, 'x', 1 << 20);
+    junk.len = 1 << 20;
+    hk_buf_adds(&junk, "\n" AT("01", "stdout", "F", "one"));
+    write_log(&r, "0.log", junk.data);
+    assert_int_equal(open_log(r.agent, &call, &l, &err), 0);
+    while (pull(l, &out, 10)) {
+        assert_in_range(l->carry.len, 0, 2 * RECORD_MAX);
+    }
+    assert_string_equal(out.data, "one\n");
+    ended(l);
+    rig_fini(&r);
+}
+
 static void test_a_pod_of_many_containers_wants_a_choice(void **state)
 {
     struct rig r;
@@ -156,6 +233,8 @@ int main(void)
         cmocka_unit_test(test_a_full_file_goes_before_the_new_one),
         cmocka_unit_test(test_the_attempt_before_has_a_log_of_its_own),
         cmocka_unit_test(test_who_follows_sees_what_comes_until_the_end),
+        cmocka_unit_test(test_who_follows_misses_nothing_of_full_files),
+        cmocka_unit_test(test_what_is_no_log_costs_no_memory),
         cmocka_unit_test(test_a_pod_of_many_containers_wants_a_choice),
     };
 

@@ -22,7 +22,7 @@ static const char *const condition_names[] = {
 static bool any_main_begun(const struct pod *p)
 {
     for (uint32_t i = p->ninit; i < p->ncontainer; i++) {
-        if (p->containers[i].begun) {
+        if (p->containers[i].begun || p->containers[i].attempt > 0) {
             return true;
         }
     }

@@ -87,6 +87,32 @@ static void test_the_end_of_the_log_tells_why_a_container_failed(void **state)
     rig_fini(&r);
 }
 
+static void test_of_long_last_words_the_end_is_kept(void **state)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf words = {0};
+    struct rig r;
+    char path[128];
+    struct hk_err err = {0};
+
+    rig_init(&r);
+    rig_pod(&r, "a",
+            "  restartPolicy: Never\n"
+            "  containers:\n"
+            "  - {name: c, image: i, command: [work], terminationMessagePath: /tmp/words}\n");
+    for (int k = 0; k < 3000; k++) {
+        hk_buf_adds(&words, "\xc3\xa4");
+    }
+    hk_buf_adds(&words, "!");
+    snprintf(path, sizeof(path), "%s/pods/u-a/c/0.message", r.dir);
+    assert_int_equal(hk_write_file(path, hk_buf_str(&words), &err), 0);
+    rig_end(&r, "c", 1);
+    /* 4096 bytes begin within a character. */
+    assert_string_equal(
+        rig_at(&r, API_POD, "a", "status.containerStatuses.0.state.terminated.message"),
+        words.data + words.len - 4095);
+    rig_fini(&r);
+}
+
 static void test_containers_that_fail_come_back_later_each_time(void **state)
 {
     static const int64_t pauses_s[] = {0, 10, 20, 40, 80, 160, 300, 300};
@@ -326,6 +352,95 @@ static void test_what_cannot_be_started_says_why(void **state)
     rig_fini(&r);
 }
 
+static void test_what_the_machine_cannot_start_now_is_tried_again(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    r.fake.refuse = "cannot fork: resource temporarily unavailable";
+    r.fake.refuse_code = HK_EIO;
+    rig_pod(&r, "a", ONE("Never"));
+    assert_pod(&r, "a", "phase", "Pending");
+    assert_pod(&r, "a", "containerStatuses.0.state.waiting.reason", "CreateContainerError");
+    assert_pod(&r, "a", "containerStatuses.0.state.waiting.message",
+               "cannot fork: resource temporarily unavailable");
+    rig_pass(&r, 5);
+    r.fake.refuse = NULL;
+    rig_pass(&r, 10);
+    assert_string_equal(r.fake.log.data, "start c 0\n");
+    assert_pod(&r, "a", "phase", "Running");
+    rig_end(&r, "c", 0);
+    assert_pod(&r, "a", "phase", "Succeeded");
+    rig_fini(&r);
+}
+
+static void test_a_shim_that_lacked_something_is_tried_again(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_pod(&r, "a", ONE("Never"));
+    r.fake.all.at[0]->ended = r.fake.all.at[0]->told = true;
+    agent_on_end(
+        r.agent, 1,
+        &(struct runtime_end){.code = 128, .never_ran = true, .again = true, .message = "no room"});
+    rig_settle(&r);
+    assert_pod(&r, "a", "phase", "Pending");
+    assert_pod(&r, "a", "containerStatuses.0.state.waiting.message", "no room");
+    rig_pass(&r, 2);
+    assert_string_equal(r.fake.log.data, "start c 0\nstart c 0\n");
+    assert_pod(&r, "a", "phase", "Running");
+    rig_fini(&r);
+}
+
+static void test_what_a_killed_agent_did_not_get_to_start_is_started(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_pod(&r, "a", ONE("Never"));
+    rig_down(&r);
+    r.fake.lost = true;
+    rig_up(&r);
+    assert_string_equal(r.fake.log.data, "start c 0\nstart c 0\n");
+    assert_pod(&r, "a", "containerStatuses.0.restartCount", "0");
+    rig_fini(&r);
+}
+
+static void test_a_clock_that_is_set_ends_nothing(void **state)
+{
+    static const int64_t steps_s[] = {86400, -86400};
+
+    for (size_t i = 0; i < HK_LEN(steps_s); i++) {
+        struct rig r;
+
+        rig_init(&r);
+        r.fake.stubborn = true;
+        rig_pod(&r, "a", "  activeDeadlineSeconds: 60\n" ONE("Never"));
+        rig_pod(&r, "b", ONE("Always"));
+        rig_end(&r, "c", 1);
+        rig_end(&r, "c", 1);
+        assert_pod(&r, "b", "containerStatuses.0.state.waiting.reason", "CrashLoopBackOff");
+        r.step_ns = steps_s[i] * RIG_SECOND_NS;
+        rig_pass(&r, 9);
+        assert_pod(&r, "b", "containerStatuses.0.restartCount", "1");
+        rig_pass(&r, 1);
+        assert_pod(&r, "b", "containerStatuses.0.restartCount", "2");
+        rig_pass(&r, 49);
+        assert_pod(&r, "a", "phase", "Running");
+        rig_pass(&r, 32);
+        assert_pod(&r, "a", "reason", "DeadlineExceeded");
+        r.step_ns = 0;
+        rig_delete(&r, "b", 30);
+        r.step_ns = -steps_s[i] * RIG_SECOND_NS;
+        rig_pass(&r, 29);
+        assert_non_null(rig_peek(&r, API_POD, "b"));
+        rig_pass(&r, 1);
+        assert_null(rig_peek(&r, API_POD, "b"));
+        rig_fini(&r);
+    }
+}
+
 static void test_the_active_deadline_ends_a_pod(void **state)
 {
     struct rig r;
@@ -373,6 +488,23 @@ static void test_who_ignores_sigterm_is_killed_after_the_grace_period(void **sta
     rig_pass(&r, 1);
     assert_string_equal(r.fake.log.data, "start c 0\nkill c 15\nkill c 9\nstop u-a\n");
     assert_null(rig_peek(&r, API_POD, "a"));
+    rig_fini(&r);
+}
+
+static void test_who_is_not_killed_at_once_is_killed_again(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    r.fake.deaf = true;
+    rig_pod(&r, "a", ONE("Always"));
+    rig_delete(&r, "a", 30);
+    rig_pass(&r, 30);
+    assert_string_equal(r.fake.log.data, "start c 0\nkill c 15\nkill c 9\n");
+    rig_pass(&r, 9);
+    r.fake.deaf = false;
+    rig_pass(&r, 1);
+    assert_string_equal(r.fake.log.data, "start c 0\nkill c 15\nkill c 9\nkill c 9\nstop u-a\n");
     rig_fini(&r);
 }
 
@@ -524,6 +656,7 @@ int main(void)
         cmocka_unit_test(test_the_status_is_written_on_change_only),
         cmocka_unit_test(test_a_failed_report_is_made_again),
         cmocka_unit_test(test_the_end_of_the_log_tells_why_a_container_failed),
+        cmocka_unit_test(test_of_long_last_words_the_end_is_kept),
         cmocka_unit_test(test_containers_that_fail_come_back_later_each_time),
         cmocka_unit_test(test_on_failure_a_success_is_the_end),
         cmocka_unit_test(test_init_containers_run_one_by_one_and_first),
@@ -537,9 +670,14 @@ int main(void)
         cmocka_unit_test(test_pods_of_other_nodes_are_left_alone),
         cmocka_unit_test(test_a_post_start_hook_that_fails_ends_the_container),
         cmocka_unit_test(test_a_finished_pod_is_not_run_again),
+        cmocka_unit_test(test_what_the_machine_cannot_start_now_is_tried_again),
+        cmocka_unit_test(test_a_shim_that_lacked_something_is_tried_again),
+        cmocka_unit_test(test_what_a_killed_agent_did_not_get_to_start_is_started),
+        cmocka_unit_test(test_a_clock_that_is_set_ends_nothing),
         cmocka_unit_test(test_the_active_deadline_ends_a_pod),
         cmocka_unit_test(test_a_deleted_pod_is_stopped_and_removed),
         cmocka_unit_test(test_who_ignores_sigterm_is_killed_after_the_grace_period),
+        cmocka_unit_test(test_who_is_not_killed_at_once_is_killed_again),
         cmocka_unit_test(test_the_pre_stop_hook_comes_before_sigterm),
         cmocka_unit_test(test_a_pod_gone_from_the_api_is_stopped_at_once),
         cmocka_unit_test(test_a_pod_of_the_same_name_is_another_pod),

@@ -25,10 +25,13 @@
 #include <sys/file.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOG_MAX_BYTES ((int64_t)10 << 20)
 #define STOP_AGAIN_NS 10000000
+#define SHIM_TRIES 1000
+#define SHIM_WAIT_NS 1000000
 
 struct process;
 
@@ -40,6 +43,7 @@ struct task {
     char *end_path;   /* where the record of its end will be */
     bool beside;      /* a command, not the container itself */
     bool quiet;       /* nobody has its id: found while its pod was stopped */
+    bool killed;      /* its shim was told to kill it */
     int pidfd;        /* its shim, -1: ended before it was adopted */
     int64_t start_ns; /* wall */
     struct net_watch *watch;
@@ -55,7 +59,7 @@ struct process {
     HK_VEC(char *) stopping; /* uids of pods to be cleared away */
     uint64_t last_id;
     struct net_timer *timer; /* for ends on record, and pods that are being stopped */
-    int64_t oom_kills; /* of the machine, when last looked at */
+    int64_t oom_kills;       /* of the machine, when last looked at */
     struct hk_buf caveats;
 };
 
@@ -105,12 +109,19 @@ static struct task *task_of_container(const struct process *p, const char *uid, 
     return NULL;
 }
 
-static void task_free(struct task *t)
+static void task_let_go(struct task *t)
 {
     net_watch_del(t->watch);
+    t->watch = NULL;
     if (t->pidfd >= 0) {
         close(t->pidfd);
+        t->pidfd = -1;
     }
+}
+
+static void task_free(struct task *t)
+{
+    task_let_go(t);
     hk_free(t->uid);
     hk_free(t->key);
     hk_free(t->end_path);
@@ -139,35 +150,75 @@ static const char *machine_oom(struct process *p)
     return p->oom_kills > before ? "killed while the machine was short of memory" : "";
 }
 
+/* What the control groups know of the end. Which of them counts refusals depends on the kernel. */
+static void look_at_groups(const struct process *p, const struct task *t, struct runtime_end *end)
+{
+    const struct process_groups *g = &p->home.groups;
+    HK_AUTO(hk_freep) char *own = process_group_name(t->uid, t->key);
+    HK_AUTO(hk_freep) char *pod = process_group_name(t->uid, NULL);
+
+    end->oom = process_group_oom(g, own);
+    if (end->code != 0 && !end->message[0] &&
+        (process_group_was_full(g, own) || process_group_was_full(g, pod))) {
+        end->message = "a fork was refused: the pod had reached its limit of processes";
+    }
+}
+
+/* The attempt can be made again: without the first of these nobody takes it for begun. */
+static void forget(const struct process *p, const struct task *t)
+{
+    HK_AUTO(hk_freep)
+    char *shim = process_path("%s/%s/%s/%s", p->home.dir, t->uid, t->key, PROCESS_SHIM_FILE);
+
+    unlink(shim);
+    unlink(t->end_path);
+}
+
+/* The shim was killed, or what it wrote is not to be read: nobody looks after the rest. */
+static void end_unknown(const struct task *t, const char *why, struct runtime_end *ret)
+{
+    struct process *p = t->owner;
+    HK_AUTO(hk_freep) char *group = process_group_name(t->uid, t->key);
+    const bool wanted = is_stopping(p, t->uid) || t->beside;
+
+    *ret = (struct runtime_end){
+        .code = 128 + SIGKILL,
+        .signo = SIGKILL,
+        .message = wanted ? "" : why,
+        .start_ns = t->start_ns,
+        .end_ns = p->home.clock->wall_ns(p->home.clock),
+    };
+    if (!t->beside) {
+        process_group_kill(&p->home.groups, group);
+    }
+}
+
 /* The shim is gone: tells how the container ended. The sink may call back into the runtime. */
 static void task_end(struct task *t)
 {
     struct process *p = t->owner;
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-    HK_AUTO(hk_freep) char *group = process_group_name(t->uid, t->key);
     struct hk_err err = {0};
     struct runtime_end end;
 
-    if (process_state_end(t->end_path, &text, &end, &err) < 0) {
-        const bool wanted = is_stopping(p, t->uid) || t->beside;
-        end = (struct runtime_end){
-            .code = 128 + SIGKILL,
-            .signo = SIGKILL,
-            .message = wanted ? "" : "the process that looked after the container was killed",
-            .start_ns = t->start_ns,
-            .end_ns = p->home.clock->wall_ns(p->home.clock),
-        };
-        if (!t->beside) {
-            process_group_kill(&p->home.groups, group);
-        }
+    task_let_go(t); /* when there are no descriptors, that was the one to read the record with */
+    const int rc = process_state_end(t->end_path, &text, &end, &err);
+    if (rc < 0) {
+        end_unknown(t,
+                    rc == -HK_ENOTFOUND ? "the process that looked after the container was killed"
+                                        : err.text,
+                    &end);
     }
     if (t->beside) {
         unlink(t->end_path);
     } else {
-        end.oom = process_group_oom(&p->home.groups, group);
+        look_at_groups(p, t, &end);
         if (end.signo == SIGKILL && !end.oom && !*end.message && !is_stopping(p, t->uid)) {
             end.message = machine_oom(p);
         }
+    }
+    if (end.again && !t->beside) {
+        forget(p, t);
     }
     task_remove(t);
     if (!t->quiet) {
@@ -210,6 +261,7 @@ static int pod_start(struct runtime *r, const struct runtime_pod *pod, struct hk
     struct process *p = process_of(r);
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     HK_AUTO(hk_freep) char *dir = NULL, *file = NULL, *group = NULL;
+    struct runtime_limits limits = pod->limits;
     int rc;
 
     if (!name_ok(pod->uid)) {
@@ -231,7 +283,8 @@ static int pod_start(struct runtime *r, const struct runtime_pod *pod, struct hk
     if (rc < 0) {
         return rc;
     }
-    return process_group_make(&p->home.groups, group, &pod->limits, err);
+    limits.pids = limits.pids > 0 ? limits.pids : p->home.pids_max;
+    return process_group_make(&p->home.groups, group, &limits, err);
 }
 
 static void task_kill(struct task *t)
@@ -246,6 +299,23 @@ static void task_kill(struct task *t)
     }
 }
 
+/* An agent that was killed may have left a shim behind that has not said yet who it is, which is
+ * the first it does: until then it holds the lock on its directory. */
+static void await_shim(const char *dir, const char *shim_path)
+{
+    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    for (int k = 0; fd >= 0 && k < SHIM_TRIES; k++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0 || access(shim_path, F_OK) == 0) {
+            break;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = SHIM_WAIT_NS}, NULL);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
 /* Containers of the pod that nobody has adopted. */
 static void find_strays(struct process *p, const char *uid)
 {
@@ -255,9 +325,13 @@ static void find_strays(struct process *p, const char *uid)
 
     while (d && (e = readdir(d))) {
         HK_AUTO(hk_freep) char *file = process_path("%s/%s/%s", dir, e->d_name, PROCESS_SHIM_FILE);
+        HK_AUTO(hk_freep) char *own = process_path("%s/%s", dir, e->d_name);
         struct process_shim shim;
-        if (e->d_name[0] == '.' || task_of_container(p, uid, e->d_name) ||
-            process_state_shim(file, &shim, NULL) < 0) {
+        if (e->d_name[0] == '.' || task_of_container(p, uid, e->d_name)) {
+            continue;
+        }
+        await_shim(own, file);
+        if (process_state_shim(file, &shim, NULL) < 0) {
             continue;
         }
         const int pidfd = process_state_open(&shim);
@@ -314,8 +388,7 @@ static bool clear_pod(struct process *p, const char *uid)
     if (has_task(p, uid) || !process_group_remove(&p->home.groups, group)) {
         return false;
     }
-    process_state_remove(dir);
-    return true;
+    return process_state_remove(dir);
 }
 
 /* One end that was on record when its container was adopted. */
@@ -458,9 +531,15 @@ static void kill_task(struct runtime *r, uint64_t container, int signo)
 {
     struct task *t = task_find(process_of(r), container);
 
-    if (t && t->pidfd >= 0) {
-        process_shim_signal(t->pidfd, signo);
+    if (!t || t->pidfd < 0) {
+        return;
     }
+    if (signo == SIGKILL && t->killed) {
+        pidfd_send_signal(t->pidfd, SIGKILL, NULL, 0); /* a shim that does not do as it is told */
+        return;
+    }
+    t->killed |= signo == SIGKILL;
+    process_shim_signal(t->pidfd, signo);
 }
 
 /* ---- finding again ---- */
@@ -469,10 +548,10 @@ static int adopt(struct runtime *r, const char *uid, const char *name, uint32_t 
                  uint64_t *ret, struct hk_err *err)
 {
     struct process *p = process_of(r);
-    HK_AUTO(hk_freep) char *key = NULL, *shim_path = NULL, *end_path = NULL;
+    HK_AUTO(hk_freep) char *key = NULL, *dir = NULL, *shim_path = NULL, *end_path = NULL;
     struct process_shim shim;
     struct task *t;
-    int pidfd;
+    int pidfd, rc;
 
     if (!name_ok(uid) || !name_ok(name)) {
         return hk_fail(err, HK_EINVAL, "container '%s' has no proper name", name);
@@ -484,10 +563,18 @@ static int adopt(struct runtime *r, const char *uid, const char *name, uint32_t 
         *ret = t->id;
         return 0;
     }
-    shim_path = process_path("%s/%s/%s/%s", p->home.dir, uid, key, PROCESS_SHIM_FILE);
-    end_path = process_path("%s/%s/%s/%s", p->home.dir, uid, key, PROCESS_END_FILE);
-    if (process_state_shim(shim_path, &shim, NULL) < 0) {
-        return hk_fail(err, HK_ENOTFOUND, "container '%s' has left no trace", key);
+    dir = process_path("%s/%s/%s", p->home.dir, uid, key);
+    shim_path = process_path("%s/%s", dir, PROCESS_SHIM_FILE);
+    end_path = process_path("%s/%s", dir, PROCESS_END_FILE);
+    await_shim(dir, shim_path);
+    rc = process_state_shim(shim_path, &shim, err);
+    if (rc == -HK_ENOTFOUND) {
+        return hk_fail(err, HK_EBUSY, "container '%s' never came to run", key);
+    }
+    if (rc < 0) {
+        HK_AUTO(hk_freep) char *group = process_group_name(uid, key);
+        process_group_kill(&p->home.groups, group); /* nobody can look after it */
+        return rc;
     }
     /* In this order: a shim that is not there any more has written its record before. */
     pidfd = process_state_open(&shim);
@@ -520,7 +607,7 @@ static void find_caveats(struct process *p)
                       "hosts file are the machine's");
     }
     if (p->home.isolation == PROCESS_PLAIN && p->home.groups.len == 0) {
-        add_caveat(p, "processes that leave their session can outlive their pod");
+        add_caveat(p, "what a container leaves in the background outlives a shim that is killed");
     }
     if (!(p->home.groups.controllers & PROCESS_CPU)) {
         add_caveat(p, "cpu limits are not enforced: no cgroup controller");
@@ -528,7 +615,7 @@ static void find_caveats(struct process *p)
     if (!(p->home.groups.controllers & PROCESS_MEMORY)) {
         add_caveat(p, "memory limits hold for each process alone: no cgroup controller");
     }
-    if (!(p->home.groups.controllers & PROCESS_PIDS)) {
+    if (!(p->home.groups.controllers & PROCESS_PIDS) && p->home.isolation != PROCESS_USER) {
         add_caveat(p, "pid limits are not enforced: no cgroup controller");
     }
 }
@@ -612,6 +699,7 @@ struct runtime *process_runtime_new(const struct process_opts *o)
         process_groups_find(&p->home.groups);
         p->home.groups.track = p->home.isolation == PROCESS_PLAIN;
     }
+    p->home.pids_max = o->pids_max > 0 ? o->pids_max : process_group_pids_max(&p->home.groups);
     find_caveats(p);
     p->oom_kills = process_oom_kills();
     return &p->base;

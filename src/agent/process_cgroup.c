@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control groups, of both versions and of machines that mix them: in every hierarchy that has a
 // controller of ours, and in the unified one for its kill switch, a pod has a group below the
-// agent's own, and its containers have groups in it. Where no group can be made the hierarchy is
-// left out and process.c says so.
+// agent's own, or beside it where version 2 wants that, and its containers have groups in it. Where
+// no group can be made the hierarchy is left out and process.c says so.
 
 #include "agent/process_priv.h"
 
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define PROC_MAX ((size_t)16 << 20)
+#define PIDS_SHARE 4
 #define CPU_PERIOD_US 100000
 #define CPU_QUOTA_MIN_US 1000 /* the kernel takes no less */
 
@@ -147,28 +148,60 @@ static unsigned unified_controllers(const char *base)
     return hand_down(base, "", controllers_in(hk_buf_str(&text), ' '));
 }
 
-static void add_hierarchy(struct process_groups *g, struct hk_str mount, struct hk_str root,
-                          struct hk_str own, bool v2, unsigned set)
+static void add_hierarchy(struct process_groups *g, const char *base, bool v2, unsigned set)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf base = {0};
+    if (g->len < PROCESS_HIERARCHIES) {
+        g->at[g->len++] = (struct process_hierarchy){hk_strdup(base), v2, set};
+        g->controllers |= set;
+    }
+}
 
-    /* The mount shows the hierarchy from root on; our own path counts from the top. */
+/* In version 2 a group that has controllers for those below holds no processes itself, the root
+ * excepted, which alone has no type. To ask for them nevertheless would spoil the groups below. */
+static bool holds_processes(const char *base)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    char path[PATH_MAX];
+
+    join_path(path, base, "", "cgroup.type");
+    if (access(path, F_OK) < 0) {
+        return false;
+    }
+    join_path(path, base, "", "cgroup.procs");
+    return hk_read_file(path, PROC_MAX, &text, NULL) < 0 || text.len > 0;
+}
+
+void process_groups_add_unified(struct process_groups *g, const char *mount, const char *own)
+{
+    HK_AUTO(hk_freep) char *at = hk_strdup(own);
+    const size_t top = strlen(mount);
+    unsigned set = 0;
+
+    while (can_make_groups(at)) {
+        set = holds_processes(at) ? 0 : unified_controllers(at);
+        if (set != 0 || strlen(at) <= top) {
+            break;
+        }
+        *strrchr(at, '/') = '\0';
+    }
+    if (set != 0) {
+        add_hierarchy(g, at, true, set);
+    } else if (can_make_groups(own)) {
+        add_hierarchy(g, own, true, 0); /* for its kill switch */
+    }
+}
+
+/* The directory of our own group. The mount shows the hierarchy from root on; our own path counts
+ * from the top. */
+static void own_base(struct hk_str mount, struct hk_str root, struct hk_str own, struct hk_buf *ret)
+{
     if (root.n > 1 && own.n >= root.n && memcmp(own.s, root.s, root.n) == 0) {
         own = (struct hk_str){own.s + root.n, own.n - root.n};
     }
-    hk_buf_addstr(&base, mount);
+    hk_buf_addstr(ret, mount);
     if (own.n > 1) {
-        hk_buf_addstr(&base, own);
+        hk_buf_addstr(ret, own);
     }
-    if (g->len == PROCESS_HIERARCHIES || !can_make_groups(base.data)) {
-        return;
-    }
-    g->at[g->len++] = (struct process_hierarchy){
-        .base = hk_strdup(base.data),
-        .v2 = v2,
-        .controllers = v2 ? unified_controllers(base.data) : set,
-    };
-    g->controllers |= g->at[g->len - 1].controllers;
 }
 
 /* One line of mountinfo: ID PARENT DEV ROOT POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS */
@@ -188,19 +221,22 @@ static void look_at_mount(struct process_groups *g, struct hk_str line, struct h
     if (!hk_str_cut(&line, ' ', &type) || !hk_str_cut(&line, ' ', &source)) {
         return;
     }
-    if (hk_str_is(type, "cgroup2")) {
-        const struct hk_str own = own_group(own_lines, 0);
-        if (own.s) {
-            add_hierarchy(g, field[4], field[3], own, true, 0);
-        }
+    HK_AUTO(hk_buf_fini) struct hk_buf base = {0};
+    const bool v2 = hk_str_is(type, "cgroup2");
+    set = hk_str_is(type, "cgroup") ? controllers_in(line, ',') : 0;
+    if (!v2 && !(set & ~g->controllers)) {
         return;
     }
-    set = hk_str_is(type, "cgroup") ? controllers_in(line, ',') : 0;
-    if (set & ~g->controllers) {
-        const struct hk_str own = own_group(own_lines, set);
-        if (own.s) {
-            add_hierarchy(g, field[4], field[3], own, false, set);
-        }
+    const struct hk_str own = own_group(own_lines, set);
+    if (!own.s) {
+        return;
+    }
+    own_base(field[4], field[3], own, &base);
+    if (v2) {
+        HK_AUTO(hk_freep) char *mount = hk_strndup(field[4].s, field[4].n);
+        process_groups_add_unified(g, mount, base.data);
+    } else if (can_make_groups(base.data)) {
+        add_hierarchy(g, base.data, false, set);
     }
 }
 
@@ -355,6 +391,45 @@ uint32_t process_group_open(const struct process_groups *g, const char *name,
         }
     }
     return n;
+}
+
+/* A limit as the kernel writes it; INT64_MAX: none, or not to be read. */
+static int64_t read_limit(const char *path)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    int64_t n;
+
+    if (hk_read_file(path, PROC_MAX, &text, NULL) < 0 ||
+        !hk_str_int(hk_str_trim(hk_buf_str(&text)), &n)) {
+        return INT64_MAX;
+    }
+    return n;
+}
+
+int64_t process_group_pids_max(const struct process_groups *g)
+{
+    int64_t most =
+        HK_MIN(read_limit("/proc/sys/kernel/pid_max"), read_limit("/proc/sys/kernel/threads-max"));
+
+    for (uint32_t k = 0; k < g->len; k++) {
+        char path[PATH_MAX];
+        join_path(path, g->at[k].base, "", "pids.max");
+        if (g->at[k].controllers & PROCESS_PIDS) {
+            most = HK_MIN(most, read_limit(path));
+        }
+    }
+    return HK_MAX(most / PIDS_SHARE, 1);
+}
+
+bool process_group_was_full(const struct process_groups *g, const char *name)
+{
+    for (uint32_t k = 0; k < g->len; k++) {
+        if ((g->at[k].controllers & PROCESS_PIDS) &&
+            read_count(g->at[k].base, name, "pids.events", "max") > 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool process_group_oom(const struct process_groups *g, const char *name)

@@ -123,6 +123,24 @@ static void test_limits_of_version_2(void **state)
     check_limits(*state, true, limits, values, HK_LEN(values));
 }
 
+static void test_no_pod_gets_all_processes(void **state)
+{
+    char base[128];
+
+    snprintf(base, sizeof(base), "%s", (const char *)*state);
+    const struct process_groups g = {
+        .at = {{.base = base, .controllers = PROCESS_PIDS}},
+        .len = 1,
+        .controllers = PROCESS_PIDS,
+    };
+    put(base, "pids.max", "max\n");
+    assert_in_range(process_group_pids_max(&g), 1, 1 << 20);
+    put(base, "pids.max", "400\n");
+    assert_int_equal(process_group_pids_max(&g), 100);
+    put(base, "pids.max", "1\n");
+    assert_int_equal(process_group_pids_max(&g), 1);
+}
+
 static void test_little_cpu_is_what_the_kernel_takes(void **state)
 {
     static const struct value values[] = {{"cpu.cfs_quota_us", "1000"}};
@@ -175,6 +193,53 @@ static void test_kills_for_want_of_memory_are_counted(void **state)
         put(pod, cases[k].file, cases[k].text);
         assert_int_equal(process_group_oom(&g, "pod"), cases[k].oom);
     }
+}
+
+/* ---- places ---- */
+
+/* What looks like a group with a process or none. */
+static void put_group(const char *dir, const char *procs, bool root)
+{
+    mkdir(dir, 0755);
+    put(dir, "cgroup.controllers", "cpu io memory pids\n");
+    put(dir, "cgroup.subtree_control", "");
+    put(dir, "cgroup.procs", procs);
+    if (!root) {
+        put(dir, "cgroup.type", "domain\n");
+    }
+}
+
+static void check_place(const char *top, const char *own, const char *want, unsigned controllers)
+{
+    struct process_groups g = {0};
+
+    process_groups_add_unified(&g, top, own);
+    assert_int_equal(g.len, 1);
+    assert_true(g.at[0].v2);
+    assert_string_equal(g.at[0].base, want);
+    assert_int_equal(g.at[0].controllers, controllers);
+    assert_int_equal(g.controllers, controllers);
+    process_groups_fini(&g);
+}
+
+static void test_groups_of_version_2_are_where_no_process_is(void **state)
+{
+    const char *top = *state;
+    char slice[160], scope[200];
+
+    snprintf(slice, sizeof(slice), "%s/user.slice", top);
+    snprintf(scope, sizeof(scope), "%s/session.scope", slice);
+    put_group(top, "1\n2\n", true);
+    put_group(slice, "", false);
+    put_group(scope, "12\n", false);
+    check_place(top, scope, slice, ALL);
+    assert_file(scope, "cgroup.subtree_control", "");
+    check_place(top, top, top, ALL);
+    put_group(slice, "7\n", false);
+    check_place(top, scope, top, ALL);
+    put(top, "cgroup.type", "domain\n"); /* in a container it is not the root */
+    check_place(top, scope, scope, 0);
+    assert_file(scope, "cgroup.subtree_control", "");
 }
 
 /* ---- real groups ---- */
@@ -277,10 +342,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH_DIR(test_limits_of_version_1),
         WITH_DIR(test_limits_of_version_2),
+        WITH_DIR(test_no_pod_gets_all_processes),
         WITH_DIR(test_little_cpu_is_what_the_kernel_takes),
         WITH_DIR(test_no_limit_writes_nothing),
         WITH_DIR(test_a_limit_that_cannot_be_set_is_an_error),
         WITH_DIR(test_kills_for_want_of_memory_are_counted),
+        WITH_DIR(test_groups_of_version_2_are_where_no_process_is),
         cmocka_unit_test(test_a_group_is_killed_and_removed),
         cmocka_unit_test(test_a_group_of_version_1_is_killed_and_removed),
     };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A container's output as a file in the form of CRI logs, "TIME STREAM F|P TEXT": F a whole line, P
 // part of one. Written by the shim, so without the heap. A full file is kept as NAME.1 in place of
-// the one before. When the disk takes no more, output is lost and the container goes on.
+// the one before. When the disk takes no more, output is lost and the container goes on; the first
+// record that can be written again says how much is missing and why. Nothing that was written is
+// taken back, for somebody may be reading it.
 
 #include "agent/process_priv.h"
 
@@ -21,7 +23,9 @@ static void open_file(struct process_log *l)
     struct stat st;
 
     l->fd = openat(l->dir_fd, l->name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    l->why = l->fd < 0 ? errno : l->why;
     l->size = l->fd >= 0 && fstat(l->fd, &st) == 0 ? st.st_size : 0;
+    l->torn = false;
 }
 
 static void rotate(struct process_log *l)
@@ -44,32 +48,13 @@ void process_log_init(struct process_log *l, struct hk_clock *clock, int dir_fd,
     l->name = name;
     l->max_bytes = max_bytes;
     l->out_len = 0;
+    l->lost = 0;
+    l->why = 0;
     l->streams[0].name = "stdout";
     l->streams[0].len = 0;
     l->streams[1].name = "stderr";
     l->streams[1].len = 0;
     open_file(l);
-}
-
-void process_log_flush(struct process_log *l)
-{
-    size_t done = 0;
-
-    while (l->fd >= 0 && done < l->out_len) {
-        const ssize_t n = write(l->fd, l->out + done, l->out_len - done);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0) {
-            break;
-        }
-        done += (size_t)n;
-    }
-    l->size += (int64_t)done;
-    l->out_len = 0;
-    if (l->fd >= 0 && l->size >= l->max_bytes) {
-        rotate(l);
-    }
 }
 
 static size_t write_head(char *out, int64_t ns, const char *stream, char tag)
@@ -82,6 +67,71 @@ static size_t write_head(char *out, int64_t ns, const char *stream, char tag)
     return (size_t)snprintf(out, HEAD, "%04d-%02d-%02dT%02d:%02d:%02d.%09dZ %s %c ", d.year,
                             d.month, d.day, of_day / 3600, of_day / 60 % 60, of_day % 60,
                             (int)(ns % 1000000000), stream, tag);
+}
+
+/* Returns how much of it was written. */
+static size_t write_out(struct process_log *l, const char *p, size_t n)
+{
+    size_t done = 0;
+
+    while (l->fd >= 0 && done < n) {
+        const ssize_t got = write(l->fd, p + done, n - done);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            l->why = errno;
+            break;
+        }
+        done += (size_t)got;
+    }
+    l->torn = done > 0 ? p[done - 1] != '\n' : l->torn;
+    l->size += (int64_t)done;
+    return done;
+}
+
+static void count_lost(struct process_log *l, const char *p, size_t n)
+{
+    for (const char *at = p; (at = memchr(at, '\n', n - (size_t)(at - p))); at++) {
+        l->lost++;
+    }
+}
+
+/* The mark of what is missing; true when nothing is. */
+static bool tell_lost(struct process_log *l)
+{
+    char text[HEAD + 256] = "\n"; /* ends a record that was cut off */
+    size_t n = l->torn;
+
+    if (l->lost == 0) {
+        return true;
+    }
+    n += write_head(text + n, l->clock->wall_ns(l->clock), "stderr", 'F');
+    n += (size_t)snprintf(text + n, sizeof(text) - n,
+                          "hekla: %lld lines are missing here: " PROCESS_WHY "\n",
+                          (long long)l->lost, PROCESS_WHY_OF(l->why));
+    if (write_out(l, text, n) < n) {
+        return false;
+    }
+    l->lost = 0;
+    return true;
+}
+
+void process_log_flush(struct process_log *l)
+{
+    size_t done = 0;
+
+    if (l->fd < 0) {
+        open_file(l);
+    }
+    if (tell_lost(l)) {
+        done = write_out(l, l->out, l->out_len);
+    }
+    count_lost(l, l->out + done, l->out_len - done);
+    l->out_len = 0;
+    if (l->fd >= 0 && l->size >= l->max_bytes) {
+        rotate(l);
+    }
 }
 
 static void write_line(struct process_log *l, int stream, char tag)

@@ -211,6 +211,25 @@ static int make_parents(char *path)
     return 0;
 }
 
+static const char *kind_of(const struct stat *st)
+{
+    return S_ISDIR(st->st_mode) ? "directory" : "file";
+}
+
+/* The kernel would refuse it without a word that helps. */
+static bool is_same_kind(struct view *v, uint32_t k, const struct stat *source,
+                         const struct stat *point)
+{
+    if (S_ISDIR(source->st_mode) == S_ISDIR(point->st_mode)) {
+        return true;
+    }
+    snprintf(v->message, PROCESS_MESSAGE,
+             "cannot mount \"%.200s\", a %s, at \"%.200s\", which is a %s",
+             v->launch->mounts[k].from, kind_of(source), v->launch->mounts[k].at, kind_of(point));
+    errno = EINVAL;
+    return false;
+}
+
 /* Sees that mount k has a point to be mounted at. */
 static int make_point(struct view *v, uint32_t k)
 {
@@ -222,7 +241,7 @@ static int make_point(struct view *v, uint32_t k)
         return fail(v, "look at", v->launch->mounts[k].from);
     }
     if (stat(at, &st) == 0) {
-        return 0; /* the kernel judges whether it is of the right kind */
+        return is_same_kind(v, k, &source, &st) ? 0 : -1;
     }
     snprintf(path, sizeof(path), "%s", at);
     existing_part(path);

@@ -146,7 +146,7 @@ static int plan_log(struct process_plan *p, const struct process_home *h, const 
 static int plan_state(struct process_plan *p, const struct process_home *h,
                       const struct runtime_container *c, struct hk_err *err)
 {
-    HK_AUTO(hk_freep) char *spec = NULL, *shim = NULL;
+    HK_AUTO(hk_freep) char *spec = NULL, *shim = NULL, *shim_temp = NULL, *end_temp = NULL;
     int rc;
 
     p->key = process_path("%s.%u", c->name, c->attempt);
@@ -162,6 +162,13 @@ static int plan_state(struct process_plan *p, const struct process_home *h,
         return rc;
     }
     rc = process_state_save_spec(spec, c, err);
+    if (rc < 0) {
+        return rc;
+    }
+    shim_temp = process_path("%s%s", shim, PROCESS_TEMP);
+    end_temp = process_path("%s/%s%s", p->dir, PROCESS_END_FILE, PROCESS_TEMP);
+    rc = process_state_reserve(shim_temp, err);
+    rc = rc < 0 ? rc : process_state_reserve(end_temp, err);
     if (rc < 0) {
         return rc;
     }
@@ -198,6 +205,9 @@ int process_plan_make(struct process_plan *p, const struct process_home *h,
     };
     if (!(h->groups.controllers & PROCESS_MEMORY)) {
         p->launch.data_bytes = c->limits.mem_bytes;
+    }
+    if (!(h->groups.controllers & PROCESS_PIDS) && h->isolation == PROCESS_USER) {
+        p->launch.max_pids = h->pids_max; /* the kernel counts for each user namespace */
     }
     rc = plan_state(p, h, c, err);
     if (rc < 0) {

@@ -2,7 +2,7 @@
 // What the files of the process runtime share.
 #pragma once
 
-#include "agent/runtime.h"
+#include "agent/process_state.h"
 #include "base/vec.h"
 
 #include <sys/types.h>
@@ -29,6 +29,9 @@ struct process_groups {
 };
 
 void process_groups_find(struct process_groups *g);
+/* The hierarchy of version 2 mounted at that path, in which our own group is the directory own: the
+ * place for groups is the nearest from there on up that can hand controllers down. */
+void process_groups_add_unified(struct process_groups *g, const char *mount, const char *own);
 void process_groups_fini(struct process_groups *g);
 /* Groups are named by a path below our own: "POD" or "POD/CONTAINER". One that is there already
  * gets the limits. Where there is nothing to limit and nothing to track none is made. */
@@ -37,6 +40,11 @@ int process_group_make(const struct process_groups *g, const char *name,
 /* Descriptors to which a process writes "0" to join. Returns how many; the caller closes them. */
 uint32_t process_group_open(const struct process_groups *g, const char *name,
                             int fds[PROCESS_HIERARCHIES]);
+/* How many processes and threads one pod may have when nobody says: few enough that no pod can take
+ * them all. */
+int64_t process_group_pids_max(const struct process_groups *g);
+/* A fork in the group was refused. */
+bool process_group_was_full(const struct process_groups *g, const char *name);
 /* Something in the group was killed for want of memory. */
 bool process_group_oom(const struct process_groups *g, const char *name);
 /* How often that happened on the machine, whoever was killed. */
@@ -44,46 +52,6 @@ int64_t process_oom_kills(void);
 void process_group_kill(const struct process_groups *g, const char *name);
 /* The group and those in it; false while processes are left. */
 bool process_group_remove(const struct process_groups *g, const char *name);
-
-/* ---- process_state.c: what outlives the agent ---- */
-
-/* Reads what the shim (process_start.c) wrote. */
-struct process_shim {
-    int64_t pid, start_ticks; /* the second as in /proc/PID/stat */
-    int64_t start_ns;         /* wall */
-};
-
-/* A running container's surroundings, for commands beside it. Ends with process_spec_fini. */
-struct process_spec {
-    struct hk_buf text;
-    const char *cwd; /* NULL: / */
-    int64_t uid, gid;
-    HK_VEC(int64_t) groups;
-    HK_VEC(const char *) env; /* ended by NULL */
-};
-
-#define PROCESS_SHIM_FILE "shim"
-#define PROCESS_END_FILE "end"
-#define PROCESS_SPEC_FILE "spec"
-#define PROCESS_POD_FILE "pod"
-
-int process_state_mkdir(const char *path, struct hk_err *err) HK_CHECKED;
-void process_state_remove(const char *path);
-/* Not flushed to the disk: after a power failure there is no container to be found. */
-int process_state_write(const char *path, struct hk_str text, struct hk_err *err) HK_CHECKED;
-/* -HK_ENOTFOUND without the file. Messages are kept in text. */
-int process_state_end(const char *path, struct hk_buf *text, struct runtime_end *ret,
-                      struct hk_err *err) HK_CHECKED;
-int process_state_shim(const char *path, struct process_shim *ret, struct hk_err *err) HK_CHECKED;
-/* Fields 1 (pid) and 22 (start) of a stat file's text. */
-bool process_state_stat(struct hk_str text, int64_t *ret_pid, int64_t *ret_ticks);
-/* A descriptor of the process if it is still that one, else -1. */
-int process_state_open(const struct process_shim *s);
-int process_state_save_spec(const char *path, const struct runtime_container *c,
-                            struct hk_err *err) HK_CHECKED;
-int process_state_load_spec(const char *path, struct process_spec *ret,
-                            struct hk_err *err) HK_CHECKED;
-void process_spec_fini(struct process_spec *s);
 
 /* ---- process_start.c: the shim and the command ---- */
 
@@ -127,6 +95,7 @@ struct process_launch {
     const char *scratch; /* an empty directory, to mount things at */
 
     int64_t data_bytes; /* limit on each process's memory; 0 none */
+    int64_t max_pids;   /* limit on processes of the user in this namespace; 0 none */
     int group_fds[PROCESS_HIERARCHIES];
     uint32_t ngroup_fd;
 
@@ -164,6 +133,7 @@ struct process_home {
     char *dir;
     char *scratch; /* one empty directory for all: each mounts over it in a namespace of its own */
     int64_t log_max_bytes;
+    int64_t pids_max; /* of pods that set no limit */
     enum process_isolation isolation;
     struct process_groups groups;
 };
@@ -186,6 +156,28 @@ char *process_path(const char *fmt, ...) HK_PRINTF(1, 2);
 /* Of a pod, or of the container with that key (NAME.ATTEMPT). */
 char *process_group_name(const char *uid, const char *key);
 
+/* ---- process_command.c: what becomes the command; runs below the shim ---- */
+
+/* What a command that never ran is reported with: an exit code, or PROCESS_AGAIN when it failed for
+ * want of something that may be there later. */
+enum {
+    PROCESS_AGAIN = 1,
+    PROCESS_NOT_EXECUTABLE = 126,
+    PROCESS_NOT_FOUND = 127,
+    PROCESS_CANNOT_RUN = 128,
+};
+
+/* The command is made in the memory of its shim, on a stack of its own (clone with CLONE_VM, as
+ * posix_spawn does it): address sanitizers would take that for a mistake. */
+#define ON_BORROWED_STACK __attribute__((no_sanitize_address))
+
+/* The error is one of processes, memory, descriptors or room running out. */
+bool process_may_pass(int e);
+/* Writes the code, as one byte, and a message to the descriptor, and ends the process. */
+__attribute__((noreturn, format(printf, 3, 4))) void process_give_up(int report, int code,
+                                                                     const char *fmt, ...);
+__attribute__((noreturn)) void process_exec(const struct process_launch *l, int report);
+
 /* ---- process_mount.c: what the container sees; runs in the shim ---- */
 
 /* In a mount namespace of its own: root, mounts and /proc. Returns -1 with a message. */
@@ -200,6 +192,9 @@ struct process_log {
     int dir_fd, fd;
     const char *name;
     int64_t size, max_bytes;
+    int64_t lost; /* lines since the last that was written */
+    int why;      /* errno */
+    bool torn;    /* the file ends within a record */
     size_t out_len;
     struct {
         const char *name;

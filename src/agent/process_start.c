@@ -34,10 +34,10 @@
 #include <unistd.h>
 
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWUTS)
-#define NEVER_RAN_CODE 128
 #define GROUPS_MAX 256
 #define COMMAND_STACK (64 << 10)
 #define KEPT_FDS (PROCESS_HIERARCHIES + 6)
+#define READ_MAX (32 << 10)
 
 struct shim {
     const struct process_launch *launch;
@@ -46,27 +46,22 @@ struct shim {
     int streams[2];     /* read ends of stdout and stderr, -1 */
     int child_stdio[3]; /* what the command gets */
     int64_t start_ns;
+    int failed; /* what a command that never ran is reported with, 0: it ran */
     char message[PROCESS_MESSAGE];
 };
 
 /* ---- the command ---- */
 
-/* The command is made in the memory of its shim, on a stack of its own (clone with CLONE_VM, as
- * posix_spawn does it): address sanitizers would take that for a mistake. */
-#define ON_BORROWED_STACK __attribute__((no_sanitize_address))
-
-/* The command's last words before it became one. */
-ON_BORROWED_STACK __attribute__((noreturn, format(printf, 2, 3))) static void
-give_up(int report, const char *fmt, ...)
+/* What went wrong before the command could be looked for, by errno. */
+static int code_of(int e)
 {
-    char text[PROCESS_MESSAGE];
-    va_list ap;
+    return process_may_pass(e) ? PROCESS_AGAIN : PROCESS_CANNOT_RUN;
+}
 
-    va_start(ap, fmt);
-    const int n = vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
-    /* That there was a message counts, not the status. */
-    _exit(write(report, text, (size_t)HK_MIN(n, (int)sizeof(text) - 1)) < 0);
+static const char *only_one(const struct process_launch *l)
+{
+    return l->isolation == PROCESS_FULL ? ""
+                                        : " (this node is not run by root: there is its user only)";
 }
 
 ON_BORROWED_STACK static void become_user(const struct process_launch *l, int report)
@@ -77,8 +72,9 @@ ON_BORROWED_STACK static void become_user(const struct process_launch *l, int re
         return;
     }
     if (l->ngroup > HK_LEN(groups)) {
-        give_up(report, "%u supplementary groups, at most %zu are taken", l->ngroup,
-                HK_LEN(groups));
+        process_give_up(report, PROCESS_CANNOT_RUN,
+                        "%u supplementary groups, at most %zu are taken", l->ngroup,
+                        HK_LEN(groups));
     }
     for (uint32_t k = 0; k < l->ngroup; k++) {
         groups[k] = (gid_t)l->groups[k];
@@ -86,61 +82,25 @@ ON_BORROWED_STACK static void become_user(const struct process_launch *l, int re
     /* Who may not drop groups keeps those of the agent. */
     if (syscall(SYS_setgroups, (size_t)l->ngroup, groups) < 0 &&
         (errno != EPERM || l->ngroup > 0)) {
-        give_up(report, "cannot set supplementary groups: " PROCESS_WHY, PROCESS_WHY_OF(errno));
+        process_give_up(report, code_of(errno), "cannot set supplementary groups: " PROCESS_WHY,
+                        PROCESS_WHY_OF(errno));
     }
     if (l->gid >= 0 && syscall(SYS_setresgid, (gid_t)l->gid, (gid_t)l->gid, (gid_t)l->gid) < 0) {
-        give_up(report, "cannot become group %lld: " PROCESS_WHY, (long long)l->gid,
-                PROCESS_WHY_OF(errno));
+        process_give_up(report, code_of(errno), "cannot become group %lld: " PROCESS_WHY "%s",
+                        (long long)l->gid, PROCESS_WHY_OF(errno), only_one(l));
     }
     if (l->uid >= 0 && syscall(SYS_setresuid, (uid_t)l->uid, (uid_t)l->uid, (uid_t)l->uid) < 0) {
-        give_up(report, "cannot become user %lld: " PROCESS_WHY, (long long)l->uid,
-                PROCESS_WHY_OF(errno));
+        process_give_up(report, code_of(errno), "cannot become user %lld: " PROCESS_WHY "%s",
+                        (long long)l->uid, PROCESS_WHY_OF(errno), only_one(l));
     }
 }
 
-static const char *path_of(const char *const *env)
+static void limit(__rlimit_resource_t what, int64_t most)
 {
-    for (; *env; env++) {
-        if (strncmp(*env, "PATH=", 5) == 0) {
-            return *env + 5;
-        }
-    }
-    return "";
-}
+    const struct rlimit limit = {(rlim_t)most, (rlim_t)most};
 
-ON_BORROWED_STACK __attribute__((noreturn)) static void exec_in_path(const struct process_launch *l,
-                                                                     int report)
-{
-    const char *name = l->argv[0];
-    int why = ENOENT;
-
-    for (const char *dir = path_of(l->env), *next; *dir; dir = next) {
-        const size_t n = strcspn(dir, ":");
-        char path[PATH_MAX];
-        next = dir + n + (dir[n] == ':');
-        /* An empty part means the working directory to execvp; nobody wants that. */
-        if (n == 0 || snprintf(path, sizeof(path), "%.*s/%s", (int)n, dir, name) >= PATH_MAX) {
-            continue;
-        }
-        execve(path, (char *const *)l->argv, (char *const *)l->env);
-        if (errno == EACCES) {
-            why = EACCES;
-        } else if (errno != ENOENT && errno != ENOTDIR) {
-            give_up(report, "exec: \"%s\": " PROCESS_WHY, path, PROCESS_WHY_OF(errno));
-        }
-    }
-    if (why == ENOENT) {
-        give_up(report, "exec: \"%s\": executable file not found in $PATH", name);
-    }
-    give_up(report, "exec: \"%s\": " PROCESS_WHY, name, PROCESS_WHY_OF(why));
-}
-
-static void limit_memory(int64_t bytes)
-{
-    const struct rlimit limit = {(rlim_t)bytes, (rlim_t)bytes};
-
-    if (bytes > 0) {
-        setrlimit(RLIMIT_DATA, &limit); /* lowering is always permitted */
+    if (most > 0) {
+        setrlimit(what, &limit); /* lowering is always permitted */
     }
 }
 
@@ -163,8 +123,8 @@ ON_BORROWED_STACK __attribute__((noreturn)) static int command_run(void *ctx)
     setsid();
     for (int fd = 0; fd < 3; fd++) {
         if (dup2(s->child_stdio[fd], fd) < 0) {
-            give_up(report, "cannot connect descriptor %d: " PROCESS_WHY, fd,
-                    PROCESS_WHY_OF(errno));
+            process_give_up(report, code_of(errno), "cannot connect descriptor %d: " PROCESS_WHY,
+                            fd, PROCESS_WHY_OF(errno));
         }
     }
     if (l->tty) {
@@ -172,63 +132,67 @@ ON_BORROWED_STACK __attribute__((noreturn)) static int command_run(void *ctx)
     }
     for (uint32_t k = 0; k < l->ngroup_fd; k++) {
         if (write(l->group_fds[k], "0", 1) < 0) {
-            give_up(report, "cannot join the cgroup: " PROCESS_WHY, PROCESS_WHY_OF(errno));
+            process_give_up(report, code_of(errno), "cannot join the cgroup: " PROCESS_WHY,
+                            PROCESS_WHY_OF(errno));
         }
     }
-    limit_memory(l->data_bytes);
+    limit(RLIMIT_DATA, l->data_bytes);
+    limit(RLIMIT_NPROC, l->max_pids);
     umask(022);
     become_user(l, report);
     if (chdir(cwd) < 0) {
-        give_up(report, "cannot change to working directory \"%s\": " PROCESS_WHY, cwd,
-                PROCESS_WHY_OF(errno));
+        process_give_up(report, code_of(errno),
+                        "cannot change to working directory \"%s\": " PROCESS_WHY, cwd,
+                        PROCESS_WHY_OF(errno));
     }
-    if (l->beside) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (l->beside || l->isolation == PROCESS_PLAIN) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a pid namespace sees to it otherwise */
     }
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (!strchr(l->argv[0], '/')) {
-        exec_in_path(l, report);
-    }
-    execve(l->argv[0], (char *const *)l->argv, (char *const *)l->env);
-    give_up(report, "exec: \"%s\": " PROCESS_WHY, l->argv[0], PROCESS_WHY_OF(errno));
+    process_exec(l, report);
 }
 
 /* ---- records ---- */
 
-static void write_record(const struct shim *s, const char *name, const char *text, size_t n)
+/* Over the file that process_plan.c has made room in, if there is one. */
+static bool write_record(const struct shim *s, const char *name, const char *text, size_t n)
 {
     char temp[NAME_MAX];
     int fd;
 
-    snprintf(temp, sizeof(temp), "%s.tmp", name);
-    fd = openat(s->launch->state_fd, temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    snprintf(temp, sizeof(temp), "%s" PROCESS_TEMP, name);
+    fd = openat(s->launch->state_fd, temp, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {
-        return; /* the agent will know that the shim ended without a word */
+        return false;
     }
-    const bool whole = write(fd, text, n) == (ssize_t)n;
+    const bool whole = write(fd, text, n) == (ssize_t)n && ftruncate(fd, (off_t)n) == 0;
     close(fd);
-    if (whole) {
-        renameat(s->launch->state_fd, temp, s->launch->state_fd, name);
-    }
+    return whole && renameat(s->launch->state_fd, temp, s->launch->state_fd, name) == 0;
 }
 
-static void record_end(const struct shim *s, int status, bool never_ran)
+/* When it cannot be written the agent will know that the shim ended without a word. */
+static void record_end(const struct shim *s, int status)
 {
-    char text[PROCESS_MESSAGE + 128];
-    const int signo = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    const int code = never_ran ? NEVER_RAN_CODE : signo ? 128 + signo : WEXITSTATUS(status);
+    char text[PROCESS_RECORD];
+    const bool again = s->failed == PROCESS_AGAIN;
+    const int signo = s->failed == 0 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    const int code = again       ? PROCESS_CANNOT_RUN
+                     : s->failed ? s->failed
+                     : signo     ? 128 + signo
+                                 : WEXITSTATUS(status);
     const int64_t now = s->launch->clock->wall_ns(s->launch->clock);
-    const int n = snprintf(text, sizeof(text), "%d %d %d %lld %lld\n%s", code, signo, never_ran,
-                           (long long)s->start_ns, (long long)now, s->message);
+    const int n =
+        snprintf(text, sizeof(text), "%d %d %d %lld %lld\n%s", code, signo,
+                 (s->failed != 0) + again, (long long)s->start_ns, (long long)now, s->message);
 
     write_record(s, s->launch->end_name, text, (size_t)n);
 }
 
 /* Who the shim is, as those outside see it: /proc is still the machine's. */
-static void record_self(const struct shim *s)
+static bool record_self(const struct shim *s)
 {
-    char stat[1024], text[1200];
+    char stat[1024], text[PROCESS_RECORD];
     int64_t pid, ticks;
     const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
     const ssize_t got = fd < 0 ? -1 : read(fd, stat, sizeof(stat));
@@ -236,11 +200,12 @@ static void record_self(const struct shim *s)
     if (fd >= 0) {
         close(fd);
     }
-    if (got > 0 && process_state_stat((struct hk_str){stat, (size_t)got}, &pid, &ticks)) {
-        const int n = snprintf(text, sizeof(text), "%lld %lld %lld\n", (long long)pid,
-                               (long long)ticks, (long long)s->start_ns);
-        write_record(s, PROCESS_SHIM_FILE, text, (size_t)n);
+    if (got <= 0 || !process_state_stat((struct hk_str){stat, (size_t)got}, &pid, &ticks)) {
+        return false;
     }
+    const int n = snprintf(text, sizeof(text), "%lld %lld %lld\n", (long long)pid, (long long)ticks,
+                           (long long)s->start_ns);
+    return write_record(s, PROCESS_SHIM_FILE, text, (size_t)n);
 }
 
 __attribute__((noreturn, format(printf, 2, 3))) static void shim_fail(struct shim *s,
@@ -248,10 +213,11 @@ __attribute__((noreturn, format(printf, 2, 3))) static void shim_fail(struct shi
 {
     va_list ap;
 
+    s->failed = code_of(errno);
     va_start(ap, fmt);
     vsnprintf(s->message, sizeof(s->message), fmt, ap);
     va_end(ap);
-    record_end(s, 0, true);
+    record_end(s, 0);
     _exit(0);
 }
 
@@ -420,16 +386,18 @@ static void enter_namespaces(struct shim *s)
                       PROCESS_WHY_OF(errno));
         }
         if (process_mount(l, s->message) < 0) {
-            record_end(s, 0, true);
+            s->failed = code_of(errno);
+            record_end(s, 0);
             _exit(0);
         }
     }
 }
 
 /* Returns when the command runs, or is known never to. */
-static bool start_command(struct shim *s)
+static void start_command(struct shim *s)
 {
     char stack[COMMAND_STACK] __attribute__((aligned(16)));
+    char said[PROCESS_MESSAGE];
     int report[2];
     ssize_t n;
 
@@ -442,43 +410,53 @@ static bool start_command(struct shim *s)
     }
     close(report[1]);
     do {
-        n = read(report[0], s->message, sizeof(s->message) - 1);
+        n = read(report[0], said, sizeof(said));
     } while (n < 0 && errno == EINTR);
-    s->message[HK_MAX(n, 0)] = '\0';
+    if (n > 0) {
+        s->failed = (unsigned char)said[0];
+        snprintf(s->message, sizeof(s->message), "%.*s", (int)n - 1, said + 1);
+    }
     close(report[0]);
     flock(s->launch->state_fd, LOCK_UN);
     for (int k = 0; k < 3; k++) {
         close(s->child_stdio[k]); /* the same one twice does no harm */
     }
-    return n <= 0;
 }
 
-/* False at the end of the stream. */
-static bool read_stream(struct shim *s, struct process_log *log, int k)
+/* What there is, but no more than a buffer of it: the other stream and signals want their turn, and
+ * who writes all the time never lets a pipe run dry. Returns how much. */
+static size_t read_stream(struct shim *s, struct process_log *log, int k)
 {
-    char buf[16 << 10];
+    char buf[READ_MAX];
+    ssize_t n;
 
-    for (;;) {
-        const ssize_t n = read(s->streams[k], buf, sizeof(buf));
-        if (n > 0) {
-            process_log_add(log, k, buf, (size_t)n);
-        } else if (n < 0 && errno == EAGAIN) {
-            return true;
-        } else if (n == 0 || errno != EINTR) {
-            return false; /* EIO: nobody holds the terminal any more */
-        }
+    do {
+        n = read(s->streams[k], buf, sizeof(buf));
+    } while (n < 0 && errno == EINTR);
+    if (n > 0) {
+        process_log_add(log, k, buf, (size_t)n);
+        return (size_t)n;
     }
+    if (n == 0 || errno != EAGAIN) { /* EIO: nobody holds the terminal any more */
+        close(s->streams[k]);
+        s->streams[k] = -1;
+    }
+    return 0;
 }
 
-static void read_streams(struct shim *s, struct process_log *log)
+/* What had been said when the command ended. Who survived it and goes on is not waited for. */
+static void drain_streams(struct shim *s, struct process_log *log)
 {
     for (int k = 0; k < 2; k++) {
-        if (s->streams[k] >= 0 && !read_stream(s, log, k)) {
-            close(s->streams[k]);
-            s->streams[k] = -1;
+        int left = 0;
+        if (s->streams[k] < 0 || ioctl(s->streams[k], FIONREAD, &left) < 0) {
+            continue;
+        }
+        while (left > 0 && s->streams[k] >= 0) {
+            const size_t n = read_stream(s, log, k);
+            left -= n > 0 ? (int)n : left;
         }
     }
-    process_log_flush(log);
 }
 
 /* Reaps; true when the command was among the dead. */
@@ -513,6 +491,30 @@ static bool take_signals(const struct shim *s, int *ret_status)
     return ended;
 }
 
+/* Kills the children there are; returns how many. What the command has left behind, its own
+ * session included, became ours when its parents ended. */
+static int kill_children(void)
+{
+    char text[4096];
+    const int fd = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    int killed = 0;
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    text[HK_MAX(n, 0)] = '\0';
+    /* A number that the buffer has cut off is left for the next time. */
+    for (const char *at = text, *end; (end = strchr(at, ' ')); at = end + 1) {
+        int64_t pid;
+        if (hk_str_int((struct hk_str){at, (size_t)(end - at)}, &pid) && pid > 0 &&
+            kill((pid_t)pid, SIGKILL) == 0) {
+            killed++;
+        }
+    }
+    return killed;
+}
+
 static void end_rest(const struct shim *s)
 {
     if (s->launch->beside) {
@@ -523,6 +525,10 @@ static void end_rest(const struct shim *s)
         kill(-1, SIGKILL);
         while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) {
         }
+        return;
+    }
+    while (kill_children() > 0) {
+        waitpid(-1, NULL, 0); /* whose children are ours then */
     }
 }
 
@@ -539,8 +545,11 @@ static int watch_command(struct shim *s, struct process_log *log)
         if (poll(fds, HK_LEN(fds), -1) < 0) {
             continue;
         }
-        if (fds[1].revents || fds[2].revents) {
-            read_streams(s, log);
+        for (int k = 0; k < 2; k++) {
+            if (fds[k + 1].revents) {
+                read_stream(s, log, k);
+                process_log_flush(log);
+            }
         }
         if (fds[0].revents && take_signals(s, &status)) {
             return status;
@@ -577,8 +586,11 @@ __attribute__((noreturn)) static void shim_run(const struct process_launch *l)
     if (s.signals < 0) {
         shim_fail(&s, "cannot wait for signals: " PROCESS_WHY, PROCESS_WHY_OF(errno));
     }
-    if (!l->beside) {
-        record_self(&s);
+    if (!l->beside && !record_self(&s)) {
+        shim_fail(&s, "cannot write its record: " PROCESS_WHY, PROCESS_WHY_OF(errno));
+    }
+    if (!l->beside && l->isolation == PROCESS_PLAIN) {
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
     }
     if (!l->beside && l->isolation == PROCESS_USER && !map_user(l->user)) {
         shim_fail(&s, "cannot set up a user namespace: " PROCESS_WHY, PROCESS_WHY_OF(errno));
@@ -587,14 +599,14 @@ __attribute__((noreturn)) static void shim_run(const struct process_launch *l)
     if (l->log_fd >= 0) {
         process_log_init(&log, l->clock, l->log_fd, l->log_name, l->log_max_bytes);
     }
-    const bool ran = start_command(&s);
+    start_command(&s);
     status = watch_command(&s, &log);
     end_rest(&s);
     if (l->log_fd >= 0) {
-        read_streams(&s, &log);
+        drain_streams(&s, &log);
         process_log_fini(&log);
     }
-    record_end(&s, status, !ran);
+    record_end(&s, status);
     _exit(0);
 }
 

@@ -4,13 +4,14 @@
 // (process_start.c), the others here. Start times keep a pid that was given to somebody else, or
 // was ours before the machine restarted, from being taken for ours.
 
-#include "agent/process_priv.h"
+#include "agent/process_state.h"
 
 #include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/pidfd.h>
 #include <sys/stat.h>
@@ -38,15 +39,28 @@ int process_state_write(const char *path, struct hk_str text, struct hk_err *err
     return whole ? 0 : hk_fail(err, HK_EIO, "cannot write '%s': %m", path);
 }
 
+int process_state_reserve(const char *path, struct hk_err *err)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    int why = fd < 0 ? errno : posix_fallocate(fd, 0, PROCESS_RECORD);
+
+    if (fd >= 0) {
+        close(fd);
+    }
+    errno = why;
+    return why ? hk_fail(err, HK_EIO, "cannot write '%s': %m", path) : 0;
+}
+
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     remove(path); /* what stays is found again by the next who looks */
     return 0;
 }
 
-void process_state_remove(const char *path)
+bool process_state_remove(const char *path)
 {
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    return access(path, F_OK) < 0 && errno == ENOENT;
 }
 
 /* n numbers, parted by blanks. */
@@ -61,6 +75,11 @@ static bool read_ints(struct hk_str text, int64_t *ret, size_t n)
     return true;
 }
 
+static bool is_status(int64_t v)
+{
+    return v >= 0 && v <= 255;
+}
+
 int process_state_end(const char *path, struct hk_buf *text, struct runtime_end *ret,
                       struct hk_err *err)
 {
@@ -72,13 +91,15 @@ int process_state_end(const char *path, struct hk_buf *text, struct runtime_end 
         return rc;
     }
     rest = hk_buf_str(text);
-    if (!hk_str_cut(&rest, '\n', &head) || !read_ints(head, v, HK_LEN(v))) {
+    if (!hk_str_cut(&rest, '\n', &head) || !read_ints(head, v, HK_LEN(v)) || !is_status(v[0]) ||
+        !is_status(v[1])) {
         return hk_fail(err, HK_EINVAL, "'%s' is not the record of an end", path);
     }
     *ret = (struct runtime_end){
         .code = (int)v[0],
         .signo = (int)v[1],
         .never_ran = v[2] != 0,
+        .again = v[2] > 1,
         .message = rest.s ? rest.s : "",
         .start_ns = v[3],
         .end_ns = v[4],
@@ -95,7 +116,7 @@ int process_state_shim(const char *path, struct process_shim *ret, struct hk_err
     if (rc < 0) {
         return rc;
     }
-    if (!read_ints(hk_str_trim(hk_buf_str(&text)), v, HK_LEN(v))) {
+    if (!read_ints(hk_str_trim(hk_buf_str(&text)), v, HK_LEN(v)) || v[0] <= 0 || v[0] > INT_MAX) {
         return hk_fail(err, HK_EINVAL, "'%s' does not name a process", path);
     }
     *ret = (struct process_shim){.pid = v[0], .start_ticks = v[1], .start_ns = v[2]};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of containers: what is read back is what was written, and what is broken is refused.
-#include "agent/process_priv.h"
+#include "agent/process_state.h"
 
 #include "base/file.h"
 

@@ -272,6 +272,17 @@ static void await_file(struct rig *rig, const char *path)
     }
 }
 
+static void await_size(struct rig *rig, const char *path, int64_t size)
+{
+    const int64_t until = deadline();
+    struct stat st;
+
+    while (stat(path, &st) < 0 || st.st_size < size) {
+        turn(rig);
+        check_deadline(until, path);
+    }
+}
+
 static void write_file(const char *path, const char *text)
 {
     struct hk_err err = {0};
@@ -319,24 +330,40 @@ static void test_ends_are_reported(void **state)
 static void test_what_cannot_run_says_why(void **state)
 {
     static const struct {
-        const char *command, *message;
+        const char *command, *text; /* of a script of that name, or NULL */
+        int code;
+        const char *message;
     } cases[] = {
-        {"no-such-program", "exec: \"no-such-program\": executable file not found in $PATH"},
-        {"/no/such/program", "exec: \"/no/such/program\": no such file or directory"},
-        {"/etc/passwd", "exec: \"/etc/passwd\": permission denied"},
-        {"/etc", "exec: \"/etc\": permission denied"},
+        {"no-such-program", NULL, 127, "executable file not found in $PATH"},
+        {"", NULL, 127, "executable file not found in $PATH"},
+        {"/no/such/program", NULL, 127, "no such file or directory"},
+        {"/etc/passwd", NULL, 126, "permission denied"},
+        {"/etc/passwd/x", NULL, 126, "not a directory"},
+        {"/etc", NULL, 126, "is a directory"},
+        {"%s/bare", "echo hello\n", 126,
+         "exec format error (a script has to begin with a line like #!/bin/sh)"},
+        {"%s/lost", "#! /no/such/sh -e\n", 127, "its interpreter \"/no/such/sh\" does not exist"},
     };
     struct rig *rig = *state;
 
     pod_start(rig, (struct runtime_pod){0});
     for (uint32_t k = 0; k < HK_LEN(cases); k++) {
-        const char *const argv[] = {cases[k].command, NULL};
+        char command[96], message[256];
+        const char *const argv[] = {command, NULL};
+        if (cases[k].text) {
+            snprintf(command, sizeof(command), "%s%s", rig->dir, cases[k].command + 2);
+            write_file(command, cases[k].text);
+            assert_int_equal(chmod(command, 0755), 0);
+        } else {
+            snprintf(command, sizeof(command), "%s", cases[k].command);
+        }
+        snprintf(message, sizeof(message), "exec: \"%s\": %s", command, cases[k].message);
         struct runtime_container c = container(rig, argv);
         c.attempt = k;
         const struct ended *e = await_end(rig, start(rig, &c));
         assert_true(e->end.never_ran);
-        assert_int_equal(e->end.code, 128);
-        assert_string_equal(e->message, cases[k].message);
+        assert_int_equal(e->end.code, cases[k].code);
+        assert_string_equal(e->message, message);
     }
 }
 
@@ -704,14 +731,22 @@ static int open_fifo(const char *fifo)
     return fd;
 }
 
+static void test_who_talks_all_the_time_is_killed_too(void **state)
+{
+    struct rig *rig = *state;
+
+    pod_start(rig, (struct runtime_pod){0});
+    const uint64_t id = start_sh(rig, "exec yes");
+    await_size(rig, rig->log, 1 << 20);
+    rig->r->ops->kill(rig->r, id, SIGTERM);
+    assert_int_equal(await_end(rig, id)->end.code, 128 + SIGTERM);
+}
+
 static void test_a_stopped_pod_leaves_no_process(void **state)
 {
     struct rig *rig = *state;
     char fifo[96], ready[96], script[512];
 
-    if (strstr(rig->r->ops->caveats(rig->r), "can outlive their pod")) {
-        skip();
-    }
     snprintf(fifo, sizeof(fifo), "%s/fifo", rig->dir);
     snprintf(ready, sizeof(ready), "%s/ready", rig->dir);
     /* The innermost has left its parents, its group and its session. */
@@ -737,9 +772,6 @@ static void test_what_the_command_leaves_behind_ends_with_it(void **state)
     struct rig *rig = *state;
     char fifo[96], script[256];
 
-    if (!isolated(rig)) {
-        skip();
-    }
     snprintf(fifo, sizeof(fifo), "%s/fifo", rig->dir);
     snprintf(script, sizeof(script), "exec 3>%s; (setsid sleep 1000 &); exit 5", fifo);
     const int fd = open_fifo(fifo);
@@ -975,14 +1007,41 @@ static void test_a_killed_nursery_is_replaced(void **state)
     assert_int_equal(await_end(rig, id)->end.code, 4);
 }
 
-static void test_what_never_was_is_not_found(void **state)
+static void test_what_never_ran_is_to_be_started(void **state)
 {
     struct rig *rig = *state;
     struct hk_err err = {0};
     uint64_t id;
 
     pod_start(rig, (struct runtime_pod){0});
+    assert_int_equal(rig->r->ops->adopt(rig->r, rig->uid, "main", 0, &id, &err), -HK_EBUSY);
+    assert_int_equal(await_end(rig, start_sh(rig, "exit 3"))->end.code, 3);
+}
+
+/* What is in the container's directory is not what was written there. */
+static void test_broken_records_are_told(void **state)
+{
+    struct rig *rig = *state;
+    struct hk_err err = {0};
+    char dir[128], shim[160], end[160];
+    uint64_t id;
+
+    snprintf(dir, sizeof(dir), "%s/%s/main.0", rig->state, rig->uid);
+    snprintf(shim, sizeof(shim), "%s/shim", dir);
+    snprintf(end, sizeof(end), "%s/end", dir);
+    pod_start(rig, (struct runtime_pod){0});
+    assert_int_equal(mkdir(dir, 0755), 0);
+    write_file(shim, "12");
+    assert_int_equal(rig->r->ops->adopt(rig->r, rig->uid, "main", 0, &id, &err), -HK_EINVAL);
+    assert_non_null(strstr(err.text, "does not name a process"));
+    /* Process 1 did not start at that time: somebody else has the number now. */
+    write_file(shim, "1 999999999999 1\n");
     assert_int_equal(rig->r->ops->adopt(rig->r, rig->uid, "main", 0, &id, &err), -HK_ENOTFOUND);
+    write_file(end, "0 0");
+    assert_int_equal(rig->r->ops->adopt(rig->r, rig->uid, "main", 0, &id, &err), 0);
+    const struct ended *e = await_end(rig, id);
+    assert_int_equal(e->end.code, 137);
+    assert_non_null(strstr(e->message, "is not the record of an end"));
 }
 
 static void test_a_pod_nobody_adopted_is_stopped(void **state)
@@ -1115,8 +1174,12 @@ int main(void)
         WITH_RIG(test_an_open_stdin_is_waited_for),
         WITH_RIG(test_signals_reach_the_command),
         WITH_RIG(test_who_ignores_term_is_killed),
+        WITH_RIG(test_who_talks_all_the_time_is_killed_too),
+        PLAIN(test_who_talks_all_the_time_is_killed_too),
         WITH_RIG(test_a_stopped_pod_leaves_no_process),
+        PLAIN(test_a_stopped_pod_leaves_no_process),
         WITH_RIG(test_what_the_command_leaves_behind_ends_with_it),
+        PLAIN(test_what_the_command_leaves_behind_ends_with_it),
         WITH_RIG(test_a_fork_bomb_stays_within_its_limit),
         WITH_RIG(test_a_memory_hog_is_killed_and_named),
         WITH_RIG(test_a_pod_limits_its_containers_together),
@@ -1127,7 +1190,8 @@ int main(void)
         WITH_RIG(test_a_killed_agent_is_not_missed),
         PLAIN(test_a_killed_agent_is_not_missed),
         WITH_RIG(test_a_killed_nursery_is_replaced),
-        WITH_RIG(test_what_never_was_is_not_found),
+        WITH_RIG(test_what_never_ran_is_to_be_started),
+        WITH_RIG(test_broken_records_are_told),
         WITH_RIG(test_a_pod_nobody_adopted_is_stopped),
         PLAIN(test_a_pod_nobody_adopted_is_stopped),
         WITH_RIG(test_a_killed_shim_takes_its_container_along),

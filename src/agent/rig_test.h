@@ -38,13 +38,17 @@ struct fake {
     HK_VEC(struct fake_container *) all; /* the id is the index + 1 */
     struct hk_buf log;                   /* "start c 0\n", "kill c 15\n", "stop POD\n" */
     bool stubborn;                       /* SIGTERM ends nothing */
+    bool deaf;                           /* nor does SIGKILL */
     const char *refuse;                  /* why nothing can be started, or NULL */
+    enum hk_code refuse_code;            /* 0: HK_ENOTFOUND */
+    bool lost;                           /* what was started never came to run */
     const char *caveats;
 };
 
 struct rig {
     struct port_mem *mem;
     struct hk_clock_manual clock;
+    int64_t step_ns; /* somebody has set the wall clock by so much */
     struct hk_rand rand;
     struct fake fake;
     struct agent *agent;
@@ -115,7 +119,8 @@ static inline int fake_start(struct runtime *rt, const struct runtime_container 
     struct fake_container *c;
 
     if (r->fake.refuse) {
-        return hk_fail(err, HK_ENOTFOUND, "%s", r->fake.refuse);
+        return hk_fail(err, r->fake.refuse_code ? r->fake.refuse_code : HK_ENOTFOUND, "%s",
+                       r->fake.refuse);
     }
     c = fake_add(r, rc->pod_uid, rc->name, rc->attempt, rc->argv);
     c->root = rc->root ? hk_strdup(rc->root) : NULL;
@@ -137,7 +142,7 @@ static inline void fake_kill(struct runtime *rt, uint64_t id, int signo)
     struct fake_container *c = r->fake.all.at[id - 1];
 
     hk_buf_addf(&r->fake.log, "kill %s %d\n", c->name, signo);
-    if (!c->ended && (signo == SIGKILL || !r->fake.stubborn)) {
+    if (!c->ended && !r->fake.deaf && (signo == SIGKILL || !r->fake.stubborn)) {
         fake_tell(r, id, 128 + signo, signo);
     }
 }
@@ -158,6 +163,9 @@ static inline int fake_adopt(struct runtime *rt, const char *uid, const char *na
 {
     struct rig *r = fake_rig(rt);
 
+    if (r->fake.lost) {
+        return hk_fail(err, HK_EBUSY, "never came to run");
+    }
     for (uint32_t i = 0; i < r->fake.all.len; i++) {
         struct fake_container *c = r->fake.all.at[i];
 
@@ -209,6 +217,13 @@ static inline struct fake_container *rig_container(struct rig *r, const char *na
 }
 
 /* ---- time ---- */
+
+static inline int64_t rig_wall(struct hk_clock *c)
+{
+    const struct rig *r = (const struct rig *)((const char *)c - offsetof(struct rig, clock));
+
+    return r->clock.now_ns + r->step_ns;
+}
 
 static inline void rig_set_now(struct rig *r, int64_t now_ns)
 {
@@ -361,7 +376,7 @@ static inline void rig_delete(struct rig *r, const char *name, int64_t grace_s)
     struct json *meta = (struct json *)json_get(&doc, "metadata");
     struct hk_err err = {0};
 
-    time_write(r->clock.now_ns + grace_s * RIG_SECOND_NS, &at);
+    time_write(r->clock.now_ns + r->step_ns + grace_s * RIG_SECOND_NS, &at);
     json_put(meta, &a, HK_STR("deletionTimestamp"), json_make_str(hk_buf_str(&at)));
     json_put(meta, &a, HK_STR("deletionGracePeriodSeconds"), json_make_int(grace_s));
     assert_int_equal(port_mem_put(r->mem, &doc, &err), 0);
@@ -392,6 +407,7 @@ static inline void rig_init(struct rig *r)
     *r = (struct rig){.fake = {.runtime = {&fake_ops}, .caveats = ""}};
     r->fake.rig = r;
     hk_clock_manual_init(&r->clock, RIG_START_NS);
+    r->clock.clock.wall_ns = rig_wall;
     hk_rand_seed(&r->rand, 7);
     r->mem = port_mem_new(RIG_START_NS);
     snprintf(r->dir, sizeof(r->dir), "/tmp/hekla-agent-XXXXXX");

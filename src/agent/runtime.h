@@ -56,6 +56,8 @@ struct runtime_end {
     int signo; /* or 0 */
     bool oom;
     bool never_ran;           /* could not be started; message says why */
+    bool again;               /* for want of something that may be there later: nothing of it is
+                               * left, and the same attempt may be started once more */
     const char *message;      /* "" none; borrowed */
     int64_t start_ns, end_ns; /* wall */
 };
@@ -74,16 +76,19 @@ struct runtime_ops {
     /* Ends whatever is left of the pod and removes what was made for it; containers that still ran
      * are told as ended. */
     void (*pod_stop)(struct runtime *r, const char *pod_uid);
-    /* What cannot be run at all fails here or, later, as an end with never_ran. *ret is never 0. */
+    /* What cannot be run at all fails here or, later, as an end with never_ran. *ret is never 0.
+     * -HK_EIO, -HK_EBUSY: the machine could not, and may be asked again. */
     int (*start)(struct runtime *r, const struct runtime_container *c, uint64_t *ret,
                  struct hk_err *err);
+    /* SIGKILL a second time spares nothing, not even the record of the end. */
     void (*kill)(struct runtime *r, uint64_t container, int signo);
     /* Runs a command beside a container (probes, hooks, exec): told as an end of its own id. out is
      * a descriptor its output goes to, or -1. */
     int (*exec)(struct runtime *r, uint64_t container, const char *const *argv, int in, int out,
                 int err_out, uint64_t *ret, struct hk_err *err);
     /* After a restart of the agent: the container of that name and attempt, if it still runs or its
-     * end is on record; -HK_ENOTFOUND when it is gone without a trace. */
+     * end is on record; -HK_ENOTFOUND when it is gone without a trace, -HK_EBUSY when it never came
+     * to run and is to be started. */
     int (*adopt)(struct runtime *r, const char *pod_uid, const char *name, uint32_t attempt,
                  uint64_t *ret, struct hk_err *err);
     /* Pods that have anything here, for those nobody wants any more. Returns when fn has been

@@ -56,9 +56,10 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return 0;
 }
 
-void volume_remove(const char *path)
+bool volume_remove(const char *path)
 {
     nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    return access(path, F_OK) < 0 && errno == ENOENT;
 }
 
 /* ---- files ---- */

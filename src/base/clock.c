@@ -20,7 +20,7 @@ static int64_t system_wall(struct hk_clock *c)
 
 static int64_t system_mono(struct hk_clock *c)
 {
-    return read_ns(CLOCK_MONOTONIC);
+    return read_ns(CLOCK_BOOTTIME);
 }
 
 struct hk_clock *hk_clock_system(void)

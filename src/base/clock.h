@@ -4,7 +4,8 @@
 
 #include "base/mem.h"
 
-/* Wall time in nanoseconds since 1970, and a monotonic reading for durations. */
+/* Wall time in nanoseconds since 1970, which people set, and a reading for durations, which nobody
+ * does and which goes on while the machine is suspended. */
 struct hk_clock {
     int64_t (*wall_ns)(struct hk_clock *c);
     int64_t (*mono_ns)(struct hk_clock *c);

@@ -361,6 +361,16 @@ static bool is_tls_trust(CURLcode rc)
            rc == CURLE_SSL_CACERT_BADFILE || rc == CURLE_SSL_ISSUER_ERROR;
 }
 
+/* libcurl names files that are ours alone. */
+static void explain_distrust(const char *error, char why[CURL_ERROR_SIZE])
+{
+    const char *files = strstr(error, ". CAfile:");
+    const int n = files ? (int)(files - error) : (int)strlen(error);
+
+    snprintf(why, CURL_ERROR_SIZE, "%.*s; the kubeconfig may be of another server",
+             HK_MIN(n, CURL_ERROR_SIZE / 2), error);
+}
+
 static void broke(struct call *k, CURLcode rc, const char *why)
 {
     const bool read = is_read(k), unsent = !read && k->sent == 0;
@@ -389,8 +399,12 @@ void call_end(struct call *k, CURLcode rc)
     const long http = http_code(k);
     char why[CURL_ERROR_SIZE];
 
-    snprintf(why, sizeof(why), "%s",
-             k->easy->error[0] != '\0' ? k->easy->error : curl_easy_strerror(rc));
+    if (is_tls_trust(rc)) {
+        explain_distrust(k->easy->error, why);
+    } else {
+        snprintf(why, sizeof(why), "%s",
+                 k->easy->error[0] != '\0' ? k->easy->error : curl_easy_strerror(rc));
+    }
     call_release(k);
     if (k->verb == PORT_WATCH && http == 200) {
         client_finish(k, watch_outcome(k, rc, why));

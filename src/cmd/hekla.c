@@ -79,6 +79,9 @@ static int unknown_verb(const char *name)
     const char *best = NULL;
     size_t least = 3; /* further away is no typing mistake */
 
+    if (name[0] == '-') {
+        return verb_complain("unknown option '%s', want a verb first (see 'hekla help')", name);
+    }
     for (uint32_t k = 0; k < verb_table_len; k++) {
         const size_t d = word_distance(name, verb_table[k]->name);
         if (d < least) {

@@ -191,7 +191,8 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
                                                             .nursery = o->nursery,
                                                             .clock = o->clock,
                                                             .dir = runs,
-                                                            .sink = {on_end, n}});
+                                                            .sink = {on_end, n},
+                                                            .pids_max = o->pod_max_pids});
     n->agent = agent_new(&(struct agent_opts){.port = o->port,
                                               .shared_port = true,
                                               .clock = o->clock,

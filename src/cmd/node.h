@@ -22,6 +22,7 @@ struct node_opts {
     const char *dir;         /* the node keeps its state below */
     const char *name;        /* NULL: the host's */
     const char *image_roots; /* or NULL */
+    int64_t pod_max_pids;    /* 0: a share of the machine's */
 };
 
 /* The port is polled by somebody else. Fails when the directory cannot be made. */

@@ -4,17 +4,21 @@
 // port. One thread turns the loop; after each turn whoever got messages goes on with its work.
 #include "cmd/host.h"
 
+#include "cmd/daemon.h"
 #include "cmd/node.h"
 #include "cmd/prober.h"
 #include "controllers/ctl.h"
 #include "net/node_api.h"
 #include "scheduler/loop.h"
 
+#include <unistd.h>
+
 struct up_opts {
     struct host_opts host;
     const char *conf;
     const char *node;        /* its name, NULL: the host's */
     const char *image_roots; /* or NULL */
+    int64_t pod_max_pids;
     bool no_node;
 };
 
@@ -40,6 +44,9 @@ static const struct option_row options[] = {
     {0, "image-roots", "FILE", NULL,
      "Root file systems for images: lines of an image and a directory. Containers of other images "
      "run in this machine's own."},
+    {0, "pod-max-pids", "N", NULL,
+     "How many processes and threads each pod may have, so that none can take them all (default: a "
+     "quarter of what the machine allows). Needs the cgroup controller of pids."},
     HOST_OPTION_LIMITS,
 };
 
@@ -55,6 +62,9 @@ static int take(void *ctx, const struct option_row *row, const char *value, stru
         o->no_node = true;
         return 0;
     }
+    if (row && strcmp(row->name, "pod-max-pids") == 0) {
+        return daemon_take_int(row, value, 1, INT32_MAX, &o->pod_max_pids, err);
+    }
     for (size_t i = 0; row && i < HK_LEN(words); i++) {
         if (strcmp(row->name, words[i].name) == 0) {
             *words[i].at = value;
@@ -65,6 +75,33 @@ static int take(void *ctx, const struct option_row *row, const char *value, stru
         return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
     }
     return rc;
+}
+
+/* What the API would refuse later, over and over. */
+static bool is_node_name(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    const size_t n = strlen(name);
+
+    return n > 0 && n <= 253 && strspn(name, letters) > 0 && strchr(letters, name[n - 1]) &&
+           name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
+}
+
+static int check(const struct up_opts *o, struct hk_err *err)
+{
+    if (!o->host.dir) {
+        return hk_fail(err, HK_EINVAL, "want --data-dir DIR (see 'hekla help up')");
+    }
+    if (o->node && !is_node_name(o->node)) {
+        return hk_fail(err, HK_EINVAL,
+                       "option --node is '%s', want lower case letters, digits, '-' and '.'",
+                       o->node);
+    }
+    if (o->image_roots && access(o->image_roots, R_OK) < 0) {
+        return hk_fail(err, HK_EINVAL, "option --image-roots: cannot read '%s': %m",
+                       o->image_roots);
+    }
+    return 0;
 }
 
 /* ---- running ---- */
@@ -121,7 +158,8 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
                                             .api_port = server_port(u->host.server),
                                             .dir = o->host.dir,
                                             .name = o->node,
-                                            .image_roots = o->image_roots},
+                                            .image_roots = o->image_roots,
+                                            .pod_max_pids = o->pod_max_pids},
                         err);
         u->node_api.ctx = u->node.agent;
     }
@@ -188,15 +226,13 @@ static int up(const struct up_opts *o)
 static int run(const struct verb *v, int argc, char **argv)
 {
     struct up_opts o = {.host = host_opts_default()};
+    struct hk_err err = {0};
     const int rc = verb_parse(v, argc, argv, take, &o);
 
     if (rc != 0) {
         return rc < 0 ? EXIT_BAD : EXIT_OK;
     }
-    if (!o.host.dir) {
-        return verb_complain("up: want --data-dir DIR (see 'hekla help up')");
-    }
-    return up(&o);
+    return check(&o, &err) < 0 ? verb_complain("up: %s", err.text) : up(&o);
 }
 
 const struct verb verb_up = {
@@ -217,7 +253,11 @@ const struct verb verb_up = {
         "logs.\n"
         "Everything that was acknowledged survives a crash: started again, the process goes on "
         "where it was, and finds the processes that went on running.",
-    .rest = "EXAMPLES\n"
+    .rest = "EXIT STATUS\n"
+            "       0  ended by a signal; containers go on, and the next start finds them\n"
+            "       1  could not start, or could not go on; one line on standard error says why\n"
+            "\n"
+            "EXAMPLES\n"
             "           hekla up --data-dir /tmp/hekla --listen 127.0.0.1:0 &\n"
             "           export KUBECONFIG=/tmp/hekla/kubeconfig\n"
             "           kubectl apply -f examples/job.yaml\n"

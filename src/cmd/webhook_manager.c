@@ -166,7 +166,8 @@ static int check(const struct wm_opts *o, struct hk_err *err)
     if (!o->url && !o->ns && !o->service) {
         return hk_fail(err, HK_EINVAL,
                        "failed to start webhooks as both 'url' and 'namespace/name' of webhook "
-                       "are empty");
+                       "are empty: want --webhook-url, or --webhook-namespace and "
+                       "--webhook-service-name");
     }
     if (!o->cert_file != !o->key_file) {
         return hk_fail(err, HK_EINVAL,

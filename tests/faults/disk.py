@@ -10,8 +10,8 @@ library under the server, and from a file system that is really full where we ma
 import os
 import threading
 
-from harness import (DEADLINE_S, HEKLA, MAPS, OURS, Path, Server, Tap, await_true, config_map,
-                     expect, expect_in, scratch, subprocess)
+from harness import (DEADLINE_S, HEKLA, MAPS, OURS, Path, Server, SmallDisk, Tap, await_true,
+                     config_map, expect, expect_in, scratch)
 
 LIBRARY = Path(HEKLA).resolve().parent / "tests/faults/faulty_disk.so"
 FAILING = 'msg="the disk fails, refusing writes until it recovers"'
@@ -41,42 +41,6 @@ class FaultyDisk:
 
     def work(self):
         self.set("-")
-
-
-class SmallDisk:
-    """A server over a file system of a few megabytes, which only it and we can see."""
-
-    SIZE = 16 << 20
-
-    def __init__(self):
-        path = scratch() / "disk"
-        path.mkdir()
-        self.holder = subprocess.Popen(
-            ["unshare", "-m", "sh", "-c",
-             f"mount -t tmpfs -o size={self.SIZE} tmpfs '{path}' && echo mounted && exec cat"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self.mounted = self.holder.stdout.readline() == b"mounted\n"
-        self.seen = Path(f"/proc/{self.holder.pid}/root{path}")
-        self.server = Server(path / "data", seen=self.seen / "data",
-                             prefix=["nsenter", "-m", "-t", str(self.holder.pid)])
-
-    def fill(self):
-        """Until not a byte more fits."""
-        with open(self.seen / "filler", "ab", buffering=0) as file:
-            for size in (1 << 20, 1 << 12, 1):
-                try:
-                    while True:
-                        file.write(b"x" * size)
-                except OSError:
-                    pass
-
-    def work(self):
-        (self.seen / "filler").unlink()
-
-    def end(self):
-        self.server.kill()
-        self.holder.stdin.close()
-        self.holder.wait()
 
 
 class Suite:

@@ -83,18 +83,20 @@ def scratch():
 
 
 class Server:
-    """hekla apiserver on a free port of the loopback interface."""
+    """hekla apiserver, or another verb, on a free port of the loopback interface."""
 
-    def __init__(self, data, *args, env=None, prefix=(), seen=None):
+    def __init__(self, data, *args, verb="apiserver", program=HEKLA, env=None, prefix=(),
+                 seen=None):
         """seen: the path of data for us, when the server lives among other mounts."""
         self.data, self.args, self.prefix = Path(data), args, list(prefix)
+        self.verb, self.program = verb, str(program)
         self.seen = Path(seen or data)
         self.env = dict(os.environ, **(env or {}))
         self.process, self.log, self.context = None, [], None
         atexit.register(self.kill)
 
     def launch(self):
-        command = [*self.prefix, HEKLA, "apiserver", "--data-dir", str(self.data),
+        command = [*self.prefix, self.program, self.verb, "--data-dir", str(self.data),
                    "--listen", "127.0.0.1:0", *self.args]
         self.process = subprocess.Popen(command, env=self.env, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -290,6 +292,45 @@ class Client:
             *lines, text = text.split(b"\n")
             for line in lines:
                 yield json.loads(line)
+
+
+class SmallDisk:
+    """A server over a file system of a few megabytes, which only it and we can see. With a name,
+    only that part of its directory is there."""
+
+    SIZE = 16 << 20
+
+    def __init__(self, part=None, **options):
+        top = scratch()
+        path = top / "data" / part if part else top / "disk"
+        path.mkdir(parents=True)
+        self.holder = subprocess.Popen(
+            ["unshare", "-m", "sh", "-c",
+             f"mount -t tmpfs -o size={self.SIZE} tmpfs '{path}' && echo mounted && exec cat"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.mounted = self.holder.stdout.readline() == b"mounted\n"
+        self.seen = Path(f"/proc/{self.holder.pid}/root{path}")
+        self.server = Server(top / "data" if part else path / "data",
+                             seen=self.seen.parent if part else self.seen / "data",
+                             prefix=["nsenter", "-m", "-t", str(self.holder.pid)], **options)
+
+    def fill(self):
+        """Until not a byte more fits."""
+        with open(self.seen / "filler", "ab", buffering=0) as file:
+            for size in (1 << 20, 1 << 12, 1):
+                try:
+                    while True:
+                        file.write(b"x" * size)
+                except OSError:
+                    pass
+
+    def work(self):
+        (self.seen / "filler").unlink()
+
+    def end(self):
+        self.server.kill()
+        self.holder.stdin.close()
+        self.holder.wait()
 
 
 def config_map(name, value="1", **more):
