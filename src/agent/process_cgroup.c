@@ -147,11 +147,22 @@ static unsigned unified_controllers(const char *base)
     return hand_down(base, "", controllers_in(hk_buf_str(&text), ' '));
 }
 
+struct hk_str process_groups_home(struct hk_str own)
+{
+    const struct hk_str leaf = HK_STR("/hekla-server");
+
+    if (own.n > leaf.n && memcmp(own.s + own.n - leaf.n, leaf.s, leaf.n) == 0) {
+        own.n -= leaf.n;
+    }
+    return own;
+}
+
 static void add_hierarchy(struct process_groups *g, struct hk_str mount, struct hk_str root,
                           struct hk_str own, bool v2, unsigned set)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf base = {0};
 
+    own = process_groups_home(own);
     /* The mount shows the hierarchy from root on; our own path counts from the top. */
     if (root.n > 1 && own.n >= root.n && memcmp(own.s, root.s, root.n) == 0) {
         own = (struct hk_str){own.s + root.n, own.n - root.n};

@@ -271,9 +271,28 @@ static void test_a_group_of_version_1_is_killed_and_removed(void **state)
 
 #define WITH_DIR(f) cmocka_unit_test_setup_teardown(f, make_dir, remove_dir)
 
+static void test_a_server_in_a_group_of_its_own_makes_groups_beside_it(void **state)
+{
+    static const struct {
+        const char *own, *home;
+    } cases[] = {
+        {"/system.slice/hekla.service/hekla-server", "/system.slice/hekla.service"},
+        {"/system.slice/hekla.service", "/system.slice/hekla.service"},
+        {"/hekla-server", "/hekla-server"}, /* the root group is nobody's to delegate */
+        {"/", "/"},
+    };
+
+    for (size_t i = 0; i < HK_LEN(cases); i++) {
+        HK_AUTO(hk_buf_fini) struct hk_buf home = {0};
+        hk_buf_addstr(&home, process_groups_home(hk_str(cases[i].own)));
+        assert_string_equal(home.data, cases[i].home);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_server_in_a_group_of_its_own_makes_groups_beside_it),
         WITH_DIR(test_limits_of_version_1),
         WITH_DIR(test_limits_of_version_2),
         WITH_DIR(test_little_cpu_is_what_the_kernel_takes),

@@ -28,6 +28,10 @@ struct process_groups {
 };
 
 void process_groups_find(struct process_groups *g);
+/* Below which group ours are made. That of the process is theirs too, unless a service manager has
+ * put the server in a group of its own beside them (packaging/hekla.service.in): in the unified
+ * hierarchy a group with processes can have no groups with limits below it. */
+struct hk_str process_groups_home(struct hk_str own);
 void process_groups_fini(struct process_groups *g);
 /* Groups are named by a path below our own: "POD" or "POD/CONTAINER". One that is there already
  * gets the limits. */
