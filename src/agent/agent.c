@@ -135,6 +135,9 @@ static void on_put(void *ctx, struct api_object *o)
         return;
     }
     vanish(a, old); /* it was deleted while nobody looked */
+    if (a->closed) {
+        return; /* the next agent's */
+    }
     enlist(a, pod_new(a, o));
     hk_arena_clear(&a->mem);
 }
@@ -305,6 +308,49 @@ int64_t agent_run(struct agent *a)
 bool agent_ready(const struct agent *a)
 {
     return a->node.registered && a->swept;
+}
+
+/* ---- clearing the node ---- */
+
+static void on_delete(void *ctx, const struct port_msg *m)
+{
+    if (m->rc < 0 && m->rc != -HK_ENOTFOUND && m->rc != -HK_ECONFLICT) {
+        hk_log(HK_LOG_WARN, "cannot delete pod", "err=\"%s\"", m->err->text);
+    }
+}
+
+void agent_clear(struct agent *a)
+{
+    a->closed = true;
+    for (uint32_t i = 0; i < a->slots.len; i++) {
+        const struct pod *p = a->slots.at[i];
+
+        if (p && p->stage != POD_ENDED && !p->deleting && !p->gone) {
+            port_submit(a->o.port,
+                        &(struct port_request){.verb = PORT_DELETE,
+                                               .kind = api_kind(API_POD),
+                                               .ns = p->ns,
+                                               .name = p->name,
+                                               .if_uid = p->uid},
+                        (struct port_sink){on_delete, a});
+        }
+    }
+}
+
+static void count(void *ctx, const char *uid)
+{
+    *(uint32_t *)ctx += 1;
+}
+
+bool agent_is_clear(const struct agent *a)
+{
+    uint32_t n = 0;
+
+    if (a->pods.len > 0) {
+        return false;
+    }
+    a->o.runtime->ops->each_pod(a->o.runtime, count, &n);
+    return n == 0;
 }
 
 /* ---- beginning and end ---- */

@@ -39,3 +39,9 @@ void agent_on_end(struct agent *a, uint64_t container, const struct runtime_end 
 void agent_serve(void *ctx, const struct node_call *call);
 /* Registered, and every pod of the node looked at once. */
 bool agent_ready(const struct agent *a);
+
+/* Takes no more pods and deletes those that are not over, with their grace periods, so that their
+ * owners know. For a ready agent. */
+void agent_clear(struct agent *a);
+/* Nothing of any pod runs, and what was deleted has left nothing behind. */
+bool agent_is_clear(const struct agent *a);

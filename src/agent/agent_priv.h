@@ -329,6 +329,7 @@ struct agent {
     HK_VEC(struct pod_log *) logs; /* being followed */
     bool swept;                    /* what nobody wants any more was removed */
     struct json sweep;             /* uids the runtime has and nobody wants, while sweeping */
+    bool closed;                   /* takes no more pods */
 };
 
 int64_t agent_mono(const struct agent *a);

@@ -176,6 +176,36 @@ static void test_pods_deleted_in_the_absence_of_the_agent_are_removed(void **sta
     rig_fini(&r);
 }
 
+static void test_a_cleared_node_runs_nothing_and_keeps_what_is_over(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_pod(&r, "over",
+            "  restartPolicy: Never\n"
+            "  containers:\n"
+            "  - {name: o, image: i, command: [work]}\n");
+    rig_end(&r, "o", 0);
+    rig_pod(&r, "a", SLEEPER);
+    assert_false(agent_is_clear(r.agent));
+    agent_clear(r.agent);
+    rig_settle(&r);
+    assert_true(rig_container(&r, "c")->ended);
+    assert_true(agent_is_clear(r.agent));
+    assert_null(rig_file(&r, "pods/u-a/.address"));
+    assert_pod(&r, "over", "phase", "Succeeded");
+    assert_non_null(rig_file(&r, "pods/u-over/.address"));
+    /* One that comes now waits for the next agent. */
+    rig_pod(&r, "late",
+            "  containers:\n"
+            "  - {name: l, image: i, command: [work]}\n");
+    assert_true(agent_is_clear(r.agent));
+    rig_down(&r);
+    rig_up(&r);
+    assert_pod(&r, "late", "phase", "Running");
+    rig_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -189,6 +219,7 @@ int main(void)
         cmocka_unit_test(test_ends_that_were_reported_are_not_asked_for_again),
         cmocka_unit_test(test_a_node_without_directory_runs_pods_all_the_same),
         cmocka_unit_test(test_pods_deleted_in_the_absence_of_the_agent_are_removed),
+        cmocka_unit_test(test_a_cleared_node_runs_nothing_and_keeps_what_is_over),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -184,7 +184,9 @@ static inline void fake_each_pod(struct runtime *rt, void (*fn)(void *ctx, const
     struct rig *r = fake_rig(rt);
 
     for (uint32_t i = 0; i < r->fake.all.len; i++) {
-        fn(ctx, r->fake.all.at[i]->pod);
+        if (!r->fake.all.at[i]->ended) {
+            fn(ctx, r->fake.all.at[i]->pod);
+        }
     }
 }
 

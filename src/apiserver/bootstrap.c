@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores the built-in definitions, roles and first objects through the port, one after the other,
-// before the server listens. What is there already gets our content; where that changes nothing,
-// nothing is written. Roles whose annotation says that they are not kept up to date are left as
-// they are.
+// Stores the built-in definitions, roles and first objects through the port before the server
+// listens. What is missing is made all at once, so that a few commits carry it to the disk. What is
+// there already gets our content; where that changes nothing, nothing is written. Roles whose
+// annotation says that they are not kept up to date are left as they are.
 #include "apiserver/bootstrap.h"
 
 #include "apiserver/crds.h"
@@ -65,43 +65,87 @@ static bool is_left_alone(const struct json *doc)
 }
 
 /* Puts our value of the member in the place of the stored one. */
-static int update(struct port *p, const struct port_request *create, const char *member,
-                  struct hk_arena *mem, struct hk_err *err)
+static int update(struct port *p, const struct port_request *create, const struct api_object *old,
+                  const char *member, struct hk_arena *mem, struct hk_err *err)
 {
     struct answer a;
-    struct json doc;
-    int rc =
-        ask(p, &(struct port_request){.verb = PORT_GET, .kind = create->kind, .name = create->name},
-            &a, err);
+    struct json doc = json_clone(&old->root, mem);
 
-    if (rc < 0) {
-        return rc;
-    }
-    doc = json_clone(&a.obj->root, mem);
-    api_object_unref(a.obj);
-    if (is_left_alone(&doc)) {
-        return 0;
-    }
     json_put(&doc, mem, hk_str(member), *json_get(create->body, member));
-    rc = ask(p,
-             &(struct port_request){
-                 .verb = PORT_UPDATE, .kind = create->kind, .name = create->name, .body = &doc},
-             &a, err);
+    const int rc =
+        ask(p,
+            &(struct port_request){
+                .verb = PORT_UPDATE, .kind = create->kind, .name = create->name, .body = &doc},
+            &a, err);
     api_object_unref(a.obj);
     return rc;
 }
 
-static int make(struct rest *r, const struct port_request *create, const char *member,
+/* ---- creations under way ---- */
+
+struct batch {
+    struct port *port;
+    uint32_t pending;
+    int rc; /* of the first that failed */
+    struct hk_err err;
+};
+
+static void on_made(void *ctx, const struct port_msg *m)
+{
+    struct batch *b = ctx;
+
+    if (m->type != PORT_DONE) {
+        return;
+    }
+    b->pending--;
+    if (m->rc < 0 && b->rc == 0) {
+        b->rc = m->rc;
+        b->err = *m->err;
+    }
+}
+
+static int batch_wait(struct batch *b, struct hk_err *err)
+{
+    struct pollfd fd = {.fd = port_fd(b->port), .events = POLLIN};
+
+    while (b->pending > 0) {
+        if (port_poll(b->port, UINT32_MAX) == 0 && b->pending > 0 && poll(&fd, 1, -1) < 0 &&
+            errno != EINTR) {
+            return hk_fail(err, HK_EIO, "poll: %m");
+        }
+    }
+    if (b->rc < 0 && err) {
+        *err = b->err;
+    }
+    return b->rc;
+}
+
+/* Makes the object, or brings the member of one that is there up to date; NULL: leaves it. */
+static int make(struct batch *b, const struct port_request *create, const char *member,
                 struct hk_arena *mem, struct hk_err *err)
 {
     struct answer a;
-    const int rc = ask(rest_port(r), create, &a, err);
+    int rc =
+        ask(b->port,
+            &(struct port_request){.verb = PORT_GET, .kind = create->kind, .name = create->name},
+            &a, err);
 
+    if (rc == -HK_ENOTFOUND) {
+        b->pending++;
+        port_submit(b->port, create, (struct port_sink){on_made, b});
+        return 0;
+    }
+    if (rc == 0 && member && !is_left_alone(&a.obj->root) &&
+        !json_equal(json_get(&a.obj->root, member), json_get(create->body, member))) {
+        rc = update(b->port, create, a.obj, member, mem, err);
+    }
     api_object_unref(a.obj);
-    return rc == -HK_EEXIST ? update(rest_port(r), create, member, mem, err) : rc;
+    return rc;
 }
 
-static int install(struct rest *r, const struct crd_file *f, struct hk_arena *mem,
+/* ---- definitions ---- */
+
+static int install(struct rest *r, struct batch *b, const struct crd_file *f, struct hk_arena *mem,
                    struct hk_err *err)
 {
     struct yaml_docs docs = {0};
@@ -118,22 +162,24 @@ static int install(struct rest *r, const struct crd_file *f, struct hk_arena *me
                       HK_STR("v1"), HK_STR("customresourcedefinitions"))->kind,
                       .name = json_str(json_at(doc, "metadata.name"), HK_STR("")), .body = doc,
                       };
-    return make(r, &q, "spec", mem, err);
+    return make(b, &q, "spec", mem, err);
 }
 
 int bootstrap_crds(struct rest *r, struct hk_err *err)
 {
+    struct batch b = {.port = rest_port(r)};
     struct hk_arena mem = {0};
-    int rc = 0;
+    int rc = 0, made;
 
     for (const struct crd_file *f = crd_files; rc == 0 && f->name; f++) {
-        rc = install(r, f, &mem, err);
+        rc = install(r, &b, f, &mem, err);
         if (rc < 0) {
             hk_wrap(err, rc, "definition '%s'", f->name);
         }
     }
     hk_arena_fini(&mem);
-    return rc;
+    made = batch_wait(&b, rc < 0 ? NULL : err);
+    return rc < 0 ? rc : made;
 }
 
 /* ---- roles ---- */
@@ -175,8 +221,8 @@ static struct json make_metadata(const char *name, struct hk_arena *mem)
     return metadata;
 }
 
-static int make_rbac(struct rest *r, const char *plural, const char *name, struct json *doc,
-                     const char *member, struct hk_arena *mem, struct hk_err *err)
+static int make_rbac(struct rest *r, struct batch *b, const char *plural, const char *name,
+                     struct json *doc, const char *member, struct hk_arena *mem, struct hk_err *err)
 {
     const struct port_request q = {
         .verb = PORT_CREATE,
@@ -185,7 +231,7 @@ static int make_rbac(struct rest *r, const char *plural, const char *name, struc
         };
 
     json_put(doc, mem, HK_STR("metadata"), make_metadata(name, mem));
-    const int rc = make(r, &q, member, mem, err);
+    const int rc = make(b, &q, member, mem, err);
     return rc < 0 ? hk_wrap(err, rc, "%s '%s'", plural, name) : 0;
 }
 
@@ -201,7 +247,8 @@ static bool has_word(const char *text, const char *want)
     return false;
 }
 
-static int make_role(struct rest *r, const char *name, struct hk_arena *mem, struct hk_err *err)
+static int make_role(struct rest *r, struct batch *b, const char *name, struct hk_arena *mem,
+                     struct hk_err *err)
 {
     struct json doc = json_make_object();
     struct json rules = json_make_array();
@@ -218,11 +265,11 @@ static int make_role(struct rest *r, const char *name, struct hk_arena *mem, str
         json_push(&rules, mem, rule);
     }
     json_put(&doc, mem, HK_STR("rules"), rules);
-    return make_rbac(r, "clusterroles", name, &doc, "rules", mem, err);
+    return make_rbac(r, b, "clusterroles", name, &doc, "rules", mem, err);
 }
 
-static int make_binding(struct rest *r, const struct role_grant *row, struct hk_arena *mem,
-                        struct hk_err *err)
+static int make_binding(struct rest *r, struct batch *b, const struct role_grant *row,
+                        struct hk_arena *mem, struct hk_err *err)
 {
     struct json doc = json_make_object();
     struct json ref = json_make_object();
@@ -241,22 +288,24 @@ static int make_binding(struct rest *r, const struct role_grant *row, struct hk_
     }
     json_put(&doc, mem, HK_STR("roleRef"), ref);
     json_put(&doc, mem, HK_STR("subjects"), subjects);
-    return make_rbac(r, "clusterrolebindings", row->role, &doc, "subjects", mem, err);
+    return make_rbac(r, b, "clusterrolebindings", row->role, &doc, "subjects", mem, err);
 }
 
 int bootstrap_roles(struct rest *r, struct hk_err *err)
 {
+    struct batch b = {.port = rest_port(r)};
     struct hk_arena mem = {0};
-    int rc = 0;
+    int rc = 0, made;
 
     for (const char *const *name = role_names; rc == 0 && *name; name++) {
-        rc = make_role(r, *name, &mem, err);
+        rc = make_role(r, &b, *name, &mem, err);
     }
     for (const struct role_grant *row = role_grants; rc == 0 && row->role; row++) {
-        rc = make_binding(r, row, &mem, err);
+        rc = make_binding(r, &b, row, &mem, err);
     }
     hk_arena_fini(&mem);
-    return rc;
+    made = batch_wait(&b, rc < 0 ? NULL : err);
+    return rc < 0 ? rc : made;
 }
 
 /* ---- first objects ---- */
@@ -277,40 +326,40 @@ static const char *const objects[] = {
 };
 
 /* One that is there already is its administrator's. */
-static int make_object(struct rest *r, const char *text, struct hk_arena *mem, struct hk_err *err)
+static int make_object(struct rest *r, struct batch *b, const char *text, struct hk_arena *mem,
+                       struct hk_err *err)
 {
     struct yaml_docs docs = {0};
     const struct json *doc;
-    struct answer a;
-    int rc = yaml_parse(hk_str(text), 0, mem, &docs, err);
+    const struct rest_kind *kind;
+    const int rc = yaml_parse(hk_str(text), 0, mem, &docs, err);
 
     if (rc < 0) {
         return rc;
     }
     doc = &docs.at[0];
-    rc = ask(rest_port(r),
-             &(struct port_request){
-                 .verb = PORT_CREATE,
-                 .kind = rest_kind_by_name(
-                     r, json_str(json_get(doc, "apiVersion"), HK_STR("")),
-                                 json_str(json_get(doc, "kind"), HK_STR("")))->kind,
-                     .name = json_str(json_at(doc, "metadata.name"), HK_STR("")), .body = doc},
-                     &a, err);
-    api_object_unref(a.obj);
-    return rc == -HK_EEXIST ? 0 : rc;
+    kind = rest_kind_by_name(r, json_str(json_get(doc, "apiVersion"), HK_STR("")),
+                                         json_str(json_get(doc, "kind"), HK_STR("")));
+    return make(b, &(struct port_request){
+                       .verb = PORT_CREATE,
+                       .kind = kind->kind,
+                       .name = json_str(json_at(doc, "metadata.name"), HK_STR("")), .body = doc},
+                       NULL,
+                       mem,
+                       err);
 }
 
 int bootstrap_objects(struct rest *r, struct hk_err *err)
 {
+    struct batch b = {.port = rest_port(r)};
     struct hk_arena mem = {0};
-    int rc = 0;
+    int rc = 0, made;
 
     for (size_t i = 0; rc == 0 && i < HK_LEN(objects); i++) {
-        rc = make_object(r, objects[i], &mem, err);
-        if (rc < 0) {
-            hk_wrap(err, rc, "first objects");
-        }
+        rc = make_object(r, &b, objects[i], &mem, err);
     }
     hk_arena_fini(&mem);
-    return rc;
+    made = batch_wait(&b, rc < 0 ? NULL : err);
+    rc = rc < 0 ? rc : made;
+    return rc < 0 ? hk_wrap(err, rc, "first objects") : 0;
 }

@@ -123,7 +123,8 @@ static int load_serving(const char *dir, const name_list *names, int64_t now_s, 
         cert_pair_fini(&s->serving);
     }
     const int rc = cert_make(&o, &s->ca, &s->serving, err);
-    return rc < 0 ? rc : write_pair(dir, "server.crt", "server.key", &s->serving, err);
+    return rc < 0 ? hk_wrap(err, rc, "%s/ca.crt", dir)
+                  : write_pair(dir, "server.crt", "server.key", &s->serving, err);
 }
 
 static int load_certs(const char *dir, const char *addr, int64_t now_s, struct setup *s,

@@ -374,12 +374,48 @@ static const char *type_word(enum command_type type)
     return words[type];
 }
 
+const char *command_flag_word(const struct command_flag *f)
+{
+    const char *word = type_word(f->type);
+
+    return word + (word[0] == ' ');
+}
+
+const struct command_flag *command_flag_at(const struct command *c, uint32_t i)
+{
+    return i < count_flags(c) ? flag_at(c, i) : NULL;
+}
+
+const char *command_flag_choices(const struct command_flag *f)
+{
+    static const struct {
+        const char *flag, *choices;
+    } rows[] = {{"format", "yaml json"}, {"action", "open close update"}, {"state", "Open Closed"}};
+
+    for (size_t i = 0; i < HK_LEN(rows); i++) {
+        if (strcmp(f->name, rows[i].flag) == 0) {
+            return rows[i].choices;
+        }
+    }
+    return NULL;
+}
+
 static size_t flag_width(const struct command_flag *f)
 {
     return strlen("  -x, --") + strlen(f->name) + strlen(type_word(f->type));
 }
 
-static void write_flag(const struct command_flag *f, size_t width, const char *name,
+void command_flag_write_help(const struct command *c, const struct command_flag *f,
+                             struct hk_buf *out)
+{
+    hk_buf_addf(out, "%s%s", f->help, f == &help_flag ? c->name : "");
+    if (f->initial && f->initial[0] != '\0' && strcmp(f->initial, "0") != 0) {
+        hk_buf_addf(out, f->type == COMMAND_STRING ? " (default \"%s\")" : " (default %s)",
+                    f->initial);
+    }
+}
+
+static void write_flag(const struct command *c, const struct command_flag *f, size_t width,
                        struct hk_buf *out)
 {
     if (f->letter != 0) {
@@ -387,12 +423,8 @@ static void write_flag(const struct command_flag *f, size_t width, const char *n
     } else {
         hk_buf_addf(out, "      --%s%s", f->name, type_word(f->type));
     }
-    hk_buf_addf(out, "%*s%s%s", (int)(width - flag_width(f) + 3), "", f->help,
-                f == &help_flag ? name : "");
-    if (f->initial && f->initial[0] != '\0' && strcmp(f->initial, "0") != 0) {
-        hk_buf_addf(out, f->type == COMMAND_STRING ? " (default \"%s\")" : " (default %s)",
-                    f->initial);
-    }
+    hk_buf_addf(out, "%*s", (int)(width - flag_width(f) + 3), "");
+    command_flag_write_help(c, f, out);
     hk_buf_addc(out, '\n');
 }
 
@@ -413,7 +445,7 @@ static void write_flags(const struct command *c, uint32_t first, uint32_t end, s
         width = HK_MAX(width, flag_width(f));
     }
     for (uint32_t i = 0; i < n; i++) {
-        write_flag(sorted[i], width, c->name, out);
+        write_flag(c, sorted[i], width, out);
     }
 }
 

@@ -74,6 +74,18 @@ struct command {
 
 /* By the name of the program: "vcctl", "vsub", ...; NULL when it is none of them. */
 const struct command *command_program(struct hk_str name);
+/* All of them, one by one; NULL behind the last. */
+const struct command *command_program_at(uint32_t i);
+
+/* All flags of a command, those every command has included; NULL behind the last. */
+const struct command_flag *command_flag_at(const struct command *c, uint32_t i);
+/* The word for its value in help, "" for a switch. */
+const char *command_flag_word(const struct command_flag *f);
+/* What it does; of the command's own help flag the text goes on with the command's name. */
+void command_flag_write_help(const struct command *c, const struct command_flag *f,
+                             struct hk_buf *out);
+/* "yaml json": the values there are; NULL when any may be given. */
+const char *command_flag_choices(const struct command_flag *f);
 
 enum { COMMAND_DEPTH = 3, COMMAND_MAX_FLAGS = 24 };
 

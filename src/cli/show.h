@@ -39,6 +39,9 @@ void show_whole(const struct api_object *obj, const char *format, struct hk_buf 
 void show_pods(struct api_object *const *pods, uint32_t n, bool namespaces, int64_t now_ns,
                struct hk_buf *out);
 
+/* How a server is, from the document that `hekla status -o json` prints. */
+void show_server(const struct json *status, int64_t now_ns, struct hk_buf *out);
+
 /* "2026-08-20 12:00:00 +0200 CEST" of an API timestamp; year 1 when there is none. */
 void show_time(const struct json *stamp, struct hk_buf *out);
 /* Time since the timestamp, "<unknown>" when there is none. */

@@ -6,6 +6,7 @@
 //   show_queue.c  queues
 //   show_flow.c   flows and templates, and whole objects
 //   show_pod.c    pods
+//   show_server.c how a server is
 #pragma once
 
 #include "cli/show.h"

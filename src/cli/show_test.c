@@ -372,6 +372,69 @@ static void test_pod_tables(void **state)
                         "    3 (20s ago)        5m12s        \n");
 }
 
+/* ---- a server ---- */
+
+static void show_text(const char *text, struct hk_buf *out)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    struct yaml_docs docs = {0};
+    struct hk_err err = {0};
+
+    if (yaml_parse(hk_str(text), 0, &mem, &docs, &err) < 0) {
+        fail_msg("%s", err.text);
+    }
+    show_server(&docs.at[0], now(), out);
+}
+
+static void test_a_server_on_a_page(void **state)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf page = {0}, none = {0}, starting = {0}, mute = {0};
+
+    show_text(
+        "running: true\n"
+        "directory: /d\n"
+        "pid: 42\n"
+        "verb: up\n"
+        "version: 1.2.3\n"
+        "url: https://127.0.0.1:6443\n"
+        "since: '2026-08-20T12:00:10Z'\n"
+        "memoryBytes: 29360128\n"
+        "cpuMillis: 1250\n"
+        "jobs: {Running: 2, Pending: 1}\n"
+        "pods: {}\n"
+        "nodes:\n"
+        "- {name: n1, status: Ready, allocatable: {cpu: '2', memory: 8Gi, pods: '500'},\n"
+        "   used: {cpu: 1500m, memory: 512Mi, pods: '3'}}\n"
+        "- {name: n2, status: NotReady, allocatable: {}, used: {}}\n"
+        "total: {name: total, status: '', allocatable: {cpu: '2', memory: 8Gi, pods: '500'},\n"
+        "  used: {cpu: 1500m, memory: 512Mi, pods: '3'}}\n"
+        "queues: [{name: default, state: Open, weight: 1, jobs: 3}]\n",
+        &page);
+    assert_string_equal(page.data, "hekla up 1.2.3 is running\n"
+                                   "Directory  /d\n"
+                                   "URL        https://127.0.0.1:6443\n"
+                                   "Process    42, 28.0 MiB of memory, 1.2 s of CPU\n"
+                                   "Since      2026-08-20T12:00:10Z, 5m ago\n"
+                                   "Jobs       2 Running, 1 Pending\n"
+                                   "Pods       none\n"
+                                   "\n"
+                                   "Node   Status    CPU      Memory             Pods   \n"
+                                   "n1     Ready     1500m/2  512.0 MiB/8.0 GiB  3/500  \n"
+                                   "n2     NotReady  0/0      0 B/0 B            0/0    \n"
+                                   "total            1500m/2  512.0 MiB/8.0 GiB  3/500  \n"
+                                   "\n"
+                                   "Queue    State  Weight  Jobs  \n"
+                                   "default  Open   1       3     \n");
+    show_text("{running: false, directory: /d}", &none);
+    assert_string_equal(none.data, "no server runs in '/d'\n");
+    show_text("{running: true, directory: /d, pid: 42}", &starting);
+    assert_string_equal(starting.data, "the server in '/d', process 42, is starting\n");
+    show_text("{running: true, directory: /d, pid: 42, verb: up, version: '1', url: u, since: "
+              "'2026-08-20T12:05:00Z', error: no answer}",
+              &mute);
+    assert_non_null(strstr(mute.data, "Error      no answer\n"));
+}
+
 static int use_utc(void **state)
 {
     const int rc = setenv("TZ", "UTC", 1);
@@ -386,7 +449,7 @@ int main(void)
         cmocka_unit_test(test_job_tables),  cmocka_unit_test(test_job_page),
         cmocka_unit_test(test_events),      cmocka_unit_test(test_queue_tables),
         cmocka_unit_test(test_flow_tables), cmocka_unit_test(test_whole_objects),
-        cmocka_unit_test(test_pod_tables),
+        cmocka_unit_test(test_pod_tables),  cmocka_unit_test(test_a_server_on_a_page),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -212,3 +212,8 @@ const struct command *command_program(struct hk_str name)
     }
     return NULL;
 }
+
+const struct command *command_program_at(uint32_t i)
+{
+    return i < HK_LEN(programs) ? &programs[i] : NULL;
+}

@@ -3,7 +3,7 @@
 #include "cmd/host.h"
 
 static const struct option_row options[] = {
-    HOST_OPTION_DATA_DIR,
+    HOST_OPTION_DATA_DIR(""),
     HOST_OPTION_LISTEN,
     HOST_OPTION_LIMITS,
 };

@@ -2,6 +2,8 @@
 // One call at a time over the HTTP client, turning the loop until its outcome is there.
 #include "cmd/ask.h"
 
+#include "cmd/where.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <sys/random.h>
@@ -28,9 +30,27 @@ static int check_file(const char *path, struct hk_err *err)
                    why + 1);
 }
 
+/* Nobody said where: a server of the default directory comes before ~/.kube/config, while it lives.
+ */
+static void find_local(const struct kubeconfig_opts *o, struct hk_buf *path)
+{
+    struct where_server s;
+
+    if (o->path || o->server || (o->env_paths && o->env_paths[0] != '\0')) {
+        return;
+    }
+    if (where_default(path, NULL) == 0 && where_find(path->data, &s, NULL) == 0) {
+        hk_buf_adds(path, "/kubeconfig");
+        where_server_fini(&s);
+    } else {
+        hk_buf_clear(path);
+    }
+}
+
 static int load_config(const char *kubeconfig, const char *master, struct kubeconfig *ret,
                        struct hk_err *err)
 {
+    HK_AUTO(hk_buf_fini) struct hk_buf local = {0};
     struct kubeconfig_opts o = {0};
     int rc = check_file(kubeconfig, err);
 
@@ -40,6 +60,8 @@ static int load_config(const char *kubeconfig, const char *master, struct kubeco
     kubeconfig_env(&o);
     o.path = kubeconfig[0] != '\0' ? kubeconfig : NULL;
     o.server = master[0] != '\0' ? master : NULL;
+    find_local(&o, &local);
+    o.path = local.len > 0 ? local.data : o.path;
     rc = kubeconfig_load(&o, ret, err);
     const char *fallback = getenv("KUBERNETES_MASTER");
     if (rc < 0 || o.server || !fallback || ret->in_cluster || ret->context[0] != '\0') {

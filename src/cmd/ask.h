@@ -5,6 +5,12 @@
 #include "base/vec.h"
 #include "client/client.h"
 
+/* For help. */
+#define ASK_WHERE_TEXT                                                                             \
+    "Where neither --kubeconfig nor --master nor the environment's KUBECONFIG says which server "  \
+    "to ask, it is the one of the default directory of 'hekla up' while that runs, and else the "  \
+    "one in ~/.kube/config."
+
 struct ask {
     struct net_loop *loop;
     struct hk_rand rand;
@@ -13,7 +19,9 @@ struct ask {
 };
 
 /* Reads where the server is, as Volcano's commands do: kubeconfig and master are their options, ""
- * when not given. Does not connect. What there is after a failure is ask_close's. */
+ * when not given. Where neither they nor KUBECONFIG say, a server of the default directory
+ * (where.h) comes before ~/.kube/config. Does not connect. What there is after a failure is
+ * ask_close's. */
 int ask_open(struct ask *a, const char *kubeconfig, const char *master,
              struct hk_err *err) HK_CHECKED;
 void ask_close(struct ask *a);

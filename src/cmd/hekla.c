@@ -1,40 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hekla program: finds the verb and lets it run. Under the name of vcctl or one of its short
 // forms it is that program.
+#include "cmd/man.h"
 #include "cmd/vcctl.h"
 #include "cmd/verb.h"
 
 /* ---- help and version ---- */
 
-static int take_name(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    const char **name = ctx;
+struct help_opts {
+    const char *name, *dir; /* or NULL */
+    bool man;
+};
 
-    if (*name) {
+static const struct option_row help_options[] = {
+    {0, "man", NULL, NULL,
+     "Write the page for man(1), in roff. VERB may also be vcctl or one of its short forms, or a "
+     "page by its full name (hekla-up)."},
+    {0, "man-dir", "DIR", NULL,
+     "Write all pages for man(1) into the directory: hekla.1, one hekla-VERB.1 for every verb, "
+     "and those of vcctl and its short forms."},
+};
+
+static int take_help(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
+{
+    struct help_opts *o = ctx;
+
+    if (row && !row->arg) {
+        o->man = true;
+    } else if (row) {
+        o->dir = value;
+    } else if (o->name) {
         return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
+    } else {
+        o->name = value;
     }
-    *name = value;
     return 0;
 }
 
 static int unknown_verb(const char *name);
 
+static int help_man(const char *name)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf out = {0}, page = {0};
+
+    hk_buf_addf(&page, "hekla%s%s", name ? "-" : "", name ? name : "");
+    if ((name && man_write(hk_str(name), &out)) || man_write(hk_buf_str(&page), &out)) {
+        return verb_print(&out);
+    }
+    return unknown_verb(name);
+}
+
+static int help_man_dir(const char *dir)
+{
+    struct hk_err err = {0};
+
+    return man_write_all(dir, &err) < 0 ? verb_complain("help: %s", err.text) : EXIT_OK;
+}
+
 static int run_help(const struct verb *v, int argc, char **argv)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
-    const char *name = NULL;
-    const int rc = verb_parse(v, argc, argv, take_name, &name);
+    struct help_opts o = {0};
+    const int rc = verb_parse(v, argc, argv, take_help, &o);
 
     if (rc != 0) {
         return rc < 0 ? EXIT_BAD : EXIT_OK;
     }
-    if (!name) {
+    if (o.dir) {
+        return help_man_dir(o.dir);
+    }
+    if (o.man) {
+        return help_man(o.name);
+    }
+    if (!o.name) {
         verb_write_overview(&out);
         return verb_print(&out);
     }
-    const struct verb *about = verb_find(name);
+    const struct verb *about = verb_find(o.name);
     if (!about) {
-        return unknown_verb(name);
+        return unknown_verb(o.name);
     }
     verb_write_help(about, &out);
     return verb_print(&out);
@@ -60,7 +104,12 @@ const struct verb verb_help = {
     .name = "help",
     .args = "[VERB]",
     .about = "list the verbs, or tell about one of them",
+    .options = help_options,
+    .noption = HK_LEN(help_options),
     .text = "Without an argument, lists the verbs. With one, shows its manual page.",
+    .rest = "EXAMPLES\n"
+            "           hekla help up\n"
+            "           hekla help --man up | man -l -\n",
     .run = run_help,
 };
 

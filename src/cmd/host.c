@@ -3,12 +3,13 @@
 #include "cmd/host.h"
 
 #include "apiserver/bootstrap.h"
+#include "cmd/notify.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     DEFAULT_PORT = 6443,
@@ -89,17 +90,27 @@ bool host_take(struct host_opts *o, const struct option_row *row, const char *va
 
 /* ---- running ---- */
 
+void host_stop(struct host *h)
+{
+    h->stopping = true;
+    notify("STOPPING=1");
+    net_loop_stop(h->loop);
+}
+
 static void on_signal(void *ctx, int signo)
 {
     struct host *h = ctx;
 
-    h->stopping = true;
-    net_loop_stop(h->loop);
+    if (signo == SIGUSR1 && h->has_pods) {
+        h->clearing = true;
+    } else {
+        host_stop(h);
+    }
 }
 
 static int catch_signals(struct host *h, struct hk_err *err)
 {
-    static const int signals[] = {SIGTERM, SIGINT};
+    static const int signals[] = {SIGTERM, SIGINT, SIGUSR1};
 
     signal(SIGPIPE, SIG_IGN);
     return net_signals(h->loop, signals, HK_LEN(signals), on_signal, h, err);
@@ -114,14 +125,6 @@ static void raise_limits(void)
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
-}
-
-static int make_dir(const char *dir, struct hk_err *err)
-{
-    if (mkdir(dir, 0700) < 0 && errno != EEXIST) {
-        return hk_fail(err, HK_EIO, "cannot make the directory '%s': %m", dir);
-    }
-    return 0;
 }
 
 static int open_store(struct host *h, const struct host_opts *o, struct hk_err *err)
@@ -176,10 +179,12 @@ int host_open(struct host *h, const struct host_opts *o, struct hk_err *err)
 
     umask(077); /* keys, tokens and everybody's secrets */
     raise_limits();
+    h->claim = -1;
     h->clock = hk_clock_system();
     h->loop = net_loop_new(h->clock);
     rc = catch_signals(h, err);
-    rc = rc < 0 ? rc : make_dir(o->dir, err);
+    rc = rc < 0 ? rc : where_make(o->dir, err);
+    rc = rc < 0 ? rc : where_claim(o->dir, &h->claim, err);
     rc = rc < 0 ? rc : open_store(h, o, err);
     rc = rc < 0 ? rc : setup_load(o->dir, o->addr, h->clock, &h->setup, err);
     if (rc < 0) {
@@ -210,12 +215,20 @@ int host_announce(const struct host *h, const struct host_opts *o, const char *v
     HK_AUTO(hk_buf_fini) struct hk_buf url = {0}, line = {0};
 
     write_url(h, o, &url);
-    const int rc = setup_write_kubeconfig(&h->setup, o->dir, url.data, err);
+    int rc = setup_write_kubeconfig(&h->setup, o->dir, url.data, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = where_tell(h->claim, verb, url.data, h->clock->wall_ns(h->clock), err);
     if (rc < 0) {
         return rc;
     }
     hk_buf_addf(&line, "hekla %s ready at %s, kubeconfig %s/kubeconfig\n", verb, url.data, o->dir);
-    return verb_print(&line) == EXIT_OK ? 0 : hk_fail(err, HK_EIO, "cannot write to stdout");
+    if (verb_print(&line) != EXIT_OK) {
+        return hk_fail(err, HK_EIO, "cannot write to stdout");
+    }
+    notify("READY=1");
+    return 0;
 }
 
 void host_close(struct host *h)
@@ -228,4 +241,7 @@ void host_close(struct host *h)
     store_close(h->store);
     setup_fini(&h->setup);
     net_loop_free(h->loop);
+    if (h->claim >= 0) {
+        close(h->claim);
+    }
 }

@@ -7,6 +7,7 @@
 #include "apiserver/setup.h"
 #include "base/clock.h"
 #include "cmd/verb.h"
+#include "cmd/where.h"
 #include "net/loop.h"
 
 struct host_opts {
@@ -20,12 +21,12 @@ struct host_opts {
 /* What holds when nothing is said. */
 struct host_opts host_opts_default(void);
 /* The options of every verb that hosts the API; their names start a verb's table. */
-#define HOST_OPTION_DATA_DIR                                                                       \
+#define HOST_OPTION_DATA_DIR(more)                                                                 \
     {                                                                                              \
         'd', "data-dir", "DIR", NULL,                                                              \
             "Where everything is kept: the database, certificates, tokens and the kubeconfig. "    \
             "Made, with access for its owner only, when it does not exist. One server at a time "  \
-            "can use it."                                                                          \
+            "can use it." more                                                                     \
     }
 #define HOST_OPTION_LISTEN                                                                         \
     {                                                                                              \
@@ -62,6 +63,9 @@ struct host {
     struct rest *rest;
     struct setup setup;
     struct server *server;
+    int claim;     /* on the directory, -1: none yet */
+    bool has_pods; /* SIGUSR1 asks for their end before the server's; else it is as SIGTERM */
+    bool clearing; /* it came */
     bool stopping; /* a signal came: the loop has been told to stop */
 };
 
@@ -70,8 +74,11 @@ struct host {
 int host_open(struct host *h, const struct host_opts *o, struct hk_err *err) HK_CHECKED;
 /* What a client on this machine dials. */
 const char *host_address(const struct host_opts *o);
-/* Writes the kubeconfig and one line on stdout: "hekla VERB ready at ...". */
+/* Writes the kubeconfig and one line on stdout: "hekla VERB ready at ...", and tells those who look
+ * into the directory and the service manager. */
 int host_announce(const struct host *h, const struct host_opts *o, const char *verb,
                   struct hk_err *err) HK_CHECKED;
+/* As a signal would. */
+void host_stop(struct host *h);
 /* Lets answers go out and ends everything. */
 void host_close(struct host *h);

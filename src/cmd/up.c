@@ -5,6 +5,7 @@
 #include "cmd/host.h"
 
 #include "cmd/daemon.h"
+#include "cmd/detach.h"
 #include "cmd/node.h"
 #include "cmd/prober.h"
 #include "controllers/ctl.h"
@@ -12,6 +13,7 @@
 #include "scheduler/loop.h"
 
 #include <unistd.h>
+#define CLEAR_AGAIN_NS ((int64_t)20 * 1000 * 1000)
 
 struct up_opts {
     struct host_opts host;
@@ -19,7 +21,7 @@ struct up_opts {
     const char *node;        /* its name, NULL: the host's */
     const char *image_roots; /* or NULL */
     int64_t pod_max_pids;
-    bool no_node;
+    bool no_node, detach;
 };
 
 struct up {
@@ -30,11 +32,15 @@ struct up {
     struct nursery *nursery;
     struct node node;
     struct node_api node_api;
+    bool clearing; /* the node's pods have been told to end */
 };
 
 static const struct option_row options[] = {
-    HOST_OPTION_DATA_DIR,
+    HOST_OPTION_DATA_DIR(" " WHERE_DEFAULT_TEXT),
     HOST_OPTION_LISTEN,
+    {'D', "detach", NULL, NULL,
+     "Go on in the background and return when the server is ready, or has failed to start. What it "
+     "has to say then goes to DIR/hekla.log. 'hekla down' ends it."},
     {'c', "conf", "FILE", NULL,
      "The scheduler's configuration, in the form of vc-scheduler's file. It is read again when it "
      "changes; a bad one is reported and the last good one stays in force."},
@@ -65,6 +71,10 @@ static int take(void *ctx, const struct option_row *row, const char *value, stru
     if (row && strcmp(row->name, "pod-max-pids") == 0) {
         return daemon_take_int(row, value, 1, INT32_MAX, &o->pod_max_pids, err);
     }
+    if (row && strcmp(row->name, "detach") == 0) {
+        o->detach = true;
+        return 0;
+    }
     for (size_t i = 0; row && i < HK_LEN(words); i++) {
         if (strcmp(row->name, words[i].name) == 0) {
             *words[i].at = value;
@@ -89,9 +99,6 @@ static bool is_node_name(const char *name)
 
 static int check(const struct up_opts *o, struct hk_err *err)
 {
-    if (!o->host.dir) {
-        return hk_fail(err, HK_EINVAL, "want --data-dir DIR (see 'hekla help up')");
-    }
     if (o->node && !is_node_name(o->node)) {
         return hk_fail(err, HK_EINVAL,
                        "option --node is '%s', want lower case letters, digits, '-' and '.'",
@@ -135,6 +142,7 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
 
     u->node_api.serve = agent_serve;
     host.node_api = o->no_node ? NULL : &u->node_api;
+    u->host.has_pods = !o->no_node;
     rc = o->no_node ? 0 : nursery_new(&u->nursery, err); /* before there is anything to copy */
     rc = rc < 0 ? rc : host_open(&u->host, &host, err);
     if (rc < 0) {
@@ -166,6 +174,20 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
     return rc;
 }
 
+/* Ends the pods, and then the server. Meanwhile nothing new is placed. */
+static int64_t step_clearing(struct up *u)
+{
+    if (!u->clearing && agent_ready(u->node.agent)) {
+        u->clearing = true;
+        agent_clear(u->node.agent);
+        return 0; /* the outcome comes with the next turn */
+    }
+    if (u->clearing && agent_is_clear(u->node.agent)) {
+        host_stop(&u->host);
+    }
+    return CLEAR_AGAIN_NS; /* groups and mounts go without telling */
+}
+
 /* Lets everybody work; how long nothing will happen unless the loop brings news. */
 static int64_t step(struct up *u)
 {
@@ -174,7 +196,11 @@ static int64_t step(struct up *u)
     if (u->node.agent) {
         next_ns = HK_MIN(next_ns, agent_run(u->node.agent));
     }
-    loop_step(u->scheduler, &wait_ns);
+    if (u->host.clearing) {
+        wait_ns = step_clearing(u);
+    } else {
+        loop_step(u->scheduler, &wait_ns);
+    }
     now_ns = net_loop_now_ns(u->host.loop);
     if (next_ns == INT64_MAX) {
         return wait_ns;
@@ -203,6 +229,14 @@ static int turn(struct up *u, struct hk_err *err)
     return rc;
 }
 
+static int let_go(const struct up_opts *o, struct hk_err *err)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf log = {0};
+
+    hk_buf_addf(&log, "%s/hekla.log", o->host.dir);
+    return o->detach ? detach_ready(log.data, err) : 0;
+}
+
 static int up(const struct up_opts *o)
 {
     struct up u = {0};
@@ -210,6 +244,7 @@ static int up(const struct up_opts *o)
     int rc = start(&u, o, &err);
 
     rc = rc < 0 ? rc : host_announce(&u.host, &o->host, "up", &err);
+    rc = rc < 0 ? rc : let_go(o, &err);
     rc = rc < 0 ? rc : turn(&u, &err);
     node_end(&u.node);
     nursery_free(u.nursery);
@@ -225,19 +260,24 @@ static int up(const struct up_opts *o)
 
 static int run(const struct verb *v, int argc, char **argv)
 {
+    HK_AUTO(hk_buf_fini) struct hk_buf dir = {0};
     struct up_opts o = {.host = host_opts_default()};
     struct hk_err err = {0};
     const int rc = verb_parse(v, argc, argv, take, &o);
+    int status;
 
     if (rc != 0) {
         return rc < 0 ? EXIT_BAD : EXIT_OK;
     }
-    return check(&o, &err) < 0 ? verb_complain("up: %s", err.text) : up(&o);
+    if (where_settle(&o.host.dir, &dir, &err) < 0 || check(&o, &err) < 0) {
+        return verb_complain("up: %s", err.text);
+    }
+    return o.detach && !detach(&status) ? status : up(&o);
 }
 
 const struct verb verb_up = {
     .name = "up",
-    .args = "--data-dir DIR",
+    .args = "",
     .about = "run a complete batch system in one process, on this machine",
     .options = options,
     .noption = HK_LEN(options),
@@ -252,13 +292,33 @@ const struct verb verb_up = {
         "unless --image-roots gives a root file system for it. Output is kept and shown by kubectl "
         "logs.\n"
         "Everything that was acknowledged survives a crash: started again, the process goes on "
-        "where it was, and finds the processes that went on running.",
-    .rest = "EXIT STATUS\n"
-            "       0  ended by a signal; containers go on, and the next start finds them\n"
+        "where it was, and finds the processes that went on running.\n"
+        "No privileges are needed. Without them containers run as the user of the server, in "
+        "namespaces where the kernel lets users make them, and what cannot be enforced is told in "
+        "the status of each pod.\n"
+        "vcctl, its short forms and the verbs of this program find a server of the default "
+        "directory by themselves; kubectl needs KUBECONFIG. 'hekla status' tells how the server "
+        "is, 'hekla down' ends it.",
+    .rest = "SIGNALS\n"
+            "       SIGTERM, SIGINT  end the server; pods go on running and are found again\n"
+            "       SIGUSR1          ends the pods first, as 'hekla down --pods'\n"
+            "\n"
+            "ENVIRONMENT\n"
+            "       NOTIFY_SOCKET    the socket of a service manager that wants to hear when the\n"
+            "                        server is ready (Type=notify of systemd)\n"
+            "\n"
+            "EXIT STATUS\n"
+            "       0  ended by a signal; pods go on. With --detach: the server is ready\n"
             "       1  could not start, or could not go on; one line on standard error says why\n"
             "\n"
             "EXAMPLES\n"
-            "           hekla up --data-dir /tmp/hekla --listen 127.0.0.1:0 &\n"
+            "       In the background, in the default directory:\n"
+            "           hekla up --detach\n"
+            "           vcctl job list\n"
+            "           hekla down\n"
+            "\n"
+            "       In a directory of its own and on a free port, with kubectl:\n"
+            "           hekla up --data-dir /tmp/hekla --listen 127.0.0.1:0 --detach\n"
             "           export KUBECONFIG=/tmp/hekla/kubeconfig\n"
             "           kubectl apply -f examples/job.yaml\n"
             "           kubectl logs -l volcano.sh/job-name=train\n",

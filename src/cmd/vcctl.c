@@ -266,7 +266,7 @@ const struct verb verb_vcctl = {
     .about = "run, list and steer jobs and queues, as Volcano's vcctl",
     .text =
         "Volcano's command line: jobs, queues, flows, templates and pods of any cluster. 'hekla "
-        "vcctl help' lists its commands, and every one of them has --help.\n"
+        "vcctl help' lists its commands, and every one of them has --help.\n" ASK_WHERE_TEXT "\n"
         "Under the names vcctl, vsub, vjobs, vqueues, vcancel, vsuspend and vresume this program "
         "is the one of that name.",
     .rest = "EXIT STATUS\n"

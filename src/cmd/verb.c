@@ -4,6 +4,8 @@
 
 const struct verb *const verb_table[] = {
     &verb_up,
+    &verb_down,
+    &verb_status,
     &verb_apiserver,
     &verb_controller_manager,
     &verb_webhook_manager,
@@ -288,10 +290,10 @@ static void write_paragraphs(const char *text, struct hk_buf *out)
     }
 }
 
+const struct option_row verb_help_option = {'h', "help", NULL, NULL, "Show this page."};
+
 void verb_write_help(const struct verb *v, struct hk_buf *out)
 {
-    static const struct option_row help = {'h', "help", NULL, NULL, "Show this page."};
-
     hk_buf_addf(out, "NAME\n       hekla %s - %s\n", v->name, v->about);
     write_synopsis(v, out);
     hk_buf_adds(out, "\nDESCRIPTION\n");
@@ -300,7 +302,7 @@ void verb_write_help(const struct verb *v, struct hk_buf *out)
     for (uint32_t k = 0; k < v->noption; k++) {
         write_option(&v->options[k], out);
     }
-    write_option(&help, out);
+    write_option(&verb_help_option, out);
     if (v->rest) {
         hk_buf_addf(out, "\n%s", v->rest);
     }

@@ -8,8 +8,9 @@
 
 enum {
     EXIT_OK = 0,
-    EXIT_BAD = 1,      /* bad usage, unreadable input, failed tests */
-    EXIT_PROBLEMS = 2, /* part of the input could not be taken */
+    EXIT_BAD = 1,         /* bad usage, unreadable input, failed tests */
+    EXIT_PROBLEMS = 2,    /* part of the input could not be taken */
+    EXIT_NOT_RUNNING = 3, /* there is no server, as systemctl has it */
 };
 
 struct option_row {
@@ -31,8 +32,9 @@ struct verb {
     int (*run)(const struct verb *v, int argc, char **argv);
 };
 
-extern const struct verb verb_up, verb_apiserver, verb_controller_manager, verb_webhook_manager,
-    verb_schedule, verb_scn, verb_vcctl, verb_plugins, verb_help, verb_version, verb_completion;
+extern const struct verb verb_up, verb_down, verb_status, verb_apiserver, verb_controller_manager,
+    verb_webhook_manager, verb_schedule, verb_scn, verb_vcctl, verb_plugins, verb_help,
+    verb_version, verb_completion;
 extern const struct verb *const verb_table[];
 extern const uint32_t verb_table_len;
 const struct verb *verb_find(const char *name);
@@ -49,6 +51,8 @@ typedef int verb_take(void *ctx, const struct option_row *row, const char *value
                       struct hk_err *err);
 int verb_parse(const struct verb *v, int argc, char **argv, verb_take *take, void *ctx);
 
+/* The one option every verb has. */
+extern const struct option_row verb_help_option;
 /* The value may be left out. */
 bool option_is_optional(const struct option_row *row);
 

@@ -71,7 +71,7 @@ step 'a body of more than three megabytes is refused' '
 '
 step 'a second server on the same directory is refused' '
     "$HEKLA" apiserver --data-dir "$data" --listen 127.0.0.1:0 2>"$dir/out" && exit 1
-    says "in use by another process" && [ "$(wc -l <"$dir/out")" -eq 1 ]
+    says "in use by another server" && [ "$(wc -l <"$dir/out")" -eq 1 ]
 '
 
 stop TERM

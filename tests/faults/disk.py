@@ -191,7 +191,7 @@ def second_is_refused():
     first = Server(scratch() / "data").start()
     second = Server(first.data).launch()
     expect("exit status of the second", second.process.wait(DEADLINE_S), 1)
-    second.await_log("in use by another process")
+    second.await_log("in use by another server")
     expect("lines on standard error", len(second.log), 1)
     expect("code of a write to the first",
            first.api("POST", MAPS, config_map("first")).code, 201)

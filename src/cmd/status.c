@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+// hekla status: whether a server runs in a directory, and how it fares. What is found is one
+// document; cli/show_server.c makes a page of it.
+#include "admission/amount.h"
+#include "api/pod_summary.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "cli/show.h"
+#include "cmd/ask.h"
+#include "cmd/verb.h"
+#include "cmd/where.h"
+#include "codec/yaml.h"
+
+#include <unistd.h>
+
+struct status_opts {
+    const char *dir; /* NULL: not given */
+    const char *output;
+};
+
+static const struct option_row options[] = {
+    {'d', "data-dir", "DIR", NULL, "The directory of the server. " WHERE_DEFAULT_TEXT},
+    {'o', "output", "FORMAT", "text json yaml", "The form of the answer (default text)."},
+};
+
+static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
+{
+    struct status_opts *o = ctx;
+
+    if (!row) {
+        return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
+    }
+    *(row->letter == 'd' ? &o->dir : &o->output) = value;
+    return 0;
+}
+
+struct status {
+    struct hk_arena mem;
+    struct json doc;
+    struct ask ask;
+};
+
+static void put_str(struct status *s, struct json *obj, const char *key, struct hk_str value)
+{
+    json_put(obj, &s->mem, hk_str(key), json_make_str(hk_arena_str(&s->mem, value)));
+}
+
+static void put_int(struct status *s, struct json *obj, const char *key, int64_t n)
+{
+    json_put(obj, &s->mem, hk_str(key), json_make_int(n));
+}
+
+static struct hk_str text_at(const struct json *obj, const char *path)
+{
+    return json_str(json_at(obj, path), HK_STR(""));
+}
+
+/* ---- the process ---- */
+
+/* The number behind "NAME:" in /proc/PID/status, in KiB. */
+static int64_t status_kib(struct hk_str text, const char *name)
+{
+    struct hk_str line, word;
+    int64_t n;
+
+    while (hk_str_cut(&text, '\n', &line)) {
+        if (!hk_str_cut(&line, ':', &word) || !hk_str_is(word, name)) {
+            continue;
+        }
+        line = hk_str_trim(line);
+        hk_str_cut(&line, ' ', &word);
+        return hk_str_int(word, &n) ? n : -1;
+    }
+    return -1;
+}
+
+/* Of /proc/PID/stat: utime and stime are the twelfth and thirteenth word behind the name. */
+static int64_t cpu_millis(struct hk_str text)
+{
+    const char *end = memrchr(text.s, ')', text.n);
+    struct hk_str rest = {end, end ? text.n - (size_t)(end - text.s) : 0}, word;
+    int64_t ticks = 0, n;
+
+    for (int k = 0; hk_str_cut(&rest, ' ', &word) && k <= 13; k++) {
+        ticks += k >= 12 && hk_str_int(word, &n) ? n : 0;
+    }
+    return ticks * 1000 / sysconf(_SC_CLK_TCK);
+}
+
+static void add_usage(struct status *s, pid_t pid)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0}, stat = {0};
+
+    if (hk_read_file(hk_arena_printf(&s->mem, "/proc/%d/status", (int)pid), 1 << 16, &text, NULL) <
+            0 ||
+        hk_read_file(hk_arena_printf(&s->mem, "/proc/%d/stat", (int)pid), 1 << 16, &stat, NULL) <
+            0) {
+        return;
+    }
+    put_int(s, &s->doc, "memoryBytes", status_kib(hk_buf_str(&text), "VmRSS") * 1024);
+    put_int(s, &s->doc, "cpuMillis", cpu_millis(hk_buf_str(&stat)));
+}
+
+static void add_server(struct status *s, const char *dir, const struct where_server *server)
+{
+    json_put(&s->doc, &s->mem, HK_STR("running"), json_make_bool(server->pid > 0));
+    put_str(s, &s->doc, "directory", hk_str(dir));
+    if (server->pid == 0) {
+        return;
+    }
+    put_int(s, &s->doc, "pid", server->pid);
+    if (server->url[0] != '\0') {
+        put_str(s, &s->doc, "verb", hk_str(server->verb));
+        put_str(s, &s->doc, "version", hk_str(server->version));
+        put_str(s, &s->doc, "url", hk_str(server->url));
+        put_str(s, &s->doc, "since", hk_str(server->since));
+    }
+    add_usage(s, server->pid);
+}
+
+/* ---- what it serves ---- */
+
+static int list(struct status *s, enum api_kind_id kind, struct answer *ret, struct hk_err *err)
+{
+    return ask(&s->ask, &(struct port_request){.verb = PORT_LIST, .kind = api_kind(kind)}, ret,
+               err);
+}
+
+/* One more under that word. */
+static void count(struct status *s, struct json *counts, struct hk_str word)
+{
+    const int64_t n = json_int(json_get_str(counts, word), 0);
+
+    json_put(counts, &s->mem, hk_arena_str(&s->mem, word), json_make_int(n + 1));
+}
+
+static const char *const resources[] = {"cpu", "memory"};
+
+/* What pods ask for on a node, and what it has. */
+struct share {
+    struct quantity used[HK_LEN(resources)], has[HK_LEN(resources)];
+    int64_t pods, room;
+};
+
+static void add_share(struct share *sum, const struct share *part)
+{
+    for (size_t k = 0; k < HK_LEN(resources); k++) {
+        sum->used[k] = quantity_add(sum->used[k], part->used[k]);
+        sum->has[k] = quantity_add(sum->has[k], part->has[k]);
+    }
+    sum->pods += part->pods;
+    sum->room += part->room;
+}
+
+static struct share share_of_node(const struct json *node)
+{
+    const struct json *has = json_at(node, "status.allocatable");
+    struct share share = {0};
+    struct quantity pods = {0};
+
+    for (size_t k = 0; k < HK_LEN(resources); k++) {
+        amount_get(has, hk_str(resources[k]), &share.has[k]);
+    }
+    share.room = amount_get(has, HK_STR("pods"), &pods) ? quantity_value(pods) : 0;
+    return share;
+}
+
+static struct share share_of_pod(const struct json *pod)
+{
+    struct share share = {.pods = 1};
+
+    for (size_t k = 0; k < HK_LEN(resources); k++) {
+        amount_of_pod(json_get(pod, "spec"), "requests", hk_str(resources[k]), &share.used[k]);
+    }
+    return share;
+}
+
+static struct json share_json(struct status *s, const struct quantity *amounts, int64_t pods)
+{
+    struct json list = json_make_object();
+
+    for (size_t k = 0; k < HK_LEN(resources); k++) {
+        amount_put(&list, &s->mem, hk_str(resources[k]), amounts[k]);
+    }
+    amount_put(&list, &s->mem, HK_STR("pods"), quantity_of(pods, QUANTITY_DECIMAL_SI));
+    return list;
+}
+
+static struct json node_json(struct status *s, struct hk_str name, const char *status,
+                             const struct share *share)
+{
+    struct json node = json_make_object();
+
+    put_str(s, &node, "name", name);
+    put_str(s, &node, "status", hk_str(status));
+    json_put(&node, &s->mem, HK_STR("allocatable"), share_json(s, share->has, share->room));
+    json_put(&node, &s->mem, HK_STR("used"), share_json(s, share->used, share->pods));
+    return node;
+}
+
+static const char *node_status(const struct json *node)
+{
+    const struct json *conditions = json_at(node, "status.conditions");
+    const bool closed = json_bool(json_at(node, "spec.unschedulable"), false);
+
+    for (uint32_t i = 0; json_item(conditions, i); i++) {
+        const struct json *c = json_item(conditions, i);
+        if (hk_str_is(text_at(c, "type"), "Ready") && hk_str_is(text_at(c, "status"), "True")) {
+            return closed ? "Ready,SchedulingDisabled" : "Ready";
+        }
+    }
+    return closed ? "NotReady,SchedulingDisabled" : "NotReady";
+}
+
+static uint64_t key_of(struct hk_str name)
+{
+    return hk_hash(name.s, name.n, 1) >> 1; /* the map keeps the largest key to itself */
+}
+
+static void count_pods(struct status *s, const struct answer *pods, const struct answer *nodes,
+                       struct share *shares)
+{
+    struct json phases = json_make_object();
+    struct hk_map rows = {0};
+
+    for (uint32_t i = 0; i < nodes->objects.len; i++) {
+        hk_map_put(&rows, key_of(nodes->objects.at[i]->name), i);
+    }
+    for (uint32_t i = 0; i < pods->objects.len; i++) {
+        const struct json *pod = &pods->objects.at[i]->root;
+        const uint32_t row = hk_map_get(&rows, key_of(text_at(pod, "spec.nodeName")));
+
+        count(s, &phases, text_at(pod, "status.phase"));
+        if (row != HK_NONE && !api_pod_finished(pod)) {
+            const struct share share = share_of_pod(pod);
+            add_share(&shares[row], &share);
+        }
+    }
+    hk_map_fini(&rows);
+    json_put(&s->doc, &s->mem, HK_STR("pods"), phases);
+}
+
+static int add_nodes(struct status *s, struct hk_err *err)
+{
+    HK_AUTO(answer_fini) struct answer nodes = {0}, pods = {0};
+    HK_AUTO(hk_freep) struct share *shares = NULL;
+    struct json rows = json_make_array();
+    struct share total = {0};
+    int rc = list(s, API_NODE, &nodes, err);
+
+    rc = rc < 0 ? rc : list(s, API_POD, &pods, err);
+    if (rc < 0) {
+        return rc;
+    }
+    shares = hk_zalloc((nodes.objects.len + 1) * sizeof(*shares));
+    for (uint32_t i = 0; i < nodes.objects.len; i++) {
+        shares[i] = share_of_node(&nodes.objects.at[i]->root);
+    }
+    count_pods(s, &pods, &nodes, shares);
+    for (uint32_t i = 0; i < nodes.objects.len; i++) {
+        const struct api_object *node = nodes.objects.at[i];
+        json_push(&rows, &s->mem, node_json(s, node->name, node_status(&node->root), &shares[i]));
+        add_share(&total, &shares[i]);
+    }
+    json_put(&s->doc, &s->mem, HK_STR("nodes"), rows);
+    json_put(&s->doc, &s->mem, HK_STR("total"), node_json(s, HK_STR("total"), "", &total));
+    return 0;
+}
+
+static int add_jobs(struct status *s, struct hk_err *err)
+{
+    HK_AUTO(answer_fini) struct answer jobs = {0}, queues = {0};
+    struct json phases = json_make_object(), by_queue = json_make_object();
+    struct json rows = json_make_array();
+    int rc = list(s, API_JOB, &jobs, err);
+
+    rc = rc < 0 ? rc : list(s, API_QUEUE, &queues, err);
+    for (uint32_t i = 0; i < jobs.objects.len; i++) {
+        const struct json *job = &jobs.objects.at[i]->root;
+        const struct hk_str phase = text_at(job, "status.state.phase");
+        count(s, &phases, phase.n > 0 ? phase : HK_STR("Pending"));
+        count(s, &by_queue, text_at(job, "spec.queue"));
+    }
+    for (uint32_t i = 0; i < queues.objects.len; i++) {
+        const struct api_object *queue = queues.objects.at[i];
+        struct json row = json_make_object();
+
+        put_str(s, &row, "name", queue->name);
+        put_str(s, &row, "state", text_at(&queue->root, "status.state"));
+        put_int(s, &row, "weight", json_int(json_at(&queue->root, "spec.weight"), 1));
+        put_int(s, &row, "jobs", json_int(json_get_str(&by_queue, queue->name), 0));
+        json_push(&rows, &s->mem, row);
+    }
+    json_put(&s->doc, &s->mem, HK_STR("jobs"), phases);
+    json_put(&s->doc, &s->mem, HK_STR("queues"), rows);
+    return rc;
+}
+
+/* The process is there in any case; a server that does not answer is told as such. */
+static int add_served(struct status *s, const char *dir)
+{
+    const char *config = hk_arena_printf(&s->mem, "%s/kubeconfig", dir);
+    struct hk_err err = {0};
+    int rc = ask_open(&s->ask, config, "", &err);
+
+    rc = rc < 0 ? rc : add_nodes(s, &err);
+    rc = rc < 0 ? rc : add_jobs(s, &err);
+    ask_close(&s->ask);
+    if (rc < 0) {
+        put_str(s, &s->doc, "error", hk_str(err.text));
+    }
+    return rc;
+}
+
+/* ---- the verb ---- */
+
+static int print(const struct status *s, const char *output)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
+    struct hk_clock *clock = hk_clock_system();
+
+    if (output && strcmp(output, "json") == 0) {
+        json_write_pretty(&s->doc, 4, &out);
+    } else if (output && strcmp(output, "yaml") == 0) {
+        yaml_write(&s->doc, &out);
+    } else {
+        show_server(&s->doc, clock->wall_ns(clock), &out);
+    }
+    return verb_print(&out);
+}
+
+static int status(const struct status_opts *o)
+{
+    struct status s = {.doc = json_make_object()};
+    struct where_server server = {.pidfd = -1};
+    struct hk_err err = {0};
+    int rc = where_find(o->dir, &server, &err), code = EXIT_OK;
+
+    if (rc < 0 && rc != -HK_ENOTFOUND) {
+        return verb_complain("status: %s", err.text);
+    }
+    add_server(&s, o->dir, &server);
+    if (server.pid == 0) {
+        code = EXIT_NOT_RUNNING;
+    } else if (server.url[0] != '\0' && add_served(&s, o->dir) < 0) {
+        code = EXIT_BAD;
+    }
+    if (print(&s, o->output) != EXIT_OK) {
+        code = EXIT_BAD;
+    }
+    where_server_fini(&server);
+    hk_arena_fini(&s.mem);
+    return code;
+}
+
+static int run(const struct verb *v, int argc, char **argv)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf dir = {0};
+    struct status_opts o = {0};
+    struct hk_err err = {0};
+    const int rc = verb_parse(v, argc, argv, take, &o);
+
+    if (rc != 0) {
+        return rc < 0 ? EXIT_BAD : EXIT_OK;
+    }
+    if (where_settle(&o.dir, &dir, &err) < 0) {
+        return verb_complain("status: %s", err.text);
+    }
+    return status(&o);
+}
+
+const struct verb verb_status = {
+    .name = "status",
+    .args = "",
+    .about = "tell whether a server runs in a directory, and how it fares",
+    .options = options,
+    .noption = HK_LEN(options),
+    .text = "Finds the 'hekla up' or 'hekla apiserver' that uses the directory and shows its "
+            "process, the memory and CPU time it has taken, its address and version; then, asked "
+            "through the API, jobs and pods by phase, nodes with what pods ask for and what there "
+            "is, and the queues.\n"
+            "Only the owner of the directory can ask.",
+    .rest = "EXIT STATUS\n"
+            "       0  it is running\n"
+            "       1  it is running but does not answer, or bad usage\n"
+            "       3  no server runs in the directory\n"
+            "\n"
+            "EXAMPLES\n"
+            "           hekla status\n"
+            "           hekla status -o json | jq .jobs\n",
+    .run = run,
+};

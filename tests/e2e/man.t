@@ -1,0 +1,117 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Manual pages and completions: made from the same tables as --help, so every verb, command and
+# option is in them. HEKLA names the program.
+cd "$(dirname "$0")/../.." || exit 1
+HEKLA=${HEKLA:-build/hekla}
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+. tests/e2e/lib.sh
+
+verbs=$("$HEKLA" help | sed -n 's/^  \([a-z-]*\) .*/\1/p')
+programs='vcctl vsub vjobs vqueues vcancel vsuspend vresume'
+
+# plain PAGE: as a reader sees it, without the marks of roff.
+plain() {
+    sed 's/\\f[BIR]//g; s/\\-/-/g; s/\\e/\\/g; s/\\&//g' "$dir/man1/$1.1"
+}
+
+# has PAGE TEXT: the page says it.
+has() {
+    plain "$1" | grep -qF -- "$2" && return 0
+    echo "$1.1 does not say: $2"
+    return 1
+}
+
+# options: the long options that a help text lists; what is said about them stands further right.
+options() {
+    sed -n 's/^ \{2,7\}\(-[A-Za-z], \)\{0,1\}\(--[a-z0-9-]*\).*/\2/p'
+}
+
+step 'every verb and every program has a page' '
+    "$HEKLA" help --man-dir "$dir/man1" || exit 1
+    for page in hekla $programs $(for v in $verbs; do echo "hekla-$v"; done); do
+        [ -s "$dir/man1/$page.1" ] || { echo "no $page.1"; exit 1; }
+    done
+    [ "$(ls "$dir/man1" | wc -l)" -eq $(($(echo $verbs $programs | wc -w) + 1)) ]
+'
+step 'with every option, and every word about it' '
+    for v in $verbs; do
+        [ "$v" = vcctl ] || for o in $("$HEKLA" "$v" --help | options); do has "hekla-$v" "$o" || exit 1; done
+        "$HEKLA" help "$v" | tr -s " \n" "\n" | grep -v "^ *$" >"$dir/help"
+        plain "hekla-$v" | tr -s " \n" "\n" >"$dir/page"
+        missing=$(grep -vxFf "$dir/page" "$dir/help" | head -5)
+        [ -z "$missing" ] || { echo "hekla-$v.1 lacks: $missing"; exit 1; }
+    done
+'
+step 'vcctl with every command and flag' '
+    for group in job queue jobflow jobtemplate pod; do
+        for c in $("$HEKLA" vcctl $group --help | sed -n "/^Available/,/^$/s/^  \([a-z]*\) .*/\1/p"); do
+            has vcctl "vcctl $group $c" || exit 1
+            for o in $("$HEKLA" vcctl $group $c --help | options); do has vcctl "$o" || exit 1; done
+        done
+    done
+    has vcctl "vcctl job run" && ln -s "$(realpath "$HEKLA")" "$dir/vsub" &&
+        for o in $("$dir/vsub" --help | options); do has vsub "$o" || exit 1; done
+'
+step 'one page at a time, by verb or by name' '
+    "$HEKLA" help --man up | cmp - "$dir/man1/hekla-up.1" && "$HEKLA" help --man | cmp - "$dir/man1/hekla.1" &&
+        "$HEKLA" help --man vsub | cmp - "$dir/man1/vsub.1" &&
+        "$HEKLA" help --man hekla-vcctl | cmp - "$dir/man1/hekla-vcctl.1" || exit 1
+    "$HEKLA" help --man nothing 2>"$dir/out" && exit 1
+    says "unknown verb" && [ "$(wc -l <"$dir/out")" -eq 1 ]
+'
+if command -v mandoc >/dev/null; then
+    step 'mandoc finds no error in them' 'mandoc -Tlint -Werror "$dir"/man1/*.1'
+elif command -v groff >/dev/null; then
+    step 'groff finds nothing wrong with them' '
+        groff -man -Tutf8 -wall -Wbreak "$dir"/man1/*.1 2>"$dir/out" >/dev/null && prints ""
+    '
+else
+    step 'a formatter finds nothing wrong with them # skip neither mandoc nor groff' true
+fi
+
+# completes WORDS...: what bash offers for the last of them.
+completes() {
+    bash -c '. "$1"
+        shift
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _hekla && echo "${COMPREPLY[@]}"' bash "$dir/bash" "$@" >"$dir/out"
+}
+
+for shell in bash zsh fish; do
+    "$HEKLA" completion $shell >"$dir/$shell"
+done
+step 'bash completes verbs, options and their values' '
+    completes hekla stat && prints status && completes hekla status --out && prints --output &&
+        completes hekla status -o "" && prints "text json yaml" && completes hekla status --output = j && prints json &&
+        completes hekla help dow && prints down && completes hekla completion f && prints fish &&
+        completes hekla up --data-dir /et && prints /etc && completes hekla up --no && says "--no-node"
+'
+step 'and those of vcctl and its short forms' '
+    completes vcctl job r && prints "resume run" && completes hekla vcctl job r && prints "resume run" &&
+        completes vcctl jobflow describe -o "" && prints "yaml json" && completes vsub --im && prints --image &&
+        completes hekla vcctl queue operate --action o && prints open && completes /usr/bin/vcctl queue op && prints operate
+'
+# told VERB OPTION: the scripts of all shells have the option.
+told() {
+    sed -n "/^_hekla_flags/,/^}/s/^ *'hekla $1') //p" "$dir/bash" | grep -qw -e "$2" || echo "bash: hekla $1 $2"
+    sed -n "/^    'hekla $1')/,/;;/p" "$dir/zsh" | grep -qF -e "'*$2[" -e "'*$2=" || echo "zsh: hekla $1 $2"
+    grep -e "__hekla_at hekla $1'" "$dir/fish" | grep -qF -e " -l ${2#--} " || echo "fish: hekla $1 $2"
+}
+
+step 'every verb and option is in the scripts of all shells' '
+    for v in $verbs; do
+        [ "$v" = vcctl ] || for o in $("$HEKLA" "$v" --help | options); do told "$v" "$o"; done
+    done >"$dir/out"
+    prints ""
+'
+for shell in zsh fish; do
+    if command -v $shell >/dev/null; then
+        step "$shell can read its script" "$shell -n \"$dir/$shell\""
+    else
+        step "$shell can read its script # skip no $shell" true
+    fi
+done
+finish

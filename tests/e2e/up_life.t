@@ -1,0 +1,235 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The life of hekla up as a service: in the background, found, asked, ended and started again, and
+# what it says when it cannot start. HEKLA names the program; without kubectl there is nothing to test.
+cd "$(dirname "$0")/../.." || exit 1
+HEKLA=${HEKLA:-build/hekla}
+if ! command -v kubectl >/dev/null; then
+    echo '1..0 # skip no kubectl'
+    exit 0
+fi
+dir=$(mktemp -d) || exit 1
+data=$dir/state/of/hekla
+trap '"$HEKLA" down --pods --data-dir "$data" >/dev/null 2>&1; rm -rf "$dir"' EXIT
+. tests/e2e/lib.sh
+KUBECONFIG=$data/kubeconfig HOME=$dir
+export KUBECONFIG HOME
+
+# up [OPTION...]: in the background, on a free port.
+up() {
+    timeout 60 "$HEKLA" up --detach --data-dir "$data" --listen 127.0.0.1:0 "$@" >"$dir/out"
+}
+
+# gives STATUS ARG...: hekla ends with that status; what it prints is in $dir/out and $dir/err.
+gives() {
+    want=$1
+    shift
+    timeout 60 "$HEKLA" "$@" >"$dir/out" 2>"$dir/err"
+    got=$?
+    [ "$got" -eq "$want" ] && return 0
+    echo "hekla $*: exit status $got, expected $want"
+    cat "$dir/out" "$dir/err"
+    return 1
+}
+
+# complains TEXT: the last command said one line on stderr, with the text.
+complains() {
+    grep -qF -- "$1" "$dir/err" && [ "$(wc -l <"$dir/err")" -eq 1 ] && return 0
+    echo "expected one line with: $1"
+    cat "$dir/err"
+    return 1
+}
+
+# json EXPRESSION: true of d, the document that was printed last.
+json() {
+    python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+if not eval(sys.argv[2]):
+    sys.exit(f"not true: {sys.argv[2]}\n{d}")' "$dir/out" "$1"
+}
+
+# job NAME SCRIPT: two pods that run the script in a shell.
+job() {
+    cat <<YAML
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: $1}
+spec:
+  minAvailable: 2
+  tasks:
+  - name: w
+    replicas: 2
+    template:
+      spec:
+        restartPolicy: Never
+        containers: [{name: main, image: none, command: [sh, -c, '$2'], resources: {requests: {cpu: 10m}}}]
+YAML
+}
+
+# phase JOB PHASE
+phase() {
+    [ "$(kubectl get job.batch.volcano.sh "$1" -o 'jsonpath={.status.state.phase}')" = "$2" ]
+}
+
+# running COUNT: so many pods run.
+running() {
+    [ "$(kubectl get pods --field-selector=status.phase=Running -o name | wc -l)" -eq "$1" ]
+}
+
+# processes COUNT: so many have the mark as an argument; the pattern does not match itself.
+processes() {
+    [ "$(grep -lzx -- "[${mark%"${mark#?}"}]${mark#?}" /proc/[0-9]*/cmdline 2>/dev/null | wc -l)" -eq "$1" ]
+}
+
+# tells TEXT: status does.
+tells() {
+    gives 0 status --data-dir "$data" && says "$1"
+}
+
+# uids: of the pods.
+uids() {
+    kubectl get pods -o 'jsonpath={.items[*].metadata.uid}'
+}
+
+# traces UID...: what these pods have on the machine.
+traces() {
+    ls "$data/node/run" "$data/node/pods" | grep -v :
+    grep -F "$data/node/" /proc/self/mounts
+    for uid; do
+        find /sys/fs/cgroup -name "*$uid*" 2>/dev/null
+    done
+}
+
+mark=$((100000 + $$))
+
+step 'where no server runs, status and down say so' '
+    gives 3 status --data-dir "$data" && says "no server runs in" &&
+        gives 3 status --data-dir "$data" -o json && json "d[\"running\"] is False" &&
+        gives 3 down --data-dir "$data" && complains "no server runs in"
+'
+step 'up --detach makes the directory and returns when the server is ready' '
+    up && says "hekla up ready at https://127.0.0.1:" && k get --raw /readyz &&
+        [ "$(stat -c %a "$dir/state/of" "$data" "$data/hekla.log" | xargs)" = "700 700 600" ]
+'
+step 'the directory is not given to another' '
+    gives 1 up --data-dir "$data" && complains "is in use by another server, process" &&
+        gives 1 apiserver --data-dir "$data" && complains "is in use by another server" &&
+        gives 1 up --detach --data-dir "$data" && complains "is in use by another server"
+'
+step 'status tells of the process, the node and the queues' '
+    within 20 sh -c "kubectl get nodes | grep -w Ready" && within 20 tells "default Open 1 0" &&
+        says "hekla up " "is running" "Directory $data" "URL https://127.0.0.1:" "Jobs none" &&
+        gives 0 status --data-dir "$data" -o json && json "d[\"running\"] and d[\"verb\"] == \"up\"" &&
+        json "d[\"memoryBytes\"] > 0 and d[\"nodes\"][0][\"status\"] == \"Ready\"" &&
+        kill -0 "$(python3 -c "import json; print(json.load(open(\"$dir/out\"))[\"pid\"])")"
+'
+step 'and of what runs' '
+    job long "exec sleep $mark" | kubectl create -f - && within 20 running 2 && within 20 phase long Running &&
+        gives 0 status --data-dir "$data" && says "Jobs 1 Running" "Pods 2 Running" "Ready 20m/"
+'
+before=$(uids)
+step 'down ends the server, and pods go on' '
+    gives 0 down --data-dir "$data" && says "hekla up has ended" "2 pods go on running" &&
+        gives 3 status --data-dir "$data" && within 20 processes 2
+'
+step 'the next server finds them again' '
+    up && within 20 running 2 && [ "$(uids)" = "$before" ] && within 20 processes 2 &&
+        k get pods -o "jsonpath={.items[*].status.containerStatuses[*].restartCount}" && prints "0 0"
+'
+step 'down --pods ends them first, and leaves nothing of them' '
+    gives 0 down --pods --data-dir "$data" && silent "go on running" && processes 0 &&
+        left=$(traces $before) || exit 1
+    [ -z "$left" ] || { echo "$left"; exit 1; }
+'
+step 'the job goes on with new ones' '
+    up && within 20 running 2 && within 20 phase long Running && [ "$(uids)" != "$before" ] &&
+        within 20 processes 2
+'
+step 'pods without a server can be ended too' '
+    gives 0 down --data-dir "$data" && within 20 processes 2 &&
+        gives 0 down --pods --data-dir "$data" && says "2 pods of an earlier one have ended" &&
+        processes 0 && [ -z "$(ls "$data/node/run")" ]
+'
+step 'a killed server leaves no claim' '
+    up && gives 0 status --data-dir "$data" -o json &&
+        kill -KILL "$(python3 -c "import json; print(json.load(open(\"$dir/out\"))[\"pid\"])")" &&
+        within 20 gives 3 status --data-dir "$data" && up && gives 0 down --pods --data-dir "$data"
+'
+step 'the log of the server is empty: it had nothing to complain about' '
+    cat "$data/hekla.log" && [ ! -s "$data/hekla.log" ]
+'
+
+step 'the service manager is told' '
+    cat >"$dir/listen.py" <<PYTHON
+import os, signal, socket, subprocess, sys
+
+hekla, data, name = sys.argv[1:]
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(name.replace("@", "\0"))
+s.settimeout(30)
+p = subprocess.Popen([hekla, "up", "--no-node", "--data-dir", data, "--listen", "127.0.0.1:0"],
+                     stdout=subprocess.PIPE, env=dict(os.environ, NOTIFY_SOCKET=name))
+try:
+    assert s.recv(100) == b"READY=1"
+    assert b" ready at " in p.stdout.readline()
+    p.send_signal(signal.SIGTERM)
+    assert s.recv(100) == b"STOPPING=1"
+    assert p.wait(30) == 0
+finally:
+    p.kill()
+PYTHON
+    python3 "$dir/listen.py" "$HEKLA" "$dir/notify" "$dir/socket" &&
+        python3 "$dir/listen.py" "$HEKLA" "$dir/notify" "@hekla-$mark"
+'
+
+if command -v systemd-analyze >/dev/null; then
+    step 'systemd takes the services' '
+        for unit in hekla hekla-user; do
+            sed "s|@bindir@|/bin/true \#|" "packaging/$unit.service.in" >"$dir/$unit.service" &&
+                systemd-analyze verify --man=no "$dir/$unit.service" 2>"$dir/err" || exit 1
+            grep -v DelegateSubgroup "$dir/err" && exit 1
+        done
+        true
+    '
+else
+    step 'systemd takes the services # skip no systemd-analyze' true
+fi
+
+step 'a port that is taken is told in one line' '
+    cat >"$dir/taken.py" <<PYTHON
+import socket, subprocess, sys
+
+s = socket.socket()
+s.bind(("127.0.0.1", 0))
+s.listen()
+address = "127.0.0.1:%d" % s.getsockname()[1]
+sys.exit(subprocess.run([*sys.argv[1:], "--listen", address]).returncode)
+PYTHON
+    for how in --no-node --detach; do
+        timeout 60 python3 "$dir/taken.py" "$HEKLA" up --data-dir "$dir/taken" "$how" >"$dir/out" 2>"$dir/err"
+        [ $? -eq 1 ] && complains "Address already in use" || exit 1
+    done
+'
+step 'so is a directory that cannot be made' '
+    gives 1 up --data-dir /dev/null/x && complains "cannot make the directory" &&
+        gives 1 up --data-dir "" && complains "is empty"
+'
+step 'so is a database that is none' '
+    mkdir "$dir/broken" && echo nonsense >"$dir/broken/store.db" && gives 1 up --data-dir "$dir/broken" &&
+        complains "not a database"
+'
+step 'so are broken credentials, by the name of their file' '
+    mkdir "$dir/creds" && echo nonsense >"$dir/creds/ca.crt" && echo nonsense >"$dir/creds/ca.key" &&
+        gives 1 up --data-dir "$dir/creds" --listen 127.0.0.1:0 && complains "creds/ca.crt: "
+'
+if unshare -m true 2>/dev/null; then
+    step 'so is a disk without room' '
+        mkdir "$dir/full" && unshare -m sh -c "mount -t tmpfs -o size=64k none \"$dir/full\" &&
+            exec timeout 60 \"$HEKLA\" up --data-dir \"$dir/full/hekla\" --listen 127.0.0.1:0" 2>"$dir/err"
+        [ $? -eq 1 ] && complains full
+    '
+else
+    step 'so is a disk without room # skip mounting is not permitted' true
+fi
+finish
