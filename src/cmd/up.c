@@ -4,11 +4,13 @@
 // port. One thread turns the loop; after each turn whoever got messages goes on with its work.
 #include "cmd/host.h"
 
+#include "cmd/conf_map.h"
 #include "cmd/node.h"
 #include "cmd/prober.h"
 #include "controllers/ctl.h"
 #include "net/node_api.h"
 #include "scheduler/loop.h"
+#include "webhook/files.h"
 
 struct up_opts {
     struct host_opts host;
@@ -23,6 +25,8 @@ struct up {
     struct prober *prober;
     struct manager *controllers;
     struct loop *scheduler;
+    struct webhook_files *conf_file; /* NULL without one */
+    struct conf_map conf_map;
     struct node node;
     struct node_api node_api;
 };
@@ -32,7 +36,8 @@ static const struct option_row options[] = {
     HOST_OPTION_LISTEN,
     {'c', "conf", "FILE", NULL,
      "The scheduler's configuration, in the form of vc-scheduler's file. It is read again when it "
-     "changes; a bad one is reported and the last good one stays in force."},
+     "changes; a bad one is reported and the last good one stays in force. The one in force can be "
+     "read from the ConfigMap " CONF_MAP_NS "/" CONF_MAP_NAME "."},
     {'n', "node", "NAME", NULL, "The name of this machine as a node (default: its host name)."},
     {0, "no-node", NULL, NULL,
      "Run no pods on this machine. Agents elsewhere may register through the API."},
@@ -90,6 +95,21 @@ static struct manager *start_controllers(struct up *u)
                                               .shared_port = true});
 }
 
+static void on_conf(void *ctx)
+{
+    struct up *u = ctx;
+
+    loop_reload_conf(u->scheduler);
+}
+
+static int watch_conf(struct up *u, const char *path, struct hk_err *err)
+{
+    return webhook_files_new(
+        &(struct webhook_files_opts){
+            .loop = u->host.loop, .paths = &path, .npaths = 1, .changed = on_conf, .ctx = u},
+        &u->conf_file, err);
+}
+
 static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
 {
     struct host_opts host = o->host;
@@ -108,6 +128,9 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
                                       .conf_path = o->conf,
                                       .session = SESSION_OPTS_DEFAULT},
                   &u->scheduler, err);
+    if (rc == 0 && o->conf) {
+        rc = watch_conf(u, o->conf, err);
+    }
     if (rc == 0 && !o->no_node) {
         rc = node_start(&u->node,
                         &(struct node_opts){.loop = u->host.loop,
@@ -132,6 +155,8 @@ static int64_t step(struct up *u)
         next_ns = HK_MIN(next_ns, agent_run(u->node.agent));
     }
     loop_step(u->scheduler, &wait_ns);
+    next_ns = HK_MIN(next_ns, conf_map_keep(&u->conf_map, rest_port(u->host.rest), u->host.clock,
+                                            loop_conf_text(u->scheduler)));
     now_ns = net_loop_now_ns(u->host.loop);
     if (next_ns == INT64_MAX) {
         return wait_ns;
@@ -169,6 +194,7 @@ static int up(const struct up_opts *o)
     rc = rc < 0 ? rc : host_announce(&u.host, &o->host, "up", &err);
     rc = rc < 0 ? rc : turn(&u, &err);
     node_end(&u.node);
+    webhook_files_free(u.conf_file);
     loop_free(u.scheduler);
     manager_free(u.controllers);
     cmd_prober_free(u.prober);
