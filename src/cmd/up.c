@@ -4,6 +4,7 @@
 // port. One thread turns the loop; after each turn whoever got messages goes on with its work.
 #include "cmd/host.h"
 
+#include "cmd/conf_map.h"
 #include "cmd/daemon.h"
 #include "cmd/detach.h"
 #include "cmd/node.h"
@@ -11,6 +12,7 @@
 #include "controllers/ctl.h"
 #include "net/node_api.h"
 #include "scheduler/loop.h"
+#include "webhook/files.h"
 
 #include <unistd.h>
 #define CLEAR_AGAIN_NS ((int64_t)20 * 1000 * 1000)
@@ -30,6 +32,8 @@ struct up {
     struct manager *controllers;
     struct loop *scheduler;
     struct nursery *nursery;
+    struct webhook_files *conf_file; /* NULL without one */
+    struct conf_map conf_map;
     struct node node;
     struct node_api node_api;
     bool clearing; /* the node's pods have been told to end */
@@ -43,7 +47,8 @@ static const struct option_row options[] = {
      "has to say then goes to DIR/hekla.log. 'hekla down' ends it."},
     {'c', "conf", "FILE", NULL,
      "The scheduler's configuration, in the form of vc-scheduler's file. It is read again when it "
-     "changes; a bad one is reported and the last good one stays in force."},
+     "changes; a bad one is reported and the last good one stays in force. The one in force can be "
+     "read from the ConfigMap " CONF_MAP_NS "/" CONF_MAP_NAME "."},
     {'n', "node", "NAME", NULL, "The name of this machine as a node (default: its host name)."},
     {0, "no-node", NULL, NULL,
      "Run no pods on this machine. Agents elsewhere may register through the API."},
@@ -135,6 +140,21 @@ static struct manager *start_controllers(struct up *u)
                                               .shared_port = true});
 }
 
+static void on_conf(void *ctx)
+{
+    struct up *u = ctx;
+
+    loop_reload_conf(u->scheduler);
+}
+
+static int watch_conf(struct up *u, const char *path, struct hk_err *err)
+{
+    return webhook_files_new(
+        &(struct webhook_files_opts){
+            .loop = u->host.loop, .paths = &path, .npaths = 1, .changed = on_conf, .ctx = u},
+        &u->conf_file, err);
+}
+
 static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
 {
     struct host_opts host = o->host;
@@ -155,6 +175,9 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
                                       .conf_path = o->conf,
                                       .session = SESSION_OPTS_DEFAULT},
                   &u->scheduler, err);
+    if (rc == 0 && o->conf) {
+        rc = watch_conf(u, o->conf, err);
+    }
     if (rc == 0 && !o->no_node) {
         rc = node_start(&u->node,
                         &(struct node_opts){.loop = u->host.loop,
@@ -201,6 +224,8 @@ static int64_t step(struct up *u)
     } else {
         loop_step(u->scheduler, &wait_ns);
     }
+    next_ns = HK_MIN(next_ns, conf_map_keep(&u->conf_map, rest_port(u->host.rest), u->host.clock,
+                                            loop_conf_text(u->scheduler)));
     now_ns = net_loop_now_ns(u->host.loop);
     if (next_ns == INT64_MAX) {
         return wait_ns;
@@ -248,6 +273,7 @@ static int up(const struct up_opts *o)
     rc = rc < 0 ? rc : turn(&u, &err);
     node_end(&u.node);
     nursery_free(u.nursery);
+    webhook_files_free(u.conf_file);
     loop_free(u.scheduler);
     manager_free(u.controllers);
     cmd_prober_free(u.prober);

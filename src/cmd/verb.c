@@ -11,6 +11,7 @@ const struct verb *const verb_table[] = {
     &verb_webhook_manager,
     &verb_schedule,
     &verb_scn,
+    &verb_explain,
     &verb_vcctl,
     &verb_plugins,
     &verb_help,

@@ -382,6 +382,13 @@ void loop_reload_conf(struct loop *l)
     }
 }
 
+struct hk_str loop_conf_text(const struct loop *l)
+{
+    const struct hk_str text = l->engine.conf.now->text;
+
+    return hk_str_is(text, conf_default_text) ? HK_STR("") : text;
+}
+
 /* ---- birth and death ---- */
 
 struct loop_stats loop_stats(const struct loop *l)

@@ -41,6 +41,9 @@ void loop_step(struct loop *l, int64_t *ret_wait_ns);
  * leaves the old configuration in force. */
 void loop_reload_conf(struct loop *l);
 
+/* The text of the configuration in force; "" while it is the built-in one. Until the next step. */
+struct hk_str loop_conf_text(const struct loop *l);
+
 struct loop_stats {
     bool synced; /* every kind has been listed */
     uint64_t sessions, binds, evictions;

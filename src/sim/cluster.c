@@ -352,7 +352,13 @@ int cluster_cycle(struct cluster *c, struct hk_err *err)
 
     ingest_settle(c->in);
     session_open(&ssn, &c->m, c->conf, &o, c->sm);
+    if (c->watch.opened) {
+        c->watch.opened(c->watch.ctx, &ssn);
+    }
     session_run(&ssn);
+    if (c->watch.ran) {
+        c->watch.ran(c->watch.ctx, &ssn);
+    }
     session_close(&ssn);
     record_decisions(c, &ssn);
     record_pipelined(c, &ssn);

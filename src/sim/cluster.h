@@ -70,8 +70,16 @@ struct cluster_effect {
     uint8_t kind; /* OP_ALLOCATE or OP_EVICT */
 };
 
+/* Who wants to look at sessions from inside; either may be NULL. */
+struct cluster_watch {
+    void (*opened)(void *ctx, struct session *ssn);
+    void (*ran)(void *ctx, struct session *ssn);
+    void *ctx;
+};
+
 struct cluster {
     struct cluster_opts opts;
+    struct cluster_watch watch;
     struct model m;
     struct ingest *in;
     struct scheduler_mem *sm;

@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: Apache-2.0
+// hekla explain: why a job waits, and what would let it start. Reads the cluster through the port,
+// loads it into the scheduler's own engine, and asks that.
+#include "cmd/ask.h"
+#include "cmd/conf_map.h"
+#include "cmd/verb.h"
+
+#include "base/file.h"
+#include "cli/show_explain.h"
+#include "codec/yaml.h"
+#include "sim/explain.h"
+
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_CONF = 1 << 20, TRIES_DEFAULT = 64, TRIES_MAX = 100000, BUDGET_S = 20, PAUSE_S = 2 };
+
+struct request {
+    const char *what;
+    const char *ns;
+    const char *conf; /* NULL: as the cluster says */
+    const char *output, *kubeconfig, *master;
+    int64_t tries;
+    bool watch;
+};
+
+static const struct option_row options[] = {
+    {'n', "namespace", "NAME", NULL,
+     "Where the job is (default: that of the kubeconfig's context, else default)."},
+    {0, "conf", "FILE", NULL,
+     "The scheduler's configuration. Without it the ConfigMap " CONF_MAP_NS "/" CONF_MAP_NAME
+     " is read, which Volcano's installation uses and 'hekla up --conf' keeps; where there is "
+     "none, "
+     "the built-in default holds."},
+    {0, "tries", "N", NULL,
+     "Try at most N changes (default 64), for at most 20 seconds. 0 tells why it waits and tries "
+     "nothing."},
+    {'w', "watch", NULL, NULL,
+     "Ask again every two seconds, until it runs or has ended. On a terminal the new answer takes "
+     "the place of the old one; elsewhere it is printed when it differs."},
+    {'o', "output", "FORMAT", "text json yaml",
+     "text for people (default), json or yaml for programs."},
+    {'k', "kubeconfig", "FILE", NULL, "Where the server is, and who asks."},
+    {'s', "master", "URL", NULL, "The server, instead of that in the kubeconfig."},
+};
+
+static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
+{
+    struct request *q = ctx;
+    const struct {
+        const char *name, **at;
+    } words[] = {{"namespace", &q->ns},
+                 {"conf", &q->conf},
+                 {"output", &q->output},
+                 {"kubeconfig", &q->kubeconfig},
+                 {"master", &q->master}};
+
+    if (!row) {
+        if (q->what) {
+            return hk_fail(err, HK_EINVAL, "unexpected '%s', one thing is explained at a time",
+                           value);
+        }
+        q->what = value;
+        return 0;
+    }
+    if (strcmp(row->name, "watch") == 0) {
+        q->watch = true;
+        return 0;
+    }
+    if (strcmp(row->name, "tries") == 0) {
+        if (!hk_str_int(hk_str(value), &q->tries) || q->tries < 0 || q->tries > TRIES_MAX) {
+            return hk_fail(err, HK_EINVAL, "option --tries is '%s', want 0 to %d", value,
+                           TRIES_MAX);
+        }
+        return 0;
+    }
+    for (size_t i = 0; i < HK_LEN(words); i++) {
+        if (strcmp(row->name, words[i].name) == 0) {
+            *words[i].at = value;
+        }
+    }
+    return 0;
+}
+
+/* ---- reading the cluster ---- */
+
+/* The first few are needed for any answer; without the others the scheduler's world is as if there
+ * were none of them, which is said. */
+static const enum api_kind_id kinds[] = {
+    API_NODE,
+    API_POD,
+    API_PODGROUP,
+    API_QUEUE,
+    API_NAMESPACE,
+    API_PRIORITY_CLASS,
+    API_PDB,
+    API_RESOURCE_QUOTA,
+    API_PVC,
+    API_PV,
+    API_STORAGE_CLASS,
+    API_CSI_NODE,
+    API_CSI_DRIVER,
+    API_CSI_CAPACITY,
+    API_VOLUME_ATTACHMENT,
+    API_SERVICE,
+    API_REPLICATION_CONTROLLER,
+    API_REPLICA_SET,
+    API_STATEFUL_SET,
+    API_HYPERNODE,
+    API_JOBFLOW,
+};
+enum { NREQUIRED = 4 };
+
+struct work {
+    const struct request *q;
+    const char *ns;
+    struct ask ask;
+    struct answer objects;
+    struct hk_arena mem;
+    struct json notes;
+    struct conf *conf;
+};
+
+static void note(struct work *w, const char *fmt, ...) HK_PRINTF(2, 3);
+static void note(struct work *w, const char *fmt, ...)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf b = {0};
+    va_list ap;
+
+    va_start(ap, fmt);
+    hk_buf_vaddf(&b, fmt, ap);
+    va_end(ap);
+    json_push(&w->notes, &w->mem, json_make_str(hk_arena_str(&w->mem, hk_buf_str(&b))));
+}
+
+static int list(struct work *w, enum api_kind_id kind, const char *ns, struct hk_err *err)
+{
+    const struct port_request req = {.verb = PORT_LIST, .kind = api_kind(kind), .ns = hk_str(ns)};
+
+    return ask(&w->ask, &req, &w->objects, err);
+}
+
+static int read_cluster(struct work *w, struct hk_err *err)
+{
+    int rc = list(w, API_JOB, w->ns, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    for (size_t k = 0; k < HK_LEN(kinds); k++) {
+        struct hk_err why = {0};
+        rc = list(w, kinds[k], kinds[k] == API_JOBFLOW ? w->ns : "", &why);
+        if (rc < 0 && k < NREQUIRED) {
+            *err = why;
+            return hk_wrap(err, rc, "cannot see what the scheduler sees");
+        }
+        if (rc < 0 && rc != -HK_ENOTFOUND) { /* a cluster need not have the kind */
+            note(w, "%s were left out: %s", api_kind(kinds[k])->plural, why.text);
+        }
+    }
+    return 0;
+}
+
+/* ---- the configuration ---- */
+
+static int parse_conf(struct work *w, struct hk_str text, const char *from, struct hk_err *err)
+{
+    const int rc = conf_parse(text, &w->conf, err);
+
+    return rc < 0 ? hk_wrap(err, rc, "%s", from) : 0;
+}
+
+/* A configuration the scheduler would refuse is one it does not run with. */
+static int conf_of_cluster(struct work *w, struct hk_err *err)
+{
+    HK_AUTO(answer_fini) struct answer map = {0};
+    const struct port_request req = {.verb = PORT_GET,
+                                     .kind = api_kind(API_CONFIGMAP),
+                                     .ns = HK_STR(CONF_MAP_NS), .name = HK_STR(CONF_MAP_NAME)};
+    struct hk_err why = {0};
+    const int rc = ask(&w->ask, &req, &map, &why);
+
+    if (rc == 0 && map.objects.len > 0) {
+        const struct json *text =
+            json_get(json_get(&map.objects.at[0]->root, "data"), CONF_MAP_KEY);
+        if (json_is(text, JSON_STRING) &&
+            parse_conf(w, json_str(text, HK_STR("")), CONF_MAP_NAME, &why) == 0) {
+            return 0;
+        }
+        note(w, "the built-in configuration was used: %s",
+             why.text[0] ? why.text : CONF_MAP_NAME " has no " CONF_MAP_KEY);
+    } else if (rc < 0 && rc != -HK_ENOTFOUND) {
+        note(w, "the built-in configuration was used: %s", why.text);
+    }
+    return parse_conf(w, hk_str(conf_default_text), "built in", err);
+}
+
+static int read_conf(struct work *w, struct hk_err *err)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    if (!w->q->conf) {
+        return conf_of_cluster(w, err);
+    }
+    const int rc = hk_read_file(w->q->conf, MAX_CONF, &text, err);
+    return rc < 0 ? rc : parse_conf(w, hk_buf_str(&text), w->q->conf, err);
+}
+
+/* ---- the subject ---- */
+
+static const struct {
+    const char *word;
+    enum api_kind_id kind;
+} words[] = {
+    {"job", API_JOB},
+    {"jobs", API_JOB},
+    {"vcjob", API_JOB},
+    {"podgroup", API_PODGROUP},
+    {"pg", API_PODGROUP},
+    {"pod", API_POD},
+    {"pods", API_POD},
+    {"queue", API_QUEUE},
+    {"queues", API_QUEUE},
+    {"q", API_QUEUE},
+    {"po", API_POD},
+    {"vj", API_JOB},
+    {"podgroups", API_PODGROUP},
+    {"jobflow", API_JOBFLOW},
+    {"jobflows", API_JOBFLOW},
+    {"jf", API_JOBFLOW},
+};
+
+static bool exists(const struct work *w, enum api_kind_id kind, struct hk_str ns,
+                   struct hk_str name)
+{
+    for (uint32_t k = 0; k < w->objects.objects.len; k++) {
+        const struct api_object *o = w->objects.objects.at[k];
+        if (o->kind->id == kind && hk_str_eq(o->name, name) && hk_str_eq(o->ns, ns)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "KIND/NAME", or a name: a job's, else that of whatever is called so. */
+static int find_subject(const struct work *w, struct explain_subject *ret, struct hk_err *err)
+{
+    static const enum api_kind_id order[] = {API_JOB, API_JOBFLOW, API_PODGROUP, API_POD};
+    struct hk_str name = hk_str(w->q->what), word;
+
+    *ret = (struct explain_subject){.kind = API_JOB, .ns = hk_str(w->ns), .name = name};
+    if (!strchr(w->q->what, '/')) {
+        for (size_t k = 0; k < HK_LEN(order); k++) {
+            if (exists(w, order[k], ret->ns, name)) {
+                ret->kind = order[k];
+                break;
+            }
+        }
+        return 0;
+    }
+    hk_str_cut(&name, '/', &word);
+    for (size_t k = 0; k < HK_LEN(words); k++) {
+        if (hk_str_is(word, words[k].word)) {
+            ret->kind = words[k].kind;
+            ret->name = name;
+            ret->ns = words[k].kind == API_QUEUE ? HK_STR("") : ret->ns;
+            return 0;
+        }
+    }
+    return hk_fail(err, HK_EINVAL, "'%s': want job, podgroup, pod, queue or jobflow before the /",
+                   w->q->what);
+}
+
+/* Something of the kind, and of nearly the name. */
+static const struct api_object *nearest(const struct work *w, const struct explain_subject *s)
+{
+    const struct api_object *best = NULL;
+    size_t least = HK_MAX(s->name.n / 3, (size_t)2) + 1;
+
+    for (uint32_t k = 0; k < w->objects.objects.len; k++) {
+        const struct api_object *o = w->objects.objects.at[k];
+        if (o->kind->id == s->kind && hk_str_eq(o->ns, s->ns)) {
+            HK_AUTO(hk_buf_fini) struct hk_buf name = {0};
+            hk_buf_addstr(&name, o->name);
+            const size_t d = word_distance(w->q->what, name.data);
+            if (d < least) {
+                least = d;
+                best = o;
+            }
+        }
+    }
+    return best;
+}
+
+/* ---- the answer ---- */
+
+static void write_answer(const struct work *w, const struct json *answer, struct hk_buf *out)
+{
+    const struct term t = term_of(STDOUT_FILENO);
+
+    if (strcmp(w->q->output, "json") == 0) {
+        json_write_pretty(answer, 2, out);
+    } else if (strcmp(w->q->output, "yaml") == 0) {
+        yaml_write(answer, out);
+    } else {
+        show_explain(answer, &t, out);
+    }
+}
+
+static int explain_it(struct work *w, struct json *ret, struct hk_err *err)
+{
+    const struct explain_opts o = {
+        .objects = w->objects.objects.at,
+        .n = w->objects.objects.len,
+        .conf = w->conf,
+        .now_ns = hk_clock_system()->wall_ns(hk_clock_system()),
+        .tries = (uint32_t)w->q->tries,
+        .budget_ns = BUDGET_S * 1000000000LL,
+        .clock = hk_clock_system(),
+    };
+    struct explain_subject s;
+    int rc = find_subject(w, &s, err);
+
+    rc = rc < 0 ? rc : explain(&o, &s, &w->mem, ret, err);
+    if (rc == -HK_ENOTFOUND) {
+        const struct api_object *near = nearest(w, &s);
+        return near ? hk_fail(err, HK_ENOTFOUND, "%s; did you mean '%.*s'?",
+                              hk_arena_strndup(&w->mem, err->text, strlen(err->text)),
+                              HK_FMT(near->name))
+                    : rc;
+    }
+    if (rc == 0) {
+        json_put(ret, &w->mem, HK_STR("notes"), w->notes);
+    }
+    return rc;
+}
+
+static int look(struct work *w, struct json *ret, struct hk_err *err)
+{
+    int rc;
+
+    w->notes = json_make_array();
+    rc = read_conf(w, err);
+    rc = rc < 0 ? rc : read_cluster(w, err);
+    return rc < 0 ? rc : explain_it(w, ret, err);
+}
+
+static void forget(struct work *w)
+{
+    answer_fini(&w->objects);
+    w->objects = (struct answer){0};
+    conf_free(w->conf);
+    w->conf = NULL;
+    hk_arena_clear(&w->mem);
+}
+
+/* ---- again and again ---- */
+
+/* Nothing more will come of it, or what was hoped for has. */
+static bool is_settled(const struct json *answer)
+{
+    static const char *const waiting[] = {"waiting", "starting", "blocked", "suspended", "ending"};
+    const struct hk_str state = json_str(json_get(answer, "state"), HK_STR(""));
+
+    for (size_t k = 0; k < HK_LEN(waiting); k++) {
+        if (hk_str_is(state, waiting[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What is news: all but how long it has been so. */
+static uint64_t hash_of(const struct json *answer, struct hk_arena *a)
+{
+    struct json copy = json_shallow(answer, a);
+
+    json_del(&copy, "waitedSeconds");
+    json_del(&copy, "ranSeconds");
+    return json_hash(&copy);
+}
+
+/* Lines of the screen that the text took, long ones folded; escape sequences take no room. */
+static uint32_t rows_of(const struct hk_buf *text, uint32_t columns)
+{
+    uint32_t rows = 0, column = 0;
+    bool escape = false;
+
+    for (size_t k = 0; k < text->len; k++) {
+        const char c = text->data[k];
+        if (c == '\n') {
+            rows += 1 + (column > 0 ? (column - 1) / columns : 0);
+            column = 0;
+        } else if (escape || c == '\033') {
+            escape = c != 'm';
+        } else {
+            column += ((unsigned char)c & 0xc0) != 0x80;
+        }
+    }
+    return rows;
+}
+
+/* Prints the answer: over the last one on a terminal, else only when it is another. */
+static int show(struct work *w, const struct json *answer, struct hk_buf *last, uint64_t *said)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
+    const struct term t = term_of(STDOUT_FILENO);
+    const uint64_t hash = hash_of(answer, &w->mem);
+
+    if (!t.is && hash == *said) {
+        return 0;
+    }
+    *said = hash;
+    term_rewind(&t, rows_of(last, t.columns), &out);
+    hk_buf_clear(last);
+    write_answer(w, answer, last);
+    hk_buf_addstr(&out, hk_buf_str(last));
+    return verb_print(&out) == EXIT_OK ? 0 : -HK_EIO;
+}
+
+static int work(struct work *w, struct hk_err *err)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf last = {0};
+    const struct timespec pause = {.tv_sec = PAUSE_S};
+    struct json answer;
+    uint64_t said = 0;
+    int rc = ask_open(&w->ask, w->q->kubeconfig, w->q->master, err);
+    bool more = rc == 0;
+
+    w->ns = w->q->ns ? w->q->ns : w->ask.ns;
+    while (more) {
+        rc = look(w, &answer, err);
+        rc = rc < 0 ? rc : show(w, &answer, &last, &said);
+        more = rc == 0 && w->q->watch && !is_settled(&answer);
+        forget(w);
+        if (more) {
+            nanosleep(&pause, NULL);
+        }
+    }
+    return rc;
+}
+
+static int run(const struct verb *v, int argc, char **argv)
+{
+    struct request q = {.output = "text", .kubeconfig = "", .master = "", .tries = TRIES_DEFAULT};
+    struct work w = {.q = &q};
+    struct hk_err err = {0};
+    int rc = verb_parse(v, argc, argv, take, &q);
+
+    if (rc != 0) {
+        return rc < 0 ? EXIT_BAD : EXIT_OK;
+    }
+    if (!q.what) {
+        return verb_complain("explain: explain what? want a job (see 'hekla help explain')");
+    }
+    rc = work(&w, &err);
+    ask_close(&w.ask);
+    hk_arena_fini(&w.mem);
+    return rc < 0 ? verb_complain("explain: %s", err.text) : EXIT_OK;
+}
+
+const struct verb verb_explain = {
+    .name = "explain",
+    .args = "JOB",
+    .about = "tell why a job waits, and what would let it start",
+    .options = options,
+    .noption = HK_LEN(options),
+    .text =
+        "Reads the cluster, loads it into the engine that schedules, and asks that: what is "
+        "missing "
+        "in numbers, node by node and for the queue; who is ahead, and why. Then single changes "
+        "are "
+        "tried, each in a copy of that world with nothing else touched: a job ends, fewer members "
+        "at "
+        "once, a smaller request, a constraint dropped, a taint tolerated, a higher priority, a "
+        "larger queue, one more node. Those with which the engine places the job are listed, with "
+        "whom it would evict and who would have to wait for it.\n"
+        "JOB is the name of a Volcano Job; podgroup/NAME, pod/NAME, queue/NAME and jobflow/NAME "
+        "work too. It "
+        "needs "
+        "permission to list what the scheduler reads, and writes nothing. It works with Volcano's "
+        "scheduler as well, as far as the two decide alike.\n"
+        "The answer is about this moment: what happens at the same time is not foreseen. Pods that "
+        "a "
+        "job's controller has yet to make are made in thought, from its templates.",
+    .rest =
+        "OUTPUT\n"
+        "       With -o json (or yaml) one object; keys may be added, none will go:\n"
+        "\n"
+        "       kind, namespace, name   what was asked about\n"
+        "       state      waiting, starting, running, suspended, blocked, ending, ended;\n"
+        "                  of a pod also foreign; of a queue open or closed\n"
+        "       summary    that in words\n"
+        "       since      when it began; waitedSeconds, ranSeconds, tookSeconds\n"
+        "       gang       minimum, pods, ready, waiting, bestEffort, pipelined (placed where "
+        "pods\n"
+        "                  are ending), and fit: how many found a place before the attempt\n"
+        "                  was given up\n"
+        "       wants      amounts of the pods still needed to start\n"
+        "       admitted   whether its PodGroup is past enqueue; refusal says why not, or\n"
+        "                  which limit of the queue is in the way\n"
+        "       limits     of the queue or cluster that leave too little: limit (capability,\n"
+        "                  deserved, cluster), resource, wants, holds, promised, most\n"
+        "       queue      name, state, weight, jobs, waiting, allocated, inqueue,\n"
+        "                  capability, deserved, guarantee, share\n"
+        "       reasons    per task: task, example, pods, asks, fit, nodes, and refusals, each\n"
+        "                  with nodes, code, text, and where a resource is short resource,\n"
+        "                  wants, mostFree, mostFreeOn\n"
+        "       ahead      inQueue, inCluster, and the first jobs with name, podGroup, queue,\n"
+        "                  why, holds, waitsFor\n"
+        "       steps      of a flow: step, and job and phase, or waitsFor with step, phase and\n"
+        "                  probes\n"
+        "       blockedTasks  tasks without pods: task, dependsOn\n"
+        "       changes    change, text, its particulars, evicts (pods), delays (jobs)\n"
+        "       tried      how many changes were tried; cut: there are more\n"
+        "       phase, reason, message, retries, lastFailure   of a job that ended\n"
+        "       notes      what could not be read\n"
+        "\n"
+        "EXIT STATUS\n"
+        "       0 when there is an answer, 1 when there is none; one line on standard error\n"
+        "       says why.\n"
+        "\n"
+        "EXAMPLES\n"
+        "           hekla explain train\n"
+        "           hekla explain -n research -o json train | jq -r '.changes[].text'\n"
+        "           hekla explain queue/research\n",
+    .run = run,
+};
