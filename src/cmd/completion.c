@@ -83,6 +83,14 @@ static void write_bash(struct hk_buf *out)
         }
         hk_buf_adds(out, "' -- \"$cur\")) ;;\n");
     }
+    for (uint32_t k = 0; k < verb_table_len; k++) {
+        if (verb_table[k]->names) {
+            hk_buf_addf(out,
+                        "    '%s '*) COMPREPLY=($(compgen -W \"$(\"${COMP_WORDS[0]}\" %s -o name "
+                        "2>/dev/null | sed 's|.*/||')\" -- \"$cur\")) ;;\n",
+                        verb_table[k]->name, verb_table[k]->names);
+        }
+    }
     hk_buf_adds(out, "    *) COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n    esac\n}\n"
                      "complete -o filenames -F _hekla hekla\n");
 }
@@ -138,7 +146,10 @@ static void write_zsh_vcctl(struct hk_buf *out)
 
 static void write_zsh(struct hk_buf *out)
 {
-    hk_buf_adds(out, "#compdef hekla\n_hekla() {\n    if (( CURRENT == 2 )); then\n"
+    hk_buf_adds(out, "#compdef hekla\n"
+                     "_hekla_names() {\n"
+                     "    compadd -- ${(f)\"$(hekla $1 -o name 2>/dev/null | sed 's|.*/||')\"}\n}\n"
+                     "_hekla() {\n    if (( CURRENT == 2 )); then\n"
                      "        local -a verbs=(\n");
     for (uint32_t k = 0; k < verb_table_len; k++) {
         hk_buf_addf(out, "            '%s:", verb_table[k]->name);
@@ -160,7 +171,11 @@ static void write_zsh(struct hk_buf *out)
         for (uint32_t i = 0; i < v->noption; i++) {
             write_zsh_option(&v->options[i], out);
         }
-        hk_buf_adds(out, " '*:file:_files' ;;\n");
+        if (v->names) {
+            hk_buf_addf(out, " '*:name:_hekla_names %s' ;;\n", v->names);
+        } else {
+            hk_buf_adds(out, " '*:file:_files' ;;\n");
+        }
     }
     hk_buf_adds(out, "    esac\n}\n_hekla \"$@\"\n");
 }
@@ -224,6 +239,12 @@ static void write_fish(struct hk_buf *out)
         for (uint32_t i = 0; i < v->noption; i++) {
             write_fish_option(v, &v->options[i], out);
         }
+        if (v->names) {
+            hk_buf_addf(out,
+                        "complete -c hekla -n '__fish_seen_subcommand_from %s' -f -a "
+                        "'(hekla %s -o name 2>/dev/null | string replace -r \".*/\" \"\")'\n",
+                        v->name, v->names);
+        }
     }
     write_fish_vcctl(out);
     hk_buf_adds(out, "complete -c hekla -n '__fish_seen_subcommand_from completion' -f -a "
@@ -271,7 +292,8 @@ const struct verb verb_completion = {
     .name = "completion",
     .args = "bash|zsh|fish",
     .about = "print a completion script for a shell",
-    .text = "Prints a script that teaches the shell the verbs and options of this program.",
+    .text = "Prints a script that teaches the shell the verbs and options of this program, and "
+            "lets it ask the server for names.",
     .rest =
         "EXAMPLES\n"
         "       bash:  hekla completion bash >~/.local/share/bash-completion/completions/hekla\n"
