@@ -150,6 +150,8 @@ static void watch(struct feed *f)
                           &(struct port_request){.verb = PORT_WATCH,
                                                  .kind = f->o.kind,
                                                  .rv = f->rv,
+                                                 .ns = f->o.ns,
+                                                 .label_selector = f->o.label_selector,
                                                  .field_selector = f->o.field_selector,
                                                  .bookmarks = true,
                                                  .text_only = f->o.text_only},
@@ -204,6 +206,8 @@ static void list_page(struct feed *f, struct hk_str cont)
 {
     const struct port_request req = {.verb = PORT_LIST,
                                      .kind = f->o.kind,
+                                     .ns = f->o.ns,
+                                     .label_selector = f->o.label_selector,
                                      .field_selector = f->o.field_selector,
                                      .limit = f->o.page > 0 ? f->o.page : PAGE_DEFAULT,
                                      .cont = cont,

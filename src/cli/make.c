@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds the bodies of requests.
-#include "cli/make.h"
+#include "cli/make_priv.h"
 
 #include "codec/quantity.h"
 #include "codec/yaml.h"
@@ -11,17 +11,17 @@
     "quantities must match the regular expression "                                                \
     "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
-static void put(struct json *obj, struct hk_arena *a, const char *key, struct json v)
+void make_put(struct json *obj, struct hk_arena *a, const char *key, struct json v)
 {
     json_put(obj, a, hk_str(key), v);
 }
 
-static void put_str(struct json *obj, struct hk_arena *a, const char *key, const char *s)
+void make_put_str(struct json *obj, struct hk_arena *a, const char *key, const char *s)
 {
-    put(obj, a, key, json_make_str(hk_str(s)));
+    make_put(obj, a, key, json_make_str(hk_str(s)));
 }
 
-static struct json of_one(struct hk_arena *a, struct json item)
+struct json make_one(struct hk_arena *a, struct json item)
 {
     struct json list = json_make_array();
 
@@ -34,15 +34,14 @@ static const char *version_of(const struct api_kind *kind, struct hk_arena *a)
     return hk_arena_printf(a, "%s/%s", kind->group, kind->version);
 }
 
-/* An object of the kind, with that for metadata. */
-static struct json make_object(enum api_kind_id id, struct json meta, struct hk_arena *a)
+struct json make_object(enum api_kind_id id, struct json meta, struct hk_arena *a)
 {
     const struct api_kind *kind = api_kind(id);
     struct json obj = json_make_object();
 
-    put_str(&obj, a, "apiVersion", version_of(kind, a));
-    put_str(&obj, a, "kind", kind->kind);
-    put(&obj, a, "metadata", meta);
+    make_put_str(&obj, a, "apiVersion", version_of(kind, a));
+    make_put_str(&obj, a, "kind", kind->kind);
+    make_put(&obj, a, "metadata", meta);
     return obj;
 }
 
@@ -160,13 +159,13 @@ static struct json make_template(const struct make_job *j, struct json container
     struct json labels = json_make_object(), meta = json_make_object();
     struct json spec = json_make_object(), template = json_make_object();
 
-    put_str(&labels, a, "job.volcano.sh", j->name);
-    put_str(&meta, a, "name", j->name);
-    put(&meta, a, "labels", labels);
-    put_str(&spec, a, "restartPolicy", "Never");
-    put(&spec, a, "containers", of_one(a, container));
-    put(&template, a, "metadata", meta);
-    put(&template, a, "spec", spec);
+    make_put_str(&labels, a, "job.volcano.sh", j->name);
+    make_put_str(&meta, a, "name", j->name);
+    make_put(&meta, a, "labels", labels);
+    make_put_str(&spec, a, "restartPolicy", "Never");
+    make_put(&spec, a, "containers", make_one(a, container));
+    make_put(&template, a, "metadata", meta);
+    make_put(&template, a, "spec", spec);
     return template;
 }
 
@@ -179,22 +178,22 @@ static int make_container(const struct make_job *j, struct hk_arena *a, struct j
     if (rc < 0) {
         return rc;
     }
-    put(&resources, a, "requests", list);
+    make_put(&resources, a, "requests", list);
     rc = make_resources(j->limits, a, &list, err);
     if (rc < 0) {
         return rc;
     }
-    put(&resources, a, "limits", list);
+    make_put(&resources, a, "limits", list);
     rc = make_words(j->command, a, &words, err);
     if (rc < 0) {
         return rc;
     }
-    put_str(&c, a, "name", j->name);
-    put_str(&c, a, "image", j->image);
-    put_str(&c, a, "imagePullPolicy", "IfNotPresent");
-    put(&c, a, "resources", resources);
+    make_put_str(&c, a, "name", j->name);
+    make_put_str(&c, a, "image", j->image);
+    make_put_str(&c, a, "imagePullPolicy", "IfNotPresent");
+    make_put(&c, a, "resources", resources);
     if (words.len > 0) {
-        put(&c, a, "command", words);
+        make_put(&c, a, "command", words);
     }
     *ret = c;
     return 0;
@@ -209,15 +208,15 @@ int make_job(const struct make_job *j, struct hk_arena *a, struct json *ret, str
     if (rc < 0) {
         return rc;
     }
-    put_str(&meta, a, "name", j->name);
-    put_str(&meta, a, "namespace", j->ns);
-    put(&task, a, "replicas", json_make_int(j->replicas));
-    put(&task, a, "template", make_template(j, container, a));
-    put(&spec, a, "minAvailable", json_make_int(j->min));
-    put_str(&spec, a, "schedulerName", j->scheduler);
-    put(&spec, a, "tasks", of_one(a, task));
+    make_put_str(&meta, a, "name", j->name);
+    make_put_str(&meta, a, "namespace", j->ns);
+    make_put(&task, a, "replicas", json_make_int(j->replicas));
+    make_put(&task, a, "template", make_template(j, container, a));
+    make_put(&spec, a, "minAvailable", json_make_int(j->min));
+    make_put_str(&spec, a, "schedulerName", j->scheduler);
+    make_put(&spec, a, "tasks", make_one(a, task));
     *ret = make_object(API_JOB, meta, a);
-    put(ret, a, "spec", spec);
+    make_put(ret, a, "spec", spec);
     return 0;
 }
 
@@ -236,8 +235,8 @@ int make_from_text(enum api_kind_id id, struct hk_str text, struct hk_arena *a, 
                        docs.len == 0 ? "nothing" : json_type_name(docs.at[0].type));
     }
     *ret = docs.at[0];
-    put_str(ret, a, "apiVersion", version_of(kind, a));
-    put_str(ret, a, "kind", kind->kind);
+    make_put_str(ret, a, "apiVersion", version_of(kind, a));
+    make_put_str(ret, a, "kind", kind->kind);
     return 0;
 }
 
@@ -247,12 +246,12 @@ struct json make_queue(const char *name, int64_t weight, const char *state, stru
 {
     struct json meta = json_make_object(), spec = json_make_object(), status = json_make_object();
 
-    put_str(&meta, a, "name", name);
-    put(&spec, a, "weight", json_make_int(weight));
-    put_str(&status, a, "state", state);
+    make_put_str(&meta, a, "name", name);
+    make_put(&spec, a, "weight", json_make_int(weight));
+    make_put_str(&status, a, "state", state);
     struct json obj = make_object(API_QUEUE, meta, a);
-    put(&obj, a, "spec", spec);
-    put(&obj, a, "status", status);
+    make_put(&obj, a, "spec", spec);
+    make_put(&obj, a, "status", status);
     return obj;
 }
 
@@ -260,8 +259,8 @@ struct json make_weight(int64_t weight, struct hk_arena *a)
 {
     struct json spec = json_make_object(), patch = json_make_object();
 
-    put(&spec, a, "weight", json_make_int(weight));
-    put(&patch, a, "spec", spec);
+    make_put(&spec, a, "weight", json_make_int(weight));
+    make_put(&patch, a, "spec", spec);
     return patch;
 }
 
@@ -269,12 +268,12 @@ static struct json make_reference(const struct api_object *to, struct hk_arena *
 {
     struct json r = json_make_object();
 
-    put_str(&r, a, "apiVersion", version_of(to->kind, a));
-    put_str(&r, a, "kind", to->kind->kind);
-    put(&r, a, "name", json_make_str(to->name));
-    put(&r, a, "uid", json_make_str(to->uid));
-    put(&r, a, "controller", json_make_bool(true));
-    put(&r, a, "blockOwnerDeletion", json_make_bool(true));
+    make_put_str(&r, a, "apiVersion", version_of(to->kind, a));
+    make_put_str(&r, a, "kind", to->kind->kind);
+    make_put(&r, a, "name", json_make_str(to->name));
+    make_put(&r, a, "uid", json_make_str(to->uid));
+    make_put(&r, a, "controller", json_make_bool(true));
+    make_put(&r, a, "blockOwnerDeletion", json_make_bool(true));
     return r;
 }
 
@@ -288,11 +287,11 @@ struct json make_command(const struct api_object *target, const char *ns, const 
     for (char *p = prefix + target->name.n; *p != '\0'; p++) {
         *p = (char)tolower((unsigned char)*p);
     }
-    put_str(&meta, a, "generateName", prefix);
-    put_str(&meta, a, "namespace", ns);
-    put(&meta, a, "ownerReferences", of_one(a, reference));
+    make_put_str(&meta, a, "generateName", prefix);
+    make_put_str(&meta, a, "namespace", ns);
+    make_put(&meta, a, "ownerReferences", make_one(a, reference));
     struct json obj = make_object(API_COMMAND, meta, a);
-    put_str(&obj, a, "action", action);
-    put(&obj, a, "target", reference);
+    make_put_str(&obj, a, "action", action);
+    make_put(&obj, a, "target", reference);
     return obj;
 }

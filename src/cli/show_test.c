@@ -2,58 +2,8 @@
 // Objects in, exact layouts out. The process' zone is UTC here.
 
 #include "cli/show.h"
-#include "codec/timefmt.h"
-#include "codec/yaml.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <time.h>
-
-#include <cmocka.h>
-
-enum { MAX_OBJECTS = 8 };
-
-struct given {
-    struct api_object *at[MAX_OBJECTS];
-    uint32_t n;
-};
-
-/* Objects of a kind from YAML documents. */
-static struct given given(enum api_kind_id kind, const char *text)
-{
-    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
-    struct yaml_docs docs = {0};
-    struct given g = {0};
-    struct hk_err err = {0};
-    int rc = yaml_parse(hk_str(text), 0, &mem, &docs, &err);
-
-    for (uint32_t i = 0; rc == 0 && i < docs.len; i++) {
-        rc = api_object_new(api_kind(kind), &docs.at[i], &g.at[g.n++], &err);
-    }
-    if (rc < 0) {
-        fail_msg("%s", err.text);
-    }
-    return g;
-}
-
-static void given_fini(struct given *g)
-{
-    for (uint32_t i = 0; i < g->n; i++) {
-        api_object_unref(g->at[i]);
-    }
-}
-
-static int64_t now(void)
-{
-    struct hk_err err = {0};
-    int64_t ns = 0;
-
-    if (time_parse(HK_STR("2026-08-20T12:05:10Z"), &ns, &err) < 0) {
-        fail_msg("%s", err.text);
-    }
-    return ns;
-}
+#include "cli/rig_test.h"
 
 #define NOTHING "No resources found\n"
 
@@ -433,14 +383,6 @@ static void test_a_server_on_a_page(void **state)
               "'2026-08-20T12:05:00Z', error: no answer}",
               &mute);
     assert_non_null(strstr(mute.data, "Error      no answer\n"));
-}
-
-static int use_utc(void **state)
-{
-    const int rc = setenv("TZ", "UTC", 1);
-
-    tzset();
-    return rc;
 }
 
 int main(void)

@@ -30,13 +30,24 @@ struct term term_of(int fd)
 
 void term_paint(const struct term *t, enum term_hue hue, struct hk_str text, struct hk_buf *out)
 {
-    const bool painted = t->colour && hue != TERM_PLAIN;
+    const bool painted = t->colour && hue != TERM_PLAIN && text.n > 0;
 
     if (painted) {
         hk_buf_addf(out, "\033[%sm", hues[hue]);
     }
     hk_buf_add(out, text.s, text.n);
     hk_buf_adds(out, painted ? "\033[0m" : "");
+}
+
+void term_paint_rank(const struct term *t, uint32_t rank, struct hk_str text, struct hk_buf *out)
+{
+    static const uint8_t colours[] = {36, 33, 32, 35, 34, 96, 93, 92, 95, 94};
+
+    if (t->colour) {
+        hk_buf_addf(out, "\033[%um", colours[rank % HK_LEN(colours)]);
+    }
+    hk_buf_addstr(out, text);
+    hk_buf_adds(out, t->colour ? "\033[0m" : "");
 }
 
 enum term_hue term_phase_hue(struct hk_str phase)
@@ -62,21 +73,31 @@ enum term_hue term_phase_hue(struct hk_str phase)
     return TERM_PLAIN;
 }
 
+void term_gauge(const struct term *t, enum term_hue hue, int64_t done, int64_t of, uint32_t columns,
+                struct hk_buf *out)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf bar = {0};
+    const int64_t full = HK_MAX(of, 1), at = HK_MIN(HK_MAX(done, 0), full);
+    const int64_t width = columns > 2 ? columns - 2 : 1;
+    const int64_t filled = (int64_t)((double)width * (double)at / (double)full);
+
+    for (int64_t i = 0; i < width; i++) {
+        hk_buf_addc(&bar, i < filled ? '#' : '-');
+    }
+    hk_buf_addc(out, '[');
+    term_paint(t, hue, (struct hk_str){bar.data, (size_t)filled}, out);
+    term_paint(t, TERM_DIM, (struct hk_str){bar.data + filled, (size_t)(width - filled)}, out);
+    hk_buf_addc(out, ']');
+}
+
 void term_bar(const struct term *t, int64_t done, int64_t of, uint32_t columns, struct hk_buf *out)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf count = {0}, bar = {0};
-    const int64_t full = HK_MAX(of, 1), at = HK_MIN(HK_MAX(done, 0), full);
+    HK_AUTO(hk_buf_fini) struct hk_buf count = {0};
 
     hk_buf_addf(&count, "%lld/%lld", (long long)done, (long long)of);
     if (columns >= count.len + 3 + BAR_MIN) {
-        const int64_t width = (int64_t)(columns - count.len - 3), filled = width * at / full;
-        for (int64_t i = 0; i < width; i++) {
-            hk_buf_addc(&bar, i < filled ? '#' : '-');
-        }
-        hk_buf_addc(out, '[');
-        term_paint(t, TERM_GOOD, (struct hk_str){bar.data, (size_t)filled}, out);
-        term_paint(t, TERM_DIM, (struct hk_str){bar.data + filled, (size_t)(width - filled)}, out);
-        hk_buf_adds(out, "] ");
+        term_gauge(t, TERM_GOOD, done, of, columns - (uint32_t)count.len - 1, out);
+        hk_buf_addc(out, ' ');
     }
     hk_buf_add(out, count.data, count.len);
 }

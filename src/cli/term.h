@@ -26,8 +26,13 @@ enum term_hue {
 struct term term_of(int fd);
 /* The text in that hue, plain without colours. */
 void term_paint(const struct term *t, enum term_hue hue, struct hk_str text, struct hk_buf *out);
+/* In one of several colours, the same for the same rank. */
+void term_paint_rank(const struct term *t, uint32_t rank, struct hk_str text, struct hk_buf *out);
 /* The hue of a phase of a job, pod, group, queue or flow. */
 enum term_hue term_phase_hue(struct hk_str phase);
+/* "[#####-----]" in that many columns, at least three. */
+void term_gauge(const struct term *t, enum term_hue hue, int64_t done, int64_t of, uint32_t columns,
+                struct hk_buf *out);
 /* "[#####-----] 5/10" in that many columns, or as much of it as fits. */
 void term_bar(const struct term *t, int64_t done, int64_t of, uint32_t columns, struct hk_buf *out);
 /* Puts the cursor back to the first of the last n lines and clears from there; nothing without a

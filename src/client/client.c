@@ -159,8 +159,7 @@ static enum call_rank rank_of(const struct port_request *req)
     return req->kind->id == API_EVENT ? RANK_LOW : RANK_NORMAL;
 }
 
-static struct call *call_new(struct client *c, const struct port_request *req,
-                             struct port_sink sink)
+struct call *client_call(struct client *c, const struct port_request *req, struct port_sink sink)
 {
     struct call *k = hk_zalloc(sizeof(*k));
 
@@ -299,7 +298,7 @@ static uint32_t watch_timeout_s(struct client *c)
 static uint64_t client_submit(struct port *p, const struct port_request *req, struct port_sink sink)
 {
     struct client *c = client_of(p);
-    struct call *k = call_new(c, req, sink);
+    struct call *k = client_call(c, req, sink);
     const uint32_t timeout_s = req->verb == PORT_WATCH ? watch_timeout_s(c) : 0;
     struct hk_err err = {0};
 

@@ -54,6 +54,10 @@ static size_t on_bytes(char *data, size_t size, size_t n, void *ctx)
         }
         return watch_bytes(k, bytes) ? bytes.n : 0;
     }
+    if (k->on_bytes && http_code(k) == 200) {
+        k->on_bytes(k->sink.ctx, bytes);
+        return bytes.n;
+    }
     if (bytes.n > k->c->o.max_answer_bytes - k->answer.len) {
         k->too_large = true;
         return 0;
@@ -104,7 +108,7 @@ static struct curl_slist *make_headers(const struct call *k)
 {
     struct curl_slist *list = auth_add_headers(k->c, NULL);
 
-    list = curl_slist_append(list, "Accept: application/json");
+    list = curl_slist_append(list, k->on_bytes ? "Accept: */*" : "Accept: application/json");
     list = curl_slist_append(list, "Expect:");
     if (k->c->host_header) {
         list = curl_slist_append(list, k->c->host_header);
@@ -137,7 +141,7 @@ static void set_options(struct call *k, CURL *curl)
     HK_AUTO(hk_buf_fini) struct hk_buf url = {0};
     const struct client *c = k->c;
     const bool zip = k->verb == PORT_LIST && !c->config.disable_compression;
-    const int64_t timeout_ms = k->verb == PORT_WATCH ? 0 : c->o.request_timeout_ms;
+    const int64_t timeout_ms = call_is_stream(k) ? 0 : c->o.request_timeout_ms;
 
     hk_buf_addf(&url, "%s%s", c->base_url, k->target.path.data);
     k->headers = make_headers(k);
@@ -174,11 +178,9 @@ void call_start(struct call *k)
     k->epoch = c->auth.epoch;
     k->easy = multi_take(c);
     set_options(k, k->easy->curl);
+    *(call_is_stream(k) ? &c->watches : &c->active) += 1;
     if (k->verb == PORT_WATCH) {
-        c->watches++;
         watch_begin(k);
-    } else {
-        c->active++;
     }
     curl_multi_add_handle(c->multi, k->easy->curl);
 }
@@ -197,7 +199,7 @@ void call_release(struct call *k)
     multi_give(c, hk_take(k->easy));
     curl_slist_free_all(k->headers);
     k->headers = NULL;
-    *(k->verb == PORT_WATCH ? &c->watches : &c->active) -= 1;
+    *(call_is_stream(k) ? &c->watches : &c->active) -= 1;
     c->npaused -= k->paused;
     k->paused = false;
     client_pump_soon(c);
@@ -408,6 +410,8 @@ void call_end(struct call *k, CURLcode rc)
     call_release(k);
     if (k->verb == PORT_WATCH && http == 200) {
         client_finish(k, watch_outcome(k, rc, why));
+    } else if (k->on_bytes && http == 200) {
+        client_finish(k, get_stream_outcome(k, rc, why));
     } else if (rc != CURLE_OK) {
         broke(k, rc, why);
     } else if (http >= 200 && http < 300) {

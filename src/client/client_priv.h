@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the files of the client only: client.c (calls, the line, messages), client_call.c (one
 // attempt over HTTP and what follows from its outcome), client_watch.c (streams), client_auth.c
-// (credentials), client_multi.c (libcurl on our loop).
+// (credentials), client_multi.c (libcurl on our loop), get_stream.c (plain streams of bytes).
 //
 //   QUEUED --turn, credentials, room--> ACTIVE --outcome--> DONE (its last message waits)
 //      ^------------ WAITING <--again, after a pause---'
@@ -53,6 +53,9 @@ struct call {
     int64_t heard_ns;
     bool paused;
     struct message *last; /* why it ended, told by the stream itself */
+
+    /* A stream of bytes, else NULL. */
+    void (*on_bytes)(void *ctx, struct hk_str bytes);
 };
 
 struct call_list {
@@ -135,6 +138,8 @@ struct client {
 
 /* ---- client.c ---- */
 
+/* A call in the table, not yet in line; its target is the caller's to make. */
+struct call *client_call(struct client *c, const struct port_request *req, struct port_sink sink);
 /* Back in line, in front or behind. */
 void client_queue(struct call *k, bool front);
 /* Looks at the line in the next turn of the loop. */
@@ -159,6 +164,12 @@ void call_end(struct call *k, CURLcode rc);
 /* Lets go of the handle, if there is one. */
 void call_release(struct call *k);
 
+/* It has a connection of its own, for as long as it lasts. */
+static inline bool call_is_stream(const struct call *k)
+{
+    return k->verb == PORT_WATCH || k->on_bytes;
+}
+
 /* ---- client_watch.c ---- */
 
 void watch_begin(struct call *k);
@@ -170,6 +181,11 @@ bool watch_bytes(struct call *k, struct hk_str bytes);
 struct message *watch_outcome(struct call *k, CURLcode rc, const char *why);
 /* Goes on after port_poll made room. */
 void watch_resume(struct client *c);
+
+/* ---- get_stream.c ---- */
+
+/* The last message of a stream of bytes that had begun. */
+struct message *get_stream_outcome(struct call *k, CURLcode rc, const char *why);
 
 /* ---- client_auth.c ---- */
 

@@ -151,14 +151,15 @@ int ask(struct ask *a, const struct port_request *req, struct answer *ret, struc
     struct waiting w = {.answer = ret, .err = err};
     const uint64_t call = port_submit(a->port, req, (struct port_sink){on_msg, &w});
 
-    port_poll(a->port, POLL_MAX);
     while (!w.done) {
+        if (port_poll(a->port, POLL_MAX) > 0) {
+            continue; /* also what others of this port wait for */
+        }
         const int rc = net_loop_turn(a->loop, -1, err);
         if (rc < 0) {
             port_cancel(a->port, call);
             return rc;
         }
-        port_poll(a->port, POLL_MAX);
     }
     return w.rc;
 }

@@ -143,6 +143,19 @@ static void write_bash_words(const struct place *p, struct hk_buf *out)
     }
 }
 
+/* The list whose names may follow. */
+static const char *names_of(const struct place *p)
+{
+    return p->verb ? p->verb->names : NULL;
+}
+
+static void write_bash_names(const struct place *p, struct hk_buf *out)
+{
+    if (names_of(p)) {
+        hk_buf_addf(out, "    '%s') list=%s ;;\n", p->path, names_of(p));
+    }
+}
+
 static void write_bash_flags(const struct place *p, struct hk_buf *out)
 {
     struct flag f;
@@ -183,7 +196,14 @@ static void write_bash(struct hk_buf *out)
     hk_buf_adds(out, "# What may follow the words in $1.\n"
                      "_hekla_words() {\n    words=\n    case $1 in\n");
     each_place(write_bash_words, out);
-    hk_buf_adds(out, "    esac\n}\n_hekla_flags() {\n    words=\n    case $1 in\n");
+    hk_buf_adds(out, "    esac\n}\n# The list whose names may follow.\n"
+                     "_hekla_names() {\n    local list=\n    case $1 in\n");
+    each_place(write_bash_names, out);
+    hk_buf_adds(out, "    esac\n"
+                     "    [ -z \"$list\" ] ||\n"
+                     "        words=$(\"${COMP_WORDS[0]}\" $list -o name 2>/dev/null | sed "
+                     "'s|.*/||')\n");
+    hk_buf_adds(out, "}\n_hekla_flags() {\n    words=\n    case $1 in\n");
     each_place(write_bash_flags, out);
     hk_buf_adds(out, "    esac\n}\n# The value of the flag $2 there.\n"
                      "_hekla_value() {\n    kind= words=\n    case \"$1 $2\" in\n");
@@ -215,7 +235,7 @@ static void write_bash(struct hk_buf *out)
                      "    [ -z \"$kind\" ] || return 0\n"
                      "    case $cur in\n"
                      "    -*) _hekla_flags \"$at\" ;;\n"
-                     "    *) _hekla_words \"$at\" ;;\n"
+                     "    *) _hekla_words \"$at\"; [ -n \"$words\" ] || _hekla_names \"$at\" ;;\n"
                      "    esac\n"
                      "    if [ -n \"$words\" ]; then\n"
                      "        COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
@@ -305,7 +325,10 @@ static void write_zsh_place(const struct place *p, struct hk_buf *out)
         write_zsh_words(p, words.data, out);
         hk_buf_adds(out, "' ;;\n");
     } else {
-        hk_buf_adds(out, p->command ? " ;;\n" : " \\\n            '*:file:_files' ;;\n");
+        hk_buf_addf(out, names_of(p) ? " \\\n            '*:name:_hekla_names %s' ;;\n" : "%s",
+                    names_of(p)  ? names_of(p)
+                    : p->command ? " ;;\n"
+                                 : " \\\n            '*:file:_files' ;;\n");
     }
 }
 
@@ -320,7 +343,9 @@ static void write_zsh(struct hk_buf *out)
 {
     hk_buf_adds(out, "#compdef ");
     write_programs(out);
-    hk_buf_adds(out, "\n_hekla() {\n    local at=${service:t}\n"
+    hk_buf_adds(out, "\n_hekla_names() {\n"
+                     "    compadd -- ${(f)\"$(hekla $1 -o name 2>/dev/null | sed 's|.*/||')\"}\n"
+                     "}\n_hekla() {\n    local at=${service:t}\n"
                      "    while (( CURRENT > 2 )); do\n        case \"$at $words[2]\" in\n");
     each_place(write_zsh_step, out);
     hk_buf_adds(out, "        'hekla vcctl') at=\"$at $words[2]\" ;;\n"
@@ -392,6 +417,12 @@ static void write_fish_place(const struct place *p, struct hk_buf *out)
     if (p->verb && words.len > 0) {
         write_fish_begin(p, "__hekla_is", out);
         hk_buf_addf(out, " -f -a '%s'\n", words.data);
+    }
+    if (names_of(p)) {
+        write_fish_begin(p, "__hekla_at", out);
+        hk_buf_addf(out,
+                    " -f -a '(hekla %s -o name 2>/dev/null | string replace -r \".*/\" \"\")'\n",
+                    names_of(p));
     }
     if (p->command) {
         write_fish_begin(p, "__hekla_at", out);

@@ -6,6 +6,19 @@ const struct verb *const verb_table[] = {
     &verb_up,
     &verb_down,
     &verb_status,
+    &verb_run,
+    &verb_logs,
+    &verb_wait,
+    &verb_jobs,
+    &verb_pods,
+    &verb_queues,
+    &verb_nodes,
+    &verb_flows,
+    &verb_cancel,
+    &verb_suspend,
+    &verb_resume,
+    &verb_history,
+    &verb_top,
     &verb_apiserver,
     &verb_controller_manager,
     &verb_webhook_manager,
@@ -204,6 +217,7 @@ static int walk(struct arguments *a)
         const char *arg = a->argv[a->at++];
         if (plain || arg[0] != '-' || arg[1] == '\0') {
             rc = a->take(a->ctx, NULL, arg, a->err);
+            plain = plain || a->v->command;
         } else if (strcmp(arg, "--") == 0) {
             plain = true;
         } else if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {

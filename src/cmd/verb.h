@@ -23,18 +23,22 @@ struct option_row {
 
 struct verb {
     const char *name;
-    const char *args; /* behind the options: "FILE..." */
+    const char *args;  /* behind the options: "FILE..." */
+    const char *names; /* the list whose names they are, "jobs", for completion; NULL: files */
     const char *about;
     const struct option_row *options; /* --help is every verb's and not listed */
     uint32_t noption;
     const char *text; /* paragraphs of the description */
     const char *rest; /* further sections, headings included */
+    bool command;     /* the first plain argument begins a command: what follows it is plain too */
     int (*run)(const struct verb *v, int argc, char **argv);
 };
 
 extern const struct verb verb_up, verb_down, verb_status, verb_apiserver, verb_controller_manager,
     verb_webhook_manager, verb_schedule, verb_scn, verb_explain, verb_vcctl, verb_plugins,
     verb_help, verb_version, verb_completion;
+extern const struct verb verb_run, verb_logs, verb_wait, verb_jobs, verb_pods, verb_queues,
+    verb_nodes, verb_flows, verb_cancel, verb_suspend, verb_resume, verb_history, verb_top;
 extern const struct verb *const verb_table[];
 extern const uint32_t verb_table_len;
 const struct verb *verb_find(const char *name);

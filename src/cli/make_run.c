@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// One command line as a Job. A task learns its index from the variable that the env plugin sets in
+// its container; $(NAME) in a command is replaced where the container starts, so that every dollar
+// of the user's own is written twice.
+#include "cli/make_priv.h"
+#include "codec/quantity.h"
+#include "codec/timefmt.h"
+
+#include <ctype.h>
+
+#define TASK "task"
+#define CONTAINER "main"
+#define GPU "nvidia.com/gpu"
+#define INDEX "$(VC_TASK_INDEX)"
+
+enum {
+    NAME_MAX_STEM = 40, /* leaves room for what pods and groups add */
+    NAME_RANDOM = 5,
+    DAY_S = 24 * 3600,
+};
+
+/* ---- the command ---- */
+
+struct word {
+    const char *brace; /* what is typed */
+    const char *text;  /* what it becomes */
+};
+
+static size_t replace(const char *p, const struct word *words, size_t n, struct hk_buf *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (hk_str_starts(hk_str(p), words[i].brace)) {
+            hk_buf_adds(out, words[i].text);
+            return strlen(words[i].brace);
+        }
+    }
+    return 0;
+}
+
+static struct json make_argument(const struct make_run *r, const char *arg, struct hk_arena *a)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
+    const char *count = hk_arena_printf(a, "%lld", (long long)r->count);
+    const struct word words[] = {
+        {"{index}", INDEX}, {"{count}", count}, {"{name}", r->name}, {"{job}", r->name}};
+
+    for (const char *p = arg; *p != '\0';) {
+        const size_t n = r->literal ? 0 : replace(p, words, HK_LEN(words), &out);
+        if (n == 0) {
+            hk_buf_adds(&out, *p == '$' ? "$" : "");
+            hk_buf_addc(&out, *p);
+        }
+        p += n > 0 ? n : 1;
+    }
+    return json_make_str(hk_arena_str(a, hk_buf_str(&out)));
+}
+
+static struct json make_command_words(const struct make_run *r, struct hk_arena *a)
+{
+    struct json words = json_make_array();
+
+    for (uint32_t i = 0; i < r->argc; i++) {
+        json_push(&words, a, make_argument(r, r->argv[i], a));
+    }
+    return words;
+}
+
+/* ---- the container ---- */
+
+static int put_amount(struct json *list, const char *name, const char *option, const char *text,
+                      struct hk_arena *a, struct hk_err *err)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf canonical = {0};
+    struct quantity q;
+
+    if (!text) {
+        return 0;
+    }
+    if (quantity_parse(hk_str(text), &q, NULL) < 0 || q.nano < 0) {
+        return hk_fail(err, HK_EINVAL, "--%s is '%s', want an amount such as 2, 500m or 4Gi",
+                       option, text);
+    }
+    quantity_write(q, &canonical);
+    make_put(list, a, name, json_make_str(hk_arena_str(a, hk_buf_str(&canonical))));
+    return 0;
+}
+
+/* A task may use idle processors beyond what it asked for, but not memory or GPUs. */
+static int make_amounts(const struct make_run *r, struct hk_arena *a, struct json *ret,
+                        struct hk_err *err)
+{
+    struct json requests = json_make_object(), limits = json_make_object();
+    int rc = put_amount(&requests, "cpu", "cpu", r->cpu, a, err);
+
+    rc = rc < 0 ? rc : put_amount(&limits, "memory", "memory", r->memory, a, err);
+    rc = rc < 0 ? rc : put_amount(&limits, GPU, "gpu", r->gpu, a, err);
+    for (uint32_t i = 0; i < limits.len; i++) {
+        json_put(&requests, a, limits.members[i].key, limits.members[i].value);
+    }
+    *ret = json_make_object();
+    if (requests.len > 0) {
+        make_put(ret, a, "requests", requests);
+    }
+    if (limits.len > 0) {
+        make_put(ret, a, "limits", limits);
+    }
+    return rc;
+}
+
+static struct json make_variables(const struct make_run *r, struct hk_arena *a)
+{
+    struct json list = json_make_array();
+
+    for (uint32_t i = 0; i < r->nenv; i++) {
+        struct json v = json_make_object();
+        HK_AUTO(hk_buf_fini) struct hk_buf value = {0};
+
+        for (const char *p = r->env[i].value; *p != '\0'; p++) {
+            hk_buf_adds(&value, *p == '$' ? "$" : "");
+            hk_buf_addc(&value, *p);
+        }
+        make_put_str(&v, a, "name", r->env[i].name);
+        make_put(&v, a, "value", json_make_str(hk_arena_str(a, hk_buf_str(&value))));
+        json_push(&list, a, v);
+    }
+    return list;
+}
+
+static int make_run_container(const struct make_run *r, struct hk_arena *a, struct json *ret,
+                              struct hk_err *err)
+{
+    struct json c = json_make_object(), amounts;
+    const int rc = make_amounts(r, a, &amounts, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    make_put_str(&c, a, "name", CONTAINER);
+    make_put_str(&c, a, "image", r->image);
+    make_put(&c, a, "command", make_command_words(r, a));
+    if (r->workdir) {
+        make_put_str(&c, a, "workingDir", r->workdir);
+    }
+    if (r->nenv > 0) {
+        make_put(&c, a, "env", make_variables(r, a));
+    }
+    if (amounts.len > 0) {
+        make_put(&c, a, "resources", amounts);
+    }
+    *ret = c;
+    return 0;
+}
+
+/* ---- the job ---- */
+
+/* env always; "NAME" and "NAME=ARG" add theirs. An argument stands as it is typed. */
+static int make_plugins(const struct make_run *r, struct hk_arena *a, struct json *ret,
+                        struct hk_err *err)
+{
+    struct json all = json_make_object();
+
+    make_put(&all, a, "env", json_make_array());
+    for (uint32_t i = 0; i < r->nplugin; i++) {
+        struct hk_str rest = hk_str(r->plugins[i]), name;
+
+        if (!hk_str_cut(&rest, '=', &name) || name.n == 0) {
+            return hk_fail(err, HK_EINVAL, "--plugin is '%s', want NAME or NAME=ARGUMENT",
+                           r->plugins[i]);
+        }
+        const struct json *have = json_get_str(&all, name);
+        struct json args = have ? *have : json_make_array();
+        if (rest.s) {
+            json_push(&args, a, json_make_str(rest));
+        }
+        json_put(&all, a, name, args);
+    }
+    *ret = all;
+    return 0;
+}
+
+/* A gang starts again as a whole, else only what failed. The retry that reaches maxRetry is not
+ * made any more. */
+static void put_retries(const struct make_run *r, struct json *spec, struct hk_arena *a)
+{
+    struct json policy = json_make_object();
+
+    if (r->retries <= 0) {
+        return;
+    }
+    make_put_str(&policy, a, "event", "PodFailed");
+    make_put_str(&policy, a, "action", r->min > 1 ? "RestartJob" : "RestartPod");
+    make_put(spec, a, "policies", make_one(a, policy));
+    make_put(spec, a, "maxRetry", json_make_int(r->retries + 1));
+}
+
+static struct json make_task(const struct make_run *r, struct json container, struct hk_arena *a)
+{
+    struct json task = json_make_object(), template = json_make_object();
+    struct json spec = json_make_object();
+
+    make_put_str(&spec, a, "restartPolicy", "Never");
+    if (r->time_s > 0) {
+        make_put(&spec, a, "activeDeadlineSeconds", json_make_int(r->time_s));
+    }
+    make_put(&spec, a, "containers", make_one(a, container));
+    make_put(&template, a, "spec", spec);
+    make_put_str(&task, a, "name", TASK);
+    make_put(&task, a, "replicas", json_make_int(r->count));
+    make_put(&task, a, "template", template);
+    return task;
+}
+
+static void put_optional(struct json *spec, struct hk_arena *a, const char *key, const char *value)
+{
+    if (value) {
+        make_put_str(spec, a, key, value);
+    }
+}
+
+/* The job is done when every task is: minSuccess says so also where fewer suffice to start. */
+static struct json make_spec(const struct make_run *r, struct json task, struct json plugins,
+                             struct hk_arena *a)
+{
+    struct json spec = json_make_object();
+
+    make_put_str(&spec, a, "schedulerName", "volcano");
+    put_optional(&spec, a, "queue", r->queue);
+    put_optional(&spec, a, "priorityClassName", r->priority);
+    make_put(&spec, a, "minAvailable", json_make_int(r->min));
+    make_put(&spec, a, "minSuccess", json_make_int(r->count));
+    if (r->time_s > 0) {
+        make_put_str(&spec, a, "runningEstimate",
+                     hk_arena_printf(a, "%llds", (long long)r->time_s));
+    }
+    put_retries(r, &spec, a);
+    make_put(&spec, a, "plugins", plugins);
+    make_put(&spec, a, "tasks", make_one(a, task));
+    return spec;
+}
+
+int make_run(const struct make_run *r, struct hk_arena *a, struct json *ret, struct hk_err *err)
+{
+    struct json meta = json_make_object(), container, plugins;
+    int rc = make_run_container(r, a, &container, err);
+
+    rc = rc < 0 ? rc : make_plugins(r, a, &plugins, err);
+    if (rc < 0) {
+        return rc;
+    }
+    make_put_str(&meta, a, "name", r->name);
+    make_put_str(&meta, a, "namespace", r->ns);
+    *ret = make_object(API_JOB, meta, a);
+    make_put(ret, a, "spec", make_spec(r, make_task(r, container, a), plugins, a));
+    return 0;
+}
+
+/* ---- what is typed ---- */
+
+void make_run_name(const char *command, struct hk_rand *rand, struct hk_buf *out)
+{
+    static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
+    const char *slash = strrchr(command, '/'), *p = slash ? slash + 1 : command;
+    const size_t start = out->len;
+
+    for (; *p != '\0' && *p != '.' && out->len - start < NAME_MAX_STEM; p++) {
+        if (isalnum((unsigned char)*p)) {
+            hk_buf_addc(out, (char)tolower((unsigned char)*p));
+        } else if (out->len > start && out->data[out->len - 1] != '-') {
+            hk_buf_addc(out, '-');
+        }
+    }
+    while (out->len > start && out->data[out->len - 1] == '-') {
+        out->data[--out->len] = '\0';
+    }
+    if (out->len == start || !isalpha((unsigned char)out->data[start])) {
+        out->len = start;
+        hk_buf_adds(out, "run");
+    }
+    hk_buf_addc(out, '-');
+    for (int i = 0; i < NAME_RANDOM; i++) {
+        hk_buf_addc(out, letters[hk_rand_below(rand, sizeof(letters) - 1)]);
+    }
+}
+
+/* Fields between colons, each of at most so many digits. */
+static bool read_clock(struct hk_str text, int64_t *ret_s)
+{
+    struct hk_str part;
+    int64_t total = 0, n;
+    unsigned parts = 0;
+
+    while (hk_str_cut(&text, ':', &part)) {
+        if (part.n == 0 || part.n > 6 || !isdigit((unsigned char)part.s[0]) ||
+            !hk_str_int(part, &n)) {
+            return false;
+        }
+        total = total * 60 + n;
+        parts++;
+    }
+    *ret_s = total;
+    return parts == 2 || parts == 3;
+}
+
+int make_run_time(const char *text, int64_t *ret_s, struct hk_err *err)
+{
+    struct hk_str rest = hk_str(text), days_text;
+    int64_t days = 0, s = 0, ns;
+
+    hk_str_cut(&rest, '-', &days_text);
+    if (rest.s && days_text.n > 0 && days_text.n < 6 && hk_str_int(days_text, &days) && days >= 0 &&
+        read_clock(rest, &s)) {
+        *ret_s = days * DAY_S + s;
+    } else if (!rest.s && read_clock(days_text, &s)) {
+        *ret_s = s;
+    } else if (duration_parse(hk_str(text), &ns, NULL) == 0 && ns >= 0) {
+        *ret_s = (ns + 999999999) / 1000000000;
+    } else {
+        *ret_s = 0;
+    }
+    if (*ret_s <= 0) {
+        return hk_fail(err, HK_EINVAL,
+                       "--time is '%s', want a limit such as 90s, 1h30m, 2:30:00 or 1-12:00:00",
+                       text);
+    }
+    return 0;
+}

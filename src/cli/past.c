@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the record of jobs, and writes it as rows, pages and trees.
+#include "cli/past.h"
+
+#include "cli/progress.h"
+#include "cli/show_priv.h"
+#include "codec/timefmt.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define S_NS ((int64_t)1000 * 1000 * 1000)
+
+/* ---- reading ---- */
+
+static int64_t time_at(const struct json *obj, const char *path)
+{
+    int64_t ns = 0;
+    const struct hk_str text = show_str(obj, path);
+
+    return text.n > 0 && time_parse(text, &ns, NULL) == 0 ? ns : 0;
+}
+
+/* The first time the job ran: of its first attempt, else as its phases tell. */
+static int64_t first_start(const struct json *job)
+{
+    const struct json *attempts = show_list(job, "status.attempts");
+    const struct json *phases = show_list(job, "status.conditions");
+    int64_t first = 0;
+
+    for (uint32_t i = 0; i < attempts->len; i++) {
+        const int64_t ns = time_at(&attempts->items[i], "startTime");
+        first = ns > 0 && (first == 0 || ns < first) ? ns : first;
+    }
+    for (uint32_t i = 0; i < phases->len; i++) {
+        if (hk_str_is(show_str(&phases->items[i], "status"), "Running")) {
+            const int64_t ns = time_at(&phases->items[i], "lastTransitionTime");
+            first = ns > 0 && (first == 0 || ns < first) ? ns : first;
+        }
+    }
+    return first;
+}
+
+static bool is_eviction(const struct json *attempt)
+{
+    const struct hk_str reason = show_str(attempt, "reason");
+
+    return hk_str_is(reason, "Preempted") || hk_str_is(reason, "Evicted");
+}
+
+static int64_t count_evictions(const struct json *job)
+{
+    const struct json *attempts = show_list(job, "status.attempts");
+    int64_t n = 0;
+
+    for (uint32_t i = 0; i < attempts->len; i++) {
+        n += is_eviction(&attempts->items[i]);
+    }
+    return n;
+}
+
+struct past past_of(const struct api_object *job, int64_t now_ns)
+{
+    const struct json *root = &job->root;
+    struct past p = {.job = job,
+                     .queued_ns = time_at(root, "metadata.creationTimestamp"),
+                     .started_ns = first_start(root),
+                     .retries = progress_retries(job),
+                     .evictions = count_evictions(root),
+                     .over = progress_is_over(job)};
+
+    p.ended_ns = p.over ? time_at(root, "status.state.lastTransitionTime") : 0;
+    p.exit_code = p.over ? progress_exit_code(job) : 0;
+    const int64_t last = p.ended_ns > 0 ? p.ended_ns : now_ns;
+    p.waited_ns = HK_MAX((p.started_ns > 0 ? p.started_ns : last) - p.queued_ns, 0);
+    p.ran_ns = p.started_ns > 0 ? HK_MAX(last - p.started_ns, 0) : -1;
+    return p;
+}
+
+/* ---- words ---- */
+
+/* "2026-11-15 16:52:29" in the local zone, "" of none. */
+static void write_time(int64_t ns, struct hk_buf *out)
+{
+    const time_t s = (time_t)(ns / S_NS);
+    char text[32];
+    struct tm tm;
+
+    if (ns > 0 && localtime_r(&s, &tm)) {
+        hk_buf_add(out, text, strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm));
+    }
+}
+
+static void add_time(int64_t ns, struct grid *g)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    write_time(ns, &text);
+    grid_add(g, hk_buf_str(&text));
+}
+
+static void add_span(int64_t ns, struct grid *g)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    if (ns >= 0) {
+        duration_write_human(ns, &text);
+    }
+    grid_add(g, hk_buf_str(&text));
+}
+
+static void add_code(bool known, int64_t code, struct grid *g)
+{
+    if (known) {
+        grid_addf(g, "%lld", (long long)code);
+        grid_hue(g, code != 0 ? TERM_BAD : TERM_PLAIN);
+    } else {
+        grid_add(g, HK_STR(""));
+    }
+}
+
+/* ---- rows ---- */
+
+void past_heads(bool namespaces, struct grid *g)
+{
+    if (namespaces) {
+        grid_head(g, "NAMESPACE", false);
+    }
+    grid_head(g, "NAME", false);
+    grid_head(g, "QUEUE", false);
+    grid_head(g, "PHASE", false);
+    grid_head(g, "QUEUED", false);
+    grid_head(g, "STARTED", false);
+    grid_head(g, "ENDED", false);
+    grid_head(g, "WAITED", false);
+    grid_head(g, "RAN", false);
+    grid_head(g, "TASKS", true);
+    grid_head(g, "RETRIES", true);
+    grid_head(g, "EVICTED", true);
+    grid_head(g, "EXIT", true);
+}
+
+void past_row(const struct past *p, bool namespaces, struct grid *g)
+{
+    const struct hk_str phase = progress_phase(p->job);
+
+    if (namespaces) {
+        grid_add(g, p->job->ns);
+    }
+    grid_add(g, p->job->name);
+    grid_add(g, show_str(&p->job->root, "spec.queue"));
+    grid_add(g, phase);
+    grid_hue(g, term_phase_hue(phase));
+    add_time(p->queued_ns, g);
+    add_time(p->started_ns, g);
+    add_time(p->ended_ns, g);
+    add_span(p->waited_ns, g);
+    add_span(p->ran_ns, g);
+    grid_addf(g, "%lld", (long long)progress_total(p->job));
+    grid_addf(g, "%lld", (long long)p->retries);
+    grid_addf(g, "%lld", (long long)p->evictions);
+    add_code(p->over, p->exit_code, g);
+}
+
+/* ---- the page ---- */
+
+static void write_summary(const struct past *p, const struct term *t, struct hk_buf *out)
+{
+    HK_AUTO(grid_fini) struct grid g = {0};
+
+    past_heads(true, &g);
+    past_row(p, true, &g);
+    for (uint32_t k = 0; k < g.ncolumns; k++) {
+        hk_buf_addf(out, "%-10s ", g.heads[k]);
+        term_paint(t, g.cells[k].hue, g.cells[k].text, out);
+        hk_buf_addc(out, '\n');
+    }
+}
+
+static void write_title(const char *title, const struct term *t, struct hk_buf *out)
+{
+    hk_buf_addc(out, '\n');
+    term_paint(t, TERM_BOLD, hk_str(title), out);
+    hk_buf_addc(out, '\n');
+}
+
+static void write_phases(const struct json *job, const struct term *t, struct hk_buf *out)
+{
+    const struct json *phases = show_list(job, "status.conditions");
+
+    if (phases->len == 0) {
+        return;
+    }
+    write_title("PHASES", t, out);
+    for (uint32_t i = 0; i < phases->len; i++) {
+        const struct hk_str phase = show_str(&phases->items[i], "status");
+        write_time(time_at(&phases->items[i], "lastTransitionTime"), out);
+        hk_buf_adds(out, "  ");
+        term_paint(t, term_phase_hue(phase), phase, out);
+        hk_buf_addc(out, '\n');
+    }
+}
+
+static void add_attempt(const struct json *a, struct grid *g)
+{
+    const int64_t start = time_at(a, "startTime"), end = time_at(a, "endTime");
+    const struct hk_str reason = show_str(a, "reason");
+
+    grid_addf(g, "%lld", (long long)show_int(a, "retry"));
+    grid_addf(g, "%.*s-%lld", HK_FMT(show_str(a, "task")), (long long)show_int(a, "index"));
+    grid_add(g, show_str(a, "node"));
+    add_time(start, g);
+    add_span(start > 0 && end > 0 ? HK_MAX(end - start, 0) : -1, g);
+    add_code(end > 0, show_int(a, "exitCode"), g);
+    grid_add(g, reason);
+    grid_hue(g, is_eviction(a) ? TERM_WAIT : TERM_PLAIN);
+    grid_add(g, show_str(a, "message"));
+}
+
+static void write_attempts(const struct json *job, const struct term *t, struct hk_buf *out)
+{
+    HK_AUTO(grid_fini) struct grid g = {0};
+    const struct json *attempts = show_list(job, "status.attempts");
+
+    if (attempts->len == 0) {
+        return;
+    }
+    grid_head(&g, "RETRY", true);
+    grid_head(&g, "TASK", false);
+    grid_head(&g, "NODE", false);
+    grid_head(&g, "STARTED", false);
+    grid_head(&g, "RAN", false);
+    grid_head(&g, "EXIT", true);
+    grid_head(&g, "REASON", false);
+    grid_head(&g, "MESSAGE", false);
+    for (uint32_t i = 0; i < attempts->len; i++) {
+        add_attempt(&attempts->items[i], &g);
+    }
+    write_title("ATTEMPTS", t, out);
+    grid_write(&g, t, out);
+}
+
+/* Of the job and of its group, and warnings about its pods. */
+static bool concerns(const struct json *event, const struct api_object *job)
+{
+    const struct hk_str kind = show_str(event, "involvedObject.kind");
+    const struct hk_str name = show_str(event, "involvedObject.name");
+    const struct hk_str head = {name.s, HK_MIN(name.n, job->name.n)};
+    const bool ours =
+        hk_str_eq(head, job->name) && (name.n == job->name.n || name.s[job->name.n] == '-');
+
+    if (hk_str_is(kind, "Job")) {
+        return hk_str_eq(name, job->name);
+    }
+    if (hk_str_is(kind, "PodGroup")) {
+        return ours && name.n == job->name.n + 1 + job->uid.n;
+    }
+    return ours && hk_str_is(kind, "Pod") && hk_str_is(show_str(event, "type"), "Warning");
+}
+
+static int64_t event_time(const struct json *event)
+{
+    const int64_t last = time_at(event, "lastTimestamp");
+
+    return last > 0 ? last : time_at(event, "eventTime");
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const int64_t x = event_time(&(*(struct api_object *const *)a)->root);
+    const int64_t y = event_time(&(*(struct api_object *const *)b)->root);
+
+    return (x > y) - (x < y);
+}
+
+static void write_events(const struct past *p, const struct list_set *events, const struct term *t,
+                         struct hk_buf *out)
+{
+    HK_AUTO(grid_fini) struct grid g = {0};
+    struct api_object **at = hk_arena_array(&g.mem, events->n + 1, sizeof(struct api_object *));
+
+    for (uint32_t i = 0; i < events->n; i++) {
+        at[i] = events->at[i];
+    }
+    qsort(at, events->n, sizeof(struct api_object *), by_time);
+
+    grid_head(&g, "LAST", false);
+    grid_head(&g, "REASON", false);
+    grid_head(&g, "ABOUT", false);
+    grid_head(&g, "MESSAGE", false);
+    for (uint32_t i = 0; i < events->n; i++) {
+        const struct json *e = &at[i]->root;
+        if (concerns(e, p->job)) {
+            add_time(event_time(e), &g);
+            grid_add(&g, show_str(e, "reason"));
+            grid_add(&g, show_str(e, "involvedObject.kind"));
+            grid_add(&g, hk_str_trim(show_str(e, "message")));
+        }
+    }
+    if (grid_rows(&g) > 0) {
+        write_title("EVENTS", t, out);
+        grid_write(&g, t, out);
+    }
+}
+
+void past_page(const struct past *p, const struct list_set *events, const struct term *t,
+               struct hk_buf *out)
+{
+    write_summary(p, t, out);
+    write_phases(&p->job->root, t, out);
+    write_attempts(&p->job->root, t, out);
+    write_events(p, events, t, out);
+}
+
+/* ---- for programs ---- */
+
+static void put_time(struct json *obj, struct hk_arena *a, const char *key, int64_t ns)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    if (ns > 0) {
+        time_write(ns, &text);
+        json_put(obj, a, hk_str(key), json_make_str(hk_arena_str(a, hk_buf_str(&text))));
+    }
+}
+
+struct json past_json(const struct past *p, struct hk_arena *a)
+{
+    const struct json *root = &p->job->root, *attempts = json_at(root, "status.attempts");
+    struct json v = json_make_object();
+
+    json_put(&v, a, HK_STR("name"), json_make_str(p->job->name));
+    json_put(&v, a, HK_STR("namespace"), json_make_str(p->job->ns));
+    json_put(&v, a, HK_STR("queue"), json_make_str(show_str(root, "spec.queue")));
+    json_put(&v, a, HK_STR("phase"), json_make_str(progress_phase(p->job)));
+    put_time(&v, a, "queued", p->queued_ns);
+    put_time(&v, a, "started", p->started_ns);
+    put_time(&v, a, "ended", p->ended_ns);
+    json_put(&v, a, HK_STR("waitedSeconds"), json_make_int(p->waited_ns / S_NS));
+    if (p->ran_ns >= 0) {
+        json_put(&v, a, HK_STR("ranSeconds"), json_make_int(p->ran_ns / S_NS));
+    }
+    json_put(&v, a, HK_STR("tasks"), json_make_int(progress_total(p->job)));
+    json_put(&v, a, HK_STR("retries"), json_make_int(p->retries));
+    json_put(&v, a, HK_STR("evictions"), json_make_int(p->evictions));
+    if (p->over) {
+        json_put(&v, a, HK_STR("exitCode"), json_make_int(p->exit_code));
+    }
+    json_put(&v, a, HK_STR("attempts"), attempts ? *attempts : json_make_array());
+    return v;
+}
