@@ -299,7 +299,13 @@ int64_t agent_run(struct agent *a)
     }
     at_ns = node_tick(&a->node, now_ns);
     next_ns = HK_MIN(next_ns, at_ns);
+    at_ns = topology_tick(&a->topology, now_ns);
+    next_ns = HK_MIN(next_ns, at_ns);
     at_ns = feed_tick(&a->feed, now_ns);
+    next_ns = HK_MIN(next_ns, at_ns);
+    at_ns = volume_local_tick(a->local, now_ns);
+    next_ns = HK_MIN(next_ns, at_ns);
+    at_ns = source_tick(a, now_ns);
     next_ns = HK_MIN(next_ns, at_ns);
     at_ns = pod_log_tick(a, now_ns);
     return HK_MIN(next_ns, at_ns);
@@ -385,15 +391,26 @@ struct agent *agent_new(const struct agent_opts *o)
     a->o.node = keep(a, o->node);
     a->o.address = keep(a, o->address ? o->address : ADDRESS_DEFAULT);
     a->o.image_roots = keep(a, o->image_roots);
+    if (o->machine) {
+        a->machine = (struct machine){.root = keep(a, o->machine->root),
+                                      .dir = keep(a, o->machine->dir),
+                                      .synthetic = keep(a, o->machine->synthetic)};
+        a->o.machine = &a->machine;
+        a->ngpu = machine_gpus(&a->machine, a->gpus);
+    }
     a->capacity = keep_json(a, o->capacity);
     a->allocatable = keep_json(a, o->allocatable ? o->allocatable : o->capacity);
     a->labels = keep_json(a, o->labels);
     if (o->dir) {
         make_dir(a->o.dir);
         make_dir(hk_arena_printf(&a->own, "%s/pods", a->o.dir));
+        a->volumes_dir = hk_arena_printf(&a->own, "%s/volumes", a->o.dir);
+        make_dir(a->volumes_dir);
+        a->local = volume_local_new(a);
     }
     a->recorder = recorder_new(o->port, o->clock, HK_STR("hekla-agent"));
     node_init(&a->node, a);
+    topology_init(&a->topology, a);
     feed_init(&a->feed,
               &(struct feed_opts){
                   .port = o->port,
@@ -427,7 +444,10 @@ void agent_free(struct agent *a)
     hk_map_fini(&a->by_uid);
     hk_map_fini(&a->by_name);
     hk_vec_fini(&a->ends);
+    hk_vec_fini(&a->sources);
+    volume_local_free(a->local);
     feed_fini(&a->feed);
+    topology_fini(&a->topology);
     node_fini(&a->node);
     recorder_free(a->recorder);
     pod_log_fini(a);

@@ -7,6 +7,7 @@
 #include "api/port.h"
 
 struct agent;
+struct machine;
 struct net_loop;
 struct node_call;
 
@@ -24,7 +25,8 @@ struct agent_opts {
     struct net_loop *loop; /* of probes over the network; NULL: such probes fail */
     /* What the node has, as ResourceLists; labels as an object. Borrowed for agent_new. */
     const struct json *capacity, *allocatable, *labels;
-    const char *image_roots; /* file of lines "IMAGE DIRECTORY": roots to run in; or NULL */
+    const struct machine *machine; /* to be measured; NULL: the node is none */
+    const char *image_roots;       /* file of lines "IMAGE DIRECTORY": roots to run in; or NULL */
 };
 
 struct agent *agent_new(const struct agent_opts *o);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node's own object: made when it is missing, reported every five minutes, its lease renewed
-// every ten seconds. One call about the node is under way at a time; after a failure it is made
-// again, later each time, and a node that somebody deleted is made anew.
+// The node's own object: made when it is missing, reported every five minutes and when something is
+// running out, its lease renewed every ten seconds. One call about the node is under way at a time;
+// after a failure it is made again, later each time, and a node that somebody deleted is made anew.
 //
-//   CREATE --made, or there already--> STATUS --> SPEC (when there is something to mend) --> REST
+//   CREATE --made, or there already (and READ)--> STATUS --> SPEC (when there is something to mend)
+//   --> REST
 //      ^--------- not found ------------'            '-- conflict --> STATUS       five minutes '
 #include "agent/agent_priv.h"
 
@@ -81,36 +82,101 @@ static void add_labels(struct node *n, struct json *labels)
     put_str(labels, a, API_LABEL_HOSTNAME, n->a->o.node);
     put_str(labels, a, "kubernetes.io/os", "linux");
     put_str(labels, a, "kubernetes.io/arch", arch_of(u.machine));
+    if (n->a->volumes_dir) {
+        put_str(labels, a, API_LABEL_VOLUMES, "local");
+    }
     for (uint32_t i = 0; json_is(given, JSON_OBJECT) && i < given->len; i++) {
         json_put(labels, a, given->members[i].key, given->members[i].value);
     }
 }
 
-static void add_condition(struct node *n, struct json *list, const char *type, const char *status,
-                          const char *reason, const char *message)
+static void add_annotations(struct node *n, struct json *annotations)
 {
-    struct hk_arena *a = mem(n);
-    struct json *c = json_push(list, a, json_make_object());
-
-    put_str(c, a, "type", type);
-    put_str(c, a, "status", status);
-    agent_put_time(c, a, "lastHeartbeatTime", agent_wall(n->a));
-    agent_put_time(c, a, "lastTransitionTime", n->ready_ns);
-    put_str(c, a, "reason", reason);
-    put_str(c, a, "message", message);
+    if (n->a->volumes_dir) {
+        put_str(annotations, mem(n), API_ANN_VOLUMES_DIR, n->a->volumes_dir);
+    }
 }
+
+static const struct {
+    const char *type;
+    struct {
+        const char *reason, *message;
+    } no, yes;
+} conditions[] = {
+    [NODE_MEMORY_PRESSURE] = {"MemoryPressure",
+                              {"KubeletHasSufficientMemory",
+                               "kubelet has sufficient memory available"},
+                              {"KubeletHasInsufficientMemory",
+                               "kubelet has insufficient memory available"}},
+    [NODE_DISK_PRESSURE] = {"DiskPressure",
+                            {"KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
+                            {"KubeletHasDiskPressure", "kubelet has disk pressure"}},
+    [NODE_PID_PRESSURE] = {"PIDPressure",
+                           {"KubeletHasSufficientPID", "kubelet has sufficient PID available"},
+                           {"KubeletHasInsufficientPID", "kubelet has insufficient PID available"}},
+    [NODE_READY] = {"Ready",
+                    {"KubeletNotReady", ""},
+                    {"KubeletReady", "kubelet is posting ready status"}},
+};
 
 static void add_conditions(struct node *n, struct json *status)
 {
-    struct json *list = json_put(status, mem(n), HK_STR("conditions"), json_make_array());
+    struct hk_arena *a = mem(n);
+    struct json *list = json_put(status, a, HK_STR("conditions"), json_make_array());
 
-    add_condition(n, list, "MemoryPressure", "False", "KubeletHasSufficientMemory",
-                  "kubelet has sufficient memory available");
-    add_condition(n, list, "DiskPressure", "False", "KubeletHasNoDiskPressure",
-                  "kubelet has no disk pressure");
-    add_condition(n, list, "PIDPressure", "False", "KubeletHasSufficientPID",
-                  "kubelet has sufficient PID available");
-    add_condition(n, list, "Ready", "True", "KubeletReady", "kubelet is posting ready status");
+    for (size_t i = 0; i < NODE_NCONDITIONS; i++) {
+        const bool is = n->conditions[i].is;
+        struct json *c = json_push(list, a, json_make_object());
+
+        put_str(c, a, "type", conditions[i].type);
+        put_str(c, a, "status", is ? "True" : "False");
+        agent_put_time(c, a, "lastHeartbeatTime", agent_wall(n->a));
+        agent_put_time(c, a, "lastTransitionTime", n->conditions[i].since_ns);
+        put_str(c, a, "reason", is ? conditions[i].yes.reason : conditions[i].no.reason);
+        put_str(c, a, "message", is ? conditions[i].yes.message : conditions[i].no.message);
+    }
+}
+
+/* True when something has changed. */
+static bool set_condition(struct node *n, enum node_condition which, bool is)
+{
+    if (n->conditions[which].is == is) {
+        return false;
+    }
+    n->conditions[which].is = is;
+    n->conditions[which].since_ns = agent_wall(n->a);
+    return true;
+}
+
+static bool measure(struct node *n)
+{
+    const struct machine *m = n->a->o.machine;
+    const struct machine_pressure p = m ? machine_pressure(m) : (struct machine_pressure){0};
+    bool changed = set_condition(n, NODE_MEMORY_PRESSURE, p.memory);
+
+    changed = set_condition(n, NODE_DISK_PRESSURE, p.disk) || changed;
+    return set_condition(n, NODE_PID_PRESSURE, p.pids) || changed;
+}
+
+/* Since when things are as they are, if an earlier agent said so. */
+static void recall_conditions(struct node *n)
+{
+    const struct json *list = json_at(&n->seen->root, "status.conditions");
+
+    for (uint32_t i = 0; json_item(list, i); i++) {
+        const struct json *c = json_item(list, i);
+        const bool is = hk_str_is(json_str(json_get(c, "status"), HK_STR("")), "True");
+        int64_t ns;
+
+        for (size_t k = 0; k < NODE_NCONDITIONS; k++) {
+            if (hk_str_is(json_str(json_get(c, "type"), HK_STR("")), conditions[k].type) &&
+                          n->conditions[k].is == is &&
+                          time_parse(json_str(json_get(c, "lastTransitionTime"), HK_STR("")), &ns,
+                                              NULL) == 0) {
+                n->conditions[k].since_ns = ns;
+            }
+        }
+    }
 }
 
 static void add_addresses(struct node *n, struct json *status)
@@ -130,12 +196,13 @@ static void add_info(struct node *n, struct json *status)
 {
     struct hk_arena *a = mem(n);
     struct json *info = agent_put_object(status, a, "nodeInfo");
+    const struct machine *m = n->a->o.machine;
     struct utsname u;
 
     uname(&u);
-    put_str(info, a, "machineID", "");
-    put_str(info, a, "systemUUID", "");
-    put_str(info, a, "bootID", "");
+    put_str(info, a, "machineID", m ? machine_line(m, "/etc/machine-id", a) : "");
+    put_str(info, a, "systemUUID", m ? machine_line(m, "/sys/class/dmi/id/product_uuid", a) : "");
+    put_str(info, a, "bootID", m ? machine_line(m, "/proc/sys/kernel/random/boot_id", a) : "");
     put_str(info, a, "kernelVersion", u.release);
     put_str(info, a, "osImage", os_image(a));
     put_str(info, a, "containerRuntimeVersion",
@@ -156,6 +223,7 @@ static void add_status(struct node *n, struct json *body)
     add_conditions(n, status);
     add_addresses(n, status);
     add_info(n, status);
+    json_put(status, a, HK_STR("images"), json_make_array());
 }
 
 /* ---- labels and taints ---- */
@@ -184,18 +252,24 @@ static bool has_unready_taint(const struct json *root)
     return false;
 }
 
-static bool lacks_labels(struct node *n, const struct json *root)
+static bool holds(const struct json *has, const struct json *want)
 {
-    const struct json *has = json_at(root, "metadata.labels");
-    struct json want = json_make_object();
-
-    add_labels(n, &want);
-    for (uint32_t i = 0; i < want.len; i++) {
-        if (!json_equal(json_get_str(has, want.members[i].key), &want.members[i].value)) {
-            return true;
+    for (uint32_t i = 0; i < want->len; i++) {
+        if (!json_equal(json_get_str(has, want->members[i].key), &want->members[i].value)) {
+            return false;
         }
     }
-    return false;
+    return true;
+}
+
+static bool lacks_words(struct node *n, const struct json *root)
+{
+    struct json labels = json_make_object(), annotations = json_make_object();
+
+    add_labels(n, &labels);
+    add_annotations(n, &annotations);
+    return !holds(json_at(root, "metadata.labels"), &labels) ||
+           !holds(json_at(root, "metadata.annotations"), &annotations);
 }
 
 /* ---- calls ---- */
@@ -232,11 +306,14 @@ static void advance(struct node *n)
 {
     n->failures = 0;
     switch (n->step) {
+    case NODE_READ:
+        recall_conditions(n);
+        /* fall through */
     case NODE_CREATE:
         rest(n, NODE_STATUS, 0);
         break;
     case NODE_STATUS:
-        if (n->seen && (has_unready_taint(&n->seen->root) || lacks_labels(n, &n->seen->root))) {
+        if (n->seen && (has_unready_taint(&n->seen->root) || lacks_words(n, &n->seen->root))) {
             rest(n, NODE_SPEC, 0);
             break;
         }
@@ -257,7 +334,7 @@ static void on_node(void *ctx, const struct port_msg *m)
         see(n, m->obj);
         advance(n);
     } else if (m->rc == -HK_EEXIST) {
-        advance(n);
+        rest(n, NODE_READ, 0);
     } else if (m->rc == -HK_ENOTFOUND && n->step != NODE_CREATE) {
         rest(n, NODE_CREATE, 0);
     } else {
@@ -282,8 +359,14 @@ static void create(struct node *n)
     meta = agent_put_object(&body, a, "metadata");
     put_str(meta, a, "name", n->a->o.node);
     add_labels(n, agent_put_object(meta, a, "labels"));
+    add_annotations(n, agent_put_object(meta, a, "annotations"));
     add_status(n, &body);
     submit(n, &(struct port_request){.verb = PORT_CREATE, .body = &body});
+}
+
+static void look(struct node *n)
+{
+    submit(n, &(struct port_request){.verb = PORT_GET, .name = hk_str(n->a->o.node)});
 }
 
 static void report(struct node *n)
@@ -308,6 +391,7 @@ static void mend_spec(struct node *n)
     json_put(meta, a,
              HK_STR("resourceVersion"), *json_at(&n->seen->root, "metadata.resourceVersion"));
     add_labels(n, agent_put_object(meta, a, "labels"));
+    add_annotations(n, agent_put_object(meta, a, "annotations"));
     left = json_put(agent_put_object(&body, a, "spec"), a, HK_STR("taints"), json_make_array());
     for (uint32_t i = 0; json_item(taints, i); i++) {
         if (!is_unready_taint(json_item(taints, i))) {
@@ -318,6 +402,18 @@ static void mend_spec(struct node *n)
                                      .patch = PORT_PATCH_MERGE,
                                      .name = hk_str(n->a->o.node),
                                      .body = &body});
+}
+
+void node_own(const struct node *n, struct json *meta)
+{
+    struct hk_arena *a = &n->a->mem;
+    struct json *owner = json_push(json_put(meta, a, HK_STR("ownerReferences"), json_make_array()),
+                                            a, json_make_object());
+
+    put_str(owner, a, "apiVersion", "v1");
+    put_str(owner, a, "kind", "Node");
+    put_str(owner, a, "name", n->a->o.node);
+    put_str(owner, a, "uid", n->uid);
 }
 
 /* ---- the lease ---- */
@@ -341,18 +437,6 @@ static void on_lease(void *ctx, const struct port_msg *m)
     n->lease_due_ns = agent_mono(n->a) + (missing ? 0 : LEASE_NS);
 }
 
-static void add_lease_owner(struct node *n, struct json *meta)
-{
-    struct hk_arena *a = mem(n);
-    struct json *owner = json_push(json_put(meta, a, HK_STR("ownerReferences"), json_make_array()),
-                                            a, json_make_object());
-
-    put_str(owner, a, "apiVersion", "v1");
-    put_str(owner, a, "kind", "Node");
-    put_str(owner, a, "name", n->a->o.node);
-    put_str(owner, a, "uid", n->uid);
-}
-
 static void renew(struct node *n)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf now = {0};
@@ -365,7 +449,7 @@ static void renew(struct node *n)
     put_str(meta, a, "name", n->a->o.node);
     put_str(meta, a, "namespace", LEASE_NAMESPACE);
     if (n->uid) {
-        add_lease_owner(n, meta);
+        node_own(n, meta);
     }
     spec = agent_put_object(&body, a, "spec");
     put_str(spec, a, "holderIdentity", n->a->o.node);
@@ -389,11 +473,12 @@ void node_init(struct node *n, struct agent *a)
 {
     const int64_t now_ns = agent_mono(a);
 
-    *n = (struct node){.a = a,
-                       .step = NODE_CREATE,
-                       .due_ns = now_ns,
-                       .lease_due_ns = now_ns,
-                       .ready_ns = agent_wall(a)};
+    *n = (struct node){.a = a, .step = NODE_CREATE, .due_ns = now_ns, .lease_due_ns = now_ns};
+    for (size_t i = 0; i < NODE_NCONDITIONS; i++) {
+        n->conditions[i].since_ns = agent_wall(a);
+    }
+    n->conditions[NODE_READY].is = true;
+    measure(n);
 }
 
 void node_fini(struct node *n)
@@ -414,6 +499,9 @@ static void act(struct node *n)
     case NODE_CREATE:
         create(n);
         break;
+    case NODE_READ:
+        look(n);
+        break;
     case NODE_SPEC:
         mend_spec(n);
         break;
@@ -432,6 +520,9 @@ int64_t node_tick(struct node *n, int64_t now_ns)
     }
     if (n->registered && !n->lease && n->lease_due_ns <= now_ns) {
         renew(n);
+        if (measure(n) && n->step == NODE_REST) {
+            rest(n, NODE_STATUS, 0);
+        }
     }
     return HK_MIN(n->call ? INT64_MAX : n->due_ns,
                   n->lease || !n->registered ? INT64_MAX : n->lease_due_ns);

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the parts of the agent share: the node, its pods and their containers. agent.c owns the
 // pods and brings the news; agent_node.c speaks for the node; pod.c decides, pod_start.c starts,
-// pod_status.c reports, pod_probe.c asks, pod_hosts.c names; env.c and volume.c prepare what
-// containers see.
+// pod_status.c reports, pod_probe.c and pod_hook.c ask, pod_hosts.c names; env.c and volume.c
+// prepare what containers see.
 #pragma once
 
 #include "agent/agent.h"
+#include "agent/machine.h"
 #include "api/feed.h"
 #include "api/recorder.h"
 #include "base/arena.h"
 #include "base/vec.h"
+#include "net/probe.h"
 
 #define SECOND_NS ((int64_t)1000 * 1000 * 1000)
 
-struct net_probe;
 struct pod;
 struct container;
 
@@ -21,9 +22,18 @@ struct container;
 
 enum node_step {
     NODE_CREATE, /* make the object */
+    NODE_READ,   /* one that was there */
     NODE_STATUS, /* say how it is */
     NODE_SPEC,   /* labels, and taints of a node that was not ready */
     NODE_REST,   /* until the next report */
+};
+
+enum node_condition {
+    NODE_MEMORY_PRESSURE,
+    NODE_DISK_PRESSURE,
+    NODE_PID_PRESSURE,
+    NODE_READY,
+    NODE_NCONDITIONS
 };
 
 struct node {
@@ -35,7 +45,10 @@ struct node {
     uint64_t lease; /* about its lease */
     bool lease_missing, lease_made;
     int64_t due_ns, lease_due_ns;
-    int64_t ready_ns; /* wall: since when it is ready */
+    struct {
+        bool is;
+        int64_t since_ns; /* wall */
+    } conditions[NODE_NCONDITIONS];
     char *uid;
     struct api_object *seen; /* the node as of the last answer, or NULL */
 };
@@ -44,17 +57,35 @@ void node_init(struct node *n, struct agent *a);
 void node_fini(struct node *n);
 /* Acts when its time has come; the time of its next act. */
 int64_t node_tick(struct node *n, int64_t now_ns);
+/* Makes the node the owner of an object to be sent. */
+void node_own(const struct node *n, struct json *meta);
+
+/* ---- its processors: agent_topology.c ---- */
+
+struct topology {
+    struct agent *a;
+    uint64_t call;         /* under way, or 0 */
+    bool exists, patching; /* what the call before this one, and this one, found and does */
+    int64_t due_ns;
+};
+
+void topology_init(struct topology *t, struct agent *a);
+void topology_fini(struct topology *t);
+int64_t topology_tick(struct topology *t, int64_t now_ns);
 
 /* ---- what containers see: env.c, volume.c ---- */
 
-/* A ConfigMap or Secret a pod speaks of. */
+/* A ConfigMap, Secret or claim a pod speaks of. */
 struct ref {
     enum api_kind_id kind; /* ServiceAccount: its token */
     struct hk_str name;
     const struct json *token; /* the source of a volume that wants one; NULL: not a token */
     bool optional;
+    bool in_volume;
     uint64_t call;
-    struct api_object *obj; /* NULL: there is none */
+    struct source *source;     /* that tells of changes, or NULL */
+    struct api_object *obj;    /* NULL: there is none */
+    struct api_object *volume; /* the claim's, NULL: it has none */
 };
 
 struct env_var {
@@ -66,6 +97,9 @@ struct env {
 };
 
 void env_fini(struct env *e);
+/* Replaces the one of that name. Both are borrowed. */
+void env_set(struct env *e, struct hk_str name, struct hk_str value);
+bool env_has(const struct env *e, struct hk_str name);
 /* Replaces $(NAME) by the value of the variable; $$(NAME) stands for itself, and so do names that
  * are not known. */
 struct hk_str env_expand(const struct env *e, struct hk_str text, struct hk_arena *a);
@@ -84,21 +118,70 @@ int env_resource(const struct pod *p, const struct json *container, const struct
                  struct hk_arena *a, struct hk_str *ret, struct hk_err *err) HK_CHECKED;
 /* The bytes a ConfigMap or Secret has under key; false when it has none, or no valid base64. */
 bool ref_data(const struct ref *r, struct hk_str key, struct hk_arena *a, struct hk_str *ret);
-/* The ConfigMaps and Secrets of the pod's containers and volumes, each once, into p->refs. */
+/* The ConfigMaps, Secrets and claims of the pod's containers and volumes, each once, into p->refs.
+ */
 void ref_collect(struct pod *p);
 const struct ref *ref_find(const struct pod *p, enum api_kind_id kind, struct hk_str name);
 
 /* Fills the pod's volumes; may be called again. -HK_ENOTFOUND: something they need is not there. */
 int volume_prepare(struct pod *p, struct hk_err *err) HK_CHECKED;
+/* Writes files anew that come from objects which have changed; the others stay as they are. */
+int volume_refresh(struct pod *p, struct hk_err *err) HK_CHECKED;
 /* Where they appear in a container. */
 int volume_mounts(const struct pod *p, const struct container *c, const struct env *e,
                   struct hk_arena *a, struct runtime_mount **ret, uint32_t *ret_n,
                   struct hk_err *err) HK_CHECKED;
 /* Like mkdir -p for the last part only; fine when it is there. */
 int volume_mkdir(const char *path, unsigned mode, struct hk_err *err) HK_CHECKED;
+/* Makes the directories of path below dir, but not its last part. */
+int volume_make_parents(const char *dir, struct hk_str path, unsigned mode, struct hk_arena *a,
+                        struct hk_err *err) HK_CHECKED;
+/* Paths given by people stay below the place they are meant for. */
+bool volume_path_stays(struct hk_str path);
 /* Removes the tree, without following links or crossing into other file systems; false when some of
  * it is left. */
 bool volume_remove(const char *path);
+
+/* ---- files of a volume: volume_files.c ---- */
+
+struct volume_file {
+    struct hk_str path, data;
+    unsigned mode;
+};
+
+struct volume_files {
+    HK_VEC(struct volume_file) files;
+    int64_t group; /* that may read them; -1 none */
+};
+
+void volume_files_fini(struct volume_files *f);
+/* Path and data are borrowed until the files are written; the last of equal paths counts. */
+int volume_files_add(struct volume_files *f, struct hk_str path, struct hk_str data, unsigned mode,
+                     struct hk_err *err) HK_CHECKED;
+/* Makes them the files of the directory, all at once. */
+int volume_files_write(const struct volume_files *f, const char *dir, struct hk_arena *mem,
+                       struct hk_err *err) HK_CHECKED;
+
+/* ---- volumes this node makes: volume_local.c ---- */
+
+struct volume_local;
+
+/* Of an agent with a directory. */
+struct volume_local *volume_local_new(struct agent *a);
+void volume_local_free(struct volume_local *l);
+int64_t volume_local_tick(struct volume_local *l, int64_t now_ns);
+/* Sees that the directory of a local volume is there. */
+int volume_local_make(const struct pod *p, const struct api_object *pv, int64_t fs_group,
+                      struct hk_err *err) HK_CHECKED;
+
+/* ---- where they come from: source.c ---- */
+
+struct source;
+
+/* The pod hears of changes of an object that a volume shows. */
+void source_take(struct pod *p, struct ref *r);
+void source_drop(struct pod *p, struct ref *r);
+int64_t source_tick(struct agent *a, int64_t now_ns);
 
 /* ---- what they refer to: ref.c ---- */
 
@@ -110,7 +193,7 @@ struct hk_str ref_token(const struct pod *p, const struct json *source);
  * none. */
 int64_t ref_renew_ns(const struct pod *p);
 
-/* ---- probes and hooks: pod_probe.c ---- */
+/* ---- probes: pod_probe.c ---- */
 
 enum probe_kind { PROBE_STARTUP, PROBE_LIVENESS, PROBE_READINESS, PROBE_NKINDS };
 
@@ -131,8 +214,31 @@ void probe_end(struct container *c);
 int64_t probe_tick(struct container *c, int64_t now_ns);
 /* The end of a command; false when it is none of the container's probes. */
 bool probe_on_end(struct container *c, uint64_t id, bool good);
-/* Starts the command of lifecycle.NAME; 0 when there is none to wait for. */
-uint64_t probe_hook(struct container *c, const char *name);
+/* Starts a command beside the container; 0 when it could not be. */
+uint64_t probe_exec(struct container *c, const struct json *command);
+/* Asks the address and port of an action as the options say; NULL when there is none to ask. */
+struct net_probe *probe_connect(const struct container *c, const struct json *action,
+                                const struct net_probe_opts *o);
+/* HTTP or HTTPS. */
+enum net_probe_kind probe_http_kind(const struct json *action);
+
+/* ---- hooks: pod_hook.c ---- */
+
+struct hook {
+    uint64_t exec;         /* under way, 0 none */
+    struct net_probe *net; /* or that, or NULL */
+    int64_t due_ns;        /* or nothing until then, INT64_MAX none */
+};
+
+/* Begins lifecycle.NAME, if there is one. */
+void hook_begin(struct container *c, const char *name, int64_t now_ns);
+bool hook_runs(const struct container *c);
+/* The time of its next act. */
+int64_t hook_tick(struct container *c, int64_t now_ns);
+/* The end of a command; false when it is not the hook's. */
+bool hook_on_end(struct container *c, uint64_t id, bool good);
+/* Nobody wants to know any more. */
+void hook_end(struct container *c);
 
 /* ---- pods: pod.c ---- */
 
@@ -157,12 +263,13 @@ struct container {
     uint8_t state, stop;
     uint32_t attempt;  /* of the one that runs or ran last */
     uint64_t id;       /* the runtime's, while it runs */
-    uint64_t hook;     /* preStop or postStart under way */
+    struct hook hook;  /* preStop or postStart */
     int64_t start_ns;  /* wall */
     int64_t due_ns;    /* not started before */
     int64_t kill_ns;   /* SIGKILL then, while it stops */
     int64_t killed_ns; /* when it was sent last */
     int64_t backoff_ns;
+    uint64_t gpus;   /* set of those it has, by index in the agent's list */
     const char *why; /* literal: what it waits for */
     char *why_text;  /* or NULL */
     struct container_end end, last;
@@ -182,6 +289,7 @@ enum pod_condition {
 struct pod {
     struct agent *a;
     struct api_object *obj; /* as it was admitted: the spec does not change */
+    struct api_object *now; /* as it is: labels and annotations do */
     struct hk_str ns, name, uid;
     struct hk_str hostname, subdomain, job; /* job: name of the Volcano job, "" none */
     char *dir;                              /* NULL: the node keeps none */
@@ -196,10 +304,11 @@ struct pod {
     bool dirty;    /* has news to act on */
     bool started;  /* pod_start was called */
     bool stopped;  /* and pod_stop */
-    bool image_told;
+    bool image_told, caveats_told;
     bool known;       /* not seen for the first time by this agent */
     bool deleted;     /* our DELETE was answered */
     bool hosts_stale; /* its group has changed */
+    bool files_stale; /* files of its volumes come from something that has changed */
     HK_VEC(struct ref) refs;
     struct container *containers; /* init containers first */
     uint32_t ncontainer, ninit;
@@ -225,22 +334,24 @@ struct pod {
 };
 
 /* A newer state of the object. */
-void pod_changed(struct pod *p, const struct api_object *o);
+void pod_changed(struct pod *p, struct api_object *o);
 /* It is gone from the API. */
 void pod_vanished(struct pod *p);
+/* So does an object its volumes show. */
+void pod_ref_changed(struct pod *p, struct ref *r, struct api_object *o);
 /* Does what can be done now and sets due_ns; false when nothing is left of the pod. */
 bool pod_step(struct pod *p, int64_t now_ns);
 /* It is over, and nobody waits for anything. */
 bool pod_rests(const struct pod *p);
 /* An end the runtime told; false when it is none of the pod's. */
 bool pod_on_end(struct pod *p, uint64_t id, const struct runtime_end *end);
-/* Ends a container that shall not go on, with the pod's grace period. */
-void pod_stop_container(struct container *c, int64_t now_ns);
+/* Ends a container that shall not go on; a grace period below 0 is the pod's. */
+void pod_stop_container(struct container *c, int64_t now_ns, int64_t grace_s);
+void pod_hook_ended(struct container *c, bool good, int64_t now_ns);
 void pod_note(const struct pod *p, bool warning, const char *reason, const char *message);
 bool pod_initialized(const struct pod *p);
 /* The container has ended, as its end says: it is done, or waits to be started again. */
 void pod_settle(struct container *c, int64_t now_ns);
-void pod_set_message(struct container_end *e, struct hk_str text);
 /* The pod cannot go on; it is prepared anew after a pause. */
 void pod_hold(struct pod *p, const char *why, const struct hk_err *err, int64_t now_ns);
 
@@ -257,9 +368,8 @@ int pod_settle_in(struct pod *p, struct hk_err *err) HK_CHECKED;
 
 /* The field of the spec, NULL: none. */
 const struct json *pod_spec(const struct pod *p, const char *path);
-/* Where its output goes, and its last words; the log is NULL when the pod has no directory. */
+/* Where its output goes; NULL when the pod has no directory. */
 const char *pod_log_path(const struct container *c, uint32_t attempt, struct hk_arena *a);
-const char *pod_message_path(const struct container *c, struct hk_arena *a);
 /* Tells the runtime of the pod, once. */
 int pod_start_pod(struct pod *p, struct hk_err *err) HK_CHECKED;
 /* What the container is, for the runtime; in the scratch arena. argv is NULL when there is nothing
@@ -270,12 +380,44 @@ int pod_start_describe(struct container *c, const struct env *e, struct runtime_
 int pod_start_launch(struct container *c, const struct runtime_container *rc,
                      struct hk_err *err) HK_CHECKED;
 
+/* Adds one more. */
+void pod_start_mount(struct runtime_container *rc, struct runtime_mount m, struct hk_arena *a);
+
+/* ---- who it runs as, and its resolver: pod_security.c, pod_dns.c ---- */
+
+/* Fails when what is asked for contradicts itself, or is not known. */
+int pod_security(const struct container *c, struct runtime_container *rc,
+                 struct hk_err *err) HK_CHECKED;
+/* Makes the file and adds it to the mounts, of pods that ask for it. */
+int pod_dns_mount(const struct pod *p, struct runtime_container *rc, struct hk_err *err) HK_CHECKED;
+
+/* ---- its GPUs: pod_gpu.c ---- */
+
+/* Gives it as many as it asks for, unless it has them. */
+int pod_gpu_assign(struct container *c, struct hk_err *err) HK_CHECKED;
+/* Those an earlier agent gave it. */
+void pod_gpu_recall(struct container *c);
+void pod_gpu_env(const struct container *c, struct env *e, struct hk_arena *mem);
+/* Covers those it has not. */
+void pod_gpu_hide(const struct container *c, struct runtime_container *rc);
+
+/* ---- its last words: pod_message.c ---- */
+
+/* Makes the file for them and adds it to the mounts. */
+int pod_message_mount(const struct container *c, struct runtime_container *rc,
+                      struct hk_err *err) HK_CHECKED;
+/* Takes them as the message of its end. */
+void pod_message_collect(struct container *c);
+void pod_message_set(struct container_end *e, struct hk_str text);
+
 /* ---- its status: pod_status.c ---- */
 
 /* Conditions and times of an earlier agent. */
 void pod_status_recall(struct pod *p);
 /* Sends the status when it differs from the one sent last; the time of the next try. */
 int64_t pod_status_report(struct pod *p, int64_t now_ns);
+/* What the runtime does not hold a pod to, of pods that ask for it; "" nothing. */
+const char *pod_status_caveats(const struct pod *p);
 /* The API knows the pod as it is. */
 bool pod_status_told(const struct pod *p);
 
@@ -313,11 +455,17 @@ struct agent_end {
 struct agent {
     struct agent_opts o; /* strings are ours */
     struct json capacity, allocatable, labels;
+    const char *volumes_dir; /* of volumes that outlive their pods; NULL: none */
+    struct volume_local *local;
+    struct machine machine; /* what the options point to */
+    struct machine_gpu gpus[MACHINE_GPUS_MAX];
+    uint32_t ngpu;
     struct hk_arena own; /* of the options */
     struct hk_arena mem; /* scratch of one step */
     struct hk_intern str;
     struct recorder *recorder;
     struct node node;
+    struct topology topology;
     struct feed feed;
     HK_VEC(struct pod *) pods;  /* those with something to do */
     HK_VEC(struct pod *) slots; /* all of them, NULL: free */
@@ -327,9 +475,10 @@ struct agent {
     int64_t hosts_due_ns; /* no hosts files are written before */
     HK_VEC(struct agent_end) ends;
     HK_VEC(struct pod_log *) logs; /* being followed */
-    bool swept;                    /* what nobody wants any more was removed */
-    struct json sweep;             /* uids the runtime has and nobody wants, while sweeping */
-    bool closed;                   /* takes no more pods */
+    HK_VEC(struct source *) sources;
+    bool swept;        /* what nobody wants any more was removed */
+    struct json sweep; /* uids the runtime has and nobody wants, while sweeping */
+    bool closed;       /* takes no more pods */
 };
 
 int64_t agent_mono(const struct agent *a);

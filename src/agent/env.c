@@ -29,7 +29,12 @@ static const struct env_var *find(const struct env *e, struct hk_str name)
     return NULL;
 }
 
-static void set(struct env *e, struct hk_str name, struct hk_str value)
+bool env_has(const struct env *e, struct hk_str name)
+{
+    return find(e, name) != NULL;
+}
+
+void env_set(struct env *e, struct hk_str name, struct hk_str value)
 {
     struct env_var *v = (struct env_var *)find(e, name);
 
@@ -94,7 +99,8 @@ const struct ref *ref_find(const struct pod *p, enum api_kind_id kind, struct hk
     return NULL;
 }
 
-static void collect(struct pod *p, enum api_kind_id kind, const struct json *from, const char *key)
+static void collect(struct pod *p, enum api_kind_id kind, const struct json *from, const char *key,
+                    bool in_volume)
 {
     const struct hk_str name = json_str(json_get(from, key), HK_STR(""));
     const bool optional = json_bool(json_get(from, "optional"), false);
@@ -105,9 +111,12 @@ static void collect(struct pod *p, enum api_kind_id kind, const struct json *fro
     }
     if (r) {
         r->optional = r->optional && optional;
+        r->in_volume = r->in_volume || in_volume;
         return;
     }
-    hk_vec_push(&p->refs, (struct ref){.kind = kind, .name = name, .optional = optional});
+    hk_vec_push(
+        &p->refs,
+        (struct ref){.kind = kind, .name = name, .optional = optional, .in_volume = in_volume});
 }
 
 static void collect_env(struct pod *p, const struct json *container)
@@ -115,12 +124,13 @@ static void collect_env(struct pod *p, const struct json *container)
     const struct json *from = json_get(container, "envFrom"), *env = json_get(container, "env");
 
     for (uint32_t i = 0; json_item(from, i); i++) {
-        collect(p, API_CONFIGMAP, json_get(json_item(from, i), "configMapRef"), "name");
-        collect(p, API_SECRET, json_get(json_item(from, i), "secretRef"), "name");
+        collect(p, API_CONFIGMAP, json_get(json_item(from, i), "configMapRef"), "name", false);
+        collect(p, API_SECRET, json_get(json_item(from, i), "secretRef"), "name", false);
     }
     for (uint32_t i = 0; json_item(env, i); i++) {
-        collect(p, API_CONFIGMAP, json_at(json_item(env, i), "valueFrom.configMapKeyRef"), "name");
-        collect(p, API_SECRET, json_at(json_item(env, i), "valueFrom.secretKeyRef"), "name");
+        collect(p, API_CONFIGMAP, json_at(json_item(env, i), "valueFrom.configMapKeyRef"), "name",
+                false);
+        collect(p, API_SECRET, json_at(json_item(env, i), "valueFrom.secretKeyRef"), "name", false);
     }
 }
 
@@ -138,11 +148,12 @@ static void collect_volume(struct pod *p, const struct json *v)
 {
     const struct json *sources = json_at(v, "projected.sources");
 
-    collect(p, API_CONFIGMAP, json_get(v, "configMap"), "name");
-    collect(p, API_SECRET, json_get(v, "secret"), "secretName");
+    collect(p, API_CONFIGMAP, json_get(v, "configMap"), "name", true);
+    collect(p, API_SECRET, json_get(v, "secret"), "secretName", true);
+    collect(p, API_PVC, json_get(v, "persistentVolumeClaim"), "claimName", false);
     for (uint32_t i = 0; json_item(sources, i); i++) {
-        collect(p, API_CONFIGMAP, json_get(json_item(sources, i), "configMap"), "name");
-        collect(p, API_SECRET, json_get(json_item(sources, i), "secret"), "name");
+        collect(p, API_CONFIGMAP, json_get(json_item(sources, i), "configMap"), "name", true);
+        collect(p, API_SECRET, json_get(json_item(sources, i), "secret"), "name", true);
         collect_token(p, json_get(json_item(sources, i), "serviceAccountToken"));
     }
 }
@@ -227,7 +238,7 @@ bool env_field(const struct pod *p, struct hk_str path, struct hk_arena *a, stru
 {
     static const char *const plain[] = {"metadata.name", "metadata.namespace", "metadata.uid",
                                         "spec.nodeName", "spec.serviceAccountName"};
-    const struct json *root = &p->obj->root;
+    const struct json *root = &p->now->root;
     const char *host = p->a->o.address;
     struct hk_str key;
 
@@ -346,7 +357,8 @@ static int add_all(struct env *e, const struct pod *p, const struct json *from, 
             struct hk_str value;
 
             if (name_fits(key) && ref_data(r, key, a, &value)) {
-                set(e, hk_str(hk_arena_printf(a, "%.*s%.*s", HK_FMT(prefix), HK_FMT(key))), value);
+                env_set(e, hk_str(hk_arena_printf(a, "%.*s%.*s", HK_FMT(prefix), HK_FMT(key))),
+                        value);
             }
         }
     }
@@ -409,7 +421,7 @@ static int add_var(struct env *e, const struct pod *p, const struct json *contai
         value = env_expand(e, json_str(json_get(var, "value"), HK_STR("")), a);
     }
     if (rc == 0) {
-        set(e, json_str(json_get(var, "name"), HK_STR("")), value);
+        env_set(e, json_str(json_get(var, "name"), HK_STR("")), value);
     }
     return HK_MIN(rc, 0);
 }
@@ -440,13 +452,13 @@ int env_make(const struct pod *p, const struct json *container, struct hk_arena 
     const char *home = home_of(p, container, a);
     int rc = 0;
 
-    set(ret, HK_STR("PATH"), HK_STR(PATH_DEFAULT));
-    set(ret, HK_STR("HOSTNAME"), p->hostname);
-    set(ret, HK_STR("HOME"), hk_str(home ? home : "/"));
+    env_set(ret, HK_STR("PATH"), HK_STR(PATH_DEFAULT));
+    env_set(ret, HK_STR("HOSTNAME"), p->hostname);
+    env_set(ret, HK_STR("HOME"), hk_str(home ? home : "/"));
     if (p->a->o.api_host) {
-        set(ret, HK_STR("KUBERNETES_SERVICE_HOST"), hk_str(p->a->o.api_host));
-        set(ret, HK_STR("KUBERNETES_SERVICE_PORT"), hk_str(p->a->o.api_port));
-        set(ret, HK_STR("KUBERNETES_SERVICE_PORT_HTTPS"), hk_str(p->a->o.api_port));
+        env_set(ret, HK_STR("KUBERNETES_SERVICE_HOST"), hk_str(p->a->o.api_host));
+        env_set(ret, HK_STR("KUBERNETES_SERVICE_PORT"), hk_str(p->a->o.api_port));
+        env_set(ret, HK_STR("KUBERNETES_SERVICE_PORT_HTTPS"), hk_str(p->a->o.api_port));
     }
     for (uint32_t i = 0; rc == 0 && json_item(from, i); i++) {
         const struct json *f = json_item(from, i);

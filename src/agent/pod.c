@@ -30,7 +30,6 @@
 #define KILL_AGAIN_NS (10 * SECOND_NS)
 #define GRACE_DEFAULT_S 30
 #define CODE_CANNOT_RUN 128
-#define MESSAGE_MAX 4096
 
 void pod_note(const struct pod *p, bool warning, const char *reason, const char *message)
 {
@@ -114,6 +113,9 @@ static void pause_before_restart(struct container *c, int64_t now_ns)
     c->backoff_ns = wait_ns == 0 ? BACKOFF_FIRST_NS : HK_MIN(2 * wait_ns, BACKOFF_LAST_NS);
     c->due_ns = now_ns + wait_ns;
     c->state = CONTAINER_WAITING;
+    if (p->prep == PREP_DONE && p->refs.len > 0) {
+        p->prep = PREP_NOT; /* variables are as they are when it starts again */
+    }
     if (wait_ns == 0) {
         return;
     }
@@ -131,7 +133,7 @@ void pod_settle(struct container *c, int64_t now_ns)
     c->id = 0;
     c->ready = c->started = false;
     c->stop = STOP_NOT;
-    c->hook = 0;
+    hook_end(c);
     probe_end(c);
     c->pod->dirty = true;
     if (starts_again(c)) {
@@ -139,30 +141,6 @@ void pod_settle(struct container *c, int64_t now_ns)
     } else {
         c->state = CONTAINER_ENDED;
     }
-}
-
-void pod_set_message(struct container_end *e, struct hk_str text)
-{
-    hk_free(e->message);
-    e->message = text.n > 0 ? hk_strndup(text.s, HK_MIN(text.n, MESSAGE_MAX)) : NULL;
-}
-
-/* What the container left as its last words, or the end of its log. */
-static void collect_message(struct container *c)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-    struct hk_arena *a = &c->pod->a->mem;
-    const struct hk_str policy =
-        json_str(json_get(c->spec, "terminationMessagePolicy"), HK_STR("File"));
-
-    if (!c->pod->dir) {
-        return;
-    }
-    pod_log_last_words(pod_message_path(c, a), MESSAGE_MAX, &text);
-    if (text.len == 0 && c->end.code != 0 && hk_str_is(policy, "FallbackToLogsOnError")) {
-        pod_log_tail(pod_log_path(c, c->attempt, a), &text);
-    }
-    pod_set_message(&c->end, hk_buf_str(&text));
 }
 
 static const char *reason_of(const struct runtime_end *end)
@@ -180,7 +158,8 @@ static const char *reason_of(const struct runtime_end *end)
 static void hold_attempt(struct container *c, const struct hk_err *err, int64_t now_ns)
 {
     c->begun = false;
-    c->id = c->hook = 0;
+    c->id = 0;
+    hook_end(c);
     c->state = CONTAINER_WAITING;
     c->stop = STOP_NOT;
     c->pod->dirty = true;
@@ -211,9 +190,9 @@ static void container_ended(struct container *c, const struct runtime_end *end, 
         pod_note(c->pod, true, "Failed", end->message);
     }
     if (end->message && end->message[0]) {
-        pod_set_message(&c->end, hk_str(end->message));
+        pod_message_set(&c->end, hk_str(end->message));
     } else {
-        collect_message(c);
+        pod_message_collect(c);
     }
     pod_settle(c, now_ns);
 }
@@ -261,13 +240,23 @@ static void tell_image_ignored(struct pod *p)
     }
 }
 
+static void tell_caveats(struct pod *p)
+{
+    const char *text = pod_status_caveats(p);
+
+    if (!p->caveats_told && text[0]) {
+        p->caveats_told = true;
+        pod_note(p, true, "LimitsNotEnforced", text);
+    }
+}
+
 static void running(struct container *c, int64_t now_ns)
 {
     c->state = CONTAINER_RUNNING;
     c->start_ns = agent_wall(c->pod->a);
     wait_for(c, NULL, NULL);
     probe_begin(c, now_ns);
-    c->hook = probe_hook(c, "postStart");
+    hook_begin(c, "postStart", now_ns);
 }
 
 /* The attempt that ended becomes the last one. */
@@ -283,6 +272,20 @@ static void next_attempt(struct container *c)
     c->attempt++;
 }
 
+static int describe(struct container *c, struct env *env, struct runtime_container *ret,
+                    struct hk_err *err)
+{
+    struct hk_arena *mem = &c->pod->a->mem;
+    int rc = pod_gpu_assign(c, err);
+
+    rc = rc < 0 ? rc : env_make(c->pod, c->spec, mem, env, err);
+    if (rc < 0) {
+        return rc;
+    }
+    pod_gpu_env(c, env, mem);
+    return pod_start_describe(c, env, ret, err);
+}
+
 static void start_container(struct container *c, int64_t now_ns)
 {
     HK_AUTO(env_fini) struct env env = {0};
@@ -291,8 +294,7 @@ static void start_container(struct container *c, int64_t now_ns)
     struct hk_err err = {0};
     int ret;
 
-    if (env_make(p, c->spec, &p->a->mem, &env, &err) < 0 ||
-        pod_start_describe(c, &env, &rc, &err) < 0) {
+    if (describe(c, &env, &rc, &err) < 0) {
         pod_hold(p, "CreateContainerConfigError", &err, now_ns);
         return;
     }
@@ -310,6 +312,7 @@ static void start_container(struct container *c, int64_t now_ns)
     if (!rc.root) {
         tell_image_ignored(p);
     }
+    tell_caveats(p);
     ret = pod_start_launch(c, &rc, &err);
     if (ret == -HK_EIO || ret == -HK_EBUSY) {
         hold_attempt(c, &err, now_ns);
@@ -360,10 +363,14 @@ static void stop_on(struct container *c, int64_t now_ns)
         return;
     }
     if (c->stop == STOP_NOT) {
-        c->hook = probe_hook(c, "preStop");
+        hook_end(c);
         c->stop = STOP_HOOK;
+        if (c->kill_ns > now_ns) {
+            hook_begin(c, "preStop", now_ns);
+        }
     }
-    if (c->stop == STOP_HOOK && c->hook == 0) {
+    wake_at(c->pod, hook_tick(c, now_ns));
+    if (c->stop == STOP_HOOK && !hook_runs(c)) {
         terminate(c);
     }
     if (c->stop != STOP_KILL && c->kill_ns <= now_ns) {
@@ -377,10 +384,10 @@ static void stop_on(struct container *c, int64_t now_ns)
     wake_at(c->pod, c->stop == STOP_KILL ? c->killed_ns + KILL_AGAIN_NS : c->kill_ns);
 }
 
-void pod_stop_container(struct container *c, int64_t now_ns)
+void pod_stop_container(struct container *c, int64_t now_ns, int64_t grace_s)
 {
     if (c->state == CONTAINER_RUNNING && c->stop == STOP_NOT) {
-        c->kill_ns = now_ns + grace_ns(c->pod);
+        c->kill_ns = now_ns + (grace_s < 0 ? grace_ns(c->pod) : grace_s * SECOND_NS);
         c->pod->dirty = true;
         pod_note(c->pod, false, "Killing",
                  hk_arena_printf(&c->pod->a->mem, "Stopping container %.*s", HK_FMT(c->name)));
@@ -417,6 +424,9 @@ static void step_stopping(struct pod *p, int64_t now_ns)
     }
     if (!any_runs(p)) {
         p->stage = POD_ENDED;
+        for (uint32_t i = 0; i < p->refs.len; i++) {
+            source_drop(p, &p->refs.at[i]);
+        }
     }
 }
 
@@ -432,19 +442,61 @@ static bool refs_answered(const struct pod *p)
     return true;
 }
 
+void pod_ref_changed(struct pod *p, struct ref *r, struct api_object *o)
+{
+    if (r->obj && hk_str_eq(r->obj->uid, o->uid) && r->obj->rv == o->rv) {
+        return;
+    }
+    api_object_unref(r->obj);
+    r->obj = api_object_ref(o);
+    p->files_stale = true;
+    p->dirty = true;
+    if (p->prep == PREP_HELD) { /* perhaps that is what was missing */
+        p->held_until_ns = agent_mono(p->a);
+    }
+}
+
+static struct ref *asked(struct pod *p, const struct port_msg *m)
+{
+    for (uint32_t i = 0; i < p->refs.len; i++) {
+        if (p->refs.at[i].call == m->call) {
+            p->refs.at[i].call = 0;
+            p->dirty = true;
+            return &p->refs.at[i];
+        }
+    }
+    return NULL;
+}
+
+static void answer(struct api_object **to, const struct port_msg *m)
+{
+    api_object_unref(*to);
+    *to = m->rc == 0 ? api_object_ref(m->obj) : NULL;
+}
+
+static void on_volume(void *ctx, const struct port_msg *m)
+{
+    struct ref *r = asked(ctx, m);
+
+    if (r) {
+        answer(&r->volume, m);
+    }
+}
+
 static void on_ref(void *ctx, const struct port_msg *m)
 {
     struct pod *p = ctx;
+    struct ref *r = asked(p, m);
+    struct hk_str volume;
 
-    for (uint32_t i = 0; i < p->refs.len; i++) {
-        struct ref *r = &p->refs.at[i];
-
-        if (r->call == m->call) {
-            r->call = 0;
-            api_object_unref(r->obj);
-            r->obj = m->rc == 0 ? api_object_ref(m->obj) : NULL;
-            p->dirty = true;
-        }
+    if (!r) {
+        return;
+    }
+    answer(&r->obj, m);
+    volume = json_str(json_at(r->obj ? &r->obj->root : NULL, "spec.volumeName"), HK_STR(""));
+    if (r->kind == API_PVC && volume.n > 0) {
+        r->call = port_get(p->a->o.port, api_kind(API_PV),
+                           HK_STR(""), volume, (struct port_sink){on_volume, p});
     }
 }
 
@@ -475,13 +527,30 @@ static void prepare(struct pod *p, int64_t now_ns)
     if (p->prep != PREP_ASKED || !refs_answered(p)) {
         return;
     }
+    for (uint32_t i = 0; i < p->refs.len; i++) {
+        source_take(p, &p->refs.at[i]);
+    }
     if (pod_settle_in(p, &err) < 0 || volume_prepare(p, &err) < 0) {
         pod_hold(p, "CreateContainerConfigError", &err, now_ns);
         return;
     }
     p->prep = PREP_DONE;
+    p->files_stale = false;
     p->renew_ns = ref_renew_ns(p);
     wake_at(p, p->renew_ns);
+}
+
+/* What runs goes on with the old files when the new ones cannot be had. */
+static void refresh(struct pod *p)
+{
+    struct hk_err err = {0};
+
+    if (p->prep == PREP_DONE && p->files_stale) {
+        p->files_stale = false;
+        if (volume_refresh(p, &err) < 0) {
+            pod_note(p, true, "FailedMount", err.text);
+        }
+    }
 }
 
 /* ---- living ---- */
@@ -535,6 +604,7 @@ static void step_live(struct pod *p, int64_t now_ns)
     }
     wake_at(p, p->deadline_ns);
     prepare(p, now_ns);
+    refresh(p);
     if (!step_init(p, now_ns)) {
         return;
     }
@@ -553,6 +623,7 @@ static void tick_containers(struct pod *p, int64_t now_ns)
 
         if (c->state == CONTAINER_RUNNING) {
             wake_at(p, probe_tick(c, now_ns));
+            wake_at(p, hook_tick(c, now_ns));
         }
         if (c->stop != STOP_NOT) {
             stop_on(c, now_ns);
@@ -654,13 +725,14 @@ bool pod_rests(const struct pod *p)
 
 /* ---- news ---- */
 
-static void hook_ended(struct container *c, bool good, int64_t now_ns)
+void pod_hook_ended(struct container *c, bool good, int64_t now_ns)
 {
-    c->hook = 0;
     c->pod->dirty = true;
-    if (c->stop == STOP_NOT && !good) {
+    if (!good && c->stop == STOP_NOT) {
         pod_note(c->pod, true, "FailedPostStartHook", "PostStartHook failed");
-        pod_stop_container(c, now_ns);
+        pod_stop_container(c, now_ns, -1);
+    } else if (!good) {
+        pod_note(c->pod, true, "FailedPreStopHook", "PreStopHook failed");
     }
 }
 
@@ -675,8 +747,7 @@ bool pod_on_end(struct pod *p, uint64_t id, const struct runtime_end *end)
             container_ended(c, end, now_ns);
             return true;
         }
-        if (c->hook == id) {
-            hook_ended(c, end->code == 0 && !end->never_ran, now_ns);
+        if (hook_on_end(c, id, end->code == 0 && !end->never_ran)) {
             return true;
         }
         if (probe_on_end(c, id, end->code == 0 && !end->never_ran)) {
@@ -694,12 +765,22 @@ static int64_t time_at(const struct json *root, const char *path)
     return time_parse(json_str(json_at(root, path), HK_STR("")), &ns, NULL) < 0 ? 0 : ns;
 }
 
-void pod_changed(struct pod *p, const struct api_object *o)
+void pod_changed(struct pod *p, struct api_object *o)
 {
     const int64_t now_ns = agent_mono(p->a), wall_ns = agent_wall(p->a);
     const int64_t deletion_ns = time_at(&o->root, "metadata.deletionTimestamp");
     const int64_t active_s = json_int(json_at(&o->root, "spec.activeDeadlineSeconds"), -1);
 
+    if (p->now != o) {
+        p->files_stale = !json_equal(json_at(&p->now->root, "metadata.labels"),
+                                     json_at(&o->root, "metadata.labels")) ||
+                         !json_equal(json_at(&p->now->root, "metadata.annotations"),
+                                     json_at(&o->root, "metadata.annotations")) ||
+                         p->files_stale;
+        p->dirty = p->dirty || p->files_stale;
+        api_object_unref(p->now);
+        p->now = api_object_ref(o);
+    }
     if (!p->known) {
         /* From here on by the clock that nobody sets. */
         p->since_ns = now_ns - HK_MAX(wall_ns - p->start_ns, 0);

@@ -38,6 +38,8 @@ static void add_containers(struct pod *p, const char *field, bool init)
                 .sidecar = init && hk_str_is(json_str(json_get(spec, "restartPolicy"), HK_STR("")),
                                                       "Always"),
                            };
+        hook_end(c);
+        pod_gpu_recall(c);
     }
 }
 
@@ -113,7 +115,7 @@ static void adopt(struct container *c, int64_t now_ns)
                                     .reason = "ContainerStatusUnknown",
                                     .start_ns = c->start_ns,
                                     .end_ns = agent_wall(c->pod->a)};
-    pod_set_message(
+    pod_message_set(
         &c->end,
         hk_str(hk_arena_printf(a, "The container could not be located when the node came back: %s",
                                err.text)));
@@ -163,6 +165,7 @@ struct pod *pod_new(struct agent *a, struct api_object *o)
     *p = (struct pod){
         .a = a,
         .obj = api_object_ref(o),
+        .now = api_object_ref(o),
         .ns = o->ns,
         .name = o->name,
         .uid = o->uid,
@@ -209,7 +212,9 @@ void pod_free(struct pod *p)
 {
     for (uint32_t i = 0; i < p->refs.len; i++) {
         cancel(p, p->refs.at[i].call);
+        source_drop(p, &p->refs.at[i]);
         api_object_unref(p->refs.at[i].obj);
+        api_object_unref(p->refs.at[i].volume);
     }
     hk_vec_fini(&p->refs);
     cancel(p, p->patch);
@@ -218,6 +223,7 @@ void pod_free(struct pod *p)
         struct container *c = &p->containers[i];
 
         probe_end(c);
+        hook_end(c);
         hk_free(c->why_text);
         hk_free(c->end.message);
         hk_free(c->last.message);
@@ -227,5 +233,6 @@ void pod_free(struct pod *p)
     hk_free(p->sending);
     hk_free(p->dir);
     api_object_unref(p->obj);
+    api_object_unref(p->now);
     hk_free(p);
 }

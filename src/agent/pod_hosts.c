@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define NET_BASE 0x7f400000u /* 127.64.0.0 */
@@ -22,12 +23,13 @@ static void close_fd(int *fd)
     }
 }
 
-/* In place: the file may be mounted in containers, which would go on seeing the old one. */
+/* In place: the file may be mounted in containers, which would go on seeing the old one. Whoever
+ * they run as may read it, whatever our umask. */
 static int overwrite(const char *path, struct hk_str text)
 {
     HK_AUTO(close_fd) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 
-    if (fd < 0 || pwrite(fd, text.s, text.n, 0) != (ssize_t)text.n ||
+    if (fd < 0 || fchmod(fd, 0644) < 0 || pwrite(fd, text.s, text.n, 0) != (ssize_t)text.n ||
         ftruncate(fd, (off_t)text.n) < 0) {
         return -HK_EIO;
     }

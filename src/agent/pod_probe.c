@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probes: questions to a running container, now and then, whether it has started, lives and is
-// ready; and the commands of its lifecycle. A question is a command beside the container, a
-// connection, or a GET. Until a startup probe has passed, the others are silent.
+// ready. A question is a command beside the container, a connection, a GET or a gRPC health check.
+// Until a startup probe has passed, the others are silent.
 #include "agent/agent_priv.h"
 
 #include "net/probe.h"
@@ -52,10 +52,19 @@ static void failed(struct container *c, enum probe_kind kind)
         c->ready = false;
         return;
     }
-    pod_note(c->pod, true, "Unhealthy",
+    pod_note(c->pod, false, "Killing",
              hk_arena_printf(a, "Container %.*s failed %s probe, will be restarted",
                              HK_FMT(c->name), names[kind]));
-    pod_stop_container(c, agent_mono(c->pod->a));
+    pod_stop_container(
+        c, agent_mono(c->pod->a),
+        json_int(json_get(c->probes[kind].spec, "terminationGracePeriodSeconds"), -1));
+}
+
+static void tell_failure(const struct probe *p)
+{
+    pod_note(p->c->pod, true, "Unhealthy",
+             hk_arena_printf(&p->c->pod->a->mem, "%s probe of container %.*s failed",
+                             names[kind_of(p)], HK_FMT(p->c->name)));
 }
 
 static void answered(struct probe *p, bool good)
@@ -69,6 +78,9 @@ static void answered(struct probe *p, bool good)
     p->c->pod->dirty = true;
     if (good && p->good >= number(p, "successThreshold", 1)) {
         passed(p->c, kind);
+    }
+    if (!good) {
+        tell_failure(p);
     }
     if (!good && p->bad >= number(p, "failureThreshold", 3)) {
         p->bad = 0;
@@ -99,8 +111,7 @@ static const char *const *words(const struct json *list, struct hk_arena *a)
     return argv;
 }
 
-/* 0: it could not be started. */
-static uint64_t exec(struct container *c, const struct json *command)
+uint64_t probe_exec(struct container *c, const struct json *command)
 {
     struct runtime *r = c->pod->a->o.runtime;
     uint64_t id = 0;
@@ -126,35 +137,53 @@ static uint16_t port_of(const struct container *c, const struct json *port)
     return n > 0 && n < 65536 ? (uint16_t)n : 0;
 }
 
-static bool connect_to(struct probe *p, const struct json *action, bool http)
+static const struct net_probe_header *headers_of(const struct json *action, struct hk_arena *a,
+                                                 uint32_t *ret_n)
 {
-    const struct container *c = p->c;
+    const struct json *list = json_get(action, "httpHeaders");
+    const uint32_t n = json_is(list, JSON_ARRAY) ? list->len : 0;
+    struct net_probe_header *at = hk_arena_array(a, n, sizeof(*at));
+
+    for (uint32_t i = 0; i < n; i++) {
+        at[i].name = json_str(json_get(json_item(list, i), "name"), HK_STR(""));
+        at[i].value = json_str(json_get(json_item(list, i), "value"), HK_STR(""));
+    }
+    *ret_n = n;
+    return at;
+}
+
+enum net_probe_kind probe_http_kind(const struct json *action)
+{
+    return hk_str_is(json_str(json_get(action, "scheme"), HK_STR("")), "HTTPS") ? NET_PROBE_HTTPS
+                                                                                : NET_PROBE_HTTP;
+}
+
+struct net_probe *probe_connect(const struct container *c, const struct json *action,
+                                const struct net_probe_opts *o)
+{
     const struct pod *pod = c->pod;
-    const struct json *header = json_item(json_get(action, "httpHeaders"), 0);
-    const uint16_t port = port_of(c, json_get(action, "port"));
     const struct hk_str own = hk_str(pod->address[0] ? pod->address : pod->a->o.address);
     const struct hk_str host = json_str(json_get(action, "host"), HK_STR(""));
+    struct net_probe_opts with = *o;
 
-    /* Certificates of pods are nobody's business here: HTTPS is not offered. */
-    if (!pod->a->o.loop || port == 0 ||
-        hk_str_is(json_str(json_get(action, "scheme"), HK_STR("")), "HTTPS")) {
-        return false;
-    }
-    p->net = net_probe_new(
-        pod->a->o.loop,
-        &(struct net_probe_opts){
-            .host = host.n > 0 ? host : own,
-            .port = port,
-            .http = http,
-            .path = json_str(
-                json_get(action, "path"), HK_STR("/")),
-                .header = json_str(json_get(header, "name"), HK_STR("")),
-                                   .value = json_str(json_get(header, "value"), HK_STR("")),
-                                                     .timeout_ns =
-                                                         number(p, "timeoutSeconds", 1) * SECOND_NS,
-                                                     .done = on_net, .ctx = p,
-                                   });
-    return true;
+    with.host = host.n > 0 ? host : own;
+    with.port = port_of(c, json_get(action, "port"));
+    with.path =
+        o->kind == NET_PROBE_GRPC            ? json_str(json_get(action, "service"), HK_STR(""))
+                                             : json_str(json_get(action, "path"), HK_STR("/"));
+    with.headers = headers_of(action, &pod->a->mem, &with.nheader);
+    return pod->a->o.loop && with.port > 0 ? net_probe_new(pod->a->o.loop, &with) : NULL;
+}
+
+static bool connect_to(struct probe *p, const struct json *action, enum net_probe_kind kind)
+{
+    p->net = probe_connect(
+        p->c, action,
+        &(struct net_probe_opts){.kind = kind,
+                                 .timeout_ns = number(p, "timeoutSeconds", 1) * SECOND_NS,
+                                 .done = on_net,
+                                 .ctx = p});
+    return p->net != NULL;
 }
 
 static void ask(struct probe *p, int64_t now_ns)
@@ -163,13 +192,15 @@ static void ask(struct probe *p, int64_t now_ns)
     bool asked = false;
 
     if ((action = json_get(p->spec, "exec"))) {
-        p->exec = exec(p->c, json_get(action, "command"));
+        p->exec = probe_exec(p->c, json_get(action, "command"));
         asked = p->exec != 0;
         p->due_ns = now_ns + number(p, "timeoutSeconds", 1) * SECOND_NS;
     } else if ((action = json_get(p->spec, "httpGet"))) {
-        asked = connect_to(p, action, true);
+        asked = connect_to(p, action, probe_http_kind(action));
     } else if ((action = json_get(p->spec, "tcpSocket"))) {
-        asked = connect_to(p, action, false);
+        asked = connect_to(p, action, NET_PROBE_TCP);
+    } else if ((action = json_get(p->spec, "grpc"))) {
+        asked = connect_to(p, action, NET_PROBE_GRPC);
     }
     if (!asked) {
         answered(p, false);
@@ -244,11 +275,4 @@ void probe_end(struct container *c)
         c->probes[i].exec = 0;
         c->probes[i].spec = NULL;
     }
-}
-
-uint64_t probe_hook(struct container *c, const char *name)
-{
-    const struct json *hook = json_get(json_get(c->spec, "lifecycle"), name);
-
-    return exec(c, json_at(hook, "exec.command"));
 }

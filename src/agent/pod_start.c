@@ -12,8 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TERMINATION_LOG "/dev/termination-log"
-
 const struct json *pod_spec(const struct pod *p, const char *path)
 {
     return json_at(json_get(&p->obj->root, "spec"), path);
@@ -24,11 +22,6 @@ const char *pod_log_path(const struct container *c, uint32_t attempt, struct hk_
     const char *dir = c->pod->dir;
 
     return dir ? hk_arena_printf(a, "%s/%.*s/%u.log", dir, HK_FMT(c->name), attempt) : NULL;
-}
-
-const char *pod_message_path(const struct container *c, struct hk_arena *a)
-{
-    return hk_arena_printf(a, "%s/%.*s/%u.message", c->pod->dir, HK_FMT(c->name), c->attempt);
 }
 
 /* The root directory the options give for the image, or NULL. */
@@ -50,29 +43,6 @@ static const char *image_root(const struct container *c, struct hk_arena *a)
         }
     }
     return NULL;
-}
-
-static int64_t security(const struct container *c, const char *key)
-{
-    const struct json *own = json_get(json_get(c->spec, "securityContext"), key);
-
-    return json_int(own ? own : json_get(pod_spec(c->pod, "securityContext"), key), -1);
-}
-
-static void add_groups(const struct container *c, struct runtime_container *rc, struct hk_arena *a)
-{
-    const struct json *list = pod_spec(c->pod, "securityContext.supplementalGroups");
-    const int64_t fs_group = json_int(pod_spec(c->pod, "securityContext.fsGroup"), -1);
-    const uint32_t max = (json_is(list, JSON_ARRAY) ? list->len : 0) + 1;
-    int64_t *groups = hk_arena_array(a, max, sizeof(*groups));
-
-    for (uint32_t i = 0; json_item(list, i); i++) {
-        groups[rc->ngroup++] = json_int(json_item(list, i), 0);
-    }
-    if (fs_group >= 0) {
-        groups[rc->ngroup++] = fs_group;
-    }
-    rc->groups = groups;
 }
 
 static bool amount(const struct json *limits, const char *name, struct quantity *ret)
@@ -176,33 +146,6 @@ static int make_log(struct container *c, const char *path, struct hk_err *err)
     return rc < 0 ? rc : make_file(path, 0640, err);
 }
 
-/* The file for last words, at a path of the container's choice. The default path is in /dev, which
- * is the host's. */
-static int add_message_file(struct container *c, struct runtime_container *rc, struct hk_err *err)
-{
-    struct hk_arena *a = &c->pod->a->mem;
-    const struct hk_str at =
-        json_str(json_get(c->spec, "terminationMessagePath"), HK_STR(TERMINATION_LOG));
-    const char *file = pod_message_path(c, a);
-    struct runtime_mount *mounts;
-    int ret;
-
-    if (hk_str_is(at, TERMINATION_LOG) || at.n == 0) {
-        return 0;
-    }
-    ret = make_file(file, 0666, err);
-    if (ret < 0) {
-        return ret;
-    }
-    mounts = hk_arena_array(a, rc->nmount + 1, sizeof(*mounts));
-    if (rc->nmount > 0) {
-        memcpy(mounts, rc->mounts, rc->nmount * sizeof(*mounts));
-    }
-    mounts[rc->nmount++] = (struct runtime_mount){.from = file, .at = hk_arena_str(a, at).s};
-    rc->mounts = mounts;
-    return 0;
-}
-
 int pod_start_describe(struct container *c, const struct env *e, struct runtime_container *ret,
                        struct hk_err *err)
 {
@@ -219,8 +162,6 @@ int pod_start_describe(struct container *c, const struct env *e, struct runtime_
         .argv = env_argv(e, c->spec, a),
         .env = env_block(e, a),
         .cwd = cwd.n > 0 ? hk_arena_str(a, cwd).s : NULL,
-        .uid = security(c, "runAsUser"),
-        .gid = security(c, "runAsGroup"),
         .limits = limits_of(json_at(c->spec, "resources.limits")),
         .root = image_root(c, a),
         .log = pod_log_path(c, c->attempt, a),
@@ -230,10 +171,24 @@ int pod_start_describe(struct container *c, const struct env *e, struct runtime_
     if (!ret->argv && ret->root) {
         ret->argv = shell; /* what most images run when nothing is said */
     }
-    add_groups(c, ret, a);
+    rc = pod_security(c, ret, err);
+    if (rc < 0) {
+        return rc;
+    }
     rc = volume_mounts(c->pod, c, e, a, &mounts, &ret->nmount, err);
     ret->mounts = mounts;
     return rc;
+}
+
+void pod_start_mount(struct runtime_container *rc, struct runtime_mount m, struct hk_arena *a)
+{
+    struct runtime_mount *mounts = hk_arena_array(a, rc->nmount + 1, sizeof(*mounts));
+
+    if (rc->nmount > 0) {
+        memcpy(mounts, rc->mounts, rc->nmount * sizeof(*mounts));
+    }
+    mounts[rc->nmount++] = m;
+    rc->mounts = mounts;
 }
 
 int pod_start_launch(struct container *c, const struct runtime_container *rc, struct hk_err *err)
@@ -244,7 +199,9 @@ int pod_start_launch(struct container *c, const struct runtime_container *rc, st
 
     if (c->pod->dir) {
         ret = make_log(c, rc->log, err);
-        ret = ret < 0 ? ret : add_message_file(c, &with, err);
+        ret = ret < 0 ? ret : pod_message_mount(c, &with, err);
+        ret = ret < 0 ? ret : pod_dns_mount(c->pod, &with, err);
+        pod_gpu_hide(c, &with);
     }
     return ret < 0 ? ret : r->ops->start(r, &with, &c->id, err);
 }

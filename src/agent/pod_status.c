@@ -219,8 +219,7 @@ static void add_ips(struct json *status, struct hk_arena *a, const char *one, co
     agent_put_str(json_push(list, a, json_make_object()), a, "ip", hk_str(address));
 }
 
-/* What the runtime does not hold a pod to, for pods that ask for it. */
-static const char *caveats_of(const struct pod *p)
+const char *pod_status_caveats(const struct pod *p)
 {
     struct runtime *r = p->a->o.runtime;
 
@@ -236,7 +235,7 @@ static struct json make_status(struct pod *p, struct hk_arena *a)
 {
     struct json status = json_make_object();
     const char *host = p->a->o.address;
-    const char *message = p->reason ? p->message : caveats_of(p);
+    const char *message = p->reason ? p->message : pod_status_caveats(p);
 
     agent_put_str(&status, a, "phase", hk_str(phase_of(p)));
     if (p->reason) {

@@ -113,6 +113,56 @@ static void test_of_long_last_words_the_end_is_kept(void **state)
     rig_fini(&r);
 }
 
+static void test_a_long_run_is_forgiven_all_that_was_before(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_pod(&r, "a", ONE("Always"));
+    rig_end(&r, "c", 1);
+    rig_end(&r, "c", 1);
+    rig_pass(&r, 10 + 599);
+    rig_end(&r, "c", 1); /* not yet */
+    assert_pod(&r, "a", "containerStatuses.0.state.waiting.reason", "CrashLoopBackOff");
+    rig_pass(&r, 20 + 600);
+    rig_end(&r, "c", 1);
+    assert_pod(&r, "a", "containerStatuses.0.restartCount", "4"); /* at once */
+    rig_fini(&r);
+}
+
+static void test_last_words_become_the_message(void **state)
+{
+    struct rig r;
+    HK_AUTO(hk_buf_fini) struct hk_buf long_one = {0};
+    const char *mounts;
+    char path[128];
+
+    rig_init(&r);
+    rig_pod(&r, "a",
+            "  restartPolicy: Never\n"
+            "  containers:\n"
+            "  - {name: c, image: i, command: [work]}\n"
+            "  - {name: e, image: i, command: [work], terminationMessagePath: /tmp/last}\n");
+    mounts = rig_container(&r, "c")->mounts.data;
+    snprintf(path, sizeof(path), "%s/pods/u-a/c/0.message", r.dir);
+    assert_string_equal(mounts, hk_arena_printf(&r.text, "%s -> /dev/termination-log\n", path));
+    for (int i = 0; i < 1000; i++) {
+        hk_buf_adds(&long_one, "0123456789");
+    }
+    hk_buf_adds(&long_one, "the end");
+    assert_int_equal(hk_write_file(path, hk_buf_str(&long_one), NULL), 0);
+    snprintf(path, sizeof(path), "%s/pods/u-a/e/0.message", r.dir);
+    assert_string_equal(rig_container(&r, "e")->mounts.data,
+                        hk_arena_printf(&r.text, "%s -> /tmp/last\n", path));
+    assert_int_equal(hk_write_file(path, HK_STR("bye"), NULL), 0);
+    rig_end(&r, "c", 0);
+    rig_end(&r, "e", 1);
+    assert_pod(&r, "a", "containerStatuses.0.state.terminated.message",
+               long_one.data + long_one.len - 4096);
+    assert_pod(&r, "a", "containerStatuses.1.state.terminated.message", "bye");
+    rig_fini(&r);
+}
+
 static void test_containers_that_fail_come_back_later_each_time(void **state)
 {
     static const int64_t pauses_s[] = {0, 10, 20, 40, 80, 160, 300, 300};
@@ -527,6 +577,47 @@ static void test_the_pre_stop_hook_comes_before_sigterm(void **state)
     rig_fini(&r);
 }
 
+static void test_a_pre_stop_hook_may_just_take_its_time(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_pod(&r, "a",
+            "  containers:\n"
+            "  - name: c\n"
+            "    image: i\n"
+            "    command: [work]\n"
+            "    lifecycle: {preStop: {sleep: {seconds: 5}}}\n");
+    rig_delete(&r, "a", 30);
+    rig_pass(&r, 4);
+    assert_string_equal(r.fake.log.data, "start c 0\n");
+    rig_pass(&r, 1);
+    assert_string_equal(r.fake.log.data, "start c 0\nkill c 15\nstop u-a\n");
+    rig_fini(&r);
+}
+
+static void test_without_grace_there_is_no_hook_and_no_waiting(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    r.fake.stubborn = true;
+    rig_pod(&r, "a",
+            "  terminationGracePeriodSeconds: 0\n"
+            "  activeDeadlineSeconds: 10\n"
+            "  containers:\n"
+            "  - name: c\n"
+            "    image: i\n"
+            "    command: [work]\n"
+            "    lifecycle: {preStop: {exec: {command: [say, bye]}}}\n");
+    rig_pass(&r, 9);
+    assert_string_equal(r.fake.log.data, "start c 0\n");
+    rig_pass(&r, 1);
+    assert_string_equal(r.fake.log.data, "start c 0\nkill c 15\nkill c 9\nstop u-a\n");
+    assert_pod(&r, "a", "reason", "DeadlineExceeded");
+    rig_fini(&r);
+}
+
 static void test_a_pod_gone_from_the_api_is_stopped_at_once(void **state)
 {
     struct rig r;
@@ -608,6 +699,28 @@ static void test_a_pod_is_ready_when_its_probe_says_so(void **state)
     rig_fini(&r);
 }
 
+static void test_a_probe_may_have_a_grace_period_of_its_own(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    r.fake.stubborn = true;
+    rig_pod(&r, "a",
+            "  containers:\n"
+            "  - name: c\n"
+            "    image: i\n"
+            "    command: [work]\n"
+            "    livenessProbe: {exec: {command: [alive]}, failureThreshold: 1, "
+            "terminationGracePeriodSeconds: 3}\n");
+    rig_end(&r, "exec", 1);
+    rig_pass(&r, 2);
+    assert_false(rig_container(&r, "c")->ended);
+    rig_pass(&r, 1);
+    assert_pod(&r, "a", "containerStatuses.0.restartCount", "1");
+    assert_pod(&r, "a", "containerStatuses.0.lastState.terminated.exitCode", "137");
+    rig_fini(&r);
+}
+
 static void test_a_container_that_does_not_live_is_started_again(void **state)
 {
     struct rig r;
@@ -657,6 +770,8 @@ int main(void)
         cmocka_unit_test(test_a_failed_report_is_made_again),
         cmocka_unit_test(test_the_end_of_the_log_tells_why_a_container_failed),
         cmocka_unit_test(test_of_long_last_words_the_end_is_kept),
+        cmocka_unit_test(test_a_long_run_is_forgiven_all_that_was_before),
+        cmocka_unit_test(test_last_words_become_the_message),
         cmocka_unit_test(test_containers_that_fail_come_back_later_each_time),
         cmocka_unit_test(test_on_failure_a_success_is_the_end),
         cmocka_unit_test(test_init_containers_run_one_by_one_and_first),
@@ -679,10 +794,13 @@ int main(void)
         cmocka_unit_test(test_who_ignores_sigterm_is_killed_after_the_grace_period),
         cmocka_unit_test(test_who_is_not_killed_at_once_is_killed_again),
         cmocka_unit_test(test_the_pre_stop_hook_comes_before_sigterm),
+        cmocka_unit_test(test_a_pre_stop_hook_may_just_take_its_time),
+        cmocka_unit_test(test_without_grace_there_is_no_hook_and_no_waiting),
         cmocka_unit_test(test_a_pod_gone_from_the_api_is_stopped_at_once),
         cmocka_unit_test(test_a_pod_of_the_same_name_is_another_pod),
         cmocka_unit_test(test_pods_of_a_job_know_each_other_by_name),
         cmocka_unit_test(test_a_pod_is_ready_when_its_probe_says_so),
+        cmocka_unit_test(test_a_probe_may_have_a_grace_period_of_its_own),
         cmocka_unit_test(test_a_container_that_does_not_live_is_started_again),
         cmocka_unit_test(test_a_command_that_takes_too_long_has_failed),
     };

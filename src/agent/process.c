@@ -505,6 +505,7 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
         .gid = spec.gid,
         .groups = spec.groups.at,
         .ngroup = spec.groups.len,
+        .rights = spec.rights,
         .state_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
         .end_name = end_name,
         .log_fd = -1,

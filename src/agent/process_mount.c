@@ -82,6 +82,25 @@ static int copy_link(int from, const char *name, int to)
     return symlinkat(target, to, name);
 }
 
+/* A node of our own is cheaper than a mount, and /dev has a hundred; but few may make one. */
+static bool copy_device(const struct stat *st, const char *name, int to)
+{
+    if (!S_ISCHR(st->st_mode) && !S_ISBLK(st->st_mode)) {
+        return false;
+    }
+    const mode_t mask = umask(0);
+    const bool made = mknodat(to, name, st->st_mode, st->st_rdev) == 0;
+    umask(mask);
+    if (!made) {
+        return false;
+    }
+    if ((st->st_uid != 0 || st->st_gid != 0) && fchownat(to, name, st->st_uid, st->st_gid, 0) < 0) {
+        unlinkat(to, name, 0);
+        return false;
+    }
+    return true;
+}
+
 static int copy_entry(int from, const char *name, int to)
 {
     struct stat st;
@@ -91,6 +110,9 @@ static int copy_entry(int from, const char *name, int to)
     }
     if (S_ISLNK(st.st_mode)) {
         return copy_link(from, name, to);
+    }
+    if (copy_device(&st, name, to)) {
+        return 0;
     }
     if ((S_ISDIR(st.st_mode) ? mkdirat(to, name, 0755) : make_file(to, name)) < 0) {
         return -1;
@@ -126,7 +148,7 @@ static int copy_dir(struct view *v, const char *dir, const char *onto)
     int to = -1, rc = -1;
 
     if (from < 0 || fstat(from, &st) < 0 ||
-        mount("hekla", onto, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0) {
+        mount("hekla", onto, "tmpfs", MS_NOSUID, "mode=0755") < 0) {
         goto out;
     }
     to = open(onto, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -365,6 +387,38 @@ static int set_root(struct view *v)
     return 0;
 }
 
+/* ---- a root that is not to be written to ---- */
+
+/* Everything that is there now, but for shared memory and queues, which are no files to those who
+ * use them, and a root that is a copy, in which points have yet to be made. */
+static int protect_root(struct view *v)
+{
+    static const char *const writable[] = {"/dev/shm", "/dev/mqueue"};
+    struct mount_attr set = {.attr_set = MOUNT_ATTR_RDONLY};
+    struct mount_attr clear = {.attr_clr = MOUNT_ATTR_RDONLY};
+    struct stat st;
+
+    if (mount_setattr(AT_FDCWD, "/", AT_RECURSIVE, &set, sizeof(set)) < 0 || stat("/", &st) < 0) {
+        return fail(v, "make read-only", "/");
+    }
+    for (size_t k = 0; k < HK_LEN(writable); k++) {
+        mount_setattr(AT_FDCWD, writable[k], 0, &clear, sizeof(clear)); /* if it is a mount */
+    }
+    if (is_copy(v, st.st_dev) && mount_setattr(AT_FDCWD, "/", 0, &clear, sizeof(clear)) < 0) {
+        return fail(v, "make room for a mount in", "/");
+    }
+    return 0;
+}
+
+/* Once the mounts are in place. */
+static int seal_root(struct view *v)
+{
+    struct mount_attr set = {.attr_set = MOUNT_ATTR_RDONLY};
+
+    return mount_setattr(AT_FDCWD, "/", 0, &set, sizeof(set)) < 0 ? fail(v, "make read-only", "/")
+                                                                  : 0;
+}
+
 int process_mount(const struct process_launch *l, char message[PROCESS_MESSAGE])
 {
     struct view v = {.launch = l, .message = message};
@@ -373,12 +427,15 @@ int process_mount(const struct process_launch *l, char message[PROCESS_MESSAGE])
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
         return fail(&v, "make private", "/");
     }
-    if (open_sources(&v) < 0 || set_root(&v) < 0) {
+    if (open_sources(&v) < 0 || set_root(&v) < 0 || (l->root_read_only && protect_root(&v) < 0)) {
         return -1;
     }
     if (stat("/proc", &st) == 0 &&
         mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) < 0) {
         return fail(&v, "mount", "/proc");
     }
-    return attach(&v);
+    if (attach(&v) < 0) {
+        return -1;
+    }
+    return l->root_read_only ? seal_root(&v) : 0;
 }

@@ -93,6 +93,16 @@ static int plan_mounts(struct process_plan *p, const struct runtime_container *c
     return 0;
 }
 
+static bool needs_mount(const struct runtime_container *c)
+{
+    for (uint32_t k = 0; k < c->nmount; k++) {
+        if (!c->mounts[k].optional) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int plan_view(struct process_plan *p, const struct process_home *h,
                      const struct runtime_container *c, struct hk_err *err)
 {
@@ -104,11 +114,14 @@ static int plan_view(struct process_plan *p, const struct process_home *h,
     if (rc < 0) {
         return hk_wrap(err, rc, "pod '%s' has not been started", c->pod_uid);
     }
-    if (h->isolation == PROCESS_PLAIN && (c->nmount > 0 || c->root)) {
+    if (h->isolation == PROCESS_PLAIN && (c->root || c->root_read_only || needs_mount(c))) {
         return hk_fail(err, HK_EUNSUP,
                        "container '%s': %s needs mount namespaces, which are not "
                        "permitted here",
-                       c->name, c->root ? "a root directory" : "a mount");
+                       c->name,
+                       c->root             ? "a root directory"
+                       : c->root_read_only ? "a read-only root"
+                                           : "a mount");
     }
     if (h->isolation == PROCESS_PLAIN) {
         return 0;
@@ -193,6 +206,8 @@ int process_plan_make(struct process_plan *p, const struct process_home *h,
         .gid = c->gid,
         .groups = c->groups,
         .ngroup = c->ngroup,
+        .rights = c->rights,
+        .root_read_only = c->root_read_only,
         .tty = c->tty,
         .stdin_open = c->stdin_open,
         .state_fd = -1,

@@ -83,6 +83,7 @@ struct process_launch {
     int64_t uid, gid;
     const int64_t *groups;
     uint32_t ngroup;
+    struct runtime_rights rights;
     bool tty, stdin_open;
 
     enum process_isolation isolation;
@@ -91,7 +92,8 @@ struct process_launch {
     const struct runtime_mount *mounts; /* the shorter path first */
     int *trees;                         /* as many, scratch */
     uint32_t nmount;
-    const char *root;    /* or NULL */
+    const char *root; /* or NULL */
+    bool root_read_only;
     const char *scratch; /* an empty directory, to mount things at */
 
     int64_t data_bytes; /* limit on each process's memory; 0 none */
@@ -182,6 +184,15 @@ __attribute__((noreturn)) void process_exec(const struct process_launch *l, int 
 
 /* In a mount namespace of its own: root, mounts and /proc. Returns -1 with a message. */
 int process_mount(const struct process_launch *l, char message[PROCESS_MESSAGE]);
+
+/* ---- process_rights.c: what the command may do; runs in it, before its exec ---- */
+
+/* The command is made in the memory of its shim, on a stack of its own (clone with CLONE_VM, as
+ * posix_spawn does it): address sanitizers would take that for a mistake. */
+#define ON_BORROWED_STACK __attribute__((no_sanitize_address))
+
+/* Returns -1 with a message. */
+int process_rights_drop(const struct runtime_rights *r, char message[PROCESS_MESSAGE]);
 
 /* ---- process_log.c: output as CRI logs; runs in the shim ---- */
 

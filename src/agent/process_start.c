@@ -118,6 +118,7 @@ ON_BORROWED_STACK __attribute__((noreturn)) static int command_run(void *ctx)
     const struct process_launch *l = s->launch;
     const int report = c->report;
     const char *cwd = l->cwd ? l->cwd : "/";
+    char message[PROCESS_MESSAGE];
     sigset_t none;
 
     setsid();
@@ -139,6 +140,9 @@ ON_BORROWED_STACK __attribute__((noreturn)) static int command_run(void *ctx)
     limit(RLIMIT_DATA, l->data_bytes);
     limit(RLIMIT_NPROC, l->max_pids);
     umask(022);
+    if (process_rights_drop(&l->rights, message) < 0) {
+        process_give_up(report, PROCESS_CANNOT_RUN, "%s", message);
+    }
     become_user(l, report);
     if (chdir(cwd) < 0) {
         process_give_up(report, code_of(errno),

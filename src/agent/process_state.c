@@ -163,13 +163,15 @@ int process_state_open(const struct process_shim *s)
 
 /* ---- surroundings ---- */
 
-/* NUL behind each: cwd, uid, gid, number of groups, the groups, the environment. */
+/* NUL behind each: cwd, uid, gid, capabilities dropped, whether there may be no new ones, number of
+ * groups, the groups, the environment. */
 int process_state_save_spec(const char *path, const struct runtime_container *c, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
-    hk_buf_addf(&text, "%s%c%lld%c%lld%c%u%c", c->cwd ? c->cwd : "/", 0, (long long)c->uid, 0,
-                (long long)c->gid, 0, c->ngroup, 0);
+    hk_buf_addf(&text, "%s%c%lld%c%lld%c%lld%c%d%c%u%c", c->cwd ? c->cwd : "/", 0,
+                (long long)c->uid, 0, (long long)c->gid, 0, (long long)c->rights.dropped, 0,
+                c->rights.no_new, 0, c->ngroup, 0);
     for (uint32_t k = 0; k < c->ngroup; k++) {
         hk_buf_addf(&text, "%lld%c", (long long)c->groups[k], 0);
     }
@@ -189,15 +191,17 @@ static bool cut_int(struct hk_str *rest, int64_t *ret)
 static bool parse_spec(struct process_spec *s)
 {
     struct hk_str rest = hk_buf_str(&s->text), part;
-    int64_t ngroup, group;
+    int64_t ngroup, group, dropped, no_new;
 
     if (!hk_str_cut(&rest, '\0', &part)) {
         return false;
     }
     s->cwd = part.s;
-    if (!cut_int(&rest, &s->uid) || !cut_int(&rest, &s->gid) || !cut_int(&rest, &ngroup)) {
+    if (!cut_int(&rest, &s->uid) || !cut_int(&rest, &s->gid) || !cut_int(&rest, &dropped) ||
+        !cut_int(&rest, &no_new) || !cut_int(&rest, &ngroup)) {
         return false;
     }
+    s->rights = (struct runtime_rights){.dropped = (uint64_t)dropped, .no_new = no_new != 0};
     for (int64_t k = 0; k < ngroup; k++) {
         if (!cut_int(&rest, &group)) {
             return false;

@@ -17,6 +17,7 @@ struct process_spec {
     const char *cwd; /* NULL: / */
     int64_t uid, gid;
     HK_VEC(int64_t) groups;
+    struct runtime_rights rights;
     HK_VEC(const char *) env; /* ended by NULL */
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "agent/agent.h"
+#include "agent/machine.h"
 #include "api/port_mem.h"
 #include "base/file.h"
 #include "base/vec.h"
@@ -15,6 +16,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -30,6 +32,9 @@ struct fake_container {
     int code;
     struct hk_buf argv, env, mounts; /* "a b", "A=1\n", "/from -> /at ro\n" */
     char *root;                      /* or NULL */
+    int64_t uid, gid;
+    struct runtime_rights rights;
+    bool root_read_only;
 };
 
 struct fake {
@@ -53,9 +58,10 @@ struct rig {
     struct fake fake;
     struct agent *agent;
     char dir[64];
-    bool no_dir;          /* the next agent keeps no directory */
-    char roots[80];       /* the file of images and their roots */
-    struct hk_arena text; /* of answers */
+    bool no_dir;            /* the next agent keeps no directory */
+    struct machine machine; /* of the next agent; root NULL: none */
+    char roots[80];         /* the file of images and their roots */
+    struct hk_arena text;   /* of answers */
 };
 
 /* ---- the runtime ---- */
@@ -124,6 +130,10 @@ static inline int fake_start(struct runtime *rt, const struct runtime_container 
     }
     c = fake_add(r, rc->pod_uid, rc->name, rc->attempt, rc->argv);
     c->root = rc->root ? hk_strdup(rc->root) : NULL;
+    c->uid = rc->uid;
+    c->gid = rc->gid;
+    c->rights = rc->rights;
+    c->root_read_only = rc->root_read_only;
     for (uint32_t i = 0; rc->env[i]; i++) {
         hk_buf_addf(&c->env, "%s\n", rc->env[i]);
     }
@@ -303,7 +313,7 @@ static inline void rig_pod(struct rig *r, const char *name, const char *more)
 
 static inline const struct json *rig_peek(struct rig *r, enum api_kind_id kind, const char *name)
 {
-    const char *ns = kind == API_NODE ? "" : kind == API_LEASE ? "kube-node-lease" : "d";
+    const char *ns = !api_kind(kind)->namespaced ? "" : kind == API_LEASE ? "kube-node-lease" : "d";
     const struct api_object *o = port_mem_peek(r->mem, api_kind(kind), hk_str(ns), hk_str(name));
 
     return o ? &o->root : NULL;
@@ -401,6 +411,7 @@ static inline void rig_agent(struct rig *r)
                                               .dir = r->no_dir ? NULL : r->dir,
                                               .node = "n1",
                                               .image_roots = r->roots,
+                                              .machine = r->machine.root ? &r->machine : NULL,
                                               .capacity = &capacity});
 }
 
@@ -441,6 +452,22 @@ static inline void rig_fini(struct rig *r)
     hk_arena_fini(&r->text);
     snprintf(command, sizeof(command), "rm -rf '%s'", r->dir);
     assert_int_equal(system(command), 0);
+}
+
+/* A file of the machine that the next agent is to find itself on. */
+static inline void rig_machine_file(struct rig *r, const char *path, const char *text)
+{
+    char full[256];
+
+    snprintf(full, sizeof(full), "%s/machine", r->dir);
+    r->machine.root = hk_arena_str(&r->text, hk_str(full)).s;
+    snprintf(full, sizeof(full), "%s%s", r->machine.root, path);
+    for (char *slash = full + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        mkdir(full, 0755);
+        *slash = '/';
+    }
+    assert_int_equal(hk_write_file(full, hk_str(text), NULL), 0);
 }
 
 /* Another process takes over; what ends meanwhile is told when it is adopted. */

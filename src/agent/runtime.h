@@ -17,11 +17,18 @@ struct runtime;
 struct runtime_mount {
     const char *from, *at;
     bool read_only;
+    bool optional; /* the container runs without it where mounts are not permitted */
 };
 
 /* 0: no limit. */
 struct runtime_limits {
     int64_t cpu_milli, mem_bytes, pids;
+};
+
+/* What a container may not do although its user could. */
+struct runtime_rights {
+    uint64_t dropped; /* set of capabilities, by the kernel's numbers */
+    bool no_new;      /* nothing it runs may do more than it could */
 };
 
 /* What the containers of a pod share. Everything is borrowed for the call. */
@@ -43,6 +50,8 @@ struct runtime_container {
     int64_t uid, gid;        /* -1: as the agent */
     const int64_t *groups;   /* supplementary */
     uint32_t ngroup;
+    struct runtime_rights rights;
+    bool root_read_only; /* but not its mounts */
     const struct runtime_mount *mounts;
     uint32_t nmount;
     struct runtime_limits limits;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Volumes of a pod, as directories and files below the pod's own: DIR/.volumes/NAME. Names that
 // begin with a dot cannot be those of containers. Where they appear in a container is told to the
-// runtime as mounts. Files come to be by rename, so that nobody reads half of one.
+// runtime as mounts. How files are written, and change, is volume_files.c's.
 #include "agent/agent_priv.h"
 
 #include <errno.h>
@@ -21,6 +21,7 @@ struct volume {
     const char *dir;
     unsigned mode;    /* of files that do not say */
     int64_t fs_group; /* -1: none */
+    struct volume_files *files;
 };
 
 static int fail_errno(struct hk_err *err, const char *verb, const char *path)
@@ -62,10 +63,9 @@ bool volume_remove(const char *path)
     return access(path, F_OK) < 0 && errno == ENOENT;
 }
 
-/* ---- files ---- */
+/* ---- paths ---- */
 
-/* Paths given by people stay below the place they are meant for. */
-static bool path_stays(struct hk_str path)
+bool volume_path_stays(struct hk_str path)
 {
     struct hk_str part;
 
@@ -80,8 +80,7 @@ static bool path_stays(struct hk_str path)
     return true;
 }
 
-/* Makes the directories of path below dir, but not its last part. */
-static int make_parents(const char *dir, struct hk_str path, unsigned mode, struct hk_arena *a,
+int volume_make_parents(const char *dir, struct hk_str path, unsigned mode, struct hk_arena *a,
                         struct hk_err *err)
 {
     int rc = 0;
@@ -94,65 +93,6 @@ static int make_parents(const char *dir, struct hk_str path, unsigned mode, stru
     return rc;
 }
 
-static int fill(int fd, const char *path, struct hk_str text, struct hk_err *err)
-{
-    while (text.n > 0) {
-        const ssize_t n = write(fd, text.s, text.n);
-
-        if (n < 0 && errno != EINTR) {
-            return fail_errno(err, "write", path);
-        }
-        text.s += HK_MAX(n, 0);
-        text.n -= (size_t)HK_MAX(n, 0);
-    }
-    return 0;
-}
-
-static int write_as(const struct volume *v, const char *temp, const char *path, struct hk_str text,
-                    unsigned mode, struct hk_err *err)
-{
-    HK_AUTO(close_fd)
-    int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    int rc;
-
-    if (fd < 0) {
-        return fail_errno(err, "open", temp);
-    }
-    if (v->fs_group >= 0) {
-        mode |= (mode & 0400) >> 3;
-        if (fchown(fd, (uid_t)-1, (gid_t)v->fs_group) < 0) {
-            return fail_errno(err, "set the group of", path);
-        }
-    }
-    if (fchmod(fd, mode) < 0) {
-        return fail_errno(err, "set the mode of", path);
-    }
-    rc = fill(fd, path, text, err);
-    if (rc == 0 && rename(temp, path) < 0) {
-        rc = fail_errno(err, "replace", path);
-    }
-    return rc;
-}
-
-static int write_file(const struct volume *v, struct hk_str name, struct hk_str text, unsigned mode,
-                      struct hk_err *err)
-{
-    struct hk_arena *a = &v->p->a->mem;
-    const char *path = hk_arena_printf(a, "%s/%.*s", v->dir, HK_FMT(name));
-    const char *temp = hk_arena_printf(a, "%s.tmp", path);
-    int rc;
-
-    if (!path_stays(name)) {
-        return hk_fail(err, HK_EINVAL, "path '%.*s' leaves the volume", HK_FMT(name));
-    }
-    rc = make_parents(v->dir, name, 0755, a, err);
-    rc = rc < 0 ? rc : write_as(v, temp, path, text, mode, err);
-    if (rc < 0) {
-        unlink(temp);
-    }
-    return rc;
-}
-
 /* ---- what files come from ---- */
 
 static unsigned mode_of(const struct json *from, const char *key, unsigned fallback)
@@ -160,8 +100,8 @@ static unsigned mode_of(const struct json *from, const char *key, unsigned fallb
     return (unsigned)json_int(json_get(from, key), fallback) & 0777;
 }
 
-static int write_items(const struct volume *v, const struct ref *r, const struct json *items,
-                       bool optional, struct hk_err *err)
+static int add_items(const struct volume *v, const struct ref *r, const struct json *items,
+                     bool optional, struct hk_err *err)
 {
     int rc = 0;
 
@@ -171,8 +111,8 @@ static int write_items(const struct volume *v, const struct ref *r, const struct
         struct hk_str data;
 
         if (ref_data(r, key, &v->p->a->mem, &data)) {
-            rc = write_file(v, json_str(json_get(item, "path"), HK_STR("")), data,
-                                        mode_of(item, "mode", v->mode), err);
+            rc = volume_files_add(v->files, json_str(json_get(item, "path"), HK_STR("")), data,
+                                                     mode_of(item, "mode", v->mode), err);
         } else if (!optional) {
             rc =
                 hk_fail(err, HK_ENOTFOUND, "references non-existent config key: %.*s", HK_FMT(key));
@@ -181,7 +121,7 @@ static int write_items(const struct volume *v, const struct ref *r, const struct
     return rc;
 }
 
-static int write_all(const struct volume *v, const struct ref *r, struct hk_err *err)
+static int add_all(const struct volume *v, const struct ref *r, struct hk_err *err)
 {
     static const char *const parts[] = {"data", "binaryData"};
     int rc = 0;
@@ -196,14 +136,14 @@ static int write_all(const struct volume *v, const struct ref *r, struct hk_err 
             if (!ref_data(r, key, &v->p->a->mem, &text)) {
                 return hk_fail(err, HK_EINVAL, "key '%.*s' is not base64", HK_FMT(key));
             }
-            rc = write_file(v, key, text, v->mode, err);
+            rc = volume_files_add(v->files, key, text, v->mode, err);
         }
     }
     return rc;
 }
 
-static int write_ref(const struct volume *v, const struct json *source, enum api_kind_id kind,
-                     const char *name_key, struct hk_err *err)
+static int add_ref(const struct volume *v, const struct json *source, enum api_kind_id kind,
+                   const char *name_key, struct hk_err *err)
 {
     const struct hk_str name = json_str(json_get(source, name_key), HK_STR(""));
     const bool optional = json_bool(json_get(source, "optional"), false);
@@ -216,12 +156,12 @@ static int write_ref(const struct volume *v, const struct json *source, enum api
                                   api_kind(kind)->singular, HK_FMT(name));
     }
     if (json_item(items, 0)) {
-        return write_items(v, r, items, optional, err);
+        return add_items(v, r, items, optional, err);
     }
-    return write_all(v, r, err);
+    return add_all(v, r, err);
 }
 
-static int write_downward(const struct volume *v, const struct json *items, struct hk_err *err)
+static int add_downward(const struct volume *v, const struct json *items, struct hk_err *err)
 {
     struct hk_arena *a = &v->p->a->mem;
     int rc = 0;
@@ -238,13 +178,13 @@ static int write_downward(const struct volume *v, const struct json *items, stru
             rc = hk_fail(err, HK_EINVAL, "unsupported fieldPath: %.*s", HK_FMT(path));
         }
         rc = rc < 0 ? rc
-                    : write_file(v, json_str(json_get(item, "path"), HK_STR("")), text,
-                                             mode_of(item, "mode", v->mode), err);
+                    : volume_files_add(v->files, json_str(json_get(item, "path"), HK_STR("")), text,
+                                                          mode_of(item, "mode", v->mode), err);
     }
     return rc;
 }
 
-static int write_token(const struct volume *v, const struct json *source, struct hk_err *err)
+static int add_token(const struct volume *v, const struct json *source, struct hk_err *err)
 {
     const struct hk_str token = ref_token(v->p, source);
 
@@ -252,10 +192,11 @@ static int write_token(const struct volume *v, const struct json *source, struct
         return hk_fail(err, HK_ENOTFOUND, "no token for serviceaccount \"%.*s\"",
                        HK_FMT(json_str(pod_spec(v->p, "serviceAccountName"), HK_STR(""))));
     }
-    return write_file(v, json_str(json_get(source, "path"), HK_STR("")), token, v->mode, err);
+    return volume_files_add(v->files, json_str(json_get(source, "path"), HK_STR("")), token,
+                                               v->mode, err);
 }
 
-static int write_projected(const struct volume *v, const struct json *sources, struct hk_err *err)
+static int add_projected(const struct volume *v, const struct json *sources, struct hk_err *err)
 {
     int rc = 0;
 
@@ -263,13 +204,13 @@ static int write_projected(const struct volume *v, const struct json *sources, s
         const struct json *s = json_item(sources, i), *one;
 
         if ((one = json_get(s, "configMap"))) {
-            rc = write_ref(v, one, API_CONFIGMAP, "name", err);
+            rc = add_ref(v, one, API_CONFIGMAP, "name", err);
         } else if ((one = json_get(s, "secret"))) {
-            rc = write_ref(v, one, API_SECRET, "name", err);
+            rc = add_ref(v, one, API_SECRET, "name", err);
         } else if ((one = json_get(s, "downwardAPI"))) {
-            rc = write_downward(v, json_get(one, "items"), err);
+            rc = add_downward(v, json_get(one, "items"), err);
         } else if ((one = json_get(s, "serviceAccountToken"))) {
-            rc = write_token(v, one, err);
+            rc = add_token(v, one, err);
         }
     }
     return rc;
@@ -290,22 +231,22 @@ static int prepare_empty(const struct volume *v, const struct json *source, stru
 
 static int prepare_config(const struct volume *v, const struct json *source, struct hk_err *err)
 {
-    return write_ref(v, source, API_CONFIGMAP, "name", err);
+    return add_ref(v, source, API_CONFIGMAP, "name", err);
 }
 
 static int prepare_secret(const struct volume *v, const struct json *source, struct hk_err *err)
 {
-    return write_ref(v, source, API_SECRET, "secretName", err);
+    return add_ref(v, source, API_SECRET, "secretName", err);
 }
 
 static int prepare_downward(const struct volume *v, const struct json *source, struct hk_err *err)
 {
-    return write_downward(v, json_get(source, "items"), err);
+    return add_downward(v, json_get(source, "items"), err);
 }
 
 static int prepare_projected(const struct volume *v, const struct json *source, struct hk_err *err)
 {
-    return write_projected(v, json_get(source, "sources"), err);
+    return add_projected(v, json_get(source, "sources"), err);
 }
 
 /* What a hostPath must be, by its type. */
@@ -327,7 +268,7 @@ static const struct host_type {
 static int create_host(const char *path, const struct host_type *t, struct hk_arena *a,
                        struct hk_err *err)
 {
-    int rc = make_parents("", hk_str(path + strspn(path, "/")), 0755, a, err);
+    int rc = volume_make_parents("", hk_str(path + strspn(path, "/")), 0755, a, err);
 
     if (rc < 0) {
         return rc;
@@ -370,14 +311,56 @@ static int prepare_host(const struct volume *v, const struct json *source, struc
     return 0;
 }
 
+/* What a claim is bound to. */
+static int find_claim(const struct pod *p, const struct json *source, const struct api_object **ret,
+                      struct hk_err *err)
+{
+    const struct hk_str name = json_str(json_get(source, "claimName"), HK_STR(""));
+    const struct ref *r = ref_find(p, API_PVC, name);
+
+    if (!r || !r->obj) {
+        return hk_fail(err, HK_ENOTFOUND, "persistentvolumeclaim \"%.*s\" not found", HK_FMT(name));
+    }
+    if (!r->volume) {
+        return hk_fail(err, HK_ENOTFOUND, "persistentvolumeclaim \"%.*s\" is not bound",
+                       HK_FMT(name));
+    }
+    *ret = r->volume;
+    return 0;
+}
+
+static int prepare_claim(const struct volume *v, const struct json *source, struct hk_err *err)
+{
+    const struct api_object *pv;
+    int rc = find_claim(v->p, source, &pv, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    if (json_at(&pv->root, "spec.hostPath")) {
+        return prepare_host(v, json_at(&pv->root, "spec.hostPath"), err);
+    }
+    if (json_at(&pv->root, "spec.local")) {
+        return volume_local_make(v->p, pv, v->fs_group, err);
+    }
+    return hk_fail(err, HK_EUNSUP,
+                   "persistentvolume \"%.*s\" is of a kind that is not offered by this node",
+                   HK_FMT(pv->name));
+}
+
 static const struct volume_type {
     const char *field;
-    bool dir; /* lives in the pod's directory */
+    bool dir;   /* lives in the pod's directory */
+    bool files; /* prepare says which, and they may change */
     int (*prepare)(const struct volume *v, const struct json *source, struct hk_err *err);
 } types[] = {
-    {"emptyDir", true, prepare_empty},       {"hostPath", false, prepare_host},
-    {"configMap", true, prepare_config},     {"secret", true, prepare_secret},
-    {"downwardAPI", true, prepare_downward}, {"projected", true, prepare_projected},
+    {"emptyDir", true, false, prepare_empty},
+    {"hostPath", false, false, prepare_host},
+    {"configMap", true, true, prepare_config},
+    {"secret", true, true, prepare_secret},
+    {"downwardAPI", true, true, prepare_downward},
+    {"projected", true, true, prepare_projected},
+    {"persistentVolumeClaim", false, false, prepare_claim},
 };
 
 static const struct volume_type *type_of(const struct json *volume)
@@ -392,14 +375,14 @@ static const struct volume_type *type_of(const struct json *volume)
 
 static int prepare(struct pod *p, const struct json *spec, struct hk_err *err)
 {
+    HK_AUTO(volume_files_fini) struct volume_files files = {.group = -1};
     const struct volume_type *t = type_of(spec);
     const struct json *source = t ? json_get(spec, t->field) : NULL;
     struct volume v = {
         .p = p,
         .name = json_str(json_get(spec, "name"), HK_STR("")),
-                         .mode = mode_of(source, "defaultMode", MODE_DEFAULT),
-                         .fs_group =
-                             json_int(json_at(&p->obj->root, "spec.securityContext.fsGroup"), -1),
+                         .mode = mode_of(source, "defaultMode", MODE_DEFAULT), .fs_group = -1,
+                         .files = &files,
         };
     int rc;
 
@@ -407,11 +390,13 @@ static int prepare(struct pod *p, const struct json *spec, struct hk_err *err)
     if (geteuid() == 0) { /* others own what they make, and cannot give it away */
         v.fs_group = json_int(json_at(&p->obj->root, "spec.securityContext.fsGroup"), -1);
     }
+    files.group = v.fs_group;
     if (!t) {
         rc = hk_fail(err, HK_EUNSUP, "this kind of volume is not offered by this node");
     } else {
         rc = t->dir ? volume_mkdir(v.dir, 0755, err) : 0;
         rc = rc < 0 ? rc : t->prepare(&v, source, err);
+        rc = rc < 0 || !t->files ? rc : volume_files_write(&files, v.dir, &p->a->mem, err);
     }
     return rc < 0 ? hk_wrap(err, rc, "volume \"%.*s\"", HK_FMT(v.name)) : 0;
 }
@@ -431,6 +416,22 @@ int volume_prepare(struct pod *p, struct hk_err *err)
     return rc;
 }
 
+int volume_refresh(struct pod *p, struct hk_err *err)
+{
+    const struct json *volumes = json_at(&p->obj->root, "spec.volumes");
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && p->dir && json_item(volumes, i); i++) {
+        const struct json *spec = json_item(volumes, i);
+        const struct volume_type *t = type_of(spec);
+
+        if (t && t->files) {
+            rc = prepare(p, spec, err);
+        }
+    }
+    return rc;
+}
+
 /* ---- mounts ---- */
 
 static const struct json *find_volume(const struct pod *p, struct hk_str name)
@@ -445,15 +446,26 @@ static const struct json *find_volume(const struct pod *p, struct hk_str name)
     return NULL;
 }
 
-static const char *host_dir(const struct pod *p, const struct json *volume, struct hk_arena *a)
+static int host_dir(const struct pod *p, const struct json *volume, struct hk_arena *a,
+                    const char **ret, struct hk_err *err)
 {
-    const struct json *host = json_get(volume, "hostPath");
+    const struct json *claim = json_get(volume, "persistentVolumeClaim");
+    const struct json *path = json_at(volume, "hostPath.path");
+    const struct api_object *pv;
+    int rc = claim ? find_claim(p, claim, &pv, err) : 0;
 
-    if (host) {
-        return hk_arena_str(a, json_str(json_get(host, "path"), HK_STR(""))).s;
+    if (rc < 0) {
+        return rc;
     }
-    return hk_arena_printf(a, "%s/" VOLUMES "/%.*s", p->dir,
-                           HK_FMT(json_str(json_get(volume, "name"), HK_STR(""))));
+    if (claim) {
+        path = json_at(&pv->root, "spec.hostPath.path");
+        path = path ? path : json_at(&pv->root, "spec.local.path");
+    }
+    *ret = path
+        ? hk_arena_str(a, json_str(path, HK_STR(""))).s
+                       : hk_arena_printf(a, "%s/" VOLUMES "/%.*s", p->dir,
+                                         HK_FMT(json_str(json_get(volume, "name"), HK_STR(""))));
+    return 0;
 }
 
 /* Links in a volume are made by containers, and may lead anywhere. */
@@ -477,18 +489,26 @@ static int sub_path(const char *dir, struct hk_str sub, struct hk_arena *a, cons
     struct stat st;
     int rc = 0;
 
-    if (path_stays(sub) && lstat(path, &st) < 0) {
-        rc = make_parents(dir, sub, 0755, a, err);
+    if (volume_path_stays(sub) && lstat(path, &st) < 0) {
+        rc = volume_make_parents(dir, sub, 0755, a, err);
         rc = rc < 0 ? rc : volume_mkdir(path, 0755, err);
     }
     if (rc < 0) {
         return rc;
     }
-    if (!path_stays(sub) || !lies_below(dir, path)) {
+    if (!volume_path_stays(sub) || !lies_below(dir, path)) {
         return hk_fail(err, HK_EINVAL, "subPath '%.*s' leaves the volume", HK_FMT(sub));
     }
     *ret = path;
     return 0;
+}
+
+/* Files that come from objects are not for containers to change. */
+static bool is_read_only(const struct json *volume)
+{
+    const struct volume_type *t = type_of(volume);
+
+    return (t && t->files) || json_bool(json_at(volume, "persistentVolumeClaim.readOnly"), false);
 }
 
 static int mount_one(const struct pod *p, const struct json *m, const struct env *e,
@@ -497,6 +517,7 @@ static int mount_one(const struct pod *p, const struct json *m, const struct env
     const struct hk_str name = json_str(json_get(m, "name"), HK_STR(""));
     const struct json *volume = find_volume(p, name);
     struct hk_str sub = json_str(json_get(m, "subPath"), HK_STR(""));
+    int rc;
 
     if (!volume) {
         return hk_fail(err, HK_EINVAL, "volumeMount of \"%.*s\": no such volume", HK_FMT(name));
@@ -504,12 +525,11 @@ static int mount_one(const struct pod *p, const struct json *m, const struct env
     if (json_get(m, "subPathExpr")) {
         sub = env_expand(e, json_str(json_get(m, "subPathExpr"), HK_STR("")), a);
     }
-    *ret = (struct runtime_mount){
-        .from = host_dir(p, volume, a),
-        .at = hk_arena_str(a, json_str(json_get(m, "mountPath"), HK_STR(""))).s,
-                           .read_only = json_bool(json_get(m, "readOnly"), false),
-        };
-    return sub.n > 0 ? sub_path(ret->from, sub, a, &ret->from, err) : 0;
+    *ret = (struct runtime_mount){0};
+    ret->at = hk_arena_str(a, json_str(json_get(m, "mountPath"), HK_STR(""))).s;
+    ret->read_only = json_bool(json_get(m, "readOnly"), false) || is_read_only(volume);
+    rc = host_dir(p, volume, a, &ret->from, err);
+    return rc < 0 || sub.n == 0 ? rc : sub_path(ret->from, sub, a, &ret->from, err);
 }
 
 int volume_mounts(const struct pod *p, const struct container *c, const struct env *e,

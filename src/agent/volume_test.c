@@ -152,6 +152,28 @@ static void test_a_config_map_that_comes_later_is_waited_for(void **state)
     rig_fini(&r);
 }
 
+static void test_a_container_that_starts_again_has_the_variables_of_now(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_put(&r, config);
+    rig_pod(&r, "a",
+            "  containers:\n"
+            "  - name: c\n"
+            "    image: i\n"
+            "    command: [work]\n"
+            "    env: [{name: A, valueFrom: {configMapKeyRef: {name: m, key: K}}}]\n");
+    assert_env(&r, "c", "A=v");
+    rig_put(&r, "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: d, name: m}\n"
+                "data: {K: w}\n");
+    assert_env(&r, "c", "A=v");
+    rig_end(&r, "c", 1);
+    assert_pod(&r, "a", "containerStatuses.0.restartCount", "1");
+    assert_env(&r, "c", "A=w");
+    rig_fini(&r);
+}
+
 static void test_files_of_volumes_have_their_modes(void **state)
 {
     struct rig r;
@@ -205,8 +227,9 @@ static void test_files_of_volumes_have_their_modes(void **state)
                         hk_arena_printf(&r.text,
                                         "%s/pods/u-a/.volumes/empty/x/y -> /scratch\n"
                                         "%s/pods/u-a/.volumes/map -> /etc/map ro\n"
-                                        "/tmp -> /host\n",
-                                        r.dir, r.dir));
+                                        "/tmp -> /host\n"
+                                        "%s/pods/u-a/c/0.message -> /dev/termination-log\n",
+                                        r.dir, r.dir, r.dir));
     rig_fini(&r);
 }
 
@@ -332,17 +355,237 @@ static void test_sub_paths_stay_in_their_volume(void **state)
     }
 }
 
+#define SHOWS_ALL                                                                                  \
+    "  containers: [{name: c, image: i, command: [work]}]\n"                                       \
+    "  volumes:\n"                                                                                 \
+    "  - {name: map, configMap: {name: m}}\n"                                                      \
+    "  - {name: some, secret: {secretName: s, optional: true}}\n"                                  \
+    "  - name: me\n"                                                                               \
+    "    downwardAPI: {items: [{path: of/labels, fieldRef: {fieldPath: metadata.labels}}]}\n"
+
+#define FILE_OF(name) "pods/u-a/.volumes/" name
+
+static char *link_of(struct rig *r, const char *path)
+{
+    char target[64];
+    const ssize_t n = readlink(hk_arena_printf(&r->text, "%s/%s", r->dir, path), target, 64);
+
+    return n < 0 ? NULL : hk_arena_strndup(&r->text, target, (size_t)n);
+}
+
+static void test_changes_reach_pods_that_run(void **state)
+{
+    struct rig r;
+    const char *before;
+
+    rig_init(&r);
+    rig_put(&r, config);
+    rig_pod(&r, "a", SHOWS_ALL);
+    rig_pod(&r, "b", SHOWS_ALL);
+    assert_string_equal(rig_file(&r, FILE_OF("map/K")), "v");
+    assert_string_equal(link_of(&r, FILE_OF("map/K")), "..data/K");
+    before = link_of(&r, FILE_OF("map/..data"));
+
+    rig_put(&r, "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: d, name: m}\n"
+                "data: {K: w, fresh: x}\n");
+    assert_string_equal(rig_file(&r, FILE_OF("map/K")), "w");
+    assert_string_equal(rig_file(&r, FILE_OF("map/fresh")), "x");
+    assert_null(rig_file(&r, FILE_OF("map/other.txt")));
+    assert_string_equal(rig_file(&r, "pods/u-b/.volumes/map/K"), "w");
+    assert_null(link_of(&r, hk_arena_printf(&r.text, FILE_OF("map/%s"), before)));
+    assert_int_not_equal(
+        access(hk_arena_printf(&r.text, "%s/" FILE_OF("map/%s"), r.dir, before), F_OK), 0);
+
+    rig_put(&r, secret); /* there was none, which was fine */
+    assert_string_equal(rig_file(&r, FILE_OF("some/pub")), "pub");
+    rig_fini(&r);
+}
+
+static void test_files_stay_when_there_is_nothing_to_show(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_put(&r, config);
+    rig_pod(&r, "a",
+            "  containers: [{name: c, image: i, command: [work]}]\n"
+            "  volumes: [{name: map, configMap: {name: m, items: [{key: K, path: k}]}}]\n");
+    rig_put(&r, "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: d, name: m}\n"
+                "data: {other: w}\n");
+    assert_string_equal(rig_file(&r, FILE_OF("map/k")), "v");
+    assert_pod(&r, "a", "phase", "Running");
+    assert_true(port_mem_remove(r.mem, api_kind(API_CONFIGMAP), HK_STR("d"), HK_STR("m")));
+    rig_settle(&r);
+    assert_string_equal(rig_file(&r, FILE_OF("map/k")), "v");
+    rig_fini(&r);
+}
+
+static void test_labels_in_files_follow_the_pod(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_put(&r, config);
+    rig_pod(&r, "a", SHOWS_ALL);
+    assert_string_equal(rig_file(&r, FILE_OF("me/of/labels")), "");
+    rig_put(&r, "apiVersion: v1\nkind: Pod\n"
+                "metadata: {namespace: d, name: a, uid: u-a, labels: {x: why}}\n"
+                "spec:\n  nodeName: n1\n" SHOWS_ALL);
+    assert_string_equal(rig_file(&r, FILE_OF("me/of/labels")), "x=\"why\"");
+    rig_fini(&r);
+}
+
+static void test_what_is_shown_is_watched_while_somebody_looks(void **state)
+{
+    static const char watch[] = "watch configmaps d/";
+    struct rig r;
+
+    rig_init(&r);
+    rig_put(&r, config);
+    rig_pod(&r, "a", "  restartPolicy: Never\n" SHOWS_ALL);
+    rig_pod(&r, "b", "  restartPolicy: Never\n" SHOWS_ALL);
+    assert_int_equal(rig_calls(&r, watch), 1);
+    rig_end(&r, "c", 0); /* of b */
+    rig_put(&r, "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: d, name: m}\n"
+                "data: {K: w}\nimmutable: true\n");
+    assert_string_equal(rig_file(&r, FILE_OF("map/K")), "w");
+    assert_string_equal(rig_file(&r, "pods/u-b/.volumes/map/K"), "v");
+    rig_pod(&r, "e", "  restartPolicy: Never\n" SHOWS_ALL);
+    assert_string_equal(rig_file(&r, "pods/u-e/.volumes/map/K"), "w");
+    assert_int_equal(rig_calls(&r, watch), 1); /* what never changes needs none */
+    rig_fini(&r);
+}
+
+/* ---- claims ---- */
+
+#define CLAIMS                                                                                     \
+    "  restartPolicy: Never\n"                                                                     \
+    "  containers:\n"                                                                              \
+    "  - name: c\n"                                                                                \
+    "    image: i\n"                                                                               \
+    "    command: [work]\n"                                                                        \
+    "    volumeMounts: [{name: v, mountPath: /v}]\n"                                               \
+    "  volumes: [{name: v, persistentVolumeClaim: {claimName: q, readOnly: true}}]\n"
+
+static const char claim[] = "apiVersion: v1\n"
+                            "kind: PersistentVolumeClaim\n"
+                            "metadata: {namespace: d, name: q}\n"
+                            "spec: {volumeName: pv}\n";
+
+static void put_volume(struct rig *r, const char *meta, const char *spec)
+{
+    rig_put(r, hk_arena_printf(&r->text,
+                               "apiVersion: v1\n"
+                               "kind: PersistentVolume\n"
+                               "metadata:\n"
+                               "  name: pv\n"
+                               "  annotations: {pv.kubernetes.io/provisioned-by: hekla.io/local, "
+                               "hekla.io/node: n1}\n"
+                               "  %s\n"
+                               "spec: {%s}\n",
+                               meta, spec));
+}
+
+static void test_claims_show_the_volume_they_are_bound_to(void **state)
+{
+    static const struct {
+        const char *spec, *why, *mount;
+    } cases[] = {
+        {"hostPath: {path: /tmp}", "", "/tmp -> /v ro\n"},
+        {"local: {path: /usr}", "", "/usr -> /v ro\n"},
+        {"local: {path: /no/such}", "volume \"v\": path \"/no/such\" does not exist", NULL},
+        {"csi: {driver: x}",
+         "volume \"v\": persistentvolume \"pv\" is of a kind that is not offered by this node",
+         NULL},
+    };
+
+    for (size_t i = 0; i < HK_LEN(cases); i++) {
+        struct rig r;
+
+        rig_init(&r);
+        rig_put(&r, claim);
+        put_volume(&r, "", cases[i].spec);
+        rig_pod(&r, "a", CLAIMS);
+        assert_pod(&r, "a", "containerStatuses.0.state.waiting.message", cases[i].why);
+        if (cases[i].mount) {
+            assert_true(hk_str_starts(hk_buf_str(&rig_container(&r, "c")->mounts), cases[i].mount));
+        }
+        rig_fini(&r);
+    }
+}
+
+static void test_a_claim_is_waited_for(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_pod(&r, "a", CLAIMS);
+    assert_pod(&r, "a", "containerStatuses.0.state.waiting.message",
+               "volume \"v\": persistentvolumeclaim \"q\" not found");
+    rig_put(&r, "apiVersion: v1\nkind: PersistentVolumeClaim\n"
+                "metadata: {namespace: d, name: q}\nspec: {}\n");
+    rig_pass(&r, 10);
+    assert_pod(&r, "a", "containerStatuses.0.state.waiting.message",
+               "volume \"v\": persistentvolumeclaim \"q\" is not bound");
+    put_volume(&r, "", "hostPath: {path: /tmp}");
+    rig_put(&r, claim);
+    rig_pass(&r, 10);
+    assert_pod(&r, "a", "phase", "Running");
+    rig_fini(&r);
+}
+
+static void test_a_volume_of_ours_is_a_directory_while_somebody_needs_it(void **state)
+{
+    struct rig r;
+    const char *spec, *file;
+
+    rig_init(&r);
+    assert_string_equal(
+        rig_at(&r, API_NODE, "n1", "metadata.annotations"),
+        hk_arena_printf(&r.text, "{\"hekla.io/volumes-dir\":\"%s/volumes\"}", r.dir));
+    spec = hk_arena_printf(&r.text, "local: {path: %s/volumes/pv}", r.dir);
+    rig_put(&r, claim);
+    put_volume(&r, "finalizers: [hekla.io/volume-directory]", spec);
+    rig_pod(&r, "a", CLAIMS);
+    assert_pod(&r, "a", "phase", "Running");
+    assert_int_equal(mode_of(&r, "volumes/pv"), 0777);
+    file = hk_arena_printf(&r.text, "%s/volumes/pv/f", r.dir);
+    assert_int_equal(hk_write_file(file, HK_STR("data"), NULL), 0);
+
+    put_volume(&r,
+               "deletionTimestamp: '2026-01-02T10:00:00Z'\n"
+               "  finalizers: [hekla.io/volume-directory, other]",
+               spec);
+    assert_true(port_mem_remove(r.mem, api_kind(API_PVC), HK_STR("d"), HK_STR("q")));
+    rig_down(&r);
+    rig_up(&r);
+    assert_string_equal(rig_file(&r, "volumes/pv/f"), "data"); /* the pod still has it */
+    rig_end(&r, "c", 0);
+    assert_null(rig_file(&r, "volumes/pv/f"));
+    assert_int_not_equal(access(hk_arena_printf(&r.text, "%s/volumes/pv", r.dir), F_OK), 0);
+    assert_string_equal(rig_at(&r, API_PV, "pv", "metadata.finalizers"), "[\"other\"]");
+    rig_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_variables_come_from_everywhere),
         cmocka_unit_test(test_home_is_that_of_the_user),
         cmocka_unit_test(test_a_config_map_that_comes_later_is_waited_for),
+        cmocka_unit_test(test_a_container_that_starts_again_has_the_variables_of_now),
         cmocka_unit_test(test_files_of_volumes_have_their_modes),
         cmocka_unit_test(test_a_token_is_renewed_before_it_grows_old),
         cmocka_unit_test(test_a_token_that_cannot_be_had_keeps_the_pod_waiting),
         cmocka_unit_test(test_volumes_that_cannot_be_made_say_why),
         cmocka_unit_test(test_sub_paths_stay_in_their_volume),
+        cmocka_unit_test(test_changes_reach_pods_that_run),
+        cmocka_unit_test(test_files_stay_when_there_is_nothing_to_show),
+        cmocka_unit_test(test_labels_in_files_follow_the_pod),
+        cmocka_unit_test(test_what_is_shown_is_watched_while_somebody_looks),
+        cmocka_unit_test(test_claims_show_the_volume_they_are_bound_to),
+        cmocka_unit_test(test_a_claim_is_waited_for),
+        cmocka_unit_test(test_a_volume_of_ours_is_a_directory_while_somebody_needs_it),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

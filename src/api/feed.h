@@ -27,10 +27,10 @@ struct feed_opts {
     struct hk_clock *clock;
     struct hk_intern *str; /* holds the names of the objects; outlives the feed */
     const struct api_kind *kind;
-    bool required;  /* the server must have the kind; others count as empty when it has not */
-    uint32_t page;  /* objects per list request, 0: 2,000 */
-    bool text_only; /* as in a request: the objects' text is enough */
-    struct hk_str ns;             /* "": all; these three outlive the feed */
+    bool required;    /* the server must have the kind; others count as empty when it has not */
+    uint32_t page;    /* objects per list request, 0: 2,000 */
+    bool text_only;   /* as in a request: the objects' text is enough */
+    struct hk_str ns; /* "": all; these three outlive the feed */
     struct hk_str label_selector, field_selector;
     const struct feed_ops *ops;
     void *ctx;

@@ -63,6 +63,14 @@
 #define API_ANN_BIND_COMPLETED "pv.kubernetes.io/bind-completed"
 #define API_ANN_BOUND_BY_CONTROLLER "pv.kubernetes.io/bound-by-controller"
 #define API_ANN_SELECTED_NODE "volume.kubernetes.io/selected-node"
+#define API_ANN_PROVISIONED_BY "pv.kubernetes.io/provisioned-by"
+/* Volumes that are directories of a node: who makes them, that the node keeps any, and where (on
+ * Nodes), whose they are, and what holds one until its directory is gone (on PersistentVolumes). */
+#define API_PROVISIONER_LOCAL "hekla.io/local"
+#define API_LABEL_VOLUMES "hekla.io/volumes" /* "local" */
+#define API_ANN_VOLUMES_DIR "hekla.io/volumes-dir"
+#define API_ANN_VOLUME_NODE "hekla.io/node"
+#define API_FINALIZER_VOLUME "hekla.io/volume-directory"
 #define API_NO_PROVISIONER "kubernetes.io/no-provisioner"
 
 /* Topology labels. */
@@ -78,6 +86,7 @@
 #define API_RES_CPU "cpu"
 #define API_RES_MEMORY "memory"
 #define API_RES_PODS "pods"
+#define API_RES_NVIDIA_GPU "nvidia.com/gpu"
 #define API_RES_EPHEMERAL_STORAGE "ephemeral-storage"
 #define API_RES_STORAGE "storage"
 

@@ -311,7 +311,7 @@ int bootstrap_roles(struct rest *r, struct hk_err *err)
 /* ---- first objects ---- */
 
 /* The queues that Volcano's scheduler makes at its start (jobs that name none go to the second),
- * and the classes every cluster has. */
+ * the classes every cluster has, and a class of volumes for claims that name none. */
 static const char *const objects[] = {
     "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: root}, "
     "spec: {reclaimable: false, weight: 1}}",
@@ -323,6 +323,10 @@ static const char *const objects[] = {
     "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, "
     "metadata: {name: system-node-critical}, value: 2000001000, "
     "description: Pods their node cannot work without.}",
+    "{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: standard, "
+    "annotations: {storageclass.kubernetes.io/is-default-class: 'true'}}, "
+    "provisioner: hekla.io/local, reclaimPolicy: Delete, volumeBindingMode: WaitForFirstConsumer, "
+    "allowedTopologies: [{matchLabelExpressions: [{key: hekla.io/volumes, values: [local]}]}]}",
 };
 
 /* One that is there already is its administrator's. */

@@ -10,6 +10,7 @@
 int bootstrap_crds(struct rest *r, struct hk_err *err) HK_CHECKED;
 /* The roles and bindings every cluster begins with. */
 int bootstrap_roles(struct rest *r, struct hk_err *err) HK_CHECKED;
-/* Makes the queues root and default and the system's priority classes where they are missing; the
+/* Makes the queues root and default, the system's priority classes and the default storage class
+ * where they are missing; the
  * definitions must be there. */
 int bootstrap_objects(struct rest *r, struct hk_err *err) HK_CHECKED;

@@ -1,86 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine has to offer, as the kernel tells it: the processors we may run on, the memory
-// that is there or that our control group leaves us, and room for pods; and where the runtime keeps
-// its records.
+// This machine as a node: its name, its directories, where the runtime keeps its records, and what
+// is put together to run pods.
 #include "cmd/node.h"
 
+#include "agent/machine.h"
 #include "agent/process.h"
-#include "base/file.h"
-#include "codec/json.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
-#include <sys/sysinfo.h>
-#include <sys/utsname.h>
 #include <unistd.h>
-
-#define PODS_MAX 500
-
-/* ---- what there is ---- */
-
-static int64_t cpus(void)
-{
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
-/* A limit in a file of a control group; none is INT64_MAX. */
-static int64_t limit_in(const char *path)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-    int64_t n;
-
-    if (hk_read_file(path, 64, &text, NULL) < 0 ||
-        !hk_str_int(hk_str_trim(hk_buf_str(&text)), &n) || n <= 0) {
-        return INT64_MAX;
-    }
-    return n;
-}
-
-static int64_t memory_bytes(void)
-{
-    struct sysinfo info;
-    const int64_t total = sysinfo(&info) == 0 ? (int64_t)info.totalram * (int64_t)info.mem_unit : 0;
-
-    return HK_MIN(total, HK_MIN(limit_in("/sys/fs/cgroup/memory.max"),
-                                limit_in("/sys/fs/cgroup/memory/memory.limit_in_bytes")));
-}
-
-static void put(struct json *obj, struct hk_arena *a, const char *key, const char *value)
-{
-    json_put(obj, a, hk_str(key), json_make_str(hk_arena_str(a, hk_str(value))));
-}
-
-static struct json capacity(struct hk_arena *a)
-{
-    struct json list = json_make_object();
-
-    put(&list, a, "cpu", hk_arena_printf(a, "%lld", (long long)cpus()));
-    put(&list, a, "memory", hk_arena_printf(a, "%lldKi", (long long)(memory_bytes() / 1024)));
-    put(&list, a, "pods", hk_arena_printf(a, "%d", PODS_MAX));
-    return list;
-}
-
-static struct json labels(const char *name, struct hk_arena *a)
-{
-    struct json map = json_make_object();
-    struct utsname u;
-    const char *arch = uname(&u) == 0 ? u.machine : "unknown";
-
-    put(&map, a, "kubernetes.io/hostname", name);
-    put(&map, a, "kubernetes.io/os", "linux");
-    put(&map, a, "kubernetes.io/arch",
-        strcmp(arch, "x86_64") == 0    ? "amd64"
-        : strcmp(arch, "aarch64") == 0 ? "arm64"
-                                       : arch);
-    return map;
-}
 
 /* Host names may hold what names of nodes may not. */
 static char *host_name(struct hk_arena *a)
@@ -178,11 +110,17 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
     const char *name = o->name ? o->name : host_name(&a);
-    const char *dir = hk_arena_printf(&a, "%s/node", o->dir);
-    const char *runs;
-    const struct json has = capacity(&a), known_by = labels(name, &a);
-    int rc = make_dir(dir, err);
+    const struct machine machine = {.root = "", .dir = o->dir};
+    const struct json has = machine_capacity(&machine, &a), words = machine_labels(&machine, &a);
+    char top[PATH_MAX]; /* others see the path, from other directories */
+    const char *dir, *runs;
+    int rc;
 
+    if (!realpath(o->dir, top)) {
+        return hk_fail(err, HK_EIO, "cannot find the directory '%s': %m", o->dir);
+    }
+    dir = hk_arena_printf(&a, "%s/node", top);
+    rc = make_dir(dir, err);
     rc = rc < 0 ? rc : run_dir(dir, &a, &runs, err);
     if (rc < 0) {
         return rc;
@@ -192,7 +130,9 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
                                                             .clock = o->clock,
                                                             .dir = runs,
                                                             .sink = {on_end, n},
-                                                            .pids_max = o->pod_max_pids});
+                                                            .pids_max = o->pod_max_pids,
+
+                                                            .plain = o->plain});
     n->agent = agent_new(&(struct agent_opts){.port = o->port,
                                               .shared_port = true,
                                               .clock = o->clock,
@@ -205,7 +145,8 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
                                               .loop = o->loop,
                                               .capacity = &has,
                                               .allocatable = &has,
-                                              .labels = &known_by,
+                                              .labels = &words,
+                                              .machine = &machine,
                                               .image_roots = o->image_roots});
     return 0;
 }

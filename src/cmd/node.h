@@ -23,6 +23,7 @@ struct node_opts {
     const char *name;        /* NULL: the host's */
     const char *image_roots; /* or NULL */
     int64_t pod_max_pids;    /* 0: a share of the machine's */
+    bool plain;              /* no namespaces and no control groups, as if neither were permitted */
 };
 
 /* The port is polled by somebody else. Fails when the directory cannot be made. */

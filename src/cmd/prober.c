@@ -45,17 +45,19 @@ static uint64_t start(struct prober *prober, const struct probe *probe, struct p
 {
     struct loop_prober *p = (struct loop_prober *)prober;
     struct question *q = hk_zalloc(sizeof(*q));
+    const struct net_probe_header header = {probe->header, probe->value};
 
     *q = (struct question){.id = ++p->last, .sink = sink, .prober = p};
-    q->probe = net_probe_new(p->loop, &(struct net_probe_opts){.host = probe->host,
-                                                               .port = probe->port,
-                                                               .http = probe->http,
-                                                               .path = probe->path,
-                                                               .header = probe->header,
-                                                               .value = probe->value,
-                                                               .timeout_ns = probe->timeout_ns,
-                                                               .done = on_done,
-                                                               .ctx = q});
+    q->probe = net_probe_new(
+        p->loop, &(struct net_probe_opts){.host = probe->host,
+                                          .port = probe->port,
+                                          .kind = probe->http ? NET_PROBE_HTTP : NET_PROBE_TCP,
+                                          .path = probe->path,
+                                          .headers = &header,
+                                          .nheader = header.name.n > 0,
+                                          .timeout_ns = probe->timeout_ns,
+                                          .done = on_done,
+                                          .ctx = q});
     hk_vec_push(&p->open, q);
     return q->id;
 }

@@ -23,7 +23,7 @@ struct up_opts {
     const char *node;        /* its name, NULL: the host's */
     const char *image_roots; /* or NULL */
     int64_t pod_max_pids;
-    bool no_node, detach;
+    bool no_node, detach, plain;
 };
 
 struct up {
@@ -58,6 +58,9 @@ static const struct option_row options[] = {
     {0, "pod-max-pids", "N", NULL,
      "How many processes and threads each pod may have, so that none can take them all (default: a "
      "quarter of what the machine allows). Needs the cgroup controller of pids."},
+    {0, "no-isolation", NULL, NULL,
+     "Run containers as plain processes, without namespaces and control groups, as is done where "
+     "neither is permitted. Pods say in their status what does not hold then."},
     HOST_OPTION_LIMITS,
 };
 
@@ -75,6 +78,10 @@ static int take(void *ctx, const struct option_row *row, const char *value, stru
     }
     if (row && strcmp(row->name, "pod-max-pids") == 0) {
         return daemon_take_int(row, value, 1, INT32_MAX, &o->pod_max_pids, err);
+    }
+    if (row && strcmp(row->name, "no-isolation") == 0) {
+        o->plain = true;
+        return 0;
     }
     if (row && strcmp(row->name, "detach") == 0) {
         o->detach = true;
@@ -190,7 +197,9 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
                                             .dir = o->host.dir,
                                             .name = o->node,
                                             .image_roots = o->image_roots,
-                                            .pod_max_pids = o->pod_max_pids},
+                                            .pod_max_pids = o->pod_max_pids,
+
+                                            .plain = o->plain},
                         err);
         u->node_api.ctx = u->node.agent;
     }

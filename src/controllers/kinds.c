@@ -517,9 +517,29 @@ const struct mirror_type mirror_namespaces = {.kind = API_NAMESPACE};
 const struct mirror_type mirror_controller_revisions = {.kind = API_CONTROLLER_REVISION,
                                                         .index = {by_controller}};
 
-static bool digest_name(const struct json *root, void *digest)
+static bool digest_claim(const struct json *root, void *digest)
 {
-    return false;
+    ((struct claim_digest *)digest)->bound =
+        hk_str_is(json_str(json_at(root, "status.phase"), none), "Bound");
+    return true;
 }
 
-const struct mirror_type mirror_claims = {.kind = API_PVC, .digest = digest_name};
+const struct mirror_type mirror_claims = {
+    .kind = API_PVC, .digest_size = sizeof(struct claim_digest), .digest = digest_claim};
+
+static struct hk_str by_claim(const struct json *root)
+{
+    return json_str(json_at(root, "spec.claimRef.name"), none);
+}
+
+static bool digest_volume(const struct json *root, void *digest)
+{
+    ((struct volume_digest *)digest)->free = by_claim(root).n == 0;
+    return true;
+}
+
+const struct mirror_type mirror_volumes = {.kind = API_PV,
+                                           .digest_size = sizeof(struct volume_digest),
+                                           .digest = digest_volume,
+                                           .index = {by_claim}};
+const struct mirror_type mirror_storage_classes = {.kind = API_STORAGE_CLASS};

@@ -114,8 +114,19 @@ struct node_digest {
 };
 extern const struct mirror_type mirror_nodes;
 
-/* Names alone. */
+/* Text kept. */
+struct claim_digest {
+    bool bound; /* says that it is */
+};
 extern const struct mirror_type mirror_claims;
+/* Text kept. Index 0: the name in its claimRef; the namespace is the reader's to check. */
+struct volume_digest {
+    bool free; /* promised to no claim */
+};
+enum { VOLUMES_BY_CLAIM };
+extern const struct mirror_type mirror_volumes;
+/* Text kept, no digest. */
+extern const struct mirror_type mirror_storage_classes;
 
 /* The controller among an object's owners, NULL none. */
 const struct json *kinds_controller(const struct json *root);

@@ -8,8 +8,8 @@ static const struct ctl_type *const types[] = {
 
 /* What the embedded mode runs besides: workloads a cluster has controllers of its own for. */
 static const struct ctl_type *const workload_types[] = {
-    &ctl_replicaset, &ctl_deployment, &ctl_statefulset,
-    &ctl_daemonset,  &ctl_batch_job,  &ctl_batch_cronjob,
+    &ctl_replicaset, &ctl_deployment,    &ctl_statefulset, &ctl_daemonset,
+    &ctl_batch_job,  &ctl_batch_cronjob, &ctl_volume,
 };
 
 const struct ctl_type *const *manager_workload_types(uint32_t *ret_n)

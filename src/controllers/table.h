@@ -12,6 +12,6 @@ extern const struct ctl_type ctl_jobtemplate;
 extern const struct ctl_type ctl_podgroup;
 extern const struct ctl_type ctl_queue;
 
-/* Of Kubernetes' own workloads; manager_workload_types lists them. */
+/* Of Kubernetes' own workloads and their volumes; manager_workload_types lists them. */
 extern const struct ctl_type ctl_replicaset, ctl_deployment, ctl_statefulset, ctl_daemonset,
-    ctl_batch_job, ctl_batch_cronjob;
+    ctl_batch_job, ctl_batch_cronjob, ctl_volume;

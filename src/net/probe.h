@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One question to an address: does the port take a connection, or is a GET answered with 200 to
-// 399. Many may be under way; none of them blocks the loop.
+// One question to an address: does the port take a connection, is a GET answered with 200 to 399,
+// or does a gRPC service say that it serves. Many may be under way; none of them blocks the loop.
 #pragma once
 
 #include "base/str.h"
@@ -8,12 +8,25 @@
 
 struct net_probe;
 
+enum net_probe_kind {
+    NET_PROBE_TCP, /* a connection is enough */
+    NET_PROBE_HTTP,
+    NET_PROBE_HTTPS, /* whatever the certificate, as kubelet has it */
+    NET_PROBE_GRPC,  /* grpc.health.v1, without TLS */
+};
+
+struct net_probe_header {
+    struct hk_str name, value;
+};
+
 struct net_probe_opts {
     struct hk_str host; /* a numeric address */
     uint16_t port;
-    bool http; /* else a connection is enough */
-    /* Of a GET; a header without name is none. */
-    struct hk_str path, header, value;
+    enum net_probe_kind kind;
+    struct hk_str path; /* of a GET; gRPC: the service, "" the server as a whole */
+    const struct net_probe_header *headers; /* of a GET */
+    uint32_t nheader;
+    bool any_status; /* any answer to a GET will do */
     int64_t timeout_ns;
     void (*done)(void *ctx, struct net_probe *p, bool good);
     void *ctx;

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// GPUs of the node and which container has which. A container that asks for some gets that many of
+// the free ones when it is first started and keeps them until its pod has ended; a file in the
+// pod's directory remembers, for the next agent. The others are hidden from it: their device files
+// are covered, and the variables CUDA goes by do not name them.
+#include "agent/agent_priv.h"
+
+#include "api/names.h"
+#include "base/file.h"
+#include "codec/quantity.h"
+
+#define FILE_MAX 4096
+
+static const char *path_of(const struct container *c, struct hk_arena *a)
+{
+    return hk_arena_printf(a, "%s/.gpus.%.*s", c->pod->dir, HK_FMT(c->name));
+}
+
+static int64_t wanted(const struct container *c)
+{
+    const struct json *v = json_get(json_at(c->spec, "resources.limits"), API_RES_NVIDIA_GPU);
+    struct quantity q;
+
+    if (json_is(v, JSON_INT)) {
+        return v->i;
+    }
+    return json_is(v, JSON_STRING) &&
+           quantity_parse(json_str(v, HK_STR("")), &q, NULL) == 0 ? quantity_value(q) : 0;
+}
+
+/* What an init container had before it ended is for the containers proper. */
+static bool holds(const struct container *c, const struct pod *asking)
+{
+    return c->pod != asking || !c->init || c->sidecar || c->state != CONTAINER_ENDED;
+}
+
+static uint64_t taken(const struct pod *asking)
+{
+    const struct agent *a = asking->a;
+    uint64_t set = 0;
+
+    for (uint32_t i = 0; i < a->slots.len; i++) {
+        const struct pod *p = a->slots.at[i];
+
+        for (uint32_t k = 0; p && p->stage != POD_ENDED && k < p->ncontainer; k++) {
+            set |= holds(&p->containers[k], asking) ? p->containers[k].gpus : 0;
+        }
+    }
+    return set;
+}
+
+/* Their numbers, as devices and files have them. */
+static const char *numbers(const struct agent *a, uint64_t set, struct hk_arena *mem)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
+
+    for (uint32_t i = 0; i < a->ngpu; i++) {
+        if (set & (uint64_t)1 << i) {
+            hk_buf_addf(&out, "%s%u", out.len > 0 ? "," : "", a->gpus[i].minor);
+        }
+    }
+    return hk_arena_str(mem, hk_buf_str(&out)).s;
+}
+
+int pod_gpu_assign(struct container *c, struct hk_err *err)
+{
+    const struct agent *a = c->pod->a;
+    struct hk_arena *mem = &c->pod->a->mem;
+    const uint64_t others = taken(c->pod);
+    const int64_t want = c->gpus || a->ngpu == 0 ? 0 : wanted(c);
+    uint64_t set = 0;
+    int64_t got = 0;
+
+    for (uint32_t i = 0; i < a->ngpu && got < want; i++) {
+        if (!(others & (uint64_t)1 << i)) {
+            set |= (uint64_t)1 << i;
+            got++;
+        }
+    }
+    if (got < want) {
+        return hk_fail(err, HK_EBUSY, "%lld of " API_RES_NVIDIA_GPU " wanted, %lld free",
+                       (long long)want, (long long)got);
+    }
+    if (got == 0) {
+        return 0;
+    }
+    c->gpus = set;
+    return c->pod->dir ? hk_write_file(path_of(c, mem), hk_str(numbers(a, set, mem)), err) : 0;
+}
+
+void pod_gpu_recall(struct container *c)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    const struct agent *a = c->pod->a;
+    struct hk_str rest, word;
+    int64_t minor;
+
+    if (a->ngpu == 0 || !c->pod->dir ||
+        hk_read_file(path_of(c, &c->pod->a->mem), FILE_MAX, &text, NULL) < 0) {
+        return;
+    }
+    rest = hk_buf_str(&text);
+    while (hk_str_cut(&rest, ',', &word)) {
+        for (uint32_t i = 0; hk_str_int(word, &minor) && i < a->ngpu; i++) {
+            c->gpus |= a->gpus[i].minor == minor ? (uint64_t)1 << i : 0;
+        }
+    }
+}
+
+/* By their uuids where all are known: numbers of CUDA's need not be those of the devices. */
+static const char *names(const struct container *c, struct hk_arena *mem)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
+    const struct agent *a = c->pod->a;
+
+    for (uint32_t i = 0; i < a->ngpu; i++) {
+        if (!(c->gpus & (uint64_t)1 << i)) {
+            continue;
+        }
+        if (!a->gpus[i].uuid[0]) {
+            return numbers(a, c->gpus, mem);
+        }
+        hk_buf_addf(&out, "%s%s", out.len > 0 ? "," : "", a->gpus[i].uuid);
+    }
+    return hk_arena_str(mem, hk_buf_str(&out)).s;
+}
+
+void pod_gpu_env(const struct container *c, struct env *e, struct hk_arena *mem)
+{
+    static const struct hk_str cuda = {"CUDA_VISIBLE_DEVICES", 20};
+    static const struct hk_str nvidia = {"NVIDIA_VISIBLE_DEVICES", 22};
+
+    const struct hk_str have = hk_str(names(c, mem));
+
+    if (c->pod->a->ngpu > 0 && (c->gpus || !env_has(e, cuda))) {
+        env_set(e, cuda, have);
+    }
+    if (c->pod->a->ngpu > 0 && (c->gpus || !env_has(e, nvidia))) {
+        env_set(e, nvidia, c->gpus ? have : HK_STR("void"));
+    }
+}
+
+void pod_gpu_hide(const struct container *c, struct runtime_container *rc)
+{
+    const struct agent *a = c->pod->a;
+    struct hk_arena *mem = &c->pod->a->mem;
+
+    for (uint32_t i = 0; i < a->ngpu; i++) {
+        if (!(c->gpus & (uint64_t)1 << i)) {
+            pod_start_mount(rc,
+                            (struct runtime_mount){
+                                .from = "/dev/null",
+                                .at = hk_arena_printf(mem, "/dev/nvidia%u", a->gpus[i].minor),
+                                .optional = true},
+                            mem);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The last words of a container: a file at the path of its choice, by default
+// /dev/termination-log, whose end becomes the message of its end. One that failed without a word
+// may have the end of its log instead.
+#include "agent/agent_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH_DEFAULT "/dev/termination-log"
+#define MESSAGE_MAX 4096
+
+static const char *path_of(const struct container *c, struct hk_arena *a)
+{
+    return hk_arena_printf(a, "%s/%.*s/%u.message", c->pod->dir, HK_FMT(c->name), c->attempt);
+}
+
+static int make_file(const char *path, struct hk_err *err)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+
+    if (fd < 0) {
+        return hk_fail(err, HK_EIO, "cannot make '%s': %s", path, strerror(errno));
+    }
+    fchmod(fd, 0666); /* whoever the container is */
+    close(fd);
+    return 0;
+}
+
+int pod_message_mount(const struct container *c, struct runtime_container *rc, struct hk_err *err)
+{
+    struct hk_arena *a = &c->pod->a->mem;
+    const struct hk_str at =
+        json_str(json_get(c->spec, "terminationMessagePath"), HK_STR(PATH_DEFAULT));
+    const char *file = path_of(c, a);
+    int ret;
+
+    if (at.n == 0) {
+        return 0;
+    }
+    ret = make_file(file, err);
+    if (ret < 0) {
+        return ret;
+    }
+    pod_start_mount(
+        rc, (struct runtime_mount){.from = file, .at = hk_arena_str(a, at).s, .optional = true}, a);
+    return 0;
+}
+
+void pod_message_set(struct container_end *e, struct hk_str text)
+{
+    text = hk_str_head(text, MESSAGE_MAX);
+    hk_free(e->message);
+    e->message = text.n > 0 ? hk_strndup(text.s, text.n) : NULL;
+}
+
+void pod_message_collect(struct container *c)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    struct hk_arena *a = &c->pod->a->mem;
+    const struct hk_str policy =
+        json_str(json_get(c->spec, "terminationMessagePolicy"), HK_STR("File"));
+
+    if (!c->pod->dir) {
+        return;
+    }
+    pod_log_last_words(path_of(c, a), MESSAGE_MAX, &text);
+    if (text.len == 0 && c->end.code != 0 && hk_str_is(policy, "FallbackToLogsOnError")) {
+        pod_log_tail(pod_log_path(c, c->attempt, a), &text);
+    }
+    pod_message_set(&c->end, hk_buf_str(&text));
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a securityContext and a dnsConfig become for the runtime.
+#include "agent/rig_test.h"
+
+#include <linux/capability.h>
+#include <unistd.h>
+
+#define CONTEXT(pod, own)                                                                          \
+    "  securityContext: {" pod "}\n"                                                               \
+    "  containers: [{name: c, image: i, command: [work], securityContext: {" own "}}]\n"
+
+static uint64_t bit(unsigned cap)
+{
+    return (uint64_t)1 << cap;
+}
+
+static void test_the_containers_word_counts_before_the_pods(void **state)
+{
+    struct rig r;
+    const struct fake_container *c;
+
+    rig_init(&r);
+    rig_pod(&r, "a",
+            CONTEXT("runAsUser: 1, runAsGroup: 2, runAsNonRoot: true",
+                    "runAsUser: 3, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false"));
+    c = rig_container(&r, "c");
+    assert_int_equal(c->uid, 3);
+    assert_int_equal(c->gid, 2);
+    assert_true(c->root_read_only);
+    assert_true(c->rights.no_new);
+    assert_int_equal(c->rights.dropped, 0);
+    rig_pod(&r, "b", "  containers: [{name: plain, image: i, command: [work]}]\n");
+    c = rig_container(&r, "plain");
+    assert_int_equal(c->uid, -1);
+    assert_false(c->root_read_only || c->rights.no_new);
+    rig_fini(&r);
+}
+
+static void test_capabilities_are_dropped_and_added_back(void **state)
+{
+    struct rig r;
+    uint64_t dropped;
+
+    rig_init(&r);
+    rig_pod(&r, "a", CONTEXT("", "capabilities: {drop: [NET_RAW, CAP_SYS_ADMIN]}"));
+    assert_int_equal(rig_container(&r, "c")->rights.dropped, bit(CAP_NET_RAW) | bit(CAP_SYS_ADMIN));
+    rig_pod(&r, "b", CONTEXT("", "capabilities: {drop: [ALL], add: [CHOWN, CHECKPOINT_RESTORE]}"));
+    dropped = rig_container(&r, "c")->rights.dropped;
+    assert_false(dropped & (bit(CAP_CHOWN) | bit(CAP_CHECKPOINT_RESTORE)));
+    assert_true(dropped & bit(CAP_BPF));
+    assert_int_equal(__builtin_popcountll(dropped), CAP_LAST_CAP + 1 - 2);
+    rig_fini(&r);
+}
+
+static void test_what_contradicts_itself_is_not_run(void **state)
+{
+    struct rig r;
+    const bool is_root = geteuid() == 0;
+
+    rig_init(&r);
+    rig_pod(&r, "a", CONTEXT("runAsNonRoot: true", "runAsUser: 0"));
+    assert_pod(&r, "a", "containerStatuses.0.state.waiting.reason", "CreateContainerConfigError");
+    assert_pod(&r, "a", "containerStatuses.0.state.waiting.message",
+               "container's runAsUser breaks non-root policy (pod: \"a_d(u-a)\", container: c)");
+    rig_pod(&r, "b", CONTEXT("", "runAsNonRoot: true"));
+    assert_pod(&r, "b", "phase", is_root ? "Pending" : "Running");
+    rig_pod(&r, "e", CONTEXT("", "capabilities: {drop: [FLY]}"));
+    assert_pod(&r, "e", "containerStatuses.0.state.waiting.message", "unknown capability \"FLY\"");
+    rig_fini(&r);
+}
+
+static void test_a_resolver_of_its_own_is_a_file_of_the_pod(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_pod(&r, "a",
+            "  dnsPolicy: None\n"
+            "  dnsConfig:\n"
+            "    nameservers: [192.0.2.1, 192.0.2.2]\n"
+            "    searches: [a.example]\n"
+            "    options: [{name: ndots, value: '2'}, {name: rotate}]\n"
+            "  containers: [{name: c, image: i, command: [work]}]\n");
+    assert_string_equal(rig_file(&r, "pods/u-a/.resolv.conf"), "search a.example\n"
+                                                               "nameserver 192.0.2.1\n"
+                                                               "nameserver 192.0.2.2\n"
+                                                               "options ndots:2 rotate\n");
+    assert_non_null(
+        strstr(rig_container(&r, "c")->mounts.data,
+               hk_arena_printf(&r.text, "%s/pods/u-a/.resolv.conf -> /etc/resolv.conf\n", r.dir)));
+    rig_pod(&r, "b",
+            "  dnsPolicy: ClusterFirst\n"
+            "  containers: [{name: plain, image: i, command: [work]}]\n");
+    assert_null(rig_file(&r, "pods/u-b/.resolv.conf"));
+    rig_fini(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_containers_word_counts_before_the_pods),
+        cmocka_unit_test(test_capabilities_are_dropped_and_added_back),
+        cmocka_unit_test(test_what_contradicts_itself_is_not_run),
+        cmocka_unit_test(test_a_resolver_of_its_own_is_a_file_of_the_pod),
+    };
+
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Volumes that are directories of this node: made when a pod first needs one, removed when the
+// volume is deleted and no pod of the node has it any more. Which claim gets which volume is the
+// volume controller's business; that a directory may go is told by the deletion of its volume,
+// which waits for us to take our finalizer off.
+#include "agent/agent_priv.h"
+
+#include "api/names.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RETRY_NS (5 * SECOND_NS)
+
+struct doomed {
+    struct api_object *obj;
+    uint64_t call; /* the patch under way, or 0 */
+    int64_t due_ns;
+};
+
+struct volume_local {
+    struct agent *a;
+    struct feed feed;
+    HK_VEC(struct doomed) doomed;
+};
+
+static struct hk_str annotation(const struct json *root, const char *key)
+{
+    return json_str(json_get(json_at(root, "metadata.annotations"), key), HK_STR(""));
+}
+
+static bool is_ours(const struct agent *a, const struct json *root)
+{
+    return hk_str_is(annotation(root, API_ANN_PROVISIONED_BY), API_PROVISIONER_LOCAL) &&
+           hk_str_is(annotation(root, API_ANN_VOLUME_NODE), a->o.node);
+}
+
+static const char *dir_of(const struct agent *a, struct hk_str volume, struct hk_arena *mem)
+{
+    return hk_arena_printf(mem, "%s/%.*s", a->volumes_dir, HK_FMT(volume));
+}
+
+/* ---- who has which ---- */
+
+/* A file in the pod's directory: the claim may be gone before its pod, and so may the agent. */
+static const char *mark_of(const struct pod *p, struct hk_str volume, struct hk_arena *mem)
+{
+    return hk_arena_printf(mem, "%s/.pv.%.*s", p->dir, HK_FMT(volume));
+}
+
+static int mark(const struct pod *p, struct hk_str volume, struct hk_err *err)
+{
+    const char *path = mark_of(p, volume, &p->a->mem);
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    if (fd < 0) {
+        return hk_fail(err, HK_EIO, "cannot make '%s': %s", path, strerror(errno));
+    }
+    close(fd);
+    return 0;
+}
+
+static bool is_used(const struct agent *a, struct hk_str volume)
+{
+    for (uint32_t i = 0; i < a->slots.len; i++) {
+        const struct pod *p = a->slots.at[i];
+
+        if (p && p->stage != POD_ENDED && access(mark_of(p, volume, &p->a->mem), F_OK) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- making ---- */
+
+int volume_local_make(const struct pod *p, const struct api_object *pv, int64_t fs_group,
+                      struct hk_err *err)
+{
+    struct hk_arena *mem = &p->a->mem;
+    const char *path =
+        hk_arena_str(mem, json_str(json_at(&pv->root, "spec.local.path"), HK_STR(""))).s;
+    struct stat st;
+    int rc = mark(p, pv->name, err);
+
+    if (rc < 0 || stat(path, &st) == 0) {
+        return rc;
+    }
+    if (!is_ours(p->a, &pv->root) || strcmp(path, dir_of(p->a, pv->name, mem)) != 0) {
+        return hk_fail(err, HK_ENOTFOUND, "path \"%s\" does not exist", path);
+    }
+    rc = volume_mkdir(path, 0777, err);
+    if (rc < 0 || fs_group < 0) {
+        return rc;
+    }
+    /* The mode once more: giving a file away takes its special bits. */
+    if (chown(path, (uid_t)-1, (gid_t)fs_group) < 0 || chmod(path, 02777) < 0) {
+        return hk_fail(err, HK_EIO, "cannot set the group of '%s': %s", path, strerror(errno));
+    }
+    return 0;
+}
+
+/* ---- removing ---- */
+
+static void on_patch(void *ctx, const struct port_msg *m)
+{
+    struct volume_local *l = ctx;
+
+    for (uint32_t i = 0; i < l->doomed.len; i++) {
+        if (l->doomed.at[i].call == m->call) {
+            l->doomed.at[i].call = 0;
+            l->doomed.at[i].due_ns = agent_mono(l->a) + RETRY_NS;
+        }
+    }
+    if (m->rc < 0 && m->rc != -HK_ENOTFOUND && m->rc != -HK_ECONFLICT) {
+        hk_log(HK_LOG_WARN, "cannot let go of volume", "err=\"%s\"", m->err->text);
+    }
+}
+
+/* Takes our finalizer off, unless somebody has changed the volume meanwhile: then we hear of it. */
+static void let_go(struct volume_local *l, struct doomed *d)
+{
+    struct hk_arena *mem = &l->a->mem;
+    const struct json *old = json_at(&d->obj->root, "metadata.finalizers");
+    struct json body = json_make_object(), *meta = agent_put_object(&body, mem, "metadata"), *list;
+
+    json_put(meta, mem,
+             HK_STR("resourceVersion"), *json_at(&d->obj->root, "metadata.resourceVersion"));
+    list = json_put(meta, mem, HK_STR("finalizers"), json_make_array());
+    for (uint32_t i = 0; json_item(old, i); i++) {
+        if (!hk_str_is(json_str(json_item(old, i), HK_STR("")), API_FINALIZER_VOLUME)) {
+            json_push(list, mem, *json_item(old, i));
+        }
+    }
+    d->call = port_submit(l->a->o.port,
+                          &(struct port_request){.verb = PORT_PATCH,
+                                                 .patch = PORT_PATCH_MERGE,
+                                                 .kind = api_kind(API_PV),
+                                                 .name = d->obj->name,
+                                                 .body = &body},
+                          (struct port_sink){on_patch, l});
+}
+
+static struct doomed *find(struct volume_local *l, struct hk_str name)
+{
+    for (uint32_t i = 0; i < l->doomed.len; i++) {
+        if (hk_str_eq(l->doomed.at[i].obj->name, name)) {
+            return &l->doomed.at[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_doomed(const struct agent *a, const struct json *root)
+{
+    const struct json *list = json_at(root, "metadata.finalizers");
+
+    for (uint32_t i = 0; json_item(list, i); i++) {
+        if (hk_str_is(json_str(json_item(list, i), HK_STR("")), API_FINALIZER_VOLUME)) {
+            return json_at(root, "metadata.deletionTimestamp") && is_ours(a, root);
+        }
+    }
+    return false;
+}
+
+static void forget(struct volume_local *l, struct doomed *d)
+{
+    if (d->call) {
+        port_cancel(l->a->o.port, d->call);
+    }
+    api_object_unref(d->obj);
+    hk_vec_swap_remove(&l->doomed, (uint32_t)(d - l->doomed.at));
+}
+
+static void on_put(void *ctx, struct api_object *o)
+{
+    struct volume_local *l = ctx;
+    struct doomed *d = find(l, o->name);
+
+    if (d) {
+        forget(l, d);
+    }
+    if (is_doomed(l->a, &o->root)) {
+        hk_vec_push(&l->doomed, (struct doomed){.obj = api_object_ref(o)});
+    }
+}
+
+static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
+{
+    struct volume_local *l = ctx;
+    struct doomed *d = find(l, name);
+
+    if (d) {
+        forget(l, d);
+    }
+}
+
+static const struct feed_ops ops = {.put = on_put, .del = on_del};
+
+int64_t volume_local_tick(struct volume_local *l, int64_t now_ns)
+{
+    int64_t next_ns = INT64_MAX;
+
+    if (!l) {
+        return INT64_MAX;
+    }
+    for (uint32_t i = 0; i < l->doomed.len; i++) {
+        struct doomed *d = &l->doomed.at[i];
+
+        if (d->call || !l->a->swept || is_used(l->a, d->obj->name)) {
+            continue; /* an answer, or the end of a pod, brings us back */
+        }
+        if (d->due_ns > now_ns) {
+            next_ns = HK_MIN(next_ns, d->due_ns);
+            continue;
+        }
+        volume_remove(dir_of(l->a, d->obj->name, &l->a->mem));
+        let_go(l, d);
+        hk_arena_clear(&l->a->mem);
+    }
+    return HK_MIN(next_ns, feed_tick(&l->feed, now_ns));
+}
+
+/* ---- beginning and end ---- */
+
+struct volume_local *volume_local_new(struct agent *a)
+{
+    struct volume_local *l = hk_zalloc(sizeof(*l));
+
+    l->a = a;
+    feed_init(&l->feed, &(struct feed_opts){.port = a->o.port,
+                                            .clock = a->o.clock,
+                                            .str = &a->str,
+                                            .kind = api_kind(API_PV),
+                                            .ops = &ops,
+                                            .ctx = l});
+    return l;
+}
+
+void volume_local_free(struct volume_local *l)
+{
+    if (!l) {
+        return;
+    }
+    while (l->doomed.len > 0) {
+        forget(l, &l->doomed.at[0]);
+    }
+    hk_vec_fini(&l->doomed);
+    feed_fini(&l->feed);
+    hk_free(l);
+}

@@ -1,0 +1,160 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# hekla up with this machine as its node: what pods keep, what they are shown, and their last words.
+# HEKLA names the program; without kubectl, or without the right to make namespaces, there is nothing
+# to test.
+cd "$(dirname "$0")/../.." || exit 1
+HEKLA=${HEKLA:-build/hekla}
+if ! command -v kubectl >/dev/null; then
+    echo '1..0 # skip no kubectl'
+    exit 0
+fi
+if ! unshare -m true 2>/dev/null; then
+    echo '1..0 # skip mount namespaces are not permitted'
+    exit 0
+fi
+dir=$(mktemp -d) || exit 1
+trap 'stop KILL; rm -rf "$dir"' EXIT
+verb=up
+. tests/e2e/lib.sh
+
+# pod NAME SCRIPT [LINE...]: runs the script in a shell; the lines go into the container.
+pod() {
+    name=$1 script=$2
+    shift 2
+    cat <<YAML
+apiVersion: v1
+kind: Pod
+metadata: {name: $name}
+spec:
+  schedulerName: volcano
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 1
+  volumes: ${volumes:-[]}
+  containers:
+  - name: main
+    image: none
+    command: [sh, -c, '$script']
+$(for line in "$@"; do echo "    $line"; done)
+YAML
+}
+
+# is TYPE/NAME PATH VALUE, without the words of field.
+is() {
+    [ "$(kubectl get "$1" -o "jsonpath={$2}")" = "$3" ]
+}
+
+# logged POD TEXT
+logged() {
+    kubectl logs "$1" | grep -Fx -- "$2"
+}
+
+# empty DIRECTORY
+empty() {
+    [ -z "$(ls -A "$1")" ]
+}
+
+message='.status.containerStatuses[0].state.terminated.message'
+start
+
+step 'last words written to /dev/termination-log are in the status' '
+    pod words "echo -n goodbye >/dev/termination-log; test -c /dev/null" | kubectl create -f - &&
+        within 20 is pod/words .status.phase Succeeded && field pod/words "$message" goodbye
+'
+step 'they may be left at another path' '
+    pod path "echo -n elsewhere >/tmp/last; exit 1" "terminationMessagePath: /tmp/last" |
+        kubectl create -f - && within 20 is pod/path .status.phase Failed &&
+        field pod/path "$message" elsewhere && [ ! -e /tmp/last ]
+'
+step 'who fails without a word may have the end of the log' '
+    pod log "echo no spoon; exit 1" "terminationMessagePolicy: FallbackToLogsOnError" |
+        kubectl create -f - && within 20 is pod/log .status.phase Failed && k get pod log -o yaml &&
+        says "no spoon"
+'
+step 'a change of a ConfigMap and of labels reaches a pod that runs, but not through a subPath' '
+    kubectl create configmap conf --from-literal=word=old &&
+        volumes="[{name: conf, configMap: {name: conf}}, {name: me, downwardAPI: {items: [{path: labels, fieldRef: {fieldPath: metadata.labels}}]}}]" &&
+        pod watcher "until grep -q new /conf/word && grep -q blue /me/labels; do sleep 0.1; done; cat /one /conf/word; ls /conf" \
+        "volumeMounts: [{name: conf, mountPath: /conf}, {name: conf, mountPath: /one, subPath: word}, {name: me, mountPath: /me}]" |
+        kubectl create -f - && within 20 is pod/watcher .status.phase Running &&
+        kubectl create configmap conf --from-literal=word=new --from-literal=more=1 \
+            --dry-run=client -o yaml | kubectl replace -f - && kubectl label pod watcher color=blue &&
+        within 20 is pod/watcher .status.phase Succeeded &&
+        k logs watcher && [ "$(xargs <"$dir/out")" = "oldnewmore word" ]
+'
+step 'a container cannot change what it is shown' '
+    volumes="[{name: conf, configMap: {name: conf}}]" &&
+        pod writer "touch /conf/x || echo refused" "volumeMounts: [{name: conf, mountPath: /conf}]" |
+        kubectl create -f - && within 20 is pod/writer .status.phase Succeeded && logged writer refused
+'
+step 'there is a default class of volumes' '
+    k get storageclass && says "standard (default) hekla.io/local Delete WaitForFirstConsumer"
+'
+step 'a claim becomes a directory once a pod needs it, which the next pod finds as it was left' '
+    kubectl create -f - <<YAML &&
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: keep}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+YAML
+        field pvc/keep .status.phase Pending && volumes="[{name: v, persistentVolumeClaim: {claimName: keep}}]" &&
+        pod first "echo kept >/v/file" "volumeMounts: [{name: v, mountPath: /v}]" |
+        kubectl create -f - && within 20 is pod/first .status.phase Succeeded &&
+        field pvc/keep .status.phase Bound && volumes="[{name: v, persistentVolumeClaim: {claimName: keep, readOnly: true}}]" &&
+        pod second "cat /v/file; touch /v/x || exit 0" "volumeMounts: [{name: v, mountPath: /v}]" |
+        kubectl create -f - && within 20 is pod/second .status.phase Succeeded && logged second kept
+'
+step 'a job claims volumes for its pods' '
+    kubectl create -f - <<YAML &&
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: share}
+spec:
+  minAvailable: 2
+  volumes: [{mountPath: /data, volumeClaim: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Mi}}}}]
+  tasks:
+  - name: w
+    replicas: 2
+    template:
+      spec:
+        restartPolicy: Never
+        containers:
+        - name: main
+          image: none
+          command: [sh, -c, "touch /data/\$HOSTNAME; until [ -e /data/share-w-0 ] && [ -e /data/share-w-1 ]; do sleep 0.1; done"]
+YAML
+        within 20 is job.batch.volcano.sh/share .status.state.phase Completed
+'
+step 'a volume that was there before is bound and mounted' '
+    mkdir "$dir/old" && echo treasure >"$dir/old/chest" && kubectl create -f - <<YAML &&
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: old}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadOnlyMany]
+  storageClassName: ""
+  hostPath: {path: $dir/old}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: old}
+spec: {accessModes: [ReadOnlyMany], storageClassName: "", resources: {requests: {storage: 1Mi}}}
+YAML
+        within 20 is pvc/old .status.phase Bound && volumes="[{name: v, persistentVolumeClaim: {claimName: old}}]" &&
+        pod reader "cat /v/chest" "volumeMounts: [{name: v, mountPath: /v}]" | kubectl create -f - &&
+        within 20 is pod/reader .status.phase Succeeded && logged reader treasure
+'
+step 'a claim that was deleted takes its directory with it, once no pod has it' '
+    volumes="[{name: v, persistentVolumeClaim: {claimName: keep}}]" &&
+        pod holder "exec sleep 100" "volumeMounts: [{name: v, mountPath: /v}]" | kubectl create -f - &&
+        within 20 is pod/holder .status.phase Running && kubectl delete pvc keep &&
+        within 20 is pv ".items[?(@.spec.claimRef.name==\"keep\")].status.phase" Released &&
+        [ "$(cat "$data"/node/volumes/*/file)" = kept ] && kubectl delete pod holder &&
+        kubectl delete job.batch.volcano.sh share && within 20 empty "$data/node/volumes" &&
+        k get pv -o name && prints persistentvolume/old && [ -e "$dir/old/chest" ]
+'
+stop TERM
+content
+finish
