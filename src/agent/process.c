@@ -410,6 +410,10 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
     if (rc < 0) {
         return rc;
     }
+    const bool tty = in >= 0 && isatty(in);
+    if (tty && spec.uid >= 0 && fchown(in, (uid_t)spec.uid, (gid_t)-1) < 0) {
+        return hk_fail(err, HK_EIO, "cannot give the terminal to user %" PRId64 ": %m", spec.uid);
+    }
     l = (struct process_launch){
         .clock = p->home.clock,
         .argv = argv,
@@ -427,6 +431,7 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
         .in = in,
         .out = out,
         .err_out = err_out,
+        .tty = tty,
         .beside = true,
     };
     l.ngroup_fd = process_group_open(&p->home.groups, group, l.group_fds);
@@ -447,6 +452,36 @@ static void kill_task(struct runtime *r, uint64_t container, int signo)
 
     if (t && t->pidfd >= 0) {
         process_shim_signal(t->pidfd, signo);
+    }
+}
+
+/* ---- streams of those who run ---- */
+
+static int open_in(struct runtime *r, uint64_t container, int *ret, struct hk_err *err)
+{
+    struct process *p = process_of(r);
+    struct task *t = task_find(p, container);
+    HK_AUTO(hk_freep) char *path = NULL;
+
+    if (!t) {
+        return hk_fail(err, HK_ENOTFOUND, "container not running");
+    }
+    path = process_path("%s/%s/%s/%s", p->home.dir, t->uid, t->key, PROCESS_IN_FILE);
+    *ret = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (*ret >= 0) {
+        return 0;
+    }
+    return errno == ENXIO
+               ? hk_fail(err, HK_EINVAL, "the container has closed its standard input")
+               : hk_fail(err, HK_EINVAL, "the container's standard input cannot be opened: %m");
+}
+
+static void tell(struct runtime *r, uint64_t container, enum runtime_word word, int value)
+{
+    struct task *t = task_find(process_of(r), container);
+
+    if (t && t->pidfd >= 0) {
+        process_shim_tell(t->pidfd, word, value);
     }
 }
 
@@ -554,6 +589,8 @@ static const struct runtime_ops process_ops = {
     .start = start,
     .kill = kill_task,
     .exec = exec_beside,
+    .open_in = open_in,
+    .tell = tell,
     .adopt = adopt,
     .each_pod = each_pod,
     .caveats = caveats,

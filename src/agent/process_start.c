@@ -9,6 +9,7 @@
 // list (setuid and its kin): only system calls and stack from here to exec.
 //
 //     agent --SIGRTMIN(signo)--> shim --kill(-group)--> command
+//     agent --SIGRTMIN+1+word--> shim --its streams---> command
 //     agent <--pidfd, record---- shim <--pipes, wait--- command
 
 #include "agent/process_priv.h"
@@ -33,7 +34,9 @@
 #include <unistd.h>
 
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWUTS)
-#define NEVER_RAN_CODE 128
+#define NEVER_RAN_CODE 128 /* of a container, as Kubernetes has it */
+#define CANNOT_RUN_CODE 126
+#define NOT_FOUND_CODE 127
 #define GROUPS_MAX 256
 #define KEPT_FDS (PROCESS_HIERARCHIES + 6)
 
@@ -43,15 +46,16 @@ struct shim {
     int signals;        /* signalfd */
     int streams[2];     /* read ends of stdout and stderr, -1 */
     int child_stdio[3]; /* what the command gets */
+    struct process_input in;
     int64_t start_ns;
     char message[PROCESS_MESSAGE];
 };
 
 /* ---- the command ---- */
 
-/* The command's last words before it became one. */
-__attribute__((noreturn, format(printf, 2, 3))) static void give_up(int report, const char *fmt,
-                                                                    ...)
+/* The command's last words before it became one, and its status as shells have it. */
+__attribute__((noreturn, format(printf, 3, 4))) static void give_up(int report, int status,
+                                                                    const char *fmt, ...)
 {
     char text[PROCESS_MESSAGE];
     va_list ap;
@@ -59,8 +63,9 @@ __attribute__((noreturn, format(printf, 2, 3))) static void give_up(int report, 
     va_start(ap, fmt);
     const int n = vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    /* That there was a message counts, not the status. */
-    _exit(write(report, text, (size_t)HK_MIN(n, (int)sizeof(text) - 1)) < 0);
+    /* That there is a message says that nothing ran. */
+    const ssize_t told = write(report, text, (size_t)HK_MIN(n, (int)sizeof(text) - 1));
+    _exit(told < 0 ? CANNOT_RUN_CODE : status);
 }
 
 static void become_user(const struct process_launch *l, int report)
@@ -71,8 +76,8 @@ static void become_user(const struct process_launch *l, int report)
         return;
     }
     if (l->ngroup > HK_LEN(groups)) {
-        give_up(report, "%u supplementary groups, at most %zu are taken", l->ngroup,
-                HK_LEN(groups));
+        give_up(report, CANNOT_RUN_CODE, "%u supplementary groups, at most %zu are taken",
+                l->ngroup, HK_LEN(groups));
     }
     for (uint32_t k = 0; k < l->ngroup; k++) {
         groups[k] = (gid_t)l->groups[k];
@@ -80,14 +85,15 @@ static void become_user(const struct process_launch *l, int report)
     /* Who may not drop groups keeps those of the agent. */
     if (syscall(SYS_setgroups, (size_t)l->ngroup, groups) < 0 &&
         (errno != EPERM || l->ngroup > 0)) {
-        give_up(report, "cannot set supplementary groups: " PROCESS_WHY, PROCESS_WHY_OF(errno));
-    }
-    if (l->gid >= 0 && syscall(SYS_setresgid, (gid_t)l->gid, (gid_t)l->gid, (gid_t)l->gid) < 0) {
-        give_up(report, "cannot become group %lld: " PROCESS_WHY, (long long)l->gid,
+        give_up(report, CANNOT_RUN_CODE, "cannot set supplementary groups: " PROCESS_WHY,
                 PROCESS_WHY_OF(errno));
     }
+    if (l->gid >= 0 && syscall(SYS_setresgid, (gid_t)l->gid, (gid_t)l->gid, (gid_t)l->gid) < 0) {
+        give_up(report, CANNOT_RUN_CODE, "cannot become group %lld: " PROCESS_WHY,
+                (long long)l->gid, PROCESS_WHY_OF(errno));
+    }
     if (l->uid >= 0 && syscall(SYS_setresuid, (uid_t)l->uid, (uid_t)l->uid, (uid_t)l->uid) < 0) {
-        give_up(report, "cannot become user %lld: " PROCESS_WHY, (long long)l->uid,
+        give_up(report, CANNOT_RUN_CODE, "cannot become user %lld: " PROCESS_WHY, (long long)l->uid,
                 PROCESS_WHY_OF(errno));
     }
 }
@@ -119,13 +125,14 @@ __attribute__((noreturn)) static void exec_in_path(const struct process_launch *
         if (errno == EACCES) {
             why = EACCES;
         } else if (errno != ENOENT && errno != ENOTDIR) {
-            give_up(report, "exec: \"%s\": " PROCESS_WHY, path, PROCESS_WHY_OF(errno));
+            give_up(report, CANNOT_RUN_CODE, "exec: \"%s\": " PROCESS_WHY, path,
+                    PROCESS_WHY_OF(errno));
         }
     }
     if (why == ENOENT) {
-        give_up(report, "exec: \"%s\": executable file not found in $PATH", name);
+        give_up(report, NOT_FOUND_CODE, "exec: \"%s\": executable file not found in $PATH", name);
     }
-    give_up(report, "exec: \"%s\": " PROCESS_WHY, name, PROCESS_WHY_OF(why));
+    give_up(report, CANNOT_RUN_CODE, "exec: \"%s\": " PROCESS_WHY, name, PROCESS_WHY_OF(why));
 }
 
 static void limit_memory(int64_t bytes)
@@ -146,7 +153,7 @@ __attribute__((noreturn)) static void command_run(const struct shim *s, int repo
     setsid();
     for (int fd = 0; fd < 3; fd++) {
         if (dup2(s->child_stdio[fd], fd) < 0) {
-            give_up(report, "cannot connect descriptor %d: " PROCESS_WHY, fd,
+            give_up(report, CANNOT_RUN_CODE, "cannot connect descriptor %d: " PROCESS_WHY, fd,
                     PROCESS_WHY_OF(errno));
         }
     }
@@ -155,14 +162,15 @@ __attribute__((noreturn)) static void command_run(const struct shim *s, int repo
     }
     for (uint32_t k = 0; k < l->ngroup_fd; k++) {
         if (write(l->group_fds[k], "0", 1) < 0) {
-            give_up(report, "cannot join the cgroup: " PROCESS_WHY, PROCESS_WHY_OF(errno));
+            give_up(report, CANNOT_RUN_CODE, "cannot join the cgroup: " PROCESS_WHY,
+                    PROCESS_WHY_OF(errno));
         }
     }
     limit_memory(l->data_bytes);
     become_user(l, report);
     if (chdir(cwd) < 0) {
-        give_up(report, "cannot change to working directory \"%s\": " PROCESS_WHY, cwd,
-                PROCESS_WHY_OF(errno));
+        give_up(report, CANNOT_RUN_CODE, "cannot change to working directory \"%s\": " PROCESS_WHY,
+                cwd, PROCESS_WHY_OF(errno));
     }
     if (l->beside) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -173,7 +181,8 @@ __attribute__((noreturn)) static void command_run(const struct shim *s, int repo
         exec_in_path(l, report);
     }
     execve(l->argv[0], (char *const *)l->argv, (char *const *)l->env);
-    give_up(report, "exec: \"%s\": " PROCESS_WHY, l->argv[0], PROCESS_WHY_OF(errno));
+    give_up(report, errno == ENOENT ? NOT_FOUND_CODE : CANNOT_RUN_CODE,
+            "exec: \"%s\": " PROCESS_WHY, l->argv[0], PROCESS_WHY_OF(errno));
 }
 
 /* ---- records ---- */
@@ -199,7 +208,8 @@ static void record_end(const struct shim *s, int status, bool never_ran)
 {
     char text[PROCESS_MESSAGE + 128];
     const int signo = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    const int code = never_ran ? NEVER_RAN_CODE : signo ? 128 + signo : WEXITSTATUS(status);
+    const bool as_is = !never_ran || (s->launch->beside && s->command > 0);
+    const int code = !as_is ? NEVER_RAN_CODE : signo ? 128 + signo : WEXITSTATUS(status);
     const int64_t now = s->launch->clock->wall_ns(s->launch->clock);
     const int n = snprintf(text, sizeof(text), "%d %d %d %lld %lld\n%s", code, signo, never_ran,
                            (long long)s->start_ns, (long long)now, s->message);
@@ -306,6 +316,9 @@ static void open_terminal(struct shim *s)
         shim_fail(s, "cannot open a terminal: " PROCESS_WHY, PROCESS_WHY_OF(errno));
     }
     s->streams[0] = master;
+    if (s->launch->stdin_open && process_input_open(&s->in, s->launch->state_fd, true) < 0) {
+        shim_fail(s, "cannot open standard input: " PROCESS_WHY, PROCESS_WHY_OF(errno));
+    }
     for (int k = 0; k < 3; k++) {
         s->child_stdio[k] = peer;
     }
@@ -324,8 +337,10 @@ static void open_pipes(struct shim *s, int null)
 
     s->child_stdio[0] = null;
     if (s->launch->stdin_open) {
-        make_pipe(s, ends); /* the shim keeps the other end, so that reading waits */
-        s->child_stdio[0] = ends[0];
+        s->child_stdio[0] = process_input_open(&s->in, s->launch->state_fd, false);
+        if (s->child_stdio[0] < 0) {
+            shim_fail(s, "cannot open standard input: " PROCESS_WHY, PROCESS_WHY_OF(errno));
+        }
     }
     for (int k = 0; k < 2; k++) {
         make_pipe(s, ends);
@@ -461,6 +476,9 @@ static void read_streams(struct shim *s, struct process_log *log)
             s->streams[k] = -1;
         }
     }
+    if (s->launch->tty) {
+        process_log_show(log);
+    }
     process_log_flush(log);
 }
 
@@ -480,8 +498,18 @@ static bool reap(const struct shim *s, int *ret_status)
     return ended;
 }
 
+static void take_word(struct shim *s, enum runtime_word word, int value)
+{
+    if (word == RUNTIME_IN_ENDS) {
+        process_input_end(&s->in);
+    } else if (s->launch->tty && s->streams[0] >= 0) {
+        ioctl(s->streams[0], TIOCSWINSZ,
+              &(struct winsize){.ws_row = (uint16_t)value, .ws_col = (uint16_t)(value >> 16)});
+    }
+}
+
 /* Reads signals; true when the command has ended. */
-static bool take_signals(const struct shim *s, int *ret_status)
+static bool take_signals(struct shim *s, int *ret_status)
 {
     struct signalfd_siginfo info;
     bool ended = false;
@@ -491,6 +519,8 @@ static bool take_signals(const struct shim *s, int *ret_status)
             ended |= reap(s, ret_status);
         } else if (info.ssi_signo == (uint32_t)SIGRTMIN && !ended) {
             kill(-s->command, info.ssi_int);
+        } else if (info.ssi_signo > (uint32_t)SIGRTMIN) {
+            take_word(s, info.ssi_signo - (uint32_t)SIGRTMIN - 1, info.ssi_int);
         }
     }
     return ended;
@@ -514,16 +544,21 @@ static int watch_command(struct shim *s, struct process_log *log)
     int status = 0;
 
     for (;;) {
+        const bool full = s->in.at < s->in.len;
         struct pollfd fds[] = {
             {.fd = s->signals, .events = POLLIN},
-            {.fd = s->streams[0], .events = POLLIN},
+            {.fd = s->streams[0], .events = (short)(POLLIN | (full ? POLLOUT : 0))},
             {.fd = s->streams[1], .events = POLLIN},
+            {.fd = full ? -1 : s->in.typed, .events = POLLIN},
         };
         if (poll(fds, HK_LEN(fds), -1) < 0) {
             continue;
         }
         if (fds[1].revents || fds[2].revents) {
             read_streams(s, log);
+        }
+        if (fds[3].revents || fds[1].revents & POLLOUT) {
+            process_input_type(&s->in, s->streams[0]);
         }
         if (fds[0].revents && take_signals(s, &status)) {
             return status;
@@ -538,12 +573,14 @@ static int open_signals(void)
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGCHLD);
     sigaddset(&wanted, SIGRTMIN);
+    sigaddset(&wanted, SIGRTMIN + 1 + RUNTIME_IN_ENDS);
+    sigaddset(&wanted, SIGRTMIN + 1 + RUNTIME_RESIZE);
     return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 __attribute__((noreturn)) static void shim_run(const struct process_launch *l)
 {
-    struct shim s = {.launch = l, .streams = {-1, -1}};
+    struct shim s = {.launch = l, .streams = {-1, -1}, .in = {.hold = -1, .typed = -1}};
     struct process_log log;
     int status;
 
@@ -625,17 +662,27 @@ int process_launch(const struct process_launch *l, int *ret_pidfd, struct hk_err
     return 0;
 }
 
-void process_shim_signal(int pidfd, int signo)
+static void send_to_shim(int pidfd, int signo, int value)
 {
     siginfo_t info = {
-        .si_signo = SIGRTMIN,
+        .si_signo = signo,
         .si_code = SI_QUEUE,
     };
 
     info.si_pid = getpid();
     info.si_uid = getuid();
-    info.si_value.sival_int = signo;
-    pidfd_send_signal(pidfd, SIGRTMIN, &info, 0); /* ESRCH: its end is on the way */
+    info.si_value.sival_int = value;
+    pidfd_send_signal(pidfd, signo, &info, 0); /* ESRCH: its end is on the way */
+}
+
+void process_shim_signal(int pidfd, int signo)
+{
+    send_to_shim(pidfd, SIGRTMIN, signo);
+}
+
+void process_shim_tell(int pidfd, enum runtime_word word, int value)
+{
+    send_to_shim(pidfd, SIGRTMIN + 1 + (int)word, value);
 }
 
 /* Tries the kinds of mounts that a container may need. */

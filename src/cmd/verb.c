@@ -10,6 +10,8 @@ const struct verb *const verb_table[] = {
     &verb_schedule,
     &verb_scn,
     &verb_vcctl,
+    &verb_exec,
+    &verb_cp,
     &verb_plugins,
     &verb_help,
     &verb_version,

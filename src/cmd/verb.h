@@ -33,6 +33,7 @@ struct verb {
 
 extern const struct verb verb_up, verb_apiserver, verb_controller_manager, verb_webhook_manager,
     verb_schedule, verb_scn, verb_vcctl, verb_plugins, verb_help, verb_version, verb_completion;
+extern const struct verb verb_exec, verb_cp;
 extern const struct verb *const verb_table[];
 extern const uint32_t verb_table_len;
 const struct verb *verb_find(const char *name);
