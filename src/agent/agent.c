@@ -216,10 +216,9 @@ static void take_ends(struct agent *a)
     for (uint32_t i = 0; i < a->ends.len; i++) {
         const struct agent_end e = a->ends.at[i]; /* a copy: acting on it may bring more */
 
-        for (uint32_t k = 0; k < a->pods.len; k++) {
-            if (pod_on_end(a->pods.at[k], e.id, &e.end)) {
-                break;
-            }
+        bool known = pod_exec_on_end(a, e.id, &e.end);
+        for (uint32_t k = 0; !known && k < a->pods.len; k++) {
+            known = pod_on_end(a->pods.at[k], e.id, &e.end);
         }
         hk_free((char *)e.end.message);
     }
@@ -450,6 +449,8 @@ void agent_free(struct agent *a)
     topology_fini(&a->topology);
     node_fini(&a->node);
     recorder_free(a->recorder);
+    pod_attach_fini(a);
+    pod_exec_fini(a);
     pod_log_fini(a);
     hk_intern_fini(&a->str);
     hk_arena_fini(&a->mem);

@@ -444,6 +444,34 @@ void pod_log_tail(const char *path, struct hk_buf *out);
 int64_t pod_log_tick(struct agent *a, int64_t now_ns);
 /* Cuts those readers off. */
 void pod_log_fini(struct agent *a);
+/* What a container says from now on; wake is called when there may be more. */
+struct pod_log *pod_log_attach(struct container *c, void (*wake)(void *ctx), void *ctx);
+/* Appends about room bytes; false when the container has ended and all was read. */
+bool pod_log_read(struct pod_log *l, struct hk_buf *out, struct hk_buf *err, size_t room);
+void pod_log_detach(struct pod_log *l);
+
+/* ---- what is asked of the node: serve.c, pod_log.c, pod_exec.c, pod_attach.c ---- */
+
+struct node_call;
+struct pod_exec;
+struct pod_attach;
+/* The container of that name, or "" the only one, in the pod of the call. */
+int serve_find(struct agent *a, const struct node_call *call, struct hk_str container,
+               struct container **ret, struct hk_err *err) HK_CHECKED;
+/* The same, and it must run. */
+int serve_find_running(struct agent *a, const struct node_call *call, struct hk_str container,
+                       struct container **ret, struct hk_err *err) HK_CHECKED;
+/* A Status that says what failed. */
+void serve_status(int code, const char *reason, const char *message, struct hk_buf *out);
+/* These answer the call, now or later; it is the caller's to answer when they fail. */
+int pod_log_serve(struct agent *a, const struct node_call *call, struct hk_err *err) HK_CHECKED;
+int pod_exec_serve(struct agent *a, const struct node_call *call, struct hk_err *err) HK_CHECKED;
+int pod_attach_serve(struct agent *a, const struct node_call *call, struct hk_err *err) HK_CHECKED;
+/* The end of a command; false when it is none of these. */
+bool pod_exec_on_end(struct agent *a, uint64_t id, const struct runtime_end *end);
+/* Hangs up on everybody. */
+void pod_exec_fini(struct agent *a);
+void pod_attach_fini(struct agent *a);
 
 /* ---- all of it: agent.c ---- */
 
@@ -476,6 +504,8 @@ struct agent {
     HK_VEC(struct agent_end) ends;
     HK_VEC(struct pod_log *) logs; /* being followed */
     HK_VEC(struct source *) sources;
+    HK_VEC(struct pod_exec *) execs;
+    HK_VEC(struct pod_attach *) attached;
     bool swept;        /* what nobody wants any more was removed */
     struct json sweep; /* uids the runtime has and nobody wants, while sweeping */
     bool closed;       /* takes no more pods */

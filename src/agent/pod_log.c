@@ -31,7 +31,6 @@ struct log_query {
 
 struct pod_log {
     struct agent *a; /* NULL: cut off */
-    struct http_request *http;
     struct log_query q;
     char *path;
     int fd;       /* -1: no file yet */
@@ -42,13 +41,16 @@ struct pod_log {
     char *uid, *container;
     uint32_t attempt;
     struct hk_buf carry; /* the beginning of a record */
+    struct hk_buf *err;  /* where what stderr said goes; NULL: to the rest */
+    void (*wake)(void *ctx);
+    void *wake_ctx;
 };
 
 /* ---- records ---- */
 
 struct record {
     struct hk_str time, text;
-    bool partial;
+    bool partial, is_err;
 };
 
 static bool parse_record(struct hk_str line, struct record *ret)
@@ -61,6 +63,7 @@ static bool parse_record(struct hk_str line, struct record *ret)
     }
     ret->text = line.s ? line : HK_STR("");
     ret->partial = tag.s[0] == 'P';
+    ret->is_err = hk_str_is(stream, "stderr");
     return true;
 }
 
@@ -71,8 +74,9 @@ static bool is_older(const struct record *r, int64_t since_ns)
     return since_ns != 0 && time_parse(r->time, &ns, NULL) == 0 && ns < since_ns;
 }
 
-static void emit(struct pod_log *l, const struct record *r, struct hk_buf *out)
+static void emit(struct pod_log *l, const struct record *r, struct hk_buf *to)
 {
+    struct hk_buf *out = l->err && r->is_err ? l->err : to;
     const size_t before = out->len;
     const bool begins = !l->mid;
 
@@ -263,7 +267,7 @@ static bool pull(void *ctx, struct hk_buf *out, size_t room)
     const size_t want = out->len + room;
 
     l->asleep = false;
-    while (out->len < want && !l->full) {
+    while (out->len + (l->err ? l->err->len : 0) < want && !l->full) {
         /* Asked first: what is written before the end is told is read below. */
         const bool grows = l->q.follow && may_grow(l);
 
@@ -309,7 +313,7 @@ int64_t pod_log_tick(struct agent *a, int64_t now_ns)
 
         if (l->asleep && (has_more(l) || !may_grow(l))) {
             l->asleep = false;
-            http_resume(l->http);
+            l->wake(l->wake_ctx);
         }
     }
     return a->logs.len > 0 ? now_ns + FOLLOW_NS : INT64_MAX;
@@ -322,7 +326,7 @@ void pod_log_fini(struct agent *a)
 
         l->a = NULL;
         if (l->asleep) {
-            http_resume(l->http);
+            l->wake(l->wake_ctx);
         }
     }
     hk_vec_fini(&a->logs);
@@ -368,32 +372,6 @@ static int parse_query(struct agent *a, struct hk_str text, struct log_query *re
     return rc;
 }
 
-static const struct container *choose(const struct pod *p, struct hk_str name, struct hk_err *err)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf names = {0};
-
-    for (uint32_t i = 0; i < p->ncontainer; i++) {
-        if (hk_str_eq(p->containers[i].name, name)) {
-            return &p->containers[i];
-        }
-        if (i >= p->ninit) {
-            hk_buf_addf(&names, "%s%.*s", names.len > 0 ? " " : "", HK_FMT(p->containers[i].name));
-        }
-    }
-    if (name.n > 0) {
-        hk_err_set(err, HK_EINVAL, "container %.*s is not valid for pod %.*s", HK_FMT(name),
-                   HK_FMT(p->name));
-        return NULL;
-    }
-    if (p->ncontainer - p->ninit == 1) {
-        return &p->containers[p->ninit];
-    }
-    hk_err_set(err, HK_EINVAL,
-               "a container name must be specified for pod %.*s, choose one of: [%s]",
-               HK_FMT(p->name), names.data);
-    return NULL;
-}
-
 static int find_attempt(const struct container *c, bool previous, uint32_t *ret, struct hk_err *err)
 {
     if (!c->pod->dir) {
@@ -415,52 +393,45 @@ static int find_attempt(const struct container *c, bool previous, uint32_t *ret,
 
 /* ---- answers ---- */
 
-static void refuse(struct http_request *http, int status, const char *reason, const char *message)
+static struct pod_log *log_new(struct agent *a, const struct container *c, uint32_t attempt)
 {
-    static const struct http_header json = {HK_STR("Content-Type"), HK_STR("application/json")};
-    HK_AUTO(hk_buf_fini) struct hk_buf body = {0};
+    struct pod_log *l = hk_zalloc(sizeof(*l));
 
-    hk_buf_adds(&body, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
-                       "\"status\":\"Failure\",\"message\":");
-    json_write_str(hk_str(message), &body);
-    hk_buf_addf(&body, ",\"reason\":\"%s\",\"code\":%d}\n", reason, status);
-    http_reply(http, status, &json, 1, &body);
+    *l = (struct pod_log){.a = a,
+                          .path = hk_strdup(pod_log_path(c, attempt, &a->mem)),
+                          .fd = -1,
+                          .uid = hk_strndup(c->pod->uid.s, c->pod->uid.n),
+                          .container = hk_strndup(c->name.s, c->name.n),
+                          .attempt = attempt};
+    return l;
+}
+
+static void wake_stream(void *ctx)
+{
+    http_resume(ctx);
 }
 
 static int open_log(struct agent *a, const struct node_call *call, struct pod_log **ret,
                     struct hk_err *err)
 {
-    const struct pod *p = agent_pod_named(a, call->ns, call->pod);
-    const struct container *c;
+    struct container *c;
     struct log_query q;
     struct pod_log *l;
     uint32_t attempt;
     int rc = parse_query(a, call->query, &q, err);
 
+    rc = rc < 0 ? rc : serve_find(a, call, q.container, &c, err);
     if (rc < 0) {
         return rc;
-    }
-    if (!p || p->gone) {
-        return hk_fail(err, HK_ENOTFOUND, "pods \"%.*s\" not found on this node",
-                       HK_FMT(call->pod));
-    }
-    c = choose(p, q.container, err);
-    if (!c) {
-        return -HK_EINVAL;
     }
     rc = find_attempt(c, q.previous, &attempt, err);
     if (rc < 0) {
         return rc;
     }
-    l = hk_zalloc(sizeof(*l));
-    *l = (struct pod_log){.a = a,
-                          .http = call->http,
-                          .q = q,
-                          .path = hk_strdup(pod_log_path(c, attempt, &a->mem)),
-                          .fd = -1,
-                          .uid = hk_strndup(p->uid.s, p->uid.n),
-                          .container = hk_strndup(c->name.s, c->name.n),
-                          .attempt = attempt};
+    l = log_new(a, c, attempt);
+    l->q = q;
+    l->wake = wake_stream;
+    l->wake_ctx = call->http;
     l->q.container = HK_STR("");
     open_first(l);
     skip_to_tail(l);
@@ -468,37 +439,48 @@ static int open_log(struct agent *a, const struct node_call *call, struct pod_lo
     return 0;
 }
 
-static void serve_log(struct agent *a, const struct node_call *call)
+int pod_log_serve(struct agent *a, const struct node_call *call, struct hk_err *err)
 {
     static const struct http_header text = {HK_STR("Content-Type"), HK_STR("text/plain")};
-    struct hk_err err = {0};
     struct pod_log *l;
-    const int rc = open_log(a, call, &l, &err);
+    const int rc = open_log(a, call, &l, err);
 
     if (rc < 0) {
-        const int status = rc == -HK_ENOTFOUND ? 404 : 400;
-
-        refuse(call->http, status, status == 404 ? "NotFound" : "BadRequest", err.text);
-        return;
+        return rc;
     }
     hk_vec_push(&a->logs, l);
     http_reply_stream(
         call->http, 200, &text, 1,
         &(struct http_stream){.pull = pull, .ended = ended, .ctx = l, .finite = !l->q.follow});
+    return 0;
 }
 
-void agent_serve(void *ctx, const struct node_call *call)
-{
-    struct agent *a = ctx;
+/* ---- for those who attach ---- */
 
-    if (hk_str_is(call->sub, "log")) {
-        serve_log(a, call);
-    } else {
-        refuse(
-            call->http, 501, "NotImplemented",
-            hk_arena_printf(&a->mem, "this node does not offer %.*s of pods", HK_FMT(call->sub)));
+struct pod_log *pod_log_attach(struct container *c, void (*wake)(void *ctx), void *ctx)
+{
+    struct pod_log *l = log_new(c->pod->a, c, c->attempt);
+
+    l->q = (struct log_query){.tail = -1, .limit = -1, .follow = true};
+    l->wake = wake;
+    l->wake_ctx = ctx;
+    open_file(l, l->path);
+    if (l->fd >= 0) {
+        lseek(l->fd, 0, SEEK_END);
     }
-    hk_arena_clear(&a->mem);
+    hk_vec_push(&l->a->logs, l);
+    return l;
+}
+
+bool pod_log_read(struct pod_log *l, struct hk_buf *out, struct hk_buf *err, size_t room)
+{
+    l->err = err;
+    return pull(l, out, room);
+}
+
+void pod_log_detach(struct pod_log *l)
+{
+    ended(l);
 }
 
 /* ---- the end of a log ---- */

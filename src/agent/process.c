@@ -55,6 +55,7 @@ struct process {
     struct nursery *nursery;
     struct runtime_sink sink;
     struct process_home home;
+    char *link; /* to its directory, NULL: none */
     HK_VEC(struct task *) tasks;
     HK_VEC(char *) stopping; /* uids of pods to be cleared away */
     uint64_t last_id;
@@ -496,6 +497,10 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
     if (rc < 0) {
         return rc;
     }
+    const bool tty = in >= 0 && isatty(in);
+    if (tty && spec.uid >= 0 && fchown(in, (uid_t)spec.uid, (gid_t)-1) < 0) {
+        return hk_fail(err, HK_EIO, "cannot give the terminal to user %" PRId64 ": %m", spec.uid);
+    }
     l = (struct process_launch){
         .clock = p->home.clock,
         .argv = argv,
@@ -514,6 +519,7 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
         .in = in,
         .out = out,
         .err_out = err_out,
+        .tty = tty,
         .beside = true,
     };
     l.ngroup_fd = process_group_open(&p->home.groups, group, l.group_fds);
@@ -541,6 +547,36 @@ static void kill_task(struct runtime *r, uint64_t container, int signo)
     }
     t->killed |= signo == SIGKILL;
     process_shim_signal(t->pidfd, signo);
+}
+
+/* ---- streams of those who run ---- */
+
+static int open_in(struct runtime *r, uint64_t container, int *ret, struct hk_err *err)
+{
+    struct process *p = process_of(r);
+    struct task *t = task_find(p, container);
+    HK_AUTO(hk_freep) char *path = NULL;
+
+    if (!t) {
+        return hk_fail(err, HK_ENOTFOUND, "container not running");
+    }
+    path = process_path("%s/%s/%s/%s", p->home.dir, t->uid, t->key, PROCESS_IN_FILE);
+    *ret = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (*ret >= 0) {
+        return 0;
+    }
+    return errno == ENXIO
+               ? hk_fail(err, HK_EINVAL, "the container has closed its standard input")
+               : hk_fail(err, HK_EINVAL, "the container's standard input cannot be opened: %m");
+}
+
+static void tell(struct runtime *r, uint64_t container, enum runtime_word word, int value)
+{
+    struct task *t = task_find(process_of(r), container);
+
+    if (t && t->pidfd >= 0) {
+        process_shim_tell(t->pidfd, word, value);
+    }
 }
 
 /* ---- finding again ---- */
@@ -626,6 +662,19 @@ static const char *caveats(struct runtime *r)
     return hk_buf_str(&process_of(r)->caveats).s;
 }
 
+/* The directory may be a link to where such things are kept. */
+static void set_home(struct process *p, const char *dir)
+{
+    char target[PATH_MAX];
+    const ssize_t n = readlink(dir, target, sizeof(target) - 1);
+
+    p->link = n > 0 ? hk_strdup(dir) : NULL;
+    p->home.dir = n > 0 ? hk_strndup(target, (size_t)n) : hk_strdup(dir);
+    p->home.scratch = process_path("%s/.root", p->home.dir);
+    mkdir(p->home.dir, 0711); /* the first pod reports what is wrong with them */
+    mkdir(p->home.scratch, 0711);
+}
+
 static void count_pod(void *ctx, const char *uid)
 {
     ++*(uint32_t *)ctx;
@@ -640,6 +689,9 @@ static void remove_home(struct process *p)
     if (npod == 0) {
         rmdir(p->home.scratch);
         rmdir(p->home.dir);
+        if (p->link) {
+            unlink(p->link);
+        }
     }
 }
 
@@ -664,6 +716,7 @@ static void process_free(struct runtime *r)
     hk_buf_fini(&p->caveats);
     hk_free(p->home.dir);
     hk_free(p->home.scratch);
+    hk_free(p->link);
     hk_free(p);
 }
 
@@ -674,6 +727,8 @@ static const struct runtime_ops process_ops = {
     .start = start,
     .kill = kill_task,
     .exec = exec_beside,
+    .open_in = open_in,
+    .tell = tell,
     .adopt = adopt,
     .each_pod = each_pod,
     .caveats = caveats,
@@ -689,12 +744,9 @@ struct runtime *process_runtime_new(const struct process_opts *o)
     p->nursery = o->nursery;
     p->home.clock = o->clock;
     p->sink = o->sink;
-    p->home.dir = hk_strdup(o->dir);
     p->home.log_max_bytes = o->log_max_bytes > 0 ? o->log_max_bytes : LOG_MAX_BYTES;
     p->timer = net_timer_new(o->loop, on_timer, p);
-    p->home.scratch = process_path("%s/.root", o->dir);
-    mkdir(p->home.dir, 0711); /* the first pod reports what is wrong with them */
-    mkdir(p->home.scratch, 0711);
+    set_home(p, o->dir);
     if (!o->plain) {
         p->home.isolation = process_isolation();
         process_groups_find(&p->home.groups);

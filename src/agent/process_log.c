@@ -170,13 +170,18 @@ void process_log_add(struct process_log *l, int stream, const char *p, size_t n)
     }
 }
 
-void process_log_fini(struct process_log *l)
+void process_log_show(struct process_log *l)
 {
     for (int stream = 0; stream < 2; stream++) {
         if (l->streams[stream].len > 0) {
             write_line(l, stream, 'P');
         }
     }
+}
+
+void process_log_fini(struct process_log *l)
+{
+    process_log_show(l);
     process_log_flush(l);
     if (l->fd >= 0) {
         close(l->fd);

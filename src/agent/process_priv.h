@@ -118,6 +118,8 @@ struct process_launch {
 int process_launch(const struct process_launch *l, int *ret_pidfd);
 /* Has the shim send a signal to the command's process group. */
 void process_shim_signal(int pidfd, int signo);
+/* Has it do something about the command's streams: a RUNTIME_ word and its value. */
+void process_shim_tell(int pidfd, enum runtime_word word, int value);
 /* The most that is permitted. */
 enum process_isolation process_isolation(void);
 
@@ -194,6 +196,26 @@ int process_mount(const struct process_launch *l, char message[PROCESS_MESSAGE])
 /* Returns -1 with a message. */
 int process_rights_drop(const struct runtime_rights *r, char message[PROCESS_MESSAGE]);
 
+/* ---- process_input.c: what is typed by those who attach; runs in the shim ---- */
+
+#define PROCESS_IN_FILE "stdin"
+
+/* Ready when hold and typed are -1. */
+struct process_input {
+    int hold;  /* keeps the input from ending while nobody is attached; -1: it has none, or ended */
+    int typed; /* keys for a terminal; -1: none */
+    size_t at, len;
+    char keys[4096]; /* typed and not yet taken by the terminal: [at, len) */
+};
+
+/* The descriptor the command reads from, which is not to be used with a terminal; -1: errno says
+ * why. */
+int process_input_open(struct process_input *i, int state_fd, bool tty);
+/* Nothing more will come once those who are attached have gone. */
+void process_input_end(struct process_input *i);
+/* Passes on what was typed, as far as the terminal takes it. */
+void process_input_type(struct process_input *i, int terminal);
+
 /* ---- process_log.c: output as CRI logs; runs in the shim ---- */
 
 enum { PROCESS_LINE = 16 << 10, PROCESS_LOG_OUT = 64 << 10 };
@@ -220,5 +242,7 @@ void process_log_init(struct process_log *l, struct hk_clock *clock, int dir_fd,
 /* Takes what a stream (0 stdout, 1 stderr) has said. */
 void process_log_add(struct process_log *l, int stream, const char *p, size_t n);
 void process_log_flush(struct process_log *l);
+/* Writes lines that have no end yet as partial ones: a prompt is to be seen before the answer. */
+void process_log_show(struct process_log *l);
 /* Lines without an end are written as partial ones. */
 void process_log_fini(struct process_log *l);

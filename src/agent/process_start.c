@@ -10,6 +10,7 @@
 // for them.
 //
 //     agent --SIGRTMIN(signo)--> shim --kill(-group)--> command
+//     agent --SIGRTMIN+1+word--> shim --its streams---> command
 //     agent <--pidfd, record---- shim <--pipes, wait--- command
 
 #include "agent/process_priv.h"
@@ -45,6 +46,7 @@ struct shim {
     int signals;        /* signalfd */
     int streams[2];     /* read ends of stdout and stderr, -1 */
     int child_stdio[3]; /* what the command gets */
+    struct process_input in;
     int64_t start_ns;
     int failed; /* what a command that never ran is reported with, 0: it ran */
     char message[PROCESS_MESSAGE];
@@ -294,6 +296,9 @@ static void open_terminal(struct shim *s)
         shim_fail(s, "cannot open a terminal: " PROCESS_WHY, PROCESS_WHY_OF(errno));
     }
     s->streams[0] = master;
+    if (s->launch->stdin_open && process_input_open(&s->in, s->launch->state_fd, true) < 0) {
+        shim_fail(s, "cannot open standard input: " PROCESS_WHY, PROCESS_WHY_OF(errno));
+    }
     for (int k = 0; k < 3; k++) {
         s->child_stdio[k] = peer;
     }
@@ -312,8 +317,10 @@ static void open_pipes(struct shim *s, int null)
 
     s->child_stdio[0] = null;
     if (s->launch->stdin_open) {
-        make_pipe(s, ends); /* the shim keeps the other end, so that reading waits */
-        s->child_stdio[0] = ends[0];
+        s->child_stdio[0] = process_input_open(&s->in, s->launch->state_fd, false);
+        if (s->child_stdio[0] < 0) {
+            shim_fail(s, "cannot open standard input: " PROCESS_WHY, PROCESS_WHY_OF(errno));
+        }
     }
     for (int k = 0; k < 2; k++) {
         make_pipe(s, ends);
@@ -479,8 +486,18 @@ static bool reap(const struct shim *s, int *ret_status)
     return ended;
 }
 
+static void take_word(struct shim *s, enum runtime_word word, int value)
+{
+    if (word == RUNTIME_IN_ENDS) {
+        process_input_end(&s->in);
+    } else if (s->launch->tty && s->streams[0] >= 0) {
+        ioctl(s->streams[0], TIOCSWINSZ,
+              &(struct winsize){.ws_row = (uint16_t)value, .ws_col = (uint16_t)(value >> 16)});
+    }
+}
+
 /* Reads signals; true when the command has ended. */
-static bool take_signals(const struct shim *s, int *ret_status)
+static bool take_signals(struct shim *s, int *ret_status)
 {
     struct signalfd_siginfo info;
     bool ended = false;
@@ -490,6 +507,8 @@ static bool take_signals(const struct shim *s, int *ret_status)
             ended |= reap(s, ret_status);
         } else if (info.ssi_signo == (uint32_t)SIGRTMIN && !ended) {
             kill(-s->command, info.ssi_int);
+        } else if (info.ssi_signo > (uint32_t)SIGRTMIN) {
+            take_word(s, info.ssi_signo - (uint32_t)SIGRTMIN - 1, info.ssi_int);
         }
     }
     return ended;
@@ -541,10 +560,12 @@ static int watch_command(struct shim *s, struct process_log *log)
     int status = 0;
 
     for (;;) {
+        const bool full = s->in.at < s->in.len;
         struct pollfd fds[] = {
             {.fd = s->signals, .events = POLLIN},
-            {.fd = s->streams[0], .events = POLLIN},
+            {.fd = s->streams[0], .events = (short)(POLLIN | (full ? POLLOUT : 0))},
             {.fd = s->streams[1], .events = POLLIN},
+            {.fd = full ? -1 : s->in.typed, .events = POLLIN},
         };
         if (poll(fds, HK_LEN(fds), -1) < 0) {
             continue;
@@ -552,8 +573,14 @@ static int watch_command(struct shim *s, struct process_log *log)
         for (int k = 0; k < 2; k++) {
             if (fds[k + 1].revents) {
                 read_stream(s, log, k);
+                if (s->launch->tty) {
+                    process_log_show(log);
+                }
                 process_log_flush(log);
             }
+        }
+        if (fds[3].revents || fds[1].revents & POLLOUT) {
+            process_input_type(&s->in, s->streams[0]);
         }
         if (fds[0].revents && take_signals(s, &status)) {
             return status;
@@ -568,12 +595,14 @@ static int open_signals(void)
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGCHLD);
     sigaddset(&wanted, SIGRTMIN);
+    sigaddset(&wanted, SIGRTMIN + 1 + RUNTIME_IN_ENDS);
+    sigaddset(&wanted, SIGRTMIN + 1 + RUNTIME_RESIZE);
     return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 __attribute__((noreturn)) static void shim_run(const struct process_launch *l)
 {
-    struct shim s = {.launch = l, .streams = {-1, -1}};
+    struct shim s = {.launch = l, .streams = {-1, -1}, .in = {.hold = -1, .typed = -1}};
     struct process_log log;
     int status;
 
@@ -645,17 +674,27 @@ int process_launch(const struct process_launch *l, int *ret_pidfd)
     return pid < 0 ? -1 : 0;
 }
 
-void process_shim_signal(int pidfd, int signo)
+static void send_to_shim(int pidfd, int signo, int value)
 {
     siginfo_t info = {
-        .si_signo = SIGRTMIN,
+        .si_signo = signo,
         .si_code = SI_QUEUE,
     };
 
     info.si_pid = getpid();
     info.si_uid = getuid();
-    info.si_value.sival_int = signo;
-    pidfd_send_signal(pidfd, SIGRTMIN, &info, 0); /* ESRCH: its end is on the way */
+    info.si_value.sival_int = value;
+    pidfd_send_signal(pidfd, signo, &info, 0); /* ESRCH: its end is on the way */
+}
+
+void process_shim_signal(int pidfd, int signo)
+{
+    send_to_shim(pidfd, SIGRTMIN, signo);
+}
+
+void process_shim_tell(int pidfd, enum runtime_word word, int value)
+{
+    send_to_shim(pidfd, SIGRTMIN + 1 + (int)word, value);
 }
 
 /* Tries the kinds of mounts that a container may need. */

@@ -77,6 +77,12 @@ struct runtime_sink {
     void *ctx;
 };
 
+/* What can be said about the streams of a container. */
+enum runtime_word {
+    RUNTIME_IN_ENDS, /* nobody will attach to its standard input any more */
+    RUNTIME_RESIZE,  /* its terminal: columns << 16 | rows */
+};
+
 struct runtime_ops {
     const char *name; /* "process", "simulate" */
     /* Also of a pod that was found again after a restart of the agent, before its containers are
@@ -91,10 +97,16 @@ struct runtime_ops {
                  struct hk_err *err);
     /* SIGKILL a second time spares nothing, not even the record of the end. */
     void (*kill)(struct runtime *r, uint64_t container, int signo);
-    /* Runs a command beside a container (probes, hooks, exec): told as an end of its own id. out is
-     * a descriptor its output goes to, or -1. */
+    /* Runs a command beside a container (probes, hooks, exec): told as an end of its own id. in,
+     * out and err_out are its streams, -1: none; a terminal as in becomes the one that controls it.
+     * When it cannot be run the end has never_ran, and the code 126, or 127 when there is no such
+     * file. */
     int (*exec)(struct runtime *r, uint64_t container, const char *const *argv, int in, int out,
                 int err_out, uint64_t *ret, struct hk_err *err);
+    /* The standard input of a container with stdin_open: a descriptor to write to, which does not
+     * block and is the caller's. NULL, as the next: it has no streams. */
+    int (*open_in)(struct runtime *r, uint64_t container, int *ret, struct hk_err *err);
+    void (*tell)(struct runtime *r, uint64_t container, enum runtime_word word, int value);
     /* After a restart of the agent: the container of that name and attempt, if it still runs or its
      * end is on record; -HK_ENOTFOUND when it is gone without a trace, -HK_EBUSY when it never came
      * to run and is to be started. */

@@ -287,6 +287,14 @@ static struct rbac_ask ask_of(struct exchange *x)
     return ask;
 }
 
+/* WebSockets begin with GET, but whoever may only read shall not run commands. */
+static bool opens_stream(const struct rbac_ask *ask)
+{
+    return ask->group.n == 0 && hk_str_is(ask->plural, "pods") && hk_str_is(ask->verb, "get") &&
+           (hk_str_is(ask->sub, "exec") || hk_str_is(ask->sub, "attach") ||
+            hk_str_is(ask->sub, "portforward"));
+}
+
 int access_check(struct exchange *x)
 {
     if (!access_identify(x->server, x->http, &x->mem, &x->user)) {
@@ -296,7 +304,12 @@ int access_check(struct exchange *x)
     if (rc < 0 || auth_is_admin(&x->user)) {
         return rc;
     }
-    const struct rbac_ask ask = ask_of(x);
+    struct rbac_ask ask = ask_of(x);
+    const int allowed = require(x, &ask);
+    if (allowed < 0 || !opens_stream(&ask)) {
+        return allowed;
+    }
+    ask.verb = HK_STR("create");
     return require(x, &ask);
 }
 

@@ -167,6 +167,16 @@ void hk_buf_reserve(struct hk_buf *b, size_t more)
     b->data[b->len] = '\0';
 }
 
+void hk_buf_drop(struct hk_buf *b, size_t n)
+{
+    hk_assert(n <= b->len);
+    if (n > 0) {
+        b->len -= n;
+        memmove(b->data, b->data + n, b->len);
+        b->data[b->len] = '\0';
+    }
+}
+
 void hk_buf_add(struct hk_buf *b, const void *p, size_t n)
 {
     hk_buf_reserve(b, n);

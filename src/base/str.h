@@ -73,6 +73,8 @@ struct hk_buf {
 void hk_buf_fini(struct hk_buf *b);
 void hk_buf_clear(struct hk_buf *b);
 void hk_buf_reserve(struct hk_buf *b, size_t more);
+/* Takes n bytes off its beginning. */
+void hk_buf_drop(struct hk_buf *b, size_t n);
 void hk_buf_add(struct hk_buf *b, const void *p, size_t n);
 void hk_buf_addc(struct hk_buf *b, char c);
 void hk_buf_adds(struct hk_buf *b, const char *s);

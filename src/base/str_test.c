@@ -218,6 +218,19 @@ static void test_buf_of_nothing(void **state)
     assert_string_equal(b.data, "");
 }
 
+static void test_buf_drops_its_beginning(void **state)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf b = {0};
+
+    hk_buf_drop(&b, 0);
+    hk_buf_adds(&b, "abcdef");
+    hk_buf_drop(&b, 4);
+    assert_string_equal(b.data, "ef");
+    assert_int_equal(b.len, 2);
+    hk_buf_drop(&b, 2);
+    assert_string_equal(b.data, "");
+}
+
 static void test_buf_reserve_spares_the_allocator(void **state)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf b = {0};
@@ -259,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_every_byte_counts_in_the_hash),
         cmocka_unit_test(test_buf_grows_and_ends_in_nul),
         cmocka_unit_test(test_buf_of_nothing),
+        cmocka_unit_test(test_buf_drops_its_beginning),
         cmocka_unit_test(test_buf_reserve_spares_the_allocator),
         cmocka_unit_test(test_buf_addf_at_every_boundary),
     };

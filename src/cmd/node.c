@@ -70,9 +70,9 @@ static const char *memory_dir(struct hk_arena *a)
 /* Processes do not outlive the machine, so neither need their records: they are kept in memory,
  * where a hundred small files a second cost nothing. DIR/run is a link to them, or the directory
  * itself where there is no such place. */
-static int run_dir(const char *dir, struct hk_arena *a, const char **ret, struct hk_err *err)
+static int make_runs(const char *dir, const char *link, struct hk_arena *a, struct hk_err *err)
 {
-    const char *link = hk_arena_printf(a, "%s/run", dir), *memory = NULL, *place;
+    const char *memory = NULL, *place;
     char target[PATH_MAX] = "";
     struct stat st;
 
@@ -81,11 +81,10 @@ static int run_dir(const char *dir, struct hk_arena *a, const char **ret, struct
     }
     if (!memory || stat(dir, &st) < 0) {
         unlink(link);
-        *ret = link;
         return make_dir(link, err);
     }
-    *ret = place = hk_arena_printf(a, "%s/%llx-%llx", memory, (unsigned long long)st.st_dev,
-                                   (unsigned long long)st.st_ino);
+    place = hk_arena_printf(a, "%s/%llx-%llx", memory, (unsigned long long)st.st_dev,
+                            (unsigned long long)st.st_ino);
     if (readlink(link, target, sizeof(target) - 1) < 0 || strcmp(target, place) != 0) {
         unlink(link);
         if (symlink(place, link) < 0) {
@@ -120,8 +119,9 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
         return hk_fail(err, HK_EIO, "cannot find the directory '%s': %m", o->dir);
     }
     dir = hk_arena_printf(&a, "%s/node", top);
+    runs = hk_arena_printf(&a, "%s/run", dir);
     rc = make_dir(dir, err);
-    rc = rc < 0 ? rc : run_dir(dir, &a, &runs, err);
+    rc = rc < 0 ? rc : make_runs(dir, runs, &a, err);
     if (rc < 0) {
         return rc;
     }
@@ -131,7 +131,6 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
                                                             .dir = runs,
                                                             .sink = {on_end, n},
                                                             .pids_max = o->pod_max_pids,
-
                                                             .plain = o->plain});
     n->agent = agent_new(&(struct agent_opts){.port = o->port,
                                               .shared_port = true,

@@ -7,84 +7,29 @@
 //   request line -> FRESH -> BODY -> (handler) -> ANSWERED -> queued -> completed
 //                                        |            ^
 //                                        +-> WAITING -+   suspended until http_reply
-#include "net/http.h"
+//
+// A tunnel is the library's upgraded connection: completed when it was closed.
+#include "net/http_priv.h"
 
 #include "base/log.h"
-#include "net/cert.h"
 #include "net/identity.h"
+#include "net/listen.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <gnutls/gnutls.h>
 #include <limits.h>
-#include <microhttpd.h>
-#include <netdb.h>
+#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 enum {
+    CLOSING_MS = 1,
     POOL_BYTES = 32 * 1024,   /* per connection: bounds the headers, holds one chunk of a stream */
     STREAM_BLOCK = 16 * 1024, /* what a stream is asked for at a time */
     DRAIN_FACTOR = 16,        /* a body announced as larger than this is not even read */
-    BACKLOG = 1024,
-    SPARE_CONNECTIONS = 8, /* the library's limit is that far behind ours and never reached */
-};
-
-enum stage { FRESH, BODY, WAITING, ANSWERED };
-
-struct connection {
-    struct http_server *server;
-    struct MHD_Connection *mhd;
-    struct connection *prev, *next;
-    struct request *request;
-    struct net_timer *deadline;
-    int fd;
-    bool head_next; /* what is sent next is the head of an answer whose body follows at once */
-    char peer[INET6_ADDRSTRLEN + 8];
-    bool subject_known;
-    struct cert_subject subject;
-    struct identity *shown; /* to the peer, in the handshake */
-};
-
-struct request {
-    struct http_request pub; /* first: handlers hold this */
-    struct connection *conn;
-    enum stage stage;
-    char *uri;
-    struct hk_buf body;
-    bool admitted; /* asked, and may send a body */
-    int refusal;   /* status, once it is clear that the handler will not see the request */
-    bool in_handler, suspended;
-
-    int status;
-    struct MHD_Response *response;
-    size_t reply_bytes;
-
-    struct http_stream stream;
-    struct hk_buf out; /* pulled, not yet taken: [out_at, out.len) */
-    size_t out_at;
-    bool ending; /* the stream has said its last */
-    bool cut;    /* the peer has gone, or we go */
-    struct net_watch *hangup;
-};
-
-struct http_server {
-    struct net_loop *loop;
-    struct http_opts opts;
-    struct identity *identity; /* NULL: plain HTTP */
-    struct MHD_Daemon *mhd;
-    struct net_watch *watch;
-    struct net_timer *timer;
-    struct connection *connections;
-    uint32_t nconnections;
-    bool full;          /* newcomers are turned away, and that was logged */
-    uint32_t nrequests; /* whole and not complete */
-    size_t body_bytes;  /* held by all requests */
-    size_t reply_bytes; /* held by all answers */
-    uint16_t port;
-    bool run_due;  /* the timer stands for the next turn */
-    int listen_fd; /* ours before the library takes it and after it stops listening, else -1 */
+    SPARE_CONNECTIONS = 8,    /* the library's limit is that far behind ours and never reached */
 };
 
 /* ---- running the library ---- */
@@ -98,8 +43,11 @@ static void run(struct http_server *s)
     if (s->run_due) {
         return; /* somebody was woken meanwhile */
     }
-    if (MHD_get_timeout(s->mhd, &ms) == MHD_YES) {
-        const int64_t wait = (int64_t)HK_MIN(ms, (MHD_UNSIGNED_LONG_LONG)INT_MAX);
+    const bool timed = MHD_get_timeout(s->mhd, &ms) == MHD_YES;
+    if (timed || s->nclosing > 0) {
+        /* The library takes several turns to let go of a tunnel, and asks for one at a time. */
+        const int64_t most = s->nclosing > 0 ? CLOSING_MS : INT_MAX;
+        const int64_t wait = timed ? (int64_t)HK_MIN(ms, (MHD_UNSIGNED_LONG_LONG)most) : most;
         net_timer_at(s->timer, net_loop_now_ns(s->loop) + wait * 1000000);
     } else {
         net_timer_off(s->timer);
@@ -116,6 +64,14 @@ static void on_timeout(void *ctx)
     run(ctx);
 }
 
+void http_run_soon(struct http_server *s)
+{
+    if (!s->run_due) {
+        s->run_due = true;
+        net_timer_at(s->timer, net_loop_now_ns(s->loop));
+    }
+}
+
 /* Resuming does not make the library's epoll set ready: it must be run for that. */
 static void wake(struct request *q)
 {
@@ -126,15 +82,12 @@ static void wake(struct request *q)
     }
     q->suspended = false;
     MHD_resume_connection(q->conn->mhd);
-    if (!s->run_due) {
-        s->run_due = true;
-        net_timer_at(s->timer, net_loop_now_ns(s->loop));
-    }
+    http_run_soon(s);
 }
 
 /* ---- connections ---- */
 
-static void set_deadline(struct connection *c, int64_t ms)
+void http_set_deadline(struct connection *c, int64_t ms)
 {
     net_timer_at(c->deadline, net_loop_now_ns(c->server->loop) + ms * 1000000);
 }
@@ -233,7 +186,7 @@ static void connection_begin(struct http_server *s, struct MHD_Connection *mhd, 
     c->mhd = mhd;
     c->fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     c->deadline = net_timer_new(s->loop, on_deadline, c);
-    set_deadline(c, s->opts.header_timeout_ms);
+    http_set_deadline(c, s->opts.header_timeout_ms);
     write_peer(c);
     take_over_sending(c);
     c->next = s->connections;
@@ -263,6 +216,7 @@ static void connection_end(struct http_server *s, struct connection *c)
     net_timer_free(c->deadline);
     cert_subject_fini(&c->subject);
     identity_unref(c->shown);
+    tunnel_fini(&c->tunnel);
     hk_free(c);
 }
 
@@ -310,7 +264,7 @@ static void *on_uri(void *cls, const char *uri, struct MHD_Connection *mhd)
     struct hk_str rest = hk_str(q->uri);
     hk_str_cut(&rest, '?', &q->pub.path);
     q->pub.query = rest.s ? rest : HK_STR("");
-    set_deadline(q->conn, s->opts.header_timeout_ms);
+    http_set_deadline(q->conn, s->opts.header_timeout_ms);
     return q;
 }
 
@@ -508,15 +462,17 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **ctx,
     if (q->stage >= WAITING) {
         q->conn->server->nrequests--;
     }
+    q->conn->server->nclosing -= q->closing;
     net_watch_del(q->hangup);
     if (q->stream.ended) {
         q->stream.ended(q->stream.ctx);
     }
+    http_tunnel_cut(q);
     if (q->response) {
         MHD_destroy_response(q->response);
     }
     q->conn->request = NULL;
-    set_deadline(q->conn, q->conn->server->opts.idle_timeout_ms);
+    http_set_deadline(q->conn, q->conn->server->opts.idle_timeout_ms);
     drop_body(q);
     q->conn->server->reply_bytes -= q->reply_bytes;
     hk_buf_fini(&q->out);
@@ -526,8 +482,8 @@ static void on_completed(void *cls, struct MHD_Connection *mhd, void **ctx,
 
 /* ---- answers ---- */
 
-static void answer(struct request *q, int status, const struct http_header *headers, uint32_t n,
-                   struct MHD_Response *response)
+void http_answer(struct request *q, int status, const struct http_header *headers, uint32_t n,
+                 struct MHD_Response *response)
 {
     hk_assert(q->stage == WAITING && response);
     q->stage = ANSWERED;
@@ -556,7 +512,7 @@ void http_reply(struct http_request *pub, int status, const struct http_header *
         r = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
         hk_buf_fini(body);
     }
-    answer(q, status, headers, n, r);
+    http_answer(q, status, headers, n, r);
 }
 
 /* The peer shut its side while we had nothing to say. */
@@ -610,8 +566,9 @@ void http_reply_stream(struct http_request *pub, int status, const struct http_h
 
     q->stream = *s;
     q->hangup = net_watch_add(q->conn->server->loop, q->conn->fd, EPOLLRDHUP, on_hangup, q);
-    answer(q, status, headers, n,
-           MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, q, NULL));
+    http_answer(
+        q, status, headers, n,
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, q, NULL));
 }
 
 void http_resume(struct http_request *pub)
@@ -636,63 +593,12 @@ HK_PRINTF(2, 0) static void on_log(void *cls, const char *fmt, va_list ap)
     }
 }
 
-static int listen_at(struct http_server *s, struct hk_str addr, struct hk_err *err)
-{
-    const struct addrinfo want = {.ai_socktype = SOCK_STREAM,
-                                  .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE};
-    struct addrinfo *at = NULL;
-    char host[INET6_ADDRSTRLEN], port[8];
-    const int one = 1;
-
-    snprintf(host, sizeof(host), "%.*s", HK_FMT(addr));
-    snprintf(port, sizeof(port), "%u", s->opts.port);
-    if (getaddrinfo(host, port, &want, &at) != 0) {
-        return hk_fail(err, HK_EINVAL, "cannot listen on '%s': want an IP address", host);
-    }
-    s->listen_fd = socket(at->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    bool ok = s->listen_fd >= 0;
-    ok = ok && setsockopt(s->listen_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0;
-    ok = ok && bind(s->listen_fd, at->ai_addr, at->ai_addrlen) == 0;
-    ok = ok && listen(s->listen_fd, BACKLOG) == 0;
-    const int why = errno;
-    freeaddrinfo(at);
-    if (!ok) {
-        return hk_fail(err, HK_EIO, "cannot listen on %s port %s: %s", host, port, strerror(why));
-    }
-    return 0;
-}
-
-/* Every address: IPv4 comes along with IPv6, where there is IPv6. */
-static int listen_on(struct http_server *s, struct hk_err *err)
-{
-    int rc = listen_at(s, s->opts.addr.n > 0 ? s->opts.addr : HK_STR("::"), err);
-
-    if (rc < 0 && s->opts.addr.n == 0) {
-        if (s->listen_fd >= 0) {
-            close(s->listen_fd);
-        }
-        rc = listen_at(s, HK_STR("0.0.0.0"), err);
-    }
-    return rc;
-}
-
-static uint16_t bound_port(int fd)
-{
-    union {
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } a = {0};
-    socklen_t n = sizeof(a);
-
-    hk_assert(getsockname(fd, (void *)&a, &n) == 0);
-    return ntohs(a.v4.sin_family == AF_INET ? a.v4.sin_port : a.v6.sin6_port);
-}
-
 static int start(struct http_server *s, struct hk_err *err)
 {
     const struct http_opts *o = &s->opts;
     const unsigned idle_s = (unsigned)((o->idle_timeout_ms + 999) / 1000);
-    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
+    unsigned flags =
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE | MHD_USE_ERROR_LOG;
     struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)show_identity},
         {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
@@ -734,11 +640,8 @@ int http_server_new(struct net_loop *loop, const struct http_opts *o, struct htt
     s->listen_fd = -1;
     s->timer = net_timer_new(loop, on_timeout, s);
     int rc = o->cert_pem ? identity_new(o->cert_pem, o->key_pem, &s->identity, err) : 0;
-    rc = rc < 0 ? rc : listen_on(s, err);
-    if (rc == 0) {
-        s->port = bound_port(s->listen_fd);
-        rc = start(s, err);
-    }
+    rc = rc < 0 ? rc : listen_on(o->addr, o->port, &s->listen_fd, &s->port, err);
+    rc = rc < 0 ? rc : start(s, err);
     if (rc < 0) {
         http_server_free(s);
         return rc;
@@ -791,6 +694,9 @@ void http_server_stop(struct http_server *s, int64_t grace_ms)
         if (c->request && c->request->stream.pull && !c->request->stream.finite) {
             c->request->ending = true;
             wake(c->request);
+        } else if (c->request && c->request->opened) {
+            http_tunnel_cut(c->request);
+            http_tunnel_drop(c->request);
         }
     }
     run(s);
@@ -808,6 +714,8 @@ static void cut_all(struct http_server *s)
     for (struct connection *c = s->connections; c; c = c->next) {
         if (c->request) {
             c->request->cut = true;
+            http_tunnel_cut(c->request);
+            http_tunnel_drop(c->request);
             wake(c->request);
         }
     }

@@ -8,6 +8,8 @@
 #include "base/str.h"
 #include "net/loop.h"
 
+#include <sys/types.h>
+
 struct http_server;
 
 struct http_header {
@@ -49,6 +51,30 @@ struct http_stream {
 void http_reply_stream(struct http_request *q, int status, const struct http_header *headers,
                        uint32_t n, const struct http_stream *s);
 void http_resume(struct http_request *q);
+
+/* After the answer 101 the connection is the handler's: bytes both ways, as both sides agreed. */
+struct http_tunnel {
+    /* early: what the peer sent right behind its request. Nothing may be closed from here. */
+    void (*opened)(void *ctx, struct hk_str early);
+    /* EPOLLIN, EPOLLOUT, of those asked for with http_tunnel_want. */
+    void (*ready)(void *ctx, uint32_t events);
+    /* The peer hung up, opened or not, or the server goes: the request is gone when this returns.
+     * Not called after http_tunnel_close, else exactly once. */
+    void (*cut)(void *ctx);
+    void *ctx;
+};
+/* headers name the protocol in Upgrade. */
+void http_reply_tunnel(struct http_request *q, const struct http_header *headers, uint32_t n,
+                       const struct http_tunnel *t);
+/* Nothing is asked for at first. */
+void http_tunnel_want(struct http_request *q, uint32_t events);
+/* As recv and send on a socket that does not block: -1 with errno. What is left of a write is
+ * offered again, the same bytes first; a read that fills its buffer is followed by another without
+ * waiting to be ready. */
+ssize_t http_tunnel_read(struct http_request *q, char *p, size_t n);
+ssize_t http_tunnel_write(struct http_request *q, const char *p, size_t n);
+/* What was written still reaches a peer that reads. */
+void http_tunnel_close(struct http_request *q);
 
 struct http_opts {
     struct hk_str addr;                             /* "127.0.0.1", "::1"; "": every address */

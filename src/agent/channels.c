@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// A WebSocket on a tunnel, and the channels on it.
+#include "agent/channels.h"
+
+#include "codec/json.h"
+
+#include <errno.h>
+#include <sys/epoll.h>
+
+enum {
+    READ_BYTES = 64 << 10,
+    SIZE_BYTES = 256,      /* longest text that may tell a size */
+    OUT_BYTES = 256 << 10, /* so much waits for a slow peer */
+    MAX_FRAME = 16 << 20,  /* frames are handed on as they come: only nonsense is larger */
+};
+
+/* ---- the handshake ---- */
+
+static bool asks_for_websocket(const struct http_request *q)
+{
+    return ws_header_has(http_request_header(q, "Connection"), "upgrade") &&
+           ws_header_has(http_request_header(q, "Upgrade"), "websocket") &&
+           hk_str_is(http_request_header(q, "Sec-WebSocket-Version"), "13") &&
+           http_request_header(q, "Sec-WebSocket-Key").n > 0;
+}
+
+int channels_offer(const struct http_request *q, const char **ret, struct hk_err *err)
+{
+    static const char *const known[] = {"v5.channel.k8s.io", "v4.channel.k8s.io"};
+
+    if (!asks_for_websocket(q)) {
+        return hk_fail(err, HK_EINVAL,
+                       "this server runs commands over WebSockets only: use kubectl 1.31 or newer "
+                       "(1.29 and 1.30 with KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true), or hekla "
+                       "exec");
+    }
+    for (size_t k = 0; k < HK_LEN(known); k++) {
+        if (ws_header_has(http_request_header(q, "Sec-WebSocket-Protocol"), known[k])) {
+            *ret = known[k];
+            return 0;
+        }
+    }
+    return hk_fail(err, HK_EINVAL,
+                   "no common protocol: this server speaks v5.channel.k8s.io and "
+                   "v4.channel.k8s.io");
+}
+
+void channels_accept(struct http_request *q, const char *protocol, const struct http_tunnel *t)
+{
+    char accept[WS_ACCEPT_BYTES + 1];
+
+    ws_accept(http_request_header(q, "Sec-WebSocket-Key"), accept);
+    const struct http_header headers[] = {
+        {HK_STR("Upgrade"), HK_STR("websocket")},
+         {HK_STR("Sec-WebSocket-Accept"), hk_str(accept)},
+          {HK_STR("Sec-WebSocket-Protocol"), hk_str(protocol)},
+         };
+    http_reply_tunnel(q, headers, HK_LEN(headers), t);
+}
+
+/* ---- the socket ---- */
+
+static size_t waiting(const struct channels *c)
+{
+    return c->out.len - c->out_at;
+}
+
+static bool reads(const struct channels *c)
+{
+    return !c->paused || c->closing;
+}
+
+/* Something has come, or may have, that was not looked at and may be now. */
+static bool has_unread(const struct channels *c)
+{
+    return reads(c) && (c->more || c->in_at < c->in.len);
+}
+
+/* Asks for what is wanted now. It is ready at once for what was received before. */
+static void rewatch(struct channels *c)
+{
+    const bool writes = waiting(c) > 0 || has_unread(c);
+
+    http_tunnel_want(c->http, (reads(c) ? EPOLLIN : 0) | (writes ? EPOLLOUT : 0));
+}
+
+/* Forgets what was sent, once that is the larger part: bytes are moved once at most. */
+static void compact(struct channels *c)
+{
+    if (c->out_at >= waiting(c)) {
+        hk_buf_drop(&c->out, c->out_at);
+        c->out_at = 0;
+    }
+}
+
+/* False when the peer is gone. */
+static bool flush(struct channels *c)
+{
+    bool there = true;
+
+    while (there && waiting(c) > 0) {
+        const ssize_t n = http_tunnel_write(c->http, c->out.data + c->out_at, waiting(c));
+        if (n < 0 && errno == EAGAIN) {
+            break;
+        }
+        there = n >= 0 || errno == EINTR;
+        c->out_at += n > 0 ? (size_t)n : 0;
+    }
+    compact(c);
+    return there;
+}
+
+static void tell_room(struct channels *c)
+{
+    if (c->full && waiting(c) < OUT_BYTES / 2) {
+        c->full = false;
+        c->ops->room(c->ctx);
+    }
+}
+
+/* ---- messages ---- */
+
+static void tell_size(struct channels *c)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    struct json size;
+
+    if (json_parse(hk_buf_str(&c->text), 0, &mem, &size, NULL) < 0) {
+        return;
+    }
+    const int64_t columns = json_int(json_get(&size, "Width"), 0);
+    const int64_t rows = json_int(json_get(&size, "Height"), 0);
+    if (columns > 0 && columns <= UINT16_MAX && rows > 0 && rows <= UINT16_MAX) {
+        c->ops->size(c->ctx, (uint16_t)columns, (uint16_t)rows);
+    }
+}
+
+static void take_size(struct channels *c, bool first, bool last, struct hk_str bytes)
+{
+    if (first) {
+        hk_buf_clear(&c->text);
+    }
+    if (c->text.len + bytes.n <= SIZE_BYTES) {
+        hk_buf_addstr(&c->text, bytes);
+    }
+    if (last) {
+        tell_size(c);
+    }
+}
+
+static void take_data(struct channels *c, const struct ws_piece *p)
+{
+    struct hk_str bytes = p->bytes;
+    bool first = p->first;
+
+    if (c->closing) {
+        return;
+    }
+    if (first && bytes.n == 0) {
+        return; /* a message without a channel */
+    }
+    if (first) {
+        c->channel = (uint8_t)bytes.s[0];
+        bytes.s++;
+        bytes.n--;
+    }
+    if (c->channel == CHANNEL_STDIN) {
+        c->ops->input(c->ctx, bytes);
+    } else if (c->channel == CHANNEL_RESIZE) {
+        take_size(c, first, p->last, bytes);
+    } else if (c->channel == CHANNEL_END && bytes.n > 0 && bytes.s[0] == CHANNEL_STDIN) {
+        c->ops->input_end(c->ctx);
+    }
+}
+
+/* False when the peer has said its last. */
+static bool take(struct channels *c, const struct ws_piece *p)
+{
+    switch (p->op) {
+    case WS_CLOSE:
+        if (!c->closing) {
+            c->closing = true;
+            ws_write_close(ws_close_code(p->bytes), HK_STR(""), NULL, &c->out);
+            (void)flush(c);
+        }
+        return false;
+    case WS_PING:
+        if (!c->closing && waiting(c) < OUT_BYTES) {
+            ws_write(WS_PONG, p->bytes, NULL, &c->out);
+        }
+        return true;
+    case WS_PONG:
+        return true;
+    default:
+        take_data(c, p);
+        return true;
+    }
+}
+
+/* Looks at what has come, until paused; false when nothing more will. */
+static bool parse(struct channels *c)
+{
+    struct ws_piece p;
+    struct hk_err err = {0};
+
+    while (reads(c)) {
+        char *in = c->in.data + c->in_at;
+        size_t n = c->in.len - c->in_at;
+        const int rc = n > 0 ? ws_read(&c->reader, &in, &n, &p, &err) : 0;
+        c->in_at = c->in.len - n;
+        if (rc < 0) {
+            channels_close(c, c->reader.close_code, err.text);
+            (void)flush(c);
+            return false;
+        }
+        if (rc == 0) {
+            return true;
+        }
+        if (!take(c, &p)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* False when the peer is gone, or has said its last. */
+static bool on_readable(struct channels *c)
+{
+    hk_buf_clear(&c->in);
+    c->in_at = 0;
+    hk_buf_reserve(&c->in, READ_BYTES);
+    const ssize_t n = http_tunnel_read(c->http, c->in.data, READ_BYTES);
+    c->more = n == READ_BYTES;
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+        return false;
+    }
+    c->in.len = n > 0 ? (size_t)n : 0;
+    return parse(c);
+}
+
+/* ---- for the owner ---- */
+
+void channels_open(struct channels *c, struct http_request *http, struct hk_str early,
+                   const struct channels_ops *ops, void *ctx)
+{
+    *c = (struct channels){
+        .http = http,
+        .ops = ops,
+        .ctx = ctx,
+        .reader = {.server = true, .max_frame = MAX_FRAME},
+        .more = true, /* over TLS, something of it may be decrypted */
+    };
+    hk_buf_addstr(&c->in, early);
+    rewatch(c);
+}
+
+static bool receive(struct channels *c, uint32_t events)
+{
+    if (reads(c) && c->in_at < c->in.len) {
+        return parse(c);
+    }
+    return !(reads(c) && (c->more || events & EPOLLIN)) || on_readable(c);
+}
+
+void channels_ready(struct channels *c, uint32_t events)
+{
+    if (!receive(c, events) || !flush(c)) {
+        c->ops->closed(c->ctx);
+        return;
+    }
+    tell_room(c);
+    rewatch(c);
+}
+
+void channels_fini(struct channels *c)
+{
+    if (c->http) {
+        http_tunnel_close(c->http);
+    }
+    hk_buf_fini(&c->in);
+    hk_buf_fini(&c->out);
+    hk_buf_fini(&c->text);
+    *c = (struct channels){0};
+}
+
+bool channels_room(struct channels *c)
+{
+    c->full = waiting(c) >= OUT_BYTES;
+    return !c->full && !c->closing;
+}
+
+void channels_send(struct channels *c, enum channel to, struct hk_str bytes)
+{
+    if (!c->closing) {
+        ws_write_channel((uint8_t)to, bytes, NULL, &c->out);
+        rewatch(c);
+    }
+}
+
+void channels_pause(struct channels *c)
+{
+    c->paused = true;
+    rewatch(c);
+}
+
+void channels_resume(struct channels *c)
+{
+    c->paused = false;
+    rewatch(c);
+}
+
+void channels_close(struct channels *c, uint16_t code, const char *why)
+{
+    if (!c->closing) {
+        c->closing = true;
+        ws_write_close(code, hk_str(why), NULL, &c->out);
+        rewatch(c);
+    }
+}

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kubernetes' remote command protocol on a connection that was upgraded: WebSocket messages whose
+// first byte says which stream they belong to (v4.channel.k8s.io, v5.channel.k8s.io). Who has
+// something to send asks for room first, who cannot take more pauses the peer: neither way is
+// anything kept without bound.
+#pragma once
+
+#include "base/str.h"
+#include "net/http.h"
+#include "net/ws.h"
+
+enum channel {
+    CHANNEL_STDIN,
+    CHANNEL_STDOUT,
+    CHANNEL_STDERR,
+    CHANNEL_ERROR,     /* how it ended, as a Status */
+    CHANNEL_RESIZE,    /* {"Width":80,"Height":24} */
+    CHANNEL_END = 255, /* v5: the channel named by the next byte has ended */
+};
+
+/* The best protocol that the request offers and we know; fails with words on what to use instead.
+ */
+int channels_offer(const struct http_request *q, const char **ret, struct hk_err *err) HK_CHECKED;
+/* Answers 101 with that protocol. */
+void channels_accept(struct http_request *q, const char *protocol, const struct http_tunnel *t);
+
+struct channels_ops {
+    /* More of standard input, and its end. */
+    void (*input)(void *ctx, struct hk_str bytes);
+    void (*input_end)(void *ctx);
+    /* The peer's terminal has that size. */
+    void (*size)(void *ctx, uint16_t columns, uint16_t rows);
+    /* There is room again. */
+    void (*room)(void *ctx);
+    /* The peer has closed, in good form or not: there is nobody to be heard or spoken to. The owner
+     * may end the channels from here, and from nowhere else in these. */
+    void (*closed)(void *ctx);
+};
+
+struct channels {
+    struct http_request *http; /* NULL: not open, or closed */
+    const struct channels_ops *ops;
+    void *ctx;
+    struct ws_reader reader;
+    uint8_t channel;    /* of the message under way */
+    struct hk_buf text; /* of a message about the size */
+    bool paused;        /* the owner takes nothing */
+    bool full;          /* somebody waits for room */
+    bool closing;       /* we have said the last word */
+    bool more;          /* the connection may have more without being ready */
+    struct hk_buf in;   /* received, not yet looked at: [in_at, in.len) */
+    struct hk_buf out;  /* not yet sent: [out_at, out.len) */
+    size_t in_at, out_at;
+};
+
+/* For opened and ready of the tunnel. */
+void channels_open(struct channels *c, struct http_request *http, struct hk_str early,
+                   const struct channels_ops *ops, void *ctx);
+void channels_ready(struct channels *c, uint32_t events);
+/* Hangs up. Also of those that were never opened. */
+void channels_fini(struct channels *c);
+/* Whether to send now; false: ops->room will be called. */
+bool channels_room(struct channels *c);
+void channels_send(struct channels *c, enum channel to, struct hk_str bytes);
+/* No data is handed over until resumed. */
+void channels_pause(struct channels *c);
+void channels_resume(struct channels *c);
+/* Says goodbye; ops->closed follows when the peer has answered. */
+void channels_close(struct channels *c, uint16_t code, const char *why);
