@@ -133,7 +133,7 @@ void pod_settle(struct container *c, int64_t now_ns)
     c->stop = STOP_NOT;
     c->hook = 0;
     probe_end(c);
-    c->pod->dirty = true;
+    agent_touch(c->pod);
     if (starts_again(c)) {
         pause_before_restart(c, now_ns);
     } else {
@@ -263,6 +263,30 @@ static void next_attempt(struct container *c)
     c->attempt++;
 }
 
+/* Where nothing is run there is nothing to prepare. */
+static void start_nominal(struct container *c, int64_t now_ns)
+{
+    struct hk_err err = {0};
+
+    if (pod_start_pod(c->pod, &err) < 0) {
+        pod_hold(c->pod, "CreateContainerError", &err, now_ns);
+        return;
+    }
+    if (!c->delayed) {
+        c->delayed = true;
+        c->due_ns = now_ns + pod_start_delay(c);
+        if (c->due_ns > now_ns) {
+            return;
+        }
+    }
+    next_attempt(c);
+    if (pod_start_nominal(c, 0, &err) < 0) {
+        cannot_run(c, err.text, now_ns);
+        return;
+    }
+    running(c, now_ns);
+}
+
 static void start_container(struct container *c, int64_t now_ns)
 {
     HK_AUTO(env_fini) struct env env = {0};
@@ -307,7 +331,11 @@ static void try_start(struct container *c, int64_t now_ns)
         wake_at(c->pod, c->due_ns);
         return;
     }
-    start_container(c, now_ns);
+    if (c->pod->a->o.runtime->ops->hollow) {
+        start_nominal(c, now_ns);
+    } else {
+        start_container(c, now_ns);
+    }
     if (c->state == CONTAINER_WAITING && c->pod->prep == PREP_DONE) {
         wake_at(c->pod, c->due_ns); /* it could not run, and is to be tried again */
     }
@@ -356,7 +384,7 @@ void pod_stop_container(struct container *c, int64_t now_ns)
 {
     if (c->state == CONTAINER_RUNNING && c->stop == STOP_NOT) {
         c->kill_ns = now_ns + grace_ns(c->pod);
-        c->pod->dirty = true;
+        agent_touch(c->pod);
         pod_note(c->pod, false, "Killing",
                  hk_arena_printf(&c->pod->a->mem, "Stopping container %.*s", HK_FMT(c->name)));
         stop_on(c, now_ns);
@@ -371,7 +399,6 @@ static void stop_pod(struct pod *p, int64_t stop_ns)
     } else {
         p->stop_ns = HK_MIN(p->stop_ns, stop_ns);
     }
-    p->dirty = true;
 }
 
 /* Sidecars go when those they serve are gone. */
@@ -418,7 +445,7 @@ static void on_ref(void *ctx, const struct port_msg *m)
             r->call = 0;
             api_object_unref(r->obj);
             r->obj = m->rc == 0 ? api_object_ref(m->obj) : NULL;
-            p->dirty = true;
+            agent_touch(p);
         }
     }
 }
@@ -535,7 +562,7 @@ static void on_removed(void *ctx, const struct port_msg *m)
     struct pod *p = ctx;
 
     p->removal = 0;
-    p->dirty = true;
+    agent_touch(p);
     /* Not found and conflict (another pod of that name): ours is gone, and we shall hear so. */
     if (m->rc == 0 || m->rc == -HK_ENOTFOUND || m->rc == -HK_ECONFLICT) {
         p->deleted = true;
@@ -556,6 +583,7 @@ static void step_ended(struct pod *p, int64_t now_ns)
     if (p->started && !p->stopped) {
         p->stopped = true;
         r->ops->pod_stop(r, hk_arena_str(&p->a->mem, p->uid).s);
+        pod_hosts_remove(p);
     }
     if (!p->deleting || p->deleted || p->removal) {
         return;
@@ -589,6 +617,7 @@ static bool step_gone(struct pod *p, int64_t now_ns)
         return true;
     }
     if (p->dir) {
+        pod_hosts_remove(p);
         volume_remove(p->dir);
     }
     return false;
@@ -626,7 +655,7 @@ bool pod_rests(const struct pod *p)
 static void hook_ended(struct container *c, bool good, int64_t now_ns)
 {
     c->hook = 0;
-    c->pod->dirty = true;
+    agent_touch(c->pod);
     if (c->stop == STOP_NOT && !good) {
         pod_note(c->pod, true, "FailedPostStartHook", "PostStartHook failed");
         pod_stop_container(c, now_ns);
@@ -649,7 +678,7 @@ bool pod_on_end(struct pod *p, uint64_t id, const struct runtime_end *end)
             return true;
         }
         if (probe_on_end(c, id, end->code == 0 && !end->never_ran)) {
-            p->dirty = true;
+            agent_touch(p);
             return true;
         }
     }
@@ -671,11 +700,12 @@ void pod_changed(struct pod *p, const struct api_object *o)
 
     p->deadline_ns =
         active_s < 0 ? INT64_MAX : now_ns + (p->start_ns - wall_ns) + active_s * SECOND_NS;
-    wake_at(p, p->deadline_ns);
+    if (active_s >= 0 || deletion_ns != 0) {
+        agent_touch(p);
+    }
     if (deletion_ns == 0) {
         return;
     }
-    p->dirty = true;
     p->deleting = true;
     if (p->stage != POD_ENDED) {
         const int64_t grace_s =
@@ -690,6 +720,6 @@ void pod_changed(struct pod *p, const struct api_object *o)
 void pod_vanished(struct pod *p)
 {
     p->gone = true;
-    p->dirty = true;
+    agent_touch(p);
     pod_hosts_changed(p);
 }

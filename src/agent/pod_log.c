@@ -470,7 +470,9 @@ void agent_serve(void *ctx, const struct node_call *call)
 {
     struct agent *a = ctx;
 
-    if (hk_str_is(call->sub, "log")) {
+    if (!a->o.dir) {
+        refuse(call->http, 400, "BadRequest", "nothing is run on a simulated node");
+    } else if (hk_str_is(call->sub, "log")) {
         serve_log(a, call);
     } else {
         refuse(

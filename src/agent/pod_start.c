@@ -236,6 +236,40 @@ int pod_start_describe(struct container *c, const struct env *e, struct runtime_
     return rc;
 }
 
+static struct runtime_container nominal(const struct container *c)
+{
+    struct hk_arena *a = &c->pod->a->mem;
+
+    return (struct runtime_container){
+        .pod_uid = hk_arena_str(a, c->pod->uid).s,
+        .name = hk_arena_str(a, c->name).s,
+        .attempt = c->attempt,
+        .annotations = json_at(&c->pod->obj->root, "metadata.annotations"),
+    };
+}
+
+int64_t pod_start_delay(const struct container *c)
+{
+    const struct runtime_container rc = nominal(c);
+    struct runtime *r = c->pod->a->o.runtime;
+
+    return r->ops->delay ? r->ops->delay(r, &rc) : 0;
+}
+
+int pod_start_nominal(struct container *c, int64_t started_ns, struct hk_err *err)
+{
+    struct runtime_container rc = nominal(c);
+    struct runtime *r = c->pod->a->o.runtime;
+    int ret;
+
+    rc.started_ns = started_ns;
+    ret = r->ops->start(r, &rc, &c->id, err);
+    if (ret == 0) {
+        agent_claim(c->pod, c->id);
+    }
+    return ret;
+}
+
 int pod_start_launch(struct container *c, const struct runtime_container *rc, struct hk_err *err)
 {
     struct runtime *r = c->pod->a->o.runtime;
@@ -246,5 +280,9 @@ int pod_start_launch(struct container *c, const struct runtime_container *rc, st
         ret = make_log(c, rc->log, err);
         ret = ret < 0 ? ret : add_message_file(c, &with, err);
     }
-    return ret < 0 ? ret : r->ops->start(r, &with, &c->id, err);
+    ret = ret < 0 ? ret : r->ops->start(r, &with, &c->id, err);
+    if (ret == 0) {
+        agent_claim(c->pod, c->id);
+    }
+    return ret;
 }

@@ -363,7 +363,7 @@ static int start(struct runtime *r, const struct runtime_container *c, uint64_t 
 {
     struct process *p = process_of(r);
     HK_AUTO(process_plan_fini)
-    struct process_plan plan = {.launch = {.state_fd = -1, .log_fd = -1}};
+    struct process_plan plan = {.launch = {.state_fd = -1, .log_fd = -1, .born = -1}};
     int rc, pidfd;
 
     if (!name_ok(c->pod_uid) || !name_ok(c->name)) {
@@ -411,6 +411,7 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
         return rc;
     }
     l = (struct process_launch){
+        .nursery = p->home.nursery,
         .clock = p->home.clock,
         .argv = argv,
         .env = spec.env.at,
@@ -429,7 +430,7 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
         .err_out = err_out,
         .beside = true,
     };
-    l.ngroup_fd = process_group_open(&p->home.groups, group, l.group_fds);
+    l.ngroup_fd = process_group_open(&p->home.groups, group, l.group_fds, &l.born);
     rc = process_launch(&l, &pidfd, err);
     process_launch_close(&l);
     if (rc < 0) {
@@ -566,6 +567,7 @@ struct runtime *process_runtime_new(const struct process_opts *o)
 
     p->base.ops = &process_ops;
     p->loop = o->loop;
+    p->home.nursery = o->nursery;
     p->home.clock = o->clock;
     p->sink = o->sink;
     p->home.dir = hk_strdup(o->dir);

@@ -10,7 +10,15 @@
 #include "agent/runtime.h"
 #include "net/loop.h"
 
+/* Forks for a runtime, from a process that stays small: to be made before the caller grows, and
+ * ended after the runtime. NULL when that is not permitted. */
+struct process_nursery;
+struct process_nursery *process_nursery_new(void);
+/* Takes NULL. */
+void process_nursery_free(struct process_nursery *n);
+
 struct process_opts {
+    struct process_nursery *nursery; /* NULL: the runtime forks by itself */
     struct net_loop *loop;
     struct hk_clock *clock;
     const char *dir; /* remembers what runs; made when missing */

@@ -281,20 +281,70 @@ static int set_limits(const struct process_hierarchy *h, const char *name,
     return 0;
 }
 
+/* A group costs more than the process in it: there is one where it limits something, and one by
+ * which everything in it can be killed. */
+static bool is_needed(const struct process_groups *g, uint32_t at,
+                      const struct runtime_limits *limits)
+{
+    const unsigned limited = (limits->cpu_milli > 0 ? PROCESS_CPU : 0) |
+                             (limits->mem_bytes > 0 ? PROCESS_MEMORY : 0) |
+                             (limits->pids > 0 ? PROCESS_PIDS : 0);
+    bool any_v2 = false;
+
+    for (uint32_t k = 0; k < g->len; k++) {
+        any_v2 |= g->at[k].v2;
+    }
+    return g->at[at].v2 || (at == 0 && !any_v2) || (g->at[at].controllers & limited);
+}
+
+static int make_group(const struct process_hierarchy *h, const char *name)
+{
+    char path[PATH_MAX];
+
+    join_path(path, h->base, name, "");
+    if (mkdir(path, 0755) < 0 && errno != EEXIST) {
+        return -errno;
+    }
+    if (h->v2 && !strchr(name, '/')) {
+        hand_down(h->base, name, h->controllers);
+    }
+    return 0;
+}
+
+/* Where the pod has a group its containers have theirs; where only the container needs one, the pod
+ * gets one around it. *ret says whether there is one. */
+static int make_where_needed(const struct process_hierarchy *h, const char *name, bool needed,
+                             bool *ret)
+{
+    const char *slash = strchr(name, '/');
+    int rc = slash || needed ? make_group(h, name) : -ENOENT;
+
+    if (rc == -ENOENT && needed && slash) {
+        HK_AUTO(hk_freep) char *pod = hk_strndup(name, (size_t)(slash - name));
+
+        rc = make_group(h, pod);
+        rc = rc < 0 ? rc : make_group(h, name);
+    }
+    *ret = rc == 0;
+    return rc == -ENOENT && !needed ? 0 : rc;
+}
+
 int process_group_make(const struct process_groups *g, const char *name,
                        const struct runtime_limits *limits, struct hk_err *err)
 {
     for (uint32_t k = 0; k < g->len; k++) {
         const struct process_hierarchy *h = &g->at[k];
-        char path[PATH_MAX];
-        join_path(path, h->base, name, "");
-        if (mkdir(path, 0755) < 0 && errno != EEXIST) {
-            return hk_fail(err, HK_EIO, "cannot make cgroup '%s': %m", path);
+        bool made;
+        int rc = make_where_needed(h, name, is_needed(g, k, limits), &made);
+
+        if (rc < 0) {
+            return hk_fail(err, HK_EIO, "cannot make cgroup '%s' in '%s': %s", name, h->base,
+                           strerror(-rc));
         }
-        if (h->v2 && !strchr(name, '/')) {
-            hand_down(h->base, name, h->controllers);
+        if (!made) {
+            continue;
         }
-        const int rc = set_limits(h, name, limits, err);
+        rc = set_limits(h, name, limits, err);
         if (rc < 0) {
             return rc;
         }
@@ -303,12 +353,18 @@ int process_group_make(const struct process_groups *g, const char *name,
 }
 
 uint32_t process_group_open(const struct process_groups *g, const char *name,
-                            int fds[PROCESS_HIERARCHIES])
+                            int fds[PROCESS_HIERARCHIES], int *ret_born)
 {
     uint32_t n = 0;
 
+    *ret_born = -1;
     for (uint32_t k = 0; k < g->len; k++) {
         char path[PATH_MAX];
+        if (g->at[k].v2 && *ret_born < 0) {
+            join_path(path, g->at[k].base, name, "");
+            *ret_born = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+            continue;
+        }
         join_path(path, g->at[k].base, name, "cgroup.procs");
         const int fd = open(path, O_WRONLY | O_CLOEXEC);
         if (fd >= 0) {

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <ftw.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -182,10 +183,14 @@ static void test_kills_for_want_of_memory_are_counted(void **state)
 static pid_t sleeper(const struct process_groups *g, const char *name)
 {
     int fds[PROCESS_HIERARCHIES];
-    const uint32_t n = process_group_open(g, name, fds);
+    int born;
+    uint32_t n = process_group_open(g, name, fds, &born);
     const pid_t pid = fork();
 
     if (pid == 0) {
+        if (born >= 0) {
+            fds[n++] = openat(born, "cgroup.procs", O_WRONLY);
+        }
         for (uint32_t k = 0; k < n; k++) {
             if (write(fds[k], "0", 1) != 1) {
                 _exit(1);
@@ -197,6 +202,9 @@ static pid_t sleeper(const struct process_groups *g, const char *name)
     }
     for (uint32_t k = 0; k < n; k++) {
         close(fds[k]);
+    }
+    if (born >= 0) {
+        close(born);
     }
     return pid;
 }
@@ -212,23 +220,23 @@ static void await_member(const struct process_groups *g, const char *name)
             assert_true(tries < 10000);
             usleep(1000);
             if (hk_read_file(path, FILE_MAX, &text, NULL) < 0) {
-                fail_msg("cannot read %s", path);
+                break; /* it has no group there */
             }
         }
     }
 }
 
-static void check_kill(const struct process_groups *g)
+static void check_kill(const struct process_groups *g, struct runtime_limits pod_limits,
+                       struct runtime_limits inner_limits)
 {
-    const struct runtime_limits none = {0};
     char pod[64], inner[80];
     struct hk_err err = {0};
     int status = 0;
 
     snprintf(pod, sizeof(pod), "hekla-unit-%d", (int)getpid());
     snprintf(inner, sizeof(inner), "%s/c.0", pod);
-    assert_int_equal(process_group_make(g, pod, &none, &err), 0);
-    assert_int_equal(process_group_make(g, inner, &none, &err), 0);
+    assert_int_equal(process_group_make(g, pod, &pod_limits, &err), 0);
+    assert_int_equal(process_group_make(g, inner, &inner_limits, &err), 0);
     const pid_t pid = sleeper(g, inner);
     await_member(g, inner);
     assert_false(process_group_remove(g, pod));
@@ -239,6 +247,43 @@ static void check_kill(const struct process_groups *g)
     assert_true(process_group_remove(g, pod));
 }
 
+/* Limits of the pod alone, of the container alone, and none. */
+static void check_all_kills(const struct process_groups *g)
+{
+    const struct runtime_limits none = {0}, some = {.mem_bytes = 256 << 20, .pids = 100};
+
+    check_kill(g, some, none);
+    check_kill(g, none, some);
+    check_kill(g, none, none);
+}
+
+static void test_groups_are_made_where_they_are_needed(void **state)
+{
+    char v1[128], v2[128], path[160];
+    struct process_groups g = {
+        .at = {{.base = v1, .controllers = PROCESS_CPU},
+               {.base = v2, .controllers = PROCESS_PIDS, .v2 = true}},
+        .len = 2,
+        .controllers = PROCESS_CPU | PROCESS_PIDS,
+    };
+    const struct runtime_limits none = {0};
+
+    snprintf(v1, sizeof(v1), "%s/v1", (const char *)*state);
+    snprintf(v2, sizeof(v2), "%s/v2", (const char *)*state);
+    assert_int_equal(mkdir(v1, 0755) | mkdir(v2, 0755), 0);
+    assert_int_equal(process_group_make(&g, "pod", &none, NULL), 0);
+    assert_int_equal(process_group_make(&g, "pod/c.0", &none, NULL), 0);
+    snprintf(path, sizeof(path), "%s/pod", v1);
+    assert_int_equal(access(path, F_OK), -1);
+    snprintf(path, sizeof(path), "%s/pod/c.0", v2);
+    assert_int_equal(access(path, F_OK), 0);
+
+    g.len = 1; /* without version 2 something else has to hold them together */
+    assert_int_equal(process_group_make(&g, "pod", &none, NULL), 0);
+    snprintf(path, sizeof(path), "%s/pod", v1);
+    assert_int_equal(access(path, F_OK), 0);
+}
+
 static void test_a_group_is_killed_and_removed(void **state)
 {
     struct process_groups g = {0};
@@ -247,7 +292,7 @@ static void test_a_group_is_killed_and_removed(void **state)
     if (g.len == 0) {
         skip();
     }
-    check_kill(&g);
+    check_all_kills(&g);
     process_groups_fini(&g);
 }
 
@@ -265,7 +310,7 @@ static void test_a_group_of_version_1_is_killed_and_removed(void **state)
         process_groups_fini(&all);
         skip();
     }
-    check_kill(&g);
+    check_all_kills(&g);
     process_groups_fini(&all);
 }
 
@@ -280,6 +325,7 @@ int main(void)
         WITH_DIR(test_no_limit_writes_nothing),
         WITH_DIR(test_a_limit_that_cannot_be_set_is_an_error),
         WITH_DIR(test_kills_for_want_of_memory_are_counted),
+        WITH_DIR(test_groups_are_made_where_they_are_needed),
         cmocka_unit_test(test_a_group_is_killed_and_removed),
         cmocka_unit_test(test_a_group_of_version_1_is_killed_and_removed),
     };

@@ -41,6 +41,7 @@ void process_launch_close(struct process_launch *l)
 {
     close_fd(l->state_fd);
     close_fd(l->log_fd);
+    close_fd(l->born);
     for (uint32_t k = 0; k < l->ngroup_fd; k++) {
         close(l->group_fds[k]);
     }
@@ -183,6 +184,7 @@ int process_plan_make(struct process_plan *p, const struct process_home *h,
     int rc;
 
     p->launch = (struct process_launch){
+        .nursery = h->nursery,
         .clock = h->clock,
         .argv = c->argv,
         .env = c->env,
@@ -196,6 +198,7 @@ int process_plan_make(struct process_plan *p, const struct process_home *h,
         .state_fd = -1,
         .end_name = PROCESS_END_FILE,
         .log_fd = -1,
+        .born = -1,
         .join = -1,
         .in = -1,
         .out = -1,
@@ -220,6 +223,7 @@ int process_plan_make(struct process_plan *p, const struct process_home *h,
     if (rc < 0) {
         return rc;
     }
-    p->launch.ngroup_fd = process_group_open(&h->groups, p->group, p->launch.group_fds);
+    p->launch.ngroup_fd =
+        process_group_open(&h->groups, p->group, p->launch.group_fds, &p->launch.born);
     return 0;
 }

@@ -2,7 +2,7 @@
 // What the files of the process runtime share.
 #pragma once
 
-#include "agent/runtime.h"
+#include "agent/process.h"
 #include "base/vec.h"
 
 #include <sys/types.h>
@@ -33,9 +33,11 @@ void process_groups_fini(struct process_groups *g);
  * gets the limits. */
 int process_group_make(const struct process_groups *g, const char *name,
                        const struct runtime_limits *limits, struct hk_err *err) HK_CHECKED;
-/* Descriptors to which a process writes "0" to join. Returns how many; the caller closes them. */
+/* Descriptors to which a process writes "0" to join. Returns how many; the caller closes them, and
+ * *ret_born: the directory of a group in which it can be born instead, which does not stop every
+ * fork of the machine for a while as joining does; -1 none. */
 uint32_t process_group_open(const struct process_groups *g, const char *name,
-                            int fds[PROCESS_HIERARCHIES]);
+                            int fds[PROCESS_HIERARCHIES], int *ret_born);
 /* Something in the group was killed for want of memory. */
 bool process_group_oom(const struct process_groups *g, const char *name);
 void process_group_kill(const struct process_groups *g, const char *name);
@@ -105,6 +107,7 @@ struct process_user {
 /* Everything a shim needs. It is a fork without exec: the pointers are good in it, the heap is
  * not to be used, for another thread may have been in the allocator. */
 struct process_launch {
+    struct process_nursery *nursery; /* who forks; NULL: the caller */
     struct hk_clock *clock;
     const char *const *argv;
     const char *const *env;
@@ -126,6 +129,7 @@ struct process_launch {
     int64_t data_bytes; /* limit on each process's memory; 0 none */
     int group_fds[PROCESS_HIERARCHIES];
     uint32_t ngroup_fd;
+    int born; /* as in process_group_open */
 
     /* Directory of the records. A container's shim is given the lock on it and lets go once the
      * command runs; commands beside it wait for that. */
@@ -141,15 +145,24 @@ struct process_launch {
 };
 
 int process_launch(const struct process_launch *l, int *ret_pidfd, struct hk_err *err) HK_CHECKED;
+/* Forks the shim with further flags; signals are blocked. Returns as fork in the parent only. */
+pid_t process_fork(const struct process_launch *l, uint64_t flags, int *ret_pidfd);
 /* Has the shim send a signal to the command's process group. */
 void process_shim_signal(int pidfd, int signo);
 /* The most that is permitted. */
 enum process_isolation process_isolation(void);
 
+/* ---- process_nursery.c ---- */
+
+/* False when the nursery cannot do it. Else *ret_why is 0, or an errno. */
+bool process_nursery_launch(struct process_nursery *n, const struct process_launch *l,
+                            int *ret_pidfd, int *ret_why);
+
 /* ---- process_plan.c: what there must be before a start ---- */
 
 /* Where and how containers run. */
 struct process_home {
+    struct process_nursery *nursery; /* or NULL */
     struct hk_clock *clock;
     char *dir;
     int64_t log_max_bytes;

@@ -20,6 +20,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdalign.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -35,7 +36,17 @@
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWUTS)
 #define NEVER_RAN_CODE 128
 #define GROUPS_MAX 256
-#define KEPT_FDS (PROCESS_HIERARCHIES + 6)
+#define KEPT_FDS (PROCESS_HIERARCHIES + 7)
+#define COMMAND_STACK (64 << 10)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define SANITIZED 0
+#endif
+/* What a sanitizer remembers of the stack cannot be shared. */
+#define COMMAND_CLONE ((SANITIZED ? 0 : CLONE_VM | CLONE_VFORK) | SIGCHLD)
 
 struct shim {
     const struct process_launch *launch;
@@ -43,6 +54,7 @@ struct shim {
     int signals;        /* signalfd */
     int streams[2];     /* read ends of stdout and stderr, -1 */
     int child_stdio[3]; /* what the command gets */
+    int procs;          /* by which it joins the group it was not born in, -1 */
     int64_t start_ns;
     char message[PROCESS_MESSAGE];
 };
@@ -158,6 +170,9 @@ __attribute__((noreturn)) static void command_run(const struct shim *s, int repo
             give_up(report, "cannot join the cgroup: " PROCESS_WHY, PROCESS_WHY_OF(errno));
         }
     }
+    if (s->procs >= 0 && write(s->procs, "0", 1) < 0) {
+        give_up(report, "cannot join the cgroup: " PROCESS_WHY, PROCESS_WHY_OF(errno));
+    }
     limit_memory(l->data_bytes);
     become_user(l, report);
     if (chdir(cwd) < 0) {
@@ -247,7 +262,7 @@ static void close_others(const struct process_launch *l)
     uint32_t n = 0;
     unsigned from = 0;
 
-    const int single[] = {l->state_fd, l->log_fd, l->join, l->in, l->out, l->err_out};
+    const int single[] = {l->state_fd, l->log_fd, l->join, l->in, l->out, l->err_out, l->born};
     for (size_t k = 0; k < HK_LEN(single); k++) {
         if (single[k] >= 0) {
             kept[n++] = single[k];
@@ -408,20 +423,54 @@ static void enter_namespaces(struct shim *s)
     }
 }
 
-/* Returns when the command runs, or is known never to. */
+struct command {
+    const struct shim *s;
+    int report;
+};
+
+static int command_main(void *arg)
+{
+    const struct command *c = arg;
+
+    command_run(c->s, c->report);
+}
+
+/* In its group from the first moment on. Such a clone has a copy of the shim's memory, which is
+ * little; -1 when it cannot be. */
+static pid_t be_born(const struct shim *s, int report)
+{
+    const struct clone_args args = {
+        .flags = CLONE_INTO_CGROUP,
+        .exit_signal = SIGCHLD,
+        .cgroup = (uint64_t)s->launch->born,
+    };
+    const pid_t pid = s->launch->born < 0 ? -1 : (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+
+    if (pid == 0) {
+        command_run(s, report);
+    }
+    return pid;
+}
+
+/* Returns when the command runs, or is known never to. Until then it uses the shim's memory, on a
+ * stack of its own, and the shim waits: nothing is copied that exec would throw away. */
 static bool start_command(struct shim *s)
 {
+    alignas(64) char stack[COMMAND_STACK];
     int report[2];
     ssize_t n;
 
     make_pipe(s, report);
-    const struct clone_args args = {.exit_signal = SIGCHLD};
-    s->command = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+    s->command = be_born(s, report[1]);
+    if (s->command < 0) {
+        s->procs = s->launch->born < 0
+                       ? -1
+                       : openat(s->launch->born, "cgroup.procs", O_WRONLY | O_CLOEXEC);
+        s->command = clone(command_main, stack + sizeof(stack), COMMAND_CLONE,
+                           &(struct command){s, report[1]});
+    }
     if (s->command < 0) {
         shim_fail(s, "cannot fork: " PROCESS_WHY, PROCESS_WHY_OF(errno));
-    }
-    if (s->command == 0) {
-        command_run(s, report[1]);
     }
     close(report[1]);
     do {
@@ -543,7 +592,7 @@ static int open_signals(void)
 
 __attribute__((noreturn)) static void shim_run(const struct process_launch *l)
 {
-    struct shim s = {.launch = l, .streams = {-1, -1}};
+    struct shim s = {.launch = l, .streams = {-1, -1}, .procs = -1};
     struct process_log log;
     int status;
 
@@ -590,7 +639,7 @@ static pid_t fork_with(uint64_t flags, int *ret_pidfd)
     struct clone_args args = {
         .flags = CLONE_PIDFD | flags,
         .pidfd = (uint64_t)(uintptr_t)ret_pidfd,
-        .exit_signal = SIGCHLD,
+        .exit_signal = flags & CLONE_PARENT ? 0 : SIGCHLD, /* then it is that of who forks */
     };
 
     return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
@@ -603,23 +652,37 @@ static uint64_t fork_flags(enum process_isolation isolation)
                                        : 0;
 }
 
-int process_launch(const struct process_launch *l, int *ret_pidfd, struct hk_err *err)
+pid_t process_fork(const struct process_launch *l, uint64_t flags, int *ret_pidfd)
 {
-    sigset_t all, before;
-    int pidfd = -1;
-    pid_t pid;
+    const pid_t pid = fork_with(flags | (l->beside ? 0 : fork_flags(l->isolation)), ret_pidfd);
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid = fork_with(l->beside ? 0 : fork_flags(l->isolation), &pidfd);
     if (pid == 0) {
         shim_run(l);
     }
-    const int why = errno;
+    return pid;
+}
+
+static int launch_here(const struct process_launch *l, int *ret_pidfd)
+{
+    sigset_t all, before;
+    int why;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    why = process_fork(l, 0, ret_pidfd) < 0 ? errno : 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (pid < 0) {
-        errno = why;
-        return hk_fail(err, HK_EIO, "cannot fork: %m");
+    return why;
+}
+
+int process_launch(const struct process_launch *l, int *ret_pidfd, struct hk_err *err)
+{
+    int pidfd = -1, why = 0;
+
+    if (!l->nursery || !process_nursery_launch(l->nursery, l, &pidfd, &why)) {
+        why = launch_here(l, &pidfd);
+    }
+    if (why != 0) {
+        return hk_fail(err, HK_EIO, "cannot fork: %s", strerror(why));
     }
     *ret_pidfd = pidfd;
     return 0;

@@ -39,6 +39,9 @@ struct rig {
 
 /* ---- the rig ---- */
 
+/* Forks for all but the plain ones, which fork themselves. */
+static struct process_nursery *nursery;
+
 static void on_end(void *ctx, uint64_t container, const struct runtime_end *end)
 {
     struct rig *rig = ctx;
@@ -51,6 +54,7 @@ static void on_end(void *ctx, uint64_t container, const struct runtime_end *end)
 static void rig_open(struct rig *rig)
 {
     const struct process_opts o = {
+        .nursery = rig->plain ? NULL : nursery,
         .loop = rig->loop,
         .clock = hk_clock_system(),
         .dir = rig->state,
@@ -1098,6 +1102,11 @@ int main(void)
         PLAIN(test_without_namespaces_the_group_is_killed),
     };
 
+    int failed;
+
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    nursery = process_nursery_new();
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    process_nursery_free(nursery);
+    return failed;
 }

@@ -7,14 +7,19 @@
 #include "base/file.h"
 #include "codec/json.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <ftw.h>
+#include <limits.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #define PODS_MAX 500
+#define MEMORY "/dev/shm"
 
 /* ---- what there is ---- */
 
@@ -114,27 +119,118 @@ static int make_dir(const char *path, struct hk_err *err)
     return 0;
 }
 
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    remove(path);
+    return 0;
+}
+
+/* Of data directories that were removed without a word, also by others of this user. */
+static void sweep_memory(void)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    const char *prefix = hk_arena_printf(&a, "hekla-%u-", geteuid());
+    DIR *dir = opendir(MEMORY);
+
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        HK_AUTO(hk_buf_fini) struct hk_buf owner = {0};
+        const char *path = hk_arena_printf(&a, MEMORY "/%s", e->d_name);
+
+        if (hk_str_starts(hk_str(e->d_name), prefix) &&
+            hk_read_file(hk_arena_printf(&a, "%s/of", path), PATH_MAX, &owner, NULL) == 0 &&
+            owner.len > 0 && access(owner.data, F_OK) < 0 && errno == ENOENT) {
+            nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+        }
+    }
+    if (dir) {
+        closedir(dir);
+    }
+}
+
+/* Records of what runs are worth nothing once the machine has stopped, and are made and removed
+ * with every container: they belong in memory, if there is a place that is ours alone. */
+static char *memory_dir(const char *dir)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
+    char real[PATH_MAX];
+    struct stat st;
+
+    sweep_memory();
+    if (!realpath(dir, real)) {
+        return NULL;
+    }
+    hk_buf_addf(&path, MEMORY "/hekla-%u-%016llx", geteuid(),
+                (unsigned long long)hk_hash(real, strlen(real), 0));
+    if ((mkdir(path.data, 0711) < 0 && errno != EEXIST) || lstat(path.data, &st) < 0 ||
+        !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+        hk_write_file(hk_arena_printf(&a, "%s/of", path.data), hk_str(real), NULL) < 0) {
+        return NULL;
+    }
+    return hk_strdup(path.data);
+}
+
+/* The directory of an earlier start stays as it is, link or not. */
+static int make_runs(struct node *n, const char *dir, struct hk_err *err)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    const char *runs;
+
+    n->runs = hk_strdup(hk_arena_printf(&a, "%s/run", dir));
+    n->memory = memory_dir(dir);
+    if (n->memory) {
+        runs = hk_arena_printf(&a, "%s/run", n->memory);
+        n->nets = hk_strdup(hk_arena_printf(&a, "%s/net", n->memory));
+        if (make_dir(runs, err) < 0 || make_dir(n->nets, err) < 0) {
+            return -HK_EIO;
+        }
+        if (symlink(runs, n->runs) < 0 && errno == EEXIST && access(n->runs, F_OK) < 0) {
+            unlink(n->runs); /* a link to what is no more */
+        }
+    }
+    return make_dir(n->runs, err);
+}
+
+/* What is empty is nobody's. */
+static void remove_runs(struct node *n)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+
+    if (n->memory && rmdir(hk_arena_printf(&a, "%s/run", n->memory)) == 0) {
+        unlink(n->runs);
+        rmdir(n->nets);
+        unlink(hk_arena_printf(&a, "%s/of", n->memory));
+        rmdir(n->memory);
+    }
+    hk_free(n->memory);
+    hk_free(n->nets);
+    hk_free(n->runs);
+}
+
 int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
     const char *name = o->name ? o->name : host_name(&a);
     const char *dir = hk_arena_printf(&a, "%s/node", o->dir);
-    const char *runs = hk_arena_printf(&a, "%s/run", dir);
     const struct json has = capacity(&a), known_by = labels(name, &a);
     int rc = make_dir(dir, err);
 
-    rc = rc < 0 ? rc : make_dir(runs, err);
+    rc = rc < 0 ? rc : make_runs(n, dir, err);
     if (rc < 0) {
         return rc;
     }
-    n->runtime = process_runtime_new(&(struct process_opts){
-        .loop = o->loop, .clock = o->clock, .dir = runs, .sink = {on_end, n}});
+    n->runtime = process_runtime_new(&(struct process_opts){.nursery = o->nursery,
+                                                            .loop = o->loop,
+                                                            .clock = o->clock,
+                                                            .dir = n->runs,
+                                                            .sink = {on_end, n}});
     n->agent = agent_new(&(struct agent_opts){.port = o->port,
                                               .shared_port = true,
                                               .clock = o->clock,
                                               .rand = o->rand,
                                               .runtime = n->runtime,
                                               .dir = dir,
+                                              .memory_dir = n->nets,
                                               .node = name,
                                               .loop = o->loop,
                                               .capacity = &has,
@@ -150,5 +246,6 @@ void node_end(struct node *n)
     if (n->runtime) {
         n->runtime->ops->free(n->runtime);
     }
+    remove_runs(n);
     *n = (struct node){0};
 }

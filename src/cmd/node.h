@@ -8,6 +8,8 @@
 struct node {
     struct runtime *runtime;
     struct agent *agent;
+    char *memory;      /* a directory that is gone when the machine stops, or NULL */
+    char *runs, *nets; /* where it is remembered what runs; addresses and hosts files, or NULL */
 };
 
 struct node_opts {
@@ -15,9 +17,10 @@ struct node_opts {
     struct port *port;
     struct hk_clock *clock;
     struct hk_rand *rand;
-    const char *dir;         /* the node keeps its state below */
-    const char *name;        /* NULL: the host's */
-    const char *image_roots; /* or NULL */
+    struct process_nursery *nursery; /* as in process_opts */
+    const char *dir;                 /* the node keeps its state below */
+    const char *name;                /* NULL: the host's */
+    const char *image_roots;         /* or NULL */
 };
 
 /* The port is polled by somebody else. Fails when the directory cannot be made. */

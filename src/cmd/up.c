@@ -4,11 +4,17 @@
 // port. One thread turns the loop; after each turn whoever got messages goes on with its work.
 #include "cmd/host.h"
 
+#include "agent/process.h"
 #include "cmd/node.h"
 #include "cmd/prober.h"
+#include "cmd/sim_nodes.h"
 #include "controllers/ctl.h"
 #include "net/node_api.h"
 #include "scheduler/loop.h"
+
+/* Events of one cause come in one turn here: one without any is pause enough. */
+#define QUIET_NS 1
+#define REASON_WAIT_NS ((int64_t)100 * 1000 * 1000)
 
 struct up_opts {
     struct host_opts host;
@@ -16,6 +22,7 @@ struct up_opts {
     const char *node;        /* its name, NULL: the host's */
     const char *image_roots; /* or NULL */
     bool no_node;
+    struct sim_nodes_opts sim;
 };
 
 struct up {
@@ -23,7 +30,9 @@ struct up {
     struct prober *prober;
     struct manager *controllers;
     struct loop *scheduler;
+    struct process_nursery *nursery; /* of the node's processes, or NULL */
     struct node node;
+    struct sim_nodes sim;
     struct node_api node_api;
 };
 
@@ -39,6 +48,7 @@ static const struct option_row options[] = {
     {0, "image-roots", "FILE", NULL,
      "Root file systems for images: lines of an image and a directory. Containers of other images "
      "run in this machine's own."},
+    SIM_NODES_OPTIONS,
     HOST_OPTION_LIMITS,
 };
 
@@ -60,7 +70,8 @@ static int take(void *ctx, const struct option_row *row, const char *value, stru
             return 0;
         }
     }
-    if (!row || !host_take(&o->host, row, value, &rc, err)) {
+    if (!row || (!sim_nodes_take(&o->sim, row, value, &rc, err) &&
+                 !host_take(&o->host, row, value, &rc, err))) {
         return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
     }
     return rc;
@@ -90,13 +101,23 @@ static struct manager *start_controllers(struct up *u)
                                               .shared_port = true});
 }
 
+/* Who has the pod answers for it. */
+static void serve(void *ctx, const struct node_call *call)
+{
+    struct up *u = ctx;
+    const bool sim =
+        !u->node.agent || (u->sim.agent && agent_has(u->sim.agent, call->ns, call->pod));
+
+    agent_serve(sim ? u->sim.agent : u->node.agent, call);
+}
+
 static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
 {
     struct host_opts host = o->host;
     int rc;
 
-    u->node_api.serve = agent_serve;
-    host.node_api = o->no_node ? NULL : &u->node_api;
+    u->node_api = (struct node_api){.serve = serve, .ctx = u};
+    host.node_api = o->no_node && o->sim.fleet.n == 0 ? NULL : &u->node_api;
     rc = host_open(&u->host, &host, err);
     if (rc < 0) {
         return rc;
@@ -106,11 +127,14 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
     rc = loop_new(&(struct loop_opts){.port = rest_port(u->host.rest),
                                       .clock = u->host.clock,
                                       .conf_path = o->conf,
+                                      .quiet_ns = QUIET_NS,
+                                      .reason_wait_ns = REASON_WAIT_NS,
                                       .session = SESSION_OPTS_DEFAULT},
                   &u->scheduler, err);
     if (rc == 0 && !o->no_node) {
         rc = node_start(&u->node,
-                        &(struct node_opts){.loop = u->host.loop,
+                        &(struct node_opts){.nursery = u->nursery,
+                                            .loop = u->host.loop,
                                             .port = rest_port(u->host.rest),
                                             .clock = u->host.clock,
                                             .rand = &u->host.rand,
@@ -118,7 +142,9 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
                                             .name = o->node,
                                             .image_roots = o->image_roots},
                         err);
-        u->node_api.ctx = u->node.agent;
+    }
+    if (rc == 0) {
+        sim_nodes_start(&u->sim, &o->sim, rest_port(u->host.rest), u->host.clock, &u->host.rand);
     }
     return rc;
 }
@@ -126,11 +152,14 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
 /* Lets everybody work; how long nothing will happen unless the loop brings news. */
 static int64_t step(struct up *u)
 {
-    int64_t next_ns = manager_run(u->controllers), now_ns, wait_ns;
+    int64_t next_ns = manager_run(u->controllers), at_ns, now_ns, wait_ns;
 
     if (u->node.agent) {
-        next_ns = HK_MIN(next_ns, agent_run(u->node.agent));
+        at_ns = agent_run(u->node.agent);
+        next_ns = HK_MIN(next_ns, at_ns);
     }
+    at_ns = sim_nodes_run(&u->sim);
+    next_ns = HK_MIN(next_ns, at_ns);
     loop_step(u->scheduler, &wait_ns);
     now_ns = net_loop_now_ns(u->host.loop);
     if (next_ns == INT64_MAX) {
@@ -162,17 +191,19 @@ static int turn(struct up *u, struct hk_err *err)
 
 static int up(const struct up_opts *o)
 {
-    struct up u = {0};
+    struct up u = {.nursery = o->no_node ? NULL : process_nursery_new()};
     struct hk_err err = {0};
     int rc = start(&u, o, &err);
 
     rc = rc < 0 ? rc : host_announce(&u.host, &o->host, "up", &err);
     rc = rc < 0 ? rc : turn(&u, &err);
+    sim_nodes_end(&u.sim);
     node_end(&u.node);
     loop_free(u.scheduler);
     manager_free(u.controllers);
     cmd_prober_free(u.prober);
     host_close(&u.host);
+    process_nursery_free(u.nursery);
     if (rc < 0) {
         verb_complain("up: %s", err.text);
     }
@@ -181,7 +212,7 @@ static int up(const struct up_opts *o)
 
 static int run(const struct verb *v, int argc, char **argv)
 {
-    struct up_opts o = {.host = host_opts_default()};
+    struct up_opts o = {.host = host_opts_default(), .sim = sim_nodes_opts_default()};
     const int rc = verb_parse(v, argc, argv, take, &o);
 
     if (rc != 0) {
@@ -211,10 +242,12 @@ const struct verb verb_up = {
         "logs.\n"
         "Everything that was acknowledged survives a crash: started again, the process goes on "
         "where it was, and finds the processes that went on running.",
-    .rest = "EXAMPLES\n"
-            "           hekla up --data-dir /tmp/hekla --listen 127.0.0.1:0 &\n"
-            "           export KUBECONFIG=/tmp/hekla/kubeconfig\n"
-            "           kubectl apply -f examples/job.yaml\n"
-            "           kubectl logs -l volcano.sh/job-name=train\n",
+    .rest = SIM_NODES_HELP "EXAMPLES\n"
+                           "           hekla up --data-dir /tmp/hekla --listen 127.0.0.1:0 &\n"
+                           "           export KUBECONFIG=/tmp/hekla/kubeconfig\n"
+                           "           kubectl apply -f examples/job.yaml\n"
+                           "           kubectl logs -l volcano.sh/job-name=train\n\n"
+                           "           hekla up --data-dir /tmp/big --no-node --sim-nodes 1000 \\\n"
+                           "               --sim-model duration=exp:60s,fail=0.01\n",
     .run = run,
 };
