@@ -46,10 +46,11 @@ check: deps ## build every kind and run every test
 	@$(MAKE) --no-print-directory release debug tsan
 	@scripts/check
 
-bench: release ## measure the scheduler, the API server and the controllers
+bench: release ## measure the scheduler, the API server, the controllers and all of them together
 	@build/hekla-bench
 	@build/hekla-bench-server
 	@build/hekla-bench-controllers
+	@build/hekla-bench-up
 
 fuzz: build-fuzz/build.ninja ## run every fuzz target for FUZZ_TIME seconds
 	@ninja -C build-fuzz

@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <unistd.h>
 
 #define POLL_MAX 1024u
 #define ADDRESS_DEFAULT "127.0.0.1"
@@ -73,8 +74,49 @@ struct pod *agent_pod_named(const struct agent *a, struct hk_str ns, struct hk_s
     return p && hk_str_eq(p->name, name) && hk_str_eq(p->ns, ns) ? p : NULL;
 }
 
-static void enlist(struct agent *a, struct pod *p)
+bool agent_has(const struct agent *a, struct hk_str ns, struct hk_str name)
 {
+    return agent_pod_named(a, ns, name) != NULL;
+}
+
+static void join(struct agent *a, struct pod *p)
+{
+    p->resting = false;
+    p->at = a->pods.len;
+    hk_vec_push(&a->pods, p);
+}
+
+static void leave(struct agent *a, struct pod *p)
+{
+    hk_vec_swap_remove(&a->pods, p->at);
+    if (p->at < a->pods.len) {
+        a->pods.at[p->at]->at = p->at;
+    }
+}
+
+void agent_touch(struct pod *p)
+{
+    struct agent *a = p->a;
+
+    p->dirty = true;
+    if (!p->queued) {
+        p->queued = true;
+        hk_vec_push(&a->touched, p->slot);
+    }
+    if (p->resting) {
+        join(a, p);
+    }
+}
+
+void agent_claim(struct pod *p, uint64_t container)
+{
+    hk_map_put(&p->a->by_container, container, p->slot);
+}
+
+void agent_enlist(struct pod *p)
+{
+    struct agent *a = p->a;
+
     if (a->vacant.len > 0) {
         p->slot = hk_vec_pop(&a->vacant);
         a->slots.at[p->slot] = p;
@@ -84,6 +126,8 @@ static void enlist(struct agent *a, struct pod *p)
     }
     hk_map_put(&a->by_uid, uid_key(p->uid), p->slot);
     hk_map_put(&a->by_name, name_key(p->ns, p->name), p->slot);
+    join(a, p);
+    agent_touch(p);
 }
 
 static void discharge(struct agent *a, struct pod *p)
@@ -97,18 +141,9 @@ static void discharge(struct agent *a, struct pod *p)
     pod_free(p);
 }
 
-static void wake(struct agent *a, struct pod *p)
-{
-    if (p->resting) {
-        p->resting = false;
-        hk_vec_push(&a->pods, p);
-    }
-}
-
-static void vanish(struct agent *a, struct pod *p)
+static void vanish(struct pod *p)
 {
     if (p && !p->gone) {
-        wake(a, p);
         pod_vanished(p);
     }
 }
@@ -124,27 +159,30 @@ static void on_put(void *ctx, struct api_object *o)
     struct agent *a = ctx;
     struct pod *p = agent_pod(a, o->uid), *old = agent_pod_named(a, o->ns, o->name);
 
+    if (a->fleet &&
+        !fleet_has(a->fleet, json_str(json_at(&o->root, "spec.nodeName"), HK_STR("")))) {
+        return;
+    }
     if (!uid_fits(o->uid)) {
         hk_log(HK_LOG_WARN, "pod has no usable uid", "pod=%.*s/%.*s", HK_FMT(o->ns),
                HK_FMT(o->name));
         return;
     }
     if (p) {
-        wake(a, p);
         pod_changed(p, o);
         return;
     }
-    vanish(a, old); /* it was deleted while nobody looked */
+    vanish(old); /* it was deleted while nobody looked */
     if (a->closed) {
         return; /* the next agent's */
     }
-    enlist(a, pod_new(a, o));
+    pod_new(a, o);
     hk_arena_clear(&a->mem);
 }
 
 static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
 {
-    vanish(ctx, agent_pod_named(ctx, ns, name));
+    vanish(agent_pod_named(ctx, ns, name));
 }
 
 static const struct feed_ops feed_ops = {.put = on_put, .del = on_del};
@@ -182,6 +220,24 @@ static void sweep_dirs(struct agent *a)
     }
 }
 
+/* Files are named by the uid, and a word behind a dot. */
+static void sweep_memory(struct agent *a)
+{
+    DIR *dir = opendir(a->o.memory_dir);
+
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        const char *dot = strrchr(e->d_name, '.');
+
+        if (dot && dot > e->d_name &&
+            !is_wanted(a, hk_arena_strndup(&a->mem, e->d_name, (size_t)(dot - e->d_name)))) {
+            unlink(hk_arena_printf(&a->mem, "%s/%s", a->o.memory_dir, e->d_name));
+        }
+    }
+    if (dir) {
+        closedir(dir);
+    }
+}
+
 static void sweep(struct agent *a)
 {
     struct runtime *r = a->o.runtime;
@@ -196,6 +252,9 @@ static void sweep(struct agent *a)
     }
     if (a->o.dir) {
         sweep_dirs(a);
+    }
+    if (a->o.memory_dir) {
+        sweep_memory(a);
     }
     a->sweep = (struct json){0};
     hk_arena_clear(&a->mem);
@@ -216,10 +275,14 @@ static void take_ends(struct agent *a)
     for (uint32_t i = 0; i < a->ends.len; i++) {
         const struct agent_end e = a->ends.at[i]; /* a copy: acting on it may bring more */
 
-        bool known = pod_exec_on_end(a, e.id, &e.end);
-        for (uint32_t k = 0; !known && k < a->pods.len; k++) {
-            known = pod_on_end(a->pods.at[k], e.id, &e.end);
+        struct pod *p = pod_in(a, hk_map_get(&a->by_container, e.id));
+
+        if (p) {
+            pod_on_end(p, e.id, &e.end);
+        } else {
+            pod_exec_on_end(a, e.id, &e.end);
         }
+        hk_map_del(&a->by_container, e.id);
         hk_free((char *)e.end.message);
     }
     a->ends.len = 0;
@@ -234,6 +297,9 @@ static int64_t write_hosts(struct agent *a, int64_t now_ns)
 {
     bool wrote = false;
 
+    if (!a->o.dir) {
+        return INT64_MAX;
+    }
     for (uint32_t i = 0; i < a->pods.len; i++) {
         if (!a->pods.at[i]->hosts_stale) {
             continue;
@@ -253,30 +319,95 @@ static int64_t write_hosts(struct agent *a, int64_t now_ns)
     return INT64_MAX;
 }
 
-static int64_t step_pods(struct agent *a, int64_t now_ns)
+static bool alarm_before(void *ctx, uint32_t x, uint32_t y)
 {
-    int64_t next_ns = INT64_MAX;
+    const struct agent *a = ctx;
 
-    for (uint32_t i = 0; i < a->pods.len;) {
-        struct pod *p = a->pods.at[i];
-        bool lives = true;
+    return a->alarms.at[x].at_ns < a->alarms.at[y].at_ns;
+}
 
-        if (p->dirty || p->due_ns <= now_ns) {
-            lives = pod_step(p, now_ns);
-            hk_arena_clear(&a->mem);
+static void set_alarm(struct agent *a, struct pod *p)
+{
+    const struct agent_alarm alarm = {.at_ns = p->due_ns, .slot = p->slot};
+    uint32_t row = a->alarms.len;
+
+    if (p->due_ns >= p->alarm_ns) {
+        return; /* INT64_MAX included */
+    }
+    if (a->vacant_alarms.len > 0) {
+        row = hk_vec_pop(&a->vacant_alarms);
+        a->alarms.at[row] = alarm;
+    } else {
+        hk_vec_push(&a->alarms, alarm);
+    }
+    p->alarm_ns = p->due_ns;
+    hk_heap_push(&a->alarm_queue, row);
+}
+
+/* Touches those whose time has come; the time of the next. */
+static int64_t ring(struct agent *a, int64_t now_ns)
+{
+    while (a->alarm_queue.len > 0) {
+        const uint32_t row = a->alarm_queue.at[0];
+        const struct agent_alarm alarm = a->alarms.at[row];
+        struct pod *p = a->slots.at[alarm.slot];
+
+        if (alarm.at_ns > now_ns) {
+            return alarm.at_ns;
         }
-        p->resting = lives && pod_rests(p);
-        if (!lives || p->resting) {
-            hk_vec_swap_remove(&a->pods, i);
+        hk_heap_pop(&a->alarm_queue);
+        hk_vec_push(&a->vacant_alarms, row);
+        if (!p || p->alarm_ns != alarm.at_ns) {
+            continue; /* of another time */
+        }
+        p->alarm_ns = INT64_MAX;
+        if (p->due_ns <= now_ns) {
+            agent_touch(p);
         } else {
-            next_ns = HK_MIN(next_ns, p->dirty ? now_ns : p->due_ns);
-            i++;
-        }
-        if (!lives) {
-            discharge(a, p);
+            set_alarm(a, p);
         }
     }
-    return next_ns;
+    return INT64_MAX;
+}
+
+static void step_pod(struct agent *a, struct pod *p, int64_t now_ns)
+{
+    const bool lives = pod_step(p, now_ns);
+
+    hk_arena_clear(&a->mem);
+    p->resting = lives && pod_rests(p);
+    if (!lives || p->resting) {
+        leave(a, p);
+    }
+    if (lives) {
+        set_alarm(a, p);
+    } else {
+        discharge(a, p);
+    }
+}
+
+/* Whoever gets news from his own step, or another's, has another turn in the next run. */
+static int64_t step_pods(struct agent *a, int64_t now_ns)
+{
+    int64_t next_ns;
+    uint32_t n;
+
+    ring(a, now_ns);
+    n = a->touched.len;
+    for (uint32_t i = 0; i < n; i++) {
+        struct pod *p = a->slots.at[a->touched.at[i]];
+
+        if (p) { /* it may be over since */
+            p->queued = false;
+            step_pod(a, p, now_ns);
+        }
+    }
+    if (n > 0) {
+        memmove(a->touched.at, a->touched.at + n, (a->touched.len - n) * sizeof(*a->touched.at));
+        a->touched.len -= n;
+    }
+    next_ns = ring(a, now_ns);
+    return a->touched.len > 0 ? now_ns : next_ns;
 }
 
 int64_t agent_run(struct agent *a)
@@ -296,7 +427,7 @@ int64_t agent_run(struct agent *a)
     if (a->ends.len > 0) {
         next_ns = now_ns; /* told by a runtime that was asked to end something */
     }
-    at_ns = node_tick(&a->node, now_ns);
+    at_ns = a->fleet ? fleet_tick(a->fleet, now_ns) : node_tick(&a->node, now_ns);
     next_ns = HK_MIN(next_ns, at_ns);
     at_ns = topology_tick(&a->topology, now_ns);
     next_ns = HK_MIN(next_ns, at_ns);
@@ -312,7 +443,7 @@ int64_t agent_run(struct agent *a)
 
 bool agent_ready(const struct agent *a)
 {
-    return a->node.registered && a->swept;
+    return (a->fleet ? a->fleet->registered == a->fleet->n : a->node.registered) && a->swept;
 }
 
 /* ---- clearing the node ---- */
@@ -386,7 +517,9 @@ struct agent *agent_new(const struct agent_opts *o)
     a->o = *o;
     a->o.api_host = keep(a, o->api_host);
     a->o.api_port = keep(a, o->api_port);
+    a->alarm_queue = (struct hk_heap){.less = alarm_before, .ctx = a};
     a->o.dir = keep(a, o->dir);
+    a->o.memory_dir = keep(a, o->memory_dir);
     a->o.node = keep(a, o->node);
     a->o.address = keep(a, o->address ? o->address : ADDRESS_DEFAULT);
     a->o.image_roots = keep(a, o->image_roots);
@@ -408,7 +541,11 @@ struct agent *agent_new(const struct agent_opts *o)
         a->local = volume_local_new(a);
     }
     a->recorder = recorder_new(o->port, o->clock, HK_STR("hekla-agent"));
-    node_init(&a->node, a);
+    if (o->fleet) {
+        a->fleet = fleet_new(a, o->fleet);
+    } else {
+        node_init(&a->node, a, a->o.node);
+    }
     topology_init(&a->topology, a);
     feed_init(&a->feed,
               &(struct feed_opts){
@@ -417,10 +554,11 @@ struct agent *agent_new(const struct agent_opts *o)
                   .str = &a->str,
                   .kind = api_kind(API_POD),
                   .required = true,
-                  .field_selector = hk_str(hk_arena_printf(&a->own, "spec.nodeName=%s", a->o.node)),
-                  .ops = &feed_ops,
-                  .ctx = a,
-              });
+                  .field_selector = a->fleet
+                  ? HK_STR("spec.nodeName!=")
+                           : hk_str(hk_arena_printf(&a->own, "spec.nodeName=%s", a->o.node)),
+                           .ops = &feed_ops, .ctx = a,
+                  });
     return a;
 }
 
@@ -442,12 +580,22 @@ void agent_free(struct agent *a)
     hk_vec_fini(&a->vacant);
     hk_map_fini(&a->by_uid);
     hk_map_fini(&a->by_name);
+    hk_map_fini(&a->by_container);
+    hk_map_fini(&a->by_address);
+    hk_vec_fini(&a->touched);
+    hk_vec_fini(&a->alarms);
+    hk_vec_fini(&a->vacant_alarms);
+    hk_heap_fini(&a->alarm_queue);
     hk_vec_fini(&a->ends);
     hk_vec_fini(&a->sources);
     volume_local_free(a->local);
     feed_fini(&a->feed);
     topology_fini(&a->topology);
-    node_fini(&a->node);
+    if (a->fleet) {
+        fleet_free(a->fleet);
+    } else {
+        node_fini(&a->node);
+    }
     recorder_free(a->recorder);
     pod_attach_fini(a);
     pod_exec_fini(a);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node: registers itself, reports that it lives, runs the pods bound to it through a runtime, and
-// says how they fare. Everything goes through the port; the loop is the owner's.
+// A node, or a fleet of simulated ones: registers itself, reports that it lives, runs the pods
+// bound to it through a runtime, and says how they fare. Everything goes through the port; the loop
+// is the owner's.
 #pragma once
 
 #include "agent/runtime.h"
@@ -11,6 +12,12 @@ struct machine;
 struct net_loop;
 struct node_call;
 
+/* Nodes that run nothing, all alike but for their zone: sim-00001 and so on. */
+struct agent_fleet {
+    uint32_t n;
+    uint32_t zones; /* they are spread over so many; 0: they have none */
+};
+
 struct agent_opts {
     struct port *port;
     bool shared_port; /* somebody else polls it */
@@ -20,7 +27,11 @@ struct agent_opts {
     const char *api_host, *api_port; /* of the API as pods reach it; NULL: they are not told */
     const char *dir; /* where pods have their directories and logs; NULL: nowhere, for runtimes that
                       * run nothing */
-    const char *node;      /* its name */
+    const char *memory_dir; /* for files of pods that are worth nothing once the machine has
+                             * stopped; NULL: they are in the pods' directories */
+    const char *node;       /* its name */
+    /* Instead of one node, many; the runtime must be hollow. Borrowed for agent_new. */
+    const struct agent_fleet *fleet;
     const char *address;   /* of the node, NULL: 127.0.0.1 */
     struct net_loop *loop; /* of probes over the network; NULL: such probes fail */
     /* What the node has, as ResourceLists; labels as an object. Borrowed for agent_new. */
@@ -39,6 +50,8 @@ int64_t agent_run(struct agent *a);
 void agent_on_end(struct agent *a, uint64_t container, const struct runtime_end *end);
 /* Answers a call about a pod of this node (serve of a node_api, with the agent as ctx). */
 void agent_serve(void *ctx, const struct node_call *call);
+/* That pod is here. */
+bool agent_has(const struct agent *a, struct hk_str ns, struct hk_str name);
 /* Registered, and every pod of the node looked at once. */
 bool agent_ready(const struct agent *a);
 

@@ -79,11 +79,14 @@ static void add_labels(struct node *n, struct json *labels)
     struct utsname u;
 
     uname(&u);
-    put_str(labels, a, API_LABEL_HOSTNAME, n->a->o.node);
+    put_str(labels, a, API_LABEL_HOSTNAME, n->name);
     put_str(labels, a, "kubernetes.io/os", "linux");
     put_str(labels, a, "kubernetes.io/arch", arch_of(u.machine));
     if (n->a->volumes_dir) {
         put_str(labels, a, API_LABEL_VOLUMES, "local");
+    }
+    if (n->zone > 0) {
+        put_str(labels, a, API_LABEL_ZONE, hk_arena_printf(a, "zone-%u", n->zone));
     }
     for (uint32_t i = 0; json_is(given, JSON_OBJECT) && i < given->len; i++) {
         json_put(labels, a, given->members[i].key, given->members[i].value);
@@ -189,7 +192,7 @@ static void add_addresses(struct node *n, struct json *status)
     put_str(one, a, "address", n->a->o.address);
     one = json_push(list, a, json_make_object());
     put_str(one, a, "type", "Hostname");
-    put_str(one, a, "address", n->a->o.node);
+    put_str(one, a, "address", n->name);
 }
 
 static void add_info(struct node *n, struct json *status)
@@ -204,7 +207,10 @@ static void add_info(struct node *n, struct json *status)
     put_str(info, a, "systemUUID", m ? machine_line(m, "/sys/class/dmi/id/product_uuid", a) : "");
     put_str(info, a, "bootID", m ? machine_line(m, "/proc/sys/kernel/random/boot_id", a) : "");
     put_str(info, a, "kernelVersion", u.release);
-    put_str(info, a, "osImage", os_image(a));
+    if (!n->a->os_image) {
+        n->a->os_image = os_image(&n->a->own);
+    }
+    put_str(info, a, "osImage", n->a->os_image);
     put_str(info, a, "containerRuntimeVersion",
             hk_arena_printf(a, "%s://%s", n->a->o.runtime->ops->name, HEKLA_VERSION));
     put_str(info, a, "kubeletVersion", "v" HEKLA_VERSION "-hekla");
@@ -272,6 +278,16 @@ static bool lacks_words(struct node *n, const struct json *root)
            !holds(json_at(root, "metadata.annotations"), &annotations);
 }
 
+bool node_is_told(struct node *n, const struct json *root)
+{
+    const bool told = json_equal(json_at(root, "status.capacity"), &n->a->capacity) &&
+                      json_equal(json_at(root, "status.allocatable"), &n->a->allocatable) &&
+                      !has_unready_taint(root) && !lacks_words(n, root);
+
+    hk_arena_clear(mem(n));
+    return told;
+}
+
 /* ---- calls ---- */
 
 static void rest(struct node *n, enum node_step step, int64_t wait_ns)
@@ -285,8 +301,7 @@ static void back_off(struct node *n, const struct port_msg *m)
     const int64_t wait_ns = RETRY_FIRST_NS << HK_MIN(n->failures, 8);
 
     if (n->failures++ == 0) {
-        hk_log(HK_LOG_WARN, "cannot report the node", "node=%s err=\"%s\"", n->a->o.node,
-               m->err->text);
+        hk_log(HK_LOG_WARN, "cannot report the node", "node=%s err=\"%s\"", n->name, m->err->text);
     }
     rest(n, m->rc == -HK_ECONFLICT ? NODE_STATUS : n->step, HK_MIN(wait_ns, RETRY_LAST_NS));
 }
@@ -310,7 +325,13 @@ static void advance(struct node *n)
         recall_conditions(n);
         /* fall through */
     case NODE_CREATE:
-        rest(n, NODE_STATUS, 0);
+        /* In a fleet who makes the object has said everything, if the server took the status. */
+        if (!n->fleet || !n->seen || !node_is_told(n, &n->seen->root)) {
+            rest(n, NODE_STATUS, 0);
+            break;
+        }
+        n->registered = true;
+        rest(n, NODE_REST, REPORT_NS);
         break;
     case NODE_STATUS:
         if (n->seen && (has_unready_taint(&n->seen->root) || lacks_words(n, &n->seen->root))) {
@@ -341,6 +362,9 @@ static void on_node(void *ctx, const struct port_msg *m)
         back_off(n, m);
     }
     hk_arena_clear(mem(n));
+    if (n->fleet) {
+        fleet_answered(n);
+    }
 }
 
 static void submit(struct node *n, struct port_request *q)
@@ -357,7 +381,7 @@ static void create(struct node *n)
     put_str(&body, a, "apiVersion", "v1");
     put_str(&body, a, "kind", "Node");
     meta = agent_put_object(&body, a, "metadata");
-    put_str(meta, a, "name", n->a->o.node);
+    put_str(meta, a, "name", n->name);
     add_labels(n, agent_put_object(meta, a, "labels"));
     add_annotations(n, agent_put_object(meta, a, "annotations"));
     add_status(n, &body);
@@ -366,7 +390,7 @@ static void create(struct node *n)
 
 static void look(struct node *n)
 {
-    submit(n, &(struct port_request){.verb = PORT_GET, .name = hk_str(n->a->o.node)});
+    submit(n, &(struct port_request){.verb = PORT_GET, .name = hk_str(n->name)});
 }
 
 static void report(struct node *n)
@@ -376,7 +400,7 @@ static void report(struct node *n)
     add_status(n, &body);
     submit(n, &(struct port_request){.verb = PORT_PATCH,
                                      .patch = PORT_PATCH_STRATEGIC,
-                                     .name = hk_str(n->a->o.node),
+                                     .name = hk_str(n->name),
                                      .subresource = "status",
                                      .body = &body});
 }
@@ -400,7 +424,7 @@ static void mend_spec(struct node *n)
     }
     submit(n, &(struct port_request){.verb = PORT_PATCH,
                                      .patch = PORT_PATCH_MERGE,
-                                     .name = hk_str(n->a->o.node),
+                                     .name = hk_str(n->name),
                                      .body = &body});
 }
 
@@ -412,7 +436,7 @@ void node_own(const struct node *n, struct json *meta)
 
     put_str(owner, a, "apiVersion", "v1");
     put_str(owner, a, "kind", "Node");
-    put_str(owner, a, "name", n->a->o.node);
+    put_str(owner, a, "name", n->name);
     put_str(owner, a, "uid", n->uid);
 }
 
@@ -425,8 +449,7 @@ static void on_lease(void *ctx, const struct port_msg *m)
 
     n->lease = 0;
     if (m->rc < 0) {
-        hk_log(HK_LOG_DEBUG, "cannot renew the lease", "node=%s err=\"%s\"", n->a->o.node,
-               m->err->text);
+        hk_log(HK_LOG_DEBUG, "cannot renew the lease", "node=%s err=\"%s\"", n->name, m->err->text);
     }
     /* It goes with the node it belongs to: perhaps somebody deleted that. */
     if (missing && n->lease_made && n->step == NODE_REST) {
@@ -446,34 +469,34 @@ static void renew(struct node *n)
     put_str(&body, a, "apiVersion", "coordination.k8s.io/v1");
     put_str(&body, a, "kind", "Lease");
     meta = agent_put_object(&body, a, "metadata");
-    put_str(meta, a, "name", n->a->o.node);
+    put_str(meta, a, "name", n->name);
     put_str(meta, a, "namespace", LEASE_NAMESPACE);
     if (n->uid) {
         node_own(n, meta);
     }
     spec = agent_put_object(&body, a, "spec");
-    put_str(spec, a, "holderIdentity", n->a->o.node);
+    put_str(spec, a, "holderIdentity", n->name);
     json_put(spec, a, HK_STR("leaseDurationSeconds"), json_make_int(LEASE_S));
     time_write_micro(agent_wall(n->a), &now);
     put_str(spec, a, "renewTime", now.data);
-    n->lease =
-        port_submit(n->a->o.port,
-                    &(struct port_request){
-                        .verb = n->lease_missing ? PORT_CREATE : PORT_PATCH,
-                        .patch = PORT_PATCH_MERGE,
-                        .kind = api_kind(API_LEASE),
-                        .ns = HK_STR(LEASE_NAMESPACE), .name = hk_str(n->a->o.node), .body = &body},
-                        (struct port_sink){on_lease, n});
+    n->lease = port_submit(
+        n->a->o.port, &(struct port_request){.verb = n->lease_missing ? PORT_CREATE : PORT_PATCH,
+                                             .patch = PORT_PATCH_MERGE,
+                                             .kind = api_kind(API_LEASE),
+                                             .ns = HK_STR(LEASE_NAMESPACE), .name = hk_str(n->name),
+                                                          .body = &body},
+                                             (struct port_sink){on_lease, n});
     hk_arena_clear(a);
 }
 
 /* ---- all of it ---- */
 
-void node_init(struct node *n, struct agent *a)
+void node_init(struct node *n, struct agent *a, const char *name)
 {
     const int64_t now_ns = agent_mono(a);
 
-    *n = (struct node){.a = a, .step = NODE_CREATE, .due_ns = now_ns, .lease_due_ns = now_ns};
+    *n = (struct node){
+        .a = a, .name = name, .step = NODE_CREATE, .due_ns = now_ns, .lease_due_ns = now_ns};
     for (size_t i = 0; i < NODE_NCONDITIONS; i++) {
         n->conditions[i].since_ns = agent_wall(a);
     }
@@ -517,6 +540,9 @@ int64_t node_tick(struct node *n, int64_t now_ns)
 {
     if (!n->call && n->due_ns <= now_ns) {
         act(n);
+    }
+    if (n->fleet) {
+        return n->call ? INT64_MAX : n->due_ns;
     }
     if (n->registered && !n->lease && n->lease_due_ns <= now_ns) {
         renew(n);

@@ -10,6 +10,7 @@
 #include "api/feed.h"
 #include "api/recorder.h"
 #include "base/arena.h"
+#include "base/heap.h"
 #include "base/vec.h"
 #include "net/probe.h"
 
@@ -38,7 +39,10 @@ enum node_condition {
 
 struct node {
     struct agent *a;
-    uint8_t step; /* enum node_step */
+    const char *name;
+    struct fleet *fleet; /* NULL: it is the only one, and says regularly that it lives */
+    uint32_t zone;       /* of a fleet; 0 none */
+    uint8_t step;        /* enum node_step */
     bool registered;
     uint32_t failures;
     uint64_t call;  /* about the node; 0 none */
@@ -53,7 +57,7 @@ struct node {
     struct api_object *seen; /* the node as of the last answer, or NULL */
 };
 
-void node_init(struct node *n, struct agent *a);
+void node_init(struct node *n, struct agent *a, const char *name);
 void node_fini(struct node *n);
 /* Acts when its time has come; the time of its next act. */
 int64_t node_tick(struct node *n, int64_t now_ns);
@@ -72,6 +76,28 @@ struct topology {
 void topology_init(struct topology *t, struct agent *a);
 void topology_fini(struct topology *t);
 int64_t topology_tick(struct topology *t, int64_t now_ns);
+/* The object says what the node would say. */
+bool node_is_told(struct node *n, const struct json *root);
+
+/* ---- many nodes that run nothing: fleet.c ---- */
+
+struct fleet {
+    struct agent *a;
+    uint32_t n;
+    struct node *nodes;
+    struct feed feed;      /* of nodes */
+    HK_VEC(uint32_t) todo; /* nodes with something to say */
+    uint32_t busy;         /* calls under way */
+    uint32_t registered;
+};
+
+struct fleet *fleet_new(struct agent *a, const struct agent_fleet *o);
+void fleet_free(struct fleet *f);
+int64_t fleet_tick(struct fleet *f, int64_t now_ns);
+/* One of its nodes has that name. */
+bool fleet_has(const struct fleet *f, struct hk_str name);
+/* A call of the node was answered. */
+void fleet_answered(struct node *n);
 
 /* ---- what containers see: env.c, volume.c ---- */
 
@@ -258,7 +284,8 @@ struct container {
     const struct json *spec; /* in the pod's object */
     struct hk_str name;
     bool init, sidecar;
-    bool begun; /* this attempt has been started */
+    bool begun;   /* this attempt has been started */
+    bool delayed; /* has been told how long to wait before the first */
     bool ready, started;
     uint8_t state, stop;
     uint32_t attempt;  /* of the one that runs or ran last */
@@ -296,14 +323,17 @@ struct pod {
     char address[16];                       /* "" the host's */
     uint8_t stage, prep;
     uint32_t slot;
-    bool resting;  /* over, and nothing to do until the API changes it */
-    bool settled;  /* has directory and address */
-    bool final;    /* the API knows its last status from an earlier agent */
-    bool gone;     /* from the API */
-    bool deleting; /* the API wants it gone */
-    bool dirty;    /* has news to act on */
-    bool started;  /* pod_start was called */
-    bool stopped;  /* and pod_stop */
+    uint32_t at;      /* its place in the agent's pods, unless it rests */
+    bool resting;     /* over, and nothing to do until the API changes it */
+    bool queued;      /* to be looked at */
+    int64_t alarm_ns; /* its earliest alarm, INT64_MAX none */
+    bool settled;     /* has directory and address */
+    bool final;       /* the API knows its last status from an earlier agent */
+    bool gone;        /* from the API */
+    bool deleting;    /* the API wants it gone */
+    bool dirty;       /* has news to act on; set by agent_touch */
+    bool started;     /* pod_start was called */
+    bool stopped;     /* and pod_stop */
     bool image_told, caveats_told;
     bool known;       /* not seen for the first time by this agent */
     bool deleted;     /* our DELETE was answered */
@@ -329,6 +359,7 @@ struct pod {
     char *sent; /* the status as last acknowledged, or NULL */
     char *sending;
     uint64_t patch, removal; /* calls under way */
+    bool report_again;       /* looked at while its patch was under way */
     uint32_t failures;
     int64_t report_ns; /* no report before */
 };
@@ -376,6 +407,10 @@ int pod_start_pod(struct pod *p, struct hk_err *err) HK_CHECKED;
  * to run. Fails when its configuration is not good, or not yet. */
 int pod_start_describe(struct container *c, const struct env *e, struct runtime_container *ret,
                        struct hk_err *err) HK_CHECKED;
+/* How long it has to wait before, with runtimes that want that. The pod has been started. */
+int64_t pod_start_delay(const struct container *c);
+/* With a runtime that runs nothing; started_ns as in a runtime_container. */
+int pod_start_nominal(struct container *c, int64_t started_ns, struct hk_err *err) HK_CHECKED;
 /* Makes its files and starts it. */
 int pod_start_launch(struct container *c, const struct runtime_container *rc,
                      struct hk_err *err) HK_CHECKED;
@@ -425,6 +460,9 @@ bool pod_status_told(const struct pod *p);
 
 /* Gives the pod its address: the one in its directory, or one nobody on the node has. */
 int pod_hosts_address(struct pod *p, struct hk_err *err) HK_CHECKED;
+void pod_hosts_release(struct pod *p);
+/* Nothing of it runs any more. */
+void pod_hosts_remove(const struct pod *p);
 const char *pod_hosts_path(const struct pod *p, struct hk_arena *a);
 /* Says that the pod came or goes: its group has stale files. */
 void pod_hosts_changed(struct pod *p);
@@ -480,6 +518,13 @@ struct agent_end {
     struct runtime_end end; /* its message is ours */
 };
 
+/* When a pod wants to be looked at. What it is worth is seen when it rings: pods may have gone, or
+ * want it later. */
+struct agent_alarm {
+    int64_t at_ns;
+    uint32_t slot;
+};
+
 struct agent {
     struct agent_opts o; /* strings are ours */
     struct json capacity, allocatable, labels;
@@ -491,16 +536,24 @@ struct agent {
     struct hk_arena own; /* of the options */
     struct hk_arena mem; /* scratch of one step */
     struct hk_intern str;
+    const char *os_image; /* NULL: not looked up yet */
     struct recorder *recorder;
-    struct node node;
+    struct node node;    /* unless there is a fleet */
+    struct fleet *fleet; /* or NULL */
     struct topology topology;
     struct feed feed;
-    HK_VEC(struct pod *) pods;  /* those with something to do */
+    HK_VEC(struct pod *) pods;  /* those that are not over */
     HK_VEC(struct pod *) slots; /* all of them, NULL: free */
     HK_VEC(uint32_t) vacant;    /* free slots */
     /* Slots by hashes of uid, and of namespace and name. */
     struct hk_map by_uid, by_name;
-    int64_t hosts_due_ns; /* no hosts files are written before */
+    struct hk_map by_container; /* slots by what the runtime calls containers and commands */
+    struct hk_map by_address;   /* slots by number of the address */
+    HK_VEC(uint32_t) touched;   /* slots of pods with news */
+    HK_VEC(struct agent_alarm) alarms;
+    HK_VEC(uint32_t) vacant_alarms;
+    struct hk_heap alarm_queue; /* of rows in alarms, the earliest first */
+    int64_t hosts_due_ns;       /* no hosts files are written before */
     HK_VEC(struct agent_end) ends;
     HK_VEC(struct pod_log *) logs; /* being followed */
     HK_VEC(struct source *) sources;
@@ -512,6 +565,12 @@ struct agent {
 };
 
 int64_t agent_mono(const struct agent *a);
+/* A new pod has a place with its agent, and news. */
+void agent_enlist(struct pod *p);
+/* The pod has news: it is looked at by the next run. */
+void agent_touch(struct pod *p);
+/* The end of that container or command is news of the pod. */
+void agent_claim(struct pod *p, uint64_t container);
 /* NULL: there is none. Of several of that name the newest. */
 struct pod *agent_pod(const struct agent *a, struct hk_str uid);
 struct pod *agent_pod_named(const struct agent *a, struct hk_str ns, struct hk_str name);

@@ -135,7 +135,7 @@ void pod_settle(struct container *c, int64_t now_ns)
     c->stop = STOP_NOT;
     hook_end(c);
     probe_end(c);
-    c->pod->dirty = true;
+    agent_touch(c->pod);
     if (starts_again(c)) {
         pause_before_restart(c, now_ns);
     } else {
@@ -162,7 +162,7 @@ static void hold_attempt(struct container *c, const struct hk_err *err, int64_t 
     hook_end(c);
     c->state = CONTAINER_WAITING;
     c->stop = STOP_NOT;
-    c->pod->dirty = true;
+    agent_touch(c->pod);
     probe_end(c);
     pod_hold(c->pod, "CreateContainerError", err, now_ns);
 }
@@ -286,6 +286,30 @@ static int describe(struct container *c, struct env *env, struct runtime_contain
     return pod_start_describe(c, env, ret, err);
 }
 
+/* Where nothing is run there is nothing to prepare. */
+static void start_nominal(struct container *c, int64_t now_ns)
+{
+    struct hk_err err = {0};
+
+    if (pod_start_pod(c->pod, &err) < 0) {
+        pod_hold(c->pod, "CreateContainerError", &err, now_ns);
+        return;
+    }
+    if (!c->delayed) {
+        c->delayed = true;
+        c->due_ns = now_ns + pod_start_delay(c);
+        if (c->due_ns > now_ns) {
+            return;
+        }
+    }
+    next_attempt(c);
+    if (pod_start_nominal(c, 0, &err) < 0) {
+        cannot_run(c, err.text, now_ns);
+        return;
+    }
+    running(c, now_ns);
+}
+
 static void start_container(struct container *c, int64_t now_ns)
 {
     HK_AUTO(env_fini) struct env env = {0};
@@ -333,7 +357,11 @@ static void try_start(struct container *c, int64_t now_ns)
         wake_at(c->pod, c->due_ns);
         return;
     }
-    start_container(c, now_ns);
+    if (c->pod->a->o.runtime->ops->hollow) {
+        start_nominal(c, now_ns);
+    } else {
+        start_container(c, now_ns);
+    }
     if (c->state == CONTAINER_WAITING && c->pod->prep == PREP_DONE) {
         wake_at(c->pod, c->due_ns); /* it could not run, and is to be tried again */
     }
@@ -388,7 +416,7 @@ void pod_stop_container(struct container *c, int64_t now_ns, int64_t grace_s)
 {
     if (c->state == CONTAINER_RUNNING && c->stop == STOP_NOT) {
         c->kill_ns = now_ns + (grace_s < 0 ? grace_ns(c->pod) : grace_s * SECOND_NS);
-        c->pod->dirty = true;
+        agent_touch(c->pod);
         pod_note(c->pod, false, "Killing",
                  hk_arena_printf(&c->pod->a->mem, "Stopping container %.*s", HK_FMT(c->name)));
         stop_on(c, now_ns);
@@ -403,7 +431,6 @@ static void stop_pod(struct pod *p, int64_t stop_ns)
     } else {
         p->stop_ns = HK_MIN(p->stop_ns, stop_ns);
     }
-    p->dirty = true;
 }
 
 /* Sidecars go when those they serve are gone. */
@@ -450,7 +477,7 @@ void pod_ref_changed(struct pod *p, struct ref *r, struct api_object *o)
     api_object_unref(r->obj);
     r->obj = api_object_ref(o);
     p->files_stale = true;
-    p->dirty = true;
+    agent_touch(p);
     if (p->prep == PREP_HELD) { /* perhaps that is what was missing */
         p->held_until_ns = agent_mono(p->a);
     }
@@ -461,7 +488,7 @@ static struct ref *asked(struct pod *p, const struct port_msg *m)
     for (uint32_t i = 0; i < p->refs.len; i++) {
         if (p->refs.at[i].call == m->call) {
             p->refs.at[i].call = 0;
-            p->dirty = true;
+            agent_touch(p);
             return &p->refs.at[i];
         }
     }
@@ -636,7 +663,7 @@ static void on_removed(void *ctx, const struct port_msg *m)
     struct pod *p = ctx;
 
     p->removal = 0;
-    p->dirty = true;
+    agent_touch(p);
     /* Not found and conflict (another pod of that name): ours is gone, and we shall hear so. */
     if (m->rc == 0 || m->rc == -HK_ENOTFOUND || m->rc == -HK_ECONFLICT) {
         p->deleted = true;
@@ -657,6 +684,7 @@ static void step_ended(struct pod *p, int64_t now_ns)
     if (p->started && !p->stopped) {
         p->stopped = true;
         r->ops->pod_stop(r, hk_arena_str(&p->a->mem, p->uid).s);
+        pod_hosts_remove(p);
     }
     if (!p->deleting || p->deleted || p->removal) {
         return;
@@ -688,6 +716,9 @@ static bool step_gone(struct pod *p, int64_t now_ns)
     if (any_runs(p) && p->stop_ns > now_ns) {
         wake_at(p, p->stop_ns);
         return true;
+    }
+    if (p->dir) {
+        pod_hosts_remove(p);
     }
     if (p->dir && !volume_remove(p->dir)) {
         wake_at(p, now_ns + HELD_LAST_NS);
@@ -727,7 +758,7 @@ bool pod_rests(const struct pod *p)
 
 void pod_hook_ended(struct container *c, bool good, int64_t now_ns)
 {
-    c->pod->dirty = true;
+    agent_touch(c->pod);
     if (!good && c->stop == STOP_NOT) {
         pod_note(c->pod, true, "FailedPostStartHook", "PostStartHook failed");
         pod_stop_container(c, now_ns, -1);
@@ -751,7 +782,7 @@ bool pod_on_end(struct pod *p, uint64_t id, const struct runtime_end *end)
             return true;
         }
         if (probe_on_end(c, id, end->code == 0 && !end->never_ran)) {
-            p->dirty = true;
+            agent_touch(p);
             return true;
         }
     }
@@ -777,7 +808,9 @@ void pod_changed(struct pod *p, struct api_object *o)
                          !json_equal(json_at(&p->now->root, "metadata.annotations"),
                                      json_at(&o->root, "metadata.annotations")) ||
                          p->files_stale;
-        p->dirty = p->dirty || p->files_stale;
+        if (p->files_stale) {
+            agent_touch(p);
+        }
         api_object_unref(p->now);
         p->now = api_object_ref(o);
     }
@@ -786,11 +819,12 @@ void pod_changed(struct pod *p, struct api_object *o)
         p->since_ns = now_ns - HK_MAX(wall_ns - p->start_ns, 0);
     }
     p->deadline_ns = active_s < 0 ? INT64_MAX : p->since_ns + active_s * SECOND_NS;
-    wake_at(p, p->deadline_ns);
+    if (active_s >= 0 || deletion_ns != 0) {
+        agent_touch(p);
+    }
     if (deletion_ns == 0) {
         return;
     }
-    p->dirty = true;
     p->deleting = true;
     if (p->stage != POD_ENDED) {
         const int64_t grace_s =
@@ -805,6 +839,6 @@ void pod_changed(struct pod *p, struct api_object *o)
 void pod_vanished(struct pod *p)
 {
     p->gone = true;
-    p->dirty = true;
+    agent_touch(p);
     pod_hosts_changed(p);
 }

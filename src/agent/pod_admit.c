@@ -48,7 +48,8 @@ static uint32_t length(const struct json *list)
     return json_is(list, JSON_ARRAY) ? list->len : 0;
 }
 
-/* The highest attempt that has a log; -1 none. */
+/* The highest attempt that has a log or, where there are no files, that the API was told of; -1
+ * none. */
 static int64_t last_attempt(const struct container *c)
 {
     const char *root = c->pod->dir;
@@ -56,7 +57,7 @@ static int64_t last_attempt(const struct container *c)
     DIR *dir;
 
     if (!root) {
-        return -1;
+        return c->start_ns > 0 || c->end.is ? (int64_t)c->attempt : -1;
     }
     dir = opendir(hk_arena_printf(&c->pod->a->mem, "%s/%.*s", root, HK_FMT(c->name)));
 
@@ -96,8 +97,13 @@ static void adopt(struct container *c, int64_t now_ns)
         c->end = (struct container_end){0};
     }
     c->attempt = (uint32_t)attempt;
-    rc = r->ops->adopt(r, hk_arena_str(a, c->pod->uid).s, hk_arena_str(a, c->name).s, c->attempt,
-                       &c->id, &err);
+    if (r->ops->hollow) {
+        c->delayed = true;
+        rc = pod_start_nominal(c, c->start_ns, &err);
+    } else {
+        rc = r->ops->adopt(r, hk_arena_str(a, c->pod->uid).s, hk_arena_str(a, c->name).s,
+                           c->attempt, &c->id, &err);
+    }
     if (rc == -HK_EBUSY) {
         c->begun = false; /* its log is all there is of it */
         return;
@@ -106,6 +112,7 @@ static void adopt(struct container *c, int64_t now_ns)
         c->start_ns = agent_wall(c->pod->a); /* nobody was told when it began */
     }
     if (rc == 0) {
+        agent_claim(c->pod, c->id);
         c->state = CONTAINER_RUNNING;
         probe_begin(c, now_ns);
         return;
@@ -172,7 +179,7 @@ struct pod *pod_new(struct agent *a, struct api_object *o)
         .hostname = json_str(json_at(&o->root, "spec.hostname"), o->name),
         .subdomain = json_str(json_at(&o->root, "spec.subdomain"), HK_STR("")),
                               .job = json_str(json_get(labels, API_KEY_JOB_NAME), HK_STR("")),
-                                              .dirty = true, .due_ns = INT64_MAX,
+                                              .due_ns = INT64_MAX, .alarm_ns = INT64_MAX,
                                               .deadline_ns = INT64_MAX, .start_ns = agent_wall(a)};
     if (p->hostname.n == 0) {
         p->hostname = p->name;
@@ -186,13 +193,15 @@ struct pod *pod_new(struct agent *a, struct api_object *o)
     add_containers(p, "initContainers", true);
     p->ninit = p->ncontainer;
     add_containers(p, "containers", false);
-    hk_vec_push(&a->pods, p);
+    agent_enlist(p);
     if (has_finished(p)) {
         p->stage = POD_ENDED;
         p->started = true; /* something may be left in the runtime */
         pod_status_recall(p);
     } else {
-        ref_collect(p);
+        if (!a->o.runtime->ops->hollow) {
+            ref_collect(p);
+        }
         admit(p);
     }
     pod_changed(p, o);
@@ -229,6 +238,7 @@ void pod_free(struct pod *p)
         hk_free(c->last.message);
     }
     hk_free(p->containers);
+    pod_hosts_release(p);
     hk_free(p->sent);
     hk_free(p->sending);
     hk_free(p->dir);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses and names. Each pod has an address of its own in 127.64.0.0/10, so that pods of one
 // machine can listen on the same ports, and a hosts file that knows the pods it belongs with: those
-// of its subdomain, or of its job. Both are in the pod's directory and outlive the agent.
+// of its subdomain, or of its job. Both are in files and outlive the agent, though not the machine.
 #include "agent/agent_priv.h"
 
 #include "base/file.h"
@@ -36,16 +36,34 @@ static int overwrite(const char *path, struct hk_str text)
     return 0;
 }
 
+/* Which of the net's addresses that is, from 0; UINT64_MAX - 1: none of them. */
+static uint64_t number_of(const char *address)
+{
+    unsigned a, b, c, d;
+
+    if (sscanf(address, "%u.%u.%u.%u", &a, &b, &c, &d) != 4) {
+        return UINT64_MAX - 1;
+    }
+    return ((uint64_t)a << 24 | b << 16 | c << 8 | d) - NET_BASE;
+}
+
 static bool taken(const struct pod *p, const char *address)
 {
-    for (uint32_t i = 0; i < p->a->pods.len; i++) {
-        const struct pod *other = p->a->pods.at[i];
+    const uint32_t slot = hk_map_get(&p->a->by_address, number_of(address));
 
-        if (other != p && strcmp(other->address, address) == 0) {
-            return true;
-        }
+    return slot != HK_NONE && slot != p->slot;
+}
+
+static void take(struct pod *p)
+{
+    hk_map_put(&p->a->by_address, number_of(p->address), p->slot);
+}
+
+void pod_hosts_release(struct pod *p)
+{
+    if (p->address[0]) {
+        hk_map_del(&p->a->by_address, number_of(p->address));
     }
-    return false;
 }
 
 static void write_address(uint32_t n, char *out, size_t size)
@@ -68,6 +86,23 @@ static void choose(struct pod *p)
         n %= NET_SIZE;
         write_address(n, p->address, sizeof(p->address));
     } while (taken(p, p->address));
+    take(p);
+}
+
+static const char *file_of(const struct pod *p, const char *what, struct hk_arena *a)
+{
+    const char *memory = p->a->o.memory_dir;
+
+    return memory ? hk_arena_printf(a, "%s/%.*s.%s", memory, HK_FMT(p->uid), what)
+                  : hk_arena_printf(a, "%s/.%s", p->dir, what);
+}
+
+void pod_hosts_remove(const struct pod *p)
+{
+    if (p->a->o.memory_dir) {
+        unlink(file_of(p, "address", &p->a->mem));
+        unlink(file_of(p, "hosts", &p->a->mem));
+    }
 }
 
 int pod_hosts_address(struct pod *p, struct hk_err *err)
@@ -82,10 +117,11 @@ int pod_hosts_address(struct pod *p, struct hk_err *err)
         choose(p);
         return 0;
     }
-    path = hk_arena_printf(&p->a->mem, "%s/.address", p->dir);
+    path = file_of(p, "address", &p->a->mem);
     if (hk_read_file(path, sizeof(p->address) - 1, &known, NULL) == 0 && known.len > 0 &&
         !taken(p, known.data)) {
         memcpy(p->address, known.data, known.len + 1);
+        take(p);
         return 0;
     }
     choose(p);
@@ -98,7 +134,7 @@ int pod_hosts_address(struct pod *p, struct hk_err *err)
 
 const char *pod_hosts_path(const struct pod *p, struct hk_arena *a)
 {
-    return p->dir ? hk_arena_printf(a, "%s/.hosts", p->dir) : NULL;
+    return p->dir ? file_of(p, "hosts", a) : NULL;
 }
 
 /* What pods that know each other share. */
@@ -203,6 +239,9 @@ void pod_hosts_write(struct pod *p)
 
 void pod_hosts_changed(struct pod *p)
 {
+    if (!p->dir) {
+        return; /* nobody there to read */
+    }
     for (uint32_t i = 0; i < p->a->pods.len; i++) {
         if (together(p, p->a->pods.at[i])) {
             p->a->pods.at[i]->hosts_stale = true;

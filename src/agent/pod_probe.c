@@ -75,7 +75,7 @@ static void answered(struct probe *p, bool good)
     p->due_ns = agent_mono(p->c->pod->a) + number(p, "periodSeconds", 10) * SECOND_NS;
     p->good = good ? p->good + 1 : 0;
     p->bad = good ? 0 : p->bad + 1;
-    p->c->pod->dirty = true;
+    agent_touch(p->c->pod);
     if (good && p->good >= number(p, "successThreshold", 1)) {
         passed(p->c, kind);
     }
@@ -120,6 +120,7 @@ uint64_t probe_exec(struct container *c, const struct json *command)
         r->ops->exec(r, c->id, words(command, &c->pod->a->mem), -1, -1, -1, &id, NULL) < 0) {
         return 0;
     }
+    agent_claim(c->pod, id);
     return id;
 }
 

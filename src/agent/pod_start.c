@@ -191,6 +191,40 @@ void pod_start_mount(struct runtime_container *rc, struct runtime_mount m, struc
     rc->mounts = mounts;
 }
 
+static struct runtime_container nominal(const struct container *c)
+{
+    struct hk_arena *a = &c->pod->a->mem;
+
+    return (struct runtime_container){
+        .pod_uid = hk_arena_str(a, c->pod->uid).s,
+        .name = hk_arena_str(a, c->name).s,
+        .attempt = c->attempt,
+        .annotations = json_at(&c->pod->obj->root, "metadata.annotations"),
+    };
+}
+
+int64_t pod_start_delay(const struct container *c)
+{
+    const struct runtime_container rc = nominal(c);
+    struct runtime *r = c->pod->a->o.runtime;
+
+    return r->ops->delay ? r->ops->delay(r, &rc) : 0;
+}
+
+int pod_start_nominal(struct container *c, int64_t started_ns, struct hk_err *err)
+{
+    struct runtime_container rc = nominal(c);
+    struct runtime *r = c->pod->a->o.runtime;
+    int ret;
+
+    rc.started_ns = started_ns;
+    ret = r->ops->start(r, &rc, &c->id, err);
+    if (ret == 0) {
+        agent_claim(c->pod, c->id);
+    }
+    return ret;
+}
+
 int pod_start_launch(struct container *c, const struct runtime_container *rc, struct hk_err *err)
 {
     struct runtime *r = c->pod->a->o.runtime;
@@ -203,5 +237,9 @@ int pod_start_launch(struct container *c, const struct runtime_container *rc, st
         ret = ret < 0 ? ret : pod_dns_mount(c->pod, &with, err);
         pod_gpu_hide(c, &with);
     }
-    return ret < 0 ? ret : r->ops->start(r, &with, &c->id, err);
+    ret = ret < 0 ? ret : r->ops->start(r, &with, &c->id, err);
+    if (ret == 0) {
+        agent_claim(c->pod, c->id);
+    }
+    return ret;
 }

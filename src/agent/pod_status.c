@@ -257,10 +257,15 @@ static struct json make_status(struct pod *p, struct hk_arena *a)
 static void on_patch(void *ctx, const struct port_msg *m)
 {
     struct pod *p = ctx;
+    const bool again = p->report_again || p->stage != POD_LIVE || p->deleting;
     int64_t wait_ns;
 
     p->patch = 0;
-    p->dirty = true;
+    p->report_again = false;
+    /* Who runs on as he was told to has nothing to look at. */
+    if (m->rc != 0 || again) {
+        agent_touch(p);
+    }
     /* Another pod of that name, or none: ours is gone, and we shall hear so. */
     if (m->rc == 0 || m->rc == -HK_ENOTFOUND || m->rc == -HK_ECONFLICT) {
         hk_free(p->sent);
@@ -306,6 +311,7 @@ int64_t pod_status_report(struct pod *p, int64_t now_ns)
     struct hk_arena *a = &p->a->mem;
     struct json status;
 
+    p->report_again = p->patch != 0;
     if (p->final || p->patch) {
         return INT64_MAX;
     }

@@ -11,6 +11,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
+struct json;
 struct runtime;
 
 /* A path of the host that appears at a path of the container. */
@@ -57,6 +58,10 @@ struct runtime_container {
     struct runtime_limits limits;
     const char *root; /* a root file system to run in, or NULL */
     const char *log;  /* file its output goes to, in the form of CRI logs */
+    /* For runtimes that run nothing: what the pod says of its fate, and since when it is said to
+     * run, wall, 0: from now on. */
+    const struct json *annotations;
+    int64_t started_ns;
     bool tty, stdin_open;
 };
 
@@ -85,6 +90,9 @@ enum runtime_word {
 
 struct runtime_ops {
     const char *name; /* "process", "simulate" */
+    bool hollow;      /* runs nothing: needs neither command nor files, and keeps no records */
+    /* How long the container takes from being wanted to being started. NULL: no time. */
+    int64_t (*delay)(struct runtime *r, const struct runtime_container *c);
     /* Also of a pod that was found again after a restart of the agent, before its containers are
      * adopted. */
     int (*pod_start)(struct runtime *r, const struct runtime_pod *pod, struct hk_err *err);

@@ -243,24 +243,53 @@ static void pod_stop(struct runtime *r, const char *uid)
     pod_let_go(s, (uint32_t)(pod - s->pods.at));
 }
 
+static struct simulate_fate fate_of(struct simulate *s, const struct sim_pod *pod,
+                                    const struct runtime_container *c)
+{
+    struct simulate_fate fate = {0};
+
+    if (s->opts.fate) {
+        const struct runtime_pod about = {.uid = pod->uid, .ns = pod->ns, .name = pod->name};
+        s->opts.fate(s->opts.ctx, s->opts.rand, &about, c, &fate);
+    }
+    return fate;
+}
+
+static int64_t delay(struct runtime *r, const struct runtime_container *c)
+{
+    struct simulate *s = simulate_of(r);
+    const struct sim_pod *pod = pod_find(s, c->pod_uid);
+
+    return pod ? fate_of(s, pod, c).delay_ns : 0;
+}
+
+/* One that is said to have started earlier has that much less to go. */
+static int64_t left_ns(const struct simulate *s, const struct sim_task *t, int64_t duration_ns)
+{
+    const int64_t since_ns = s->opts.clock->wall_ns(s->opts.clock) - t->end.start_ns;
+
+    return HK_MAX(duration_ns - HK_MAX(since_ns, 0), 0);
+}
+
 static int start(struct runtime *r, const struct runtime_container *c, uint64_t *ret,
                  struct hk_err *err)
 {
     struct simulate *s = simulate_of(r);
     const struct sim_pod *pod = pod_find(s, c->pod_uid);
-    struct simulate_fate fate = {0};
+    struct simulate_fate fate;
     struct sim_task *t;
 
     if (!pod) {
         return hk_fail(err, HK_ENOTFOUND, "pod '%s' has not been started", c->pod_uid);
     }
-    if (s->opts.fate) {
-        const struct runtime_pod about = {.uid = pod->uid, .ns = pod->ns, .name = pod->name};
-        s->opts.fate(s->opts.ctx, s->opts.rand, &about, c, &fate);
-    }
+    fate = fate_of(s, pod, c);
     t = task_new(s, (uint32_t)(pod - s->pods.at));
     t->name = hk_strdup(c->name);
     t->attempt = c->attempt;
+    if (c->started_ns > 0) {
+        t->start_mono_ns -= t->end.start_ns - c->started_ns;
+        t->end.start_ns = c->started_ns;
+    }
     t->ignores_term = fate.ignores_term;
     t->term_duration_ns = fate.term_duration_ns;
     t->end.code = fate.never_ran ? 128 : fate.code;
@@ -268,7 +297,7 @@ static int start(struct runtime *r, const struct runtime_container *c, uint64_t 
     t->end.never_ran = fate.never_ran != NULL;
     t->message = fate.never_ran ? hk_strdup(fate.never_ran) : NULL;
     if (fate.never_ran || fate.duration_ns >= 0) {
-        due_set(s, t, fate.never_ran ? 0 : fate.duration_ns);
+        due_set(s, t, fate.never_ran ? 0 : left_ns(s, t, fate.duration_ns));
     }
     *ret = t->id;
     return 0;
@@ -361,6 +390,8 @@ static void simulate_free(struct runtime *r)
 
 static const struct runtime_ops simulate_ops = {
     .name = "simulate",
+    .hollow = true,
+    .delay = delay,
     .pod_start = pod_start,
     .pod_stop = pod_stop,
     .start = start,

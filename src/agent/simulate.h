@@ -6,6 +6,7 @@
 #include "agent/runtime.h"
 
 struct simulate_fate {
+    int64_t delay_ns;    /* before it starts */
     int64_t duration_ns; /* negative: until it is killed */
     int code;
     bool oom;
@@ -18,7 +19,8 @@ struct simulate_opts {
     struct hk_clock *clock;
     struct hk_rand *rand;
     struct runtime_sink sink;
-    /* What becomes of a container. NULL: it succeeds at once. */
+    /* What becomes of a container. NULL: it succeeds at once. Asked once for its delay, and again
+     * when it starts. */
     void (*fate)(void *ctx, struct hk_rand *rand, const struct runtime_pod *pod,
                  const struct runtime_container *c, struct simulate_fate *ret);
     void *ctx;

@@ -11,7 +11,11 @@
 
 #define RING_LEN 4096u
 #define BACKLOG_MAX 16384u
-#define FLIGHT_MAX 32u
+/* When thousands of things go well at once, nobody reads that each of them did, and writing it
+ * would take the disk's time from doing more: such news is dropped sooner than warnings, and in no
+ * hurry. */
+#define BACKLOG_NORMAL_MAX 512u
+#define FLIGHT_MAX 8u
 #define COUNT_EVERY_NS ((int64_t)5 * 60 * 1000 * 1000 * 1000)
 #define MESSAGE_MAX 1024u
 
@@ -276,7 +280,9 @@ void recorder_note(struct recorder *r, const struct recorder_about *about, bool 
     uint32_t at = hk_map_get(&r->at, key);
     const bool first = at == HK_NONE;
 
-    if (first ? r->waiting.len - r->head >= BACKLOG_MAX : !count_again(r, at)) {
+    const uint32_t room = warning ? BACKLOG_MAX : BACKLOG_NORMAL_MAX;
+
+    if (first ? r->waiting.len - r->head >= room : !count_again(r, at)) {
         return;
     }
     if (first) {

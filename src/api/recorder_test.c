@@ -13,7 +13,13 @@
 #define FIVE_MINUTES_NS (INT64_C(300) * 1000000000)
 
 /* The recorder's bounds. */
-enum { RING_LEN = 4096, BACKLOG_MAX = 16384, FLIGHT_MAX = 32, MESSAGE_MAX = 1024 };
+enum {
+    RING_LEN = 4096,
+    BACKLOG_MAX = 16384,
+    BACKLOG_NORMAL_MAX = 512,
+    FLIGHT_MAX = 8,
+    MESSAGE_MAX = 1024
+};
 
 struct fixture {
     struct hk_clock_manual clock;
@@ -275,6 +281,20 @@ static void the_backlog_is_bounded(void **state)
     assert_non_null(strstr(events(f), "late m x1\n"));
 }
 
+static void good_news_is_dropped_sooner(void **state)
+{
+    struct fixture *f = *state;
+    const struct recorder_about about = {api_kind(API_POD), HK_STR("d"), HK_STR("late"),
+                                                                                HK_STR("")};
+
+    note_many(f, FLIGHT_MAX + BACKLOG_NORMAL_MAX);
+    recorder_note(f->r, &about, false, "Fine", HK_STR("m"));
+    assert_int_equal(recorder_len(f->r), FLIGHT_MAX + BACKLOG_NORMAL_MAX);
+    recorder_note(f->r, &about, true, "Bad", HK_STR("m"));
+    assert_int_equal(recorder_len(f->r), FLIGHT_MAX + BACKLOG_NORMAL_MAX + 1);
+    settle(f);
+}
+
 static void failures_start_anew(void **state)
 {
     struct fixture *f = *state;
@@ -398,6 +418,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_ring_forgets, setup, teardown),
         cmocka_unit_test_setup_teardown(few_are_under_way, setup, teardown),
         cmocka_unit_test_setup_teardown(the_backlog_is_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(good_news_is_dropped_sooner, setup, teardown),
         cmocka_unit_test_setup_teardown(failures_start_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(long_messages_are_cut_between_characters, setup, teardown),
         cmocka_unit_test_setup_teardown(cluster_scoped_objects_go_to_default, setup, teardown),

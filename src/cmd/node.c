@@ -70,7 +70,8 @@ static const char *memory_dir(struct hk_arena *a)
 /* Processes do not outlive the machine, so neither need their records: they are kept in memory,
  * where a hundred small files a second cost nothing. DIR/run is a link to them, or the directory
  * itself where there is no such place. */
-static int make_runs(const char *dir, const char *link, struct hk_arena *a, struct hk_err *err)
+static int make_runs(struct node *n, const char *dir, const char *link, struct hk_arena *a,
+                     struct hk_err *err)
 {
     const char *memory = NULL, *place;
     char target[PATH_MAX] = "";
@@ -91,7 +92,9 @@ static int make_runs(const char *dir, const char *link, struct hk_arena *a, stru
             return hk_fail(err, HK_EIO, "cannot make the link '%s': %m", link);
         }
     }
-    return make_dir(place, err);
+    n->nets = hk_strdup(hk_arena_printf(a, "%s.net", place));
+    const int rc = make_dir(n->nets, err);
+    return rc < 0 ? rc : make_dir(place, err);
 }
 
 /* ---- the node ---- */
@@ -121,7 +124,7 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
     dir = hk_arena_printf(&a, "%s/node", top);
     runs = hk_arena_printf(&a, "%s/run", dir);
     rc = make_dir(dir, err);
-    rc = rc < 0 ? rc : make_runs(dir, runs, &a, err);
+    rc = rc < 0 ? rc : make_runs(n, dir, runs, &a, err);
     if (rc < 0) {
         return rc;
     }
@@ -140,6 +143,7 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
                                               .api_host = o->api_host,
                                               .api_port = hk_arena_printf(&a, "%u", o->api_port),
                                               .dir = dir,
+                                              .memory_dir = n->nets,
                                               .node = name,
                                               .loop = o->loop,
                                               .capacity = &has,
@@ -156,5 +160,9 @@ void node_end(struct node *n)
     if (n->runtime) {
         n->runtime->ops->free(n->runtime);
     }
+    if (n->nets) {
+        rmdir(n->nets); /* unless there are pods left */
+    }
+    hk_free(n->nets);
     *n = (struct node){0};
 }

@@ -9,6 +9,7 @@
 struct node {
     struct runtime *runtime;
     struct agent *agent;
+    char *nets; /* a directory in memory for addresses and hosts files, or NULL */
 };
 
 struct node_opts {

@@ -9,6 +9,7 @@
 #include "cmd/detach.h"
 #include "cmd/node.h"
 #include "cmd/prober.h"
+#include "cmd/sim_nodes.h"
 #include "controllers/ctl.h"
 #include "net/node_api.h"
 #include "scheduler/loop.h"
@@ -17,12 +18,17 @@
 #include <unistd.h>
 #define CLEAR_AGAIN_NS ((int64_t)20 * 1000 * 1000)
 
+/* Events of one cause come in one turn here: one without any is pause enough. */
+#define QUIET_NS 1
+#define REASON_WAIT_NS ((int64_t)100 * 1000 * 1000)
+
 struct up_opts {
     struct host_opts host;
     const char *conf;
     const char *node;        /* its name, NULL: the host's */
     const char *image_roots; /* or NULL */
     int64_t pod_max_pids;
+    struct sim_nodes_opts sim;
     bool no_node, detach, plain;
 };
 
@@ -35,6 +41,7 @@ struct up {
     struct webhook_files *conf_file; /* NULL without one */
     struct conf_map conf_map;
     struct node node;
+    struct sim_nodes sim;
     struct node_api node_api;
     bool clearing; /* the node's pods have been told to end */
 };
@@ -61,6 +68,7 @@ static const struct option_row options[] = {
     {0, "no-isolation", NULL, NULL,
      "Run containers as plain processes, without namespaces and control groups, as is done where "
      "neither is permitted. Pods say in their status what does not hold then."},
+    SIM_NODES_OPTIONS,
     HOST_OPTION_LIMITS,
 };
 
@@ -93,7 +101,8 @@ static int take(void *ctx, const struct option_row *row, const char *value, stru
             return 0;
         }
     }
-    if (!row || !host_take(&o->host, row, value, &rc, err)) {
+    if (!row || (!sim_nodes_take(&o->sim, row, value, &rc, err) &&
+                 !host_take(&o->host, row, value, &rc, err))) {
         return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
     }
     return rc;
@@ -162,13 +171,23 @@ static int watch_conf(struct up *u, const char *path, struct hk_err *err)
         &u->conf_file, err);
 }
 
+/* Who has the pod answers for it. */
+static void serve(void *ctx, const struct node_call *call)
+{
+    struct up *u = ctx;
+    const bool sim =
+        !u->node.agent || (u->sim.agent && agent_has(u->sim.agent, call->ns, call->pod));
+
+    agent_serve(sim ? u->sim.agent : u->node.agent, call);
+}
+
 static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
 {
     struct host_opts host = o->host;
     int rc;
 
-    u->node_api.serve = agent_serve;
-    host.node_api = o->no_node ? NULL : &u->node_api;
+    u->node_api = (struct node_api){.serve = serve, .ctx = u};
+    host.node_api = o->no_node && o->sim.fleet.n == 0 ? NULL : &u->node_api;
     u->host.has_pods = !o->no_node;
     rc = o->no_node ? 0 : nursery_new(&u->nursery, err); /* before there is anything to copy */
     rc = rc < 0 ? rc : host_open(&u->host, &host, err);
@@ -180,6 +199,8 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
     rc = loop_new(&(struct loop_opts){.port = rest_port(u->host.rest),
                                       .clock = u->host.clock,
                                       .conf_path = o->conf,
+                                      .quiet_ns = QUIET_NS,
+                                      .reason_wait_ns = REASON_WAIT_NS,
                                       .session = SESSION_OPTS_DEFAULT},
                   &u->scheduler, err);
     if (rc == 0 && o->conf) {
@@ -201,7 +222,9 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
 
                                             .plain = o->plain},
                         err);
-        u->node_api.ctx = u->node.agent;
+    }
+    if (rc == 0) {
+        sim_nodes_start(&u->sim, &o->sim, rest_port(u->host.rest), u->host.clock, &u->host.rand);
     }
     return rc;
 }
@@ -223,11 +246,14 @@ static int64_t step_clearing(struct up *u)
 /* Lets everybody work; how long nothing will happen unless the loop brings news. */
 static int64_t step(struct up *u)
 {
-    int64_t next_ns = manager_run(u->controllers), now_ns, wait_ns;
+    int64_t next_ns = manager_run(u->controllers), at_ns, now_ns, wait_ns;
 
     if (u->node.agent) {
-        next_ns = HK_MIN(next_ns, agent_run(u->node.agent));
+        at_ns = agent_run(u->node.agent);
+        next_ns = HK_MIN(next_ns, at_ns);
     }
+    at_ns = sim_nodes_run(&u->sim);
+    next_ns = HK_MIN(next_ns, at_ns);
     if (u->host.clearing) {
         wait_ns = step_clearing(u);
     } else {
@@ -280,6 +306,7 @@ static int up(const struct up_opts *o)
     rc = rc < 0 ? rc : host_announce(&u.host, &o->host, "up", &err);
     rc = rc < 0 ? rc : let_go(o, &err);
     rc = rc < 0 ? rc : turn(&u, &err);
+    sim_nodes_end(&u.sim);
     node_end(&u.node);
     nursery_free(u.nursery);
     webhook_files_free(u.conf_file);
@@ -296,7 +323,7 @@ static int up(const struct up_opts *o)
 static int run(const struct verb *v, int argc, char **argv)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf dir = {0};
-    struct up_opts o = {.host = host_opts_default()};
+    struct up_opts o = {.host = host_opts_default(), .sim = sim_nodes_opts_default()};
     struct hk_err err = {0};
     const int rc = verb_parse(v, argc, argv, take, &o);
     int status;
@@ -334,28 +361,33 @@ const struct verb verb_up = {
         "vcctl, its short forms and the verbs of this program find a server of the default "
         "directory by themselves; kubectl needs KUBECONFIG. 'hekla status' tells how the server "
         "is, 'hekla down' ends it.",
-    .rest = "SIGNALS\n"
-            "       SIGTERM, SIGINT  end the server; pods go on running and are found again\n"
-            "       SIGUSR1          ends the pods first, as 'hekla down --pods'\n"
-            "\n"
-            "ENVIRONMENT\n"
-            "       NOTIFY_SOCKET    the socket of a service manager that wants to hear when the\n"
-            "                        server is ready (Type=notify of systemd)\n"
-            "\n"
-            "EXIT STATUS\n"
-            "       0  ended by a signal; pods go on. With --detach: the server is ready\n"
-            "       1  could not start, or could not go on; one line on standard error says why\n"
-            "\n"
-            "EXAMPLES\n"
-            "       In the background, in the default directory:\n"
-            "           hekla up --detach\n"
-            "           vcctl job list\n"
-            "           hekla down\n"
-            "\n"
-            "       In a directory of its own and on a free port, with kubectl:\n"
-            "           hekla up --data-dir /tmp/hekla --listen 127.0.0.1:0 --detach\n"
-            "           export KUBECONFIG=/tmp/hekla/kubeconfig\n"
-            "           kubectl apply -f examples/job.yaml\n"
-            "           kubectl logs -l volcano.sh/job-name=train\n",
+    .rest = SIM_NODES_HELP
+    "SIGNALS\n"
+    "       SIGTERM, SIGINT  end the server; pods go on running and are found again\n"
+    "       SIGUSR1          ends the pods first, as 'hekla down --pods'\n"
+    "\n"
+    "ENVIRONMENT\n"
+    "       NOTIFY_SOCKET    the socket of a service manager that wants to hear when the\n"
+    "                        server is ready (Type=notify of systemd)\n"
+    "\n"
+    "EXIT STATUS\n"
+    "       0  ended by a signal; pods go on. With --detach: the server is ready\n"
+    "       1  could not start, or could not go on; one line on standard error says why\n"
+    "\n"
+    "EXAMPLES\n"
+    "       In the background, in the default directory:\n"
+    "           hekla up --detach\n"
+    "           vcctl job list\n"
+    "           hekla down\n"
+    "\n"
+    "       In a directory of its own and on a free port, with kubectl:\n"
+    "           hekla up --data-dir /tmp/hekla --listen 127.0.0.1:0 --detach\n"
+    "           export KUBECONFIG=/tmp/hekla/kubeconfig\n"
+    "           kubectl apply -f examples/job.yaml\n"
+    "           kubectl logs -l volcano.sh/job-name=train\n"
+    "\n"
+    "       A thousand nodes that only seem to run pods:\n"
+    "           hekla up --data-dir /tmp/big --no-node --sim-nodes 1000 \\\n"
+    "               --sim-model duration=exp:60s,fail=0.01\n",
     .run = run,
 };

@@ -213,6 +213,13 @@ void emit_push(struct emit *e, unsigned lane, struct write w)
     lane_put(&e->lanes[lane], &w);
 }
 
+void emit_push_reason(struct emit *e, struct write w)
+{
+    emit_write_keep(e, &w);
+    w.due_ns = e->o.clock->mono_ns(e->o.clock) + e->o.reason_wait_ns;
+    lane_put(e->o.reason_wait_ns > 0 ? &e->reasons : &e->lanes[LANE_STATUS], &w);
+}
+
 static bool lane_take(struct lane *l, struct write *ret)
 {
     if (l->head == l->q.len) {
@@ -258,6 +265,19 @@ static int64_t wake_later(struct emit *e)
     }
     e->later.len = n;
     return next_ns;
+}
+
+/* The same for reasons, of which the first is always the next. */
+static int64_t wake_reasons(struct emit *e)
+{
+    const int64_t now_ns = e->o.clock->mono_ns(e->o.clock);
+    struct lane *l = &e->reasons;
+    struct write w;
+
+    while (l->head < l->q.len && l->q.at[l->head].due_ns <= now_ns && lane_take(l, &w)) {
+        lane_put(&e->lanes[LANE_STATUS], &w);
+    }
+    return l->head < l->q.len ? l->q.at[l->head].due_ns : INT64_MAX;
 }
 
 task_id emit_task(const struct emit *e, const struct write *w)
@@ -388,7 +408,8 @@ static void send(struct emit *e, struct write w)
 int64_t emit_pump(struct emit *e)
 {
     const int64_t volume_ns = emit_volume_tick(e);
-    const int64_t next_ns = HK_MIN(wake_later(e), volume_ns);
+    const int64_t later_ns = wake_later(e), reason_ns = wake_reasons(e);
+    const int64_t next_ns = HK_MIN(HK_MIN(later_ns, reason_ns), volume_ns);
     struct write w;
 
     for (unsigned lane = 0; lane < LANE_N; lane++) {
@@ -403,6 +424,7 @@ uint32_t emit_backlog(const struct emit *e)
 {
     uint32_t n = e->busy + e->later.len + e->prebinds.len + recorder_len(e->recorder);
 
+    n += e->reasons.q.len - e->reasons.head;
     for (unsigned lane = 0; lane < LANE_N; lane++) {
         n += e->lanes[lane].q.len - e->lanes[lane].head;
     }
@@ -509,6 +531,10 @@ void emit_free(struct emit *e)
         }
         hk_vec_fini(&e->lanes[lane].q);
     }
+    while (lane_take(&e->reasons, &w)) {
+        emit_write_fini(e, &w);
+    }
+    hk_vec_fini(&e->reasons.q);
     for (uint32_t k = 0; k < e->later.len; k++) {
         emit_write_fini(e, &e->later.at[k]);
     }

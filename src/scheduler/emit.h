@@ -24,6 +24,7 @@ struct emit_opts {
     struct hk_str component; /* the scheduler's name in events */
     struct hk_str shard;     /* name of its NodeShard, empty without */
     uint32_t in_flight;      /* requests at a time, 0: 64 */
+    int64_t reason_wait_ns;  /* as in loop_opts */
     uint64_t run;            /* told apart from other runs by this: part of transitionIDs */
     void (*on_outcome)(void *ctx, task_id t, enum emit_outcome what);
     void *ctx;

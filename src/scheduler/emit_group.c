@@ -77,18 +77,22 @@ static void id_parse(struct hk_str s, uint64_t ret[2])
 
 /* ---- PodGroups ---- */
 
-static void push_group(struct emit *e, job_id j)
+static void push_group(struct emit *e, job_id j, bool hurry)
 {
     const struct job *job = model_job(e->o.m, j);
     struct group_known *k = &e->groups.at[j.i];
+    const struct write w = {.kind = WRITE_GROUP,
+                            .about = API_PODGROUP,
+                            .row = j.i,
+                            .ns = job->ns,
+                            .name = job->name,
+                            .uid = job->uid};
 
-    emit_turn_ask(e, &k->turn,
-                  (struct write){.kind = WRITE_GROUP,
-                                 .about = API_PODGROUP,
-                                 .row = j.i,
-                                 .ns = job->ns,
-                                 .name = job->name,
-                                 .uid = job->uid});
+    if (hurry) {
+        emit_turn_ask(e, &k->turn, w);
+    } else {
+        emit_turn_ask_lazily(e, &k->turn, w);
+    }
 }
 
 static bool set_condition(struct emit *e, const struct session *ssn, struct group_known *k,
@@ -171,11 +175,12 @@ void emit_note_group(struct emit *e, const struct session *ssn, const struct job
 {
     struct group_known *k = group_row(e, n->job);
     const char *refusal = ssn->job_msg[n->job.i];
+    const bool hurry = k->phase != n->phase; /* somebody may act on it */
     bool changed = set_counters(k, n);
 
     changed |= set_conditions(e, ssn, k, n);
     if (changed) {
-        push_group(e, n->job);
+        push_group(e, n->job, hurry);
     }
     if (refusal && n->phase == PG_PENDING) { /* later refusals are in the warning's text */
         tell_once(e, n->job, &k->refusal, false, refusal);
@@ -229,10 +234,9 @@ bool emit_group_request(struct emit *e, const struct write *w, struct port_reque
     struct group_known *k = &e->groups.at[w->row];
     struct json *status;
 
-    if (k->uid != w->uid) {
+    if (k->uid != w->uid || !emit_turn_begin(&k->turn)) {
         return false;
     }
-    emit_turn_begin(&k->turn);
     req->verb = PORT_PATCH;
     req->patch = PORT_PATCH_MERGE;
     emit_put_uid(e, body, w);

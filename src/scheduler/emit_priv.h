@@ -34,7 +34,8 @@ struct write {
     char *text;         /* owned; message */
     uint64_t said;      /* condition: what the pod's row must still want; volume: the revision it
                            must still have */
-    int64_t due_ns;     /* retries */
+    int64_t due_ns;     /* retries, reasons */
+    bool news;          /* condition: tell people, too */
 };
 
 struct lane {
@@ -89,6 +90,7 @@ enum cond_status { COND_ABSENT, COND_TRUE, COND_FALSE };
 /* One status write of an object at a time; what changes meanwhile makes for one more. */
 struct write_turn {
     bool queued, busy, again; /* a write waits, is under way, is due after that one */
+    bool lazy, again_lazily;  /* the one that waits, or is due, is in no hurry */
 };
 
 struct group_known {
@@ -121,6 +123,7 @@ struct emit {
     struct emit_opts o;
     char *component;
     struct lane lanes[LANE_N];
+    struct lane reasons;        /* to be said in reason_wait_ns, in order of time */
     HK_VEC(struct write) later; /* waiting for their time */
     struct flight *flights;
     uint32_t nflight, busy;
@@ -144,6 +147,8 @@ struct emit {
 
 /* Takes w's text and references of its own to the names. */
 void emit_push(struct emit *e, unsigned lane, struct write w);
+/* The same for words that may have become wrong before anybody reads them. */
+void emit_push_reason(struct emit *e, struct write w);
 /* Tries the write again after a while; *w is empty then. */
 void emit_retry(struct emit *e, struct write *w);
 void emit_write_keep(struct emit *e, const struct write *w);
@@ -210,8 +215,10 @@ void emit_groups_fini(struct emit *e);
 
 /* Asks for the write: now, or after the one under way. */
 void emit_turn_ask(struct emit *e, struct write_turn *t, struct write w);
-/* The write goes out. */
-void emit_turn_begin(struct write_turn *t);
+/* The same for what nobody waits for: changes of the next reason_wait_ns are written with it. */
+void emit_turn_ask_lazily(struct emit *e, struct write_turn *t, struct write w);
+/* The write goes out; false when it has gone already, with one that was in a hurry. */
+bool emit_turn_begin(struct write_turn *t);
 /* The write came back. One that may pass later is tried again, and one asked for meanwhile follows.
  * False when it failed for good: what the API says is unknown then. */
 bool emit_turn_end(struct emit *e, struct write_turn *t, struct write *w, const struct port_msg *m);

@@ -49,7 +49,9 @@ bool emit_shard_request(struct emit *e, struct port_request *req, struct json *b
     struct shard_known *k = &e->shard;
     struct json status;
 
-    emit_turn_begin(&k->turn);
+    if (!emit_turn_begin(&k->turn)) {
+        return false;
+    }
     req->name = e->o.shard;
     req->verb = PORT_PATCH;
     req->patch = PORT_PATCH_MERGE;

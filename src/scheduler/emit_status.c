@@ -68,27 +68,46 @@ void emit_turn_ask(struct emit *e, struct write_turn *t, struct write w)
 {
     if (t->busy) {
         t->again = true;
-    } else if (!t->queued) {
+    } else if (!t->queued || t->lazy) {
         t->queued = true;
+        t->lazy = false;
         emit_push(e, LANE_STATUS, w);
     }
 }
 
-void emit_turn_begin(struct write_turn *t)
+void emit_turn_ask_lazily(struct emit *e, struct write_turn *t, struct write w)
 {
+    if (t->busy) {
+        t->again_lazily = true;
+    } else if (!t->queued) {
+        t->queued = true;
+        t->lazy = true;
+        emit_push_reason(e, w);
+    }
+}
+
+bool emit_turn_begin(struct write_turn *t)
+{
+    if (!t->queued) {
+        return false;
+    }
     t->queued = false;
+    t->lazy = false;
     t->busy = true;
+    return true;
 }
 
 bool emit_turn_end(struct emit *e, struct write_turn *t, struct write *w, const struct port_msg *m)
 {
-    const bool again = t->again;
+    const struct write_turn was = *t;
 
     *t = (struct write_turn){0};
     if (m->rc == 0) {
-        if (again) {
-            w->attempts = 0;
+        w->attempts = 0;
+        if (was.again) {
             emit_turn_ask(e, t, *w);
+        } else if (was.again_lazily) {
+            emit_turn_ask_lazily(e, t, *w);
         }
         return true;
     }
@@ -124,20 +143,30 @@ void emit_pod_condition(struct emit *e, task_id t, const char *reason, const cha
     k->said = said;
     emit_set_id(e, &k->nominated, node ? node : k->nominated);
     k->waiting++;
-    emit_push(e, LANE_STATUS,
-              (struct write){.kind = WRITE_CONDITION,
-                             .about = API_POD,
-                             .row = t.i,
-                             .ns = task->ns,
-                             .name = task->name,
-                             .uid = task->uid,
-                             .node = node,
-                             .reason = reason,
-                             .text = hk_strdup(message),
-                             .said = said});
-    if (news) {
-        emit_event_pod(e, t, true, "FailedScheduling", message);
+    emit_push_reason(e, (struct write){.kind = WRITE_CONDITION,
+                                       .about = API_POD,
+                                       .row = t.i,
+                                       .ns = task->ns,
+                                       .name = task->name,
+                                       .uid = task->uid,
+                                       .node = node,
+                                       .reason = reason,
+                                       .text = hk_strdup(message),
+                                       .said = said,
+                                       .news = news});
+}
+
+/* Whether what the condition says may still be true. That a bind failed stays true. */
+static bool still_waits(const struct emit *e, const struct write *w)
+{
+    const task_id t = emit_task(e, w);
+
+    if (strcmp(w->reason, "SchedulerError") == 0) {
+        return true;
     }
+    return !id_none(t) &&
+           !status_in(model_task(e->o.m, t)->status,
+                      STATUS_BIT(TASK_BINDING) | STATUS_BIT(TASK_BOUND) | STATUS_BIT(TASK_RUNNING));
 }
 
 static bool condition_request(struct emit *e, struct write *w, struct port_request *req,
@@ -154,11 +183,20 @@ static bool condition_request(struct emit *e, struct write *w, struct port_reque
         k->waiting--; /* newer words follow */
         return false;
     }
+    if (!still_waits(e, w)) {
+        k->waiting--;
+        k->said = 0;
+        return false;
+    }
     if (k->busy) {
         emit_retry(e, w);
         return false;
     }
     k->busy = true;
+    if (w->news) {
+        w->news = false;
+        emit_event_pod(e, emit_task(e, w), true, "FailedScheduling", w->text);
+    }
     req->verb = PORT_PATCH;
     req->patch = PORT_PATCH_STRATEGIC;
     req->subresource = "status";
@@ -283,7 +321,7 @@ static void push_queue(struct emit *e, queue_id q)
 {
     struct queue_known *k = &e->queues.at[q.i];
 
-    emit_turn_ask(
+    emit_turn_ask_lazily(
         e, &k->turn,
         (struct write){.kind = WRITE_QUEUE, .about = API_QUEUE, .row = q.i, .name = k->name});
 }
@@ -322,10 +360,9 @@ static bool queue_request(struct emit *e, const struct write *w, struct port_req
     const int64_t *v = &e->sums.at[w->row * DIM_MAX];
     struct json *list;
 
-    if (k->name != w->name) {
+    if (k->name != w->name || !emit_turn_begin(&k->turn)) {
         return false;
     }
-    emit_turn_begin(&k->turn);
     req->verb = PORT_PATCH;
     req->patch = PORT_PATCH_MERGE;
     req->subresource = "status";

@@ -473,6 +473,61 @@ static void many_binds_go_out_a_few_at_a_time(void **state)
     rig_free(r);
 }
 
+static void words_about_pods_that_got_a_node_meanwhile_are_not_said(void **state)
+{
+    struct rig *r = rig_new_with(RIG_PLAIN, (struct loop_opts){.reason_wait_ns = 1000 * MSEC});
+
+    rig_small_cluster(r);
+    rig_group(r, "g", 1, "");
+    rig_pod(r, "a", "g", "8");
+    rig_run(r); /* a tenth of a second */
+    assert_int_equal(rig_calls(r, "patch pods/status"), 0);
+    rig_node(r, "n2", "8", "16Gi");
+    rig_run_for(r, 2000 * MSEC);
+    assert_string_equal(rig_field(r, API_POD, "a", "spec.nodeName"), "n2");
+    assert_int_equal(rig_calls(r, "patch pods/status"), 0);
+    assert_int_equal(loop_stats(r->l).backlog, 0);
+    rig_free(r);
+}
+
+static void who_waits_long_is_told_why(void **state)
+{
+    struct rig *r = rig_new_with(RIG_PLAIN, (struct loop_opts){.reason_wait_ns = 1000 * MSEC});
+
+    rig_small_cluster(r);
+    rig_group(r, "g", 1, "");
+    rig_pod(r, "a", "g", "8");
+    rig_run_for(r, 2000 * MSEC);
+    assert_int_equal(rig_calls(r, "patch pods/status"), 1);
+    assert_string_equal(rig_condition(r, API_POD, "a", "PodScheduled"),
+                        "False Unschedulable 0/1 nodes are unavailable: 1 Insufficient cpu.");
+    rig_expect_event(
+        r, "Warning a FailedScheduling: 0/1 nodes are unavailable: 1 Insufficient cpu. x1");
+    assert_true(
+        hk_str_starts(hk_str(rig_condition(r, API_PODGROUP, "g", "Unschedulable")), "True "));
+    rig_free(r);
+}
+
+/* The condition that it is scheduled waits for the phase, the phase for nobody. */
+static void what_nobody_acts_on_shares_a_write(void **state)
+{
+    struct rig *r = rig_new_with(NULL, (struct loop_opts){.reason_wait_ns = 1000 * MSEC});
+
+    rig_small_cluster(r);
+    rig_group(r, "g", 1, "");
+    rig_pod(r, "a", "g", "1");
+    rig_run(r);
+    assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.phase"), "Running");
+    assert_string_equal(rig_condition(r, API_PODGROUP, "g", "Scheduled"),
+                        "True tasks in gang are ready to be scheduled ");
+    assert_string_equal(rig_field(r, API_QUEUE, "q", "status.allocated"), "-");
+    rig_run_for(r, 2000 * MSEC);
+    assert_string_equal(rig_field(r, API_QUEUE, "q", "status.allocated"),
+                        "{\"cpu\":\"1\",\"memory\":\"1Gi\",\"pods\":\"1\"}");
+    assert_int_equal(rig_calls(r, "patch queues/status q"), 1);
+    rig_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -493,6 +548,9 @@ int main(void)
         cmocka_unit_test(our_shard_says_which_nodes_we_use),
         cmocka_unit_test(an_older_phase_does_not_undo_ours),
         cmocka_unit_test(many_binds_go_out_a_few_at_a_time),
+        cmocka_unit_test(words_about_pods_that_got_a_node_meanwhile_are_not_said),
+        cmocka_unit_test(who_waits_long_is_told_why),
+        cmocka_unit_test(what_nobody_acts_on_shares_a_write),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("scheduler/emit", tests, NULL, NULL);

@@ -445,6 +445,7 @@ int loop_new(const struct loop_opts *o, struct loop **ret, struct hk_err *err)
                                            .component = component(o),
                                            .shard = l->o.shard_name,
                                            .in_flight = o->in_flight,
+                                           .reason_wait_ns = o->reason_wait_ns,
                                            .run = (uint64_t)o->clock->wall_ns(o->clock),
                                            .on_outcome = retry_outcome,
                                            .ctx = l});

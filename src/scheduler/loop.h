@@ -24,8 +24,11 @@ struct loop_opts {
     int64_t quiet_ns;            /* a session waits until events pause this long, 0: 1 ms ... */
     int64_t patience_ns;         /* ... but no longer than this, 0: 10 ms */
     uint32_t in_flight;          /* requests at a time, 0: 64 */
-    uint32_t page;               /* objects per page of a list, 0: 2000 */
-    const char *record_path;     /* append all input and decisions here, NULL: do not */
+    /* A pod that cannot be placed has to wait this long before its status says why: gangs whose
+     * pods are still being made, and pods that fit a moment later, need no such words. */
+    int64_t reason_wait_ns;
+    uint32_t page;           /* objects per page of a list, 0: 2000 */
+    const char *record_path; /* append all input and decisions here, NULL: do not */
 };
 
 /* The configuration file may be bad: that is logged, and the built-in one is in force. Fails when

@@ -112,6 +112,25 @@ const struct store_obj *rest_head(struct rest_call *c, const struct rest_kind *k
     return o;
 }
 
+const struct store_obj *rest_head_shared(struct rest_call *c, const struct rest_kind *k,
+                                         struct hk_str ns, struct hk_str name, struct json *ret,
+                                         bool *ret_staged)
+{
+    const struct store_obj *o = store_head(c->r->store, k->res, ns, name, ret_staged);
+    struct api_object *obj;
+
+    if (!o || !k->storage || rest_schema_outdated(k, o)) {
+        return o ? rest_head(c, k, ns, name, ret, ret_staged) : NULL;
+    }
+    obj = rest_object(c->r, k, o, true);
+    if (!obj) {
+        return NULL;
+    }
+    hk_vec_push(&c->lent, obj);
+    *ret = obj->root;
+    return o;
+}
+
 /* ---- what admission may ask ---- */
 
 static const struct json *lookup_get(void *ctx, const struct api_kind *kind, struct hk_str ns,
@@ -121,7 +140,8 @@ static const struct json *lookup_get(void *ctx, const struct api_kind *kind, str
     struct json *doc = hk_arena_alloc(&r->lookup_call->mem, sizeof(*doc));
     bool staged;
 
-    return rest_head(r->lookup_call, rest_kind_of(r, kind), ns, name, doc, &staged) ? doc : NULL;
+    return rest_head_shared(r->lookup_call, rest_kind_of(r, kind), ns, name, doc, &staged) ? doc
+                                                                                           : NULL;
 }
 
 /* A walk over the newest states of a resource. */
@@ -221,6 +241,10 @@ static void let_go(struct rest_call *c)
         store_obj_unref(c->held.at[i]);
     }
     hk_vec_fini(&c->held);
+    for (uint32_t i = 0; i < c->lent.len; i++) {
+        api_object_unref(c->lent.at[i]);
+    }
+    hk_vec_fini(&c->lent);
     hk_arena_pool_give(&c->r->mem, &c->mem);
 }
 

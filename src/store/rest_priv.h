@@ -10,7 +10,7 @@
 #include "store/rest.h"
 
 enum {
-    REST_CACHE = 512, /* parsed objects kept for those who ask next, a power of two */
+    REST_CACHE = 4096, /* parsed objects kept for those who ask next, a power of two */
 };
 
 #define REST_SECOND ((int64_t)1000000000)
@@ -31,6 +31,7 @@ struct rest_call {
     struct hk_str ns, name;
     char *names;                           /* both, once mem has been given back; else NULL */
     HK_VEC(const struct store_obj *) held; /* states that trees in mem borrow from */
+    HK_VEC(struct api_object *) lent;      /* parsed states, of rest_head_shared */
     struct admission_request adm;          /* collects field errors and warnings */
     uint32_t writes;                       /* not yet durable */
     bool submitted;                        /* rest_submit is through with it */
@@ -193,6 +194,11 @@ struct api_object *rest_object_show(const struct rest_kind *k, struct api_object
  * there is none. */
 const struct store_obj *rest_head(struct rest_call *c, const struct rest_kind *k, struct hk_str ns,
                                   struct hk_str name, struct json *ret, bool *ret_staged);
+/* The same, with what others have parsed: nothing of the tree may be changed, not even through a
+ * copy of its top. */
+const struct store_obj *rest_head_shared(struct rest_call *c, const struct rest_kind *k,
+                                         struct hk_str ns, struct hk_str name, struct json *ret,
+                                         bool *ret_staged);
 /* Hands a write to the store. The call ends when its last write does; the object of the last one
  * is its answer. */
 int rest_store(struct rest_call *c, enum store_verb verb, const struct rest_kind *k,

@@ -69,7 +69,7 @@ int rest_bind(struct rest_call *c)
 {
     struct json old;
     bool staged;
-    const struct store_obj *head = rest_head(c, c->k, c->ns, c->name, &old, &staged);
+    const struct store_obj *head = rest_head_shared(c, c->k, c->ns, c->name, &old, &staged);
 
     if (!head) {
         return rest_fail_missing(c, c->k, c->name);

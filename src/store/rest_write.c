@@ -198,7 +198,7 @@ static void keep_member(struct rest_call *c, struct json *to, const struct json 
     const struct json *v = json_get(from, key);
 
     if (v) {
-        json_put(to, &c->mem, hk_str(key), *v);
+        json_put(to, &c->mem, hk_str(key), json_clone(v, &c->mem));
     } else {
         json_del(to, key);
     }
@@ -323,7 +323,7 @@ int rest_update(struct rest_call *c)
     if (sub && !strcmp(sub, "scale")) {
         return rest_scale_write(c);
     }
-    const struct store_obj *head = rest_head(c, c->k, c->ns, c->name, &old, &staged);
+    const struct store_obj *head = rest_head_shared(c, c->k, c->ns, c->name, &old, &staged);
     struct json doc = json_clone(c->req->body, &c->mem);
     if (!head && !sub && (c->k->flags & REST_CREATE_ON_UPDATE)) {
         json_del(rest_edit(&doc, &c->mem, "metadata"), "resourceVersion");
@@ -417,7 +417,7 @@ int rest_patch(struct rest_call *c)
     if (c->req->patch == PORT_PATCH_APPLY) {
         return rest_apply(c);
     }
-    const struct store_obj *head = rest_head(c, c->k, c->ns, c->name, &old, &staged);
+    const struct store_obj *head = rest_head_shared(c, c->k, c->ns, c->name, &old, &staged);
     if (!head) {
         return rest_fail_missing(c, c->k, c->name);
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla-bench-server: measures the API server, the built program as a process of its own, through
+// hekla-bench-server measures the API server, the built program as a process of its own, through
 // TLS connections on loopback. It fails only when a counter does not hold (an event is missing, an
 // idle server uses time), never because a machine is slow.
+//
+// hekla-bench-up is the same around `hekla up` as a whole: jobs, and what becomes of them.
 //
 //   hekla-bench-server [--only ID]... [--runs N] [--out FILE] [--dir DIR]
 //                                in full; writes build/bench-server.json
@@ -12,6 +14,7 @@
 // writes are measured.
 #include "bench/server.h"
 
+#include <errno.h>
 #include <gnutls/gnutls.h>
 #include <libgen.h>
 #include <limits.h>
@@ -180,11 +183,14 @@ static bool measure(const struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o = {.runs = DEFAULT_RUNS, .out = "build/bench-server.json", .dir = "/var/tmp"};
+    char out[64];
+    struct options o = {.runs = DEFAULT_RUNS, .out = out, .dir = "/var/tmp"};
 
+    snprintf(out, sizeof(out), "build/%.40s.json", program_invocation_short_name + sizeof("hekla"));
     if (!parse(argc, argv, &o)) {
-        fprintf(stderr, "usage: hekla-bench-server [--quick] [--list] [--only ID]... [--runs N] "
-                        "[--out FILE] [--dir DIR]\n");
+        fprintf(stderr,
+                "usage: %s [--quick] [--list] [--only ID]... [--runs N] [--out FILE] [--dir DIR]\n",
+                program_invocation_short_name);
         return 2;
     }
     if (o.list) {

@@ -5,6 +5,7 @@
 #include "base/file.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -63,6 +64,35 @@ uint64_t server_proc_ticks(const struct server_proc *p)
     }
     fclose(f);
     return user + system;
+}
+
+uint64_t server_proc_sleeps(const struct server_proc *p)
+{
+    char path[64], line[128];
+    uint64_t sum = 0;
+    DIR *tasks;
+
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)p->pid);
+    tasks = opendir(path);
+    for (const struct dirent *e; tasks && (e = readdir(tasks));) {
+        char status[sizeof(path) + 280];
+        FILE *f;
+
+        snprintf(status, sizeof(status), "%s/%s/status", path, e->d_name);
+        f = e->d_name[0] == '.' ? NULL : fopen(status, "re");
+        for (unsigned long n; f && fgets(line, sizeof(line), f);) {
+            if (sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1) {
+                sum += n;
+            }
+        }
+        if (f) {
+            fclose(f);
+        }
+    }
+    if (tasks) {
+        closedir(tasks);
+    }
+    return sum;
 }
 
 /* ---- starting ---- */
@@ -131,6 +161,25 @@ void server_proc_hekla(struct server_proc *p, const char *program, const char *d
     const char *const argv[] = {program,    "apiserver",   "--data-dir", p->dir,
                                 "--listen", "127.0.0.1:0", NULL};
 
+    if (dir != p->dir) {
+        snprintf(p->dir, sizeof(p->dir), "%s", dir);
+    }
+    p->port = read_ready(spawn(p, argv));
+    read_token(p);
+}
+
+void server_proc_up(struct server_proc *p, const char *program, const char *dir,
+                    const char *const *options)
+{
+    enum { FIXED = 6, MORE_MAX = 24 };
+    const char *argv[FIXED + MORE_MAX + 1] = {program, "up",       "--data-dir",
+                                              p->dir,  "--listen", "127.0.0.1:0"};
+    uint32_t n = FIXED;
+
+    for (; *options; options++) {
+        hk_assert(n < FIXED + MORE_MAX);
+        argv[n++] = *options;
+    }
     if (dir != p->dir) {
         snprintf(p->dir, sizeof(p->dir), "%s", dir);
     }

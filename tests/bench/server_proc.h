@@ -17,6 +17,9 @@ struct server_proc {
 /* Starts the program of that path on dir, which may have data already, and waits until it is
  * ready. */
 void server_proc_hekla(struct server_proc *p, const char *program, const char *dir);
+/* hekla up with further options, ended by NULL. */
+void server_proc_up(struct server_proc *p, const char *program, const char *dir,
+                    const char *const *options);
 /* The admission server beside that API server, with certificates of its own. */
 void server_proc_webhooks(struct server_proc *p, const char *program,
                           const struct server_proc *api);
@@ -31,6 +34,9 @@ void server_proc_kill(struct server_proc *p);
 double server_proc_cpu(const struct server_proc *p);
 /* The same as the kernel accounts it, in ticks. */
 uint64_t server_proc_ticks(const struct server_proc *p);
+
+/* How often its threads went to sleep by themselves. */
+uint64_t server_proc_sleeps(const struct server_proc *p);
 
 /* Seconds on the wall, and processor time of this process. */
 double server_wall(void);
