@@ -220,13 +220,13 @@ static void sweep_dirs(struct agent *a)
     }
 }
 
-/* Files are named by the uid, and a word behind a dot. */
+/* Files are named by the uid, and words behind dots. */
 static void sweep_memory(struct agent *a)
 {
     DIR *dir = opendir(a->o.memory_dir);
 
     for (const struct dirent *e; dir && (e = readdir(dir));) {
-        const char *dot = strrchr(e->d_name, '.');
+        const char *dot = strchr(e->d_name, '.');
 
         if (dot && dot > e->d_name &&
             !is_wanted(a, hk_arena_strndup(&a->mem, e->d_name, (size_t)(dot - e->d_name)))) {

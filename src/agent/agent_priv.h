@@ -443,6 +443,8 @@ int pod_message_mount(const struct container *c, struct runtime_container *rc,
                       struct hk_err *err) HK_CHECKED;
 /* Takes them as the message of its end. */
 void pod_message_collect(struct container *c);
+/* Its file, when nobody will read it. */
+void pod_message_remove(const struct container *c);
 void pod_message_set(struct container_end *e, struct hk_str text);
 
 /* ---- its status: pod_status.c ---- */
@@ -463,6 +465,8 @@ int pod_hosts_address(struct pod *p, struct hk_err *err) HK_CHECKED;
 void pod_hosts_release(struct pod *p);
 /* Nothing of it runs any more. */
 void pod_hosts_remove(const struct pod *p);
+/* A file of the pod that is worth nothing once the machine has stopped. */
+const char *pod_hosts_file(const struct pod *p, const char *what, struct hk_arena *a);
 const char *pod_hosts_path(const struct pod *p, struct hk_arena *a);
 /* Says that the pod came or goes: its group has stale files. */
 void pod_hosts_changed(struct pod *p);

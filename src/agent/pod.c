@@ -719,6 +719,9 @@ static bool step_gone(struct pod *p, int64_t now_ns)
     }
     if (p->dir) {
         pod_hosts_remove(p);
+        for (uint32_t i = 0; i < p->ncontainer; i++) {
+            pod_message_remove(&p->containers[i]);
+        }
     }
     if (p->dir && !volume_remove(p->dir)) {
         wake_at(p, now_ns + HELD_LAST_NS);

@@ -59,12 +59,13 @@ static int64_t last_attempt(const struct container *c)
     if (!root) {
         return c->start_ns > 0 || c->end.is ? (int64_t)c->attempt : -1;
     }
-    dir = opendir(hk_arena_printf(&c->pod->a->mem, "%s/%.*s", root, HK_FMT(c->name)));
+    dir = opendir(root);
 
     for (const struct dirent *e; dir && (e = readdir(dir));) {
-        const struct hk_str name = hk_str(e->d_name);
+        struct hk_str rest = hk_str(e->d_name), name, attempt;
 
-        if (hk_str_ends(name, ".log") && hk_str_int((struct hk_str){name.s, name.n - 4}, &n)) {
+        if (hk_str_cut(&rest, '.', &name) && hk_str_eq(name, c->name) &&
+            hk_str_cut(&rest, '.', &attempt) && hk_str_is(rest, "log") && hk_str_int(attempt, &n)) {
             best = HK_MAX(best, n);
         }
     }

@@ -89,7 +89,7 @@ static void choose(struct pod *p)
     take(p);
 }
 
-static const char *file_of(const struct pod *p, const char *what, struct hk_arena *a)
+const char *pod_hosts_file(const struct pod *p, const char *what, struct hk_arena *a)
 {
     const char *memory = p->a->o.memory_dir;
 
@@ -100,8 +100,8 @@ static const char *file_of(const struct pod *p, const char *what, struct hk_aren
 void pod_hosts_remove(const struct pod *p)
 {
     if (p->a->o.memory_dir) {
-        unlink(file_of(p, "address", &p->a->mem));
-        unlink(file_of(p, "hosts", &p->a->mem));
+        unlink(pod_hosts_file(p, "address", &p->a->mem));
+        unlink(pod_hosts_file(p, "hosts", &p->a->mem));
     }
 }
 
@@ -117,7 +117,7 @@ int pod_hosts_address(struct pod *p, struct hk_err *err)
         choose(p);
         return 0;
     }
-    path = file_of(p, "address", &p->a->mem);
+    path = pod_hosts_file(p, "address", &p->a->mem);
     if (hk_read_file(path, sizeof(p->address) - 1, &known, NULL) == 0 && known.len > 0 &&
         !taken(p, known.data)) {
         memcpy(p->address, known.data, known.len + 1);
@@ -134,7 +134,7 @@ int pod_hosts_address(struct pod *p, struct hk_err *err)
 
 const char *pod_hosts_path(const struct pod *p, struct hk_arena *a)
 {
-    return p->dir ? file_of(p, "hosts", a) : NULL;
+    return p->dir ? pod_hosts_file(p, "hosts", a) : NULL;
 }
 
 /* What pods that know each other share. */

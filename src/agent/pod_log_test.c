@@ -11,7 +11,7 @@ static void write_log(struct rig *r, const char *name, const char *text)
     struct hk_err err = {0};
     char path[128];
 
-    snprintf(path, sizeof(path), "%s/pods/u-a/c/%s", r->dir, name);
+    snprintf(path, sizeof(path), "%s/pods/u-a/c.%s", r->dir, name);
     assert_int_equal(hk_write_file(path, hk_str(text), &err), 0);
 }
 
@@ -139,8 +139,8 @@ static void rename_log(struct rig *r, const char *from, const char *to)
 {
     char a[128], b[128];
 
-    snprintf(a, sizeof(a), "%s/pods/u-a/c/%s", r->dir, from);
-    snprintf(b, sizeof(b), "%s/pods/u-a/c/%s", r->dir, to);
+    snprintf(a, sizeof(a), "%s/pods/u-a/c.%s", r->dir, from);
+    snprintf(b, sizeof(b), "%s/pods/u-a/c.%s", r->dir, to);
     assert_int_equal(rename(a, b), 0);
 }
 
@@ -148,7 +148,7 @@ static void append_log(struct rig *r, const char *name, const char *text)
 {
     char path[128];
 
-    snprintf(path, sizeof(path), "%s/pods/u-a/c/%s", r->dir, name);
+    snprintf(path, sizeof(path), "%s/pods/u-a/c.%s", r->dir, name);
     FILE *f = fopen(path, "a");
     assert_non_null(f);
     fputs(text, f);

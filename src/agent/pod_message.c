@@ -14,7 +14,8 @@
 
 static const char *path_of(const struct container *c, struct hk_arena *a)
 {
-    return hk_arena_printf(a, "%s/%.*s/%u.message", c->pod->dir, HK_FMT(c->name), c->attempt);
+    return pod_hosts_file(c->pod,
+                          hk_arena_printf(a, "%.*s.%u.message", HK_FMT(c->name), c->attempt), a);
 }
 
 static int make_file(const char *path, struct hk_err *err)
@@ -71,4 +72,10 @@ void pod_message_collect(struct container *c)
         pod_log_tail(pod_log_path(c, c->attempt, a), &text);
     }
     pod_message_set(&c->end, hk_buf_str(&text));
+    pod_message_remove(c);
+}
+
+void pod_message_remove(const struct container *c)
+{
+    unlink(path_of(c, &c->pod->a->mem));
 }

@@ -21,7 +21,7 @@ const char *pod_log_path(const struct container *c, uint32_t attempt, struct hk_
 {
     const char *dir = c->pod->dir;
 
-    return dir ? hk_arena_printf(a, "%s/%.*s/%u.log", dir, HK_FMT(c->name), attempt) : NULL;
+    return dir ? hk_arena_printf(a, "%s/%.*s.%u.log", dir, HK_FMT(c->name), attempt) : NULL;
 }
 
 /* The root directory the options give for the image, or NULL. */
@@ -135,15 +135,14 @@ static int make_file(const char *path, unsigned mode, struct hk_err *err)
 static int make_log(struct container *c, const char *path, struct hk_err *err)
 {
     struct hk_arena *a = &c->pod->a->mem;
-    int rc = volume_mkdir(hk_arena_printf(a, "%s/%.*s", c->pod->dir, HK_FMT(c->name)), 0755, err);
 
-    if (rc == 0 && c->attempt >= 2) {
+    if (c->attempt >= 2) {
         const char *old = pod_log_path(c, c->attempt - 2, a);
 
         unlink(old);
         unlink(hk_arena_printf(a, "%s.1", old));
     }
-    return rc < 0 ? rc : make_file(path, 0640, err);
+    return make_file(path, 0640, err);
 }
 
 int pod_start_describe(struct container *c, const struct env *e, struct runtime_container *ret,

@@ -74,7 +74,7 @@ static void test_the_end_of_the_log_tells_why_a_container_failed(void **state)
             "  containers:\n"
             "  - {name: c, image: i, command: [work], "
             "terminationMessagePolicy: FallbackToLogsOnError}\n");
-    snprintf(path, sizeof(path), "%s/pods/u-a/c/0.log", r.dir);
+    snprintf(path, sizeof(path), "%s/pods/u-a/c.0.log", r.dir);
     assert_int_equal(hk_write_file(path,
                                    HK_STR("2026-01-02T10:00:00.000000000Z stdout F all is well\n"
                                           "2026-01-02T10:00:01.000000000Z stderr P no sp\n"
@@ -103,7 +103,7 @@ static void test_of_long_last_words_the_end_is_kept(void **state)
         hk_buf_adds(&words, "\xc3\xa4");
     }
     hk_buf_adds(&words, "!");
-    snprintf(path, sizeof(path), "%s/pods/u-a/c/0.message", r.dir);
+    snprintf(path, sizeof(path), "%s/pods/u-a/.c.0.message", r.dir);
     assert_int_equal(hk_write_file(path, hk_buf_str(&words), &err), 0);
     rig_end(&r, "c", 1);
     /* 4096 bytes begin within a character. */
@@ -144,14 +144,14 @@ static void test_last_words_become_the_message(void **state)
             "  - {name: c, image: i, command: [work]}\n"
             "  - {name: e, image: i, command: [work], terminationMessagePath: /tmp/last}\n");
     mounts = rig_container(&r, "c")->mounts.data;
-    snprintf(path, sizeof(path), "%s/pods/u-a/c/0.message", r.dir);
+    snprintf(path, sizeof(path), "%s/pods/u-a/.c.0.message", r.dir);
     assert_string_equal(mounts, hk_arena_printf(&r.text, "%s -> /dev/termination-log\n", path));
     for (int i = 0; i < 1000; i++) {
         hk_buf_adds(&long_one, "0123456789");
     }
     hk_buf_adds(&long_one, "the end");
     assert_int_equal(hk_write_file(path, hk_buf_str(&long_one), NULL), 0);
-    snprintf(path, sizeof(path), "%s/pods/u-a/e/0.message", r.dir);
+    snprintf(path, sizeof(path), "%s/pods/u-a/.e.0.message", r.dir);
     assert_string_equal(rig_container(&r, "e")->mounts.data,
                         hk_arena_printf(&r.text, "%s -> /tmp/last\n", path));
     assert_int_equal(hk_write_file(path, HK_STR("bye"), NULL), 0);

@@ -675,6 +675,20 @@ static void set_home(struct process *p, const char *dir)
     mkdir(p->home.scratch, 0711);
 }
 
+/* No pod shall be able to take all there are. */
+static void bound_pids(struct process *p, int64_t each)
+{
+    const int64_t share = process_group_pids_max(&p->home.groups);
+    HK_AUTO(hk_freep)
+    char *common =
+        each == 0 && p->nursery ? process_group_common(&p->home.groups, share * 2) : NULL;
+
+    p->home.pids_max = each > 0 ? each : common ? 0 : share;
+    if (common) {
+        nursery_join(p->nursery, common);
+    }
+}
+
 static void count_pod(void *ctx, const char *uid)
 {
     ++*(uint32_t *)ctx;
@@ -752,7 +766,7 @@ struct runtime *process_runtime_new(const struct process_opts *o)
         process_groups_find(&p->home.groups);
         p->home.groups.track = p->home.isolation == PROCESS_PLAIN;
     }
-    p->home.pids_max = o->pids_max > 0 ? o->pids_max : process_group_pids_max(&p->home.groups);
+    bound_pids(p, o->pids_max);
     find_caveats(p);
     p->oom_kills = process_oom_kills();
     return &p->base;

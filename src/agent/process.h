@@ -18,7 +18,7 @@ struct process_opts {
     const char *dir; /* remembers what runs; made when missing */
     struct runtime_sink sink;
     int64_t log_max_bytes; /* a log of that size becomes LOG.1 and begins anew; 0: 10 MiB */
-    int64_t pids_max;      /* of pods that set no limit; 0: a quarter of what the machine has */
+    int64_t pids_max;      /* of each pod that sets no limit; 0: a part of what the machine has */
     bool plain;            /* no namespaces and no cgroups, as if neither were permitted */
 };
 

@@ -19,6 +19,7 @@
 
 #define PROC_MAX ((size_t)16 << 20)
 #define PIDS_SHARE 4
+#define COMMON "hekla-pods"
 #define CPU_PERIOD_US 100000
 #define CPU_QUOTA_MIN_US 1000 /* the kernel takes no less */
 
@@ -419,6 +420,31 @@ int64_t process_group_pids_max(const struct process_groups *g)
         }
     }
     return HK_MAX(most / PIDS_SHARE, 1);
+}
+
+static const struct process_hierarchy *pids_of(const struct process_groups *g)
+{
+    for (uint32_t k = 0; k < g->len; k++) {
+        if (g->at[k].controllers & PROCESS_PIDS) {
+            return &g->at[k];
+        }
+    }
+    return NULL;
+}
+
+char *process_group_common(const struct process_groups *g, int64_t pids)
+{
+    const struct process_hierarchy *h = pids_of(g);
+    char path[PATH_MAX];
+
+    if (!h || h->v2 || g->track) {
+        return NULL;
+    }
+    join_path(path, h->base, COMMON, "");
+    if ((mkdir(path, 0755) < 0 && errno != EEXIST) || !limit_pids(h, COMMON, pids)) {
+        return NULL;
+    }
+    return hk_strdup(path);
 }
 
 bool process_group_was_full(const struct process_groups *g, const char *name)

@@ -22,6 +22,7 @@ enum { FDS_MAX = PROCESS_HIERARCHIES + 8, SOCKET_FD = 3 };
 struct nursery {
     int fd; /* -1: died */
     pid_t pid;
+    char *group; /* directory of the one it is in; NULL: that of the daemon */
 };
 
 struct head {
@@ -315,6 +316,18 @@ __attribute__((noreturn)) static void nursery_run(int fd)
 
 /* ---- outside ---- */
 
+/* It waits for orders meanwhile, so nobody is born before. */
+static void put_in_group(const struct nursery *n)
+{
+    HK_AUTO(hk_freep) char *path = n->group ? process_path("%s/cgroup.procs", n->group) : NULL;
+    const int fd = path ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+
+    if (fd >= 0) {
+        dprintf(fd, "%d", (int)n->pid); /* without it the bound is that of the daemon's group */
+        close(fd);
+    }
+}
+
 static int spawn(struct nursery *n, struct hk_err *err)
 {
     int ends[2];
@@ -335,6 +348,7 @@ static int spawn(struct nursery *n, struct hk_err *err)
     }
     n->fd = ends[0];
     n->pid = pid;
+    put_in_group(n);
     return 0;
 }
 
@@ -364,8 +378,19 @@ void nursery_free(struct nursery *n)
 {
     if (n) {
         bury(n);
+        if (n->group) {
+            rmdir(n->group);
+        }
+        hk_free(n->group);
         hk_free(n);
     }
+}
+
+void nursery_join(struct nursery *n, const char *group)
+{
+    hk_free(n->group);
+    n->group = hk_strdup(group);
+    put_in_group(n);
 }
 
 /* False when there is nobody to take it. */

@@ -43,6 +43,10 @@ uint32_t process_group_open(const struct process_groups *g, const char *name,
 /* How many processes and threads one pod may have when nobody says: few enough that no pod can take
  * them all. */
 int64_t process_group_pids_max(const struct process_groups *g);
+/* A group for all who need none of their own, and a bound on their processes together. Joining a
+ * group of version 1 takes milliseconds, being born in it nothing, so one for each would be too
+ * many. Returns its directory; NULL when there is none, and pods can have their own. */
+char *process_group_common(const struct process_groups *g, int64_t pids);
 /* A fork in the group was refused. */
 bool process_group_was_full(const struct process_groups *g, const char *name);
 /* Something in the group was killed for want of memory. */
@@ -126,6 +130,9 @@ enum process_isolation process_isolation(void);
 /* ---- process_nursery.c: who forks ---- */
 
 struct nursery;
+/* Those it forks are in the group of that directory from now on. With the nursery the group goes
+ * too, unless somebody is left in it. */
+void nursery_join(struct nursery *n, const char *group);
 int nursery_launch(struct nursery *n, const struct process_launch *l, int *ret_pidfd,
                    struct hk_err *err) HK_CHECKED;
 
@@ -137,7 +144,7 @@ struct process_home {
     char *dir;
     char *scratch; /* one empty directory for all: each mounts over it in a namespace of its own */
     int64_t log_max_bytes;
-    int64_t pids_max; /* of pods that set no limit */
+    int64_t pids_max; /* of each pod that sets no limit; 0: they share one */
     enum process_isolation isolation;
     struct process_groups groups;
 };

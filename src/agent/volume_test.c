@@ -228,7 +228,7 @@ static void test_files_of_volumes_have_their_modes(void **state)
                                         "%s/pods/u-a/.volumes/empty/x/y -> /scratch\n"
                                         "%s/pods/u-a/.volumes/map -> /etc/map ro\n"
                                         "/tmp -> /host\n"
-                                        "%s/pods/u-a/c/0.message -> /dev/termination-log\n",
+                                        "%s/pods/u-a/.c.0.message -> /dev/termination-log\n",
                                         r.dir, r.dir, r.dir));
     rig_fini(&r);
 }

@@ -64,7 +64,8 @@ static const struct option_row options[] = {
      "run in this machine's own."},
     {0, "pod-max-pids", "N", NULL,
      "How many processes and threads each pod may have, so that none can take them all (default: a "
-     "quarter of what the machine allows). Needs the cgroup controller of pids."},
+     "quarter of what the machine allows for each; under cgroups of version 1, half of it for all "
+     "together). Needs the cgroup controller of pids."},
     {0, "no-isolation", NULL, NULL,
      "Run containers as plain processes, without namespaces and control groups, as is done where "
      "neither is permitted. Pods say in their status what does not hold then."},

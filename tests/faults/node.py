@@ -234,7 +234,7 @@ def slow_follower(node):
         expect("code", client.answer_head()[0], 200)
         before = node.server.rss_kib()
         size = lambda: sum(p.stat().st_size for p in
-                           (node.server.seen / "node/pods").glob("*/main/0.log.1"))
+                           (node.server.seen / "node/pods").glob("*/main.0.log.1"))
         await_true("a log that was put aside when it was full", lambda: size() > 10 << 20, 60)
         for _ in range(20):
             answers_quickly(node)
