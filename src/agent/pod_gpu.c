@@ -66,8 +66,8 @@ int pod_gpu_assign(struct container *c, struct hk_err *err)
 {
     const struct agent *a = c->pod->a;
     struct hk_arena *mem = &c->pod->a->mem;
-    const uint64_t others = taken(c->pod);
     const int64_t want = c->gpus || a->ngpu == 0 ? 0 : wanted(c);
+    const uint64_t others = want > 0 ? taken(c->pod) : 0;
     uint64_t set = 0;
     int64_t got = 0;
 

@@ -82,6 +82,9 @@ static void refuse(struct http_request *http, int rc, const char *message)
 
 static int serve(struct agent *a, const struct node_call *call, struct hk_err *err)
 {
+    if (a->o.runtime->ops->hollow) {
+        return hk_fail(err, HK_EINVAL, "nothing is run on a simulated node");
+    }
     if (hk_str_is(call->sub, "log")) {
         return pod_log_serve(a, call, err);
     }
