@@ -87,7 +87,6 @@ int ask_open(struct ask *a, const char *kubeconfig, const char *master, struct h
     if (rc < 0) {
         return rc;
     }
-    snprintf(a->ns, sizeof(a->ns), "%s", config.ns);
     a->loop = net_loop_new(hk_clock_system());
     const struct client_opts o = {.loop = a->loop,
                                   .clock = hk_clock_system(),

@@ -16,7 +16,6 @@ struct ask {
     struct hk_rand rand;
     struct client *client; /* NULL: not connected */
     struct port *port;
-    char ns[64]; /* of the kubeconfig's context, else "default" */
 };
 
 /* Reads where the server is, as Volcano's commands do: kubeconfig and master are their options, ""

@@ -123,12 +123,12 @@ static int join(struct cp *c, const char *const *argv_there, const char *const *
 
 static const char *base_of(struct cp *c, const char *path)
 {
-    return basename(hk_arena_printf(&c->r.mem, "%s", path));
+    return basename(hk_arena_printf(&c->r.user.mem, "%s", path));
 }
 
 static const char *dir_of(struct cp *c, const char *path)
 {
-    return dirname(hk_arena_printf(&c->r.mem, "%s", path));
+    return dirname(hk_arena_printf(&c->r.user.mem, "%s", path));
 }
 
 /* Into a directory that is there goes a file or directory of the same name. */
@@ -139,7 +139,7 @@ static const char *inside(struct cp *c, const char *dir, const char *name)
     if (strcmp(base, ".") == 0 || strcmp(base, "..") == 0 || strcmp(base, "/") == 0) {
         return dir;
     }
-    return hk_arena_printf(&c->r.mem, "%s/%s", dir, base);
+    return hk_arena_printf(&c->r.user.mem, "%s/%s", dir, base);
 }
 
 static bool is_dir_here(const char *path)
@@ -213,7 +213,7 @@ static int settle_dir(const char *temp, const char *to, struct hk_err *err)
 
 static int fetch_dir(struct cp *c, const char *from, const char *to, struct hk_err *err)
 {
-    char *temp = (char *)hk_arena_printf(&c->r.mem, "%s/.hekla-cp-XXXXXX", dir_of(c, to));
+    char *temp = (char *)hk_arena_printf(&c->r.user.mem, "%s/.hekla-cp-XXXXXX", dir_of(c, to));
     const char *const pack[] = {"tar", "-cf", "-", "-C", from, ".", NULL};
     int rc;
 
@@ -232,7 +232,7 @@ static int fetch_dir(struct cp *c, const char *from, const char *to, struct hk_e
 
 static int fetch_file(struct cp *c, const char *from, const char *to, struct hk_err *err)
 {
-    char *temp = (char *)hk_arena_printf(&c->r.mem, "%s.XXXXXX", to);
+    char *temp = (char *)hk_arena_printf(&c->r.user.mem, "%s.XXXXXX", to);
     const char *const argv[] = {"cat", "--", from, NULL};
     const mode_t mask = umask(0);
     const int runs = is_there(c, "-x", from, err);
@@ -289,7 +289,7 @@ static int bring_file(struct cp *c, const char *from, const char *to, unsigned m
 {
     const char *const argv[] = {
         "sh", "-c", "cat >\"$1\" && chmod \"$2\" \"$1\"",
-        "sh", to,   hk_arena_printf(&c->r.mem, "%o", mode & 0777),
+        "sh", to,   hk_arena_printf(&c->r.user.mem, "%o", mode & 0777),
         NULL,
     };
     const int fd = open(from, O_RDONLY | O_CLOEXEC);
@@ -358,7 +358,7 @@ static int copy(struct cp *c, struct hk_err *err)
         return hk_fail(err, HK_EINVAL, "'%s' has no path behind the colon", typed);
     }
     int rc = remote_open(&c->r, &c->o, err);
-    const char *pod = hk_arena_printf(&c->r.mem, "%.*s", (int)(path - 1 - typed), typed);
+    const char *pod = hk_arena_printf(&c->r.user.mem, "%.*s", (int)(path - 1 - typed), typed);
     rc = rc < 0 ? rc : remote_find(&c->r, pod, err);
     if (rc == 0) {
         rc = from ? fetch(c, from, c->to, err) : bring(c, c->from, to, err);
@@ -371,15 +371,17 @@ static int run(const struct verb *v, int argc, char **argv)
 {
     struct cp c = {0};
     struct hk_err err = {0};
-    const int rc = verb_parse(v, argc, argv, take, &c);
+    int rc = verb_parse(v, argc, argv, take, &c);
 
     if (rc != 0) {
-        return rc < 0 ? EXIT_BAD : EXIT_OK;
+        return user_parsed(rc);
     }
     if (!c.to) {
-        return verb_complain("cp: want SRC and DST (see 'hekla help cp')");
+        verb_complain("cp: want SRC and DST (see 'hekla help cp')");
+        return USER_TROUBLE;
     }
-    return copy(&c, &err) < 0 ? verb_complain("cp: %s", err.text) : EXIT_OK;
+    rc = copy(&c, &err);
+    return rc < 0 ? user_fail(v, rc, &err) : USER_OK;
 }
 
 const struct verb verb_cp = {
@@ -401,6 +403,6 @@ const struct verb verb_cp = {
             "       hekla cp model.bin train:/tmp/model.bin\n"
             "\n"
             "EXIT STATUS\n"
-            "       0 when everything was copied, 1 otherwise.\n",
+            "       0 when everything was copied, 2 otherwise.\n",
     .run = run,
 };

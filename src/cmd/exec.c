@@ -83,7 +83,7 @@ static int run(const struct verb *v, int argc, char **argv)
     const int code = run_in_pod(&x, &err);
     hk_vec_fini(&x.argv);
     if (code < 0) {
-        verb_complain("exec: %s", err.text);
+        user_fail(v, code, &err);
         return REMOTE_TROUBLE;
     }
     return code;

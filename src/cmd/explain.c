@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla explain: why a job waits, and what would let it start. Reads the cluster through the port,
 // loads it into the scheduler's own engine, and asks that.
-#include "cmd/ask.h"
 #include "cmd/conf_map.h"
-#include "cmd/verb.h"
+#include "cmd/user.h"
 
 #include "base/file.h"
 #include "cli/show_explain.h"
@@ -17,16 +16,15 @@ enum { MAX_CONF = 1 << 20, TRIES_DEFAULT = 64, TRIES_MAX = 100000, BUDGET_S = 20
 
 struct request {
     const char *what;
-    const char *ns;
     const char *conf; /* NULL: as the cluster says */
-    const char *output, *kubeconfig, *master;
+    const char *output;
+    struct user_opts user;
     int64_t tries;
     bool watch;
 };
 
 static const struct option_row options[] = {
-    {'n', "namespace", "NAME", NULL,
-     "Where the job is (default: that of the kubeconfig's context, else default)."},
+    USER_OPTION_NAMESPACE,
     {0, "conf", "FILE", NULL,
      "The scheduler's configuration. Without it the ConfigMap " CONF_MAP_NS "/" CONF_MAP_NAME
      " is read, which Volcano's installation uses and 'hekla up --conf' keeps; where there is "
@@ -40,8 +38,7 @@ static const struct option_row options[] = {
      "the place of the old one; elsewhere it is printed when it differs."},
     {'o', "output", "FORMAT", "text json yaml",
      "text for people (default), json or yaml for programs."},
-    {'k', "kubeconfig", "FILE", NULL, "Where the server is, and who asks."},
-    {'s', "master", "URL", NULL, "The server, instead of that in the kubeconfig."},
+    USER_OPTIONS_SERVER,
 };
 
 static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
@@ -49,11 +46,7 @@ static int take(void *ctx, const struct option_row *row, const char *value, stru
     struct request *q = ctx;
     const struct {
         const char *name, **at;
-    } words[] = {{"namespace", &q->ns},
-                 {"conf", &q->conf},
-                 {"output", &q->output},
-                 {"kubeconfig", &q->kubeconfig},
-                 {"master", &q->master}};
+    } words[] = {{"conf", &q->conf}, {"output", &q->output}};
 
     if (!row) {
         if (q->what) {
@@ -77,8 +70,10 @@ static int take(void *ctx, const struct option_row *row, const char *value, stru
     for (size_t i = 0; i < HK_LEN(words); i++) {
         if (strcmp(row->name, words[i].name) == 0) {
             *words[i].at = value;
+            return 0;
         }
     }
+    user_take(&q->user, row, value);
     return 0;
 }
 
@@ -113,8 +108,7 @@ enum { NREQUIRED = 4 };
 
 struct work {
     const struct request *q;
-    const char *ns;
-    struct ask ask;
+    struct user user;
     struct answer objects;
     struct hk_arena mem;
     struct json notes;
@@ -137,19 +131,19 @@ static int list(struct work *w, enum api_kind_id kind, const char *ns, struct hk
 {
     const struct port_request req = {.verb = PORT_LIST, .kind = api_kind(kind), .ns = hk_str(ns)};
 
-    return ask(&w->ask, &req, &w->objects, err);
+    return ask(&w->user.ask, &req, &w->objects, err);
 }
 
 static int read_cluster(struct work *w, struct hk_err *err)
 {
-    int rc = list(w, API_JOB, w->ns, err);
+    int rc = list(w, API_JOB, w->user.ns, err);
 
     if (rc < 0) {
         return rc;
     }
     for (size_t k = 0; k < HK_LEN(kinds); k++) {
         struct hk_err why = {0};
-        rc = list(w, kinds[k], kinds[k] == API_JOBFLOW ? w->ns : "", &why);
+        rc = list(w, kinds[k], kinds[k] == API_JOBFLOW ? w->user.ns : "", &why);
         if (rc < 0 && k < NREQUIRED) {
             *err = why;
             return hk_wrap(err, rc, "cannot see what the scheduler sees");
@@ -178,7 +172,7 @@ static int conf_of_cluster(struct work *w, struct hk_err *err)
                                      .kind = api_kind(API_CONFIGMAP),
                                      .ns = HK_STR(CONF_MAP_NS), .name = HK_STR(CONF_MAP_NAME)};
     struct hk_err why = {0};
-    const int rc = ask(&w->ask, &req, &map, &why);
+    const int rc = ask(&w->user.ask, &req, &map, &why);
 
     if (rc == 0 && map.objects.len > 0) {
         const struct json *text =
@@ -248,7 +242,7 @@ static int find_subject(const struct work *w, struct explain_subject *ret, struc
     static const enum api_kind_id order[] = {API_JOB, API_JOBFLOW, API_PODGROUP, API_POD};
     struct hk_str name = hk_str(w->q->what), word;
 
-    *ret = (struct explain_subject){.kind = API_JOB, .ns = hk_str(w->ns), .name = name};
+    *ret = (struct explain_subject){.kind = API_JOB, .ns = hk_str(w->user.ns), .name = name};
     if (!strchr(w->q->what, '/')) {
         for (size_t k = 0; k < HK_LEN(order); k++) {
             if (exists(w, order[k], ret->ns, name)) {
@@ -424,10 +418,9 @@ static int work(struct work *w, struct hk_err *err)
     const struct timespec pause = {.tv_sec = PAUSE_S};
     struct json answer;
     uint64_t said = 0;
-    int rc = ask_open(&w->ask, w->q->kubeconfig, w->q->master, err);
+    int rc = user_open(&w->user, &w->q->user, err);
     bool more = rc == 0;
 
-    w->ns = w->q->ns ? w->q->ns : w->ask.ns;
     while (more) {
         rc = look(w, &answer, err);
         rc = rc < 0 ? rc : show(w, &answer, &last, &said);
@@ -442,21 +435,22 @@ static int work(struct work *w, struct hk_err *err)
 
 static int run(const struct verb *v, int argc, char **argv)
 {
-    struct request q = {.output = "text", .kubeconfig = "", .master = "", .tries = TRIES_DEFAULT};
+    struct request q = {.output = "text", .tries = TRIES_DEFAULT};
     struct work w = {.q = &q};
     struct hk_err err = {0};
     int rc = verb_parse(v, argc, argv, take, &q);
 
     if (rc != 0) {
-        return rc < 0 ? EXIT_BAD : EXIT_OK;
+        return user_parsed(rc);
     }
     if (!q.what) {
-        return verb_complain("explain: explain what? want a job (see 'hekla help explain')");
+        verb_complain("explain: explain what? want a job (see 'hekla help explain')");
+        return USER_TROUBLE;
     }
     rc = work(&w, &err);
-    ask_close(&w.ask);
+    user_close(&w.user);
     hk_arena_fini(&w.mem);
-    return rc < 0 ? verb_complain("explain: %s", err.text) : EXIT_OK;
+    return rc < 0 ? user_fail(v, rc, &err) : USER_OK;
 }
 
 const struct verb verb_explain = {
@@ -517,7 +511,7 @@ const struct verb verb_explain = {
         "       notes      what could not be read\n"
         "\n"
         "EXIT STATUS\n"
-        "       0 when there is an answer, 1 when there is none; one line on standard error\n"
+        "       0 when there is an answer, 2 when there is none; one line on standard error\n"
         "       says why.\n"
         "\n"
         "EXAMPLES\n"

@@ -22,37 +22,22 @@ enum { STDIN = 0, STDOUT = 1, STDERR = 2, STATUS = 3, RESIZE = 4 }; /* channels 
 
 bool remote_take(struct remote_opts *o, const struct option_row *row, const char *value)
 {
-    const struct {
-        const char *name, **at;
-    } rows[] = {{"kubeconfig", &o->kubeconfig},
-                {"server", &o->server},
-                {"namespace", &o->ns},
-                {"container", &o->container}};
-
-    for (size_t k = 0; k < HK_LEN(rows); k++) {
-        if (strcmp(row->name, rows[k].name) == 0) {
-            *rows[k].at = value;
-            return true;
-        }
+    if (strcmp(row->name, "container") == 0) {
+        o->container = value;
+        return true;
     }
-    return false;
+    return user_take(&o->user, row, value);
 }
 
 int remote_open(struct remote *r, const struct remote_opts *o, struct hk_err *err)
 {
-    *r = (struct remote){.o = *o};
-    const int rc =
-        ask_open(&r->ask, o->kubeconfig ? o->kubeconfig : "", o->server ? o->server : "", err);
-    if (rc == 0 && !o->ns) {
-        r->o.ns = client_config(r->ask.client)->ns;
-    }
-    return rc;
+    *r = (struct remote){.wanted = o->container};
+    return user_open(&r->user, &o->user, err);
 }
 
 void remote_close(struct remote *r)
 {
-    ask_close(&r->ask);
-    hk_arena_fini(&r->mem);
+    user_close(&r->user);
 }
 
 /* ---- which pod ---- */
@@ -74,13 +59,13 @@ static int choose_container(struct remote *r, const struct api_object *pod, stru
                                            "kubectl.kubernetes.io/default-container"),
                                   HK_STR(""));
 
-    if (r->o.container) {
-        name = hk_str(r->o.container);
+    if (r->wanted) {
+        name = hk_str(r->wanted);
     } else if (name.n == 0 && list && list->type == JSON_ARRAY && list->len > 0) {
         name = json_str(json_get(&list->items[0], "name"), HK_STR(""));
     }
-    r->pod = hk_arena_str(&r->mem, pod->name).s;
-    r->container = hk_arena_str(&r->mem, name).s;
+    r->pod = hk_arena_str(&r->user.mem, pod->name).s;
+    r->container = hk_arena_str(&r->user.mem, name).s;
     if (!hk_str_is(phase(pod), "Running") && !hk_str_is(phase(pod), "Pending")) {
         return hk_fail(err, HK_EINVAL, "pod '%s' has ended (%.*s)", r->pod, HK_FMT(phase(pod)));
     }
@@ -121,12 +106,13 @@ static int find_of_job(struct remote *r, const struct wanted *w, const char *typ
                        struct hk_err *err)
 {
     HK_AUTO(answer_fini) struct answer pods = {0};
-    const char *selector = hk_arena_printf(&r->mem, API_KEY_JOB_NAME " in (%.*s)", HK_FMT(w->job));
+    const char *selector =
+        hk_arena_printf(&r->user.mem, API_KEY_JOB_NAME " in (%.*s)", HK_FMT(w->job));
     const struct port_request req = {.verb = PORT_LIST,
                                      .kind = api_kind(API_POD),
-                                     .ns = hk_str(r->o.ns),
+                                     .ns = hk_str(r->user.ns),
                                      .label_selector = hk_str(selector)};
-    const int rc = ask(&r->ask, &req, &pods, err);
+    const int rc = ask(&r->user.ask, &req, &pods, err);
 
     if (rc < 0) {
         return rc;
@@ -134,7 +120,7 @@ static int find_of_job(struct remote *r, const struct wanted *w, const char *typ
     const struct api_object *pod = best_of(&pods, w);
     if (!pod) {
         return hk_fail(err, HK_ENOTFOUND, "no pod '%s' and no pod of such a job in namespace '%s'",
-                       typed, r->o.ns);
+                       typed, r->user.ns);
     }
     return choose_container(r, pod, err);
 }
@@ -144,8 +130,10 @@ int remote_find(struct remote *r, const char *typed, struct hk_err *err)
     HK_AUTO(answer_fini) struct answer pods = {0};
     struct hk_str rest = hk_str(typed);
     struct wanted w = {.task = HK_STR(""), .index = HK_STR("")};
-    const struct port_request req = {
-        .verb = PORT_GET, .kind = api_kind(API_POD), .ns = hk_str(r->o.ns), .name = hk_str(typed)};
+    const struct port_request req = {.verb = PORT_GET,
+                                     .kind = api_kind(API_POD),
+                                     .ns = hk_str(r->user.ns),
+                                     .name = hk_str(typed)};
     int rc = -HK_ENOTFOUND;
 
     if (hk_str_starts(rest, "pod/")) {
@@ -153,7 +141,7 @@ int remote_find(struct remote *r, const char *typed, struct hk_err *err)
     }
     hk_str_cut(&rest, '/', &w.job);
     if (!rest.s) {
-        rc = ask(&r->ask, &req, &pods, err);
+        rc = ask(&r->user.ask, &req, &pods, err);
     }
     if (rc == 0 && pods.objects.len > 0) {
         return choose_container(r, pods.objects.at[0], err);
@@ -312,7 +300,7 @@ static void restore_terminal(struct session *s)
 static void write_path(const struct remote *r, const struct remote_command *c, struct hk_buf *out)
 {
     hk_buf_adds(out, "/api/v1/namespaces/");
-    target_escape(hk_str(r->o.ns), out);
+    target_escape(hk_str(r->user.ns), out);
     hk_buf_adds(out, "/pods/");
     target_escape(hk_str(r->pod), out);
     hk_buf_adds(out, "/exec?container=");
@@ -333,7 +321,7 @@ int remote_run(struct remote *r, const struct remote_command *c, struct hk_err *
 
     signal(SIGPIPE, SIG_IGN);
     write_path(r, c, &path);
-    int rc = stream_open(r->ask.client,
+    int rc = stream_open(r->user.ask.client,
                          &(struct stream_opts){.path = path.data, .data = on_data, .ctx = &s},
                          &s.stream, err);
     if (rc < 0) {

@@ -3,36 +3,29 @@
 // meant, and a command there with its streams on descriptors here.
 #pragma once
 
-#include "cmd/ask.h"
-#include "cmd/verb.h"
+#include "cmd/user.h"
 
 /* What failed here, and not in the pod; as ssh has it. */
 enum { REMOTE_TROUBLE = 255 };
 
 struct remote_opts {
-    const char *kubeconfig, *server, *ns, *container;
+    struct user_opts user;
+    const char *container;
 };
 
 #define REMOTE_OPTIONS                                                                             \
-    {'n', "namespace", "NAMESPACE", NULL,                                                          \
-     "The namespace (default: that of the kubeconfig's context)."},                                \
+    USER_OPTION_NAMESPACE,                                                                         \
         {'c', "container", "CONTAINER", NULL,                                                      \
          "The container (default: the pod's first, or the one its annotation "                     \
          "kubectl.kubernetes.io/default-container names)."},                                       \
-        {0, "kubeconfig", "FILE", NULL,                                                            \
-         "Where the server is and who you are there (default: $KUBECONFIG, else "                  \
-         "~/.kube/config)."},                                                                      \
-    {                                                                                              \
-        0, "server", "URL", NULL, "The server, instead of the kubeconfig's."                       \
-    }
+        USER_OPTIONS_SERVER
 
 /* True when the row is one of the options above. */
 bool remote_take(struct remote_opts *o, const struct option_row *row, const char *value);
 
 struct remote {
-    struct ask ask;
-    struct remote_opts o;
-    struct hk_arena mem;
+    struct user user;
+    const char *wanted;          /* the container, NULL: not said */
     const char *pod, *container; /* after remote_find */
 };
 

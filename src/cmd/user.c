@@ -95,8 +95,7 @@ int user_fail(const struct verb *v, int rc, const struct hk_err *err)
     const char *hint = "";
 
     if ((rc == -HK_EIO || rc == -HK_EBUSY || rc == -HK_ETIMEOUT) && is_unreachable(err)) {
-        hint = " (start a server with 'hekla up --data-dir DIR', and set KUBECONFIG to "
-               "DIR/kubeconfig)";
+        hint = " (see 'hekla status'; 'hekla up --detach' starts a server)";
     }
     verb_complain("%s: %s%s", v->name, err->text, hint);
     return USER_TROUBLE;

@@ -34,7 +34,8 @@ struct user_opts {
     }
 #define USER_OPTIONS_SERVER                                                                        \
     {0, "kubeconfig", "FILE", NULL,                                                                \
-     "Where the server is and who you are there (default: $KUBECONFIG, else ~/.kube/config)."},    \
+     "Where the server is and who you are there (default: $KUBECONFIG, else a server of "          \
+     "'hekla up' in its usual place, else ~/.kube/config)."},                                      \
     {                                                                                              \
         0, "server", "URL", NULL, "The server, instead of the kubeconfig's."                       \
     }

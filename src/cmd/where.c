@@ -70,8 +70,11 @@ static int make_one(const char *dir, struct hk_err *err)
 {
     struct stat st;
 
-    if (mkdir(dir, 0700) == 0 || (errno == EEXIST && stat(dir, &st) == 0 && S_ISDIR(st.st_mode))) {
+    if (mkdir(dir, 0700) == 0) {
         return 0;
+    }
+    if (errno == EEXIST && stat(dir, &st) == 0) {
+        return S_ISDIR(st.st_mode) ? 0 : hk_fail(err, HK_EIO, "'%s' is not a directory", dir);
     }
     return hk_fail(err, HK_EIO, "cannot make the directory '%s': %m", dir);
 }

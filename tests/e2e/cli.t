@@ -97,7 +97,7 @@ step 'one task that fails fails the job' '
 '
 
 step 'what cannot be started is told' '
-    h 128 run --name absent $small --wait -- no-such-program &&
+    h 127 run --name absent $small --wait -- no-such-program &&
     grep -qF "no-such-program" "$dir/err"
 '
 
@@ -332,7 +332,9 @@ step 'every verb has a page, and the shells complete its options' '
     "$HEKLA" completion bash >"$dir/completion" && bash -c "
         . \"\$1\"; COMP_WORDS=(\"$HEKLA\" logs par) COMP_CWORD=2; _hekla; echo \"\${COMPREPLY[*]}\"" \
         bash "$dir/completion" >"$dir/out" && prints parts &&
-    h 0 completion bash && says "--retries" "--no-prefix" "'\''jobs -o'\''"
+    bash -c "
+        . \"\$1\"; COMP_WORDS=(\"$HEKLA\" jobs -o y) COMP_CWORD=3; _hekla; echo \"\${COMPREPLY[*]}\"" \
+        bash "$dir/completion" >"$dir/out" && prints yaml && h 0 completion bash && says "--retries" "--no-prefix"
 '
 
 # idle: no pod has anything left on the node.

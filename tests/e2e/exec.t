@@ -308,10 +308,10 @@ step 'links that lead out of what was copied are left out' '
     [ -L "$dir/h5/good" ] && [ "$(find "$dir/h5" -type l | wc -l)" -eq 1 ]
 '
 step 'a copy that fails leaves nothing behind' '
-    exits 1 "$HEKLA" cp "p:$dir/nothing" "$dir/h6" && complains "No such file" &&
-    exits 1 "$HEKLA" cp "$dir/nothing" "p:$dir/h6" && complains "cannot read" &&
-    exits 1 "$HEKLA" cp a b && complains "must be POD:PATH" &&
-    exits 1 "$HEKLA" cp "p:$dir/big" /nowhere/x && complains "cannot make" &&
+    exits 2 "$HEKLA" cp "p:$dir/nothing" "$dir/h6" && complains "No such file" &&
+    exits 2 "$HEKLA" cp "$dir/nothing" "p:$dir/h6" && complains "cannot read" &&
+    exits 2 "$HEKLA" cp a b && complains "must be POD:PATH" &&
+    exits 2 "$HEKLA" cp "p:$dir/big" /nowhere/x && complains "cannot make" &&
     ! ls -A "$dir" | grep -q "h6\|hekla-cp"
 '
 step 'nothing is left when the pods are gone' '

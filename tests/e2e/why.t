@@ -261,10 +261,10 @@ step 'what is not there is told in one line, with the nearest name' '
 '
 step 'who may not see the cluster is told what is missing' '
     sed "s/^  user:.*/&/; s/^ *token: .*/    as: stranger\n&/" "$KUBECONFIG" >"$dir/stranger" &&
-        ! e calm -k "$dir/stranger" >/dev/null && grep -F "jobs.batch.volcano.sh is forbidden" "$dir/err" &&
+        ! e calm --kubeconfig "$dir/stranger" >/dev/null && grep -F "jobs.batch.volcano.sh is forbidden" "$dir/err" &&
         kubectl create clusterrole looks --verb=get,list --resource=nodes,pods,namespaces,podgroups,queues,jobs.batch.volcano.sh &&
         kubectl create clusterrolebinding looks --clusterrole=looks --user=stranger &&
-        e calm -k "$dir/stranger" && says "default/calm runs" "note: priorityclasses were left out" \
+        e calm --kubeconfig "$dir/stranger" && says "default/calm runs" "note: priorityclasses were left out" \
             "note: the built-in configuration was used"
 '
 step 'when all is deleted the node is as it was' '
