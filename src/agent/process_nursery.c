@@ -283,6 +283,7 @@ static bool serve_one(int fd)
     l.clock = hk_clock_system();
     if (process_launch(&l, &pidfd) < 0) {
         answer.why = errno;
+        pidfd = -1; /* the kernel may have put one there before it failed */
     }
     close_all(w.fds, nfd);
     const bool sent = send_fds(fd, &answer, sizeof(answer), &pidfd, pidfd >= 0);
@@ -403,6 +404,22 @@ static bool order(const struct nursery *n, const struct wire *w)
            send_all(n->fd, w->out->data, w->out->len) && recv_all(n->fd, &taken, sizeof(taken));
 }
 
+/* A nursery that has died is replaced. */
+static int order_somebody(struct nursery *n, const struct wire *w, struct hk_err *err)
+{
+    int rc;
+
+    if (order(n, w)) {
+        return 0;
+    }
+    bury(n);
+    rc = spawn(n, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return order(n, w) ? 0 : hk_fail(err, HK_EIO, "cannot reach the nursery: %m");
+}
+
 int nursery_launch(struct nursery *n, const struct process_launch *launch, int *ret_pidfd,
                    struct hk_err *err)
 {
@@ -411,18 +428,18 @@ int nursery_launch(struct nursery *n, const struct process_launch *launch, int *
     struct wire w = {.out = &flat};
     struct answer answer;
     int fds[FDS_MAX];
-    uint32_t nfd;
+    uint32_t nfd = 0;
 
+    /* A descriptor that could not be received would leave a container nobody knows. */
+    const int room = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (room < 0) {
+        return hk_fail(err, HK_EIO, "cannot open /dev/null: %m");
+    }
     pass_launch(&w, &l);
-    if (!order(n, &w)) {
-        bury(n);
-        const int rc = spawn(n, err);
-        if (rc < 0) {
-            return rc;
-        }
-        if (!order(n, &w)) {
-            return hk_fail(err, HK_EIO, "cannot reach the nursery: %m");
-        }
+    const int rc = order_somebody(n, &w, err);
+    close(room);
+    if (rc < 0) {
+        return rc;
     }
     if (!recv_fds(n->fd, &answer, sizeof(answer), fds, &nfd)) {
         bury(n);
@@ -431,6 +448,9 @@ int nursery_launch(struct nursery *n, const struct process_launch *launch, int *
     if (answer.why != 0) {
         errno = answer.why;
         return hk_fail(err, HK_EIO, "cannot fork: %m");
+    }
+    if (nfd != 1) {
+        return hk_fail(err, HK_EIO, "cannot receive a descriptor of the container");
     }
     *ret_pidfd = fds[0];
     return 0;

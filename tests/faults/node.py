@@ -158,11 +158,11 @@ def fork_bomb(node):
 
 
 def out_of_processes(node):
-    """The server cannot fork, and then the shim cannot: pods wait and say so, then start."""
+    """The nursery cannot fork, and then the shim cannot: pods wait and say so, then start."""
     top = pids_hierarchy()
     group = top / node.mark
     group.mkdir()
-    pid = str(node.server.process.pid)
+    pid = str(node.nurseries()[0])
     try:
         (group / "cgroup.procs").write_text(pid)
         for spare in (0, 1):
@@ -423,7 +423,9 @@ def small_node_disk(tap):
         node.create("early", sh("while [ ! -e /tmp/%s ]; do sleep 0.05; done; exit 6" % mark))
         node.await_state("early", "running")
         disk.fill()
-        node.create("late", sh("exit 0"))
+        volume = mounted("/mnt/x", downwardAPI={"items": [
+            {"path": "name", "fieldRef": {"fieldPath": "metadata.name"}}]})
+        node.create("late", volume["container"], volumes=volume["volumes"])
         node.await_state("late", "waiting", message="No space left on device")
         expect("phase", node.phase("late"), "Pending")
 

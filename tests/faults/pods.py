@@ -38,6 +38,14 @@ def sh(script, **more):
     return {"name": "main", "image": "none", "command": ["sh", "-c", script], **more}
 
 
+def comm(pid):
+    """What the process calls itself; nothing when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
 class Node:
     """hekla up, known among other processes by a mark in its environment and its pods'."""
 
@@ -146,9 +154,14 @@ class Node:
                 found.append(int(pid))
         return found
 
+    def nurseries(self):
+        """The process that forks for the server, as a list."""
+        return [pid for pid in self.processes("HEKLA_MARK") if comm(pid) == "hekla-nursery"]
+
     def shims(self):
         return [pid for pid in self.processes("HEKLA_MARK")
-                if not self.server.process or pid != self.server.process.pid]
+                if comm(pid) != "hekla-nursery" and
+                (not self.server.process or pid != self.server.process.pid)]
 
     def groups(self):
         """The control groups of our pods, the inner ones first."""
@@ -173,7 +186,8 @@ class Node:
         node = self.server.seen / "node"
         found = [f"process {pid}" for pid in self.processes("HEKLA_POD_MARK")]
         found += [f"shim {pid}" for pid in self.shims()]
-        found += [str(p) for part in ("pods", "run") for p in (node / part).iterdir()]
+        found += [str(p) for part in ("pods", "run") if (node / part).exists()
+                  for p in (node / part).iterdir() if p.name != ".root"] # there as long as the node is
         found += [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()
                   if line.split()[4].startswith(str(self.server.data) + "/")]
         found += self.groups()
