@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #define PAGE_DEFAULT 2000u
+#define LOUD_FAILURES 3u
 #define WAIT_FIRST_NS ((int64_t)100 * 1000 * 1000)
 #define WAIT_LAST_NS ((int64_t)30 * 1000 * 1000 * 1000)
 /* A kind the server does not have may be installed one day. */
@@ -109,11 +110,22 @@ static void back_off(struct feed *f, bool relist)
 static void start(struct feed *f);
 static void list_page(struct feed *f, struct hk_str cont);
 
+/* One failure is what restarts and networks do; a server that stays away is worth a line. */
+static void tell_failure(const struct feed *f, const struct port_msg *m)
+{
+    if (m->rc < 0 && f->o.required && f->failures == LOUD_FAILURES) {
+        hk_log(HK_LOG_WARN, "cannot watch", "kind=%s err=\"%s\"", f->o.kind->plural, m->err->text);
+    }
+}
+
 static void on_watch(void *ctx, const struct port_msg *m)
 {
     struct feed *f = ctx;
 
     if (m->type != PORT_DONE) {
+        if (f->o.required && f->failures > LOUD_FAILURES) {
+            hk_log(HK_LOG_INFO, "watching again", "kind=%s", f->o.kind->plural);
+        }
         f->heard = true;
         f->failures = 0;
         f->rv = HK_MAX(f->rv, m->rv);
@@ -135,6 +147,7 @@ static void on_watch(void *ctx, const struct port_msg *m)
         } else if (m->rc == 0 && (f->heard || now(f) - f->since_ns >= WATCH_SHORT_NS)) {
             wait(f, false, 0);
         } else {
+            tell_failure(f, m);
             back_off(f, false);
         }
         break;

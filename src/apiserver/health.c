@@ -2,6 +2,8 @@
 // What watches over servers asks: version, liveness, readiness, metrics.
 #include "apiserver/server_priv.h"
 
+#include "base/prom.h"
+
 /* The Kubernetes release whose behaviour we serve, for clients that look at it. */
 #define KUBE_MAJOR "1"
 #define KUBE_MINOR "32"
@@ -103,13 +105,6 @@ bool health_answer(struct exchange *x)
 
 /* ---- metrics ---- */
 
-static void metric(struct hk_buf *out, const char *name, const char *type, const char *help,
-                   double value)
-{
-    hk_buf_addf(out, "# HELP hekla_%s %s\n# TYPE hekla_%s %s\nhekla_%s %.17g\n", name, help, name,
-                type, name, value);
-}
-
 static void write_requests(const struct counters *c, struct hk_buf *out)
 {
     hk_buf_adds(out,
@@ -143,29 +138,37 @@ void health_metrics(struct exchange *x)
     struct hk_buf out = {0};
 
     write_requests(c, &out);
-    metric(&out, "apiserver_requests_in_flight", "gauge", "Requests not yet answered.",
-           (double)c->in_flight);
-    metric(&out, "apiserver_watches", "gauge", "Open watch streams.", (double)c->watches);
-    metric(&out, "apiserver_watches_total", "counter", "Watch streams ever opened.",
-           (double)c->requests[0]);
-    metric(&out, "apiserver_watch_events_total", "counter", "Events written to watch streams.",
-           (double)c->events_sent);
-    metric(&out, "apiserver_connections", "gauge", "Open connections.",
-           (double)http_server_connections(s->http));
-    metric(&out, "apiserver_body_bytes", "gauge", "Bodies of requests that are not complete.",
-           (double)http_server_bodies(s->http));
-    metric(&out, "apiserver_unread_bytes", "gauge", "Answers that clients have not read yet.",
-           (double)http_server_unread(s->http));
-    metric(&out, "apiserver_uptime_seconds", "gauge", "Seconds since the server started.",
-           (double)(clock->mono_ns(clock) - s->started_ns) / 1e9);
-    metric(&out, "store_writable", "gauge", "Whether the disk takes writes.",
-           store_failure(s->opts.store) ? 0 : 1);
-    metric(&out, "store_revision", "counter", "Revision of the newest published write.",
-           (double)store_rv(s->opts.store));
-    metric(&out, "store_commits_total", "counter", "Commits to the disk; many writes share one.",
-           (double)store_commits(s->opts.store));
-    metric(&out, "store_oldest_revision", "counter", "Oldest revision a watch can start from.",
-           (double)store_oldest_rv(s->opts.store));
+    hk_prom_single(&out, "hekla_apiserver_requests_in_flight", "gauge",
+                   "Requests not yet answered.", (double)c->in_flight);
+    hk_prom_single(&out, "hekla_apiserver_watches", "gauge", "Open watch streams.",
+                   (double)c->watches);
+    hk_prom_single(&out, "hekla_apiserver_watches_total", "counter", "Watch streams ever opened.",
+                   (double)c->requests[0]);
+    hk_prom_single(&out, "hekla_apiserver_watch_events_total", "counter",
+                   "Events written to watch streams.", (double)c->events_sent);
+    hk_prom_single(&out, "hekla_apiserver_connections", "gauge", "Open connections.",
+                   (double)http_server_connections(s->http));
+    hk_prom_single(&out, "hekla_apiserver_body_bytes", "gauge",
+                   "Bodies of requests that are not complete.",
+                   (double)http_server_bodies(s->http));
+    hk_prom_single(&out, "hekla_apiserver_unread_bytes", "gauge",
+                   "Answers that clients have not read yet.", (double)http_server_unread(s->http));
+    hk_prom_single(&out, "hekla_apiserver_uptime_seconds", "gauge",
+                   "Seconds since the server started.",
+                   (double)(clock->mono_ns(clock) - s->started_ns) / 1e9);
+    hk_prom_single(&out, "hekla_store_writable", "gauge", "Whether the disk takes writes.",
+                   store_failure(s->opts.store) ? 0 : 1);
+    hk_prom_single(&out, "hekla_store_revision", "counter",
+                   "Revision of the newest published write.", (double)store_rv(s->opts.store));
+    hk_prom_single(&out, "hekla_store_commits_total", "counter",
+                   "Commits to the disk; many writes share one.",
+                   (double)store_commits(s->opts.store));
+    hk_prom_single(&out, "hekla_store_oldest_revision", "counter",
+                   "Oldest revision a watch can start from.",
+                   (double)store_oldest_rv(s->opts.store));
     write_objects(s, &out);
+    if (s->opts.metrics) {
+        s->opts.metrics->write(s->opts.metrics->ctx, &out);
+    }
     answer_text(x, 200, "text/plain; version=0.0.4; charset=utf-8", &out);
 }

@@ -12,6 +12,12 @@ struct server;
 
 enum { SERVER_HEADER_TIMEOUT_S = 30, SERVER_IDLE_TIMEOUT_S = 90, SERVER_MAX_CONNECTIONS = 8192 };
 
+/* What else /metrics shows. */
+struct server_metrics {
+    void (*write)(void *ctx, struct hk_buf *out);
+    void *ctx;
+};
+
 struct server_opts {
     struct net_loop *loop;
     struct rest *rest;
@@ -24,6 +30,7 @@ struct server_opts {
     const struct auth *auth;
     struct hk_str token_key;         /* signs the tokens of service accounts; "": there are none */
     const struct node_api *node_api; /* NULL: pods' logs and terminals are not offered */
+    const struct server_metrics *metrics;       /* or NULL */
     int64_t header_timeout_ms, idle_timeout_ms; /* see http_opts; 0: the usual ones */
     uint32_t max_connections;                   /* 0: as many as there are descriptors */
 };

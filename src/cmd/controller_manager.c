@@ -25,7 +25,7 @@ struct cm_opts {
 };
 
 static const struct option_row options[] = {
-    DAEMON_OPTIONS_API,
+    DAEMON_OPTIONS_API("50", "100"),
     {0, "controllers", "LIST", NULL,
      "Which controllers run: '*' all, NAME or +NAME this one, -NAME not this one; the first "
      "mention "

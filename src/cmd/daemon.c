@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/prom.h"
 #include "codec/timefmt.h"
 
 #include <signal.h>
@@ -277,12 +278,6 @@ static void on_health(void *ctx, struct http_request *q)
     }
 }
 
-static void write_metric(struct hk_buf *out, const char *name, const char *type, const char *help,
-                         double value)
-{
-    hk_buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n%s %.17g\n", name, help, name, type, name, value);
-}
-
 /* The names every Prometheus client library has. */
 static void write_process(struct hk_buf *out)
 {
@@ -292,18 +287,18 @@ static void write_process(struct hk_buf *out)
     int64_t pages = 0;
 
     getrusage(RUSAGE_SELF, &usage);
-    write_metric(out, "process_cpu_seconds_total", "counter",
-                 "Total user and system CPU time spent in seconds.",
-                 (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                     (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
+    hk_prom_single(out, "process_cpu_seconds_total", "counter",
+                   "Total user and system CPU time spent in seconds.",
+                   (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
     if (hk_read_file("/proc/self/statm", 4096, &statm, NULL) == 0) {
         rest = hk_buf_str(&statm);
         hk_str_cut(&rest, ' ', &word);
         hk_str_cut(&rest, ' ', &word);
         (void)hk_str_int(word, &pages);
-        write_metric(out, "process_resident_memory_bytes", "gauge",
-                     "Resident memory size in bytes.",
-                     (double)pages * (double)sysconf(_SC_PAGESIZE));
+        hk_prom_single(out, "process_resident_memory_bytes", "gauge",
+                       "Resident memory size in bytes.",
+                       (double)pages * (double)sysconf(_SC_PAGESIZE));
     }
 }
 
@@ -454,6 +449,11 @@ static void on_turn(void *ctx)
     }
 }
 
+void daemon_wake(struct daemon *d)
+{
+    net_timer_at(d->timer, net_loop_now_ns(d->loop));
+}
+
 static void on_readable(void *ctx, uint32_t events)
 {
     on_turn(ctx);
@@ -463,6 +463,14 @@ static void on_signal(void *ctx, int signo)
 {
     struct daemon *d = ctx;
 
+    if (signo == SIGUSR1 || signo == SIGUSR2) {
+        if (d->started) {
+            d->work->show(d->work->ctx, signo);
+        } else {
+            hk_log(HK_LOG_INFO, "another leads: there is nothing to show", "signal=%d", signo);
+        }
+        return;
+    }
     if (d->stopping) {
         _exit(EXIT_BAD);
     }
@@ -472,17 +480,17 @@ static void on_signal(void *ctx, int signo)
     if (!d->started && d->election) {
         election_release(d->election);
     }
-    net_timer_at(d->timer, net_loop_now_ns(d->loop));
+    daemon_wake(d);
 }
 
 /* ---- opening ---- */
 
 static int catch_signals(struct daemon *d, struct hk_err *err)
 {
-    static const int signals[] = {SIGTERM, SIGINT};
+    static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
 
     signal(SIGPIPE, SIG_IGN);
-    return net_signals(d->loop, signals, HK_LEN(signals), on_signal, d, err);
+    return net_signals(d->loop, signals, d->work->show ? HK_LEN(signals) : 2, on_signal, d, err);
 }
 
 static int seed(struct daemon *d, struct hk_err *err)

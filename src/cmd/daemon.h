@@ -28,14 +28,16 @@ struct daemon_opts {
 struct daemon_opts daemon_opts_default(const char *name, const char *component);
 
 /* Rows of a verb's table; the addresses and the lease's name have the defaults of the verb. */
-#define DAEMON_OPTIONS_API                                                                         \
+#define DAEMON_OPTIONS_API(qps_default, burst_default)                                             \
     {0, "master", "URL", NULL, "The API server's address, instead of the one in the kubeconfig."}, \
         {0, "kubeconfig", "FILE", NULL,                                                            \
          "Where the API server is and how to prove who we are. Without this and --master the "     \
          "service account of the pod is used."},                                                   \
-        {0, "kube-api-qps", "N", NULL, "Requests per second to the API server (default 50)."},     \
+        {0, "kube-api-qps", "N", NULL,                                                             \
+         "Requests per second to the API server (default " qps_default ")."},                      \
     {                                                                                              \
-        0, "kube-api-burst", "N", NULL, "Requests at once to the API server (default 100)."        \
+        0, "kube-api-burst", "N", NULL,                                                            \
+            "Requests at once to the API server (default " burst_default ")."                      \
     }
 #define DAEMON_OPTIONS_HTTP(healthz_default, listen_default)                                       \
     {0, "enable-healthz", "[BOOL]", NULL, "Serve /healthz and /healthz/ping."},                    \
@@ -121,6 +123,8 @@ struct daemon_work {
     void (*end)(void *ctx);
     /* Appends metrics of its own; between start and end. */
     void (*write_metrics)(void *ctx, struct hk_buf *out);
+    /* SIGUSR1 or SIGUSR2 came; between start and end. NULL: they are not caught. */
+    void (*show)(void *ctx, int signo);
     void *ctx;
 };
 
@@ -145,6 +149,8 @@ struct daemon {
  * failure is daemon_close's. */
 int daemon_open(struct daemon *d, const struct daemon_opts *o, const struct daemon_work *work,
                 struct hk_err *err) HK_CHECKED;
+/* The work has something to do, though no message came: run is called as soon as may be. */
+void daemon_wake(struct daemon *d);
 /* Until a signal (0) or the loss of the lease. */
 int daemon_run(struct daemon *d, struct hk_err *err) HK_CHECKED;
 void daemon_close(struct daemon *d);

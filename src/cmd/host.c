@@ -165,6 +165,7 @@ static int serve(struct host *h, const struct host_opts *o, struct hk_err *err)
         .auth = h->setup.auth,
         .token_key = hk_str(h->setup.account_key),
         .node_api = o->node_api,
+        .metrics = o->metrics,
         .header_timeout_ms = o->header_timeout_s * 1000,
         .idle_timeout_ms = o->idle_timeout_s * 1000,
         .max_connections = (uint32_t)o->max_connections,

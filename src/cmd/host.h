@@ -15,7 +15,8 @@ struct host_opts {
     char addr[64];
     uint16_t port;
     int64_t header_timeout_s, idle_timeout_s, max_connections, history; /* 0: the usual ones */
-    const struct node_api *node_api; /* who answers for pods' logs and terminals, or NULL */
+    const struct node_api *node_api;      /* who answers for pods' logs and terminals, or NULL */
+    const struct server_metrics *metrics; /* or NULL */
 };
 
 /* What holds when nothing is said. */

@@ -11,6 +11,7 @@
 #include "cmd/prober.h"
 #include "cmd/sim_nodes.h"
 #include "controllers/ctl.h"
+#include "controllers/metrics.h"
 #include "net/node_api.h"
 #include "scheduler/loop.h"
 #include "webhook/files.h"
@@ -36,6 +37,7 @@ struct up {
     struct host host;
     struct prober *prober;
     struct manager *controllers;
+    struct metrics *controller_metrics;
     struct loop *scheduler;
     struct nursery *nursery;
     struct webhook_files *conf_file; /* NULL without one */
@@ -43,6 +45,7 @@ struct up {
     struct node node;
     struct sim_nodes sim;
     struct node_api node_api;
+    struct server_metrics metrics;
     bool clearing; /* the node's pods have been told to end */
 };
 
@@ -157,6 +160,14 @@ static struct manager *start_controllers(struct up *u)
                                               .shared_port = true});
 }
 
+static void write_metrics(void *ctx, struct hk_buf *out)
+{
+    struct up *u = ctx;
+
+    loop_write_metrics(u->scheduler, out);
+    metrics_write(u->controller_metrics, out);
+}
+
 static void on_conf(void *ctx)
 {
     struct up *u = ctx;
@@ -187,6 +198,8 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
     struct host_opts host = o->host;
     int rc;
 
+    u->metrics = (struct server_metrics){write_metrics, u};
+    host.metrics = &u->metrics;
     u->node_api = (struct node_api){.serve = serve, .ctx = u};
     host.node_api = o->no_node && o->sim.fleet.n == 0 ? NULL : &u->node_api;
     u->host.has_pods = !o->no_node;
@@ -197,6 +210,7 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
     }
     u->prober = cmd_prober_new(u->host.loop);
     u->controllers = start_controllers(u);
+    u->controller_metrics = metrics_new(u->controllers);
     rc = loop_new(&(struct loop_opts){.port = rest_port(u->host.rest),
                                       .clock = u->host.clock,
                                       .conf_path = o->conf,
@@ -313,6 +327,7 @@ static int up(const struct up_opts *o)
     webhook_files_free(u.conf_file);
     loop_free(u.scheduler);
     manager_free(u.controllers);
+    metrics_free(u.controller_metrics);
     cmd_prober_free(u.prober);
     host_close(&u.host);
     if (rc < 0) {

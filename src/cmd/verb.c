@@ -24,6 +24,7 @@ const struct verb *const verb_table[] = {
     &verb_top,
     &verb_vcctl,
     &verb_apiserver,
+    &verb_scheduler,
     &verb_controller_manager,
     &verb_webhook_manager,
     &verb_schedule,

@@ -30,7 +30,7 @@ struct wm_opts {
 };
 
 static const struct option_row options[] = {
-    DAEMON_OPTIONS_API,
+    DAEMON_OPTIONS_API("50", "100"),
     {0, "enabled-admission", "LIST", NULL,
      "Which reviews are answered, by path (default " ENABLED "). Further ones are "
      "/podgroups/validate, /cronjobs/validate, /jobflows/validate and /hypernodes/validate."},

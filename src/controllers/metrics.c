@@ -3,16 +3,12 @@
 // objects live, so what is remembered of a job or flow is filed under its row.
 #include "controllers/metrics.h"
 
+#include "base/prom.h"
 #include "codec/timefmt.h"
 #include "controllers/ctl.h"
 #include "controllers/kinds.h"
 
-#include <math.h>
-
 #define PREFIX "volcano_"
-
-enum { NBUCKETS = 30 };
-static const double first_bucket_ms = 50, last_bucket_ms = 60000;
 
 struct job_row {
     uint32_t queue; /* string id */
@@ -35,9 +31,7 @@ struct metrics {
     HK_VEC(struct job_row) job_rows;
     HK_VEC(uint8_t) flow_rows; /* enum flow_end */
     HK_VEC(struct flow_count) flows;
-    double bounds[NBUCKETS];
-    uint64_t buckets[NBUCKETS + 1]; /* the last: beyond all bounds */
-    double latency_sum_ms;
+    struct hk_hist latency_ms;
 };
 
 /* ---- listening ---- */
@@ -73,17 +67,6 @@ static void on_job(void *ctx, const struct mirror_change *ch)
     row->failed += now->phase == API_JOB_FAILED && old->phase != API_JOB_FAILED;
 }
 
-static void observe(struct metrics *x, double ms)
-{
-    uint32_t k = 0;
-
-    while (k < NBUCKETS && ms > x->bounds[k]) {
-        k++;
-    }
-    x->buckets[k]++;
-    x->latency_sum_ms += ms;
-}
-
 static void on_pod(void *ctx, const struct mirror_change *ch)
 {
     struct metrics *x = ctx;
@@ -98,7 +81,7 @@ static void on_pod(void *ctx, const struct mirror_change *ch)
     if (row != HK_NONE) {
         latency_ns =
             HK_MAX(d->created_ns, job_row(x, row)->created_ns) - job_row(x, row)->created_ns;
-        observe(x, (double)latency_ns / 1e6);
+        hk_hist_add(&x->latency_ms, (double)latency_ns / 1e6);
     }
 }
 
@@ -142,43 +125,10 @@ static void on_flow(void *ctx, const struct mirror_change *ch)
 
 /* ---- writing ---- */
 
-static void write_head(struct hk_buf *out, const char *name, const char *type, const char *help)
-{
-    hk_buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void write_number(double v, struct hk_buf *out)
-{
-    const struct json n = json_make_double(v);
-
-    json_write(&n, out);
-}
-
-static void write_label(const char *before, const char *key, struct hk_str value,
-                        struct hk_buf *out)
-{
-    hk_buf_addf(out, "%s%s=\"", before, key);
-    for (size_t i = 0; i < value.n; i++) {
-        switch (value.s[i]) {
-        case '\n':
-            hk_buf_adds(out, "\\n");
-            break;
-        case '"':
-        case '\\':
-            hk_buf_addc(out, '\\');
-            /* fall through */
-        default:
-            hk_buf_addc(out, value.s[i]);
-            break;
-        }
-    }
-    hk_buf_addc(out, '"');
-}
-
 static void write_jobs(const struct metrics *x, const char *name, const char *help, bool completed,
                        struct hk_buf *out)
 {
-    write_head(out, name, "counter", help);
+    hk_prom_head(out, name, "counter", help);
     for (uint32_t r = mirror_scan(x->jobs, HK_NONE); r != HK_NONE; r = mirror_scan(x->jobs, r)) {
         HK_AUTO(hk_buf_fini) struct hk_buf key = {0};
         const struct job_row *row = r < x->job_rows.len ? &x->job_rows.at[r] : NULL;
@@ -190,8 +140,8 @@ static void write_jobs(const struct metrics *x, const char *name, const char *he
         hk_buf_addf(&key, "%.*s/%.*s", HK_FMT(mirror_ns(x->jobs, r)),
                     HK_FMT(mirror_name(x->jobs, r)));
         hk_buf_adds(out, name);
-        write_label("{", "job_name", hk_buf_str(&key), out);
-        write_label(",", "queue_name", hk_intern_str(&x->str, row->queue), out);
+        hk_prom_label(out, "{", "job_name", hk_buf_str(&key));
+        hk_prom_label(out, ",", "queue_name", hk_intern_str(&x->str, row->queue));
         hk_buf_addf(out, "} %u\n", n);
     }
 }
@@ -200,21 +150,9 @@ static void write_jobs(const struct metrics *x, const char *name, const char *he
 
 static void write_latency(const struct metrics *x, struct hk_buf *out)
 {
-    uint64_t sum = 0;
-
-    write_head(out, LATENCY, "histogram",
-               "Milliseconds from the creation of a job to that of each of its pods.");
-    for (uint32_t k = 0; k < NBUCKETS; k++) {
-        sum += x->buckets[k];
-        hk_buf_adds(out, LATENCY "_bucket{le=\"");
-        write_number(x->bounds[k], out);
-        hk_buf_addf(out, "\"} %llu\n", (unsigned long long)sum);
-    }
-    sum += x->buckets[NBUCKETS];
-    hk_buf_addf(out, LATENCY "_bucket{le=\"+Inf\"} %llu\n" LATENCY "_sum ",
-                (unsigned long long)sum);
-    write_number(x->latency_sum_ms, out);
-    hk_buf_addf(out, "\n" LATENCY "_count %llu\n", (unsigned long long)sum);
+    hk_prom_head(out, LATENCY, "histogram",
+                 "Milliseconds from the creation of a job to that of each of its pods.");
+    hk_prom_hist(out, LATENCY, "", &x->latency_ms);
 }
 
 static uint32_t count_groups(const struct metrics *x, struct hk_str queue,
@@ -252,13 +190,13 @@ static void write_queues(const struct metrics *x, struct hk_buf *out)
     };
 
     for (size_t k = 0; k < HK_LEN(gauges); k++) {
-        write_head(out, gauges[k].name, "gauge", gauges[k].help);
+        hk_prom_head(out, gauges[k].name, "gauge", gauges[k].help);
         for (uint32_t r = mirror_scan(x->queues, HK_NONE); r != HK_NONE;
              r = mirror_scan(x->queues, r)) {
             const struct hk_str queue = mirror_name(x->queues, r);
 
             hk_buf_adds(out, gauges[k].name);
-            write_label("{", "queue_name", queue, out);
+            hk_prom_label(out, "{", "queue_name", queue);
             hk_buf_addf(out, "} %u\n", count_groups(x, queue, gauges[k].phase));
         }
     }
@@ -272,13 +210,13 @@ static void write_flows(const struct metrics *x, struct hk_buf *out)
                                                   "JobFlows that failed."};
 
     for (unsigned end = 0; end < FLOW_NENDS; end++) {
-        write_head(out, names[end], "counter", helps[end]);
+        hk_prom_head(out, names[end], "counter", helps[end]);
         for (uint32_t k = 0; k < x->flows.len; k++) {
             const struct flow_count *f = &x->flows.at[k];
 
             if (f->ended[end] > 0) {
                 hk_buf_adds(out, names[end]);
-                write_label("{", "jobflow_namespace", hk_intern_str(&x->str, f->ns), out);
+                hk_prom_label(out, "{", "jobflow_namespace", hk_intern_str(&x->str, f->ns));
                 hk_buf_addf(out, "} %llu\n", (unsigned long long)f->ended[end]);
             }
         }
@@ -289,19 +227,19 @@ static void write_frame(const struct metrics *x, struct hk_buf *out)
 {
     const struct ctl_metrics *m = manager_metrics(x->mgr);
 
-    write_head(out, "hekla_controller_requests_total", "counter",
-               "Requests of the controllers to the API server, lists, watches and events apart.");
+    hk_prom_head(out, "hekla_controller_requests_total", "counter",
+                 "Requests of the controllers to the API server, lists, watches and events apart.");
     for (unsigned verb = 0; verb < PORT_NVERBS; verb++) {
         if (m->writes[verb] > 0) {
             hk_buf_addf(out, "hekla_controller_requests_total{verb=\"%s\"} %llu\n",
                         port_verb_name(verb), (unsigned long long)m->writes[verb]);
         }
     }
-    write_head(out, "hekla_controller_passes_total", "counter", "Looks at an object.");
+    hk_prom_head(out, "hekla_controller_passes_total", "counter", "Looks at an object.");
     hk_buf_addf(out, "hekla_controller_passes_total %llu\n", (unsigned long long)m->passes);
-    write_head(out, "hekla_controller_failures_total", "counter", "Looks that must be repeated.");
+    hk_prom_head(out, "hekla_controller_failures_total", "counter", "Looks that must be repeated.");
     hk_buf_addf(out, "hekla_controller_failures_total %llu\n", (unsigned long long)m->failures);
-    write_head(out, "hekla_controller_events_total", "counter", "Events noted.");
+    hk_prom_head(out, "hekla_controller_events_total", "counter", "Events noted.");
     hk_buf_addf(out, "hekla_controller_events_total %llu\n", (unsigned long long)m->events);
 }
 
@@ -335,15 +273,12 @@ static void hear_of(struct metrics *x, enum api_kind_id kind, mirror_listener *f
 struct metrics *metrics_new(struct manager *m)
 {
     struct metrics *x = hk_zalloc(sizeof(*x));
-    const double growth = pow(last_bucket_ms / first_bucket_ms, 1.0 / (NBUCKETS - 1));
 
     x->mgr = m;
     x->jobs = manager_mirror(m, API_JOB);
     x->groups = manager_mirror(m, API_PODGROUP);
     x->queues = manager_mirror(m, API_QUEUE);
-    for (uint32_t k = 0; k < NBUCKETS; k++) {
-        x->bounds[k] = first_bucket_ms * pow(growth, k);
-    }
+    hk_hist_init(&x->latency_ms, 50, 60000, 30);
     hear_of(x, API_JOB, on_job);
     if (x->jobs) {
         hear_of(x, API_POD, on_pod);

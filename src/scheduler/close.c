@@ -185,8 +185,8 @@ static void write_texts(struct session *ssn, struct job_note *n)
 
     write_job_fit(ssn, n->job, &fit);
     if (n->condition == NOTE_UNSCHEDULABLE) {
-        const int64_t placed = (int64_t)tally_ready(&j->tally) + nearly_placed(ssn, j);
-        n->message = gang_text(ssn, n->job, j->min - placed, hk_buf_str(&fit));
+        n->missing = j->min - ((int64_t)tally_ready(&j->tally) + nearly_placed(ssn, j));
+        n->message = gang_text(ssn, n->job, n->missing, hk_buf_str(&fit));
     } else {
         n->message = "";
     }
@@ -421,6 +421,9 @@ static void note_job(struct session *ssn, job_id id, bool gang)
         if (waiting_tasks(j) > 0) {
             note_pods(ssn, id);
         }
+    }
+    if (n.condition != NOTE_NONE) {
+        meter_gang(ssn->opts.meter, j, n.missing);
     }
     model_job_set_phase(ssn->m, id, n.phase);
     park(ssn, id, &n);

@@ -14,6 +14,7 @@ struct job_note {
     uint8_t prev_phase;
     uint8_t condition; /* enum note_condition */
     uint32_t running, failed, succeeded;
+    int64_t missing;     /* unschedulable, with texts: how many tasks its minimum lacks */
     const char *message; /* of the condition; NULL when texts were not asked for */
     const char
         *event; /* "{p}/{t} tasks in gang unschedulable: ..." for waiting groups, else NULL */

@@ -312,6 +312,10 @@ static void bind_done(struct emit *e, struct write *w, const struct port_msg *m)
     const struct hk_str node = emit_str(e, w->node);
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
+    meter_attempts(e->o.meter, m->rc == 0 ? METER_SCHEDULED : METER_ERROR, 1);
+    if (m->rc == 0 && !id_none(t)) {
+        meter_task(e->o.meter, METER_BOUND, model_task(e->o.m, t));
+    }
     if (m->rc == 0) {
         hk_buf_addf(&text, "Successfully assigned %.*s/%.*s to %.*s", HK_FMT(emit_str(e, w->ns)),
                     HK_FMT(emit_str(e, w->name)), HK_FMT(node));
@@ -380,6 +384,9 @@ static void on_done(void *ctx, const struct port_msg *m)
 
     f->used = false;
     f->e->busy--;
+    if (w.kind == WRITE_BIND && m->rc == 0) {
+        meter_stage(f->e->o.meter, METER_BIND, f->since_ns);
+    }
     done[w.kind](f->e, &w, m);
     emit_write_fini(f->e, &w);
 }
@@ -398,7 +405,10 @@ static void send(struct emit *e, struct write w)
     while (f->used) {
         f++;
     }
-    *f = (struct flight){.e = e, .w = w, .used = true};
+    *f = (struct flight){.e = e, .w = w, .since_ns = meter_start(e->o.meter), .used = true};
+    if (w.kind == WRITE_BIND && !id_none(emit_task(e, &w))) {
+        meter_task(e->o.meter, METER_PREBOUND, model_task(e->o.m, emit_task(e, &w)));
+    }
     e->busy++;
     req.body = req.verb == PORT_DELETE ? NULL : &body;
     f->call = port_submit(e->o.port, &req, (struct port_sink){on_done, f});

@@ -21,6 +21,7 @@ struct emit_opts {
     struct port *port;
     struct model *m;
     struct hk_clock *clock;
+    struct meter *meter;     /* or NULL */
     struct hk_str component; /* the scheduler's name in events */
     struct hk_str shard;     /* name of its NodeShard, empty without */
     uint32_t in_flight;      /* requests at a time, 0: 64 */

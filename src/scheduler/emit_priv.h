@@ -49,6 +49,7 @@ struct flight {
     struct emit *e;
     struct write w;
     uint64_t call;
+    int64_t since_ns; /* sent then (meter_start) */
     bool used;
 };
 
@@ -72,8 +73,9 @@ struct volume_part {
 };
 struct prebind {
     struct write bind;
-    int64_t due_ns; /* given up then */
-    char *error;    /* of a write, or NULL */
+    int64_t since_ns; /* begun then (meter_start) */
+    int64_t due_ns;   /* given up then */
+    char *error;      /* of a write, or NULL */
     uint32_t npart;
     struct volume_part parts[]; /* as volumes_reserved lists them */
 };

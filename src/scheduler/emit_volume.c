@@ -241,6 +241,7 @@ static bool advance(struct emit *e, struct prebind *p, int64_t now_ns)
     if (!possible) {
         give_up(e, p, t, why.data);
     } else if (ready) {
+        meter_stage(e->o.meter, METER_PREBIND, p->since_ns);
         emit_push(e, LANE_PODS, p->bind);
     }
     return possible && !ready;
@@ -269,6 +270,7 @@ bool emit_prebind(struct emit *e, const struct write *bind, int64_t wait_ns)
     }
     p = hk_zalloc(sizeof(*p) + n * sizeof(p->parts[0]));
     p->bind = *bind;
+    p->since_ns = meter_start(e->o.meter);
     p->due_ns = e->o.clock->mono_ns(e->o.clock) + wait_ns;
     p->npart = n;
     emit_write_keep(e, &p->bind);

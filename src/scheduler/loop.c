@@ -5,6 +5,7 @@
 // there.
 #include "api/names.h"
 #include "base/log.h"
+#include "base/prom.h"
 #include "scheduler/loop_priv.h"
 
 #define QUIET_DEFAULT_NS ((int64_t)1000 * 1000)
@@ -73,16 +74,68 @@ static void take_with_phase(struct loop *l, const struct api_object *o, enum pg_
     engine_put(&l->engine, o->kind, &doc);
 }
 
+/* With labels to select by, a node needs one of them. */
+static bool is_ours(const struct loop *l, const struct api_object *node)
+{
+    const struct json *labels = json_at(&node->root, "metadata.labels");
+
+    for (uint32_t k = 0; k < l->o.nnode_label; k++) {
+        const struct loop_label *want = &l->o.node_labels[k];
+        const struct json *has = json_get_str(labels, want->key);
+        if (has && hk_str_eq(json_str(has, HK_STR("")), want->value)) {
+            return true;
+        }
+    }
+    return l->o.nnode_label == 0;
+}
+
+/* A node that was ours; of the others nothing they do is news. */
+static void drop_if_known(struct loop *l, const struct api_object *node)
+{
+    const struct model *m = &l->engine.m;
+    const node_id n = model_node_find(m, node->name);
+
+    if (!id_none(n) && (m->nodes.flags[n.i] & NODE_KNOWN)) {
+        loop_drop(l, node->kind, node->ns, node->name);
+    }
+}
+
+static uint32_t live_tasks(const struct loop *l)
+{
+    return l->engine.m.tasks.len - l->engine.m.tasks.free.len;
+}
+
+/* Pods that were there before us say nothing about how fast we hear of them. */
+static void meter_watched(struct loop *l, const struct api_object *o, uint32_t before)
+{
+    const struct model *m = &l->engine.m;
+
+    if (o->kind->id != API_POD || !l->stats.synced || live_tasks(l) <= before) {
+        return;
+    }
+    const task_id t = model_task_find(m, o->ns, o->name);
+    if (!id_none(t) && (model_task(m, t)->flags & TASK_OURS) &&
+        model_task(m, t)->status == TASK_PENDING) {
+        meter_task(l->meter, METER_WATCHED, model_task(m, t));
+    }
+}
+
 void loop_take(struct loop *l, const struct api_object *o)
 {
+    const uint32_t before = live_tasks(l);
     uint8_t phase;
 
+    if (o->kind->id == API_NODE && !is_ours(l, o)) {
+        drop_if_known(l, o);
+        return;
+    }
     l->inputs++;
     if (o->kind->id == API_PODGROUP && is_old_phase(l, o, &phase)) {
         take_with_phase(l, o, phase);
     } else {
         engine_put(&l->engine, o->kind, &o->root);
     }
+    meter_watched(l, o, before);
     emit_learn(l->emit, o);
 }
 
@@ -253,6 +306,7 @@ static void count(struct loop *l, const struct session *ssn)
         l->stats.evictions += evict;
         l->stats.binds += !evict;
     }
+    meter_attempts(l->meter, METER_UNSCHEDULABLE, ssn->pod_notes.n);
 }
 
 static void cycle(struct loop *l)
@@ -318,7 +372,7 @@ static int64_t session_tick(struct loop *l, int64_t now_ns)
     const int64_t look_ns = settled_ns(l, now_ns);
     bool due = l->again || due_mono_ns(l, now_ns) <= now_ns;
 
-    if (!is_synced(l)) {
+    if (!is_synced(l) || l->draining) {
         return INT64_MAX;
     }
     if (!due && now_ns >= look_ns) {
@@ -367,6 +421,11 @@ static void tell_warnings(const struct conf *c)
     }
 }
 
+void loop_drain(struct loop *l)
+{
+    l->draining = true;
+}
+
 void loop_reload_conf(struct loop *l)
 {
     struct hk_err err = {0};
@@ -399,6 +458,23 @@ struct loop_stats loop_stats(const struct loop *l)
     return s;
 }
 
+void loop_write_metrics(struct loop *l, struct hk_buf *out)
+{
+    const struct loop_stats s = loop_stats(l);
+
+    meter_write(l->meter, &l->engine.m, &l->engine.ssn, out);
+    hk_prom_single(out, "hekla_scheduler_sessions_total", "counter", "Sessions held.",
+                   (double)s.sessions);
+    hk_prom_single(out, "hekla_scheduler_sessions_cut_total", "counter",
+                   "Sessions that ran out of time.", (double)s.over_budget);
+    hk_prom_single(out, "hekla_scheduler_binds_total", "counter", "Binds decided.",
+                   (double)s.binds);
+    hk_prom_single(out, "hekla_scheduler_evictions_total", "counter", "Evictions decided.",
+                   (double)s.evictions);
+    hk_prom_single(out, "hekla_scheduler_backlog", "gauge", "Requests waiting or in flight.",
+                   (double)s.backlog);
+}
+
 const struct model *loop_model(const struct loop *l)
 {
     return &l->engine.m;
@@ -412,6 +488,7 @@ static void take_opts(struct loop *l, const struct loop_opts *o)
     l->o.quiet_ns = o->quiet_ns > 0 ? o->quiet_ns : QUIET_DEFAULT_NS;
     l->o.patience_ns = o->patience_ns > 0 ? o->patience_ns : PATIENCE_DEFAULT_NS;
     l->o.session.clock = o->clock;
+    l->o.session.meter = l->meter = meter_new(o->clock);
     l->o.shard_name = hk_arena_str(&l->mem, o->shard_name);
     l->due_ns = INT64_MAX;
 }
@@ -442,6 +519,7 @@ int loop_new(const struct loop_opts *o, struct loop **ret, struct hk_err *err)
     l->emit = emit_new(&(struct emit_opts){.port = o->port,
                                            .m = &l->engine.m,
                                            .clock = o->clock,
+                                           .meter = l->meter,
                                            .component = component(o),
                                            .shard = l->o.shard_name,
                                            .in_flight = o->in_flight,
@@ -477,6 +555,7 @@ void loop_free(struct loop *l)
     retry_fini(l);
     emit_free(l->emit);
     engine_fini(&l->engine);
+    meter_free(l->meter);
     hk_arena_fini(&l->mem);
     hk_free(l);
 }

@@ -12,12 +12,18 @@
 
 struct loop;
 
+struct loop_label {
+    struct hk_str key, value;
+};
+
 struct loop_opts {
     struct port *port; /* borrowed */
     struct hk_clock *clock;
     const char *conf_path;                /* NULL: the built-in configuration */
     const struct hk_str *scheduler_names; /* none: "volcano" */
     uint32_t nscheduler_name;
+    const struct loop_label *node_labels; /* nodes with any of these; none: every node. Borrowed */
+    uint32_t nnode_label;
     struct hk_str default_queue; /* "default" when empty */
     struct hk_str shard_name;    /* NodeShard of this scheduler; empty without shards */
     struct session_opts session; /* seed, sampling, shards, gates, budget; times are the loop's */
@@ -44,6 +50,8 @@ void loop_step(struct loop *l, int64_t *ret_wait_ns);
  * leaves the old configuration in force. */
 void loop_reload_conf(struct loop *l);
 
+/* Decides nothing more; what was decided is still sent. */
+void loop_drain(struct loop *l);
 /* The text of the configuration in force; "" while it is the built-in one. Until the next step. */
 struct hk_str loop_conf_text(const struct loop *l);
 
@@ -54,6 +62,12 @@ struct loop_stats {
     uint32_t backlog;     /* writes waiting or in flight */
 };
 struct loop_stats loop_stats(const struct loop *l);
+/* Appends the model as one JSON object. */
+void loop_dump(const struct loop *l, struct hk_buf *out);
+/* One line on the log: how many of what. */
+void loop_log_summary(const struct loop *l);
+/* Appends all there is to count, in Prometheus' format. */
+void loop_write_metrics(struct loop *l, struct hk_buf *out);
 const struct model *loop_model(const struct loop *l);
 
 /* Feeds a record to a fresh engine without a port and appends a line per session to out, in the

@@ -259,10 +259,13 @@ void engine_cycle(struct engine *g, int64_t now_ns, bool all_jobs, uint64_t stop
     o.texts = true;
     g->cycles++;
     ingest_settle(g->in);
+    const int64_t since_ns = meter_start(o.meter);
     session_open(&g->ssn, &g->m, g->conf.now, &o, g->sm);
+    meter_open(o.meter, since_ns);
     session_run(&g->ssn);
     g->seen = model_wake(&g->m);
     session_close(&g->ssn);
+    meter_session(o.meter, since_ns);
     model_settle(&g->m);
     write_line(g, all_jobs);
     if (g->record) {

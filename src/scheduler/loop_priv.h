@@ -79,6 +79,7 @@ struct loop {
     struct hk_str default_queue;
     struct engine engine;
     struct emit *emit;
+    struct meter *meter;
     struct feed feeds[LOOP_NFEEDS];
     struct loop_feed {
         struct loop *l;
@@ -91,6 +92,7 @@ struct loop {
     uint64_t inputs_seen;     /* at the last look */
     int64_t news_ns, last_ns; /* first and latest input not yet looked at; 0 none */
     bool again;               /* another session is due at once */
+    bool draining;            /* no further sessions */
     bool all_jobs;            /* it looks at parked jobs too */
     int64_t due_ns;           /* by wall clock: when time helps a parked job, INT64_MAX never */
     uint64_t shard_seen;      /* ingest_shard() that was reported */

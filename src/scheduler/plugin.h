@@ -69,6 +69,16 @@ struct gradients {
 };
 enum gradient_purpose { GRADIENT_ALLOCATE, GRADIENT_EVICT };
 
+/* What a plugin makes of a queue. */
+struct queue_report {
+    struct rvec deserved;
+    struct rvec limit; /* what it may hold, the guarantees of others left out */
+    double share;      /* how much of what it deserves it holds */
+    bool overused;     /* too much, as the plugin sees it */
+    bool capacity;     /* the plugin is about capabilities */
+    queue_id parent;   /* counts what this one holds as its own, too; NO_QUEUE without a tree */
+};
+
 /* Every hook may be NULL. self is the plugin's state for this session, options filled in. */
 struct plugin {
     const char *name;
@@ -142,10 +152,9 @@ struct plugin {
     bool (*allocate)(struct session *ssn, void *self, task_id t);
     void (*deallocate)(struct session *ssn, void *self, task_id t);
 
-    /* For reports alone: what the queue deserves and how much of that it holds. False when the
-     * plugin has no opinion on the queue. */
-    bool (*queue_share)(struct session *ssn, void *self, queue_id q, struct rvec *ret_deserved,
-                        double *ret_share);
+    /* For reports alone, also after the session. False when the plugin has no opinion on the queue.
+     */
+    bool (*queue_report)(struct session *ssn, void *self, queue_id q, struct queue_report *ret);
 };
 
 struct action {

@@ -174,7 +174,10 @@ struct search search_for(struct session *ssn, task_id t, hyper_id domain, enum f
 
 void search_run(struct session *ssn, struct search *q)
 {
+    const int64_t since_ns = meter_start(ssn->opts.meter);
+
     visit(ssn, q);
+    meter_stage(ssn->opts.meter, METER_PREDICATE, since_ns);
     if (q->f.n > 0) {
         ssn->select->rotate = (q->start + q->visited) % q->f.n;
     }

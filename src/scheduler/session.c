@@ -246,7 +246,9 @@ static void open_plugins(struct session *ssn)
     }
     for (uint32_t k = 0; k < ssn->nopened; k++) {
         if (ssn->opened[k].p->open) {
+            const int64_t since_ns = meter_start(ssn->opts.meter);
             ssn->opened[k].p->open(ssn, ssn->opened[k].self);
+            meter_plugin(ssn->opts.meter, ssn->opened[k].p, false, since_ns);
         }
     }
 }
@@ -340,7 +342,10 @@ bool session_over_budget(struct session *ssn)
 void session_run(struct session *ssn)
 {
     for (uint32_t k = 0; k < ssn->conf->actions.len; k++) {
-        ssn->conf->actions.at[k].a->run(ssn, ssn->conf->actions.at[k].args);
+        const struct conf_action *c = &ssn->conf->actions.at[k];
+        const int64_t since_ns = meter_start(ssn->opts.meter);
+        c->a->run(ssn, c->args);
+        meter_action(ssn->opts.meter, c->a, since_ns);
     }
 }
 
@@ -366,7 +371,9 @@ void session_close(struct session *ssn)
 {
     for (uint32_t k = 0; k < ssn->nopened; k++) {
         if (ssn->opened[k].p->close) {
+            const int64_t since_ns = meter_start(ssn->opts.meter);
             ssn->opened[k].p->close(ssn, ssn->opened[k].self);
+            meter_plugin(ssn->opts.meter, ssn->opened[k].p, true, since_ns);
         }
     }
     close_jobs(ssn);

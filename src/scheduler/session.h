@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "scheduler/conf.h"
+#include "scheduler/meter.h"
 
 /* ---- journal ---- */
 
@@ -81,6 +82,7 @@ struct session_opts {
     bool plain;      /* every search is a full pass: the oracle of the shortcuts */
     int64_t budget_ns;      /* stop starting new work after this long by clock, 0 none */
     struct hk_clock *clock; /* may be NULL without budget */
+    struct meter *meter;    /* who counts, or NULL */
     uint64_t stop_after;    /* replay: stop at this call of session_over_budget instead, 0 never */
     bool all_jobs;          /* look at parked jobs too */
     bool texts;             /* close works out messages; without, phases and conditions only */

@@ -108,7 +108,7 @@ void stmt_rewind(struct session *ssn, stmt_mark_t mark)
     select_rewound(ssn);
 }
 
-static void commit(struct session *ssn, struct op *op)
+static void commit(struct session *ssn, struct op *op, int64_t now_ns)
 {
     ssn->last[op->task.i] = (struct last_tx){0};
     if (op->kind == OP_PIPELINE) {
@@ -116,6 +116,7 @@ static void commit(struct session *ssn, struct op *op)
     }
     if (op->kind == OP_ALLOCATE) {
         model_task_move(ssn->m, op->task, TASK_BINDING, op->node);
+        meter_assume(ssn->opts.meter, ssn->m, op->task, now_ns);
     }
     op->state = OP_COMMITTED;
     hk_vec_push(&ssn->decisions, ((struct decision){.kind = op->kind,
@@ -127,15 +128,23 @@ static void commit(struct session *ssn, struct op *op)
 
 void stmt_commit(struct session *ssn, stmt_mark_t mark)
 {
+    const int64_t now_ns = meter_wall(ssn->opts.meter);
+    const char *evicted_by = NULL;
+
     for (uint32_t k = mark; k < ssn->ops.len; k++) {
         if (ssn->ops.at[k].state == OP_OPEN) {
-            commit(ssn, &ssn->ops.at[k]);
+            commit(ssn, &ssn->ops.at[k], now_ns);
+            evicted_by = ssn->ops.at[k].kind == OP_EVICT ? ssn->ops.at[k].reason : evicted_by;
         }
+    }
+    if (evicted_by) {
+        meter_evicted(ssn->opts.meter, evicted_by);
     }
 }
 
 void stmt_commit_job(struct session *ssn, job_id j)
 {
+    const int64_t now_ns = meter_wall(ssn->opts.meter);
     const struct job *job = model_job(ssn->m, j);
     task_id next;
 
@@ -143,7 +152,7 @@ void stmt_commit_job(struct session *ssn, job_id j)
     for (task_id t = job->others; job->tally.n[TASK_ALLOCATED] > 0 && !id_none(t); t = next) {
         next = model_task(ssn->m, t)->job_next;
         if (model_task(ssn->m, t)->status == TASK_ALLOCATED) {
-            commit(ssn, &ssn->ops.at[ssn->op_of[t.i] - 1]);
+            commit(ssn, &ssn->ops.at[ssn->op_of[t.i] - 1], now_ns);
         }
     }
 }

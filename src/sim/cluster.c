@@ -227,8 +227,12 @@ static void record_shares(struct cluster *c, struct session *ssn)
         struct cluster_share s = {0};
         for (uint32_t k = 0; k < ssn->nopened && c->m.queues.at[q].used && !s.known; k++) {
             const struct hook *h = &ssn->opened[k];
-            s.known = h->p->queue_share &&
-                      h->p->queue_share(ssn, h->self, (queue_id){q}, &s.deserved, &s.share);
+            struct queue_report r;
+            s.known = h->p->queue_report && h->p->queue_report(ssn, h->self, (queue_id){q}, &r);
+            if (s.known) {
+                s.deserved = r.deserved;
+                s.share = r.share;
+            }
         }
         hk_vec_push(&c->shares, s);
     }

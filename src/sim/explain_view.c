@@ -65,7 +65,10 @@ static bool queue_deserves(struct session *ssn, queue_id q, struct rvec *ret, do
 {
     for (uint32_t k = 0; k < ssn->nopened; k++) {
         const struct hook *h = &ssn->opened[k];
-        if (h->p->queue_share && h->p->queue_share(ssn, h->self, q, ret, ret_share)) {
+        struct queue_report r;
+        if (h->p->queue_report && h->p->queue_report(ssn, h->self, q, &r)) {
+            *ret = r.deserved;
+            *ret_share = r.share;
             return true;
         }
     }

@@ -268,9 +268,11 @@ void bench_run(const struct workload *spec, bool quick, uint32_t runs, struct si
     spec->build(&b);
     b.sm = scheduler_mem_new(1);
     b.opts.now_ns = world_tick(&b.w);
+    b.opts.meter = meter_new(hk_clock_system()); /* as in the daemon */
     spec->measure(&b, out);
     hk_assert(model_check(&b.w.m, &err) == 0);
     scheduler_mem_free(b.sm);
+    meter_free(b.opts.meter);
     conf_free(b.conf);
     hk_free(b.phase);
     world_fini(&b.w);

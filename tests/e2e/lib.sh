@@ -53,6 +53,64 @@ stop() {
     pid=
 }
 
+# launch VERB NAME ARG...: a daemon beside the server, by a name of the test's, whose process is
+# then $NAME; returns when it has started.
+launch() {
+    daemon=$1 name=$2
+    shift 2
+    "$HEKLA" "$daemon" --kubeconfig "$KUBECONFIG" "$@" >"$dir/$name.out" 2>"$dir/$name.err" &
+    eval "$name=$!"
+    within 20 grep -q ' started' "$dir/$name.out"
+}
+
+# ended NAME: waits for it, and leaves its $status.
+ended() {
+    eval "ends=\$$1 $1="
+    wait "$ends" 2>/dev/null
+    status=$?
+}
+
+# halt NAME SIGNAL: ends it, and leaves its $status.
+halt() {
+    eval "ends=\$$1"
+    [ -n "$ends" ] || return 0
+    kill -s "$2" "$ends" 2>/dev/null
+    ended "$1"
+}
+
+# port NAME WORD: on which it serves health or metrics.
+port() {
+    sed -n "s/.*$2 on port \([0-9]*\).*/\1/p" "$dir/$1.out"
+}
+
+# scrape NAME: its metrics, in $dir/scrape.
+scrape() {
+    curl -sS --max-time 10 "http://127.0.0.1:$(port "$1" metrics)/metrics" >"$dir/scrape"
+}
+
+# metric NAME LINE: a line of its metrics.
+metric() {
+    scrape "$1"
+    grep -qxF -- "$2" "$dir/scrape" && return 0
+    echo "expected: $2"
+    cat "$dir/scrape"
+    return 1
+}
+
+# stumbles VERB TEXT ARG...: does not start with these options, and says so in one line.
+stumbles() {
+    daemon=$1 text=$2
+    shift 2
+    timeout 20 "$HEKLA" "$daemon" "$@" >"$dir/out" 2>"$dir/err"
+    code=$?
+    [ "$code" -eq 1 ] && [ "$(wc -l <"$dir/err")" -eq 1 ] && grep -qF -- "$text" "$dir/err" &&
+        return 0
+    echo "expected: status 1 and one line: $text"
+    echo "got: status $code"
+    cat "$dir/out" "$dir/err"
+    return 1
+}
+
 # k ARG...: kubectl within a deadline; what it prints is kept in $dir/out and $dir/err.
 k() {
     timeout 30 "$kubectl" "$@" >"$dir/out" 2>"$dir/err" && return 0

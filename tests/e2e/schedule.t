@@ -224,8 +224,8 @@ step 'plugins lists actions, plugins, hooks and arguments' '
 '
 step 'the bash completion script loads and completes' '
     run 0 completion bash && command -v bash >/dev/null &&
-    bash -c ". \"$dir/out\"; COMP_WORDS=(hekla sche); COMP_CWORD=1; _hekla;
-        [ \"\${COMPREPLY[*]}\" = schedule ]" &&
+    bash -c ". \"$dir/out\"; COMP_WORDS=(hekla plug); COMP_CWORD=1; _hekla;
+        [ \"\${COMPREPLY[*]}\" = plugins ]" &&
     run 0 completion zsh && run 0 completion fish && run 1 completion tcsh && one_line
 '
 step 'a scenario that fails says what was found' '

@@ -157,6 +157,13 @@ step 'a finished job leaves when its time to live is over' '
     job brief 1 "ttlSecondsAfterFinished: 0" | kubectl create -f - && within 10 bound brief 1 &&
         play brief-w-0 Running && play brief-w-0 Succeeded && within 10 gone job.batch.volcano.sh/brief
 '
+step 'metrics of all its parts are in one place, each once' '
+    k get --raw /metrics && says "volcano_queue_weight{queue_name=\"default\"} 1" \
+        "volcano_schedule_attempts_total{result=\"scheduled\"}" \
+        "volcano_queue_pod_group_running_count{queue_name=\"default\"}" "hekla_store_objects" &&
+    [ -z "$(grep -v "^#" "$dir/out" | sed "s/ [^ ]*$//" | sort | uniq -d)" ] &&
+    [ -z "$(grep "^# TYPE" "$dir/out" | sort | uniq -d)" ]
+'
 stop TERM
 step 'it ends cleanly' '
     [ "$status" = 0 ] && [ ! -s "$dir/server" ] || { echo "exit status $status"; cat "$dir/server"; exit 1; }

@@ -43,6 +43,7 @@ bool preempt_victims(struct preemptor *p, task_id t, node_id n, task_id **ret, u
         return false; /* plugins only take away from these */
     }
     *ret_n = hooks_preemptable(p->ssn, t, p->room.at, p->room.n, ret);
+    meter_victims(p->ssn->opts.meter, *ret_n);
     return room_covers(p->ssn->m, t, n, *ret, *ret_n);
 }
 
@@ -134,6 +135,7 @@ static bool preempt_task(struct preemptor *p, task_id t, uint8_t phase)
         select_nodes(ssn, t, HYPER_ROOT, FILTER_EVICT, false, !topology, &nodes, &log);
     ok = topology ? preempt_dryrun(p, t, nodes, n) : preempt_normal(p, t, nodes, n);
     if (ok) {
+        meter_preempted(ssn->opts.meter);
         room_memo_changed(&p->memo);
     } else {
         room_memo_failed(&p->memo, ssn, &key);

@@ -753,6 +753,7 @@ void model_job_del(struct model *m, job_id job)
 
     j->has_pg = false;
     j->phase = PG_NONE;
+    memset(&j->meter, 0, sizeof(j->meter));
     job_set_queue(m, job, NO_QUEUE);
     job_mark_dirty(m, job);
     job_drop_if_idle(m, job);

@@ -308,7 +308,12 @@ struct job {
     struct park park;
     uint32_t active_pos; /* place in model.active, ID_NONE when not there */
     uint64_t changed;    /* model.version at its last change that is not tentative */
-    uint64_t said;       /* hash of the PodGroup's description, phase aside */
+    struct {
+        int64_t placed_ns; /* when a task last got its place, 0 never */
+        uint32_t retries, missing;
+        bool looked; /* missing means something */
+    } meter;         /* what metrics tell of it (meter.h) */
+    uint64_t said;   /* hash of the PodGroup's description, phase aside */
 };
 
 enum job_vec {
@@ -342,6 +347,7 @@ struct queue {
     /* Sums over the queue's jobs. */
     int64_t allocated[DIM_MAX], request[DIM_MAX]; /* request = allocated + Pending */
     int64_t inqueue[DIM_MAX], elastic[DIM_MAX];
+    uint64_t metered; /* dimensions that metrics ever showed of it (meter.h) */
 };
 
 /* ---- hyperNodes ---- */

@@ -527,12 +527,18 @@ static void capacity_deallocate(struct session *ssn, void *self, task_id t)
     }
 }
 
-static bool capacity_queue_share(struct session *ssn, void *self, queue_id q,
-                                 struct rvec *ret_deserved, double *ret_share)
+static bool capacity_queue_report(struct session *ssn, void *self, queue_id q,
+                                  struct queue_report *ret)
 {
     struct capacity *c = self;
 
-    return ledger_report(&c->books, q, ret_deserved, ret_share);
+    if (!ledger_report(&c->books, q, ret)) {
+        return false;
+    }
+    ret->overused = ret->share > 1;
+    ret->capacity = true;
+    ret->parent = above(c, q);
+    return true;
 }
 
 const struct plugin plugin_capacity = {
@@ -553,5 +559,5 @@ const struct plugin plugin_capacity = {
     .job_enqueued = capacity_job_enqueued,
     .allocate = capacity_allocate,
     .deallocate = capacity_deallocate,
-    .queue_share = capacity_queue_share,
+    .queue_report = capacity_queue_report,
 };

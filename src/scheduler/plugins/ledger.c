@@ -96,13 +96,21 @@ double ledger_share(const struct ledger *l, struct ledger_row *r)
     return r->share;
 }
 
-bool ledger_report(const struct ledger *l, queue_id q, struct rvec *ret_deserved, double *ret_share)
+bool ledger_report(const struct ledger *l, queue_id q, struct queue_report *ret)
 {
-    struct ledger_row *r = ledger_row(l, q);
+    struct rvec allocated;
 
-    *ret_deserved = r->deserved;
-    *ret_share = ledger_share(l, r);
-    return r->in;
+    if (q.i >= l->n || !ledger_row(l, q)->in) {
+        return false;
+    }
+    struct ledger_row *r = ledger_row(l, q);
+    ledger_rvec(l, r, &allocated);
+    *ret = (struct queue_report){.deserved = r->deserved,
+                                 .limit = r->limit,
+                                 .share = ledger_share(l, r),
+                                 .overused = rvec_le_zero(&r->deserved, &allocated),
+                                 .parent = NO_QUEUE};
+    return true;
 }
 
 uint64_t ledger_lacks(const struct model *m, const struct ledger_row *r, job_id job)

@@ -72,10 +72,8 @@ static inline void ledger_move(struct ledger_row *r, const struct shape *s, int 
 /* The largest share of what it deserves that the queue holds in any dimension. */
 double ledger_share(const struct ledger *l, struct ledger_row *r);
 
-/* For reports: what the queue deserves and the share of it that it holds; false when it takes no
- * part. */
-bool ledger_report(const struct ledger *l, queue_id q, struct rvec *ret_deserved,
-                   double *ret_share);
+/* For reports; false when the queue takes no part, or is younger than the books. */
+bool ledger_report(const struct ledger *l, queue_id q, struct queue_report *ret);
 
 /* Dimensions in which the job's minimum would take the queue past its limit. */
 uint64_t ledger_lacks(const struct model *m, const struct ledger_row *r, job_id job);

@@ -226,12 +226,12 @@ static void proportion_deallocate(struct session *ssn, void *self, task_id t)
     moved(ssn, self, t, -1);
 }
 
-static bool proportion_queue_share(struct session *ssn, void *self, queue_id q,
-                                   struct rvec *ret_deserved, double *ret_share)
+static bool proportion_queue_report(struct session *ssn, void *self, queue_id q,
+                                    struct queue_report *ret)
 {
     struct proportion *p = self;
 
-    return ledger_report(&p->books, q, ret_deserved, ret_share);
+    return ledger_report(&p->books, q, ret);
 }
 
 const struct plugin plugin_proportion = {
@@ -248,5 +248,5 @@ const struct plugin plugin_proportion = {
     .job_enqueued = proportion_job_enqueued,
     .allocate = proportion_allocate,
     .deallocate = proportion_deallocate,
-    .queue_share = proportion_queue_share,
+    .queue_report = proportion_queue_report,
 };

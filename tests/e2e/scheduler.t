@@ -1,0 +1,437 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The scheduler as a process of its own, between a real server and a real controller-manager, over
+# TLS. Nodes are objects, and kubectl plays their kubelets. HEKLA names the program; kubectl and curl
+# are needed.
+cd "$(dirname "$0")/../.." || exit 1
+HEKLA=${HEKLA:-build/hekla}
+if ! command -v kubectl >/dev/null || ! command -v curl >/dev/null; then
+    echo '1..0 # skip no kubectl or no curl'
+    exit 0
+fi
+dir=$(mktemp -d) || exit 1
+. tests/e2e/lib.sh
+trap 'halt first KILL; halt second KILL; halt manager KILL; stop KILL; rm -rf "$dir"' EXIT
+first= second= manager=
+
+# schedule NAME ARG...: a scheduler of this name (first or second); returns when it has started.
+schedule() {
+    launch scheduler "$@"
+}
+
+# complains TEXT ARG...: does not start with these options, and says so in one line.
+complains() {
+    stumbles scheduler "$@"
+}
+
+# works NAME: it has begun.
+works() {
+    grep -q 'msg="working"' "$dir/$1.err"
+}
+
+# node NAME CPU [LABELS]: a ready node with so many cores.
+node() {
+    k apply -f - <<YAML
+apiVersion: v1
+kind: Node
+metadata: {name: $1, labels: {${3:-}}}
+status:
+  capacity: {cpu: "$2", memory: 64Gi, pods: "200"}
+  allocatable: {cpu: "$2", memory: 64Gi, pods: "200"}
+  conditions: [{type: Ready, status: "True"}]
+YAML
+}
+
+# job NAME REPLICAS CPU [LINES]: all its pods are needed; further lines of its spec.
+job() {
+    k apply -f - <<YAML
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: $1}
+spec:
+  minAvailable: $2
+  schedulerName: volcano
+${4:-}
+  tasks:
+  - name: w
+    replicas: $2
+    template:
+      spec:
+        restartPolicy: Never
+        terminationGracePeriodSeconds: 0
+        containers: [{name: main, image: busybox, resources: {requests: {cpu: $3}}}]
+YAML
+}
+
+# group JOB: the name of its PodGroup.
+group() {
+    echo "podgroup/$1-$("$kubectl" get vcjob "$1" -o jsonpath='{.metadata.uid}')"
+}
+
+# bound JOB: how many of its pods have a node.
+bound() {
+    "$kubectl" get pods -l "volcano.sh/job-name=$1" \
+        -o jsonpath='{range .items[*]}{.spec.nodeName}{"\n"}{end}' | grep -c .
+}
+
+# has_bound N JOB
+has_bound() {
+    n=$(bound "$2")
+    [ "$n" -eq "$1" ] && return 0
+    echo "expected $1 bound pods of $2, got $n"
+    return 1
+}
+
+# places JOB N: within a while.
+places() {
+    within 30 has_bound "$2" "$1"
+}
+
+# on POD NODE: within a while.
+on() {
+    within 20 field "pod/$1" .spec.nodeName "$2"
+}
+
+# waits JOB TEXT: its PodGroup says why it cannot be scheduled.
+waits() {
+    k get "$(group "$1")" \
+        -o jsonpath='{.status.conditions[?(@.type=="Unschedulable")].message}' && says "$2"
+}
+
+# waits_pod POD TEXT: it says why it has no node.
+waits_pod() {
+    k get pod "$1" -o jsonpath='{.spec.nodeName}{.status.conditions[*].message}' && says "$2"
+}
+
+# become PHASE POD...: the nodes tell how the pods fare.
+become() {
+    phase=$1
+    shift
+    for pod in "$@"; do
+        k patch pod "$pod" --subresource=status --type=merge \
+            -p "{\"status\":{\"phase\":\"$phase\"}}" || return 1
+    done
+}
+
+# end_job JOB: it and all that belongs to it goes.
+end_job() {
+    k delete vcjob "$1" --cascade=foreground --wait=false &&
+        within 30 no_pods "$1"
+}
+no_pods() {
+    k get pods -l "volcano.sh/job-name=$1" -o name && prints ''
+}
+
+# conf TEXT: the configuration file, replaced as a whole, as a mounted ConfigMap is.
+conf() {
+    printf '%s\n' "$1" >"$dir/conf/new" && mv "$dir/conf/new" "$dir/conf/scheduler.conf"
+}
+plugins='tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]'
+full="actions: \"enqueue, allocate, backfill\"
+$plugins"
+# Without limits of queues, so that nodes are what jobs run out of.
+free='actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: predicates}, {name: nodeorder}]'
+
+start
+any=127.0.0.1:0
+mkdir "$dir/conf" "$dir/dumps"
+
+# ---- options ----
+
+step 'bad options are told in one line' '
+    complains "unknown option '\''--nonsense'\''" --nonsense &&
+    complains "option --percentage-nodes-to-find is '\''all'\''" --percentage-nodes-to-find=all &&
+    complains "want one of: none hard soft" --scheduler-sharding-mode=firm &&
+    complains "option --schedule-period is '\''soon'\'', want a duration" --schedule-period=soon &&
+    complains "unrecognized feature gate: Magic" --feature-gates=Magic=true &&
+    complains "unexpected '\''please'\''" please &&
+    complains "want --kubeconfig or --master"
+'
+step '--version and --help' '
+    "$HEKLA" scheduler --version >"$dir/out" && says "hekla " &&
+    "$HEKLA" scheduler --help >"$dir/out" && says "--scheduler-conf FILE"
+'
+step 'without a default there has to be a good configuration' '
+    complains "want --scheduler-conf FILE" --disable-default-scheduler-config &&
+    complains "$dir/absent" --disable-default-scheduler-config --scheduler-conf "$dir/absent" &&
+    echo "actions: \"juggle\"" >"$dir/bad.conf" &&
+    complains "juggle" --disable-default-scheduler-config=true --scheduler-conf "$dir/bad.conf"
+'
+
+# ---- ordinary life ----
+
+launch controller-manager manager --leader-elect=false
+conf "$full"
+schedule first --leader-elect=false --enable-healthz --healthz-address=$any --enable-metrics \
+    --listen-address=$any --scheduler-conf "$dir/conf/scheduler.conf" --cache-dump-dir "$dir/dumps" \
+    --schedule-period=1s --node-worker-threads=20 --logtostderr -v=3
+
+step 'health and metrics are served' '
+    health=http://127.0.0.1:$(port first health) &&
+    [ "$(curl -sS "$health/healthz") $(curl -sS "$health/healthz/ping")" = "ok ok" ] &&
+    within 20 metric first "volcano_unschedule_job_count 0"
+'
+step 'the default queue is made' '
+    within 20 field queue/default .spec.weight 1 && field queue/root .spec.reclaimable false
+'
+step 'a job that no queue has room for gets no pods' '
+    job a 3 1 && within 20 field "$(group a)" .status.phase Pending && no_pods a
+'
+step 'a gang waits for the last of its members, and says why' '
+    node n1 1.5 && node n2 1.5 && within 20 field "$(group a)" .status.phase Inqueue &&
+    within 20 waits a "1/3 tasks in gang unschedulable: pod group is not ready" &&
+    waits a "0/2 nodes are unavailable: 2 Insufficient cpu" && has_bound 0 a &&
+    within 20 field pod/a-w-0 ".status.conditions[0].type" PodScheduled &&
+    metric first "volcano_unschedule_job_count 1"
+'
+step 'with room for all of them all are bound' '
+    node n3 1.5 && places a 3 && metric first "volcano_unschedule_job_count 0"
+'
+step 'its PodGroup follows the pods' '
+    become Running a-w-0 a-w-1 a-w-2 && within 20 field "$(group a)" .status.phase Running &&
+    within 20 field "$(group a)" .status.running 3 &&
+    within 20 field vcjob/a .status.state.phase Running &&
+    k get "$(group a)" -o "jsonpath={.status.conditions[?(@.type==\"Scheduled\")].status}" &&
+    prints True
+'
+step 'metrics tell of tasks, jobs and queues' '
+    metric first "volcano_task_scheduling_latency_milliseconds_count{stage=\"Bound\"} 3" &&
+    metric first "volcano_schedule_attempts_total{result=\"scheduled\"} 3" &&
+    metric first "volcano_queue_weight{queue_name=\"default\"} 1" &&
+    metric first "volcano_queue_allocated_milli_cpu{queue_name=\"default\"} 3000" &&
+    metric first "volcano_queue_share{queue_name=\"default\"} 1" &&
+    grep -q "^volcano_e2e_scheduling_latency_milliseconds_bucket{le=\"1\"} " "$dir/scrape" &&
+    grep -q "^volcano_e2e_job_scheduling_duration{job_name=\"a-" "$dir/scrape"
+'
+step 'the queue tells what is held, and no more when the job has ended' '
+    within 20 field queue/default .status.allocated.cpu 3 &&
+    become Succeeded a-w-0 a-w-1 a-w-2 && within 20 field vcjob/a .status.state.phase Completed &&
+    within 20 field queue/default .status.allocated.cpu 0
+'
+step 'those of a job go with it' '
+    end_job a && within 20 eval "scrape first && ! grep -q job_name= $dir/scrape"
+'
+step 'pods of other schedulers are left alone' '
+    k create -f - <<YAML &&
+apiVersion: v1
+kind: Pod
+metadata: {name: alien}
+spec: {containers: [{name: c, image: busybox}]}
+YAML
+    job b 1 1 && places b 1 && field pod/alien .spec.nodeName "" && end_job b
+'
+step 'what it knows is shown on demand' '
+    kill -USR2 "$first" && within 20 grep -q "msg=\"the cluster as seen\" nodes=3" "$dir/first.err" &&
+    kill -USR1 "$first" && within 20 grep -q "msg=\"snapshot written\"" "$dir/first.err" &&
+    cat "$dir"/dumps/snapshot-*.json >"$dir/out" && says "{\"nodes\":[{\"name\":\"n1\","
+'
+
+# ---- the configuration file ----
+
+step 'a new configuration is taken while it runs' '
+    conf "actions: \"enqueue\"
+$plugins" &&
+    within 20 grep -q "msg=\"configuration changed\"" "$dir/first.err" &&
+    job c 1 1 && within 20 field "$(group c)" .status.phase Inqueue &&
+    within 20 field pod/c-w-0 .status.phase Pending && has_bound 0 c
+'
+step 'and acts at once on what waits' '
+    conf "$full" && places c 1
+'
+step 'a bad one is kept out' '
+    conf "actions: \"enqueue, juggle\"" &&
+    within 20 grep -q "msg=\"configuration not changed\".*juggle" "$dir/first.err" &&
+    job d 1 1 && places d 1
+'
+end_job c >"$dir/log" && end_job d >>"$dir/log" && conf "$full"
+halt first TERM
+step 'told to end, it ends well' '
+    echo "exit status $status"
+    cat "$dir/first.err"
+    [ "$status" -eq 0 ] && ! grep -q "level=warn" "$dir/first.err"
+'
+
+# ---- some of the nodes ----
+
+conf "$free"
+schedule first --leader-elect=false --node-selector "pool:batch,malformed" --scheduler-name other \
+    --scheduler-name volcano --scheduler-conf "$dir/conf/scheduler.conf"
+step 'only nodes with a label asked for are used' '
+    node n2 1.5 "pool: batch" && job e 1 1 && on e-w-0 n2 && job f 1 1 &&
+    within 20 waits f "0/1 nodes are unavailable: 1 Insufficient cpu" &&
+    node n1 1.5 "pool: batch" && on f-w-0 n1
+'
+end_job e >"$dir/log" && end_job f >>"$dir/log"
+halt first TERM
+
+# ---- leader election ----
+
+lease=lease/volcano
+node n4 4 >"$dir/log"
+quick='--leader-elect-lease-duration=3s --leader-elect-renew-deadline=2s
+    --leader-elect-retry-period=200ms'
+changed_hands() {
+    k get $lease -n volcano-system -o jsonpath='{.spec.leaseTransitions}' && prints "$1"
+}
+
+# shellcheck disable=SC2086 # options are words
+schedule first $quick
+step 'the first one takes the lease and works' '
+    within 20 works first && changed_hands 0 && job g 1 1 && places g 1
+'
+# shellcheck disable=SC2086
+schedule second $quick --enable-healthz --healthz-address=$any --enable-metrics \
+    --listen-address=$any --ca-cert-file "$data/ca.crt" --tls-cert-file "$data/server.crt" \
+    --tls-private-key-file "$data/server.key"
+step 'the second one waits, healthy, over TLS' '
+    [ "$(curl -sS --cacert "$data/ca.crt" \
+        "https://127.0.0.1:$(port second health)/healthz")" = ok ] &&
+    within 20 grep -q "holder=" "$dir/second.err" &&
+    metric second "leader_election_master_status{name=\"volcano\"} 0" &&
+    scrape second && ! grep -q "^volcano_" "$dir/scrape" && ! works second
+'
+kill -USR1 "$second"
+halt first KILL
+step 'it takes over when the first one is killed, and binds on' '
+    job h 1 1 && within 30 changed_hands 1 && within 20 works second &&
+    metric second "leader_election_master_status{name=\"volcano\"} 1" && places h 1 &&
+    grep -q "msg=\"another leads: there is nothing to show\"" "$dir/second.err"
+'
+# shellcheck disable=SC2086
+schedule first $quick
+halt second TERM
+step 'it gives the lease back when told to end, and the other one goes on' '
+    echo "exit status $status"
+    [ "$status" -eq 0 ] && within 20 changed_hands 2 && within 20 works first &&
+    job i 1 1 && places i 1
+'
+# shellcheck disable=SC2086
+schedule second $quick
+kill -STOP "$first"
+step 'one that sleeps is not waited for' '
+    within 30 changed_hands 3 && within 20 works second && job j 1 1 && places j 1
+'
+kill -CONT "$first"
+ended first
+step 'when it wakes it exits' '
+    echo "exit status $status"
+    [ "$status" -eq 1 ] && grep -q "lost the lease" "$dir/first.err" && changed_hands 3
+'
+halt second TERM
+for name in g h i j; do
+    end_job $name >"$dir/log"
+done
+
+# ---- a gang that was torn ----
+
+# bound_some: a part of it, and not all.
+bound_some() {
+    n=$(bound torn)
+    echo "bound: $n of 100"
+    [ "$n" -gt 0 ] && [ "$n" -lt 100 ]
+}
+has_pods() {
+    [ "$(pods_of_torn | wc -w)" -eq "$1" ]
+}
+pods_of_torn() {
+    "$kubectl" get pods -l volcano.sh/job-name=torn -o jsonpath='{.items[*].metadata.uid}'
+}
+
+# One that was made earlier than the gang, and can run as soon as the node has its label.
+k delete node n1 n2 n3 n4 >"$dir/log" && node wide 10 >>"$dir/log" && k apply -f - >>"$dir/log" <<'YAML'
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: PodGroup
+metadata: {name: rival}
+spec: {minMember: 1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: rival, annotations: {scheduling.k8s.io/group-name: rival}}
+spec:
+  schedulerName: volcano
+  nodeSelector: {late: "yes"}
+  containers: [{name: main, image: busybox, resources: {requests: {cpu: 2}}}]
+YAML
+conf "actions: \"enqueue\"
+$plugins"
+schedule first --leader-elect=false --scheduler-conf "$dir/conf/scheduler.conf"
+step 'a gang has all its pods' '
+    job torn 100 100m && within 60 has_pods 100
+'
+halt first TERM
+# It has requests enough for lists, watches and some of the binds, and then none for minutes: so it
+# is killed between two binds.
+conf "$free"
+schedule first --leader-elect=false --scheduler-conf "$dir/conf/scheduler.conf" \
+    --kube-api-burst=100 --kube-api-qps=0.01
+step 'a scheduler binds some of them' '
+    within 60 bound_some
+'
+halt first KILL
+pods_of_torn >"$dir/torn"
+step 'it is killed there' '
+    bound_some && k label node wide late=yes
+'
+schedule first --leader-elect=false --scheduler-conf "$dir/conf/scheduler.conf"
+step 'the next one completes it, with the same pods, before it turns to others' '
+    places torn 100 && [ "$(pods_of_torn)" = "$(cat "$dir/torn")" ] &&
+    within 20 waits_pod rival "Insufficient cpu"
+'
+end_job torn >"$dir/log"
+
+# ---- two at once ----
+
+# bound_once N JOB: so many events tell of binds, each of another pod.
+bound_once() {
+    k get events --field-selector reason=Scheduled \
+        -o jsonpath='{range .items[*]}{.involvedObject.name} {.count} {.source.component}{"\n"}{end}'
+    grep "^$2-w-" "$dir/out" | sort >"$dir/binds"
+    [ "$(wc -l <"$dir/binds")" -eq "$1" ] &&
+        [ "$(cut -d" " -f1 "$dir/binds" | uniq | wc -l)" -eq "$1" ] && return 0
+    cat "$dir/binds"
+    return 1
+}
+
+schedule second --leader-elect=false --scheduler-conf "$dir/conf/scheduler.conf"
+step 'two that do not know of each other bind each pod once' '
+    node other 10 && within 20 works second && job both 40 250m && places both 40 &&
+    within 20 bound_once 40 both
+'
+halt first TERM
+halt second TERM
+step 'and both end well' '
+    echo "exit status $status"
+    [ "$status" -eq 0 ]
+'
+end_job both >"$dir/log"
+
+# ---- the server goes and comes back ----
+
+schedule first --leader-elect=false --scheduler-conf "$dir/conf/scheduler.conf"
+step 'a job runs, and another one waits' '
+    job k 2 1 && places k 2 && job l 2 12 && within 20 waits l "2/2 tasks in gang unschedulable"
+'
+stop KILL
+step 'without a server it goes on trying' '
+    within 20 grep -q "msg=\"cannot watch\" kind=pods" "$dir/first.err" && kill -0 "$first"
+'
+options="--listen 127.0.0.1:${url##*:}"
+start
+step 'when the server is back, it goes on where it was' '
+    has_bound 2 k && node big 30 && places l 2 && job m 1 1 && places m 1
+'
+halt first TERM
+step 'and ends well' '
+    echo "exit status $status"
+    cat "$dir/first.err"
+    [ "$status" -eq 0 ]
+'
+halt manager TERM
+stop TERM
+content
+finish
