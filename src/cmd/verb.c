@@ -7,6 +7,7 @@ const struct verb *const verb_table[] = {
     &verb_down,
     &verb_status,
     &verb_run,
+    &verb_apply,
     &verb_logs,
     &verb_wait,
     &verb_explain,

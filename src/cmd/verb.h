@@ -39,7 +39,7 @@ extern const struct verb verb_up, verb_down, verb_status, verb_apiserver, verb_s
     verb_vcctl, verb_plugins, verb_help, verb_version, verb_completion;
 extern const struct verb verb_run, verb_logs, verb_wait, verb_jobs, verb_pods, verb_queues,
     verb_nodes, verb_flows, verb_cancel, verb_suspend, verb_resume, verb_history, verb_top;
-extern const struct verb verb_exec, verb_cp;
+extern const struct verb verb_exec, verb_cp, verb_apply;
 extern const struct verb *const verb_table[];
 extern const uint32_t verb_table_len;
 const struct verb *verb_find(const char *name);

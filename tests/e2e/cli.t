@@ -325,8 +325,16 @@ step 'its last line came once, and so did the first' '
 two" ]
 '
 
+step 'objects in files are applied, checked, and refused' '
+    h 0 apply -f examples/queue.yaml && says "queues.scheduling.volcano.sh/research applied" &&
+    h 0 apply --dry-run -f examples/job.yaml && says "jobs.batch.volcano.sh/train is good" && h 2 jobs train &&
+    h 0 apply -f examples/queue.yaml && h 2 apply -f /no/such/file && complains "cannot open" &&
+    printf "apiVersion: v9\nkind: Nonsense\n" >"$dir/bad.yaml" && h 2 apply -f "$dir/bad.yaml" && complains "is not known here" &&
+    sed "s/weight: 2/weight: heavy/" examples/queue.yaml >"$dir/bad.yaml" && h 2 apply -f "$dir/bad.yaml" && complains "spec.weight"
+'
+
 step 'every verb has a page, and the shells complete its options' '
-    for v in run logs wait jobs pods queues nodes flows cancel suspend resume history top; do
+    for v in run apply logs wait jobs pods queues nodes flows cancel suspend resume history top; do
         h 0 help $v && says "NAME" "SYNOPSIS" "EXIT STATUS" && h 0 $v --help || exit 1
     done
     "$HEKLA" completion bash >"$dir/completion" && bash -c "

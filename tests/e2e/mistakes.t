@@ -22,7 +22,7 @@ says_so() {
 status_of() {
     case $1 in
     exec) echo 255 ;;
-    run | logs | wait | explain | cp | jobs | pods | queues | nodes | flows | cancel | suspend | resume | history | top) echo 2 ;;
+    run | apply | logs | wait | explain | cp | jobs | pods | queues | nodes | flows | cancel | suspend | resume | history | top) echo 2 ;;
     *) echo 1 ;;
     esac
 }
@@ -84,7 +84,7 @@ step 'numbers and addresses that are none' '
 '
 step 'what has to be said' '
     wrong "apiserver: want --data-dir DIR" apiserver &&
-        wrong "schedule: no input, want -f FILE" schedule && wrong "scn: no files" scn &&
+        wrong "schedule: no input, want -f FILE" schedule && wrong "apply: no input, want -f FILE" apply && wrong "scn: no files" scn &&
         wrong "completion: want a shell: bash, zsh or fish" completion &&
         wrong "want --webhook-url, or --webhook-namespace" webhook-manager &&
         wrong "want --kubeconfig or --master" controller-manager

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// hekla apply: objects from files, made or changed to be as the file says.
+#include "cmd/user.h"
+
+#include "base/file.h"
+#include "codec/yaml.h"
+
+enum { MAX_FILE = 16 << 20 };
+
+struct apply_args {
+    struct user_opts user;
+    HK_VEC(const char *) files;
+    bool dry_run;
+};
+
+static const struct option_row options[] = {
+    {'f', "filename", "FILE", NULL,
+     "A file of YAML or JSON documents, or - for standard input. May be given more than once."},
+    {0, "dry-run", NULL, NULL, "Have the server check everything, and change nothing."},
+    USER_OPTION_NAMESPACE,
+    USER_OPTIONS_SERVER,
+};
+
+static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
+{
+    struct apply_args *a = ctx;
+
+    if (!row) {
+        return hk_fail(err, HK_EINVAL, "unexpected '%s', files are given with -f", value);
+    }
+    if (strcmp(row->name, "filename") == 0) {
+        hk_vec_push(&a->files, value);
+    } else if (strcmp(row->name, "dry-run") == 0) {
+        a->dry_run = true;
+    } else {
+        user_take(&a->user, row, value);
+    }
+    return 0;
+}
+
+static struct hk_str word_at(const struct json *doc, const char *path)
+{
+    return json_str(json_at(doc, path), HK_STR(""));
+}
+
+static int send_one(struct user *u, const struct api_kind *kind, const struct json *doc,
+                    bool dry_run, struct hk_err *err)
+{
+    HK_AUTO(answer_fini) struct answer answer = {0};
+    const struct hk_str ns = word_at(doc, "metadata.namespace");
+    const struct port_request req = {
+        .verb = PORT_PATCH,
+        .kind = kind,
+        .ns = !kind->namespaced
+        ? HK_STR("")
+                 : ns.n > 0 ? ns
+                            : hk_str(u->ns),
+                 .name = word_at(doc, "metadata.name"), .body = doc, .patch = PORT_PATCH_APPLY,
+                 .field_manager = HK_STR("hekla"), .validate = PORT_VALIDATE_STRICT, .force = true,
+                                         .dry_run = dry_run,
+                 };
+
+    return ask(&u->ask, &req, &answer, err);
+}
+
+static int apply_doc(struct user *u, const struct json *doc, bool dry_run, struct hk_buf *out,
+                     struct hk_err *err)
+{
+    const struct hk_str version = word_at(doc, "apiVersion"), word = word_at(doc, "kind");
+    const struct hk_str name = word_at(doc, "metadata.name");
+    const struct api_kind *kind = api_kind_find(version, word);
+    int rc;
+
+    if (!kind) {
+        return hk_fail(err, HK_EINVAL, "'%.*s' of '%.*s' is not known here, kubectl takes any kind",
+                       HK_FMT(word), HK_FMT(version));
+    }
+    if (name.n == 0) {
+        return hk_fail(err, HK_EINVAL, "a %.*s has no metadata.name", HK_FMT(word));
+    }
+    rc = send_one(u, kind, doc, dry_run, err);
+    if (rc < 0) {
+        return hk_wrap(err, rc, "%.*s '%.*s'", HK_FMT(word), HK_FMT(name));
+    }
+    hk_buf_addf(out, "%s%s%s/%.*s %s\n", kind->plural, kind->group[0] ? "." : "", kind->group,
+                HK_FMT(name), dry_run ? "is good" : "applied");
+    return 0;
+}
+
+static int apply_file(struct user *u, const char *path, bool dry_run, struct hk_buf *out,
+                      struct hk_err *err)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    struct yaml_docs docs = {0};
+    int rc = hk_read_file(path, MAX_FILE, &text, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    rc = yaml_parse(hk_buf_str(&text), 0, &u->mem, &docs, err);
+    for (uint32_t k = 0; rc == 0 && k < docs.len; k++) {
+        rc = json_is(&docs.at[k], JSON_NULL) ? 0 : apply_doc(u, &docs.at[k], dry_run, out, err);
+    }
+    return rc < 0 ? hk_wrap(err, rc, "'%s'", path) : 0;
+}
+
+static int apply(struct user *u, const struct apply_args *a, struct hk_err *err)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
+    int rc = user_open(u, &a->user, err);
+
+    for (uint32_t k = 0; rc == 0 && k < a->files.len; k++) {
+        rc = apply_file(u, a->files.at[k], a->dry_run, &out, err);
+    }
+    verb_print(&out); /* also what was done before something failed */
+    return rc;
+}
+
+static int run(const struct verb *v, int argc, char **argv)
+{
+    struct apply_args a = {0};
+    struct user u = {0};
+    struct hk_err err = {0};
+    int rc = verb_parse(v, argc, argv, take, &a), status;
+
+    if (rc != 0) {
+        status = user_parsed(rc);
+    } else if (a.files.len == 0) {
+        verb_complain("apply: no input, want -f FILE (see 'hekla help apply')");
+        status = USER_TROUBLE;
+    } else {
+        rc = apply(&u, &a, &err);
+        status = rc < 0 ? user_fail(v, rc, &err) : USER_OK;
+    }
+    user_close(&u);
+    hk_vec_fini(&a.files);
+    return status;
+}
+
+const struct verb verb_apply = {
+    .name = "apply",
+    .args = "-f FILE...",
+    .about = "make the objects in files, or change them to be as the files say",
+    .options = options,
+    .noption = HK_LEN(options),
+    .text = "Sends every document to the server, one after the other: what is not there is made, "
+            "what is there is changed in the fields that the file has (server-side apply, as "
+            "'kubectl apply --server-side --force-conflicts'). Fields that the kind does not have "
+            "are refused. The first document that is refused ends it; those before it stay.\n"
+            "Kinds are those of Volcano and the usual ones of Kubernetes; kubectl takes any.",
+    .rest = USER_EXIT_STATUS "\n"
+                             "EXAMPLES\n"
+                             "       hekla apply -f examples/queue.yaml -f examples/job.yaml\n"
+                             "       hekla run --dry-run -- ./train.sh | hekla apply -f -\n",
+    .run = run,
+};
