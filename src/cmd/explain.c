@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "cli/show_explain.h"
 #include "codec/yaml.h"
+#include "scheduler/loop.h"
 #include "sim/explain.h"
 
 #include <time.h>
@@ -79,33 +80,6 @@ static int take(void *ctx, const struct option_row *row, const char *value, stru
 
 /* ---- reading the cluster ---- */
 
-/* The first few are needed for any answer; without the others the scheduler's world is as if there
- * were none of them, which is said. */
-static const enum api_kind_id kinds[] = {
-    API_NODE,
-    API_POD,
-    API_PODGROUP,
-    API_QUEUE,
-    API_NAMESPACE,
-    API_PRIORITY_CLASS,
-    API_PDB,
-    API_RESOURCE_QUOTA,
-    API_PVC,
-    API_PV,
-    API_STORAGE_CLASS,
-    API_CSI_NODE,
-    API_CSI_DRIVER,
-    API_CSI_CAPACITY,
-    API_VOLUME_ATTACHMENT,
-    API_SERVICE,
-    API_REPLICATION_CONTROLLER,
-    API_REPLICA_SET,
-    API_STATEFUL_SET,
-    API_HYPERNODE,
-    API_JOBFLOW,
-};
-enum { NREQUIRED = 4 };
-
 struct work {
     const struct request *q;
     struct user user;
@@ -134,24 +108,35 @@ static int list(struct work *w, enum api_kind_id kind, const char *ns, struct hk
     return ask(&w->user.ask, &req, &w->objects, err);
 }
 
+/* Without it the scheduler's world is as if there were none of the kind, which is said; a cluster
+ * need not have it. */
+static void list_optional(struct work *w, enum api_kind_id kind, const char *ns)
+{
+    struct hk_err why = {0};
+    const int rc = list(w, kind, ns, &why);
+
+    if (rc < 0 && rc != -HK_ENOTFOUND) {
+        note(w, "%s were left out: %s", api_kind(kind)->plural, why.text);
+    }
+}
+
 static int read_cluster(struct work *w, struct hk_err *err)
 {
+    uint32_t n, required;
+    const enum api_kind_id *kinds = loop_kinds(&n, &required);
     int rc = list(w, API_JOB, w->user.ns, err);
 
     if (rc < 0) {
         return rc;
     }
-    for (size_t k = 0; k < HK_LEN(kinds); k++) {
-        struct hk_err why = {0};
-        rc = list(w, kinds[k], kinds[k] == API_JOBFLOW ? w->user.ns : "", &why);
-        if (rc < 0 && k < NREQUIRED) {
-            *err = why;
+    for (uint32_t k = 0; k < n; k++) {
+        if (k >= required) {
+            list_optional(w, kinds[k], "");
+        } else if ((rc = list(w, kinds[k], "", err)) < 0) {
             return hk_wrap(err, rc, "cannot see what the scheduler sees");
         }
-        if (rc < 0 && rc != -HK_ENOTFOUND) { /* a cluster need not have the kind */
-            note(w, "%s were left out: %s", api_kind(kinds[k])->plural, why.text);
-        }
     }
+    list_optional(w, API_JOBFLOW, w->user.ns);
     return 0;
 }
 

@@ -40,6 +40,13 @@ static const enum api_kind_id kinds[LOOP_NFEEDS] = {
 };
 enum { NREQUIRED = 4 };
 
+const enum api_kind_id *loop_kinds(uint32_t *ret_n, uint32_t *ret_required)
+{
+    *ret_n = LOOP_NFEEDS;
+    *ret_required = NREQUIRED;
+    return kinds;
+}
+
 static int64_t mono(const struct loop *l)
 {
     return l->o.clock->mono_ns(l->o.clock);

@@ -55,6 +55,10 @@ void loop_drain(struct loop *l);
 /* The text of the configuration in force; "" while it is the built-in one. Until the next step. */
 struct hk_str loop_conf_text(const struct loop *l);
 
+/* What the scheduler reads of a cluster. The first ones are its trade; without the others it can
+ * live. */
+const enum api_kind_id *loop_kinds(uint32_t *ret_n, uint32_t *ret_required);
+
 struct loop_stats {
     bool synced; /* every kind has been listed */
     uint64_t sessions, binds, evictions;
