@@ -283,7 +283,9 @@ static void keep_claims(struct explainer *x, struct explain_claims *ret)
         const size_t size = x->claims.at[k].len * sizeof(struct explain_edit);
         ret->at[k].at = hk_arena_alloc(x->a, size + 1);
         ret->at[k].len = x->claims.at[k].len;
-        memcpy(ret->at[k].at, x->claims.at[k].at, size);
+        if (size > 0) {
+            memcpy(ret->at[k].at, x->claims.at[k].at, size);
+        }
     }
 }
 

@@ -37,7 +37,7 @@ complains() {
 
 # terminal COMMAND: in a terminal of 30 rows and 120 columns; what it shows is kept in $dir/out.
 terminal() {
-    TERM=xterm timeout 60 script -qfec "stty rows 30 cols 120; $1" "$dir/out" </dev/null >/dev/null
+    env -u NO_COLOR TERM=xterm timeout 60 script -qfec "stty rows 30 cols 120; $1" "$dir/out" </dev/null >/dev/null
 }
 
 # lines N: the last command printed so many.
@@ -293,7 +293,7 @@ if command -v script >/dev/null; then
         grep -qF "$(printf "\033[33m[task-1]")" "$dir/out"
     '
     step 'top follows on a terminal until q, and leaves the screen as it was' '
-        mkfifo "$dir/keys" && { TERM=xterm timeout 60 script -qfec "stty rows 40 cols 120; \"$HEKLA\" top" "$dir/screen" \
+        mkfifo "$dir/keys" && { env -u NO_COLOR TERM=xterm timeout 60 script -qfec "stty rows 40 cols 120; \"$HEKLA\" top" "$dir/screen" \
             <"$dir/keys" >/dev/null & viewer=$!; } && exec 3>"$dir/keys" &&
         within 20 grep -q "sort (state)" "$dir/screen" && printf s >&3 && within 20 grep -q "sort (age)" "$dir/screen" &&
         printf "?" >&3 && within 20 grep -q "this page, and back" "$dir/screen" && printf "?" >&3 &&
