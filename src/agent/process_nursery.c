@@ -8,14 +8,21 @@
 #include "agent/process_priv.h"
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <link.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define MAPS_MAX ((size_t)1 << 20)
 
 enum { FDS_MAX = PROCESS_HIERARCHIES + 8, SOCKET_FD = 3 };
 
@@ -291,6 +298,56 @@ static bool serve_one(int fd)
     return sent;
 }
 
+/* Every function was found when the program was loaded: nobody will search the libraries again. */
+static bool is_bound(void)
+{
+    for (const ElfW(Dyn) *d = _DYNAMIC; d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == DT_FLAGS && (d->d_un.d_val & DF_BIND_NOW)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of a mapping: a library other than libc, which is all that a shim calls. The path has a slash. */
+static bool is_foreign(struct hk_str path, const char *self)
+{
+    static const char *const own[] = {"/libc.so", "/ld-linux", "/libm.so"};
+    const char *slash = memrchr(path.s, '/', path.n);
+    const struct hk_str name = {slash, (size_t)(path.s + path.n - slash)};
+
+    for (size_t k = 0; k < HK_LEN(own); k++) {
+        if (hk_str_starts(name, own[k])) {
+            return false;
+        }
+    }
+    return !hk_str_is(path, self);
+}
+
+/* A fork costs by the number of mappings, and nine in ten of them are of libraries that speak to
+ * the network and to the store: shims are born without. */
+static void forget_libraries(void)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf maps = {0};
+    char self[PATH_MAX] = "";
+    struct hk_str rest, line;
+
+    if (!is_bound() || readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 ||
+        hk_read_file("/proc/self/maps", MAPS_MAX, &maps, NULL) < 0) {
+        return;
+    }
+    rest = hk_buf_str(&maps);
+    while (hk_str_cut(&rest, '\n', &line)) {
+        const char *path = memchr(line.s, '/', line.n);
+        uintptr_t from, to;
+
+        if (path && sscanf(line.s, "%" SCNxPTR "-%" SCNxPTR, &from, &to) == 2 &&
+            is_foreign((struct hk_str){path, (size_t)(line.s + line.n - path)}, self)) {
+            madvise((void *)from, to - from, MADV_DONTFORK);
+        }
+    }
+}
+
 /* Holds nothing but its socket, hears no signal, and leaves nobody to be waited for. */
 __attribute__((noreturn)) static void nursery_run(int fd)
 {
@@ -310,6 +367,7 @@ __attribute__((noreturn)) static void nursery_run(int fd)
         dup2(null, k);
     }
     close(null);
+    forget_libraries();
     while (serve_one(SOCKET_FD)) {
     }
     _exit(0);
