@@ -324,8 +324,9 @@ static void put_processor(struct json *map, struct hk_arena *a, hwloc_topology_t
 {
     struct json *detail =
         json_put(map, a, hk_str(hk_arena_printf(a, "%u", pu->os_index)), json_make_object());
-    const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
-    const hwloc_obj_t socket = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, pu);
+    const struct hwloc_obj *core = hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_CORE, pu);
+    const struct hwloc_obj *socket =
+        hwloc_get_ancestor_obj_by_type(topology, HWLOC_OBJ_PACKAGE, pu);
     hwloc_obj_t numa = NULL;
 
     while ((numa = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, numa))) {

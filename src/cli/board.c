@@ -178,9 +178,9 @@ static void add_queue(const struct board *b, const struct api_object *q, struct 
     add_state(show_str(root, "status.state"), g);
     add_gauge(API_RES_CPU, list_milli(has, API_RES_CPU, 0),
               list_milli(json_at(root, "spec.capability"), API_RES_CPU, all), g);
-    grid_addf(g, "%lld",
-              (long long)(count_groups(&b->groups, q->name, "Pending") +
-                          count_groups(&b->groups, q->name, "Inqueue")));
+    const int64_t waiting =
+        count_groups(&b->groups, q->name, "Pending") + count_groups(&b->groups, q->name, "Inqueue");
+    grid_addf(g, "%lld", (long long)waiting);
     grid_addf(g, "%lld", (long long)count_groups(&b->groups, q->name, "Running"));
 }
 

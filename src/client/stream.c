@@ -192,7 +192,7 @@ static int refusal(struct stream *s, int status, size_t head, struct hk_err *err
 
 static int check_answer(struct stream *s, const char *key, size_t head, struct hk_err *err)
 {
-    const struct hk_str text = {s->in.data, head};
+    const struct hk_str text = {hk_buf_str(&s->in).s, head};
     char accept[WS_ACCEPT_BYTES + 1];
     struct hk_str rest = text, part;
     int64_t status = 0;

@@ -54,14 +54,14 @@ static void on_bytes(void *ctx, struct hk_str bytes)
 {
     struct source *s = ctx;
     struct merge *m = s->m;
-    struct extent *last = s->extents.len > 0 ? &s->extents.at[s->extents.len - 1] : NULL;
+    const uint32_t n = s->extents.len;
 
     if (m->full || pwrite(m->spool, bytes.s, bytes.n, (off_t)m->end) != (ssize_t)bytes.n) {
         m->full = true;
         return;
     }
-    if (last && last->at + last->len == m->end) {
-        last->len += bytes.n;
+    if (n > 0 && s->extents.at[n - 1].at + s->extents.at[n - 1].len == m->end) {
+        s->extents.at[n - 1].len += bytes.n;
     } else {
         hk_vec_push(&s->extents, (struct extent){m->end, bytes.n});
     }

@@ -109,13 +109,17 @@ typedef bool job_value(const struct model *m, job_id j, double *ret);
 
 static bool job_start(const struct model *m, job_id j, double *ret)
 {
-    *ret = (double)(model_job(m, j)->creation_ns / 1000000000);
+    const int64_t at_s = model_job(m, j)->creation_ns / 1000000000;
+
+    *ret = (double)at_s;
     return true;
 }
 
 static bool job_last(const struct model *m, job_id j, double *ret)
 {
-    *ret = (double)(model_job(m, j)->meter.placed_ns / 1000000000);
+    const int64_t at_s = model_job(m, j)->meter.placed_ns / 1000000000;
+
+    *ret = (double)at_s;
     return *ret > 0;
 }
 

@@ -289,7 +289,7 @@ static struct json waiting_sentence(struct explainer *x, const char *name)
         return min > 1 ? explain_text(x,
                                       "%s: %lld of its pods must have a place at once, %lld would "
                                       "find one",
-                                      name, (long long)min, (long long)(ready + fit))
+                                      name, (long long)min, (long long)ready + (long long)fit)
                        : explain_text(x, "%s: no node takes it", name);
     }
     if (pods < min) {
