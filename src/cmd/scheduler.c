@@ -5,9 +5,9 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "net/files.h"
 #include "scheduler/conf.h"
 #include "scheduler/loop.h"
-#include "webhook/files.h"
 
 #include <signal.h>
 
@@ -203,7 +203,7 @@ struct scheduler {
     const struct scheduler_opts *o;
     struct daemon daemon;
     struct loop *loop;
-    struct webhook_files *conf_file; /* NULL without one */
+    struct net_files *conf_file; /* NULL without one */
 };
 
 static struct loop_opts loop_opts(const struct scheduler *s)
@@ -244,12 +244,12 @@ static void work_start(void *ctx)
     const int rc = loop_new(&lo, &s->loop, &err);
 
     hk_assert(rc == 0); /* only a record could fail */
-    if (s->o->conf && webhook_files_new(&(struct webhook_files_opts){.loop = s->daemon.loop,
-                                                                     .paths = &s->o->conf,
-                                                                     .npaths = 1,
-                                                                     .changed = on_conf,
-                                                                     .ctx = s},
-                                        &s->conf_file, &err) < 0) {
+    if (s->o->conf && net_files_new(&(struct net_files_opts){.loop = s->daemon.loop,
+                                                             .paths = &s->o->conf,
+                                                             .npaths = 1,
+                                                             .changed = on_conf,
+                                                             .ctx = s},
+                                    &s->conf_file, &err) < 0) {
         hk_log(HK_LOG_WARN, "changes of the configuration will not be seen", "err=\"%s\"",
                err.text);
     }
@@ -276,7 +276,7 @@ static void work_end(void *ctx)
 {
     struct scheduler *s = ctx;
 
-    webhook_files_free(s->conf_file);
+    net_files_free(s->conf_file);
     loop_free(s->loop);
 }
 

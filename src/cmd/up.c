@@ -12,9 +12,9 @@
 #include "cmd/sim_nodes.h"
 #include "controllers/ctl.h"
 #include "controllers/metrics.h"
+#include "net/files.h"
 #include "net/node_api.h"
 #include "scheduler/loop.h"
-#include "webhook/files.h"
 
 #include <unistd.h>
 #define CLEAR_AGAIN_NS ((int64_t)20 * 1000 * 1000)
@@ -40,7 +40,7 @@ struct up {
     struct metrics *controller_metrics;
     struct loop *scheduler;
     struct nursery *nursery;
-    struct webhook_files *conf_file; /* NULL without one */
+    struct net_files *conf_file; /* NULL without one */
     struct conf_map conf_map;
     struct node node;
     struct sim_nodes sim;
@@ -177,8 +177,8 @@ static void on_conf(void *ctx)
 
 static int watch_conf(struct up *u, const char *path, struct hk_err *err)
 {
-    return webhook_files_new(
-        &(struct webhook_files_opts){
+    return net_files_new(
+        &(struct net_files_opts){
             .loop = u->host.loop, .paths = &path, .npaths = 1, .changed = on_conf, .ctx = u},
         &u->conf_file, err);
 }
@@ -324,7 +324,7 @@ static int up(const struct up_opts *o)
     sim_nodes_end(&u.sim);
     node_end(&u.node);
     nursery_free(u.nursery);
-    webhook_files_free(u.conf_file);
+    net_files_free(u.conf_file);
     loop_free(u.scheduler);
     manager_free(u.controllers);
     metrics_free(u.controller_metrics);

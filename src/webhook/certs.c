@@ -5,8 +5,8 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "net/files.h"
 #include "net/identity.h"
-#include "webhook/files.h"
 
 enum { MAX_PEM_BYTES = 1 << 20 };
 
@@ -14,7 +14,7 @@ struct webhook_certs {
     struct webhook_certs_opts o;
     struct cert_pair pair;
     char *ca_pem;
-    struct webhook_files *files;
+    struct net_files *files;
     struct webhook_secret *secret;
 };
 
@@ -87,9 +87,9 @@ static void on_files(void *ctx)
 static int open_files(struct webhook_certs *c, struct hk_err *err)
 {
     const char *const paths[] = {c->o.cert_file, c->o.key_file, c->o.ca_file};
-    const struct webhook_files_opts o = {
+    const struct net_files_opts o = {
         .loop = c->o.loop, .paths = paths, .npaths = HK_LEN(paths), .changed = on_files, .ctx = c};
-    int rc = webhook_files_new(&o, &c->files, err);
+    int rc = net_files_new(&o, &c->files, err);
 
     rc = rc < 0 ? rc : load(c, err);
     return HK_MIN(rc, 0);
@@ -150,7 +150,7 @@ void webhook_certs_free(struct webhook_certs *c)
     if (!c) {
         return;
     }
-    webhook_files_free(c->files);
+    net_files_free(c->files);
     webhook_secret_free(c->secret);
     cert_pair_fini(&c->pair);
     hk_free(c->ca_pem);

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "codec/yaml.h"
-#include "webhook/files.h"
+#include "net/files.h"
 
 enum { MAX_CONF_BYTES = 1 << 20 };
 
@@ -19,7 +19,7 @@ struct webhook_conf {
     const char *path;
     struct volcano_options *options;
     struct generation now;
-    struct webhook_files *files;
+    struct net_files *files;
 };
 
 static void generation_fini(struct generation *g)
@@ -75,8 +75,8 @@ int webhook_conf_new(struct net_loop *loop, const char *path, struct volcano_opt
 
     c->path = path;
     c->options = options;
-    rc = webhook_files_new(
-        &(struct webhook_files_opts){
+    rc = net_files_new(
+        &(struct net_files_opts){
             .loop = loop, .paths = &c->path, .npaths = 1, .changed = load, .ctx = c},
         &c->files, err);
     if (rc < 0) {
@@ -93,7 +93,7 @@ void webhook_conf_free(struct webhook_conf *c)
     if (!c) {
         return;
     }
-    webhook_files_free(c->files);
+    net_files_free(c->files);
     c->options->conf = NULL;
     generation_fini(&c->now);
     hk_free(c);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // inotify on the directories, not on the files: names survive a rename, inodes do not.
-#include "webhook/files.h"
+#include "net/files.h"
 
 #include "base/str.h"
 
@@ -14,22 +14,22 @@
 /* Some file systems tell nothing. */
 #define RECHECK_NS ((int64_t)60 * 1000 * 1000 * 1000)
 
-struct webhook_files {
-    struct webhook_files_opts o;
+struct net_files {
+    struct net_files_opts o;
     int fd;
     struct net_watch *watch;
     struct net_timer *timer;
     bool settling; /* the timer stands for a change */
 };
 
-static void arm(struct webhook_files *f, int64_t wait_ns)
+static void arm(struct net_files *f, int64_t wait_ns)
 {
     net_timer_at(f->timer, net_loop_now_ns(f->o.loop) + wait_ns);
 }
 
 static void on_due(void *ctx)
 {
-    struct webhook_files *f = ctx;
+    struct net_files *f = ctx;
 
     f->settling = false;
     arm(f, RECHECK_NS);
@@ -38,7 +38,7 @@ static void on_due(void *ctx)
 
 static void on_event(void *ctx, uint32_t events)
 {
-    struct webhook_files *f = ctx;
+    struct net_files *f = ctx;
     char buf[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
 
     while (read(f->fd, buf, sizeof(buf)) > 0) {
@@ -49,7 +49,7 @@ static void on_event(void *ctx, uint32_t events)
     }
 }
 
-static int watch_directory(struct webhook_files *f, const char *path, struct hk_err *err)
+static int watch_directory(struct net_files *f, const char *path, struct hk_err *err)
 {
     HK_AUTO(hk_freep) char *copy = hk_strdup(path);
     const char *dir = dirname(copy);
@@ -60,10 +60,9 @@ static int watch_directory(struct webhook_files *f, const char *path, struct hk_
     return 0;
 }
 
-int webhook_files_new(const struct webhook_files_opts *o, struct webhook_files **ret,
-                      struct hk_err *err)
+int net_files_new(const struct net_files_opts *o, struct net_files **ret, struct hk_err *err)
 {
-    struct webhook_files *f = hk_zalloc(sizeof(*f));
+    struct net_files *f = hk_zalloc(sizeof(*f));
     int rc = 0;
 
     f->o = *o;
@@ -76,7 +75,7 @@ int webhook_files_new(const struct webhook_files_opts *o, struct webhook_files *
         rc = o->paths[i] ? watch_directory(f, o->paths[i], err) : 0;
     }
     if (rc < 0) {
-        webhook_files_free(f);
+        net_files_free(f);
         return rc;
     }
     f->watch = net_watch_add(o->loop, f->fd, EPOLLIN, on_event, f);
@@ -86,7 +85,7 @@ int webhook_files_new(const struct webhook_files_opts *o, struct webhook_files *
     return 0;
 }
 
-void webhook_files_free(struct webhook_files *f)
+void net_files_free(struct net_files *f)
 {
     if (!f) {
         return;

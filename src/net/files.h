@@ -7,9 +7,9 @@
 #include "base/err.h"
 #include "net/loop.h"
 
-struct webhook_files;
+struct net_files;
 
-struct webhook_files_opts {
+struct net_files_opts {
     struct net_loop *loop;
     const char *const *paths; /* copied from; NULL entries are passed over */
     uint32_t npaths;
@@ -17,7 +17,7 @@ struct webhook_files_opts {
     void *ctx;
 };
 
-int webhook_files_new(const struct webhook_files_opts *o, struct webhook_files **ret,
-                      struct hk_err *err) HK_CHECKED;
+int net_files_new(const struct net_files_opts *o, struct net_files **ret,
+                  struct hk_err *err) HK_CHECKED;
 /* Takes NULL. */
-void webhook_files_free(struct webhook_files *f);
+void net_files_free(struct net_files *f);
