@@ -121,12 +121,13 @@ static int copy_entry(int from, const char *name, int to)
     return bind_at(from, name, to, name) < 0 && errno != ENOENT ? -1 : 0;
 }
 
-/* The consoles of the machine are not for its containers, and they are two thirds of /dev. */
-static bool is_console(const struct linux_dirent *e)
+/* The consoles and disks of the machine are not for its containers, and they are three quarters of
+ * /dev; who needs one can have it as a hostPath. */
+static bool is_machines(const struct linux_dirent *e)
 {
     const bool tty = strncmp(e->name, "tty", 3) == 0 && e->name[3] >= '0' && e->name[3] <= '9';
 
-    return e->type == DT_CHR && (tty || strncmp(e->name, "vcs", 3) == 0);
+    return e->type == DT_BLK || (e->type == DT_CHR && (tty || strncmp(e->name, "vcs", 3) == 0));
 }
 
 static int copy_entries(int from, int to)
@@ -140,7 +141,7 @@ static int copy_entries(int from, int to)
         }
         for (long at = 0; at < n;) {
             const struct linux_dirent *e = (const void *)(buf + at);
-            if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0 && !is_console(e) &&
+            if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0 && !is_machines(e) &&
                 copy_entry(from, e->name, to) < 0) {
                 return -1;
             }
