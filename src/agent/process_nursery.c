@@ -16,6 +16,7 @@
 #include <limits.h>
 #include <link.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -309,6 +310,14 @@ static bool is_bound(void)
     return false;
 }
 
+/* Somebody has put a library in front of libc: what a shim calls may be in there. */
+static bool has_preloads(void)
+{
+    const char *list = getenv("LD_PRELOAD");
+
+    return (list && *list) || access("/etc/ld.so.preload", F_OK) == 0;
+}
+
 /* Of a mapping: a library other than libc, which is all that a shim calls. The path has a slash. */
 static bool is_foreign(struct hk_str path, const char *self)
 {
@@ -332,7 +341,7 @@ static void forget_libraries(void)
     char self[PATH_MAX] = "";
     struct hk_str rest, line;
 
-    if (!is_bound() || readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 ||
+    if (!is_bound() || has_preloads() || readlink("/proc/self/exe", self, sizeof(self) - 1) < 0 ||
         hk_read_file("/proc/self/maps", MAPS_MAX, &maps, NULL) < 0) {
         return;
     }

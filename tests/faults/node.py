@@ -9,6 +9,7 @@ deleted nothing of it is left: no process, mount, control group, loop device or 
 import os
 import signal
 import time
+from datetime import datetime
 
 from harness import (DEADLINE_S, HEKLA, Path, Server, SmallDisk, Tap, await_true, expect, expect_in,
                      resource, scratch, shutil, subprocess)
@@ -447,6 +448,45 @@ def small_node_disk(tap):
     disk.end()
 
 
+def stepping_clock(tap):
+    """Somebody sets the machine's clock: nobody's time is up for that, or has begun anew."""
+    home = scratch()
+    library, step = home / "clock_step.so", home / "step"
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", library,
+                    Path(__file__).with_name("clock_step.c")], check=True)
+    node = Node()
+    node.server.env.update(LD_PRELOAD=str(library), CLOCK_STEP=str(step))
+    set_clock = lambda seconds: (home / "new").write_text(str(seconds)) and \
+        (home / "new").rename(step)
+    set_clock(0)
+    node.start()
+    beside = Neighbour(node)
+    node.create("limited", sh("exec sleep 4719"), activeDeadlineSeconds=3600)
+    node.await_state("limited", "running")
+
+    def stepped(name, seconds):
+        """Seen in what is written from now on; the limited pod has an hour, and keeps it."""
+        set_clock(seconds)
+        node.create(name, sh("exit 0"))
+        ended = node.await_state(name, "terminated")
+        at = datetime.strptime(ended["finishedAt"], "%Y-%m-%dT%H:%M:%SZ").timestamp()
+        now = datetime.utcnow().timestamp()
+        expect("the clock has stepped", abs(at - now - seconds) < 1800, True)
+        beside.goes_on()
+        node.await_state("limited", "running")
+
+    tap.step("a clock that jumps ahead ends nothing", stepped, "ahead", 7200)
+    tap.step("a clock that jumps back ends nothing", stepped, "back", -7200)
+    tap.step("a short deadline holds after both", lambda: (
+        node.create("short", sh("exec sleep 4719"), activeDeadlineSeconds=1),
+        await_true("the pod to be ended", lambda: node.phase("short") == "Failed"),
+        expect("reason", node.get("short")["status"]["reason"], "DeadlineExceeded")))
+    tap.step("stepping clocks: nothing is left",
+             lambda: (node.delete_all(), node.expect_nothing_left()))
+    tap.step("stepping clocks: the server ends well",
+             lambda: expect("status", node.server.stop(), 0))
+
+
 def other_user(tap):
     """Not root: user namespaces, and most likely no control groups. The program is copied, since
     that user may not get at it where it is."""
@@ -531,6 +571,7 @@ def main():
     small_disk(tap)
     small_node_disk(tap)
     other_user(tap)
+    stepping_clock(tap)
     tap.done()
 
 
