@@ -6,6 +6,7 @@
 #include "agent/machine.h"
 #include "agent/process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/magic.h>
@@ -31,6 +32,9 @@ static char *host_name(struct hk_arena *a)
     }
     return hk_arena_printf(a, "%s", name);
 }
+
+#define NETS ".net" /* behind the name of the directory of what runs */
+#define OWNER ".of" /* a link to the node's own directory */
 
 /* ---- where records of what runs are kept ---- */
 
@@ -67,6 +71,55 @@ static const char *memory_dir(struct hk_arena *a)
     return NULL;
 }
 
+/* Entries that are somebody's: names of our own begin with a dot. */
+static uint32_t count_entries(const char *path)
+{
+    DIR *dir = opendir(path);
+    uint32_t n = 0;
+
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        n += e->d_name[0] != '.';
+    }
+    if (dir) {
+        closedir(dir);
+    }
+    return n;
+}
+
+/* The two directories of a node, unless it has pods. */
+static void forget_node(const char *nets, struct hk_arena *a)
+{
+    const char *place = hk_arena_strndup(a, nets, strlen(nets) - strlen(NETS));
+
+    if (count_entries(nets) > 0 || count_entries(place) > 0) {
+        return;
+    }
+    rmdir(hk_arena_printf(a, "%s/.root", place));
+    rmdir(place);
+    unlink(hk_arena_printf(a, "%s/" OWNER, nets));
+    rmdir(nets);
+}
+
+/* Of servers that were killed, and whose directories have been removed since. */
+static void sweep_memory(const char *memory, struct hk_arena *a)
+{
+    DIR *dir = opendir(memory);
+
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        const char *nets = hk_arena_printf(a, "%s/%s", memory, e->d_name);
+        char owner[PATH_MAX] = "";
+
+        if (hk_str_ends(hk_str(e->d_name), NETS) &&
+            readlink(hk_arena_printf(a, "%s/" OWNER, nets), owner, sizeof(owner) - 1) > 0 &&
+            access(owner, F_OK) < 0 && errno == ENOENT) {
+            forget_node(nets, a);
+        }
+    }
+    if (dir) {
+        closedir(dir);
+    }
+}
+
 /* Processes do not outlive the machine, so neither need their records: they are kept in memory,
  * where a hundred small files a second cost nothing. DIR/run is a link to them, or the directory
  * itself where there is no such place. */
@@ -92,9 +145,14 @@ static int make_runs(struct node *n, const char *dir, const char *link, struct h
             return hk_fail(err, HK_EIO, "cannot make the link '%s': %m", link);
         }
     }
-    n->nets = hk_strdup(hk_arena_printf(a, "%s.net", place));
-    const int rc = make_dir(n->nets, err);
-    return rc < 0 ? rc : make_dir(place, err);
+    sweep_memory(memory, a);
+    n->nets = hk_strdup(hk_arena_printf(a, "%s" NETS, place));
+    int rc = make_dir(n->nets, err);
+    rc = rc < 0 ? rc : make_dir(place, err);
+    if (rc == 0 && symlink(dir, hk_arena_printf(a, "%s/" OWNER, n->nets)) < 0 && errno != EEXIST) {
+        return hk_fail(err, HK_EIO, "cannot make a link in '%s': %m", n->nets);
+    }
+    return rc;
 }
 
 /* ---- the node ---- */
@@ -161,7 +219,9 @@ void node_end(struct node *n)
         n->runtime->ops->free(n->runtime);
     }
     if (n->nets) {
-        rmdir(n->nets); /* unless there are pods left */
+        HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+
+        forget_node(n->nets, &a);
     }
     hk_free(n->nets);
     *n = (struct node){0};

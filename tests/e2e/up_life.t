@@ -160,6 +160,13 @@ step 'the log of the server is empty: it had nothing to complain about' '
     cat "$data/hekla.log" && [ ! -s "$data/hekla.log" ]
 '
 
+step 'a server that was killed, and its directory removed, leaves nothing in memory' '
+    "$HEKLA" up --detach --data-dir "$dir/lost" --listen 127.0.0.1:0 && memory=$(readlink "$dir/lost/node/run") || exit 1
+    [ -e "$memory.net/.of" ] && kill -9 "$("$HEKLA" status --data-dir "$dir/lost" -o json | sed -n "s/.*\"pid\": \([0-9]*\).*/\1/p")" || exit 1
+    within 10 gives 3 status --data-dir "$dir/lost" && [ -e "$memory" ] && rm -rf "$dir/lost" &&
+        "$HEKLA" up --detach --data-dir "$dir/next" --listen 127.0.0.1:0 && gives 0 down --data-dir "$dir/next" &&
+        [ ! -e "$memory" ] && [ ! -e "$memory.net" ]
+'
 step 'the service manager is told' '
     cat >"$dir/listen.py" <<PYTHON
 import os, signal, socket, subprocess, sys
