@@ -26,6 +26,7 @@
 
 enum {
     CLOSING_MS = 1,
+    STALL_MS = 20,
     POOL_BYTES = 32 * 1024,   /* per connection: bounds the headers, holds one chunk of a stream */
     STREAM_BLOCK = 16 * 1024, /* what a stream is asked for at a time */
     DRAIN_FACTOR = 16,        /* a body announced as larger than this is not even read */
@@ -38,7 +39,7 @@ static void run(struct http_server *s)
 {
     MHD_UNSIGNED_LONG_LONG ms;
 
-    s->run_due = false;
+    s->run_due = s->moved = false;
     MHD_run(s->mhd);
     if (s->run_due) {
         return; /* somebody was woken meanwhile */
@@ -47,7 +48,13 @@ static void run(struct http_server *s)
     if (timed || s->nclosing > 0) {
         /* The library takes several turns to let go of a tunnel, and asks for one at a time. */
         const int64_t most = s->nclosing > 0 ? CLOSING_MS : INT_MAX;
-        const int64_t wait = timed ? (int64_t)HK_MIN(ms, (MHD_UNSIGNED_LONG_LONG)most) : most;
+        int64_t wait = timed ? (int64_t)HK_MIN(ms, (MHD_UNSIGNED_LONG_LONG)most) : most;
+        /* While a peer is in its handshake the library asks to be run all the time, and would be
+         * busy for as long as the peer takes to go on. What it does brings its epoll set to life.
+         */
+        if (wait == 0 && s->identity && s->nclosing == 0 && !s->moved) {
+            wait = STALL_MS;
+        }
         net_timer_at(s->timer, net_loop_now_ns(s->loop) + wait * 1000000);
     } else {
         net_timer_off(s->timer);
@@ -145,32 +152,42 @@ static ssize_t push(gnutls_transport_ptr_t ptr, const giovec_t *parts, int n)
     const int more = c->head_next ? MSG_MORE : 0;
 
     c->head_next = false;
+    c->server->moved = true;
     return sendmsg(c->fd, &m, MSG_NOSIGNAL | more);
 }
 
-static void take_over_sending(struct connection *c)
+/* Tells a run that brought something from one that did not. */
+static ssize_t pull(gnutls_transport_ptr_t ptr, void *data, size_t n)
+{
+    struct connection *c = ptr;
+    const ssize_t got = recv(c->fd, data, n, 0);
+
+    c->server->moved |= got >= 0 || errno != EAGAIN;
+    return got;
+}
+
+static void take_over_transport(struct connection *c)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
 
     if (info && info->tls_session) {
         gnutls_session_t tls = info->tls_session;
-        gnutls_transport_ptr_t receive, send;
-        gnutls_transport_get_ptr2(tls, &receive, &send);
-        gnutls_transport_set_ptr2(tls, receive, c);
+
+        gnutls_transport_set_ptr(tls, c);
+        gnutls_transport_set_pull_function(tls, pull);
         gnutls_transport_set_vec_push_function(tls, push);
     }
 }
 
-/* Asked by GnuTLS in each handshake; take_over_sending left the connection where this finds it. */
+/* Asked by GnuTLS in each handshake; take_over_transport left the connection where this finds it.
+ */
 static int show_identity(gnutls_session_t tls, const gnutls_datum_t *authorities, int nauthorities,
                          const gnutls_pk_algorithm_t *algorithms, int nalgorithms,
                          gnutls_pcert_st **chain, unsigned *n, gnutls_privkey_t *key)
 {
-    gnutls_transport_ptr_t receive, send;
+    struct connection *c = gnutls_transport_get_ptr(tls);
 
-    gnutls_transport_get_ptr2(tls, &receive, &send);
-    struct connection *c = send;
     if (!c->shown) {
         c->shown = identity_ref(c->server->identity);
     }
@@ -188,7 +205,8 @@ static void connection_begin(struct http_server *s, struct MHD_Connection *mhd, 
     c->deadline = net_timer_new(s->loop, on_deadline, c);
     http_set_deadline(c, s->opts.header_timeout_ms);
     write_peer(c);
-    take_over_sending(c);
+    take_over_transport(c);
+    s->moved = true;
     c->next = s->connections;
     if (c->next) {
         c->next->prev = c;
@@ -209,6 +227,7 @@ static void connection_end(struct http_server *s, struct connection *c)
         c->next->prev = c->prev;
     }
     s->nconnections--;
+    s->moved = true;
     if (s->full && s->nconnections < s->opts.max_connections / 8 * 7) {
         s->full = false;
         hk_log(HK_LOG_INFO, "taking new connections again", "connections=%u", s->nconnections);
@@ -344,6 +363,9 @@ static enum MHD_Result hand_over(struct request *q)
 {
     struct http_server *s = q->conn->server;
 
+    if (s->freeing) {
+        return MHD_NO; /* it came when all others had been cut; it would have to wait */
+    }
     net_timer_off(q->conn->deadline);
     s->nrequests++;
     q->stage = WAITING;
@@ -431,6 +453,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *mhd, const c
 {
     struct request *q = *ctx;
 
+    q->conn->server->moved = true;
     switch (q->stage) {
     case FRESH:
         return begin(q, method);
@@ -727,6 +750,7 @@ void http_server_free(struct http_server *s)
         return;
     }
     if (s->mhd) {
+        s->freeing = true;
         cut_all(s);
         MHD_run(s->mhd);
         net_watch_del(s->watch);

@@ -62,6 +62,7 @@ struct http_server {
     struct net_timer *timer;
     struct connection *connections;
     uint32_t nconnections;
+    bool freeing;       /* nobody is listened to any more */
     bool full;          /* newcomers are turned away, and that was logged */
     uint32_t nrequests; /* whole and not complete */
     uint32_t nclosing;  /* tunnels among them that were closed */
@@ -69,6 +70,7 @@ struct http_server {
     size_t reply_bytes; /* held by all answers */
     uint16_t port;
     bool run_due;  /* the timer stands for the next turn */
+    bool moved;    /* the last run read, wrote, began or ended something */
     int listen_fd; /* ours before the library takes it and after it stops listening, else -1 */
 };
 

@@ -495,6 +495,20 @@ static void test_freeing_cuts_those_who_wait(void **state)
     close(streaming);
 }
 
+static void test_freeing_is_not_held_up_by_newcomers(void **state)
+{
+    struct fixture f = {0};
+    start(&f, NULL);
+    const int fd = dial(&f);
+
+    say(fd, "GET /still HTTP/1.1\r\nHost: x\r\n\r\n");
+    expect(&f, fd, "GET|/still");
+    say(fd, "GET /stream HTTP/1.1\r\nHost: x\r\n\r\n"); /* unread until it is freed */
+    finish(&f);
+    assert_int_equal(f.pulls, 0);
+    close(fd);
+}
+
 static void test_addresses_that_cannot_be_served_are_told(void **state)
 {
     struct net_loop *l = net_loop_new(hk_clock_system());
@@ -606,6 +620,41 @@ static void test_clients_are_known_by_verified_certificates_only(void **state)
     finish(&f);
 }
 
+/* Whoever stops in the middle of a handshake costs nothing while he does. */
+static void test_a_handshake_that_stalls_is_waited_for(void **state)
+{
+    HK_AUTO(cert_pair_fini) struct cert_pair ca = {0}, server = {0};
+    gnutls_certificate_credentials_t cred;
+    gnutls_session_t tls;
+    struct fixture f = {0};
+    struct hk_err err = {0};
+    unsigned turns = 0;
+
+    make_pair(NULL, "ca", false, &ca);
+    make_pair(&ca, "server", false, &server);
+    start(&f, &(struct http_opts){.cert_pem = server.cert_pem, .key_pem = server.key_pem});
+    const int fd = dial(&f);
+    gnutls_certificate_allocate_credentials(&cred);
+    gnutls_init(&tls, GNUTLS_CLIENT | GNUTLS_NONBLOCK);
+    gnutls_set_default_priority(tls);
+    gnutls_credentials_set(tls, GNUTLS_CRD_CERTIFICATE, cred);
+    gnutls_transport_set_int(tls, fd);
+    const struct timeval wait = {.tv_usec = 1000};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+    assert_int_equal(gnutls_handshake(tls), GNUTLS_E_AGAIN); /* the first message is out */
+
+    const int64_t until = net_loop_now_ns(f.loop) + (int64_t)500 * 1000000;
+    while (net_loop_now_ns(f.loop) < until) {
+        assert_int_equal(net_loop_turn(f.loop, 500, &err), 0);
+        turns++;
+    }
+    assert_in_range(turns, 1, 100); /* one that does not wait has thousands */
+    gnutls_deinit(tls);
+    gnutls_certificate_free_credentials(cred);
+    close(fd);
+    finish(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -623,8 +672,10 @@ int main(void)
         cmocka_unit_test(test_rubbish_is_survived),
         cmocka_unit_test(test_stopping_ends_streams_and_waits_for_answers),
         cmocka_unit_test(test_freeing_cuts_those_who_wait),
+        cmocka_unit_test(test_freeing_is_not_held_up_by_newcomers),
         cmocka_unit_test(test_addresses_that_cannot_be_served_are_told),
         cmocka_unit_test(test_clients_are_known_by_verified_certificates_only),
+        cmocka_unit_test(test_a_handshake_that_stalls_is_waited_for),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
