@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listing and watching one kind. After a new list, what is not on it any more is reported as
 // deleted; for that the names on it are remembered.
+//
+// How a watch ends decides where it goes on, as with client-go's reflectors: its time was up, the
+// connection broke, the server is overloaded or wants other credentials: from the same revision.
+// The revision is too old, or whatever else the server says: with a new list. After a watch that
+// lasted the next step comes at once, and so does a list the first time a revision is too old; all
+// else waits, longer each time, by chance a little less, and no less than the server asks for.
 #include "api/feed.h"
 
 #include "base/log.h"
@@ -10,12 +16,16 @@
 
 #define PAGE_DEFAULT 2000u
 #define LOUD_FAILURES 3u
-#define WAIT_FIRST_NS ((int64_t)100 * 1000 * 1000)
-#define WAIT_LAST_NS ((int64_t)30 * 1000 * 1000 * 1000)
-/* A kind the server does not have may be installed one day. */
-#define WAIT_MISSING_NS ((int64_t)300 * 1000 * 1000 * 1000)
-/* A watch that ends sooner than this without a word counts as failed. */
-#define WATCH_SHORT_NS ((int64_t)1000 * 1000 * 1000)
+#define S_NS ((int64_t)1000 * 1000 * 1000)
+#define WAIT_FIRST_NS (S_NS / 10)
+#define WAIT_LAST_NS (30 * S_NS)
+#define ASKED_MAX_S 300
+/* A kind the server does not have may be installed one day; and one that has just been started may
+ * know neither all its kinds nor our rights yet. */
+#define WAIT_MISSING_NS (300 * S_NS)
+/* A watch that ends sooner than this counts as failed: else a server that takes watches and drops
+ * them would be asked without pause. */
+#define WATCH_SHORT_NS S_NS
 
 static int64_t now(const struct feed *f)
 {
@@ -99,12 +109,20 @@ static void wait(struct feed *f, bool relist, int64_t wait_ns)
     f->due_ns = now(f) + wait_ns;
 }
 
-static void back_off(struct feed *f, bool relist)
+/* Doubling, with up to half of it taken off by chance, so that those who lost one server do not
+ * come back to it in step. */
+static int64_t pause_ns(struct feed *f, uint32_t nth, int64_t last_ns)
 {
-    const int64_t wait_ns = WAIT_FIRST_NS << HK_MIN(f->failures, 9);
+    const int64_t full_ns = HK_MIN(WAIT_FIRST_NS << HK_MIN(nth, 20), last_ns);
 
-    f->failures++;
-    wait(f, relist, HK_MIN(wait_ns, WAIT_LAST_NS));
+    return full_ns - (int64_t)(hk_rand_unit(&f->rand) * 0.5 * (double)full_ns);
+}
+
+static void back_off(struct feed *f, bool relist, const struct port_msg *m)
+{
+    const int64_t asked_s = m->status ? HK_MIN(m->status->retry_after_s, ASKED_MAX_S) : 0;
+
+    wait(f, relist, HK_MAX(asked_s, 0) * S_NS + pause_ns(f, f->failures++, WAIT_LAST_NS));
 }
 
 static void start(struct feed *f);
@@ -118,6 +136,44 @@ static void tell_failure(const struct feed *f, const struct port_msg *m)
     }
 }
 
+/* It says something about the revision or about the kind: to ask for the same again is no use. */
+static bool is_final(const struct port_msg *m)
+{
+    static const int passing[] = {401, 429, 502, 503};
+
+    if (!m->status) {
+        return m->rc != 0 && m->rc != -HK_EIO && m->rc != -HK_ETIMEOUT && m->rc != -HK_EBUSY;
+    }
+    for (size_t i = 0; i < HK_LEN(passing); i++) {
+        if (m->status->code == passing[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void watch_ended(struct feed *f, const struct port_msg *m)
+{
+    const bool lasted = now(f) - f->since_ns >= WATCH_SHORT_NS;
+
+    f->call = 0;
+    if (lasted) {
+        f->failures = 0;
+    }
+    if (m->rc == -HK_EGONE) {
+        hk_log(HK_LOG_INFO, "watch is too old, listing again", "kind=%s", f->o.kind->plural);
+    }
+    if (m->rc == -HK_EGONE && f->failures == 0) {
+        f->failures = lasted ? 0 : 1; /* a list that was forgotten at once is not news twice */
+        start(f);
+    } else if (lasted && m->rc == 0) {
+        wait(f, false, 0);
+    } else {
+        tell_failure(f, m);
+        back_off(f, is_final(m), m);
+    }
+}
+
 static void on_watch(void *ctx, const struct port_msg *m)
 {
     struct feed *f = ctx;
@@ -126,7 +182,6 @@ static void on_watch(void *ctx, const struct port_msg *m)
         if (f->o.required && f->failures > LOUD_FAILURES) {
             hk_log(HK_LOG_INFO, "watching again", "kind=%s", f->o.kind->plural);
         }
-        f->heard = true;
         f->failures = 0;
         f->rv = HK_MAX(f->rv, m->rv);
     }
@@ -141,15 +196,7 @@ static void on_watch(void *ctx, const struct port_msg *m)
     case PORT_BOOKMARK:
         break;
     case PORT_DONE:
-        if (m->rc == -HK_EGONE) {
-            hk_log(HK_LOG_INFO, "watch is too old, listing again", "kind=%s", f->o.kind->plural);
-            start(f);
-        } else if (m->rc == 0 && (f->heard || now(f) - f->since_ns >= WATCH_SHORT_NS)) {
-            wait(f, false, 0);
-        } else {
-            tell_failure(f, m);
-            back_off(f, false);
-        }
+        watch_ended(f, m);
         break;
     }
 }
@@ -157,7 +204,6 @@ static void on_watch(void *ctx, const struct port_msg *m)
 static void watch(struct feed *f)
 {
     f->state = FEED_WATCHING;
-    f->heard = false;
     f->since_ns = now(f);
     f->call = port_submit(f->o.port,
                           &(struct port_request){.verb = PORT_WATCH,
@@ -179,15 +225,17 @@ static void list_failed(struct feed *f, const struct port_msg *m)
     const bool missing = m->rc == -HK_ENOTFOUND || m->rc == -HK_EUNSUP || forbidden;
 
     if (missing && !f->o.required) {
-        hk_log(HK_LOG_INFO, "kind is not served", "kind=%s", f->o.kind->plural);
+        if (f->absences == 0) {
+            hk_log(HK_LOG_INFO, "kind is not served", "kind=%s", f->o.kind->plural);
+        }
         f->synced = true;
-        wait(f, true, WAIT_MISSING_NS);
+        wait(f, true, pause_ns(f, f->absences++, WAIT_MISSING_NS));
         return;
     }
     if (m->rc != -HK_EGONE) { /* else the next page came too late */
         hk_log(HK_LOG_WARN, "list failed", "kind=%s err=\"%s\"", f->o.kind->plural, m->err->text);
     }
-    back_off(f, true);
+    back_off(f, true, m);
 }
 
 static void on_list(void *ctx, const struct port_msg *m)
@@ -206,7 +254,7 @@ static void on_list(void *ctx, const struct port_msg *m)
         list_page(f, m->cont);
         return;
     }
-    f->failures = 0;
+    f->absences = 0;
     f->synced = true;
     sweep(f);
     if (f->o.ops->listed) {
@@ -239,6 +287,9 @@ static void start(struct feed *f)
 void feed_init(struct feed *f, const struct feed_opts *o)
 {
     *f = (struct feed){.o = *o};
+    /* Another sequence for each kind and each process; the same under the same virtual time. */
+    hk_rand_seed(&f->rand, hk_hash(o->kind->plural, strlen(o->kind->plural),
+                                   (uint64_t)o->clock->wall_ns(o->clock)));
     start(f);
 }
 

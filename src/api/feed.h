@@ -5,7 +5,7 @@
 // while nobody watched.
 //
 //   LISTING --all pages--> WATCHING --ended--> WAITING --> WATCHING
-//      ^ '--failed--> WAITING     '--gone--.      (or LISTING when the list failed)
+//      ^ '--failed--> WAITING     '--gone--.      (or LISTING: see feed.c)
 //      '---------------------------------- '
 #pragma once
 
@@ -42,9 +42,10 @@ struct feed {
     struct feed_opts o;
     bool synced; /* listed once */
     bool relist; /* what to do after waiting: list, else watch */
-    bool heard;  /* this watch has sent something */
     uint8_t state;
-    uint32_t failures;
+    uint32_t failures; /* in a row; a watch that lasts or speaks ends the row */
+    uint32_t absences; /* lists in a row that found the kind not served */
+    struct hk_rand rand;
     uint64_t call, rv; /* rv: everything up to it has been told */
     int64_t since_ns, due_ns;
     uint32_t round;     /* of lists */

@@ -74,6 +74,7 @@
 #define API_NO_PROVISIONER "kubernetes.io/no-provisioner"
 
 /* Topology labels. */
+#define API_LABEL_TOPOLOGY_SOURCE "volcano.sh/network-topology-source"
 #define API_LABEL_HOSTNAME "kubernetes.io/hostname"
 #define API_LABEL_ZONE "topology.kubernetes.io/zone"
 #define API_LABEL_REGION "topology.kubernetes.io/region"

@@ -19,6 +19,13 @@ void hk_hist_init(struct hk_hist *h, double first, double last, uint32_t nbound)
     }
 }
 
+void hk_hist_init_bounds(struct hk_hist *h, const double *bounds, uint32_t nbound)
+{
+    hk_assert(nbound >= 1 && nbound <= HK_HIST_MAX);
+    *h = (struct hk_hist){.nbound = nbound};
+    memcpy(h->bounds, bounds, nbound * sizeof(*bounds));
+}
+
 void hk_hist_add(struct hk_hist *h, double v)
 {
     uint32_t low = 0, high = h->nbound;

@@ -7,7 +7,7 @@
 
 enum { HK_HIST_MAX = 30 };
 
-/* Buckets between bounds that grow by one factor. */
+/* Buckets between bounds. */
 struct hk_hist {
     uint32_t nbound;
     double bounds[HK_HIST_MAX];
@@ -15,8 +15,10 @@ struct hk_hist {
     double sum;
 };
 
-/* nbound bounds from first to last, 2 at least. */
+/* nbound bounds from first to last that grow by one factor, 2 at least. */
 void hk_hist_init(struct hk_hist *h, double first, double last, uint32_t nbound);
+/* These bounds, in ascending order. */
+void hk_hist_init_bounds(struct hk_hist *h, const double *bounds, uint32_t nbound);
 void hk_hist_add(struct hk_hist *h, double v);
 uint64_t hk_hist_count(const struct hk_hist *h);
 

@@ -38,6 +38,22 @@ static void a_value_is_in_the_first_bucket_that_holds_it(void **state)
     }
 }
 
+static void bounds_may_be_given(void **state)
+{
+    static const double bounds[] = {0.005, 1, 60};
+    struct hk_hist h;
+
+    hk_hist_init_bounds(&h, bounds, HK_LEN(bounds));
+    hk_hist_add(&h, 0.005);
+    hk_hist_add(&h, 0.5);
+    hk_hist_add(&h, 61);
+    assert_int_equal(h.nbound, 3);
+    assert_int_equal(h.n[0], 1);
+    assert_int_equal(h.n[1], 1);
+    assert_int_equal(h.n[2], 0);
+    assert_int_equal(h.n[3], 1);
+}
+
 static void numbers_are_short_and_exact(void **state)
 {
     static const struct {
@@ -95,6 +111,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bounds_grow_by_one_factor),
         cmocka_unit_test(a_value_is_in_the_first_bucket_that_holds_it),
+        cmocka_unit_test(bounds_may_be_given),
         cmocka_unit_test(numbers_are_short_and_exact),
         cmocka_unit_test(labels_are_quoted),
         cmocka_unit_test(a_histogram_is_cumulative),

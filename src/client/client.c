@@ -77,6 +77,9 @@ void client_send(struct client *c, struct message *m)
 
 void client_finish(struct call *k, struct message *m)
 {
+    if (k->attempts > 0 && !call_is_stream(k)) {
+        meter_end(k);
+    }
     k->state = CALL_DONE;
     client_send(k->c, m);
 }
@@ -116,6 +119,7 @@ void client_queue(struct call *k, bool front)
     struct call_list *l = &k->c->line[k->rank];
 
     k->state = CALL_QUEUED;
+    k->queued_ns = net_loop_now_ns(k->c->o.loop);
     k->prev = front ? NULL : l->tail;
     k->next = front ? l->head : NULL;
     *(k->prev ? &k->prev->next : &l->head) = k;
@@ -150,8 +154,11 @@ static void call_free(struct call *k)
  * nobody waits for events. */
 static enum call_rank rank_of(const struct port_request *req)
 {
-    if (req->verb == PORT_WATCH || req->kind->id == API_LEASE) {
+    if (req->verb == PORT_WATCH) {
         return RANK_AT_ONCE;
+    }
+    if (req->kind->id == API_LEASE) {
+        return RANK_LEASE;
     }
     if (req->subresource && strcmp(req->subresource, "binding") == 0) {
         return RANK_HIGH;
@@ -174,6 +181,7 @@ struct call *client_call(struct client *c, const struct port_request *req, struc
     k->initial_mark = req->initial == PORT_INITIAL_SEND;
     k->eviction = req->subresource && strcmp(req->subresource, "eviction") == 0;
     k->frame.max = c->o.max_event_bytes;
+    k->asked_ns = net_loop_now_ns(c->o.loop);
     call_enter(c, k);
     return k;
 }
@@ -230,6 +238,9 @@ static void start_head(struct client *c, enum call_rank rank)
         client_finish(k, client_failure(k, HK_EDENIED, "this process may no longer write"));
         return;
     }
+    if (rank > RANK_LEASE) {
+        meter_turn(k);
+    }
     call_start(k);
 }
 
@@ -271,6 +282,9 @@ static void on_pump(void *ctx)
     }
     while (c->line[RANK_AT_ONCE].head) {
         start_head(c, RANK_AT_ONCE);
+    }
+    while (c->line[RANK_LEASE].head && c->leases < c->o.connections) {
+        start_head(c, RANK_LEASE);
     }
     for (int rank = RANK_HIGH; rank < NRANKS; rank++) {
         while (c->line[rank].head) {
@@ -393,6 +407,7 @@ static void client_free(struct port *p)
     }
     multi_fini(c);
     auth_fini(c);
+    meter_fini(c);
     net_timer_free(c->pump);
     if (c->event_fd >= 0) {
         close(c->event_fd);
@@ -407,16 +422,23 @@ static void client_free(struct port *p)
 
 /* ---- the client ---- */
 
+/* Each is made when all others are busy and somebody waits. */
+static uint32_t connections_for(double qps)
+{
+    const double slow_s = 0.03, least = 16, most = 64;
+
+    return (uint32_t)(qps < 0 ? most : HK_MIN(HK_MAX(qps * slow_s, least), most));
+}
+
 static void set_defaults(struct client_opts *o)
 {
     const struct client_opts usual = {
         .user_agent = "hekla/" HEKLA_VERSION,
         .qps = 50,
         .burst = 100,
-        .connections = 16,
         .request_timeout_ms = 60000,
         .connect_timeout_ms = 10000,
-        .watch_stall_ms = 150000,
+        .watch_stall_ms = 100000, /* servers send bookmarks every minute */
         .retry_first_ms = 250,
         .retry_last_ms = 8000,
         .retries = 6,
@@ -429,7 +451,7 @@ static void set_defaults(struct client_opts *o)
     OR_USUAL(user_agent);
     o->qps = o->qps < 0 || o->qps > 0 ? o->qps : usual.qps;
     OR_USUAL(burst);
-    OR_USUAL(connections);
+    o->connections = o->connections ? o->connections : connections_for(o->qps);
     OR_USUAL(request_timeout_ms);
     OR_USUAL(connect_timeout_ms);
     OR_USUAL(watch_stall_ms);
@@ -465,6 +487,7 @@ int client_new(const struct client_opts *o, struct kubeconfig *config, struct cl
     c->pump = net_timer_new(o->loop, on_pump, c);
     c->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     auth_init(c);
+    meter_init(c);
     int rc = c->event_fd < 0 ? hk_fail(err, HK_EIO, "cannot make an event descriptor: %m") : 0;
     rc = rc < 0 ? rc : auth_load(c, err);
     rc = rc < 0 ? rc : multi_init(c, err);

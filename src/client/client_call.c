@@ -9,7 +9,7 @@
 
 #include <strings.h>
 
-enum { MAX_RETRY_AFTER_S = 300, MAX_WARNINGS = 64 };
+enum { MAX_RETRY_AFTER_S = 300, MAX_WARNINGS = 64, LEASE_LAST_MS = 1000 };
 
 static bool is_read(const struct call *k)
 {
@@ -55,6 +55,9 @@ static size_t on_bytes(char *data, size_t size, size_t n, void *ctx)
         return watch_bytes(k, bytes) ? bytes.n : 0;
     }
     if (k->on_bytes && http_code(k) == 200) {
+        if (k->held) {
+            return CURL_WRITEFUNC_PAUSE;
+        }
         k->on_bytes(k->sink.ctx, bytes);
         return bytes.n;
     }
@@ -89,6 +92,10 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
     int64_t s;
 
     hk_str_cut(&value, ':', &name);
+    if (name.n > 0 && name.s[0] == '\r' && http_code(k) >= 200) {
+        k->http = (int)http_code(k); /* the end of the headers, and not a proxy's */
+        meter_answer(k);
+    }
     if (value.s) {
         value = hk_str_trim(value);
         if (name.n == 11 && strncasecmp(name.s, "Retry-After", 11) == 0) {
@@ -164,6 +171,14 @@ static void forget_warnings(struct call *k)
     }
 }
 
+/* Of the slots it takes one of. */
+static uint32_t *counter(struct call *k)
+{
+    struct client *c = k->c;
+
+    return call_is_stream(k) ? &c->watches : k->rank == RANK_LEASE ? &c->leases : &c->active;
+}
+
 void call_start(struct call *k)
 {
     struct client *c = k->c;
@@ -171,6 +186,7 @@ void call_start(struct call *k)
     k->state = CALL_ACTIVE;
     k->attempts++;
     k->sent = 0;
+    k->http = 0;
     k->too_large = false;
     k->retry_after_s = -1;
     hk_buf_clear(&k->answer);
@@ -178,7 +194,7 @@ void call_start(struct call *k)
     k->epoch = c->auth.epoch;
     k->easy = multi_take(c);
     set_options(k, k->easy->curl);
-    *(call_is_stream(k) ? &c->watches : &c->active) += 1;
+    *counter(k) += 1;
     if (k->verb == PORT_WATCH) {
         watch_begin(k);
     }
@@ -199,7 +215,7 @@ void call_release(struct call *k)
     multi_give(c, hk_take(k->easy));
     curl_slist_free_all(k->headers);
     k->headers = NULL;
-    *(call_is_stream(k) ? &c->watches : &c->active) -= 1;
+    *counter(k) -= 1;
     c->npaused -= k->paused;
     k->paused = false;
     client_pump_soon(c);
@@ -212,16 +228,19 @@ static void on_pause_over(void *ctx)
     client_queue(ctx, true);
 }
 
-/* Doubling, with up to half of it taken off by chance; what the server asked for is a floor. */
+/* Doubling, with up to half of it taken off by chance; what the server asked for is a floor. A
+ * lease runs out meanwhile: its pauses stay short. */
 static int64_t pause_ns(struct call *k)
 {
     const struct client_opts *o = &k->c->o;
+    const int64_t last_ms =
+        k->rank <= RANK_LEASE ? HK_MIN(o->retry_last_ms, LEASE_LAST_MS) : o->retry_last_ms;
     int64_t ms = o->retry_first_ms;
 
-    for (uint32_t i = 1; i < k->attempts && ms < o->retry_last_ms; i++) {
+    for (uint32_t i = 1; i < k->attempts && ms < last_ms; i++) {
         ms *= 2;
     }
-    ms = HK_MIN(ms, o->retry_last_ms);
+    ms = HK_MIN(ms, last_ms);
     ms -= (int64_t)(hk_rand_unit(o->rand) * 0.5 * (double)ms);
     if (k->retry_after_s >= 0) {
         ms = (int64_t)k->retry_after_s * 1000 + ms / 4;
@@ -240,6 +259,7 @@ static bool try_again(struct call *k)
     if (!k->timer) {
         k->timer = net_timer_new(c->o.loop, on_pause_over, k);
     }
+    meter_retry(k);
     k->state = CALL_WAITING;
     net_timer_at(k->timer, net_loop_now_ns(c->o.loop) + pause_ns(k));
     return true;
@@ -300,13 +320,25 @@ static void take_status(struct call *k, long http, struct message *m)
     }
 }
 
+/* What broke off says nothing: it must not be taken for a refusal. */
+static int take_outcome(struct call *k, long http, struct message *m)
+{
+    struct json doc;
+    const int rc = json_parse(hk_buf_str(&k->answer), 0, &m->mem, &doc, &m->err);
+
+    if (rc == 0) {
+        take_status(k, http, m);
+    }
+    return rc;
+}
+
 static void succeed(struct call *k, long http)
 {
     struct message *m = client_message(k, PORT_DONE);
     int rc = 0;
 
     if (k->verb != PORT_LIST && decode_is_status(hk_buf_str(&k->answer))) {
-        take_status(k, http, m);
+        rc = take_outcome(k, http, m);
     } else if (k->verb == PORT_LIST || k->verb == PORT_DELETE_COLLECTION) {
         rc = take_list(k, m);
     } else {
@@ -324,8 +356,8 @@ static void succeed(struct call *k, long http)
 /* Put off by the server, which says that it did nothing. */
 static bool put_off(const struct call *k, long http)
 {
-    if (http == 429) {
-        return !k->eviction; /* there it says that a budget forbids it */
+    if (http == 429) { /* of an eviction in words: a budget forbids it; without: too much to do */
+        return !k->eviction || !decode_is_status(hk_buf_str(&k->answer));
     }
     if (http == 503) {
         return is_read(k) || k->retry_after_s >= 0;
@@ -408,6 +440,9 @@ void call_end(struct call *k, CURLcode rc)
                  k->easy->error[0] != '\0' ? k->easy->error : curl_easy_strerror(rc));
     }
     call_release(k);
+    if (k->http == 0) {
+        meter_answer(k);
+    }
     if (k->verb == PORT_WATCH && http == 200) {
         client_finish(k, watch_outcome(k, rc, why));
     } else if (k->on_bytes && http == 200) {

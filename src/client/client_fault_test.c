@@ -77,6 +77,9 @@ static void connect_with(struct fixture *f, const struct client_opts *o)
 #define OK_ANSWER "HTTP/1.1 200 OK\r\nContent-Length: 62\r\n\r\n" OBJECT
 #define EMPTY(head) "HTTP/1.1 " head "\r\nContent-Length: 0\r\n\r\n"
 #define LATER EMPTY("429 Too Many Requests\r\nRetry-After: 0")
+#define FORBIDDEN                                                                                  \
+    "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 65\r\n\r\n"                                 \
+    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"code\":429}"
 #define STREAM "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 static const struct port_request get_a = {.verb = PORT_GET,
@@ -153,7 +156,8 @@ static void test_what_is_tried_again(void **state)
          2},
         {"a write in trouble", &create_a, {{EMPTY("503 No"), 0}}, 1, HK_EBUSY, 1},
         {"a read in trouble", &get_a, {{EMPTY("503 No"), 0}, {OK_ANSWER, 0}}, 2, 0, 2},
-        {"an eviction a budget forbids", &evict_a, {{LATER, 0}}, 1, HK_EBUSY, 1},
+        {"an eviction a budget forbids", &evict_a, {{FORBIDDEN, 0}}, 1, HK_EBUSY, 1},
+        {"an eviction put off", &evict_a, {{LATER, 0}, {FORBIDDEN, 0}}, 2, HK_EBUSY, 2},
         {"a server that failed", &get_a, {{EMPTY("500 Oops"), 0}}, 1, HK_EIO, 1},
         {"a server that failed in a write", &create_a, {{EMPTY("500 Oops"), 0}}, 1, HK_EIO, 1},
         {"no such page", &get_a, {{EMPTY("404 No"), 0}}, 1, HK_ENOTFOUND, 1},
@@ -163,6 +167,14 @@ static void test_what_is_tried_again(void **state)
         {"words that are no JSON",
          &get_a,
          {{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 0}},
+         1,
+         HK_EIO,
+         1},
+        {"a Status that is not whole",
+         &create_a,
+         {{"HTTP/1.1 201 Created\r\nContent-Length: 34\r\n\r\n"
+           "{\"kind\":\"Status\",\"apiVersion\":\"v1\"",
+           0}},
          1,
          HK_EIO,
          1},
@@ -605,6 +617,36 @@ static void test_the_rate_is_kept(void **state)
     outcome_fini(&outs[1]);
 }
 
+/* Of a server that does not answer: neither do leases wait for calls, nor calls for leases, and
+ * neither take more connections than they may. */
+static void test_leases_have_slots_of_their_own(void **state)
+{
+    static const struct script_line silence = {NULL, SCRIPT_KEEP};
+    struct fixture *f = *state;
+    struct client_opts o = opts(f);
+    struct port_request get = filled(f, &get_a), lease = get;
+    const struct port_sink nobody = {0};
+
+    o.connections = 2;
+    connect_with(f, &o);
+    script_play(&f->script, &silence, 1);
+    lease.kind = api_kind(API_LEASE);
+    for (int i = 0; i < 4; i++) {
+        port_submit(f->rig.port, &lease, nobody);
+    }
+    for (int i = 0; i < 4; i++) {
+        port_submit(f->rig.port, &get, nobody);
+    }
+    rig_until(&f->rig, f->script.requests == 4);
+    for (int i = 0; i < 20; i++) {
+        rig_turn(&f->rig);
+    }
+    assert_int_equal(f->script.requests, 4);
+    assert_int_equal(f->script.conns.len, 4);
+    assert_non_null(strstr(f->script.log.data, "/leases/a"));
+    assert_non_null(strstr(f->script.log.data, "/configmaps/a"));
+}
+
 /* ---- cancelling ---- */
 
 static void on_unwanted(void *ctx, const struct port_msg *m)
@@ -650,6 +692,58 @@ static void test_cancel_in_every_state(void **state)
     port_cancel(f->rig.port, call);
 }
 
+enum { FILLERS = 8 };
+
+/* A port whose connections never come about: its queue is full of others. Returns the port; the
+ * descriptors are the caller's. */
+static uint16_t full_listener(int *listener, int fillers[FILLERS])
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t n = sizeof(at);
+
+    *listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(*listener, (struct sockaddr *)&at, n), 0);
+    assert_int_equal(listen(*listener, 0), 0);
+    assert_int_equal(getsockname(*listener, (struct sockaddr *)&at, &n), 0);
+    for (int i = 0; i < FILLERS; i++) {
+        fillers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        (void)connect(fillers[i], (struct sockaddr *)&at, n);
+    }
+    return ntohs(at.sin_port);
+}
+
+/* libcurl closes what was never connected without a word. */
+static void test_cancel_while_connecting(void **state)
+{
+    struct fixture *f = *state;
+    const struct port_request get = filled(f, &get_a);
+    const struct port_sink sink = {on_unwanted, NULL};
+    const struct client_opts o = opts(f);
+    const uint16_t usual = f->script.port;
+    int listener, fillers[FILLERS];
+
+    f->script.port = full_listener(&listener, fillers);
+    connect_with(f, &o);
+    f->script.port = usual;
+    for (int round = 0; round < 3; round++) {
+        const uint64_t call = port_submit(f->rig.port, &get, sink);
+        for (int i = 0; i < 20; i++) {
+            rig_turn(&f->rig);
+        }
+        port_cancel(f->rig.port, call);
+    }
+    port_submit(f->rig.port, &get, sink);
+    for (int i = 0; i < 20; i++) {
+        rig_turn(&f->rig);
+    }
+    port_free(f->rig.port);
+    f->rig.port = NULL;
+    close(listener);
+    for (int i = 0; i < FILLERS; i++) {
+        close(fillers[i]);
+    }
+}
+
 static void test_the_end_drops_everything(void **state)
 {
     static const struct script_line silence = {NULL, SCRIPT_KEEP};
@@ -689,7 +783,9 @@ int main(void)
         TEST(test_writes_that_were_barred_meanwhile),
         TEST(test_leases_wait_for_nobody),
         TEST(test_the_rate_is_kept),
+        TEST(test_leases_have_slots_of_their_own),
         TEST(test_cancel_in_every_state),
+        TEST(test_cancel_while_connecting),
         TEST(test_the_end_drops_everything),
     };
 

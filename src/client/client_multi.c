@@ -4,12 +4,17 @@
 // multi handle, so that any of them serves any call.
 #include "client/client_priv.h"
 
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 enum {
     KEEP_IDLE_S = 60, /* below the idle timeouts of servers, which begin at 90 s */
     PROBE_AFTER_S = 30,
     PROBE_EVERY_S = 15,
+    DEAD_AFTER_MS = 30000, /* without an acknowledgement of bytes or probes */
     READ_BYTES = 64 << 10,
 };
 
@@ -66,9 +71,31 @@ static int on_timeout_wish(CURLM *multi, long timeout_ms, void *ctx)
     return 0;
 }
 
-static void socket_free(struct client_socket *s)
+/* Watches what is behind the number now. */
+static void socket_open(struct client_socket *s)
+{
+    s->copy = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
+    hk_assert(s->copy >= 0);
+    s->watch = net_watch_add(s->c->o.loop, s->copy, s->events, on_socket_ready, s);
+}
+
+static void socket_close(struct client_socket *s)
 {
     net_watch_del(s->watch);
+    close(s->copy);
+}
+
+static void socket_free(struct client_socket *s)
+{
+    struct client *c = s->c;
+
+    for (uint32_t i = 0; i < c->sockets.len; i++) {
+        if (c->sockets.at[i] == s) {
+            hk_vec_swap_remove(&c->sockets, i);
+            break;
+        }
+    }
+    socket_close(s);
     hk_free(s);
 }
 
@@ -85,18 +112,43 @@ static int on_socket_wish(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
             socket_free(s);
         }
     } else if (s) {
+        s->events = events;
         net_watch_change(s->watch, events);
     } else {
         s = hk_zalloc(sizeof(*s));
-        s->c = c;
-        s->fd = fd;
-        s->watch = net_watch_add(c->o.loop, fd, events, on_socket_ready, s);
+        *s = (struct client_socket){.c = c, .fd = fd, .events = events};
+        socket_open(s);
+        hk_vec_push(&c->sockets, s);
         curl_multi_assign(c->multi, fd, s);
     }
     return 0;
 }
 
+/* A new socket has the number of one that libcurl closed and still believes to be watched. */
+static void watch_anew(struct client *c, int fd)
+{
+    for (uint32_t i = 0; i < c->sockets.len; i++) {
+        if (c->sockets.at[i]->fd == fd) {
+            socket_close(c->sockets.at[i]);
+            socket_open(c->sockets.at[i]);
+            return;
+        }
+    }
+}
+
 /* ---- handles ---- */
+
+/* A peer that vanished without a word would hold a watch until its stall is noticed, and a write
+ * until its time is up: bytes without acknowledgement end the connection after 30 s, silence after
+ * the probe that follows, at 45 s. Where the option is not known it does not help. */
+static int on_socket_made(void *ctx, curl_socket_t fd, curlsocktype purpose)
+{
+    const unsigned dead_after_ms = DEAD_AFTER_MS;
+
+    watch_anew(ctx, fd);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead_after_ms, sizeof(dead_after_ms));
+    return CURL_SOCKOPT_OK;
+}
 
 static bool is_loopback(const struct client *c)
 {
@@ -107,11 +159,16 @@ static bool is_loopback(const struct client *c)
 }
 
 /* Without a proxy of its own the cluster is reached as the environment says, but never a server on
- * this machine. */
+ * this machine. Names are a SOCKS proxy's to resolve, as with kubectl; libcurl spells that
+ * socks5h. */
 static void set_proxy(const struct client *c, CURL *curl)
 {
     if (c->config.proxy_url) {
-        curl_easy_setopt(curl, CURLOPT_PROXY, c->config.proxy_url);
+        HK_AUTO(hk_buf_fini) struct hk_buf url = {0};
+        const char *given = c->config.proxy_url;
+        const bool socks = hk_str_starts(hk_str(given), "socks5://");
+        hk_buf_addf(&url, "%s%s", socks ? "socks5h" : "", socks ? given + strlen("socks5") : given);
+        curl_easy_setopt(curl, CURLOPT_PROXY, url.data);
         curl_easy_setopt(curl, CURLOPT_NOPROXY, "");
     } else if (is_loopback(c)) {
         curl_easy_setopt(curl, CURLOPT_PROXY, "");
@@ -133,6 +190,8 @@ static void set_up(struct client *c, struct easy *e)
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPIDLE, (long)PROBE_AFTER_S);
     curl_easy_setopt(curl, CURLOPT_TCP_KEEPINTVL, (long)PROBE_EVERY_S);
+    curl_easy_setopt(curl, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
+    curl_easy_setopt(curl, CURLOPT_SOCKOPTDATA, c);
     curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, (long)READ_BYTES);
     if (c->connect_to_list) {
         curl_easy_setopt(curl, CURLOPT_CONNECT_TO, c->connect_to_list);
@@ -219,7 +278,7 @@ int multi_init(struct client *c, struct hk_err *err)
     curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
     curl_multi_setopt(c->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
     /* Above the number in flight: below it connections would be closed and made all the time. */
-    curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)c->o.connections + 64);
+    curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, 2L * c->o.connections + 64);
     return 0;
 }
 
@@ -233,6 +292,10 @@ void multi_fini(struct client *c)
         hk_free(c->idle.at[i]);
     }
     curl_multi_cleanup(c->multi); /* which gives up its sockets */
+    while (c->sockets.len > 0) {
+        socket_free(c->sockets.at[0]);
+    }
+    hk_vec_fini(&c->sockets);
     hk_vec_fini(&c->idle);
     net_timer_free(c->multi_timer);
     curl_slist_free_all(c->connect_to_list);

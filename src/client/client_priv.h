@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the files of the client only: client.c (calls, the line, messages), client_call.c (one
 // attempt over HTTP and what follows from its outcome), client_watch.c (streams), client_auth.c
-// (credentials), client_multi.c (libcurl on our loop), get_stream.c (plain streams of bytes).
+// (credentials), client_multi.c (libcurl on our loop), client_meter.c (what is counted),
+// get_stream.c (plain streams of bytes).
 //
 //   QUEUED --turn, credentials, room--> ACTIVE --outcome--> DONE (its last message waits)
 //      ^------------ WAITING <--again, after a pause---'
 #pragma once
 
 #include "base/map.h"
+#include "base/prom.h"
 #include "base/vec.h"
 #include "client/client.h"
 #include "client/exec_plugin.h"
@@ -18,8 +20,10 @@
 
 enum call_state { CALL_QUEUED, CALL_ACTIVE, CALL_WAITING, CALL_DONE };
 
-/* What goes first. Watches and leases are a line of their own: they need neither slot nor token. */
-enum call_rank { RANK_AT_ONCE, RANK_HIGH, RANK_NORMAL, RANK_LOW, NRANKS };
+/* What goes first. Watches need neither slot nor token. Leases need no token, and slots of their
+ * own: who renews those of a thousand nodes at a slow server makes neither a connection for each
+ * nor everything else wait. */
+enum call_rank { RANK_AT_ONCE, RANK_LEASE, RANK_HIGH, RANK_NORMAL, RANK_LOW, NRANKS };
 
 struct easy;
 
@@ -32,18 +36,20 @@ struct call {
     const struct api_kind *kind;
     uint8_t verb, state, rank;
     bool text_only, bookmarks, initial_mark;
-    bool eviction;  /* its 429 is an answer */
+    bool eviction;  /* its 429 may be an answer */
     bool refreshed; /* credentials were renewed for it once */
     uint64_t epoch; /* of the credentials of this attempt */
     struct target target;
     size_t sent; /* of the body */
     uint32_t attempts;
-    struct net_timer *timer; /* pause, or silence of a watch */
+    int64_t asked_ns, queued_ns; /* since when there is the call, and it is in line */
+    struct net_timer *timer;     /* pause, or silence of a watch */
 
     /* The attempt under way. */
     struct easy *easy;
     struct curl_slist *headers;
     struct hk_buf answer;
+    int http; /* 0: no answer yet */
     bool too_large;
     int32_t retry_after_s; /* -1: the server did not say */
     HK_VEC(char *) warnings;
@@ -56,6 +62,7 @@ struct call {
 
     /* A stream of bytes, else NULL. */
     void (*on_bytes)(void *ctx, struct hk_str bytes);
+    bool held; /* nobody takes them now */
 };
 
 struct call_list {
@@ -79,9 +86,13 @@ struct easy {
 };
 
 /* One descriptor of libcurl's on our loop. */
+/* A socket of libcurl's that is watched. It may close one that never got connected without a word,
+ * and give its number to the next: a copy of the descriptor is watched, which is ours to end. */
 struct client_socket {
     struct client *c;
-    int fd;
+    int fd;   /* by which libcurl knows it */
+    int copy; /* of it */
+    uint32_t events;
     struct net_watch *watch;
 };
 
@@ -106,18 +117,37 @@ struct client_auth {
     struct exec_plugin *plugin;
 };
 
+/* Methods that requests are counted by. */
+enum { METER_METHODS = 5 };
+
+/* Answers of one code to one method; code 0: there was none. */
+struct meter_count {
+    unsigned method;
+    int http;
+    uint64_t answers, retries;
+};
+
+struct client_meter {
+    char *host;
+    HK_VEC(struct meter_count) counts;
+    struct {
+        struct hk_hist took_s, waited_s, sent_bytes, got_bytes;
+    } of[METER_METHODS];
+};
+
 struct client {
     struct port port;
     struct client_opts o;
     struct kubeconfig config;
     struct client_auth auth;
+    struct client_meter meter;
 
     uint64_t last_call;
     HK_VEC(struct call *) calls; /* by slot */
     HK_VEC(uint32_t) free_slots;
     struct hk_map slots; /* id to slot */
     struct call_list line[NRANKS];
-    uint32_t active, watches, npaused;
+    uint32_t active, leases, watches, npaused;
     double tokens;
     int64_t tokens_ns;
     struct net_timer *pump;
@@ -129,6 +159,7 @@ struct client {
     bool event_set;
 
     CURLM *multi;
+    HK_VEC(struct client_socket *) sockets;
     struct net_timer *multi_timer;
     HK_VEC(struct easy *) idle;
     char *base_url;
@@ -212,3 +243,16 @@ void multi_fini(struct client *c);
 struct easy *multi_take(struct client *c);
 /* Takes NULL. */
 void multi_give(struct client *c, struct easy *e);
+
+/* ---- client_meter.c ---- */
+
+void meter_init(struct client *c);
+void meter_fini(struct client *c);
+/* Its turn has come after waiting in line. */
+void meter_turn(const struct call *k);
+/* One attempt has an answer, or will have none (http 0). */
+void meter_answer(const struct call *k);
+/* And there will be another. */
+void meter_retry(const struct call *k);
+/* The call is over. */
+void meter_end(const struct call *k);

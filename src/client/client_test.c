@@ -5,6 +5,8 @@
 
 #include "base/file.h"
 
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -412,6 +414,117 @@ static void test_a_plugin_makes_credentials(void **state)
     rmdir(dir);
 }
 
+/* As in a pod whose cluster changes its authority: the file says so before the server does. */
+static void test_a_new_authority_is_trusted_when_its_file_says_so(void **state)
+{
+    struct rig *g = *state;
+    char path[] = "/tmp/client-test-XXXXXX", cluster[96];
+    const int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    close(fd);
+    put_file(g, path, g->ca.cert_pem);
+    snprintf(cluster, sizeof(cluster), "    certificate-authority: %s", path);
+    connect_as(g, cluster, NULL);
+    assert_int_equal(ask(g, LIST, API_CONFIGMAP, NULL).rc, 0);
+    rig_stop_server(g);
+    cert_pair_fini(&g->ca);
+    cert_pair_fini(&g->serving);
+    rig_make_certs(g);
+    rig_start_server(g);
+    assert_true(ask(g, LIST, API_CONFIGMAP, NULL).rc < 0);
+    put_file(g, path, g->ca.cert_pem);
+    assert_int_equal(ask(g, LIST, API_CONFIGMAP, NULL).rc, 0);
+    unlink(path);
+}
+
+/* How many of our sockets lead to the server, and how long the first waits for it. */
+static int count_sockets(const struct rig *g, unsigned *ret_dead_after_ms)
+{
+    int n = 0;
+
+    for (int fd = 0; fd < 1024; fd++) {
+        struct sockaddr_in peer = {0};
+        socklen_t len = sizeof(peer), four = sizeof(*ret_dead_after_ms);
+        if (getpeername(fd, (struct sockaddr *)&peer, &len) == 0 && peer.sin_family == AF_INET &&
+            ntohs(peer.sin_port) == g->tcp_port) {
+            n++;
+            assert_int_equal(
+                getsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, ret_dead_after_ms, &four), 0);
+        }
+    }
+    return n;
+}
+
+static void test_a_peer_that_vanishes_is_noticed(void **state)
+{
+    struct rig *g = *state;
+    unsigned dead_after_ms = 0;
+
+    connect_as(g, NULL, NULL);
+    assert_int_equal(ask(g, LIST, API_CONFIGMAP, NULL).rc, 0);
+    assert_int_equal(count_sockets(g, &dead_after_ms), 1);
+    assert_int_equal(dead_after_ms, 30000);
+}
+
+static void test_what_is_asked_is_counted(void **state)
+{
+    static const char *const lines[] = {
+        "rest_client_requests_total{code=\"201\",host=\"%s\",method=\"POST\"} 1\n",
+        "rest_client_requests_total{code=\"409\",host=\"%s\",method=\"POST\"} 1\n",
+        "rest_client_requests_total{code=\"200\",host=\"%s\",method=\"GET\"} 2\n",
+        "rest_client_request_duration_seconds_count{host=\"%s\",verb=\"POST\"} 2\n",
+        "rest_client_request_duration_seconds_count{host=\"%s\",verb=\"GET\"} 1\n",
+        "rest_client_request_duration_seconds_bucket{host=\"%s\",verb=\"GET\",le=\"60\"} 1\n",
+        "rest_client_rate_limiter_duration_seconds_count{host=\"%s\",verb=\"POST\"} 2\n",
+        "rest_client_rate_limiter_duration_seconds_count{host=\"%s\",verb=\"GET\"} 1\n",
+        "rest_client_request_size_bytes_bucket{host=\"%s\",verb=\"POST\",le=\"64\"} 2\n",
+        "rest_client_response_size_bytes_count{host=\"%s\",verb=\"GET\"} 1\n",
+    };
+    struct rig *g = *state;
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    struct heard h = {0};
+    char host[32];
+
+    connect_as(g, NULL, NULL);
+    snprintf(host, sizeof(host), "127.0.0.1:%u", g->tcp_port);
+    for (int i = 0; i < 2; i++) {
+        struct outcome made = ask(g, CREATE, API_CONFIGMAP, "{'metadata':{'name':'a'}}");
+        assert_int_equal(made.rc, i == 0 ? 0 : -HK_EEXIST);
+        outcome_fini(&made);
+    }
+    assert_int_equal(ask(g, LIST, API_CONFIGMAP, NULL).rc, 0);
+    const uint64_t call =
+        port_watch(g->port, api_kind(API_CONFIGMAP), NS, 0, (struct port_sink){heard_on_msg, &h});
+    rig_until(g, h.events > 0); /* a watch counts when it is answered, not when it ends */
+    client_write_metrics(g->client, &text);
+    for (size_t i = 0; i < HK_LEN(lines); i++) {
+        HK_AUTO(hk_buf_fini) struct hk_buf want = {0};
+        hk_buf_addf(&want, lines[i], host);
+        if (!strstr(text.data, want.data)) {
+            fail_msg("no %sin\n%s", want.data, text.data);
+        }
+    }
+    port_cancel(g->port, call);
+    heard_fini(&h);
+}
+
+/* What nobody answers has no code, and is tried again. */
+static void test_what_fails_is_counted(void **state)
+{
+    struct rig *g = *state;
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    connect_as(g, NULL, NULL);
+    rig_stop_server(g);
+    assert_true(ask(g, LIST, API_CONFIGMAP, NULL).rc < 0);
+    client_write_metrics(g->client, &text);
+    assert_non_null(strstr(text.data, "rest_client_requests_total{code=\"<error>\""));
+    assert_non_null(strstr(text.data, "method=\"GET\"} 7\n"));
+    assert_non_null(strstr(text.data, "rest_client_request_retries_total{code=\"<error>\""));
+    assert_non_null(strstr(text.data, "verb=\"GET\"} 6\n"));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -424,6 +537,10 @@ int main(void)
         TEST(test_thousands_of_writes_at_once),
         TEST(test_a_token_file_is_read_again),
         TEST(test_a_plugin_makes_credentials),
+        TEST(test_a_new_authority_is_trusted_when_its_file_says_so),
+        TEST(test_a_peer_that_vanishes_is_noticed),
+        TEST(test_what_is_asked_is_counted),
+        TEST(test_what_fails_is_counted),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -5,6 +5,7 @@
 #include "client/client_priv.h"
 
 #include "api/port_status.h"
+#include "base/log.h"
 #include "client/decode.h"
 
 /* ---- silence ---- */
@@ -26,6 +27,9 @@ static void on_silence(void *ctx)
         arm(k);
         return;
     }
+    /* What ends by itself is told by whoever asked; nobody else would know that it did not. */
+    hk_log(HK_LOG_WARN, "watch is silent, asking again", "kind=%s silent_ms=%lld", k->kind->plural,
+           (long long)k->c->o.watch_stall_ms);
     call_release(k);
     client_finish(k, client_failure(k, HK_ETIMEOUT, "watch of %s: nothing heard for %lld ms",
                                     k->kind->plural, (long long)k->c->o.watch_stall_ms));

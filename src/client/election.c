@@ -295,6 +295,11 @@ enum election_state election_state(const struct election *e)
     return e->state;
 }
 
+struct hk_str election_uid(const struct election *e)
+{
+    return e->seen ? e->seen->uid : none;
+}
+
 bool election_leads(const struct election *e)
 {
     return e->state == ELECTION_LEADS && now_ns(e) < e->until_ns;

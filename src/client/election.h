@@ -39,5 +39,7 @@ int64_t election_tick(struct election *e);
 enum election_state election_state(const struct election *e);
 /* By the clock as it is now, whether or not election_tick has been called since. */
 bool election_leads(const struct election *e);
+/* Of the Lease as it was last seen, "" before; until election_tick. */
+struct hk_str election_uid(const struct election *e);
 /* Gives the lease back if it is ours; election_leads is false from here on. OVER comes later. */
 void election_release(struct election *e);

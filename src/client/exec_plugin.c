@@ -3,8 +3,10 @@
 // ended (what a child of its own may still write is nobody's credential) or its time is up.
 #include "client/exec_plugin.h"
 
+#include "base/file.h"
 #include "base/vec.h"
 #include "codec/timefmt.h"
+#include "net/cert.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +19,7 @@
 
 extern char **environ;
 
-enum { MAX_OUTPUT = 1 << 20 };
+enum { MAX_OUTPUT = 1 << 20, MAX_AUTHORITY = 1 << 20 };
 
 struct exec_plugin {
     struct exec_plugin_opts o;
@@ -37,6 +39,22 @@ static void write_member(const char *key, const char *value, struct hk_buf *out)
     }
 }
 
+/* By content, wherever it stands: the plugin need not be able to open our files. */
+static void write_authority(const struct kubeconfig *k, struct hk_buf *out)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf file = {0};
+    const char *pem = k->ca_pem;
+
+    if (k->ca_file && hk_read_file(k->ca_file, MAX_AUTHORITY, &file, NULL) == 0) {
+        pem = file.data;
+    }
+    if (pem) {
+        hk_buf_adds(out, ",\"certificate-authority-data\":\"");
+        cert_write_base64(pem, out);
+        hk_buf_addc(out, '"');
+    }
+}
+
 static void write_cluster(const struct kubeconfig *k, struct hk_buf *out)
 {
     hk_buf_adds(out, ",\"cluster\":{\"server\":");
@@ -45,6 +63,13 @@ static void write_cluster(const struct kubeconfig *k, struct hk_buf *out)
     write_member("proxy-url", k->proxy_url, out);
     if (k->insecure) {
         hk_buf_adds(out, ",\"insecure-skip-tls-verify\":true");
+    }
+    write_authority(k, out);
+    if (k->disable_compression) {
+        hk_buf_adds(out, ",\"disable-compression\":true");
+    }
+    if (k->exec->config) {
+        hk_buf_addf(out, ",\"config\":%s", k->exec->config);
     }
     hk_buf_addc(out, '}');
 }

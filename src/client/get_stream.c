@@ -24,3 +24,31 @@ uint64_t get_stream_open(struct client *c, const struct get_stream *g)
     client_queue(k, false);
     return k->id;
 }
+
+static struct call *find(struct client *c, uint64_t id)
+{
+    const uint32_t slot = hk_map_get(&c->slots, id);
+
+    return slot == HK_NONE ? NULL : c->calls.at[slot];
+}
+
+void get_stream_hold(struct client *c, uint64_t call)
+{
+    struct call *k = find(c, call);
+
+    if (k) {
+        k->held = true;
+    }
+}
+
+void get_stream_go_on(struct client *c, uint64_t call)
+{
+    struct call *k = find(c, call);
+
+    if (k && k->held) {
+        k->held = false;
+        if (k->easy) {
+            curl_easy_pause(k->easy->curl, CURLPAUSE_CONT);
+        }
+    }
+}

@@ -48,6 +48,8 @@ struct stream_heard {
     struct hk_buf bytes;
     bool done;
     int rc;
+    struct client *holds; /* after the first bytes; NULL: does not */
+    uint64_t call;
 };
 
 static void on_bytes(void *ctx, struct hk_str bytes)
@@ -55,6 +57,9 @@ static void on_bytes(void *ctx, struct hk_str bytes)
     struct stream_heard *h = ctx;
 
     hk_buf_addstr(&h->bytes, bytes);
+    if (h->holds) {
+        get_stream_hold(h->holds, h->call);
+    }
 }
 
 static void on_done(void *ctx, const struct port_msg *m)
@@ -141,11 +146,38 @@ static void test_a_stream_holds_nobody_up(void **state)
     hk_buf_fini(&second.bytes);
 }
 
+static void test_a_reader_that_holds_gets_the_rest_when_it_goes_on(void **state)
+{
+    static const struct script_line line = {STREAM "3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n",
+                                            SCRIPT_KEEP};
+    struct fixture *f = *state;
+    struct stream_heard h = {.holds = f->client};
+
+    script_play(&f->script, &line, 1);
+    h.call = listen_to(f, &h);
+    rig_until(&f->rig, h.bytes.len > 0);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(net_loop_turn(f->rig.loop, 1, NULL), 0);
+        port_poll(f->rig.port, 10);
+    }
+    assert_int_equal(h.bytes.len, 3);
+    assert_false(h.done);
+    h.holds = NULL;
+    get_stream_go_on(f->client, h.call);
+    rig_until(&f->rig, h.done);
+    assert_int_equal(h.rc, 0);
+    assert_true(hk_str_is(hk_buf_str(&h.bytes), "onetwo"));
+    get_stream_go_on(f->client, h.call); /* over: nothing happens */
+    hk_buf_fini(&h.bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_how_streams_end, begin, end),
         cmocka_unit_test_setup_teardown(test_a_stream_holds_nobody_up, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_reader_that_holds_gets_the_rest_when_it_goes_on,
+                                        begin, end),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

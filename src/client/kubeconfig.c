@@ -24,7 +24,8 @@ struct loader {
     struct kubeconfig *k;
     struct hk_arena *mem; /* the configuration's */
     HK_VEC(struct file) files;
-    int rc; /* the first failure of a field */
+    const char *exec_config; /* of the cluster, for the user's plugin */
+    int rc;                  /* the first failure of a field */
     struct hk_err *err;
 };
 
@@ -164,6 +165,25 @@ static const char *current_context(struct loader *l)
     return "";
 }
 
+/* The cluster's extension that is meant for plugins, as JSON. */
+static const char *exec_config(struct loader *l, const struct json *cluster)
+{
+    const struct json *list = field(l, cluster, "extensions", JSON_ARRAY);
+
+    for (uint32_t i = 0; list && i < list->len; i++) {
+        const struct json *entry = json_item(list, i);
+        const struct json *v = json_get(entry, "extension");
+        const struct hk_str name = json_str(json_get(entry, "name"), HK_STR(""));
+        HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+        if (v && hk_str_is(name, "client.authentication.k8s.io/exec")) {
+            json_write(v, &text);
+            return hk_arena_str(l->mem, hk_buf_str(&text)).s;
+        }
+    }
+    return NULL;
+}
+
 static int read_cluster(struct loader *l, const char *name)
 {
     struct kubeconfig *k = l->k;
@@ -180,6 +200,7 @@ static int read_cluster(struct loader *l, const char *name)
     k->tls_server_name = text(l, v, "tls-server-name");
     k->proxy_url = text(l, v, "proxy-url");
     k->disable_compression = flag(l, v, "disable-compression");
+    l->exec_config = exec_config(l, v);
     if (k->insecure && (k->ca_pem || k->ca_file)) {
         return hk_fail(l->err, HK_EINVAL,
                        "cluster \"%s\": specifying a root certificates file with the insecure "
@@ -248,6 +269,7 @@ static int read_exec(struct loader *l, const struct json *v, const char *dir)
     e->args = texts(l, v, "args", &e->nargs);
     e->install_hint = text(l, v, "installHint");
     e->cluster_info = flag(l, v, "provideClusterInfo");
+    e->config = l->exec_config;
     read_exec_env(l, v, e);
     return read_interactive(l, v, e);
 }
@@ -344,6 +366,9 @@ static int read_user(struct loader *l, const char *name)
     const struct json *exec = field(l, v, "exec", JSON_OBJECT);
     if (exec) {
         rc = read_exec(l, exec, dir);
+    }
+    if (k->token || k->token_file || k->username) {
+        k->exec = NULL; /* who has something to show is not asked for more, as with client-go */
     }
     rc = rc < 0 ? rc : check_user(l);
     return rc < 0 ? hk_wrap(l->err, rc, "user \"%s\"", name) : 0;

@@ -40,7 +40,8 @@ struct kubeconfig_exec {
     uint32_t nargs;
     const struct kubeconfig_pair *env;
     uint32_t nenv;
-    bool cluster_info; /* wants to hear of the cluster */
+    bool cluster_info;  /* wants to hear of the cluster */
+    const char *config; /* and what the cluster's entry holds for it, as JSON; NULL: nothing */
     enum kubeconfig_interactive interactive;
 };
 

@@ -104,6 +104,9 @@ static void test_one_file(void **state)
         {CHOICE("server: 'https://h'",
                 "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: ./bin/x}"),
          "https://h ns1 exec=/dir/./bin/x"},
+        {CHOICE("server: 'https://h'",
+                "token: t, exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: x}"),
+         "https://h ns1 token=t"},
         {CHOICE("server: 'https://h'", "exec: {apiVersion: client.authentication.k8s.io/v1, "
                                        "command: aws, interactiveMode: Never}, unknown: 1"),
          "https://h ns1 exec=aws"},
@@ -362,6 +365,47 @@ static struct run run_plugin(const char *script, int64_t timeout_ms)
     return r;
 }
 
+static void test_what_a_plugin_hears(void **state)
+{
+    static const char user[] = "exec: {apiVersion: client.authentication.k8s.io/v1, command: p, "
+                               "interactiveMode: Never, provideClusterInfo: %s}";
+    static const struct {
+        const char *cluster, *wants, *told;
+    } cases[] = {
+        {"server: 'https://h'", "false", ""},
+        {"server: 'https://h'", "true", ",\"cluster\":{\"server\":\"https://h\"}"},
+        {"server: 'https://h', certificate-authority-data: Q0E=, tls-server-name: api, "
+         "proxy-url: 'http://p', disable-compression: true, "
+         "extensions: [{name: other, extension: 1}, "
+         "{name: client.authentication.k8s.io/exec, extension: {audience: a}}]",
+         "true",
+         ",\"cluster\":{\"server\":\"https://h\",\"tls-server-name\":\"api\",\"proxy-url\":"
+         "\"http://p\",\"certificate-authority-data\":\"Q0E=\",\"disable-compression\":true,"
+         "\"config\":{\"audience\":\"a\"}}"},
+        {"server: 'https://h', insecure-skip-tls-verify: true", "true",
+         ",\"cluster\":{\"server\":\"https://h\",\"insecure-skip-tls-verify\":true}"},
+    };
+
+    for (size_t i = 0; i < HK_LEN(cases); i++) {
+        HK_AUTO(hk_buf_fini) struct hk_buf text = {0}, who = {0}, info = {0}, want = {0};
+        struct kubeconfig k = {0};
+        struct hk_err err = {0};
+
+        hk_buf_addf(&who, user, cases[i].wants);
+        hk_buf_addf(&text, CHOICE("%s", "%s"), cases[i].cluster, who.data);
+        if (kubeconfig_parse(hk_buf_str(&text), "/", &(struct kubeconfig_opts){0}, &k, &err) < 0) {
+            fail_msg("%s in %s", err.text, text.data);
+        }
+        exec_plugin_info(&k, false, &info);
+        hk_buf_addf(&want,
+                    "{\"kind\":\"ExecCredential\",\"apiVersion\":"
+                    "\"client.authentication.k8s.io/v1\",\"spec\":{\"interactive\":false%s}}",
+                    cases[i].told);
+        assert_string_equal(info.data, want.data);
+        kubeconfig_fini(&k);
+    }
+}
+
 static void test_plugins_run(void **state)
 {
     struct run r = run_plugin(
@@ -395,6 +439,7 @@ int main(void)
         cmocka_unit_test(test_several_files_are_one),
         cmocka_unit_test(test_in_a_pod),
         cmocka_unit_test(test_what_a_plugin_may_say),
+        cmocka_unit_test(test_what_a_plugin_hears),
         cmocka_unit_test(test_plugins_run),
     };
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { RIG_PATIENCE_MS = 10000 };
+enum { RIG_PATIENCE_MS = 60000 };
 
 struct rig {
     struct hk_rand rand;
