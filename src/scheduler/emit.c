@@ -213,11 +213,20 @@ void emit_push(struct emit *e, unsigned lane, struct write w)
     lane_put(&e->lanes[lane], &w);
 }
 
+void emit_put_off(struct emit *e, struct write *w)
+{
+    w->due_ns = e->o.clock->mono_ns(e->o.clock) + e->o.reason_wait_ns;
+    lane_put(&e->reasons, w);
+}
+
 void emit_push_reason(struct emit *e, struct write w)
 {
     emit_write_keep(e, &w);
-    w.due_ns = e->o.clock->mono_ns(e->o.clock) + e->o.reason_wait_ns;
-    lane_put(e->o.reason_wait_ns > 0 ? &e->reasons : &e->lanes[LANE_STATUS], &w);
+    if (e->o.reason_wait_ns > 0 && !e->hurry) {
+        emit_put_off(e, &w);
+    } else {
+        lane_put(&e->lanes[LANE_STATUS], &w);
+    }
 }
 
 static bool lane_take(struct lane *l, struct write *ret)
@@ -274,7 +283,8 @@ static int64_t wake_reasons(struct emit *e)
     struct lane *l = &e->reasons;
     struct write w;
 
-    while (l->head < l->q.len && l->q.at[l->head].due_ns <= now_ns && lane_take(l, &w)) {
+    while (l->head < l->q.len && (e->hurry || l->q.at[l->head].due_ns <= now_ns) &&
+           lane_take(l, &w)) {
         lane_put(&e->lanes[LANE_STATUS], &w);
     }
     return l->head < l->q.len ? l->q.at[l->head].due_ns : INT64_MAX;
@@ -428,6 +438,11 @@ int64_t emit_pump(struct emit *e)
         }
     }
     return next_ns;
+}
+
+void emit_hurry(struct emit *e)
+{
+    e->hurry = true;
 }
 
 uint32_t emit_backlog(const struct emit *e)

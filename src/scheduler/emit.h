@@ -51,5 +51,7 @@ bool emit_is_ahead(const struct emit *e, job_id j, uint64_t rv);
 
 /* Sends what waits; returns the time (monotonic) of the next retry, INT64_MAX when none waits. */
 int64_t emit_pump(struct emit *e);
+/* From now on nothing waits for more to say: this is the end. */
+void emit_hurry(struct emit *e);
 /* Requests waiting or in flight. */
 uint32_t emit_backlog(const struct emit *e);

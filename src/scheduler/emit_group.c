@@ -23,6 +23,7 @@ static void group_clear(struct emit *e, struct group_known *k)
     emit_set_id(e, &k->uid, 0);
     hk_free(k->others);
     hk_free(k->message);
+    hk_free(k->warning);
     *k = (struct group_known){0};
 }
 
@@ -159,35 +160,65 @@ static bool set_counters(struct group_known *k, const struct job_note *n)
     return changed;
 }
 
-/* The same words about the same group again are only counted, also when the ring has forgotten
- * them. */
-static void tell_once(struct emit *e, job_id j, uint64_t *last, bool warning, const char *text)
+/* What was said last is known by this: the same words about the same group again are only counted,
+ * also when the recorder has forgotten them. */
+static uint64_t words(const char *text)
 {
-    const uint64_t said = emit_hash(1, hk_str(text)) | 1;
+    return emit_hash(1, hk_str(text)) | 1;
+}
 
-    if (*last != said) {
-        *last = said;
-        emit_event_group(e, j, warning, "Unschedulable", text);
+/* A warning goes out with the condition that says the same. Until then it may have become wrong: a
+ * gang whose pods are still being made is short of some. */
+static void hold_warning(struct group_known *k, const char *text)
+{
+    hk_free(k->warning);
+    k->warning = text && k->event != words(text) ? hk_strdup(text) : NULL;
+}
+
+static void tell_warning(struct emit *e, struct group_known *k, struct event_about about)
+{
+    if (k->warning) {
+        k->event = words(k->warning);
+        emit_event(e, about, true, "Unschedulable", k->warning);
+        hk_free(k->warning);
+        k->warning = NULL;
     }
+}
+
+static struct event_about about_write(const struct write *w)
+{
+    return (struct event_about){API_PODGROUP, w->ns, w->name, w->uid};
+}
+
+/* Whether somebody may act on the new phase. That a gang which was let in has got its nodes is for
+ * people, and pods that start at once are counted in the same write. */
+static bool is_awaited(uint8_t from, uint8_t to)
+{
+    return from != to && !(from == PG_INQUEUE && to == PG_RUNNING);
 }
 
 void emit_note_group(struct emit *e, const struct session *ssn, const struct job_note *n)
 {
+    const struct job *job = model_job(e->o.m, n->job);
     struct group_known *k = group_row(e, n->job);
     const char *refusal = ssn->job_msg[n->job.i];
-    const bool hurry = k->phase != n->phase; /* somebody may act on it */
+    const bool hurry = is_awaited(k->phase, n->phase);
     bool changed = set_counters(k, n);
 
     changed |= set_conditions(e, ssn, k, n);
     if (changed) {
         push_group(e, n->job, hurry);
     }
-    if (refusal && n->phase == PG_PENDING) { /* later refusals are in the warning's text */
-        tell_once(e, n->job, &k->refusal, false, refusal);
+    /* Later refusals are in the warning's text. */
+    if (refusal && n->phase == PG_PENDING && k->refusal != words(refusal)) {
+        k->refusal = words(refusal);
+        emit_event_group(e, n->job, false, "Unschedulable", refusal);
     }
-    if (n->event) {
-        tell_once(e, n->job, &k->event, true, n->event);
-    } else if (changed && (n->phase == PG_RUNNING || n->phase == PG_COMPLETED)) {
+    hold_warning(k, n->event);
+    if (!emit_turn_is_open(&k->turn)) {
+        tell_warning(e, k, (struct event_about){API_PODGROUP, job->ns, job->name, job->uid});
+    }
+    if (!n->event && changed && (n->phase == PG_RUNNING || n->phase == PG_COMPLETED)) {
         emit_event_group(e, n->job, false, "Scheduled", "pod group is ready");
         k->event = k->refusal = 0;
     }
@@ -237,6 +268,7 @@ bool emit_group_request(struct emit *e, const struct write *w, struct port_reque
     if (k->uid != w->uid || !emit_turn_begin(&k->turn)) {
         return false;
     }
+    tell_warning(e, k, about_write(w));
     req->verb = PORT_PATCH;
     req->patch = PORT_PATCH_MERGE;
     emit_put_uid(e, body, w);
@@ -259,6 +291,9 @@ void emit_group_done(struct emit *e, struct write *w, const struct port_msg *m)
     k->rv = m->rc == 0 ? m->rv : k->rv;
     if (!emit_turn_end(e, &k->turn, w, m)) {
         k->phase = PG_NONE; /* unknown: written again with the next note */
+    }
+    if (!emit_turn_is_open(&k->turn)) {
+        tell_warning(e, k, about_write(w));
     }
 }
 

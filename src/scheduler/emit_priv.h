@@ -26,6 +26,7 @@ struct write {
     uint8_t kind;     /* enum write_kind */
     uint8_t about;    /* enum api_kind_id */
     uint8_t attempts; /* failed so far */
+    uint8_t waits;    /* condition: how often it was put off */
     uint32_t row;     /* task, job or queue */
     uint32_t ns, name, uid;
     uint32_t node;      /* string id: bind target, nominated node */
@@ -103,6 +104,7 @@ struct group_known {
     struct cond_known cond[COND_N];
     char *others;   /* conditions of other types, a JSON list, or NULL */
     char *message;  /* of Unschedulable while it is True, or NULL */
+    char *warning;  /* to be told with the next write, or NULL */
     uint64_t event; /* the last Unschedulable event */
     uint64_t refusal;
     uint64_t rv; /* of our last write */
@@ -129,6 +131,7 @@ struct emit {
     HK_VEC(struct write) later; /* waiting for their time */
     struct flight *flights;
     uint32_t nflight, busy;
+    bool hurry; /* reasons do not wait */
     struct recorder *recorder;
     struct hk_arena mem; /* one request body */
     struct hk_buf text;
@@ -151,6 +154,8 @@ struct emit {
 void emit_push(struct emit *e, unsigned lane, struct write w);
 /* The same for words that may have become wrong before anybody reads them. */
 void emit_push_reason(struct emit *e, struct write w);
+/* Puts such words off once more; *w is empty then. */
+void emit_put_off(struct emit *e, struct write *w);
 /* Tries the write again after a while; *w is empty then. */
 void emit_retry(struct emit *e, struct write *w);
 void emit_write_keep(struct emit *e, const struct write *w);

@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "scheduler/emit_priv.h"
 
+enum { MAKING_WAITS = 10 }; /* times reason_wait_ns */
+
 static uint64_t hash3(struct hk_str a, struct hk_str b, struct hk_str c)
 {
     return emit_hash(emit_hash(emit_hash(1, a), b), c) | 1;
@@ -169,6 +171,20 @@ static bool still_waits(const struct emit *e, const struct write *w)
                       STATUS_BIT(TASK_BINDING) | STATUS_BIT(TASK_BOUND) | STATUS_BIT(TASK_RUNNING));
 }
 
+/* A gang that is short of its own pods waits for whoever makes them. With a slow API that takes
+ * seconds, and words to each of those there are would make it slower. */
+static bool is_in_the_making(const struct emit *e, const struct write *w)
+{
+    const task_id t = emit_task(e, w);
+    const struct job *j;
+
+    if (e->o.reason_wait_ns == 0 || id_none(t) || id_none(model_task(e->o.m, t)->job)) {
+        return false;
+    }
+    j = model_job(e->o.m, model_task(e->o.m, t)->job);
+    return w->waits < MAKING_WAITS && (int64_t)j->tally.total < j->min;
+}
+
 static bool condition_request(struct emit *e, struct write *w, struct port_request *req,
                               struct json *body)
 {
@@ -183,9 +199,15 @@ static bool condition_request(struct emit *e, struct write *w, struct port_reque
         k->waiting--; /* newer words follow */
         return false;
     }
-    if (!still_waits(e, w)) {
+    const bool early = is_in_the_making(e, w);
+    if (!still_waits(e, w) || (early && e->hurry)) {
         k->waiting--;
         k->said = 0;
+        return false;
+    }
+    if (early) {
+        w->waits++;
+        emit_put_off(e, w);
         return false;
     }
     if (k->busy) {

@@ -508,7 +508,83 @@ static void who_waits_long_is_told_why(void **state)
     rig_free(r);
 }
 
-/* The condition that it is scheduled waits for the phase, the phase for nobody. */
+/* Whoever makes its pods is slow: each is there for seconds before the next. */
+static void pods_of_a_gang_in_the_making_are_not_told(void **state)
+{
+    struct rig *r = rig_new_with(RIG_PLAIN, (struct loop_opts){.reason_wait_ns = 1000 * MSEC});
+
+    rig_small_cluster(r);
+    rig_group(r, "g", 3, "");
+    rig_pod(r, "a", "g", "1");
+    rig_run_for(r, 3000 * MSEC);
+    rig_pod(r, "b", "g", "1");
+    rig_run_for(r, 3000 * MSEC);
+    rig_pod(r, "c", "g", "1");
+    rig_run_for(r, 20000 * MSEC);
+    assert_string_equal(rig_field(r, API_POD, "c", "spec.nodeName"), "n1");
+    assert_int_equal(rig_calls(r, "patch pods/status"), 0);
+    assert_int_equal(loop_stats(r->l).backlog, 0);
+    rig_free(r);
+}
+
+/* Its pods come one after the other. */
+static void a_gang_in_the_making_is_not_complained_about(void **state)
+{
+    struct rig *r = rig_new_with(RIG_PLAIN, (struct loop_opts){.reason_wait_ns = 1000 * MSEC});
+
+    rig_small_cluster(r);
+    rig_group(r, "g", 3, "");
+    rig_run(r);
+    rig_pod(r, "a", "g", "1");
+    rig_run(r);
+    rig_pod(r, "b", "g", "1");
+    rig_run(r);
+    rig_pod(r, "c", "g", "1");
+    rig_run_for(r, 2000 * MSEC);
+    assert_string_equal(rig_field(r, API_POD, "c", "spec.nodeName"), "n1");
+    assert_null(strstr(rig_events(r), "Unschedulable"));
+    assert_int_equal(rig_calls(r, "patch pods/status"), 0);
+    rig_free(r);
+}
+
+static void a_gang_that_stays_short_is_complained_about_once(void **state)
+{
+    struct rig *r = rig_new_with(RIG_PLAIN, (struct loop_opts){.reason_wait_ns = 1000 * MSEC});
+
+    rig_small_cluster(r);
+    rig_group(r, "g", 3, "");
+    rig_pod(r, "a", "g", "1");
+    rig_run_for(r, 2000 * MSEC);
+    rig_pod(r, "b", "g", "1");
+    rig_run_for(r, 60000 * MSEC);
+    rig_expect_event(r,
+                     "Warning g Unschedulable: 2/2 tasks in gang unschedulable: pod group is not "
+                     "ready, 2 Pending, 3 minAvailable; Pending: 2 Unschedulable x1");
+    rig_free(r);
+}
+
+/* Once it was let in. The pod starts as soon as it has a node. */
+static void a_gang_that_starts_at_once_is_written_once(void **state)
+{
+    struct rig *r = rig_new_with(RIG_PLAIN, (struct loop_opts){.reason_wait_ns = 1000 * MSEC});
+
+    rig_small_cluster(r);
+    rig_group(r, "g", 1, "");
+    rig_run(r);
+    assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.phase"), "Inqueue");
+    assert_int_equal(rig_calls(r, "patch podgroups"), 1);
+    rig_pod(r, "a", "g", "1");
+    rig_run(r);
+    assert_string_equal(rig_field(r, API_POD, "a", "spec.nodeName"), "n1");
+    rig_start(r, "a");
+    rig_run_for(r, 2000 * MSEC);
+    assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.phase"), "Running");
+    assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.running"), "1");
+    assert_int_equal(rig_calls(r, "patch podgroups"), 2);
+    rig_free(r);
+}
+
+/* Whoever makes pods waits to be let in; all else is read by people. */
 static void what_nobody_acts_on_shares_a_write(void **state)
 {
     struct rig *r = rig_new_with(NULL, (struct loop_opts){.reason_wait_ns = 1000 * MSEC});
@@ -517,11 +593,13 @@ static void what_nobody_acts_on_shares_a_write(void **state)
     rig_group(r, "g", 1, "");
     rig_pod(r, "a", "g", "1");
     rig_run(r);
+    assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.phase"), "Inqueue");
+    assert_string_equal(rig_field(r, API_QUEUE, "q", "status.allocated"), "-");
+    rig_run_for(r, 2000 * MSEC);
     assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.phase"), "Running");
     assert_string_equal(rig_condition(r, API_PODGROUP, "g", "Scheduled"),
                         "True tasks in gang are ready to be scheduled ");
-    assert_string_equal(rig_field(r, API_QUEUE, "q", "status.allocated"), "-");
-    rig_run_for(r, 2000 * MSEC);
+    assert_int_equal(rig_calls(r, "patch podgroups"), 2);
     assert_string_equal(rig_field(r, API_QUEUE, "q", "status.allocated"),
                         "{\"cpu\":\"1\",\"memory\":\"1Gi\",\"pods\":\"1\"}");
     assert_int_equal(rig_calls(r, "patch queues/status q"), 1);
@@ -550,6 +628,10 @@ int main(void)
         cmocka_unit_test(many_binds_go_out_a_few_at_a_time),
         cmocka_unit_test(words_about_pods_that_got_a_node_meanwhile_are_not_said),
         cmocka_unit_test(who_waits_long_is_told_why),
+        cmocka_unit_test(pods_of_a_gang_in_the_making_are_not_told),
+        cmocka_unit_test(a_gang_in_the_making_is_not_complained_about),
+        cmocka_unit_test(a_gang_that_stays_short_is_complained_about_once),
+        cmocka_unit_test(a_gang_that_starts_at_once_is_written_once),
         cmocka_unit_test(what_nobody_acts_on_shares_a_write),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

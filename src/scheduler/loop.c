@@ -431,6 +431,7 @@ static void tell_warnings(const struct conf *c)
 void loop_drain(struct loop *l)
 {
     l->draining = true;
+    emit_hurry(l->emit);
 }
 
 void loop_reload_conf(struct loop *l)

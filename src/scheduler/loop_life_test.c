@@ -173,6 +173,27 @@ static void what_was_decided_is_still_sent(void **state)
     rig_free(r);
 }
 
+/* What is written in no hurry goes out at once, and what would wait for more pods not at all. */
+static void the_end_waits_for_nothing(void **state)
+{
+    struct rig *r = rig_new_with(RIG_PLAIN, (struct loop_opts){.reason_wait_ns = 1000 * MSEC});
+
+    rig_small_cluster(r);
+    rig_group(r, "g", 1, "");
+    rig_pod(r, "a", "g", "1");
+    rig_group(r, "short", 2, "");
+    rig_pod(r, "b", "short", "1");
+    rig_run(r);
+    assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.phase"), "Inqueue");
+    assert_true(loop_stats(r->l).backlog > 0);
+    loop_drain(r->l);
+    rig_run_for(r, 10 * MSEC);
+    assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.phase"), "Running");
+    assert_int_equal(rig_calls(r, "patch pods/status"), 0);
+    assert_int_equal(loop_stats(r->l).backlog, 0);
+    rig_free(r);
+}
+
 /* A bind that fails on the way out is the successor's to try again. */
 static void a_bind_that_fails_then_is_left_alone(void **state)
 {
@@ -241,6 +262,7 @@ int main(void)
         cmocka_unit_test(pods_of_a_node_that_was_not_ours_count),
         cmocka_unit_test(after_drain_nothing_is_decided),
         cmocka_unit_test(what_was_decided_is_still_sent),
+        cmocka_unit_test(the_end_waits_for_nothing),
         cmocka_unit_test(a_bind_that_fails_then_is_left_alone),
         cmocka_unit_test(a_dump_tells_of_nodes_queues_and_jobs),
     };

@@ -8,7 +8,8 @@
 #include "scheduler/loop_priv.h"
 
 #define BACKOFF_FIRST_NS ((int64_t)5 * 1000 * 1000)
-#define BACKOFF_LAST_NS ((int64_t)1000 * 1000 * 1000 * 1000)
+/* Upstream goes up to 1000 s: a pod would wait that long after a failure of the API is over. */
+#define BACKOFF_LAST_NS ((int64_t)60 * 1000 * 1000 * 1000)
 
 enum retry_state {
     RETRY_ASKING,    /* the pod's state is on its way */
