@@ -51,6 +51,8 @@ struct ctl_conf {
     const char *local_zone; /* of CronJobs that name none, as tzfile_load has it; NULL: UTC */
     struct prober *prober;  /* asks pods for JobFlows; NULL: targets have to complete */
     bool gc_aborted;        /* ttlSecondsAfterFinished is for Aborted jobs too */
+    /* The ConfigMap with the controllers' configuration; "": as Volcano's installer has it. */
+    struct hk_str config_ns, config_name;
 };
 
 struct ctl_metrics {
@@ -76,6 +78,8 @@ void ctl_add_at(struct ctl *c, struct hk_str ns, struct hk_str name, int64_t at_
 /* The mirror of one of the controller's own watches. */
 struct mirror *ctl_mirror(struct ctl *c, enum api_kind_id kind);
 const struct ctl_conf *ctl_conf(const struct ctl *c);
+struct hk_str ctl_config_ns(const struct ctl_conf *conf);
+struct hk_str ctl_config_name(const struct ctl_conf *conf);
 struct hk_rand *ctl_rand(struct ctl *c);
 struct hk_intern *ctl_strings(struct ctl *c);
 int64_t ctl_now(const struct ctl *c); /* wall */

@@ -226,8 +226,8 @@ static bool is_true(const struct json *condition)
 
 static uint8_t workload_of(const struct json *root)
 {
-    static const enum api_kind_id workloads[] = {API_REPLICA_SET, API_STATEFUL_SET, API_DAEMON_SET,
-                                                 API_BATCH_JOB};
+    static const enum api_kind_id workloads[] = {API_REPLICA_SET, API_REPLICATION_CONTROLLER,
+                                                 API_STATEFUL_SET, API_DAEMON_SET, API_BATCH_JOB};
     const struct json *owner = kinds_controller(root);
     const struct api_kind *kind = api_kind_find(json_str(json_get(owner, "apiVersion"), none),
                                                 json_str(json_get(owner, "kind"), none));
@@ -493,6 +493,8 @@ const struct mirror_type mirror_cronjobs = {.kind = API_CRONJOB, .index = {by_co
 const struct mirror_type mirror_jobflows = {.kind = API_JOBFLOW, .index = {by_controller}};
 const struct mirror_type mirror_jobtemplates = {.kind = API_JOBTEMPLATE, .index = {by_controller}};
 const struct mirror_type mirror_replica_sets = {.kind = API_REPLICA_SET, .index = {by_controller}};
+const struct mirror_type mirror_replication_controllers = {.kind = API_REPLICATION_CONTROLLER,
+                                                           .index = {by_controller}};
 const struct mirror_type mirror_stateful_sets = {.kind = API_STATEFUL_SET,
                                                  .index = {by_controller}};
 const struct mirror_type mirror_deployments = {.kind = API_DEPLOYMENT, .index = {by_controller}};
@@ -513,6 +515,19 @@ static bool digest_node(const struct json *root, void *digest)
 
 const struct mirror_type mirror_nodes = {
     .kind = API_NODE, .digest_size = sizeof(struct node_digest), .digest = digest_node};
+static bool digest_hypernode(const struct json *root, void *digest)
+{
+    struct hypernode_digest *d = digest;
+
+    d->shape = json_hash(json_get(root, "spec")) + 3 * json_hash(json_at(root, "metadata.labels"));
+    d->tier = (int32_t)json_int(json_at(root, "spec.tier"), 0);
+    return true;
+}
+
+const struct mirror_type mirror_hypernodes = {.kind = API_HYPERNODE,
+                                              .digest_size = sizeof(struct hypernode_digest),
+                                              .digest = digest_hypernode};
+const struct mirror_type mirror_own_config = {.kind = API_CONFIGMAP, .own_config = true};
 const struct mirror_type mirror_namespaces = {.kind = API_NAMESPACE};
 const struct mirror_type mirror_controller_revisions = {.kind = API_CONTROLLER_REVISION,
                                                         .index = {by_controller}};

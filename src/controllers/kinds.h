@@ -104,15 +104,24 @@ extern const struct mirror_type mirror_priority_classes;
 /* Text kept, no digest. Index 0: the uid of the controller. */
 enum { OBJECTS_BY_CONTROLLER };
 extern const struct mirror_type mirror_cronjobs, mirror_jobflows, mirror_jobtemplates;
-extern const struct mirror_type mirror_replica_sets, mirror_stateful_sets, mirror_deployments,
-    mirror_daemon_sets, mirror_batch_jobs, mirror_batch_cronjobs, mirror_namespaces,
-    mirror_controller_revisions;
+extern const struct mirror_type mirror_replica_sets, mirror_replication_controllers,
+    mirror_stateful_sets, mirror_deployments, mirror_daemon_sets, mirror_batch_jobs,
+    mirror_batch_cronjobs, mirror_namespaces, mirror_controller_revisions;
 
 /* Text kept. */
 struct node_digest {
     uint64_t shape; /* a hash of what decides who may run there: labels, taints, unschedulable */
 };
 extern const struct mirror_type mirror_nodes;
+
+/* Text kept. */
+struct hypernode_digest {
+    uint64_t shape; /* a hash of spec and labels */
+    int32_t tier;
+};
+extern const struct mirror_type mirror_hypernodes;
+/* Text kept, no digest: one ConfigMap at most. */
+extern const struct mirror_type mirror_own_config;
 
 /* Text kept. */
 struct claim_digest {

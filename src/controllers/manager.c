@@ -54,6 +54,16 @@ int64_t ctl_now(const struct ctl *c)
     return c->mgr->o.clock->wall_ns(c->mgr->o.clock);
 }
 
+struct hk_str ctl_config_ns(const struct ctl_conf *conf)
+{
+    return conf->config_ns.n > 0 ? conf->config_ns : HK_STR("volcano-system");
+}
+
+struct hk_str ctl_config_name(const struct ctl_conf *conf)
+{
+    return conf->config_name.n > 0 ? conf->config_name : HK_STR("volcano-controller-configmap");
+}
+
 /* ---- life ---- */
 
 static void watch(struct manager *m, struct ctl *c, const struct ctl_watch *w)
@@ -62,7 +72,15 @@ static void watch(struct manager *m, struct ctl *c, const struct ctl_watch *w)
     struct hearer *h;
 
     if (!*at) {
-        *at = mirror_new(&(struct mirror_opts){m->o.port, m->o.clock, &m->str, w->type});
+        *at = mirror_new(&(struct mirror_opts){
+            .port = m->o.port,
+            .clock = m->o.clock,
+            .str = &m->str,
+            .type = w->type,
+            .ns = w->type->own_config
+                      ? ctl_config_ns(&m->o.conf)
+                      : HK_STR(""), .name = w->type->own_config ? ctl_config_name(&m->o.conf)
+                                                                : HK_STR("")});
     }
     if (w->changed) {
         h = hk_zalloc(sizeof(*h));

@@ -33,6 +33,7 @@ struct mirror {
     struct hk_map heads[MIRROR_NINDEX]; /* word to its first row */
     HK_VEC(struct listener) listeners;
     uint32_t live;       /* rows that are no ghosts */
+    char *ns, *selector; /* what the feed is limited to */
     void *fresh;         /* room for the digest being made */
     struct hk_arena mem; /* holds root */
     struct json root;    /* the tree of the object that came last as text */
@@ -434,6 +435,17 @@ const struct api_kind *mirror_kind(const struct mirror *m)
 
 /* ---- life ---- */
 
+/* For the server; "" every object. */
+static char *selector_of(struct hk_str name)
+{
+    struct hk_buf text = {0};
+
+    if (name.n > 0) {
+        hk_buf_addf(&text, "metadata.name=%.*s", HK_FMT(name));
+    }
+    return text.data ? text.data : hk_strndup("", 0);
+}
+
 struct mirror *mirror_new(const struct mirror_opts *o)
 {
     struct mirror *m = hk_zalloc(sizeof(*m));
@@ -442,12 +454,16 @@ struct mirror *mirror_new(const struct mirror_opts *o)
     m->kind = api_kind(o->type->kind);
     m->digest_size = HK_MAX(o->type->digest_size, 1);
     m->fresh = hk_zalloc(m->digest_size);
+    m->ns = hk_strndup(o->ns.s, o->ns.n);
+    m->selector = selector_of(o->name);
     feed_init(&m->feed, &(struct feed_opts){.port = o->port,
                                             .clock = o->clock,
                                             .str = o->str,
                                             .kind = m->kind,
                                             .required = o->type->required,
                                             .text_only = true,
+                                            .ns = hk_str(m->ns),
+                                            .field_selector = hk_str(m->selector),
                                             .ops = &fed,
                                             .ctx = m});
     return m;
@@ -490,6 +506,8 @@ void mirror_free(struct mirror *m)
     hk_vec_fini(&m->listeners);
     hk_free(m->digests);
     hk_free(m->fresh);
+    hk_free(m->ns);
+    hk_free(m->selector);
     hk_arena_fini(&m->mem);
     hk_free(m);
 }

@@ -18,6 +18,7 @@ enum { MIRROR_NINDEX = 3 };
 struct mirror_type {
     enum api_kind_id kind;
     bool required;
+    bool own_config; /* only the object that ctl_conf names as the programs' own configuration */
     size_t digest_size;
     /* Fills in the zeroed digest; whether the text is to be kept. NULL: no digest, keep the text.
      */
@@ -43,6 +44,7 @@ struct mirror_opts {
     struct hk_clock *clock;
     struct hk_intern *str; /* outlives the mirror */
     const struct mirror_type *type;
+    struct hk_str ns, name; /* of the one object to mirror; "" all of the kind */
 };
 
 struct mirror *mirror_new(const struct mirror_opts *o);

@@ -439,6 +439,18 @@ static void join(const struct group_pass *p, const struct json *pod)
                                           .body = &body});
 }
 
+/* Who waits for a group that the API refuses, for its queue or a quota, looks at the pod. */
+static void tell_refusal(const struct group_pass *p, const struct json *pod)
+{
+    for (uint32_t i = 0; i < p->t->nerror; i++) {
+        const struct turn_error *e = &p->t->errors[i];
+
+        if (e->verb == PORT_CREATE && e->kind == api_kind(API_PODGROUP)) {
+            turn_event(p->t, pod, true, "FailedCreatePodGroup", "Error creating: %s", e->text);
+        }
+    }
+}
+
 /* Without its owners' annotations a group may come out too small. */
 static void make(const struct group_pass *p, const struct json *model)
 {
@@ -449,6 +461,7 @@ static void make(const struct group_pass *p, const struct json *model)
                   HK_FMT(json_str(json_at(model, "metadata.name"), none)));
         return;
     }
+    tell_refusal(p, model);
     body = build(p, model, &inherited);
     turn_create(p->t, api_kind(API_PODGROUP), &body);
 }

@@ -321,6 +321,17 @@ static void a_group_that_is_there_is_used(void **state)
     assert_int_equal(metrics()->writes[PORT_CREATE], 0);
 }
 
+static void a_group_that_is_refused_is_told_at_the_pod_and_made_later(void **state)
+{
+    rig_put(&rig, POD("p", "", "volcano", ""));
+    port_mem_fail(rig.mem, PORT_CREATE, 1, HK_EDENIED);
+    rig_settle(&rig);
+    groups("");
+    rig_pass(&rig, 1);
+    groups("podgroup-u-p");
+    rig_expect_events(&rig, "FailedCreatePodGroup", "Error creating: injected failure");
+}
+
 static void a_pod_of_the_same_name_is_not_taken_for_the_old_one(void **state)
 {
     rig_put(&rig, POD("p", "", "volcano", ""));
@@ -395,6 +406,7 @@ int main(void)
         TEST(the_gate_leaves_sets_alone),
         TEST(a_new_revision_mends_the_group),
         TEST(a_group_that_is_there_is_used),
+        TEST(a_group_that_is_refused_is_told_at_the_pod_and_made_later),
         TEST(a_pod_of_the_same_name_is_not_taken_for_the_old_one),
         cmocka_unit_test(whatever_goes_wrong_pods_are_grouped),
     };

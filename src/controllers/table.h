@@ -6,6 +6,7 @@
 
 extern const struct ctl_type ctl_cronjob;
 extern const struct ctl_type ctl_gc;
+extern const struct ctl_type ctl_hypernode;
 extern const struct ctl_type ctl_job;
 extern const struct ctl_type ctl_jobflow;
 extern const struct ctl_type ctl_jobtemplate;
@@ -13,5 +14,5 @@ extern const struct ctl_type ctl_podgroup;
 extern const struct ctl_type ctl_queue;
 
 /* Of Kubernetes' own workloads and their volumes; manager_workload_types lists them. */
-extern const struct ctl_type ctl_replicaset, ctl_deployment, ctl_statefulset, ctl_daemonset,
-    ctl_batch_job, ctl_batch_cronjob, ctl_volume;
+extern const struct ctl_type ctl_replicaset, ctl_replication, ctl_deployment, ctl_statefulset,
+    ctl_daemonset, ctl_batch_job, ctl_batch_cronjob, ctl_volume;

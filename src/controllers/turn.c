@@ -9,6 +9,7 @@
 /* Somebody lost the answer. Whether the write took effect, the watch or the next try will tell. */
 #define CALL_TIMEOUT_NS ((int64_t)60 * 1000 * 1000 * 1000)
 #define ERRORS_MAX 16u
+#define LOUD_FAILURES 5u
 #define REQUEUE_DEFAULT 15u
 
 struct seat *ctl_seat(struct ctl *c)
@@ -48,6 +49,24 @@ static void add_error(struct pass *p, struct turn_error e)
 
 /* ---- the end of a pass ---- */
 
+/* A few failures are what conflicts and restarts of others bring; what goes on is worth a line, and
+ * so is its end. */
+static void tell_failures(const struct manager *m, const struct ctl *c, uint32_t key,
+                          const struct pass *p)
+{
+    const struct workq_key *k = &c->q.keys.at[key];
+    const struct hk_str ns = hk_intern_str(&m->str, k->ns), name = hk_intern_str(&m->str, k->name);
+    const char *slash = ns.n > 0 ? "/" : "";
+
+    if (p->failed && k->failures == LOUD_FAILURES && p->errors.len > 0) {
+        hk_log(HK_LOG_WARN, "goes on failing", "controller=%s object=%.*s%s%.*s err=\"%s\"",
+               c->type->name, HK_FMT(ns), slash, HK_FMT(name), p->errors.at[0].text);
+    } else if (!p->failed && k->failures >= LOUD_FAILURES) {
+        hk_log(HK_LOG_INFO, "works again", "controller=%s object=%.*s%s%.*s", c->type->name,
+               HK_FMT(ns), slash, HK_FMT(name));
+    }
+}
+
 /* Failures are counted until there is nothing left to do: a step that works before one that does
  * not is no reason to try again in haste. */
 static void end_pass(struct manager *m, struct ctl *c, uint32_t key, bool again)
@@ -57,12 +76,14 @@ static void end_pass(struct manager *m, struct ctl *c, uint32_t key, bool again)
     if (p->failed) {
         m->metrics.failures++;
         workq_failed(&c->q, key, m->o.clock->mono_ns(m->o.clock));
+        tell_failures(m, c, key, p);
         return;
     }
     forget_errors(p);
     if (again) {
         workq_again(&c->q, key);
     } else {
+        tell_failures(m, c, key, p);
         workq_done(&c->q, key);
     }
 }

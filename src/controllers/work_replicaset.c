@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaSets: so many pods of one template. Pods that ended do not count and are left to others;
-// of too many those go first that are missed least.
+// ReplicaSets, and ReplicationControllers, which they came after: so many pods of one template.
+// Pods that ended do not count and are left to others; of too many those go first that are missed
+// least.
 #include "controllers/table.h"
 #include "controllers/work_priv.h"
-
-static void pod_changed(struct ctl *c, const struct mirror_change *ch)
-{
-    work_pod_changed(c, ch, API_REPLICA_SET);
-}
 
 static struct work_pods active_only(struct work_pods pods)
 {
@@ -61,8 +57,8 @@ static void put_failure(struct turn *t, struct json *status, const struct turn_e
     }
 }
 
-static void write_status(struct turn *t, struct json *root, const struct work_pods *pods,
-                         const struct turn_error *e)
+static void write_status(struct turn *t, enum api_kind_id kind, struct json *root,
+                         const struct work_pods *pods, const struct turn_error *e)
 {
     const int64_t min_ready_s = json_int(json_at(root, "spec.minReadySeconds"), 0);
     struct json status = work_status(t, root);
@@ -78,17 +74,17 @@ static void write_status(struct turn *t, struct json *root, const struct work_po
     work_put_int(&status, t->mem, "availableReplicas", available);
     work_put_observed(t, root, &status);
     put_failure(t, &status, e);
-    (void)work_write_status(t, API_REPLICA_SET, root, status);
+    (void)work_write_status(t, kind, root, status);
 }
 
-static void reconcile(struct ctl *c, struct turn *t)
+static void reconcile(struct turn *t, enum api_kind_id kind)
 {
     const struct turn_error *e;
     struct work_pods pods;
     struct json root;
     int64_t want;
 
-    if (!work_find(t, API_REPLICA_SET, &root) || work_is_going(&root)) {
+    if (!work_find(t, kind, &root) || work_is_going(&root)) {
         return;
     }
     want = json_int(json_at(&root, "spec.replicas"), 1);
@@ -101,14 +97,44 @@ static void reconcile(struct ctl *c, struct turn *t)
     }
     /* What was asked for is counted when it is there, in the pass after this. */
     if (t->ncall == 0 || e) {
-        write_status(t, &root, &pods, e);
+        write_status(t, kind, &root, &pods, e);
     }
 }
 
-static const struct ctl_watch watches[] = {
-    {&mirror_replica_sets, work_changed}, {&mirror_pods, pod_changed}, {0}};
+/* ---- the two kinds ---- */
+
+static void rs_pod_changed(struct ctl *c, const struct mirror_change *ch)
+{
+    work_pod_changed(c, ch, API_REPLICA_SET);
+}
+
+static void rs_reconcile(struct ctl *c, struct turn *t)
+{
+    reconcile(t, API_REPLICA_SET);
+}
+
+static const struct ctl_watch rs_watches[] = {
+    {&mirror_replica_sets, work_changed}, {&mirror_pods, rs_pod_changed}, {0}};
 
 const struct ctl_type ctl_replicaset = {.name = "replicaset-controller",
                                         .about = "keeps so many pods of a template",
-                                        .watches = watches,
-                                        .reconcile = reconcile};
+                                        .watches = rs_watches,
+                                        .reconcile = rs_reconcile};
+
+static void rc_pod_changed(struct ctl *c, const struct mirror_change *ch)
+{
+    work_pod_changed(c, ch, API_REPLICATION_CONTROLLER);
+}
+
+static void rc_reconcile(struct ctl *c, struct turn *t)
+{
+    reconcile(t, API_REPLICATION_CONTROLLER);
+}
+
+static const struct ctl_watch rc_watches[] = {
+    {&mirror_replication_controllers, work_changed}, {&mirror_pods, rc_pod_changed}, {0}};
+
+const struct ctl_type ctl_replication = {.name = "replicationcontroller-controller",
+                                         .about = "keeps so many pods of a template",
+                                         .watches = rc_watches,
+                                         .reconcile = rc_reconcile};

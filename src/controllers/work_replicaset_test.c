@@ -124,6 +124,32 @@ static void a_pod_that_cannot_be_made_shows_as_a_condition(void **state)
     rig_fini(&r);
 }
 
+static void a_replication_controller_does_the_same(void **state)
+{
+    struct rig r;
+
+    work_rig(&r);
+    rig_put(&r, "apiVersion: v1\n"
+                "kind: ReplicationController\n"
+                "metadata: {name: old, namespace: d, generation: 1}\n"
+                "spec:\n"
+                "  replicas: 2\n"
+                "  selector: {app: old}\n"
+                "  template:\n"
+                "    metadata: {labels: {app: old}}\n"
+                "    spec: {schedulerName: volcano, containers: [{name: main}]}\n");
+    rig_settle(&r);
+    rig_run(&r);
+    rig_expect(&r, API_REPLICATION_CONTROLLER, "old", "status.readyReplicas", "2");
+    rig_expect(&r, API_POD, work_nth(&r, API_POD, 0), "metadata.ownerReferences",
+               "[{\"apiVersion\":\"v1\",\"kind\":\"ReplicationController\",\"name\":\"old\","
+               "\"uid\":\"u-old\",\"controller\":true,\"blockOwnerDeletion\":true}]");
+    rig_patch(&r, API_REPLICATION_CONTROLLER, "old", "spec: {replicas: 0}");
+    work_go_on(&r);
+    assert_int_equal(rig_count(&r, API_POD), 0);
+    rig_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +159,7 @@ int main(void)
         cmocka_unit_test(failed_and_deleted_pods_are_replaced),
         cmocka_unit_test(a_ready_pod_is_available_after_min_ready_seconds),
         cmocka_unit_test(a_pod_that_cannot_be_made_shows_as_a_condition),
+        cmocka_unit_test(a_replication_controller_does_the_same),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

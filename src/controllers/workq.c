@@ -3,7 +3,8 @@
 #include "controllers/workq.h"
 
 #define PAUSE_FIRST_NS ((int64_t)5 * 1000 * 1000)
-#define PAUSE_LAST_NS ((int64_t)300 * 1000 * 1000 * 1000)
+/* What could not be done while others were away is not long in coming when they are back. */
+#define PAUSE_LAST_NS ((int64_t)60 * 1000 * 1000 * 1000)
 
 /* ---- timers ---- */
 

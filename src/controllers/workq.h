@@ -45,7 +45,7 @@ uint32_t workq_pop(struct workq *q);
 void workq_done(struct workq *q, uint32_t key);
 /* It was a step on the way: the next follows at once, and failures are not forgotten yet. */
 void workq_again(struct workq *q, uint32_t key);
-/* The same after a failure: it will wait again after a pause of 5 ms x 2^failures, 5 minutes at
+/* The same after a failure: it will wait again after a pause of 5 ms x 2^failures, a minute at
  * most, unless it is added before. */
 void workq_failed(struct workq *q, uint32_t key, int64_t now_ns);
 bool workq_is_idle(const struct workq *q);

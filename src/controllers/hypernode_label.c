@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: Apache-2.0
+// HyperNodes from labels of nodes. The configuration names, for each type of network, the labels
+// from the widest domain down to the node:
+//
+//   networkTopologyDiscovery:
+//   - source: label
+//     enabled: true
+//     config:
+//       networkTopologyTypes:
+//         ib: [{nodeLabel: zone}, {nodeLabel: rack}, {nodeLabel: kubernetes.io/hostname}]
+//
+// The last label is the node's own name and makes no domain. Every other one makes a domain of each
+// of its values: tier 1 holds nodes, the tiers above hold domains. A node counts as far up as its
+// labels go without a gap. Types that use the same label share its domains.
+#include "controllers/hypernode_priv.h"
+
+#include "api/names.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "codec/yaml.h"
+
+#include <stdlib.h>
+
+#define CONFIG_KEY "volcano-controller.conf"
+#define TYPE_MAX 20u
+#define TAIL 5u /* letters that tell domains of a type and tier apart */
+
+static const struct hk_str none = {"", 0};
+
+struct domain {
+    struct hk_str key, value, stem, name; /* stem: what the name begins with */
+    int32_t tier;
+    uint32_t parent; /* index, HK_NONE */
+    HK_VEC(struct hk_str) nodes;
+    HK_VEC(uint32_t) domains; /* indices */
+};
+
+struct discovery {
+    struct turn *t;
+    struct json config;     /* the ConfigMap */
+    struct hk_intern known; /* "key\nvalue", and "domain\nmember" of those that are in */
+    struct hk_map at;       /* id of the first kind to index */
+    HK_VEC(struct domain) domains;
+};
+
+static void discovery_fini(struct discovery *d)
+{
+    for (uint32_t i = 0; i < d->domains.len; i++) {
+        hk_vec_fini(&d->domains.at[i].nodes);
+        hk_vec_fini(&d->domains.at[i].domains);
+    }
+    hk_vec_fini(&d->domains);
+    hk_map_fini(&d->at);
+    hk_intern_fini(&d->known);
+}
+
+/* ---- the configuration ---- */
+
+static void complain(const struct discovery *d, const char *text)
+{
+    turn_event(d->t, &d->config, true, "BadConfiguration", CONFIG_KEY ": %s", text);
+}
+
+/* The part of the source, when it is enabled. */
+static const struct json *find_source(const struct discovery *d, const struct json *conf)
+{
+    const struct json *list = json_get(conf, "networkTopologyDiscovery"), *found = NULL;
+
+    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
+        const struct hk_str source = json_str(json_get(&list->items[i], "source"), none);
+
+        if (!json_bool(json_get(&list->items[i], "enabled"), false)) {
+            continue;
+        }
+        if (hk_str_is(source, "label")) {
+            found = &list->items[i];
+        } else {
+            complain(d, hk_arena_printf(d->t->mem, "unsupported source '%.*s', want 'label'",
+                                        HK_FMT(source)));
+        }
+    }
+    return found;
+}
+
+/* The types of networks; NULL when nothing is to be discovered. */
+static const struct json *read_types(struct discovery *d)
+{
+    struct turn *t = d->t;
+    const struct mirror *m = ctl_mirror(t->c, API_CONFIGMAP);
+    const struct ctl_conf *own = ctl_conf(t->c);
+    const uint32_t row = mirror_find(m, ctl_config_ns(own), ctl_config_name(own));
+    struct yaml_docs docs = {0};
+    struct hk_err err = {0};
+    struct hk_str text;
+
+    if (row == HK_NONE) {
+        return NULL;
+    }
+    d->config = mirror_read(m, row, t->mem);
+    text = json_str(json_get(json_get(&d->config, "data"), CONFIG_KEY), none);
+    if (yaml_parse(text, 0, t->mem, &docs, &err) < 0) {
+        complain(d, err.text);
+        return NULL;
+    }
+    return docs.len > 0 ? json_at(find_source(d, &docs.at[0]), "config.networkTopologyTypes")
+                        : NULL;
+}
+
+static struct hk_str label_at(const struct json *labels, uint32_t i)
+{
+    return json_str(json_get(&labels->items[i], "nodeLabel"), none);
+}
+
+/* A type with a name and labels that make sense: each once. */
+static bool is_usable(struct hk_str type, const struct json *labels)
+{
+    if (type.n == 0 || type.n > TYPE_MAX || !json_is(labels, JSON_ARRAY)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < labels->len; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (hk_str_eq(label_at(labels, i), label_at(labels, k))) {
+                return false;
+            }
+        }
+        if (label_at(labels, i).n == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- what the labels say ---- */
+
+/* What is allowed in names, and a dash for the rest. */
+static struct hk_str stem_of(struct turn *t, struct hk_str type, uint32_t tier)
+{
+    char *name = hk_arena_strndup(t->mem, type.s, type.n);
+
+    for (char *p = name; *p; p++) {
+        const bool is_upper = *p >= 'A' && *p <= 'Z';
+        const bool is_fine = (*p >= 'a' && *p <= 'z') || (*p >= '0' && *p <= '9') || *p == '.';
+
+        *p = is_upper ? (char)(*p - 'A' + 'a') : is_fine ? *p : '-';
+    }
+    return hk_str(hk_arena_printf(t->mem, "hypernode-%s-tier%u", name, tier));
+}
+
+static uint32_t domain_of(struct discovery *d, struct hk_str type, uint32_t tier, struct hk_str key,
+                          struct hk_str value)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf word = {0};
+    uint32_t id, at;
+
+    hk_buf_addf(&word, "%.*s\n%.*s", HK_FMT(key), HK_FMT(value));
+    id = hk_intern_hold(&d->known, hk_buf_str(&word));
+    at = hk_map_get(&d->at, id);
+    if (at == HK_NONE) {
+        at = d->domains.len;
+        hk_map_put(&d->at, id, at);
+        hk_vec_push(&d->domains, ((struct domain){.key = hk_arena_str(d->t->mem, key),
+                                                  .value = hk_arena_str(d->t->mem, value),
+                                                  .stem = stem_of(d->t, type, tier),
+                                                  .tier = (int32_t)tier,
+                                                  .parent = HK_NONE}));
+    }
+    return at;
+}
+
+/* Whether it was not in the domain yet. */
+static bool is_new(struct discovery *d, uint32_t domain, const char *kind, struct hk_str member)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf word = {0};
+    uint32_t id;
+
+    hk_buf_addf(&word, "%u\n%s\n%.*s", domain, kind, HK_FMT(member));
+    id = hk_intern_hold(&d->known, hk_buf_str(&word));
+    return hk_intern_refs(&d->known, id) == 1;
+}
+
+/* The scheduler needs a tree: a value that occurs in two domains above does not make one. */
+static void complain_of_two(const struct discovery *d, const struct domain *of,
+                            const struct domain *a, const struct domain *b)
+{
+    complain(d, hk_arena_printf(d->t->mem, "%.*s=%.*s is in two domains, %.*s=%.*s and %.*s=%.*s",
+                                HK_FMT(of->key), HK_FMT(of->value), HK_FMT(a->key),
+                                HK_FMT(a->value), HK_FMT(b->key), HK_FMT(b->value)));
+}
+
+static void add_domain(struct discovery *d, uint32_t to, uint32_t child)
+{
+    struct domain *of = &d->domains.at[child];
+    char number[16];
+
+    snprintf(number, sizeof(number), "%u", child);
+    if (to == child || !is_new(d, to, "domain", hk_str(number))) {
+        return;
+    }
+    if (of->parent != HK_NONE) {
+        complain_of_two(d, of, &d->domains.at[of->parent], &d->domains.at[to]);
+    }
+    of->parent = to;
+    hk_vec_push(&d->domains.at[to].domains, child);
+}
+
+static void add_node(struct discovery *d, uint32_t to, struct hk_str node)
+{
+    if (is_new(d, to, "node", node)) {
+        hk_vec_push(&d->domains.at[to].nodes, hk_arena_str(d->t->mem, node));
+    }
+}
+
+/* From the label next to the node's own upwards, to the first that the node does not have. */
+static void climb(struct discovery *d, struct hk_str type, const struct json *labels,
+                  struct hk_str node, const struct json *of_node)
+{
+    uint32_t below = HK_NONE;
+
+    for (uint32_t i = labels->len - 1; i-- > 0;) {
+        const struct json *value = json_get_str(of_node, label_at(labels, i));
+        uint32_t at;
+
+        if (!json_is(value, JSON_STRING)) {
+            return;
+        }
+        at = domain_of(d, type, labels->len - 1 - i, label_at(labels, i), json_str(value, none));
+        if (below == HK_NONE) {
+            add_node(d, at, node);
+        } else {
+            add_domain(d, at, below);
+        }
+        below = at;
+    }
+}
+
+static void gather(struct discovery *d, const struct json *types)
+{
+    const struct mirror *m = ctl_mirror(d->t->c, API_NODE);
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+
+    for (uint32_t r = mirror_scan(m, HK_NONE); r != HK_NONE; r = mirror_scan(m, r)) {
+        const struct json root = mirror_read(m, r, &mem);
+        const struct json *of_node = json_at(&root, "metadata.labels");
+
+        for (uint32_t i = 0; json_is(of_node, JSON_OBJECT) && i < types->len; i++) {
+            const struct json_member *type = &types->members[i];
+
+            if (is_usable(type->key, &type->value) && type->value.len > 0) {
+                climb(d, type->key, &type->value, mirror_name(m, r), of_node);
+            }
+        }
+        hk_arena_clear(&mem);
+    }
+}
+
+/* ---- names ---- */
+
+static bool is_ours(const struct json *root)
+{
+    return hk_str_is(json_str(kinds_label(root, API_LABEL_TOPOLOGY_SOURCE), none), "label");
+}
+
+/* The domain that a HyperNode of ours stands for; NULL when there is no such any more. */
+static struct domain *domain_like(struct discovery *d, const struct json *root)
+{
+    const struct hk_str key = json_str(json_at(root, "spec.tierName"), none);
+    const struct json *value = json_get_str(json_at(root, "metadata.labels"), key);
+    HK_AUTO(hk_buf_fini) struct hk_buf word = {0};
+    uint32_t id;
+
+    if (!is_ours(root) || !json_is(value, JSON_STRING)) {
+        return NULL;
+    }
+    hk_buf_addf(&word, "%.*s\n%.*s", HK_FMT(key), HK_FMT(json_str(value, none)));
+    id = hk_intern_find(&d->known, hk_buf_str(&word));
+    return id == HK_NONE ? NULL : &d->domains.at[hk_map_get(&d->at, id)];
+}
+
+/* Who stands for a domain already keeps doing so; of several, the first by name. */
+static void take_names(struct discovery *d)
+{
+    const struct mirror *m = ctl_mirror(d->t->c, API_HYPERNODE);
+
+    for (uint32_t r = mirror_scan(m, HK_NONE); r != HK_NONE; r = mirror_scan(m, r)) {
+        const struct json root = mirror_read(m, r, d->t->mem);
+        const struct hk_str name = mirror_name(m, r);
+        struct domain *at = domain_like(d, &root);
+
+        if (at && hk_str_starts(name, at->stem.s) &&
+            (at->name.n == 0 || hk_str_cmp(name, at->name) < 0)) {
+            at->name = name;
+        }
+    }
+}
+
+/* The same for the same domain each time, unless somebody else has it. */
+static struct hk_str fresh_name(struct discovery *d, const struct domain *of)
+{
+    static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
+    const struct mirror *m = ctl_mirror(d->t->c, API_HYPERNODE);
+
+    for (uint64_t n = 0;; n++) {
+        uint64_t h = hk_hash(of->value.s, of->value.n, hk_hash(of->key.s, of->key.n, n));
+        char tail[TAIL + 1] = {0};
+        struct hk_str name;
+
+        for (unsigned i = 0; i < TAIL; i++, h /= sizeof(letters) - 1) {
+            tail[i] = letters[h % (sizeof(letters) - 1)];
+        }
+        name = hk_str(hk_arena_printf(d->t->mem, "%s-%s", of->stem.s, tail));
+        if (mirror_find(m, none, name) == HK_NONE && is_new(d, HK_NONE, "name", name)) {
+            return name;
+        }
+    }
+}
+
+static void give_names(struct discovery *d)
+{
+    take_names(d);
+    for (uint32_t i = 0; i < d->domains.len; i++) {
+        if (d->domains.at[i].name.n == 0) {
+            d->domains.at[i].name = fresh_name(d, &d->domains.at[i]);
+        }
+    }
+}
+
+/* ---- writing ---- */
+
+static int by_name(const void *a, const void *b)
+{
+    return hk_str_cmp(*(const struct hk_str *)a, *(const struct hk_str *)b);
+}
+
+static struct json member(struct hk_arena *a, struct hk_str type, struct hk_str name)
+{
+    struct json exact = json_make_object(), selector = json_make_object(), ret = json_make_object();
+
+    json_put(&exact, a, HK_STR("name"), json_make_str(name));
+    json_put(&selector, a, HK_STR("exactMatch"), exact);
+    json_put(&ret, a, HK_STR("type"), json_make_str(type));
+    json_put(&ret, a, HK_STR("selector"), selector);
+    return ret;
+}
+
+static void put_members(struct json *list, struct hk_arena *a, struct hk_str type,
+                        struct hk_str *names, uint32_t n)
+{
+    if (n > 1) {
+        qsort(names, n, sizeof(*names), by_name);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        json_push(list, a, member(a, type, names[i]));
+    }
+}
+
+static struct json spec_of(const struct discovery *d, const struct domain *of)
+{
+    struct hk_arena *a = d->t->mem;
+    struct hk_str *names = hk_arena_array(a, of->domains.len, sizeof(*names));
+    struct json spec = json_make_object(), list = json_make_array();
+
+    for (uint32_t i = 0; i < of->domains.len; i++) {
+        names[i] = d->domains.at[of->domains.at[i]].name;
+    }
+    put_members(&list, a, HK_STR("Node"), of->nodes.at, of->nodes.len);
+    put_members(&list, a, HK_STR("HyperNode"), names, of->domains.len);
+    json_put(&spec, a, HK_STR("tier"), json_make_int(of->tier));
+    json_put(&spec, a, HK_STR("tierName"), json_make_str(of->key));
+    json_put(&spec, a, HK_STR("members"), list);
+    return spec;
+}
+
+static void put_labels(struct json *meta, struct hk_arena *a, const struct domain *of)
+{
+    const struct json *old = json_get(meta, "labels");
+    struct json labels = json_is(old, JSON_OBJECT) ? *old : json_make_object();
+
+    json_put(&labels, a, of->key, json_make_str(of->value));
+    json_put(&labels, a, HK_STR(API_LABEL_TOPOLOGY_SOURCE), json_make_str(HK_STR("label")));
+    json_put(meta, a, HK_STR("labels"), labels);
+}
+
+static void make(const struct discovery *d, const struct domain *of)
+{
+    struct hk_arena *a = d->t->mem;
+    struct json body = json_make_object(), meta = json_make_object();
+
+    json_put(&body, a, HK_STR("apiVersion"), json_make_str(HK_STR("topology.volcano.sh/v1alpha1")));
+    json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("HyperNode")));
+    json_put(&meta, a, HK_STR("name"), json_make_str(of->name));
+    put_labels(&meta, a, of);
+    json_put(&body, a, HK_STR("metadata"), meta);
+    json_put(&body, a, HK_STR("spec"), spec_of(d, of));
+    turn_create(d->t, api_kind(API_HYPERNODE), &body);
+}
+
+/* What others wrote beside our labels stays. */
+static void mend(const struct discovery *d, const struct domain *of, uint32_t row)
+{
+    struct hk_arena *a = d->t->mem;
+    const struct json root = mirror_read(ctl_mirror(d->t->c, API_HYPERNODE), row, a);
+    struct json now = json_clone(&root, a);
+
+    put_labels((struct json *)json_get(&now, "metadata"), a, of);
+    json_put(&now, a, HK_STR("spec"), spec_of(d, of));
+    if (!json_equal(&root, &now)) {
+        turn_update(d->t, api_kind(API_HYPERNODE), &now);
+    }
+}
+
+/* Those of ours that no label speaks of any more. */
+static void sweep(struct discovery *d)
+{
+    const struct mirror *m = ctl_mirror(d->t->c, API_HYPERNODE);
+
+    for (uint32_t r = mirror_scan(m, HK_NONE); r != HK_NONE; r = mirror_scan(m, r)) {
+        const struct json root = mirror_read(m, r, d->t->mem);
+        const struct domain *at = domain_like(d, &root);
+
+        if (is_ours(&root) && !(at && hk_str_eq(at->name, mirror_name(m, r)))) {
+            turn_delete(d->t, api_kind(API_HYPERNODE), none, mirror_name(m, r), mirror_uid(m, r),
+                        PORT_PROPAGATE_BACKGROUND);
+        }
+    }
+}
+
+void hypernode_discover(struct turn *t)
+{
+    HK_AUTO(discovery_fini) struct discovery d = {.t = t};
+    const struct json *types = read_types(&d);
+
+    if (!json_is(types, JSON_OBJECT)) {
+        return; /* whatever is there stays, as when a source is switched off */
+    }
+    gather(&d, types);
+    give_names(&d);
+    for (uint32_t i = 0; i < d.domains.len; i++) {
+        const struct domain *of = &d.domains.at[i];
+        const uint32_t row = mirror_find(ctl_mirror(t->c, API_HYPERNODE), none, of->name);
+
+        if (row == HK_NONE) {
+            make(&d, of);
+        } else {
+            mend(&d, of, row);
+        }
+    }
+    sweep(&d);
+}
