@@ -224,9 +224,10 @@ static void make_uncordoned(struct explainer *x, const void *ctx, int64_t v,
     const struct api_object *o = ctx;
     struct json node = json_clone(&o->root, x->a);
     struct json *spec = explain_edit_need(&node, "spec", x->a);
-    struct json *taints = (struct json *)json_get(spec, "taints");
+    struct json *taints;
 
-    json_del(spec, "unschedulable");
+    json_del(spec, "unschedulable"); /* moves what comes after it */
+    taints = (struct json *)json_get(spec, "taints");
     if (json_is(taints, JSON_ARRAY)) {
         struct json kept = json_make_array();
         for (uint32_t k = 0; k < taints->len; k++) {

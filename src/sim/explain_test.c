@@ -212,6 +212,14 @@ static const struct {
      "waits: no node takes it",
      "cordoned",
      {"node n1 is uncordoned"}},
+    {"a cordoned node, as Kubernetes taints it",
+     ALLOCATE,
+     NODE("n1", "4",
+          "unschedulable: true, taints: [{key: node.kubernetes.io/unschedulable, effect: "
+          "NoSchedule}]") QUEUE("q", "") MINE("") WAITS("mine", "0", "1", ""),
+     "waits: no node takes it",
+     "cordoned",
+     {"node n1 is uncordoned"}},
     {"anti-affinity",
      ALLOCATE,
      NODE("n1", "4", "") QUEUE("q", "") GROUP("mine", "2", "2", "Inqueue", "")
