@@ -118,7 +118,7 @@ static int take(void *ctx, const struct option_row *row, const char *value, stru
     int rc;
 
     if (!row) {
-        return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
+        return daemon_take_word(value, err);
     }
     if (daemon_take(&o->daemon, row, value, &rc, err)) {
         return rc;
@@ -187,6 +187,8 @@ struct cm {
     const struct cm_opts *o;
     struct daemon daemon;
     HK_VEC(const struct ctl_type *) types;
+    struct hk_str config_ns;
+    struct hk_buf config_name;
     struct prober *prober;
     struct manager *manager;
     struct metrics *metrics;
@@ -211,6 +213,17 @@ static void choose_types(struct cm *cm)
     }
 }
 
+/* Where the installer put the configuration: it says so in the environment, as Volcano's does. */
+static void find_config(struct cm *cm)
+{
+    const char *ns = getenv("KUBE_POD_NAMESPACE"), *release = getenv("HELM_RELEASE_NAME");
+
+    if (release && *release) {
+        hk_buf_addf(&cm->config_name, "%s-controller-configmap", release);
+    }
+    cm->config_ns = hk_str(ns ? ns : "");
+}
+
 static void work_start(void *ctx)
 {
     struct cm *cm = ctx;
@@ -225,6 +238,8 @@ static void work_start(void *ctx)
         .no_workload_support = !o->gates.on[GATE_WORKLOAD_SUPPORT],
         .local_zone = "Local",
         .prober = cm->prober = cmd_prober_new(cm->daemon.loop),
+        .config_ns = cm->config_ns,
+        .config_name = hk_buf_str(&cm->config_name),
     };
 
     cm->manager =
@@ -278,10 +293,12 @@ static int controller_manager(void *ctx, struct hk_err *err)
     int rc;
 
     choose_types(&cm);
+    find_config(&cm);
     rc = daemon_open(&cm.daemon, &o->daemon, &work, err);
     rc = rc < 0 ? rc : daemon_run(&cm.daemon, err);
     daemon_close(&cm.daemon);
     hk_vec_fini(&cm.types);
+    hk_buf_fini(&cm.config_name);
     return rc;
 }
 
@@ -320,19 +337,25 @@ const struct verb verb_controller_manager = {
         "one line on standard output tells on which ports.\n"
         "The first SIGTERM or SIGINT lets the requests under way end, for three seconds at most, "
         "and gives the lease back; the second ends the program at once.",
-    .rest = "EXIT STATUS\n"
-            "       0  ended by a signal\n"
-            "       1  could not start, lost the lease, or was told to end twice; one line on "
-            "standard\n"
-            "          error says why\n"
-            "\n"
-            "EXAMPLES\n"
-            "       Beside an API server of this program:\n"
-            "           hekla apiserver --data-dir /tmp/api --listen 127.0.0.1:0 &\n"
-            "           hekla controller-manager --kubeconfig /tmp/api/kubeconfig\n"
-            "\n"
-            "       All but two of the controllers, with metrics:\n"
-            "           hekla controller-manager --kubeconfig FILE --enable-metrics \\\n"
-            "               --controllers=*,-gc-controller,-jobflow-controller\n",
+    .rest =
+        "ENVIRONMENT\n"
+        "       KUBE_POD_NAMESPACE  where the ConfigMap with the configuration of HyperNode\n"
+        "                           discovery is (default volcano-system)\n"
+        "       HELM_RELEASE_NAME   its name is this and -controller-configmap (default volcano)\n"
+        "\n"
+        "EXIT STATUS\n"
+        "       0  ended by a signal\n"
+        "       1  could not start, lost the lease, or was told to end twice; one line on "
+        "standard\n"
+        "          error says why\n"
+        "\n"
+        "EXAMPLES\n"
+        "       Beside an API server of this program:\n"
+        "           hekla apiserver --data-dir /tmp/api --listen 127.0.0.1:0 &\n"
+        "           hekla controller-manager --kubeconfig /tmp/api/kubeconfig\n"
+        "\n"
+        "       All but two of the controllers, with metrics:\n"
+        "           hekla controller-manager --kubeconfig FILE --enable-metrics \\\n"
+        "               --controllers=*,-gc-controller,-jobflow-controller\n",
     .run = run,
 };

@@ -153,7 +153,7 @@ static int take(void *ctx, const struct option_row *row, const char *value, stru
     int rc;
 
     if (!row) {
-        return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
+        return daemon_take_word(value, err);
     }
     if (daemon_take(&o->daemon, row, value, &rc, err)) {
         return rc;

@@ -132,7 +132,7 @@ static int take(void *ctx, const struct option_row *row, const char *value, stru
     int rc;
 
     if (!row) {
-        return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
+        return daemon_take_word(value, err);
     }
     if (take_plain(o, row, value, &rc, err)) {
         return rc;

@@ -32,7 +32,7 @@ static const struct api_kind kinds[NFEEDS] = {
 struct row {
     struct webhook_publish *owner;
     const struct volcano_rule *rule; /* NULL: not enabled */
-    char name[64];
+    char name[WEBHOOK_PUBLISH_NAME];
     struct api_object *obj; /* NULL: not there */
     uint64_t call;
     int64_t due_ns; /* of the next attempt; INT64_MAX: none is needed */
@@ -212,7 +212,7 @@ static void on_listed(void *ctx)
 
 /* ---- life ---- */
 
-static void write_name(const char *path, char *out, size_t room)
+void webhook_publish_name(const char *path, char *out, size_t room)
 {
     snprintf(out, room, PREFIX "%s", path);
     for (; *out != '\0'; out++) {
@@ -254,7 +254,7 @@ struct webhook_publish *webhook_publish_new(const struct webhook_publish_opts *o
             continue;
         }
         p->rows[i].rule = &volcano_rules[i];
-        write_name(volcano_rules[i].path, p->rows[i].name, sizeof(p->rows[i].name));
+        webhook_publish_name(volcano_rules[i].path, p->rows[i].name, sizeof(p->rows[i].name));
         p->shelves[volcano_rules[i].mutates ? MUTATING : VALIDATING].wanted = true;
     }
     for (unsigned i = 0; i < NFEEDS; i++) {

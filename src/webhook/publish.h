@@ -9,6 +9,11 @@
 
 struct webhook_publish;
 
+enum { WEBHOOK_PUBLISH_NAME = 64 };
+/* How the configuration of a path is called: "volcano-admission-service-jobs-mutate". There is
+ * WEBHOOK_PUBLISH_NAME room for it. */
+void webhook_publish_name(const char *path, char *out, size_t room);
+
 struct webhook_publish_opts {
     struct port *port;
     struct hk_clock *clock;
