@@ -79,6 +79,21 @@ bool agent_has(const struct agent *a, struct hk_str ns, struct hk_str name)
     return agent_pod_named(a, ns, name) != NULL;
 }
 
+void agent_write_pods(const struct agent *a, struct hk_buf *out)
+{
+    for (uint32_t i = 0; i < a->slots.len; i++) {
+        const struct pod *p = a->slots.at[i];
+
+        if (!p || p->gone) {
+            continue;
+        }
+        if (out->len > 0 && out->data[out->len - 1] == '}') {
+            hk_buf_addc(out, ',');
+        }
+        json_write(&p->obj->root, out);
+    }
+}
+
 static void join(struct agent *a, struct pod *p)
 {
     p->resting = false;
@@ -545,6 +560,7 @@ struct agent *agent_new(const struct agent_opts *o)
         a->fleet = fleet_new(a, o->fleet);
     } else {
         node_init(&a->node, a, a->o.node);
+        node_watch(&a->node);
     }
     topology_init(&a->topology, a);
     feed_init(&a->feed,
@@ -594,6 +610,7 @@ void agent_free(struct agent *a)
     if (a->fleet) {
         fleet_free(a->fleet);
     } else {
+        feed_fini(&a->own_feed);
         node_fini(&a->node);
     }
     recorder_free(a->recorder);

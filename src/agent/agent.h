@@ -16,6 +16,7 @@ struct node_call;
 struct agent_fleet {
     uint32_t n;
     uint32_t zones; /* they are spread over so many; 0: they have none */
+    bool beats;     /* they say regularly that they live, for servers that want to hear it */
 };
 
 struct agent_opts {
@@ -33,6 +34,7 @@ struct agent_opts {
     /* Instead of one node, many; the runtime must be hollow. Borrowed for agent_new. */
     const struct agent_fleet *fleet;
     const char *address;   /* of the node, NULL: 127.0.0.1 */
+    uint16_t serve_port;   /* where it answers for its pods; 0: nowhere */
     struct net_loop *loop; /* of probes over the network; NULL: such probes fail */
     /* What the node has, as ResourceLists; labels as an object. Borrowed for agent_new. */
     const struct json *capacity, *allocatable, *labels;
@@ -50,6 +52,8 @@ int64_t agent_run(struct agent *a);
 void agent_on_end(struct agent *a, uint64_t container, const struct runtime_end *end);
 /* Answers a call about a pod of this node (serve of a node_api, with the agent as ctx). */
 void agent_serve(void *ctx, const struct node_call *call);
+/* Appends the pods of the node as JSON, with commas between them and behind what is there. */
+void agent_write_pods(const struct agent *a, struct hk_buf *out);
 /* That pod is here. */
 bool agent_has(const struct agent *a, struct hk_str ns, struct hk_str name);
 /* Registered, and every pod of the node looked at once. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The node's own object: made when it is missing, reported every five minutes and when something is
-// running out, its lease renewed every ten seconds. One call about the node is under way at a time;
-// after a failure it is made again, later each time, and a node that somebody deleted is made anew.
+// running out, its lease renewed every ten seconds. It is watched: a node that was given up on
+// while we were away, or that somebody deleted, says at once that it lives. One call about the node
+// is under way at a time; after a failure it is made again, later each time.
 //
 //   CREATE --made, or there already (and READ)--> STATUS --> SPEC (when there is something to mend)
 //   --> REST
@@ -11,17 +12,17 @@
 #include "api/names.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "codec/quantity.h"
 #include "codec/timefmt.h"
 
 #include <stdio.h>
 #include <sys/utsname.h>
 
-#define REPORT_NS (300 * SECOND_NS)
-#define LEASE_NS (10 * SECOND_NS)
 #define LEASE_S 40
 #define LEASE_NAMESPACE "kube-node-lease"
 #define RETRY_FIRST_NS (SECOND_NS / 5)
 #define RETRY_LAST_NS (30 * SECOND_NS)
+#define MEND_NS SECOND_NS /* between two answers to what others did: they may answer, too */
 
 /* Taints that say a node is not ready; ours says itself that it is. */
 static const char *const taints_unready[] = {"node.kubernetes.io/not-ready",
@@ -219,6 +220,16 @@ static void add_info(struct node *n, struct json *status)
     put_str(info, a, "architecture", arch_of(u.machine));
 }
 
+/* Where the API server asks for logs. */
+static void add_endpoints(struct node *n, struct json *status)
+{
+    struct hk_arena *a = mem(n);
+    struct json *ends = agent_put_object(status, a, "daemonEndpoints");
+
+    json_put(agent_put_object(ends, a, "kubeletEndpoint"), a,
+             HK_STR("Port"), json_make_int(n->a->o.serve_port));
+}
+
 static void add_status(struct node *n, struct json *body)
 {
     struct hk_arena *a = mem(n);
@@ -230,6 +241,9 @@ static void add_status(struct node *n, struct json *body)
     add_addresses(n, status);
     add_info(n, status);
     json_put(status, a, HK_STR("images"), json_make_array());
+    if (n->a->o.serve_port > 0) {
+        add_endpoints(n, status);
+    }
 }
 
 /* ---- labels and taints ---- */
@@ -278,11 +292,66 @@ static bool lacks_words(struct node *n, const struct json *root)
            !holds(json_at(root, "metadata.annotations"), &annotations);
 }
 
+/* Servers write amounts in their own way, and others may add some. */
+static bool has_amounts(const struct json *has, const struct json *want)
+{
+    for (uint32_t i = 0; i < want->len; i++) {
+        const struct json *v = json_get_str(has, want->members[i].key);
+        struct quantity a, b;
+
+        if (quantity_parse(json_str(v, HK_STR("")), &a, NULL) < 0 ||
+                           quantity_parse(json_str(&want->members[i].value, HK_STR("")), &b, NULL) <
+                                          0 ||
+                                          quantity_cmp(a, b) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_ours(struct hk_str type)
+{
+    for (size_t i = 0; i < NODE_NCONDITIONS; i++) {
+        if (hk_str_is(type, conditions[i].type)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Somebody who did not hear from us says that he does not know. */
+static bool is_doubted(const struct json *root)
+{
+    const struct json *list = json_at(root, "status.conditions"), *c;
+
+    for (uint32_t i = 0; (c = json_item(list, i)); i++) {
+        if (is_ours(json_str(json_get(c, "type"), HK_STR(""))) &&
+                    hk_str_is(json_str(json_get(c, "status"), HK_STR("")), "Unknown")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Told by those who know nothing of it: none. */
+static bool tells_endpoint(const struct node *n, const struct json *root)
+{
+    const struct json *port = json_at(root, "status.daemonEndpoints.kubeletEndpoint.Port");
+
+    return n->a->o.serve_port == 0 || json_int(port, 0) == n->a->o.serve_port;
+}
+
+/* What nobody else may change for long. Labels are looked at when the node is reported. */
+static bool is_as_said(struct node *n, const struct json *root)
+{
+    return has_amounts(json_at(root, "status.capacity"), &n->a->capacity) &&
+           has_amounts(json_at(root, "status.allocatable"), &n->a->allocatable) &&
+           tells_endpoint(n, root) && !is_doubted(root) && !has_unready_taint(root);
+}
+
 bool node_is_told(struct node *n, const struct json *root)
 {
-    const bool told = json_equal(json_at(root, "status.capacity"), &n->a->capacity) &&
-                      json_equal(json_at(root, "status.allocatable"), &n->a->allocatable) &&
-                      !has_unready_taint(root) && !lacks_words(n, root);
+    const bool told = is_as_said(n, root) && !lacks_words(n, root);
 
     hk_arena_clear(mem(n));
     return told;
@@ -300,10 +369,19 @@ static void back_off(struct node *n, const struct port_msg *m)
 {
     const int64_t wait_ns = RETRY_FIRST_NS << HK_MIN(n->failures, 8);
 
-    if (n->failures++ == 0) {
+    /* Others write to it too. */
+    if (n->failures++ == 0 && m->rc != -HK_ECONFLICT) {
         hk_log(HK_LOG_WARN, "cannot report the node", "node=%s err=\"%s\"", n->name, m->err->text);
     }
     rest(n, m->rc == -HK_ECONFLICT ? NODE_STATUS : n->step, HK_MIN(wait_ns, RETRY_LAST_NS));
+}
+
+static void learn(struct node *n, const struct api_object *o)
+{
+    if (!n->uid || !hk_str_is(o->uid, n->uid)) {
+        hk_free(n->uid);
+        n->uid = hk_strndup(o->uid.s, o->uid.n);
+    }
 }
 
 static void see(struct node *n, struct api_object *o)
@@ -313,8 +391,17 @@ static void see(struct node *n, struct api_object *o)
     }
     api_object_unref(n->seen);
     n->seen = api_object_ref(o);
-    hk_free(n->uid);
-    n->uid = hk_strndup(o->uid.s, o->uid.n);
+    learn(n, o);
+}
+
+/* Nothing to say until the next report, unless something happened behind our last word. */
+static void settle(struct node *n)
+{
+    const bool missed = n->seen && n->heard_rv > n->seen->rv;
+
+    n->registered = true;
+    n->heard_rv = 0;
+    rest(n, missed ? NODE_STATUS : NODE_REST, missed ? 0 : NODE_REPORT_NS);
 }
 
 static void advance(struct node *n)
@@ -330,8 +417,7 @@ static void advance(struct node *n)
             rest(n, NODE_STATUS, 0);
             break;
         }
-        n->registered = true;
-        rest(n, NODE_REST, REPORT_NS);
+        settle(n);
         break;
     case NODE_STATUS:
         if (n->seen && (has_unready_taint(&n->seen->root) || lacks_words(n, &n->seen->root))) {
@@ -340,8 +426,7 @@ static void advance(struct node *n)
         }
         /* fall through */
     default:
-        n->registered = true;
-        rest(n, NODE_REST, REPORT_NS);
+        settle(n);
         break;
     }
 }
@@ -442,22 +527,22 @@ void node_own(const struct node *n, struct json *meta)
 
 /* ---- the lease ---- */
 
+static void renew(struct node *n);
+
 static void on_lease(void *ctx, const struct port_msg *m)
 {
     struct node *n = ctx;
     const bool missing = m->rc == -HK_ENOTFOUND && !n->lease_missing;
 
     n->lease = 0;
-    if (m->rc < 0) {
+    if (m->rc < 0 && !missing) {
         hk_log(HK_LOG_DEBUG, "cannot renew the lease", "node=%s err=\"%s\"", n->name, m->err->text);
     }
-    /* It goes with the node it belongs to: perhaps somebody deleted that. */
-    if (missing && n->lease_made && n->step == NODE_REST) {
-        rest(n, NODE_STATUS, 0);
-    }
-    n->lease_made = m->rc == 0 || (n->lease_made && !missing);
     n->lease_missing = missing;
-    n->lease_due_ns = agent_mono(n->a) + (missing ? 0 : LEASE_NS);
+    n->lease_due_ns = agent_mono(n->a) + NODE_LEASE_NS;
+    if (missing) {
+        renew(n);
+    }
 }
 
 static void renew(struct node *n)
@@ -487,6 +572,64 @@ static void renew(struct node *n)
                                                           .body = &body},
                                              (struct port_sink){on_lease, n});
     hk_arena_clear(a);
+}
+
+/* ---- what others make of it ---- */
+
+bool node_hear(struct node *n, const struct api_object *o)
+{
+    if (n->step != NODE_REST || n->call) {
+        n->heard_rv = o->rv;
+        return true;
+    }
+    learn(n, o);
+    return n->registered ? is_as_said(n, &o->root) : node_is_told(n, &o->root);
+}
+
+int64_t node_mend_ns(struct node *n)
+{
+    const int64_t at_ns = HK_MAX(agent_mono(n->a), n->mend_ns);
+
+    n->mend_ns = at_ns + MEND_NS;
+    return at_ns;
+}
+
+static void on_put(void *ctx, struct api_object *o)
+{
+    struct node *n = ctx;
+
+    if (!node_hear(n, o)) {
+        rest(n, NODE_STATUS, 0);
+        n->due_ns = node_mend_ns(n);
+    }
+}
+
+static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
+{
+    struct node *n = ctx;
+
+    if (n->step == NODE_REST && !n->call) {
+        rest(n, NODE_CREATE, 0);
+    }
+}
+
+static const struct feed_ops feed_ops = {.put = on_put, .del = on_del};
+
+void node_watch(struct node *n)
+{
+    struct agent *a = n->a;
+
+    feed_init(&a->own_feed,
+              &(struct feed_opts){
+                  .port = a->o.port,
+                  .clock = a->o.clock,
+                  .str = &a->str,
+                  .kind = api_kind(API_NODE),
+                  .required = true,
+                  .field_selector = hk_str(hk_arena_printf(&a->own, "metadata.name=%s", n->name)),
+                  .ops = &feed_ops,
+                  .ctx = n,
+              });
 }
 
 /* ---- all of it ---- */
@@ -536,8 +679,17 @@ static void act(struct node *n)
     hk_arena_clear(mem(n));
 }
 
+void node_beat(struct node *n)
+{
+    if (n->registered && !n->lease) {
+        renew(n);
+    }
+}
+
 int64_t node_tick(struct node *n, int64_t now_ns)
 {
+    int64_t next_ns;
+
     if (!n->call && n->due_ns <= now_ns) {
         act(n);
     }
@@ -550,6 +702,7 @@ int64_t node_tick(struct node *n, int64_t now_ns)
             rest(n, NODE_STATUS, 0);
         }
     }
-    return HK_MIN(n->call ? INT64_MAX : n->due_ns,
-                  n->lease || !n->registered ? INT64_MAX : n->lease_due_ns);
+    next_ns = feed_tick(&n->a->own_feed, now_ns);
+    next_ns = HK_MIN(next_ns, n->call ? INT64_MAX : n->due_ns);
+    return HK_MIN(next_ns, n->lease || !n->registered ? INT64_MAX : n->lease_due_ns);
 }

@@ -47,8 +47,10 @@ struct node {
     uint32_t failures;
     uint64_t call;  /* about the node; 0 none */
     uint64_t lease; /* about its lease */
-    bool lease_missing, lease_made;
+    bool lease_missing;
+    uint64_t heard_rv; /* of what others did while a call was under way; 0 nothing */
     int64_t due_ns, lease_due_ns;
+    int64_t mend_ns; /* others are not contradicted before */
     struct {
         bool is;
         int64_t since_ns; /* wall */
@@ -57,10 +59,22 @@ struct node {
     struct api_object *seen; /* the node as of the last answer, or NULL */
 };
 
+/* How often it says that it lives, and, unasked, how it is. */
+#define NODE_LEASE_NS (10 * SECOND_NS)
+#define NODE_REPORT_NS (300 * SECOND_NS)
+
 void node_init(struct node *n, struct agent *a, const char *name);
+/* Hears what others make of it, for one that is alone. */
+void node_watch(struct node *n);
 void node_fini(struct node *n);
 /* Acts when its time has come; the time of its next act. */
 int64_t node_tick(struct node *n, int64_t now_ns);
+/* Renews the lease of a registered node, unless that is being done. */
+void node_beat(struct node *n);
+/* The node has become that; false when it has to say how it is. */
+bool node_hear(struct node *n, const struct api_object *o);
+/* When it may do so. To be asked once for each time. */
+int64_t node_mend_ns(struct node *n);
 /* Makes the node the owner of an object to be sent. */
 void node_own(const struct node *n, struct json *meta);
 
@@ -89,6 +103,9 @@ struct fleet {
     HK_VEC(uint32_t) todo; /* nodes with something to say */
     uint32_t busy;         /* calls under way */
     uint32_t registered;
+    bool beats;
+    uint32_t next;   /* whose lease comes next */
+    int64_t beat_ns; /* and when; 0: not begun */
 };
 
 struct fleet *fleet_new(struct agent *a, const struct agent_fleet *o);
@@ -497,12 +514,15 @@ void pod_log_detach(struct pod_log *l);
 struct node_call;
 struct pod_exec;
 struct pod_attach;
-/* The container of that name, or "" the only one, in the pod of the call. */
-int serve_find(struct agent *a, const struct node_call *call, struct hk_str container,
+struct query;
+/* The container that call or query name, or the only one, in the pod of the call. */
+int serve_find(struct agent *a, const struct node_call *call, const struct query *q,
                struct container **ret, struct hk_err *err) HK_CHECKED;
 /* The same, and it must run. */
-int serve_find_running(struct agent *a, const struct node_call *call, struct hk_str container,
+int serve_find_running(struct agent *a, const struct node_call *call, const struct query *q,
                        struct container **ret, struct hk_err *err) HK_CHECKED;
+/* The set of channels, as bits, that the caller wants to have. */
+unsigned serve_wants(const struct node_call *call, const struct query *q);
 /* A Status that says what failed. */
 void serve_status(int code, const char *reason, const char *message, struct hk_buf *out);
 /* These answer the call, now or later; it is the caller's to answer when they fail. */
@@ -542,8 +562,9 @@ struct agent {
     struct hk_intern str;
     const char *os_image; /* NULL: not looked up yet */
     struct recorder *recorder;
-    struct node node;    /* unless there is a fleet */
-    struct fleet *fleet; /* or NULL */
+    struct node node;     /* unless there is a fleet */
+    struct feed own_feed; /* of that node */
+    struct fleet *fleet;  /* or NULL */
     struct topology topology;
     struct feed feed;
     HK_VEC(struct pod *) pods;  /* those that are not over */

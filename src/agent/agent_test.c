@@ -46,7 +46,7 @@ static void test_taints_of_a_node_that_was_not_ready_are_taken_away(void **state
                 "  - {key: node.kubernetes.io/not-ready, effect: NoSchedule}\n"
                 "  - {key: mine, effect: NoSchedule}\n"
                 "  - {key: node.kubernetes.io/unreachable, effect: NoExecute}\n");
-    rig_pass(&r, 301);
+    rig_pass(&r, 1);
     assert_string_equal(rig_at(&r, API_NODE, "n1", "spec.taints"),
                         "[{\"key\":\"mine\",\"effect\":\"NoSchedule\"}]");
     rig_fini(&r);
@@ -58,14 +58,71 @@ static void test_a_node_that_was_deleted_is_made_anew(void **state)
 
     rig_init(&r);
     assert_true(port_mem_remove(r.mem, api_kind(API_NODE), HK_STR(""), HK_STR("n1")));
-    rig_pass(&r, 301);
+    rig_settle(&r);
     assert_string_equal(rig_at(&r, API_NODE, "n1", "status.conditions.3.status"), "True");
-    /* Soon, when its lease goes with it. */
-    assert_true(port_mem_remove(r.mem, api_kind(API_NODE), HK_STR(""), HK_STR("n1")));
+    /* Its lease goes with it. */
     assert_true(
         port_mem_remove(r.mem, api_kind(API_LEASE), HK_STR("kube-node-lease"), HK_STR("n1")));
     rig_pass(&r, 10);
+    assert_string_equal(rig_at(&r, API_LEASE, "n1", "spec.holderIdentity"), "n1");
+    rig_fini(&r);
+}
+
+/* The node as somebody else would have it: the text of its JSON with one word for another. */
+static void rewrite(struct rig *r, const char *word, const char *other)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    const char *at;
+
+    json_write(rig_peek(r, API_NODE, "n1"), &text);
+    at = strstr(text.data, word);
+    assert_non_null(at);
+    hk_buf_addf(&out, "%.*s%s%s", (int)(at - text.data), text.data, other, at + strlen(word));
+    rig_put(r, out.data);
+}
+
+static void test_a_node_that_was_given_up_on_says_that_it_lives(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    port_mem_log_clear(r.mem);
+    rewrite(&r, "\"type\":\"Ready\",\"status\":\"True\"",
+            "\"type\":\"Ready\",\"status\":\"Unknown\"");
     assert_string_equal(rig_at(&r, API_NODE, "n1", "status.conditions.3.status"), "True");
+    assert_int_equal(rig_calls(&r, "patch nodes/status n1"), 1);
+    rig_fini(&r);
+}
+
+static void test_who_contradicts_us_does_not_keep_us_busy(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    port_mem_log_clear(r.mem);
+    for (int i = 0; i < 2; i++) {
+        rewrite(&r, "\"memory\":\"8Gi\"", "\"memory\":\"9Gi\"");
+        assert_int_equal(rig_calls(&r, "patch nodes/status n1"), 1);
+    }
+    assert_string_equal(rig_at(&r, API_NODE, "n1", "status.capacity.memory"), "9Gi");
+    rig_pass(&r, 1);
+    assert_int_equal(rig_calls(&r, "patch nodes/status n1"), 2);
+    assert_string_equal(rig_at(&r, API_NODE, "n1", "status.capacity.memory"), "8Gi");
+    rig_fini(&r);
+}
+
+static void test_amounts_in_other_words_are_the_same(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    port_mem_log_clear(r.mem);
+    rewrite(&r, "\"memory\":\"8Gi\"", "\"example.com/more\":\"1\",\"memory\":\"8192Mi\"");
+    assert_int_equal(rig_calls(&r, "patch nodes/status n1"), 0);
+    rewrite(&r, "\"memory\":\"8192Mi\"", "\"memory\":\"9Gi\"");
+    assert_int_equal(rig_calls(&r, "patch nodes/status n1"), 1);
+    assert_string_equal(rig_at(&r, API_NODE, "n1", "status.capacity.memory"), "8Gi");
     rig_fini(&r);
 }
 
@@ -213,6 +270,9 @@ int main(void)
         cmocka_unit_test(test_the_lease_is_renewed_every_ten_seconds),
         cmocka_unit_test(test_taints_of_a_node_that_was_not_ready_are_taken_away),
         cmocka_unit_test(test_a_node_that_was_deleted_is_made_anew),
+        cmocka_unit_test(test_a_node_that_was_given_up_on_says_that_it_lives),
+        cmocka_unit_test(test_who_contradicts_us_does_not_keep_us_busy),
+        cmocka_unit_test(test_amounts_in_other_words_are_the_same),
         cmocka_unit_test(test_failures_of_the_api_are_outlived),
         cmocka_unit_test(test_running_pods_are_found_again),
         cmocka_unit_test(test_exits_in_the_absence_of_the_agent_are_reported),

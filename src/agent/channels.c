@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A WebSocket on a tunnel, and the channels on it.
+// A WebSocket or SPDY on a tunnel, and the channels on it.
 #include "agent/channels.h"
 
 #include "codec/json.h"
 
 #include <errno.h>
+#include <strings.h>
 #include <sys/epoll.h>
+
+#define V5 "v5.channel.k8s.io"
+#define V4 "v4.channel.k8s.io"
+#define SPDY_NAME "SPDY/3.1"
+#define SPDY_HEADER "X-Stream-Protocol-Version"
 
 enum {
     READ_BYTES = 64 << 10,
@@ -24,36 +30,81 @@ static bool asks_for_websocket(const struct http_request *q)
            http_request_header(q, "Sec-WebSocket-Key").n > 0;
 }
 
-int channels_offer(const struct http_request *q, const char **ret, struct hk_err *err)
+static bool asks_for_spdy(const struct http_request *q)
 {
-    static const char *const known[] = {"v5.channel.k8s.io", "v4.channel.k8s.io"};
+    return ws_header_has(http_request_header(q, "Connection"), "upgrade") &&
+           ws_header_has(http_request_header(q, "Upgrade"), SPDY_NAME);
+}
 
+static void look_for_v4(void *ctx, struct hk_str name, struct hk_str value)
+{
+    bool *found = ctx;
+
+    if (name.n == strlen(SPDY_HEADER) && strncasecmp(name.s, SPDY_HEADER, name.n) == 0 &&
+        ws_header_has(value, V4)) {
+        *found = true;
+    }
+}
+
+static int offer_spdy(struct channels *c, const struct http_request *q, struct hk_err *err)
+{
+    bool found = false;
+
+    http_request_headers(q, look_for_v4, &found); /* one line for each protocol */
+    if (!found) {
+        return hk_fail(err, HK_EINVAL, "no common protocol: this server speaks " V4 " over SPDY");
+    }
+    c->protocol = V4;
+    c->spdy = spdy_new();
+    return 0;
+}
+
+int channels_offer(struct channels *c, const struct http_request *q, unsigned wants,
+                   struct hk_err *err)
+{
+    static const char *const known[] = {V5, V4};
+
+    c->awaited = wants | 1u << CHANNEL_ERROR;
+    if (asks_for_spdy(q)) {
+        return offer_spdy(c, q, err);
+    }
     if (!asks_for_websocket(q)) {
         return hk_fail(err, HK_EINVAL,
-                       "this server runs commands over WebSockets only: use kubectl 1.31 or newer "
-                       "(1.29 and 1.30 with KUBECTL_REMOTE_COMMAND_WEBSOCKETS=true), or hekla "
-                       "exec");
+                       "commands are run over WebSockets or SPDY: the request asks for neither");
     }
     for (size_t k = 0; k < HK_LEN(known); k++) {
         if (ws_header_has(http_request_header(q, "Sec-WebSocket-Protocol"), known[k])) {
-            *ret = known[k];
+            c->protocol = known[k];
             return 0;
         }
     }
-    return hk_fail(err, HK_EINVAL,
-                   "no common protocol: this server speaks v5.channel.k8s.io and "
-                   "v4.channel.k8s.io");
+    return hk_fail(err, HK_EINVAL, "no common protocol: this server speaks " V5 " and " V4);
 }
 
-void channels_accept(struct http_request *q, const char *protocol, const struct http_tunnel *t)
+static void accept_spdy(const struct channels *c, struct http_request *q,
+                        const struct http_tunnel *t)
+{
+    const struct http_header headers[] = {
+        {HK_STR("Upgrade"), HK_STR(SPDY_NAME)},
+         {HK_STR(SPDY_HEADER), hk_str(c->protocol)},
+        };
+
+    http_reply_tunnel(q, headers, HK_LEN(headers), t);
+}
+
+void channels_accept(const struct channels *c, struct http_request *q, const struct http_tunnel *t)
 {
     char accept[WS_ACCEPT_BYTES + 1];
 
+    if (c->spdy) {
+        accept_spdy(c, q, t);
+        return;
+    }
     ws_accept(http_request_header(q, "Sec-WebSocket-Key"), accept);
     const struct http_header headers[] = {
         {HK_STR("Upgrade"), HK_STR("websocket")},
          {HK_STR("Sec-WebSocket-Accept"), hk_str(accept)},
-          {HK_STR("Sec-WebSocket-Protocol"), hk_str(protocol)},
+          {HK_STR("Sec-WebSocket-Protocol"), hk_str(c->protocol)},
          };
     http_reply_tunnel(q, headers, HK_LEN(headers), t);
 }
@@ -63,6 +114,29 @@ void channels_accept(struct http_request *q, const char *protocol, const struct 
 static size_t waiting(const struct channels *c)
 {
     return c->out.len - c->out_at;
+}
+
+/* A peer that is still opening streams does not read: what is said too early keeps it from hearing
+ * that the next one is open. */
+static bool may_speak(const struct channels *c)
+{
+    for (size_t k = 0; c->spdy && k < CHANNEL_COUNT; k++) {
+        if (c->awaited & 1u << k && c->streams[k].id == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* And what nobody has opened a stream for yet. */
+static size_t waiting_in_all(const struct channels *c)
+{
+    size_t n = waiting(c);
+
+    for (size_t k = 0; c->spdy && k < CHANNEL_COUNT; k++) {
+        n += c->streams[k].wait.len;
+    }
+    return n;
 }
 
 static bool reads(const struct channels *c)
@@ -112,7 +186,7 @@ static bool flush(struct channels *c)
 
 static void tell_room(struct channels *c)
 {
-    if (c->full && waiting(c) < OUT_BYTES / 2) {
+    if (c->full && may_speak(c) && waiting_in_all(c) < OUT_BYTES / 2) {
         c->full = false;
         c->ops->room(c->ctx);
     }
@@ -197,12 +271,111 @@ static bool take(struct channels *c, const struct ws_piece *p)
     }
 }
 
+/* ---- streams ---- */
+
+/* CHANNEL_COUNT: none of ours. */
+static enum channel channel_of(const struct channels *c, uint32_t stream)
+{
+    enum channel k = 0;
+
+    while (k < CHANNEL_COUNT && c->streams[k].id != stream) {
+        k++;
+    }
+    return k;
+}
+
+/* Says what has waited, and when all was said, that it was the last. */
+static void speak(struct channels *c)
+{
+    for (size_t k = 0; k < CHANNEL_COUNT; k++) {
+        struct channels_stream *s = &c->streams[k];
+
+        if (s->id != 0 && (s->wait.len > 0 || c->closing)) {
+            spdy_write(s->id, hk_buf_str(&s->wait), c->closing, &c->out);
+            hk_buf_fini(&s->wait);
+        }
+    }
+}
+
+static void open_stream(struct channels *c, const struct spdy_event *e)
+{
+    static const char *const names[CHANNEL_COUNT] = {[CHANNEL_STDIN] = "stdin",
+                                                     [CHANNEL_STDOUT] = "stdout",
+                                                     [CHANNEL_STDERR] = "stderr",
+                                                     [CHANNEL_ERROR] = "error",
+                                                     [CHANNEL_RESIZE] = "resize"};
+    const bool spoke = may_speak(c);
+
+    for (size_t k = 0; k < CHANNEL_COUNT; k++) {
+        if (c->streams[k].id == 0 && hk_str_is(e->bytes, names[k])) {
+            c->streams[k].id = e->stream;
+            break;
+        }
+    }
+    if (!spoke && may_speak(c)) {
+        speak(c);
+    }
+}
+
+static void take_event(struct channels *c, const struct spdy_event *e)
+{
+    const enum channel at = e->type == SPDY_OPENED ? CHANNEL_COUNT : channel_of(c, e->stream);
+
+    if (e->type == SPDY_OPENED) {
+        open_stream(c, e);
+    } else if (c->closing) {
+        return;
+    } else if (at == CHANNEL_STDIN && e->type == SPDY_DATA) {
+        c->ops->input(c->ctx, e->bytes);
+    } else if (at == CHANNEL_STDIN && (e->type == SPDY_ENDED || e->type == SPDY_RESET)) {
+        c->ops->input_end(c->ctx);
+    } else if (at == CHANNEL_RESIZE && e->type == SPDY_DATA) {
+        take_size(c, true, true, e->bytes);
+    }
+}
+
+static bool parse_spdy(struct channels *c)
+{
+    struct spdy_event e;
+    struct hk_err err = {0};
+    int rc = 1;
+
+    while (rc == 1 && reads(c)) {
+        char *in = c->in.data + c->in_at;
+        size_t n = c->in.len - c->in_at;
+
+        rc = spdy_read(c->spdy, &in, &n, &e, &c->out, &err);
+        c->in_at = c->in.len - n;
+        if (rc == 1) {
+            take_event(c, &e);
+        }
+    }
+    c->more = c->more || rc == 1; /* paused: there may be an event left */
+    return rc >= 0;
+}
+
+static void send_on_stream(struct channels *c, enum channel to, struct hk_str bytes)
+{
+    struct channels_stream *s = &c->streams[to];
+
+    if (!may_speak(c)) {
+        hk_buf_addstr(&s->wait, bytes);
+    } else if (s->id != 0 && bytes.n > 0) {
+        spdy_write(s->id, bytes, false, &c->out);
+    }
+}
+
+/* ---- messages of either kind ---- */
+
 /* Looks at what has come, until paused; false when nothing more will. */
 static bool parse(struct channels *c)
 {
     struct ws_piece p;
     struct hk_err err = {0};
 
+    if (c->spdy) {
+        return parse_spdy(c);
+    }
     while (reads(c)) {
         char *in = c->in.data + c->in_at;
         size_t n = c->in.len - c->in_at;
@@ -244,6 +417,9 @@ void channels_open(struct channels *c, struct http_request *http, struct hk_str 
                    const struct channels_ops *ops, void *ctx)
 {
     *c = (struct channels){
+        .protocol = c->protocol,
+        .spdy = c->spdy,
+        .awaited = c->awaited,
         .http = http,
         .ops = ops,
         .ctx = ctx,
@@ -280,21 +456,30 @@ void channels_fini(struct channels *c)
     hk_buf_fini(&c->in);
     hk_buf_fini(&c->out);
     hk_buf_fini(&c->text);
+    for (size_t k = 0; k < CHANNEL_COUNT; k++) {
+        hk_buf_fini(&c->streams[k].wait);
+    }
+    spdy_free(c->spdy);
     *c = (struct channels){0};
 }
 
 bool channels_room(struct channels *c)
 {
-    c->full = waiting(c) >= OUT_BYTES;
+    c->full = waiting_in_all(c) >= OUT_BYTES || !may_speak(c);
     return !c->full && !c->closing;
 }
 
 void channels_send(struct channels *c, enum channel to, struct hk_str bytes)
 {
-    if (!c->closing) {
-        ws_write_channel((uint8_t)to, bytes, NULL, &c->out);
-        rewatch(c);
+    if (c->closing) {
+        return;
     }
+    if (c->spdy) {
+        send_on_stream(c, to, bytes);
+    } else {
+        ws_write_channel((uint8_t)to, bytes, NULL, &c->out);
+    }
+    rewatch(c);
 }
 
 void channels_pause(struct channels *c)
@@ -313,7 +498,11 @@ void channels_close(struct channels *c, uint16_t code, const char *why)
 {
     if (!c->closing) {
         c->closing = true;
-        ws_write_close(code, hk_str(why), NULL, &c->out);
+        if (c->spdy && may_speak(c)) {
+            speak(c);
+        } else if (!c->spdy) {
+            ws_write_close(code, hk_str(why), NULL, &c->out);
+        }
         rewatch(c);
     }
 }

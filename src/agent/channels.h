@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kubernetes' remote command protocol on a connection that was upgraded: WebSocket messages whose
-// first byte says which stream they belong to (v4.channel.k8s.io, v5.channel.k8s.io). Who has
+// first byte says which stream they belong to (v4.channel.k8s.io, v5.channel.k8s.io), or streams of
+// SPDY whose headers do (v4.channel.k8s.io), which is what kube-apiserver speaks to nodes. Who has
 // something to send asks for room first, who cannot take more pauses the peer: neither way is
 // anything kept without bound.
 #pragma once
 
 #include "base/str.h"
 #include "net/http.h"
+#include "net/spdy.h"
 #include "net/ws.h"
 
 enum channel {
     CHANNEL_STDIN,
     CHANNEL_STDOUT,
     CHANNEL_STDERR,
-    CHANNEL_ERROR,     /* how it ended, as a Status */
-    CHANNEL_RESIZE,    /* {"Width":80,"Height":24} */
+    CHANNEL_ERROR,  /* how it ended, as a Status */
+    CHANNEL_RESIZE, /* {"Width":80,"Height":24} */
+    CHANNEL_COUNT,
     CHANNEL_END = 255, /* v5: the channel named by the next byte has ended */
 };
-
-/* The best protocol that the request offers and we know; fails with words on what to use instead.
- */
-int channels_offer(const struct http_request *q, const char **ret, struct hk_err *err) HK_CHECKED;
-/* Answers 101 with that protocol. */
-void channels_accept(struct http_request *q, const char *protocol, const struct http_tunnel *t);
 
 struct channels_ops {
     /* More of standard input, and its end. */
@@ -37,7 +34,17 @@ struct channels_ops {
     void (*closed)(void *ctx);
 };
 
+/* A stream of SPDY that carries a channel. */
+struct channels_stream {
+    uint32_t id;        /* 0: the peer has not opened it */
+    struct hk_buf wait; /* what is to be sent on it when all are open */
+};
+
 struct channels {
+    const char *protocol; /* that was agreed on */
+    struct spdy *spdy;    /* NULL: it is a WebSocket */
+    struct channels_stream streams[CHANNEL_COUNT];
+    unsigned awaited; /* set of channels: nothing is said before the peer has opened all of these */
     struct http_request *http; /* NULL: not open, or closed */
     const struct channels_ops *ops;
     void *ctx;
@@ -53,6 +60,12 @@ struct channels {
     size_t in_at, out_at;
 };
 
+/* Chooses the best protocol that the request offers and we know; fails with words on what to use
+ * instead. wants is the set of channels, as bits, that the request asks for. c is zero before. */
+int channels_offer(struct channels *c, const struct http_request *q, unsigned wants,
+                   struct hk_err *err) HK_CHECKED;
+/* Answers 101 with that protocol. */
+void channels_accept(const struct channels *c, struct http_request *q, const struct http_tunnel *t);
 /* For opened and ready of the tunnel. */
 void channels_open(struct channels *c, struct http_request *http, struct hk_str early,
                    const struct channels_ops *ops, void *ctx);

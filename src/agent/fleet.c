@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many nodes that run nothing, spoken for by one agent. One list and watch of nodes says which are
-// there; what is missing is made, what differs is mended, so many at a time, and then nobody says
-// anything: a simulated node lives as long as this process does, nobody here waits for its lease,
-// and thousands of heartbeats would be all the work an idle cluster has.
+// there; what is missing is made, what differs is mended, so many at a time. Beside a server of our
+// own nobody says anything then: a simulated node lives as long as this process does, nobody waits
+// for its lease, and thousands of heartbeats would be all the work an idle cluster has. Others want
+// to hear them (beats): one node after the other, evenly.
 #include "agent/agent_priv.h"
 
 #define PREFIX "sim-"
 #define DIGITS 5
 #define BUSY_MAX 256u /* calls at a time */
+/* Leases are renewed in small groups: waking for each costs more than it spreads. */
+#define BEAT_PAUSE_NS (SECOND_NS / 20)
 #define LABEL_TYPE "type"
 #define TYPE_SIMULATED "simulated"
 
@@ -49,6 +52,15 @@ static void want(struct fleet *f, struct node *n, enum node_step step)
     hk_vec_push(&f->todo, (uint32_t)(n - f->nodes));
 }
 
+/* Not all at once, as they were registered. */
+static void schedule_report(struct node *n)
+{
+    const struct fleet *f = n->fleet;
+    const int64_t early_ns = NODE_REPORT_NS / 2 / f->n * (n - f->nodes);
+
+    n->due_ns = agent_mono(f->a) + NODE_REPORT_NS - early_ns;
+}
+
 void fleet_answered(struct node *n)
 {
     struct fleet *f = n->fleet;
@@ -61,12 +73,41 @@ void fleet_answered(struct node *n)
     f->registered += n->registered;
     api_object_unref(n->seen);
     n->seen = NULL;
+    schedule_report(n);
+}
+
+/* ---- that they live ---- */
+
+/* One of them; and, when it is time, how it is. */
+static void beat(struct fleet *f, struct node *n, int64_t now_ns)
+{
+    node_beat(n);
+    if (n->registered && n->step == NODE_REST && !n->call && n->due_ns <= now_ns) {
+        want(f, n, NODE_STATUS);
+    }
+}
+
+/* Each has its turn once in a period. What was missed in a pause is not made up for. */
+static int64_t beat_all(struct fleet *f, int64_t now_ns)
+{
+    if (!f->beats) {
+        return INT64_MAX;
+    }
+    if (f->beat_ns + NODE_LEASE_NS < now_ns) {
+        f->beat_ns = now_ns;
+    }
+    for (; f->beat_ns <= now_ns; f->beat_ns += NODE_LEASE_NS / f->n) {
+        beat(f, &f->nodes[f->next], now_ns);
+        f->next = (f->next + 1) % f->n;
+    }
+    return HK_MAX(f->beat_ns, now_ns + BEAT_PAUSE_NS);
 }
 
 int64_t fleet_tick(struct fleet *f, int64_t now_ns)
 {
-    int64_t next_ns = feed_tick(&f->feed, now_ns);
+    int64_t next_ns = feed_tick(&f->feed, now_ns), at_ns = beat_all(f, now_ns);
 
+    next_ns = HK_MIN(next_ns, at_ns);
     for (uint32_t i = 0; i < f->todo.len && f->busy < BUSY_MAX;) {
         struct node *n = &f->nodes[f->todo.at[i]];
 
@@ -105,14 +146,13 @@ static void on_put(void *ctx, struct api_object *o)
         dismiss(f, o);
         return;
     }
-    if (n->step != NODE_REST || n->call) {
-        return;
-    }
-    if (!node_is_told(n, &o->root)) {
+    if (!node_hear(n, o)) {
         want(f, n, NODE_STATUS);
-    } else if (!n->registered) {
+        n->due_ns = node_mend_ns(n);
+    } else if (!n->registered && n->step == NODE_REST && !n->call) {
         n->registered = true;
         f->registered++;
+        schedule_report(n);
     }
 }
 
@@ -148,6 +188,7 @@ struct fleet *fleet_new(struct agent *a, const struct agent_fleet *o)
     json_put(&a->labels, &a->own, HK_STR(LABEL_TYPE), json_make_str(HK_STR(TYPE_SIMULATED)));
     f->a = a;
     f->n = o->n;
+    f->beats = o->beats;
     f->nodes = hk_zalloc_array(o->n, sizeof(*f->nodes));
     for (uint32_t i = 0; i < o->n; i++) {
         struct node *n = &f->nodes[i];

@@ -8,6 +8,7 @@ struct fleet_rig {
     struct rig rig; /* its agent is the fleet's */
     struct simulate_model model;
     struct runtime *runtime;
+    bool beats; /* of the next agent */
 };
 
 static void on_end(void *ctx, uint64_t container, const struct runtime_end *end)
@@ -32,7 +33,7 @@ static void up(struct fleet_rig *r, uint32_t n)
                                                   .clock = &r->rig.clock.clock,
                                                   .rand = &r->rig.rand,
                                                   .runtime = r->runtime,
-                                                  .fleet = &(struct agent_fleet){n, 2},
+                                                  .fleet = &(struct agent_fleet){n, 2, r->beats},
                                                   .capacity = &has});
     rig_settle(&r->rig);
 }
@@ -116,6 +117,79 @@ static void test_a_fleet_registers_once_and_is_silent(void **state)
     assert_true(agent_ready(r.rig.agent));
     assert_int_equal(rig_calls(&r.rig, "create nodes sim-00001"), 0);
     assert_int_equal(rig_calls(&r.rig, "patch nodes/status sim-00001"), 0);
+    fini(&r);
+}
+
+/* Leases renewed since the log was cleared. */
+static uint32_t renewals(struct fleet_rig *r)
+{
+    struct hk_str rest = port_mem_log(r->rig.mem), line;
+    uint32_t n = 0;
+
+    while (hk_str_cut(&rest, '\n', &line)) {
+        n += hk_str_starts(line, "patch leases kube-node-lease/sim-");
+    }
+    return n;
+}
+
+static void test_nodes_that_have_to_say_that_they_live_do_so_evenly(void **state)
+{
+    struct fleet_rig r;
+
+    init(&r, 0);
+    down(&r);
+    r.beats = true;
+    up(&r, 200);
+    assert_true(agent_ready(r.rig.agent));
+    rig_pass(&r.rig, 10);
+    assert_string_equal(rig_at(&r.rig, API_LEASE, "sim-00200", "spec.holderIdentity"), "sim-00200");
+    assert_string_equal(rig_at(&r.rig, API_LEASE, "sim-00200", "metadata.ownerReferences.0.uid"),
+                        rig_at(&r.rig, API_NODE, "sim-00200", "metadata.uid"));
+    for (int i = 0; i < 20; i++) {
+        port_mem_log_clear(r.rig.mem);
+        rig_pass(&r.rig, 1);
+        assert_in_range(renewals(&r), 19, 21);
+    }
+    /* And every few minutes how they are, not all at once. */
+    rig_pass(&r.rig, 260);
+    assert_int_equal(rig_calls(&r.rig, "patch nodes/status sim-00001"), 0);
+    assert_int_equal(rig_calls(&r.rig, "patch nodes/status sim-00200"), 1);
+    rig_pass(&r.rig, 50);
+    assert_int_equal(rig_calls(&r.rig, "patch nodes/status sim-00001"), 1);
+    assert_true(agent_ready(r.rig.agent));
+    fini(&r);
+}
+
+static void test_after_a_pause_nothing_is_made_up_for(void **state)
+{
+    struct fleet_rig r;
+
+    init(&r, 0);
+    down(&r);
+    r.beats = true;
+    up(&r, 100);
+    rig_pass(&r.rig, 20);
+    port_mem_log_clear(r.rig.mem);
+    rig_set_now(&r.rig, r.rig.clock.now_ns + 600 * RIG_SECOND_NS);
+    rig_settle(&r.rig);
+    assert_in_range(renewals(&r), 1, 10);
+    fini(&r);
+}
+
+static void test_a_node_that_was_given_up_on_comes_back(void **state)
+{
+    struct fleet_rig r;
+
+    init(&r, 2);
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    struct json doc = json_clone(rig_peek(&r.rig, API_NODE, "sim-00002"), &a);
+    struct json *ready = (struct json *)json_item(json_at(&doc, "status.conditions"), 3);
+
+    json_put(ready, &a, HK_STR("status"), json_make_str(HK_STR("Unknown")));
+    assert_int_equal(port_mem_put(r.rig.mem, &doc, NULL), 0);
+    rig_settle(&r.rig);
+    assert_string_equal(rig_at(&r.rig, API_NODE, "sim-00002", "status.conditions.3.status"),
+                        "True");
     fini(&r);
 }
 
@@ -211,6 +285,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_fleet_registers_once_and_is_silent),
+        cmocka_unit_test(test_nodes_that_have_to_say_that_they_live_do_so_evenly),
+        cmocka_unit_test(test_after_a_pause_nothing_is_made_up_for),
+        cmocka_unit_test(test_a_node_that_was_given_up_on_comes_back),
         cmocka_unit_test(test_what_is_missing_is_made_and_what_is_too_much_removed),
         cmocka_unit_test(test_a_node_that_is_not_as_it_should_be_is_mended),
         cmocka_unit_test(test_pods_of_the_fleet_run_and_others_are_left_alone),

@@ -664,13 +664,15 @@ static void on_removed(void *ctx, const struct port_msg *m)
 
     p->removal = 0;
     agent_touch(p);
-    /* Not found and conflict (another pod of that name): ours is gone, and we shall hear so. */
-    if (m->rc == 0 || m->rc == -HK_ENOTFOUND || m->rc == -HK_ECONFLICT) {
+    /* Ours is gone, and we shall hear so. */
+    if (m->rc == 0 || m->rc == -HK_ENOTFOUND) {
         p->deleted = true;
         return;
     }
-    hk_log(HK_LOG_WARN, "cannot delete pod", "pod=%.*s/%.*s err=\"%s\"", HK_FMT(p->ns),
-           HK_FMT(p->name), m->err->text);
+    if (m->rc != -HK_ECONFLICT) { /* else most likely it is gone, and another has its name */
+        hk_log(HK_LOG_WARN, "cannot delete pod", "pod=%.*s/%.*s err=\"%s\"", HK_FMT(p->ns),
+               HK_FMT(p->name), m->err->text);
+    }
     p->held_until_ns = agent_mono(p->a) + HELD_LAST_NS;
 }
 

@@ -206,14 +206,15 @@ static int open_input(struct pod_attach *x, const struct container *c, struct hk
     return rc;
 }
 
-static int open_attach(struct pod_attach *x, const struct node_call *call, struct hk_err *err)
+static int open_attach(struct pod_attach *x, const struct node_call *call, unsigned *ret_wants,
+                       struct hk_err *err)
 {
     struct runtime *r = x->a->o.runtime;
     struct container *c;
     struct query q;
     int rc = query_parse(call->query, &x->a->mem, &q, err);
 
-    rc = rc < 0 ? rc : serve_find_running(x->a, call, query_get(&q, "container"), &c, err);
+    rc = rc < 0 ? rc : serve_find_running(x->a, call, &q, &c, err);
     if (rc < 0) {
         return rc;
     }
@@ -221,9 +222,10 @@ static int open_attach(struct pod_attach *x, const struct node_call *call, struc
         return hk_fail(err, HK_EUNSUP, "this node does not offer attach of pods");
     }
     x->container = c->id;
-    x->wants_in = query_bool(&q, "stdin");
-    x->wants_out = query_bool(&q, "stdout");
-    x->wants_err = query_bool(&q, "stderr");
+    *ret_wants = serve_wants(call, &q);
+    x->wants_in = *ret_wants & 1u << CHANNEL_STDIN;
+    x->wants_out = *ret_wants & 1u << CHANNEL_STDOUT;
+    x->wants_err = *ret_wants & 1u << CHANNEL_STDERR;
     x->tty = json_bool(json_get(c->spec, "tty"), false);
     x->once = json_bool(json_get(c->spec, "stdinOnce"), false);
     rc = open_input(x, c, err);
@@ -237,18 +239,18 @@ static int open_attach(struct pod_attach *x, const struct node_call *call, struc
 int pod_attach_serve(struct agent *a, const struct node_call *call, struct hk_err *err)
 {
     struct pod_attach *x = hk_zalloc(sizeof(*x));
-    const char *protocol;
+    unsigned wants = 0;
 
     *x = (struct pod_attach){.a = a, .http = call->http, .in = {.fd = -1}, .notify = -1};
     hk_vec_push(&a->attached, x);
-    int rc = open_attach(x, call, err);
-    rc = rc < 0 ? rc : channels_offer(call->http, &protocol, err);
+    int rc = open_attach(x, call, &wants, err);
+    rc = rc < 0 ? rc : channels_offer(&x->channels, call->http, wants, err);
     if (rc < 0) {
         attach_free(x);
         return rc;
     }
     channels_accept(
-        call->http, protocol,
+        &x->channels, call->http,
         &(struct http_tunnel){.opened = on_opened, .ready = on_ready, .cut = on_cut, .ctx = x});
     return 0;
 }

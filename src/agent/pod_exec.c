@@ -424,7 +424,8 @@ static int check(const struct pod_exec *x, struct hk_err *err)
     return 0;
 }
 
-static int read_question(struct pod_exec *x, const struct node_call *call, struct hk_err *err)
+static int read_question(struct pod_exec *x, const struct node_call *call, unsigned *ret_wants,
+                         struct hk_err *err)
 {
     struct container *c;
     struct query q;
@@ -435,10 +436,11 @@ static int read_question(struct pod_exec *x, const struct node_call *call, struc
     }
     x->argv = command_of(&q, &x->mem);
     x->tty = query_bool(&q, "tty");
-    x->wants_in = query_bool(&q, "stdin");
-    x->wants_out = query_bool(&q, "stdout");
-    x->wants_err = query_bool(&q, "stderr");
-    rc = serve_find_running(x->a, call, query_get(&q, "container"), &c, err);
+    *ret_wants = serve_wants(call, &q);
+    x->wants_in = *ret_wants & 1u << CHANNEL_STDIN;
+    x->wants_out = *ret_wants & 1u << CHANNEL_STDOUT;
+    x->wants_err = *ret_wants & 1u << CHANNEL_STDERR;
+    rc = serve_find_running(x->a, call, &q, &c, err);
     if (rc < 0) {
         return rc;
     }
@@ -461,16 +463,16 @@ static struct pod_exec *exec_new(struct agent *a, struct http_request *http)
 int pod_exec_serve(struct agent *a, const struct node_call *call, struct hk_err *err)
 {
     struct pod_exec *x = exec_new(a, call->http);
-    const char *protocol;
-    int rc = read_question(x, call, err);
+    unsigned wants = 0;
+    int rc = read_question(x, call, &wants, err);
 
-    rc = rc < 0 ? rc : channels_offer(call->http, &protocol, err);
+    rc = rc < 0 ? rc : channels_offer(&x->channels, call->http, wants, err);
     if (rc < 0) {
         exec_free(x);
         return rc;
     }
     channels_accept(
-        call->http, protocol,
+        &x->channels, call->http,
         &(struct http_tunnel){.opened = on_opened, .ready = on_ready, .cut = on_cut, .ctx = x});
     return 0;
 }

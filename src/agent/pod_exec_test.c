@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <zlib.h>
 
 enum { PATIENCE_TURNS = 5000, BOUND = 16 << 20 /* more than pipes, sockets and buffers hold */ };
 
@@ -225,7 +226,10 @@ static void test_questions_that_cannot_be_answered_say_why(void **state)
         {"command=x", V5, "at least 1 of stdin, stdout, stderr"},
         {"command=x&stdout=1&stderr=1&tty=1", V5, "tty and stderr cannot both be true"},
         {"command=x&stdout=1&container=z", V5, "container z is not valid for pod a"},
-        {"command=x&stdout=1", "", "use kubectl 1.31 or newer"},
+        {"command=x&stdout=1", "", "the request asks for neither"},
+        {"command=x&stdout=1",
+         "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nX-Stream-Protocol-Version: v3.x\r\n",
+         "no common protocol"},
         {"command=x&stdout=1", UPGRADE "Sec-WebSocket-Protocol: v1.channel.k8s.io\r\n",
          "no common protocol"},
         {"command=x%zz", V5, "escape"},
@@ -402,6 +406,138 @@ static void test_broken_frames_end_it(void **state)
     finish(&s);
 }
 
+/* ---- over SPDY ---- */
+
+#define SPDY                                                                                       \
+    "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n"                                                 \
+    "X-Stream-Protocol-Version: v5.channel.k8s.io\r\n"                                             \
+    "X-Stream-Protocol-Version: v4.channel.k8s.io\r\n"
+
+static void add_u32(struct hk_buf *out, uint32_t n)
+{
+    const char bytes[] = {(char)(n >> 24), (char)(n >> 16), (char)(n >> 8), (char)n};
+
+    hk_buf_add(out, bytes, sizeof(bytes));
+}
+
+static uint32_t u32_at(const struct hk_buf *b, size_t at)
+{
+    const unsigned char *p = (const unsigned char *)b->data + at;
+
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static void open_stream(struct scene *s, z_stream *z, uint32_t stream, const char *type)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf headers = {0}, frame = {0};
+    unsigned char packed[256];
+
+    add_u32(&headers, 1);
+    add_u32(&headers, 10);
+    hk_buf_adds(&headers, "streamtype");
+    add_u32(&headers, (uint32_t)strlen(type));
+    hk_buf_adds(&headers, type);
+    z->next_in = (unsigned char *)headers.data;
+    z->avail_in = (uInt)headers.len;
+    z->next_out = packed;
+    z->avail_out = sizeof(packed);
+    assert_int_equal(deflate(z, Z_SYNC_FLUSH), Z_OK);
+    add_u32(&frame, 0x80030001);
+    add_u32(&frame, (uint32_t)(10 + sizeof(packed) - z->avail_out));
+    add_u32(&frame, stream);
+    add_u32(&frame, 0);
+    hk_buf_add(&frame, "\0\0", 2);
+    hk_buf_add(&frame, packed, sizeof(packed) - z->avail_out);
+    assert_int_equal(send(s->fd, frame.data, frame.len, MSG_NOSIGNAL), (ssize_t)frame.len);
+}
+
+/* Frames that have come as a whole: "reply 1\n", "data 3 text\n", "last 3 text\n". */
+static void list_frames(struct scene *s, struct hk_buf *out)
+{
+    while (s->raw.len >= 8 && s->raw.len >= 8 + (u32_at(&s->raw, 4) & 0xffffff)) {
+        const uint32_t head = u32_at(&s->raw, 0), n = u32_at(&s->raw, 4) & 0xffffff;
+
+        if (head == 0x80030002) {
+            hk_buf_addf(out, "reply %u\n", u32_at(&s->raw, 8));
+        } else {
+            hk_buf_addf(out, "%s %u %.*s\n", s->raw.data[4] ? "last" : "data", head, (int)n,
+                        s->raw.data + 8);
+        }
+        hk_buf_drop(&s->raw, 8 + n);
+    }
+}
+
+static void await_frames(struct scene *s, struct hk_buf *got, const char *want)
+{
+    for (int left = PATIENCE_TURNS; strcmp(hk_buf_str(got).s, want) != 0; left--) {
+        if (left == 0) {
+            fail_msg("expected '%s', got '%s'", want, hk_buf_str(got).s);
+        }
+        hear(s);
+        list_frames(s, got);
+    }
+}
+
+static void test_over_spdy_nothing_is_said_before_all_streams_are_open(void **state)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf got = {0};
+    struct scene s;
+    z_stream z = {0};
+    const char *text;
+
+    assert_int_equal(deflateInit(&z, 6), Z_OK);
+    start(&s);
+    text = answer(&s, "command=do&stdout=1&stdin=1", SPDY);
+    assert_non_null(strstr(text, " 101 "));
+    assert_non_null(strstr(text, "X-Stream-Protocol-Version: v4.channel.k8s.io\r\n"));
+    hk_buf_drop(&s.raw, (size_t)(strstr(text, "\r\n\r\n") + 4 - text));
+    assert_int_equal(write(s.out, "early", 5), 5);
+    open_stream(&s, &z, 1, "error");
+    await_frames(&s, &got, "reply 1\n");
+    open_stream(&s, &z, 3, "stdout");
+    await_frames(&s, &got, "reply 1\nreply 3\n");
+    for (int i = 0; i < 20; i++) {
+        hear(&s);
+    }
+    assert_int_equal(s.raw.len, 0);
+    open_stream(&s, &z, 5, "stdin");
+    await_frames(&s, &got, "reply 1\nreply 3\nreply 5\ndata 3 early\n");
+    hk_buf_clear(&got);
+    end_command(&s, 0);
+    await_frames(&s, &got,
+                 "data 1 {\"metadata\":{},\"status\":\"Success\"}\nlast 5 \nlast 3 \nlast 1 \n");
+    deflateEnd(&z);
+    finish(&s);
+}
+
+static void test_over_spdy_a_command_that_ends_early_has_its_say(void **state)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf got = {0};
+    struct scene s;
+    z_stream z = {0};
+    const char *text;
+
+    assert_int_equal(deflateInit(&z, 6), Z_OK);
+    start(&s);
+    text = answer(&s, "command=do&stderr=1", SPDY);
+    hk_buf_drop(&s.raw, (size_t)(strstr(text, "\r\n\r\n") + 4 - text));
+    end_command(&s, 4);
+    for (int i = 0; i < 20; i++) {
+        hear(&s);
+    }
+    open_stream(&s, &z, 1, "error");
+    open_stream(&s, &z, 3, "stderr");
+    for (int left = PATIENCE_TURNS; !strstr(hk_buf_str(&got).s, "last 1 "); left--) {
+        assert_true(left > 0);
+        hear(&s);
+        list_frames(&s, &got);
+    }
+    assert_non_null(strstr(got.data, "last 3 \n"));
+    assert_non_null(strstr(got.data, "\"message\":\"4\""));
+    deflateEnd(&z);
+    finish(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -413,6 +549,8 @@ int main(void)
         cmocka_unit_test(test_a_command_that_does_not_read_holds_the_peer_up),
         cmocka_unit_test(test_the_command_goes_with_its_client),
         cmocka_unit_test(test_broken_frames_end_it),
+        cmocka_unit_test(test_over_spdy_nothing_is_said_before_all_streams_are_open),
+        cmocka_unit_test(test_over_spdy_a_command_that_ends_early_has_its_say),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

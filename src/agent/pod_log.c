@@ -22,7 +22,6 @@
 
 /* What is wanted of a log. */
 struct log_query {
-    struct hk_str container;
     int64_t tail;     /* lines, -1: all */
     int64_t since_ns; /* wall */
     int64_t limit;    /* bytes, -1: all */
@@ -344,30 +343,25 @@ static int take_int(const struct query *q, const char *key, int64_t *ret, struct
     return 0;
 }
 
-static int parse_query(struct agent *a, struct hk_str text, struct log_query *ret,
-                       struct hk_err *err)
+static int read_query(struct agent *a, const struct query *q, struct log_query *ret,
+                      struct hk_err *err)
 {
-    struct query q;
     int64_t since_s = -1;
-    int rc = query_parse(text, &a->mem, &q, err);
+    int rc;
 
-    if (rc < 0) {
-        return rc;
-    }
-    *ret = (struct log_query){.container = query_get(&q, "container"),
-                              .tail = -1,
+    *ret = (struct log_query){.tail = -1,
                               .limit = -1,
-                              .timestamps = query_bool(&q, "timestamps"),
-                              .previous = query_bool(&q, "previous"),
-                              .follow = query_bool(&q, "follow")};
-    rc = take_int(&q, "tailLines", &ret->tail, err);
-    rc = rc < 0 ? rc : take_int(&q, "limitBytes", &ret->limit, err);
-    rc = rc < 0 ? rc : take_int(&q, "sinceSeconds", &since_s, err);
+                              .timestamps = query_bool(q, "timestamps"),
+                              .previous = query_bool(q, "previous"),
+                              .follow = query_bool(q, "follow")};
+    rc = take_int(q, "tailLines", &ret->tail, err);
+    rc = rc < 0 ? rc : take_int(q, "limitBytes", &ret->limit, err);
+    rc = rc < 0 ? rc : take_int(q, "sinceSeconds", &since_s, err);
     if (since_s >= 0) {
         ret->since_ns = agent_wall(a) - HK_MIN(since_s, INT64_C(1) << 32) * SECOND_NS;
     }
-    if (rc == 0 && query_has(&q, "sinceTime")) {
-        rc = time_parse(query_get(&q, "sinceTime"), &ret->since_ns, err);
+    if (rc == 0 && query_has(q, "sinceTime")) {
+        rc = time_parse(query_get(q, "sinceTime"), &ret->since_ns, err);
     }
     return rc;
 }
@@ -415,12 +409,14 @@ static int open_log(struct agent *a, const struct node_call *call, struct pod_lo
                     struct hk_err *err)
 {
     struct container *c;
+    struct query asked;
     struct log_query q;
     struct pod_log *l;
     uint32_t attempt;
-    int rc = parse_query(a, call->query, &q, err);
+    int rc = query_parse(call->query, &a->mem, &asked, err);
 
-    rc = rc < 0 ? rc : serve_find(a, call, q.container, &c, err);
+    rc = rc < 0 ? rc : read_query(a, &asked, &q, err);
+    rc = rc < 0 ? rc : serve_find(a, call, &asked, &c, err);
     if (rc < 0) {
         return rc;
     }
@@ -432,7 +428,6 @@ static int open_log(struct agent *a, const struct node_call *call, struct pod_lo
     l->q = q;
     l->wake = wake_stream;
     l->wake_ctx = call->http;
-    l->q.container = HK_STR("");
     open_first(l);
     skip_to_tail(l);
     *ret = l;

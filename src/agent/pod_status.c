@@ -266,14 +266,15 @@ static void on_patch(void *ctx, const struct port_msg *m)
     if (m->rc != 0 || again) {
         agent_touch(p);
     }
-    /* Another pod of that name, or none: ours is gone, and we shall hear so. */
-    if (m->rc == 0 || m->rc == -HK_ENOTFOUND || m->rc == -HK_ECONFLICT) {
+    /* No pod of that name: ours is gone, and we shall hear so. A conflict can mean that there is
+     * another, but also that too many wrote at once: what a pod came to must not be lost for it. */
+    if (m->rc == 0 || m->rc == -HK_ENOTFOUND) {
         hk_free(p->sent);
         p->sent = hk_take(p->sending);
         p->failures = 0;
         return;
     }
-    if (p->failures == 0) {
+    if (p->failures == 0 && m->rc != -HK_ECONFLICT) {
         hk_log(HK_LOG_WARN, "cannot report pod", "pod=%.*s/%.*s err=\"%s\"", HK_FMT(p->ns),
                HK_FMT(p->name), m->err->text);
     }

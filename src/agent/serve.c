@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is asked of the node about its pods: finds who is meant, and lets logs and commands answer.
 #include "agent/agent_priv.h"
+#include "agent/channels.h"
 
 #include "net/node_api.h"
+#include "net/query.h"
 
 /* ---- who is meant ---- */
 
@@ -32,28 +34,50 @@ static int choose(struct pod *p, struct hk_str name, struct container **ret, str
                    HK_FMT(p->name), names.data);
 }
 
-int serve_find(struct agent *a, const struct node_call *call, struct hk_str container,
+int serve_find(struct agent *a, const struct node_call *call, const struct query *q,
                struct container **ret, struct hk_err *err)
 {
+    const struct hk_str name = call->container.n > 0 ? call->container : query_get(q, "container");
     struct pod *p = agent_pod_named(a, call->ns, call->pod);
 
     if (!p || p->gone) {
         return hk_fail(err, HK_ENOTFOUND, "pods \"%.*s\" not found on this node",
                        HK_FMT(call->pod));
     }
-    return choose(p, container, ret, err);
+    return choose(p, name, ret, err);
 }
 
-int serve_find_running(struct agent *a, const struct node_call *call, struct hk_str container,
+int serve_find_running(struct agent *a, const struct node_call *call, const struct query *q,
                        struct container **ret, struct hk_err *err)
 {
-    const int rc = serve_find(a, call, container, ret, err);
+    const int rc = serve_find(a, call, q, ret, err);
 
     if (rc == 0 && (*ret)->state != CONTAINER_RUNNING) {
         return hk_fail(err, HK_EINVAL, "container %.*s of pod %.*s is not running",
                        HK_FMT((*ret)->name), HK_FMT(call->pod));
     }
     return rc;
+}
+
+unsigned serve_wants(const struct node_call *call, const struct query *q)
+{
+    static const struct {
+        enum channel channel;
+        const char *api, *kubelet;
+    } words[] = {
+        {CHANNEL_STDIN, "stdin", "input"},
+        {CHANNEL_STDOUT, "stdout", "output"},
+        {CHANNEL_STDERR, "stderr", "error"},
+        {CHANNEL_RESIZE, "tty", "tty"},
+    };
+    unsigned set = 0;
+
+    for (size_t i = 0; i < HK_LEN(words); i++) {
+        if (query_bool(q, call->kubelet ? words[i].kubelet : words[i].api)) {
+            set |= 1u << words[i].channel;
+        }
+    }
+    return set;
 }
 
 /* ---- answers ---- */
@@ -66,18 +90,24 @@ void serve_status(int code, const char *reason, const char *message, struct hk_b
     hk_buf_addf(out, ",\"reason\":\"%s\",\"code\":%d}\n", reason, code);
 }
 
-static void refuse(struct http_request *http, int rc, const char *message)
+static void refuse(const struct node_call *call, int rc, const char *message)
 {
-    static const struct http_header json = {HK_STR("Content-Type"), HK_STR("application/json")};
+    static const struct http_header json = {HK_STR("Content-Type"), HK_STR("application/json")},
+                                            text = {HK_STR("Content-Type"), HK_STR("text/plain")};
     HK_AUTO(hk_buf_fini) struct hk_buf body = {0};
     const int status = rc == -HK_ENOTFOUND ? 404 : rc == -HK_EUNSUP ? 501 : 400;
 
+    if (call->kubelet && hk_str_is(call->sub, "log")) { /* the API server makes a Status of it */
+        hk_buf_adds(&body, message);
+        http_reply(call->http, status, &text, 1, &body);
+        return;
+    }
     serve_status(status,
                  status == 404   ? "NotFound"
                  : status == 501 ? "NotImplemented"
                                  : "BadRequest",
                  message, &body);
-    http_reply(http, status, &json, 1, &body);
+    http_reply(call->http, status, &json, 1, &body);
 }
 
 static int serve(struct agent *a, const struct node_call *call, struct hk_err *err)
@@ -104,7 +134,7 @@ void agent_serve(void *ctx, const struct node_call *call)
     const int rc = serve(a, call, &err);
 
     if (rc < 0) {
-        refuse(call->http, rc, err.text);
+        refuse(call, rc, err.text);
     }
     hk_arena_clear(&a->mem);
 }

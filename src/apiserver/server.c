@@ -198,8 +198,11 @@ static void answer_node(struct exchange *x)
         answer_refusal(x);
         return;
     }
-    api->serve(api->ctx, &(struct node_call){x->route.ns, x->route.name, x->route.sub,
-                                             x->http->query, x->http});
+    api->serve(api->ctx, &(struct node_call){.ns = x->route.ns,
+                                             .pod = x->route.name,
+                                             .sub = x->route.sub,
+                                             .query = x->http->query,
+                                             .http = x->http});
     exchange_free(x);
 }
 

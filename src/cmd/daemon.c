@@ -9,18 +9,19 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/prom.h"
+#include "cmd/self.h"
 #include "codec/timefmt.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #define S_NS ((int64_t)1000 * 1000 * 1000)
 #define POLL_MAX 4096u
 #define DRAIN_NS (3 * S_NS)
+#define TELL_NS (S_NS / 2)
 #define RELEASE_NS (2 * S_NS)
 
 enum {
@@ -39,6 +40,7 @@ struct daemon_opts daemon_opts_default(const char *name, const char *component)
                                 .component = component,
                                 .qps = 50,
                                 .burst = 100,
+                                .watch_stall_ns = 100 * S_NS,
                                 .elect = true,
                                 .lease_ns = "volcano-system",
                                 .lease_name = component,
@@ -94,12 +96,25 @@ static int take_qps(const struct option_row *row, const char *value, double *ret
     char *end;
     const double qps = strtod(value, &end);
 
-    if (end == value || *end != '\0' || !(qps > 0) || qps > MAX_BURST) {
-        return hk_fail(err, HK_EINVAL, "option --%s is '%s', want a number greater than 0",
+    if (end == value || *end != '\0' || !(qps > 0 || qps < 0) || qps > MAX_BURST) {
+        return hk_fail(err, HK_EINVAL,
+                       "option --%s is '%s', want a number greater than 0, or a negative one for "
+                       "no limit",
                        row->name, value);
     }
     *ret = qps;
     return 0;
+}
+
+/* Less would end watches on which nothing happens, again and again. */
+static int take_stall(const struct option_row *row, const char *value, int64_t *ret,
+                      struct hk_err *err)
+{
+    const int rc = daemon_take_duration(row, value, ret, err);
+
+    return rc == 0 && *ret < S_NS
+               ? hk_fail(err, HK_EINVAL, "option --%s is '%s', want 1s or more", row->name, value)
+               : rc;
 }
 
 int daemon_split_address(const char *text, char *host, size_t room, uint16_t *ret_port)
@@ -153,6 +168,11 @@ static int take_idle(const struct option_row *row, const char *value, struct hk_
     bool ignored;
 
     return option_is_optional(row) ? daemon_take_bool(row, value, &ignored, err) : 0;
+}
+
+int daemon_take_word(const char *value, struct hk_err *err)
+{
+    return strcmp(value, "2>&1") == 0 ? 0 : hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
 }
 
 bool daemon_take(struct daemon_opts *o, const struct option_row *row, const char *value, int *ret,
@@ -219,6 +239,8 @@ bool daemon_take(struct daemon_opts *o, const struct option_row *row, const char
         *ret = take_qps(row, value, &o->qps, err);
     } else if (strcmp(row->name, "kube-api-burst") == 0) {
         *ret = daemon_take_int(row, value, 1, MAX_BURST, &o->burst, err);
+    } else if (strcmp(row->name, "watch-stall") == 0) {
+        *ret = take_stall(row, value, &o->watch_stall_ns, err);
     } else {
         return false;
     }
@@ -278,28 +300,12 @@ static void on_health(void *ctx, struct http_request *q)
     }
 }
 
-/* The names every Prometheus client library has. */
-static void write_process(struct hk_buf *out)
+static void write_election(const struct daemon *d, struct hk_buf *out)
 {
-    struct rusage usage = {0};
-    HK_AUTO(hk_buf_fini) struct hk_buf statm = {0};
-    struct hk_str rest, word = {0};
-    int64_t pages = 0;
-
-    getrusage(RUSAGE_SELF, &usage);
-    hk_prom_single(out, "process_cpu_seconds_total", "counter",
-                   "Total user and system CPU time spent in seconds.",
-                   (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
-    if (hk_read_file("/proc/self/statm", 4096, &statm, NULL) == 0) {
-        rest = hk_buf_str(&statm);
-        hk_str_cut(&rest, ' ', &word);
-        hk_str_cut(&rest, ' ', &word);
-        (void)hk_str_int(word, &pages);
-        hk_prom_single(out, "process_resident_memory_bytes", "gauge",
-                       "Resident memory size in bytes.",
-                       (double)pages * (double)sysconf(_SC_PAGESIZE));
-    }
+    hk_prom_head(out, "leader_election_master_status", "gauge", "Whether this process leads.");
+    hk_buf_adds(out, "leader_election_master_status");
+    hk_prom_label(out, "{", "name", hk_str(d->o->lease_name));
+    hk_buf_addf(out, "} %d\n", election_leads(d->election));
 }
 
 static void on_metrics(void *ctx, struct http_request *q)
@@ -318,13 +324,10 @@ static void on_metrics(void *ctx, struct http_request *q)
         d->work->write_metrics(d->work->ctx, &out);
     }
     if (d->election) {
-        hk_buf_addf(&out,
-                    "# HELP leader_election_master_status Whether this process leads.\n"
-                    "# TYPE leader_election_master_status gauge\n"
-                    "leader_election_master_status{name=\"%s\"} %d\n",
-                    d->o->lease_name, election_leads(d->election));
+        write_election(d, &out);
     }
-    write_process(&out);
+    client_write_metrics(d->client, &out);
+    self_write_metrics(&out);
     reply_text(q, 200, "text/plain; version=0.0.4; charset=utf-8", &out);
 }
 
@@ -387,6 +390,44 @@ static bool may_write(void *ctx)
     return !d->election || election_leads(d->election);
 }
 
+/* An Event about the lease, as client-go's programs leave them. */
+static void tell_leadership(struct daemon *d, const char *what)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf message = {0};
+
+    if (d->election) {
+        hk_buf_addf(&message, "%s %s", d->identity.data, what);
+        recorder_note(d->recorder,
+                      &(struct recorder_about){.kind = api_kind(API_LEASE),
+                                               .ns = hk_str(d->o->lease_ns),
+                                               .name = hk_str(d->o->lease_name),
+                                               .uid = election_uid(d->election)},
+                      false, "LeaderElection", hk_buf_str(&message));
+    }
+}
+
+/* The lease goes back after the last write, the Event that says so: without it none is allowed. */
+static bool release(struct daemon *d, int64_t now_ns)
+{
+    if (!d->released && recorder_len(d->recorder) > 0 && now_ns < d->grace_ns) {
+        return false;
+    }
+    if (!d->released) {
+        d->released = true;
+        d->grace_ns = now_ns + RELEASE_NS;
+        if (d->election) {
+            election_release(d->election);
+        }
+    }
+    return !d->election || election_state(d->election) != ELECTION_ENDS || now_ns >= d->grace_ns;
+}
+
+static void stop_loop(struct daemon *d)
+{
+    d->over = true;
+    net_loop_stop(d->loop);
+}
+
 /* After the work has ended, the lease goes back; then there is nothing more. */
 static int64_t wind_down(struct daemon *d, int64_t now_ns)
 {
@@ -396,15 +437,13 @@ static int64_t wind_down(struct daemon *d, int64_t now_ns)
         }
         d->started = false;
         d->work->end(d->work->ctx);
-        d->grace_ns = now_ns + RELEASE_NS;
-        if (d->election) {
-            election_release(d->election);
-        }
+        tell_leadership(d, "stopped leading");
+        d->grace_ns = now_ns + TELL_NS; /* successors do not wait for a courtesy */
     }
-    if (d->election && election_state(d->election) == ELECTION_ENDS && now_ns < d->grace_ns) {
+    if (!release(d, now_ns)) {
         return d->grace_ns;
     }
-    net_loop_stop(d->loop);
+    stop_loop(d);
     return INT64_MAX;
 }
 
@@ -415,14 +454,15 @@ static int64_t turn(struct daemon *d)
     if (d->election) {
         next_ns = election_tick(d->election);
         if (election_state(d->election) == ELECTION_LOST) {
-            d->lost = true;
-            net_loop_stop(d->loop);
+            d->lost = d->started || !d->stopping; /* else all was done */
+            stop_loop(d);
             return INT64_MAX;
         }
     }
     if (!d->started && !d->stopping && may_write(d)) {
         d->started = true;
         hk_log(HK_LOG_INFO, "working", "component=%s", d->o->component);
+        tell_leadership(d, "became leader");
         d->work->start(d->work->ctx);
     }
     if (d->started) {
@@ -459,6 +499,13 @@ static void on_readable(void *ctx, uint32_t events)
     on_turn(ctx);
 }
 
+void daemon_stop(struct daemon *d)
+{
+    d->stopping = true;
+    d->grace_ns = net_loop_now_ns(d->loop) + DRAIN_NS;
+    daemon_wake(d);
+}
+
 static void on_signal(void *ctx, int signo)
 {
     struct daemon *d = ctx;
@@ -475,12 +522,7 @@ static void on_signal(void *ctx, int signo)
         _exit(EXIT_BAD);
     }
     hk_log(HK_LOG_INFO, "stopping", "signal=%d", signo);
-    d->stopping = true;
-    d->grace_ns = net_loop_now_ns(d->loop) + DRAIN_NS;
-    if (!d->started && d->election) {
-        election_release(d->election);
-    }
-    daemon_wake(d);
+    daemon_stop(d);
 }
 
 /* ---- opening ---- */
@@ -533,12 +575,14 @@ static int connect(struct daemon *d, struct hk_err *err)
                                        .may_write = may_write,
                                        .ctx = d,
                                        .qps = o->qps,
-                                       .burst = (uint32_t)o->burst};
+                                       .burst = (uint32_t)o->burst,
+                                       .watch_stall_ms = o->watch_stall_ns / 1000000};
     rc = client_new(&client, &config, &d->client, err);
     if (rc < 0) {
         return rc;
     }
     d->port = client_port(d->client);
+    d->recorder = recorder_new(d->port, d->clock, hk_str(o->component));
     d->port_watch = net_watch_add(d->loop, port_fd(d->port), EPOLLIN, on_readable, d);
     return 0;
 }
@@ -557,19 +601,18 @@ static void write_identity(struct daemon *d, struct hk_buf *out)
 
 static int stand(struct daemon *d, struct hk_err *err)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf identity = {0};
     const struct daemon_opts *o = d->o;
 
     if (!o->elect) {
         return 0;
     }
-    write_identity(d, &identity);
+    write_identity(d, &d->identity);
     return election_new(&(struct election_opts){.port = d->port,
                                                 .clock = d->clock,
                                                 .rand = &d->rand,
                                                 .ns = o->lease_ns,
                                                 .name = o->lease_name,
-                                                .identity = identity.data,
+                                                .identity = d->identity.data,
                                                 .lease_ns = o->lease_duration_ns,
                                                 .renew_ns = o->renew_deadline_ns,
                                                 .retry_ns = o->retry_period_ns},
@@ -587,6 +630,9 @@ static int announce(const struct daemon *d, struct hk_err *err)
     }
     if (d->metrics) {
         hk_buf_addf(&line, ", metrics on port %u", http_server_port(d->metrics));
+    }
+    if (d->work->describe) {
+        d->work->describe(d->work->ctx, &line);
     }
     hk_buf_addc(&line, '\n');
     return verb_print(&line) == EXIT_OK ? 0 : hk_fail(err, HK_EIO, "cannot write to stdout");
@@ -615,12 +661,25 @@ int daemon_open(struct daemon *d, const struct daemon_opts *o, const struct daem
     return rc;
 }
 
+static int run_every_turn(struct daemon *d, struct hk_err *err)
+{
+    int rc = 0;
+
+    while (rc == 0 && !d->over) {
+        on_turn(d);
+        rc = d->over ? 0 : net_loop_turn(d->loop, -1, err);
+    }
+    return rc;
+}
+
 int daemon_run(struct daemon *d, struct hk_err *err)
 {
     int rc = announce(d, err);
 
-    net_timer_at(d->timer, net_loop_now_ns(d->loop));
-    rc = rc < 0 ? rc : net_loop_run(d->loop, err);
+    daemon_wake(d);
+    if (rc == 0) {
+        rc = d->work->every_turn ? run_every_turn(d, err) : net_loop_run(d->loop, err);
+    }
     if (rc == 0 && d->lost) {
         return hk_fail(err, HK_ETIMEOUT, "lost the lease '%s/%s'", d->o->lease_ns,
                        d->o->lease_name);
@@ -636,6 +695,8 @@ void daemon_close(struct daemon *d)
     http_server_free(d->health);
     http_server_free(d->metrics);
     election_free(d->election);
+    recorder_free(d->recorder);
+    hk_buf_fini(&d->identity);
     net_watch_del(d->port_watch);
     net_timer_free(d->timer);
     port_free(d->port);

@@ -4,6 +4,7 @@
 // verb's.
 #pragma once
 
+#include "api/recorder.h"
 #include "client/client.h"
 #include "client/election.h"
 #include "cmd/verb.h"
@@ -15,6 +16,7 @@ struct daemon_opts {
     const char *master, *kubeconfig;
     double qps;
     int64_t burst;
+    int64_t watch_stall_ns;
     bool healthz, metrics;
     const char *healthz_address, *listen_address;
     const char *ca_file, *cert_file, *key_file;
@@ -34,10 +36,13 @@ struct daemon_opts daemon_opts_default(const char *name, const char *component);
          "Where the API server is and how to prove who we are. Without this and --master the "     \
          "service account of the pod is used."},                                                   \
         {0, "kube-api-qps", "N", NULL,                                                             \
-         "Requests per second to the API server (default " qps_default ")."},                      \
+         "Requests per second to the API server (default " qps_default "); negative: no limit."},  \
+        {0, "kube-api-burst", "N", NULL,                                                           \
+         "Requests at once to the API server (default " burst_default ")."},                       \
     {                                                                                              \
-        0, "kube-api-burst", "N", NULL,                                                            \
-            "Requests at once to the API server (default " burst_default ")."                      \
+        0, "watch-stall", "DURATION", NULL,                                                        \
+            "A watch that says nothing for so long is dead, and begun anew (default 100s). API "   \
+            "servers say something each minute."                                                   \
     }
 #define DAEMON_OPTIONS_HTTP(healthz_default, listen_default)                                       \
     {0, "enable-healthz", "[BOOL]", NULL, "Serve /healthz and /healthz/ping."},                    \
@@ -92,6 +97,10 @@ struct daemon_opts daemon_opts_default(const char *name, const char *component);
 bool daemon_take(struct daemon_opts *o, const struct option_row *row, const char *value, int *ret,
                  struct hk_err *err);
 
+/* An argument that belongs to no option. Volcano's installers write "2>&1" behind the options,
+ * where no shell takes it away; anything else is refused. */
+int daemon_take_word(const char *value, struct hk_err *err) HK_CHECKED;
+
 /* Values of options. A left-out boolean is true. */
 int daemon_take_bool(const struct option_row *row, const char *value, bool *ret,
                      struct hk_err *err) HK_CHECKED;
@@ -125,6 +134,10 @@ struct daemon_work {
     void (*write_metrics)(void *ctx, struct hk_buf *out);
     /* SIGUSR1 or SIGUSR2 came; between start and end. NULL: they are not caught. */
     void (*show)(void *ctx, int signo);
+    /* Appends to the line that says that it has started. May be NULL. */
+    void (*describe)(void *ctx, struct hk_buf *out);
+    /* Run is wanted after whatever happens on the loop, not only after messages of the port. */
+    bool every_turn;
     void *ctx;
 };
 
@@ -138,10 +151,12 @@ struct daemon {
     struct client *client;
     struct port *port;
     struct election *election; /* NULL: alone */
+    struct recorder *recorder; /* of who leads */
+    struct hk_buf identity;
     struct net_watch *port_watch;
     struct net_timer *timer;
     struct http_server *health, *metrics;
-    bool started, stopping, lost;
+    bool started, stopping, released, lost, over;
     int64_t grace_ns; /* stopping: no longer than until then */
 };
 
@@ -151,6 +166,8 @@ int daemon_open(struct daemon *d, const struct daemon_opts *o, const struct daem
                 struct hk_err *err) HK_CHECKED;
 /* The work has something to do, though no message came: run is called as soon as may be. */
 void daemon_wake(struct daemon *d);
+/* Ends it as the first SIGTERM does. */
+void daemon_stop(struct daemon *d);
 /* Until a signal (0) or the loss of the lease. */
 int daemon_run(struct daemon *d, struct hk_err *err) HK_CHECKED;
 void daemon_close(struct daemon *d);

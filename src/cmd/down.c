@@ -215,7 +215,8 @@ const struct verb verb_down = {
     .about = "end the server of a directory",
     .options = options,
     .noption = HK_LEN(options),
-    .text = "Ends the 'hekla up' or 'hekla apiserver' that uses the directory, and returns when it "
+    .text = "Ends the 'hekla up', 'hekla apiserver' or 'hekla agent' that uses the directory, and "
+            "returns when it "
             "has ended: requests under way are answered and everything is on disk.\n"
             "Pods go on running without the server. The next 'hekla up' finds them again, with "
             "their output and the exit codes of those that ended meanwhile. With --pods they are "

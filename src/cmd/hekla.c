@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hekla program: finds the verb and lets it run. Under the name of vcctl or one of its short
-// forms it is that program.
+// forms it is that program, and under the names of Volcano's servers the verb in their place.
 #include "cmd/man.h"
 #include "cmd/vcctl.h"
 #include "cmd/verb.h"
@@ -152,13 +152,38 @@ static struct hk_str base_name(const char *path)
     return hk_str(slash ? slash + 1 : path);
 }
 
+/* The verb that takes the place of one of Volcano's servers; NULL when the name is none of them. */
+static const struct verb *server_of(struct hk_str name)
+{
+    static const struct {
+        const char *name;
+        const struct verb *verb;
+    } servers[] = {
+        {"vc-scheduler", &verb_scheduler},
+        {"vc-controller-manager", &verb_controller_manager},
+        {"vc-webhook-manager", &verb_webhook_manager},
+    };
+
+    for (size_t i = 0; i < HK_LEN(servers); i++) {
+        if (hk_str_is(name, servers[i].name)) {
+            return servers[i].verb;
+        }
+    }
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
-    const struct command *program = argc > 0 ? command_program(base_name(argv[0])) : NULL;
+    const struct hk_str self = base_name(argc > 0 ? argv[0] : "");
+    const struct command *program = command_program(self);
+    const struct verb *server = server_of(self);
     const char *name = argc > 1 ? argv[1] : "";
 
     if (program) {
         return vcctl_main(program, argc - 1, argv + 1);
+    }
+    if (server) {
+        return server->run(server, argc - 1, argv + 1);
     }
     if (argc < 2) {
         HK_AUTO(hk_buf_fini) struct hk_buf out = {0};

@@ -3,6 +3,7 @@
 #include "cmd/host.h"
 
 #include "apiserver/bootstrap.h"
+#include "cmd/node_proxy.h"
 #include "cmd/notify.h"
 
 #include <signal.h>
@@ -116,8 +117,7 @@ static int catch_signals(struct host *h, struct hk_err *err)
     return net_signals(h->loop, signals, HK_LEN(signals), on_signal, h, err);
 }
 
-/* Each watch holds a connection: take as many descriptors as the machine allows. */
-static void raise_limits(void)
+void host_raise_limits(void)
 {
     struct rlimit files;
 
@@ -164,7 +164,7 @@ static int serve(struct host *h, const struct host_opts *o, struct hk_err *err)
         .client_ca_pem = h->setup.ca.cert_pem,
         .auth = h->setup.auth,
         .token_key = hk_str(h->setup.account_key),
-        .node_api = o->node_api,
+        .node_api = node_proxy_api(h->node_proxy),
         .metrics = o->metrics,
         .header_timeout_ms = o->header_timeout_s * 1000,
         .idle_timeout_ms = o->idle_timeout_s * 1000,
@@ -179,7 +179,7 @@ int host_open(struct host *h, const struct host_opts *o, struct hk_err *err)
     int rc;
 
     umask(077); /* keys, tokens and everybody's secrets */
-    raise_limits();
+    host_raise_limits();
     h->claim = -1;
     h->clock = hk_clock_system();
     h->loop = net_loop_new(h->clock);
@@ -192,7 +192,14 @@ int host_open(struct host *h, const struct host_opts *o, struct hk_err *err)
         return rc;
     }
     rest_publish_ca(h->rest, h->setup.ca.cert_pem);
-    return serve(h, o, err);
+    rc = node_proxy_new(&(struct node_proxy_opts){.loop = h->loop,
+                                                  .clock = h->clock,
+                                                  .rand = &h->rand,
+                                                  .port = rest_port(h->rest),
+                                                  .ca = &h->setup.ca,
+                                                  .local = o->node_api},
+                        &h->node_proxy, err);
+    return rc < 0 ? rc : serve(h, o, err);
 }
 
 const char *host_address(const struct host_opts *o)
@@ -238,6 +245,7 @@ void host_close(struct host *h)
         server_stop(h->server, STOP_GRACE_MS);
     }
     server_free(h->server);
+    node_proxy_free(h->node_proxy);
     rest_free(h->rest);
     store_close(h->store);
     setup_fini(&h->setup);

@@ -15,7 +15,7 @@ struct host_opts {
     char addr[64];
     uint16_t port;
     int64_t header_timeout_s, idle_timeout_s, max_connections, history; /* 0: the usual ones */
-    const struct node_api *node_api;      /* who answers for pods' logs and terminals, or NULL */
+    const struct node_api *node_api;      /* who answers for pods of this process, or NULL */
     const struct server_metrics *metrics; /* or NULL */
 };
 
@@ -63,6 +63,7 @@ struct host {
     struct store *store;
     struct rest *rest;
     struct setup setup;
+    struct node_proxy *node_proxy;
     struct server *server;
     int claim;     /* on the directory, -1: none yet */
     bool has_pods; /* SIGUSR1 asks for their end before the server's; else it is as SIGTERM */
@@ -79,6 +80,8 @@ const char *host_address(const struct host_opts *o);
  * into the directory and the service manager. */
 int host_announce(const struct host *h, const struct host_opts *o, const char *verb,
                   struct hk_err *err) HK_CHECKED;
+/* Takes as many descriptors as the machine allows: each watch holds one. */
+void host_raise_limits(void);
 /* As a signal would. */
 void host_stop(struct host *h);
 /* Lets answers go out and ends everything. */

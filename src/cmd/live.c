@@ -4,7 +4,7 @@
 
 enum {
     POLL_MAX = 256,
-    GIVE_UP = 8, /* failures in a row; the pauses between them add up to half a minute */
+    GIVE_UP = 8, /* failures in a row; the pauses between them add up to some twenty seconds */
 };
 
 /* Where the name is, or would be. */

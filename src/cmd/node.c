@@ -5,6 +5,7 @@
 
 #include "agent/machine.h"
 #include "agent/process.h"
+#include "cmd/daemon.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -31,6 +32,56 @@ static char *host_name(struct hk_arena *a)
         }
     }
     return hk_arena_printf(a, "%s", name);
+}
+
+/* ---- options ---- */
+
+static bool is_node_name(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    const size_t n = strlen(name);
+
+    return n > 0 && n <= 253 && strspn(name, letters) > 0 && strchr(letters, name[n - 1]) &&
+           name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
+}
+
+bool node_take(struct node_flags *f, const struct option_row *row, const char *value, int *ret,
+               struct hk_err *err)
+{
+    *ret = 0;
+    if (strcmp(row->name, "node") == 0) {
+        f->name = value;
+    } else if (strcmp(row->name, "no-node") == 0) {
+        f->no_node = true;
+    } else if (strcmp(row->name, "image-roots") == 0) {
+        f->image_roots = value;
+    } else if (strcmp(row->name, "pod-max-pids") == 0) {
+        *ret = daemon_take_int(row, value, 1, INT32_MAX, &f->pod_max_pids, err);
+    } else if (strcmp(row->name, "no-isolation") == 0) {
+        f->plain = true;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+int node_check(const struct node_flags *f, struct hk_err *err)
+{
+    if (f->name && !is_node_name(f->name)) {
+        return hk_fail(err, HK_EINVAL,
+                       "option --node is '%s', want lower case letters, digits, '-' and '.'",
+                       f->name);
+    }
+    if (f->image_roots && access(f->image_roots, R_OK) < 0) {
+        return hk_fail(err, HK_EINVAL, "option --image-roots: cannot read '%s': %m",
+                       f->image_roots);
+    }
+    return 0;
+}
+
+const char *node_name(const struct node_flags *f, struct hk_arena *a)
+{
+    return f->name ? f->name : host_name(a);
 }
 
 #define NETS ".net" /* behind the name of the directory of what runs */
@@ -169,7 +220,7 @@ static void on_end(void *ctx, uint64_t container, const struct runtime_end *end)
 int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
-    const char *name = o->name ? o->name : host_name(&a);
+    const struct node_flags *f = o->flags;
     const struct machine machine = {.root = "", .dir = o->dir};
     const struct json has = machine_capacity(&machine, &a), words = machine_labels(&machine, &a);
     char top[PATH_MAX]; /* others see the path, from other directories */
@@ -191,8 +242,8 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
                                                             .clock = o->clock,
                                                             .dir = runs,
                                                             .sink = {on_end, n},
-                                                            .pids_max = o->pod_max_pids,
-                                                            .plain = o->plain});
+                                                            .pids_max = f->pod_max_pids,
+                                                            .plain = f->plain});
     n->agent = agent_new(&(struct agent_opts){.port = o->port,
                                               .shared_port = true,
                                               .clock = o->clock,
@@ -202,13 +253,15 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
                                               .api_port = hk_arena_printf(&a, "%u", o->api_port),
                                               .dir = dir,
                                               .memory_dir = n->nets,
-                                              .node = name,
+                                              .node = node_name(f, &a),
+                                              .address = o->address,
+                                              .serve_port = o->serve_port,
                                               .loop = o->loop,
                                               .capacity = &has,
                                               .allocatable = &has,
                                               .labels = &words,
                                               .machine = &machine,
-                                              .image_roots = o->image_roots});
+                                              .image_roots = f->image_roots});
     return 0;
 }
 

@@ -73,7 +73,8 @@ bool sim_nodes_take(struct sim_nodes_opts *o, const struct option_row *row, cons
         if (strcmp(row->name, numbers[i].name) == 0) {
             *ret =
                 take_number(row->name, value, numbers[i].min, numbers[i].max, numbers[i].at, err);
-            o->fleet = (struct agent_fleet){.n = (uint32_t)nodes, .zones = (uint32_t)zones};
+            o->fleet.n = (uint32_t)nodes;
+            o->fleet.zones = (uint32_t)zones;
             o->model.seed = (uint64_t)seed;
             return true;
         }
@@ -138,6 +139,8 @@ void sim_nodes_start(struct sim_nodes *s, const struct sim_nodes_opts *o, struct
                                               .rand = rand,
                                               .runtime = s->runtime,
                                               .fleet = &o->fleet,
+                                              .address = o->address,
+                                              .serve_port = o->serve_port,
                                               .capacity = &has});
 }
 

@@ -12,13 +12,15 @@ struct sim_nodes_opts {
     const char *cpu, *memory; /* quantities */
     int64_t gpus, pods;
     struct simulate_model model;
+    /* Not on the command line: as of agent_opts. */
+    const char *address;
+    uint16_t serve_port;
 };
 
 #define SIM_NODES_OPTIONS                                                                          \
     {0, "sim-nodes", "N", NULL,                                                                    \
      "Add N nodes that only seem to run pods, named sim-00001 and so on, with the label "          \
-     "type=simulated. They are registered once and cost nothing while nothing happens; nodes of "  \
-     "an earlier, larger N are removed."},                                                         \
+     "type=simulated. Nodes of an earlier, larger N are removed."},                                \
         {0, "sim-cpu", "QUANTITY", NULL, "What each simulated node has (default 32)."},            \
         {0, "sim-memory", "QUANTITY", NULL, "What each simulated node has (default 128Gi)."},      \
         {0, "sim-gpus", "N", NULL, "How many nvidia.com/gpu each has (default none)."},            \

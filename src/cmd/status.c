@@ -342,7 +342,8 @@ static int status(const struct status_opts *o)
     add_server(&s, o->dir, &server);
     if (server.pid == 0) {
         code = EXIT_NOT_RUNNING;
-    } else if (server.url[0] != '\0' && add_served(&s, o->dir) < 0) {
+    } else if (strcmp(server.verb, "agent") != 0 && server.url[0] != '\0' &&
+               add_served(&s, o->dir) < 0) { /* an agent serves nothing of its own */
         code = EXIT_BAD;
     }
     if (print(&s, o->output) != EXIT_OK) {

@@ -16,7 +16,6 @@
 #include "net/node_api.h"
 #include "scheduler/loop.h"
 
-#include <unistd.h>
 #define CLEAR_AGAIN_NS ((int64_t)20 * 1000 * 1000)
 
 /* Events of one cause come in one turn here: one without any is pause enough. */
@@ -26,11 +25,9 @@
 struct up_opts {
     struct host_opts host;
     const char *conf;
-    const char *node;        /* its name, NULL: the host's */
-    const char *image_roots; /* or NULL */
-    int64_t pod_max_pids;
+    struct node_flags node;
     struct sim_nodes_opts sim;
-    bool no_node, detach, plain;
+    bool detach;
 };
 
 struct up {
@@ -59,19 +56,7 @@ static const struct option_row options[] = {
      "The scheduler's configuration, in the form of vc-scheduler's file. It is read again when it "
      "changes; a bad one is reported and the last good one stays in force. The one in force can be "
      "read from the ConfigMap " CONF_MAP_NS "/" CONF_MAP_NAME "."},
-    {'n', "node", "NAME", NULL, "The name of this machine as a node (default: its host name)."},
-    {0, "no-node", NULL, NULL,
-     "Run no pods on this machine. Agents elsewhere may register through the API."},
-    {0, "image-roots", "FILE", NULL,
-     "Root file systems for images: lines of an image and a directory. Containers of other images "
-     "run in this machine's own."},
-    {0, "pod-max-pids", "N", NULL,
-     "How many processes and threads each pod may have, so that none can take them all (default: a "
-     "quarter of what the machine allows for each; under cgroups of version 1, half of it for all "
-     "together). Needs the cgroup controller of pids."},
-    {0, "no-isolation", NULL, NULL,
-     "Run containers as plain processes, without namespaces and control groups, as is done where "
-     "neither is permitted. Pods say in their status what does not hold then."},
+    NODE_OPTIONS(" Agents elsewhere may register through the API."),
     SIM_NODES_OPTIONS,
     HOST_OPTION_LIMITS,
 };
@@ -79,61 +64,22 @@ static const struct option_row options[] = {
 static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
 {
     struct up_opts *o = ctx;
-    const struct {
-        const char *name, **at;
-    } words[] = {{"conf", &o->conf}, {"node", &o->node}, {"image-roots", &o->image_roots}};
     int rc;
 
-    if (row && strcmp(row->name, "no-node") == 0) {
-        o->no_node = true;
-        return 0;
-    }
-    if (row && strcmp(row->name, "pod-max-pids") == 0) {
-        return daemon_take_int(row, value, 1, INT32_MAX, &o->pod_max_pids, err);
-    }
-    if (row && strcmp(row->name, "no-isolation") == 0) {
-        o->plain = true;
+    if (row && strcmp(row->name, "conf") == 0) {
+        o->conf = value;
         return 0;
     }
     if (row && strcmp(row->name, "detach") == 0) {
         o->detach = true;
         return 0;
     }
-    for (size_t i = 0; row && i < HK_LEN(words); i++) {
-        if (strcmp(row->name, words[i].name) == 0) {
-            *words[i].at = value;
-            return 0;
-        }
-    }
-    if (!row || (!sim_nodes_take(&o->sim, row, value, &rc, err) &&
+    if (!row || (!node_take(&o->node, row, value, &rc, err) &&
+                 !sim_nodes_take(&o->sim, row, value, &rc, err) &&
                  !host_take(&o->host, row, value, &rc, err))) {
         return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
     }
     return rc;
-}
-
-/* What the API would refuse later, over and over. */
-static bool is_node_name(const char *name)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-    const size_t n = strlen(name);
-
-    return n > 0 && n <= 253 && strspn(name, letters) > 0 && strchr(letters, name[n - 1]) &&
-           name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.")] == '\0';
-}
-
-static int check(const struct up_opts *o, struct hk_err *err)
-{
-    if (o->node && !is_node_name(o->node)) {
-        return hk_fail(err, HK_EINVAL,
-                       "option --node is '%s', want lower case letters, digits, '-' and '.'",
-                       o->node);
-    }
-    if (o->image_roots && access(o->image_roots, R_OK) < 0) {
-        return hk_fail(err, HK_EINVAL, "option --image-roots: cannot read '%s': %m",
-                       o->image_roots);
-    }
-    return 0;
 }
 
 /* ---- running ---- */
@@ -193,6 +139,14 @@ static void serve(void *ctx, const struct node_call *call)
     agent_serve(sim ? u->sim.agent : u->node.agent, call);
 }
 
+static bool has(void *ctx, struct hk_str ns, struct hk_str pod)
+{
+    const struct up *u = ctx;
+
+    return (u->node.agent && agent_has(u->node.agent, ns, pod)) ||
+           (u->sim.agent && agent_has(u->sim.agent, ns, pod));
+}
+
 static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
 {
     struct host_opts host = o->host;
@@ -200,10 +154,10 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
 
     u->metrics = (struct server_metrics){write_metrics, u};
     host.metrics = &u->metrics;
-    u->node_api = (struct node_api){.serve = serve, .ctx = u};
-    host.node_api = o->no_node && o->sim.fleet.n == 0 ? NULL : &u->node_api;
-    u->host.has_pods = !o->no_node;
-    rc = o->no_node ? 0 : nursery_new(&u->nursery, err); /* before there is anything to copy */
+    u->node_api = (struct node_api){.serve = serve, .has = has, .ctx = u};
+    host.node_api = o->node.no_node && o->sim.fleet.n == 0 ? NULL : &u->node_api;
+    u->host.has_pods = !o->node.no_node;
+    rc = o->node.no_node ? 0 : nursery_new(&u->nursery, err); /* before there is anything to copy */
     rc = rc < 0 ? rc : host_open(&u->host, &host, err);
     if (rc < 0) {
         return rc;
@@ -221,7 +175,7 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
     if (rc == 0 && o->conf) {
         rc = watch_conf(u, o->conf, err);
     }
-    if (rc == 0 && !o->no_node) {
+    if (rc == 0 && !o->node.no_node) {
         rc = node_start(&u->node,
                         &(struct node_opts){.loop = u->host.loop,
                                             .nursery = u->nursery,
@@ -231,11 +185,7 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
                                             .api_host = host_address(&o->host),
                                             .api_port = server_port(u->host.server),
                                             .dir = o->host.dir,
-                                            .name = o->node,
-                                            .image_roots = o->image_roots,
-                                            .pod_max_pids = o->pod_max_pids,
-
-                                            .plain = o->plain},
+                                            .flags = &o->node},
                         err);
     }
     if (rc == 0) {
@@ -347,7 +297,7 @@ static int run(const struct verb *v, int argc, char **argv)
     if (rc != 0) {
         return rc < 0 ? EXIT_BAD : EXIT_OK;
     }
-    if (where_settle(&o.host.dir, &dir, &err) < 0 || check(&o, &err) < 0) {
+    if (where_settle(&o.host.dir, &dir, &err) < 0 || node_check(&o.node, &err) < 0) {
         return verb_complain("up: %s", err.text);
     }
     return o.detach && !detach(&status) ? status : up(&o);

@@ -28,6 +28,8 @@ const struct verb *const verb_table[] = {
     &verb_scheduler,
     &verb_controller_manager,
     &verb_webhook_manager,
+    &verb_agent,
+    &verb_manifests,
     &verb_schedule,
     &verb_scn,
     &verb_plugins,

@@ -35,8 +35,8 @@ struct verb {
 };
 
 extern const struct verb verb_up, verb_down, verb_status, verb_apiserver, verb_scheduler,
-    verb_controller_manager, verb_webhook_manager, verb_schedule, verb_scn, verb_explain,
-    verb_vcctl, verb_plugins, verb_help, verb_version, verb_completion;
+    verb_controller_manager, verb_webhook_manager, verb_agent, verb_manifests, verb_schedule,
+    verb_scn, verb_explain, verb_vcctl, verb_plugins, verb_help, verb_version, verb_completion;
 extern const struct verb verb_run, verb_logs, verb_wait, verb_jobs, verb_pods, verb_queues,
     verb_nodes, verb_flows, verb_cancel, verb_suspend, verb_resume, verb_history, verb_top;
 extern const struct verb verb_exec, verb_cp, verb_apply;

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node's own server: kubelet's HTTP API as far as API servers and people ask for it. Everybody
+// has to say who he is, and the API server decides what he may (kubelet_access.h).
+//
+//   GET /healthz                              ok
+//   GET /pods                                 the pods of the node, a PodList
+//   GET /containerLogs/NS/POD/CONTAINER       with the parameters of a pod's log
+//   GET, POST /exec/NS/POD[/UID]/CONTAINER    over WebSocket or SPDY: command, input, output,
+//                                             error, tty
+//   GET, POST /attach/NS/POD[/UID]/CONTAINER  the same without a command
+#pragma once
+
+#include "api/port.h"
+#include "base/clock.h"
+#include "net/node_api.h"
+
+struct kubelet;
+
+struct kubelet_opts {
+    struct net_loop *loop;
+    struct hk_clock *clock;
+    struct port *port;
+    struct hk_str addr; /* as of http_opts */
+    uint16_t tcp_port;
+    const char *cert_pem, *key_pem;
+    const char *client_ca_pem;  /* NULL: tokens only */
+    const char *node;           /* as of kubelet_access_opts */
+    const struct node_api *api; /* borrowed; answers for the pods */
+    /* Appends the pods, with commas between them. */
+    void (*write_pods)(void *ctx, struct hk_buf *out);
+    void *ctx;
+};
+
+int kubelet_new(const struct kubelet_opts *o, struct kubelet **ret, struct hk_err *err) HK_CHECKED;
+uint16_t kubelet_port(const struct kubelet *k);
+/* As http_server_become. */
+int kubelet_become(struct kubelet *k, const char *cert_pem, const char *key_pem,
+                   struct hk_err *err) HK_CHECKED;
+/* Cuts every connection; before those who answer are gone. Takes NULL. */
+void kubelet_free(struct kubelet *k);

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// One question is up to two calls: whose token, and may he. Verdicts are kept under the credential
+// and the deed, in a small table whose oldest row goes first.
+//
+//   certificate -------------------.
+//   token --TokenReview--> user --SubjectAccessReview--> 200 or 403
+//     '--> 401
+#include "agent/kubelet_access.h"
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "codec/json.h"
+
+#define SECOND_NS ((int64_t)1000 * 1000 * 1000)
+#define GOOD_NS (60 * SECOND_NS)
+#define BAD_NS (10 * SECOND_NS)
+#define GROUP_EVERYBODY "system:authenticated"
+
+enum { MAX_VERDICTS = 256 };
+
+static const struct api_kind token_review = {.id = API_NKINDS,
+                                             .group = "authentication.k8s.io",
+                                             .version = "v1",
+                                             .kind = "TokenReview",
+                                             .plural = "tokenreviews",
+                                             .singular = "tokenreview"};
+static const struct api_kind access_review = {.id = API_NKINDS,
+                                              .group = "authorization.k8s.io",
+                                              .version = "v1",
+                                              .kind = "SubjectAccessReview",
+                                              .plural = "subjectaccessreviews",
+                                              .singular = "subjectaccessreview"};
+
+struct verdict {
+    char *key;
+    int status;
+    int64_t until_ns;
+};
+
+struct question {
+    struct kubelet_access *a;
+    char *key;
+    const char *verb; /* literal */
+    uint64_t call;
+    void (*done)(void *ctx, int status, const char *why);
+    void *ctx;
+};
+
+struct kubelet_access {
+    struct kubelet_access_opts o;
+    char *node;
+    HK_VEC(struct question *) open;
+    HK_VEC(struct verdict) verdicts; /* oldest first */
+};
+
+/* ---- verdicts ---- */
+
+static void forget(struct kubelet_access *a, uint32_t i)
+{
+    hk_free(a->verdicts.at[i].key);
+    memmove(a->verdicts.at + i, a->verdicts.at + i + 1,
+            (a->verdicts.len - i - 1) * sizeof(*a->verdicts.at));
+    a->verdicts.len--;
+}
+
+/* 0: not known, or not any more. */
+static int recall(struct kubelet_access *a, const char *key)
+{
+    const int64_t now_ns = a->o.clock->mono_ns(a->o.clock);
+
+    for (uint32_t i = 0; i < a->verdicts.len; i++) {
+        if (strcmp(a->verdicts.at[i].key, key) == 0) {
+            if (a->verdicts.at[i].until_ns > now_ns) {
+                return a->verdicts.at[i].status;
+            }
+            forget(a, i);
+            return 0;
+        }
+    }
+    return 0;
+}
+
+static void remember(struct kubelet_access *a, const char *key, int status)
+{
+    const int64_t life_ns = status == 200 ? GOOD_NS : BAD_NS;
+
+    if (recall(a, key) != 0) {
+        return; /* asked twice at a time */
+    }
+    if (a->verdicts.len == MAX_VERDICTS) {
+        forget(a, 0);
+    }
+    hk_vec_push(&a->verdicts,
+                ((struct verdict){.key = hk_strdup(key),
+                                  .status = status,
+                                  .until_ns = a->o.clock->mono_ns(a->o.clock) + life_ns}));
+}
+
+/* ---- questions ---- */
+
+static void question_free(struct question *q)
+{
+    hk_free(q->key);
+    hk_free(q);
+}
+
+static const char *words(int status)
+{
+    return status == 401 ? "Unauthorized" : status == 403 ? "Forbidden" : "";
+}
+
+static void answer(struct question *q, int status, const char *why)
+{
+    struct kubelet_access *a = q->a;
+
+    for (uint32_t i = 0; i < a->open.len; i++) {
+        if (a->open.at[i] == q) {
+            hk_vec_swap_remove(&a->open, i);
+            break;
+        }
+    }
+    q->done(q->ctx, status, why);
+    question_free(q);
+}
+
+static void settle(struct question *q, int status)
+{
+    remember(q->a, q->key, status);
+    answer(q, status, words(status));
+}
+
+/* The API server could not say: nobody is let in, and nothing remembered. */
+static void give_up(struct question *q, const struct port_msg *m)
+{
+    hk_log(HK_LOG_WARN, "cannot find out who may ask", "err=\"%s\"", m->err->text);
+    answer(q, 500, "the API server could not be asked who you are and what you may do");
+}
+
+static void submit(struct question *q, const struct api_kind *kind, struct json *spec,
+                   struct hk_arena *mem, void (*on_msg)(void *, const struct port_msg *))
+{
+    struct json body = json_make_object();
+    HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
+
+    api_kind_write_version(kind, &version);
+    json_put(&body, mem, HK_STR("apiVersion"), json_make_str(hk_buf_str(&version)));
+    json_put(&body, mem, HK_STR("kind"), json_make_str(hk_str(kind->kind)));
+    json_put(&body, mem, HK_STR("spec"), *spec);
+    q->call = port_submit(q->a->o.port,
+                          &(struct port_request){.verb = PORT_CREATE, .kind = kind, .body = &body},
+                          (struct port_sink){on_msg, q});
+}
+
+/* ---- may he ---- */
+
+static void on_access(void *ctx, const struct port_msg *m)
+{
+    struct question *q = ctx;
+
+    if (m->rc < 0 || !m->obj) {
+        give_up(q, m);
+        return;
+    }
+    settle(q, json_bool(json_at(&m->obj->root, "status.allowed"), false) ? 200 : 403);
+}
+
+/* user as in the status of a TokenReview. */
+static void ask_access(struct question *q, const struct json *user, struct hk_arena *mem)
+{
+    static const char *const same[] = {"uid", "groups", "extra"};
+    struct json spec = json_make_object(), deed = json_make_object();
+
+    json_put(&spec, mem,
+             HK_STR("user"), json_make_str(json_str(json_get(user, "username"), HK_STR(""))));
+    for (size_t i = 0; i < HK_LEN(same); i++) {
+        const struct json *v = json_get(user, same[i]);
+
+        if (v && v->type != JSON_NULL) {
+            json_put(&spec, mem, hk_str(same[i]), *v);
+        }
+    }
+    json_put(&deed, mem, HK_STR("verb"), json_make_str(hk_str(q->verb)));
+    json_put(&deed, mem, HK_STR("version"), json_make_str(HK_STR("v1")));
+    json_put(&deed, mem, HK_STR("resource"), json_make_str(HK_STR("nodes")));
+    json_put(&deed, mem, HK_STR("subresource"), json_make_str(HK_STR("proxy")));
+    json_put(&deed, mem, HK_STR("name"), json_make_str(hk_str(q->a->node)));
+    json_put(&spec, mem, HK_STR("resourceAttributes"), deed);
+    submit(q, &access_review, &spec, mem, on_access);
+}
+
+/* ---- who is it ---- */
+
+static void on_token(void *ctx, const struct port_msg *m)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    struct question *q = ctx;
+    const struct json *status;
+
+    if (m->rc < 0 || !m->obj) {
+        give_up(q, m);
+        return;
+    }
+    status = json_get(&m->obj->root, "status");
+    if (!json_bool(json_get(status, "authenticated"), false)) {
+        settle(q, 401);
+        return;
+    }
+    ask_access(q, json_get(status, "user"), &mem);
+}
+
+static void ask_token(struct question *q, struct hk_str token)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    struct json spec = json_make_object();
+
+    json_put(&spec, &mem, HK_STR("token"), json_make_str(token));
+    submit(q, &token_review, &spec, &mem, on_token);
+}
+
+static void ask_certificate(struct question *q, const struct kubelet_caller *who)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    struct json user = json_make_object(), groups = json_make_array();
+
+    for (uint32_t i = 0; i < who->norgs; i++) {
+        json_push(&groups, &mem, json_make_str(hk_str(who->orgs[i])));
+    }
+    json_push(&groups, &mem, json_make_str(HK_STR(GROUP_EVERYBODY)));
+    json_put(&user, &mem, HK_STR("username"), json_make_str(hk_str(who->cn)));
+    json_put(&user, &mem, HK_STR("groups"), groups);
+    ask_access(q, &user, &mem);
+}
+
+/* ---- the question ---- */
+
+/* As kubelets name what is done with a node. */
+static const char *verb_of(struct hk_str method)
+{
+    return hk_str_is(method, "POST")     ? "create"
+           : hk_str_is(method, "PUT")    ? "update"
+           : hk_str_is(method, "PATCH")  ? "patch"
+           : hk_str_is(method, "DELETE") ? "delete"
+                                         : "get";
+}
+
+/* What cannot stand in a name or a token keeps the parts apart. */
+static void write_key(const struct kubelet_caller *who, const char *verb, struct hk_buf *out)
+{
+    hk_buf_addf(out, "%s\n", verb);
+    if (who->token.n > 0) {
+        hk_buf_addf(out, "token\n%.*s", HK_FMT(who->token));
+        return;
+    }
+    hk_buf_addf(out, "user\n%s", who->cn);
+    for (uint32_t i = 0; i < who->norgs; i++) {
+        hk_buf_addf(out, "\n%s", who->orgs[i]);
+    }
+}
+
+void kubelet_access_ask(struct kubelet_access *a, const struct kubelet_caller *who,
+                        void (*done)(void *ctx, int status, const char *why), void *ctx)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf key = {0};
+    const char *verb = verb_of(who->method);
+    struct question *q;
+    int known;
+
+    if (who->token.n == 0 && !who->cn) {
+        done(ctx, 401, words(401));
+        return;
+    }
+    write_key(who, verb, &key);
+    known = recall(a, key.data);
+    if (known != 0) {
+        done(ctx, known, words(known));
+        return;
+    }
+    q = hk_zalloc(sizeof(*q));
+    *q = (struct question){
+        .a = a, .key = hk_strdup(key.data), .verb = verb, .done = done, .ctx = ctx};
+    hk_vec_push(&a->open, q);
+    if (who->token.n > 0) {
+        ask_token(q, who->token);
+    } else {
+        ask_certificate(q, who);
+    }
+}
+
+/* ---- beginning and end ---- */
+
+struct kubelet_access *kubelet_access_new(const struct kubelet_access_opts *o)
+{
+    struct kubelet_access *a = hk_zalloc(sizeof(*a));
+
+    a->o = *o;
+    a->node = hk_strdup(o->node);
+    return a;
+}
+
+void kubelet_access_free(struct kubelet_access *a)
+{
+    if (!a) {
+        return;
+    }
+    for (uint32_t i = 0; i < a->open.len; i++) {
+        port_cancel(a->o.port, a->open.at[i]->call);
+        question_free(a->open.at[i]);
+    }
+    while (a->verdicts.len > 0) {
+        forget(a, a->verdicts.len - 1);
+    }
+    hk_vec_fini(&a->open);
+    hk_vec_fini(&a->verdicts);
+    hk_free(a->node);
+    hk_free(a);
+}

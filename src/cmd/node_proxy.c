@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+// One question is one relay: the pod tells its node, the node where it serves, and what it answers
+// is handed on as it comes. A reader that is slow holds the node's stream up.
+#include "cmd/node_proxy.h"
+
+#include "base/vec.h"
+#include "client/get_stream.h"
+#include "client/target.h"
+#include "net/query.h"
+
+#include <sys/epoll.h>
+
+#define MS_NS ((int64_t)1000 * 1000)
+
+enum { BUFFER_FULL = 256 << 10, BUFFER_LOW = 64 << 10, POLL_MAX = 64, CERT_DAYS = 3650 };
+
+struct relay {
+    struct node_proxy *p;
+    struct http_request *http; /* NULL: answered */
+    char *ns, *pod, *query;
+    char *container; /* NULL: not known yet */
+    uint64_t ask;    /* about pod or node, 0 none */
+    struct client *client;
+    struct net_watch *watch;
+    uint64_t call;     /* to the node, 0: over or not begun */
+    struct hk_buf buf; /* what the node said, and nobody has taken: [at, len) */
+    size_t at;
+    bool is_log, streaming, held, over;
+};
+
+struct node_proxy {
+    struct node_proxy_opts o;
+    struct node_api api;
+    struct cert_pair cert;
+    HK_VEC(struct relay *) relays;
+    struct net_timer *sweep; /* relays cannot go from within their own callbacks */
+};
+
+/* ---- ends ---- */
+
+static void relay_free(struct relay *r)
+{
+    if (r->ask) {
+        port_cancel(r->p->o.port, r->ask);
+    }
+    net_watch_del(r->watch);
+    if (r->client) {
+        port_free(client_port(r->client));
+    }
+    hk_buf_fini(&r->buf);
+    hk_free(r->ns);
+    hk_free(r->pod);
+    hk_free(r->query);
+    hk_free(r->container);
+    hk_free(r);
+}
+
+static void on_sweep(void *ctx)
+{
+    struct node_proxy *p = ctx;
+
+    for (uint32_t i = 0; i < p->relays.len;) {
+        struct relay *r = p->relays.at[i];
+
+        if (r->over) {
+            hk_vec_swap_remove(&p->relays, i);
+            relay_free(r);
+        } else {
+            i++;
+        }
+    }
+}
+
+static void finish(struct relay *r)
+{
+    r->over = true;
+    r->http = NULL;
+    net_timer_at(r->p->sweep, net_loop_now_ns(r->p->o.loop));
+}
+
+/* ---- answers ---- */
+
+static void refuse(struct relay *r, int code, const char *reason, const char *message)
+{
+    static const struct http_header json = {HK_STR("Content-Type"), HK_STR("application/json")};
+    HK_AUTO(hk_buf_fini) struct hk_buf body = {0};
+
+    hk_buf_adds(&body, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+                       "\"status\":\"Failure\",\"message\":");
+    json_write_str(hk_str(message), &body);
+    hk_buf_addf(&body, ",\"reason\":\"%s\",\"code\":%d}\n", reason, code);
+    http_reply(r->http, code, &json, 1, &body);
+    finish(r);
+}
+
+static const struct http_header plain = {HK_STR("Content-Type"), HK_STR("text/plain")};
+
+static void answer_nothing(struct relay *r)
+{
+    struct hk_buf body = {0};
+
+    http_reply(r->http, 200, &plain, 1, &body);
+    finish(r);
+}
+
+static bool pull(void *ctx, struct hk_buf *out, size_t room)
+{
+    struct relay *r = ctx;
+    const size_t n = HK_MIN(room, r->buf.len - r->at);
+
+    hk_buf_addstr(out, (struct hk_str){r->buf.data + r->at, n});
+    r->at += n;
+    if (r->at == r->buf.len) {
+        hk_buf_clear(&r->buf);
+        r->at = 0;
+    }
+    if (r->held && r->buf.len - r->at < BUFFER_LOW) {
+        r->held = false;
+        get_stream_go_on(r->client, r->call);
+    }
+    return r->call || r->at < r->buf.len;
+}
+
+static void on_ended(void *ctx)
+{
+    finish(ctx);
+}
+
+static void begin_answer(struct relay *r)
+{
+    r->streaming = true;
+    http_reply_stream(r->http, 200, &plain, 1,
+                      &(struct http_stream){.pull = pull, .ended = on_ended, .ctx = r});
+}
+
+/* ---- the node ---- */
+
+static void on_bytes(void *ctx, struct hk_str bytes)
+{
+    struct relay *r = ctx;
+
+    if (r->over) {
+        return;
+    }
+    hk_buf_addstr(&r->buf, bytes);
+    if (r->buf.len - r->at > BUFFER_FULL) {
+        r->held = true;
+        get_stream_hold(r->client, r->call);
+    }
+    if (r->streaming) {
+        http_resume(r->http);
+    } else {
+        begin_answer(r);
+    }
+}
+
+static void on_done(void *ctx, const struct port_msg *m)
+{
+    struct relay *r = ctx;
+    HK_AUTO(hk_buf_fini) struct hk_buf words = {0};
+
+    r->call = 0;
+    if (r->over) {
+        return;
+    }
+    if (r->streaming) {
+        http_resume(r->http);
+    } else if (m->rc == 0) {
+        answer_nothing(r);
+    } else if (m->status && (m->status->code == 400 || m->status->code == 404)) {
+        refuse(r, m->status->code, m->status->code == 400 ? "BadRequest" : "NotFound",
+               m->status->message);
+    } else {
+        hk_buf_addf(&words, "the node of pod %s does not tell: %s", r->pod, m->err->text);
+        refuse(r, 500, "InternalError", words.data);
+    }
+}
+
+static void on_readable(void *ctx, uint32_t events)
+{
+    struct relay *r = ctx;
+
+    port_poll(client_port(r->client), POLL_MAX);
+}
+
+static int connect_to(struct relay *r, const char *url, struct hk_err *err)
+{
+    const struct node_proxy *p = r->p;
+    struct kubeconfig at = {.context = "", .ns = "default", .insecure = true};
+    int rc;
+
+    at.server = hk_arena_str(&at.mem, hk_str(url)).s;
+    at.cert_pem = p->cert.cert_pem;
+    at.key_pem = p->cert.key_pem;
+    rc = client_new(&(struct client_opts){.loop = p->o.loop,
+                                          .clock = p->o.clock,
+                                          .rand = p->o.rand,
+                                          .retries = 1,
+                                          .retry_last_ms = 250},
+                    &at, &r->client, err);
+    if (rc == 0) {
+        r->watch =
+            net_watch_add(p->o.loop, port_fd(client_port(r->client)), EPOLLIN, on_readable, r);
+    }
+    return rc;
+}
+
+static void ask_node(struct relay *r, const char *url)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
+    struct hk_err err = {0};
+
+    if (connect_to(r, url, &err) < 0) {
+        refuse(r, 500, "InternalError", err.text);
+        return;
+    }
+    hk_buf_adds(&path, "/containerLogs/");
+    target_escape(hk_str(r->ns), &path);
+    hk_buf_addc(&path, '/');
+    target_escape(hk_str(r->pod), &path);
+    hk_buf_addc(&path, '/');
+    target_escape(hk_str(r->container), &path);
+    hk_buf_addf(&path, "?%s", r->query);
+    r->call = get_stream_open(r->client, &(struct get_stream){.kind = api_kind(API_POD),
+                                                              .path = path.data,
+                                                              .on_bytes = on_bytes,
+                                                              .done = {on_done, r}});
+}
+
+/* ---- where it is ---- */
+
+static struct hk_str address_of(const struct json *node)
+{
+    const struct json *list = json_at(node, "status.addresses"), *one;
+
+    for (uint32_t i = 0; (one = json_item(list, i)); i++) {
+        if (hk_str_is(json_str(json_get(one, "type"), HK_STR("")), "InternalIP")) {
+            return json_str(json_get(one, "address"), HK_STR(""));
+        }
+    }
+    return HK_STR("");
+}
+
+static void on_node(void *ctx, const struct port_msg *m)
+{
+    struct relay *r = ctx;
+    HK_AUTO(hk_buf_fini) struct hk_buf url = {0};
+    const struct json *node = m->obj ? &m->obj->root : NULL;
+    const struct hk_str address = address_of(node);
+    const int64_t port = json_int(json_at(node, "status.daemonEndpoints.kubeletEndpoint.Port"), 0);
+
+    r->ask = 0;
+    if (m->rc < 0) {
+        refuse(r, m->rc == -HK_ENOTFOUND ? 404 : 500,
+               m->rc == -HK_ENOTFOUND ? "NotFound" : "InternalError", m->err->text);
+        return;
+    }
+    if (address.n == 0 || port <= 0) {
+        refuse(r, 501, "NotImplemented", "the node of the pod does not serve logs");
+        return;
+    }
+    hk_buf_addf(&url,
+                memchr(address.s, ':', address.n) ? "https://[%.*s]:%lld" : "https://%.*s:%lld",
+                HK_FMT(address), (long long)port);
+    ask_node(r, url.data);
+}
+
+/* The only container, when none was named. */
+static int choose(struct relay *r, const struct json *pod, struct hk_err *err)
+{
+    const struct json *list = json_at(pod, "spec.containers"), *one;
+    HK_AUTO(hk_buf_fini) struct hk_buf names = {0};
+
+    if (r->container) {
+        return 0;
+    }
+    for (uint32_t i = 0; (one = json_item(list, i)); i++) {
+        hk_buf_addf(&names, "%s%.*s", i > 0 ? " " : "",
+                    HK_FMT(json_str(json_get(one, "name"), HK_STR(""))));
+    }
+    if (json_item(list, 1)) {
+        return hk_fail(err, HK_EINVAL,
+                       "a container name must be specified for pod %s, choose one of: [%s]", r->pod,
+                       names.data);
+    }
+    r->container = hk_strdup(hk_buf_str(&names).s);
+    return 0;
+}
+
+static void on_pod(void *ctx, const struct port_msg *m)
+{
+    struct relay *r = ctx;
+    const struct json *pod = m->obj ? &m->obj->root : NULL;
+    const struct hk_str node = json_str(json_at(pod, "spec.nodeName"), HK_STR(""));
+    struct hk_err err = {0};
+
+    r->ask = 0;
+    if (m->rc < 0) {
+        refuse(r, m->rc == -HK_ENOTFOUND ? 404 : 500,
+               m->rc == -HK_ENOTFOUND ? "NotFound" : "InternalError", m->err->text);
+    } else if (choose(r, pod, &err) < 0) {
+        refuse(r, 400, "BadRequest", err.text);
+    } else if (node.n == 0 && r->is_log) {
+        answer_nothing(r); /* as kube-apiserver has it */
+    } else if (node.n == 0) {
+        hk_fail(&err, HK_EINVAL, "pod %s does not have a host assigned", r->pod);
+        refuse(r, 400, "BadRequest", err.text);
+    } else if (!r->is_log) {
+        refuse(r, 501, "NotImplemented",
+               "this server offers logs of pods on other machines, and nothing else of them");
+    } else {
+        r->ask = port_get(r->p->o.port, api_kind(API_NODE),
+                          HK_STR(""), node, (struct port_sink){on_node, r});
+    }
+}
+
+/* ---- questions ---- */
+
+static struct relay *relay_new(struct node_proxy *p, const struct node_call *call)
+{
+    struct relay *r = hk_zalloc(sizeof(*r));
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    struct query q = {0};
+
+    *r = (struct relay){.p = p,
+                        .http = call->http,
+                        .ns = hk_strndup(call->ns.s, call->ns.n),
+                        .pod = hk_strndup(call->pod.s, call->pod.n),
+                        .query = hk_strndup(call->query.s, call->query.n)};
+    if (query_parse(call->query, &mem, &q, NULL) == 0 && query_get(&q, "container").n > 0) {
+        r->container = hk_strdup(hk_arena_str(&mem, query_get(&q, "container")).s);
+    }
+    hk_vec_push(&p->relays, r);
+    return r;
+}
+
+static void serve(void *ctx, const struct node_call *call)
+{
+    struct node_proxy *p = ctx;
+    const struct node_api *local = p->o.local;
+    struct relay *r;
+
+    if (local && local->has(local->ctx, call->ns, call->pod)) {
+        local->serve(local->ctx, call);
+        return;
+    }
+    r = relay_new(p, call);
+    r->is_log = hk_str_is(call->sub, "log");
+    r->ask =
+        port_get(p->o.port, api_kind(API_POD), call->ns, call->pod, (struct port_sink){on_pod, r});
+}
+
+const struct node_api *node_proxy_api(const struct node_proxy *p)
+{
+    return &p->api;
+}
+
+int node_proxy_new(const struct node_proxy_opts *o, struct node_proxy **ret, struct hk_err *err)
+{
+    static const char *const group = "system:masters";
+    struct node_proxy *p = hk_zalloc(sizeof(*p));
+    const int rc =
+        cert_make(&(struct cert_opts){.cn = "hekla-apiserver",
+                                      .orgs = &group,
+                                      .norgs = 1,
+                                      .client = true,
+                                      .now_s = o->clock->wall_ns(o->clock) / (1000 * MS_NS),
+                                      .days = CERT_DAYS},
+                  o->ca, &p->cert, err);
+
+    p->o = *o;
+    p->o.ca = NULL;
+    p->api = (struct node_api){.serve = serve, .ctx = p};
+    p->sweep = net_timer_new(o->loop, on_sweep, p);
+    if (rc < 0) {
+        node_proxy_free(p);
+        return rc;
+    }
+    *ret = p;
+    return 0;
+}
+
+void node_proxy_free(struct node_proxy *p)
+{
+    if (!p) {
+        return;
+    }
+    for (uint32_t i = 0; i < p->relays.len; i++) {
+        relay_free(p->relays.at[i]);
+    }
+    hk_vec_fini(&p->relays);
+    net_timer_free(p->sweep);
+    cert_pair_fini(&p->cert);
+    hk_free(p);
+}

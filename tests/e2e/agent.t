@@ -1,0 +1,335 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Nodes as processes of their own, with scheduler and controllers as others, over TLS: this machine,
+# and a fleet of simulated ones. HEKLA names the program; kubectl and curl are needed.
+cd "$(dirname "$0")/../.." || exit 1
+HEKLA=${HEKLA:-build/hekla}
+if ! command -v kubectl >/dev/null || ! command -v curl >/dev/null; then
+    echo '1..0 # skip no kubectl or no curl'
+    exit 0
+fi
+dir=$(mktemp -d) || exit 1
+. tests/e2e/lib.sh
+trap 'clean_up' EXIT
+node= fleet= scheduler= manager=
+
+clean_up() {
+    halt fleet KILL
+    halt node KILL
+    "$HEKLA" down --data-dir "$dir/node-data" --pods >/dev/null 2>&1
+    halt scheduler KILL
+    halt manager KILL
+    stop KILL
+    rm -rf "$dir"
+}
+
+# join ARG...: this machine joins as node n1.
+join() {
+    launch agent node --data-dir "$dir/node-data" --listen 127.0.0.1:0 --node n1 \
+        --client-ca-file "$authority" "$@"
+}
+
+# ready NODE: it is, and may be used.
+ready() {
+    k get node "$1" -o \
+        jsonpath='{.status.conditions[?(@.type=="Ready")].status},{.spec.taints[*].key}' &&
+        prints True,
+}
+
+# serves PATH CODE [TOKEN]: what the node's own server answers to a user.
+serves() {
+    code=$(curl -sk --max-time 20 -o "$dir/out" -w '%{http_code}' \
+        ${3:+-H "Authorization: Bearer $3"} "https://127.0.0.1:$(port node pods)$1")
+    [ "$code" = "$2" ] && return 0
+    echo "expected $2, got $code: $(cat "$dir/out")"
+    return 1
+}
+
+# pod NAME SCRIPT [LINES]: a shell script on this node; further lines of its spec.
+pod() {
+    k apply -f - <<YAML
+apiVersion: v1
+kind: Pod
+metadata: {name: $1}
+spec:
+  nodeName: n1
+  restartPolicy: Never
+${3:-}
+  containers:
+  - name: main
+    image: busybox
+    command: [sh, -c, '$2']
+YAML
+}
+
+# phase POD PHASE: within a while.
+phase() {
+    within 60 field "pod/$1" .status.phase "$2"
+}
+
+# job NAME REPLICAS SCRIPT [LINES]: all its pods are needed; further lines of their spec.
+job() {
+    k apply -f - <<YAML
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: $1}
+spec:
+  minAvailable: $2
+  queue: default
+  schedulerName: volcano
+  maxRetry: 3
+  tasks:
+  - name: w
+    replicas: $2
+    template:
+      spec:
+        restartPolicy: Never
+${4:-}
+        containers:
+        - name: main
+          image: busybox
+          command: [sh, -c, '$3']
+YAML
+}
+
+completes() {
+    within 90 field "vcjob/$1" .status.state.phase Completed
+}
+
+# runs WORDS: some process has them as its command line.
+runs() {
+    pgrep -f -- "$1" >/dev/null
+}
+
+ends() {
+    ! runs "$1"
+}
+
+start
+authority=$data/ca.crt
+[ -e "$authority" ] || authority=$data/pki/ca.crt
+launch scheduler scheduler --leader-elect=false
+launch controller-manager manager --leader-elect=false
+
+# ---- mistakes ----
+
+step 'options that cannot hold are refused in one line' '
+    stumbles agent "--no-node without --sim-nodes leaves nothing to do" \
+        --kubeconfig "$KUBECONFIG" --no-node &&
+    stumbles agent "option --address is '"'here'"', want an IP address" \
+        --kubeconfig "$KUBECONFIG" --address here &&
+    stumbles agent "want both --tls-cert-file and --tls-private-key-file, or none" \
+        --kubeconfig "$KUBECONFIG" --tls-cert-file x &&
+    stumbles agent "option --node is '"'N_1'"'" --kubeconfig "$KUBECONFIG" --node N_1 &&
+    stumbles agent "no certificate in '"'/etc/passwd'"'" --kubeconfig "$KUBECONFIG" \
+        --data-dir "$dir/none" --listen 127.0.0.1:0 --client-ca-file /etc/passwd &&
+    stumbles agent "no API server: want --kubeconfig or --master" --data-dir "$dir/none" \
+        --listen 127.0.0.1:0
+'
+
+# ---- the node ----
+
+join
+step 'this machine registers, and is ready' '
+    within 60 ready n1 && field node/n1 .metadata.labels.kubernetes\\.io/hostname n1 &&
+    field node/n1 ".status.addresses[*].address" "127.0.0.1 n1" &&
+    field node/n1 .status.daemonEndpoints.kubeletEndpoint.Port "$(port node pods)"
+'
+step 'hekla status knows it by its directory' '
+    "$HEKLA" status --data-dir "$dir/node-data" >"$dir/out" && says "hekla agent" "is running"
+'
+step 'it says in a lease of its own that it lives' '
+    lease=lease/n1
+    within 20 k -n kube-node-lease get $lease &&
+    k -n kube-node-lease get $lease -o jsonpath="{.spec.holderIdentity} {.spec.leaseDurationSeconds} \
+{.metadata.ownerReferences[0].kind}" && prints "n1 40 Node"
+'
+step 'and says so again' '
+    renewed() {
+        k -n kube-node-lease get lease n1 -o jsonpath="{.spec.renewTime}" && ! prints "$1"
+    }
+    k -n kube-node-lease get lease n1 -o jsonpath="{.spec.renewTime}" &&
+    first=$(cat "$dir/out") && within 30 renewed "$first"
+'
+step 'its server answers those whom the API server knows and lets' '
+    k create serviceaccount nobody && k create token nobody && nobody=$(cat "$dir/out") &&
+    serves /healthz 401 && serves /healthz 401 wrong && serves /healthz 403 "$nobody" &&
+    serves /healthz 200 "$token" && says ok && serves /nothing 404 "$token" &&
+    serves /pods 200 "$token" && says PodList
+'
+step 'what others say about the node stays' '
+    k label node n1 rack=r1 && k annotate node n1 note=x && k taint node n1 mine=x:PreferNoSchedule
+'
+step 'a node that was given up on says that it is ready' '
+    k taint node n1 node.kubernetes.io/unreachable=:NoSchedule --overwrite &&
+    k patch node n1 --subresource=status -p "{\"status\":{\"conditions\":[
+        {\"type\":\"Ready\",\"status\":\"Unknown\",\"reason\":\"NodeStatusUnknown\"}]}}" &&
+    within 30 field node/n1 ".status.conditions[?(@.type==\"Ready\")].status" True &&
+    within 30 field node/n1 ".spec.taints[*].key" mine &&
+    field node/n1 .metadata.labels.rack r1 && field node/n1 .metadata.annotations.note x
+'
+k taint node n1 mine- >"$dir/log" 2>&1
+
+# ---- pods ----
+
+step 'a job runs as processes, to its end' '
+    job hello 3 "echo hello from \$VC_TASK_INDEX; hostname" "        schedulerName: volcano" &&
+    completes hello && field pod/hello-w-1 .spec.nodeName n1 &&
+    field pod/hello-w-1 ".status.containerStatuses[0].state.terminated.exitCode" 0
+'
+step 'the API server has its output' '
+    k logs hello-w-2 && says "hello from" && k logs --tail 1 hello-w-2 && prints hello-w-2 &&
+    k logs --timestamps --limit-bytes 4 hello-w-2 && prints "$(date +%Y)"
+'
+step 'and refuses what there is not' '
+    refused "previous terminated container \"main\" in pod \"hello-w-0\" not found" \
+        logs --previous hello-w-0 &&
+    refused "container other is not valid for pod hello-w-0" logs hello-w-0 -c other
+'
+step 'who follows sees it all, as it comes' '
+    pod slow "echo first; sleep 2; echo last" && within 30 k logs slow &&
+    k logs -f slow && prints "first
+last"
+'
+step 'a pod that comes to an end by itself says how' '
+    pod bad "exit 7" && phase bad Failed &&
+    field pod/bad ".status.containerStatuses[0].state.terminated.exitCode" 7
+'
+step 'ConfigMaps, Secrets, the pod itself and a token of its account are its files' '
+    k create configmap words --from-literal=a=one && k create secret generic dark --from-literal=b=two &&
+    k create serviceaccount worker &&
+    k apply -f - <<YAML
+apiVersion: v1
+kind: Pod
+metadata: {name: files, labels: {color: red}}
+spec:
+  nodeName: n1
+  serviceAccountName: worker
+  automountServiceAccountToken: false
+  restartPolicy: Never
+  volumes:
+  - name: all
+    projected:
+      sources:
+      - configMap: {name: words}
+      - secret: {name: dark}
+      - configMap: {name: kube-root-ca.crt}
+      - downwardAPI: {items: [{path: labels, fieldRef: {fieldPath: metadata.labels}}]}
+      - serviceAccountToken: {path: token}
+  containers:
+  - name: main
+    image: busybox
+    env:
+    - {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}
+    - {name: WORD, valueFrom: {configMapKeyRef: {name: words, key: a}}}
+    volumeMounts: [{name: all, mountPath: /files}]
+    command: [sh, -c, "cd /files; echo \$NODE \$WORD \$(cat a b labels); curl -sS --cacert ca.crt
+      -H \"Authorization: Bearer \$(cat token)\" -H \"Content-Type: application/json\"
+      -d \"{}\" https://\$KUBERNETES_SERVICE_HOST:\$KUBERNETES_SERVICE_PORT/apis/authentication.k8s.io/v1/selfsubjectreviews"]
+YAML
+    phase files Succeeded && k logs files && says "n1 one onetwocolor=\"red\"" &&
+    says system:serviceaccount:default:worker
+'
+step 'a pod that is deleted may say goodbye' '
+    pod polite "trap \"echo bye; exit 0\" TERM; echo up; while :; do sleep 0.1; done" \
+        "  terminationGracePeriodSeconds: 20" && phase polite Running && within 20 k logs polite &&
+    { timeout 30 "$kubectl" logs -f polite >"$dir/polite" 2>&1 & } && listener=$! &&
+    within 20 grep -q up "$dir/polite" &&
+    k delete pod polite && wait $listener && grep -q bye "$dir/polite" && gone pod/polite
+'
+step 'one that is deleted at once leaves no process' '
+    pod rude "sleep 9$$1" && phase rude Running && within 20 runs "sleep 9$$1" &&
+    k delete pod rude --grace-period=0 --force && within 20 ends "sleep 9$$1"
+'
+
+# ---- the agent goes and comes back ----
+
+step 'three pods run' '
+    pod lasts "sleep 9$$2" && pod ends "while [ ! -e '"$dir"'/go ]; do sleep 0.1; done; exit 3" &&
+    pod goes "sleep 9$$3" &&
+    phase lasts Running && phase ends Running && phase goes Running && within 20 runs "sleep 9$$2"
+'
+halt node KILL
+step 'the agent is killed: they go on, one ends, and one is deleted' '
+    touch "$dir/go" && runs "sleep 9$$2" && k delete pod goes --grace-period=0 --force
+'
+join
+step 'another one finds them, and what became of them' '
+    phase ends Failed && phase lasts Running &&
+    field pod/ends ".status.containerStatuses[0].state.terminated.exitCode" 3 &&
+    field pod/lasts ".status.containerStatuses[0].restartCount" 0 && runs "sleep 9$$2" &&
+    within 20 ends "sleep 9$$3"
+'
+step 'a node that was deleted is made anew' '
+    k delete node n1 --wait=false && within 60 ready n1
+'
+# Pods of a node that is gone are deleted by whoever looks after that: have one in any case.
+step 'a pod is there to go on' '
+    k delete pod lasts --ignore-not-found --grace-period=0 --force &&
+    pod lasts "sleep 9$$4" && phase lasts Running && pod left "while [ ! -e '"$dir"'/on ]; do sleep 0.1; done" &&
+    phase left Running
+'
+
+# ---- the API server goes and comes back ----
+
+stop KILL
+step 'without an API server pods go on' '
+    within 30 grep -q "msg=\"cannot watch\" kind=pods" "$dir/node.err" &&
+    touch "$dir/on" && runs "sleep 9$$4" && kill -0 "$node"
+'
+on_kube || options="--listen 127.0.0.1:${url##*:}"
+start
+step 'when it is back it hears what became of them' '
+    phase left Succeeded && field pod/lasts .status.phase Running && runs "sleep 9$$4" &&
+    pod new "echo new" && phase new Succeeded
+'
+step 'and the agent did not cry all the time' '
+    cat "$dir/node.err"
+    [ "$(wc -l <"$dir/node.err")" -lt 60 ]
+'
+
+# ---- many nodes that only seem to run pods ----
+
+counts() {
+    k get nodes -l type=simulated \
+        -o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{.spec.taints}
+{end}' && [ "$(grep -cx True "$dir/out")" -eq "$1" ]
+}
+leases() {
+    k -n kube-node-lease get leases -o name && [ "$(grep -c sim- "$dir/out")" -eq "$1" ]
+}
+launch agent fleet --data-dir "$dir/fleet-data" --listen 127.0.0.1:0 --no-node --sim-nodes 200 \
+    --sim-cpu 4 --sim-zones 2 --sim-model duration=1s --client-ca-file "$authority"
+step 'two hundred nodes register, and say that they live' '
+    within 90 counts 200 && within 60 leases 200
+'
+step 'a gang runs on them' '
+    job gang 100 "false" "        nodeSelector: {type: simulated}" && completes gang
+'
+step 'a pod there has no output, and the API server says why' '
+    k get pods -l volcano.sh/job-name=gang -o name && one=$(head -n 1 "$dir/out") &&
+    refused "nothing is run on a simulated node" logs "$one"
+'
+halt fleet TERM
+step 'the fleet ends well' '
+    echo "exit status $status"
+    cat "$dir/fleet.err"
+    [ "$status" -eq 0 ]
+'
+
+# ---- the end ----
+
+kill -USR1 "$node"
+ended node
+step 'told to end its pods the agent does so, and ends' '
+    echo "exit status $status"
+    cat "$dir/node.err"
+    [ "$status" -eq 0 ] && gone pod/lasts && ends "sleep 9$$4" && k get pod hello-w-0 &&
+    [ -z "$(ls "$dir/node-data/node/run" 2>/dev/null)" ]
+'
+halt scheduler TERM
+halt manager TERM
+stop TERM
+content
+finish
