@@ -20,7 +20,8 @@ TSAN_TESTS = $(patsubst src/%.c,%,$(wildcard $(addsuffix /*_test.c,src/net src/s
 C_FILES = $(shell find src tests -name '*.[ch]')
 
 .DEFAULT_GOAL := release
-.PHONY: release debug tsan deps deps-examples demo check bench fuzz soak lint format install clean help
+.PHONY: release debug tsan deps deps-examples demo check check-kube bench bench-kube fuzz soak lint \
+	format install image chart clean help
 
 release: build/build.ninja ## build/hekla, optimised and hardened (the default)
 	@ninja -C build
@@ -43,14 +44,23 @@ demo: deps ## build, then show the scheduler and the API server at work
 
 check: deps ## build every kind and run every test
 	@scripts/kubectls >/dev/null
+	@scripts/helm >/dev/null || true
 	@$(MAKE) --no-print-directory release debug tsan
 	@scripts/check
+
+check-kube: deps ## run the end-to-end tests on a real Kubernetes control plane, built once
+	@$(MAKE) --no-print-directory release
+	@scripts/kube-peers >/dev/null || true
+	@scripts/check --kube
 
 bench: release ## measure the scheduler, the API server, the controllers and all of them together
 	@build/hekla-bench
 	@build/hekla-bench-server
 	@build/hekla-bench-controllers
 	@build/hekla-bench-up
+
+bench-kube: release ## measure the programs on a real control plane, which Go builds once
+	@tests/kube/bench.py --json build/bench-kube.json
 
 fuzz: build-fuzz/build.ninja ## run every fuzz target for FUZZ_TIME seconds
 	@ninja -C build-fuzz
@@ -72,6 +82,12 @@ format: ## let clang-format rewrite the sources
 install: release ## install under PREFIX (DESTDIR is honoured)
 	@meson configure build -Dprefix=$(abspath $(PREFIX))
 	@meson install -C build
+
+image: release ## build/hekla-image.tar, a container image made without a container engine
+	@scripts/image build/hekla build/hekla-image.tar
+
+chart: release ## build/hekla-VERSION.tgz, the Helm chart
+	@scripts/chart build/hekla build/hekla-$$(build/hekla version | cut -d ' ' -f 2).tgz
 
 clean: ## remove every build directory
 	@rm -rf build build-debug build-tsan build-fuzz build-lint

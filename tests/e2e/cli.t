@@ -313,10 +313,9 @@ rm -f "$dir/end"
 timeout 120 "$HEKLA" logs -f lasting >"$dir/lasting" 2>&1 &
 follower=$!
 step 'its first line is there' 'within 20 grep -q one "$dir/lasting"'
-address=${url#https://}
 stop KILL
-"$HEKLA" up --data-dir "$data" --listen "$address" >"$dir/again" 2>"$dir/server" &
-pid=$!
+options="--listen ${url#https://}"
+start
 touch "$dir/end"
 wait "$follower"
 followed=$?

@@ -139,6 +139,7 @@ step 'an option that does not exist is named' '
 step 'bad values are told with the option' '
     complains "option --leader-elect is '\''perhaps'\'', want true or false" --leader-elect=perhaps &&
     complains "option --kube-api-qps is '\''0'\''" --kube-api-qps=0 &&
+    complains "option --watch-stall is '\''10ms'\'', want 1s or more" --watch-stall=10ms &&
     complains "option --healthz-address is '\''here'\'', want ADDR:PORT" --healthz-address=here &&
     complains "option --worker-threads is '\''none'\''" --worker-threads=none
 '
@@ -168,7 +169,7 @@ step '--version and --help' '
 # ---- ordinary life ----
 
 manage first --leader-elect=false --enable-healthz --healthz-address=$any --enable-metrics \
-    --listen-address $any --logtostderr --log_dir=/nowhere -v=3 --worker-threads=8
+    --listen-address $any --logtostderr --log_dir=/nowhere -v=3 --worker-threads=8 --kube-api-qps=-1
 
 step 'health is served' '
     health=http://127.0.0.1:$(port first health) &&
@@ -257,6 +258,20 @@ step 'and it goes when the job rests' '
     within 20 nothing configmap wired-svc && within 20 nothing service wired &&
     within 20 nothing networkpolicy wired && within 20 nothing secret wired-ssh
 '
+step 'claims are named in the job and made, and one that is named must be there' '
+    claim="accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}" &&
+    job claiming 1 "  volumes: [{mountPath: /new, volumeClaim: {$claim}},
+    {mountPath: /old, volumeClaimName: old}]" &&
+    within 20 k get vcjob claiming -o jsonpath="{.spec.volumes[0].volumeClaimName}" &&
+    within 20 eval "k get pvc && says claiming-pvc-" &&
+    within 20 eval "k get events && says \"pvc old is not found\"" && k create -f - <<YAML &&
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: old}
+spec: {$claim}
+YAML
+    grouped claiming 1
+'
 halt first TERM
 step 'told to end, it ends well' '
     echo "exit status $status"
@@ -269,7 +284,7 @@ step 'told to end, it ends well' '
 timeout 120 kubectl get pods -l volcano.sh/job-name=large --watch --output-watch-events \
     --no-headers >"$dir/seen.pods" 2>&1 &
 pods_watcher=$!
-timeout 120 kubectl get podgroups --watch-only --output-watch-events --no-headers \
+timeout 120 kubectl get podgroups --watch --output-watch-events --no-headers \
     >"$dir/seen.groups" 2>&1 &
 groups_watcher=$!
 manage first --leader-elect=false --kube-api-qps=10 --kube-api-burst=15
@@ -321,6 +336,23 @@ changed_hands() {
     k get $lease -n volcano-system -o jsonpath='{.spec.leaseTransitions}' && prints "$1"
 }
 
+# Within a minute, and so meanwhile, a schedule makes a job.
+k create -f - >"$dir/log" <<'YAML'
+apiVersion: batch.volcano.sh/v1alpha1
+kind: CronJob
+metadata: {name: tick}
+spec:
+  schedule: "* * * * *"
+  jobTemplate:
+    spec:
+      minAvailable: 1
+      schedulerName: volcano
+      tasks:
+      - name: w
+        replicas: 1
+        template:
+          spec: {restartPolicy: Never, containers: [{name: main, image: busybox}]}
+YAML
 manage first $quick
 step 'the first one takes the lease' '
     within 20 held && within 20 grep -q "msg=\"working\"" "$dir/first.err" && changed_hands 0
@@ -373,20 +405,31 @@ step 'who finds another on the lease exits, and does not take it back' '
 
 # ---- a server that does not answer ----
 
+# ticked: the schedule has made a job, and knows it.
+ticked() {
+    k get vcjob -o name && says batch.volcano.sh/tick- && k get cronjobs.batch.volcano.sh tick \
+        -o jsonpath='{.status.active[0].name} {.status.lastScheduleTime}' && says tick-
+}
+
 manage first $quick
 within 20 grep -q 'msg="working"' "$dir/first.err"
-manage second --leader-elect-resource-name=other
-within 20 grep -q 'msg="working"' "$dir/second.err"
-kill -STOP "$pid"
+step 'jobs are made on schedule' '
+    within 90 ticked
+'
+kill -STOP "$(server_pid)"
 halt first TERM
+kill -CONT "$(server_pid)"
 step 'told to end while the server hangs, it ends all the same' '
     echo "exit status $status"
     [ "$status" -eq 0 ]
 '
+manage second
+within 20 grep -q 'msg="working"' "$dir/second.err"
+kill -STOP "$(server_pid)"
 kill -TERM "$second"
 within 20 grep -q 'msg="stopping"' "$dir/second.err"
 halt second TERM
-kill -CONT "$pid"
+kill -CONT "$(server_pid)"
 step 'told twice, it ends at once' '
     echo "exit status $status"
     [ "$status" -eq 1 ]

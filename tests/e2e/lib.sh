@@ -4,13 +4,28 @@
 # The words in which tests with a server and kubectl are written. A test sets HEKLA (the program) and
 # dir (a directory of its own), reads this file, and begins with start. It may set kubectl, when it
 # is another than the installed one, verb, when the server is to be another than hekla apiserver,
-# options for it, and label, which then precedes the names of the points.
+# options for it, kube_options when it is a real one, and label, which then precedes the names of the
+# points.
+#
+# HEKLA_BACKEND=kube puts a real control plane in the place of the server: kube-apiserver for
+# hekla apiserver, and with Hekla's programs as processes of their own for hekla up.
 kubectl=${kubectl:-kubectl}
 verb=${verb:-apiserver}
 options=${options:-}
+kube_options=${kube_options:-}
 label=
 pid=
 count=0 failed=0
+home=$HOME
+
+# on_kube: the server is a real one.
+on_kube() {
+    [ "${HEKLA_BACKEND:-}" = kube ]
+}
+if on_kube && ! scripts/kube-peers >/dev/null 2>"$dir/peers"; then
+    echo "1..0 # skip $(tail -n 1 "$dir/peers")"
+    exit 0
+fi
 
 # step NAME SCRIPT: one point; the script must succeed.
 step() {
@@ -30,10 +45,15 @@ start() {
     data=$dir/data
     rm -f "$dir/ready"
     mkfifo "$dir/ready"
+    case ${HEKLA_BACKEND:-} in
+        kube) server=tests/kube/cluster.py further=$kube_options ready_s=180 ;;
+        *) server=$HEKLA further='' ready_s=30 ;;
+    esac
     # shellcheck disable=SC2086 # options are words
-    "$HEKLA" "$verb" --data-dir "$data" --listen 127.0.0.1:0 $options >"$dir/ready" 2>"$dir/server" &
+    HOME=$home "$server" "$verb" --data-dir "$data" --listen 127.0.0.1:0 $options $further \
+        >"$dir/ready" 2>"$dir/server" &
     pid=$!
-    timeout 30 head -n 1 "$dir/ready" >"$dir/line"
+    timeout $ready_s head -n 1 "$dir/ready" >"$dir/line"
     url=$(sed -n "s/^hekla $verb ready at \(.*\), kubeconfig .*/\1/p" "$dir/line")
     if [ -z "$url" ]; then
         echo "Bail out! no server: $(cat "$dir/server")"
@@ -42,6 +62,15 @@ start() {
     token=$(cut -d, -f1 "$data/tokens.csv")
     KUBECONFIG=$data/kubeconfig HOME=$dir
     export KUBECONFIG HOME
+}
+
+# server_pid: the process that answers requests; $pid is the one that is stopped.
+server_pid() {
+    if on_kube; then
+        cat "$data/kube-apiserver.pid"
+    else
+        echo "$pid"
+    fi
 }
 
 # stop SIGNAL: ends the server, and leaves its $status.
@@ -53,12 +82,25 @@ stop() {
     pid=
 }
 
+# config_of VERB: the kubeconfig of a daemon: on a real server that of its account, with no more
+# rights than the daemon needs.
+config_of() {
+    on_kube || { echo "$KUBECONFIG"; return; }
+    case $1 in
+        scheduler) echo "$data/volcano-scheduler.kubeconfig" ;;
+        controller-manager) echo "$data/volcano-controllers.kubeconfig" ;;
+        webhook-manager) echo "$data/volcano-admission.kubeconfig" ;;
+        agent) echo "$data/hekla-agent.kubeconfig" ;;
+    esac
+}
+
 # launch VERB NAME ARG...: a daemon beside the server, by a name of the test's, whose process is
 # then $NAME; returns when it has started.
 launch() {
     daemon=$1 name=$2
     shift 2
-    "$HEKLA" "$daemon" --kubeconfig "$KUBECONFIG" "$@" >"$dir/$name.out" 2>"$dir/$name.err" &
+    "$HEKLA" "$daemon" --kubeconfig "$(config_of "$daemon")" "$@" >"$dir/$name.out" \
+        2>"$dir/$name.err" &
     eval "$name=$!"
     within 20 grep -q ' started' "$dir/$name.out"
 }

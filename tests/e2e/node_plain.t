@@ -25,6 +25,7 @@ kind: Pod
 metadata: {name: $name}
 spec:
   schedulerName: volcano
+  automountServiceAccountToken: false
   restartPolicy: Never
 $(for line in "$@"; do echo "  $line"; done)
 YAML

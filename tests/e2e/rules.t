@@ -87,16 +87,17 @@ crd() {
         {%s}}}}}}]}}' "$1"
 }
 
+# A real server has the language of rules, ours does not.
 step 'a definition with a rule nobody evaluates is taken, and the rule named' '
     crd "\"a\":{\"type\":\"integer\",\"x-kubernetes-validations\":[{\"rule\":\"self > 1\"}]},
          \"b\":{\"type\":\"integer\"}" | k create -f - &&
-    grep -F "will not enforce it: self > 1" "$dir/err" &&
+    { on_kube || grep -F "will not enforce it: self > 1" "$dir/err"; } &&
     k wait --for=condition=Established crd/boxes.x.io &&
     becomes True crd boxes.x.io -o "jsonpath={.status.conditions[?(@.type==\"NamesAccepted\")].status}"
 '
 step 'an object is made by it' '
     echo "{\"kind\":\"Box\",\"apiVersion\":\"x.io/v1\",\"metadata\":{\"name\":\"one\"},\"spec\":
-        {\"a\":1,\"b\":2}}" | k create -f -
+        {\"a\":3,\"b\":2}}" | k create -f -
 '
 step 'a strategic merge patch is not for it' '
     [ "$(patch strategic-merge-patch+json /apis/x.io/v1/namespaces/default/boxes/one "{}")" = 415 ] &&
@@ -105,7 +106,7 @@ step 'a strategic merge patch is not for it' '
 step 'an older object is read by the new schema' '
     crd "\"a\":{\"type\":\"integer\"},\"c\":{\"type\":\"string\",\"default\":\"new\"}" |
         k apply --server-side --force-conflicts -f - &&
-    becomes "{\"a\":1,\"c\":\"new\"}" box one -o "jsonpath={.spec}"
+    becomes "{\"a\":3,\"c\":\"new\"}" box one -o "jsonpath={.spec}"
 '
 step 'with the definition go its objects and its place in discovery' '
     k delete crd boxes.x.io --timeout=20s && k api-resources --api-group=x.io &&
@@ -162,7 +163,7 @@ step 'acting as another needs the right to' '
 step 'a token ends with its account' '
     k create serviceaccount temp && k create token temp && cp "$dir/out" "$dir/token" &&
     as "$(cat "$dir/token")" k auth whoami && k delete serviceaccount temp &&
-    as "$(cat "$dir/token")" refused Unauthorized auth whoami
+    within 30 as "$(cat "$dir/token")" refused Unauthorized auth whoami
 '
 step 'a token cannot be too short-lived, nor for an account that is not there' '
     refused "may not specify a duration less than 10 minutes" \

@@ -208,6 +208,18 @@ step 'metrics tell of tasks, jobs and queues' '
     grep -q "^volcano_e2e_scheduling_latency_milliseconds_bucket{le=\"1\"} " "$dir/scrape" &&
     grep -q "^volcano_e2e_job_scheduling_duration{job_name=\"a-" "$dir/scrape"
 '
+step 'and of its requests, under the names of Kubernetes, and of the process' '
+    scrape first && peer="127.0.0.1:[0-9]*" &&
+    grep -q "^rest_client_requests_total{code=\"201\",host=\"$peer\",method=\"POST\"} [1-9]" \
+        "$dir/scrape" &&
+    grep -q "^rest_client_request_duration_seconds_count{host=\"$peer\",verb=\"GET\"} [1-9]" \
+        "$dir/scrape" &&
+    grep -q "^rest_client_rate_limiter_duration_seconds_bucket{host=\"$peer\",verb=\"POST\",le=" \
+        "$dir/scrape" &&
+    for name in cpu_seconds_total resident_memory_bytes open_fds max_fds start_time_seconds; do
+        grep -q "^process_$name [0-9.]*$" "$dir/scrape" || return
+    done
+'
 step 'the queue tells what is held, and no more when the job has ended' '
     within 20 field queue/default .status.allocated.cpu 3 &&
     become Succeeded a-w-0 a-w-1 a-w-2 && within 20 field vcjob/a .status.state.phase Completed &&
@@ -269,6 +281,25 @@ step 'only nodes with a label asked for are used' '
 end_job e >"$dir/log" && end_job f >>"$dir/log"
 halt first TERM
 
+# ---- eviction ----
+
+conf 'actions: "enqueue, allocate, preempt"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: predicates}, {name: nodeorder}]'
+schedule first --leader-elect=false --scheduler-conf "$dir/conf/scheduler.conf"
+step 'a job of higher priority takes the place of what another has beyond its minimum' '
+    k create priorityclass urgent --value=1000 && job low 3 1 && k patch vcjob low --type=json \
+        -p "[{\"op\":\"replace\",\"path\":\"/spec/minAvailable\",\"value\":1},
+            {\"op\":\"add\",\"path\":\"/spec/tasks/0/minAvailable\",\"value\":1}]" &&
+    places low 3 && become Running low-w-0 low-w-1 low-w-2 &&
+    k annotate pod low-w-0 low-w-1 low-w-2 volcano.sh/preemptable=true &&
+    job rush 1 1 "  priorityClassName: urgent" && places rush 1 &&
+    within 20 eval "k get events && says Evict"
+'
+end_job low >"$dir/log" && end_job rush >>"$dir/log"
+halt first TERM
+
 # ---- leader election ----
 
 lease=lease/volcano
@@ -279,10 +310,21 @@ changed_hands() {
     k get $lease -n volcano-system -o jsonpath='{.spec.leaseTransitions}' && prints "$1"
 }
 
+# told TEXT: an Event about the lease says so.
+told() {
+    k get events -n volcano-system --field-selector reason=LeaderElection \
+        -o jsonpath='{range .items[*]}{.involvedObject.kind}/{.involvedObject.name} {.message}
+{end}' && says "$1"
+}
+
 # shellcheck disable=SC2086 # options are words
 schedule first $quick
 step 'the first one takes the lease and works' '
     within 20 works first && changed_hands 0 && job g 1 1 && places g 1
+'
+step 'an Event says so' '
+    within 20 told "Lease/volcano $("$kubectl" get $lease -n volcano-system \
+        -o jsonpath="{.spec.holderIdentity}") became leader"
 '
 # shellcheck disable=SC2086
 schedule second $quick --enable-healthz --healthz-address=$any --enable-metrics \
@@ -309,6 +351,9 @@ step 'it gives the lease back when told to end, and the other one goes on' '
     echo "exit status $status"
     [ "$status" -eq 0 ] && within 20 changed_hands 2 && within 20 works first &&
     job i 1 1 && places i 1
+'
+step 'and tells that it stopped leading' '
+    told " stopped leading"
 '
 # shellcheck disable=SC2086
 schedule second $quick

@@ -22,6 +22,15 @@ conf() {
         echo "  - name: $plugin" >>"$dir/conf.new"
     done
     mv "$dir/conf.new" "$dir/conf.yaml"
+    if on_kube && [ -n "$pid" ]; then
+        publish
+    fi
+}
+
+# publish: in a cluster the file comes out of a ConfigMap.
+publish() {
+    kubectl create configmap -n volcano-system volcano-scheduler-configmap --dry-run=client -o yaml \
+        --from-file="volcano-scheduler.conf=$dir/conf.yaml" | kubectl apply --server-side --force-conflicts -f -
 }
 
 # job NAME REPLICAS CPU COMMAND [LINE...]: a gang; the lines go into its spec.
