@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# HyperNodes from labels of nodes, and a gang that stays within one of them. Nodes are simulated. HEKLA names
+# the program; without kubectl there is nothing to test.
+cd "$(dirname "$0")/../.." || exit 1
+HEKLA=${HEKLA:-build/hekla}
+if ! command -v kubectl >/dev/null; then
+    echo '1..0 # skip no kubectl'
+    exit 0
+fi
+dir=$(mktemp -d) || exit 1
+trap 'stop KILL; rm -rf "$dir"' EXIT
+cat >"$dir/scheduler.conf" <<'YAML'
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}]
+- plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}, {name: network-topology-aware}]
+YAML
+verb=up options="--conf $dir/scheduler.conf --no-node --sim-nodes 4 --sim-cpu 8 --sim-model duration=forever"
+. tests/e2e/lib.sh
+. tests/e2e/operators.sh
+
+# config ENABLED: what is to be discovered.
+config() {
+    kubectl apply -f - <<YAML
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: volcano-controller-configmap, namespace: volcano-system}
+data:
+  volcano-controller.conf: |
+    networkTopologyDiscovery:
+    - source: label
+      enabled: $1
+      config:
+        networkTopologyTypes:
+          ib:
+          - nodeLabel: example.com/spine
+          - nodeLabel: example.com/leaf
+          - nodeLabel: kubernetes.io/hostname
+YAML
+}
+
+# leaf NODE LEAF: the switch it is at.
+leaf() {
+    kubectl label --overwrite node "$1" example.com/spine=s0 "example.com/leaf=$2"
+}
+
+# domains COUNT
+domains() {
+    found=$(kubectl get hypernodes -o name | wc -l) && echo "$found HyperNodes, expected $1" && [ "$found" -eq "$1" ]
+}
+
+# holds LABEL=VALUE TIER COUNT: the HyperNode that stands for it is of the tier and has so many nodes.
+holds() {
+    found=$(kubectl get hypernodes -l "$1" -o 'jsonpath={.items[*].spec.tier} {.items[*].status.nodeCount}') &&
+        echo "$1: tier and nodes $found, expected $2 $3" && [ "$found" = "$2 $3" ]
+}
+
+# member NAME: a pod of the gang, which fills a node.
+member() {
+    pod "$1" 8 "" "labels: {app: near}" "annotations: {$in_group: near}"
+}
+
+start
+kubectl get namespace volcano-system >/dev/null 2>&1 || kubectl create namespace volcano-system >/dev/null
+
+step 'nothing is discovered unless it is asked for' '
+    leaf sim-00001 a && leaf sim-00002 b && leaf sim-00003 b && config false && config true && within 30 domains 3
+'
+step 'leaves hold nodes, the spine holds leaves, and each tells how many nodes are in it' '
+    within 30 holds example.com/leaf=a 1 1 && within 30 holds example.com/leaf=b 1 2 &&
+        within 30 holds example.com/spine=s0 2 3 &&
+        k get hypernodes -l volcano.sh/network-topology-source=label -o name && says hypernode-ib-tier1- hypernode-ib-tier2-
+'
+step 'a gang that is to stay within a leaf waits while no leaf has room for it' '
+    enter near && group near "" 3 "minResources: {cpu: \"24\"}" "networkTopology: {mode: hard, highestTierAllowed: 1}" |
+        kubectl create -f - && for i in 1 2 3; do member "near-$i"; done | kubectl create -f - &&
+        within 30 waits near && placed app=near 0
+'
+step 'it starts when a node has moved to that leaf' '
+    leaf sim-00004 b && within 30 holds example.com/leaf=b 1 3 && within 30 runs near 3 &&
+        pods app=near .spec.nodeName | tr " " "\n" | sort | tr "\n" " " >"$dir/out" &&
+        prints "sim-00002 sim-00003 sim-00004 "
+'
+step 'a leaf without nodes goes' '
+    leaf sim-00001 b && within 30 domains 2 && within 30 holds example.com/leaf=b 1 4
+'
+step 'who makes a mistake in the configuration is told, and nothing is lost' '
+    kubectl patch -n volcano-system configmap volcano-controller-configmap --type=merge \
+        -p "{\"data\":{\"volcano-controller.conf\":\"networkTopologyDiscovery: [\"}}" &&
+        within 30 told volcano-system configmap/volcano-controller-configmap "volcano-controller.conf: line" && domains 2
+'
+stop TERM
+content
+finish
