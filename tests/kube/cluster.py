@@ -449,8 +449,8 @@ class Hekla:
         return any(holds(node, "Ready") for node in nodes)
 
     def queue_is_open(self):
-        queue = self.plane.request("/apis/scheduling.volcano.sh/v1beta1/queues/default")[1]
-        return queue.get("status", {}).get("state") == "Open"
+        status, queue = self.plane.request("/apis/scheduling.volcano.sh/v1beta1/queues/default")
+        return status == 200 and queue.get("status", {}).get("state") == "Open"
 
     def end(self):
         """Those who did not end well."""
