@@ -7,6 +7,8 @@
 # Annotations of pods: the group, the role in it, and how long a simulated container is to run.
 # shellcheck disable=SC2034 # used by the tests
 in_group=scheduling.k8s.io/group-name as_task=volcano.sh/task-spec brief='sim.hekla.sh/duration: 500ms'
+# Long enough for a phase that people read to be written, which takes its time.
+awhile='sim.hekla.sh/duration: 8s'
 
 # enter NAMESPACE: makes it; everything that follows happens in it.
 enter() {

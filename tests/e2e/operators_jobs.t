@@ -108,8 +108,8 @@ app_pod() {
 
 step 'Spark operator: the driver starts alone, the executors follow' '
     enter spark-operator && object sparkoperator.k8s.io/v1beta2 SparkApplication pi && app_group &&
-        app_pod pi-driver "" driver "sim.hekla.sh/duration: 3s" && within 30 runs spark-pi-pg 1 &&
-        went spark-pi-pg "Pending Inqueue Running" && app_pod pi-exec-1 "$(ref v1 Pod pi-driver)" executor &&
+        app_pod pi-driver "" driver "$awhile" && within 30 runs spark-pi-pg 1 &&
+        within 30 went spark-pi-pg "Pending Inqueue Running" && app_pod pi-exec-1 "$(ref v1 Pod pi-driver)" executor &&
         app_pod pi-exec-2 "$(ref v1 Pod pi-driver)" executor && within 30 are spark-role=executor Running 2 &&
         only spark-pi-pg
 '
@@ -121,7 +121,7 @@ step 'Spark operator: it removes the group of an application that is through, an
 '
 step 'Spark operator: run again, the application has a fresh group of the same name' '
     kubectl delete pod pi-driver && app_group && app_pod pi-driver "" driver && within 30 runs spark-pi-pg 1 &&
-        went spark-pi-pg "Pending Inqueue Running Completed Pending Inqueue Running"
+        within 30 went spark-pi-pg "Pending Inqueue Running Completed Pending Inqueue Running"
 '
 step 'Spark operator: in client mode there are only executors' '
     object sparkoperator.k8s.io/v1beta2 SparkApplication shell &&
@@ -164,12 +164,12 @@ step 'training operator: it is let in without a single pod' '
     raise train 6 && within 30 is podgroup/mnist .status.phase Inqueue && is podgroup/mnist .status.running ""
 '
 step 'training operator: two of three pods do not start' '
-    { tf_pod ps 0 "$brief" && tf_pod worker 0 "$brief"; } | kubectl create -f - &&
+    { tf_pod ps 0 "$awhile" && tf_pod worker 0 "$awhile"; } | kubectl create -f - &&
         within 30 waits mnist && placed training.kubeflow.org/job-name=mnist 0 && tf_turn &&
         is podgroup/mnist .status.phase Inqueue
 '
 step 'training operator: three do, and the job runs to its end' '
-    tf_pod worker 1 "$brief" | kubectl create -f - &&
+    tf_pod worker 1 "$awhile" | kubectl create -f - &&
         within 30 are training.kubeflow.org/job-name=mnist Succeeded 3 &&
         within 30 went mnist "Pending Inqueue Running Completed" && only mnist
 '
