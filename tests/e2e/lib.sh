@@ -16,7 +16,7 @@ kube_options=${kube_options:-}
 label=
 pid=
 count=0 failed=0
-home=$HOME
+real_home=$HOME
 
 # on_kube: the server is a real one.
 on_kube() {
@@ -50,7 +50,7 @@ start() {
         *) server=$HEKLA further='' ready_s=30 ;;
     esac
     # shellcheck disable=SC2086 # options are words
-    HOME=$home "$server" "$verb" --data-dir "$data" --listen 127.0.0.1:0 $options $further \
+    HOME=$real_home "$server" "$verb" --data-dir "$data" --listen 127.0.0.1:0 $options $further \
         >"$dir/ready" 2>"$dir/server" &
     pid=$!
     timeout $ready_s head -n 1 "$dir/ready" >"$dir/line"

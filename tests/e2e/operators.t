@@ -296,5 +296,8 @@ YAML
         within 30 no commands && kubectl delete job.batch.volcano.sh slow && within 60 empty
 '
 stop TERM
-content
+step 'the server complained of nothing but the queue that was late' '
+    echo "exit status $status"
+    ! grep -v "queue.scheduling.volcano.sh .late. not found\|works again" "$dir/server" && [ "$status" -eq 0 ]
+'
 finish
