@@ -158,8 +158,9 @@ class Certificates:
         return self.path("sa.key")
 
 
-def kubeconfig(path, url, authority, token=None, namespace="default"):
+def kubeconfig(path, url, authority, token=None, namespace="default", token_file=None):
     """Written for its owner alone, in the order and layout of hekla's."""
+    proof = f"tokenFile: {token_file}" if token_file else f"token: {token}"
     path.touch(mode=0o600)
     path.write_text(f"""apiVersion: v1
 kind: Config
@@ -178,7 +179,7 @@ contexts:
 users:
 - name: user
   user:
-    token: {token}
+    {proof}
 """)
     return path
 

@@ -334,11 +334,8 @@ def tokens(tap, world):
         world.must(f"/api/v1/namespaces/{NAMESPACE}/secrets/{name}", "DELETE")
 
     def config_of(*_):
-        config = kubeconfig(world.dir / "rotated.kubeconfig", world.proxy.url,
-                            world.plane.authority)
-        config.write_text(config.read_text().replace('"token": null',
-                                                     f'"tokenFile": "{path}"'))
-        return config
+        return kubeconfig(world.dir / "rotated.kubeconfig", world.proxy.url, world.plane.authority,
+                          token_file=path)
 
     def refused():
         return [e for e in world.proxy.requests(agent="volcano/") if e[4] == 401]
