@@ -54,9 +54,9 @@ def peers(*more):
     return Path(found.stdout.strip()) if found.returncode == 0 else None
 
 
-def volcano_peers():
+def volcano_peers(*args):
     """The directory of Volcano's own programs, or None; why not is said on stderr."""
-    found = subprocess.run([ROOT / "scripts/volcano-peers"], stdout=subprocess.PIPE, text=True)
+    found = subprocess.run([ROOT / "scripts/volcano-peers", *args], stdout=subprocess.PIPE, text=True)
     return Path(found.stdout.strip()) if found.returncode == 0 else None
 
 

@@ -4,7 +4,7 @@
 
     tests/kube/migration.py     prints TAP
 
-Volcano's own scheduler and controllers begin (scripts/volcano-peers finds or builds them), ours take
+Volcano's own scheduler and controllers begin (scripts/volcano-peers builds them), ours take
 over what they left, and they take it back: pods must not notice. Nodes are simulated ones. HEKLA names
 our program.
 """
@@ -166,9 +166,9 @@ class Story:
 
 
 def main():
-    programs, volcano = cluster.peers(), cluster.volcano_peers()
+    programs, volcano = cluster.peers(), cluster.volcano_peers("--built")
     if programs is None or volcano is None or shutil.which("kubectl") is None:
-        print("1..0 # skip no control plane, no Volcano or no kubectl")
+        print("1..0 # skip no control plane, no kubectl, or no Volcano: scripts/volcano-peers builds it")
         return 0
     failed = 0
     with tempfile.TemporaryDirectory() as dir:
