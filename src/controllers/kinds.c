@@ -515,6 +515,7 @@ static bool digest_node(const struct json *root, void *digest)
 
 const struct mirror_type mirror_nodes = {
     .kind = API_NODE, .digest_size = sizeof(struct node_digest), .digest = digest_node};
+
 static bool digest_hypernode(const struct json *root, void *digest)
 {
     struct hypernode_digest *d = digest;

@@ -4,16 +4,6 @@
 # Operators of clusters and servers that bring PodGroups of their own; see operators_jobs.t. HEKLA names the
 # program; without kubectl there is nothing to test.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-follower=
-trap '[ -z "$follower" ] || kill "$follower" 2>/dev/null; stop KILL; rm -rf "$dir"' EXIT
-verb=up options='--no-node --sim-nodes 4 --sim-cpu 8 --sim-memory 32Gi --sim-model duration=forever'
-. tests/e2e/lib.sh
 . tests/e2e/operators.sh
 
 start
