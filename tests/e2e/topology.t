@@ -4,22 +4,14 @@
 # HyperNodes from labels of nodes, and a gang that stays within one of them. Nodes are simulated. HEKLA names
 # the program; without kubectl there is nothing to test.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-trap 'stop KILL; rm -rf "$dir"' EXIT
+. tests/e2e/operators.sh
 cat >"$dir/scheduler.conf" <<'YAML'
 actions: "enqueue, allocate, backfill"
 tiers:
 - plugins: [{name: priority}, {name: gang}]
 - plugins: [{name: predicates}, {name: proportion}, {name: nodeorder}, {name: network-topology-aware}]
 YAML
-verb=up options="--conf $dir/scheduler.conf --no-node --sim-nodes 4 --sim-cpu 8 --sim-model duration=forever"
-. tests/e2e/lib.sh
-. tests/e2e/operators.sh
+options="--conf $dir/scheduler.conf $options"
 
 # config ENABLED: what is to be discovered.
 config() {
