@@ -12,7 +12,7 @@
 #include "cmd/reach.h"
 #include "cmd/sim_nodes.h"
 #include "cmd/where.h"
-#include "webhook/certs.h"
+#include "net/cert_files.h"
 
 #include <arpa/inet.h>
 #include <signal.h>
@@ -120,7 +120,7 @@ struct agent_verb {
     struct reach api;
     char address[64];
     struct nursery *nursery;
-    struct webhook_certs *certs;
+    struct cert_files *certs;
     struct node_api node_api;
     struct kubelet *kubelet;
     struct node node;
@@ -181,7 +181,7 @@ static int find_ways(struct agent_verb *v, struct hk_err *err)
 static void on_certs(void *ctx)
 {
     struct agent_verb *v = ctx;
-    const struct cert_pair *pair = webhook_certs_pair(v->certs);
+    const struct cert_pair *pair = &cert_files_now(v->certs)->pair;
     struct hk_err err = {0};
 
     if (kubelet_become(v->kubelet, pair->cert_pem, pair->key_pem, &err) < 0) {
@@ -193,13 +193,12 @@ static int open_certs(struct agent_verb *v, struct hk_err *err)
 {
     const char *const names[] = {v->name, v->address, "localhost", "127.0.0.1"};
     HK_AUTO(hk_buf_fini) struct hk_buf cert = {0}, key = {0};
-    struct webhook_certs_opts o = {.loop = v->daemon.loop,
-                                   .clock = v->daemon.clock,
-                                   .cert_file = v->o->daemon.cert_file,
-                                   .key_file = v->o->daemon.key_file,
-                                   .ca_file = v->o->client_ca,
-                                   .changed = on_certs,
-                                   .ctx = v};
+    struct cert_files_opts o = {.loop = v->daemon.loop,
+                                .cert_file = v->o->daemon.cert_file,
+                                .key_file = v->o->daemon.key_file,
+                                .ca_file = v->o->client_ca,
+                                .changed = on_certs,
+                                .ctx = v};
     int rc = 0;
 
     if (!o.cert_file) {
@@ -213,8 +212,8 @@ static int open_certs(struct agent_verb *v, struct hk_err *err)
         o.cert_file = hk_arena_str(&v->mem, hk_buf_str(&cert)).s;
         o.key_file = hk_arena_str(&v->mem, hk_buf_str(&key)).s;
     }
-    rc = rc < 0 ? rc : webhook_certs_new(&o, &v->certs, err);
-    if (rc == 0 && v->o->client_ca && cert_first(webhook_certs_ca(v->certs)) == 0) {
+    rc = rc < 0 ? rc : cert_files_new(&o, &v->certs, err);
+    if (rc == 0 && v->o->client_ca && cert_first(cert_files_now(v->certs)->ca_pem) == 0) {
         return hk_fail(err, HK_EINVAL, "option --client-ca-file: no certificate in '%s'",
                        v->o->client_ca);
     }
@@ -223,7 +222,7 @@ static int open_certs(struct agent_verb *v, struct hk_err *err)
 
 static int open_kubelet(struct agent_verb *v, struct hk_err *err)
 {
-    const struct cert_pair *pair = webhook_certs_pair(v->certs);
+    const struct cert_set *certs = cert_files_now(v->certs);
     char host[64];
     uint16_t port;
     int rc = daemon_split_address(v->o->listen, host, sizeof(host), &port);
@@ -235,9 +234,9 @@ static int open_kubelet(struct agent_verb *v, struct hk_err *err)
                                             .port = v->daemon.port,
                                             .addr = hk_str(host),
                                             .tcp_port = port,
-                                            .cert_pem = pair->cert_pem,
-                                            .key_pem = pair->key_pem,
-                                            .client_ca_pem = webhook_certs_ca(v->certs),
+                                            .cert_pem = certs->pair.cert_pem,
+                                            .key_pem = certs->pair.key_pem,
+                                            .client_ca_pem = certs->ca_pem,
                                             .node = v->o->node.no_node ? "" : v->name,
                                             .api = &v->node_api,
                                             .write_pods = write_pods,
@@ -400,7 +399,7 @@ static int agent(void *ctx, struct hk_err *err)
         rc = rc < 0 ? rc : open_parts(&v, err);
         rc = rc < 0 ? rc : daemon_run(&v.daemon, err);
         work_end(&v);
-        webhook_certs_free(v.certs);
+        cert_files_free(v.certs);
         daemon_close(&v.daemon);
     }
     nursery_free(v.nursery);

@@ -17,6 +17,28 @@ void cert_pair_fini(struct cert_pair *p)
     *p = (struct cert_pair){0};
 }
 
+static bool same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+bool cert_set_take(struct cert_set *s, const char *cert, const char *key, const char *ca)
+{
+    if (same(s->pair.cert_pem, cert) && same(s->pair.key_pem, key) && same(s->ca_pem, ca)) {
+        return false;
+    }
+    cert_set_fini(s);
+    *s = (struct cert_set){{hk_strdup(cert), hk_strdup(key)}, ca ? hk_strdup(ca) : NULL};
+    return true;
+}
+
+void cert_set_fini(struct cert_set *s)
+{
+    cert_pair_fini(&s->pair);
+    hk_free(s->ca_pem);
+    s->ca_pem = NULL;
+}
+
 /* The parts GnuTLS wants to have freed one by one. */
 struct workshop {
     gnutls_x509_privkey_t key, ca_key;

@@ -11,6 +11,15 @@ struct cert_pair {
 };
 void cert_pair_fini(struct cert_pair *p);
 
+/* What a server shows, and what its clients are to be checked against, or are to check it with. */
+struct cert_set {
+    struct cert_pair pair; /* NULLs: none yet */
+    char *ca_pem;          /* NULL: nobody said */
+};
+/* Copies the texts, of which ca may be NULL; says whether they are other than before. */
+bool cert_set_take(struct cert_set *s, const char *cert, const char *key, const char *ca);
+void cert_set_fini(struct cert_set *s);
+
 struct cert_opts {
     const char *cn;
     const char *const *orgs; /* O of the subject; of a client certificate: its groups */

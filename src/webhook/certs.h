@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the serving certificate comes from: from files, read again when they change, or from the
-// Secret of webhook/secret.h.
+// Where the serving certificate comes from: from files (net/cert_files.h), or from the Secret of
+// webhook/secret.h.
 #pragma once
 
 #include "net/cert.h"
@@ -24,9 +24,7 @@ struct webhook_certs_opts {
 /* Fails when there are files and they cannot be used; later such changes are only logged. */
 int webhook_certs_new(const struct webhook_certs_opts *o, struct webhook_certs **ret,
                       struct hk_err *err) HK_CHECKED;
-/* Both texts are NULL as long as there are none. */
-const struct cert_pair *webhook_certs_pair(const struct webhook_certs *c);
-/* What to trust for it; NULL when nobody said. */
-const char *webhook_certs_ca(const struct webhook_certs *c);
+/* What it is now; nothing in it as long as there is none. */
+const struct cert_set *webhook_certs_now(const struct webhook_certs *c);
 /* Takes NULL. */
 void webhook_certs_free(struct webhook_certs *c);

@@ -32,7 +32,7 @@ static bool wants(const struct webhook_manager_opts *o, const char *path)
 
 static void begin_serving(struct webhook_manager *m)
 {
-    const struct cert_pair *pair = webhook_certs_pair(m->certs);
+    const struct cert_pair *pair = &webhook_certs_now(m->certs)->pair;
     const struct webhook_server_opts o = {.loop = m->o.loop,
                                           .clock = m->o.clock,
                                           .addr = m->o.addr,
@@ -56,7 +56,7 @@ static void begin_serving(struct webhook_manager *m)
 
 static void change_certificate(struct webhook_manager *m)
 {
-    const struct cert_pair *pair = webhook_certs_pair(m->certs);
+    const struct cert_pair *pair = &webhook_certs_now(m->certs)->pair;
     struct hk_err err = {0};
 
     m->change_due = false;
@@ -71,7 +71,7 @@ static void change_certificate(struct webhook_manager *m)
  * when its authority is trusted. */
 static void advance(struct webhook_manager *m)
 {
-    if (!m->server && !m->over && webhook_certs_pair(m->certs)->cert_pem &&
+    if (!m->server && !m->over && webhook_certs_now(m->certs)->pair.cert_pem &&
         webhook_state_synced(m->state)) {
         m->change_due = false;
         begin_serving(m);
@@ -95,7 +95,7 @@ static void on_certs(void *ctx)
     struct webhook_manager *m = ctx;
 
     m->change_due = true;
-    webhook_publish_set(m->publish, webhook_certs_ca(m->certs), m->o.cert_file != NULL);
+    webhook_publish_set(m->publish, webhook_certs_now(m->certs)->ca_pem, m->o.cert_file != NULL);
     advance(m);
 }
 
@@ -130,7 +130,8 @@ static int begin(struct webhook_manager *m, struct hk_err *err)
         rc = webhook_conf_new(m->o.loop, m->o.conf_file, &m->o.options, &m->conf, err);
     }
     if (rc == 0) {
-        webhook_publish_set(m->publish, webhook_certs_ca(m->certs), m->o.cert_file != NULL);
+        webhook_publish_set(m->publish, webhook_certs_now(m->certs)->ca_pem,
+                            m->o.cert_file != NULL);
     }
     return rc;
 }
