@@ -12,6 +12,8 @@
 #define V4 "v4.channel.k8s.io"
 #define SPDY_NAME "SPDY/3.1"
 #define SPDY_HEADER "X-Stream-Protocol-Version"
+/* For the peer to open its channels. */
+#define PATIENCE_NS ((int64_t)30 * 1000 * 1000 * 1000)
 
 enum {
     READ_BYTES = 64 << 10,
@@ -116,29 +118,6 @@ static size_t waiting(const struct channels *c)
     return c->out.len - c->out_at;
 }
 
-/* A peer that is still opening streams does not read: what is said too early keeps it from hearing
- * that the next one is open. */
-static bool may_speak(const struct channels *c)
-{
-    for (size_t k = 0; c->spdy && k < CHANNEL_COUNT; k++) {
-        if (c->awaited & 1u << k && c->streams[k].id == 0) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* And what nobody has opened a stream for yet. */
-static size_t waiting_in_all(const struct channels *c)
-{
-    size_t n = waiting(c);
-
-    for (size_t k = 0; c->spdy && k < CHANNEL_COUNT; k++) {
-        n += c->streams[k].wait.len;
-    }
-    return n;
-}
-
 static bool reads(const struct channels *c)
 {
     return !c->paused || c->closing;
@@ -186,7 +165,7 @@ static bool flush(struct channels *c)
 
 static void tell_room(struct channels *c)
 {
-    if (c->full && may_speak(c) && waiting_in_all(c) < OUT_BYTES / 2) {
+    if (c->full && waiting(c) < OUT_BYTES / 2) {
         c->full = false;
         c->ops->room(c->ctx);
     }
@@ -271,6 +250,36 @@ static bool take(struct channels *c, const struct ws_piece *p)
     }
 }
 
+/* ---- beginning ---- */
+
+/* Kubernetes' clients open one stream after the other and listen to none before they have all: what
+ * is said too early keeps them from hearing that the next one is open. */
+static bool is_open(const struct channels *c)
+{
+    for (size_t k = 0; c->spdy && k < CHANNEL_COUNT; k++) {
+        if (c->awaited & 1u << k && c->streams[k] == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void begin_if_open(struct channels *c)
+{
+    if (!c->begun && is_open(c)) {
+        c->begun = true;
+        net_timer_off(c->patience);
+        c->ops->begun(c->ctx);
+    }
+}
+
+static void on_patience(void *ctx)
+{
+    struct channels *c = ctx;
+
+    c->ops->closed(c->ctx);
+}
+
 /* ---- streams ---- */
 
 /* CHANNEL_COUNT: none of ours. */
@@ -278,21 +287,17 @@ static enum channel channel_of(const struct channels *c, uint32_t stream)
 {
     enum channel k = 0;
 
-    while (k < CHANNEL_COUNT && c->streams[k].id != stream) {
+    while (k < CHANNEL_COUNT && c->streams[k] != stream) {
         k++;
     }
     return k;
 }
 
-/* Says what has waited, and when all was said, that it was the last. */
-static void speak(struct channels *c)
+static void end_streams(struct channels *c)
 {
     for (size_t k = 0; k < CHANNEL_COUNT; k++) {
-        struct channels_stream *s = &c->streams[k];
-
-        if (s->id != 0 && (s->wait.len > 0 || c->closing)) {
-            spdy_write(s->id, hk_buf_str(&s->wait), c->closing, &c->out);
-            hk_buf_fini(&s->wait);
+        if (c->streams[k] != 0) {
+            spdy_write(c->streams[k], HK_STR(""), true, &c->out);
         }
     }
 }
@@ -304,17 +309,14 @@ static void open_stream(struct channels *c, const struct spdy_event *e)
                                                      [CHANNEL_STDERR] = "stderr",
                                                      [CHANNEL_ERROR] = "error",
                                                      [CHANNEL_RESIZE] = "resize"};
-    const bool spoke = may_speak(c);
 
     for (size_t k = 0; k < CHANNEL_COUNT; k++) {
-        if (c->streams[k].id == 0 && hk_str_is(e->bytes, names[k])) {
-            c->streams[k].id = e->stream;
+        if (c->streams[k] == 0 && hk_str_is(e->bytes, names[k])) {
+            c->streams[k] = e->stream;
             break;
         }
     }
-    if (!spoke && may_speak(c)) {
-        speak(c);
-    }
+    begin_if_open(c);
 }
 
 static void take_event(struct channels *c, const struct spdy_event *e)
@@ -352,17 +354,6 @@ static bool parse_spdy(struct channels *c)
     }
     c->more = c->more || rc == 1; /* paused: there may be an event left */
     return rc >= 0;
-}
-
-static void send_on_stream(struct channels *c, enum channel to, struct hk_str bytes)
-{
-    struct channels_stream *s = &c->streams[to];
-
-    if (!may_speak(c)) {
-        hk_buf_addstr(&s->wait, bytes);
-    } else if (s->id != 0 && bytes.n > 0) {
-        spdy_write(s->id, bytes, false, &c->out);
-    }
 }
 
 /* ---- messages of either kind ---- */
@@ -413,8 +404,8 @@ static bool on_readable(struct channels *c)
 
 /* ---- for the owner ---- */
 
-void channels_open(struct channels *c, struct http_request *http, struct hk_str early,
-                   const struct channels_ops *ops, void *ctx)
+void channels_open(struct channels *c, struct net_loop *loop, struct http_request *http,
+                   struct hk_str early, const struct channels_ops *ops, void *ctx)
 {
     *c = (struct channels){
         .protocol = c->protocol,
@@ -427,7 +418,10 @@ void channels_open(struct channels *c, struct http_request *http, struct hk_str 
         .more = true, /* over TLS, something of it may be decrypted */
     };
     hk_buf_addstr(&c->in, early);
+    c->patience = net_timer_new(loop, on_patience, c);
+    net_timer_at(c->patience, net_loop_now_ns(loop) + PATIENCE_NS);
     rewatch(c);
+    begin_if_open(c);
 }
 
 static bool receive(struct channels *c, uint32_t events)
@@ -456,16 +450,14 @@ void channels_fini(struct channels *c)
     hk_buf_fini(&c->in);
     hk_buf_fini(&c->out);
     hk_buf_fini(&c->text);
-    for (size_t k = 0; k < CHANNEL_COUNT; k++) {
-        hk_buf_fini(&c->streams[k].wait);
-    }
+    net_timer_free(c->patience);
     spdy_free(c->spdy);
     *c = (struct channels){0};
 }
 
 bool channels_room(struct channels *c)
 {
-    c->full = waiting_in_all(c) >= OUT_BYTES || !may_speak(c);
+    c->full = waiting(c) >= OUT_BYTES;
     return !c->full && !c->closing;
 }
 
@@ -474,10 +466,10 @@ void channels_send(struct channels *c, enum channel to, struct hk_str bytes)
     if (c->closing) {
         return;
     }
-    if (c->spdy) {
-        send_on_stream(c, to, bytes);
-    } else {
+    if (!c->spdy) {
         ws_write_channel((uint8_t)to, bytes, NULL, &c->out);
+    } else if (c->streams[to] != 0 && bytes.n > 0) {
+        spdy_write(c->streams[to], bytes, false, &c->out);
     }
     rewatch(c);
 }
@@ -498,9 +490,9 @@ void channels_close(struct channels *c, uint16_t code, const char *why)
 {
     if (!c->closing) {
         c->closing = true;
-        if (c->spdy && may_speak(c)) {
-            speak(c);
-        } else if (!c->spdy) {
+        if (c->spdy) {
+            end_streams(c);
+        } else {
             ws_write_close(code, hk_str(why), NULL, &c->out);
         }
         rewatch(c);

@@ -8,6 +8,7 @@
 
 #include "base/str.h"
 #include "net/http.h"
+#include "net/loop.h"
 #include "net/spdy.h"
 #include "net/ws.h"
 
@@ -22,6 +23,9 @@ enum channel {
 };
 
 struct channels_ops {
+    /* The peer has opened every channel it asked for: what begins, begins now. A peer that takes
+     * too long for that is left. */
+    void (*begun)(void *ctx);
     /* More of standard input, and its end. */
     void (*input)(void *ctx, struct hk_str bytes);
     void (*input_end)(void *ctx);
@@ -34,18 +38,14 @@ struct channels_ops {
     void (*closed)(void *ctx);
 };
 
-/* A stream of SPDY that carries a channel. */
-struct channels_stream {
-    uint32_t id;        /* 0: the peer has not opened it */
-    struct hk_buf wait; /* what is to be sent on it when all are open */
-};
-
 struct channels {
-    const char *protocol; /* that was agreed on */
-    struct spdy *spdy;    /* NULL: it is a WebSocket */
-    struct channels_stream streams[CHANNEL_COUNT];
-    unsigned awaited; /* set of channels: nothing is said before the peer has opened all of these */
-    struct http_request *http; /* NULL: not open, or closed */
+    const char *protocol;            /* that was agreed on */
+    struct spdy *spdy;               /* NULL: it is a WebSocket */
+    uint32_t streams[CHANNEL_COUNT]; /* of SPDY, by channel; 0: the peer has not opened it */
+    unsigned awaited;                /* set of channels that the peer is to open */
+    bool begun;
+    struct net_timer *patience; /* NULL: not open */
+    struct http_request *http;  /* NULL: not open, or closed */
     const struct channels_ops *ops;
     void *ctx;
     struct ws_reader reader;
@@ -67,12 +67,12 @@ int channels_offer(struct channels *c, const struct http_request *q, unsigned wa
 /* Answers 101 with that protocol. */
 void channels_accept(const struct channels *c, struct http_request *q, const struct http_tunnel *t);
 /* For opened and ready of the tunnel. */
-void channels_open(struct channels *c, struct http_request *http, struct hk_str early,
-                   const struct channels_ops *ops, void *ctx);
+void channels_open(struct channels *c, struct net_loop *loop, struct http_request *http,
+                   struct hk_str early, const struct channels_ops *ops, void *ctx);
 void channels_ready(struct channels *c, uint32_t events);
 /* Hangs up. Also of those that were never opened. */
 void channels_fini(struct channels *c);
-/* Whether to send now; false: ops->room will be called. */
+/* Whether to send now; false: ops->room will be called. Both after begun only. */
 bool channels_room(struct channels *c);
 void channels_send(struct channels *c, enum channel to, struct hk_str bytes);
 /* No data is handed over until resumed. */

@@ -17,7 +17,7 @@ enum { READ_BYTES = 32 << 10 };
 struct pod_attach {
     struct agent *a;
     struct http_request *http; /* good until opened; the channels' then */
-    bool opened, over;
+    bool opened, begun, over;
     bool wants_in, wants_out, wants_err, tty;
     bool once; /* its input ends with us */
     uint64_t container;
@@ -67,7 +67,7 @@ static void pump(struct pod_attach *x)
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0}, err = {0};
     bool lives = true;
 
-    while (!x->over && lives && channels_room(&x->channels)) {
+    while (x->begun && !x->over && lives && channels_room(&x->channels)) {
         hk_buf_clear(&out);
         hk_buf_clear(&err);
         lives = pod_log_read(x->log, &out, &err, READ_BYTES);
@@ -169,9 +169,19 @@ static void on_ready(void *ctx, uint32_t events)
     channels_ready(&x->channels, events);
 }
 
+static void on_begun(void *ctx)
+{
+    struct pod_attach *x = ctx;
+
+    x->begun = true;
+    channels_send(&x->channels, CHANNEL_STDOUT, HK_STR("")); /* the connection stands */
+    pump(x);
+}
+
 static void on_opened(void *ctx, struct hk_str early)
 {
-    static const struct channels_ops ops = {.input = on_input,
+    static const struct channels_ops ops = {.begun = on_begun,
+                                            .input = on_input,
                                             .input_end = on_input_end,
                                             .size = on_size,
                                             .room = on_room,
@@ -179,9 +189,7 @@ static void on_opened(void *ctx, struct hk_str early)
     struct pod_attach *x = ctx;
 
     x->opened = true;
-    channels_open(&x->channels, x->http, early, &ops, x);
-    channels_send(&x->channels, CHANNEL_STDOUT, HK_STR("")); /* the connection stands */
-    pump(x);
+    channels_open(&x->channels, x->a->o.loop, x->http, early, &ops, x);
 }
 
 /* ---- the question ---- */

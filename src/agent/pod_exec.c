@@ -3,8 +3,9 @@
 // streams on pipes or a terminal, and those on the channels of a connection. All of it happens on
 // the loop; a side that is slow makes the other wait.
 //
-//     ASKED --101--> RUNNING --end, output read--> CLOSING --peer closes--> gone
-//                       +-----peer hangs up------> LEFT ----command ends--> gone
+//     ASKED --101--> OPENED --peer listens--> RUNNING --end, output read--> CLOSING --peer
+//                                                |                          closes--> gone
+//                                                +--peer hangs up--> LEFT --command ends--> gone
 #include "agent/agent_priv.h"
 #include "agent/inlet.h"
 
@@ -21,7 +22,7 @@
 enum { READ_BYTES = 32 << 10 };
 #define GRACE_NS (5 * SECOND_NS) /* for a command to heed its signal */
 
-enum stage { ASKED, RUNNING, CLOSING, LEFT };
+enum stage { ASKED, OPENED, RUNNING, CLOSING, LEFT };
 
 /* One of the command's outputs. */
 struct output {
@@ -338,17 +339,11 @@ static int run_command(struct pod_exec *x, struct hk_err *err)
     return rc;
 }
 
-static void on_opened(void *ctx, struct hk_str early)
+static void on_begun(void *ctx)
 {
-    static const struct channels_ops ops = {.input = on_input,
-                                            .input_end = on_input_end,
-                                            .size = on_size,
-                                            .room = on_room,
-                                            .closed = on_closed};
     struct pod_exec *x = ctx;
     struct hk_err err = {0};
 
-    channels_open(&x->channels, x->http, early, &ops, x);
     /* Tells the client that the connection stands, as Kubernetes does. */
     channels_send(&x->channels, CHANNEL_STDOUT, HK_STR(""));
     if (run_command(x, &err) < 0) {
@@ -358,6 +353,20 @@ static void on_opened(void *ctx, struct hk_str early)
     }
     x->stage = RUNNING;
     pump(x);
+}
+
+static void on_opened(void *ctx, struct hk_str early)
+{
+    static const struct channels_ops ops = {.begun = on_begun,
+                                            .input = on_input,
+                                            .input_end = on_input_end,
+                                            .size = on_size,
+                                            .room = on_room,
+                                            .closed = on_closed};
+    struct pod_exec *x = ctx;
+
+    x->stage = OPENED;
+    channels_open(&x->channels, x->a->o.loop, x->http, early, &ops, x);
 }
 
 static void tell_why_not(struct pod_exec *x, const char *message)

@@ -478,30 +478,48 @@ static void await_frames(struct scene *s, struct hk_buf *got, const char *want)
     }
 }
 
-static void test_over_spdy_nothing_is_said_before_all_streams_are_open(void **state)
+static void dial_spdy(struct scene *s, z_stream *z, const char *query)
+{
+    const char *text;
+
+    *z = (z_stream){0};
+    assert_int_equal(deflateInit(z, 6), Z_OK);
+    start(s);
+    text = answer(s, query, SPDY);
+    assert_non_null(strstr(text, " 101 "));
+    assert_non_null(strstr(text, "X-Stream-Protocol-Version: v4.channel.k8s.io\r\n"));
+    hk_buf_drop(&s->raw, (size_t)(strstr(text, "\r\n\r\n") + 4 - text));
+}
+
+static bool has_begun(const struct scene *s)
+{
+    return strstr(hk_buf_str(&s->r.fake.log).s, "exec");
+}
+
+static void await_begin(struct scene *s)
+{
+    for (int left = PATIENCE_TURNS; !has_begun(s); left--) {
+        assert_true(left > 0);
+        hear(s);
+    }
+}
+
+static void test_over_spdy_a_command_begins_when_all_streams_are_open(void **state)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf got = {0};
     struct scene s;
-    z_stream z = {0};
-    const char *text;
+    z_stream z;
 
-    assert_int_equal(deflateInit(&z, 6), Z_OK);
-    start(&s);
-    text = answer(&s, "command=do&stdout=1&stdin=1", SPDY);
-    assert_non_null(strstr(text, " 101 "));
-    assert_non_null(strstr(text, "X-Stream-Protocol-Version: v4.channel.k8s.io\r\n"));
-    hk_buf_drop(&s.raw, (size_t)(strstr(text, "\r\n\r\n") + 4 - text));
-    assert_int_equal(write(s.out, "early", 5), 5);
+    dial_spdy(&s, &z, "command=do&stdout=1&stdin=1");
     open_stream(&s, &z, 1, "error");
     await_frames(&s, &got, "reply 1\n");
     open_stream(&s, &z, 3, "stdout");
     await_frames(&s, &got, "reply 1\nreply 3\n");
-    for (int i = 0; i < 20; i++) {
-        hear(&s);
-    }
-    assert_int_equal(s.raw.len, 0);
+    assert_false(has_begun(&s));
     open_stream(&s, &z, 5, "stdin");
-    await_frames(&s, &got, "reply 1\nreply 3\nreply 5\ndata 3 early\n");
+    await_begin(&s);
+    assert_int_equal(write(s.out, "first", 5), 5);
+    await_frames(&s, &got, "reply 1\nreply 3\nreply 5\ndata 3 first\n");
     hk_buf_clear(&got);
     end_command(&s, 0);
     await_frames(&s, &got,
@@ -510,23 +528,17 @@ static void test_over_spdy_nothing_is_said_before_all_streams_are_open(void **st
     finish(&s);
 }
 
-static void test_over_spdy_a_command_that_ends_early_has_its_say(void **state)
+static void test_over_spdy_a_command_that_ends_at_once_has_its_say(void **state)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf got = {0};
     struct scene s;
-    z_stream z = {0};
-    const char *text;
+    z_stream z;
 
-    assert_int_equal(deflateInit(&z, 6), Z_OK);
-    start(&s);
-    text = answer(&s, "command=do&stderr=1", SPDY);
-    hk_buf_drop(&s.raw, (size_t)(strstr(text, "\r\n\r\n") + 4 - text));
-    end_command(&s, 4);
-    for (int i = 0; i < 20; i++) {
-        hear(&s);
-    }
+    dial_spdy(&s, &z, "command=do&stderr=1");
     open_stream(&s, &z, 1, "error");
     open_stream(&s, &z, 3, "stderr");
+    await_begin(&s);
+    end_command(&s, 4);
     for (int left = PATIENCE_TURNS; !strstr(hk_buf_str(&got).s, "last 1 "); left--) {
         assert_true(left > 0);
         hear(&s);
@@ -534,6 +546,24 @@ static void test_over_spdy_a_command_that_ends_early_has_its_say(void **state)
     }
     assert_non_null(strstr(got.data, "last 3 \n"));
     assert_non_null(strstr(got.data, "\"message\":\"4\""));
+    deflateEnd(&z);
+    finish(&s);
+}
+
+static void test_over_spdy_a_peer_that_does_not_open_its_streams_is_left(void **state)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf got = {0};
+    struct scene s;
+    z_stream z;
+
+    dial_spdy(&s, &z, "command=do&stdout=1");
+    open_stream(&s, &z, 1, "error");
+    await_frames(&s, &got, "reply 1\n");
+    net_timer_at(s.r.agent->execs.at[0]->channels.patience, net_loop_now_ns(s.loop));
+    while (hear(&s)) {
+    }
+    assert_int_equal(s.r.agent->execs.len, 0);
+    assert_false(has_begun(&s));
     deflateEnd(&z);
     finish(&s);
 }
@@ -549,8 +579,9 @@ int main(void)
         cmocka_unit_test(test_a_command_that_does_not_read_holds_the_peer_up),
         cmocka_unit_test(test_the_command_goes_with_its_client),
         cmocka_unit_test(test_broken_frames_end_it),
-        cmocka_unit_test(test_over_spdy_nothing_is_said_before_all_streams_are_open),
-        cmocka_unit_test(test_over_spdy_a_command_that_ends_early_has_its_say),
+        cmocka_unit_test(test_over_spdy_a_command_begins_when_all_streams_are_open),
+        cmocka_unit_test(test_over_spdy_a_command_that_ends_at_once_has_its_say),
+        cmocka_unit_test(test_over_spdy_a_peer_that_does_not_open_its_streams_is_left),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
