@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the parts of the agent share: the node, its pods and their containers. agent.c owns the
-// pods and brings the news; agent_node.c speaks for the node; pod.c decides, pod_start.c starts,
-// pod_status.c reports, pod_probe.c and pod_hook.c ask, pod_hosts.c names; env.c and volume.c
-// prepare what containers see.
+// pods and brings the news; agent_node.c speaks for the node; pod.c and pod_container.c
+// decide, pod_start.c starts, pod_status.c reports, pod_probe.c and pod_hook.c ask, pod_hosts.c
+// names; env.c and volume.c prepare what containers see.
 #pragma once
 
 #include "agent/agent.h"
@@ -15,6 +15,7 @@
 #include "net/probe.h"
 
 #define SECOND_NS ((int64_t)1000 * 1000 * 1000)
+#define POD_GRACE_S 30 /* of pods that say nothing else */
 
 struct pod;
 struct container;
@@ -393,13 +394,24 @@ bool pod_step(struct pod *p, int64_t now_ns);
 bool pod_rests(const struct pod *p);
 /* An end the runtime told; false when it is none of the pod's. */
 bool pod_on_end(struct pod *p, uint64_t id, const struct runtime_end *end);
-/* Ends a container that shall not go on; a grace period below 0 is the pod's. */
-void pod_stop_container(struct container *c, int64_t now_ns, int64_t grace_s);
 void pod_hook_ended(struct container *c, bool good, int64_t now_ns);
 void pod_note(const struct pod *p, bool warning, const char *reason, const char *message);
 bool pod_initialized(const struct pod *p);
-/* The container has ended, as its end says: it is done, or waits to be started again. */
-void pod_settle(struct container *c, int64_t now_ns);
+/* It is to be looked at by then. */
+void pod_wake_at(struct pod *p, int64_t at_ns);
+
+/* ---- the life of a container: pod_container.c ---- */
+
+/* Starts it if its time has come. */
+void container_try(struct container *c, int64_t now_ns);
+void container_ended(struct container *c, const struct runtime_end *end, int64_t now_ns);
+/* It has ended, as its end says: it is done, or waits to be started again. */
+void container_settle(struct container *c, int64_t now_ns);
+/* Ends one that shall not go on; a grace period below 0 is the pod's. */
+void container_stop(struct container *c, int64_t now_ns, int64_t grace_s);
+/* preStop, SIGTERM, SIGKILL: whichever is next. */
+void container_stop_on(struct container *c, int64_t now_ns);
+int64_t pod_grace_ns(const struct pod *p);
 /* The pod cannot go on; it is prepared anew after a pause. */
 void pod_hold(struct pod *p, const char *why, const struct hk_err *err, int64_t now_ns);
 

@@ -4,32 +4,19 @@
 //
 //   LIVE --containers ended for good, init failed, deadline, deletion--> STOPPING
 //   STOPPING --nothing runs any more--> ENDED --final status told--> the runtime is cleaned, and
-//   the
-//                                             pod deleted when the API wants it gone
+//                                             the pod deleted when the API wants it gone
 //
 // While LIVE the pod is prepared (ConfigMaps and Secrets asked for, volumes filled; what is missing
 // is asked for again, later each time, and so is what has become old), then its containers are
-// started: init containers one after the other, then the rest together. Each container:
-//
-//   WAITING --due--> RUNNING --ended--> WAITING (to be started again, after a growing pause)
-//                                   '-> ENDED   (the restart policy is satisfied)
+// started (pod_container.c): init containers one after the other, then the rest together.
 #include "agent/agent_priv.h"
 
 #include "base/log.h"
 #include "codec/timefmt.h"
 
-#include <signal.h>
-
-#define BACKOFF_FIRST_NS (10 * SECOND_NS)
-#define BACKOFF_LAST_NS (300 * SECOND_NS)
-#define BACKOFF_RESET_NS (600 * SECOND_NS)
-#define HELD_FIRST_NS SECOND_NS
-#define HELD_LAST_NS (10 * SECOND_NS)
+#define REMOVE_AGAIN_NS (10 * SECOND_NS)
 /* After the runtime was told to end a pod. */
 #define VANISH_WAIT_NS (10 * SECOND_NS)
-#define KILL_AGAIN_NS (10 * SECOND_NS)
-#define GRACE_DEFAULT_S 30
-#define CODE_CANNOT_RUN 128
 
 void pod_note(const struct pod *p, bool warning, const char *reason, const char *message)
 {
@@ -38,24 +25,12 @@ void pod_note(const struct pod *p, bool warning, const char *reason, const char 
                   reason, hk_str(message));
 }
 
-static void wake_at(struct pod *p, int64_t at_ns)
+void pod_wake_at(struct pod *p, int64_t at_ns)
 {
     p->due_ns = HK_MIN(p->due_ns, at_ns);
 }
 
-static void wait_for(struct container *c, const char *why, const char *text)
-{
-    hk_free(c->why_text);
-    c->why = why;
-    c->why_text = text ? hk_strdup(text) : NULL;
-}
-
-/* ---- containers ---- */
-
-static bool policy_is(const struct pod *p, const char *policy)
-{
-    return hk_str_is(json_str(pod_spec(p, "restartPolicy"), HK_STR("Always")), policy);
-}
+/* ---- its containers ---- */
 
 static bool mains_ended(const struct pod *p)
 {
@@ -87,341 +62,7 @@ static bool mains_run(const struct pod *p)
     return false;
 }
 
-static bool starts_again(const struct container *c)
-{
-    const struct pod *p = c->pod;
-
-    if (p->stage != POD_LIVE) {
-        return false;
-    }
-    if (c->sidecar) {
-        return true;
-    }
-    if (c->init) {
-        return c->end.code != 0 && !policy_is(p, "Never");
-    }
-    return policy_is(p, "Always") || (policy_is(p, "OnFailure") && c->end.code != 0);
-}
-
-/* The first restart comes at once, the next ones after 10 s, 20 s, ... */
-static void pause_before_restart(struct container *c, int64_t now_ns)
-{
-    struct pod *p = c->pod;
-    const int64_t wait_ns = c->end.end_ns - c->end.start_ns >= BACKOFF_RESET_NS ? 0 : c->backoff_ns;
-    char *text;
-
-    c->backoff_ns = wait_ns == 0 ? BACKOFF_FIRST_NS : HK_MIN(2 * wait_ns, BACKOFF_LAST_NS);
-    c->due_ns = now_ns + wait_ns;
-    c->state = CONTAINER_WAITING;
-    if (p->prep == PREP_DONE && p->refs.len > 0) {
-        p->prep = PREP_NOT; /* variables are as they are when it starts again */
-    }
-    if (wait_ns == 0) {
-        return;
-    }
-    HK_AUTO(hk_buf_fini) struct hk_buf wait = {0};
-    duration_write(wait_ns, &wait);
-    text = hk_arena_printf(
-        &p->a->mem, "back-off %s restarting failed container=%.*s pod=%.*s_%.*s(%.*s)", wait.data,
-        HK_FMT(c->name), HK_FMT(p->name), HK_FMT(p->ns), HK_FMT(p->uid));
-    wait_for(c, "CrashLoopBackOff", text);
-    pod_note(p, true, "BackOff", text);
-}
-
-void pod_settle(struct container *c, int64_t now_ns)
-{
-    c->id = 0;
-    c->ready = c->started = false;
-    c->stop = STOP_NOT;
-    hook_end(c);
-    probe_end(c);
-    agent_touch(c->pod);
-    if (starts_again(c)) {
-        pause_before_restart(c, now_ns);
-    } else {
-        c->state = CONTAINER_ENDED;
-    }
-}
-
-static const char *reason_of(const struct runtime_end *end)
-{
-    if (end->never_ran) {
-        return "ContainerCannotRun";
-    }
-    if (end->oom) {
-        return "OOMKilled";
-    }
-    return end->code == 0 ? "Completed" : "Error";
-}
-
-/* The attempt did not come to be, and is made again after a pause. */
-static void hold_attempt(struct container *c, const struct hk_err *err, int64_t now_ns)
-{
-    c->begun = false;
-    c->id = 0;
-    hook_end(c);
-    c->state = CONTAINER_WAITING;
-    c->stop = STOP_NOT;
-    agent_touch(c->pod);
-    probe_end(c);
-    pod_hold(c->pod, "CreateContainerError", err, now_ns);
-}
-
-static void container_ended(struct container *c, const struct runtime_end *end, int64_t now_ns)
-{
-    if (end->again && c->pod->stage == POD_LIVE) {
-        struct hk_err err = {0};
-
-        hk_err_set(&err, HK_EBUSY, "%s", end->message);
-        hold_attempt(c, &err, now_ns);
-        return;
-    }
-    c->pod->held_ns = 0;
-    hk_free(c->end.message);
-    c->end = (struct container_end){
-        .is = true,
-        .code = end->never_ran && end->code == 0 ? CODE_CANNOT_RUN : end->code,
-        .signo = end->signo,
-        .reason = reason_of(end),
-        .start_ns = end->start_ns ? end->start_ns : c->start_ns,
-        .end_ns = end->end_ns ? end->end_ns : agent_wall(c->pod->a),
-    };
-    if (end->never_ran) {
-        pod_note(c->pod, true, "Failed", end->message);
-    }
-    if (end->message && end->message[0]) {
-        pod_message_set(&c->end, hk_str(end->message));
-    } else {
-        pod_message_collect(c);
-    }
-    pod_settle(c, now_ns);
-}
-
-static void cannot_run(struct container *c, const char *why, int64_t now_ns)
-{
-    const int64_t wall_ns = agent_wall(c->pod->a);
-
-    container_ended(c,
-                    &(struct runtime_end){.code = CODE_CANNOT_RUN,
-                                          .never_ran = true,
-                                          .message = why,
-                                          .start_ns = wall_ns,
-                                          .end_ns = wall_ns},
-                    now_ns);
-}
-
-/* ---- starting ---- */
-
-void pod_hold(struct pod *p, const char *why, const struct hk_err *err, int64_t now_ns)
-{
-    p->held_ns = p->held_ns == 0 ? HELD_FIRST_NS : HK_MIN(2 * p->held_ns, HELD_LAST_NS);
-    p->held_until_ns = now_ns + p->held_ns;
-    p->prep = PREP_HELD;
-    wake_at(p, p->held_until_ns);
-    for (uint32_t i = 0; i < p->ncontainer; i++) {
-        struct container *c = &p->containers[i];
-
-        if (c->state == CONTAINER_WAITING && (i < p->ninit || pod_initialized(p))) {
-            if (!c->why_text || strcmp(c->why_text, err->text) != 0) {
-                pod_note(p, true, "Failed", err->text);
-            }
-            wait_for(c, why, err->text);
-            break;
-        }
-    }
-}
-
-static void tell_image_ignored(struct pod *p)
-{
-    if (!p->image_told) {
-        p->image_told = true;
-        pod_note(p, false, "ImageIgnored",
-                 "images are not run by this node: the command runs as a process of the machine");
-    }
-}
-
-static void tell_caveats(struct pod *p)
-{
-    const char *text = pod_status_caveats(p);
-
-    if (!p->caveats_told && text[0]) {
-        p->caveats_told = true;
-        pod_note(p, true, "LimitsNotEnforced", text);
-    }
-}
-
-static void running(struct container *c, int64_t now_ns)
-{
-    c->state = CONTAINER_RUNNING;
-    c->start_ns = agent_wall(c->pod->a);
-    wait_for(c, NULL, NULL);
-    probe_begin(c, now_ns);
-    hook_begin(c, "postStart", now_ns);
-}
-
-/* The attempt that ended becomes the last one. */
-static void next_attempt(struct container *c)
-{
-    if (!c->begun) {
-        c->begun = true;
-        return;
-    }
-    hk_free(c->last.message);
-    c->last = c->end;
-    c->end = (struct container_end){0};
-    c->attempt++;
-}
-
-static int describe(struct container *c, struct env *env, struct runtime_container *ret,
-                    struct hk_err *err)
-{
-    struct hk_arena *mem = &c->pod->a->mem;
-    int rc = pod_gpu_assign(c, err);
-
-    rc = rc < 0 ? rc : env_make(c->pod, c->spec, mem, env, err);
-    if (rc < 0) {
-        return rc;
-    }
-    pod_gpu_env(c, env, mem);
-    return pod_start_describe(c, env, ret, err);
-}
-
-/* Where nothing is run there is nothing to prepare. */
-static void start_nominal(struct container *c, int64_t now_ns)
-{
-    struct hk_err err = {0};
-
-    if (pod_start_pod(c->pod, &err) < 0) {
-        pod_hold(c->pod, "CreateContainerError", &err, now_ns);
-        return;
-    }
-    if (!c->delayed) {
-        c->delayed = true;
-        c->due_ns = now_ns + pod_start_delay(c);
-        if (c->due_ns > now_ns) {
-            return;
-        }
-    }
-    next_attempt(c);
-    if (pod_start_nominal(c, 0, &err) < 0) {
-        cannot_run(c, err.text, now_ns);
-        return;
-    }
-    running(c, now_ns);
-}
-
-static void start_container(struct container *c, int64_t now_ns)
-{
-    HK_AUTO(env_fini) struct env env = {0};
-    struct pod *p = c->pod;
-    struct runtime_container rc;
-    struct hk_err err = {0};
-    int ret;
-
-    if (describe(c, &env, &rc, &err) < 0) {
-        pod_hold(p, "CreateContainerConfigError", &err, now_ns);
-        return;
-    }
-    if (pod_start_pod(p, &err) < 0) {
-        pod_hold(p, "CreateContainerError", &err, now_ns);
-        return;
-    }
-    next_attempt(c);
-    rc.attempt = c->attempt;
-    rc.log = pod_log_path(c, c->attempt, &p->a->mem);
-    if (!rc.argv) {
-        cannot_run(c, "image is not run here: give a command", now_ns);
-        return;
-    }
-    if (!rc.root) {
-        tell_image_ignored(p);
-    }
-    tell_caveats(p);
-    ret = pod_start_launch(c, &rc, &err);
-    if (ret == -HK_EIO || ret == -HK_EBUSY) {
-        hold_attempt(c, &err, now_ns);
-    } else if (ret < 0) {
-        cannot_run(c, err.text, now_ns);
-    } else {
-        running(c, now_ns);
-    }
-}
-
-/* Starts it if its time has come. */
-static void try_start(struct container *c, int64_t now_ns)
-{
-    if (c->state != CONTAINER_WAITING || c->pod->prep != PREP_DONE) {
-        return;
-    }
-    if (c->due_ns > now_ns) {
-        wake_at(c->pod, c->due_ns);
-        return;
-    }
-    if (c->pod->a->o.runtime->ops->hollow) {
-        start_nominal(c, now_ns);
-    } else {
-        start_container(c, now_ns);
-    }
-    if (c->state == CONTAINER_WAITING && c->pod->prep == PREP_DONE) {
-        wake_at(c->pod, c->due_ns); /* it could not run, and is to be tried again */
-    }
-}
-
 /* ---- stopping ---- */
-
-static void terminate(struct container *c)
-{
-    struct runtime *r = c->pod->a->o.runtime;
-
-    c->stop = STOP_TERM;
-    r->ops->kill(r, c->id, SIGTERM);
-}
-
-static int64_t grace_ns(const struct pod *p)
-{
-    return json_int(pod_spec(p, "terminationGracePeriodSeconds"), GRACE_DEFAULT_S) * SECOND_NS;
-}
-
-/* preStop, SIGTERM, SIGKILL: whichever is next. */
-static void stop_on(struct container *c, int64_t now_ns)
-{
-    struct runtime *r = c->pod->a->o.runtime;
-
-    if (c->state != CONTAINER_RUNNING) {
-        return;
-    }
-    if (c->stop == STOP_NOT) {
-        hook_end(c);
-        c->stop = STOP_HOOK;
-        if (c->kill_ns > now_ns) {
-            hook_begin(c, "preStop", now_ns);
-        }
-    }
-    wake_at(c->pod, hook_tick(c, now_ns));
-    if (c->stop == STOP_HOOK && !hook_runs(c)) {
-        terminate(c);
-    }
-    if (c->stop != STOP_KILL && c->kill_ns <= now_ns) {
-        c->stop = STOP_KILL;
-        c->killed_ns = now_ns;
-        r->ops->kill(r, c->id, SIGKILL);
-    } else if (c->stop == STOP_KILL && c->killed_ns + KILL_AGAIN_NS <= now_ns) {
-        c->killed_ns = now_ns;
-        r->ops->kill(r, c->id, SIGKILL);
-    }
-    wake_at(c->pod, c->stop == STOP_KILL ? c->killed_ns + KILL_AGAIN_NS : c->kill_ns);
-}
-
-void pod_stop_container(struct container *c, int64_t now_ns, int64_t grace_s)
-{
-    if (c->state == CONTAINER_RUNNING && c->stop == STOP_NOT) {
-        c->kill_ns = now_ns + (grace_s < 0 ? grace_ns(c->pod) : grace_s * SECOND_NS);
-        agent_touch(c->pod);
-        pod_note(c->pod, false, "Killing",
-                 hk_arena_printf(&c->pod->a->mem, "Stopping container %.*s", HK_FMT(c->name)));
-        stop_on(c, now_ns);
-    }
-}
 
 static void stop_pod(struct pod *p, int64_t stop_ns)
 {
@@ -443,11 +84,11 @@ static void step_stopping(struct pod *p, int64_t now_ns)
 
         c->kill_ns = p->stop_ns;
         if (!c->sidecar || !mains || p->stop_ns <= now_ns) {
-            stop_on(c, now_ns);
+            container_stop_on(c, now_ns);
         }
     }
     if (mains && p->stop_ns > now_ns) {
-        wake_at(p, p->stop_ns);
+        pod_wake_at(p, p->stop_ns);
     }
     if (!any_runs(p)) {
         p->stage = POD_ENDED;
@@ -542,14 +183,14 @@ static void prepare(struct pod *p, int64_t now_ns)
     struct hk_err err = {0};
 
     if (p->prep == PREP_DONE) {
-        wake_at(p, p->renew_ns);
+        pod_wake_at(p, p->renew_ns);
         p->prep = p->renew_ns <= now_ns ? PREP_NOT : PREP_DONE;
     }
     if (p->prep == PREP_NOT || (p->prep == PREP_HELD && p->held_until_ns <= now_ns)) {
         ask_refs(p);
     }
     if (p->prep == PREP_HELD) {
-        wake_at(p, p->held_until_ns);
+        pod_wake_at(p, p->held_until_ns);
     }
     if (p->prep != PREP_ASKED || !refs_answered(p)) {
         return;
@@ -564,7 +205,7 @@ static void prepare(struct pod *p, int64_t now_ns)
     p->prep = PREP_DONE;
     p->files_stale = false;
     p->renew_ns = ref_renew_ns(p);
-    wake_at(p, p->renew_ns);
+    pod_wake_at(p, p->renew_ns);
 }
 
 /* What runs goes on with the old files when the new ones cannot be had. */
@@ -609,9 +250,9 @@ static bool step_init(struct pod *p, int64_t now_ns)
     for (uint32_t i = 0; i < p->ninit && p->stage == POD_LIVE; i++) {
         struct container *c = &p->containers[i];
 
-        try_start(c, now_ns);
+        container_try(c, now_ns);
         if (c->state == CONTAINER_ENDED && c->end.code != 0) {
-            stop_pod(p, now_ns + grace_ns(p)); /* it will not be tried again */
+            stop_pod(p, now_ns + pod_grace_ns(p)); /* it will not be tried again */
             return false;
         }
         if (!init_done(c) && !(c->sidecar && mains_run(p))) {
@@ -626,20 +267,20 @@ static void step_live(struct pod *p, int64_t now_ns)
     if (p->deadline_ns <= now_ns) {
         p->reason = "DeadlineExceeded";
         p->message = "Pod was active on the node longer than the specified deadline";
-        stop_pod(p, now_ns + grace_ns(p));
+        stop_pod(p, now_ns + pod_grace_ns(p));
         return;
     }
-    wake_at(p, p->deadline_ns);
+    pod_wake_at(p, p->deadline_ns);
     prepare(p, now_ns);
     refresh(p);
     if (!step_init(p, now_ns)) {
         return;
     }
     for (uint32_t i = p->ninit; i < p->ncontainer; i++) {
-        try_start(&p->containers[i], now_ns);
+        container_try(&p->containers[i], now_ns);
     }
     if (mains_ended(p)) {
-        stop_pod(p, now_ns + grace_ns(p));
+        stop_pod(p, now_ns + pod_grace_ns(p));
     }
 }
 
@@ -649,11 +290,11 @@ static void tick_containers(struct pod *p, int64_t now_ns)
         struct container *c = &p->containers[i];
 
         if (c->state == CONTAINER_RUNNING) {
-            wake_at(p, probe_tick(c, now_ns));
-            wake_at(p, hook_tick(c, now_ns));
+            pod_wake_at(p, probe_tick(c, now_ns));
+            pod_wake_at(p, hook_tick(c, now_ns));
         }
         if (c->stop != STOP_NOT) {
-            stop_on(c, now_ns);
+            container_stop_on(c, now_ns);
         }
     }
 }
@@ -673,7 +314,7 @@ static void on_removed(void *ctx, const struct port_msg *m)
         hk_log(HK_LOG_WARN, "cannot delete pod", "pod=%.*s/%.*s err=\"%s\"", HK_FMT(p->ns),
                HK_FMT(p->name), m->err->text);
     }
-    p->held_until_ns = agent_mono(p->a) + HELD_LAST_NS;
+    p->held_until_ns = agent_mono(p->a) + REMOVE_AGAIN_NS;
 }
 
 static void step_ended(struct pod *p, int64_t now_ns)
@@ -692,7 +333,7 @@ static void step_ended(struct pod *p, int64_t now_ns)
         return;
     }
     if (p->held_until_ns > now_ns) {
-        wake_at(p, p->held_until_ns);
+        pod_wake_at(p, p->held_until_ns);
         return;
     }
     p->removal = port_submit(p->a->o.port,
@@ -716,7 +357,7 @@ static bool step_gone(struct pod *p, int64_t now_ns)
         r->ops->pod_stop(r, hk_arena_str(&p->a->mem, p->uid).s);
     }
     if (any_runs(p) && p->stop_ns > now_ns) {
-        wake_at(p, p->stop_ns);
+        pod_wake_at(p, p->stop_ns);
         return true;
     }
     if (p->dir) {
@@ -726,7 +367,7 @@ static bool step_gone(struct pod *p, int64_t now_ns)
         }
     }
     if (p->dir && !volume_remove(p->dir)) {
-        wake_at(p, now_ns + HELD_LAST_NS);
+        pod_wake_at(p, now_ns + REMOVE_AGAIN_NS);
         return true;
     }
     return false;
@@ -749,7 +390,7 @@ bool pod_step(struct pod *p, int64_t now_ns)
     if (p->stage == POD_ENDED) {
         step_ended(p, now_ns);
     }
-    wake_at(p, pod_status_report(p, now_ns));
+    pod_wake_at(p, pod_status_report(p, now_ns));
     return true;
 }
 
@@ -766,7 +407,7 @@ void pod_hook_ended(struct container *c, bool good, int64_t now_ns)
     agent_touch(c->pod);
     if (!good && c->stop == STOP_NOT) {
         pod_note(c->pod, true, "FailedPostStartHook", "PostStartHook failed");
-        pod_stop_container(c, now_ns, -1);
+        container_stop(c, now_ns, -1);
     } else if (!good) {
         pod_note(c->pod, true, "FailedPreStopHook", "PreStopHook failed");
     }
@@ -833,7 +474,7 @@ void pod_changed(struct pod *p, struct api_object *o)
     p->deleting = true;
     if (p->stage != POD_ENDED) {
         const int64_t grace_s =
-            json_int(json_at(&o->root, "metadata.deletionGracePeriodSeconds"), GRACE_DEFAULT_S);
+            json_int(json_at(&o->root, "metadata.deletionGracePeriodSeconds"), POD_GRACE_S);
         /* An earlier agent has seen some of it pass. The timestamp has lost its fraction. */
         const int64_t left_ns = p->known ? INT64_MAX : HK_MAX(deletion_ns + SECOND_NS - wall_ns, 0);
 

@@ -89,7 +89,7 @@ static void adopt(struct container *c, int64_t now_ns)
     }
     c->begun = true;
     if (c->end.is && c->attempt == (uint32_t)attempt) {
-        pod_settle(c, now_ns); /* the end is known already */
+        container_settle(c, now_ns); /* the end is known already */
         return;
     }
     if (c->end.is) {
@@ -127,7 +127,7 @@ static void adopt(struct container *c, int64_t now_ns)
         &c->end,
         hk_str(hk_arena_printf(a, "The container could not be located when the node came back: %s",
                                err.text)));
-    pod_settle(c, now_ns);
+    container_settle(c, now_ns);
 }
 
 static bool was_begun(const struct pod *p)

@@ -55,9 +55,8 @@ static void failed(struct container *c, enum probe_kind kind)
     pod_note(c->pod, false, "Killing",
              hk_arena_printf(a, "Container %.*s failed %s probe, will be restarted",
                              HK_FMT(c->name), names[kind]));
-    pod_stop_container(
-        c, agent_mono(c->pod->a),
-        json_int(json_get(c->probes[kind].spec, "terminationGracePeriodSeconds"), -1));
+    container_stop(c, agent_mono(c->pod->a),
+                   json_int(json_get(c->probes[kind].spec, "terminationGracePeriodSeconds"), -1));
 }
 
 static void tell_failure(const struct probe *p)
