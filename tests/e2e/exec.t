@@ -20,10 +20,11 @@ if [ -z "$kubectl" ]; then
     exit 0
 fi
 verb=up
+forever=36017$$ # seconds that nobody else on this machine sleeps
 talk=$PWD/tests/e2e/terminal.py
 . tests/e2e/lib.sh
 
-cat >"$dir/pods.yaml" <<'YAML'
+cat >"$dir/pods.yaml" <<YAML
 apiVersion: v1
 kind: Pod
 metadata: {name: p}
@@ -32,11 +33,11 @@ spec:
   restartPolicy: Never
   terminationGracePeriodSeconds: 1
   containers:
-  - {name: main, image: none, command: [sleep, '36017'], env: [{name: WHO, value: main}]}
-  - {name: side, image: none, stdin: true, command: [sh, -c, 'while read -r x; do echo "got $x"; done'],
+  - {name: main, image: none, command: [sleep, '$forever'], env: [{name: WHO, value: main}]}
+  - {name: side, image: none, stdin: true, command: [sh, -c, 'while read -r x; do echo "got \$x"; done'],
      env: [{name: WHO, value: side}]}
   - {name: tick, image: none, command: [sh, -c, 'while sleep 0.1; do echo tick; done']}
-  - {name: once, image: none, stdin: true, stdinOnce: true, command: [sh, -c, 'cksum; sleep 36017']}
+  - {name: once, image: none, stdin: true, stdinOnce: true, command: [sh, -c, 'cksum; sleep $forever']}
   - {name: term, image: none, stdin: true, tty: true, command: [env, PS1=ready>, sh]}
 ---
 apiVersion: v1
@@ -58,12 +59,12 @@ spec:
     replicas: 1
     template:
       spec:
-        containers: [{name: c, image: none, command: [sleep, '36017']}]
+        containers: [{name: c, image: none, command: [sleep, '$forever']}]
   - name: worker
     replicas: 2
     template:
       spec:
-        containers: [{name: c, image: none, command: [sleep, '36017']}]
+        containers: [{name: c, image: none, command: [sleep, '$forever']}]
 YAML
 
 # exits STATUS COMMAND...: the command ends with it; what it says is kept as of k.
@@ -160,7 +161,7 @@ size 44 111
 send while [ "\$(stty size)" != "44 111" ]; do :; done; echo it is\n
 expect it is\r
 expect ready>
-send echo go; sleep 4001\n
+send sh -c "echo go; exec sleep 4001"\n
 expect go\r
 send \x03
 expect ^C
@@ -172,9 +173,9 @@ SAY
     [ "$status" -eq 5 ]
 '
 step 'the command ends when the client goes' '
-    "$kubectl" exec p -c main -- sleep 40021 &
+    "$kubectl" exec p -c main -- sleep "1$forever" &
     client=$!
-    within 10 sleeps 40021 && kill -9 $client && within 10 nobody_sleeps 40021
+    within 10 sleeps "1$forever" && kill -9 $client && within 10 nobody_sleeps "1$forever"
 '
 step 'many at a time' '
     for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
@@ -276,7 +277,7 @@ expect ready>
 send while [ "\$(stty size)" != "33 99" ]; do :; done; echo fits\n
 expect fits\r
 expect ready>
-send echo go; sleep 4003\n
+send sh -c "echo go; exec sleep 4003"\n
 expect go\r
 send \x03
 expect ^C
@@ -319,7 +320,7 @@ step 'a copy that fails leaves nothing behind' '
 '
 step 'nothing is left when the pods are gone' '
     k delete pod p done --wait && k delete job.batch.volcano.sh train --wait &&
-    within 20 nobody_sleeps 36017
+    within 20 nobody_sleeps $forever
 '
 stop TERM
 content

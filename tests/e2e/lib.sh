@@ -73,6 +73,15 @@ server_pid() {
     fi
 }
 
+# audit_log: where a real server has a line for each request.
+audit_log() {
+    if [ -n "${HEKLA_AUDIT:-}" ]; then
+        echo "$HEKLA_AUDIT/$pid.log"
+    else
+        echo "$data/audit.log"
+    fi
+}
+
 # stop SIGNAL: ends the server, and leaves its $status.
 stop() {
     [ -n "$pid" ] || return 0
