@@ -233,6 +233,46 @@ int decode_object(const struct api_kind *kind, struct hk_str text, bool text_onl
     return object_of(kind, &copy, text_only, ret, err);
 }
 
+/* ---- objects in passing ---- */
+
+/* Where the object's text says who set which field, with the comma that goes with it. */
+static struct hk_str managers_in(struct hk_str object)
+{
+    static const char *const names[] = {"metadata"};
+    const struct hk_str none = {object.s + object.n, 0};
+    struct hk_str meta, key, value;
+    bool first = true;
+
+    if (skim_members(object, names, &meta, 1, NULL) < 0) {
+        return none;
+    }
+    struct skim s = {meta.s, meta.s + meta.n};
+    bool ok = take(&s, '{');
+    while (ok) {
+        const char *from = s.p;
+        const bool leads = first;
+
+        ok = take_key(&s, &first, &key) == 1 && take_value(&s, &value);
+        if (ok && hk_str_is(key, "managedFields")) {
+            (void)(leads && take(&s, ','));
+            return (struct hk_str){from, (size_t)(s.p - from)};
+        }
+    }
+    return none;
+}
+
+/* What comes by the thousand comes without its managers: they are up to half of an object, and of
+ * interest to nobody here. An update that does not name them leaves them as they are. The first
+ * bytes are left out as well. */
+static void add_passing(struct hk_str text, size_t skip, bool text_only, struct hk_buf *out)
+{
+    const char *end = text.s + text.n;
+    const struct hk_str cut = text_only ? (struct hk_str){end, 0} : managers_in(text);
+
+    hk_buf_add(out, text.s + skip, (size_t)(cut.s - text.s) - skip);
+    hk_buf_add(out, cut.s + cut.n, (size_t)(end - cut.s) - cut.n);
+}
+
 /* ---- refusals ---- */
 
 bool decode_is_status(struct hk_str text)
@@ -308,9 +348,8 @@ static int decode_item(const struct api_kind *kind, struct hk_str text, bool tex
         hk_buf_addf(&whole, "{\"kind\":\"%s\",\"apiVersion\":\"", kind->kind);
         api_kind_write_version(kind, &whole);
         hk_buf_adds(&whole, take(&s, '}') ? "\"" : "\",");
-        text = (struct hk_str){text.s + 1, text.n - 1};
     }
-    hk_buf_addstr(&whole, text);
+    add_passing(text, lacking, text_only, &whole);
     return object_of(kind, &whole, text_only, ret, err);
 }
 
@@ -438,6 +477,7 @@ int decode_event(const struct api_kind *kind, struct hk_str text, bool text_only
         {"\"DELETED\"", PORT_DELETED}, {"\"BOOKMARK\"", PORT_BOOKMARK},
         {"\"ERROR\"", PORT_DONE},
     };
+    struct hk_buf whole = {0};
     struct hk_str values[2];
     size_t i = 0;
 
@@ -460,7 +500,9 @@ int decode_event(const struct api_kind *kind, struct hk_str text, bool text_only
     if (ret->type == PORT_BOOKMARK) {
         return decode_bookmark(values[1], mem, ret, err);
     }
-    rc = decode_object(kind, values[1], text_only, &ret->obj, err);
+    hk_buf_reserve(&whole, values[1].n);
+    add_passing(values[1], 0, text_only, &whole);
+    rc = object_of(kind, &whole, text_only, &ret->obj, err);
     ret->rv = rc == 0 ? ret->obj->rv : 0;
     return rc;
 }

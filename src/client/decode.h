@@ -22,7 +22,8 @@ struct decode_list {
     struct hk_str cont; /* in mem */
     int64_t remaining;
 };
-/* Items without kind and apiVersion, as most servers send them, get them. */
+/* Items without kind and apiVersion, as most servers send them, get them. Here and in events,
+ * metadata.managedFields are left out of objects with a tree. */
 int decode_list(const struct api_kind *kind, struct hk_str text, bool text_only,
                 struct hk_arena *mem, struct decode_list *ret, struct hk_err *err) HK_CHECKED;
 

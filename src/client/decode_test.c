@@ -119,6 +119,46 @@ static void test_lists(void **state)
     }
 }
 
+/* ---- managers ---- */
+
+static void test_what_comes_in_passing_has_no_managers(void **state)
+{
+    static const struct {
+        const char *meta, *want;
+    } cases[] = {
+        {"\"name\":\"a\",\"managedFields\":[{\"fieldsV1\":{\"f:a\":{\".\":{}}}}]",
+         "\"name\":\"a\""},
+        {"\"managedFields\":[],\"name\":\"a\"", "\"name\":\"a\""},
+        {"\"name\":\"a\" , \"managedFields\" : [ ] , \"uid\":\"u\"",
+         "\"name\":\"a\" , \"uid\":\"u\""},
+        {"\"managedFields\":null", ""},
+        {"\"labels\":{\"managedFields\":\"x\"}", "\"labels\":{\"managedFields\":\"x\"}"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < 4 * HK_LEN(cases); i++) {
+        const bool text_only = i % 2, list = i / 2 % 2;
+        const char *meta = cases[i / 4].meta;
+        HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+        const char *head = "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{";
+        const char *object = hk_arena_printf(&mem, "%s%s},\"data\":{}}", head, meta);
+        const char *want =
+            hk_arena_printf(&mem, "%s%s},\"data\":{}}", head, text_only ? meta : cases[i / 4].want);
+        const char *whole = hk_arena_printf(
+            &mem, list ? "{\"items\":[%s]}" : "{\"type\":\"ADDED\",\"object\":%s}", object);
+        struct decode_list items = {0};
+        struct decode_event event = {0};
+
+        const int rc = list ? decode_list(api_kind(API_CONFIGMAP), hk_str(whole), text_only, &mem,
+                                          &items, NULL)
+                            : decode_event(api_kind(API_CONFIGMAP), hk_str(whole), text_only, &mem,
+                                           &event, NULL);
+        assert_int_equal(rc, 0);
+        struct api_object *o = list ? items.items[0] : event.obj;
+        assert_string_equal(hk_arena_str(&mem, o->text).s, want);
+        api_object_unref(o);
+    }
+}
+
 /* ---- refusals ---- */
 
 static void test_codes_of_refusals(void **state)
@@ -211,6 +251,7 @@ int main(void)
         cmocka_unit_test(test_streams_are_cut_alike_however_they_arrive),
         cmocka_unit_test(test_what_is_no_stream),
         cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_what_comes_in_passing_has_no_managers),
         cmocka_unit_test(test_codes_of_refusals),
         cmocka_unit_test(test_statuses),
     };
