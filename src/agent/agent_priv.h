@@ -334,7 +334,7 @@ enum pod_condition {
 struct pod {
     struct agent *a;
     struct api_object *obj; /* as it was admitted: the spec does not change */
-    struct api_object *now; /* as it is: labels and annotations do */
+    struct api_object *now; /* of which labels and annotations are as they are now */
     struct hk_str ns, name, uid;
     struct hk_str hostname, subdomain, job; /* job: name of the Volcano job, "" none */
     char *dir;                              /* NULL: the node keeps none */

@@ -442,23 +442,26 @@ static int64_t time_at(const struct json *root, const char *path)
     return time_parse(json_str(json_at(root, path), HK_STR("")), &ns, NULL) < 0 ? 0 : ns;
 }
 
+/* Of what containers may be shown, the rest does not change. */
+static bool words_differ(const struct api_object *a, const struct api_object *b)
+{
+    return !json_equal(json_at(&a->root, "metadata.labels"),
+                       json_at(&b->root, "metadata.labels")) ||
+           !json_equal(json_at(&a->root, "metadata.annotations"),
+                       json_at(&b->root, "metadata.annotations"));
+}
+
 void pod_changed(struct pod *p, struct api_object *o)
 {
     const int64_t now_ns = agent_mono(p->a), wall_ns = agent_wall(p->a);
     const int64_t deletion_ns = time_at(&o->root, "metadata.deletionTimestamp");
     const int64_t active_s = json_int(json_at(&o->root, "spec.activeDeadlineSeconds"), -1);
 
-    if (p->now != o) {
-        p->files_stale = !json_equal(json_at(&p->now->root, "metadata.labels"),
-                                     json_at(&o->root, "metadata.labels")) ||
-                         !json_equal(json_at(&p->now->root, "metadata.annotations"),
-                                     json_at(&o->root, "metadata.annotations")) ||
-                         p->files_stale;
-        if (p->files_stale) {
-            agent_touch(p);
-        }
+    if (p->now != o && words_differ(p->now, o)) {
         api_object_unref(p->now);
         p->now = api_object_ref(o);
+        p->files_stale = true;
+        agent_touch(p);
     }
     if (!p->known) {
         /* From here on by the clock that nobody sets. */
