@@ -9,11 +9,14 @@
 
 enum { TIMEOUT_S = 10, SERVICE_PORT = 443 };
 
-/* Resource groups may also be meant by annotation, for pods that name no scheduler yet. */
+/* A call keeps the API server busy, so it is to make one only where there may be something to say.
+ * Resource groups may also be meant by annotation, for pods that name no scheduler yet; what is
+ * validated is a disruption budget. */
 #define OURS "object.spec.schedulerName == 'volcano'"
-#define OURS_OR_GROUPED                                                                            \
-    OURS " || (has(object.metadata.annotations) && 'volcano.sh/resource-group' in "                \
-         "object.metadata.annotations)"
+#define HAS(name) "'volcano.sh/" name "' in object.metadata.annotations"
+#define OURS_OR_GROUPED OURS " || (has(object.metadata.annotations) && " HAS("resource-group") ")"
+#define BUDGETED "(" HAS("jdb-min-available") " || " HAS("jdb-max-unavailable") ")"
+#define OURS_WITH_BUDGET OURS " && has(object.metadata.annotations) && " BUDGETED
 
 static void put(struct json *o, struct hk_arena *a, const char *key, struct json v)
 {
@@ -96,7 +99,7 @@ static struct json conditions_of(const struct volcano_rule *r, struct hk_arena *
     struct json condition = json_make_object(), list = json_make_array();
 
     put_str(&condition, a, "name", "volcano-pods");
-    put_str(&condition, a, "expression", r->mutates ? OURS_OR_GROUPED : OURS);
+    put_str(&condition, a, "expression", r->mutates ? OURS_OR_GROUPED : OURS_WITH_BUDGET);
     json_push(&list, a, condition);
     return list;
 }

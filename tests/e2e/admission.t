@@ -160,6 +160,14 @@ step 'the default queue stays' '
         delete queue default &&
     field queue/default .metadata.name default
 '
+step 'a budget that is none' '
+    printf "%s\n" "apiVersion: v1" "kind: Pod" "metadata: {name: p, annotations: {volcano.sh/jdb-min-available: \"0\"}}" \
+        "spec: {schedulerName: volcano, containers: [{name: c, image: i}]}" >"$dir/pod.yaml" &&
+    refused "admission webhook \"validatepod.volcano.sh\" denied the request: invalid value <\"0\"> for volcano.sh/jdb-min-available" \
+        apply -f "$dir/pod.yaml" &&
+    sed s/min-available/max-unavailable/ "$dir/pod.yaml" >"$dir/other.yaml" &&
+    refused "for volcano.sh/jdb-max-unavailable" apply -f "$dir/other.yaml"
+'
 step 'a schedule that is none' '
     printf "%s\n" "apiVersion: batch.volcano.sh/v1alpha1" "kind: CronJob" "metadata: {name: c}" \
         "spec: {schedule: \"0 0 * * * *\", jobTemplate: {spec: {}}}" >"$dir/cron.yaml" &&
