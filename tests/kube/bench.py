@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast and how quiet Hekla is on a real control plane.
 
-    tests/kube/bench.py [--only CASE,...] [--runs N] [--nodes N] [--pods N] [--json FILE]
+    tests/kube/bench.py [--only CASE,...] [--runs N] [--nodes N] [--pods N] [--alone] [--json FILE]
 
 Each run has a control plane of its own, with simulated nodes behind `hekla agent`. The cases:
 
@@ -240,8 +240,8 @@ def case_idle(o):
 
 def plan(o):
     """(name, case, gang, schedulers)"""
-    volcano = ["vc-scheduler"] if os.environ.get("VC_SCHEDULER") else []
-    kube = ["kube-scheduler"] if (o.programs / "kube-scheduler").exists() else []
+    volcano = ["vc-scheduler"] if os.environ.get("VC_SCHEDULER") and not o.alone else []
+    kube = ["kube-scheduler"] if (o.programs / "kube-scheduler").exists() and not o.alone else []
     for gang in GANGS:
         yield f"groups-{gang}", case_groups, gang, ["hekla", *volcano, *(kube if gang == 1 else [])]
     for gang in GANGS:
@@ -309,12 +309,14 @@ def main():
     parser.add_argument("--nodes", type=int, default=1000, help="simulated nodes (default 1000)")
     parser.add_argument("--pods", type=int, default=10000, help="of each case (default 10000)")
     parser.add_argument("--idle-pods", type=int, default=1000, help="of idle (default 1000)")
+    parser.add_argument("--alone", action="store_true", help="Hekla only, without its peers")
     parser.add_argument("--json", type=Path, help="write the numbers of all runs there")
     o = parser.parse_args()
     o.programs = peers("kube-scheduler") or peers()
     if o.programs is None:
         return 1
-    find_volcano()
+    if not o.alone:
+        find_volcano()
     try:
         return bench(o)
     except Failed as failure:
