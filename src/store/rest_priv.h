@@ -181,9 +181,8 @@ struct rest {
     struct hk_arena_pool mem; /* for calls */
 };
 
-/* ---- rest.c ---- */
+/* ---- rest_object.c ---- */
 
-int64_t rest_now(const struct rest *r);
 /* The object of a state, its tree parsed unless the text is enough. The caller's reference; NULL
  * only when the store holds what is no object. */
 struct api_object *rest_object(struct rest *r, const struct rest_kind *k, const struct store_obj *o,
@@ -199,6 +198,15 @@ const struct store_obj *rest_head(struct rest_call *c, const struct rest_kind *k
 const struct store_obj *rest_head_shared(struct rest_call *c, const struct rest_kind *k,
                                          struct hk_str ns, struct hk_str name, struct json *ret,
                                          bool *ret_staged);
+/* How many creations in the resource are under way. Of most there are none, while there may be
+ * thousands of others. */
+uint32_t *rest_unborn(struct rest *r, uint32_t res);
+/* What admission may ask. */
+struct admission_lookup rest_lookup(struct rest *r);
+
+/* ---- rest.c ---- */
+
+int64_t rest_now(const struct rest *r);
 /* Hands a write to the store. The call ends when its last write does; the object of the last one
  * is its answer. */
 int rest_store(struct rest_call *c, enum store_verb verb, const struct rest_kind *k,
