@@ -13,8 +13,8 @@ from cluster import ControlPlane, Failed, Hekla, Process, free_port, holds
 
 QUIET_S, WAIT_S = 3, 900
 TICKS = os.sysconf("SC_CLK_TCK")
-# So that nobody waits for his own sake.
-QPS = ["--kube-api-qps=5000", "--kube-api-burst=5000"]
+# As the programs are installed.
+QPS = ["--kube-api-qps=2000", "--kube-api-burst=2000"]
 
 
 class Use:
@@ -115,7 +115,7 @@ class World:
         if which == "hekla":
             return self.hekla.launch("scheduler", "scheduler", "volcano-scheduler")
         admin = f"--kubeconfig={self.plane.config}"
-        alone = ["--leader-elect=false", "--kube-api-qps=2000", "--kube-api-burst=2000"]
+        alone = ["--leader-elect=false", *QPS]
         if which == "kube-scheduler":
             command = [self.plane.programs / which, admin, "--bind-address=127.0.0.1",
                        f"--secure-port={free_port()}"]
