@@ -2,39 +2,28 @@
 // Probes: connect, and for all but TCP write the request and read as much of the answer as is
 // needed.
 //
-//   CONNECTING --> (tcp) good
-//              --> (https) HANDSHAKE --> ASKING --> good when the answer says so
+//   dialling --> (tcp) good
+//            --> asking --> good when the answer says so
 //   anything that fails, and the deadline --> not good
 #include "net/probe.h"
 
+#include "net/dial.h"
 #include "net/probe_priv.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <gnutls/gnutls.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 /* A status line is short, and so are gRPC's first frames; whoever sends more than this before what
  * we want to know does not speak our language. */
 #define ANSWER_MAX_BYTES 4096u
 
-enum probe_state { CONNECTING, HANDSHAKE, ASKING };
-
 struct net_probe {
-    struct net_loop *loop;
-    struct net_watch *watch;
+    struct net_dial *dial; /* NULL: there is nothing to be asked */
     struct net_timer *timer;
-    int fd; /* -1: could not even begin */
     void (*done)(void *ctx, struct net_probe *p, bool good);
     void *ctx;
     enum net_probe_kind kind;
-    enum probe_state state;
     bool any_status;
-    gnutls_session_t tls; /* NULL: none */
-    gnutls_certificate_credentials_t trust;
     struct hk_buf out, in;
     size_t sent;
 };
@@ -47,25 +36,6 @@ static void finish(struct net_probe *p, bool good)
 static void on_timer(void *ctx)
 {
     finish(ctx, false);
-}
-
-/* ---- bytes, through TLS or not ---- */
-
-static ssize_t from_tls(ssize_t n)
-{
-    errno = n == GNUTLS_E_AGAIN || n == GNUTLS_E_INTERRUPTED ? EAGAIN : EIO;
-    return n < 0 ? -1 : n;
-}
-
-static ssize_t take_bytes(struct net_probe *p, char *to, size_t max)
-{
-    return p->tls ? from_tls(gnutls_record_recv(p->tls, to, max)) : recv(p->fd, to, max, 0);
-}
-
-static ssize_t give_bytes(struct net_probe *p, const char *from, size_t n)
-{
-    return p->tls ? from_tls(gnutls_record_send(p->tls, from, n))
-                  : send(p->fd, from, n, MSG_NOSIGNAL);
 }
 
 static bool is_patience(int e)
@@ -104,7 +74,7 @@ static void read_more(struct net_probe *p)
     int verdict;
 
     do { /* TLS may hold more than the socket says */
-        const ssize_t n = take_bytes(p, chunk, sizeof(chunk));
+        const ssize_t n = net_dial_read(p->dial, chunk, sizeof(chunk));
 
         if (n < 0 && is_patience(errno)) {
             return;
@@ -120,7 +90,7 @@ static void read_more(struct net_probe *p)
 
 static void write_more(struct net_probe *p)
 {
-    const ssize_t n = give_bytes(p, p->out.data + p->sent, p->out.len - p->sent);
+    const ssize_t n = net_dial_write(p->dial, p->out.data + p->sent, p->out.len - p->sent);
 
     if (n < 0) {
         if (!is_patience(errno)) {
@@ -129,59 +99,19 @@ static void write_more(struct net_probe *p)
         return;
     }
     p->sent += (size_t)n;
-    if (p->sent == p->out.len) {
-        net_watch_change(p->watch, EPOLLIN);
-    }
+    net_dial_want(p->dial, p->sent < p->out.len ? EPOLLOUT : EPOLLIN);
 }
 
 /* ---- beginnings ---- */
 
-static bool open_tls(struct net_probe *p)
+static void on_opened(void *ctx, const char *why)
 {
-    if (gnutls_certificate_allocate_credentials(&p->trust) < 0) {
-        p->trust = NULL;
-        return false;
-    }
-    if (gnutls_init(&p->tls, GNUTLS_CLIENT | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL) < 0) {
-        p->tls = NULL;
-        return false;
-    }
-    gnutls_transport_set_int(p->tls, p->fd);
-    return gnutls_set_default_priority(p->tls) == 0 &&
-           gnutls_credentials_set(p->tls, GNUTLS_CRD_CERTIFICATE, p->trust) == 0;
-}
+    struct net_probe *p = ctx;
 
-static void shake_hands(struct net_probe *p)
-{
-    const int rc = gnutls_handshake(p->tls);
-
-    if (rc == 0) {
-        p->state = ASKING;
-        net_watch_change(p->watch, EPOLLOUT);
-    } else if (gnutls_error_is_fatal(rc)) {
-        finish(p, false);
+    if (why || p->kind == NET_PROBE_TCP) {
+        finish(p, !why);
     } else {
-        net_watch_change(p->watch, gnutls_record_get_direction(p->tls) ? EPOLLOUT : EPOLLIN);
-    }
-}
-
-static void connected(struct net_probe *p)
-{
-    int error = 0;
-    socklen_t len = sizeof(error);
-
-    if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 || error != 0) {
-        finish(p, false);
-    } else if (p->kind == NET_PROBE_TCP) {
-        finish(p, true);
-    } else if (p->kind != NET_PROBE_HTTPS) {
-        p->state = ASKING;
-        write_more(p);
-    } else if (open_tls(p)) {
-        p->state = HANDSHAKE;
-        shake_hands(p);
-    } else {
-        finish(p, false);
+        net_dial_want(p->dial, EPOLLOUT);
     }
 }
 
@@ -189,11 +119,7 @@ static void on_ready(void *ctx, uint32_t events)
 {
     struct net_probe *p = ctx;
 
-    if (p->state == CONNECTING) {
-        connected(p);
-    } else if (p->state == HANDSHAKE) {
-        shake_hands(p);
-    } else if (p->sent < p->out.len) {
+    if (p->sent < p->out.len) {
         write_more(p);
     } else {
         read_more(p);
@@ -261,47 +187,26 @@ static bool can_ask(const struct net_probe_opts *o)
             return false;
         }
     }
-    return o->host.n < INET6_ADDRSTRLEN && is_plain(o->path);
-}
-
-static int dial(const struct net_probe_opts *o)
-{
-    char host[INET6_ADDRSTRLEN];
-    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(o->port)};
-    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(o->port)};
-    const bool is_v6 = memchr(o->host.s, ':', o->host.n) != NULL;
-    const struct sockaddr *at = is_v6 ? (void *)&v6 : (void *)&v4;
-    int fd;
-
-    if (!can_ask(o)) {
-        return -1;
-    }
-    snprintf(host, sizeof(host), "%.*s", HK_FMT(o->host));
-    if (inet_pton(is_v6 ? AF_INET6 : AF_INET, host,
-                  is_v6 ? (void *)&v6.sin6_addr : (void *)&v4.sin_addr) != 1) {
-        return -1;
-    }
-    fd = socket(at->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, at, is_v6 ? sizeof(v6) : sizeof(v4)) < 0 && errno != EINPROGRESS) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
+    return is_plain(o->path);
 }
 
 struct net_probe *net_probe_new(struct net_loop *l, const struct net_probe_opts *o)
 {
     struct net_probe *p = hk_zalloc(sizeof(*p));
-    const int64_t now_ns = net_loop_now_ns(l);
+    const bool can = can_ask(o);
 
     *p = (struct net_probe){
-        .loop = l, .done = o->done, .ctx = o->ctx, .kind = o->kind, .any_status = o->any_status};
-    p->fd = dial(o);
+        .done = o->done, .ctx = o->ctx, .kind = o->kind, .any_status = o->any_status};
     p->timer = net_timer_new(l, on_timer, p);
-    net_timer_at(p->timer, p->fd < 0 ? now_ns : now_ns + o->timeout_ns);
-    if (p->fd >= 0) {
+    net_timer_at(p->timer, net_loop_now_ns(l) + (can ? o->timeout_ns : 0));
+    if (can) {
         write_request(p, o);
-        p->watch = net_watch_add(l, p->fd, EPOLLOUT, on_ready, p);
+        p->dial = net_dial_new(l, &(struct net_dial_opts){.host = o->host,
+                                                          .port = o->port,
+                                                          .tls = o->kind == NET_PROBE_HTTPS,
+                                                          .opened = on_opened,
+                                                          .ready = on_ready,
+                                                          .ctx = p});
     }
     return p;
 }
@@ -311,17 +216,8 @@ void net_probe_free(struct net_probe *p)
     if (!p) {
         return;
     }
-    net_watch_del(p->watch);
+    net_dial_free(p->dial);
     net_timer_free(p->timer);
-    if (p->tls) {
-        gnutls_deinit(p->tls);
-    }
-    if (p->trust) {
-        gnutls_certificate_free_credentials(p->trust);
-    }
-    if (p->fd >= 0) {
-        close(p->fd);
-    }
     hk_buf_fini(&p->out);
     hk_buf_fini(&p->in);
     hk_free(p);

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+//   CONNECTING --> (tls) SHAKING --> OPEN
+//   anything that fails --> opened is told why
+#include "net/dial.h"
+
+#include "net/tunnel.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum state { CONNECTING, SHAKING, OPEN };
+
+struct net_dial {
+    void (*opened)(void *ctx, const char *why);
+    void (*ready)(void *ctx, uint32_t events);
+    void *ctx;
+    struct net_watch *watch; /* NULL: it failed */
+    struct net_timer *doom;  /* tells what could not even begin */
+    int fd;
+    enum state state;
+    const char *why;      /* literal */
+    gnutls_session_t tls; /* NULL: plain */
+    gnutls_certificate_credentials_t own;
+    struct tunnel tunnel;
+};
+
+static void fail(struct net_dial *d, const char *why)
+{
+    net_watch_del(d->watch);
+    d->watch = NULL;
+    d->opened(d->ctx, why);
+}
+
+static void on_doom(void *ctx)
+{
+    struct net_dial *d = ctx;
+
+    fail(d, d->why);
+}
+
+static void stand(struct net_dial *d)
+{
+    d->state = OPEN;
+    tunnel_open(&d->tunnel, d->fd, d->tls);
+    net_watch_change(d->watch, 0);
+    d->opened(d->ctx, NULL);
+}
+
+static void shake_hands(struct net_dial *d)
+{
+    const int rc = gnutls_handshake(d->tls);
+
+    if (rc == 0) {
+        stand(d);
+    } else if (gnutls_error_is_fatal(rc)) {
+        fail(d, gnutls_strerror(rc));
+    } else {
+        net_watch_change(d->watch, gnutls_record_get_direction(d->tls) ? EPOLLOUT : EPOLLIN);
+    }
+}
+
+static void connected(struct net_dial *d)
+{
+    int error = 0;
+    socklen_t len = sizeof(error);
+
+    if (getsockopt(d->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0) {
+        error = errno;
+    }
+    if (error != 0) {
+        fail(d, strerror(error));
+    } else if (d->tls) {
+        d->state = SHAKING;
+        shake_hands(d);
+    } else {
+        stand(d);
+    }
+}
+
+static void on_ready(void *ctx, uint32_t events)
+{
+    struct net_dial *d = ctx;
+
+    if (d->state == CONNECTING) {
+        connected(d);
+    } else if (d->state == SHAKING) {
+        shake_hands(d);
+    } else {
+        d->ready(d->ctx, events);
+    }
+}
+
+/* ---- beginnings ---- */
+
+static int make_credentials(struct net_dial *d, const struct net_dial_opts *o)
+{
+    int rc = gnutls_certificate_allocate_credentials(&d->own);
+
+    if (rc == 0 && o->cert_pem) {
+        const gnutls_datum_t cert = {(void *)o->cert_pem, (unsigned)strlen(o->cert_pem)};
+        const gnutls_datum_t key = {(void *)o->key_pem, (unsigned)strlen(o->key_pem)};
+        rc = gnutls_certificate_set_x509_key_mem(d->own, &cert, &key, GNUTLS_X509_FMT_PEM);
+    }
+    return rc;
+}
+
+static int open_tls(struct net_dial *d, const struct net_dial_opts *o)
+{
+    int rc = make_credentials(d, o);
+
+    rc = rc < 0 ? rc : gnutls_init(&d->tls, GNUTLS_CLIENT | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL);
+    if (rc < 0) {
+        return rc;
+    }
+    gnutls_transport_set_int(d->tls, d->fd);
+    rc = gnutls_set_default_priority(d->tls);
+    return rc < 0 ? rc : gnutls_credentials_set(d->tls, GNUTLS_CRD_CERTIFICATE, d->own);
+}
+
+/* NULL: on its way. */
+static const char *begin(struct net_dial *d, const struct net_dial_opts *o)
+{
+    char host[INET6_ADDRSTRLEN];
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(o->port)};
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(o->port)};
+    const bool is_v6 = memchr(o->host.s, ':', o->host.n) != NULL;
+    const struct sockaddr *at = is_v6 ? (void *)&v6 : (void *)&v4;
+
+    if (o->host.n >= sizeof(host)) {
+        return "no address";
+    }
+    snprintf(host, sizeof(host), "%.*s", HK_FMT(o->host));
+    if (inet_pton(at->sa_family, host, is_v6 ? (void *)&v6.sin6_addr : (void *)&v4.sin_addr) != 1) {
+        return "no address";
+    }
+    d->fd = socket(at->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (d->fd < 0 ||
+        (connect(d->fd, at, is_v6 ? sizeof(v6) : sizeof(v4)) < 0 && errno != EINPROGRESS)) {
+        return strerror(errno);
+    }
+    const int rc = o->tls ? open_tls(d, o) : 0;
+    return rc < 0 ? gnutls_strerror(rc) : NULL;
+}
+
+struct net_dial *net_dial_new(struct net_loop *l, const struct net_dial_opts *o)
+{
+    struct net_dial *d = hk_zalloc(sizeof(*d));
+
+    *d = (struct net_dial){.opened = o->opened, .ready = o->ready, .ctx = o->ctx, .fd = -1};
+    d->why = begin(d, o);
+    if (d->why) {
+        d->doom = net_timer_new(l, on_doom, d);
+        net_timer_at(d->doom, net_loop_now_ns(l));
+    } else {
+        d->watch = net_watch_add(l, d->fd, EPOLLOUT, on_ready, d);
+    }
+    return d;
+}
+
+void net_dial_free(struct net_dial *d)
+{
+    if (!d) {
+        return;
+    }
+    net_watch_del(d->watch);
+    net_timer_free(d->doom);
+    if (d->tls) {
+        gnutls_deinit(d->tls);
+    }
+    if (d->own) {
+        gnutls_certificate_free_credentials(d->own);
+    }
+    tunnel_fini(&d->tunnel);
+    if (d->fd >= 0) {
+        close(d->fd);
+    }
+    hk_free(d);
+}
+
+/* ---- bytes ---- */
+
+void net_dial_want(struct net_dial *d, uint32_t events)
+{
+    net_watch_change(d->watch, events);
+}
+
+ssize_t net_dial_read(struct net_dial *d, char *p, size_t n)
+{
+    return tunnel_read(&d->tunnel, p, n);
+}
+
+ssize_t net_dial_write(struct net_dial *d, const char *p, size_t n)
+{
+    return tunnel_write(&d->tunnel, p, n);
+}
