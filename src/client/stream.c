@@ -6,6 +6,7 @@
 #include "client/client_priv.h"
 #include "client/decode.h"
 #include "codec/base64.h"
+#include "net/http_head.h"
 #include "net/ws.h"
 
 #include <poll.h>
@@ -140,20 +141,6 @@ static void write_request(struct stream *s, const char *key)
                 key);
 }
 
-/* The value of a header of the answer, "" when it has none. */
-static struct hk_str header(struct hk_str head, const char *name)
-{
-    struct hk_str line, key;
-
-    while (hk_str_cut(&head, '\n', &line)) {
-        if (hk_str_cut(&line, ':', &key) && key.n == strlen(name) &&
-            strncasecmp(key.s, name, key.n) == 0 && line.s) {
-            return hk_str_trim(line);
-        }
-    }
-    return HK_STR("");
-}
-
 /* Waits for more of the answer; fails at its end, or when none comes. */
 static int wait_more(struct stream *s, struct hk_err *err)
 {
@@ -177,7 +164,7 @@ static int refusal(struct stream *s, int status, size_t head, struct hk_err *err
     struct port_status told;
     int64_t n = 0;
 
-    if (!hk_str_int(header((struct hk_str){s->in.data, head}, "Content-Length"), &n)) {
+    if (!hk_str_int(http_head_get((struct hk_str){s->in.data, head}, "Content-Length"), &n)) {
         n = HEAD_BYTES;
     }
     while (s->in.len < head + (size_t)HK_MIN(n, HEAD_BYTES) && wait_more(s, err) == 0) {
@@ -193,36 +180,27 @@ static int refusal(struct stream *s, int status, size_t head, struct hk_err *err
 static int check_answer(struct stream *s, const char *key, size_t head, struct hk_err *err)
 {
     const struct hk_str text = {hk_buf_str(&s->in).s, head};
+    const int status = http_head_status(text);
     char accept[WS_ACCEPT_BYTES + 1];
-    struct hk_str rest = text, part;
-    int64_t status = 0;
+    struct hk_str part;
 
-    if (!hk_str_starts(text, "HTTP/1.") || !hk_str_cut(&rest, ' ', &part) ||
-        !hk_str_cut(&rest, ' ', &part) || !hk_str_int(part, &status)) {
+    if (status == 0) {
         return hk_fail(err, HK_EIO, "%s does not answer as a server", s->c->config.server);
     }
     if (status != 101) {
-        return refusal(s, (int)status, head, err);
+        return refusal(s, status, head, err);
     }
     ws_accept(hk_str(key), accept);
-    if (!hk_str_is(header(text, "Sec-WebSocket-Accept"), accept)) {
+    if (!hk_str_is(http_head_get(text, "Sec-WebSocket-Accept"), accept)) {
         return hk_fail(err, HK_EIO, "%s does not upgrade to a WebSocket", s->c->config.server);
     }
-    part = header(text, "Sec-WebSocket-Protocol");
+    part = http_head_get(text, "Sec-WebSocket-Protocol");
     s->v5 = hk_str_is(part, "v5.channel.k8s.io");
     if (!s->v5 && !hk_str_is(part, "v4.channel.k8s.io")) {
         return hk_fail(err, HK_EUNSUP, "%s speaks another protocol: '%.*s'", s->c->config.server,
                        HK_FMT(part));
     }
     return 0;
-}
-
-/* Where the head of the answer ends, 0: not yet. */
-static size_t head_end(const struct hk_buf *in)
-{
-    const char *end = memmem(hk_buf_str(in).s, in->len, "\r\n\r\n", 4);
-
-    return end ? (size_t)(end - in->data) + 4 : 0;
 }
 
 static int upgrade(struct stream *s, struct hk_err *err)
@@ -238,7 +216,7 @@ static int upgrade(struct stream *s, struct hk_err *err)
     ws_key(random, key);
     write_request(s, key);
     rc = flush(s, err);
-    while (rc == 0 && (head = head_end(&s->in)) == 0) {
+    while (rc == 0 && (head = http_head_end(hk_buf_str(&s->in))) == 0) {
         rc = s->in.len < HEAD_BYTES
                  ? wait_more(s, err)
                  : hk_fail(err, HK_ELIMIT, "the answer of %s is too long", s->c->config.server);
