@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // One question is one relay: the pod tells its node, the node where it serves, and what it answers
-// is handed on as it comes. A reader that is slow holds the node's stream up.
+// is handed on as it comes, by a call for logs and by a tunnel for the rest. A reader that is slow
+// holds the node's stream up.
 #include "cmd/node_proxy.h"
 
 #include "base/vec.h"
 #include "client/get_stream.h"
 #include "client/target.h"
+#include "cmd/node_tunnel.h"
 #include "net/query.h"
 
 #include <sys/epoll.h>
@@ -14,10 +16,17 @@
 
 enum { BUFFER_FULL = 256 << 10, BUFFER_LOW = 64 << 10, POLL_MAX = 64, CERT_DAYS = 3650 };
 
+/* Where a node serves. */
+struct where {
+    struct hk_str host;
+    uint16_t port;
+};
+
 struct relay {
     struct node_proxy *p;
     struct http_request *http; /* NULL: answered */
     char *ns, *pod, *query;
+    char *sub;       /* log, exec, attach */
     char *container; /* NULL: not known yet */
     uint64_t ask;    /* about pod or node, 0 none */
     struct client *client;
@@ -25,7 +34,8 @@ struct relay {
     uint64_t call;     /* to the node, 0: over or not begun */
     struct hk_buf buf; /* what the node said, and nobody has taken: [at, len) */
     size_t at;
-    bool is_log, streaming, held, over;
+    bool streaming, held, over;
+    struct node_tunnel *tunnel;
 };
 
 struct node_proxy {
@@ -35,6 +45,11 @@ struct node_proxy {
     HK_VEC(struct relay *) relays;
     struct net_timer *sweep; /* relays cannot go from within their own callbacks */
 };
+
+static bool is_log(const struct relay *r)
+{
+    return strcmp(r->sub, "log") == 0;
+}
 
 /* ---- ends ---- */
 
@@ -47,7 +62,9 @@ static void relay_free(struct relay *r)
     if (r->client) {
         port_free(client_port(r->client));
     }
+    node_tunnel_free(r->tunnel);
     hk_buf_fini(&r->buf);
+    hk_free(r->sub);
     hk_free(r->ns);
     hk_free(r->pod);
     hk_free(r->query);
@@ -205,26 +222,95 @@ static int connect_to(struct relay *r, const char *url, struct hk_err *err)
     return rc;
 }
 
-static void ask_node(struct relay *r, const char *url)
+static void write_path(const struct relay *r, const char *deed, struct hk_buf *out)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
+    hk_buf_addf(out, "/%s/", deed);
+    target_escape(hk_str(r->ns), out);
+    hk_buf_addc(out, '/');
+    target_escape(hk_str(r->pod), out);
+    hk_buf_addc(out, '/');
+    target_escape(hk_str(r->container), out);
+    hk_buf_addc(out, '?');
+}
+
+static void ask_for_logs(struct relay *r, const struct where *at)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf path = {0}, url = {0};
     struct hk_err err = {0};
 
-    if (connect_to(r, url, &err) < 0) {
+    hk_buf_addf(&url, memchr(at->host.s, ':', at->host.n) ? "https://[%.*s]:%u" : "https://%.*s:%u",
+                HK_FMT(at->host), at->port);
+    if (connect_to(r, url.data, &err) < 0) {
         refuse(r, 500, "InternalError", err.text);
         return;
     }
-    hk_buf_adds(&path, "/containerLogs/");
-    target_escape(hk_str(r->ns), &path);
-    hk_buf_addc(&path, '/');
-    target_escape(hk_str(r->pod), &path);
-    hk_buf_addc(&path, '/');
-    target_escape(hk_str(r->container), &path);
-    hk_buf_addf(&path, "?%s", r->query);
+    write_path(r, "containerLogs", &path);
+    hk_buf_adds(&path, r->query);
     r->call = get_stream_open(r->client, &(struct get_stream){.kind = api_kind(API_POD),
                                                               .path = path.data,
                                                               .on_bytes = on_bytes,
                                                               .done = {on_done, r}});
+}
+
+/* ---- a tunnel to it ---- */
+
+static void on_tunnel_over(void *ctx)
+{
+    finish(ctx);
+}
+
+static void on_tunnel_failed(void *ctx, const char *why)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf words = {0};
+
+    hk_buf_addf(&words, "error dialing backend: %s", why);
+    refuse(ctx, 500, "InternalError", words.data);
+}
+
+/* As kubelets call what the API calls otherwise. */
+static int write_params(const struct relay *r, struct hk_buf *out, struct hk_err *err)
+{
+    static const char *const words[][2] = {{"command", "command"},
+                                           {"stdin", "input"},
+                                           {"stdout", "output"},
+                                           {"stderr", "error"},
+                                           {"tty", "tty"}};
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    struct query q;
+    const int rc = query_parse(hk_str(r->query), &mem, &q, err);
+
+    for (uint32_t i = 0; rc == 0 && i < q.len; i++) {
+        for (size_t k = 0; k < HK_LEN(words); k++) {
+            if (hk_str_is(q.at[i].key, words[k][0])) {
+                hk_buf_addf(out, "%s=", words[k][1]);
+                target_escape(q.at[i].value, out);
+                hk_buf_addc(out, '&');
+            }
+        }
+    }
+    return rc;
+}
+
+static void ask_for_tunnel(struct relay *r, const struct where *at)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
+    struct hk_err err = {0};
+
+    write_path(r, r->sub, &path);
+    if (write_params(r, &path, &err) < 0) {
+        refuse(r, 400, "BadRequest", err.text);
+        return;
+    }
+    r->tunnel = node_tunnel_new(&(struct node_tunnel_opts){.loop = r->p->o.loop,
+                                                           .http = r->http,
+                                                           .host = at->host,
+                                                           .port = at->port,
+                                                           .cert_pem = r->p->cert.cert_pem,
+                                                           .key_pem = r->p->cert.key_pem,
+                                                           .path = path.data,
+                                                           .over = on_tunnel_over,
+                                                           .failed = on_tunnel_failed,
+                                                           .ctx = r});
 }
 
 /* ---- where it is ---- */
@@ -244,7 +330,6 @@ static struct hk_str address_of(const struct json *node)
 static void on_node(void *ctx, const struct port_msg *m)
 {
     struct relay *r = ctx;
-    HK_AUTO(hk_buf_fini) struct hk_buf url = {0};
     const struct json *node = m->obj ? &m->obj->root : NULL;
     const struct hk_str address = address_of(node);
     const int64_t port = json_int(json_at(node, "status.daemonEndpoints.kubeletEndpoint.Port"), 0);
@@ -255,14 +340,16 @@ static void on_node(void *ctx, const struct port_msg *m)
                m->rc == -HK_ENOTFOUND ? "NotFound" : "InternalError", m->err->text);
         return;
     }
-    if (address.n == 0 || port <= 0) {
-        refuse(r, 501, "NotImplemented", "the node of the pod does not serve logs");
+    if (address.n == 0 || port <= 0 || port > UINT16_MAX) {
+        refuse(r, 501, "NotImplemented", "the node of the pod does not say where it serves");
         return;
     }
-    hk_buf_addf(&url,
-                memchr(address.s, ':', address.n) ? "https://[%.*s]:%lld" : "https://%.*s:%lld",
-                HK_FMT(address), (long long)port);
-    ask_node(r, url.data);
+    const struct where at = {address, (uint16_t)port};
+    if (is_log(r)) {
+        ask_for_logs(r, &at);
+    } else {
+        ask_for_tunnel(r, &at);
+    }
 }
 
 /* The only container, when none was named. */
@@ -300,14 +387,11 @@ static void on_pod(void *ctx, const struct port_msg *m)
                m->rc == -HK_ENOTFOUND ? "NotFound" : "InternalError", m->err->text);
     } else if (choose(r, pod, &err) < 0) {
         refuse(r, 400, "BadRequest", err.text);
-    } else if (node.n == 0 && r->is_log) {
+    } else if (node.n == 0 && is_log(r)) {
         answer_nothing(r); /* as kube-apiserver has it */
     } else if (node.n == 0) {
         hk_fail(&err, HK_EINVAL, "pod %s does not have a host assigned", r->pod);
         refuse(r, 400, "BadRequest", err.text);
-    } else if (!r->is_log) {
-        refuse(r, 501, "NotImplemented",
-               "this server offers logs of pods on other machines, and nothing else of them");
     } else {
         r->ask = port_get(r->p->o.port, api_kind(API_NODE),
                           HK_STR(""), node, (struct port_sink){on_node, r});
@@ -326,6 +410,7 @@ static struct relay *relay_new(struct node_proxy *p, const struct node_call *cal
                         .http = call->http,
                         .ns = hk_strndup(call->ns.s, call->ns.n),
                         .pod = hk_strndup(call->pod.s, call->pod.n),
+                        .sub = hk_strndup(call->sub.s, call->sub.n),
                         .query = hk_strndup(call->query.s, call->query.n)};
     if (query_parse(call->query, &mem, &q, NULL) == 0 && query_get(&q, "container").n > 0) {
         r->container = hk_strdup(hk_arena_str(&mem, query_get(&q, "container")).s);
@@ -334,10 +419,16 @@ static struct relay *relay_new(struct node_proxy *p, const struct node_call *cal
     return r;
 }
 
+static bool is_offered(struct hk_str sub)
+{
+    return hk_str_is(sub, "log") || hk_str_is(sub, "exec") || hk_str_is(sub, "attach");
+}
+
 static void serve(void *ctx, const struct node_call *call)
 {
     struct node_proxy *p = ctx;
     const struct node_api *local = p->o.local;
+    HK_AUTO(hk_buf_fini) struct hk_buf words = {0};
     struct relay *r;
 
     if (local && local->has(local->ctx, call->ns, call->pod)) {
@@ -345,7 +436,11 @@ static void serve(void *ctx, const struct node_call *call)
         return;
     }
     r = relay_new(p, call);
-    r->is_log = hk_str_is(call->sub, "log");
+    if (!is_offered(call->sub)) {
+        hk_buf_addf(&words, "this server does not offer %s of pods", r->sub);
+        refuse(r, 501, "NotImplemented", words.data);
+        return;
+    }
     r->ask =
         port_get(p->o.port, api_kind(API_POD), call->ns, call->pod, (struct port_sink){on_pod, r});
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of pods on other machines, for a server of our own: asked of their nodes, as the nodes'
-// status says where (kubelet's API), with a certificate that the server's authority signed. Nodes
-// are not asked to prove who they are, as kube-apiserver does not either unless it is told an
-// authority for them.
+// Logs of pods on other machines, and commands in them, for a server of our own: asked of their
+// nodes, as the nodes' status says where (kubelet's API), with a certificate that the server's
+// authority signed. Nodes are not asked to prove who they are, as kube-apiserver does not either
+// unless it is told an authority for them.
 #pragma once
 
 #include "base/clock.h"

@@ -106,6 +106,11 @@ ends() {
     ! runs "$1"
 }
 
+# left PID: the process has ended.
+left() {
+    ! kill -0 "$1" 2>/dev/null
+}
+
 start
 authority=$data/ca.crt
 [ -e "$authority" ] || authority=$data/pki/ca.crt
@@ -192,6 +197,47 @@ step 'who follows sees it all, as it comes' '
     k logs -f slow && prints "first
 last"
 '
+step 'commands run there, with what they are given, say and end with' '
+    head -c 5000000 /dev/urandom >"$dir/big" &&
+    pod shell "while sleep 0.1; do echo tick; done" "  terminationGracePeriodSeconds: 0" && phase shell Running &&
+    k exec shell -- printenv HOSTNAME && prints shell && "$HEKLA" exec shell -- hostname >"$dir/out" && prints shell &&
+    { "$HEKLA" exec shell -- sh -c "echo no >&2; exit 5" 2>"$dir/out"; [ $? -eq 5 ]; } && prints no &&
+    timeout 60 "$kubectl" exec -i shell -- cat <"$dir/big" | cmp - "$dir/big" &&
+    timeout 60 "$HEKLA" exec -i shell -- cat <"$dir/big" | cmp - "$dir/big" &&
+    timeout 60 "$kubectl" exec shell -- cat "$dir/big" | { sleep 1; cmp - "$dir/big"; }
+'
+step 'many at a time' '
+    for i in 1 2 3 4 5 6 7 8; do
+        timeout 60 "$HEKLA" exec -i shell -- cksum <"$dir/big" >"$dir/sum$i" &
+        timeout 60 "$kubectl" exec -i shell -- cksum <"$dir/big" >"$dir/mus$i" &
+    done
+    wait
+    [ "$(cat "$dir"/sum? "$dir"/mus? | sort | uniq -c | tr -s " ")" = " 16 $(cksum <"$dir/big")" ]
+'
+step 'on a terminal, too' '
+    timeout 60 tests/e2e/terminal.py "$HEKLA" exec -it shell -- env "PS1=ready>" sh <<SAY
+size 33 99
+expect ready>
+send while [ "\$(stty size)" != "33 99" ]; do :; done; echo fits\n
+expect fits\r
+expect ready>
+send exit 6\n
+SAY
+    [ $? -eq 6 ]
+'
+step 'who attaches hears them, and the command of who goes away ends' '
+    timeout 60 "$kubectl" attach shell 2>"$dir/err" | head -n 2 >"$dir/out"
+    prints "tick
+tick" &&
+    { "$HEKLA" exec shell -- sleep "36043$$" & } && client=$! &&
+    within 20 runs "^sleep 36043$$" && kill -9 $client && within 20 ends "^sleep 36043$$"
+'
+step 'mistakes are told, and forwarded ports are not offered' '
+    refused "container other is not valid for pod shell" exec shell -c other -- true &&
+    refused "cannot exec into a container in a completed pod" exec hello-w-0 -- true &&
+    refused "does not offer port" port-forward shell 8080:80 &&
+    k delete pod shell --wait
+'
 step 'a pod that comes to an end by itself says how' '
     pod bad "exit 7" && phase bad Failed &&
     field pod/bad ".status.containerStatuses[0].state.terminated.exitCode" 7
@@ -250,9 +296,17 @@ step 'three pods run' '
     pod goes "sleep 9$$3" &&
     phase lasts Running && phase ends Running && phase goes Running && within 20 runs "sleep 9$$2"
 '
+"$HEKLA" exec lasts -- sleep "9$$4" >/dev/null 2>"$dir/guest" &
+guest=$!
+within 20 runs "^sleep 9$$4" >/dev/null
 halt node KILL
 step 'the agent is killed: they go on, one ends, and one is deleted' '
     touch "$dir/go" && runs "sleep 9$$2" && k delete pod goes --grace-period=0 --force
+'
+# kube-apiserver takes the silence of a lost node for a good end.
+step 'who ran a command there hears that the connection is lost, and the command is gone' '
+    within 20 ends "^sleep 9$$4" && within 20 left $guest && cat "$dir/guest" &&
+    { on_kube || grep -q "^hekla: exec: " "$dir/guest"; }
 '
 join
 step 'another one finds them, and what became of them' '
