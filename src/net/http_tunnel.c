@@ -3,11 +3,8 @@
 // their bytes (tunnel.h).
 #include "net/http_priv.h"
 
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-
-enum { PROBE_S = 30 /* silence after which the kernel asks whether the peer is still there */ };
 
 void http_tunnel_cut(struct request *q)
 {
@@ -48,16 +45,6 @@ static void on_tunnel_event(void *ctx, uint32_t events)
     }
 }
 
-static void keep_alive(int fd)
-{
-    const int one = 1, probe_s = PROBE_S;
-
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &probe_s, sizeof(probe_s));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &probe_s, sizeof(probe_s));
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-}
-
 /* The peer has been told 101. The socket the library offers is not used. */
 static void on_upgraded(void *cls, struct MHD_Connection *mhd, void *ctx, const char *early,
                         size_t nearly, MHD_socket fd, struct MHD_UpgradeResponseHandle *opened)
@@ -68,7 +55,6 @@ static void on_upgraded(void *cls, struct MHD_Connection *mhd, void *ctx, const 
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
 
     q->opened = opened;
-    keep_alive(c->fd);
     tunnel_open(&c->tunnel, c->fd, info ? info->tls_session : NULL);
     q->hangup = net_watch_add(c->server->loop, c->fd, EPOLLRDHUP, on_tunnel_event, q);
     if (q->tunnel.cut) {

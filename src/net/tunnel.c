@@ -2,9 +2,14 @@
 #include "net/tunnel.h"
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
-enum { RECORD = 16 << 10 };
+enum {
+    RECORD = 16 << 10,
+    PROBE_S = 30, /* silence after which the kernel asks whether the peer is still there */
+};
 
 static ssize_t pull(gnutls_transport_ptr_t ptr, void *p, size_t n)
 {
@@ -56,11 +61,22 @@ static void empty_session(struct tunnel *t)
     }
 }
 
+static void keep_alive(int fd)
+{
+    const int one = 1, probe_s = PROBE_S;
+
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &probe_s, sizeof(probe_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &probe_s, sizeof(probe_s));
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
 void tunnel_open(struct tunnel *t, int fd, gnutls_session_t tls)
 {
     gnutls_transport_ptr_t in, out;
 
     *t = (struct tunnel){.fd = fd, .tls = tls};
+    keep_alive(fd);
     if (tls) {
         gnutls_transport_get_ptr2(tls, &in, &out);
         gnutls_transport_set_ptr2(tls, t, out);

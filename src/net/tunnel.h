@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes both ways over a connection that libmicrohttpd upgraded, plain or through the TLS session
-// it came with. The library would copy between the session and a pair of sockets, but with buffers
+// Bytes both ways over a connection of ours (net/dial.h), or one that libmicrohttpd upgraded, plain
+// or through the TLS session it came with; a peer that is gone without a word is found out. The
+// library would copy between the session and a pair of sockets, but with buffers
 // of what its header left of the connection's memory: four bytes. So the session is taken over: the
 // library finds nothing to read in it and is given nothing to write, until the connection closes.
 #pragma once
