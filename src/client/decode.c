@@ -261,7 +261,7 @@ static struct hk_str managers_in(struct hk_str object)
     return none;
 }
 
-/* What comes by the thousand comes without its managers: they are up to half of an object, and of
+/* What comes by the thousand comes without its managers: they take much of an object, and are of
  * interest to nobody here. An update that does not name them leaves them as they are. The first
  * bytes are left out as well. */
 static void add_passing(struct hk_str text, size_t skip, bool text_only, struct hk_buf *out)
