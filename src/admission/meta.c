@@ -178,7 +178,7 @@ static void check_finalizers(struct admission_request *q, const struct path *met
         }
     }
     if (edit_list_has(list, HK_STR("orphan")) &&
-                      edit_list_has(list, HK_STR("foregroundDeletion"))) {
+        edit_list_has(list, HK_STR("foregroundDeletion"))) {
         cause_invalid(q, &p, list, "finalizer orphan and foregroundDeletion cannot be both set");
     }
     if (q->verb == ADMIT_UPDATE && edit_has(old, "deletionTimestamp")) {

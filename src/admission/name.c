@@ -322,8 +322,8 @@ static void check_requirement(struct admission_request *q, const struct path *p,
     name_check(q, &key, edit_str(expr, "key"), NAME_QUALIFIED);
     for (uint32_t i = 0; i < nvalues; i++) {
         const struct path value = path_index(&values, i);
-        name_check(q, &value,
-                   json_str(json_item(json_get(expr, "values"), i), HK_STR("")), NAME_VALUE);
+        name_check(q, &value, json_str(json_item(json_get(expr, "values"), i), HK_STR("")),
+                   NAME_VALUE);
     }
 }
 

@@ -33,8 +33,8 @@ int admit_namespace_default(struct admission_request *q, struct hk_err *err)
     const struct hk_str name = edit_str(metadata, "name");
 
     if (name.n > 0) {
-        json_put(edit_object(metadata, q->mem, "labels"), q->mem,
-                 HK_STR(NAME_LABEL_KEY), json_make_str(name));
+        json_put(edit_object(metadata, q->mem, "labels"), q->mem, HK_STR(NAME_LABEL_KEY),
+                 json_make_str(name));
     }
     if (q->verb == ADMIT_CREATE) {
         struct json *finalizers =

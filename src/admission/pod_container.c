@@ -185,15 +185,15 @@ static void check_env(struct admission_request *q, const struct path *up, const 
             continue;
         }
         if (edit_size(json_get(v, "valueFrom")) == 0) {
-            cause_invalid_str(q, &from,
-                              HK_STR(""), "must specify one of: `fieldRef`, `resourceFieldRef`, "
-                                          "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`");
+            cause_invalid_str(q, &from, HK_STR(""),
+                              "must specify one of: `fieldRef`, `resourceFieldRef`, "
+                              "`configMapKeyRef`, `secretKeyRef` or `fileKeyRef`");
         } else if (edit_str(v, "value").n > 0) {
-            cause_invalid_str(q, &from,
-                              HK_STR(""), "may not be specified when `value` is not empty");
+            cause_invalid_str(q, &from, HK_STR(""),
+                              "may not be specified when `value` is not empty");
         } else if (edit_size(json_get(v, "valueFrom")) > 1) {
-            cause_invalid_str(q, &from,
-                              HK_STR(""), "may not have more than one field specified at a time");
+            cause_invalid_str(q, &from, HK_STR(""),
+                              "may not have more than one field specified at a time");
         }
     }
 }

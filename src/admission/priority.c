@@ -67,10 +67,9 @@ static struct rank rank_of(const struct json *class)
 
     return (struct rank){
         .value = json_int(json_get(class, "value"), 0),
-        .policy = policy.n > 0 ? policy
-                               : HK_STR(DEFAULT_PREEMPTION),
-                                        .class = edit_str(json_get(class, "metadata"), "name"),
-                  };
+        .policy = policy.n > 0 ? policy : HK_STR(DEFAULT_PREEMPTION),
+        .class = edit_str(json_get(class, "metadata"), "name"),
+    };
 }
 
 static int resolve(const struct admission_request *q, struct hk_str name, struct rank *ret,

@@ -101,9 +101,9 @@ static void check_guarantee(struct admission_request *scratch, const struct path
             continue;
         }
         if (!amount_get(deserved, name, &d)) {
-            cause_invalid_str(scratch, &at,
-                              HK_STR("<nil>"), "deserved[%.*s] must be >= guarantee[%.*s]=%s",
-                                     HK_FMT(name), HK_FMT(name), amount_text(g, scratch->mem));
+            cause_invalid_str(scratch, &at, HK_STR("<nil>"),
+                              "deserved[%.*s] must be >= guarantee[%.*s]=%s", HK_FMT(name),
+                              HK_FMT(name), amount_text(g, scratch->mem));
         } else if (quantity_cmp(d, g) < 0) {
             cause_invalid_str(scratch, &at, hk_str(amount_text(d, scratch->mem)),
                               "deserved[%.*s]=%s must be >= guarantee[%.*s]=%s", HK_FMT(name),
@@ -265,8 +265,9 @@ static int64_t allocated_pods(const struct json *queue)
 {
     struct quantity pods;
 
-    return amount_get(json_at(queue, "status.allocated"),
-                      HK_STR("pods"), &pods) ? quantity_value(pods) : 0;
+    return amount_get(json_at(queue, "status.allocated"), HK_STR("pods"), &pods)
+               ? quantity_value(pods)
+               : 0;
 }
 
 /* Up to the root, or as many steps as are allowed: a circle ends there too. */

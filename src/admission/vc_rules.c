@@ -39,8 +39,9 @@ const struct volcano_rule volcano_rules[] = {
 };
 
 static const struct hk_str verb_names[] = {
-    [ADMIT_CREATE] = HK_STR("CREATE"), [ADMIT_UPDATE] = HK_STR("UPDATE"), [ADMIT_DELETE] =
-                                                                              HK_STR("DELETE"),
+    [ADMIT_CREATE] = HK_STR("CREATE"),
+    [ADMIT_UPDATE] = HK_STR("UPDATE"),
+    [ADMIT_DELETE] = HK_STR("DELETE"),
 };
 
 /* ---- what the rules share ---- */

@@ -570,11 +570,12 @@ struct agent *agent_new(const struct agent_opts *o)
                   .str = &a->str,
                   .kind = api_kind(API_POD),
                   .required = true,
-                  .field_selector = a->fleet
-                  ? HK_STR("spec.nodeName!=")
-                           : hk_str(hk_arena_printf(&a->own, "spec.nodeName=%s", a->o.node)),
-                           .ops = &feed_ops, .ctx = a,
-                  });
+                  .field_selector =
+                      a->fleet ? HK_STR("spec.nodeName!=")
+                               : hk_str(hk_arena_printf(&a->own, "spec.nodeName=%s", a->o.node)),
+                  .ops = &feed_ops,
+                  .ctx = a,
+              });
     return a;
 }
 

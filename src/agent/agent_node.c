@@ -174,9 +174,9 @@ static void recall_conditions(struct node *n)
 
         for (size_t k = 0; k < NODE_NCONDITIONS; k++) {
             if (hk_str_is(json_str(json_get(c, "type"), HK_STR("")), conditions[k].type) &&
-                          n->conditions[k].is == is &&
-                          time_parse(json_str(json_get(c, "lastTransitionTime"), HK_STR("")), &ns,
-                                              NULL) == 0) {
+                n->conditions[k].is == is &&
+                time_parse(json_str(json_get(c, "lastTransitionTime"), HK_STR("")), &ns, NULL) ==
+                    0) {
                 n->conditions[k].since_ns = ns;
             }
         }
@@ -226,8 +226,8 @@ static void add_endpoints(struct node *n, struct json *status)
     struct hk_arena *a = mem(n);
     struct json *ends = agent_put_object(status, a, "daemonEndpoints");
 
-    json_put(agent_put_object(ends, a, "kubeletEndpoint"), a,
-             HK_STR("Port"), json_make_int(n->a->o.serve_port));
+    json_put(agent_put_object(ends, a, "kubeletEndpoint"), a, HK_STR("Port"),
+             json_make_int(n->a->o.serve_port));
 }
 
 static void add_status(struct node *n, struct json *body)
@@ -300,9 +300,8 @@ static bool has_amounts(const struct json *has, const struct json *want)
         struct quantity a, b;
 
         if (quantity_parse(json_str(v, HK_STR("")), &a, NULL) < 0 ||
-                           quantity_parse(json_str(&want->members[i].value, HK_STR("")), &b, NULL) <
-                                          0 ||
-                                          quantity_cmp(a, b) != 0) {
+            quantity_parse(json_str(&want->members[i].value, HK_STR("")), &b, NULL) < 0 ||
+            quantity_cmp(a, b) != 0) {
             return false;
         }
     }
@@ -326,7 +325,7 @@ static bool is_doubted(const struct json *root)
 
     for (uint32_t i = 0; (c = json_item(list, i)); i++) {
         if (is_ours(json_str(json_get(c, "type"), HK_STR(""))) &&
-                    hk_str_is(json_str(json_get(c, "status"), HK_STR("")), "Unknown")) {
+            hk_str_is(json_str(json_get(c, "status"), HK_STR("")), "Unknown")) {
             return true;
         }
     }
@@ -497,8 +496,8 @@ static void mend_spec(struct node *n)
     struct json body = json_make_object(), *meta = agent_put_object(&body, a, "metadata"), *left;
 
     /* Taints are replaced as a list: only if nobody else changed them meanwhile. */
-    json_put(meta, a,
-             HK_STR("resourceVersion"), *json_at(&n->seen->root, "metadata.resourceVersion"));
+    json_put(meta, a, HK_STR("resourceVersion"),
+             *json_at(&n->seen->root, "metadata.resourceVersion"));
     add_labels(n, agent_put_object(meta, a, "labels"));
     add_annotations(n, agent_put_object(meta, a, "annotations"));
     left = json_put(agent_put_object(&body, a, "spec"), a, HK_STR("taints"), json_make_array());
@@ -517,7 +516,7 @@ void node_own(const struct node *n, struct json *meta)
 {
     struct hk_arena *a = &n->a->mem;
     struct json *owner = json_push(json_put(meta, a, HK_STR("ownerReferences"), json_make_array()),
-                                            a, json_make_object());
+                                   a, json_make_object());
 
     put_str(owner, a, "apiVersion", "v1");
     put_str(owner, a, "kind", "Node");
@@ -564,13 +563,15 @@ static void renew(struct node *n)
     json_put(spec, a, HK_STR("leaseDurationSeconds"), json_make_int(LEASE_S));
     time_write_micro(agent_wall(n->a), &now);
     put_str(spec, a, "renewTime", now.data);
-    n->lease = port_submit(
-        n->a->o.port, &(struct port_request){.verb = n->lease_missing ? PORT_CREATE : PORT_PATCH,
-                                             .patch = PORT_PATCH_MERGE,
-                                             .kind = api_kind(API_LEASE),
-                                             .ns = HK_STR(LEASE_NAMESPACE), .name = hk_str(n->name),
-                                                          .body = &body},
-                                             (struct port_sink){on_lease, n});
+    n->lease =
+        port_submit(n->a->o.port,
+                    &(struct port_request){.verb = n->lease_missing ? PORT_CREATE : PORT_PATCH,
+                                           .patch = PORT_PATCH_MERGE,
+                                           .kind = api_kind(API_LEASE),
+                                           .ns = HK_STR(LEASE_NAMESPACE),
+                                           .name = hk_str(n->name),
+                                           .body = &body},
+                    (struct port_sink){on_lease, n});
     hk_arena_clear(a);
 }
 

@@ -88,8 +88,8 @@ static void accept_spdy(const struct channels *c, struct http_request *q,
 {
     const struct http_header headers[] = {
         {HK_STR("Upgrade"), HK_STR(SPDY_NAME)},
-         {HK_STR(SPDY_HEADER), hk_str(c->protocol)},
-        };
+        {HK_STR(SPDY_HEADER), hk_str(c->protocol)},
+    };
 
     http_reply_tunnel(q, headers, HK_LEN(headers), t);
 }
@@ -105,9 +105,9 @@ void channels_accept(const struct channels *c, struct http_request *q, const str
     ws_accept(http_request_header(q, "Sec-WebSocket-Key"), accept);
     const struct http_header headers[] = {
         {HK_STR("Upgrade"), HK_STR("websocket")},
-         {HK_STR("Sec-WebSocket-Accept"), hk_str(accept)},
-          {HK_STR("Sec-WebSocket-Protocol"), hk_str(c->protocol)},
-         };
+        {HK_STR("Sec-WebSocket-Accept"), hk_str(accept)},
+        {HK_STR("Sec-WebSocket-Protocol"), hk_str(c->protocol)},
+    };
     http_reply_tunnel(q, headers, HK_LEN(headers), t);
 }
 

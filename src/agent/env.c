@@ -140,7 +140,7 @@ static void collect_token(struct pod *p, const struct json *source)
         hk_vec_push(&p->refs,
                     (struct ref){.kind = API_SERVICE_ACCOUNT,
                                  .name = json_str(pod_spec(p, "serviceAccountName"), HK_STR("")),
-                                                  .token = source});
+                                 .token = source});
     }
 }
 

@@ -217,8 +217,8 @@ static void test_a_node_that_is_not_as_it_should_be_is_mended(void **state)
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
     struct json doc = json_clone(rig_peek(&r.rig, API_NODE, "sim-00002"), &a);
 
-    json_put((struct json *)json_at(&doc, "status.allocatable"), &a,
-             HK_STR("cpu"), json_make_str(HK_STR("99")));
+    json_put((struct json *)json_at(&doc, "status.allocatable"), &a, HK_STR("cpu"),
+             json_make_str(HK_STR("99")));
     assert_int_equal(port_mem_put(r.rig.mem, &doc, NULL), 0);
     up(&r, 2);
     assert_string_equal(rig_at(&r.rig, API_NODE, "sim-00002", "status.allocatable.cpu"), "4");

@@ -118,12 +118,13 @@ static void route(struct kubelet *k, struct http_request *q)
         reply_pods(k, q);
     } else if (sub && fits(sub, n)) {
         k->o.api->serve(k->o.api->ctx,
-                        &(struct node_call){
-                            .ns = parts[1],
-                            .pod = parts[2],
-                            .container = n > 3 ? parts[n - 1]
-                                               : HK_STR(""), .sub = hk_str(sub), .query = q->query,
-                                                        .http = q, .kubelet = true});
+                        &(struct node_call){.ns = parts[1],
+                                            .pod = parts[2],
+                                            .container = n > 3 ? parts[n - 1] : HK_STR(""),
+                                            .sub = hk_str(sub),
+                                            .query = q->query,
+                                            .http = q,
+                                            .kubelet = true});
     } else {
         reply_text(q, 404, "404 page not found\n");
     }

@@ -170,8 +170,8 @@ static void ask_access(struct question *q, const struct json *user, struct hk_ar
     static const char *const same[] = {"uid", "groups", "extra"};
     struct json spec = json_make_object(), deed = json_make_object();
 
-    json_put(&spec, mem,
-             HK_STR("user"), json_make_str(json_str(json_get(user, "username"), HK_STR(""))));
+    json_put(&spec, mem, HK_STR("user"),
+             json_make_str(json_str(json_get(user, "username"), HK_STR(""))));
     for (size_t i = 0; i < HK_LEN(same); i++) {
         const struct json *v = json_get(user, same[i]);
 

@@ -166,11 +166,12 @@ static int begin(void **state)
     return kubelet_new(&(struct kubelet_opts){.loop = r->loop,
                                               .clock = &r->clock.clock,
                                               .port = &r->port,
-                                              .addr = HK_STR("127.0.0.1"), .node = "n1",
-                                                             .api = &r->api,
-                                                             .write_pods = write_pods, .ctx = r},
-                                              &r->kubelet,
-                                              NULL);
+                                              .addr = HK_STR("127.0.0.1"),
+                                              .node = "n1",
+                                              .api = &r->api,
+                                              .write_pods = write_pods,
+                                              .ctx = r},
+                       &r->kubelet, NULL);
 }
 
 static int end(void **state)

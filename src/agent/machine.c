@@ -354,8 +354,8 @@ struct json machine_topology(const struct machine *m, struct hk_arena *a)
     map = json_put(&spec, a, HK_STR("numares"), json_make_object());
     cpu = json_put(map, a, HK_STR("cpu"), json_make_object());
     put(cpu, a, "allocatable", set_text(hwloc_topology_get_allowed_cpuset(topology), a));
-    json_put(cpu, a,
-             HK_STR("capacity"), json_make_int(hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU)));
+    json_put(cpu, a, HK_STR("capacity"),
+             json_make_int(hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU)));
     map = json_put(&spec, a, HK_STR("cpuDetail"), json_make_object());
     while ((pu = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_PU, pu))) {
         put_processor(map, a, topology, pu);

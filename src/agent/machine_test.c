@@ -94,8 +94,8 @@ static const char *condition(struct rig *r, const char *type, const char *key)
 
     for (uint32_t i = 0; json_item(list, i); i++) {
         if (hk_str_is(json_str(json_get(json_item(list, i), "type"), HK_STR("")), type)) {
-            return hk_arena_str(&r->text,
-                                json_str(json_get(json_item(list, i), key), HK_STR(""))).s;
+            return hk_arena_str(&r->text, json_str(json_get(json_item(list, i), key), HK_STR("")))
+                .s;
         }
     }
     return "";

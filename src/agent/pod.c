@@ -163,8 +163,8 @@ static void on_ref(void *ctx, const struct port_msg *m)
     answer(&r->obj, m);
     volume = json_str(json_at(r->obj ? &r->obj->root : NULL, "spec.volumeName"), HK_STR(""));
     if (r->kind == API_PVC && volume.n > 0) {
-        r->call = port_get(p->a->o.port, api_kind(API_PV),
-                           HK_STR(""), volume, (struct port_sink){on_volume, p});
+        r->call = port_get(p->a->o.port, api_kind(API_PV), HK_STR(""), volume,
+                           (struct port_sink){on_volume, p});
     }
 }
 

@@ -33,11 +33,11 @@ static void add_containers(struct pod *p, const char *field, bool init)
         *c = (struct container){
             .pod = p,
             .spec = spec,
-            .name = json_str(
-                json_get(spec, "name"), HK_STR("")), .init = init,
-                .sidecar = init && hk_str_is(json_str(json_get(spec, "restartPolicy"), HK_STR("")),
-                                                      "Always"),
-                           };
+            .name = json_str(json_get(spec, "name"), HK_STR("")),
+            .init = init,
+            .sidecar =
+                init && hk_str_is(json_str(json_get(spec, "restartPolicy"), HK_STR("")), "Always"),
+        };
         hook_end(c);
         pod_gpu_recall(c);
     }
@@ -170,18 +170,19 @@ struct pod *pod_new(struct agent *a, struct api_object *o)
     struct pod *p = hk_zalloc(sizeof(*p));
     const struct json *labels = json_at(&o->root, "metadata.labels");
 
-    *p = (struct pod){
-        .a = a,
-        .obj = api_object_ref(o),
-        .now = api_object_ref(o),
-        .ns = o->ns,
-        .name = o->name,
-        .uid = o->uid,
-        .hostname = json_str(json_at(&o->root, "spec.hostname"), o->name),
-        .subdomain = json_str(json_at(&o->root, "spec.subdomain"), HK_STR("")),
-                              .job = json_str(json_get(labels, API_KEY_JOB_NAME), HK_STR("")),
-                                              .due_ns = INT64_MAX, .alarm_ns = INT64_MAX,
-                                              .deadline_ns = INT64_MAX, .start_ns = agent_wall(a)};
+    *p = (struct pod){.a = a,
+                      .obj = api_object_ref(o),
+                      .now = api_object_ref(o),
+                      .ns = o->ns,
+                      .name = o->name,
+                      .uid = o->uid,
+                      .hostname = json_str(json_at(&o->root, "spec.hostname"), o->name),
+                      .subdomain = json_str(json_at(&o->root, "spec.subdomain"), HK_STR("")),
+                      .job = json_str(json_get(labels, API_KEY_JOB_NAME), HK_STR("")),
+                      .due_ns = INT64_MAX,
+                      .alarm_ns = INT64_MAX,
+                      .deadline_ns = INT64_MAX,
+                      .start_ns = agent_wall(a)};
     if (p->hostname.n == 0) {
         p->hostname = p->name;
     }

@@ -48,10 +48,11 @@ static void handle(void *ctx, struct http_request *q)
 {
     struct scene *s = ctx;
 
-    agent_serve(s->r.agent,
-                &(struct node_call){
-                    .ns = HK_STR("d"), .pod = HK_STR("a"), .sub = HK_STR("exec"), .query = q->query,
-                                                                         .http = q});
+    agent_serve(s->r.agent, &(struct node_call){.ns = HK_STR("d"),
+                                                .pod = HK_STR("a"),
+                                                .sub = HK_STR("exec"),
+                                                .query = q->query,
+                                                .http = q});
 }
 
 static void start(struct scene *s)
@@ -69,10 +70,14 @@ static void start(struct scene *s)
     rig_pod(&s->r, "a",
             "  containers:\n"
             "  - {name: c, image: i, command: [work]}\n");
-    const struct http_opts o = {.addr = HK_STR("127.0.0.1"), .max_body = 100, .max_bodies = 1000,
-                                               .max_connections = 8, .idle_timeout_ms = 60000,
-                                               .header_timeout_ms = 60000, .handle = handle,
-                                               .ctx = s};
+    const struct http_opts o = {.addr = HK_STR("127.0.0.1"),
+                                .max_body = 100,
+                                .max_bodies = 1000,
+                                .max_connections = 8,
+                                .idle_timeout_ms = 60000,
+                                .header_timeout_ms = 60000,
+                                .handle = handle,
+                                .ctx = s};
     assert_int_equal(http_server_new(s->loop, &o, &s->server, &err), 0);
 }
 

@@ -24,8 +24,9 @@ static int64_t wanted(const struct container *c)
     if (json_is(v, JSON_INT)) {
         return v->i;
     }
-    return json_is(v, JSON_STRING) &&
-           quantity_parse(json_str(v, HK_STR("")), &q, NULL) == 0 ? quantity_value(q) : 0;
+    return json_is(v, JSON_STRING) && quantity_parse(json_str(v, HK_STR("")), &q, NULL) == 0
+               ? quantity_value(q)
+               : 0;
 }
 
 /* What an init container had before it ended is for the containers proper. */

@@ -25,8 +25,8 @@ static void start(struct rig *r)
 
 static struct node_call call_of(const char *pod, const char *query)
 {
-    return (struct node_call){.ns = HK_STR("d"), .pod = hk_str(pod),
-                                           .sub = HK_STR("log"), .query = hk_str(query)};
+    return (struct node_call){
+        .ns = HK_STR("d"), .pod = hk_str(pod), .sub = HK_STR("log"), .query = hk_str(query)};
 }
 
 /* What the reader gets until the stream ends or sleeps, in small bites; an error as its text. */

@@ -168,9 +168,8 @@ struct net_probe *probe_connect(const struct container *c, const struct json *ac
 
     with.host = host.n > 0 ? host : own;
     with.port = port_of(c, json_get(action, "port"));
-    with.path =
-        o->kind == NET_PROBE_GRPC            ? json_str(json_get(action, "service"), HK_STR(""))
-                                             : json_str(json_get(action, "path"), HK_STR("/"));
+    with.path = o->kind == NET_PROBE_GRPC ? json_str(json_get(action, "service"), HK_STR(""))
+                                          : json_str(json_get(action, "path"), HK_STR("/"));
     with.headers = headers_of(action, &pod->a->mem, &with.nheader);
     return pod->a->o.loop && with.port > 0 ? net_probe_new(pod->a->o.loop, &with) : NULL;
 }

@@ -186,10 +186,10 @@ static void add_condition(struct pod *p, struct json *list, struct hk_arena *a,
     json_put(c, a, HK_STR("lastProbeTime"), (struct json){0});
     agent_put_time(c, a, "lastTransitionTime", p->conditions[which].since_ns);
     /* Null takes away what an earlier state left. */
-    json_put(c, a,
-             HK_STR("reason"), !is && reason ? json_make_str(hk_str(reason)) : (struct json){0});
-    json_put(c, a,
-             HK_STR("message"), !is && message ? json_make_str(hk_str(message)) : (struct json){0});
+    json_put(c, a, HK_STR("reason"),
+             !is && reason ? json_make_str(hk_str(reason)) : (struct json){0});
+    json_put(c, a, HK_STR("message"),
+             !is && message ? json_make_str(hk_str(message)) : (struct json){0});
 }
 
 static void add_conditions(struct pod *p, struct json *status, struct hk_arena *a)
@@ -379,10 +379,10 @@ static void recall_end(const struct json *t, struct container_end *ret)
         .code = (int)json_int(json_get(t, "exitCode"), 0),
         .signo = (int)json_int(json_get(t, "signal"), 0),
         .reason = recall_reason(json_str(json_get(t, "reason"), HK_STR(""))),
-                                .message = message.n > 0 ? hk_strndup(message.s, message.n) : NULL,
-                                .start_ns = recall_time(t, "startedAt"),
-                                .end_ns = recall_time(t, "finishedAt"),
-        };
+        .message = message.n > 0 ? hk_strndup(message.s, message.n) : NULL,
+        .start_ns = recall_time(t, "startedAt"),
+        .end_ns = recall_time(t, "finishedAt"),
+    };
 }
 
 static void recall_container(struct container *c)

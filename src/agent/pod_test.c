@@ -84,8 +84,8 @@ static void test_the_end_of_the_log_tells_why_a_container_failed(void **state)
                                    HK_STR("2026-01-02T10:00:00.000000000Z stdout F all is well\n"
                                           "2026-01-02T10:00:01.000000000Z stderr P no sp\n"
                                           "2026-01-02T10:00:01.000000000Z stderr F oon\n"),
-                                          &err),
-                                   0);
+                                   &err),
+                     0);
     rig_end(&r, "c", 1);
     assert_pod(&r, "a", "containerStatuses.0.state.terminated.message", "all is well\nno spoon\n");
     assert_pod(&r, "a", "containerStatuses.0.state.terminated.reason", "Error");
@@ -297,7 +297,7 @@ static void test_an_image_with_a_root_runs_in_it(void **state)
 
     rig_init(&r);
     assert_int_equal(hk_write_file(r.roots, HK_STR("other /x\ndebian:12  /roots/debian\n"), &err),
-                                   0);
+                     0);
     rig_pod(&r, "a",
             "  containers:\n"
             "  - {name: c, image: 'debian:12'}\n"

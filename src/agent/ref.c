@@ -19,9 +19,8 @@ static struct json token_request(const struct pod *p, const struct json *source)
         json_push(&audiences, a, json_make_str(audience));
     }
     json_put(spec, a, HK_STR("audiences"), audiences);
-    json_put(spec, a,
-             HK_STR("expirationSeconds"),
-                    json_make_int(json_int(json_get(source, "expirationSeconds"), TOKEN_SECONDS)));
+    json_put(spec, a, HK_STR("expirationSeconds"),
+             json_make_int(json_int(json_get(source, "expirationSeconds"), TOKEN_SECONDS)));
     bound = agent_put_object(spec, a, "boundObjectRef");
     agent_put_str(bound, a, "apiVersion", HK_STR("v1"));
     agent_put_str(bound, a, "kind", HK_STR("Pod"));

@@ -349,7 +349,8 @@ static inline const char *rig_condition(struct rig *r, const char *pod, const ch
     for (uint32_t i = 0; json_item(list, i); i++) {
         if (hk_str_is(json_str(json_get(json_item(list, i), "type"), HK_STR("")), type)) {
             return hk_arena_str(&r->text,
-                                json_str(json_get(json_item(list, i), "status"), HK_STR(""))).s;
+                                json_str(json_get(json_item(list, i), "status"), HK_STR("")))
+                .s;
         }
     }
     return "";
@@ -402,8 +403,9 @@ static inline void rig_agent(struct rig *r)
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
     struct json capacity;
 
-    assert_int_equal(json_parse(
-        HK_STR("{\"cpu\":\"4\",\"memory\":\"8Gi\",\"pods\":\"110\"}"), 0, &a, &capacity, NULL), 0);
+    assert_int_equal(json_parse(HK_STR("{\"cpu\":\"4\",\"memory\":\"8Gi\",\"pods\":\"110\"}"), 0,
+                                &a, &capacity, NULL),
+                     0);
     r->agent = agent_new(&(struct agent_opts){.port = port_mem_port(r->mem),
                                               .clock = &r->clock.clock,
                                               .rand = &r->rand,

@@ -93,7 +93,7 @@ void serve_status(int code, const char *reason, const char *message, struct hk_b
 static void refuse(const struct node_call *call, int rc, const char *message)
 {
     static const struct http_header json = {HK_STR("Content-Type"), HK_STR("application/json")},
-                                            text = {HK_STR("Content-Type"), HK_STR("text/plain")};
+                                    text = {HK_STR("Content-Type"), HK_STR("text/plain")};
     HK_AUTO(hk_buf_fini) struct hk_buf body = {0};
     const int status = rc == -HK_ENOTFOUND ? 404 : rc == -HK_EUNSUP ? 501 : 400;
 

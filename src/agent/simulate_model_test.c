@@ -18,10 +18,11 @@ static void test_models_are_read(void **state)
 {
     struct simulate_model m = simulate_model_default();
 
-    assert_int_equal(simulate_model_read(
-        HK_STR("# a day's work\nduration = exp:60s, fail=0.25\n\noom=0.5 # of those\n"
-               "delay=uniform:1s-2s,exit-code=7\n"),
-               &m, NULL),
+    assert_int_equal(
+        simulate_model_read(
+            HK_STR("# a day's work\nduration = exp:60s, fail=0.25\n\noom=0.5 # of those\n"
+                   "delay=uniform:1s-2s,exit-code=7\n"),
+            &m, NULL),
         0);
     assert_int_equal(m.duration.shape, SIMULATE_EXP);
     assert_true(m.duration.a == 60e9);

@@ -112,7 +112,7 @@ static int add_items(const struct volume *v, const struct ref *r, const struct j
 
         if (ref_data(r, key, &v->p->a->mem, &data)) {
             rc = volume_files_add(v->files, json_str(json_get(item, "path"), HK_STR("")), data,
-                                                     mode_of(item, "mode", v->mode), err);
+                                  mode_of(item, "mode", v->mode), err);
         } else if (!optional) {
             rc =
                 hk_fail(err, HK_ENOTFOUND, "references non-existent config key: %.*s", HK_FMT(key));
@@ -179,7 +179,7 @@ static int add_downward(const struct volume *v, const struct json *items, struct
         }
         rc = rc < 0 ? rc
                     : volume_files_add(v->files, json_str(json_get(item, "path"), HK_STR("")), text,
-                                                          mode_of(item, "mode", v->mode), err);
+                                       mode_of(item, "mode", v->mode), err);
     }
     return rc;
 }
@@ -193,7 +193,7 @@ static int add_token(const struct volume *v, const struct json *source, struct h
                        HK_FMT(json_str(pod_spec(v->p, "serviceAccountName"), HK_STR(""))));
     }
     return volume_files_add(v->files, json_str(json_get(source, "path"), HK_STR("")), token,
-                                               v->mode, err);
+                            v->mode, err);
 }
 
 static int add_projected(const struct volume *v, const struct json *sources, struct hk_err *err)
@@ -381,9 +381,10 @@ static int prepare(struct pod *p, const struct json *spec, struct hk_err *err)
     struct volume v = {
         .p = p,
         .name = json_str(json_get(spec, "name"), HK_STR("")),
-                         .mode = mode_of(source, "defaultMode", MODE_DEFAULT), .fs_group = -1,
-                         .files = &files,
-        };
+        .mode = mode_of(source, "defaultMode", MODE_DEFAULT),
+        .fs_group = -1,
+        .files = &files,
+    };
     int rc;
 
     v.dir = hk_arena_printf(&p->a->mem, "%s/" VOLUMES "/%.*s", p->dir, HK_FMT(v.name));
@@ -461,10 +462,9 @@ static int host_dir(const struct pod *p, const struct json *volume, struct hk_ar
         path = json_at(&pv->root, "spec.hostPath.path");
         path = path ? path : json_at(&pv->root, "spec.local.path");
     }
-    *ret = path
-        ? hk_arena_str(a, json_str(path, HK_STR(""))).s
-                       : hk_arena_printf(a, "%s/" VOLUMES "/%.*s", p->dir,
-                                         HK_FMT(json_str(json_get(volume, "name"), HK_STR(""))));
+    *ret = path ? hk_arena_str(a, json_str(path, HK_STR(""))).s
+                : hk_arena_printf(a, "%s/" VOLUMES "/%.*s", p->dir,
+                                  HK_FMT(json_str(json_get(volume, "name"), HK_STR(""))));
     return 0;
 }
 

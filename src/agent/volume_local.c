@@ -127,8 +127,8 @@ static void let_go(struct volume_local *l, struct doomed *d)
     const struct json *old = json_at(&d->obj->root, "metadata.finalizers");
     struct json body = json_make_object(), *meta = agent_put_object(&body, mem, "metadata"), *list;
 
-    json_put(meta, mem,
-             HK_STR("resourceVersion"), *json_at(&d->obj->root, "metadata.resourceVersion"));
+    json_put(meta, mem, HK_STR("resourceVersion"),
+             *json_at(&d->obj->root, "metadata.resourceVersion"));
     list = json_put(meta, mem, HK_STR("finalizers"), json_make_array());
     for (uint32_t i = 0; json_item(old, i); i++) {
         if (!hk_str_is(json_str(json_item(old, i), HK_STR("")), API_FINALIZER_VOLUME)) {

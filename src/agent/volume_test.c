@@ -264,7 +264,7 @@ static void test_a_token_is_renewed_before_it_grows_old(void **state)
         hk_str_is(json_str(json_at(&bot->root, "spec.boundObjectRef.uid"), HK_STR("")), "u-a"));
     assert_int_equal(json_int(json_at(&bot->root, "spec.expirationSeconds"), 0), 1000);
     assert_true(hk_str_is(json_str(json_item(json_at(&bot->root, "spec.audiences"), 0), HK_STR("")),
-                                   "vault"));
+                          "vault"));
     rig_pass(&r, 790);
     assert_string_equal(rig_file(&r, path), first);
     rig_pass(&r, 20);

@@ -68,9 +68,10 @@ uint64_t port_update(struct port *p, const struct api_kind *kind, const char *su
         .verb = PORT_UPDATE,
         .kind = kind,
         .ns = json_str(json_get(meta, "namespace"), HK_STR("")),
-                       .name = json_str(json_get(meta, "name"), HK_STR("")),
-                                        .subresource = subresource, .body = body,
-                       };
+        .name = json_str(json_get(meta, "name"), HK_STR("")),
+        .subresource = subresource,
+        .body = body,
+    };
     return port_submit(p, &req, sink);
 }
 

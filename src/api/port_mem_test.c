@@ -242,7 +242,8 @@ static void merge_patches_apply(void **state)
     struct port_request req = {.verb = PORT_PATCH,
                                .kind = pods(),
                                .ns = D,
-                               .name = HK_STR("a"), .patch = PORT_PATCH_MERGE};
+                               .name = HK_STR("a"),
+                               .patch = PORT_PATCH_MERGE};
 
     put(f, POD("a", ",\"labels\":{\"x\":\"1\",\"y\":\"2\"}"));
     req.body = parse(f, "{\"metadata\":{\"labels\":{\"x\":null,\"z\":\"3\"}}}");
@@ -284,10 +285,11 @@ static void binding_sets_the_node_once(void **state)
         .verb = PORT_CREATE,
         .kind = pods(),
         .ns = D,
-        .name = HK_STR("a"), .subresource = "binding",
-                       .body = parse(f, "{\"metadata\":{\"annotations\":{\"k\":\"v\"}},"
-                                        "\"target\":{\"name\":\"n1\"}}"),
-        };
+        .name = HK_STR("a"),
+        .subresource = "binding",
+        .body = parse(f, "{\"metadata\":{\"annotations\":{\"k\":\"v\"}},"
+                         "\"target\":{\"name\":\"n1\"}}"),
+    };
 
     port_submit(f->port, &req, f->sink);
     put(f, POD("a", ""));
@@ -305,8 +307,10 @@ static void bound_pods_linger_until_their_node_ends_them(void **state)
         .verb = PORT_CREATE,
         .kind = pods(),
         .ns = D,
-        .name = HK_STR("a"), .subresource = "eviction", .body = parse(f, "{}"),
-        };
+        .name = HK_STR("a"),
+        .subresource = "eviction",
+        .body = parse(f, "{}"),
+    };
 
     put(f, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\",\"namespace\":"
            "\"d\"},\"spec\":{\"nodeName\":\"n1\"},\"status\":{\"phase\":\"Running\"}}");
@@ -409,8 +413,9 @@ static void calls_are_logged(void **state)
     const struct port_request bind = {.verb = PORT_CREATE,
                                       .kind = pods(),
                                       .ns = D,
-                                      .name = HK_STR("a"), .subresource = "binding",
-                                                     .body = parse(f, "{}")};
+                                      .name = HK_STR("a"),
+                                      .subresource = "binding",
+                                      .body = parse(f, "{}")};
 
     port_list(f->port, api_kind(API_QUEUE), HK_STR(""), (struct port_sink){0});
     port_submit(f->port, &bind, (struct port_sink){0});

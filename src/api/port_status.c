@@ -79,13 +79,15 @@ void port_status_read(const struct json *doc, struct hk_arena *a, struct port_st
 
     *ret = (struct port_status){
         .code = code >= 100 && code < 600 ? (int)code : 0,
-        .success =
-            hk_str_is(json_str(json_get(doc, "status"), HK_STR("")), "Success"),
-                      .reason = text_of(doc, "reason", a), .message = text_of(doc, "message", a),
-                      .name = text_of(details, "name", a), .group = text_of(details, "group", a),
-                      .kind = text_of(details, "kind", a), .uid = text_of(details, "uid", a),
-                      .retry_after_s = wait_s > 0 && wait_s <= INT32_MAX ? (int32_t)wait_s : 0,
-                      .cont = text_of(json_get(doc, "metadata"), "continue", a),
-        };
+        .success = hk_str_is(json_str(json_get(doc, "status"), HK_STR("")), "Success"),
+        .reason = text_of(doc, "reason", a),
+        .message = text_of(doc, "message", a),
+        .name = text_of(details, "name", a),
+        .group = text_of(details, "group", a),
+        .kind = text_of(details, "kind", a),
+        .uid = text_of(details, "uid", a),
+        .retry_after_s = wait_s > 0 && wait_s <= INT32_MAX ? (int32_t)wait_s : 0,
+        .cont = text_of(json_get(doc, "metadata"), "continue", a),
+    };
     read_causes(json_get(details, "causes"), a, ret);
 }

@@ -94,8 +94,8 @@ static void add_event(void *ctx, const struct api_object *o)
 
     hk_buf_addf(&f->events, "%.*s %.*s x%lld\n",
                 HK_FMT(json_str(json_at(&o->root, "involvedObject.name"), HK_STR("-"))),
-                       HK_FMT(json_str(json_get(&o->root, "message"), HK_STR("-"))),
-                              (long long)json_int(json_get(&o->root, "count"), 0));
+                HK_FMT(json_str(json_get(&o->root, "message"), HK_STR("-"))),
+                (long long)json_int(json_get(&o->root, "count"), 0));
 }
 
 /* "object message xCount" for each event written, in order. */
@@ -220,8 +220,8 @@ static void counting_needs_no_memory(void **state)
 static void what_differs_is_another_event(void **state)
 {
     struct fixture *f = *state;
-    struct recorder_about about = {.kind = api_kind(API_POD),
-                                   .ns = HK_STR("d"), .name = HK_STR("a"), .uid = HK_STR("u")};
+    struct recorder_about about = {
+        .kind = api_kind(API_POD), .ns = HK_STR("d"), .name = HK_STR("a"), .uid = HK_STR("u")};
 
     recorder_note(f->r, &about, true, "Odd", HK_STR("m"));
     recorder_note(f->r, &about, true, "Odd", HK_STR("another"));
@@ -285,7 +285,7 @@ static void good_news_is_dropped_sooner(void **state)
 {
     struct fixture *f = *state;
     const struct recorder_about about = {api_kind(API_POD), HK_STR("d"), HK_STR("late"),
-                                                                                HK_STR("")};
+                                         HK_STR("")};
 
     note_many(f, FLIGHT_MAX + BACKLOG_NORMAL_MAX);
     recorder_note(f->r, &about, false, "Fine", HK_STR("m"));

@@ -156,15 +156,15 @@ static int may_impersonate(struct exchange *x, const struct wish *w)
     }
     rc = require(x, &ask);
     for (uint32_t i = 0; rc == 0 && i < w->groups.len; i++) {
-        rc = require(
-            x, &(struct rbac_ask){.verb = ask.verb,
-                                  .plural = HK_STR("groups"), .name = hk_str(w->groups.at[i])});
+        rc = require(x, &(struct rbac_ask){.verb = ask.verb,
+                                           .plural = HK_STR("groups"),
+                                           .name = hk_str(w->groups.at[i])});
     }
     if (rc == 0 && w->user.uid) {
-        rc = require(x, &(struct rbac_ask){
-                            .verb = ask.verb,
-                            .group = HK_STR("authentication.k8s.io"),
-                                            .plural = HK_STR("uids"), .name = hk_str(w->user.uid)});
+        rc = require(x, &(struct rbac_ask){.verb = ask.verb,
+                                           .group = HK_STR("authentication.k8s.io"),
+                                           .plural = HK_STR("uids"),
+                                           .name = hk_str(w->user.uid)});
     }
     return rc;
 }
@@ -345,12 +345,11 @@ static int check_binding(struct exchange *x, struct rbac_ask ask)
     const bool local = hk_str_is(json_str(json_get(ref, "kind"), HK_STR("")), "Role");
     const struct rbac_ask bind = {
         .verb = HK_STR("bind"),
-                       .group = HK_STR(RBAC_GROUP),
-                                       .plural = local
-                                       ? HK_STR("roles")
-                                       : HK_STR("clusterroles"), .ns = ask.ns,
-                                                .name = json_str(json_get(ref, "name"), HK_STR("")),
-                                                };
+        .group = HK_STR(RBAC_GROUP),
+        .plural = local ? HK_STR("roles") : HK_STR("clusterroles"),
+        .ns = ask.ns,
+        .name = json_str(json_get(ref, "name"), HK_STR("")),
+    };
 
     if (access_allows(x, &x->user, &bind)) {
         return 0;

@@ -27,8 +27,8 @@ static void test_tokens_name_users_and_groups(void **state)
                                        "\n"
                                        "other , bob , 2 , dev\n"
                                        "plain,eve,3"),
-                                       &a, &err),
-                                0);
+                                &a, &err),
+                     0);
     for (size_t k = 0; k < HK_LEN(cases); k++) {
         const struct auth_user u = auth_by_token(a, hk_str(cases[k].token));
         if (!cases[k].user) {

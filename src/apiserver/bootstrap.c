@@ -157,11 +157,12 @@ static int install(struct rest *r, struct batch *b, const struct crd_file *f, st
     const struct json *doc = &docs.at[0];
     const struct port_request q = {
         .verb = PORT_CREATE,
-        .kind = rest_kind_find(
-            r, HK_STR("apiextensions.k8s.io"),
-                      HK_STR("v1"), HK_STR("customresourcedefinitions"))->kind,
-                      .name = json_str(json_at(doc, "metadata.name"), HK_STR("")), .body = doc,
-                      };
+        .kind = rest_kind_find(r, HK_STR("apiextensions.k8s.io"), HK_STR("v1"),
+                               HK_STR("customresourcedefinitions"))
+                    ->kind,
+        .name = json_str(json_at(doc, "metadata.name"), HK_STR("")),
+        .body = doc,
+    };
     return make(b, &q, "spec", mem, err);
 }
 
@@ -227,8 +228,9 @@ static int make_rbac(struct rest *r, struct batch *b, const char *plural, const 
     const struct port_request q = {
         .verb = PORT_CREATE,
         .kind = rest_kind_find(r, HK_STR(RBAC_GROUP), HK_STR("v1"), hk_str(plural))->kind,
-                               .name = hk_str(name), .body = doc,
-        };
+        .name = hk_str(name),
+        .body = doc,
+    };
 
     json_put(doc, mem, HK_STR("metadata"), make_metadata(name, mem));
     const int rc = make(b, &q, member, mem, err);
@@ -343,14 +345,13 @@ static int make_object(struct rest *r, struct batch *b, const char *text, struct
     }
     doc = &docs.at[0];
     kind = rest_kind_by_name(r, json_str(json_get(doc, "apiVersion"), HK_STR("")),
-                                         json_str(json_get(doc, "kind"), HK_STR("")));
-    return make(b, &(struct port_request){
-                       .verb = PORT_CREATE,
-                       .kind = kind->kind,
-                       .name = json_str(json_at(doc, "metadata.name"), HK_STR("")), .body = doc},
-                       NULL,
-                       mem,
-                       err);
+                             json_str(json_get(doc, "kind"), HK_STR("")));
+    return make(b,
+                &(struct port_request){.verb = PORT_CREATE,
+                                       .kind = kind->kind,
+                                       .name = json_str(json_at(doc, "metadata.name"), HK_STR("")),
+                                       .body = doc},
+                NULL, mem, err);
 }
 
 int bootstrap_objects(struct rest *r, struct hk_err *err)

@@ -47,10 +47,10 @@ static void definitions_agree_with_the_registry(void **state)
         assert_true(
             hk_str_is(json_str(json_at(&crd, "spec.names.singular"), HK_STR("")), kind->singular));
         assert_int_equal(hk_str_is(json_str(json_at(&crd, "spec.scope"), HK_STR("")), "Namespaced"),
-                                   kind->namespaced);
+                         kind->namespaced);
         assert_int_equal(status, kind->status);
         assert_true(hk_str_is(json_str(json_at(&crd, "metadata.name"), HK_STR("")),
-                                       hk_arena_printf(&a, "%s.%s", kind->plural, kind->group)));
+                              hk_arena_printf(&a, "%s.%s", kind->plural, kind->group)));
     }
 }
 

@@ -29,8 +29,8 @@ static void define(struct world *w, const char *props, enum port_verb verb)
         props);
     const struct step s = {.kind = "CustomResourceDefinition",
                            .req = {.verb = verb, .name = HK_STR("widgets.example.com")},
-                                   .body = body,
-                                   .code = verb == PORT_CREATE ? 201 : 200};
+                           .body = body,
+                           .code = verb == PORT_CREATE ? 201 : 200};
 
     rig_step(&w->rig, &s, "define", 0);
 }
@@ -212,8 +212,9 @@ static void known_tags_spare_the_body(void **state)
         assert_true(ask_raw(w, paths[i], "", "application/json", &first));
         const char *tag = hk_arena_printf(&w->rig.mem, "\"%s\"", first.tag);
         assert_true(openapi_answer(
-            w->openapi, &(struct openapi_query){hk_str(paths[i]),
-                                                HK_STR("*/*"), HK_STR(""), hk_str(tag)}, &again));
+            w->openapi,
+            &(struct openapi_query){hk_str(paths[i]), HK_STR("*/*"), HK_STR(""), hk_str(tag)},
+            &again));
         assert_int_equal(again.code, 304);
         assert_int_equal(again.body.n, 0);
     }
@@ -241,7 +242,7 @@ static void documents_leave_with_their_definition(void **state)
     struct world *w = *state;
     const struct step gone = {.kind = "CustomResourceDefinition",
                               .req = {.verb = PORT_DELETE, .name = HK_STR("widgets.example.com")},
-                                      .code = 200};
+                              .code = 200};
 
     hash_of(w, "apis/example.com/v1");
     rig_step(&w->rig, &gone, "leave", 0);

@@ -309,7 +309,7 @@ static void write_quota(const struct json *obj, bool limits, struct hk_buf *out)
         hk_buf_adds(out, out->len > 0 ? ", " : "");
         hk_buf_addf(out, "%.*s: %.*s/%.*s", HK_FMT(at[k]->key),
                     HK_FMT(json_str(json_get_str(used, at[k]->key), HK_STR("0"))),
-                           HK_FMT(json_str(&at[k]->value, HK_STR(""))));
+                    HK_FMT(json_str(&at[k]->value, HK_STR(""))));
     }
 }
 

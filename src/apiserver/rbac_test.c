@@ -92,7 +92,7 @@ static bool may(struct fixture *f, const char *user, const char *group, const ch
     assert_true(hk_str_cut(&rest, ' ', &name));
     hk_str_cut(&where, ':', &ask.group);
     hk_str_cut(&where, '/', &ask.plural);
-    ask.sub = where.s ? where   : HK_STR("");
+    ask.sub = where.s ? where : HK_STR("");
     ask.ns = hk_str_is(ns, "-") ? HK_STR("") : ns;
     ask.name = hk_str_is(name, "-") ? HK_STR("") : name;
     return rbac_allows(f->rbac, &u, &ask);

@@ -67,8 +67,8 @@ static int check_kind(struct exchange *x, struct json *body)
                       HK_FMT(got_kind), version.data, k->kind);
     }
     if (got_version.n == 0) {
-        json_put(body, &x->mem,
-                 HK_STR("apiVersion"), json_make_str(hk_arena_str(&x->mem, hk_buf_str(&version))));
+        json_put(body, &x->mem, HK_STR("apiVersion"),
+                 json_make_str(hk_arena_str(&x->mem, hk_buf_str(&version))));
     }
     if (got_kind.n == 0) {
         json_put(body, &x->mem, HK_STR("kind"), json_make_str(hk_str(k->kind)));

@@ -49,8 +49,9 @@ static int begin(void **state)
         .store = f->store,
         .clock = hk_clock_system(),
         .rand = &f->rand,
-        .addr = HK_STR("127.0.0.1"), .auth = f->auth,
-        };
+        .addr = HK_STR("127.0.0.1"),
+        .auth = f->auth,
+    };
     return server_new(&o, &f->server, &err);
 }
 

@@ -95,13 +95,13 @@ static void read_claims(const struct json *claims, struct rest_token *ret)
 
     *ret = (struct rest_token){
         .ns = json_str(json_get(ours, "namespace"), HK_STR("")),
-                       .account = text_at(ours, "serviceaccount", "name"),
-                       .account_uid = text_at(ours, "serviceaccount", "uid"),
-                       .issued_s = json_int(json_get(claims, "iat"), 0),
-                       .expires_s = json_int(json_get(claims, "exp"), 0),
-                       .audiences = json_get(claims, "aud"),
-                       .id = json_str(json_get(claims, "jti"), HK_STR("")),
-                       };
+        .account = text_at(ours, "serviceaccount", "name"),
+        .account_uid = text_at(ours, "serviceaccount", "uid"),
+        .issued_s = json_int(json_get(claims, "iat"), 0),
+        .expires_s = json_int(json_get(claims, "exp"), 0),
+        .audiences = json_get(claims, "aud"),
+        .id = json_str(json_get(claims, "jti"), HK_STR("")),
+    };
     for (size_t i = 0; i < HK_LEN(kinds); i++) {
         if (json_get(ours, kinds[i])) {
             ret->bound_kind = hk_str(kinds[i]);

@@ -121,16 +121,17 @@ static struct answer ask_to(struct rig *g, enum port_verb verb, const char *sub,
 {
     const struct rest_kind *k =
         rest_kind_by_name(g->rest, json_str(json_get(doc, "apiVersion"), HK_STR("")),
-                                            json_str(json_get(doc, "kind"), HK_STR("")));
+                          json_str(json_get(doc, "kind"), HK_STR("")));
     const struct port_request req = {
         .verb = verb,
         .kind = k->kind,
         .ns = json_str(json_at(doc, "metadata.namespace"), HK_STR("")),
-                       .name = json_str(json_at(doc, "metadata.name"), HK_STR("")),
-                                        .subresource = sub,
-                                        .body = verb == PORT_DELETE ? NULL : doc,
-                                        .patch = PORT_PATCH_MERGE, .dry_run = dry_run,
-                       };
+        .name = json_str(json_at(doc, "metadata.name"), HK_STR("")),
+        .subresource = sub,
+        .body = verb == PORT_DELETE ? NULL : doc,
+        .patch = PORT_PATCH_MERGE,
+        .dry_run = dry_run,
+    };
     return rig_ask(g, &req);
 }
 

@@ -122,8 +122,8 @@ void watch_stream_begin(struct exchange *x)
 {
     static const struct http_header headers[] = {
         {HK_STR("Content-Type"), HK_STR("application/json")},
-         {HK_STR("Cache-Control"), HK_STR("no-cache, private")},
-        };
+        {HK_STR("Cache-Control"), HK_STR("no-cache, private")},
+    };
     struct server *s = x->server;
     struct watch_stream *w = hk_zalloc(sizeof(*w));
 

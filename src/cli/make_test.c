@@ -129,9 +129,10 @@ static void test_command(void **state)
     HK_AUTO(api_object_unrefp) struct api_object *queue = NULL;
     struct hk_err err = {0};
     const int rc = api_object_parse(
-        NULL, HK_STR("{\"apiVersion\":\"scheduling.volcano.sh/v1beta1\",\"kind\":\"Queue\","
+        NULL,
+        HK_STR("{\"apiVersion\":\"scheduling.volcano.sh/v1beta1\",\"kind\":\"Queue\","
                "\"metadata\":{\"name\":\"Q\",\"uid\":\"u\"}}"),
-                     &queue, &err);
+        &queue, &err);
 
     assert_int_equal(rc, 0);
     const struct json command = make_command(queue, "default", "CloseQueue", &mem);

@@ -110,8 +110,9 @@ static void test_colours(void **state)
     const struct term t = {.is = true, .colour = true, .columns = 80, .rows = 24};
     struct json doc;
 
-    assert_int_equal(json_parse(
-        HK_STR("{\"name\":\"j\",\"state\":\"waiting\",\"summary\":\"waits\"}"), 0, &a, &doc, NULL),
+    assert_int_equal(
+        json_parse(HK_STR("{\"name\":\"j\",\"state\":\"waiting\",\"summary\":\"waits\"}"), 0, &a,
+                   &doc, NULL),
         0);
     show_explain(&doc, &t, &out);
     assert_string_equal(out.data, "\033[1mj\033[0m \033[33mwaits\033[0m.\n");

@@ -58,9 +58,8 @@ static struct json tidy(const struct api_object *obj, struct hk_arena *a)
     json_del(&meta, "managedFields");
     json_put(&all, a, HK_STR("metadata"), meta);
     json_put(&all, a, HK_STR("kind"), json_make_str(hk_str(kind->kind)));
-    json_put(&all, a,
-             HK_STR("apiVersion"),
-                    json_make_str(hk_str(hk_arena_printf(a, "%s/%s", kind->group, kind->version))));
+    json_put(&all, a, HK_STR("apiVersion"),
+             json_make_str(hk_str(hk_arena_printf(a, "%s/%s", kind->group, kind->version))));
     for (size_t k = 0; k < HK_LEN(first); k++) {
         const struct json *v = json_get(&all, first[k]);
         if (v) {

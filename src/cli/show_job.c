@@ -391,7 +391,7 @@ static void event_head(struct hk_buf *out)
 
     hk_buf_adds(out, "Events:\n");
     event_row(HK_STR("Type"), HK_STR("Reason"), HK_STR("Age"), HK_STR("Form"), HK_STR("Message"),
-                                                                                      out);
+              out);
     event_row(dashes, dashes, dashes, dashes, dashes, out);
 }
 

@@ -379,9 +379,8 @@ static void refused(struct call *k, long http)
     struct message *m = client_message(k, PORT_DONE);
     take_status(k, http, m);
     if (m->msg.rc == 0) { /* a success that is none */
-        m->msg.rc =
-            hk_fail(&m->err, port_status_code(HK_STR(""), (int)http),
-                                              "the server answered with HTTP code %ld", http);
+        m->msg.rc = hk_fail(&m->err, port_status_code(HK_STR(""), (int)http),
+                            "the server answered with HTTP code %ld", http);
     }
     take_warnings(k, m);
     client_finish(k, m);

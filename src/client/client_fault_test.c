@@ -82,11 +82,11 @@ static void connect_with(struct fixture *f, const struct client_opts *o)
     "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Failure\",\"code\":429}"
 #define STREAM "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
-static const struct port_request get_a = {.verb = PORT_GET,
-                                          .ns = HK_STR("default"), .name = HK_STR("a")};
+static const struct port_request get_a = {
+    .verb = PORT_GET, .ns = HK_STR("default"), .name = HK_STR("a")};
 static const struct port_request create_a = {.verb = PORT_CREATE, .ns = HK_STR("default")};
-static const struct port_request delete_a = {.verb = PORT_DELETE,
-                                             .ns = HK_STR("default"), .name = HK_STR("a")};
+static const struct port_request delete_a = {
+    .verb = PORT_DELETE, .ns = HK_STR("default"), .name = HK_STR("a")};
 static const struct port_request evict_a = {
     .verb = PORT_CREATE, .ns = HK_STR("default"), .name = HK_STR("a"), .subresource = "eviction"};
 static const struct port_request list_all = {.verb = PORT_LIST, .ns = HK_STR("default")};

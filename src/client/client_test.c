@@ -147,48 +147,48 @@ static void test_refusals_keep_their_words(void **state)
         const char *reason, *text;
     } cases[] = {
         {{.verb = PORT_GET, .ns = NS, .name = HK_STR("none")},
-          API_CONFIGMAP,
-          NULL,
-          HK_ENOTFOUND,
-          404,
-          "NotFound",
-          "configmaps \"none\" not found"},
-         {{.verb = PORT_CREATE, .ns = HK_STR("void")},
-           API_CONFIGMAP,
-           "{'metadata':{'name':'a'}}",
-           HK_ENOTFOUND,
-           404,
-           "NotFound",
-           "namespaces \"void\" not found"},
-          {{.verb = PORT_CREATE, .ns = NS},
-           API_CONFIGMAP,
-           "{'metadata':{'name':'BAD!'}}",
-           HK_EINVAL,
-           422,
-           "Invalid",
-           NULL},
-          {{.verb = PORT_CREATE, .ns = NS},
-           API_CONFIGMAP,
-           "{'kind':'Pod','apiVersion':'v1'}",
-           HK_EINVAL,
-           400,
-           "BadRequest",
-           NULL},
-          {{.verb = PORT_LIST, .ns = NS, .cont = HK_STR("rubbish")},
-            API_CONFIGMAP,
-            NULL,
-            HK_EINVAL,
-            400,
-            "BadRequest",
-            NULL},
-           {{.verb = PORT_GET, .ns = NS, .name = HK_STR("a"), .subresource = "status"},
-             API_CONFIGMAP,
-             NULL,
-             HK_ENOTFOUND,
-             404,
-             "NotFound",
-             NULL},
-          };
+         API_CONFIGMAP,
+         NULL,
+         HK_ENOTFOUND,
+         404,
+         "NotFound",
+         "configmaps \"none\" not found"},
+        {{.verb = PORT_CREATE, .ns = HK_STR("void")},
+         API_CONFIGMAP,
+         "{'metadata':{'name':'a'}}",
+         HK_ENOTFOUND,
+         404,
+         "NotFound",
+         "namespaces \"void\" not found"},
+        {{.verb = PORT_CREATE, .ns = NS},
+         API_CONFIGMAP,
+         "{'metadata':{'name':'BAD!'}}",
+         HK_EINVAL,
+         422,
+         "Invalid",
+         NULL},
+        {{.verb = PORT_CREATE, .ns = NS},
+         API_CONFIGMAP,
+         "{'kind':'Pod','apiVersion':'v1'}",
+         HK_EINVAL,
+         400,
+         "BadRequest",
+         NULL},
+        {{.verb = PORT_LIST, .ns = NS, .cont = HK_STR("rubbish")},
+         API_CONFIGMAP,
+         NULL,
+         HK_EINVAL,
+         400,
+         "BadRequest",
+         NULL},
+        {{.verb = PORT_GET, .ns = NS, .name = HK_STR("a"), .subresource = "status"},
+         API_CONFIGMAP,
+         NULL,
+         HK_ENOTFOUND,
+         404,
+         "NotFound",
+         NULL},
+    };
     struct rig *g = *state;
 
     connect_as(g, NULL, NULL);
@@ -216,8 +216,8 @@ static void test_answers_say_what_became_of_it(void **state)
     assert_int_equal(out.rv, out.obj->rv);
     assert_string_equal(rig_look(&g->mem, out.obj, "kind"), "ConfigMap");
     outcome_fini(&out);
-    out = ask(g, (struct port_request){
-                     .verb = PORT_GET, .ns = NS, .name = HK_STR("a")}, API_CONFIGMAP, NULL);
+    out = ask(g, (struct port_request){.verb = PORT_GET, .ns = NS, .name = HK_STR("a")},
+              API_CONFIGMAP, NULL);
     assert_false(out.created);
     outcome_fini(&out);
     /* Fields nobody knows, reported as a header. */
@@ -230,20 +230,20 @@ static void test_answers_say_what_became_of_it(void **state)
     assert_int_equal(out.nwarnings, 1);
     outcome_fini(&out);
     /* Text without a tree still has its names. */
-    out = ask(g, (struct port_request){
-                     .verb = PORT_GET, .ns = NS, .name = HK_STR("a"), .text_only = true},
-                     API_CONFIGMAP,
-                     NULL);
+    out = ask(
+        g,
+        (struct port_request){.verb = PORT_GET, .ns = NS, .name = HK_STR("a"), .text_only = true},
+        API_CONFIGMAP, NULL);
     assert_int_equal(out.obj->root.type, JSON_NULL);
     assert_true(hk_str_is(out.obj->name, "a") && hk_str_is(out.obj->ns, "default"));
     assert_true(out.obj->rv > 0 && out.obj->uid.n > 0);
     assert_true(hk_str_starts(out.obj->text, "{"));
     outcome_fini(&out);
-    out = ask(g, (struct port_request){.verb = PORT_DELETE_COLLECTION,
-                                       .ns = NS,
-                                       .field_selector = HK_STR("metadata.name=a")},
-                                       API_CONFIGMAP,
-                                       NULL);
+    out = ask(g,
+              (struct port_request){.verb = PORT_DELETE_COLLECTION,
+                                    .ns = NS,
+                                    .field_selector = HK_STR("metadata.name=a")},
+              API_CONFIGMAP, NULL);
     assert_int_equal(out.rc, 0);
     assert_string_equal(out.names, "a");
 }
@@ -305,15 +305,16 @@ static void test_thousands_of_writes_at_once(void **state)
     const struct json *body = rig_json(&g->mem, "{'metadata':{'generateName':'many-'}}");
     port_submit(g->port, &watch, (struct port_sink){heard_on_msg, &h});
     for (int i = 0; i < N; i++) {
-        port_create(g->port, api_kind(API_CONFIGMAP),
-                    HK_STR("kube-public"), body, (struct port_sink){on_one_of_many, &c});
+        port_create(g->port, api_kind(API_CONFIGMAP), HK_STR("kube-public"), body,
+                    (struct port_sink){on_one_of_many, &c});
     }
     rig_until(g, c.left == 0);
     assert_int_equal(c.failed, 0);
     rig_until(g, h.events >= N);
     struct port_request list = {.verb = PORT_LIST,
                                 .kind = api_kind(API_CONFIGMAP),
-                                .ns = HK_STR("kube-public"), .limit = 1000};
+                                .ns = HK_STR("kube-public"),
+                                .limit = 1000};
     char cont[512] = "";
     uint32_t total = 0;
     do {

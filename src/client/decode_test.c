@@ -217,7 +217,7 @@ static void test_statuses(void **state)
                          "\"details\":{\"name\":\"n\",\"group\":\"g\",\"kind\":\"k\",\"uid\":\"u\","
                          "\"retryAfterSeconds\":4,\"causes\":[{\"reason\":\"r\",\"field\":\"f\","
                          "\"message\":\"w\"},{}]},\"code\":422}"),
-                         500, &mem, &s);
+                  500, &mem, &s);
     assert_int_equal(s.code, 422);
     assert_false(s.success);
     assert_string_equal(s.reason, "Invalid");
@@ -240,7 +240,7 @@ static void test_statuses(void **state)
     assert_int_equal(s.code, 502);
     assert_string_equal(s.message, "the server answered with HTTP code 502");
     decode_status(HK_STR("{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"status\":\"Success\"}"), 201,
-                         &mem, &s);
+                  &mem, &s);
     assert_true(s.success);
     assert_int_equal(s.code, 201);
 }

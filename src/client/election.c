@@ -102,14 +102,14 @@ static void put_spec(struct election *e, struct json *spec)
     } else {
         json_put(spec, &e->mem, HK_STR("holderIdentity"), json_make_str(hk_str(e->identity)));
     }
-    json_put(spec, &e->mem,
-             HK_STR("leaseDurationSeconds"), json_make_int(e->releasing ? 1 : lease_s(e)));
+    json_put(spec, &e->mem, HK_STR("leaseDurationSeconds"),
+             json_make_int(e->releasing ? 1 : lease_s(e)));
     if (!is_ours(e) || e->releasing) {
         json_put(spec, &e->mem, HK_STR("acquireTime"), now);
     }
     json_put(spec, &e->mem, HK_STR("renewTime"), now);
-    json_put(spec, &e->mem,
-             HK_STR("leaseTransitions"), json_make_int(changes + (e->seen && !is_ours(e))));
+    json_put(spec, &e->mem, HK_STR("leaseTransitions"),
+             json_make_int(changes + (e->seen && !is_ours(e))));
 }
 
 static struct json body_of(struct election *e)
@@ -122,8 +122,8 @@ static struct json body_of(struct election *e)
     if (!e->seen) {
         json_put(&meta, &e->mem, HK_STR("name"), json_make_str(hk_str(e->name)));
         json_put(&meta, &e->mem, HK_STR("namespace"), json_make_str(hk_str(e->ns)));
-        json_put(&body, &e->mem,
-                 HK_STR("apiVersion"), json_make_str(HK_STR("coordination.k8s.io/v1")));
+        json_put(&body, &e->mem, HK_STR("apiVersion"),
+                 json_make_str(HK_STR("coordination.k8s.io/v1")));
         json_put(&body, &e->mem, HK_STR("kind"), json_make_str(HK_STR("Lease")));
         json_put(&body, &e->mem, HK_STR("metadata"), meta);
     }

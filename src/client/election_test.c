@@ -224,8 +224,8 @@ static void test_stranger_on_the_lease_ends_it_at_once(void **state)
 
     settle(w, &w->a);
     doc = json_clone(&port_mem_peek(w->mem, LEASE)->root, &mem);
-    json_put((struct json *)json_get(&doc, "spec"), &mem,
-             HK_STR("holderIdentity"), json_make_str(HK_STR("c")));
+    json_put((struct json *)json_get(&doc, "spec"), &mem, HK_STR("holderIdentity"),
+             json_make_str(HK_STR("c")));
     assert_int_equal(port_mem_put(w->mem, &doc, NULL), 0);
     pass(w, &w->a, 2 * S_NS);
     assert_int_equal(election_state(w->a.e), ELECTION_LOST);

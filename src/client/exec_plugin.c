@@ -137,7 +137,7 @@ int exec_credential_parse(struct hk_str text, const char *api_version, struct ex
     }
     const struct hk_str version = json_str(json_get(&doc, "apiVersion"), HK_STR(""));
     if (!hk_str_is(json_str(json_get(&doc, "kind"), HK_STR("")), "ExecCredential") ||
-                   !hk_str_is(version, api_version)) {
+        !hk_str_is(version, api_version)) {
         return hk_fail(err, HK_EINVAL, "want an ExecCredential of %s, have apiVersion '%.*s'",
                        api_version, HK_FMT(version));
     }

@@ -130,7 +130,8 @@ static void test_a_stream_holds_nobody_up(void **state)
     struct stream_heard first = {0}, second = {0};
     const struct port_request get = {.verb = PORT_GET,
                                      .kind = api_kind(API_CONFIGMAP),
-                                     .ns = HK_STR("default"), .name = HK_STR("a")};
+                                     .ns = HK_STR("default"),
+                                     .name = HK_STR("a")};
 
     script_play(&f->script, lines, HK_LEN(lines));
     listen_to(f, &first);

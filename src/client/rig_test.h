@@ -41,10 +41,13 @@ static inline void rig_start_server(struct rig *g)
         .store = g->store,
         .clock = hk_clock_system(),
         .rand = &g->rand,
-        .addr = HK_STR("127.0.0.1"), .port = g->tcp_port, .cert_pem = g->serving.cert_pem,
-                       .key_pem = g->serving.key_pem, .client_ca_pem = g->ca.cert_pem,
-                       .auth = g->auth,
-        };
+        .addr = HK_STR("127.0.0.1"),
+        .port = g->tcp_port,
+        .cert_pem = g->serving.cert_pem,
+        .key_pem = g->serving.key_pem,
+        .client_ca_pem = g->ca.cert_pem,
+        .auth = g->auth,
+    };
     struct hk_err err = {0};
 
     if (server_new(&o, &g->server, &err) < 0) {
@@ -129,8 +132,10 @@ static inline void rig_open(struct rig *g, uint32_t ring_events)
     g->loop = net_loop_new(hk_clock_system());
     assert_int_equal(store_open(&(struct store_opts){.ring_events = ring_events}, &g->store, NULL),
                      0);
-    assert_int_equal(auth_parse(
-        HK_STR("secret,admin,1,system:masters\nother,root,2,system:masters\n"), &g->auth, NULL), 0);
+    assert_int_equal(
+        auth_parse(HK_STR("secret,admin,1,system:masters\nother,root,2,system:masters\n"), &g->auth,
+                   NULL),
+        0);
     g->rest = rest_new(
         &(struct rest_opts){.store = g->store, .clock = hk_clock_system(), .rand = &g->rand});
     rig_make_certs(g);

@@ -51,14 +51,17 @@ static int send_one(struct user *u, const struct api_kind *kind, const struct js
     const struct port_request req = {
         .verb = PORT_PATCH,
         .kind = kind,
-        .ns = !kind->namespaced
-        ? HK_STR("")
-                 : ns.n > 0 ? ns
-                            : hk_str(u->ns),
-                 .name = word_at(doc, "metadata.name"), .body = doc, .patch = PORT_PATCH_APPLY,
-                 .field_manager = HK_STR("hekla"), .validate = PORT_VALIDATE_STRICT, .force = true,
-                                         .dry_run = dry_run,
-                 };
+        .ns = !kind->namespaced ? HK_STR("")
+              : ns.n > 0        ? ns
+                                : hk_str(u->ns),
+        .name = word_at(doc, "metadata.name"),
+        .body = doc,
+        .patch = PORT_PATCH_APPLY,
+        .field_manager = HK_STR("hekla"),
+        .validate = PORT_VALIDATE_STRICT,
+        .force = true,
+        .dry_run = dry_run,
+    };
 
     return ask(&u->ask, &req, &answer, err);
 }

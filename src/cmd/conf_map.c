@@ -26,10 +26,12 @@ static uint64_t apply(struct port *port, enum api_kind_id kind, const struct jso
         .verb = PORT_PATCH,
         .kind = api_kind(kind),
         .ns = json_str(json_at(body, "metadata.namespace"), HK_STR("")),
-                       .name = json_str(json_at(body, "metadata.name"), HK_STR("")), .body = body,
-                                        .patch = PORT_PATCH_APPLY,
-                                        .field_manager = HK_STR("hekla"), .force = true,
-                                        };
+        .name = json_str(json_at(body, "metadata.name"), HK_STR("")),
+        .body = body,
+        .patch = PORT_PATCH_APPLY,
+        .field_manager = HK_STR("hekla"),
+        .force = true,
+    };
 
     return port_submit(port, &req, sink);
 }
@@ -55,8 +57,8 @@ static uint64_t write_map(struct conf_map *m, struct port *port, struct hk_str t
     const struct json ns = object(API_NAMESPACE, NULL, CONF_MAP_NS, &a);
     struct json map = object(API_CONFIGMAP, CONF_MAP_NS, CONF_MAP_NAME, &a);
 
-    json_put(json_put(&map, &a, HK_STR("data"), json_make_object()), &a,
-                      HK_STR(CONF_MAP_KEY), json_make_str(text));
+    json_put(json_put(&map, &a, HK_STR("data"), json_make_object()), &a, HK_STR(CONF_MAP_KEY),
+             json_make_str(text));
     apply(port, API_NAMESPACE, &ns, (struct port_sink){on_namespace, NULL});
     return apply(port, API_CONFIGMAP, &map, (struct port_sink){on_msg, m});
 }
@@ -76,8 +78,7 @@ int64_t conf_map_keep(struct conf_map *m, struct port *port, struct hk_clock *cl
     m->again_ns = now_ns + PAUSE_S * 1000000000LL;
     m->saying = want;
     m->call = text.n > 0 ? write_map(m, port, text)
-                         : port_delete(port, api_kind(API_CONFIGMAP),
-                                       HK_STR(CONF_MAP_NS), HK_STR(CONF_MAP_NAME),
-                                                                   (struct port_sink){on_msg, m});
+                         : port_delete(port, api_kind(API_CONFIGMAP), HK_STR(CONF_MAP_NS),
+                                       HK_STR(CONF_MAP_NAME), (struct port_sink){on_msg, m});
     return INT64_MAX;
 }

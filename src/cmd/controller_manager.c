@@ -242,14 +242,14 @@ static void work_start(void *ctx)
         .config_name = hk_buf_str(&cm->config_name),
     };
 
-    cm->manager =
-        manager_new(&(struct manager_opts){.port = cm->daemon.port,
-                                           .clock = cm->daemon.clock,
-                                           .rand = &cm->daemon.rand,
-                                           .conf = conf,
-                                           .types = cm->types.at,
-                                           .ntype = cm->types.len,
-                                           .component = HK_STR(COMPONENT), .shared_port = true});
+    cm->manager = manager_new(&(struct manager_opts){.port = cm->daemon.port,
+                                                     .clock = cm->daemon.clock,
+                                                     .rand = &cm->daemon.rand,
+                                                     .conf = conf,
+                                                     .types = cm->types.at,
+                                                     .ntype = cm->types.len,
+                                                     .component = HK_STR(COMPONENT),
+                                                     .shared_port = true});
     cm->metrics = metrics_new(cm->manager);
 }
 

@@ -155,7 +155,8 @@ static int conf_of_cluster(struct work *w, struct hk_err *err)
     HK_AUTO(answer_fini) struct answer map = {0};
     const struct port_request req = {.verb = PORT_GET,
                                      .kind = api_kind(API_CONFIGMAP),
-                                     .ns = HK_STR(CONF_MAP_NS), .name = HK_STR(CONF_MAP_NAME)};
+                                     .ns = HK_STR(CONF_MAP_NS),
+                                     .name = HK_STR(CONF_MAP_NAME)};
     struct hk_err why = {0};
     const int rc = ask(&w->user.ask, &req, &map, &why);
 

@@ -32,7 +32,7 @@ struct logs_target logs_of_job(struct user *u, struct hk_str name)
         .ns = hk_str(u->ns),
         .job = hk_arena_str(&u->mem, name),
         .pod = HK_STR(""),
-                      .label = hk_arena_printf(&u->mem, API_KEY_JOB_NAME "=%.*s", HK_FMT(name))};
+        .label = hk_arena_printf(&u->mem, API_KEY_JOB_NAME "=%.*s", HK_FMT(name))};
 }
 
 bool logs_wants(const struct logs_opts *o, const struct api_object *pod)
@@ -235,10 +235,10 @@ static int find(struct user *u, const char *name, struct logs_target *ret, bool 
     if (rc != -HK_ENOTFOUND || ask(&u->ask, &req, &pod, &none) < 0) {
         return rc;
     }
-    *ret = (struct logs_target){
-        .ns = hk_str(u->ns),
-        .job = HK_STR(""), .pod = hk_str(name),
-                      .field = hk_arena_printf(&u->mem, "metadata.name=%s", name)};
+    *ret = (struct logs_target){.ns = hk_str(u->ns),
+                                .job = HK_STR(""),
+                                .pod = hk_str(name),
+                                .field = hk_arena_printf(&u->mem, "metadata.name=%s", name)};
     *ret_many = false;
     return 0;
 }

@@ -181,7 +181,7 @@ static void write_overview(struct hk_buf *out)
                      "The kubeconfig files that tell commands where the API server is.\n"
                      ".TP\n\\fBXDG_STATE_HOME\\fR, \\fBHOME\\fR\n");
     write_line(HK_STR("Where the directory of a server is that nobody names. " WHERE_DEFAULT_TEXT),
-                      out);
+               out);
     hk_buf_adds(out, ".TP\n\\fBNO_COLOR\\fR\nNo colours on terminals.\n.SH SEE ALSO\n");
     for (uint32_t k = 0; k < verb_table_len; k++) {
         hk_buf_clear(&page);

@@ -393,8 +393,8 @@ static void on_pod(void *ctx, const struct port_msg *m)
         hk_fail(&err, HK_EINVAL, "pod %s does not have a host assigned", r->pod);
         refuse(r, 400, "BadRequest", err.text);
     } else {
-        r->ask = port_get(r->p->o.port, api_kind(API_NODE),
-                          HK_STR(""), node, (struct port_sink){on_node, r});
+        r->ask = port_get(r->p->o.port, api_kind(API_NODE), HK_STR(""), node,
+                          (struct port_sink){on_node, r});
     }
 }
 

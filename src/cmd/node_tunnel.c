@@ -247,8 +247,8 @@ static void disagree(struct node_tunnel *t, int status, struct hk_str head)
     if (t->node && (int64_t)(t->back.buf.len - head.n) < want && t->back.buf.len < MAX_ANSWER) {
         return;
     }
-    const struct http_header type = {
-        HK_STR("Content-Type"), hk_arena_str(&mem, http_head_get(head, "Content-Type"))};
+    const struct http_header type = {HK_STR("Content-Type"),
+                                     hk_arena_str(&mem, http_head_get(head, "Content-Type"))};
     hk_buf_add(&body, t->back.buf.data + head.n, t->back.buf.len - head.n);
     http_reply(t->http, status, &type, type.value.n > 0, &body);
     end(t);

@@ -110,9 +110,8 @@ static void write_json(struct hk_buf *out)
         struct json o = json_make_object();
         put_str(&o, &mem, "name", action_table[k]->name);
         put_str(&o, &mem, "about", action_table[k]->about);
-        json_put(&o, &mem,
-                 HK_STR("arguments"),
-                        opts_json(action_table[k]->opts, action_table[k]->nopt, &mem));
+        json_put(&o, &mem, HK_STR("arguments"),
+                 opts_json(action_table[k]->opts, action_table[k]->nopt, &mem));
         json_push(&actions, &mem, o);
     }
     for (uint32_t k = 0; k < plugin_table_len; k++) {

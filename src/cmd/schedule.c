@@ -160,7 +160,7 @@ static int schedule(const struct request *q)
         .seed = q->seed,
         .shard_mode = q->shard_mode,
         .shard_name = q->shard_mode == SHARD_NONE ? HK_STR("") : hk_str(q->shard_name),
-        };
+    };
     struct conf *conf = NULL;
     struct hk_err err = {0};
     struct cluster c;

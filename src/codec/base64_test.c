@@ -14,10 +14,10 @@ static void test_bytes_come_back(void **state)
         const char *coded;
     } cases[] = {
         {HK_STR(""), ""},           {HK_STR("f"), "Zg"},
-                                     {HK_STR("fo"), "Zm8"},      {HK_STR("foo"), "Zm9v"},
-                                                                  {HK_STR("foob"), "Zm9vYg"}, {HK_STR("\xff\xef\xbe"), "_---"},
-                                                                                               {HK_STR("\0a"), "AGE"},     {HK_STR("{\"a\":1}"), "eyJhIjoxfQ"},
-                                                                                               };
+        {HK_STR("fo"), "Zm8"},      {HK_STR("foo"), "Zm9v"},
+        {HK_STR("foob"), "Zm9vYg"}, {HK_STR("\xff\xef\xbe"), "_---"},
+        {HK_STR("\0a"), "AGE"},     {HK_STR("{\"a\":1}"), "eyJhIjoxfQ"},
+    };
 
     for (size_t i = 0; i < HK_LEN(cases); i++) {
         HK_AUTO(hk_buf_fini) struct hk_buf coded = {0}, plain = {0};

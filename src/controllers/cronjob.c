@@ -469,8 +469,8 @@ static void create_job(struct cron_pass *p, struct hk_str name, int64_t slot_ns,
     struct json annotations = clone_map(json_at(template, "metadata.annotations"), a);
 
     cronjob_write_time(shown, slot_ns, &slot);
-    json_put(&annotations, a,
-             HK_STR(API_ANN_CRON_TIMESTAMP), json_make_str(hk_arena_str(a, hk_buf_str(&slot))));
+    json_put(&annotations, a, HK_STR(API_ANN_CRON_TIMESTAMP),
+             json_make_str(hk_arena_str(a, hk_buf_str(&slot))));
     json_put(&meta, a, HK_STR("name"), json_make_str(name));
     json_put(&meta, a, HK_STR("namespace"), json_make_str(p->t->ns));
     if (labels.len > 0) {

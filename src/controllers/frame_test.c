@@ -95,9 +95,12 @@ static void toy_reconcile(struct ctl *c, struct turn *t)
     want = (int)d->weight;
     if (!turn_ensure(t, &toy->memo,
                      &(struct ensure){.kind = api_kind(API_CONFIGMAP),
-                                      .ns = HK_STR("d"), .name = t->name,
-                                                   .want = (uint64_t)want + 1, .make = make_map,
-                                                   .mend = mend_map, .ctx = &want})) {
+                                      .ns = HK_STR("d"),
+                                      .name = t->name,
+                                      .want = (uint64_t)want + 1,
+                                      .make = make_map,
+                                      .mend = mend_map,
+                                      .ctx = &want})) {
         return;
     }
     for (int64_t i = 0; i < want; i++) {
@@ -123,8 +126,8 @@ static void toy_reconcile(struct ctl *c, struct turn *t)
 
         if (hk_str_int((struct hk_str){name.s + t->name.n + 1, name.n - t->name.n - 1}, &i) &&
             i >= want) {
-            turn_delete(t, api_kind(API_PODGROUP),
-                        HK_STR("d"), name, mirror_uid(pgs, r), PORT_PROPAGATE_DEFAULT);
+            turn_delete(t, api_kind(API_PODGROUP), HK_STR("d"), name, mirror_uid(pgs, r),
+                        PORT_PROPAGATE_DEFAULT);
         }
     }
 }

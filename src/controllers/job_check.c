@@ -23,8 +23,9 @@ static int check(const struct json *root, struct hk_arena *a, struct hk_err *err
         .kind = api_kind(API_JOB),
         .obj = &job,
         .ns = json_str(json_at(root, "metadata.namespace"), HK_STR("")),
-                       .name = json_str(json_at(root, "metadata.name"), HK_STR("")), .mem = a,
-                       };
+        .name = json_str(json_at(root, "metadata.name"), HK_STR("")),
+        .mem = a,
+    };
     int rc = review("/jobs/mutate", &q, &patch, err);
 
     rc = rc < 0 ? rc : api_patch_json(&job, &patch, a, err);

@@ -25,7 +25,7 @@ static void search_event(void *ctx, const struct api_object *o)
     struct event_search *s = ctx;
 
     s->n += hk_str_is(json_str(json_get(&o->root, "reason"), HK_STR("")), s->reason) &&
-                      hk_str_contains(json_str(json_get(&o->root, "message"), HK_STR("")), s->word);
+            hk_str_contains(json_str(json_get(&o->root, "message"), HK_STR("")), s->word);
 }
 
 static uint32_t events(const char *reason, const char *word)
@@ -294,8 +294,8 @@ static void example_14_policies(void **state)
         struct job_verdict v;
         char have[80], want[80];
 
-        json_put((struct json *)json_get(&docs.at[0], "metadata"), &a,
-                 HK_STR("uid"), json_make_str(HK_STR("u-j")));
+        json_put((struct json *)json_get(&docs.at[0], "metadata"), &a, HK_STR("uid"),
+                 json_make_str(HK_STR("u-j")));
         assert_int_equal(api_job_decode(&docs.at[0], &a, &job, NULL), 0);
         v = job_judge(&job, &c->r);
         snprintf(have, sizeof(have), "%s: %s %lld", c->what, api_job_action_name(v.action),

@@ -176,8 +176,8 @@ static bool try_deed(struct play *p)
 
     if (p->deed == HK_LEN(p->story->deeds) || !d->act ||
         !hk_str_is(json_str(json_at(job, "status.state.phase"), HK_STR("")), d->phase) ||
-                   json_int(json_at(job, "status.retryCount"), 0) != d->retry ||
-                   (d->running && json_int(json_at(job, "status.running"), 0) != d->running)) {
+        json_int(json_at(job, "status.retryCount"), 0) != d->retry ||
+        (d->running && json_int(json_at(job, "status.running"), 0) != d->running)) {
         return false;
     }
     p->deed++;
@@ -264,9 +264,8 @@ static void dump_value(struct dump *d, const char *path, const struct json *v)
         hk_buf_clear(&at);
         hk_buf_addf(&at, "%s[", path);
         if (pod) {
-            hk_buf_addf(&at, "%.*s %d]",
-                        HK_FMT(json_str(pod, HK_STR(""))),
-                               (int)json_int(json_get(&v->items[i], "retry"), -1));
+            hk_buf_addf(&at, "%.*s %d]", HK_FMT(json_str(pod, HK_STR(""))),
+                        (int)json_int(json_get(&v->items[i], "retry"), -1));
         } else {
             hk_buf_addf(&at, "%u]", i);
         }

@@ -221,9 +221,8 @@ static struct json topology_json(const struct api_network_topology *t, bool both
 {
     struct json v = json_make_object();
 
-    json_put(&v, a,
-             HK_STR("mode"),
-                    json_make_str(t->mode == API_TOPOLOGY_SOFT ? HK_STR("soft") : HK_STR("hard")));
+    json_put(&v, a, HK_STR("mode"),
+             json_make_str(t->mode == API_TOPOLOGY_SOFT ? HK_STR("soft") : HK_STR("hard")));
     if (t->has_highest_tier) {
         json_put(&v, a, HK_STR("highestTierAllowed"), json_make_int(t->highest_tier));
     }
@@ -242,13 +241,13 @@ static struct json subgroup_json(const struct api_job_task *task, struct hk_aren
     json_put(&v, a, HK_STR("subGroupSize"), json_make_int(task->partition.size));
     json_put(&v, a, HK_STR("minSubGroups"), json_make_int(task->partition.min));
     labels = json_put(json_put(&v, a, HK_STR("labelSelector"), json_make_object()), a,
-                               HK_STR("matchLabels"), json_make_object());
+                      HK_STR("matchLabels"), json_make_object());
     json_put(labels, a, HK_STR(API_KEY_TASK_SPEC), json_make_str(task->name));
     json_push(&keys, a, json_make_str(HK_STR(API_KEY_PARTITION_ID)));
     json_put(&v, a, HK_STR("matchLabelKeys"), keys);
     if (task->partition.topology.present) {
-        json_put(&v, a,
-                 HK_STR("networkTopology"), topology_json(&task->partition.topology, true, a));
+        json_put(&v, a, HK_STR("networkTopology"),
+                 topology_json(&task->partition.topology, true, a));
     }
     return v;
 }
@@ -284,9 +283,8 @@ static void put_version(struct json *meta, struct hk_arena *a, const struct api_
     if (!notes) {
         notes = json_put(meta, a, HK_STR("annotations"), json_make_object());
     }
-    json_put(notes, a,
-             HK_STR(API_ANN_JOB_VERSION),
-                    json_make_str(hk_str(hk_arena_printf(a, "%d", job->version))));
+    json_put(notes, a, HK_STR(API_ANN_JOB_VERSION),
+             json_make_str(hk_str(hk_arena_printf(a, "%d", job->version))));
 }
 
 struct json job_group_build(const struct api_job *job, job_priority_fn *priority, void *ctx,
@@ -295,8 +293,8 @@ struct json job_group_build(const struct api_job *job, job_priority_fn *priority
     struct json group = json_make_object(), list = subgroups(job, a);
     struct json *meta, *spec;
 
-    json_put(&group, a,
-             HK_STR("apiVersion"), json_make_str(HK_STR("scheduling.volcano.sh/v1beta1")));
+    json_put(&group, a, HK_STR("apiVersion"),
+             json_make_str(HK_STR("scheduling.volcano.sh/v1beta1")));
     json_put(&group, a, HK_STR("kind"), json_make_str(HK_STR("PodGroup")));
     meta = json_put(&group, a, HK_STR("metadata"), json_make_object());
     json_put(meta, a, HK_STR("name"), json_make_str(job_group_name(job, a)));
@@ -309,9 +307,8 @@ struct json job_group_build(const struct api_job *job, job_priority_fn *priority
     spec = json_put(&group, a, HK_STR("spec"), json_make_object());
     json_put(spec, a, HK_STR("minMember"), json_make_int(job->min_available));
     json_put(spec, a, HK_STR("minTaskMember"), min_task_member(job, a));
-    json_put(spec, a,
-             HK_STR("queue"),
-                    json_make_str(job->queue.n > 0 ? job->queue : HK_STR(API_QUEUE_NAME_DEFAULT)));
+    json_put(spec, a, HK_STR("queue"),
+             json_make_str(job->queue.n > 0 ? job->queue : HK_STR(API_QUEUE_NAME_DEFAULT)));
     json_put(spec, a, HK_STR("minResources"), job_min_resources(job, priority, ctx, a));
     if (job->priority_class_name.n > 0) {
         json_put(spec, a, HK_STR("priorityClassName"), json_make_str(job->priority_class_name));
@@ -410,8 +407,8 @@ bool job_group_mend(const struct api_job *job, const struct json *group, job_pri
         json_put(spec, a, HK_STR("minMember"), json_make_int(job->min_available));
     }
     if (!same_amounts(json_get(have, "minResources"), &want)) {
-        json_put(spec, a,
-                 HK_STR("minResources"), amounts_patch(json_get(have, "minResources"), &want, a));
+        json_put(spec, a, HK_STR("minResources"),
+                 amounts_patch(json_get(have, "minResources"), &want, a));
     }
     if (!has_task_members(json_get(have, "minTaskMember"), &members)) {
         json_put(spec, a, HK_STR("minTaskMember"), members);

@@ -83,8 +83,8 @@ static void mark(struct job_pass *p, uint32_t row)
     struct json patch = json_make_array(), op = json_make_object();
 
     json_put(&op, a, HK_STR("op"), json_make_str(HK_STR("add")));
-    json_put(&op, a,
-             HK_STR("path"), json_make_str(HK_STR("/metadata/annotations/volcano.sh~1controller-out-of-sync")));
+    json_put(&op, a, HK_STR("path"),
+             json_make_str(HK_STR("/metadata/annotations/volcano.sh~1controller-out-of-sync")));
     json_put(&op, a, HK_STR("value"), json_make_str(HK_STR("true")));
     json_push(&patch, a, op);
     turn_patch(p->t, &(struct turn_patch){.kind = api_kind(API_POD),

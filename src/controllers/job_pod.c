@@ -147,7 +147,7 @@ static void put_volumes(const struct api_job *job, struct hk_arena *a, struct js
         }
         json_put(&volume, a, HK_STR("name"), json_make_str(m.name));
         json_put(json_put(&volume, a, HK_STR("persistentVolumeClaim"), json_make_object()), a,
-                          HK_STR("claimName"), json_make_str(v->claim_name));
+                 HK_STR("claimName"), json_make_str(v->claim_name));
         json_push(job_list(spec, a, "volumes"), a, volume);
         job_each_container(pod, false, add_mount, &m);
     }

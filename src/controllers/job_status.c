@@ -247,8 +247,8 @@ static void put_duration(const struct job_pass *p, struct json *status, enum api
         return;
     }
     duration_write(p->t->now_ns / 1000000000 * 1000000000 - p->job.meta.creation_ns, &text);
-    json_put(status, p->t->mem,
-             HK_STR("runningDuration"), json_make_str(hk_arena_str(p->t->mem, hk_buf_str(&text))));
+    json_put(status, p->t->mem, HK_STR("runningDuration"),
+             json_make_str(hk_arena_str(p->t->mem, hk_buf_str(&text))));
 }
 
 void job_write_refusal(struct turn *t, const struct json *root, const char *why)
@@ -261,8 +261,8 @@ void job_write_refusal(struct turn *t, const struct json *root, const char *why)
 
     if (!json_is(state, JSON_OBJECT)) {
         put_condition(t, &status, api_job_phase_name(API_JOB_PENDING));
-        state = json_put(&status, a,
-                         HK_STR("state"), new_state(t, api_job_phase_name(API_JOB_PENDING)));
+        state = json_put(&status, a, HK_STR("state"),
+                         new_state(t, api_job_phase_name(API_JOB_PENDING)));
     }
     put_str(state, a, "reason", HK_STR(JOB_REFUSED));
     put_str(state, a, "message", hk_str(why));

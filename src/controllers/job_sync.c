@@ -138,8 +138,8 @@ static bool name_claims(struct job_pass *p)
 
     for (uint32_t i = 0; i < p->job.volumes.len; i++) {
         if (p->job.volumes.at[i].claim_name.n == 0) {
-            json_put((struct json *)&volumes->items[i], a,
-                     HK_STR("volumeClaimName"), json_make_str(claim_name(p)));
+            json_put((struct json *)&volumes->items[i], a, HK_STR("volumeClaimName"),
+                     json_make_str(claim_name(p)));
             named = false;
         }
     }

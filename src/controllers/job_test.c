@@ -113,7 +113,7 @@ static void a_pod_that_is_taken_away_restarts_the_job(void **state)
         json_str(json_get(json_at(rig_get(&rig, API_POD, "j-w-1"), "metadata.annotations"),
                           API_ANN_JOB_VERSION),
                  HK_STR("")),
-                 "1"));
+        "1"));
 }
 
 /* 16 */

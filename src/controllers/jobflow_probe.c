@@ -108,18 +108,18 @@ static void start(struct flow_pass *p, struct flow_probe *fp, const struct json 
         try_later(p, fp);
         return;
     }
-    fp->call = prober->ops->start(
-        prober,
-        &(struct probe){
-            .host = address,
-            .port = (uint16_t)json_int(json_get(spec, "port"), 0),
-            .http = http,
-            .path = json_str(json_get(spec, "path"), HK_STR("/")),
-                             .header = json_str(json_at(spec, "httpHeader.name"), flow_none),
-                             .value = json_str(json_at(spec, "httpHeader.value"), flow_none),
-                             .timeout_ns = PROBE_TIMEOUT_NS,
-            },
-            (struct prober_sink){on_done, fp});
+    fp->call =
+        prober->ops->start(prober,
+                           &(struct probe){
+                               .host = address,
+                               .port = (uint16_t)json_int(json_get(spec, "port"), 0),
+                               .http = http,
+                               .path = json_str(json_get(spec, "path"), HK_STR("/")),
+                               .header = json_str(json_at(spec, "httpHeader.name"), flow_none),
+                               .value = json_str(json_at(spec, "httpHeader.value"), flow_none),
+                               .timeout_ns = PROBE_TIMEOUT_NS,
+                           },
+                           (struct prober_sink){on_done, fp});
 }
 
 /* Whether every pod of the task has answered; else sees to the next that has not. */

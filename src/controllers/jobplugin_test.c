@@ -242,7 +242,7 @@ static void pytorch_workers_wait_for_the_master(void **state)
     assert_string_equal(text_of(&b, json_get(wait, "name")), "\"wait-for-master\"");
     assert_string_equal(text_of(&b, json_get(wait, "image")), "\"busybox:1.36.1\"");
     assert_true(hk_str_contains(json_str(json_item(json_get(wait, "command"), 2), HK_STR("")),
-                                         "nc -z j-master-0.j 23456"));
+                                "nc -z j-master-0.j 23456"));
     assert_true(
         hk_str_contains(json_str(json_item(json_get(wait, "command"), 2), HK_STR("")), "+ 7 "));
     assert_int_equal(bench_pod(&b, "master", 0, &pod), 0);
@@ -270,7 +270,7 @@ static void hcclrank_comes_after_pytorch(void **state)
         json_str(json_get(json_at(rig_get(&rig, API_POD, "j-worker-1"), "metadata.annotations"),
                           "hccl/rankIndex"),
                  HK_STR("")),
-                 "2"));
+        "2"));
     rig_expect(&rig, API_JOB, "j", "status.controlledResources",
                "{\"plugin-pytorch\":\"pytorch\"}");
 }

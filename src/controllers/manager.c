@@ -77,10 +77,8 @@ static void watch(struct manager *m, struct ctl *c, const struct ctl_watch *w)
             .clock = m->o.clock,
             .str = &m->str,
             .type = w->type,
-            .ns = w->type->own_config
-                      ? ctl_config_ns(&m->o.conf)
-                      : HK_STR(""), .name = w->type->own_config ? ctl_config_name(&m->o.conf)
-                                                                : HK_STR("")});
+            .ns = w->type->own_config ? ctl_config_ns(&m->o.conf) : HK_STR(""),
+            .name = w->type->own_config ? ctl_config_name(&m->o.conf) : HK_STR("")});
     }
     if (w->changed) {
         h = hk_zalloc(sizeof(*h));

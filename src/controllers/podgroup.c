@@ -305,9 +305,8 @@ static void put_topology(struct json *spec, struct hk_arena *a, const struct jso
     if (!mode && !tier) {
         return;
     }
-    json_put(&topology, a,
-             HK_STR("mode"),
-                    json_make_str(is_soft(json_str(mode, none)) ? HK_STR("soft") : HK_STR("hard")));
+    json_put(&topology, a, HK_STR("mode"),
+             json_make_str(is_soft(json_str(mode, none)) ? HK_STR("soft") : HK_STR("hard")));
     if (hk_str_int(json_str(tier, none), &n)) {
         json_put(&topology, a, HK_STR("highestTierAllowed"), json_make_int(n));
     }
@@ -363,8 +362,8 @@ static struct json build(const struct group_pass *p, const struct json *pod,
     struct hk_arena *a = p->t->mem;
     struct json body = json_make_object(), status = json_make_object();
 
-    json_put(&body, a,
-             HK_STR("apiVersion"), json_make_str(HK_STR("scheduling.volcano.sh/v1beta1")));
+    json_put(&body, a, HK_STR("apiVersion"),
+             json_make_str(HK_STR("scheduling.volcano.sh/v1beta1")));
     json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("PodGroup")));
     json_put(&body, a, HK_STR("metadata"), meta_of(p, pod, inherited));
     if (!kinds_controller(pod)) {

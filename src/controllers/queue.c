@@ -159,8 +159,8 @@ static struct json patch_of(const struct queue_pass *p)
 
     json_put(&meta, a, HK_STR("name"), json_make_str(p->t->name));
     json_put(&meta, a, HK_STR("uid"), json_make_str(p->uid));
-    json_put(&body, a,
-             HK_STR("apiVersion"), json_make_str(HK_STR("scheduling.volcano.sh/v1beta1")));
+    json_put(&body, a, HK_STR("apiVersion"),
+             json_make_str(HK_STR("scheduling.volcano.sh/v1beta1")));
     json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("Queue")));
     json_put(&body, a, HK_STR("metadata"), meta);
     return body;
@@ -178,13 +178,13 @@ static bool set_state(const struct queue_pass *p, enum api_queue_state to)
     json_put(&status, a, HK_STR("state"), json_make_str(hk_str(api_queue_state_name(to))));
     json_put(&body, a, HK_STR("status"), status);
     remember_write(p, to);
-    turn_patch(p->t,
-               &(struct turn_patch){.kind = api_kind(API_QUEUE),
-                                    .name = p->t->name,
-                                    .subresource = "status",
-                                    .type = PORT_PATCH_APPLY,
-                                    .body = &body,
-                                    .field_manager = HK_STR("queue-controller"), .force = true});
+    turn_patch(p->t, &(struct turn_patch){.kind = api_kind(API_QUEUE),
+                                          .name = p->t->name,
+                                          .subresource = "status",
+                                          .type = PORT_PATCH_APPLY,
+                                          .body = &body,
+                                          .field_manager = HK_STR("queue-controller"),
+                                          .force = true});
     return true;
 }
 

@@ -165,8 +165,8 @@ static inline void rig_init(struct rig *r, const struct ctl_type *const *types, 
     hk_rand_seed(&r->rand, 7);
     r->mem = port_mem_new(RIG_START_NS);
     r->port = port_mem_port(r->mem);
-    r->watch = port_watch(port_mem_port(r->mem), api_kind(API_JOB),
-                          HK_STR(""), 0, (struct port_sink){rig_on_job, r});
+    r->watch = port_watch(port_mem_port(r->mem), api_kind(API_JOB), HK_STR(""), 0,
+                          (struct port_sink){rig_on_job, r});
 }
 
 static inline void rig_fini(struct rig *r)
@@ -259,11 +259,10 @@ static inline void rig_put(struct rig *r, const char *yaml)
         const struct hk_str name = json_str(json_get(meta, "name"), HK_STR(""));
 
         if (!json_get(meta, "uid")) {
-            json_put(meta, &a,
-                     HK_STR("uid"),
-                            json_make_str(hk_str(hk_arena_printf(&a, "u-%.*s", HK_FMT(name)))));
-            json_put(meta, &a,
-                     HK_STR("creationTimestamp"), json_make_str(HK_STR("2026-01-02T10:00:00Z")));
+            json_put(meta, &a, HK_STR("uid"),
+                     json_make_str(hk_str(hk_arena_printf(&a, "u-%.*s", HK_FMT(name)))));
+            json_put(meta, &a, HK_STR("creationTimestamp"),
+                     json_make_str(HK_STR("2026-01-02T10:00:00Z")));
         }
         rig_put_json(r, &docs.at[i]);
     }

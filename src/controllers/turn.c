@@ -314,14 +314,15 @@ static bool write_body(struct turn *t, enum port_verb verb, const struct api_kin
 {
     const struct json *meta = json_get(body, "metadata");
 
-    return ask(t, &(struct port_request){
-                      .verb = verb,
-                      .kind = kind,
-                      .ns = json_str(json_get(meta, "namespace"), HK_STR("")),
-                                     .name = json_str(json_get(meta, "name"), HK_STR("")),
-                                                      .subresource = subresource, .body = body,
-                                                      .text_only = true},
-                      memo);
+    return ask(t,
+               &(struct port_request){.verb = verb,
+                                      .kind = kind,
+                                      .ns = json_str(json_get(meta, "namespace"), HK_STR("")),
+                                      .name = json_str(json_get(meta, "name"), HK_STR("")),
+                                      .subresource = subresource,
+                                      .body = body,
+                                      .text_only = true},
+               memo);
 }
 
 bool turn_create(struct turn *t, const struct api_kind *kind, const struct json *body)
@@ -403,12 +404,11 @@ void turn_event(struct turn *t, const struct json *obj, bool warning, const char
     const struct json *meta = json_get(obj, "metadata");
     const struct recorder_about about = {
         .kind = api_kind_find(json_str(json_get(obj, "apiVersion"), HK_STR("")),
-                                       json_str(json_get(obj, "kind"), HK_STR(""))),
-                              .ns = json_str(json_get(meta, "namespace"), HK_STR("")),
-                                             .name = json_str(json_get(meta, "name"), HK_STR("")),
-                                                              .uid = json_str(json_get(meta, "uid"),
-                                                                              HK_STR("")),
-                                                              };
+                              json_str(json_get(obj, "kind"), HK_STR(""))),
+        .ns = json_str(json_get(meta, "namespace"), HK_STR("")),
+        .name = json_str(json_get(meta, "name"), HK_STR("")),
+        .uid = json_str(json_get(meta, "uid"), HK_STR("")),
+    };
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     va_list ap;
 

@@ -296,7 +296,7 @@ static void put_affinity(struct json *spec, struct hk_arena *a, struct hk_str ho
     struct json *term = json_push(terms, a, json_make_object()), *e, *values;
 
     e = json_push(json_put(term, a, HK_STR("matchExpressions"), json_make_array()), a,
-                           json_make_object());
+                  json_make_object());
     put(e, a, "key", HK_STR(API_LABEL_HOSTNAME));
     put(e, a, "operator", HK_STR("In"));
     values = json_put(e, a, HK_STR("values"), json_make_array());
@@ -314,7 +314,7 @@ static void put_meta(struct claiming *p, struct json *body, struct hk_str name,
     put(notes, a, API_ANN_PROVISIONED_BY, HK_STR(API_PROVISIONER_LOCAL));
     put(notes, a, API_ANN_VOLUME_NODE, text_at(node, "metadata.name"));
     json_push(json_put(meta, a, HK_STR("finalizers"), json_make_array()), a,
-                       json_make_str(HK_STR(API_FINALIZER_VOLUME)));
+              json_make_str(HK_STR(API_FINALIZER_VOLUME)));
 }
 
 static void make_volume(struct claiming *p, const struct json *node)

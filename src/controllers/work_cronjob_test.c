@@ -29,7 +29,7 @@ static void succeed_all(struct rig *r)
         const char *pod = work_nth(r, API_POD, i);
 
         if (hk_str_is(json_str(json_at(rig_get(r, API_POD, pod), "status.phase"), HK_STR("")),
-                               "Running")) {
+                      "Running")) {
             rig_end(r, pod, 0);
         }
     }

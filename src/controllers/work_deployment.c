@@ -397,10 +397,10 @@ static struct json make_spec(const struct rollout *r, struct hk_str hash)
     if (!json_get(&template, "metadata")) {
         json_put(&template, a, HK_STR("metadata"), json_make_object());
     }
-    json_put((struct json *)json_get(&template, "metadata"), a,
-             HK_STR("labels"), with_hash(json_at(&template, "metadata.labels"), a, hash));
-    json_put(&selector, a,
-             HK_STR("matchLabels"), with_hash(json_get(&selector, "matchLabels"), a, hash));
+    json_put((struct json *)json_get(&template, "metadata"), a, HK_STR("labels"),
+             with_hash(json_at(&template, "metadata.labels"), a, hash));
+    json_put(&selector, a, HK_STR("matchLabels"),
+             with_hash(json_get(&selector, "matchLabels"), a, hash));
     json_put(&spec, a, HK_STR("replicas"), json_make_int(first_size(r)));
     work_put_int(&spec, a, "minReadySeconds",
                  json_int(json_at(r->root, "spec.minReadySeconds"), 0));
@@ -416,8 +416,8 @@ static struct json make_set(const struct rollout *r, struct hk_str name, struct 
 
     json_put(&meta, a, HK_STR("name"), json_make_str(name));
     json_put(&meta, a, HK_STR("namespace"), json_make_str(r->t->ns));
-    json_put(&meta, a,
-             HK_STR("labels"), with_hash(json_at(r->template, "metadata.labels"), a, hash));
+    json_put(&meta, a, HK_STR("labels"),
+             with_hash(json_at(r->template, "metadata.labels"), a, hash));
     json_put(&body, a, HK_STR("apiVersion"), json_make_str(HK_STR("apps/v1")));
     json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("ReplicaSet")));
     json_put(&body, a, HK_STR("metadata"), meta);

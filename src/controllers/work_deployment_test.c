@@ -108,13 +108,15 @@ static void the_old_template_wakes_the_old_set_as_a_new_revision(void **state)
     assert_string_equal(
         json_str(json_get(json_at(rig_get(&r, API_REPLICA_SET, old), "metadata.annotations"),
                           "deployment.kubernetes.io/revision"),
-                 HK_STR("")).s,
-                 "3");
+                 HK_STR(""))
+            .s,
+        "3");
     assert_string_equal(
         json_str(json_get(json_at(rig_get(&r, API_DEPLOYMENT, "web"), "metadata.annotations"),
                           "deployment.kubernetes.io/revision"),
-                 HK_STR("")).s,
-                 "3");
+                 HK_STR(""))
+            .s,
+        "3");
     rig_fini(&r);
 }
 

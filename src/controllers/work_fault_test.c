@@ -96,7 +96,7 @@ static bool end_a_pod(struct rig *r, int code)
                  "{exitCode: %d}}}]}",
                  code ? "Failed" : "Succeeded", code);
         if (hk_str_is(json_str(json_at(rig_get(r, API_POD, pod), "status.phase"), HK_STR("")),
-                               "Running")) {
+                      "Running")) {
             rig_patch(r, API_POD, pod, yaml);
             return true;
         }

@@ -219,9 +219,8 @@ static void put_env(struct json *container, struct hk_arena *a)
             return;
         }
     }
-    json_put(&ref, a,
-             HK_STR("fieldPath"),
-                    json_make_str(HK_STR("metadata.labels['" API_KEY_COMPLETION_INDEX "']")));
+    json_put(&ref, a, HK_STR("fieldPath"),
+             json_make_str(HK_STR("metadata.labels['" API_KEY_COMPLETION_INDEX "']")));
     json_put(&from, a, HK_STR("fieldRef"), ref);
     json_put(&var, a, HK_STR("name"), json_make_str(HK_STR("JOB_COMPLETION_INDEX")));
     json_put(&var, a, HK_STR("valueFrom"), from);
@@ -237,9 +236,9 @@ static void put_index(struct bjob_pass *p, struct json *pod, int64_t index)
 
     work_label(pod, a, API_KEY_COMPLETION_INDEX, text);
     work_annotate(pod, a, API_KEY_COMPLETION_INDEX, text);
-    json_put(spec, a,
-             HK_STR("hostname"), json_make_str(hk_str(hk_arena_printf(
-                                     a, "%.*s-%lld", HK_FMT(p->t->name), (long long)index))));
+    json_put(spec, a, HK_STR("hostname"),
+             json_make_str(
+                 hk_str(hk_arena_printf(a, "%.*s-%lld", HK_FMT(p->t->name), (long long)index))));
     for (uint32_t k = 0; k < HK_LEN(lists); k++) {
         const struct json *list = json_get(spec, lists[k]);
 

@@ -93,8 +93,10 @@ static void pods_are_tracked_until_they_are_counted(void **state)
     rig_run(&r);
     pod = work_nth(&r, API_POD, 0);
     rig_expect(&r, API_POD, pod, "metadata.finalizers", "[\"batch.kubernetes.io/job-tracking\"]");
-    assert_string_equal(json_str(
-        json_get(json_at(rig_get(&r, API_POD, pod), "metadata.labels"), "job-name"), HK_STR("")).s,
+    assert_string_equal(
+        json_str(json_get(json_at(rig_get(&r, API_POD, pod), "metadata.labels"), "job-name"),
+                 HK_STR(""))
+            .s,
         "pi");
     end_one(&r, 0);
     assert_int_equal(finalizers_of(&r, pod), 0);

@@ -54,7 +54,7 @@ static inline const char *work_condition_text(struct rig *r, enum api_kind_id ki
         if (hk_str_is(json_str(json_get(c, "type"), HK_STR("")), type)) {
             snprintf(text, sizeof(text), "%.*s %.*s",
                      HK_FMT(json_str(json_get(c, "status"), HK_STR(""))),
-                            HK_FMT(json_str(json_get(c, "reason"), HK_STR(""))));
+                     HK_FMT(json_str(json_get(c, "reason"), HK_STR(""))));
         }
     }
     return text;

@@ -101,8 +101,8 @@ static void put_volumes(const struct stateful *s, struct json *spec, int64_t ord
         const struct json *name = json_at(&templates->items[i], "metadata.name");
         struct json volume = json_make_object(), claim = json_make_object();
 
-        json_put(&claim, a,
-                 HK_STR("claimName"), json_make_str(claim_name(s, &templates->items[i], ordinal)));
+        json_put(&claim, a, HK_STR("claimName"),
+                 json_make_str(claim_name(s, &templates->items[i], ordinal)));
         json_put(&volume, a, HK_STR("name"), json_make_str(json_str(name, none)));
         json_put(&volume, a, HK_STR("persistentVolumeClaim"), claim);
         json_push(&volumes, a, volume);

@@ -62,7 +62,7 @@ static void a_pod_knows_its_number_and_its_claims(void **state)
     assert_string_equal(
         json_str(json_get(labels, "statefulset.kubernetes.io/pod-name"), HK_STR("")).s, "db-5");
     assert_string_equal(json_str(json_get(labels, "apps.kubernetes.io/pod-index"), HK_STR("")).s,
-                                 "5");
+                        "5");
     rig_expect(&r, API_POD, "db-5", "spec.hostname", "\"db-5\"");
     rig_expect(&r, API_POD, "db-5", "spec.subdomain", "\"dbs\"");
     rig_expect(&r, API_POD, "db-5", "spec.volumes",

@@ -151,7 +151,7 @@ static bool is_needed(const struct install_opts *o, const struct json *rule)
         return false;
     }
     return !hk_str_is(json_str(first, HK_STR("")), "namespaces") ||
-                      is_registered(o, "/podgroups/mutate");
+           is_registered(o, "/podgroups/mutate");
 }
 
 static void mend_role(const struct filling *f, struct json *role)

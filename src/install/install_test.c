@@ -31,7 +31,7 @@ static const struct json *find(const struct json *list, const char *kind, const 
     for (uint32_t i = 0; i < list->len; i++) {
         const struct json *doc = &list->items[i];
         if (hk_str_is(json_str(json_get(doc, "kind"), HK_STR("")), kind) &&
-                      hk_str_is(json_str(json_at(doc, "metadata.name"), HK_STR("")), name)) {
+            hk_str_is(json_str(json_at(doc, "metadata.name"), HK_STR("")), name)) {
             return doc;
         }
     }
@@ -59,7 +59,7 @@ static void test_every_word_is_filled_in(void **state)
     for (uint32_t i = 0; i < list.len; i++) {
         assert_true(json_is(json_at(&list.items[i], "metadata.name"), JSON_STRING));
         if (!hk_str_is(json_str(json_get(&list.items[i], "kind"), HK_STR("")),
-                                "CustomResourceDefinition")) {
+                       "CustomResourceDefinition")) {
             json_write(&list.items[i], &text);
         }
     }

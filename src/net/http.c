@@ -338,8 +338,8 @@ static void refuse(struct request *q, int status)
 {
     static const struct http_header headers[] = {
         {HK_STR("Content-Type"), HK_STR("application/json")},
-         {HK_STR("Retry-After"), HK_STR("1")},
-        };
+        {HK_STR("Retry-After"), HK_STR("1")},
+    };
     struct hk_buf body = {0};
 
     q->conn->server->opts.refusal(q->conn->server->opts.ctx, status, &body);

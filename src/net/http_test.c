@@ -98,10 +98,17 @@ static void refusal(void *ctx, int status, struct hk_buf *body)
 static void start(struct fixture *f, const struct http_opts *tls)
 {
     struct http_opts o = {
-        .addr = HK_STR("127.0.0.1"), .max_body = MAX_BODY, .max_bodies = MAX_BODIES,
-                       .max_connections = MAX_CONNECTIONS, .admit = admit, .idle_timeout_ms = 60000,
-                       .header_timeout_ms = 60000, .handle = handle, .refusal = refusal, .ctx = f,
-        };
+        .addr = HK_STR("127.0.0.1"),
+        .max_body = MAX_BODY,
+        .max_bodies = MAX_BODIES,
+        .max_connections = MAX_CONNECTIONS,
+        .admit = admit,
+        .idle_timeout_ms = 60000,
+        .header_timeout_ms = 60000,
+        .handle = handle,
+        .refusal = refusal,
+        .ctx = f,
+    };
     struct hk_err err = {0};
 
     if (tls) {

@@ -107,11 +107,10 @@ static void answers_decide(void **state)
         struct fixture f;
 
         begin(&f, cases[i].answer);
-        assert_int_equal(
-            ask(&f,
-                (struct net_probe_opts){.kind = NET_PROBE_HTTP,
-                                        .path = HK_STR("/up"), .timeout_ns = 30 * SECOND}),
-                cases[i].good);
+        assert_int_equal(ask(&f, (struct net_probe_opts){.kind = NET_PROBE_HTTP,
+                                                         .path = HK_STR("/up"),
+                                                         .timeout_ns = 30 * SECOND}),
+                         cases[i].good);
         end(&f);
     }
 }
@@ -128,25 +127,30 @@ static void grpc_says_whether_it_serves(void **state)
     "\0\0\0\4\0\0\0\0\0"                                                                           \
     "\0\0\1\1\4\0\0\0\1\x88"
         {"serving",
-         HK_STR(BEGIN "\0\0\7\0\0\0\0\0\1" "\0\0\0\0\2\x08\1"),
-                1},
-         {"padded",
-          HK_STR(BEGIN "\0\0\x0a\0\x08\0\0\0\1" "\2\0\0\0\0\2\x08\1\0\0"),
-                 1},
-          {"not serving",
-           HK_STR(BEGIN "\0\0\7\0\0\0\0\0\1" "\0\0\0\0\2\x08\2"),
-                  0},
-           {"unknown status",
-            HK_STR(BEGIN "\0\0\5\0\0\0\0\0\1" "\0\0\0\0\0"),
-                   0},
-            {"error without data", HK_STR("\0\0\1\1\5\0\0\0\1\x88"), 0},
-             {"refused stream", HK_STR("\0\0\4\3\0\0\0\0\1\0\0\0\7"), 0},
-              {"going away", HK_STR("\0\0\x08\7\0\0\0\0\0\0\0\0\0\0\0\0\0"), 0},
-               {"cut off",
-                HK_STR(BEGIN "\0\0\7\0\0\0\0\0\1" "\0\0"),
-                       0},
-                {"HTTP/1", HK_STR("HTTP/1.1 400 Bad Request\r\n\r\n"), 0},
-               };
+         HK_STR(BEGIN "\0\0\7\0\0\0\0\0\1"
+                      "\0\0\0\0\2\x08\1"),
+         1},
+        {"padded",
+         HK_STR(BEGIN "\0\0\x0a\0\x08\0\0\0\1"
+                      "\2\0\0\0\0\2\x08\1\0\0"),
+         1},
+        {"not serving",
+         HK_STR(BEGIN "\0\0\7\0\0\0\0\0\1"
+                      "\0\0\0\0\2\x08\2"),
+         0},
+        {"unknown status",
+         HK_STR(BEGIN "\0\0\5\0\0\0\0\0\1"
+                      "\0\0\0\0\0"),
+         0},
+        {"error without data", HK_STR("\0\0\1\1\5\0\0\0\1\x88"), 0},
+        {"refused stream", HK_STR("\0\0\4\3\0\0\0\0\1\0\0\0\7"), 0},
+        {"going away", HK_STR("\0\0\x08\7\0\0\0\0\0\0\0\0\0\0\0\0\0"), 0},
+        {"cut off",
+         HK_STR(BEGIN "\0\0\7\0\0\0\0\0\1"
+                      "\0\0"),
+         0},
+        {"HTTP/1", HK_STR("HTTP/1.1 400 Bad Request\r\n\r\n"), 0},
+    };
 
     for (size_t i = 0; i < HK_LEN(cases); i++) {
         struct fixture f;
@@ -154,8 +158,9 @@ static void grpc_says_whether_it_serves(void **state)
 
         begin(&f, cases[i].answer.s);
         f.len = cases[i].answer.n;
-        good = ask(&f, (struct net_probe_opts){.kind = NET_PROBE_GRPC,
-                                               .path = HK_STR("db"), .timeout_ns = 30 * SECOND});
+        good =
+            ask(&f, (struct net_probe_opts){
+                        .kind = NET_PROBE_GRPC, .path = HK_STR("db"), .timeout_ns = 30 * SECOND});
         end(&f);
         if (good != cases[i].good) {
             fail_msg("%s: want %d, got %d", cases[i].about, cases[i].good, good);
@@ -238,12 +243,13 @@ static void headers_replace_the_usual_ones(void **state)
     char request[1024] = "";
 
     begin(&f, "HTTP/1.1 500 No\r\n\r\n");
-    assert_int_equal(ask(&f,
-                         (struct net_probe_opts){
-                             .kind = NET_PROBE_HTTP,
-                             .path = HK_STR("up"), .headers = headers, .nheader = HK_LEN(headers),
-                                            .any_status = true, .timeout_ns = 30 * SECOND}),
-                         1);
+    assert_int_equal(ask(&f, (struct net_probe_opts){.kind = NET_PROBE_HTTP,
+                                                     .path = HK_STR("up"),
+                                                     .headers = headers,
+                                                     .nheader = HK_LEN(headers),
+                                                     .any_status = true,
+                                                     .timeout_ns = 30 * SECOND}),
+                     1);
     assert_true(recv(f.peer, request, sizeof(request) - 1, 0) > 0);
     assert_string_equal(request, "GET /up HTTP/1.1\r\nUser-Agent: hekla\r\nAccept: */*\r\n"
                                  "host: me.example\r\nX-Two: 2\r\nConnection: close\r\n\r\n");

@@ -103,9 +103,14 @@ static void start(struct fixture *f, bool tls)
     struct hk_err err = {0};
 
     *f = (struct fixture){.tls = tls, .loop = net_loop_new(hk_clock_system())};
-    struct http_opts o = {.addr = HK_STR("127.0.0.1"), .max_body = 100, .max_bodies = 1000,
-                                         .max_connections = 64, .idle_timeout_ms = 60000,
-                                         .header_timeout_ms = 60000, .handle = handle, .ctx = f};
+    struct http_opts o = {.addr = HK_STR("127.0.0.1"),
+                          .max_body = 100,
+                          .max_bodies = 1000,
+                          .max_connections = 64,
+                          .idle_timeout_ms = 60000,
+                          .header_timeout_ms = 60000,
+                          .handle = handle,
+                          .ctx = f};
     if (tls) {
         const struct cert_opts c = {
             .cn = "server",

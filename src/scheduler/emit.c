@@ -98,9 +98,8 @@ static void mark_request(struct emit *e, const struct write *w, struct port_requ
     const int64_t now_ns = e->o.clock->wall_ns(e->o.clock);
     struct json list = json_make_array();
     struct json c = emit_condition(
-        e, "Ready", "False",
-        HK_STR("Evict"),
-               hk_str(hk_arena_printf(&e->mem, "Pod is evicted, because of %s", w->reason)));
+        e, "Ready", "False", HK_STR("Evict"),
+        hk_str(hk_arena_printf(&e->mem, "Pod is evicted, because of %s", w->reason)));
 
     req->verb = PORT_PATCH;
     req->patch = PORT_PATCH_STRATEGIC;
@@ -108,10 +107,9 @@ static void mark_request(struct emit *e, const struct write *w, struct port_requ
     emit_put_time(e, &c, "lastTransitionTime", now_ns);
     json_push(&list, &e->mem, c);
     c = emit_condition(
-        e, "DisruptionTarget", "True",
-        HK_STR("PreemptionByScheduler"),
-               hk_str(hk_arena_printf(
-                   &e->mem, "%s: preempting to accommodate a higher priority pod", e->component)));
+        e, "DisruptionTarget", "True", HK_STR("PreemptionByScheduler"),
+        hk_str(hk_arena_printf(&e->mem, "%s: preempting to accommodate a higher priority pod",
+                               e->component)));
     emit_put_time(e, &c, "lastTransitionTime", now_ns);
     json_push(&list, &e->mem, c);
     emit_put_uid(e, body, w);

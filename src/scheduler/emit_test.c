@@ -381,9 +381,8 @@ static void assert_shard(struct rig *r, const char *in_use, const char *to_add)
 
 static void our_shard_says_which_nodes_we_use(void **state)
 {
-    struct rig *r = rig_new_with(
-        RIG_PLAIN,
-        (struct loop_opts){.shard_name = HK_STR("ours"), .session.shard_mode = SHARD_HARD});
+    struct rig *r = rig_new_with(RIG_PLAIN, (struct loop_opts){.shard_name = HK_STR("ours"),
+                                                               .session.shard_mode = SHARD_HARD});
 
     rig_small_cluster(r);
     rig_node(r, "n2", "4", "16Gi");

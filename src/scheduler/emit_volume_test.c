@@ -113,10 +113,10 @@ static void a_bind_waits_for_its_volume(void **state)
     assert_string_equal(rig_field(r, API_PV, "v", "spec.claimRef.uid"), "c-c");
     assert_string_equal(rig_field(r, API_PV, "v", "spec.claimRef.kind"), "PersistentVolumeClaim");
     const struct api_object *o = rig_peek(r, API_PV, "v");
-    assert_true(hk_str_is(json_str(
-        json_get(json_at(&o->root, "metadata.annotations"), "pv.kubernetes.io/bound-by-controller"),
-        HK_STR("")),
-        "yes"));
+    assert_true(hk_str_is(json_str(json_get(json_at(&o->root, "metadata.annotations"),
+                                            "pv.kubernetes.io/bound-by-controller"),
+                                   HK_STR("")),
+                          "yes"));
     const uint64_t sessions = rig_sessions(r);
     port_mem_log_clear(r->mem);
     rig_run_for(r, 60 * SEC);
@@ -136,10 +136,10 @@ static void a_volume_is_made_where_the_pod_goes(void **state)
     struct rig *r = rig_waiting_for_disk(RIG_PLAIN);
     const struct api_object *o = rig_peek(r, API_PVC, "c");
 
-    assert_true(hk_str_is(json_str(
-        json_get(json_at(&o->root, "metadata.annotations"), "volume.kubernetes.io/selected-node"),
-        HK_STR("")),
-        "n1"));
+    assert_true(hk_str_is(json_str(json_get(json_at(&o->root, "metadata.annotations"),
+                                            "volume.kubernetes.io/selected-node"),
+                                   HK_STR("")),
+                          "n1"));
     assert_string_equal(node_of(r, "a"), "-");
     finish_claim(r, "c", "cloud", "disk");
     rig_run(r);

@@ -295,13 +295,14 @@ int ingest_queue_put(struct ingest *in, const struct json *doc, struct hk_err *e
     struct queue_desc d = {
         .name = q.meta.name,
         .parent = q.parent,
-        .hierarchy = queue_annotation(
-            &q, HK_STR(API_ANN_HIERARCHY)),
-            .hierarchy_weights =
-                queue_annotation(&q, HK_STR(API_ANN_HIERARCHY_WEIGHTS)), .weight = q.weight,
-                                 .priority = q.priority, .creation_ns = q.meta.creation_ns,
-                                 .state = queue_state(in, q.state), .reclaimable = q.reclaimable,
-            };
+        .hierarchy = queue_annotation(&q, HK_STR(API_ANN_HIERARCHY)),
+        .hierarchy_weights = queue_annotation(&q, HK_STR(API_ANN_HIERARCHY_WEIGHTS)),
+        .weight = q.weight,
+        .priority = q.priority,
+        .creation_ns = q.meta.creation_ns,
+        .state = queue_state(in, q.state),
+        .reclaimable = q.reclaimable,
+    };
     rc = queue_amounts(in, &q.capability, "capability", &d.capability, &d.has_capability, err);
     if (rc == 0) {
         rc = queue_amounts(in, &q.deserved, "deserved", &d.deserved, &d.has_deserved, err);

@@ -498,19 +498,20 @@ static struct task_desc desc_of(const struct model *m, task_id t)
         .ns = model_str(m, task->ns),
         .name = model_str(m, task->name),
         .uid = model_str(m, task->uid),
-        .group = id_none(task->job)
-        ? HK_STR("") : model_str(m, model_job(m, task->job)->name),
-                 .node = id_none(task->node)
-                 ? HK_STR("") : model_str(m, m->nodes.name[task->node.i]),
-                          .nominated = id_none(task->nominated)
-                          ? HK_STR("") : model_str(m, m->nodes.name[task->nominated.i]),
-                                   .role = task->role, .priority = task->priority,
-                                   .pod_priority = task->pod_priority,
-                                   .flags = task->flags & ~(unsigned)TASK_IN_VIEW,
-                                   .status = (enum task_status)task->status,
-                                   .creation_ns = task->creation_ns, .start_ns = task->start_ns,
-                                   .ident = task->ident, .labels = ident_labels(m, task->ident),
-                          };
+        .group = id_none(task->job) ? HK_STR("") : model_str(m, model_job(m, task->job)->name),
+        .node = id_none(task->node) ? HK_STR("") : model_str(m, m->nodes.name[task->node.i]),
+        .nominated =
+            id_none(task->nominated) ? HK_STR("") : model_str(m, m->nodes.name[task->nominated.i]),
+        .role = task->role,
+        .priority = task->priority,
+        .pod_priority = task->pod_priority,
+        .flags = task->flags & ~(unsigned)TASK_IN_VIEW,
+        .status = (enum task_status)task->status,
+        .creation_ns = task->creation_ns,
+        .start_ns = task->start_ns,
+        .ident = task->ident,
+        .labels = ident_labels(m, task->ident),
+    };
 }
 
 /* Within a pod's amounts of the overflow guard, which counts the row twice, it stays as it was. */

@@ -82,15 +82,17 @@ int ingest_pvc_put(struct ingest *in, const struct json *doc, struct hk_err *err
             .volume = ingest_str(in, pvc.volume_name),
             .class_ = claim_class(in, &pvc),
             .attributes_class = ingest_str(in, pvc.attributes_class),
-            .selected_node = annotation_id(
-                in, &pvc.meta, HK_STR(API_ANN_SELECTED_NODE)),
-                .bind_completed = api_map_get(
-                    &pvc.meta.annotations, HK_STR(API_ANN_BIND_COMPLETED)),
-                    .lost = pvc.phase == API_CLAIM_LOST, .deleting = pvc.meta.deletion_ns != 0,
-                    .block = pvc.mode == API_VOLUME_BLOCK, .access = access_bits(&pvc.access_modes),
-                    .request = storage_bytes(&pvc.requests), .has_sel = pvc.selector.present,
-                    .sel = ingest_sel(in, &pvc.selector), .rv = revision(&pvc.meta),
-                });
+            .selected_node = annotation_id(in, &pvc.meta, HK_STR(API_ANN_SELECTED_NODE)),
+            .bind_completed = api_map_get(&pvc.meta.annotations, HK_STR(API_ANN_BIND_COMPLETED)),
+            .lost = pvc.phase == API_CLAIM_LOST,
+            .deleting = pvc.meta.deletion_ns != 0,
+            .block = pvc.mode == API_VOLUME_BLOCK,
+            .access = access_bits(&pvc.access_modes),
+            .request = storage_bytes(&pvc.requests),
+            .has_sel = pvc.selector.present,
+            .sel = ingest_sel(in, &pvc.selector),
+            .rv = revision(&pvc.meta),
+        });
     return 0;
 }
 

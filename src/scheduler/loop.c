@@ -191,18 +191,17 @@ static void make_queue(struct loop *l, unsigned which)
     if (l->queues[which].call || !id_none(model_queue_find(&l->engine.m, name))) {
         return;
     }
-    json_put(&body, &a,
-             HK_STR("apiVersion"), json_make_str(hk_str(
-                                       hk_arena_printf(&a, "%s/%s", kind->group, kind->version))));
+    json_put(&body, &a, HK_STR("apiVersion"),
+             json_make_str(hk_str(hk_arena_printf(&a, "%s/%s", kind->group, kind->version))));
     json_put(&body, &a, HK_STR("kind"), json_make_str(hk_str(kind->kind)));
-    json_put(json_put(&body, &a, HK_STR("metadata"), json_make_object()), &a,
-                      HK_STR("name"), json_make_str(name));
+    json_put(json_put(&body, &a, HK_STR("metadata"), json_make_object()), &a, HK_STR("name"),
+             json_make_str(name));
     spec = json_put(&body, &a, HK_STR("spec"), json_make_object());
     json_put(spec, &a, HK_STR("weight"), json_make_int(1));
     json_put(spec, &a, HK_STR("reclaimable"), json_make_bool(which != QUEUE_ROOT));
-    l->queues[which].call = port_create(
-        l->o.port, kind,
-        HK_STR(""), &body, (struct port_sink){which == QUEUE_ROOT ? on_root : on_default, l});
+    l->queues[which].call =
+        port_create(l->o.port, kind, HK_STR(""), &body,
+                    (struct port_sink){which == QUEUE_ROOT ? on_root : on_default, l});
 }
 
 /* ---- feeds ---- */

@@ -84,8 +84,9 @@ static void record_eviction(struct cluster *c, const struct decision *d)
     const struct cluster_eviction e = {
         .pod = cluster_task_name(&c->m, d->task, &c->kept),
         .group = id_none(d->for_job) ? HK_STR("") : cluster_job_name(&c->m, d->for_job, &c->kept),
-                                              .action = hk_str(d->reason), .cycle = c->cycles,
-        };
+        .action = hk_str(d->reason),
+        .cycle = c->cycles,
+    };
 
     hk_vec_push(&c->evictions, e);
     hk_buf_addf(&c->trace, "evict     %.*s for %.*s (%.*s)\n", HK_FMT(e.pod),

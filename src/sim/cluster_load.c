@@ -57,11 +57,12 @@ static void problem(struct load *l, const struct json *doc, const struct hk_err 
     if (sscanf(err->text, "line %u: %n", &line, &skip) != 1) {
         skip = 0;
     }
-    hk_vec_push(&l->c->problems,
-                ((struct cluster_problem){
-                    .object = HK_STR(""), .file = keep(l->c, hk_str(l->file)), .line = line,
+    hk_vec_push(&l->c->problems, ((struct cluster_problem){
+                                     .object = HK_STR(""),
+                                     .file = keep(l->c, hk_str(l->file)),
+                                     .line = line,
                                      .text = keep(l->c, hk_str(err->text + skip)),
-                    }));
+                                 }));
 }
 
 /* ---- the PodGroup of a pod without one ---- */
@@ -209,8 +210,8 @@ static struct json grouped(struct load *l, const struct json *obj)
     const struct hk_str name = group_name(&pod, l->mem);
     copy = json_clone(obj, l->mem);
     struct json *meta = need_object(&copy, l->mem, HK_STR("metadata"));
-    json_put(need_object(meta, l->mem, HK_STR("annotations")), l->mem,
-                         HK_STR(API_ANN_GROUP_NAME), json_make_str(name));
+    json_put(need_object(meta, l->mem, HK_STR("annotations")), l->mem, HK_STR(API_ANN_GROUP_NAME),
+             json_make_str(name));
     const job_id j = model_job_find(&l->c->m, ns, name);
     if (id_none(j) || !model_job(&l->c->m, j)->has_pg) {
         const struct json group = make_group(&pod, name, l->mem);
@@ -243,7 +244,7 @@ static void load_doc(struct load *l, const struct json *doc)
     struct hk_err err = {0};
 
     if (hk_str_is(json_str(json_get(doc, "kind"), HK_STR("")), "List") &&
-                  json_is(items, JSON_ARRAY)) {
+        json_is(items, JSON_ARRAY)) {
         for (uint32_t i = 0; i < items->len; i++) {
             load_doc(l, &items->items[i]);
         }

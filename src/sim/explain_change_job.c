@@ -47,8 +47,8 @@ static void follow_job(struct explainer *x, const struct json *job_doc, struct j
     struct api_job job;
 
     if (api_job_decode(job_doc, x->a, &job, NULL) == 0) {
-        json_put(explain_edit_need(group, "spec", x->a), x->a,
-                 HK_STR("minResources"), expand_min_resources(&job, explain_priority, x, x->a));
+        json_put(explain_edit_need(group, "spec", x->a), x->a, HK_STR("minResources"),
+                 expand_min_resources(&job, explain_priority, x, x->a));
     }
 }
 
@@ -61,8 +61,8 @@ static void make_minimum(struct explainer *x, const void *ctx, int64_t v, struct
     json_put(explain_edit_need(&group, "spec", x->a), x->a, HK_STR("minMember"), json_make_int(v));
     if (x->job_obj) {
         struct json job = json_clone(&x->job_obj->root, x->a);
-        json_put(explain_edit_need(&job, "spec", x->a), x->a,
-                 HK_STR("minAvailable"), json_make_int(v));
+        json_put(explain_edit_need(&job, "spec", x->a), x->a, HK_STR("minAvailable"),
+                 json_make_int(v));
         follow_job(x, &job, &group);
     }
     explain_edit_put(e, API_PODGROUP, group);
@@ -159,8 +159,9 @@ static void smaller(struct explainer *x, const struct json *part, struct hk_str 
                     int64_t most)
 {
     const struct model *m = &x->c.m;
-    struct smaller s = {.task = json_str(json_get(part, "task"), HK_STR("")), .resource = resource,
-                                         .dim = dims_find(&m->dims, resource)};
+    struct smaller s = {.task = json_str(json_get(part, "task"), HK_STR("")),
+                        .resource = resource,
+                        .dim = dims_find(&m->dims, resource)};
     struct json d = json_make_object();
     struct tested t = {0};
 
@@ -189,7 +190,7 @@ static void smaller(struct explainer *x, const struct json *part, struct hk_str 
                   explain_text(x, "%s%.*s asks for %.*s %.*s instead of %.*s per pod",
                                s.task.n > 0 ? "task " : "it", HK_FMT(s.task), HK_FMT(s.resource),
                                HK_FMT(json_str(&now, HK_STR(""))), HK_FMT(was)),
-                               d, &t.e, &t.o);
+                  d, &t.e, &t.o);
 }
 
 static void each_lack(struct explainer *x, const struct json *part)
@@ -382,8 +383,8 @@ static void make_soft(struct explainer *x, const void *ctx, int64_t v, struct ex
 {
     struct json group = group_copy(x);
 
-    json_put(explain_edit_need(&group, "spec.networkTopology", x->a), x->a,
-             HK_STR("mode"), json_make_str(HK_STR("soft")));
+    json_put(explain_edit_need(&group, "spec.networkTopology", x->a), x->a, HK_STR("mode"),
+             json_make_str(HK_STR("soft")));
     explain_edit_put(e, API_PODGROUP, group);
 }
 
@@ -394,7 +395,7 @@ static void topology(struct explainer *x)
 
     if (json_is(topo, JSON_OBJECT) &&
         !hk_str_is(json_str(json_get(topo, "mode"), HK_STR("hard")), "soft") &&
-                   change_test(x, make_soft, NULL, 0, &t)) {
+        change_test(x, make_soft, NULL, 0, &t)) {
         explain_claim(x, "networkTopology",
                       explain_text(x, "its network topology is soft instead of hard"),
                       json_make_object(), &t.e, &t.o);
@@ -417,8 +418,8 @@ static void make_priority(struct explainer *x, const void *ctx, int64_t v, struc
 {
     struct json group = group_copy(x);
 
-    json_put(explain_edit_need(&group, "spec", x->a), x->a,
-             HK_STR("priorityClassName"), *json_at(ctx, "metadata.name"));
+    json_put(explain_edit_need(&group, "spec", x->a), x->a, HK_STR("priorityClassName"),
+             *json_at(ctx, "metadata.name"));
     explain_edit_put(e, API_PODGROUP, group);
     edit_pods(x, HK_STR(""), raise, ctx, e);
 }
@@ -459,7 +460,7 @@ static void priority(struct explainer *x)
             explain_claim(x, "priority",
                           explain_text(x, "it has priority class %.*s (%lld)",
                                        HK_FMT(json_str(name, HK_STR(""))), (long long)above),
-                                       d, &t.e, &t.o);
+                          d, &t.e, &t.o);
             return;
         }
     }

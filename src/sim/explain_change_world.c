@@ -20,8 +20,8 @@ static void make_open(struct explainer *x, const void *ctx, int64_t v, struct ex
 {
     struct json queue = json_clone(&queue_object(x)->root, x->a);
 
-    json_put(explain_edit_need(&queue, "status", x->a), x->a,
-             HK_STR("state"), json_make_str(HK_STR("Open")));
+    json_put(explain_edit_need(&queue, "status", x->a), x->a, HK_STR("state"),
+             json_make_str(HK_STR("Open")));
     explain_edit_put(e, API_QUEUE, queue);
 }
 
@@ -29,8 +29,8 @@ static void make_admitted(struct explainer *x, const void *ctx, int64_t v, struc
 {
     struct json group = json_clone(&x->group, x->a);
 
-    json_put(explain_edit_need(&group, "status", x->a), x->a,
-             HK_STR("phase"), json_make_str(HK_STR("Inqueue")));
+    json_put(explain_edit_need(&group, "status", x->a), x->a, HK_STR("phase"),
+             json_make_str(HK_STR("Inqueue")));
     explain_edit_put(e, API_PODGROUP, group);
 }
 
@@ -127,7 +127,7 @@ static void larger(struct explainer *x, const char *field)
     explain_claim(x, field,
                   explain_text(x, "queue %.*s has %s %.*s", HK_FMT(queue_name(x)), field,
                                HK_FMT(json_str(&text, HK_STR("")))),
-                               d, &t.e, &t.o);
+                  d, &t.e, &t.o);
 }
 
 static void make_weight(struct explainer *x, const void *ctx, int64_t v, struct explain_edits *e)
@@ -232,7 +232,7 @@ static void make_uncordoned(struct explainer *x, const void *ctx, int64_t v,
         struct json kept = json_make_array();
         for (uint32_t k = 0; k < taints->len; k++) {
             if (!hk_str_is(json_str(json_get(&taints->items[k], "key"), HK_STR("")),
-                                    "node.kubernetes.io/unschedulable")) {
+                           "node.kubernetes.io/unschedulable")) {
                 json_push(&kept, x->a, taints->items[k]);
             }
         }

@@ -53,13 +53,12 @@ static void add_probes(struct explainer *x, const struct json *probe, const char
         const struct hk_str at = json_str(&port, none);
         json_push(ret, x->a,
                   strcmp(key, "httpGetList") == 0
-                  ? explain_text(
-                        x, "http %.*s:%.*s%.*s", HK_FMT(task), HK_FMT(at),
-                        HK_FMT(json_str(json_get(spec, "path"), HK_STR("/"))))
-                        : strcmp(key, "tcpSocketList") == 0
-                          ? explain_text(x, "tcp %.*s:%.*s", HK_FMT(task), HK_FMT(at))
-                          : explain_text(x, "%.*s %.*s", HK_FMT(task),
-                                         HK_FMT(json_str(json_get(spec, "phase"), HK_STR("?")))));
+                      ? explain_text(x, "http %.*s:%.*s%.*s", HK_FMT(task), HK_FMT(at),
+                                     HK_FMT(json_str(json_get(spec, "path"), HK_STR("/"))))
+                  : strcmp(key, "tcpSocketList") == 0
+                      ? explain_text(x, "tcp %.*s:%.*s", HK_FMT(task), HK_FMT(at))
+                      : explain_text(x, "%.*s %.*s", HK_FMT(task),
+                                     HK_FMT(json_str(json_get(spec, "phase"), HK_STR("?")))));
     }
 }
 
@@ -85,7 +84,7 @@ static struct json waits_for(struct explainer *x, const struct api_object *flow,
         explain_put(x, &o, "step", json_make_str(name));
         explain_put(x, &o, "phase",
                     json_make_str(!step_of(&flow->root, name) ? HK_STR("no such step")
-                              : phase.n > 0                   ? phase
+                                  : phase.n > 0               ? phase
                                                               : HK_STR("not begun")));
         explain_put(x, &o, "probes", probes);
         json_push(&list, x->a, o);

@@ -98,8 +98,8 @@ static void ask(struct asked *q, const char *conf, const char *text, enum api_ki
     o.objects = q->objects.at;
     o.n = q->objects.len;
     o.conf = q->conf;
-    const struct explain_subject s = {kind,
-                                      kind == API_QUEUE ? HK_STR("") : HK_STR("x"), hk_str(name)};
+    const struct explain_subject s = {kind, kind == API_QUEUE ? HK_STR("") : HK_STR("x"),
+                                      hk_str(name)};
     q->rc = explain(&o, &s, &q->a, &q->answer, &q->err);
 }
 

@@ -154,8 +154,7 @@ static bool is_removed(const struct explain_edits *e, struct hk_str pair)
     for (uint32_t k = 0; k < e->len; k++) {
         if (e->at[k].gone && e->at[k].kind->id == API_PODGROUP &&
             hk_str_eq(json_str(json_at(&e->at[k].doc, "metadata.name"), HK_STR("")), pair) &&
-                      hk_str_eq(json_str(json_at(&e->at[k].doc, "metadata.namespace"), HK_STR("")),
-                                         ns)) {
+            hk_str_eq(json_str(json_at(&e->at[k].doc, "metadata.namespace"), HK_STR("")), ns)) {
             return true;
         }
     }

@@ -205,8 +205,8 @@ static int bound_word(struct scn_run *r, const struct scn_word *w, uint32_t *n, 
              !one_of(w->value,
                      model_str(&r->c.m, r->c.m.nodes.name[model_task(&r->c.m, t)->node.i])))) {
             return scn_fail(r, err, "expected %.*s bound%s%.*s, it is %s", HK_FMT(refs.at[k].name),
-                            w->value.s ? " to " : "",
-                            HK_FMT(w->value.s ? w->value : HK_STR("")), whereabouts(r, t));
+                            w->value.s ? " to " : "", HK_FMT(w->value.s ? w->value : HK_STR("")),
+                            whereabouts(r, t));
         }
     }
     return rc;

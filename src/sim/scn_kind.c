@@ -90,8 +90,8 @@ static int set_image_held(struct scn_edit *e)
 
 static void init_node(struct scn_run *r, struct json *doc, struct hk_str ref)
 {
-    json_put(scn_need(doc, &r->mem, "metadata.labels"), &r->mem,
-             HK_STR(API_LABEL_HOSTNAME), str(ref));
+    json_put(scn_need(doc, &r->mem, "metadata.labels"), &r->mem, HK_STR(API_LABEL_HOSTNAME),
+             str(ref));
     scn_set_at(doc, &r->mem, "status.allocatable.pods", str(HK_STR("10")));
     scn_set_at(doc, &r->mem, "status.capacity.pods", str(HK_STR("10")));
 }
@@ -358,8 +358,8 @@ static void init_task(struct scn_run *r, struct json *doc, struct hk_str ref)
     init_pod(r, doc, ref);
     hk_str_cut(&rest, '/', &job);
     const struct scn_object *group = scn_job_find(r, job);
-    json_put(scn_need(doc, &r->mem, "metadata.annotations"), &r->mem,
-             HK_STR(API_ANN_GROUP_NAME), str(job));
+    json_put(scn_need(doc, &r->mem, "metadata.annotations"), &r->mem, HK_STR(API_ANN_GROUP_NAME),
+             str(job));
     if (group) {
         scn_set_at(doc, &r->mem, "metadata.namespace", str(group->ns));
     }

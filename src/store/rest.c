@@ -544,7 +544,7 @@ static void on_publish(void *ctx)
         struct store_event ev;
         bool any = false;
         while ((next = store_next(r->store, res, HK_STR(""), &r->seen.at[i], &ev)) ==
-                STORE_NEXT_EVENT) {
+               STORE_NEXT_EVENT) {
             feed(r, &ev);
             any = true;
         }

@@ -130,8 +130,8 @@ void rest_apply_note(struct rest_call *c, const char *sub, struct json *doc, con
         }
         struct manager *own = managers_own(&all, "Update", sub);
         manager_set(c, own, fields_union(&own->fields, &changed, &c->mem));
-        json_put(rest_edit(doc, &c->mem, "metadata"), &c->mem,
-                 HK_STR("managedFields"), managers_write(&all));
+        json_put(rest_edit(doc, &c->mem, "metadata"), &c->mem, HK_STR("managedFields"),
+                 managers_write(&all));
     }
     hk_vec_fini(&all.at);
 }

@@ -47,13 +47,11 @@ static void test_strategic_merge_is_not_for_custom_resources(void **state)
         {"Box", CREATE, "{'metadata':{'name':'x'},'spec':{'a':1}}", 201},
         {"Box",
          .req = {.verb = PORT_PATCH, .ns = NS, .name = HK_STR("x"), .patch = PORT_PATCH_STRATEGIC},
-                 "{'spec':{'a':2}}",
-                 415,
-                 "UnsupportedMediaType",
-                 "the body of the request was in an unknown format - accepted media types include: "
-                 "application/json-patch+json, application/merge-patch+json, "
-                 "application/apply-patch+yaml"},
-        };
+         "{'spec':{'a':2}}", 415, "UnsupportedMediaType",
+         "the body of the request was in an unknown format - accepted media types include: "
+         "application/json-patch+json, application/merge-patch+json, "
+         "application/apply-patch+yaml"},
+    };
 
     rig_story(*state, steps);
 }
@@ -121,7 +119,7 @@ static void test_an_ending_definition_takes_nothing_new(void **state)
          "create not allowed while custom resource definition is terminating"},
         {"Box", MERGE("held"), "{'metadata':{'finalizers':null}}", 200},
         {CRD, .req = {.verb = PORT_GET, .name = HK_STR("boxes.x.io")}, NULL, 404},
-        };
+    };
     struct rig *g = *state;
 
     rig_story(g, steps);

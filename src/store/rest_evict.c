@@ -144,9 +144,10 @@ static struct rest_delete_opts opts_of(struct rest_call *c)
 
     return (struct rest_delete_opts){
         .if_uid = json_str(json_at(o, "preconditions.uid"), HK_STR("")),
-                           .has_grace = json_is(grace, JSON_INT), .grace_s = json_int(grace, 0),
-                           .dry_run = c->req->dry_run,
-        };
+        .has_grace = json_is(grace, JSON_INT),
+        .grace_s = json_int(grace, 0),
+        .dry_run = c->req->dry_run,
+    };
 }
 
 int rest_evict(struct rest_call *c)

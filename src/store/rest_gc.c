@@ -118,9 +118,8 @@ static bool same_owners(const struct gc *g, const struct gc_item *item, const st
     for (uint32_t i = 0; i < item->owners.len; i++) {
         const struct json *ref = &refs->items[i];
         if (!hk_str_eq(json_str(json_get(ref, "uid"), HK_STR("")),
-                                hk_intern_str(&g->uids, item->owners.at[i].uid)) ||
-                       json_bool(json_get(ref, "blockOwnerDeletion"), false) !=
-                           item->owners.at[i].block) {
+                       hk_intern_str(&g->uids, item->owners.at[i].uid)) ||
+            json_bool(json_get(ref, "blockOwnerDeletion"), false) != item->owners.at[i].block) {
             return false;
         }
     }
@@ -308,7 +307,7 @@ static void strip(struct rest *r, uint32_t owner, const struct store_obj *depend
     const struct json *refs = json_at(&doc, "metadata.ownerReferences");
     for (uint32_t i = 0; json_is(refs, JSON_ARRAY) && i < refs->len; i++) {
         if (!hk_str_eq(json_str(json_get(&refs->items[i], "uid"), HK_STR("")),
-                                hk_intern_str(&r->gc.uids, owner))) {
+                       hk_intern_str(&r->gc.uids, owner))) {
             json_push(&left, &mem, refs->items[i]);
         }
     }
@@ -380,16 +379,15 @@ static enum owner_state owner_state(struct rest *r, const struct store_obj *depe
 {
     const struct rest_kind *k =
         rest_kind_by_name(r, json_str(json_get(ref, "apiVersion"), HK_STR("")),
-                                      json_str(json_get(ref, "kind"), HK_STR("")));
+                          json_str(json_get(ref, "kind"), HK_STR("")));
 
     /* An owner of unknown kind, or in a namespace that is not said, proves nothing. */
     if (!k || (k->kind->namespaced && dependent->ns.n == 0)) {
         return OWNER_SOLID;
     }
     const struct store_obj *o =
-        store_get(r->store, k->res,
-                  k->kind->namespaced ? dependent->ns
-                                      : HK_STR(""), json_str(json_get(ref, "name"), HK_STR("")));
+        store_get(r->store, k->res, k->kind->namespaced ? dependent->ns : HK_STR(""),
+                  json_str(json_get(ref, "name"), HK_STR("")));
     if (!o || !hk_str_eq(o->uid, json_str(json_get(ref, "uid"), HK_STR("")))) {
         return OWNER_ABSENT;
     }

@@ -91,8 +91,8 @@ void rest_kinds_init(struct rest *r)
     r->resource_quotas = rest_kind_of(r, api_kind(API_RESOURCE_QUOTA));
     r->accounts = rest_kind_of(r, api_kind(API_SERVICE_ACCOUNT));
     r->config_maps = rest_kind_of(r, api_kind(API_CONFIGMAP));
-    r->crds = rest_kind_find(r, HK_STR("apiextensions.k8s.io"),
-                                       HK_STR("v1"), HK_STR("customresourcedefinitions"));
+    r->crds = rest_kind_find(r, HK_STR("apiextensions.k8s.io"), HK_STR("v1"),
+                             HK_STR("customresourcedefinitions"));
 }
 
 static void lent_free(struct rest_lent *l)
@@ -340,10 +340,9 @@ void rest_kinds_feed(struct rest *r, const struct store_event *ev)
     const bool gone = ev->type == STORE_DELETED || !rest_crd_established(&doc);
     for (uint32_t i = 0; !gone && json_is(versions, JSON_ARRAY) && i < versions->len; i++) {
         const struct json *v = &versions->items[i];
-        struct row *row =
-            row_find(r, json_str(json_get(spec, "group"), HK_STR("")),
-                                 json_str(json_get(v, "name"), HK_STR("")),
-                                          json_str(json_get(names, "plural"), HK_STR("")));
+        struct row *row = row_find(r, json_str(json_get(spec, "group"), HK_STR("")),
+                                   json_str(json_get(v, "name"), HK_STR("")),
+                                   json_str(json_get(names, "plural"), HK_STR("")));
         row_lend(r, row ? row : row_define(r, spec, v), &doc, ev->obj->rv, v);
     }
     forget_versions(r, spec, gone ? NULL : versions);

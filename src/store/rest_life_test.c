@@ -11,7 +11,9 @@
 #define STATUS(n)                                                                                  \
     .req = {.verb = PORT_PATCH,                                                                    \
             .ns = NS,                                                                              \
-            .name = HK_STR(n), .subresource = "status", .patch = PORT_PATCH_MERGE}
+            .name = HK_STR(n),                                                                     \
+            .subresource = "status",                                                               \
+            .patch = PORT_PATCH_MERGE}
 
 static struct answer ask(struct rig *g, const char *kind, struct port_request req, const char *body)
 {
@@ -28,19 +30,19 @@ static void test_a_bound_pod_goes_with_grace(void **state)
         {"Pod", CREATE, "{'metadata':{'name':'p'},'spec':{'nodeName':'n1'," BOX "}}", 201},
         {"Pod", STATUS("p"), "{'status':{'phase':'Running'}}", 200},
         {"Pod", DELETE("p", .if_uid = HK_STR("other")), NULL, 409, "Conflict"},
-         {"Pod", DELETE("p"), NULL, 200, /* its own 30 seconds */
-          .see = {"metadata.deletionTimestamp", "2026-01-02T03:04:35Z",
-                  "metadata.deletionGracePeriodSeconds", "30", "metadata.generation", "2"}},
-         {"Pod", DELETE("p", .has_grace = true, .grace_s = 60), NULL, 200, /* never longer */
-          .see = {"metadata.deletionTimestamp", "2026-01-02T03:04:35Z",
-                  "metadata.deletionGracePeriodSeconds", "30"}},
-         {"Pod", DELETE("p", .has_grace = true, .grace_s = 10), NULL, 200,
-          .see = {"metadata.deletionTimestamp", "2026-01-02T03:04:15Z",
-                  "metadata.deletionGracePeriodSeconds", "10"}},
-         {"Pod", DELETE("p"), NULL, 200, .see = {"metadata.deletionGracePeriodSeconds", "10"}},
-         {"Pod", DELETE("p", .has_grace = true, .grace_s = 0), NULL, 200},
-         {"Pod", GET("p"), NULL, 404},
-        };
+        {"Pod", DELETE("p"), NULL, 200, /* its own 30 seconds */
+         .see = {"metadata.deletionTimestamp", "2026-01-02T03:04:35Z",
+                 "metadata.deletionGracePeriodSeconds", "30", "metadata.generation", "2"}},
+        {"Pod", DELETE("p", .has_grace = true, .grace_s = 60), NULL, 200, /* never longer */
+         .see = {"metadata.deletionTimestamp", "2026-01-02T03:04:35Z",
+                 "metadata.deletionGracePeriodSeconds", "30"}},
+        {"Pod", DELETE("p", .has_grace = true, .grace_s = 10), NULL, 200,
+         .see = {"metadata.deletionTimestamp", "2026-01-02T03:04:15Z",
+                 "metadata.deletionGracePeriodSeconds", "10"}},
+        {"Pod", DELETE("p"), NULL, 200, .see = {"metadata.deletionGracePeriodSeconds", "10"}},
+        {"Pod", DELETE("p", .has_grace = true, .grace_s = 0), NULL, 200},
+        {"Pod", GET("p"), NULL, 404},
+    };
 
     rig_story(*state, steps);
 }
@@ -213,7 +215,7 @@ static void test_owners_that_never_were_take_the_object_along(void **state)
 static void test_a_namespace_ends_with_its_content(void **state)
 {
     struct rig *g = *state;
-#define IN_NS(v) .req = {.verb = (v), .ns = HK_STR("work")}
+#define IN_NS(v) .req = {.verb = (v), .ns = HK_STR("work") }
 #define OF_NS(v, ...) .req = {.verb = (v), .name = HK_STR("work"), __VA_ARGS__}
     static const struct step steps[] = {
         {"ConfigMap", IN_NS(PORT_CREATE), "{'metadata':{'name':'a'}}", 404, "NotFound",
@@ -230,19 +232,16 @@ static void test_a_namespace_ends_with_its_content(void **state)
          "configmaps \"b\" is forbidden: unable to create new content in namespace work because it "
          "is being terminated",
          "NamespaceTerminating metadata.namespace; "},
-        {"ConfigMap",
-         .req = {.verb = PORT_GET, .ns = HK_STR("work"), .name = HK_STR("a")}, NULL, 404},
-         {"Namespace", OF_NS(PORT_GET), NULL, 200}, /* the pod still has its grace */
-         {"Pod", .req = {.verb = PORT_DELETE,
-                         .ns = HK_STR("work"), .name = HK_STR("p"), .has_grace = true}, NULL, 200},
-                 {"Namespace", OF_NS(PORT_GET), NULL, 404},
-                 {"Namespace",
-                  .req = {.verb = PORT_DELETE, .name = HK_STR("default")},
-                          NULL,
-                          403,
-                          "Forbidden",
-                          "namespaces \"default\" is forbidden: this namespace may not be deleted"},
-                 };
+        {"ConfigMap", .req = {.verb = PORT_GET, .ns = HK_STR("work"), .name = HK_STR("a")}, NULL,
+         404},
+        {"Namespace", OF_NS(PORT_GET), NULL, 200}, /* the pod still has its grace */
+        {"Pod",
+         .req = {.verb = PORT_DELETE, .ns = HK_STR("work"), .name = HK_STR("p"), .has_grace = true},
+         NULL, 200},
+        {"Namespace", OF_NS(PORT_GET), NULL, 404},
+        {"Namespace", .req = {.verb = PORT_DELETE, .name = HK_STR("default")}, NULL, 403,
+         "Forbidden", "namespaces \"default\" is forbidden: this namespace may not be deleted"},
+    };
 
     rig_story(g, steps);
 }
@@ -285,11 +284,11 @@ static void test_a_definition_serves_its_kind_until_it_goes(void **state)
     static const struct step steps[] = {
         {"Shelf", CREATE, "{'metadata':{'name':'s'},'spec':{'a':1},'status':{'b':1}}", 201,
          .see = {"apiVersion", "x.io/v1", "metadata.generation", "1", "status", "-"}},
-        {"CustomResourceDefinition",
-         .req = {.verb = PORT_DELETE, .name = HK_STR("shelves.x.io")}, NULL, 200},
-         {"CustomResourceDefinition",
-          .req = {.verb = PORT_GET, .name = HK_STR("shelves.x.io")}, NULL, 404},
-        };
+        {"CustomResourceDefinition", .req = {.verb = PORT_DELETE, .name = HK_STR("shelves.x.io")},
+         NULL, 200},
+        {"CustomResourceDefinition", .req = {.verb = PORT_GET, .name = HK_STR("shelves.x.io")},
+         NULL, 404},
+    };
     rig_step(g, &steps[0], __func__, 0);
     const struct rest_kind *old =
         rest_kind_find(g->rest, HK_STR("x.io"), HK_STR("v1alpha1"), HK_STR("shelves"));
@@ -337,16 +336,12 @@ static void test_an_ending_namespace_says_what_it_waits_for(void **state)
 {
     static const struct step steps[] = {
         {"Namespace", .req = {.verb = PORT_CREATE}, "{'metadata':{'name':'old'}}", 201},
-        {"ConfigMap",
-         .req = {.verb = PORT_CREATE, .ns = HK_STR("old")},
-                 "{'metadata':{'name':'a','finalizers':['x.io/a']}}",
-                 201},
-         {"ConfigMap",
-          .req = {.verb = PORT_CREATE, .ns = HK_STR("old")},
-                  "{'metadata':{'name':'b','finalizers':['x.io/a','x.io/b']}}",
-                  201},
-          {"Namespace", .req = {.verb = PORT_DELETE, .name = HK_STR("old")}, NULL, 200},
-         };
+        {"ConfigMap", .req = {.verb = PORT_CREATE, .ns = HK_STR("old")},
+         "{'metadata':{'name':'a','finalizers':['x.io/a']}}", 201},
+        {"ConfigMap", .req = {.verb = PORT_CREATE, .ns = HK_STR("old")},
+         "{'metadata':{'name':'b','finalizers':['x.io/a','x.io/b']}}", 201},
+        {"Namespace", .req = {.verb = PORT_DELETE, .name = HK_STR("old")}, NULL, 200},
+    };
     static const char *const want[] = {
         "NamespaceDeletionDiscoveryFailure=False ResourcesDiscovered: All resources successfully "
         "discovered",
@@ -371,9 +366,9 @@ static void test_an_ending_namespace_says_what_it_waits_for(void **state)
         const struct json *v = &all->items[i];
         hk_buf_addf(&have, "%.*s=%.*s %.*s: %.*s",
                     HK_FMT(json_str(json_get(v, "type"), HK_STR(""))),
-                           HK_FMT(json_str(json_get(v, "status"), HK_STR(""))),
-                                  HK_FMT(json_str(json_get(v, "reason"), HK_STR(""))),
-                                         HK_FMT(json_str(json_get(v, "message"), HK_STR(""))));
+                    HK_FMT(json_str(json_get(v, "status"), HK_STR(""))),
+                    HK_FMT(json_str(json_get(v, "reason"), HK_STR(""))),
+                    HK_FMT(json_str(json_get(v, "message"), HK_STR(""))));
         assert_string_equal(have.data, want[i]);
     }
     answer_fini(&a);
@@ -385,9 +380,9 @@ static void test_a_refused_deletion_is_tried_less_and_less_often(void **state)
     static const struct step steps[] = {
         {"Namespace",
          .req = {.verb = PORT_PATCH, .name = HK_STR("kube-public"), .patch = PORT_PATCH_MERGE},
-                 "{'metadata':{'ownerReferences':[{'apiVersion':'v1','kind':'Node','name':'n','uid'"
-                 ":'u'}]}}",
-                 200},
+         "{'metadata':{'ownerReferences':[{'apiVersion':'v1','kind':'Node','name':'n','uid'"
+         ":'u'}]}}",
+         200},
     };
     static const int64_t seconds[] = {1, 2, 4, 8, 16};
     struct rig *g = *state;
@@ -411,12 +406,13 @@ static void test_every_namespace_has_the_authority(void **state)
         {"ServiceAccount", DELETE("default"), NULL, 200},
         {"ServiceAccount", GET("default"), NULL, 200},
         {"Namespace", .req = {.verb = PORT_CREATE}, "{'metadata':{'name':'new'}}", 201},
-        {"ConfigMap", .req = {.verb = PORT_GET,
-                              .ns = HK_STR("new"), .name = HK_STR("kube-root-ca.crt")}, NULL, 200},
-                      /* and it does not keep the namespace from ending */
-                      {"Namespace", .req = {.verb = PORT_DELETE, .name = HK_STR("new")}, NULL, 200},
-                       {"Namespace", .req = {.verb = PORT_GET, .name = HK_STR("new")}, NULL, 404},
-                      };
+        {"ConfigMap",
+         .req = {.verb = PORT_GET, .ns = HK_STR("new"), .name = HK_STR("kube-root-ca.crt")}, NULL,
+         200},
+        /* and it does not keep the namespace from ending */
+        {"Namespace", .req = {.verb = PORT_DELETE, .name = HK_STR("new")}, NULL, 200},
+        {"Namespace", .req = {.verb = PORT_GET, .name = HK_STR("new")}, NULL, 404},
+    };
     struct rig *g = *state;
 
     rest_publish_ca(g->rest, "PEM");

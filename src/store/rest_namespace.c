@@ -103,8 +103,9 @@ static void furnish_ca(struct rest *r, struct hk_str ns)
         .verb = had ? PORT_UPDATE : PORT_CREATE,
         .kind = r->config_maps->kind,
         .ns = ns,
-        .name = HK_STR(CA_MAP), .body = &doc,
-        };
+        .name = HK_STR(CA_MAP),
+        .body = &doc,
+    };
     port_submit(&r->port, &req, nobody);
 }
 
@@ -214,14 +215,13 @@ static void collect(struct rest *r, const struct store_obj *container, struct co
     if (container->res == r->namespaces->res) {
         for (uint32_t i = 0; i < r->resources.len; i++) {
             if (rest_kind_by_res(r, r->resources.at[i])->kind->namespaced) {
-                store_scan(r->store, r->resources.at[i], container->name,
-                           HK_STR(""), HK_STR(""), on_content, all);
+                store_scan(r->store, r->resources.at[i], container->name, HK_STR(""), HK_STR(""),
+                           on_content, all);
             }
         }
     } else if (json_parse(container->text, 0, &mem, &crd, NULL) == 0) {
-        const uint32_t res =
-            store_res(r->store, json_str(json_at(&crd, "spec.group"), HK_STR("")),
-                                         json_str(json_at(&crd, "spec.names.plural"), HK_STR("")));
+        const uint32_t res = store_res(r->store, json_str(json_at(&crd, "spec.group"), HK_STR("")),
+                                       json_str(json_at(&crd, "spec.names.plural"), HK_STR("")));
         store_scan(r->store, res, HK_STR(""), HK_STR(""), HK_STR(""), on_content, all);
     }
 }

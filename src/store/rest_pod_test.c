@@ -8,7 +8,9 @@
 #define THROUGH(n, door)                                                                           \
     .req = {.verb = PORT_PATCH,                                                                    \
             .ns = NS,                                                                              \
-            .name = HK_STR(n), .subresource = door, .patch = PORT_PATCH_STRATEGIC}
+            .name = HK_STR(n),                                                                     \
+            .subresource = door,                                                                   \
+            .patch = PORT_PATCH_STRATEGIC}
 #define POD(n, resources)                                                                          \
     "{'metadata':{'name':'" n "'},'spec':{'containers':[{'name':'c','image':'i','resources':"      \
     "{" resources "}}]}}"

@@ -225,7 +225,7 @@ void rest_quota_charge(struct rest *r, const struct rest_kind *k, struct hk_str 
                        struct hk_str name, const struct json *old, const struct json *new)
 {
     for (uint32_t i = book_place(r, ns, HK_STR(""));
-                                 i < r->quotas.len && hk_str_eq(r->quotas.at[i]->ns, ns); i++) {
+         i < r->quotas.len && hk_str_eq(r->quotas.at[i]->ns, ns); i++) {
         book_charge(r, r->quotas.at[i], k, old, new);
     }
     if (k != r->resource_quotas) {
@@ -384,8 +384,8 @@ void rest_quota_load(struct rest *r)
 {
     rest_quota_fini(r);
     if (r->admission) {
-        store_scan(r->store, r->resource_quotas->res,
-                   HK_STR(""), HK_STR(""), HK_STR(""), on_quota, r);
+        store_scan(r->store, r->resource_quotas->res, HK_STR(""), HK_STR(""), HK_STR(""), on_quota,
+                   r);
     }
 }
 

@@ -11,7 +11,9 @@
 #define STATUS(n)                                                                                  \
     .req = {.verb = PORT_PATCH,                                                                    \
             .ns = NS,                                                                              \
-            .name = HK_STR(n), .subresource = "status", .patch = PORT_PATCH_MERGE}
+            .name = HK_STR(n),                                                                     \
+            .subresource = "status",                                                               \
+            .patch = PORT_PATCH_MERGE}
 #define POD(n, cpu)                                                                                \
     "{'metadata':{'name':'" n "'},'spec':{'nodeName':'n1','containers':[{'name':'c','image':'i',"  \
     "'resources':{'requests':{'cpu':'" cpu "'}}}]}}"

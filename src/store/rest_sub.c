@@ -150,15 +150,13 @@ static struct json scale_of(struct rest_call *c, const struct json *doc)
             json_put(meta, a, hk_str(shared[i]), *v);
         }
     }
-    json_put(rest_edit(&scale, a, "spec"), a,
-             HK_STR("replicas"),
-                    json_make_int(json_int(
-                        json_at(doc, scale_path(c, "specReplicasPath", "spec.replicas")), 0)));
+    json_put(rest_edit(&scale, a, "spec"), a, HK_STR("replicas"),
+             json_make_int(
+                 json_int(json_at(doc, scale_path(c, "specReplicasPath", "spec.replicas")), 0)));
     struct json *status = rest_edit(&scale, a, "status");
-    json_put(status, a,
-             HK_STR("replicas"),
-                    json_make_int(json_int(
-                        json_at(doc, scale_path(c, "statusReplicasPath", "status.replicas")), 0)));
+    json_put(status, a, HK_STR("replicas"),
+             json_make_int(json_int(
+                 json_at(doc, scale_path(c, "statusReplicasPath", "status.replicas")), 0)));
     rest_put_str(status, a, "selector", selector_text(c, doc));
     return scale;
 }

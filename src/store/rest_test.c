@@ -14,7 +14,9 @@
 #define STATUS(v, n)                                                                               \
     .req = {.verb = (v),                                                                           \
             .ns = NS,                                                                              \
-            .name = HK_STR(n), .subresource = "status", .patch = PORT_PATCH_MERGE}
+            .name = HK_STR(n),                                                                     \
+            .subresource = "status",                                                               \
+            .patch = PORT_PATCH_MERGE}
 
 static void test_an_object_lives(void **state)
 {
@@ -83,13 +85,11 @@ static void test_updates_need_a_revision_where_kinds_ask_for_it(void **state)
         {"Lease", UPDATE("l"), "{'metadata':{'name':'l'},'spec':{}}", 422},
         {"PodGroup",
          .req = {.verb = PORT_PATCH, .ns = NS, .name = HK_STR("g"), .patch = PORT_PATCH_STRATEGIC},
-                 "{'spec':{'minMember':3}}",
-                 415,
-                 "UnsupportedMediaType",
-                 "the body of the request was in an unknown format - accepted media types include: "
-                 "application/json-patch+json, application/merge-patch+json, "
-                 "application/apply-patch+yaml"},
-        };
+         "{'spec':{'minMember':3}}", 415, "UnsupportedMediaType",
+         "the body of the request was in an unknown format - accepted media types include: "
+         "application/json-patch+json, application/merge-patch+json, "
+         "application/apply-patch+yaml"},
+    };
 
     rig_story(*state, steps);
 }
@@ -118,11 +118,12 @@ static void test_status_and_spec_are_apart(void **state)
          .see = {"status.phase", "Pending"}},
         {"Node",
          .req = {.verb = PORT_PATCH,
-                 .name = HK_STR("n"), .subresource = "status", .patch = PORT_PATCH_MERGE},
-                 "{'metadata':{'labels':{'a':'b'}},'status':{'phase':'Running'}}",
-                 200,
-                 .see = {"status.phase", "Running", "metadata.labels.a", "b"}},
-        };
+                 .name = HK_STR("n"),
+                 .subresource = "status",
+                 .patch = PORT_PATCH_MERGE},
+         "{'metadata':{'labels':{'a':'b'}},'status':{'phase':'Running'}}", 200,
+         .see = {"status.phase", "Running", "metadata.labels.a", "b"}},
+    };
 
     rig_story(*state, steps);
 }
@@ -160,14 +161,14 @@ static void test_a_dry_run_leaves_no_trace(void **state)
         {"ConfigMap",
          .req = {.verb = PORT_PATCH,
                  .ns = NS,
-                 .name = HK_STR("b"), .patch = PORT_PATCH_MERGE, .dry_run = true},
-                 "{'data':{'k':'2'}}",
-                 200,
-                 .see = {"data.k", "2"}},
-         {"ConfigMap",
-          .req = {.verb = PORT_DELETE, .ns = NS, .name = HK_STR("b"), .dry_run = true}, NULL, 200},
-          {"ConfigMap", GET("b"), NULL, 200, .see = {"data.k", "1"}},
-        };
+                 .name = HK_STR("b"),
+                 .patch = PORT_PATCH_MERGE,
+                 .dry_run = true},
+         "{'data':{'k':'2'}}", 200, .see = {"data.k", "2"}},
+        {"ConfigMap", .req = {.verb = PORT_DELETE, .ns = NS, .name = HK_STR("b"), .dry_run = true},
+         NULL, 200},
+        {"ConfigMap", GET("b"), NULL, 200, .see = {"data.k", "1"}},
+    };
     const struct port_request list = {.verb = PORT_LIST, .ns = NS};
 
     rig_story(*state, steps);
@@ -221,8 +222,10 @@ static void test_scale_is_a_view_of_replicas(void **state)
     .req = {                                                                                       \
         .verb = (v),                                                                               \
         .ns = NS,                                                                                  \
-        .name = HK_STR("d"), .subresource = "scale", .patch = PORT_PATCH_MERGE                     \
-        }
+        .name = HK_STR("d"),                                                                       \
+        .subresource = "scale",                                                                    \
+        .patch = PORT_PATCH_MERGE                                                                  \
+    }
     static const struct step steps[] = {
         {"Deployment", CREATE,
          "{'metadata':{'name':'d'},'spec':{'replicas':2,'selector':{'matchLabels':{'app':'x'}},"
@@ -283,11 +286,9 @@ static void test_lists_select_and_page(void **state)
         {"Pod", CREATE,
          "{'metadata':{'name':'b','labels':{'app':'y'}},'spec':{'nodeName':'n2'," BOX "}}", 201},
         {"Pod", CREATE, "{'metadata':{'name':'c','labels':{'app':'x'}},'spec':{" BOX "}}", 201},
-        {"Pod",
-         .req = {.verb = PORT_CREATE, .ns = HK_STR("kube-system")},
-                 "{'metadata':{'name':'d'},'spec':{" BOX "}}",
-                 201},
-        };
+        {"Pod", .req = {.verb = PORT_CREATE, .ns = HK_STR("kube-system")},
+         "{'metadata':{'name':'d'},'spec':{" BOX "}}", 201},
+    };
     static const struct {
         const char *ns, *labels, *fields, *names;
     } cases[] = {
@@ -317,28 +318,17 @@ static void test_lists_select_and_page(void **state)
         assert_string_equal(a.names, cases[i].names);
     }
     static const struct step bad[] = {
-        {"Pod",
-         .req = {.verb = PORT_LIST, .field_selector = HK_STR("spec.bogus=1")},
-                 NULL,
-                 400,
-                 "BadRequest",
-                 "field label not supported: spec.bogus"},
-         {"ConfigMap",
-          .req = {.verb = PORT_LIST, .field_selector = HK_STR("data.x=1")},
-                  NULL,
-                  400,
-                  "BadRequest",
-                  "\"data.x\" is not a known field selector: only \"metadata.name\", "
-                  "\"metadata.namespace\""},
-          {"Pod", .req = {.verb = PORT_LIST, .label_selector = HK_STR("a in (")}, NULL, 400},
-           {"Pod",
-            .req = {.verb = PORT_LIST, .cont = HK_STR("!!")},
-                    NULL,
-                    400,
-                    "BadRequest",
-                    "continue key is not valid: !!"},
-            {"Pod", .req = {.verb = PORT_LIST, .rv = 999999}, NULL, 504, "Timeout"},
-          };
+        {"Pod", .req = {.verb = PORT_LIST, .field_selector = HK_STR("spec.bogus=1")}, NULL, 400,
+         "BadRequest", "field label not supported: spec.bogus"},
+        {"ConfigMap", .req = {.verb = PORT_LIST, .field_selector = HK_STR("data.x=1")}, NULL, 400,
+         "BadRequest",
+         "\"data.x\" is not a known field selector: only \"metadata.name\", "
+         "\"metadata.namespace\""},
+        {"Pod", .req = {.verb = PORT_LIST, .label_selector = HK_STR("a in (")}, NULL, 400},
+        {"Pod", .req = {.verb = PORT_LIST, .cont = HK_STR("!!")}, NULL, 400, "BadRequest",
+         "continue key is not valid: !!"},
+        {"Pod", .req = {.verb = PORT_LIST, .rv = 999999}, NULL, 504, "Timeout"},
+    };
     rig_story(g, bad);
 }
 
@@ -434,8 +424,10 @@ static void test_collections_are_deleted_by_selection(void **state)
 #define APPLY(by, ...)                                                                             \
     .req = {.verb = PORT_PATCH,                                                                    \
             .ns = NS,                                                                              \
-            .name = HK_STR("d"), .patch = PORT_PATCH_APPLY,                                        \
-                           .field_manager = HK_STR(by), __VA_ARGS__}
+            .name = HK_STR("d"),                                                                   \
+            .patch = PORT_PATCH_APPLY,                                                             \
+            .field_manager = HK_STR(by),                                                           \
+            __VA_ARGS__}
 #define DEPLOY(spec)                                                                               \
     "{'apiVersion':'apps/v1','kind':'Deployment','metadata':{'name':'d'},'spec':{" spec            \
     "'selector':{'matchLabels':{'app':'x'}},'template':{'metadata':{'labels':{'app':'x'}},"        \
@@ -462,20 +454,22 @@ static void test_appliers_hold_what_they_set(void **state)
         {"Deployment",
          .req = {.verb = PORT_PATCH,
                  .ns = NS,
-                 .name =
-                     HK_STR("d"), .patch = PORT_PATCH_MERGE, .field_manager = HK_STR("kubectl")},
-                 "{'spec':{'replicas':4}}", 200},
-         {"Deployment", APPLY("bob"), DEPLOY("'replicas':3,"), 409, "Conflict",
-          "Apply failed with 1 conflict: conflict with \"kubectl\" using apps/v1: .spec.replicas"},
-         {"Deployment", APPLY("bob"), DEPLOY("'replicas':4,"), 200, .see = {"spec.replicas", "4"}},
-         {"Deployment", MERGE("d"), "{'force':1}", 200},
-         {"Deployment",
-          .req = {.verb = PORT_PATCH,
-                  .ns = NS,
-                  .name = HK_STR("d"), .patch = PORT_PATCH_MERGE, .force = true},
-                  "{}",
-                  422},
-         };
+                 .name = HK_STR("d"),
+                 .patch = PORT_PATCH_MERGE,
+                 .field_manager = HK_STR("kubectl")},
+         "{'spec':{'replicas':4}}", 200},
+        {"Deployment", APPLY("bob"), DEPLOY("'replicas':3,"), 409, "Conflict",
+         "Apply failed with 1 conflict: conflict with \"kubectl\" using apps/v1: .spec.replicas"},
+        {"Deployment", APPLY("bob"), DEPLOY("'replicas':4,"), 200, .see = {"spec.replicas", "4"}},
+        {"Deployment", MERGE("d"), "{'force':1}", 200},
+        {"Deployment",
+         .req = {.verb = PORT_PATCH,
+                 .ns = NS,
+                 .name = HK_STR("d"),
+                 .patch = PORT_PATCH_MERGE,
+                 .force = true},
+         "{}", 422},
+    };
 
     rig_story(*state, steps);
 }
@@ -487,32 +481,39 @@ static void test_applied_lists_merge_by_their_keys(void **state)
         {"Pod",
          .req = {.verb = PORT_PATCH,
                  .ns = NS,
-                 .name = HK_STR("p"), .patch = PORT_PATCH_APPLY, .field_manager = HK_STR("ann")},
-                 "{'metadata':{'name':'p','labels':{'a':'1','b':'1'}},'spec':{" BOX "}}", 201},
-         {"Pod",
-          .req =
-              {.verb = PORT_PATCH,
-               .ns = NS,
-               .name = HK_STR("p"), .patch = PORT_PATCH_APPLY, .field_manager = HK_STR("bob")},
-               "{'metadata':{'labels':{'c':'1'}},'spec':{'containers':[{'name':'c','image':'i'}]}}",
-               200, .see = {"metadata.labels", "{\"a\":\"1\",\"b\":\"1\",\"c\":\"1\"}"}},
-          {"Pod",
-           .req = {.verb = PORT_PATCH,
-                   .ns = NS,
-                   .name = HK_STR("p"), .patch = PORT_PATCH_APPLY, .field_manager = HK_STR("ann")},
-                   "{'metadata':{'labels':{'a':'1'}},'spec':{'containers':[{'name':'c','image':'j'}"
-                   "]}}",
-                   409, "Conflict",
-                   "Apply failed with 1 conflict: conflict with \"bob\": "
-                   ".spec.containers[name=\"c\"].image"},
-           {"Pod",
-            .req = {.verb = PORT_PATCH,
-                    .ns = NS,
-                    .name = HK_STR("p"), .patch = PORT_PATCH_APPLY, .field_manager = HK_STR("ann")},
-                    "{'metadata':{'labels':{'a':'1'}},'spec':{'containers':[{'name':'c','image':'i'"
-                    "}]}}",
-                    200, .see = {"metadata.labels", "{\"a\":\"1\",\"c\":\"1\"}"}},
-           };
+                 .name = HK_STR("p"),
+                 .patch = PORT_PATCH_APPLY,
+                 .field_manager = HK_STR("ann")},
+         "{'metadata':{'name':'p','labels':{'a':'1','b':'1'}},'spec':{" BOX "}}", 201},
+        {"Pod",
+         .req = {.verb = PORT_PATCH,
+                 .ns = NS,
+                 .name = HK_STR("p"),
+                 .patch = PORT_PATCH_APPLY,
+                 .field_manager = HK_STR("bob")},
+         "{'metadata':{'labels':{'c':'1'}},'spec':{'containers':[{'name':'c','image':'i'}]}}", 200,
+         .see = {"metadata.labels", "{\"a\":\"1\",\"b\":\"1\",\"c\":\"1\"}"}},
+        {"Pod",
+         .req = {.verb = PORT_PATCH,
+                 .ns = NS,
+                 .name = HK_STR("p"),
+                 .patch = PORT_PATCH_APPLY,
+                 .field_manager = HK_STR("ann")},
+         "{'metadata':{'labels':{'a':'1'}},'spec':{'containers':[{'name':'c','image':'j'}"
+         "]}}",
+         409, "Conflict",
+         "Apply failed with 1 conflict: conflict with \"bob\": "
+         ".spec.containers[name=\"c\"].image"},
+        {"Pod",
+         .req = {.verb = PORT_PATCH,
+                 .ns = NS,
+                 .name = HK_STR("p"),
+                 .patch = PORT_PATCH_APPLY,
+                 .field_manager = HK_STR("ann")},
+         "{'metadata':{'labels':{'a':'1'}},'spec':{'containers':[{'name':'c','image':'i'"
+         "}]}}",
+         200, .see = {"metadata.labels", "{\"a\":\"1\",\"c\":\"1\"}"}},
+    };
 
     rig_story(g, steps);
 }
@@ -582,11 +583,12 @@ static void test_rules_of_volcano_take_options(void **state)
             {"Queue", .req = {.verb = PORT_CREATE}, "{'metadata':{'name':'q'}}", 201},
             {"Queue",
              .req = {.verb = PORT_PATCH,
-                     .name = HK_STR("q"), .subresource = "status", .patch = PORT_PATCH_MERGE},
-                     "{'status':{'allocated':{'pods':'1'}}}",
-                     200},
-             {"Queue", .req = {.verb = PORT_DELETE, .name = HK_STR("q")}, NULL, rows[i].code},
-            };
+                     .name = HK_STR("q"),
+                     .subresource = "status",
+                     .patch = PORT_PATCH_MERGE},
+             "{'status':{'allocated':{'pods':'1'}}}", 200},
+            {"Queue", .req = {.verb = PORT_DELETE, .name = HK_STR("q")}, NULL, rows[i].code},
+        };
         struct rig g = {.volcano = rows[i].options};
         rig_open(&g, true);
         rig_story(&g, steps);

@@ -25,8 +25,8 @@ struct rest_view {
 static bool is_cpu(const struct json *metric, const char *value)
 {
     return hk_str_is(json_str(json_get(metric, "type"), HK_STR("")), "Resource") &&
-                     hk_str_is(json_str(json_at(metric, "resource.name"), HK_STR("")), "cpu") &&
-                               json_is(json_at(metric, value), JSON_INT);
+           hk_str_is(json_str(json_at(metric, "resource.name"), HK_STR("")), "cpu") &&
+           json_is(json_at(metric, value), JSON_INT);
 }
 
 /* Moves the number of the metric on processor time out of the list; the rest of it is left. */

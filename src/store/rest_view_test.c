@@ -120,8 +120,8 @@ static void test_written_through_one_read_through_the_other(void **state)
 static void test_a_patch_speaks_the_version_it_is_sent_to(void **state)
 {
     struct rig *g = *state;
-    const struct port_request merge = {.verb = PORT_PATCH,
-                                       .name = HK_STR("x"), .patch = PORT_PATCH_MERGE};
+    const struct port_request merge = {
+        .verb = PORT_PATCH, .name = HK_STR("x"), .patch = PORT_PATCH_MERGE};
     const struct port_request get = {.verb = PORT_GET, .name = HK_STR("x")};
     const char *const cpu[] = {"spec.targetCPUUtilizationPercentage", "50"};
     const char *const both[] = {
@@ -146,8 +146,9 @@ static void test_an_apply_is_noted_in_the_kept_version(void **state)
 {
     struct rig *g = *state;
     const struct port_request apply = {.verb = PORT_PATCH,
-                                       .name = HK_STR("x"), .patch = PORT_PATCH_APPLY,
-                                                      .field_manager = HK_STR("m")};
+                                       .name = HK_STR("x"),
+                                       .patch = PORT_PATCH_APPLY,
+                                       .field_manager = HK_STR("m")};
     const char *const shown[] = {"apiVersion", "events.k8s.io/v1", "note", "hello"};
     const char *body = "{'apiVersion':'events.k8s.io/v1','kind':'Event','metadata':{'name':'x'},"
                        "'note':'hello'}";
@@ -182,8 +183,8 @@ static void test_fields_are_selected_by_the_names_of_the_version(void **state)
 static void test_versions_of_a_definition_share_their_objects(void **state)
 {
     struct rig *g = *state;
-    const struct port_request merge = {.verb = PORT_PATCH,
-                                       .name = HK_STR("x"), .patch = PORT_PATCH_MERGE};
+    const struct port_request merge = {
+        .verb = PORT_PATCH, .name = HK_STR("x"), .patch = PORT_PATCH_MERGE};
     const struct at crds = {"apiextensions.k8s.io", "v1", "customresourcedefinitions"};
     const char *const see[] = {"apiVersion", "example.com/v1", "spec.size", "2"};
 

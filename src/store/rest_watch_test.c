@@ -155,9 +155,10 @@ static void churn(struct rig *g, int n)
             .verb = PORT_PATCH,
             .kind = rig_kind(g, "ConfigMap"),
             .ns = NS,
-            .name = HK_STR("a"), .patch = PORT_PATCH_MERGE,
-                .body = rig_json(g, hk_arena_printf(&g->mem, "{'data':{'n':'%d'}}", ++g->count)),
-            };
+            .name = HK_STR("a"),
+            .patch = PORT_PATCH_MERGE,
+            .body = rig_json(g, hk_arena_printf(&g->mem, "{'data':{'n':'%d'}}", ++g->count)),
+        };
         port_submit(g->port, &req, (struct port_sink){0});
     }
     store_flush(g->store);

@@ -535,9 +535,11 @@ static struct store_obj *make_obj(struct store *s, const struct store_write *w,
         .res = w->res,
         .ns = w->ns,
         .name = w->name,
-        .uid = json_str(json_get(meta, "uid"), HK_STR("")), .rv = rv,
-                        .created_rv = head ? head->created_rv : rv, .text = hk_buf_str(&s->text),
-        });
+        .uid = json_str(json_get(meta, "uid"), HK_STR("")),
+        .rv = rv,
+        .created_rv = head ? head->created_rv : rv,
+        .text = hk_buf_str(&s->text),
+    });
 }
 
 static struct store_stage *stage_new(struct store *s)

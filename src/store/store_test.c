@@ -304,7 +304,9 @@ static void writes_that_are_no_objects_are_refused(void **state)
     const struct store_write w = {.verb = STORE_CREATE,
                                   .res = f->pods,
                                   .ns = D,
-                                  .name = HK_STR("a"), .root = &root, .mem = &f->arena};
+                                  .name = HK_STR("a"),
+                                  .root = &root,
+                                  .mem = &f->arena};
 
     assert_int_equal(store_submit(f->s, &w, on_done, f, &err), -HK_EINVAL);
     assert_string_equal(err.text, "an object is a JSON object, not array");
@@ -355,8 +357,9 @@ static void deletions_show_the_last_state(void **state)
     const struct store_write w = {.verb = STORE_DELETE,
                                   .res = f->pods,
                                   .ns = D,
-                                  .name = HK_STR("b"), .root = manifest(f, HK_STR("b"), 9),
-                                                                        .mem = &f->arena};
+                                  .name = HK_STR("b"),
+                                  .root = manifest(f, HK_STR("b"), 9),
+                                  .mem = &f->arena};
 
     assert_int_equal(create(f, "a"), 0);
     assert_int_equal(create(f, "b"), 0);
@@ -558,8 +561,9 @@ static void callers_may_submit_from_their_answer(void **state)
     const struct store_write w = {.verb = STORE_CREATE,
                                   .res = f->pods,
                                   .ns = D,
-                                  .name = HK_STR("a"), .root = manifest(f, HK_STR("a"), 1),
-                                                                        .mem = &f->arena};
+                                  .name = HK_STR("a"),
+                                  .root = manifest(f, HK_STR("a"), 1),
+                                  .mem = &f->arena};
 
     store_on_publish(f->s, count_call, &published);
     assert_int_equal(store_poll(f->s), 0);

@@ -47,9 +47,12 @@ static void replica_open(struct rig *r, struct replica *p)
     struct webhook_manager_opts o = {.loop = r->loop,
                                      .clock = &r->clock.clock,
                                      .port = port_mem_port(r->mem),
-                                     .addr = HK_STR("127.0.0.1"), .ns = "vs", .service = "hooks",
-                                                    .ready = on_ready, .failed = on_failed,
-                                                    .ctx = p};
+                                     .addr = HK_STR("127.0.0.1"),
+                                     .ns = "vs",
+                                     .service = "hooks",
+                                     .ready = on_ready,
+                                     .failed = on_failed,
+                                     .ctx = p};
     struct hk_err err = {0};
 
     *p = (struct replica){.rig = r};
@@ -114,8 +117,8 @@ static void make_hook(struct rig *r)
     struct yaml_docs docs = {0};
 
     assert_int_equal(yaml_parse(hk_str(text), 0, &r->arena, &docs, NULL), 0);
-    port_create(port_mem_port(r->mem), &kinds[VALIDATING],
-                HK_STR(""), &docs.at[0], (struct port_sink){0});
+    port_create(port_mem_port(r->mem), &kinds[VALIDATING], HK_STR(""), &docs.at[0],
+                (struct port_sink){0});
 }
 
 static const char *bundle_at(struct rig *r, uint32_t i)

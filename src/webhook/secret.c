@@ -58,7 +58,7 @@ static void look_after(struct webhook_secret *s, int64_t seconds)
 static bool read_part(const struct json *data, const char *key, struct hk_buf *out)
 {
     return cert_read_base64(json_str(json_get(data, key), HK_STR("")), out, NULL) == 0 &&
-                            out->len > 0 && strlen(out->data) == out->len;
+           out->len > 0 && strlen(out->data) == out->len;
 }
 
 static bool read_trio(const struct json *secret, struct trio *ret)
@@ -243,8 +243,8 @@ static void look(void *ctx)
 {
     struct webhook_secret *s = ctx;
 
-    s->call = port_get(s->o.port, api_kind(API_SECRET), hk_str(s->o.ns),
-                       HK_STR(SECRET_NAME), (struct port_sink){on_looked, s});
+    s->call = port_get(s->o.port, api_kind(API_SECRET), hk_str(s->o.ns), HK_STR(SECRET_NAME),
+                       (struct port_sink){on_looked, s});
 }
 
 /* ---- life ---- */

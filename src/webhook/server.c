@@ -50,8 +50,8 @@ static void refuse(struct http_request *q, int status)
 {
     static const struct http_header headers[] = {
         {HK_STR("Content-Type"), HK_STR("application/json")},
-         {HK_STR("Allow"), HK_STR("POST")},
-        };
+        {HK_STR("Allow"), HK_STR("POST")},
+    };
     struct hk_buf body = {0};
 
     write_status(NULL, status, &body);
@@ -116,7 +116,7 @@ static int admit(void *ctx, const struct http_request *q)
 static void handle_health(void *ctx, struct http_request *q)
 {
     static const struct http_header plain = {HK_STR("Content-Type"),
-                                                    HK_STR("text/plain; charset=utf-8")};
+                                             HK_STR("text/plain; charset=utf-8")};
     struct hk_buf body = {0};
 
     if (!hk_str_is(q->path, "/healthz")) {

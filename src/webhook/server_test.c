@@ -30,14 +30,17 @@ static int begin(void **state)
     rig_make_ca(now_s(), &r->ca);
     rig_make_cert(&r->ca, now_s(), &r->first);
     rig_make_cert(&r->ca, now_s(), &r->second);
-    assert_int_equal(volcano_parse_enabled(
-        HK_STR("/pods/validate,/pods/mutate"), &r->options.disabled, &err), 0);
-    const struct webhook_server_opts o = {
-        .loop = r->loop,
-        .clock = hk_clock_system(),
-        .addr = HK_STR("127.0.0.1"), .health = true,
-                       .health_addr = HK_STR("127.0.0.1"), .cert_pem = r->first.cert_pem,
-                                             .key_pem = r->first.key_pem, .options = &r->options};
+    assert_int_equal(
+        volcano_parse_enabled(HK_STR("/pods/validate,/pods/mutate"), &r->options.disabled, &err),
+        0);
+    const struct webhook_server_opts o = {.loop = r->loop,
+                                          .clock = hk_clock_system(),
+                                          .addr = HK_STR("127.0.0.1"),
+                                          .health = true,
+                                          .health_addr = HK_STR("127.0.0.1"),
+                                          .cert_pem = r->first.cert_pem,
+                                          .key_pem = r->first.key_pem,
+                                          .options = &r->options};
     if (webhook_server_new(&o, &r->server, &err) < 0) {
         fail_msg("%s", err.text);
     }

@@ -213,9 +213,12 @@ static void patch(struct world *w, enum api_kind_id kind, struct hk_str name,
 {
     submit(w, &(struct port_request){.verb = PORT_PATCH,
                                      .kind = api_kind(kind),
-                                     .ns = HK_STR(NS), .name = name, .subresource = subresource,
-                                                  .patch = PORT_PATCH_MERGE, .body = body,
-                                                  .text_only = true});
+                                     .ns = HK_STR(NS),
+                                     .name = name,
+                                     .subresource = subresource,
+                                     .patch = PORT_PATCH_MERGE,
+                                     .body = body,
+                                     .text_only = true});
 }
 
 /* The stand-in for the scheduler. PodGroups have no status subresource. */
@@ -373,7 +376,9 @@ static void submit_job(struct world *w, uint32_t k)
     json_put(meta, &w->mem, HK_STR("name"), json_make_str(hk_str(name)));
     submit(w, &(struct port_request){.verb = PORT_CREATE,
                                      .kind = api_kind(API_JOB),
-                                     .ns = HK_STR(NS), .body = &w->job, .text_only = true});
+                                     .ns = HK_STR(NS),
+                                     .body = &w->job,
+                                     .text_only = true});
 }
 
 /* Creates the jobs and runs until all their pods exist. */
@@ -481,7 +486,7 @@ static bool is_shown(void *ctx, const struct store_obj *o)
     hk_arena_clear(&s->mem);
     s->n += json_parse(o->text, 0, &s->mem, &doc, NULL) == 0 &&
             hk_str_is(json_str(json_at(&doc, "status.state.phase"), HK_STR("")), "Pending") &&
-                      json_int(json_at(&doc, "status.pending"), 0) == s->pods;
+            json_int(json_at(&doc, "status.pending"), 0) == s->pods;
     return true;
 }
 
@@ -490,7 +495,7 @@ static uint32_t jobs_shown(struct world *w, uint32_t pods)
     struct shown s = {.pods = pods};
 
     store_scan(w->store, store_res(w->store, HK_STR("batch.volcano.sh"), HK_STR("jobs")),
-                                   HK_STR(""), HK_STR(""), HK_STR(""), is_shown, &s);
+               HK_STR(""), HK_STR(""), HK_STR(""), is_shown, &s);
     hk_arena_fini(&s.mem);
     return s.n;
 }

@@ -219,11 +219,13 @@ void measure_arrivals(struct bench *b, struct sink *out)
     for (uint32_t k = 0; k < n; k++) {
         const job_id j = {b->w.m.jobs.len - n + k};
         const struct hk_str name = model_str(&b->w.m, model_job(&b->w.m, j)->name);
-        model_job_put(&b->w.m,
-                      &(struct job_desc){
-                          .ns = HK_STR("default"), .name = name, .uid = name,
-                                       .queue = HK_STR("default"), .min = 1, .phase = PG_INQUEUE,
-                                                       .creation_ns = world_tick(&b->w)});
+        model_job_put(&b->w.m, &(struct job_desc){.ns = HK_STR("default"),
+                                                  .name = name,
+                                                  .uid = name,
+                                                  .queue = HK_STR("default"),
+                                                  .min = 1,
+                                                  .phase = PG_INQUEUE,
+                                                  .creation_ns = world_tick(&b->w)});
         ms[k] = bench_cycle(b) * 1e3;
         bound += count_decisions(b, OP_ALLOCATE);
         allocs = k >= n / 2 ? HK_MAX(allocs, b->alloc_calls) : 0;

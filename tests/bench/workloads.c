@@ -37,13 +37,19 @@ struct pod {
 static void put_pod(struct bench *b, const struct pod *p)
 {
     const struct hk_str name = hk_str(p->name);
-    const struct task_desc d = {
-        .ns = HK_STR("default"), .name = name, .uid = name, .group = p->group, .node = p->node,
-                     .priority = p->priority, .pod_priority = p->priority,
-                     .flags = TASK_OURS | TASK_PREEMPTABLE,
-                     .status = p->node.n ? TASK_RUNNING : TASK_PENDING,
-                     .creation_ns = b->w.clock_ns, .start_ns = b->w.clock_ns,
-                     .shape = world_shape(&b->w, p->size, p->cons), .ident = p->ident};
+    const struct task_desc d = {.ns = HK_STR("default"),
+                                .name = name,
+                                .uid = name,
+                                .group = p->group,
+                                .node = p->node,
+                                .priority = p->priority,
+                                .pod_priority = p->priority,
+                                .flags = TASK_OURS | TASK_PREEMPTABLE,
+                                .status = p->node.n ? TASK_RUNNING : TASK_PENDING,
+                                .creation_ns = b->w.clock_ns,
+                                .start_ns = b->w.clock_ns,
+                                .shape = world_shape(&b->w, p->size, p->cons),
+                                .ident = p->ident};
     struct hk_err err = {0};
     task_id id;
 
@@ -65,13 +71,17 @@ static void put_job(struct bench *b, const struct job_like *j)
         {.dim = DIM_MEM, .v = j->size.mem * j->min},
     };
 
-    model_job_put(&b->w.m, &(struct job_desc){
-                               .ns = HK_STR("default"), .name = hk_str(j->name),
-                                            .uid = hk_str(j->name), .queue = hk_str(j->queue),
-                                            .min = j->min, .priority = j->priority,
-                                            .phase = j->phase, .creation_ns = world_tick(&b->w),
-                                            .has_minres = j->phase == PG_PENDING, .minres = least,
-                                            .nminres = HK_LEN(least)});
+    model_job_put(&b->w.m, &(struct job_desc){.ns = HK_STR("default"),
+                                              .name = hk_str(j->name),
+                                              .uid = hk_str(j->name),
+                                              .queue = hk_str(j->queue),
+                                              .min = j->min,
+                                              .priority = j->priority,
+                                              .phase = j->phase,
+                                              .creation_ns = world_tick(&b->w),
+                                              .has_minres = j->phase == PG_PENDING,
+                                              .minres = least,
+                                              .nminres = HK_LEN(least)});
 }
 
 /* A job of equal pods. */

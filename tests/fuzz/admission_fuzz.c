@@ -14,8 +14,9 @@ static bool pass(const struct api_kind *kind, struct json *obj, struct hk_arena 
         .verb = ADMIT_CREATE,
         .kind = kind,
         .obj = obj,
-        .ns = HK_STR("ns"), .mem = mem,
-        };
+        .ns = HK_STR("ns"),
+        .mem = mem,
+    };
     bool ok = admission_decode(&q, &err) == 0 && admission_mutate(&q, &err) == 0;
 
     if (ok) {
@@ -38,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         obj.type == JSON_OBJECT) {
         const struct api_kind *kind =
             api_kind_find(json_str(json_get(&obj, "apiVersion"), HK_STR("")),
-                                   json_str(json_get(&obj, "kind"), HK_STR("")));
+                          json_str(json_get(&obj, "kind"), HK_STR("")));
         if (kind && pass(kind, &obj, &mem, &once)) {
             hk_assert(pass(kind, &obj, &mem, &twice));
             hk_assert(strcmp(once.data, twice.data) == 0);

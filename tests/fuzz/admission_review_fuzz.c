@@ -39,7 +39,7 @@ static void check_answer(const struct hk_buf *answer, const struct json *asked, 
     hk_assert(json_parse(hk_buf_str(answer), JSON_DUP_REJECT, &mem, &doc, NULL) == 0);
     const struct json *response = json_get(&doc, "response");
     hk_assert(hk_str_eq(json_str(json_get(response, "uid"), HK_STR("?")),
-                                 json_str(json_at(asked, "request.uid"), HK_STR(""))));
+                        json_str(json_at(asked, "request.uid"), HK_STR(""))));
     hk_assert(json_bool(json_get(response, "allowed"), !allowed) == allowed);
     hk_assert(allowed != (json_str(json_at(response, "status.message"), HK_STR("")).n > 0));
     hk_assert(!json_get(response, "patch") == !json_get(response, "patchType"));

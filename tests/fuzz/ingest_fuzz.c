@@ -21,9 +21,8 @@ static int visit_one(void *ctx, const struct api_kind *kind, const struct json *
         return 0;
     }
     if (v->del_odd && v->n++ % 2) {
-        ingest_del(v->in, kind,
-                   json_str(json_at(obj, "metadata.namespace"), HK_STR("")),
-                            json_str(json_at(obj, "metadata.name"), HK_STR("")));
+        ingest_del(v->in, kind, json_str(json_at(obj, "metadata.namespace"), HK_STR("")),
+                   json_str(json_at(obj, "metadata.name"), HK_STR("")));
     } else {
         (void)ingest_put(v->in, kind, obj, "fuzz", err);
     }

@@ -62,10 +62,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                     .kind = api_kind(rule->kind),
                     .obj = &obj,
                     .old = &obj,
-                    .ns = HK_STR("ns"), .name =
-                                            json_str(json_at(&obj, "metadata.name"), HK_STR("")),
-                                                     .mem = &mem, .lookup = &lookup,
-                                        };
+                    .ns = HK_STR("ns"),
+                    .name = json_str(json_at(&obj, "metadata.name"), HK_STR("")),
+                    .mem = &mem,
+                    .lookup = &lookup,
+                };
                 review(rule, &q, &opts);
             }
         }

@@ -208,7 +208,7 @@ static bool is_about(const struct explain_edit *e, const struct api_object *o)
 {
     return e->kind == o->kind &&
            hk_str_eq(json_str(json_at(&e->doc, "metadata.name"), HK_STR("")), o->name) &&
-                     hk_str_eq(json_str(json_at(&e->doc, "metadata.namespace"), HK_STR("")), o->ns);
+           hk_str_eq(json_str(json_at(&e->doc, "metadata.namespace"), HK_STR("")), o->ns);
 }
 
 static const struct explain_edit *edit_of(const struct explain_edit *e, uint32_t n,

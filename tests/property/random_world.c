@@ -136,10 +136,11 @@ static void make_queues(struct random_world *r)
     const bool tree = chance(r, 30);
     struct name name, parent;
 
-    model_queue_put(&r->w.m,
-                    &(struct queue_desc){.name = HK_STR("root"), .weight = 1,
-                                                        .creation_ns = world_tick(&r->w),
-                                                        .state = QUEUE_OPEN, .reclaimable = true});
+    model_queue_put(&r->w.m, &(struct queue_desc){.name = HK_STR("root"),
+                                                  .weight = 1,
+                                                  .creation_ns = world_tick(&r->w),
+                                                  .state = QUEUE_OPEN,
+                                                  .reclaimable = true});
     for (uint32_t k = 0; k < n; k++) {
         name_fmt(&name, "q%u", k);
         put_queue(r, name.text, tree && k == 0 ? "root" : "");
@@ -306,12 +307,17 @@ static void put_task(struct random_world *r, uint32_t ns, struct hk_str group,
         .name = hk_str(name.text),
         .uid = hk_str(name.text),
         .group = group,
-        .node = id_none(home)
-        ? HK_STR("") : model_str(&r->w.m, r->w.m.nodes.name[home.i]), .role = t->role,
-                 .priority = t->priority, .pod_priority = t->priority, .flags = t->flags,
-                 .status = id_none(home) ? TASK_PENDING : TASK_RUNNING,
-                 .creation_ns = world_tick(&r->w), .start_ns = r->w.clock_ns, .shape = shape,
-                 .ident = t->ident, .labels = ident_labels(&r->w.m, t->ident)};
+        .node = id_none(home) ? HK_STR("") : model_str(&r->w.m, r->w.m.nodes.name[home.i]),
+        .role = t->role,
+        .priority = t->priority,
+        .pod_priority = t->priority,
+        .flags = t->flags,
+        .status = id_none(home) ? TASK_PENDING : TASK_RUNNING,
+        .creation_ns = world_tick(&r->w),
+        .start_ns = r->w.clock_ns,
+        .shape = shape,
+        .ident = t->ident,
+        .labels = ident_labels(&r->w.m, t->ident)};
     hk_assert(model_task_put(&r->w.m, &d, &id, &err) == 0);
 }
 

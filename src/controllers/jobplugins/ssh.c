@@ -191,9 +191,8 @@ static struct json key_items(const struct job_plugin_use *use)
         struct json item = json_make_object();
 
         json_put(&item, use->a, HK_STR("key"), json_make_str(hk_str(keys[i])));
-        json_put(&item, use->a,
-                 HK_STR("path"),
-                        json_make_str(hk_str(hk_arena_printf(use->a, ".ssh/%s", keys[i]))));
+        json_put(&item, use->a, HK_STR("path"),
+                 json_make_str(hk_str(hk_arena_printf(use->a, ".ssh/%s", keys[i]))));
         json_push(&list, use->a, item);
     }
     return list;
@@ -208,8 +207,8 @@ static int ssh_pod(const struct job_plugin_use *use, const struct api_job_task *
 
     json_put(&source, use->a, HK_STR("secretName"), json_make_str(secret_name(use)));
     json_put(&source, use->a, HK_STR("items"), key_items(use));
-    json_put(&source, use->a,
-             HK_STR("defaultMode"), json_make_int(hk_str_is(o->path, HOME_PATH) ? 0600 : 0644));
+    json_put(&source, use->a, HK_STR("defaultMode"),
+             json_make_int(hk_str_is(o->path, HOME_PATH) ? 0600 : 0644));
     json_put(&volume, use->a, HK_STR("name"), json_make_str(secret_name(use)));
     json_put(&volume, use->a, HK_STR("secret"), source);
     json_push(job_list(spec, use->a, "volumes"), use->a, volume);

@@ -122,8 +122,8 @@ static void make_service(const struct job_plugin_use *use, struct json *body)
 
     put(use, spec, "clusterIP", HK_STR("None"));
     json_put(spec, use->a, HK_STR("selector"), own_pods(use));
-    json_put(spec, use->a,
-             HK_STR("publishNotReadyAddresses"), json_make_bool(o->publish_not_ready));
+    json_put(spec, use->a, HK_STR("publishNotReadyAddresses"),
+             json_make_bool(o->publish_not_ready));
 }
 
 static struct json pod_selector(const struct job_plugin_use *use)

@@ -181,8 +181,8 @@ static void required_sub_groups_go_first(void **state)
     const uint32_t a = hk_intern(&r.m.str, HK_STR("a")), b = hk_intern(&r.m.str, HK_STR("b"));
     const struct policy_desc policies[] = {
         {.name = HK_STR("A"), .size = 1, .min_groups = 2, .keys = &a, .nkey = 1},
-         {.name = HK_STR("B"), .size = 2, .min_groups = 1, .keys = &b, .nkey = 1},
-        };
+        {.name = HK_STR("B"), .size = 2, .min_groups = 1, .keys = &b, .nkey = 1},
+    };
     rig_job(&r, "j", "q", .min = 3, .phase = PG_INQUEUE, .policies = policies, .npolicy = 2);
     for (unsigned k = 0; k < 8; k++) {
         const char name[] = {'p', (char)('1' + k), '\0'};

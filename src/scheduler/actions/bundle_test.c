@@ -82,8 +82,8 @@ static void group_spares_sub_jobs_above_its_minimum(void **state)
 
     open(&r);
     const uint32_t key = hk_intern(&r.m.str, HK_STR("part"));
-    const struct policy_desc policy = {.name = HK_STR("p"), .size = 2, .min_groups = 2,
-                                                      .keys = &key, .nkey = 1};
+    const struct policy_desc policy = {
+        .name = HK_STR("p"), .size = 2, .min_groups = 2, .keys = &key, .nkey = 1};
     const job_id j = rig_job(&r, "v", "q", .min = 4, .policies = &policy, .npolicy = 1);
     for (uint32_t k = 0; k < 6; k++) {
         const char name[] = {'t', (char)('1' + k), '\0'};

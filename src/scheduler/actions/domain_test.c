@@ -82,9 +82,9 @@ static void tree(struct rig *r)
     child[1] = (struct hyper_member){true, hk_intern(&r->m.str, HK_STR("s1"))};
     const struct hyper_desc d[] = {
         {.name = HK_STR("s0"), .tier = 1, .members = leaf, .nmember = 2},
-         {.name = HK_STR("s1"), .tier = 1, .members = leaf + 2, .nmember = 2},
-          {.name = HK_STR("s2"), .tier = 2, .members = child, .nmember = 2},
-         };
+        {.name = HK_STR("s1"), .tier = 1, .members = leaf + 2, .nmember = 2},
+        {.name = HK_STR("s2"), .tier = 2, .members = child, .nmember = 2},
+    };
     assert_true(model_hyper_rebuild(&r->m, d, 3, NULL));
     rig_queue(r, "q");
 }

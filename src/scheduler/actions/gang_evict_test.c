@@ -112,8 +112,9 @@ static void members_that_are_not_needed_stay(void **state)
     high(&r, 2);
     cycle_run(&r, PREEMPT);
     assert_int_equal(r.ssn.decisions.len, 2);
-    assert_int_equal(model_job(
-        &r.m, model_job_find(&r.m, HK_STR("ns"), HK_STR("high")))->tally.n[TASK_PIPELINED], 2);
+    assert_int_equal(model_job(&r.m, model_job_find(&r.m, HK_STR("ns"), HK_STR("high")))
+                         ->tally.n[TASK_PIPELINED],
+                     2);
     cycle_end(&r);
 }
 

@@ -140,8 +140,8 @@ static int check_job(struct proof *p, job_id job, int64_t *alloc)
 
     for (task_id t = j->pending; !id_none(t); t = model_task(m, t)->job_next) {
         if (model_task(m, t)->status != TASK_PENDING) {
-            return differs(p, "job pending list", model_str(m, j->name),
-                           HK_STR("status"), TASK_PENDING, model_task(m, t)->status);
+            return differs(p, "job pending list", model_str(m, j->name), HK_STR("status"),
+                           TASK_PENDING, model_task(m, t)->status);
         }
         count_task(m, t, &tally, alloc);
     }
@@ -155,8 +155,8 @@ static int check_job(struct proof *p, job_id job, int64_t *alloc)
         }
     }
     if (j->tally.total != tally.total || j->tally.pending_be != tally.pending_be) {
-        return differs(p, "job", model_str(m, j->name),
-                       HK_STR("total"), j->tally.total, tally.total);
+        return differs(p, "job", model_str(m, j->name), HK_STR("total"), j->tally.total,
+                       tally.total);
     }
     for (uint32_t d = 0; d < m->dims.n; d++) {
         if (job_vec(m, job, JV_ALLOC)[d] != alloc[d]) {

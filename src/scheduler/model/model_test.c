@@ -218,8 +218,8 @@ static void sub_groups_follow_labels_and_policies(void **state)
 {
     RIG(r);
     const uint32_t key = hk_intern(&r.m.str, HK_STR("set"));
-    const struct policy_desc policy = {.name = HK_STR("p"), .size = 2, .min_groups = 1,
-                                                      .keys = &key, .nkey = 1};
+    const struct policy_desc policy = {
+        .name = HK_STR("p"), .size = 2, .min_groups = 1, .keys = &key, .nkey = 1};
     const struct label one[] = {{key, hk_intern(&r.m.str, HK_STR("1"))}};
     const struct label two[] = {{key, hk_intern(&r.m.str, HK_STR("2"))}};
 
@@ -250,18 +250,18 @@ static void hyper_nodes_make_a_tree_or_say_why_not(void **state)
     const struct hyper_member leaf1[] = {{false, r.m.nodes.name[n1.i]}};
     const struct hyper_member leaf2[] = {{false, r.m.nodes.name[n2.i]}};
     const struct hyper_member up[] = {{true, hk_intern(&r.m.str, HK_STR("s1"))},
-                                       {true, hk_intern(&r.m.str, HK_STR("s2"))}};
+                                      {true, hk_intern(&r.m.str, HK_STR("s2"))}};
     struct hyper_desc tree[] = {
         {.name = HK_STR("top"), .tier = 2, .members = up, .nmember = 2},
-         {.name = HK_STR("s1"), .tier = 1, .members = leaf1, .nmember = 1},
-          {.name = HK_STR("s2"), .tier = 1, .members = leaf2, .nmember = 1},
-         };
+        {.name = HK_STR("s1"), .tier = 1, .members = leaf1, .nmember = 1},
+        {.name = HK_STR("s2"), .tier = 1, .members = leaf2, .nmember = 1},
+    };
 
     assert_true(model_hyper_rebuild(&r.m, tree, 3, &err));
     model_hyper_root(&r.m);
     const hyper_id top = model_hyper_find(&r.m, HK_STR("top"));
     const hyper_id s1 = model_hyper_find(&r.m, HK_STR("s1")),
-                                         s2 = model_hyper_find(&r.m, HK_STR("s2"));
+                   s2 = model_hyper_find(&r.m, HK_STR("s2"));
     assert_int_equal(r.m.hypers.at[top.i].nodes.len, 2);
     assert_true(id_eq(model_hyper_lca(&r.m, s1, s2), top));
     assert_true(id_eq(model_hyper_lca(&r.m, s1, NO_HYPER), s1));

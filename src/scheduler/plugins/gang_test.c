@@ -156,8 +156,8 @@ static void sub_groups_must_be_there_and_ready(void **state)
     const uint32_t key = hk_intern(&r.m.str, HK_STR("group"));
     const struct label g1 = {key, hk_intern(&r.m.str, HK_STR("1"))};
     const struct label g2 = {key, hk_intern(&r.m.str, HK_STR("2"))};
-    const struct policy_desc policy = {.name = HK_STR("p"), .size = 2, .min_groups = 2,
-                                                      .keys = &key, .nkey = 1};
+    const struct policy_desc policy = {
+        .name = HK_STR("p"), .size = 2, .min_groups = 2, .keys = &key, .nkey = 1};
 
     rig_node(&r, "n", "cpu=10 pods=20");
     rig_queue(&r, "q");

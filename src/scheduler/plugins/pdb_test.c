@@ -27,21 +27,21 @@ static void budgets_limit_victims(void **state)
     for (size_t k = 0; k < HK_LEN(cases); k++) {
         RIG(r);
         const struct label app = {hk_intern(&r.m.str, HK_STR("app")),
-                                            hk_intern(&r.m.str, HK_STR("web"))};
+                                  hk_intern(&r.m.str, HK_STR("web"))};
         const struct label_req req = {.key = app.key, .op = OP_IN, .n = 1, .vals = &app.val};
         const uint32_t charged =
             cases[k].disrupted ? hk_intern(&r.m.str, hk_str(cases[k].disrupted)) : 0;
 
         rig_node(&r, "n", "cpu=10 pods=20");
         if (cases[k].allowed != NO_PDB) {
-            model_pdb_put(&r.m,
-                          &(struct pdb_desc){
-                              .ns = hk_str(cases[k].ns),
-                              .name = HK_STR("budget"),
-                                             .sel = {.n = !cases[k].empty_selector, .at = &req},
-                                             .allowed = cases[k].allowed, .disrupted = &charged,
-                                             .ndisrupted = charged != 0,
-                              });
+            model_pdb_put(&r.m, &(struct pdb_desc){
+                                    .ns = hk_str(cases[k].ns),
+                                    .name = HK_STR("budget"),
+                                    .sel = {.n = !cases[k].empty_selector, .at = &req},
+                                    .allowed = cases[k].allowed,
+                                    .disrupted = &charged,
+                                    .ndisrupted = charged != 0,
+                                });
         }
         rig_queue(&r, "q");
         rig_job(&r, "j", "q");
