@@ -12,7 +12,7 @@ SETUP_DEBUG = meson setup build-debug -Dbuildtype=debug -Db_lto=false \
 SETUP_TSAN = meson setup build-tsan -Dbuildtype=debug -Db_lto=false -Db_sanitize=thread
 SETUP_FUZZ = CC=clang-14 meson setup build-fuzz -Dfuzz=true -Db_lto=false -Db_lundef=false \
 	-Db_sanitize=address,undefined
-SETUP_LINT = CC=clang-14 meson setup build-lint -Db_lto=false
+SETUP_LINT = CC=clang-14 meson setup build-lint -Dbuildtype=debug -Db_lto=false
 
 # The rooms that threads visit.
 TSAN_TESTS = $(patsubst src/%.c,%,$(wildcard $(addsuffix /*_test.c,src/net src/store src/apiserver)))
@@ -21,7 +21,7 @@ C_FILES = $(shell find src tests -name '*.[ch]')
 
 .DEFAULT_GOAL := release
 .PHONY: release debug tsan deps deps-examples demo check check-kube bench bench-kube fuzz soak lint \
-	format install image chart clean help
+	format install image deb chart clean help
 
 release: build/build.ninja ## build/hekla, optimised and hardened (the default)
 	@ninja -C build
@@ -38,8 +38,9 @@ deps: ## install the Debian packages that are missing
 deps-examples: ## install what examples/frameworks run (Open MPI, PyTorch: 180 MB)
 	@scripts/deps examples
 
-demo: deps ## build, then show the scheduler and the API server at work
-	@$(MAKE) --no-print-directory release
+demo: deps ## build the program alone, then show the scheduler and the API server at work
+	@$(MAKE) --no-print-directory build/build.ninja
+	@ninja -C build hekla
 	@scripts/demo
 
 check: deps ## build every kind and run every test
@@ -66,12 +67,11 @@ fuzz: build-fuzz/build.ninja ## run every fuzz target for FUZZ_TIME seconds
 	@ninja -C build-fuzz
 	@scripts/fuzz $(FUZZ_TIME)
 
-soak: release debug ## kill -9 under load, then tests under sanitizers, for SOAK_TIME seconds
+soak: release debug ## kill -9 under load, simulation, tests under sanitizers, for SOAK_TIME seconds
 	@scripts/check --soak $(SOAK_TIME)
 
-lint: build-lint/build.ninja ## clang warnings, clang-tidy, layers and white space
+lint: build-lint/build.ninja ## clang warnings, clang-tidy and white space
 	@ninja -C build-lint
-	@scripts/check-layers
 	@clang-format-14 --dry-run --Werror $(C_FILES)
 	@find src -name '*.c' ! -name '*_test.c' -print0 | \
 		xargs -0 -n 4 -P $$(nproc) clang-tidy-14 -p build-lint --quiet
@@ -81,10 +81,13 @@ format: ## let clang-format rewrite the sources
 
 install: release ## install under PREFIX (DESTDIR is honoured)
 	@meson configure build -Dprefix=$(abspath $(PREFIX))
-	@meson install -C build
+	@meson install -C build --strip
 
 image: release ## build/hekla-image.tar, a container image made without a container engine
 	@scripts/image build/hekla build/hekla-image.tar
+
+deb: ## the Debian package, in the directory above; debug symbols in a package of their own
+	@dpkg-buildpackage --build=binary --no-sign
 
 chart: release ## build/hekla-VERSION.tgz, the Helm chart
 	@scripts/chart build/hekla build/hekla-$$(build/hekla version | cut -d ' ' -f 2).tgz

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of rules and the three passes over it: mutation, validation, judgement. Within a pass
-// rules run in table order, which for the built-in plugins is Kubernetes' own: namespaces, limit
-// ranges, accounts, taints, priorities, tolerations, classes, webhooks, and quota last of all.
+// The table of admission rules and the three passes over it: mutate, validate, judge. A pass runs
+// its rules in table order. Built-in plugins have Kubernetes' order: namespaces, limit ranges,
+// accounts, taints, priorities, tolerations, storage classes, webhooks, and quota last.
 #include "admission/admission_priv.h"
 
 #define CORE ""
 #define APPS "apps"
 #define BATCH "batch"
 #define STORAGE "storage.k8s.io"
+#define RBAC "rbac.authorization.k8s.io"
 
-/* Kinds with defaults and faults of their own and nothing else to say. */
+/* Kinds that have only defaults and field validation. */
 #define KIND(in_group, its_kind, file)                                                             \
     {                                                                                              \
         .group = in_group, .kind = its_kind, .verbs = ON_WRITE, .mutate = admit_##file##_default,  \
@@ -20,8 +21,9 @@ static const struct admit_row rows[] = {
     /* every kind */
     {.verbs = ON_WRITE, .validate = admit_meta_validate},
     {.verbs = ON_WRITE, .subresource = "status", .validate = admit_meta_validate},
+    {.verbs = ON_WRITE, .validate = admit_bounds_validate},
 
-    /* defaults and faults, kind by kind */
+    /* defaults and field validation per kind */
     {CORE, "Pod", ON_WRITE, .mutate = admit_pod_default},
     {CORE, "Pod", ON_CREATE, .validate = admit_pod_validate},
     {CORE, "Pod", ON_UPDATE, .validate = admit_pod_validate_update},
@@ -31,7 +33,9 @@ static const struct admit_row rows[] = {
     KIND(CORE, "Node", node),
     {CORE, "Node", ON_UPDATE, "status", .mutate = admit_node_default,
      .validate = admit_node_validate},
-    {CORE, "Namespace", ON_WRITE, .mutate = admit_namespace_default},
+    {CORE, "Namespace", ON_WRITE, .mutate = admit_namespace_default,
+     .validate = admit_pod_security_labels},
+    {CORE, "Namespace", ON_UPDATE, .judge = admit_pod_security_namespace},
     KIND(CORE, "Service", service),
     {CORE, "ConfigMap", ON_WRITE, .validate = admit_configmap_validate},
     KIND(CORE, "Secret", secret),
@@ -55,6 +59,25 @@ static const struct admit_row rows[] = {
      admit_priority_validate, admit_priority_judge},
     KIND(STORAGE, "StorageClass", storageclass),
     KIND("apiextensions.k8s.io", "CustomResourceDefinition", crd),
+    {RBAC, "Role", ON_WRITE, .validate = admit_role_validate, .judge = admit_role_judge},
+    {RBAC, "ClusterRole", ON_WRITE, .validate = admit_role_validate, .judge = admit_role_judge},
+    {RBAC, "RoleBinding", ON_WRITE, NULL, admit_binding_default, admit_binding_validate,
+     admit_binding_judge},
+    {RBAC, "ClusterRoleBinding", ON_WRITE, NULL, admit_binding_default, admit_binding_validate,
+     admit_binding_judge},
+
+    /* rights of the requesting user */
+    {"bus.volcano.sh", "Command", ON_WRITE, .judge = admit_command_judge},
+    {CORE, "Pod", ON_CREATE, .judge = admit_nodename_pod},
+    {.verbs = ON_WRITE, .judge = admit_nodename_template},
+
+    /* Pod Security Standards, and system priority classes */
+    {CORE, "Pod", ON_WRITE, .judge = admit_pod_security_pod},
+    {CORE, "Pod", ON_UPDATE, "ephemeralcontainers", .judge = admit_pod_security_pod},
+    {CORE, "Pod", ON_UPDATE, "resize", .judge = admit_pod_security_pod},
+    {.verbs = ON_WRITE, .judge = admit_pod_security_template},
+    {"scheduling.volcano.sh", "PodGroup", ON_WRITE, .judge = admit_priority_group},
+    {"batch.volcano.sh", "Job", ON_WRITE, .judge = admit_priority_group},
 
     /* plugins */
     {.verbs = ON_CREATE, .mutate = admit_namespace_lifecycle},
@@ -67,8 +90,8 @@ static const struct admit_row rows[] = {
     {CORE, "Pod", ON_WRITE, .mutate = admit_priority_pod},
     {CORE, "Pod", ON_WRITE, .mutate = admit_pod_tolerations},
     {CORE, "PersistentVolumeClaim", ON_CREATE, .mutate = admit_pvc_class},
-    /* Volcano's: webhooks come behind the plugins that change objects and before the quotas; a
-     * pod's first status tells of the gates they set. */
+    /* Volcano's webhooks run after the plugins that change objects and before the quotas. The
+     * initial pod status follows, because it shows the gates that they set. */
     {.verbs = ON_WRITE | ON_DELETE, .mutate = admit_volcano_mutate, .judge = admit_volcano_judge},
     {CORE, "Pod", ON_CREATE, .mutate = admit_pod_prepare},
     {.verbs = ON_WRITE, .judge = admit_quota_judge},
@@ -117,27 +140,4 @@ int admission_validate(struct admission_request *q, struct hk_err *err)
         }
     }
     return 0;
-}
-
-void admission_request_fini(struct admission_request *q)
-{
-    hk_vec_fini(&q->errors);
-    hk_vec_fini(&q->warnings);
-    hk_vec_fini(&q->unknown);
-}
-
-/* ---- state ---- */
-
-const struct json *admit_get(const struct admission_request *q, const struct api_kind *kind,
-                             struct hk_str ns, struct hk_str name)
-{
-    return q->lookup ? q->lookup->get(q->lookup->ctx, kind, ns, name) : NULL;
-}
-
-void admit_each(const struct admission_request *q, const struct api_kind *kind, struct hk_str ns,
-                bool (*fn)(void *arg, const struct json *obj), void *arg)
-{
-    if (q->lookup) {
-        q->lookup->each(q->lookup->ctx, kind, ns, fn, arg);
-    }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of this room share: the rows of the table, field paths and field errors, names and
-// their rules, and small edits to JSON trees.
+// Shared by the files of admission/: table rows, field paths and field errors, name rules, and
+// small edits of JSON trees.
 #pragma once
 
 #include "admission/admission.h"
@@ -16,22 +16,21 @@ enum {
     ON_WRITE = ON_CREATE | ON_UPDATE,
 };
 
-/* One rule of one kind. A row may fill any of the three columns; each column is a pass of its own
+/* One rule of one kind. A row may set any of the three functions; each of them is a separate pass
  * over the table, in table order. */
 struct admit_row {
     const char *group, *kind; /* kind NULL: every kind */
     unsigned verbs;
     const char *subresource; /* NULL: the object itself */
     int (*mutate)(struct admission_request *q, struct hk_err *err);
-    void (*validate)(struct admission_request *q); /* faults, as field errors */
-    int (*judge)(struct admission_request *q,
-                 struct hk_err *err); /* policy, on faultless objects */
+    void (*validate)(struct admission_request *q);                 /* adds field errors */
+    int (*judge)(struct admission_request *q, struct hk_err *err); /* policy, for valid objects */
 };
 
 /* ---- field paths and field errors: cause.c ---- */
 
-/* A place in the object, chained through the callers' frames and written out only when something is
- * wrong there. */
+/* A position in the object: a chain of the callers' stack frames, written as text only for
+ * errors. */
 struct path {
     const struct path *up; /* NULL at the root */
     struct hk_str key;     /* field or map key */
@@ -70,18 +69,18 @@ void cause_unsupported(struct admission_request *q, const struct path *p, struct
 void cause_duplicate(struct admission_request *q, const struct path *p, struct hk_str value);
 void cause_not_found(struct admission_request *q, const struct path *p, struct hk_str value);
 void cause_too_long(struct admission_request *q, const struct path *p, uint32_t max_bytes);
-/* A cause with a reason of its own, as refusals carry them. */
+/* Adds a cause with any reason, for refusals. */
 void cause_add(struct admission_request *q, const char *reason, const char *field,
                const char *message);
 
-/* Checks that recur. Absent fields pass. */
+/* Common checks. Absent fields pass. */
 void cause_check_enum(struct admission_request *q, const struct path *up, const struct json *obj,
                       const char *key, const char *const *allowed);
 void cause_check_min(struct admission_request *q, const struct path *up, const struct json *obj,
                      const char *key, int64_t min);
 void cause_check_immutable(struct admission_request *q, const struct path *up,
                            const struct json *obj, const struct json *old, const char *key);
-/* Required when absent or empty; says whether it is there. */
+/* Adds a Required error when absent or empty; returns whether it is present. */
 bool cause_check_present(struct admission_request *q, const struct path *up, const struct json *obj,
                          const char *key);
 
@@ -91,7 +90,7 @@ enum name_rule {
     NAME_SUBDOMAIN,  /* RFC 1123, up to 253 */
     NAME_LABEL,      /* RFC 1123, up to 63 */
     NAME_LABEL_1035, /* starts with a letter */
-    NAME_SEGMENT,    /* anything that can stand in a path */
+    NAME_SEGMENT,    /* anything valid as a path segment */
     NAME_QUALIFIED,  /* label keys: [prefix/]name */
     NAME_VALUE,      /* label values */
     NAME_PORT,       /* IANA service names */
@@ -99,10 +98,10 @@ enum name_rule {
     NAME_ENV,        /* environment variables */
 };
 
-/* One field error for each rule the text breaks; whether there was none. */
+/* Adds one field error per violated rule; returns whether there was none. */
 bool name_check(struct admission_request *q, const struct path *p, struct hk_str text,
                 enum name_rule rule);
-/* The same in words alone, with sep between them. */
+/* The same as text, separated by sep. */
 bool name_tell(struct hk_str text, enum name_rule rule, const char *sep, struct hk_buf *out);
 /* Labels or a nodeSelector: keys and values. */
 void name_check_labels(struct admission_request *q, const struct path *p,
@@ -115,21 +114,21 @@ void name_check_selector(struct admission_request *q, const struct path *p,
 
 /* Present and not null. */
 bool edit_has(const struct json *obj, const char *key);
-/* The value for changing, or NULL when absent or null. */
+/* The value, changeable, or NULL when absent or null. */
 struct json *edit_get(struct json *obj, const char *key);
 /* Dotted path; NULL when a step is missing. */
 struct json *edit_at(struct json *obj, const char *path);
-/* The object or array under key, made when absent, for changing until the next put into obj. */
+/* The object or array under key, created when absent; changeable until the next put into obj. */
 struct json *edit_object(struct json *obj, struct hk_arena *a, const char *key);
 struct json *edit_array(struct json *obj, struct hk_arena *a, const char *key);
 void edit_put(struct json *obj, struct hk_arena *a, const char *key, struct json v);
 void edit_put_str(struct json *obj, struct hk_arena *a, const char *key, const char *v);
-/* Only when absent or null. Empty strings count as absent for strings, as they do in Go. */
+/* Set the value only when absent or null. An empty string counts as absent, as in Go. */
 void edit_default_str(struct json *obj, struct hk_arena *a, const char *key, const char *v);
 void edit_default_int(struct json *obj, struct hk_arena *a, const char *key, int64_t v);
 void edit_default_bool(struct json *obj, struct hk_arena *a, const char *key, bool v);
 void edit_default_object(struct json *obj, struct hk_arena *a, const char *key);
-/* Whether a list of strings holds text. */
+/* Whether a list of strings contains text. */
 bool edit_list_has(const struct json *list, struct hk_str text);
 /* Elements of a list, members of an object; 0 of anything else. */
 uint32_t edit_len(const struct json *list);
@@ -138,15 +137,26 @@ struct hk_str edit_str(const struct json *obj, const char *key); /* "" when abse
 
 /* ---- state ---- */
 
-/* NULL when there is none, or nothing is looked for. */
+/* NULL when missing, or without lookup. */
 const struct json *admit_get(const struct admission_request *q, const struct api_kind *kind,
                              struct hk_str ns, struct hk_str name);
 void admit_each(const struct admission_request *q, const struct api_kind *kind, struct hk_str ns,
                 bool (*fn)(void *arg, const struct json *obj), void *arg);
 
+/* ---- pod templates: template.c ---- */
+
+/* Gets one template, {metadata, spec}, and its path; false ends the iteration. */
+typedef bool admit_template_fn(void *arg, const struct path *path, const struct json *template);
+/* Calls fn for each pod template in the object. */
+void admit_each_template(const struct api_kind *kind, const struct json *obj, admit_template_fn *fn,
+                         void *arg);
+
 /* ---- rules, one file each ---- */
 
 void admit_meta_validate(struct admission_request *q);
+void admit_bounds_validate(struct admission_request *q);
+/* The same with a webhook's options; adds field errors to q. */
+void admit_bounds_check(struct admission_request *q, const struct volcano_options *o);
 
 int admit_namespace_lifecycle(struct admission_request *q, struct hk_err *err);
 int admit_namespace_default(struct admission_request *q, struct hk_err *err);
@@ -158,7 +168,7 @@ int admit_pod_prepare(struct admission_request *q, struct hk_err *err);
 void admit_pod_validate(struct admission_request *q);
 void admit_pod_validate_status(struct admission_request *q);
 void admit_pod_validate_update(struct admission_request *q);
-/* Defaults of a template's spec: what a pod gets, less what only pods get. */
+/* Sets defaults of a template's spec: those of a pod, except for pod-only ones. */
 void admit_pod_default_template(struct json *spec, struct hk_arena *a);
 void admit_pod_validate_spec(struct admission_request *q, const struct path *p,
                              const struct json *spec);
@@ -182,6 +192,7 @@ int admit_priority_pod(struct admission_request *q, struct hk_err *err);
 int admit_priority_default(struct admission_request *q, struct hk_err *err);
 void admit_priority_validate(struct admission_request *q);
 int admit_priority_judge(struct admission_request *q, struct hk_err *err);
+int admit_priority_group(struct admission_request *q, struct hk_err *err);
 
 int admit_limitrange_default(struct admission_request *q, struct hk_err *err);
 void admit_limitrange_validate(struct admission_request *q);
@@ -210,12 +221,12 @@ void admit_replicaset_validate(struct admission_request *q);
 void admit_rc_validate(struct admission_request *q);
 void admit_statefulset_validate(struct admission_request *q);
 void admit_daemonset_validate(struct admission_request *q);
-/* spec.template: its labels and pod spec, which must restart always (or never, for jobs). */
+/* Checks labels and pod spec of spec.template. */
 void admit_template_validate(struct admission_request *q, const struct path *spec_path,
                              const struct json *spec);
 
-/* The rules of volcano.h for the kind and verb at hand: patches of the mutating ones, refusals of
- * the validating ones. */
+/* Run the rules of volcano.h for kind and verb: apply patches of mutating rules, refuse by
+ * validating rules. */
 int admit_volcano_mutate(struct admission_request *q, struct hk_err *err);
 int admit_volcano_judge(struct admission_request *q, struct hk_err *err);
 
@@ -245,3 +256,19 @@ int admit_pvc_class(struct admission_request *q, struct hk_err *err);
 void admit_pvc_validate(struct admission_request *q);
 int admit_pv_default(struct admission_request *q, struct hk_err *err);
 void admit_pv_validate(struct admission_request *q);
+
+void admit_role_validate(struct admission_request *q);
+int admit_role_judge(struct admission_request *q, struct hk_err *err);
+int admit_binding_default(struct admission_request *q, struct hk_err *err);
+void admit_binding_validate(struct admission_request *q);
+int admit_binding_judge(struct admission_request *q, struct hk_err *err);
+
+int admit_command_judge(struct admission_request *q, struct hk_err *err);
+int admit_nodename_pod(struct admission_request *q, struct hk_err *err);
+int admit_nodename_template(struct admission_request *q, struct hk_err *err);
+
+/* Checks a namespace's labels: known levels and versions. */
+void admit_pod_security_labels(struct admission_request *q);
+int admit_pod_security_namespace(struct admission_request *q, struct hk_err *err);
+int admit_pod_security_pod(struct admission_request *q, struct hk_err *err);
+int admit_pod_security_template(struct admission_request *q, struct hk_err *err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything but pods through admission: decoding, metadata, and the rules of each kind.
+// Admission of every kind except pods: decoding, metadata, and the rules of each kind.
 #include "admission/rig_test.h"
 
 #define CM(meta, rest) "{apiVersion: v1, kind: ConfigMap, metadata: " meta rest "}"
@@ -24,6 +24,11 @@ static const struct rig_case decode_cases[] = {
     CASE("a number too large", POD(", spec: {priority: 3000000000}"),
          HANDLED "json: cannot unmarshal number 3000000000 into Go struct field "
                  "PodSpec.spec.priority of type int32"),
+    CASE("a number too large where a text may be",
+         "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d, namespace: ns}, spec: "
+         "{updateStrategy: {rollingUpdate: {maxSurge: 9223372036854775807}}}}",
+         "Invalid: DaemonSet in version \"apps/v1\" cannot be handled as a DaemonSet: json: cannot "
+         "unmarshal number 9223372036854775807 into Go value of type int32"),
     CASE("a fraction", POD(", spec: {activeDeadlineSeconds: 1.5}"),
          HANDLED "json: cannot unmarshal number 1.5 into Go struct field "
                  "PodSpec.spec.activeDeadlineSeconds of type int64"),
@@ -207,6 +212,9 @@ static void test_three_namespaces_cannot_be_deleted(void **state)
 #define CLASSES                                                                                    \
     LIVE_NS "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, "     \
             "value: 100, preemptionPolicy: Never}\n---\n"
+#define SYSTEM_NS                                                                                  \
+    "{apiVersion: v1, kind: Namespace, metadata: {name: kube-system}}\n---\n"                      \
+    "{apiVersion: v1, kind: ServiceAccount, metadata: {name: default, namespace: kube-system}}\n"
 #define SPEC(rest) POD(", spec: {containers: [{name: c, image: 'i:1'}]" rest "}")
 #define PC(name, rest)                                                                             \
     "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: " name "}" rest "}"
@@ -214,7 +222,25 @@ static void test_three_namespaces_cannot_be_deleted(void **state)
 static const struct rig_case priority_cases[] = {
     CASE("a known class", SPEC(", priorityClassName: high"), "", .state = CLASSES),
     CASE("a system class", SPEC(", priorityClassName: system-node-critical, priority: 2000001000"),
-         "", .state = CLASSES),
+         "Forbidden: pods with system-node-critical priorityClass is not permitted in ns "
+         "namespace, only in kube-system and volcano-system",
+         .state = CLASSES),
+    CASE("a system class for the system",
+         "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: kube-system}, spec: "
+         "{priorityClassName: system-node-critical, containers: [{name: c, image: i}]}}",
+         "", .state = SYSTEM_NS),
+    CASE("a system class for a group",
+         "{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g, "
+         "namespace: ns}, spec: {priorityClassName: system-cluster-critical}}",
+         "Forbidden: podgroups with system-cluster-critical priorityClass is not permitted in ns "
+         "namespace, only in kube-system and volcano-system",
+         .state = CLASSES),
+    CASE("a system class for a group that is there",
+         "{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g, "
+         "namespace: ns}, spec: {priorityClassName: system-cluster-critical, minMember: 2}}",
+         "", .state = CLASSES,
+         .old = "{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g, "
+                "namespace: ns}, spec: {priorityClassName: system-cluster-critical}}"),
     CASE("an unknown class", SPEC(", priorityClassName: low"),
          "Forbidden: no PriorityClass with name low was found", .state = CLASSES),
     CASE("another number than the class has", SPEC(", priorityClassName: high, priority: 7"),
@@ -232,6 +258,25 @@ static const struct rig_case priority_cases[] = {
     CASE("a second default", PC("b", ", value: 1, globalDefault: true"),
          "Forbidden: PriorityClass a is already marked as default. Only one default can exist",
          .state = PC("a", ", value: 2, globalDefault: true")),
+    CASE("a system class as the default",
+         PC("system-cluster-critical", ", value: 2000000000, globalDefault: true"),
+         "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for "
+         "system use only. error: globalDefault of system-cluster-critical PriorityClass must be "
+         "false"),
+    CASE("a system class that becomes the default",
+         PC("system-node-critical",
+            ", value: 2000001000, globalDefault: true, preemptionPolicy: PreemptLowerPriority"),
+         "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for "
+         "system use only. error: globalDefault of system-node-critical PriorityClass must be "
+         "false",
+         .old = PC("system-node-critical",
+                   ", value: 2000001000, preemptionPolicy: PreemptLowerPriority")),
+    CASE("a system class with another value", PC("system-node-critical", ", value: 1"),
+         "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for "
+         "system use only. error: value of system-node-critical PriorityClass must be 2000001000"),
+    CASE("a system class that was the default once is nobody's", SPEC(", priority: 0"), "",
+         .state =
+             LIVE_NS PC("system-cluster-critical", ", value: 2000000000, globalDefault: true")),
     CASE("a value that changes", PC("a", ", value: 3"),
          "value: Forbidden: may not be changed in an update.",
          .old = PC("a", ", value: 2, preemptionPolicy: PreemptLowerPriority")),
@@ -343,6 +388,14 @@ static const struct rig_case quota_cases[] = {
          "count/podgroups.scheduling.volcano.sh=0, limited: "
          "count/podgroups.scheduling.volcano.sh=0",
          .state = LIVE_NS QUOTA("q", "{hard: {count/podgroups.scheduling.volcano.sh: 0}}")),
+    CASE("a quota without limits", ASK("2"), "", .state = LIVE_NS QUOTA("q", "{}")),
+    CASE("a quota without a spec", CM("{name: c, namespace: ns}", ""), "",
+         .state = LIVE_NS
+         "{apiVersion: v1, kind: ResourceQuota, metadata: {name: q, namespace: ns}}\n---\n"),
+    CASE("a quota whose limits are null", CM("{name: c, namespace: ns}", ""), "",
+         .state = LIVE_NS QUOTA("q", "{hard: null}")),
+    CASE("a quota whose limits are a list", CM("{name: c, namespace: ns}", ""), "",
+         .state = LIVE_NS QUOTA("q", "{hard: [pods]}")),
     CASE("a quota on nothing known", QUOTA("q", "{hard: {gold: 1}}"),
          "spec.hard[gold]: Invalid value: \"gold\": must be a standard resource for quota"),
 };
@@ -426,7 +479,7 @@ static void test_limit_ranges_fill_what_pods_leave_open(void **state)
     rig_fini(&r);
 }
 
-/* ---- the other kinds ---- */
+/* ---- other kinds ---- */
 
 static const struct rig_case config_cases[] = {
     CASE("a bad key", CM("{name: c, namespace: ns}", ", data: {'a b': x}"),

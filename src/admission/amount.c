@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Amounts of resources in JSON: reading and writing ResourceLists, and what a whole pod asks for.
+// Amounts of resources in JSON: reads and writes ResourceLists, computes the sums of a pod.
 #include "admission/admission_priv.h"
 
 bool amount_get(const struct json *list, struct hk_str name, struct quantity *ret)
@@ -55,8 +55,8 @@ static bool of_container(const struct json *container, const char *field, struct
     return amount_get(json_get(json_get(container, "resources"), field), name, ret);
 }
 
-/* Init containers run one after another, each beside the sidecars started before it; the sidecars
- * stay for good. */
+/* Init containers run one after another. Sidecars keep running, so each init container adds to the
+ * sidecars started before it. */
 static void add_inits(const struct json *spec, const char *field, struct hk_str name,
                       struct sum *running)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Field errors: the path, the reason and the words, as Kubernetes' field package writes them. One
-// function per kind of error, and the checks every kind makes.
+// Field errors: path, reason and message, worded like Kubernetes' field package. One function per
+// type of error, and the checks that all kinds share.
 #include "admission/admission_priv.h"
 
 void path_write(const struct path *p, struct hk_buf *out)
@@ -34,8 +34,8 @@ void cause_add(struct admission_request *q, const char *reason, const char *fiel
                             });
 }
 
-static void add(struct admission_request *q, const char *reason, const struct path *p,
-                const struct hk_buf *body)
+static void cause_add_at_path(struct admission_request *q, const char *reason, const struct path *p,
+                              const struct hk_buf *body)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf field = {0};
 
@@ -51,7 +51,7 @@ void cause_required(struct admission_request *q, const struct path *p, const cha
     if (detail && *detail) {
         hk_buf_addf(&body, ": %s", detail);
     }
-    add(q, "FieldValueRequired", p, &body);
+    cause_add_at_path(q, "FieldValueRequired", p, &body);
 }
 
 static void invalid(struct admission_request *q, const struct path *p, const struct json *value,
@@ -67,7 +67,7 @@ static void invalid(struct admission_request *q, const struct path *p, const str
     }
     hk_buf_adds(&body, ": ");
     hk_buf_vaddf(&body, fmt, ap);
-    add(q, "FieldValueInvalid", p, &body);
+    cause_add_at_path(q, "FieldValueInvalid", p, &body);
 }
 
 void cause_invalid(struct admission_request *q, const struct path *p, const struct json *value,
@@ -100,7 +100,7 @@ void cause_forbidden(struct admission_request *q, const struct path *p, const ch
     va_start(ap, fmt);
     hk_buf_vaddf(&body, fmt, ap);
     va_end(ap);
-    add(q, "FieldValueForbidden", p, &body);
+    cause_add_at_path(q, "FieldValueForbidden", p, &body);
 }
 
 void cause_unsupported(struct admission_request *q, const struct path *p, struct hk_str value,
@@ -114,7 +114,7 @@ void cause_unsupported(struct admission_request *q, const struct path *p, struct
         hk_buf_adds(&body, i == 0 ? ": supported values: " : ", ");
         json_write_str(hk_str(allowed[i]), &body);
     }
-    add(q, "FieldValueNotSupported", p, &body);
+    cause_add_at_path(q, "FieldValueNotSupported", p, &body);
 }
 
 static void quoted(struct admission_request *q, const char *reason, const char *words,
@@ -124,7 +124,7 @@ static void quoted(struct admission_request *q, const char *reason, const char *
 
     hk_buf_addf(&body, "%s: ", words);
     json_write_str(value, &body);
-    add(q, reason, p, &body);
+    cause_add_at_path(q, reason, p, &body);
 }
 
 void cause_duplicate(struct admission_request *q, const struct path *p, struct hk_str value)
@@ -142,10 +142,10 @@ void cause_too_long(struct admission_request *q, const struct path *p, uint32_t 
     HK_AUTO(hk_buf_fini) struct hk_buf body = {0};
 
     hk_buf_addf(&body, "Too long: may not be more than %u bytes", max_bytes);
-    add(q, "FieldValueTooLong", p, &body);
+    cause_add_at_path(q, "FieldValueTooLong", p, &body);
 }
 
-/* ---- checks that recur ---- */
+/* ---- shared checks ---- */
 
 void cause_check_enum(struct admission_request *q, const struct path *up, const struct json *obj,
                       const char *key, const char *const *allowed)
@@ -209,7 +209,7 @@ bool cause_check_present(struct admission_request *q, const struct path *up, con
     return false;
 }
 
-/* ---- the words of the answer ---- */
+/* ---- the error message ---- */
 
 static void write_error(const struct field_error *e, struct hk_buf *out)
 {

@@ -4,7 +4,7 @@
 
 enum { MAX_BYTES = 1024 * 1024 };
 
-/* ---- what both share ---- */
+/* ---- shared ---- */
 
 static void check_keys(struct admission_request *q, const char *field)
 {
@@ -17,7 +17,7 @@ static void check_keys(struct admission_request *q, const char *field)
     }
 }
 
-/* Bytes behind base64 text; padding tells how many of the last three are there. */
+/* Length of the decoded base64 text. */
 static size_t decoded_len(struct hk_str text)
 {
     size_t n = 0;
@@ -39,7 +39,7 @@ static size_t total_bytes(const struct json *data, bool base64)
     return total;
 }
 
-static bool same(const struct json *a, const struct json *b, const char *field)
+static bool admit_config_field_equal(const struct json *a, const struct json *b, const char *field)
 {
     const uint32_t n = edit_size(json_get(a, field));
     const uint32_t m = edit_size(json_get(b, field));
@@ -60,7 +60,7 @@ static void check_immutable(struct admission_request *q)
     }
     for (size_t i = 0; i < HK_LEN(fields); i++) {
         const struct path at = path_field(NULL, fields[i]);
-        if (!same(q->obj, q->old, fields[i])) {
+        if (!admit_config_field_equal(q->obj, q->old, fields[i])) {
             cause_forbidden(q, &at, "field is immutable when `immutable` is set");
         }
     }
@@ -130,7 +130,7 @@ int admit_secret_default(struct admission_request *q, struct hk_err *err)
     return 0;
 }
 
-/* Keys a type cannot do without. */
+/* Keys that a Secret of each type must have. */
 static const struct {
     const char *type, *key;
 } secret_needs[] = {

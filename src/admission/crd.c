@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CustomResourceDefinitions: defaults of the names, faults of names, versions and schemas. What is
-// inside a schema is checked for one thing only, a type at every node; reading it is the business
-// of whoever applies it.
+// CustomResourceDefinitions: default names, and validation of names, versions and schemas. Inside a
+// schema only one thing is checked here: every node has a type.
 #include "admission/admission_priv.h"
 
 #define APPROVED "api-approved.kubernetes.io"
@@ -27,8 +26,8 @@ int admit_crd_default(struct admission_request *q, struct hk_err *err)
 
 /* ---- schemas ---- */
 
-static void check_node(struct admission_request *q, const struct path *p, const struct json *schema,
-                       const char *words);
+static void admit_crd_check_schema_node(struct admission_request *q, const struct path *p,
+                                        const struct json *schema, const char *words);
 
 static void check_children(struct admission_request *q, const struct path *p,
                            const struct json *schema)
@@ -41,11 +40,12 @@ static void check_children(struct admission_request *q, const struct path *p,
 
     for (uint32_t i = 0; i < edit_size(properties); i++) {
         const struct path at = path_key(&list, properties->members[i].key);
-        check_node(q, &at, &properties->members[i].value,
-                   "must not be empty for specified object fields");
+        admit_crd_check_schema_node(q, &at, &properties->members[i].value,
+                                    "must not be empty for specified object fields");
     }
     if (json_is(more, JSON_OBJECT)) {
-        check_node(q, &more_path, more, "must not be empty for specified object fields");
+        admit_crd_check_schema_node(q, &more_path, more,
+                                    "must not be empty for specified object fields");
         if (edit_size(properties) > 0) {
             cause_forbidden(q, &more_path,
                             "additionalProperties and properties are mutual exclusive");
@@ -54,13 +54,13 @@ static void check_children(struct admission_request *q, const struct path *p,
         cause_forbidden(q, &more_path, "additionalProperties cannot be set to false");
     }
     if (edit_has(schema, "items")) {
-        check_node(q, &items, json_get(schema, "items"),
-                   "must not be empty for specified array items");
+        admit_crd_check_schema_node(q, &items, json_get(schema, "items"),
+                                    "must not be empty for specified array items");
     }
 }
 
-static void check_node(struct admission_request *q, const struct path *p, const struct json *schema,
-                       const char *words)
+static void admit_crd_check_schema_node(struct admission_request *q, const struct path *p,
+                                        const struct json *schema, const char *words)
 {
     static const char *const refused[] = {"$ref", "definitions", "dependencies"};
     const bool typeless =
@@ -98,7 +98,7 @@ static void check_schema(struct admission_request *q, const struct path *version
         cause_required(q, &p, "schemas are required");
         return;
     }
-    check_node(q, &p, schema, "must not be empty at the root");
+    admit_crd_check_schema_node(q, &p, schema, "must not be empty at the root");
     if (edit_str(schema, "type").n > 0 && !hk_str_is(edit_str(schema, "type"), "object")) {
         cause_invalid_str(q, &type, edit_str(schema, "type"), "must be object at the root");
     }
@@ -135,8 +135,8 @@ static void check_versions(struct admission_request *q, const struct path *spec_
     }
 }
 
-static void check_names(struct admission_request *q, const struct path *spec_path,
-                        const struct json *names)
+static void admit_crd_check_names(struct admission_request *q, const struct path *spec_path,
+                                  const struct json *names)
 {
     static const char *const dns[] = {"plural", "singular"};
     static const char *const any_case[] = {"kind", "listKind"};
@@ -203,7 +203,7 @@ void admit_crd_validate(struct admission_request *q)
     if (cause_check_present(q, &p, spec, "scope")) {
         cause_check_enum(q, &p, spec, "scope", scopes);
     }
-    check_names(q, &p, json_get(spec, "names"));
+    admit_crd_check_names(q, &p, json_get(spec, "names"));
     check_versions(q, &p, json_get(spec, "versions"));
     if (json_bool(json_get(spec, "preserveUnknownFields"), false)) {
         cause_invalid(q, &preserve, json_get(spec, "preserveUnknownFields"), "must be false");

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading an object the way a typed server does, over the shapes of api/type.h: values of the wrong
-// type are refused in the words of Go's decoder, unknown fields and nulls fall out, zero values
-// that JSON would not show fall out, and quantities and times take their canonical form. Equal
-// objects are then equal trees, whoever wrote them.
+// Decodes an object as a typed API server does, using the shapes of api/type.h. Values of the wrong
+// type are refused with the messages of Go's decoder. Unknown fields, nulls and omitted zero values
+// are removed; quantities and times get their canonical form. Equal objects then have equal trees.
 #include "admission/admission_priv.h"
 #include "api/type.h"
 #include "codec/timefmt.h"
@@ -12,16 +11,16 @@ struct walk {
     struct hk_err *err;
 };
 
-/* Where a value stands: its field, the type that has the field, and the way there. */
+/* The position of a value: its field, the type that has the field, and the path to it. */
 struct spot {
     const struct api_type *in;
     const struct api_field *field;
     const struct path *path;
 };
 
-/* ---- refusals ---- */
+/* ---- errors ---- */
 
-static int refuse(const struct walk *w, const char *why)
+static int admission_decode_fail(const struct walk *w, const char *why)
 {
     const struct api_kind *k = w->q->kind;
     HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
@@ -31,18 +30,18 @@ static int refuse(const struct walk *w, const char *why)
                    version.data, k->kind, why);
 }
 
-/* Go names the field by the dotted names alone. */
-static void write_names(const struct path *p, struct hk_buf *out)
+/* Go's messages give the path as dotted names without indices. */
+static void admission_decode_write_path(const struct path *p, struct hk_buf *out)
 {
     if (p->up) {
-        write_names(p->up, out);
+        admission_decode_write_path(p->up, out);
     }
     if (p->form == PATH_FIELD) {
         hk_buf_addf(out, "%s%.*s", out->len > 0 ? "." : "", HK_FMT(p->key));
     }
 }
 
-/* Fields that are int64 in Go; the table of shapes does not tell integers apart. */
+/* Fields that are int64 in Go; the shapes do not record the width of integers. */
 static const char *const wide[] = {
     "activeDeadlineSeconds",
     "deletionGracePeriodSeconds",
@@ -119,7 +118,7 @@ static void write_seen(const struct json *v, struct hk_buf *out)
     }
 }
 
-/* flags tells whether the value is the whole list or map, or an element of it. */
+/* flags: whether the value is the whole list or map, or an element of it. */
 static int mismatch(const struct walk *w, const struct spot *s, const struct json *v,
                     unsigned flags)
 {
@@ -133,10 +132,10 @@ static int mismatch(const struct walk *w, const struct spot *s, const struct jso
         hk_buf_addc(&why, ' ');
         json_write(v, &why);
     }
-    write_names(s->path, &names);
+    admission_decode_write_path(s->path, &names);
     hk_buf_addf(&why, " into Go struct field %s.%s of type ", s->in->name, names.data);
     write_go_type(s->field, flags, &why);
-    return refuse(w, why.data);
+    return admission_decode_fail(w, why.data);
 }
 
 /* ---- plain values ---- */
@@ -148,6 +147,22 @@ static int read_int(const struct walk *w, const struct spot *s, struct json *v)
     }
     if (v->type != JSON_INT || (!is_wide(s->field) && (v->i > INT32_MAX || v->i < INT32_MIN))) {
         return mismatch(w, s, v, 0);
+    }
+    return 0;
+}
+
+/* Go's error for such a field does not name the field. */
+static int read_int_or_string(const struct walk *w, const struct spot *s, const struct json *v)
+{
+    if (v->type != JSON_STRING && v->type != JSON_INT) {
+        return mismatch(w, s, v, 0);
+    }
+    if (v->type == JSON_INT && (v->i > INT32_MAX || v->i < INT32_MIN)) {
+        return admission_decode_fail(
+            w, hk_arena_printf(w->q->mem,
+                               "json: cannot unmarshal number %lld into Go value of type "
+                               "int32",
+                               (long long)v->i));
     }
     return 0;
 }
@@ -166,13 +181,13 @@ static int read_quantity(const struct walk *w, const struct spot *s, struct json
         return mismatch(w, s, v, 0);
     }
     if (quantity_parse(hk_buf_str(&text), &amount, &why) < 0) {
-        return refuse(w, why.text);
+        return admission_decode_fail(w, why.text);
     }
     *v = json_make_str(hk_str(amount_text(amount, w->q->mem)));
     return 0;
 }
 
-static int read_time(const struct walk *w, const struct spot *s, struct json *v)
+static int admission_decode_read_time(const struct walk *w, const struct spot *s, struct json *v)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     const bool micro = s->field->form == API_MICRO_TIME;
@@ -183,10 +198,11 @@ static int read_time(const struct walk *w, const struct spot *s, struct json *v)
         return mismatch(w, s, v, 0);
     }
     if (time_parse(in, &ns, NULL) < 0) {
-        return refuse(w, hk_arena_printf(w->q->mem,
-                                         "parsing time \"%.*s\" as "
-                                         "\"2006-01-02T15:04:05%sZ07:00\": cannot parse \"%.*s\"",
-                                         HK_FMT(in), micro ? ".000000" : "", HK_FMT(in)));
+        return admission_decode_fail(
+            w, hk_arena_printf(w->q->mem,
+                               "parsing time \"%.*s\" as "
+                               "\"2006-01-02T15:04:05%sZ07:00\": cannot parse \"%.*s\"",
+                               HK_FMT(in), micro ? ".000000" : "", HK_FMT(in)));
     }
     if (micro) {
         time_write_micro(ns, &text);
@@ -218,13 +234,13 @@ static int read_bytes(const struct walk *w, const struct spot *s, const struct j
         }
         pad += c == '=';
         if ((digit && pad > 0) || (!digit && c != '=') || (c == '=' && (n & 3) < 2)) {
-            return refuse(w,
-                          hk_arena_printf(w->q->mem, "illegal base64 data at input byte %zu", i));
+            return admission_decode_fail(
+                w, hk_arena_printf(w->q->mem, "illegal base64 data at input byte %zu", i));
         }
         n++;
     }
     if (n & 3) {
-        return refuse(
+        return admission_decode_fail(
             w, hk_arena_printf(w->q->mem, "illegal base64 data at input byte %zu", n & ~3UL));
     }
     return 0;
@@ -235,7 +251,7 @@ static int read_bytes(const struct walk *w, const struct spot *s, const struct j
 static int read_message(const struct walk *w, const struct api_type *t, struct json *obj,
                         const struct path *path, bool root);
 
-/* One value that is neither the list nor the map the field may be. */
+/* Reads one value: an element, or a field that is neither a list nor a map. */
 static int read_one(const struct walk *w, const struct spot *s, struct json *v)
 {
     switch ((enum api_form)s->field->form) {
@@ -250,10 +266,10 @@ static int read_one(const struct walk *w, const struct spot *s, struct json *v)
     case API_QUANTITY:
         return read_quantity(w, s, v);
     case API_INT_OR_STRING:
-        return v->type == JSON_STRING || v->type == JSON_INT ? 0 : mismatch(w, s, v, 0);
+        return read_int_or_string(w, s, v);
     case API_TIME:
     case API_MICRO_TIME:
-        return read_time(w, s, v);
+        return admission_decode_read_time(w, s, v);
     case API_RAW:
         return 0;
     case API_STRINGS:
@@ -269,7 +285,7 @@ static int read_one(const struct walk *w, const struct spot *s, struct json *v)
     return 0;
 }
 
-/* In a list Go reads null as the zero value; it has no other to show. */
+/* Go reads a null in a list as the zero value. */
 static struct json zero_of(const struct api_field *f)
 {
     switch ((enum api_form)f->form) {
@@ -326,7 +342,7 @@ static int read_map(const struct walk *w, const struct spot *s, struct json *v)
     return 0;
 }
 
-static int read_field(const struct walk *w, const struct spot *s, struct json *v)
+static int admission_decode_read_field(const struct walk *w, const struct spot *s, struct json *v)
 {
     if (s->field->flags & API_LIST) {
         return read_list(w, s, v);
@@ -337,7 +353,7 @@ static int read_field(const struct walk *w, const struct spot *s, struct json *v
     return read_one(w, s, v);
 }
 
-/* What omitempty leaves out. Objects stay: Go shows empty ones. */
+/* Whether omitempty removes the value. Objects stay, even empty ones, as in Go. */
 static bool is_omitted(const struct api_field *f, const struct json *v)
 {
     if (f->flags & (API_LIST | API_MAP)) {
@@ -367,8 +383,8 @@ static void note_unknown(const struct walk *w, const struct path *path)
     hk_vec_push(&w->q->unknown, hk_arena_strndup(w->q->mem, text.data, text.len));
 }
 
-/* apiVersion and kind are no part of the shapes: every root has them, and so do claims inside
- * stateful sets and options inside evictions. */
+/* The shapes do not contain apiVersion and kind. Every root has them, and so do claims inside
+ * StatefulSets and DeleteOptions inside Evictions. */
 static bool is_type_meta(const struct api_type *t, bool root, struct hk_str key)
 {
     return (hk_str_is(key, "apiVersion") || hk_str_is(key, "kind")) &&
@@ -391,7 +407,7 @@ static int read_message(const struct walk *w, const struct api_type *t, struct j
             if (m->value.type == JSON_NULL) {
                 continue;
             }
-            const int rc = read_field(w, &s, &m->value);
+            const int rc = admission_decode_read_field(w, &s, &m->value);
             if (rc < 0) {
                 return rc;
             }
@@ -408,7 +424,7 @@ static int read_message(const struct walk *w, const struct api_type *t, struct j
     return 0;
 }
 
-/* Most subresources carry objects of kinds of their own. */
+/* Most subresources have their own kinds. */
 static const struct api_type *shape_of(const struct admission_request *q)
 {
     if (q->subresource && strcmp(q->subresource, "status") != 0) {
@@ -426,7 +442,7 @@ int admission_decode(struct admission_request *q, struct hk_err *err)
         return 0;
     }
     if (q->obj->type != JSON_OBJECT) {
-        return refuse(&w, "json: cannot unmarshal a value that is no object");
+        return admission_decode_fail(&w, "json: cannot unmarshal a value that is no object");
     }
     return read_message(&w, t, q->obj, NULL, true);
 }

@@ -31,22 +31,14 @@ void edit_put_str(struct json *obj, struct hk_arena *a, const char *key, const c
     edit_put(obj, a, key, json_make_str(hk_str(v)));
 }
 
-static struct json *container(struct json *obj, struct hk_arena *a, const char *key,
-                              struct json empty)
-{
-    struct json *v = edit_get(obj, key);
-
-    return v && v->type == empty.type ? v : json_put(obj, a, hk_str(key), empty);
-}
-
 struct json *edit_object(struct json *obj, struct hk_arena *a, const char *key)
 {
-    return container(obj, a, key, json_make_object());
+    return json_need(obj, a, key, JSON_OBJECT);
 }
 
 struct json *edit_array(struct json *obj, struct hk_arena *a, const char *key)
 {
-    return container(obj, a, key, json_make_array());
+    return json_need(obj, a, key, JSON_ARRAY);
 }
 
 void edit_default_str(struct json *obj, struct hk_arena *a, const char *key, const char *v)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events of both API groups, and leases: the little that is checked of what is written most.
+// Events of both API groups, and leases: written most often, and only a few fields are checked.
 #include "admission/admission_priv.h"
 
 /* ---- events ---- */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs and cron jobs of batch/v1: defaults, the selector a job gets from its uid, faults.
+// Jobs and CronJobs of batch/v1: defaults, the selector generated from a job's uid, validation.
 #include "admission/admission_priv.h"
-#include "admission/vc_priv.h"
 #include "codec/cron.h"
+#include "codec/tzfile.h"
 
 #define UID_LABEL "batch.kubernetes.io/controller-uid"
 #define NAME_LABEL_KEY "batch.kubernetes.io/job-name"
@@ -28,14 +28,15 @@ int admit_job_default(struct admission_request *q, struct hk_err *err)
     return 0;
 }
 
-static void label(struct json *labels, struct hk_arena *a, const char *key, struct hk_str value)
+static void admit_job_default_label(struct json *labels, struct hk_arena *a, const char *key,
+                                    struct hk_str value)
 {
     if (!edit_has(labels, key)) {
         edit_put(labels, a, key, json_make_str(value));
     }
 }
 
-/* A job finds its pods by its own uid, so it cannot take another's. */
+/* A job selects its pods by its own uid, so it cannot adopt pods of another job. */
 int admit_job_prepare(struct admission_request *q, struct hk_err *err)
 {
     struct json *spec = edit_object(q->obj, q->mem, "spec");
@@ -52,10 +53,10 @@ int admit_job_prepare(struct admission_request *q, struct hk_err *err)
     }
     template = edit_object(spec, q->mem, "template");
     labels = edit_object(edit_object(template, q->mem, "metadata"), q->mem, "labels");
-    label(labels, q->mem, UID_LABEL, uid);
-    label(labels, q->mem, "controller-uid", uid);
-    label(labels, q->mem, NAME_LABEL_KEY, name);
-    label(labels, q->mem, "job-name", name);
+    admit_job_default_label(labels, q->mem, UID_LABEL, uid);
+    admit_job_default_label(labels, q->mem, "controller-uid", uid);
+    admit_job_default_label(labels, q->mem, NAME_LABEL_KEY, name);
+    admit_job_default_label(labels, q->mem, "job-name", name);
     if (!edit_has(spec, "selector")) {
         edit_put(&match, q->mem, UID_LABEL, json_make_str(uid));
         edit_put(&selector, q->mem, "matchLabels", match);
@@ -148,7 +149,7 @@ static uint32_t count_fields(struct hk_str text)
     return n;
 }
 
-/* A zone in the schedule is left to those who have had one from the start. */
+/* A schedule may contain a time zone only if the old one already did. */
 static void check_schedule(struct admission_request *q, const struct path *up, struct hk_str text,
                            struct hk_str before)
 {
@@ -185,7 +186,7 @@ static void check_zone(struct admission_request *q, const struct path *up, const
         cause_invalid_str(q, &p, zone,
                           "timeZone must be an explicit time zone as defined in "
                           "https://www.iana.org/time-zones");
-    } else if (!vc_zone_known(zone)) {
+    } else if (!tzfile_exists(zone)) {
         cause_invalid_str(q, &p, zone, "unknown time zone %.*s", HK_FMT(zone));
     }
 }

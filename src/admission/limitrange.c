@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// LimitRanges: their own defaults and faults, what they fill into pods that leave resources open,
-// and what they refuse.
+// LimitRanges: their own defaults and validation, the defaults they add to pods, and the limits
+// they enforce.
 #include "admission/admission_priv.h"
 
 #define ANNOTATION "kubernetes.io/limit-ranger"
 
-/* ---- the ranges of a namespace ---- */
+/* ---- the LimitRanges of a namespace ---- */
 
 struct visit {
     struct admission_request *q;
@@ -40,15 +40,16 @@ static void each_limit(struct visit *v)
     admit_each(v->q, &limit_ranges, v->q->ns, visit_range, v);
 }
 
-static bool is_type(const struct json *limit, const char *type)
+static bool admit_limitrange_is_type(const struct json *limit, const char *type)
 {
     return hk_str_is(edit_str(limit, "type"), type);
 }
 
-/* ---- the range itself ---- */
+/* ---- defaults and validation ---- */
 
-/* Adds to the list under `key` what `from` has and it has not. */
-static void fill(struct json *limit, struct hk_arena *a, const char *key, const char *from)
+/* Copies the members that `key` lacks from `from`. */
+static void admit_limitrange_copy_missing(struct json *limit, struct hk_arena *a, const char *key,
+                                          const char *from)
 {
     const struct json *source = json_get(limit, from);
 
@@ -71,10 +72,10 @@ int admit_limitrange_default(struct admission_request *q, struct hk_err *err)
 
     for (uint32_t i = 0; i < edit_len(limits); i++) {
         struct json *limit = &limits->items[i];
-        if (is_type(limit, "Container")) {
-            fill(limit, q->mem, "default", "max");
-            fill(limit, q->mem, "defaultRequest", "default");
-            fill(limit, q->mem, "defaultRequest", "min");
+        if (admit_limitrange_is_type(limit, "Container")) {
+            admit_limitrange_copy_missing(limit, q->mem, "default", "max");
+            admit_limitrange_copy_missing(limit, q->mem, "defaultRequest", "default");
+            admit_limitrange_copy_missing(limit, q->mem, "defaultRequest", "min");
         }
     }
     return 0;
@@ -120,9 +121,9 @@ void admit_limitrange_validate(struct admission_request *q)
     }
 }
 
-/* ---- filling pods ---- */
+/* ---- defaults for pods ---- */
 
-/* Fills one list of one container and notes in out what was set. */
+/* Fills one list of one container and appends to out what it set. */
 static void fill_container(struct visit *v, struct json *container, const char *field,
                            const struct json *defaults)
 {
@@ -148,7 +149,7 @@ static void fill_pod(struct visit *v, const struct json *limit)
     static const char *const lists[] = {"containers", "initContainers"};
     struct json *spec = edit_get(v->q->obj, "spec");
 
-    if (!is_type(limit, "Container")) {
+    if (!admit_limitrange_is_type(limit, "Container")) {
         return;
     }
     for (size_t k = 0; k < HK_LEN(lists); k++) {
@@ -175,15 +176,15 @@ int admit_limitrange_pod(struct admission_request *q, struct hk_err *err)
     return 0;
 }
 
-/* ---- refusing ---- */
+/* ---- enforcing limits ---- */
 
-static void refuse(struct visit *v, const char *text)
+static void admit_limitrange_add_message(struct visit *v, const char *text)
 {
     hk_buf_addf(v->out, "%s%s", v->count > 0 ? ", " : "", text);
     v->count++;
 }
 
-/* What is held against a limit: a container, or a pod's sums. */
+/* What is compared with a limit: a container or claim, or the sums of a pod. */
 struct subject {
     const char *type;
     const struct json *resources; /* of a container or claim */
@@ -197,9 +198,9 @@ static bool subject_get(const struct subject *s, const char *field, struct hk_st
                    : amount_get(json_get(s->resources, field), name, ret);
 }
 
-/* sign 1: values above the bound are refused, -1: those below. */
-static void check_bound(struct visit *v, const struct subject *s, struct hk_str name,
-                        struct quantity bound, int sign)
+/* sign 1: refuses values above the bound; -1: values below it. */
+static void admit_limitrange_check_bound(struct visit *v, const struct subject *s,
+                                         struct hk_str name, struct quantity bound, int sign)
 {
     const char *word = sign > 0 ? "maximum" : "minimum";
     const char *first = sign > 0 ? "limit" : "request";
@@ -210,15 +211,17 @@ static void check_bound(struct visit *v, const struct subject *s, struct hk_str 
 
     if (!subject_get(s, fields[0], name, &amount) &&
         strcmp(s->type, "PersistentVolumeClaim") != 0) {
-        refuse(v, hk_arena_printf(a, "%s %.*s usage per %s is %s.  No %s is specified", word,
-                                  HK_FMT(name), s->type, amount_text(bound, a), first));
+        admit_limitrange_add_message(
+            v, hk_arena_printf(a, "%s %.*s usage per %s is %s.  No %s is specified", word,
+                               HK_FMT(name), s->type, amount_text(bound, a), first));
         return;
     }
     for (size_t i = 0; i < HK_LEN(fields); i++) {
         if (subject_get(s, fields[i], name, &amount) && quantity_cmp(amount, bound) * sign > 0) {
-            refuse(v, hk_arena_printf(a, "%s %.*s usage per %s is %s, but %s is %s", word,
-                                      HK_FMT(name), s->type, amount_text(bound, a), words[i],
-                                      amount_text(amount, a)));
+            admit_limitrange_add_message(
+                v,
+                hk_arena_printf(a, "%s %.*s usage per %s is %s, but %s is %s", word, HK_FMT(name),
+                                s->type, amount_text(bound, a), words[i], amount_text(amount, a)));
             return;
         }
     }
@@ -238,18 +241,20 @@ static void check_ratio(struct visit *v, const struct subject *s, struct hk_str 
         missing = "limit";
     }
     if (missing) {
-        refuse(v, hk_arena_printf(a,
-                                  "%.*s max limit to request ratio per %s is %s, but no %s is "
-                                  "specified or %s is 0",
-                                  HK_FMT(name), s->type, amount_text(bound, a), missing, missing));
+        admit_limitrange_add_message(
+            v, hk_arena_printf(a,
+                               "%.*s max limit to request ratio per %s is %s, but no %s is "
+                               "specified or %s is 0",
+                               HK_FMT(name), s->type, amount_text(bound, a), missing, missing));
         return;
     }
     const double ratio = (double)limit.nano / (double)request.nano;
     if (ratio > (double)bound.nano / 1e9) {
-        refuse(v, hk_arena_printf(a,
-                                  "%.*s max limit to request ratio per %s is %s, but provided "
-                                  "ratio is %f",
-                                  HK_FMT(name), s->type, amount_text(bound, a), ratio));
+        admit_limitrange_add_message(
+            v, hk_arena_printf(a,
+                               "%.*s max limit to request ratio per %s is %s, but provided "
+                               "ratio is %f",
+                               HK_FMT(name), s->type, amount_text(bound, a), ratio));
     }
 }
 
@@ -266,7 +271,7 @@ static void check_subject(struct visit *v, const struct json *limit, const struc
                 continue;
             }
             if (k < 2) {
-                check_bound(v, s, name, bound, k == 0 ? -1 : 1);
+                admit_limitrange_check_bound(v, s, name, bound, k == 0 ? -1 : 1);
             } else {
                 check_ratio(v, s, name, bound);
             }
@@ -279,10 +284,10 @@ static void check_pod(struct visit *v, const struct json *limit)
     const struct json *spec = json_get(v->q->obj, "spec");
     const char *lists[] = {"containers", "initContainers"};
 
-    if (is_type(limit, "Pod")) {
+    if (admit_limitrange_is_type(limit, "Pod")) {
         check_subject(v, limit, &(struct subject){.type = "Pod", .spec = spec});
     }
-    for (size_t k = 0; k < HK_LEN(lists) && is_type(limit, "Container"); k++) {
+    for (size_t k = 0; k < HK_LEN(lists) && admit_limitrange_is_type(limit, "Container"); k++) {
         const struct json *containers = json_get(spec, lists[k]);
         for (uint32_t i = 0; i < edit_len(containers); i++) {
             const struct json *resources = json_get(json_item(containers, i), "resources");
@@ -293,7 +298,7 @@ static void check_pod(struct visit *v, const struct json *limit)
 
 static void check_claim(struct visit *v, const struct json *limit)
 {
-    if (is_type(limit, "PersistentVolumeClaim")) {
+    if (admit_limitrange_is_type(limit, "PersistentVolumeClaim")) {
         check_subject(v, limit,
                       &(struct subject){.type = "PersistentVolumeClaim",
                                         .resources = json_at(v->q->obj, "spec.resources")});

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Object metadata, for every kind: names, labels, annotations, owners, finalizers. What the server
-// itself keeps true of metadata (uid, timestamps, generation) is the business of the store's port.
+// Object metadata of every kind: names, labels, annotations, owners, finalizers. The store
+// maintains uid, timestamps and generation.
 #include "admission/admission_priv.h"
 
 enum { ANNOTATION_BYTES = 256 * 1024 };
 
-/* Kinds whose names follow another rule than that of DNS subdomains. */
+/* Kinds whose names need not be DNS subdomains. */
 static const struct {
     const char *group, *kind;
     enum name_rule rule;
@@ -29,7 +29,7 @@ static enum name_rule name_rule_of(const struct api_kind *k)
     return NAME_SUBDOMAIN;
 }
 
-/* A prefix may end in what a name may not: the generated part follows. */
+/* A prefix may end in characters that a name may not end in, because the generated part follows. */
 static void check_generate_name(struct admission_request *q, const struct path *meta,
                                 struct hk_str prefix)
 {
@@ -44,7 +44,8 @@ static void check_generate_name(struct admission_request *q, const struct path *
     }
 }
 
-static void check_name(struct admission_request *q, const struct path *meta, const struct json *m)
+static void admit_meta_check_name(struct admission_request *q, const struct path *meta,
+                                  const struct json *m)
 {
     const struct path p = path_field(meta, "name");
     const struct hk_str name = edit_str(m, "name");
@@ -130,7 +131,7 @@ static void check_owners(struct admission_request *q, const struct path *meta,
     }
 }
 
-/* Kinds of the core group want names that are well known or say whose they are. */
+/* Kinds of the core group require finalizer names that are well known or have a domain prefix. */
 static bool is_bare_finalizer(const struct api_kind *k, struct hk_str name)
 {
     static const char *const standard[] = {"kubernetes", "foregroundDeletion", "orphan"};
@@ -193,7 +194,7 @@ void admit_meta_validate(struct admission_request *q)
     const struct path labels = path_field(&meta, "labels");
 
     if (q->verb == ADMIT_CREATE) {
-        check_name(q, &meta, m);
+        admit_meta_check_name(q, &meta, m);
     }
     name_check_labels(q, &labels, json_get(m, "labels"));
     check_annotations(q, &meta, json_get(m, "annotations"));

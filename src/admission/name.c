@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules names obey, with Kubernetes' words for breaking them. A name may break several at once
-// (too long and ill-formed), and each is told.
+// Validation of names, with Kubernetes' messages. A name can break several rules at once (too long
+// and malformed); each gets a message.
 #include "admission/admission_priv.h"
 
 #define LABEL_FMT "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -40,17 +40,17 @@ static bool is_lower(char c)
     return c >= 'a' && c <= 'z';
 }
 
-static bool is_digit(char c)
+static bool name_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
 static bool is_alnum(char c)
 {
-    return is_lower(c) || is_digit(c) || (c >= 'A' && c <= 'Z');
+    return is_lower(c) || name_is_digit(c) || (c >= 'A' && c <= 'Z');
 }
 
-/* Begins and ends with `edge`, and holds nothing else but those and the extra characters. */
+/* True when s begins and ends with an `edge` character and contains only those and `extra`. */
 static bool framed(struct hk_str s, bool (*edge)(char), const char *extra)
 {
     if (s.n == 0 || !edge(s.s[0]) || !edge(s.s[s.n - 1])) {
@@ -66,7 +66,7 @@ static bool framed(struct hk_str s, bool (*edge)(char), const char *extra)
 
 static bool lower_alnum(char c)
 {
-    return is_lower(c) || is_digit(c);
+    return is_lower(c) || name_is_digit(c);
 }
 
 static bool is_subdomain(struct hk_str s)
@@ -86,8 +86,8 @@ static bool is_subdomain(struct hk_str s)
 
 /* ---- rules ---- */
 
-/* Where complaints about one text go, field errors of q or words in out; prefix comes before each
- * of them. */
+/* Collects the errors about one text: as field errors of q, or as messages in out. prefix is put
+ * before each. */
 struct complaint {
     struct admission_request *q;
     const struct path *path;
@@ -114,7 +114,7 @@ HK_PRINTF(2, 3) static void complain(struct complaint *c, const char *fmt, ...)
     c->any = true;
 }
 
-static void limit(struct complaint *c, struct hk_str s, unsigned max)
+static void name_check_length(struct complaint *c, struct hk_str s, unsigned max)
 {
     if (s.n > max) {
         complain(c, "must be no more than %u bytes", max);
@@ -123,7 +123,7 @@ static void limit(struct complaint *c, struct hk_str s, unsigned max)
 
 static void check_subdomain(struct complaint *c, struct hk_str s)
 {
-    limit(c, s, 253);
+    name_check_length(c, s, 253);
     if (!is_subdomain(s)) {
         complain(c, "%s", subdomain_text);
     }
@@ -131,7 +131,7 @@ static void check_subdomain(struct complaint *c, struct hk_str s)
 
 static void check_label(struct complaint *c, struct hk_str s)
 {
-    limit(c, s, 63);
+    name_check_length(c, s, 63);
     if (!framed(s, lower_alnum, "-")) {
         complain(c, "%s", label_text);
     }
@@ -139,7 +139,7 @@ static void check_label(struct complaint *c, struct hk_str s)
 
 static void check_label_1035(struct complaint *c, struct hk_str s)
 {
-    limit(c, s, 63);
+    name_check_length(c, s, 63);
     if (!framed(s, lower_alnum, "-") || !is_lower(s.s[0])) {
         complain(c, "%s", label_1035_text);
     }
@@ -186,21 +186,21 @@ static void check_qualified(struct complaint *c, struct hk_str s)
     if (name.n == 0) {
         complain(c, "must be non-empty");
     }
-    limit(c, name, 63);
+    name_check_length(c, name, 63);
     if (!framed(name, is_alnum, "-_.")) {
         complain(c, "%s", qualified_text);
     }
 }
 
-static void check_value(struct complaint *c, struct hk_str s)
+static void name_check_label_value(struct complaint *c, struct hk_str s)
 {
-    limit(c, s, 63);
+    name_check_length(c, s, 63);
     if (s.n > 0 && !framed(s, is_alnum, "-_.")) {
         complain(c, "%s", value_text);
     }
 }
 
-static void check_port(struct complaint *c, struct hk_str s)
+static void name_check_port_name(struct complaint *c, struct hk_str s)
 {
     bool letter = false;
     bool valid = true;
@@ -235,7 +235,7 @@ static void check_config_key(struct complaint *c, struct hk_str s)
     for (size_t i = 0; i < s.n; i++) {
         valid &= is_alnum(s.s[i]) || s.s[i] == '-' || s.s[i] == '_' || s.s[i] == '.';
     }
-    limit(c, s, 253);
+    name_check_length(c, s, 253);
     if (!valid) {
         complain(c, "%s", config_key_text);
     }
@@ -264,8 +264,8 @@ static void (*const rules[])(struct complaint *c, struct hk_str s) = {
     [NAME_LABEL_1035] = check_label_1035,
     [NAME_SEGMENT] = check_segment,
     [NAME_QUALIFIED] = check_qualified,
-    [NAME_VALUE] = check_value,
-    [NAME_PORT] = check_port,
+    [NAME_VALUE] = name_check_label_value,
+    [NAME_PORT] = name_check_port_name,
     [NAME_CONFIG_KEY] = check_config_key,
     [NAME_ENV] = check_env,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Namespaces: what a new one shows, that nothing is created in one that is missing or ending, and
-// that the three every cluster has stay.
+// Namespaces: defaults of new ones, no creation in a missing or terminating one, and protection of
+// the three that every cluster has.
 #include "admission/admission_priv.h"
 
 #define NAME_LABEL_KEY "kubernetes.io/metadata.name"

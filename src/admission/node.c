@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes: allocatable that follows capacity, the taint of newcomers, faults of taints and amounts.
+// Nodes: allocatable defaults to capacity, new nodes get a taint, taints and amounts are validated.
 #include "admission/admission_priv.h"
 
 #define TAINT_NOT_READY "node.kubernetes.io/not-ready"
@@ -38,8 +38,8 @@ static bool has_taint(const struct json *taints, const char *key, const char *ef
     return false;
 }
 
-/* A node waits for its first good heartbeat before pods may come. One that arrives with the word
- * that it is ready, as simulated nodes do, has had it. */
+/* A new node accepts no pods until its first good heartbeat. A node that is created as Ready, like
+ * simulated nodes, needs no heartbeat first. */
 int admit_node_taint(struct admission_request *q, struct hk_err *err)
 {
     struct json taint = json_make_object();
@@ -57,7 +57,7 @@ int admit_node_taint(struct admission_request *q, struct hk_err *err)
     return 0;
 }
 
-static bool is_repeated(const struct json *taints, uint32_t i)
+static bool admit_node_has_duplicate_taint(const struct json *taints, uint32_t i)
 {
     const struct json *t = json_item(taints, i);
 
@@ -87,7 +87,7 @@ static void check_taints(struct admission_request *q, const struct json *taints)
         if (cause_check_present(q, &at, t, "effect")) {
             cause_check_enum(q, &at, t, "effect", effects);
         }
-        if (is_repeated(taints, i)) {
+        if (admit_node_has_duplicate_taint(taints, i)) {
             const struct path effect = path_field(&at, "effect");
             cause_duplicate(q, &effect,
                             hk_str(hk_arena_printf(q->mem, "%.*s:%.*s", HK_FMT(edit_str(t, "key")),
@@ -96,7 +96,7 @@ static void check_taints(struct admission_request *q, const struct json *taints)
     }
 }
 
-static void check_amounts(struct admission_request *q, const char *field)
+static void admit_node_check_amounts(struct admission_request *q, const char *field)
 {
     const struct json *list = json_get(json_get(q->obj, "status"), field);
     const struct path status = path_field(NULL, "status");
@@ -114,6 +114,6 @@ static void check_amounts(struct admission_request *q, const char *field)
 void admit_node_validate(struct admission_request *q)
 {
     check_taints(q, json_at(q->obj, "spec.taints"));
-    check_amounts(q, "capacity");
-    check_amounts(q, "allocatable");
+    admit_node_check_amounts(q, "capacity");
+    admit_node_check_amounts(q, "allocatable");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodDisruptionBudgets: one of two bounds, each a number or a percentage.
+// PodDisruptionBudgets: at most one of two bounds, each a number or a percentage.
 #include "admission/admission_priv.h"
 
 static void check_percent(struct admission_request *q, const struct path *p, struct hk_str text)
@@ -17,8 +17,9 @@ static void check_percent(struct admission_request *q, const struct path *p, str
     }
 }
 
-static void check_bound(struct admission_request *q, const struct path *spec_path,
-                        const struct json *spec, const char *key)
+static void admit_pdb_check_int_or_percent(struct admission_request *q,
+                                           const struct path *spec_path, const struct json *spec,
+                                           const char *key)
 {
     const struct json *v = json_get(spec, key);
     const struct path p = path_field(spec_path, key);
@@ -40,8 +41,8 @@ void admit_pdb_validate(struct admission_request *q)
     if (edit_has(spec, "minAvailable") && edit_has(spec, "maxUnavailable")) {
         cause_invalid(q, &p, spec, "minAvailable and maxUnavailable cannot be both set");
     }
-    check_bound(q, &p, spec, "minAvailable");
-    check_bound(q, &p, spec, "maxUnavailable");
+    admit_pdb_check_int_or_percent(q, &p, spec, "minAvailable");
+    admit_pdb_check_int_or_percent(q, &p, spec, "maxUnavailable");
     name_check_selector(q, &selector, json_get(spec, "selector"));
     cause_check_enum(q, &p, spec, "unhealthyPodEvictionPolicy", policies);
 }

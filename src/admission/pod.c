@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stored pod shows that its author did not write: defaults, the two tolerations every pod
-// gets, the quality of service, the first status. Templates of workloads get the same defaults,
-// less those that only pods have.
+// What admission adds to a pod: defaults, the two tolerations of every pod, the QoS class, the
+// initial status. Pod templates of workloads get the same defaults, except those that only pods
+// have.
 #include "admission/admission_priv.h"
 
 /* ---- containers ---- */
 
-/* "host:5000/name:tag@digest": the tag is what follows the last colon behind the last slash. */
+/* In "host:5000/name:tag@digest" the tag follows the last colon after the last slash. */
 static const char *pull_policy(struct hk_str image)
 {
     const char *slash = image.n > 0 ? memrchr(image.s, '/', image.n) : NULL;
@@ -33,7 +33,7 @@ static void default_http(struct json *handler, struct hk_arena *a)
     }
 }
 
-/* Zero is "not set" for these, as in Go. */
+/* Zero means "not set" for these fields, as in Go. */
 static void default_count(struct json *probe, struct hk_arena *a, const char *key, int64_t v)
 {
     if (json_int(json_get(probe, key), 0) == 0) {
@@ -87,7 +87,7 @@ static void default_env(struct json *container, struct hk_arena *a)
     }
 }
 
-/* Milli is the finest a resource is stored at; anything below rounds up. */
+/* Amounts are stored in milli-units; a remainder is rounded up. */
 static void round_up(struct json *list, struct hk_arena *a)
 {
     for (uint32_t i = 0; i < edit_size(list); i++) {
@@ -195,7 +195,7 @@ static void default_volume(struct json *volume, struct hk_arena *a)
 {
     static const char *const with_mode[] = {"secret", "configMap", "downwardAPI", "projected"};
 
-    if (volume->len <= 1) { /* the name alone */
+    if (volume->len <= 1) { /* only a name */
         edit_default_object(volume, a, "emptyDir");
     }
     for (size_t i = 0; i < HK_LEN(with_mode); i++) {
@@ -220,7 +220,7 @@ static void default_volume(struct json *volume, struct hk_arena *a)
 
 /* ---- the spec ---- */
 
-/* One name for the account, under the new key and the old one. */
+/* Gives serviceAccountName and the deprecated serviceAccount the same value. */
 static void pair_account_names(struct json *spec, struct hk_arena *a)
 {
     const struct hk_str name = edit_str(spec, "serviceAccountName");
@@ -292,7 +292,8 @@ static bool tolerates(const struct json *list, const char *key)
     return false;
 }
 
-static void tolerate(struct json *spec, struct hk_arena *a, const char *key)
+static void admit_pod_add_toleration(struct json *spec, struct hk_arena *a, const char *key,
+                                     int64_t seconds)
 {
     struct json t = json_make_object();
 
@@ -302,28 +303,30 @@ static void tolerate(struct json *spec, struct hk_arena *a, const char *key)
     edit_put_str(&t, a, "key", key);
     edit_put_str(&t, a, "operator", "Exists");
     edit_put_str(&t, a, "effect", "NoExecute");
-    edit_put(&t, a, "tolerationSeconds", json_make_int(300));
+    edit_put(&t, a, "tolerationSeconds", json_make_int(seconds));
     json_push(edit_array(spec, a, "tolerations"), a, t);
 }
 
 int admit_pod_tolerations(struct admission_request *q, struct hk_err *err)
 {
+    static const struct admission_tolerations usual = {300, 300};
+    const struct admission_tolerations *t = q->tolerations ? q->tolerations : &usual;
     struct json *spec = edit_get(q->obj, "spec");
 
-    tolerate(spec, q->mem, "node.kubernetes.io/not-ready");
-    tolerate(spec, q->mem, "node.kubernetes.io/unreachable");
+    admit_pod_add_toleration(spec, q->mem, "node.kubernetes.io/not-ready", t->not_ready_s);
+    admit_pod_add_toleration(spec, q->mem, "node.kubernetes.io/unreachable", t->unreachable_s);
     return 0;
 }
 
 /* ---- quality of service ---- */
 
-/* What is known of all containers so far. */
+/* Summary of the containers seen so far. */
 struct qos {
     bool any;  /* a request or limit above zero */
-    bool full; /* cpu and memory limited everywhere, requests equal */
+    bool full; /* all have cpu and memory limits, and requests equal them */
 };
 
-static void weigh(struct qos *qos, const struct json *resources)
+static void admit_pod_update_qos(struct qos *qos, const struct json *resources)
 {
     static const struct hk_str names[] = {HK_STR("cpu"), HK_STR("memory")};
 
@@ -344,12 +347,12 @@ const char *admission_pod_qos(const struct json *spec)
     struct qos qos = {.any = false, .full = true};
 
     if (edit_size(json_get(spec, "resources")) > 0) {
-        weigh(&qos, json_get(spec, "resources"));
+        admit_pod_update_qos(&qos, json_get(spec, "resources"));
     } else {
         for (size_t k = 0; k < HK_LEN(lists); k++) {
             const struct json *list = json_get(spec, lists[k]);
             for (uint32_t i = 0; i < edit_len(list); i++) {
-                weigh(&qos, json_get(json_item(list, i), "resources"));
+                admit_pod_update_qos(&qos, json_get(json_item(list, i), "resources"));
             }
         }
     }
@@ -359,7 +362,7 @@ const char *admission_pod_qos(const struct json *spec)
     return qos.full ? "Guaranteed" : "Burstable";
 }
 
-/* ---- the first status ---- */
+/* ---- the initial status ---- */
 
 static void put_gated(struct json *status, struct hk_arena *a)
 {

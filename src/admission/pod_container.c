@@ -14,7 +14,7 @@ static bool is_hugepages(struct hk_str name)
     return hk_str_starts(name, "hugepages-");
 }
 
-/* Resources that cannot be promised to more than one at a time. */
+/* Resources that cannot be overcommitted: the request must equal the limit. */
 static bool is_exact(struct hk_str name)
 {
     return !is_native(name) || is_hugepages(name);
@@ -26,8 +26,8 @@ static bool is_standard(struct hk_str name)
            hk_str_is(name, "ephemeral-storage") || is_hugepages(name);
 }
 
-static void check_amounts(struct admission_request *q, const struct path *up, const char *field,
-                          const struct json *list)
+static void admit_pod_container_check_amounts(struct admission_request *q, const struct path *up,
+                                              const char *field, const struct json *list)
 {
     const struct path p = path_field(up, field);
 
@@ -102,8 +102,8 @@ void admit_pod_validate_resources(struct admission_request *q, const struct path
     const struct json *requests = json_get(resources, "requests");
     const struct json *limits = json_get(resources, "limits");
 
-    check_amounts(q, p, "limits", limits);
-    check_amounts(q, p, "requests", requests);
+    admit_pod_container_check_amounts(q, p, "limits", limits);
+    admit_pod_container_check_amounts(q, p, "requests", requests);
     check_against_limits(q, p, requests, limits);
     if ((any_named(limits, is_hugepages) || any_named(requests, is_hugepages)) &&
         !any_named(limits, is_cpu_or_memory) && !any_named(requests, is_cpu_or_memory)) {
@@ -122,8 +122,8 @@ static void check_number(struct admission_request *q, const struct path *p, cons
     }
 }
 
-static void check_port(struct admission_request *q, const struct path *p, const struct json *port,
-                       bool host_network)
+static void admit_pod_container_check_port(struct admission_request *q, const struct path *p,
+                                           const struct json *port, bool host_network)
 {
     static const char *const protocols[] = {"SCTP", "TCP", "UDP", NULL};
     const struct path container = path_field(p, "containerPort");
@@ -157,7 +157,7 @@ static void check_ports(struct admission_request *q, const struct path *up,
         const struct path at = path_index(&list, i);
         const struct path name = path_field(&at, "name");
         const struct hk_str text = edit_str(json_item(ports, i), "name");
-        check_port(q, &at, json_item(ports, i), host_network);
+        admit_pod_container_check_port(q, &at, json_item(ports, i), host_network);
         for (uint32_t k = 0; k < i && text.n > 0; k++) {
             if (hk_str_eq(text, edit_str(json_item(ports, k), "name"))) {
                 cause_duplicate(q, &name, text);
@@ -210,7 +210,7 @@ static bool has_volume(const struct json *spec, struct hk_str name)
     return false;
 }
 
-/* Claim templates of a stateful set become volumes of its pods. */
+/* Each claim template of a StatefulSet becomes a volume of its pods. */
 static bool has_claim_template(const struct admission_request *q, struct hk_str name)
 {
     const struct json *list = json_at(q->obj, "spec.volumeClaimTemplates");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of what tells a scheduler where a pod may go: affinities, tolerations, spreading.
+// Validation of fields that restrict where a pod may run: affinity, tolerations, spreading.
 #include "admission/admission_priv.h"
 
 /* ---- tolerations ---- */
@@ -184,7 +184,7 @@ void admit_pod_validate_affinity(struct admission_request *q, const struct path 
     check_pod_affinity(q, p, affinity, "podAntiAffinity");
 }
 
-/* ---- spreading ---- */
+/* ---- topology spread ---- */
 
 void admit_pod_validate_spread(struct admission_request *q, const struct path *p,
                                const struct json *list)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods through admission: what they come to show, and what is refused in which words.
+// Admission of pods: the stored object, and the messages of refusals.
 #include "admission/rig_test.h"
 
 #define META "{name: p, namespace: ns}"

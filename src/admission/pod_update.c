@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may change in a pod after its creation: a handful of fields of the spec, and the status
-// within reason.
+// Which fields of a pod may change after its creation: a few of the spec, and most of the status.
 #include "admission/admission_priv.h"
 
 #include <arpa/inet.h>
@@ -13,7 +12,7 @@ static const char change_text[] =
     "`spec.tolerations` (only additions to existing tolerations),"
     "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
-/* Copies the old images into the new list; false when containers came or went. */
+/* Copies the old images into the new list; false when the number of containers changed. */
 static bool restore_images(struct admission_request *q, struct json *spec, const struct json *old,
                            const char *key)
 {
@@ -29,8 +28,8 @@ static bool restore_images(struct admission_request *q, struct json *spec, const
     return edit_len(list) == edit_len(before);
 }
 
-static void restore(struct admission_request *q, struct json *spec, const struct json *old,
-                    const char *key)
+static void admit_pod_update_restore_field(struct admission_request *q, struct json *spec,
+                                           const struct json *old, const char *key)
 {
     const struct json *before = json_get(old, key);
 
@@ -50,7 +49,7 @@ static bool list_holds(const struct json *list, const struct json *item)
     return false;
 }
 
-/* Seconds aside, every old toleration must still be there. */
+/* Every old toleration must still exist; only tolerationSeconds may change. */
 static void check_tolerations(struct admission_request *q, const struct path *spec_path,
                               const struct json *now, const struct json *before)
 {
@@ -103,8 +102,8 @@ static void check_deadline(struct admission_request *q, const struct path *spec_
     }
 }
 
-/* While gates hold it, a pod may be told to be pickier about nodes; here any addition to the
- * selector and any change of the required node affinity counts as that. */
+/* While a pod has scheduling gates, its node constraints may become stricter. Any addition to
+ * nodeSelector and any change of affinity is accepted as that. */
 static void restore_gated(struct admission_request *q, struct json *spec, const struct json *old)
 {
     const struct json *before = json_get(old, "nodeSelector");
@@ -116,8 +115,8 @@ static void restore_gated(struct admission_request *q, struct json *spec, const 
             return;
         }
     }
-    restore(q, spec, old, "nodeSelector");
-    restore(q, spec, old, "affinity");
+    admit_pod_update_restore_field(q, spec, old, "nodeSelector");
+    admit_pod_update_restore_field(q, spec, old, "affinity");
 }
 
 static void check_spec(struct admission_request *q, const struct json *now, const struct json *old)
@@ -139,11 +138,11 @@ static void check_spec(struct admission_request *q, const struct json *now, cons
     check_deadline(q, &p, now, old);
     check_tolerations(q, &p, json_get(now, "tolerations"), json_get(old, "tolerations"));
     check_gates(q, &p, json_get(now, "schedulingGates"), json_get(old, "schedulingGates"));
-    restore(q, &spec, old, "activeDeadlineSeconds");
-    restore(q, &spec, old, "tolerations");
-    restore(q, &spec, old, "schedulingGates");
+    admit_pod_update_restore_field(q, &spec, old, "activeDeadlineSeconds");
+    admit_pod_update_restore_field(q, &spec, old, "tolerations");
+    admit_pod_update_restore_field(q, &spec, old, "schedulingGates");
     if (grace < 0 && json_int(json_get(now, "terminationGracePeriodSeconds"), 0) == 1) {
-        restore(q, &spec, old, "terminationGracePeriodSeconds");
+        admit_pod_update_restore_field(q, &spec, old, "terminationGracePeriodSeconds");
     }
     if (edit_len(json_get(old, "schedulingGates")) > 0) {
         restore_gated(q, &spec, old);
@@ -178,7 +177,7 @@ static const struct json *status_named(const struct json *list, struct hk_str na
     return NULL;
 }
 
-/* A container that ended for good stays ended. */
+/* A container that terminated for good stays terminated. */
 static void check_transitions(struct admission_request *q, const struct path *status)
 {
     const struct json *now = json_at(q->obj, "status.containerStatuses");

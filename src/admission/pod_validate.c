@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Validation of a pod spec, a pod's own or a template's, and of new pods.
+// Validation of a pod spec, in a pod or in a template, and of new pods.
 #include "admission/admission_priv.h"
 
 /* ---- volumes ---- */
 
-/* What the sources that name another object cannot do without. */
+/* Required fields of volume sources that name another object. */
 static const struct {
     const char *source, *field;
 } volume_needs[] = {
@@ -39,8 +39,8 @@ static void check_source(struct admission_request *q, const struct path *p,
     }
 }
 
-/* An earlier element of the list with the same name. */
-static bool is_repeated(const struct json *list, uint32_t i)
+/* True when an earlier element of the list has the same name. */
+static bool admit_pod_validate_is_duplicate(const struct json *list, uint32_t i)
 {
     const struct hk_str name = edit_str(json_item(list, i), "name");
 
@@ -64,7 +64,7 @@ void admit_pod_validate_volumes(struct admission_request *q, const struct path *
             continue;
         }
         name_check(q, &name, edit_str(volume, "name"), NAME_LABEL);
-        if (is_repeated(volumes, i)) {
+        if (admit_pod_validate_is_duplicate(volumes, i)) {
             cause_duplicate(q, &name, edit_str(volume, "name"));
         }
     }
@@ -82,7 +82,7 @@ static bool has_container(const struct json *list, struct hk_str name)
     return false;
 }
 
-/* Names are unique over both lists; the regular containers' come first. */
+/* Names are unique in both lists together; regular containers come first. */
 static void check_containers(struct admission_request *q, const struct path *up,
                              const struct json *spec, const char *key, const struct json *others)
 {
@@ -95,13 +95,14 @@ static void check_containers(struct admission_request *q, const struct path *up,
         const struct path at = path_index(&p, i);
         const struct path name = path_field(&at, "name");
         admit_pod_validate_container(q, &at, c, spec);
-        if (text.n > 0 && (is_repeated(list, i) || has_container(others, text))) {
+        if (text.n > 0 &&
+            (admit_pod_validate_is_duplicate(list, i) || has_container(others, text))) {
             cause_duplicate(q, &name, text);
         }
     }
 }
 
-/* One (protocol, address, port) of the host can be had once. */
+/* A host's (protocol, address, port) can be used only once. */
 static void check_host_ports(struct admission_request *q, const struct path *up,
                              const struct json *containers)
 {
@@ -169,7 +170,7 @@ static void check_gates(struct admission_request *q, const struct path *up, cons
         const struct hk_str name = edit_str(json_item(gates, i), "name");
         const struct path at = path_index(&list, i);
         name_check(q, &at, name, NAME_QUALIFIED);
-        if (is_repeated(gates, i)) {
+        if (admit_pod_validate_is_duplicate(gates, i)) {
             cause_duplicate(q, &at, name);
         }
     }
@@ -178,7 +179,7 @@ static void check_gates(struct admission_request *q, const struct path *up, cons
     }
 }
 
-/* What the pod asks for as a whole covers what its containers ask for. */
+/* The pod-level requests must cover those of all containers. */
 static void check_aggregate(struct admission_request *q, const struct path *resources,
                             const struct json *spec)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Priorities: PriorityClasses themselves, and the numbers pods get from them. The two system
-// classes are known here and need not be stored.
+// Priorities: PriorityClasses, and the priority values that pods get from them. The two system
+// classes are built in and need not be stored.
 #include "admission/admission_priv.h"
 
 #define DEFAULT_PREEMPTION "PreemptLowerPriority"
@@ -25,18 +25,42 @@ static const int64_t *system_value(struct hk_str name)
     return NULL;
 }
 
+/* Pods of the system classes precede and preempt all others, so only system namespaces may use
+ * them. */
+static int check_system_class(struct hk_str ns, struct hk_str class, const char *what,
+                              struct hk_err *err)
+{
+    static const char *const namespaces[] = {"kube-system", "volcano-system"};
+
+    if (!system_value(class)) {
+        return 0;
+    }
+    for (size_t i = 0; i < HK_LEN(namespaces); i++) {
+        if (hk_str_is(ns, namespaces[i])) {
+            return 0;
+        }
+    }
+    return hk_fail(err, HK_EDENIED,
+                   "%s with %.*s priorityClass is not permitted in %.*s namespace, only in %s and "
+                   "%s",
+                   what, HK_FMT(class), HK_FMT(ns), namespaces[0], namespaces[1]);
+}
+
 struct search {
     struct hk_arena *mem;
     struct json *best; /* a copy; NULL: none so far */
 };
 
-/* Of several default classes, which only a race can make, the lowest counts. */
+/* If a race creates several default classes, the lowest one is used. A system class is never the
+ * default, even when stored as one: pods of other namespaces would get a class that they may not
+ * use. */
 static bool keep_default(void *arg, const struct json *class)
 {
     struct search *s = arg;
     const int64_t value = json_int(json_get(class, "value"), 0);
 
     if (json_bool(json_get(class, "globalDefault"), false) &&
+        !system_value(edit_str(json_get(class, "metadata"), "name")) &&
         (!s->best || value < json_int(json_get(s->best, "value"), 0))) {
         s->best = hk_arena_alloc(s->mem, sizeof(*s->best));
         *s->best = json_clone(class, s->mem);
@@ -54,14 +78,14 @@ static const struct json *default_class(const struct admission_request *q)
 
 /* ---- pods ---- */
 
-/* What a pod is to have. */
+/* The priority of a pod. */
 struct rank {
     int64_t value;
     struct hk_str policy;
     struct hk_str class; /* empty: none */
 };
 
-static struct rank rank_of(const struct json *class)
+static struct rank admit_priority_class_rank(const struct json *class)
 {
     const struct hk_str policy = edit_str(class, "preemptionPolicy");
 
@@ -72,8 +96,8 @@ static struct rank rank_of(const struct json *class)
     };
 }
 
-static int resolve(const struct admission_request *q, struct hk_str name, struct rank *ret,
-                   struct hk_err *err)
+static int admit_priority_resolve_class(const struct admission_request *q, struct hk_str name,
+                                        struct rank *ret, struct hk_err *err)
 {
     const struct json *class = NULL;
 
@@ -81,13 +105,13 @@ static int resolve(const struct admission_request *q, struct hk_str name, struct
     if (name.n == 0) {
         class = default_class(q);
         if (class) {
-            *ret = rank_of(class);
+            *ret = admit_priority_class_rank(class);
         }
         return 0;
     }
     class = admit_get(q, api_kind(API_PRIORITY_CLASS), HK_STR(""), name);
     if (class) {
-        *ret = rank_of(class);
+        *ret = admit_priority_class_rank(class);
     } else if (system_value(name)) {
         ret->value = *system_value(name);
     } else if (q->lookup) {
@@ -119,7 +143,7 @@ static int check_given(const struct json *spec, const struct rank *r, struct hk_
     return 0;
 }
 
-/* Fields a client that never heard of them leaves out of its update. */
+/* Keeps fields that an old client does not know and leaves out of its update. */
 static void keep_old(struct admission_request *q, struct json *spec)
 {
     static const char *const fields[] = {"priority", "preemptionPolicy"};
@@ -135,14 +159,17 @@ static void keep_old(struct admission_request *q, struct json *spec)
 int admit_priority_pod(struct admission_request *q, struct hk_err *err)
 {
     struct json *spec = edit_object(q->obj, q->mem, "spec");
-    struct rank rank;
+    struct rank rank = {0};
     int rc;
 
     if (q->verb == ADMIT_UPDATE) {
         keep_old(q, spec);
         return 0;
     }
-    rc = resolve(q, edit_str(spec, "priorityClassName"), &rank, err);
+    rc = check_system_class(q->ns, edit_str(spec, "priorityClassName"), "pods", err);
+    if (rc == 0) {
+        rc = admit_priority_resolve_class(q, edit_str(spec, "priorityClassName"), &rank, err);
+    }
     if (rc == 0) {
         rc = check_given(spec, &rank, err);
     }
@@ -158,6 +185,18 @@ int admit_priority_pod(struct admission_request *q, struct hk_err *err)
     return 0;
 }
 
+/* Jobs and PodGroups: their class affects order and preemption like that of pods. */
+int admit_priority_group(struct admission_request *q, struct hk_err *err)
+{
+    const struct hk_str class = edit_str(json_get(q->obj, "spec"), "priorityClassName");
+    const char *what = q->kind->id == API_JOB ? "jobs" : "podgroups";
+
+    if (q->old && hk_str_eq(class, edit_str(json_get(q->old, "spec"), "priorityClassName"))) {
+        return 0;
+    }
+    return check_system_class(q->ns, class, what, err);
+}
+
 /* ---- classes ---- */
 
 int admit_priority_default(struct admission_request *q, struct hk_err *err)
@@ -169,21 +208,41 @@ int admit_priority_default(struct admission_request *q, struct hk_err *err)
     return 0;
 }
 
-static void check_value(struct admission_request *q)
+/* Error about a class with a system prefix; NULL when it is one of the system classes. Same as
+ * upstream's IsKnownSystemPriorityClass. */
+static const char *judge_system_class(const struct admission_request *q, struct hk_str name)
+{
+    const int64_t *fixed = system_value(name);
+
+    if (!fixed) {
+        return hk_arena_printf(q->mem, "%.*s is not a known system priority class", HK_FMT(name));
+    }
+    if (json_int(json_get(q->obj, "value"), 0) != *fixed) {
+        return hk_arena_printf(q->mem, "value of %.*s PriorityClass must be %lld", HK_FMT(name),
+                               (long long)*fixed);
+    }
+    if (json_bool(json_get(q->obj, "globalDefault"), false)) {
+        return hk_arena_printf(q->mem, "globalDefault of %.*s PriorityClass must be false",
+                               HK_FMT(name));
+    }
+    return NULL;
+}
+
+static void admit_priority_check_value(struct admission_request *q)
 {
     const struct hk_str name = edit_str(json_get(q->obj, "metadata"), "name");
-    const int64_t value = json_int(json_get(q->obj, "value"), 0);
-    const int64_t *fixed = system_value(name);
+    const bool reserved = hk_str_starts(name, "system-");
+    const char *wrong = reserved ? judge_system_class(q, name) : NULL;
     const struct path metadata = path_field(NULL, "metadata");
     const struct path name_path = path_field(&metadata, "name");
     const struct path p = path_field(NULL, "value");
 
-    if (hk_str_starts(name, "system-") && (!fixed || *fixed != value)) {
+    if (wrong) {
         cause_forbidden(q, &name_path,
                         "priority class names with 'system-' prefix are reserved for system use "
-                        "only. error: %.*s is not a known system priority class",
-                        HK_FMT(name));
-    } else if (!fixed && value > USER_MAX) {
+                        "only. error: %s",
+                        wrong);
+    } else if (!reserved && json_int(json_get(q->obj, "value"), 0) > USER_MAX) {
         cause_forbidden(q, &p, "maximum allowed value of a user defined priority is %d", USER_MAX);
     }
 }
@@ -193,7 +252,7 @@ void admit_priority_validate(struct admission_request *q)
     static const char *const policies[] = {"Never", DEFAULT_PREEMPTION, NULL};
     const struct path p = path_field(NULL, "value");
 
-    check_value(q);
+    admit_priority_check_value(q);
     cause_check_enum(q, NULL, q->obj, "preemptionPolicy", policies);
     if (q->verb == ADMIT_UPDATE) {
         if (json_int(json_get(q->obj, "value"), 0) != json_int(json_get(q->old, "value"), 0)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResourceQuotas: what an object costs, what a namespace uses of what it may have, and the refusal
-// of what would be too much. Usage comes from the objects themselves, or from a ledger the caller
-// keeps of them, never from status.used: a quota holds from the moment it is stored, and the status
-// is for people to read.
+// ResourceQuotas: what an object costs, what a namespace uses, and the refusal of requests that
+// exceed a quota. Usage is computed from the objects, or from a ledger that the caller keeps of
+// them, never from status.used. So a quota takes effect as soon as it is stored; its status is for
+// display only.
 #include "admission/admission_priv.h"
 #include "api/meta.h"
 #include "codec/timefmt.h"
@@ -11,21 +11,21 @@
 
 enum charge {
     CHARGE_NONE,
-    CHARGE_PODS,     /* living pods */
-    CHARGE_REQUESTS, /* of living pods */
+    CHARGE_PODS,     /* unfinished pods */
+    CHARGE_REQUESTS, /* of unfinished pods */
     CHARGE_LIMITS,
     CHARGE_STORAGE, /* requests of claims */
-    CHARGE_OBJECTS, /* any object of a kind */
+    CHARGE_OBJECTS, /* any kind of object */
     CHARGE_NODE_PORTS,
     CHARGE_LOAD_BALANCERS,
 };
 
-/* A name of spec.hard, taken apart. */
+/* A parsed name of spec.hard. */
 struct charge_of {
     enum charge what;
     struct hk_str resource;      /* requests, limits: "cpu" */
     struct hk_str plural, group; /* objects */
-    struct hk_str class;         /* storage: of this class alone, when not empty */
+    struct hk_str class;         /* storage: only of this class, unless "" */
 };
 
 static struct hk_str after(struct hk_str s, const char *prefix)
@@ -49,12 +49,12 @@ static bool split_class(struct hk_str name, struct hk_str *class, struct hk_str 
     return true;
 }
 
-static struct charge_of count_of(struct hk_str plural, struct hk_str group)
+static struct charge_of admit_quota_object_count(struct hk_str plural, struct hk_str group)
 {
     return (struct charge_of){.what = CHARGE_OBJECTS, .plural = plural, .group = group};
 }
 
-/* "gold.storageclass.storage.k8s.io/requests.storage" and the like. */
+/* Parses "gold.storageclass.storage.k8s.io/requests.storage" and similar names. */
 static struct charge_of class_charge(struct hk_str class, struct hk_str rest)
 {
     struct charge_of c = {.what = CHARGE_NONE};
@@ -62,7 +62,7 @@ static struct charge_of class_charge(struct hk_str class, struct hk_str rest)
     if (hk_str_is(rest, "requests.storage")) {
         c.what = CHARGE_STORAGE;
     } else if (hk_str_is(rest, "persistentvolumeclaims")) {
-        c = count_of(rest, HK_STR(""));
+        c = admit_quota_object_count(rest, HK_STR(""));
     }
     c.class = class;
     return c;
@@ -83,11 +83,11 @@ static struct charge_of charge_of(struct hk_str name)
         struct hk_str group = after(name, "count/");
         struct hk_str plural;
         hk_str_cut(&group, '.', &plural);
-        return count_of(plural, group.s ? group : HK_STR(""));
+        return admit_quota_object_count(plural, group.s ? group : HK_STR(""));
     }
     for (size_t i = 0; i < HK_LEN(plain); i++) {
         if (hk_str_is(name, plain[i])) {
-            return count_of(name, HK_STR(""));
+            return admit_quota_object_count(name, HK_STR(""));
         }
     }
     if (hk_str_is(name, "services.nodeports")) {
@@ -126,7 +126,7 @@ static bool is_living(const struct json *pod, int64_t now_ns)
     if (hk_str_is(phase, "Succeeded") || hk_str_is(phase, "Failed")) {
         return false;
     }
-    /* The timestamp is the end of the grace already. */
+    /* deletionTimestamp already includes the grace period. */
     return deletion.n == 0 || time_parse(deletion, &end_ns, NULL) < 0 || end_ns >= now_ns;
 }
 
@@ -168,7 +168,7 @@ static bool has_cross_namespace_terms(const struct json *spec)
     return false;
 }
 
-/* requirement is NULL for a bare scope. */
+/* requirement is NULL for a plain scope. */
 static bool in_scope(struct hk_str scope, const struct json *requirement, const struct json *pod)
 {
     const struct json *spec = json_get(pod, "spec");
@@ -220,9 +220,9 @@ static bool has_scopes(const struct json *quota)
 
 /* ---- what one object costs ---- */
 
-/* One way of looking at objects: a quota, a name of it, and the time. */
+/* Measures one resource name of a quota at a given time. */
 struct meter {
-    const struct json *quota; /* NULL: without scopes */
+    const struct json *quota; /* NULL: ignore scopes */
     struct charge_of charge;
     int64_t now_ns;
     struct quantity total;
@@ -274,7 +274,7 @@ static struct quantity claim_cost(const struct meter *m, const struct json *clai
     return v;
 }
 
-/* The kind whose objects a charge looks into; NULL when it only counts, or is unknown. */
+/* The kind whose objects the charge reads; NULL when it only counts objects, or is unknown. */
 static const struct api_kind *metered_kind(const struct charge_of *c)
 {
     switch (c->what) {
@@ -295,7 +295,7 @@ static const struct api_kind *metered_kind(const struct charge_of *c)
     return NULL;
 }
 
-static struct quantity cost(const struct meter *m, const struct json *obj)
+static struct quantity admit_quota_object_cost(const struct meter *m, const struct json *obj)
 {
     switch (m->charge.what) {
     case CHARGE_PODS:
@@ -321,7 +321,7 @@ static bool add_cost(void *arg, const struct json *obj)
 {
     struct meter *m = arg;
 
-    m->total = quantity_add(m->total, cost(m, obj));
+    m->total = quantity_add(m->total, admit_quota_object_cost(m, obj));
     return true;
 }
 
@@ -338,7 +338,7 @@ static bool is_kind(const struct api_kind *a, const struct api_kind *b)
     return strcmp(a->group, b->group) == 0 && strcmp(a->plural, b->plural) == 0;
 }
 
-/* What an object of the kind adds to the total behind m. */
+/* What an object of the kind adds to m->total. */
 static struct quantity cost_of_kind(const struct meter *m, const struct api_kind *kind,
                                     const struct json *obj)
 {
@@ -348,7 +348,7 @@ static struct quantity cost_of_kind(const struct meter *m, const struct api_kind
                                        hk_str_is(m->charge.group, kind->group)
                                  : k && is_kind(kind, k);
 
-    return touched ? cost(m, obj) : (struct quantity){0};
+    return touched ? admit_quota_object_cost(m, obj) : (struct quantity){0};
 }
 
 struct quantity admission_quota_cost(const struct json *quota, struct hk_str resource,
@@ -371,7 +371,8 @@ static const struct api_kind *kind_of_plural(struct hk_str group, struct hk_str 
     return NULL;
 }
 
-static void measure(const struct admission_lookup *lookup, struct hk_str ns, struct meter *m)
+static void admit_quota_measure_usage(const struct admission_lookup *lookup, struct hk_str ns,
+                                      struct meter *m)
 {
     const struct api_kind *k = metered_kind(&m->charge);
 
@@ -404,8 +405,8 @@ struct json admission_quota_usage(const struct admission_lookup *lookup, struct 
         const struct hk_str name = hard->members[i].key;
         struct meter m = {.quota = quota, .charge = charge_of(name), .now_ns = now_ns};
         struct quantity limit;
-        measure(lookup, ns, &m);
-        /* Nothing used yet has no format of its own. */
+        admit_quota_measure_usage(lookup, ns, &m);
+        /* A usage of zero has no format: use that of the limit. */
         if (m.total.nano == 0 && amount_get(hard, name, &limit)) {
             m.total.format = limit.format;
         }
@@ -414,7 +415,7 @@ struct json admission_quota_usage(const struct admission_lookup *lookup, struct 
     return used;
 }
 
-/* ---- the refusal ---- */
+/* ---- enforcing ---- */
 
 struct judgement {
     struct admission_request *q;
@@ -423,7 +424,7 @@ struct judgement {
     bool pod;
 };
 
-/* What the request adds to the total behind m. */
+/* What the request adds to m->total. */
 static struct quantity delta(const struct admission_request *q, const struct meter *m)
 {
     const struct quantity after = cost_of_kind(m, q->kind, q->obj);
@@ -431,7 +432,7 @@ static struct quantity delta(const struct admission_request *q, const struct met
     return q->verb == ADMIT_UPDATE ? quantity_sub(after, cost_of_kind(m, q->kind, q->old)) : after;
 }
 
-/* What was used before the request, into m. */
+/* Sets m->total to the usage before the request. */
 static void measure_quota(const struct admission_request *q, const struct json *quota,
                           struct hk_str resource, struct meter *m)
 {
@@ -439,11 +440,11 @@ static void measure_quota(const struct admission_request *q, const struct json *
     const struct hk_str name = edit_str(json_get(quota, "metadata"), "name");
 
     if (!l->used || !l->used(l->ctx, q->ns, name, resource, &m->total)) {
-        measure(l, q->ns, m);
+        admit_quota_measure_usage(l, q->ns, m);
     }
 }
 
-/* Comma-joined containers that leave the resource open. */
+/* Lists, with commas, the containers that do not set the resource. */
 static void list_silent(const struct json *spec, const char *field, struct hk_str resource,
                         struct hk_buf *out)
 {
@@ -464,23 +465,23 @@ static void list_silent(const struct json *spec, const char *field, struct hk_st
     }
 }
 
-static int member_cmp(const void *a, const void *b)
+static int admit_quota_compare_members(const void *a, const void *b)
 {
     return hk_str_cmp(((const struct json_member *)a)->key, ((const struct json_member *)b)->key);
 }
 
-/* spec.hard by rising name: messages list resources in that order. */
-static struct json sorted(const struct json *hard, struct hk_arena *a)
+/* spec.hard sorted by name: messages list resources in that order. */
+static struct json admit_quota_sort_hard(const struct json *hard, struct hk_arena *a)
 {
-    struct json copy = json_clone(hard, a);
+    struct json copy = json_clone_as(hard, JSON_OBJECT, a);
 
     if (copy.len > 1) {
-        qsort(copy.members, copy.len, sizeof(*copy.members), member_cmp);
+        qsort(copy.members, copy.len, sizeof(*copy.members), admit_quota_compare_members);
     }
     return copy;
 }
 
-/* A quota on compute resources can only count pods that state theirs. */
+/* A quota on compute resources requires pods to set those resources. */
 static int check_stated(const struct judgement *j, const struct json *quota,
                         const struct json *hard)
 {
@@ -550,7 +551,7 @@ static int check_room(const struct judgement *j, const struct json *quota, const
 static bool judge_quota(void *arg, const struct json *quota)
 {
     struct judgement *j = arg;
-    const struct json hard = sorted(json_at(quota, "spec.hard"), j->q->mem);
+    const struct json hard = admit_quota_sort_hard(json_at(quota, "spec.hard"), j->q->mem);
 
     if (j->pod && j->q->verb == ADMIT_CREATE && in_scopes(quota, j->q->obj)) {
         j->rc = check_stated(j, quota, &hard);
@@ -575,7 +576,7 @@ int admit_quota_judge(struct admission_request *q, struct hk_err *err)
     return j.rc;
 }
 
-/* ---- the quota itself ---- */
+/* ---- validation ---- */
 
 void admit_quota_validate(struct admission_request *q)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Services: defaults and faults. No addresses are given out: there is no service network here, and
-// what Volcano makes is headless.
+// Services: defaults and validation. No cluster IPs are allocated: there is no service network, and
+// Volcano creates only headless services.
 #include "admission/admission_priv.h"
 
-static bool is_type(const struct json *spec, const char *type)
+static bool admit_service_is_type(const struct json *spec, const char *type)
 {
     return hk_str_is(edit_str(spec, "type"), type);
 }
@@ -45,13 +45,13 @@ int admit_service_default(struct admission_request *q, struct hk_err *err)
     edit_default_str(spec, q->mem, "type", "ClusterIP");
     edit_default_str(spec, q->mem, "sessionAffinity", "None");
     default_ports(spec, q->mem);
-    if (!is_type(spec, "ExternalName")) {
+    if (!admit_service_is_type(spec, "ExternalName")) {
         default_addresses(spec, q->mem);
     }
-    if (is_type(spec, "NodePort") || is_type(spec, "LoadBalancer")) {
+    if (admit_service_is_type(spec, "NodePort") || admit_service_is_type(spec, "LoadBalancer")) {
         edit_default_str(spec, q->mem, "externalTrafficPolicy", "Cluster");
     }
-    if (is_type(spec, "LoadBalancer")) {
+    if (admit_service_is_type(spec, "LoadBalancer")) {
         edit_default_bool(spec, q->mem, "allocateLoadBalancerNodePorts", true);
     }
     if (q->verb == ADMIT_CREATE) {
@@ -62,8 +62,8 @@ int admit_service_default(struct admission_request *q, struct hk_err *err)
     return 0;
 }
 
-static void check_port(struct admission_request *q, const struct path *p, const struct json *port,
-                       bool named)
+static void admit_service_check_port(struct admission_request *q, const struct path *p,
+                                     const struct json *port, bool named)
 {
     static const char *const protocols[] = {"SCTP", "TCP", "UDP", NULL};
     const struct path name = path_field(p, "name");
@@ -90,7 +90,7 @@ static void check_ports(struct admission_request *q, const struct path *spec_pat
         const struct path at = path_index(&list, i);
         const struct path name = path_field(&at, "name");
         const struct hk_str text = edit_str(json_item(ports, i), "name");
-        check_port(q, &at, json_item(ports, i), edit_len(ports) > 1);
+        admit_service_check_port(q, &at, json_item(ports, i), edit_len(ports) > 1);
         for (uint32_t k = 0; k < i && text.n > 0; k++) {
             if (hk_str_eq(text, edit_str(json_item(ports, k), "name"))) {
                 cause_duplicate(q, &name, text);
@@ -112,7 +112,7 @@ void admit_service_validate(struct admission_request *q)
 
     cause_check_enum(q, &p, spec, "type", types);
     cause_check_enum(q, &p, spec, "sessionAffinity", affinities);
-    if (is_type(spec, "ExternalName")) {
+    if (admit_service_is_type(spec, "ExternalName")) {
         cause_check_present(q, &p, spec, "externalName");
     } else if (!headless) {
         cause_check_present(q, &p, spec, "ports");
@@ -120,7 +120,7 @@ void admit_service_validate(struct admission_request *q)
     check_ports(q, &p, json_get(spec, "ports"));
     name_check_labels(q, &selector, json_get(spec, "selector"));
     if (q->verb == ADMIT_UPDATE && edit_has(json_get(q->old, "spec"), "clusterIP") &&
-        !is_type(spec, "ExternalName")) {
+        !admit_service_is_type(spec, "ExternalName")) {
         cause_check_immutable(q, &p, spec, json_get(q->old, "spec"), "clusterIP");
     }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which account a pod runs as, and the volume with its token. Kubernetes gives that volume to every
-// pod; here the account named default has it only when asked for. It has no rights of its own, and
-// batch jobs by the thousand need not pay for a token that opens nothing.
+// The service account of a pod, and the volume with its token. Kubernetes adds that volume to every
+// pod; here pods of the account named default get it only on request. That account has no rights,
+// so a token would only cost time when a job has thousands of pods.
 #include "admission/admission_priv.h"
 
 #define ACCESS "kube-api-access-token"
 #define ACCESS_PATH "/var/run/secrets/kubernetes.io/serviceaccount"
 
-/* As kube-apiserver writes it, but for the random end of its name, which need only be the pod's
- * own. */
+/* As kube-apiserver writes it, but without the random suffix: the name must be unique only in the
+ * pod. */
 static const char access_volume[] =
     "{\"name\":\"" ACCESS "\",\"projected\":{\"defaultMode\":420,\"sources\":["
     "{\"serviceAccountToken\":{\"expirationSeconds\":3607,\"path\":\"token\"}},"
@@ -30,7 +30,7 @@ static struct json literal(struct hk_arena *a, const char *text)
 
 /* ---- the token ---- */
 
-/* The pod decides, then its account. */
+/* The pod's setting takes precedence over that of its account. */
 static bool wants_token(const struct json *spec, const struct json *account, struct hk_str name)
 {
     const struct json *say = json_get(spec, "automountServiceAccountToken");
@@ -53,7 +53,7 @@ static bool has_mount(const struct json *container)
     return false;
 }
 
-/* True when some container of the list was given the mount. */
+/* True when any container of the list got the mount. */
 static bool add_mounts(struct json *spec, const char *list, struct hk_arena *a)
 {
     struct json *containers = edit_get(spec, list);
@@ -70,7 +70,7 @@ static bool add_mounts(struct json *spec, const char *list, struct hk_arena *a)
     return added;
 }
 
-/* A manifest made from a pod brings the volume along. */
+/* A manifest that was exported from a pod already has the volume. */
 static bool has_volume(const struct json *spec)
 {
     const struct json *volumes = json_get(spec, "volumes");
@@ -95,7 +95,7 @@ static void add_access(struct json *spec, struct hk_arena *a)
 
 /* ---- the account ---- */
 
-/* The account named default belongs to the namespace; pods may come before it. */
+/* A namespace's default account may be created after the first pods. */
 int admit_serviceaccount_pod(struct admission_request *q, struct hk_err *err)
 {
     struct json *spec = edit_object(q->obj, q->mem, "spec");

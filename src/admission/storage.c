@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storage classes, claims and volumes. Protection finalizers are not added: nobody here would take
-// them off again.
+// Storage classes, claims and volumes. Protection finalizers are not added: no controller here
+// would remove them.
 #include "admission/admission_priv.h"
 
 #define DEFAULT_CLASS "storageclass.kubernetes.io/is-default-class"
@@ -51,10 +51,10 @@ int admit_pvc_default(struct admission_request *q, struct hk_err *err)
 
 struct search {
     struct hk_arena *mem;
-    struct hk_str name, created; /* copies; no name: none so far */
+    struct hk_str name, created; /* copies; name "": none so far */
 };
 
-/* Of several default classes the newest counts. */
+/* Of several default classes the newest is used. */
 static bool keep_newest(void *arg, const struct json *class)
 {
     struct search *s = arg;
@@ -108,13 +108,13 @@ static void check_modes(struct admission_request *q, const struct path *spec_pat
     }
 }
 
-/* A claim is bound once: only its size may grow, and its binder may fill in the volume. */
+/* Only resources and attributes of a claim may change; until it is bound, volume and class too. */
 static void check_claim_update(struct admission_request *q, const struct path *p)
 {
     static const char *const fields[] = {"volumeName", "storageClassName", "resources",
                                          "volumeAttributesClassName"};
-    struct json now = json_clone(json_get(q->obj, "spec"), q->mem);
-    struct json old = json_clone(json_get(q->old, "spec"), q->mem);
+    struct json now = json_clone_as(json_get(q->obj, "spec"), JSON_OBJECT, q->mem);
+    struct json old = json_clone_as(json_get(q->old, "spec"), JSON_OBJECT, q->mem);
     const bool bound = edit_str(&old, "volumeName").n > 0;
 
     for (size_t i = 0; i < HK_LEN(fields); i++) {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// CronJobs: schedule, time zone and name. The template of the job is judged when a job is made of
+// CronJobs: schedule, time zone and name. The job template is validated when a job is created from
 // it.
 #include "admission/vc_priv.h"
 
 #include "codec/cron.h"
+#include "codec/tzfile.h"
 
 #include <ctype.h>
 
 enum {
-    NAME_MAX_BYTES = 52, /* a job's name is this, a dash and ten digits */
+    NAME_MAX_BYTES = 52, /* a job's name adds a dash and ten digits */
     ZONE_PART_MAX = 14,
 };
 
@@ -56,12 +57,12 @@ static void check_zone(struct vc *v, struct hk_str zone)
     if (zone.n == 5 && strncasecmp(zone.s, "Local", 5) == 0) {
         hk_buf_adds(&v->why, " timeZone can't be Local, and must be defined in "
                              "https://www.iana.org/time-zones");
-    } else if (!vc_zone_known(zone)) {
+    } else if (!tzfile_exists(zone)) {
         hk_buf_adds(&v->why, " invalid timeZone");
     }
 }
 
-static void check_name(struct hk_str name, struct hk_buf *out)
+static void vc_cronjob_check_name(struct hk_str name, struct hk_buf *out)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf reasons = {0};
 
@@ -87,7 +88,7 @@ void vc_cronjob_validate(struct vc *v)
     }
     hk_buf_addstr(&found, hk_str_trim(hk_buf_str(&v->why)));
     hk_buf_clear(&v->why);
-    check_name(v->q->name, &named);
+    vc_cronjob_check_name(v->q->name, &named);
     hk_buf_addf(&v->why, "%s%s%s", hk_buf_str(&found).s, found.len > 0 && named.len > 0 ? "; " : "",
                 hk_buf_str(&named).s);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a directed graph has circles: names without incoming arrows are taken away one by one,
-// and in the end nothing must be left. Linear in names and arrows, whatever their order.
+// Detects cycles in a directed graph: removes nodes without incoming edges one by one; if any
+// remain, there is a cycle. Linear in nodes and edges.
 #include "admission/vc_priv.h"
 
 void vc_dag_fini(struct vc_dag *g)

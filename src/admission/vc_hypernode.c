@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// HyperNodes: there are members, and their patterns compile. The words for a bad pattern are those
-// of Go's regexp where it is the usual mistake, an unbalanced bracket.
+// HyperNodes: they must have members, and their patterns must compile. For an unbalanced bracket,
+// the most common mistake, the message is that of Go's regexp.
 #include "admission/vc_priv.h"
 
 #include "codec/re2.h"
 
-/* Skips "[...]", whose first member may be a closing bracket; s->n when it never closes. */
+/* Skips "[...]", whose first character may be a closing bracket; s->n when it is never closed. */
 static size_t skip_brackets(struct hk_str s, size_t at)
 {
     at += at + 1 < s.n && s.s[at + 1] == '^' ? 2 : 1;
@@ -15,7 +15,7 @@ static size_t skip_brackets(struct hk_str s, size_t at)
     return HK_MIN(at, s.n);
 }
 
-/* The unbalanced bracket in Go's words, or nothing. */
+/* Writes Go's message about an unbalanced bracket; false when there is none. */
 static bool tell_unbalanced(struct hk_str s, struct hk_buf *out)
 {
     uint32_t depth = 0;
@@ -51,11 +51,11 @@ static void check_pattern(struct admission_request *scratch, const struct path *
     const struct path p = path_field(&match, "pattern");
     HK_AUTO(hk_buf_fini) struct hk_buf why = {0};
     struct hk_err err = {0};
-    regex_t re;
+    struct re2 *re;
 
     if (!tell_unbalanced(pattern, &why)) {
         if (re2_compile(pattern, &re, &err) == 0) {
-            regfree(&re);
+            re2_free(re);
             return;
         }
         hk_buf_adds(&why, err.text);

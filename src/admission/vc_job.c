@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs on creation: everything that can be wrong with one. Defaults are in vc_job_mutate.c; updates
-// and policies have rules of their own (vc_job_update.c, vc_job_policy.c).
+// Validation of new jobs. Defaults are in vc_job_mutate.c, updates in vc_job_update.c, policies in
+// vc_job_policy.c.
 #include "admission/vc_priv.h"
 
 static const char *const known_plugins[] = {"env",     "svc", "ssh",      "tensorflow", "mpi",
@@ -8,8 +8,8 @@ static const char *const known_plugins[] = {"env",     "svc", "ssh",      "tenso
 
 /* ---- plugins ---- */
 
-/* The value of a plugin's argument, as Go's flag package reads a list: "--name=value" or
- * "--name value", one dash or two. The first word that is no flag ends it. */
+/* The value of a plugin's argument, parsed like Go's flag package: "--name=value" or "--name
+ * value", with one dash or two. The first word that is not a flag ends the list. */
 static struct hk_str argument(const struct json *args, const char *name, struct hk_str fallback)
 {
     struct hk_str found = fallback;
@@ -69,7 +69,7 @@ static void check_plugins(struct vc *v, const struct json *plugins)
 
 /* ---- one task ---- */
 
-static void check_name(struct vc *v, const char *what, const char *name, const char *end)
+static void vc_job_check_name(struct vc *v, const char *what, const char *name, const char *end)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf reasons = {0};
 
@@ -84,8 +84,7 @@ int vc_job_read_template(const struct vc *v, const struct json *task, struct jso
 {
     struct admission_request scratch = vc_scratch(v);
     const struct json *template = json_get(task, "template");
-    struct json pod =
-        json_is(template, JSON_OBJECT) ? json_clone(template, v->q->mem) : json_make_object();
+    struct json pod = json_clone_as(template, JSON_OBJECT, v->q->mem);
     int rc;
 
     scratch.kind = api_kind(API_POD);
@@ -109,7 +108,7 @@ static void collect_template_faults(const struct vc *v, struct json *pod,
     admit_pod_validate_spec(scratch, &at, spec);
 }
 
-/* The template as core/v1 judges it, after its defaults; whether it passes. */
+/* Validates the template like a core/v1 pod, after applying defaults; true when it is valid. */
 static bool check_template(struct vc *v, const struct json *task, uint32_t index)
 {
     struct admission_request scratch = vc_scratch(v);
@@ -133,7 +132,7 @@ static bool check_template(struct vc *v, const struct json *task, uint32_t index
     return ok;
 }
 
-/* NUMA policies hand out whole processors. Limits stand in for requests that are not there. */
+/* NUMA policies assign whole CPUs. Limits replace missing requests. */
 static bool asks_whole_cpus(const struct json *container)
 {
     const struct json *resources = json_get(container, "resources");
@@ -219,9 +218,9 @@ static void check_task(struct vc *v, const struct json *task, uint32_t index)
     const struct hk_str name = edit_str(task, "name");
 
     vc_job_check_policies(v, json_get(task, "policies"), "spec.tasks.policies");
-    check_name(v, "pod",
-               hk_arena_printf(v->q->mem, "%.*s-%.*s-%u", HK_FMT(v->q->name), HK_FMT(name), index),
-               ";");
+    vc_job_check_name(
+        v, "pod",
+        hk_arena_printf(v->q->mem, "%.*s-%.*s-%u", HK_FMT(v->q->name), HK_FMT(name), index), ";");
     if (check_template(v, task, index)) {
         check_cpus(v, task, index);
     }
@@ -230,7 +229,7 @@ static void check_task(struct vc *v, const struct json *task, uint32_t index)
 
 /* ---- all tasks ---- */
 
-/* Judges task by task up to a repeated name, which is counted still; the replicas so far. */
+/* Validates tasks up to the first duplicate name. Returns their replicas, with the duplicate's. */
 static int64_t check_tasks(struct vc *v, const struct json *tasks)
 {
     struct hk_intern seen = {0};
@@ -260,8 +259,8 @@ static int64_t check_tasks(struct vc *v, const struct json *tasks)
     return total;
 }
 
-/* The arrows into one task. An unknown name is never satisfied, one listed twice only once: both
- * leave the task waiting for ever. */
+/* Adds the edges into one task. An unknown name is never satisfied, and a name listed twice is
+ * satisfied only once: in both cases the task would wait forever. */
 static bool add_dependencies(struct vc_dag *g, const struct json *task, uint32_t *seen_by,
                              uint32_t stamp)
 {
@@ -312,7 +311,7 @@ static void check_dependencies(struct vc *v, const struct json *tasks)
 
 /* ---- volumes ---- */
 
-/* The first thing wrong with the volume. */
+/* Reports the first error of the volume. */
 static bool check_volume(struct vc *v, const struct json *volume, struct hk_intern *paths)
 {
     const struct hk_str path = edit_str(volume, "mountPath");
@@ -359,7 +358,7 @@ static bool count_child(void *arg, const struct json *queue)
     return true;
 }
 
-static void check_queue(struct vc *v, struct hk_str name)
+static void vc_job_check_queue(struct vc *v, struct hk_str name)
 {
     const struct json *queue = vc_queue(v, name);
     struct hk_str state;
@@ -393,9 +392,9 @@ static void check_queue(struct vc *v, struct hk_str name)
     }
 }
 
-/* ---- the whole ---- */
+/* ---- the whole job ---- */
 
-static void trim(struct hk_buf *b)
+static void vc_job_trim_message(struct hk_buf *b)
 {
     const struct hk_str text = hk_str_trim(hk_buf_str(b));
 
@@ -424,7 +423,7 @@ static void validate_new(struct vc *v)
         hk_buf_adds(&v->why, vc_both_tiers);
     }
     total = check_tasks(v, tasks);
-    check_name(v, "job", hk_arena_str(v->q->mem, v->q->name).s, "");
+    vc_job_check_name(v, "job", hk_arena_str(v->q->mem, v->q->name).s, "");
     if (total < json_int(json_get(spec, "minAvailable"), 0)) {
         hk_buf_adds(&v->why,
                     " job 'minAvailable' should not be greater than total replicas in tasks;");
@@ -432,9 +431,9 @@ static void validate_new(struct vc *v)
     vc_job_check_policies(v, json_get(spec, "policies"), "spec.policies");
     check_plugins(v, json_get(spec, "plugins"));
     check_volumes(v, json_get(spec, "volumes"));
-    check_queue(v, edit_str(spec, "queue"));
+    vc_job_check_queue(v, edit_str(spec, "queue"));
     check_dependencies(v, tasks);
-    trim(&v->why);
+    vc_job_trim_message(&v->why);
 }
 
 void vc_job_validate(struct vc *v)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What admission fills in: all that a new job leaves out, and on update what its tasks got then.
+// Defaults of a new job. On update, restores the task defaults that the new version leaves out.
 #include "admission/vc_priv.h"
 
-/* Zero counts as absent where Go has no pointer. */
-static bool is_zero(const struct json *obj, const char *key)
+/* Where Go has no pointer, zero means absent. */
+static bool vc_job_mutate_field_is_zero(const struct json *obj, const char *key)
 {
     return !edit_has(obj, key) || json_int(json_get(obj, key), 1) == 0;
 }
@@ -21,7 +21,7 @@ static int64_t task_minimum(const struct json *task)
     return json_int(json_get(task, "replicas"), 0);
 }
 
-/* Whether anything changed. */
+/* True when anything changed. */
 static bool default_task(struct json *task, uint32_t index, struct hk_arena *a)
 {
     struct json *pod = edit_at(task, "template.spec");
@@ -40,15 +40,15 @@ static bool default_task(struct json *task, uint32_t index, struct hk_arena *a)
         edit_put(task, a, "minAvailable", json_make_int(task_minimum(task)));
         changed = true;
     }
-    if (is_zero(task, "maxRetry")) {
+    if (vc_job_mutate_field_is_zero(task, "maxRetry")) {
         edit_put(task, a, "maxRetry", json_make_int(3));
         changed = true;
     }
     return changed;
 }
 
-/* What creation filled in and the new version does not say, because lists are replaced whole when a
- * manifest is applied again. */
+/* Restores defaults set at creation: applying a manifest again replaces whole lists and loses
+ * them. */
 static bool restore_task(struct json *task, const struct json *old, struct hk_arena *a)
 {
     static const char *const kept[] = {"name", "maxRetry"};
@@ -96,7 +96,7 @@ static void mutate_update(struct vc *v)
     }
 }
 
-/* Fills in the tasks; the sum of their minimums. */
+/* Sets the defaults of the tasks; returns the sum of their minAvailable. */
 static int64_t mutate_tasks(struct vc *v, const struct json *spec)
 {
     struct json tasks = json_make_array();
@@ -156,11 +156,11 @@ static void mutate_new(struct vc *v)
     if (edit_str(spec, "schedulerName").n == 0) {
         vc_patch(v, "add", "/spec/schedulerName", json_make_str(hk_str(vc_scheduler_names(v)[0])));
     }
-    if (is_zero(spec, "maxRetry")) {
+    if (vc_job_mutate_field_is_zero(spec, "maxRetry")) {
         vc_patch(v, "add", "/spec/maxRetry", json_make_int(3));
     }
     const int64_t sum = mutate_tasks(v, spec);
-    if (is_zero(spec, "minAvailable")) {
+    if (vc_job_mutate_field_is_zero(spec, "minAvailable")) {
         vc_patch(v, "add", "/spec/minAvailable", json_make_int(sum));
     }
     mutate_plugins(v, spec);

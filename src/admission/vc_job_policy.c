@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lifecycle policies of jobs and tasks. The first policy that fails ends the list; whether "*"
-// stands alone is asked at the end in any case.
+// Lifecycle policies of jobs and tasks. The first invalid policy ends the check of the list; that
+// "*" is the only event is checked at the end in any case.
 #include "admission/vc_priv.h"
 
 static const char *const valid_events[] = {"*",       "PodPending",    "PodFailed",  "PodEvicted",
@@ -9,7 +9,7 @@ static const char *const valid_actions[] = {"AbortJob",    "RestartJob",       "
                                             "RestartPod",  "RestartPartition", "TerminateJob",
                                             "CompleteJob", "ResumeJob"};
 
-/* What earlier policies used, and what was found. */
+/* Events and exit codes used by earlier policies, and the errors found. */
 struct policies {
     const char *path;
     struct hk_intern events;
@@ -30,7 +30,7 @@ HK_PRINTF(2, 3) static bool blame(struct policies *p, const char *fmt, ...)
     return false;
 }
 
-static bool is_listed(struct hk_str word, const char *const *list, size_t n)
+static bool vc_job_policy_is_in_list(struct hk_str word, const char *const *list, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (hk_str_is(word, list[i])) {
@@ -50,10 +50,10 @@ static bool blame_value(struct policies *p, struct hk_str value, const char *wha
 
 static bool check_event(struct policies *p, struct hk_str event, struct hk_str action)
 {
-    if (!is_listed(event, valid_events, HK_LEN(valid_events))) {
+    if (!vc_job_policy_is_in_list(event, valid_events, HK_LEN(valid_events))) {
         return blame_value(p, event, "event");
     }
-    if (!is_listed(action, valid_actions, HK_LEN(valid_actions))) {
+    if (!vc_job_policy_is_in_list(action, valid_actions, HK_LEN(valid_actions))) {
         return blame_value(p, action, "action");
     }
     if (hk_intern_find(&p->events, event) != HK_NONE) {
@@ -63,7 +63,7 @@ static bool check_event(struct policies *p, struct hk_str event, struct hk_str a
     return true;
 }
 
-/* The list comes before the single event, and a repetition within one policy is no repetition. */
+/* The list comes before the single event; a duplicate within one policy is allowed. */
 static bool check_events(struct policies *p, const struct json *policy)
 {
     const struct json *events = json_get(policy, "events");
@@ -115,21 +115,21 @@ static bool check_policy(struct policies *p, const struct json *policy)
                   : check_code(p, json_int(json_get(policy, "exitCode"), 0));
 }
 
-static void write_words(struct hk_buf *out, const char *const *list, size_t n)
+static void vc_job_policy_write_list(struct hk_buf *out, const char *const *list, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         hk_buf_addf(out, "%s%s", i > 0 ? " " : "", list[i]);
     }
 }
 
-static void tell(struct vc *v, const struct policies *p)
+static void vc_job_policy_write_faults(struct vc *v, const struct policies *p)
 {
     hk_buf_addf(&v->why, p->nfaults > 1 ? "%u errors occurred:" : "%u error occurred:", p->nfaults);
     hk_buf_addstr(&v->why, hk_buf_str(&p->faults));
     hk_buf_adds(&v->why, "\n\n valid events are [");
-    write_words(&v->why, valid_events, HK_LEN(valid_events));
+    vc_job_policy_write_list(&v->why, valid_events, HK_LEN(valid_events));
     hk_buf_adds(&v->why, "], valid actions are [");
-    write_words(&v->why, valid_actions, HK_LEN(valid_actions));
+    vc_job_policy_write_list(&v->why, valid_actions, HK_LEN(valid_actions));
     hk_buf_adds(&v->why, "];");
 }
 
@@ -145,7 +145,7 @@ void vc_job_check_policies(struct vc *v, const struct json *policies, const char
         blame(&p, "if there's * here, no other policy should be here");
     }
     if (p.nfaults > 0) {
-        tell(v, &p);
+        vc_job_policy_write_faults(v, &p);
     }
     hk_intern_fini(&p.events);
     hk_vec_fini(&p.codes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs: the patches of the mutating rule in order, findings that come together, and what an update
-// may change. The single mistakes are in apiserver/volcano_test.c, where the schema is in place.
+// Jobs: the patches of the mutating rule in order, several errors in one answer, and what an update
+// may change. apiserver/volcano_test.c, which also has the schema, tests single errors.
 #include "admission/vc_rig_test.h"
 
 #define JOB(spec)                                                                                  \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs on update: what may change in a job that runs, which is its size. The first thing found is
-// the answer. What cannot change is not judged again.
+// Updates of jobs: only the size of a running job may change. Reports the first error. Fields that
+// cannot change are not validated again.
 #include "admission/vc_priv.h"
 
 static bool check_task(struct vc *v, const struct json *task)
@@ -48,8 +48,8 @@ static bool check_sizes(struct vc *v, const struct json *spec)
     return false;
 }
 
-/* A copy of the spec without all that may change. The claims' names are the controller's to
- * write where it made the claim. */
+/* A copy of the spec without the fields that may change. The controller may set the names of claims
+ * that it created. */
 static struct json frozen_part(const struct vc *v, const struct json *obj)
 {
     struct hk_arena *a = v->q->mem;

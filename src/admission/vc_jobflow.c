@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flows: the steps and what they depend on form a graph without circles.
+// Flows: the steps and their dependencies must form a graph without cycles.
 #include "admission/vc_priv.h"
 
-/* Of steps with the same name the last one counts, as it does upstream. */
+/* Of several steps with the same name the last one counts, as upstream. */
 static bool is_last(const struct vc_dag *g, const uint32_t *last, struct hk_str name, uint32_t i)
 {
     return last[hk_intern_find(&g->names, name)] == i;
 }
 
-/* The first target that is no step, in list order, or no string at all. */
+/* Reports the first target, in list order, that is not a step or not a string. */
 static bool add_targets(struct vc *v, struct vc_dag *g, const struct json *flow)
 {
     const struct json *targets = json_at(flow, "dependsOn.targets");
@@ -32,7 +32,7 @@ void vc_jobflow_validate(struct vc *v)
     const struct json *flows = json_at(v->q->obj, "spec.flows");
     const uint32_t n = edit_len(flows);
     HK_AUTO(vc_dag_fini) struct vc_dag g = {0};
-    /* Ids are dense: one for each name at most, and that of the empty one. */
+    /* Ids are dense: at most one per name, and one for "". */
     HK_AUTO(hk_freep) uint32_t *last = hk_zalloc_array(n + 1, sizeof(*last));
     bool known = true;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods: the gate that holds a pod until its queue has room, the placement of its resource group,
-// and the disruption budget in its annotations.
+// Pods: the gate that holds a pod until its queue has capacity, the node placement of its resource
+// group, and the disruption budget in its annotations.
 #include "admission/vc_priv.h"
 
 #include "codec/yaml.h"
@@ -10,7 +10,7 @@
 #define JDB_MIN "volcano.sh/jdb-min-available"
 #define JDB_MAX "volcano.sh/jdb-max-unavailable"
 
-static const struct json *annotations(const struct vc *v)
+static const struct json *vc_pod_annotations(const struct vc *v)
 {
     return json_at(v->q->obj, "metadata.annotations");
 }
@@ -23,7 +23,8 @@ static void add_gate(struct vc *v, const struct json *spec)
     struct json gate = json_make_object();
     struct json list = json_make_array();
 
-    if (!v->opts->gate_queue_admission || !hk_str_is(edit_str(annotations(v), GATE), "true")) {
+    if (!v->opts->gate_queue_admission ||
+        !hk_str_is(edit_str(vc_pod_annotations(v), GATE), "true")) {
         return;
     }
     for (uint32_t i = 0; i < edit_len(gates); i++) {
@@ -42,7 +43,7 @@ static void add_gate(struct vc *v, const struct json *spec)
 
 /* ---- resource groups ---- */
 
-/* A list entry "key: value", a map of one pair in YAML. */
+/* pair is a list entry "key: value", in YAML a map of one pair. */
 static bool annotation_is(const struct vc *v, struct hk_str pair)
 {
     struct yaml_docs docs = {0};
@@ -52,7 +53,7 @@ static bool annotation_is(const struct vc *v, struct hk_str pair)
     }
     for (uint32_t i = 0; i < edit_size(&docs.at[0]); i++) {
         const struct json_member *m = &docs.at[0].members[i];
-        const struct json *has = json_get_str(annotations(v), m->key);
+        const struct json *has = json_get_str(vc_pod_annotations(v), m->key);
         if (json_is(has, JSON_STRING) && json_equal(has, &m->value)) {
             return true;
         }
@@ -74,8 +75,8 @@ static bool is_in_group(const struct vc *v, const struct json *group)
     if (key.n > 0 && !hk_str_is(key, "annotation")) {
         return false;
     }
-    if (key.n == 0 && json_is(json_get(annotations(v), GROUP), JSON_STRING) &&
-        hk_str_eq(edit_str(annotations(v), GROUP), name)) {
+    if (key.n == 0 && json_is(json_get(vc_pod_annotations(v), GROUP), JSON_STRING) &&
+        hk_str_eq(edit_str(vc_pod_annotations(v), GROUP), name)) {
         return true;
     }
     for (uint32_t i = 0; i < edit_len(values); i++) {
@@ -113,7 +114,7 @@ static void patch_affinity(struct vc *v, const struct json *spec, struct hk_str 
     }
 }
 
-/* The file spells the members in lower case, as Go's YAML does without tags. */
+/* The file spells the fields in lower case, as Go's YAML does without tags. */
 static struct json toleration(const struct json *given, struct hk_arena *a)
 {
     static const struct {
@@ -152,7 +153,8 @@ static void patch_tolerations(struct vc *v, const struct json *spec, const struc
     vc_patch(v, "add", "/spec/tolerations", all);
 }
 
-static void place(struct vc *v, const struct json *spec, const struct json *group)
+static void vc_pod_apply_resource_group(struct vc *v, const struct json *spec,
+                                        const struct json *group)
 {
     const struct hk_str scheduler = edit_str(group, "schedulerName");
 
@@ -175,7 +177,7 @@ void vc_pod_mutate(struct vc *v)
     add_gate(v, spec);
     for (uint32_t i = 0; i < edit_len(groups); i++) {
         if (is_in_group(v, json_item(groups, i))) {
-            place(v, spec, json_item(groups, i));
+            vc_pod_apply_resource_group(v, spec, json_item(groups, i));
             return;
         }
     }
@@ -243,7 +245,7 @@ static struct hk_str without_percent(struct hk_str s, struct hk_arena *a)
     return (struct hk_str){out, n};
 }
 
-static bool is_number(struct hk_str s)
+static bool vc_pod_is_integer(struct hk_str s)
 {
     size_t i = s.n > 0 && (s.s[0] == '-' || s.s[0] == '+');
     const size_t first = i;
@@ -256,12 +258,12 @@ static bool is_number(struct hk_str s)
 
 static bool check_budget(struct vc *v, const char *key)
 {
-    const struct hk_str text = edit_str(annotations(v), key);
+    const struct hk_str text = edit_str(vc_pod_annotations(v), key);
     HK_AUTO(hk_buf_fini) struct hk_buf quoted = {0};
     struct hk_str percent;
     int64_t n;
 
-    if (!edit_has(annotations(v), key)) {
+    if (!edit_has(vc_pod_annotations(v), key)) {
         return true;
     }
     json_write_str(text, &quoted);
@@ -277,7 +279,7 @@ static bool check_budget(struct vc *v, const char *key)
         hk_buf_clear(&quoted);
         json_write_str(percent, &quoted);
         hk_buf_addf(&v->why, "invalid value strconv.Atoi: parsing %s: %s for %s", quoted.data,
-                    is_number(percent) ? "value out of range" : "invalid syntax", key);
+                    vc_pod_is_integer(percent) ? "value out of range" : "invalid syntax", key);
         return false;
     }
     if (n < 1 || n > 99) {
@@ -301,7 +303,7 @@ void vc_pod_validate(struct vc *v)
     if (!*name || !check_budget(v, JDB_MIN) || !check_budget(v, JDB_MAX)) {
         return;
     }
-    if (edit_has(annotations(v), JDB_MIN) && edit_has(annotations(v), JDB_MAX)) {
+    if (edit_has(vc_pod_annotations(v), JDB_MIN) && edit_has(vc_pod_annotations(v), JDB_MAX)) {
         hk_buf_adds(&v->why, "not allow configure multiple annotations <[" JDB_MIN " " JDB_MAX
                              "]> at same time");
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods: resource groups from the configuration file, the queue's gate, disruption budgets; and
-// groups of pods, which take their namespace's queue.
+// Pods: resource groups from the configuration file, the queue's gate, disruption budgets; and the
+// queue that PodGroups get from their namespace.
 #include "admission/vc_rig_test.h"
 
 #define POD(ns, notes, spec)                                                                       \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodGroups: the queue of their namespace, and whether they may enter it.
+// PodGroups: the default queue of their namespace, whether it accepts them, network topologies.
 #include "admission/vc_priv.h"
 
 #define QUEUE_ANNOTATION "scheduling.volcano.sh/queue-name"
@@ -27,7 +27,7 @@ static void separate(struct vc *v, const char *with)
     }
 }
 
-static void check_queue(struct vc *v, struct hk_str name)
+static void vc_podgroup_check_queue(struct vc *v, struct hk_str name)
 {
     const struct json *queue = vc_queue(v, name);
     struct hk_str state;
@@ -73,6 +73,6 @@ void vc_podgroup_validate(struct vc *v)
 {
     const struct json *spec = json_get(v->q->obj, "spec");
 
-    check_queue(v, edit_str(spec, "queue"));
+    vc_podgroup_check_queue(v, edit_str(spec, "queue"));
     check_topologies(v, spec);
 }

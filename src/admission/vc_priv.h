@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of Volcano's rules share: one review under way, the findings that several kinds
-// have in common, and comparing as Go's semantic equality does.
+// Shared by the files of Volcano's rules: one review in progress, checks common to several kinds,
+// and comparison like Go's semantic equality.
 #pragma once
 
 #include "admission/admission_priv.h"
@@ -10,8 +10,8 @@
 struct vc {
     const struct admission_request *q;
     const struct volcano_options *opts;
-    struct json patch; /* array; of mutating rules */
-    struct hk_buf why; /* the refusal; empty: allowed */
+    struct json patch; /* array; from mutating rules */
+    struct hk_buf why; /* text of the refusal; empty: allowed */
 };
 
 /* ---- the rules ---- */
@@ -27,50 +27,51 @@ void vc_pod_mutate(struct vc *v);
 void vc_pod_validate(struct vc *v);
 void vc_jobflow_validate(struct vc *v);
 void vc_hypernode_validate(struct vc *v);
+void vc_command_validate(struct vc *v);
 
-/* Their parts that have files of their own. */
+/* Parts of rules in separate files. */
 void vc_job_validate_update(struct vc *v);
-/* A copy of the task's template as a typed server reads it: equal ones are equal trees, amounts
+/* A normalised copy of the task's template: equal templates give equal trees, amounts are
  * canonical. Fails on values of the wrong type. */
 int vc_job_read_template(const struct vc *v, const struct json *task, struct json *ret,
                          struct hk_err *err) HK_CHECKED;
-/* Lifecycle policies; path is what upstream calls them. */
+/* Checks lifecycle policies; path is upstream's name for them. */
 void vc_job_check_policies(struct vc *v, const struct json *policies, const char *path);
-/* Partition policy of a task, its topology included; false when something was found. */
+/* Checks a task's partition policy with its topology; false when invalid. */
 bool vc_job_check_partition(struct vc *v, const struct json *task);
-/* Capabilities, guarantees and deserved shares against ancestors and children. */
+/* Checks capability, guarantee and deserved against ancestors and children. */
 void vc_queue_check_tree(struct vc *v);
 
-/* ---- shared: vc_rules.c ---- */
+/* ---- shared: vc_review.c ---- */
 
-/* The scheduler's names; the last one is NULL. */
+/* The scheduler's names, ended by NULL. */
 const char *const *vc_scheduler_names(const struct vc *v);
 /* Appends one operation to the patch. The value is borrowed. */
 void vc_patch(struct vc *v, const char *op, const char *path, struct json value);
-/* A spec to patch into: the object's, or an empty one that the patch adds. NULL when what stands
- * there is no object, which the schema will refuse. */
+/* The spec to patch: the object's, or an empty one that the patch adds. NULL when spec is not an
+ * object; the schema refuses that. */
 const struct json *vc_patch_spec(struct vc *v);
 /* Appends the field errors of a scratch request as one text: plain, or in brackets when several. */
 void vc_tell_errors(struct vc *v, const struct admission_request *scratch);
-/* A request that only collects field errors; ended with admission_request_fini. */
+/* A request that only collects field errors; end with admission_request_fini. */
 struct admission_request vc_scratch(const struct vc *v);
-/* NULL when there is none, or nothing is looked for. */
+/* NULL when missing, or without lookup. */
 const struct json *vc_queue(const struct vc *v, struct hk_str name);
-/* Calls fn for each queue right below the parent until it returns false. */
+/* Calls fn for each direct child queue until it returns false. */
 void vc_each_child(const struct vc *v, struct hk_str parent,
                    bool (*fn)(void *arg, const struct json *queue), void *arg);
 /* `queue.scheduling.volcano.sh "<q>" not found` */
 void vc_tell_no_queue(struct vc *v, struct hk_str name);
-/* The state, "Open" for a queue that has none unless the options say otherwise. */
+/* The queue's state; "Open" when unset, unless the options say otherwise. */
 struct hk_str vc_queue_state(const struct vc *v, const struct json *queue);
 
 extern const char vc_both_tiers[];
-/* Whether the NetworkTopologySpec names its ceiling twice. */
+/* Whether the NetworkTopologySpec sets both highestTierAllowed and highestTierName. */
 bool vc_has_both_tiers(const struct json *topology);
 
 /* ---- comparing: vc_same.c ---- */
 
-/* Semantic equality: absent, null and empty are the same, amounts in ResourceLists compare by
+/* Semantic equality: absent, null and empty are equal, amounts in ResourceLists compare by
  * value. */
 bool vc_same(const struct json *a, const struct json *b);
 bool vc_same_amounts(const struct json *a, const struct json *b);
@@ -81,17 +82,12 @@ struct vc_dag_edge {
     uint32_t from, to;
 };
 
-/* Names and arrows between them. Ready when zeroed. */
+/* A directed graph of names. Zero it to initialise. */
 struct vc_dag {
     struct hk_intern names;
     HK_VEC(struct vc_dag_edge) edges;
 };
 
 void vc_dag_fini(struct vc_dag *g);
-/* Whether the arrows, all of them between known names, form no circle. */
+/* Whether all edges connect known names and form no cycle. */
 bool vc_dag_is_acyclic(const struct vc_dag *g);
-
-/* ---- time zones: vc_zone.c ---- */
-
-/* Whether the zone database has the name. */
-bool vc_zone_known(struct hk_str name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues: their defaults, amounts that make sense in themselves, the place in the hierarchy, and
-// who may go. How the amounts agree with those above and below is for vc_queue_tree.c.
+// Queues: defaults, validation of each amount by itself, the place in the hierarchy, and which
+// queues may be deleted. vc_queue_tree.c compares amounts with those of parents and children.
 #include "admission/vc_priv.h"
 
 #include <errno.h>
@@ -12,14 +12,14 @@ enum { USUAL_DEPTH = 5 };
 
 /* ---- mutation ---- */
 
-static const struct json *annotations(const struct json *queue)
+static const struct json *vc_queue_annotations(const struct json *queue)
 {
     return json_at(queue, "metadata.annotations");
 }
 
 void vc_queue_mutate(struct vc *v)
 {
-    const struct json *notes = annotations(v->q->obj);
+    const struct json *notes = vc_queue_annotations(v->q->obj);
     const struct hk_str path = edit_str(notes, HIERARCHY);
     const struct hk_str weights = edit_str(notes, WEIGHTS);
     const struct json *spec;
@@ -46,7 +46,7 @@ void vc_queue_mutate(struct vc *v)
 
 /* ---- amounts ---- */
 
-/* Counted things, and what vendors add. */
+/* Resources that need whole numbers: counted objects and extended resources. */
 static bool is_whole(struct hk_str name)
 {
     static const char *const counted[] = {"pods",
@@ -68,8 +68,8 @@ static bool is_whole(struct hk_str name)
            !hk_str_starts(name, "requests.");
 }
 
-static void check_amounts(struct admission_request *scratch, const struct path *p,
-                          const struct json *list)
+static void vc_queue_check_amounts(struct admission_request *scratch, const struct path *p,
+                                   const struct json *list)
 {
     for (uint32_t i = 0; i < edit_size(list); i++) {
         const struct hk_str name = list->members[i].key;
@@ -88,7 +88,7 @@ static void check_amounts(struct admission_request *scratch, const struct path *
     }
 }
 
-/* Each guaranteed amount is deserved as well. */
+/* Each guaranteed amount must also be deserved. */
 static void check_guarantee(struct admission_request *scratch, const struct path *p,
                             const struct json *guarantee, const struct json *deserved)
 {
@@ -142,17 +142,24 @@ static void check_resources(struct admission_request *scratch, const struct path
     const struct path guarantee_path = path_field(p, "guarantee");
     const struct path resource_path = path_field(&guarantee_path, "resource");
 
-    check_amounts(scratch, &capability_path, capability);
-    check_amounts(scratch, &deserved_path, deserved);
-    check_amounts(scratch, &resource_path, guarantee);
+    vc_queue_check_amounts(scratch, &capability_path, capability);
+    vc_queue_check_amounts(scratch, &deserved_path, deserved);
+    vc_queue_check_amounts(scratch, &resource_path, guarantee);
     check_guarantee(scratch, &deserved_path, guarantee, deserved);
     check_deserved(scratch, &deserved_path, deserved, capability);
 }
 
-static void check_state(struct admission_request *scratch, const struct path *spec,
-                        struct hk_str state)
+/* Checks the state only when the write changes it: a queue that is Closing or Unknown can still be
+ * written, for example by the controller that reopens it. Volcano refuses that. */
+static void check_state(const struct vc *v, struct admission_request *scratch,
+                        const struct path *spec)
 {
     const struct path p = path_field(spec, "state");
+    const struct hk_str state = edit_str(json_get(v->q->obj, "status"), "state");
+
+    if (v->q->old && hk_str_eq(state, edit_str(json_get(v->q->old, "status"), "state"))) {
+        return;
+    }
 
     if (state.n > 0 && !hk_str_is(state, "Open") && !hk_str_is(state, "Closed")) {
         cause_invalid_str(scratch, &p, state, "queue state must be in [Open Closed]");
@@ -171,7 +178,7 @@ static uint32_t parts(struct hk_str path)
     return n;
 }
 
-/* What Go's ParseFloat has against the number, or NULL. */
+/* The error of Go's ParseFloat about the number, or NULL. */
 static const char *read_weight(struct hk_str text, double *ret)
 {
     HK_AUTO(hk_freep) char *copy = hk_strndup(text.s ? text.s : "", text.n);
@@ -210,7 +217,7 @@ static bool check_weights(struct admission_request *scratch, const struct path *
     return true;
 }
 
-/* Looking for a queue below the path; only the first one is told. */
+/* Search for queues below the path; only the first is reported. */
 struct below {
     struct admission_request *scratch;
     const struct path *p;
@@ -220,7 +227,7 @@ struct below {
 static bool is_not_below(void *arg, const struct json *queue)
 {
     const struct below *b = arg;
-    const struct hk_str other = edit_str(annotations(queue), HIERARCHY);
+    const struct hk_str other = edit_str(vc_queue_annotations(queue), HIERARCHY);
     const struct hk_str name = edit_str(json_get(queue, "metadata"), "name");
 
     if (hk_str_eq(name, b->name) || other.n <= b->path.n || other.s[b->path.n] != '/' ||
@@ -238,8 +245,8 @@ static void check_hierarchy(const struct vc *v, struct admission_request *scratc
     const struct path root = path_field(NULL, "requestBody");
     const struct path metadata = path_field(&root, "metadata");
     const struct path p = path_field(&metadata, "annotations");
-    const struct hk_str path = edit_str(annotations(v->q->obj), HIERARCHY);
-    const struct hk_str weights = edit_str(annotations(v->q->obj), WEIGHTS);
+    const struct hk_str path = edit_str(vc_queue_annotations(v->q->obj), HIERARCHY);
+    const struct hk_str weights = edit_str(vc_queue_annotations(v->q->obj), WEIGHTS);
     struct below below = {.scratch = scratch, .p = &p, .name = v->q->name, .path = path};
 
     if (path.n == 0 && weights.n == 0) {
@@ -254,7 +261,7 @@ static void check_hierarchy(const struct vc *v, struct admission_request *scratc
 
 /* ---- the parent ---- */
 
-static struct hk_str parent_of(const struct json *queue)
+static struct hk_str vc_queue_parent_name(const struct json *queue)
 {
     const struct hk_str parent = edit_str(json_get(queue, "spec"), "parent");
 
@@ -270,8 +277,9 @@ static int64_t allocated_pods(const struct json *queue)
                : 0;
 }
 
-/* Up to the root, or as many steps as are allowed: a circle ends there too. */
-static bool check_depth(struct vc *v)
+/* Walks up to the root, or the allowed number of steps. A path back to the queue itself is a cycle,
+ * however long. */
+static bool check_ancestry(struct vc *v)
 {
     const uint32_t max =
         v->opts->max_queue_depth > 0 ? v->opts->max_queue_depth : (uint32_t)USUAL_DEPTH;
@@ -279,7 +287,16 @@ static bool check_depth(struct vc *v)
     struct hk_str name = v->q->name;
     uint32_t depth = 1;
 
-    for (struct hk_str parent = parent_of(at); parent.n > 0; parent = parent_of(at)) {
+    for (struct hk_str parent = vc_queue_parent_name(at); parent.n > 0;
+         parent = vc_queue_parent_name(at)) {
+        if (hk_str_eq(parent, v->q->name)) {
+            hk_buf_addf(
+                &v->why,
+                "queue %.*s cannot have the parent %.*s, which is below it: queues must not "
+                "form a circle",
+                HK_FMT(v->q->name), HK_FMT(vc_queue_parent_name(v->q->obj)));
+            return false;
+        }
         if (++depth > max) {
             hk_buf_addf(&v->why, "queue %.*s exceeds the maximum allowed depth of %u",
                         HK_FMT(v->q->name), max);
@@ -297,8 +314,9 @@ static bool check_depth(struct vc *v)
     return true;
 }
 
-/* Names of the queues below another. */
+/* Names of the children of a queue. */
 struct children {
+    struct hk_str except; /* "": none */
     struct hk_buf names;
     uint32_t n;
 };
@@ -307,14 +325,18 @@ static bool add_child(void *arg, const struct json *queue)
 {
     struct children *c = arg;
 
+    if (c->except.n > 0 && hk_str_eq(c->except, edit_str(json_get(queue, "metadata"), "name"))) {
+        return true;
+    }
     hk_buf_addf(&c->names, "%s%.*s", c->n++ > 0 ? ", " : "",
                 HK_FMT(edit_str(json_get(queue, "metadata"), "name")));
     return true;
 }
 
-static uint32_t find_children(const struct vc *v, struct hk_str parent, struct hk_buf *ret_names)
+static uint32_t find_children(const struct vc *v, struct hk_str parent, struct hk_str except,
+                              struct hk_buf *ret_names)
 {
-    struct children c = {0};
+    struct children c = {.except = except};
 
     vc_each_child(v, parent, add_child, &c);
     *ret_names = c.names;
@@ -323,23 +345,28 @@ static uint32_t find_children(const struct vc *v, struct hk_str parent, struct h
 
 static bool check_parent(struct vc *v)
 {
-    const struct hk_str parent = parent_of(v->q->obj);
+    const struct hk_str parent = vc_queue_parent_name(v->q->obj);
     HK_AUTO(hk_buf_fini) struct hk_buf names = {0};
     int64_t pods;
 
+    if (parent.n > 0 && hk_str_is(v->q->name, "root")) {
+        hk_buf_addf(&v->why, "queue root cannot have the parent %.*s: it is above all queues",
+                    HK_FMT(parent));
+        return false;
+    }
     if (parent.n == 0 || !v->q->lookup ||
-        (v->q->verb == ADMIT_UPDATE && hk_str_eq(parent, parent_of(v->q->old)))) {
+        (v->q->verb == ADMIT_UPDATE && hk_str_eq(parent, vc_queue_parent_name(v->q->old)))) {
         return true;
     }
     if (hk_str_eq(parent, v->q->name)) {
         hk_buf_addf(&v->why, "queue %.*s cannot use itself as parent", HK_FMT(parent));
         return false;
     }
-    if (!check_depth(v)) {
+    if (!check_ancestry(v)) {
         return false;
     }
     pods = allocated_pods(vc_queue(v, parent));
-    if (pods > 0 && find_children(v, parent, &names) == 0) {
+    if (pods > 0 && find_children(v, parent, HK_STR(""), &names) == 0) {
         hk_buf_addf(&v->why,
                     "queue %.*s cannot be the parent queue of queue %.*s because it has allocated "
                     "Pods: %lld",
@@ -359,7 +386,7 @@ static bool check_fields(struct vc *v)
     bool ok;
 
     check_resources(&scratch, &spec, json_get(v->q->obj, "spec"));
-    check_state(&scratch, &spec, edit_str(json_get(v->q->obj, "status"), "state"));
+    check_state(v, &scratch, &spec);
     check_hierarchy(v, &scratch);
     ok = scratch.errors.len == 0;
     vc_tell_errors(v, &scratch);
@@ -392,14 +419,36 @@ static void validate_write(struct vc *v)
     }
     if (!root && v->q->lookup &&
         (!update || resources_changed(v) ||
-         !hk_str_eq(parent_of(v->q->obj), parent_of(v->q->old)))) {
+         !hk_str_eq(vc_queue_parent_name(v->q->obj), vc_queue_parent_name(v->q->old)))) {
         vc_queue_check_tree(v);
     }
 }
 
 /* ---- deleting ---- */
 
-/* The request carries no object then: the name is all there is. */
+enum { CIRCLE_MAX = 64 };
+
+/* Queues stored before cycles were refused, or written without admission, may form a cycle. Returns
+ * the child of the queue that is also its ancestor, "" without a cycle. */
+static struct hk_str child_in_circle(const struct vc *v, struct hk_str name)
+{
+    struct hk_str at = name;
+
+    for (int steps = 0; steps < CIRCLE_MAX; steps++) {
+        const struct hk_str parent = vc_queue_parent_name(vc_queue(v, at));
+        if (hk_str_eq(parent, name)) {
+            return at;
+        }
+        if (parent.n == 0) {
+            break;
+        }
+        at = parent;
+    }
+    return HK_STR("");
+}
+
+/* A delete request carries no object, only the name. Deleting any queue of a cycle is allowed, to
+ * break the cycle. */
 static void validate_delete(struct vc *v)
 {
     const struct hk_str name = v->q->name;
@@ -423,7 +472,7 @@ static void validate_delete(struct vc *v)
                     HK_FMT(name), (long long)allocated_pods(queue));
         return;
     }
-    n = find_children(v, name, &names);
+    n = find_children(v, name, child_in_circle(v, name), &names);
     if (n > 0) {
         hk_buf_addf(&v->why, "queue %.*s can not be deleted because it has %u child queues: %s",
                     HK_FMT(name), n, names.data);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues: defaults, the hierarchy and its sums, and options that change who may go. Single mistakes
-// are in apiserver/volcano_test.c.
+// Queues: defaults, the hierarchy and its sums, and options that change which queues may be
+// deleted. apiserver/volcano_test.c tests single errors.
 #include "admission/vc_rig_test.h"
 
 #define QUEUE(name, spec, status)                                                                  \
@@ -52,7 +52,13 @@ static void amounts_make_sense(void **state)
                QUEUE("q", "{}", "{state: Closing}"),
                "requestBody.spec.state: Invalid value: \"Closing\": queue state must be in [Open "
                "Closed]",
+               .old = QUEUE("q", "{weight: 2}", "{state: Open}")),
+        REVIEW("a change while closing", "/queues/validate",
+               QUEUE("q", "{weight: 3}", "{state: Closing}"), "[]",
                .old = QUEUE("q", "{weight: 2}", "{state: Closing}")),
+        REVIEW("a change in an unknown state", "/queues/validate",
+               QUEUE("q", "{weight: 3}", "{state: Unknown}"), "[]",
+               .old = QUEUE("q", "{weight: 2}", "{state: Unknown}")),
         REVIEW("a weight without path", "/queues/validate",
                "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: q, "
                "annotations: "
@@ -133,6 +139,46 @@ static void the_tree_adds_up(void **state)
         REVIEW("parents in a circle", "/queues/validate", Q("{parent: a}"),
                "queue q exceeds the maximum allowed depth of 5",
                .state = QUEUE("a", "{parent: b}", "{}") QUEUE("b", "{parent: a}", "{}")),
+        REVIEW("its own child", "/queues/validate", Q("{parent: a}"),
+               "queue q cannot have the parent a, which is below it: queues must not form a circle",
+               .old = Q("{}"), .state = Q("{}") QUEUE("a", "{parent: q}", "{}")),
+        REVIEW("its grandchild's child", "/queues/validate", Q("{parent: c}"),
+               "queue q cannot have the parent c, which is below it: queues must not form a circle",
+               .old = Q("{parent: root}"),
+               .state = Q("{}") QUEUE("a", "{parent: q}", "{}") QUEUE("b", "{parent: a}", "{}")
+                   QUEUE("c", "{parent: b}", "{}")),
+        REVIEW("itself", "/queues/validate", Q("{parent: q}"),
+               "queue q cannot use itself as parent", .old = Q("{}"), .state = Q("{}")),
+        REVIEW("above the root", "/queues/validate", QUEUE("root", "{parent: a}", "{}"),
+               "queue root cannot have the parent a: it is above all queues",
+               .old = QUEUE("root", "{}", "{}"), .state = QUEUE("a", "{parent: root}", "{}")),
+        REVIEW("out of a circle", "/queues/validate", Q("{parent: root}"), "[]",
+               .old = Q("{parent: a}"), .state = Q("{parent: a}") QUEUE("a", "{parent: q}", "{}")),
+        REVIEW("a change within a circle", "/queues/validate", Q("{parent: a, weight: 2}"), "[]",
+               .old = Q("{parent: a}"), .state = Q("{parent: a}") QUEUE("a", "{parent: q}", "{}")),
+        REVIEW("amounts within a circle", "/queues/validate",
+               Q("{parent: a, capability: {cpu: 4}}"), "[]", .old = Q("{parent: a}"),
+               .state = Q("{parent: a}") QUEUE("a", "{parent: b}", "{}")
+                   QUEUE("b", "{parent: q}", "{}")),
+        REVIEW("a queue of a circle goes", "/queues/validate", NULL, "[]", .old = Q("{parent: a}"),
+               .state = Q("{parent: b}") QUEUE("a", "{parent: q}", "{}")
+                   QUEUE("b", "{parent: a}", "{}")),
+        REVIEW("its own parent goes", "/queues/validate", NULL, "[]", .old = Q("{parent: q}"),
+               .state = Q("{parent: q}")),
+        REVIEW("not with others below it", "/queues/validate", NULL,
+               "queue q can not be deleted because it has 1 child queues: c",
+               .old = Q("{parent: a}"),
+               .state = Q("{parent: a}") QUEUE("a", "{parent: q}", "{}")
+                   QUEUE("c", "{parent: q}", "{}")),
+        REVIEW("a limit below what a child is guaranteed", "/queues/validate",
+               QUEUE("p",
+                     "{parent: root, capability: {cpu: 3, memory: 16Gi}, deserved: {cpu: 8, "
+                     "memory: 16Gi}, guarantee: {resource: {cpu: 8, memory: 16Gi}}}",
+                     "{}"),
+               "requestBody.spec.deserved.cpu: Invalid value: \"8\": deserved[cpu]=8 must be <= "
+               "capability[cpu]=3",
+               .state = family,
+               .old = QUEUE("p", SHARES("root", "8", "16Gi", ", nvidia.com/gpu: 4"), "{}")),
         REVIEW("a parent that has children may run pods", "/queues/validate", Q("{parent: a}"),
                "[]",
                .state = QUEUE("a", "{}", "{allocated: {pods: 2}}") QUEUE("b", "{parent: a}", "{}")),

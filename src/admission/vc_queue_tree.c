@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The amounts of a queue against those above and below it: no more capability than the nearest
-// ancestor that has a limit, no less than any branch below, and guarantees and deserved shares of
-// children that together fit into their parent's. Children of the root are not summed.
+// Compares the amounts of a queue with those above and below it. Its capability must not exceed
+// that of the nearest ancestor with a limit, nor be less than any branch below. Guarantees and
+// deserved shares of children must in sum fit into those of their parent, unless that is the root.
 //
-// Amounts are what Volcano's scheduler makes of them: milli-units, but bytes of memory and whole
-// pods; names it does not schedule are left out.
+// Amounts have the units of Volcano's scheduler: milli-units, but bytes for memory and whole pods.
+// Resources that it does not schedule are left out.
 #include "admission/vc_priv.h"
 
-enum { TREE_DEPTH = 64 }; /* stored queues may form a circle when nobody admitted them */
+enum { TREE_DEPTH = 64 }; /* queues stored without admission may form a cycle */
 
 /* ---- amounts ---- */
 
@@ -16,7 +16,7 @@ struct amount {
     double value;
 };
 
-/* cpu and memory come first and are always there, the rest is sorted by name. */
+/* cpu and memory come first and always exist; the rest is sorted by name. */
 struct amounts {
     struct amount *at;
     uint32_t len, cap;
@@ -37,7 +37,7 @@ static bool is_scheduled(struct hk_str name)
            hk_str_starts(name, "hugepages-") || hk_str_starts(name, "attachable-volumes-");
 }
 
-/* False when the list does not have it or it is not scheduled. */
+/* False when the list lacks the resource or it is not scheduled. */
 static bool amount_of(const struct json *list, struct hk_str name, double *ret)
 {
     struct quantity v;
@@ -50,7 +50,7 @@ static bool amount_of(const struct json *list, struct hk_str name, double *ret)
     return true;
 }
 
-static struct amount *find(const struct amounts *a, struct hk_str name)
+static struct amount *vc_queue_tree_find_amount(const struct amounts *a, struct hk_str name)
 {
     for (uint32_t i = 0; i < a->len; i++) {
         if (hk_str_eq(a->at[i].name, name)) {
@@ -60,7 +60,7 @@ static struct amount *find(const struct amounts *a, struct hk_str name)
     return NULL;
 }
 
-static void insert(struct amounts *a, struct hk_str name)
+static void vc_queue_tree_insert_amount(struct amounts *a, struct hk_str name)
 {
     uint32_t i = a->len;
 
@@ -85,18 +85,18 @@ static void amounts_add(struct amounts *a, const struct json *list)
         if (!amount_of(list, name, &v)) {
             continue;
         }
-        if (!find(a, name)) {
-            insert(a, name);
+        if (!vc_queue_tree_find_amount(a, name)) {
+            vc_queue_tree_insert_amount(a, name);
         }
-        find(a, name)->value += v;
+        vc_queue_tree_find_amount(a, name)->value += v;
     }
 }
 
-/* What the limit does not mention is not to be had, cpu and memory too, which it always does. */
+/* A resource missing in the limit does not fit. cpu and memory are never missing. */
 static bool amounts_fit(const struct amounts *a, const struct amounts *limit)
 {
     for (uint32_t i = 0; i < a->len; i++) {
-        const struct amount *l = find(limit, a->at[i].name);
+        const struct amount *l = vc_queue_tree_find_amount(limit, a->at[i].name);
         if (!l || a->at[i].value > l->value) {
             return false;
         }
@@ -111,8 +111,8 @@ static void amounts_write(const struct amounts *a, struct hk_buf *out)
     }
 }
 
-/* One amount as a quantity for cpu and memory, plain for the rest. */
-static void write_amount(struct hk_str name, double v, struct hk_buf *out)
+/* cpu and memory as quantities, the rest as plain numbers. */
+static void vc_queue_tree_write_amount(struct hk_str name, double v, struct hk_buf *out)
 {
     if (hk_str_is(name, "cpu")) {
         quantity_write(quantity_of_milli((int64_t)v, QUANTITY_DECIMAL_SI), out);
@@ -129,7 +129,7 @@ struct link {
     struct hk_str name, parent;
 };
 
-/* All queues but the one at hand, with their parents. */
+/* All queues except the one being checked, with their parents. */
 struct tree {
     struct vc *v;
     HK_VEC(struct link) links;
@@ -148,7 +148,7 @@ static bool add_link(void *arg, const struct json *queue)
     return true;
 }
 
-static const struct json *spec_of(const struct tree *t, struct hk_str name)
+static const struct json *vc_queue_tree_queue_spec(const struct tree *t, struct hk_str name)
 {
     return json_get(vc_queue(t->v, name), "spec");
 }
@@ -181,7 +181,7 @@ static void shares_add(struct shares *s, const struct json *spec)
     amounts_add(&s->deserved, json_get(spec, "deserved"));
 }
 
-/* Whether what was summed so far is within the parent's; whose says which queue failed. */
+/* Whether the sum so far fits into the parent's share; whose: which queue the message is about. */
 static bool check_share(struct vc *v, const char *whose, struct hk_str name, const char *what,
                         const struct amounts *sum, const struct amounts *limit)
 {
@@ -197,8 +197,8 @@ static bool check_share(struct vc *v, const char *whose, struct hk_str name, con
     return false;
 }
 
-/* Adds up the children of the parent one by one, the one at hand last. The answer shows the sum at
- * the first that is too much. */
+/* Adds up the children of the parent, the queue being checked last. The message shows the sum at
+ * the first child that exceeds the limit. */
 static bool check_sums(const struct tree *t, const char *whose, struct hk_str parent,
                        const struct json *limit_spec, const struct json *last)
 {
@@ -211,7 +211,7 @@ static bool check_sums(const struct tree *t, const char *whose, struct hk_str pa
         if (own ? !last : !hk_str_eq(t->links.at[i].parent, parent)) {
             continue;
         }
-        shares_add(&sum, own ? last : spec_of(t, t->links.at[i].name));
+        shares_add(&sum, own ? last : vc_queue_tree_queue_spec(t, t->links.at[i].name));
         if (!check_share(t->v, whose, parent, "guarantee", &sum.guarantee, &limit.guarantee) ||
             !check_share(t->v, whose, parent, "deserved", &sum.deserved, &limit.deserved)) {
             return false;
@@ -222,11 +222,11 @@ static bool check_sums(const struct tree *t, const char *whose, struct hk_str pa
 
 /* ---- capability ---- */
 
-/* The nearest ancestor's below the root that sets one; 0 when none does. */
+/* The capability of the nearest ancestor below the root that sets one; 0 when none does. */
 static double ancestor_capability(const struct tree *t, struct hk_str parent, struct hk_str name)
 {
     for (int steps = 0; steps < TREE_DEPTH && parent.n > 0 && !hk_str_is(parent, "root"); steps++) {
-        const struct json *spec = spec_of(t, parent);
+        const struct json *spec = vc_queue_tree_queue_spec(t, parent);
         double v;
         if (amount_of(json_get(spec, "capability"), name, &v) && v > 0) {
             return v;
@@ -236,7 +236,7 @@ static double ancestor_capability(const struct tree *t, struct hk_str parent, st
     return 0;
 }
 
-/* The largest of the branches below, each of which counts with its topmost limit. */
+/* The largest capability of the branches below; the topmost limit of a branch counts. */
 static double branch_capability(const struct tree *t, struct hk_str parent, struct hk_str name,
                                 int depth)
 {
@@ -247,7 +247,8 @@ static double branch_capability(const struct tree *t, struct hk_str parent, stru
         if (!hk_str_eq(t->links.at[i].parent, parent)) {
             continue;
         }
-        if (!amount_of(json_get(spec_of(t, t->links.at[i].name), "capability"), name, &v) ||
+        if (!amount_of(json_get(vc_queue_tree_queue_spec(t, t->links.at[i].name), "capability"),
+                       name, &v) ||
             v <= 0) {
             v = branch_capability(t, t->links.at[i].name, name, depth + 1);
         }
@@ -262,9 +263,9 @@ static bool blame_capability(const struct tree *t, const struct amount *own, con
     struct hk_buf *why = &t->v->why;
 
     hk_buf_addf(why, "queue %.*s capability[%.*s]=", HK_FMT(t->v->q->name), HK_FMT(own->name));
-    write_amount(own->name, own->value, why);
+    vc_queue_tree_write_amount(own->name, own->value, why);
     hk_buf_adds(why, words);
-    write_amount(own->name, other, why);
+    vc_queue_tree_write_amount(own->name, other, why);
     return false;
 }
 
@@ -291,7 +292,7 @@ static bool check_branches(const struct tree *t, const struct amounts *own)
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- all checks ---- */
 
 static bool check_above(const struct tree *t, const struct json *spec, const struct amounts *own)
 {
@@ -300,13 +301,13 @@ static bool check_above(const struct tree *t, const struct json *spec, const str
     if (parent.n == 0 || hk_str_is(parent, "root")) {
         return true;
     }
-    if (!spec_of(t, parent) && !vc_queue(t->v, parent)) {
+    if (!vc_queue_tree_queue_spec(t, parent) && !vc_queue(t->v, parent)) {
         hk_buf_addf(&t->v->why, "parent queue %.*s not found: ", HK_FMT(parent));
         vc_tell_no_queue(t->v, parent);
         return false;
     }
     return check_ancestors(t, own, parent) &&
-           check_sums(t, "parent queue", parent, spec_of(t, parent), spec);
+           check_sums(t, "parent queue", parent, vc_queue_tree_queue_spec(t, parent), spec);
 }
 
 void vc_queue_check_tree(struct vc *v)

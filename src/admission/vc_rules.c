@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of Volcano's rules, running one of them, and what they share. Registration (names,
-// verbs) is that of Volcano's chart, with two exceptions: the rule of flows goes by the name its
-// own code has, since the chart calls it validatejob.volcano.sh too; and jobs are also mutated on
-// update, so that a manifest can be applied twice.
+// The table of Volcano's rules, and the code that runs one rule. Registration (names, verbs) is
+// that of Volcano's chart, with two exceptions. The rule for flows has the name from its own code,
+// since the chart calls it validatejob.volcano.sh too. Jobs are also mutated on update, so that a
+// manifest can be applied twice. The rule for Commands is Hekla's own.
 #include "admission/vc_priv.h"
 
 #include "api/patch.h"
@@ -13,28 +13,30 @@
 
 const struct volcano_rule volcano_rules[] = {
     {"/jobs/mutate", "mutatejob.volcano.sh", API_JOB, ON_WRITE, true, ONLY_CREATE_BLANK,
-     vc_job_mutate},
+     vc_job_mutate, false},
     {"/jobs/validate", "validatejob.volcano.sh", API_JOB, ON_WRITE, false, CREATE_OR_UPDATE,
-     vc_job_validate},
+     vc_job_validate, false},
     {"/cronjobs/validate", "validatecronjob.volcano.sh", API_CRONJOB, ON_WRITE, false,
-     CREATE_OR_UPDATE, vc_cronjob_validate},
+     CREATE_OR_UPDATE, vc_cronjob_validate, false},
     {"/queues/mutate", "mutatequeue.volcano.sh", API_QUEUE, ON_CREATE, true, ONLY_CREATE_TICKS,
-     vc_queue_mutate},
+     vc_queue_mutate, false},
     {"/queues/validate", "validatequeue.volcano.sh", API_QUEUE, ON_WRITE | ON_DELETE, false,
      "invalid operation `%s`, expect operation to be `CREATE`, `UPDATE` or `DELETE`",
-     vc_queue_validate},
+     vc_queue_validate, false},
     {"/podgroups/mutate", "mutatepodgroup.volcano.sh", API_PODGROUP, ON_CREATE, true,
-     ONLY_CREATE_TICKS, vc_podgroup_mutate},
+     ONLY_CREATE_TICKS, vc_podgroup_mutate, false},
     {"/podgroups/validate", "validatepodgroup.volcano.sh", API_PODGROUP, ON_CREATE, false,
-     "unsupported operation %s", vc_podgroup_validate},
+     "unsupported operation %s", vc_podgroup_validate, false},
     {"/pods/mutate", "mutatepod.volcano.sh", API_POD, ON_CREATE, true, ONLY_CREATE_BLANK,
-     vc_pod_mutate},
+     vc_pod_mutate, false},
     {"/pods/validate", "validatepod.volcano.sh", API_POD, ON_CREATE, false,
-     "expect operation to be 'CREATE'", vc_pod_validate},
+     "expect operation to be 'CREATE'", vc_pod_validate, false},
     {"/jobflows/validate", "validatejobflow.volcano.sh", API_JOBFLOW, ON_WRITE, false,
-     CREATE_OR_UPDATE, vc_jobflow_validate},
+     CREATE_OR_UPDATE, vc_jobflow_validate, false},
     {"/hypernodes/validate", "validatehypernodes.volcano.sh", API_HYPERNODE, ON_WRITE, false, NULL,
-     vc_hypernode_validate},
+     vc_hypernode_validate, false},
+    {"/commands/validate", "validatecommand.volcano.sh", API_COMMAND, ON_WRITE, false,
+     CREATE_OR_UPDATE, vc_command_validate, true},
     {0},
 };
 
@@ -44,133 +46,7 @@ static const struct hk_str verb_names[] = {
     [ADMIT_DELETE] = HK_STR("DELETE"),
 };
 
-/* ---- what the rules share ---- */
-
-const char vc_both_tiers[] = "must not specify 'highestTierAllowed' and 'highestTierName' in "
-                             "networkTopology simultaneously";
-
-bool vc_has_both_tiers(const struct json *topology)
-{
-    return edit_has(topology, "highestTierAllowed") && edit_str(topology, "highestTierName").n > 0;
-}
-
-const char *const *vc_scheduler_names(const struct vc *v)
-{
-    static const char *const usual[] = {"volcano", NULL};
-    const char *const *names = v->opts->scheduler_names;
-
-    return names && names[0] ? names : usual;
-}
-
-void vc_patch(struct vc *v, const char *op, const char *path, struct json value)
-{
-    struct json step = json_make_object();
-
-    edit_put_str(&step, v->q->mem, "op", op);
-    edit_put_str(&step, v->q->mem, "path", path);
-    edit_put(&step, v->q->mem, "value", value);
-    json_push(&v->patch, v->q->mem, step);
-}
-
-const struct json *vc_patch_spec(struct vc *v)
-{
-    static const struct json empty = {.type = JSON_OBJECT};
-    const struct json *spec = json_get(v->q->obj, "spec");
-
-    if (!edit_has(v->q->obj, "spec")) {
-        vc_patch(v, "add", "/spec", json_make_object());
-        return &empty;
-    }
-    return spec->type == JSON_OBJECT ? spec : NULL;
-}
-
-struct admission_request vc_scratch(const struct vc *v)
-{
-    return (struct admission_request){
-        .verb = v->q->verb,
-        .kind = v->q->kind,
-        .ns = v->q->ns,
-        .name = v->q->name,
-        .mem = v->q->mem,
-        .now_ns = v->q->now_ns,
-    };
-}
-
-/* The same words twice are told once, as Go's aggregates do. */
-static bool told_before(const struct admission_request *scratch, uint32_t i)
-{
-    const struct field_error *e = &scratch->errors.at[i];
-
-    for (uint32_t k = 0; k < i; k++) {
-        if (strcmp(e->field, scratch->errors.at[k].field) == 0 &&
-            strcmp(e->message, scratch->errors.at[k].message) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-void vc_tell_errors(struct vc *v, const struct admission_request *scratch)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf list = {0};
-    uint32_t told = 0;
-
-    for (uint32_t i = 0; i < scratch->errors.len; i++) {
-        if (!told_before(scratch, i)) {
-            hk_buf_addf(&list, "%s%s: %s", told++ > 0 ? ", " : "", scratch->errors.at[i].field,
-                        scratch->errors.at[i].message);
-        }
-    }
-    hk_buf_addf(&v->why, told > 1 ? "[%s]" : "%s", hk_buf_str(&list).s);
-}
-
-const struct json *vc_queue(const struct vc *v, struct hk_str name)
-{
-    return admit_get(v->q, api_kind(API_QUEUE), HK_STR(""), name);
-}
-
-struct children {
-    struct hk_str parent;
-    bool (*fn)(void *arg, const struct json *queue);
-    void *arg;
-};
-
-static bool pass_child(void *arg, const struct json *queue)
-{
-    const struct children *c = arg;
-
-    return !hk_str_eq(edit_str(json_get(queue, "spec"), "parent"), c->parent) ||
-           c->fn(c->arg, queue);
-}
-
-void vc_each_child(const struct vc *v, struct hk_str parent,
-                   bool (*fn)(void *arg, const struct json *queue), void *arg)
-{
-    const struct admission_lookup *lookup = v->q->lookup;
-    struct children c = {parent, fn, arg};
-
-    if (lookup && lookup->each_child) {
-        lookup->each_child(lookup->ctx, parent, fn, arg);
-    } else {
-        admit_each(v->q, api_kind(API_QUEUE), HK_STR(""), pass_child, &c);
-    }
-}
-
-void vc_tell_no_queue(struct vc *v, struct hk_str name)
-{
-    hk_buf_adds(&v->why, "queue.scheduling.volcano.sh ");
-    json_write_str(name, &v->why);
-    hk_buf_adds(&v->why, " not found");
-}
-
-struct hk_str vc_queue_state(const struct vc *v, const struct json *queue)
-{
-    const struct hk_str state = edit_str(json_get(queue, "status"), "state");
-
-    return state.n == 0 && !v->opts->wait_for_queue_state ? HK_STR("Open") : state;
-}
-
-/* ---- running one ---- */
+/* ---- running a rule ---- */
 
 const struct volcano_rule *volcano_rule_find(struct hk_str path)
 {
@@ -211,6 +87,20 @@ bool volcano_refuses_operation(const struct volcano_rule *rule, struct hk_str op
     return true;
 }
 
+/* Reports as a webhook message what the embedded server reports as field errors. */
+static void check_bounds(struct vc *v)
+{
+    struct admission_request scratch = vc_scratch(v);
+
+    scratch.obj = v->q->obj;
+    scratch.old = v->q->old;
+    admit_bounds_check(&scratch, v->opts);
+    if (scratch.errors.len > 0) {
+        vc_tell_errors(v, &scratch);
+    }
+    admission_request_fini(&scratch);
+}
+
 int volcano_review(const struct volcano_rule *rule, struct admission_request *q,
                    const struct volcano_options *opts, struct json *ret_patch)
 {
@@ -219,7 +109,12 @@ int volcano_review(const struct volcano_rule *rule, struct admission_request *q,
 
     q->denial = NULL;
     if (rule->verbs & 1U << q->verb) {
-        rule->run(&v);
+        if (!rule->mutates && q->verb != ADMIT_DELETE) {
+            check_bounds(&v);
+        }
+        if (v.why.len == 0) {
+            rule->run(&v);
+        }
     } else {
         (void)volcano_refuses_operation(rule, verb_names[q->verb], &v.why);
     }
@@ -238,11 +133,11 @@ static bool is_on(const struct admission_request *q, const struct volcano_rule *
 {
     const uint32_t bit = 1U << (rule - volcano_rules);
 
-    return rule->mutates == mutates && rule->kind == q->kind->id && rule->verbs & 1U << q->verb &&
-           !(q->volcano && q->volcano->disabled & bit);
+    return rule->mutates == mutates && !rule->asks_rights && rule->kind == q->kind->id &&
+           rule->verbs & 1U << q->verb && !(q->volcano && q->volcano->disabled & bit);
 }
 
-/* The words an API server puts around those of a webhook. */
+/* Adds the text that an API server puts before a webhook's message. */
 static int deny(struct admission_request *q, const struct volcano_rule *rule, struct hk_err *err)
 {
     q->denial = hk_arena_printf(q->mem, "admission webhook \"%s\" denied the request: %s",

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Equality as Go's apiequality.Semantic has it, over JSON: what is absent, null or empty is the
-// same, and amounts are compared by value. Numbers and booleans must be there on both sides:
-// whether a zero means absent depends on the field's type, and a change let through is worse.
+// Equality like Go's apiequality.Semantic, over JSON: absent, null and empty are equal, and amounts
+// are compared by value. Numbers and booleans must exist on both sides: whether a zero means absent
+// depends on the field's type, and to accept a forbidden change would be worse.
 #include "admission/vc_priv.h"
 
-/* Members that hold amounts by resource name. */
+/* Members that map resource names to amounts. */
 static const char *const amount_lists[] = {"requests", "limits", "overhead", "capacity"};
-/* Members that are maps: a key is a key whatever it holds. */
+/* Members that are maps: a key counts even if its value is empty. */
 static const char *const maps[] = {"plugins", "labels", "annotations", "matchLabels"};
-/* Members that are one amount. */
+/* Members that are a single amount. */
 static const char *const single_amounts[] = {"sizeLimit", "divisor"};
 
 static bool is_one_of(struct hk_str key, const char *const *list, size_t n)
@@ -28,9 +28,10 @@ static bool is_empty(const struct json *v)
             (v->type == JSON_STRING || v->type == JSON_ARRAY || v->type == JSON_OBJECT));
 }
 
-/* Every member of a has its like in b. */
-static bool covers(const struct json *a, const struct json *b,
-                   bool (*same)(const struct json *, const struct json *, struct hk_str))
+/* True when every member of a has an equal in b. */
+static bool vc_same_has_all_members(const struct json *a, const struct json *b,
+                                    bool (*same)(const struct json *, const struct json *,
+                                                 struct hk_str))
 {
     for (uint32_t i = 0; i < edit_size(a); i++) {
         if (!same(a, b, a->members[i].key)) {
@@ -47,7 +48,7 @@ static bool same_entry(const struct json *a, const struct json *b, struct hk_str
 
 static bool same_map(const struct json *a, const struct json *b)
 {
-    return edit_size(a) == edit_size(b) && covers(a, b, same_entry);
+    return edit_size(a) == edit_size(b) && vc_same_has_all_members(a, b, same_entry);
 }
 
 static bool same_member(const struct json *a, const struct json *b, struct hk_str key)
@@ -79,7 +80,7 @@ static bool same_amount(const struct json *a, const struct json *b, struct hk_st
 
 bool vc_same_amounts(const struct json *a, const struct json *b)
 {
-    return covers(a, b, same_amount) && covers(b, a, same_amount);
+    return vc_same_has_all_members(a, b, same_amount) && vc_same_has_all_members(b, a, same_amount);
 }
 
 bool vc_same(const struct json *a, const struct json *b)
@@ -88,7 +89,8 @@ bool vc_same(const struct json *a, const struct json *b)
         return is_empty(a) && is_empty(b);
     }
     if (a->type == JSON_OBJECT && b->type == JSON_OBJECT) {
-        return covers(a, b, same_member) && covers(b, a, same_member);
+        return vc_same_has_all_members(a, b, same_member) &&
+               vc_same_has_all_members(b, a, same_member);
     }
     if (a->type == JSON_ARRAY && b->type == JSON_ARRAY) {
         bool same = a->len == b->len;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workloads of apps/v1 and replication controllers: defaults, and the rule that a selector finds
-// the pods of its own template.
+// Workloads of apps/v1 and ReplicationControllers: defaults, and the rule that a selector must
+// match the pod template.
 #include "admission/admission_priv.h"
 #include "api/selector.h"
 
@@ -17,8 +17,8 @@ static struct json *default_common(struct admission_request *q)
     return spec;
 }
 
-/* The strategy object under key, with its type filled in; its rollingUpdate when it is of that
- * type, made if need be, else NULL. */
+/* Fills in the type of the strategy under key. Returns its rollingUpdate, created if missing; NULL
+ * for another type. */
 static struct json *default_strategy(struct json *spec, struct hk_arena *a, const char *key)
 {
     struct json *strategy = edit_object(spec, a, key);
@@ -132,12 +132,13 @@ static struct api_map labels_of(const struct json *labels, struct hk_arena *a)
     return api_meta_decode(&doc, a, &decoded, NULL) == 0 ? decoded.labels : (struct api_map){0};
 }
 
-static bool selects(const struct json *selector, const struct json *labels, struct hk_arena *a)
+static bool admit_workload_selector_matches(const struct json *selector, const struct json *labels,
+                                            struct hk_arena *a)
 {
     const struct api_map map = labels_of(labels, a);
     struct api_selector s;
 
-    /* What cannot be read has its field errors already. */
+    /* A selector that cannot be decoded already has its field errors. */
     return api_selector_decode(selector, a, &s, NULL) < 0 || api_selector_match(&s, &map);
 }
 
@@ -167,7 +168,7 @@ static void check_selector(struct admission_request *q, const struct path *spec_
     if (edit_size(json_get(selector, "matchLabels")) == 0 &&
         edit_len(json_get(selector, "matchExpressions")) == 0) {
         cause_invalid(q, &p, selector, "empty selector is invalid for %s", what);
-    } else if (!selects(selector, labels, q->mem)) {
+    } else if (!admit_workload_selector_matches(selector, labels, q->mem)) {
         blame_labels(q, spec_path, labels);
     }
 }
@@ -219,7 +220,7 @@ static const struct json *check_common(struct admission_request *q, const struct
     return spec;
 }
 
-static bool is_zero(const struct json *v)
+static bool admit_workload_is_zero(const struct json *v)
 {
     return json_is(v, JSON_INT) ? v->i == 0 : hk_str_is(json_str(v, HK_STR("0%")), "0%");
 }
@@ -238,7 +239,8 @@ static void check_deployment_strategy(struct admission_request *q, const struct 
         if (edit_has(strategy, "rollingUpdate")) {
             cause_forbidden(q, &rolling, "may not be specified when strategy `type` is 'Recreate'");
         }
-    } else if (is_zero(json_get(roll, "maxUnavailable")) && is_zero(json_get(roll, "maxSurge"))) {
+    } else if (admit_workload_is_zero(json_get(roll, "maxUnavailable")) &&
+               admit_workload_is_zero(json_get(roll, "maxSurge"))) {
         cause_invalid(q, &unavailable, json_get(roll, "maxUnavailable"),
                       "may not be 0 when `maxSurge` is 0");
     }
@@ -276,14 +278,14 @@ void admit_rc_validate(struct admission_request *q)
     cause_check_min(q, &p, spec, "minReadySeconds", 0);
     if (cause_check_present(q, &p, spec, "selector")) {
         edit_put(&selector, q->mem, "matchLabels", *json_get(spec, "selector"));
-        if (!selects(&selector, labels, q->mem)) {
+        if (!admit_workload_selector_matches(&selector, labels, q->mem)) {
             blame_labels(q, &p, labels);
         }
     }
     check_template(q, &p, spec);
 }
 
-/* Only these fields of a stateful set may change. */
+/* Only these fields of a StatefulSet may change. */
 static void check_statefulset_update(struct admission_request *q, const struct path *p)
 {
     static const char *const free_fields[] = {"replicas",
@@ -293,8 +295,8 @@ static void check_statefulset_update(struct admission_request *q, const struct p
                                               "minReadySeconds",
                                               "revisionHistoryLimit",
                                               "persistentVolumeClaimRetentionPolicy"};
-    struct json now = json_clone(json_get(q->obj, "spec"), q->mem);
-    struct json old = json_clone(json_get(q->old, "spec"), q->mem);
+    struct json now = json_clone_as(json_get(q->obj, "spec"), JSON_OBJECT, q->mem);
+    struct json old = json_clone_as(json_get(q->old, "spec"), JSON_OBJECT, q->mem);
 
     for (size_t i = 0; i < HK_LEN(free_fields); i++) {
         json_del(&now, free_fields[i]);

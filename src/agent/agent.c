@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent as a whole: holds the node and its pods, takes news from the API and the runtime, and
-// lets everybody act. What is found on the machine and belongs to no pod any more is removed once
-// the pods of the node are known.
+// The agent: holds the node and its pods, collects events from the API and the runtime, and runs
+// the steps of pods, node and fleet. Removes leftovers on the machine that belong to no pod once
+// the list of the node's pods is complete.
 #include "agent/agent_priv.h"
 
+#include "base/crumb.h"
 #include "base/log.h"
 #include "codec/timefmt.h"
 #include "net/node_api.h"
@@ -14,10 +15,16 @@
 
 #define POLL_MAX 1024u
 #define ADDRESS_DEFAULT "127.0.0.1"
+#define LEASE_DEFAULT_NS (40 * SECOND_NS)
 
 int64_t agent_mono(const struct agent *a)
 {
     return a->o.clock->mono_ns(a->o.clock);
+}
+
+int64_t agent_beat_ns(const struct agent *a)
+{
+    return a->o.lease_ns / 4; /* as in kubelets */
 }
 
 int64_t agent_wall(const struct agent *a)
@@ -47,7 +54,7 @@ void agent_put_time(struct json *obj, struct hk_arena *a, const char *key, int64
 
 static uint64_t uid_key(struct hk_str uid)
 {
-    return hk_hash(uid.s, uid.n, 1) >> 1; /* the map keeps the largest key to itself */
+    return hk_hash(uid.s, uid.n, 1) >> 1; /* the map reserves the largest key */
 }
 
 static uint64_t name_key(struct hk_str ns, struct hk_str name)
@@ -79,6 +86,11 @@ bool agent_has(const struct agent *a, struct hk_str ns, struct hk_str name)
     return agent_pod_named(a, ns, name) != NULL;
 }
 
+bool agent_has_node(const struct agent *a, struct hk_str name)
+{
+    return a->fleet ? fleet_has(a->fleet, name) : hk_str_is(name, a->o.node);
+}
+
 void agent_write_pods(const struct agent *a, struct hk_buf *out)
 {
     for (uint32_t i = 0; i < a->slots.len; i++) {
@@ -94,14 +106,14 @@ void agent_write_pods(const struct agent *a, struct hk_buf *out)
     }
 }
 
-static void join(struct agent *a, struct pod *p)
+static void agent_add_pod(struct agent *a, struct pod *p)
 {
     p->resting = false;
     p->at = a->pods.len;
     hk_vec_push(&a->pods, p);
 }
 
-static void leave(struct agent *a, struct pod *p)
+static void agent_remove_pod(struct agent *a, struct pod *p)
 {
     hk_vec_swap_remove(&a->pods, p->at);
     if (p->at < a->pods.len) {
@@ -119,7 +131,7 @@ void agent_touch(struct pod *p)
         hk_vec_push(&a->touched, p->slot);
     }
     if (p->resting) {
-        join(a, p);
+        agent_add_pod(a, p);
     }
 }
 
@@ -141,7 +153,7 @@ void agent_enlist(struct pod *p)
     }
     hk_map_put(&a->by_uid, uid_key(p->uid), p->slot);
     hk_map_put(&a->by_name, name_key(p->ns, p->name), p->slot);
-    join(a, p);
+    agent_add_pod(a, p);
     agent_touch(p);
 }
 
@@ -163,21 +175,73 @@ static void vanish(struct pod *p)
     }
 }
 
-/* A uid becomes a directory. */
+/* The uid becomes the name of a directory. */
 static bool uid_fits(struct hk_str uid)
 {
     return uid.n > 0 && uid.n < 128 && uid.s[0] != '.' && !memchr(uid.s, '/', uid.n);
 }
 
-static void on_put(void *ctx, struct api_object *o)
-{
-    struct agent *a = ctx;
-    struct pod *p = agent_pod(a, o->uid), *old = agent_pod_named(a, o->ns, o->name);
+/* ---- pods that the API has lost ---- */
 
-    if (a->fleet &&
-        !fleet_has(a->fleet, json_str(json_at(&o->root, "spec.nodeName"), HK_STR("")))) {
+static void keep_unknown(struct agent *a, struct hk_str uid)
+{
+    hk_log(HK_LOG_WARN, "keeping what runs for no pod: the API has gone back in time", "uid=%.*s",
+           HK_FMT(uid));
+    json_push(&a->kept, &a->own, json_make_str(hk_arena_str(&a->own, uid)));
+}
+
+static void tell_kept(struct agent *a)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    past_tell_kept(&a->past, &a->kept);
+    if (a->kept.len == 0) {
         return;
     }
+    hk_buf_addf(&text,
+                "%u pod%s here that the API does not know any more since it has gone back in time; "
+                "start with --end-unknown-pods to end %s",
+                a->kept.len, a->kept.len == 1 ? " runs" : "s run",
+                a->kept.len == 1 ? "it" : "them");
+    hk_log(HK_LOG_WARN, "pods are kept", "what=\"%s\"", text.data);
+    if (!a->fleet) {
+        recorder_note(a->recorder,
+                      &(struct recorder_about){api_kind(API_NODE), HK_STR(""), hk_str(a->o.node),
+                                               hk_str(a->node.uid ? a->node.uid : a->o.node)},
+                      true, "PodsKept", hk_buf_str(&text));
+    }
+}
+
+/* Whether the pod keeps running although the API does not know it. */
+static bool is_kept(const struct agent *a, struct hk_str uid)
+{
+    for (uint32_t i = 0; i < a->kept.len; i++) {
+        if (hk_str_eq(json_str(&a->kept.items[i], HK_STR("")), uid)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The API knows the pod again: it continues as a normal pod. */
+static void forget_kept(struct agent *a, struct hk_str uid)
+{
+    for (uint32_t i = 0; i < a->kept.len; i++) {
+        if (hk_str_eq(json_str(&a->kept.items[i], HK_STR("")), uid)) {
+            a->kept.items[i] = a->kept.items[--a->kept.len];
+            a->ntold = a->kept.len;
+            past_tell_kept(&a->past, &a->kept);
+            return;
+        }
+    }
+}
+
+/* ---- pod events ---- */
+
+static void agent_put_pod(struct agent *a, struct api_object *o)
+{
+    struct pod *p = agent_pod(a, o->uid), *old = agent_pod_named(a, o->ns, o->name);
+
     if (!uid_fits(o->uid)) {
         hk_log(HK_LOG_WARN, "pod has no usable uid", "pod=%.*s/%.*s", HK_FMT(o->ns),
                HK_FMT(o->name));
@@ -187,24 +251,86 @@ static void on_put(void *ctx, struct api_object *o)
         pod_changed(p, o);
         return;
     }
-    vanish(old); /* it was deleted while nobody looked */
+    vanish(old); /* deleted and recreated while the watch was down */
     if (a->closed) {
-        return; /* the next agent's */
+        return; /* shutting down: leave the pod to the next agent */
     }
     pod_new(a, o);
+    forget_kept(a, o->uid);
     hk_arena_clear(&a->mem);
 }
 
-static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
+static void agent_on_pod_put(void *ctx, struct api_object *o)
 {
-    vanish(agent_pod_named(ctx, ns, name));
+    struct agent *a = ctx;
+
+    if (a->fleet &&
+        !fleet_has(a->fleet, json_str(json_at(&o->root, "spec.nodeName"), HK_STR("")))) {
+        return;
+    }
+    if (!pod_is_skipped(o)) {
+        hk_crumb_enter(AGENT_CRUMB, o->ns, o->name);
+        agent_put_pod(a, o);
+        hk_crumb_leave();
+    }
 }
 
-static const struct feed_ops feed_ops = {.put = on_put, .del = on_del};
+/* Forgets a pod without stopping its processes. */
+static void release_pod(struct agent *a, struct pod *p)
+{
+    for (uint32_t i = 0; i < p->ncontainer; i++) {
+        hk_map_del(&a->by_container, p->containers[i].id);
+    }
+    if (!p->resting) {
+        agent_remove_pod(a, p);
+    }
+    discharge(a, p);
+}
 
-/* ---- what is left of pods nobody knows ---- */
+/* Whether pods are missing from a list because the API lost data. */
+static bool may_be_forgotten(const struct agent *a)
+{
+    return !a->o.end_unknown && past_is_ahead(&a->past, a->feed.rv);
+}
 
-static bool is_wanted(const struct agent *a, const char *uid)
+static void agent_on_pod_del(void *ctx, struct hk_str ns, struct hk_str name,
+                             const struct api_object *last)
+{
+    struct agent *a = ctx;
+    struct pod *p = agent_pod_named(a, ns, name);
+
+    if (p && !last && !p->gone && may_be_forgotten(a)) {
+        keep_unknown(a, p->uid);
+        release_pod(a, p);
+    } else {
+        vanish(p);
+    }
+}
+
+/* A list is complete, and all pods known before were compared with it. */
+static void agent_on_listed(void *ctx)
+{
+    struct agent *a = ctx;
+
+    a->listed = true;
+    if (a->swept && a->kept.len > a->ntold) {
+        tell_kept(a);
+        a->ntold = a->kept.len;
+    }
+}
+
+static const struct feed_ops feed_ops = {
+    .put = agent_on_pod_put, .del = agent_on_pod_del, .listed = agent_on_listed};
+
+void agent_relist(struct agent *a)
+{
+    a->listed = false;
+    feed_relist(&a->feed);
+}
+
+/* ---- leftovers of unknown pods ---- */
+
+static bool agent_has_pod(const struct agent *a, const char *uid)
 {
     return agent_pod(a, hk_str(uid)) != NULL;
 }
@@ -214,8 +340,25 @@ static void sweep_runtime(void *ctx, const char *uid)
     struct agent *a = ctx;
     struct json *list = (struct json *)&a->sweep;
 
-    if (!is_wanted(a, uid)) {
+    if (!agent_has_pod(a, uid)) {
         json_push(list, &a->mem, json_make_str(hk_arena_str(&a->mem, hk_str(uid))));
+    }
+}
+
+/* Keeps all unknown pods that have processes here, and notes whether unknown files exist. */
+static void keep_all_unknown(struct agent *a)
+{
+    const char *pods = hk_arena_printf(&a->mem, "%s/pods", a->o.dir);
+    DIR *dir = a->o.dir ? opendir(pods) : NULL;
+
+    for (uint32_t i = 0; i < a->sweep.len; i++) {
+        keep_unknown(a, json_str(&a->sweep.items[i], HK_STR("")));
+    }
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        a->keeps_files |= e->d_name[0] != '.' && !agent_has_pod(a, e->d_name);
+    }
+    if (dir) {
+        closedir(dir);
     }
 }
 
@@ -225,8 +368,9 @@ static void sweep_dirs(struct agent *a)
     DIR *dir = opendir(pods);
 
     for (const struct dirent *e; dir && (e = readdir(dir));) {
-        if (e->d_name[0] != '.' && !is_wanted(a, e->d_name)) {
+        if (e->d_name[0] != '.' && !agent_has_pod(a, e->d_name)) {
             hk_log(HK_LOG_INFO, "removing files of no pod", "name=%s", e->d_name);
+            volume_unmount(hk_arena_printf(&a->mem, "%s/%s", pods, e->d_name));
             volume_remove(hk_arena_printf(&a->mem, "%s/%s", pods, e->d_name));
         }
     }
@@ -235,7 +379,7 @@ static void sweep_dirs(struct agent *a)
     }
 }
 
-/* Files are named by the uid, and words behind dots. */
+/* File names are the uid, optionally followed by "." and a suffix. */
 static void sweep_memory(struct agent *a)
 {
     DIR *dir = opendir(a->o.memory_dir);
@@ -244,7 +388,7 @@ static void sweep_memory(struct agent *a)
         const char *dot = strchr(e->d_name, '.');
 
         if (dot && dot > e->d_name &&
-            !is_wanted(a, hk_arena_strndup(&a->mem, e->d_name, (size_t)(dot - e->d_name)))) {
+            !agent_has_pod(a, hk_arena_strndup(&a->mem, e->d_name, (size_t)(dot - e->d_name)))) {
             unlink(hk_arena_printf(&a->mem, "%s/%s", a->o.memory_dir, e->d_name));
         }
     }
@@ -253,13 +397,24 @@ static void sweep_memory(struct agent *a)
     }
 }
 
-static void sweep(struct agent *a)
+static void agent_sweep_leftovers(struct agent *a)
 {
     struct runtime *r = a->o.runtime;
 
     a->swept = true;
     a->sweep = json_make_array();
     r->ops->each_pod(r, sweep_runtime, a);
+    if (may_be_forgotten(a)) {
+        keep_all_unknown(a);
+    }
+    if (a->kept.len > 0 || a->keeps_files) {
+        tell_kept(a);
+        a->ntold = a->kept.len;
+        a->sweep = (struct json){0};
+        hk_arena_clear(&a->mem);
+        return;
+    }
+    past_tell_kept(&a->past, &a->kept);
     for (uint32_t i = 0; i < a->sweep.len; i++) {
         hk_log(HK_LOG_INFO, "removing what runs for no pod", "uid=%.*s",
                HK_FMT(json_str(&a->sweep.items[i], HK_STR(""))));
@@ -275,7 +430,37 @@ static void sweep(struct agent *a)
     hk_arena_clear(&a->mem);
 }
 
-/* ---- the runtime's news ---- */
+/* Running containers that belong to no pod. */
+struct agent_strays {
+    const struct agent *a;
+    uint32_t n;
+};
+
+static void agent_count_stray(void *ctx, const char *uid)
+{
+    struct agent_strays *s = ctx;
+    const struct pod *p = agent_pod(s->a, hk_str(uid));
+
+    s->n += p ? p->gone : !is_kept(s->a, hk_str(uid));
+}
+
+bool agent_is_settled(const struct agent *a, bool deletions)
+{
+    struct agent_strays s = {.a = a};
+
+    if (!a->listed || !a->swept) {
+        return false;
+    }
+    for (uint32_t i = 0; deletions && i < a->pods.len; i++) {
+        if (a->pods.at[i]->deleting && a->pods.at[i]->stage != POD_ENDED) {
+            return false;
+        }
+    }
+    a->o.runtime->ops->each_pod(a->o.runtime, agent_count_stray, &s);
+    return s.n == 0;
+}
+
+/* ---- ends reported by the runtime ---- */
 
 void agent_on_end(struct agent *a, uint64_t container, const struct runtime_end *end)
 {
@@ -288,7 +473,7 @@ void agent_on_end(struct agent *a, uint64_t container, const struct runtime_end 
 static void take_ends(struct agent *a)
 {
     for (uint32_t i = 0; i < a->ends.len; i++) {
-        const struct agent_end e = a->ends.at[i]; /* a copy: acting on it may bring more */
+        const struct agent_end e = a->ends.at[i]; /* a copy: handling it may append to the vector */
 
         struct pod *p = pod_in(a, hk_map_get(&a->by_container, e.id));
 
@@ -306,8 +491,8 @@ static void take_ends(struct agent *a)
 
 /* ---- running ---- */
 
-/* Large groups that come one by one would be written over and over: not more than a tenth of the
- * time is spent on it. */
+/* Spends at most a tenth of the time here: while a large group starts pod by pod, its files would
+ * be rewritten for each pod. */
 static int64_t write_hosts(struct agent *a, int64_t now_ns)
 {
     bool wrote = false;
@@ -347,7 +532,7 @@ static void set_alarm(struct agent *a, struct pod *p)
     uint32_t row = a->alarms.len;
 
     if (p->due_ns >= p->alarm_ns) {
-        return; /* INT64_MAX included */
+        return; /* covers INT64_MAX, too */
     }
     if (a->vacant_alarms.len > 0) {
         row = hk_vec_pop(&a->vacant_alarms);
@@ -359,8 +544,8 @@ static void set_alarm(struct agent *a, struct pod *p)
     hk_heap_push(&a->alarm_queue, row);
 }
 
-/* Touches those whose time has come; the time of the next. */
-static int64_t ring(struct agent *a, int64_t now_ns)
+/* Touches the pods that are due; returns when the next one is due. */
+static int64_t agent_run_alarms(struct agent *a, int64_t now_ns)
 {
     while (a->alarm_queue.len > 0) {
         const uint32_t row = a->alarm_queue.at[0];
@@ -373,7 +558,7 @@ static int64_t ring(struct agent *a, int64_t now_ns)
         hk_heap_pop(&a->alarm_queue);
         hk_vec_push(&a->vacant_alarms, row);
         if (!p || p->alarm_ns != alarm.at_ns) {
-            continue; /* of another time */
+            continue; /* outdated alarm */
         }
         p->alarm_ns = INT64_MAX;
         if (p->due_ns <= now_ns) {
@@ -387,12 +572,14 @@ static int64_t ring(struct agent *a, int64_t now_ns)
 
 static void step_pod(struct agent *a, struct pod *p, int64_t now_ns)
 {
+    hk_crumb_enter(AGENT_CRUMB, p->ns, p->name);
     const bool lives = pod_step(p, now_ns);
+    hk_crumb_leave();
 
     hk_arena_clear(&a->mem);
     p->resting = lives && pod_rests(p);
     if (!lives || p->resting) {
-        leave(a, p);
+        agent_remove_pod(a, p);
     }
     if (lives) {
         set_alarm(a, p);
@@ -401,18 +588,18 @@ static void step_pod(struct agent *a, struct pod *p, int64_t now_ns)
     }
 }
 
-/* Whoever gets news from his own step, or another's, has another turn in the next run. */
+/* A pod that is touched during this loop has its next step in the next run. */
 static int64_t step_pods(struct agent *a, int64_t now_ns)
 {
     int64_t next_ns;
     uint32_t n;
 
-    ring(a, now_ns);
+    agent_run_alarms(a, now_ns);
     n = a->touched.len;
     for (uint32_t i = 0; i < n; i++) {
         struct pod *p = a->slots.at[a->touched.at[i]];
 
-        if (p) { /* it may be over since */
+        if (p) { /* NULL: freed since it was queued */
             p->queued = false;
             step_pod(a, p, now_ns);
         }
@@ -421,7 +608,7 @@ static int64_t step_pods(struct agent *a, int64_t now_ns)
         memmove(a->touched.at, a->touched.at + n, (a->touched.len - n) * sizeof(*a->touched.at));
         a->touched.len -= n;
     }
-    next_ns = ring(a, now_ns);
+    next_ns = agent_run_alarms(a, now_ns);
     return a->touched.len > 0 ? now_ns : next_ns;
 }
 
@@ -434,13 +621,19 @@ int64_t agent_run(struct agent *a)
     }
     take_ends(a);
     if (a->feed.synced && !a->swept) {
-        sweep(a);
+        agent_sweep_leftovers(a);
+    }
+    if (a->feed.synced && !a->fit_open) {
+        pod_fit_begin(a);
+    }
+    if (a->swept && a->kept.len == 0 && !a->keeps_files) {
+        past_note(&a->past, a->feed.rv);
     }
     at_ns = write_hosts(a, now_ns);
     next_ns = step_pods(a, now_ns);
     next_ns = HK_MIN(next_ns, at_ns);
     if (a->ends.len > 0) {
-        next_ns = now_ns; /* told by a runtime that was asked to end something */
+        next_ns = now_ns; /* the runtime reported ends during the steps */
     }
     at_ns = a->fleet ? fleet_tick(a->fleet, now_ns) : node_tick(&a->node, now_ns);
     next_ns = HK_MIN(next_ns, at_ns);
@@ -449,6 +642,8 @@ int64_t agent_run(struct agent *a)
     at_ns = feed_tick(&a->feed, now_ns);
     next_ns = HK_MIN(next_ns, at_ns);
     at_ns = volume_local_tick(a->local, now_ns);
+    next_ns = HK_MIN(next_ns, at_ns);
+    at_ns = disk_tick(a->disk, now_ns);
     next_ns = HK_MIN(next_ns, at_ns);
     at_ns = source_tick(a, now_ns);
     next_ns = HK_MIN(next_ns, at_ns);
@@ -488,7 +683,7 @@ void agent_clear(struct agent *a)
     }
 }
 
-static void count(void *ctx, const char *uid)
+static void agent_count_runtime_pod(void *ctx, const char *uid)
 {
     *(uint32_t *)ctx += 1;
 }
@@ -500,23 +695,39 @@ bool agent_is_clear(const struct agent *a)
     if (a->pods.len > 0) {
         return false;
     }
-    a->o.runtime->ops->each_pod(a->o.runtime, count, &n);
+    a->o.runtime->ops->each_pod(a->o.runtime, agent_count_runtime_pod, &n);
     return n == 0;
 }
 
-/* ---- beginning and end ---- */
+/* ---- setup and teardown ---- */
 
-static const char *keep(struct agent *a, const char *s)
+static const char *agent_copy_str(struct agent *a, const char *s)
 {
     return s ? hk_arena_str(&a->own, hk_str(s)).s : NULL;
 }
 
-static struct json keep_json(struct agent *a, const struct json *v)
+static const char *const *keep_list(struct agent *a, const char *const *list)
 {
-    return v ? json_clone(v, &a->own) : json_make_object();
+    uint32_t n = 0;
+    const char **copy;
+
+    while (list && list[n]) {
+        n++;
+    }
+    copy = hk_arena_array(&a->own, n + 1, sizeof(*copy));
+    for (uint32_t i = 0; i < n; i++) {
+        copy[i] = agent_copy_str(a, list[i]);
+    }
+    copy[n] = NULL;
+    return copy;
 }
 
-static void make_dir(const char *path)
+static struct json keep_json(struct agent *a, const struct json *v)
+{
+    return json_clone_as(v, JSON_OBJECT, &a->own);
+}
+
+static void agent_make_pods_dir(const char *path)
 {
     struct hk_err err = {0};
 
@@ -530,30 +741,37 @@ struct agent *agent_new(const struct agent_opts *o)
     struct agent *a = hk_zalloc(sizeof(*a));
 
     a->o = *o;
-    a->o.api_host = keep(a, o->api_host);
-    a->o.api_port = keep(a, o->api_port);
+    a->o.api_host = agent_copy_str(a, o->api_host);
+    a->o.api_port = agent_copy_str(a, o->api_port);
     a->alarm_queue = (struct hk_heap){.less = alarm_before, .ctx = a};
-    a->o.dir = keep(a, o->dir);
-    a->o.memory_dir = keep(a, o->memory_dir);
-    a->o.node = keep(a, o->node);
-    a->o.address = keep(a, o->address ? o->address : ADDRESS_DEFAULT);
-    a->o.image_roots = keep(a, o->image_roots);
+    a->o.dir = agent_copy_str(a, o->dir);
+    a->o.memory_dir = agent_copy_str(a, o->memory_dir);
+    a->o.node = agent_copy_str(a, o->node);
+    a->o.address = agent_copy_str(a, o->address ? o->address : ADDRESS_DEFAULT);
+    a->o.image_roots = agent_copy_str(a, o->image_roots);
+    a->o.covered = keep_list(a, o->covered);
+    a->o.record_dir = agent_copy_str(a, o->record_dir);
+    past_init(&a->past, a->o.record_dir);
+    a->kept = json_make_array();
     if (o->machine) {
-        a->machine = (struct machine){.root = keep(a, o->machine->root),
-                                      .dir = keep(a, o->machine->dir),
-                                      .synthetic = keep(a, o->machine->synthetic)};
+        a->machine = (struct machine){.root = agent_copy_str(a, o->machine->root),
+                                      .dir = agent_copy_str(a, o->machine->dir),
+                                      .synthetic = agent_copy_str(a, o->machine->synthetic)};
         a->o.machine = &a->machine;
         a->ngpu = machine_gpus(&a->machine, a->gpus);
     }
     a->capacity = keep_json(a, o->capacity);
     a->allocatable = keep_json(a, o->allocatable ? o->allocatable : o->capacity);
     a->labels = keep_json(a, o->labels);
+    a->o.lease_ns = o->lease_ns > 0 ? o->lease_ns : LEASE_DEFAULT_NS;
+    pod_fit_open(a);
     if (o->dir) {
-        make_dir(a->o.dir);
-        make_dir(hk_arena_printf(&a->own, "%s/pods", a->o.dir));
+        agent_make_pods_dir(a->o.dir);
+        agent_make_pods_dir(hk_arena_printf(&a->own, "%s/pods", a->o.dir));
         a->volumes_dir = hk_arena_printf(&a->own, "%s/volumes", a->o.dir);
-        make_dir(a->volumes_dir);
+        agent_make_pods_dir(a->volumes_dir);
         a->local = volume_local_new(a);
+        a->disk = disk_new(a);
     }
     a->recorder = recorder_new(o->port, o->clock, HK_STR("hekla-agent"));
     if (o->fleet) {
@@ -584,6 +802,7 @@ void agent_free(struct agent *a)
     if (!a) {
         return;
     }
+    a->pods.len = 0; /* do not wake pods that wait for room */
     for (uint32_t i = 0; i < a->slots.len; i++) {
         if (a->slots.at[i]) {
             pod_free(a->slots.at[i]);
@@ -600,12 +819,14 @@ void agent_free(struct agent *a)
     hk_map_fini(&a->by_container);
     hk_map_fini(&a->by_address);
     hk_vec_fini(&a->touched);
+    hk_vec_fini(&a->fit_rows);
     hk_vec_fini(&a->alarms);
     hk_vec_fini(&a->vacant_alarms);
     hk_heap_fini(&a->alarm_queue);
     hk_vec_fini(&a->ends);
     hk_vec_fini(&a->sources);
     volume_local_free(a->local);
+    disk_free(a->disk);
     feed_fini(&a->feed);
     topology_fini(&a->topology);
     if (a->fleet) {
@@ -614,6 +835,7 @@ void agent_free(struct agent *a)
         feed_fini(&a->own_feed);
         node_fini(&a->node);
     }
+    past_fini(&a->past);
     recorder_free(a->recorder);
     pod_attach_fini(a);
     pod_exec_fini(a);

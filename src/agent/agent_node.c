@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node's own object: made when it is missing, reported every five minutes and when something is
-// running out, its lease renewed every ten seconds. It is watched: a node that was given up on
-// while we were away, or that somebody deleted, says at once that it lives. One call about the node
-// is under way at a time; after a failure it is made again, later each time.
+// The Node object of the agent: created when it is missing, and reported every five minutes and
+// when a resource runs low. The agent watches it, and reports soon when another client deletes the
+// node or marks it unreachable. One call about the node is in flight at a time; a failed call is
+// repeated with a growing delay. agent_lease.c renews the lease.
 //
-//   CREATE --made, or there already (and READ)--> STATUS --> SPEC (when there is something to mend)
+// A Ready node gets new pods. So after a start, a pause or a lost network, the node first lists its
+// pods again and ends the processes of pods that are gone, because those may run elsewhere by now.
+//
+//   CREATE --made, or there already (and READ)--> STATUS --> SPEC (if labels or taints differ)
 //   --> REST
 //      ^--------- not found ------------'            '-- conflict --> STATUS       five minutes '
 #include "agent/agent_priv.h"
@@ -18,27 +21,31 @@
 #include <stdio.h>
 #include <sys/utsname.h>
 
-#define LEASE_S 40
-#define LEASE_NAMESPACE "kube-node-lease"
+/* Poll interval while the node waits for processes to end; unmounts send no event. */
+#define CHECK_AGAIN_NS (SECOND_NS / 50)
+#define CHECK_LONG_NS (10 * SECOND_NS)
+/* How long a node that was marked unreachable also waits for pods in their grace period. */
+#define CHECK_DELETIONS_NS (POD_GRACE_S * SECOND_NS)
 #define RETRY_FIRST_NS (SECOND_NS / 5)
 #define RETRY_LAST_NS (30 * SECOND_NS)
-#define MEND_NS SECOND_NS /* between two answers to what others did: they may answer, too */
+/* Between two corrections of the object: another client may undo each of them. */
+#define MEND_NS SECOND_NS
 
-/* Taints that say a node is not ready; ours says itself that it is. */
-static const char *const taints_unready[] = {"node.kubernetes.io/not-ready",
-                                             "node.kubernetes.io/unreachable"};
+/* Taints of nodes that are not ready; the agent removes them. */
+static const char *const taints_unready[] = {API_TAINT_NOT_READY, API_TAINT_UNREACHABLE};
 
-static struct hk_arena *mem(struct node *n)
+static struct hk_arena *agent_node_arena(struct node *n)
 {
     return &n->a->mem;
 }
 
-static void put_str(struct json *obj, struct hk_arena *a, const char *key, const char *value)
+static void agent_node_set_str(struct json *obj, struct hk_arena *a, const char *key,
+                               const char *value)
 {
     agent_put_str(obj, a, key, hk_str(value));
 }
 
-/* ---- what the node is ---- */
+/* ---- properties of the node ---- */
 
 /* Go's names of architectures, which images and selectors use. */
 static const char *arch_of(const char *machine)
@@ -76,18 +83,18 @@ static const char *os_image(struct hk_arena *a)
 static void add_labels(struct node *n, struct json *labels)
 {
     const struct json *given = &n->a->labels;
-    struct hk_arena *a = mem(n);
+    struct hk_arena *a = agent_node_arena(n);
     struct utsname u;
 
     uname(&u);
-    put_str(labels, a, API_LABEL_HOSTNAME, n->name);
-    put_str(labels, a, "kubernetes.io/os", "linux");
-    put_str(labels, a, "kubernetes.io/arch", arch_of(u.machine));
+    agent_node_set_str(labels, a, API_LABEL_HOSTNAME, n->name);
+    agent_node_set_str(labels, a, "kubernetes.io/os", "linux");
+    agent_node_set_str(labels, a, "kubernetes.io/arch", arch_of(u.machine));
     if (n->a->volumes_dir) {
-        put_str(labels, a, API_LABEL_VOLUMES, "local");
+        agent_node_set_str(labels, a, API_LABEL_VOLUMES, "local");
     }
     if (n->zone > 0) {
-        put_str(labels, a, API_LABEL_ZONE, hk_arena_printf(a, "zone-%u", n->zone));
+        agent_node_set_str(labels, a, API_LABEL_ZONE, hk_arena_printf(a, "zone-%u", n->zone));
     }
     for (uint32_t i = 0; json_is(given, JSON_OBJECT) && i < given->len; i++) {
         json_put(labels, a, given->members[i].key, given->members[i].value);
@@ -97,7 +104,8 @@ static void add_labels(struct node *n, struct json *labels)
 static void add_annotations(struct node *n, struct json *annotations)
 {
     if (n->a->volumes_dir) {
-        put_str(annotations, mem(n), API_ANN_VOLUMES_DIR, n->a->volumes_dir);
+        agent_node_set_str(annotations, agent_node_arena(n), API_ANN_VOLUMES_DIR,
+                           n->a->volumes_dir);
     }
 }
 
@@ -125,24 +133,25 @@ static const struct {
 
 static void add_conditions(struct node *n, struct json *status)
 {
-    struct hk_arena *a = mem(n);
+    struct hk_arena *a = agent_node_arena(n);
     struct json *list = json_put(status, a, HK_STR("conditions"), json_make_array());
 
     for (size_t i = 0; i < NODE_NCONDITIONS; i++) {
         const bool is = n->conditions[i].is;
         struct json *c = json_push(list, a, json_make_object());
 
-        put_str(c, a, "type", conditions[i].type);
-        put_str(c, a, "status", is ? "True" : "False");
+        agent_node_set_str(c, a, "type", conditions[i].type);
+        agent_node_set_str(c, a, "status", is ? "True" : "False");
         agent_put_time(c, a, "lastHeartbeatTime", agent_wall(n->a));
         agent_put_time(c, a, "lastTransitionTime", n->conditions[i].since_ns);
-        put_str(c, a, "reason", is ? conditions[i].yes.reason : conditions[i].no.reason);
-        put_str(c, a, "message", is ? conditions[i].yes.message : conditions[i].no.message);
+        agent_node_set_str(c, a, "reason", is ? conditions[i].yes.reason : conditions[i].no.reason);
+        agent_node_set_str(c, a, "message",
+                           is ? conditions[i].yes.message : conditions[i].no.message);
     }
 }
 
-/* True when something has changed. */
-static bool set_condition(struct node *n, enum node_condition which, bool is)
+/* Returns true if the condition changed. */
+static bool agent_node_set_condition(struct node *n, enum node_condition which, bool is)
 {
     if (n->conditions[which].is == is) {
         return false;
@@ -152,17 +161,17 @@ static bool set_condition(struct node *n, enum node_condition which, bool is)
     return true;
 }
 
-static bool measure(struct node *n)
+static bool agent_node_update_pressure(struct node *n)
 {
     const struct machine *m = n->a->o.machine;
     const struct machine_pressure p = m ? machine_pressure(m) : (struct machine_pressure){0};
-    bool changed = set_condition(n, NODE_MEMORY_PRESSURE, p.memory);
+    bool changed = agent_node_set_condition(n, NODE_MEMORY_PRESSURE, p.memory);
 
-    changed = set_condition(n, NODE_DISK_PRESSURE, p.disk) || changed;
-    return set_condition(n, NODE_PID_PRESSURE, p.pids) || changed;
+    changed = agent_node_set_condition(n, NODE_DISK_PRESSURE, p.disk) || changed;
+    return agent_node_set_condition(n, NODE_PID_PRESSURE, p.pids) || changed;
 }
 
-/* Since when things are as they are, if an earlier agent said so. */
+/* Takes over the transition times that an earlier agent reported. */
 static void recall_conditions(struct node *n)
 {
     const struct json *list = json_at(&n->seen->root, "status.conditions");
@@ -185,45 +194,47 @@ static void recall_conditions(struct node *n)
 
 static void add_addresses(struct node *n, struct json *status)
 {
-    struct hk_arena *a = mem(n);
+    struct hk_arena *a = agent_node_arena(n);
     struct json *list = json_put(status, a, HK_STR("addresses"), json_make_array()), *one;
 
     one = json_push(list, a, json_make_object());
-    put_str(one, a, "type", "InternalIP");
-    put_str(one, a, "address", n->a->o.address);
+    agent_node_set_str(one, a, "type", "InternalIP");
+    agent_node_set_str(one, a, "address", n->a->o.address);
     one = json_push(list, a, json_make_object());
-    put_str(one, a, "type", "Hostname");
-    put_str(one, a, "address", n->name);
+    agent_node_set_str(one, a, "type", "Hostname");
+    agent_node_set_str(one, a, "address", n->name);
 }
 
 static void add_info(struct node *n, struct json *status)
 {
-    struct hk_arena *a = mem(n);
+    struct hk_arena *a = agent_node_arena(n);
     struct json *info = agent_put_object(status, a, "nodeInfo");
     const struct machine *m = n->a->o.machine;
     struct utsname u;
 
     uname(&u);
-    put_str(info, a, "machineID", m ? machine_line(m, "/etc/machine-id", a) : "");
-    put_str(info, a, "systemUUID", m ? machine_line(m, "/sys/class/dmi/id/product_uuid", a) : "");
-    put_str(info, a, "bootID", m ? machine_line(m, "/proc/sys/kernel/random/boot_id", a) : "");
-    put_str(info, a, "kernelVersion", u.release);
+    agent_node_set_str(info, a, "machineID", m ? machine_line(m, "/etc/machine-id", a) : "");
+    agent_node_set_str(info, a, "systemUUID",
+                       m ? machine_line(m, "/sys/class/dmi/id/product_uuid", a) : "");
+    agent_node_set_str(info, a, "bootID",
+                       m ? machine_line(m, "/proc/sys/kernel/random/boot_id", a) : "");
+    agent_node_set_str(info, a, "kernelVersion", u.release);
     if (!n->a->os_image) {
         n->a->os_image = os_image(&n->a->own);
     }
-    put_str(info, a, "osImage", n->a->os_image);
-    put_str(info, a, "containerRuntimeVersion",
-            hk_arena_printf(a, "%s://%s", n->a->o.runtime->ops->name, HEKLA_VERSION));
-    put_str(info, a, "kubeletVersion", "v" HEKLA_VERSION "-hekla");
-    put_str(info, a, "kubeProxyVersion", "");
-    put_str(info, a, "operatingSystem", "linux");
-    put_str(info, a, "architecture", arch_of(u.machine));
+    agent_node_set_str(info, a, "osImage", n->a->os_image);
+    agent_node_set_str(info, a, "containerRuntimeVersion",
+                       hk_arena_printf(a, "%s://%s", n->a->o.runtime->ops->name, HEKLA_VERSION));
+    agent_node_set_str(info, a, "kubeletVersion", "v" HEKLA_VERSION "-hekla");
+    agent_node_set_str(info, a, "kubeProxyVersion", "");
+    agent_node_set_str(info, a, "operatingSystem", "linux");
+    agent_node_set_str(info, a, "architecture", arch_of(u.machine));
 }
 
-/* Where the API server asks for logs. */
+/* The address and port where the API server reads logs. */
 static void add_endpoints(struct node *n, struct json *status)
 {
-    struct hk_arena *a = mem(n);
+    struct hk_arena *a = agent_node_arena(n);
     struct json *ends = agent_put_object(status, a, "daemonEndpoints");
 
     json_put(agent_put_object(ends, a, "kubeletEndpoint"), a, HK_STR("Port"),
@@ -232,7 +243,7 @@ static void add_endpoints(struct node *n, struct json *status)
 
 static void add_status(struct node *n, struct json *body)
 {
-    struct hk_arena *a = mem(n);
+    struct hk_arena *a = agent_node_arena(n);
     struct json *status = agent_put_object(body, a, "status");
 
     json_put(status, a, HK_STR("capacity"), n->a->capacity);
@@ -272,7 +283,7 @@ static bool has_unready_taint(const struct json *root)
     return false;
 }
 
-static bool holds(const struct json *has, const struct json *want)
+static bool agent_node_has_all_members(const struct json *has, const struct json *want)
 {
     for (uint32_t i = 0; i < want->len; i++) {
         if (!json_equal(json_get_str(has, want->members[i].key), &want->members[i].value)) {
@@ -288,11 +299,11 @@ static bool lacks_words(struct node *n, const struct json *root)
 
     add_labels(n, &labels);
     add_annotations(n, &annotations);
-    return !holds(json_at(root, "metadata.labels"), &labels) ||
-           !holds(json_at(root, "metadata.annotations"), &annotations);
+    return !agent_node_has_all_members(json_at(root, "metadata.labels"), &labels) ||
+           !agent_node_has_all_members(json_at(root, "metadata.annotations"), &annotations);
 }
 
-/* Servers write amounts in their own way, and others may add some. */
+/* Compares values, not text: servers rewrite quantities. Other clients may add resources. */
 static bool has_amounts(const struct json *has, const struct json *want)
 {
     for (uint32_t i = 0; i < want->len; i++) {
@@ -308,7 +319,7 @@ static bool has_amounts(const struct json *has, const struct json *want)
     return true;
 }
 
-static bool is_ours(struct hk_str type)
+static bool agent_node_owns_condition(struct hk_str type)
 {
     for (size_t i = 0; i < NODE_NCONDITIONS; i++) {
         if (hk_str_is(type, conditions[i].type)) {
@@ -318,13 +329,13 @@ static bool is_ours(struct hk_str type)
     return false;
 }
 
-/* Somebody who did not hear from us says that he does not know. */
+/* The node lifecycle controller sets conditions to Unknown after missed heartbeats. */
 static bool is_doubted(const struct json *root)
 {
     const struct json *list = json_at(root, "status.conditions"), *c;
 
     for (uint32_t i = 0; (c = json_item(list, i)); i++) {
-        if (is_ours(json_str(json_get(c, "type"), HK_STR(""))) &&
+        if (agent_node_owns_condition(json_str(json_get(c, "type"), HK_STR(""))) &&
             hk_str_is(json_str(json_get(c, "status"), HK_STR("")), "Unknown")) {
             return true;
         }
@@ -332,7 +343,7 @@ static bool is_doubted(const struct json *root)
     return false;
 }
 
-/* Told by those who know nothing of it: none. */
+/* True if the object shows the agent's port, or the agent serves none. */
 static bool tells_endpoint(const struct node *n, const struct json *root)
 {
     const struct json *port = json_at(root, "status.daemonEndpoints.kubeletEndpoint.Port");
@@ -340,7 +351,7 @@ static bool tells_endpoint(const struct node *n, const struct json *root)
     return n->a->o.serve_port == 0 || json_int(port, 0) == n->a->o.serve_port;
 }
 
-/* What nobody else may change for long. Labels are looked at when the node is reported. */
+/* Whether the status fields that only the agent sets are right. Reports compare labels, too. */
 static bool is_as_said(struct node *n, const struct json *root)
 {
     return has_amounts(json_at(root, "status.capacity"), &n->a->capacity) &&
@@ -352,8 +363,75 @@ bool node_is_told(struct node *n, const struct json *root)
 {
     const bool told = is_as_said(n, root) && !lacks_words(n, root);
 
-    hk_arena_clear(mem(n));
+    hk_arena_clear(agent_node_arena(n));
     return told;
+}
+
+/* ---- checks before the node reports ready ---- */
+
+/* Others may consider the node lost: list the pods again before the next report. */
+static void node_suspect(struct node *n)
+{
+    if (!n->unchecked) {
+        n->unchecked = true;
+        n->check_told = false;
+        n->check_ns = agent_mono(n->a);
+        agent_relist(n->a);
+    }
+}
+
+static void node_know(struct node *n, struct api_object *o)
+{
+    if (n->fleet || (n->known && hk_str_eq(n->known->uid, o->uid) && o->rv < n->known->rv)) {
+        return;
+    }
+    api_object_unref(n->known);
+    n->known = api_object_ref(o);
+    if (is_doubted(&o->root)) {
+        n->doubted = true;
+    }
+}
+
+/* Conditions that were Unknown get new transition times. */
+static void node_checked(struct node *n)
+{
+    n->unchecked = false;
+    if (n->doubted) {
+        for (size_t i = 0; i < NODE_NCONDITIONS; i++) {
+            n->conditions[i].since_ns = agent_wall(n->a);
+        }
+    }
+    n->doubted = false;
+}
+
+static bool node_may_report(struct node *n, int64_t now_ns)
+{
+    const bool deletions = n->doubted && now_ns - n->check_ns < CHECK_DELETIONS_NS;
+
+    if (n->fleet || n->step == NODE_READ || n->step == NODE_SPEC) {
+        return true;
+    }
+    if (n->contact_ns > 0 && now_ns - n->contact_ns > n->a->o.lease_ns) {
+        n->contact_ns = now_ns; /* once per silence */
+        node_suspect(n);
+    }
+    if (n->doubted) {
+        node_suspect(n);
+    }
+    if (!n->unchecked) {
+        return true;
+    }
+    if (agent_is_settled(n->a, deletions)) {
+        node_checked(n);
+        return true;
+    }
+    if (!n->check_told && now_ns - n->check_ns > CHECK_LONG_NS) {
+        n->check_told = true;
+        hk_log(HK_LOG_WARN,
+               "the node is not ready until processes of pods that are gone have ended", "node=%s",
+               n->name);
+    }
+    return false;
 }
 
 /* ---- calls ---- */
@@ -368,14 +446,14 @@ static void back_off(struct node *n, const struct port_msg *m)
 {
     const int64_t wait_ns = RETRY_FIRST_NS << HK_MIN(n->failures, 8);
 
-    /* Others write to it too. */
+    /* A conflict is normal: others write to the node, too. */
     if (n->failures++ == 0 && m->rc != -HK_ECONFLICT) {
         hk_log(HK_LOG_WARN, "cannot report the node", "node=%s err=\"%s\"", n->name, m->err->text);
     }
     rest(n, m->rc == -HK_ECONFLICT ? NODE_STATUS : n->step, HK_MIN(wait_ns, RETRY_LAST_NS));
 }
 
-static void learn(struct node *n, const struct api_object *o)
+static void agent_node_save_uid(struct node *n, const struct api_object *o)
 {
     if (!n->uid || !hk_str_is(o->uid, n->uid)) {
         hk_free(n->uid);
@@ -383,18 +461,19 @@ static void learn(struct node *n, const struct api_object *o)
     }
 }
 
-static void see(struct node *n, struct api_object *o)
+static void agent_node_save_object(struct node *n, struct api_object *o)
 {
     if (!o) {
         return;
     }
     api_object_unref(n->seen);
     n->seen = api_object_ref(o);
-    learn(n, o);
+    agent_node_save_uid(n, o);
+    node_know(n, o);
 }
 
-/* Nothing to say until the next report, unless something happened behind our last word. */
-static void settle(struct node *n)
+/* Waits for the next report, unless a newer version of the object arrived during the call. */
+static void agent_node_rest_until_report(struct node *n)
 {
     const bool missed = n->seen && n->heard_rv > n->seen->rv;
 
@@ -403,7 +482,7 @@ static void settle(struct node *n)
     rest(n, missed ? NODE_STATUS : NODE_REST, missed ? 0 : NODE_REPORT_NS);
 }
 
-static void advance(struct node *n)
+static void agent_node_next_step(struct node *n)
 {
     n->failures = 0;
     switch (n->step) {
@@ -411,12 +490,12 @@ static void advance(struct node *n)
         recall_conditions(n);
         /* fall through */
     case NODE_CREATE:
-        /* In a fleet who makes the object has said everything, if the server took the status. */
+        /* In a fleet, the create already wrote the status, if the server kept it. */
         if (!n->fleet || !n->seen || !node_is_told(n, &n->seen->root)) {
             rest(n, NODE_STATUS, 0);
             break;
         }
-        settle(n);
+        agent_node_rest_until_report(n);
         break;
     case NODE_STATUS:
         if (n->seen && (has_unready_taint(&n->seen->root) || lacks_words(n, &n->seen->root))) {
@@ -425,19 +504,20 @@ static void advance(struct node *n)
         }
         /* fall through */
     default:
-        settle(n);
+        agent_node_rest_until_report(n);
         break;
     }
 }
 
-static void on_node(void *ctx, const struct port_msg *m)
+static void agent_node_on_answer(void *ctx, const struct port_msg *m)
 {
     struct node *n = ctx;
 
     n->call = 0;
     if (m->rc == 0) {
-        see(n, m->obj);
-        advance(n);
+        n->contact_ns = agent_mono(n->a);
+        agent_node_save_object(n, m->obj);
+        agent_node_next_step(n);
     } else if (m->rc == -HK_EEXIST) {
         rest(n, NODE_READ, 0);
     } else if (m->rc == -HK_ENOTFOUND && n->step != NODE_CREATE) {
@@ -445,59 +525,59 @@ static void on_node(void *ctx, const struct port_msg *m)
     } else {
         back_off(n, m);
     }
-    hk_arena_clear(mem(n));
+    hk_arena_clear(agent_node_arena(n));
     if (n->fleet) {
         fleet_answered(n);
     }
 }
 
-static void submit(struct node *n, struct port_request *q)
+static void agent_node_submit(struct node *n, struct port_request *q)
 {
     q->kind = api_kind(API_NODE);
-    n->call = port_submit(n->a->o.port, q, (struct port_sink){on_node, n});
+    n->call = port_submit(n->a->o.port, q, (struct port_sink){agent_node_on_answer, n});
 }
 
-static void create(struct node *n)
+static void agent_node_submit_create(struct node *n)
 {
-    struct hk_arena *a = mem(n);
+    struct hk_arena *a = agent_node_arena(n);
     struct json body = json_make_object(), *meta;
 
-    put_str(&body, a, "apiVersion", "v1");
-    put_str(&body, a, "kind", "Node");
+    agent_node_set_str(&body, a, "apiVersion", "v1");
+    agent_node_set_str(&body, a, "kind", "Node");
     meta = agent_put_object(&body, a, "metadata");
-    put_str(meta, a, "name", n->name);
+    agent_node_set_str(meta, a, "name", n->name);
     add_labels(n, agent_put_object(meta, a, "labels"));
     add_annotations(n, agent_put_object(meta, a, "annotations"));
     add_status(n, &body);
-    submit(n, &(struct port_request){.verb = PORT_CREATE, .body = &body});
+    agent_node_submit(n, &(struct port_request){.verb = PORT_CREATE, .body = &body});
 }
 
-static void look(struct node *n)
+static void agent_node_submit_get(struct node *n)
 {
-    submit(n, &(struct port_request){.verb = PORT_GET, .name = hk_str(n->name)});
+    agent_node_submit(n, &(struct port_request){.verb = PORT_GET, .name = hk_str(n->name)});
 }
 
-static void report(struct node *n)
+static void agent_node_submit_status(struct node *n)
 {
     struct json body = json_make_object();
 
     add_status(n, &body);
-    submit(n, &(struct port_request){.verb = PORT_PATCH,
-                                     .patch = PORT_PATCH_STRATEGIC,
-                                     .name = hk_str(n->name),
-                                     .subresource = "status",
-                                     .body = &body});
+    agent_node_submit(n, &(struct port_request){.verb = PORT_PATCH,
+                                                .patch = PORT_PATCH_STRATEGIC,
+                                                .name = hk_str(n->name),
+                                                .subresource = "status",
+                                                .body = &body});
 }
 
 static void mend_spec(struct node *n)
 {
-    struct hk_arena *a = mem(n);
+    struct hk_arena *a = agent_node_arena(n);
     const struct json *taints = json_at(&n->seen->root, "spec.taints");
     struct json body = json_make_object(), *meta = agent_put_object(&body, a, "metadata"), *left;
 
-    /* Taints are replaced as a list: only if nobody else changed them meanwhile. */
+    /* Taints are replaced as a whole list: require the version that was read. */
     json_put(meta, a, HK_STR("resourceVersion"),
-             *json_at(&n->seen->root, "metadata.resourceVersion"));
+             json_shallow(json_at(&n->seen->root, "metadata.resourceVersion"), a));
     add_labels(n, agent_put_object(meta, a, "labels"));
     add_annotations(n, agent_put_object(meta, a, "annotations"));
     left = json_put(agent_put_object(&body, a, "spec"), a, HK_STR("taints"), json_make_array());
@@ -506,10 +586,10 @@ static void mend_spec(struct node *n)
             json_push(left, a, *json_item(taints, i));
         }
     }
-    submit(n, &(struct port_request){.verb = PORT_PATCH,
-                                     .patch = PORT_PATCH_MERGE,
-                                     .name = hk_str(n->name),
-                                     .body = &body});
+    agent_node_submit(n, &(struct port_request){.verb = PORT_PATCH,
+                                                .patch = PORT_PATCH_MERGE,
+                                                .name = hk_str(n->name),
+                                                .body = &body});
 }
 
 void node_own(const struct node *n, struct json *meta)
@@ -518,72 +598,22 @@ void node_own(const struct node *n, struct json *meta)
     struct json *owner = json_push(json_put(meta, a, HK_STR("ownerReferences"), json_make_array()),
                                    a, json_make_object());
 
-    put_str(owner, a, "apiVersion", "v1");
-    put_str(owner, a, "kind", "Node");
-    put_str(owner, a, "name", n->name);
-    put_str(owner, a, "uid", n->uid);
+    agent_node_set_str(owner, a, "apiVersion", "v1");
+    agent_node_set_str(owner, a, "kind", "Node");
+    agent_node_set_str(owner, a, "name", n->name);
+    agent_node_set_str(owner, a, "uid", n->uid);
 }
 
-/* ---- the lease ---- */
+/* ---- watch events of the node ---- */
 
-static void renew(struct node *n);
-
-static void on_lease(void *ctx, const struct port_msg *m)
+bool node_hear(struct node *n, struct api_object *o)
 {
-    struct node *n = ctx;
-    const bool missing = m->rc == -HK_ENOTFOUND && !n->lease_missing;
-
-    n->lease = 0;
-    if (m->rc < 0 && !missing) {
-        hk_log(HK_LOG_DEBUG, "cannot renew the lease", "node=%s err=\"%s\"", n->name, m->err->text);
-    }
-    n->lease_missing = missing;
-    n->lease_due_ns = agent_mono(n->a) + NODE_LEASE_NS;
-    if (missing) {
-        renew(n);
-    }
-}
-
-static void renew(struct node *n)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf now = {0};
-    struct hk_arena *a = mem(n);
-    struct json body = json_make_object(), *meta, *spec;
-
-    put_str(&body, a, "apiVersion", "coordination.k8s.io/v1");
-    put_str(&body, a, "kind", "Lease");
-    meta = agent_put_object(&body, a, "metadata");
-    put_str(meta, a, "name", n->name);
-    put_str(meta, a, "namespace", LEASE_NAMESPACE);
-    if (n->uid) {
-        node_own(n, meta);
-    }
-    spec = agent_put_object(&body, a, "spec");
-    put_str(spec, a, "holderIdentity", n->name);
-    json_put(spec, a, HK_STR("leaseDurationSeconds"), json_make_int(LEASE_S));
-    time_write_micro(agent_wall(n->a), &now);
-    put_str(spec, a, "renewTime", now.data);
-    n->lease =
-        port_submit(n->a->o.port,
-                    &(struct port_request){.verb = n->lease_missing ? PORT_CREATE : PORT_PATCH,
-                                           .patch = PORT_PATCH_MERGE,
-                                           .kind = api_kind(API_LEASE),
-                                           .ns = HK_STR(LEASE_NAMESPACE),
-                                           .name = hk_str(n->name),
-                                           .body = &body},
-                    (struct port_sink){on_lease, n});
-    hk_arena_clear(a);
-}
-
-/* ---- what others make of it ---- */
-
-bool node_hear(struct node *n, const struct api_object *o)
-{
+    node_know(n, o);
     if (n->step != NODE_REST || n->call) {
         n->heard_rv = o->rv;
         return true;
     }
-    learn(n, o);
+    agent_node_save_uid(n, o);
     return n->registered ? is_as_said(n, &o->root) : node_is_told(n, &o->root);
 }
 
@@ -595,7 +625,7 @@ int64_t node_mend_ns(struct node *n)
     return at_ns;
 }
 
-static void on_put(void *ctx, struct api_object *o)
+static void agent_node_on_put(void *ctx, struct api_object *o)
 {
     struct node *n = ctx;
 
@@ -605,7 +635,8 @@ static void on_put(void *ctx, struct api_object *o)
     }
 }
 
-static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
+static void agent_node_on_del(void *ctx, struct hk_str ns, struct hk_str name,
+                              const struct api_object *last)
 {
     struct node *n = ctx;
 
@@ -614,7 +645,7 @@ static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct
     }
 }
 
-static const struct feed_ops feed_ops = {.put = on_put, .del = on_del};
+static const struct feed_ops feed_ops = {.put = agent_node_on_put, .del = agent_node_on_del};
 
 void node_watch(struct node *n)
 {
@@ -633,7 +664,7 @@ void node_watch(struct node *n)
               });
 }
 
-/* ---- all of it ---- */
+/* ---- setup, teardown and steps ---- */
 
 void node_init(struct node *n, struct agent *a, const char *name)
 {
@@ -645,7 +676,9 @@ void node_init(struct node *n, struct agent *a, const char *name)
         n->conditions[i].since_ns = agent_wall(a);
     }
     n->conditions[NODE_READY].is = true;
-    measure(n);
+    n->unchecked = true;
+    n->check_ns = now_ns;
+    agent_node_update_pressure(n);
 }
 
 void node_fini(struct node *n)
@@ -657,53 +690,54 @@ void node_fini(struct node *n)
         port_cancel(n->a->o.port, n->lease);
     }
     api_object_unref(n->seen);
+    api_object_unref(n->known);
+    hk_free(n->used);
     hk_free(n->uid);
 }
 
-static void act(struct node *n)
+static void agent_node_submit_step(struct node *n)
 {
     switch (n->step) {
     case NODE_CREATE:
-        create(n);
+        agent_node_submit_create(n);
         break;
     case NODE_READ:
-        look(n);
+        agent_node_submit_get(n);
         break;
     case NODE_SPEC:
         mend_spec(n);
         break;
     default:
         n->step = NODE_STATUS;
-        report(n);
+        agent_node_submit_status(n);
         break;
     }
-    hk_arena_clear(mem(n));
-}
-
-void node_beat(struct node *n)
-{
-    if (n->registered && !n->lease) {
-        renew(n);
-    }
+    hk_arena_clear(agent_node_arena(n));
 }
 
 int64_t node_tick(struct node *n, int64_t now_ns)
 {
-    int64_t next_ns;
+    int64_t next_ns, due_ns = n->due_ns;
 
     if (!n->call && n->due_ns <= now_ns) {
-        act(n);
+        if (node_may_report(n, now_ns)) {
+            agent_node_submit_step(n);
+            due_ns = n->due_ns;
+        } else {
+            /* The arrival of a list wakes the agent anyway. */
+            due_ns = now_ns + (n->a->listed ? CHECK_AGAIN_NS : CHECK_LONG_NS);
+        }
     }
     if (n->fleet) {
         return n->call ? INT64_MAX : n->due_ns;
     }
     if (n->registered && !n->lease && n->lease_due_ns <= now_ns) {
-        renew(n);
-        if (measure(n) && n->step == NODE_REST) {
+        node_beat(n);
+        if (agent_node_update_pressure(n) && n->step == NODE_REST) {
             rest(n, NODE_STATUS, 0);
         }
     }
     next_ns = feed_tick(&n->a->own_feed, now_ns);
-    next_ns = HK_MIN(next_ns, n->call ? INT64_MAX : n->due_ns);
+    next_ns = HK_MIN(next_ns, n->call ? INT64_MAX : due_ns);
     return HK_MIN(next_ns, n->lease || !n->registered ? INT64_MAX : n->lease_due_ns);
 }

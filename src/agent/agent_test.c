@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node: how it comes to be, says that it lives, and finds its pods again.
+// Tests of the node: registration, heartbeats, and finding its pods after a restart.
+#include "agent/agent_priv.h"
 #include "agent/rig_test.h"
 
 static void test_a_node_registers_and_is_ready(void **state)
@@ -60,7 +61,7 @@ static void test_a_node_that_was_deleted_is_made_anew(void **state)
     assert_true(port_mem_remove(r.mem, api_kind(API_NODE), HK_STR(""), HK_STR("n1")));
     rig_settle(&r);
     assert_string_equal(rig_at(&r, API_NODE, "n1", "status.conditions.3.status"), "True");
-    /* Its lease goes with it. */
+    /* The lease is deleted with the node. */
     assert_true(
         port_mem_remove(r.mem, api_kind(API_LEASE), HK_STR("kube-node-lease"), HK_STR("n1")));
     rig_pass(&r, 10);
@@ -68,7 +69,7 @@ static void test_a_node_that_was_deleted_is_made_anew(void **state)
     rig_fini(&r);
 }
 
-/* The node as somebody else would have it: the text of its JSON with one word for another. */
+/* Changes the node as another client would: replaces a word in the text of its JSON. */
 static void rewrite(struct rig *r, const char *word, const char *other)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
@@ -233,6 +234,68 @@ static void test_pods_deleted_in_the_absence_of_the_agent_are_removed(void **sta
     rig_fini(&r);
 }
 
+/* The agent has seen a newer revision than the API has now. */
+static void test_pods_that_the_api_has_forgotten_are_kept(void **state)
+{
+    struct rig r;
+    char path[96];
+
+    rig_init(&r);
+    rig_pod(&r, "a", SLEEPER);
+    rig_pod(&r, "b",
+            "  restartPolicy: Never\n"
+            "  containers:\n"
+            "  - {name: d, image: i, command: [work]}\n");
+    rig_down(&r);
+    snprintf(path, sizeof(path), "%s/" AGENT_REVISION_FILE, r.dir);
+    assert_int_equal(hk_write_file(path, HK_STR("00000000000000999999\n"), NULL), 0);
+    assert_true(port_mem_remove(r.mem, api_kind(API_POD), HK_STR("d"), HK_STR("a")));
+    for (int i = 0; i < 2; i++) { /* the second agent remembers it, too */
+        rig_up(&r);
+        assert_true(agent_ready(r.agent));
+        assert_false(rig_container(&r, "c")->ended);
+        assert_non_null(rig_file(&r, "pods/u-a/.address"));
+        assert_string_equal(rig_file(&r, AGENT_KEPT_FILE), "u-a\n");
+        assert_pod(&r, "b", "phase", "Running");
+        rig_down(&r);
+    }
+    r.end_unknown = true;
+    rig_up(&r);
+    assert_true(rig_container(&r, "c")->ended);
+    assert_null(rig_file(&r, "pods/u-a/.address"));
+    assert_null(rig_file(&r, AGENT_KEPT_FILE));
+    assert_pod(&r, "b", "phase", "Running");
+    r.end_unknown = false; /* back to normal */
+    rig_down(&r);
+    assert_true(port_mem_remove(r.mem, api_kind(API_POD), HK_STR("d"), HK_STR("b")));
+    rig_up(&r);
+    assert_true(rig_container(&r, "d")->ended);
+    rig_fini(&r);
+}
+
+/* The server is restored from a backup while the agent runs. */
+static void test_pods_forgotten_under_a_running_agent_are_kept(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_pod(&r, "a", SLEEPER);
+    r.agent->past.rv = (uint64_t)1 << 60;
+    port_mem_end_watches(r.mem, HK_EGONE);
+    port_mem_compact(r.mem);
+    assert_true(port_mem_remove(r.mem, api_kind(API_POD), HK_STR("d"), HK_STR("a")));
+    port_mem_compact(r.mem);
+    rig_pass(&r, 60);
+    assert_false(rig_container(&r, "c")->ended);
+    assert_non_null(rig_file(&r, "pods/u-a/.address"));
+    assert_string_equal(rig_file(&r, AGENT_KEPT_FILE), "u-a\n");
+    fake_tell(&r, 1, 3, 0);    /* the end of a kept pod is not reported */
+    rig_pod(&r, "a", SLEEPER); /* known again, it is adopted */
+    assert_null(rig_file(&r, AGENT_KEPT_FILE));
+    assert_pod(&r, "a", "phase", "Failed");
+    rig_fini(&r);
+}
+
 static void test_a_cleared_node_runs_nothing_and_keeps_what_is_over(void **state)
 {
     struct rig r;
@@ -252,7 +315,7 @@ static void test_a_cleared_node_runs_nothing_and_keeps_what_is_over(void **state
     assert_null(rig_file(&r, "pods/u-a/.address"));
     assert_pod(&r, "over", "phase", "Succeeded");
     assert_non_null(rig_file(&r, "pods/u-over/.address"));
-    /* One that comes now waits for the next agent. */
+    /* A new pod now waits for the next agent. */
     rig_pod(&r, "late",
             "  containers:\n"
             "  - {name: l, image: i, command: [work]}\n");
@@ -279,6 +342,8 @@ int main(void)
         cmocka_unit_test(test_ends_that_were_reported_are_not_asked_for_again),
         cmocka_unit_test(test_a_node_without_directory_runs_pods_all_the_same),
         cmocka_unit_test(test_pods_deleted_in_the_absence_of_the_agent_are_removed),
+        cmocka_unit_test(test_pods_that_the_api_has_forgotten_are_kept),
+        cmocka_unit_test(test_pods_forgotten_under_a_running_agent_are_kept),
         cmocka_unit_test(test_a_cleared_node_runs_nothing_and_keeps_what_is_over),
     };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the node's processors sit, told once per agent as Volcano's resource exporter does: a
-// Numatopology of the node's name, that goes with the node. Where that kind is not served nobody
-// wants to know.
+// Publishes the CPU topology of the node once per agent, as Volcano's resource exporter does: a
+// Numatopology with the node's name, owned by the node. Does nothing if the server does not have
+// that kind.
 #include "agent/agent_priv.h"
 
 #include "base/log.h"
@@ -24,14 +24,14 @@ static void on_answer(void *ctx, const struct port_msg *m)
     }
 }
 
-static void submit(struct topology *t, struct port_request *q)
+static void agent_topology_submit(struct topology *t, struct port_request *q)
 {
     q->kind = api_kind(API_NUMATOPOLOGY);
     t->patching = q->verb == PORT_PATCH;
     t->call = port_submit(t->a->o.port, q, (struct port_sink){on_answer, t});
 }
 
-static void create(struct topology *t, const struct json *spec)
+static void agent_topology_create(struct topology *t, const struct json *spec)
 {
     struct hk_arena *mem = &t->a->mem;
     struct json body = json_make_object(), *meta;
@@ -42,11 +42,11 @@ static void create(struct topology *t, const struct json *spec)
     agent_put_str(meta, mem, "name", hk_str(t->a->o.node));
     node_own(&t->a->node, meta);
     json_put(&body, mem, HK_STR("spec"), *spec);
-    submit(t, &(struct port_request){.verb = PORT_CREATE, .body = &body});
+    agent_topology_submit(t, &(struct port_request){.verb = PORT_CREATE, .body = &body});
 }
 
-/* As a whole: a merge would keep processors that are no longer there. */
-static void replace(struct topology *t, const struct json *spec)
+/* Replaces the whole spec: a merge would keep CPUs that no longer exist. */
+static void agent_topology_replace_spec(struct topology *t, const struct json *spec)
 {
     struct hk_arena *mem = &t->a->mem;
     struct json body = json_make_array(), *op = json_push(&body, mem, json_make_object());
@@ -54,10 +54,10 @@ static void replace(struct topology *t, const struct json *spec)
     agent_put_str(op, mem, "op", HK_STR("add"));
     agent_put_str(op, mem, "path", HK_STR("/spec"));
     json_put(op, mem, HK_STR("value"), *spec);
-    submit(t, &(struct port_request){.verb = PORT_PATCH,
-                                     .patch = PORT_PATCH_JSON,
-                                     .name = hk_str(t->a->o.node),
-                                     .body = &body});
+    agent_topology_submit(t, &(struct port_request){.verb = PORT_PATCH,
+                                                    .patch = PORT_PATCH_JSON,
+                                                    .name = hk_str(t->a->o.node),
+                                                    .body = &body});
 }
 
 void topology_init(struct topology *t, struct agent *a)
@@ -83,7 +83,7 @@ int64_t topology_tick(struct topology *t, int64_t now_ns)
         spec = machine_topology(t->a->o.machine, &t->a->mem);
         t->due_ns = INT64_MAX;
         if (json_is(&spec, JSON_OBJECT)) {
-            (t->exists ? replace : create)(t, &spec);
+            (t->exists ? agent_topology_replace_spec : agent_topology_create)(t, &spec);
         }
         hk_arena_clear(&t->a->mem);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A WebSocket or SPDY on a tunnel, and the channels on it.
+// The channels of exec and attach, over a WebSocket or SPDY connection on a tunnel.
 #include "agent/channels.h"
 
 #include "codec/json.h"
@@ -12,14 +12,14 @@
 #define V4 "v4.channel.k8s.io"
 #define SPDY_NAME "SPDY/3.1"
 #define SPDY_HEADER "X-Stream-Protocol-Version"
-/* For the peer to open its channels. */
+/* Time for the peer to open its channels. */
 #define PATIENCE_NS ((int64_t)30 * 1000 * 1000 * 1000)
 
 enum {
     READ_BYTES = 64 << 10,
-    SIZE_BYTES = 256,      /* longest text that may tell a size */
-    OUT_BYTES = 256 << 10, /* so much waits for a slow peer */
-    MAX_FRAME = 16 << 20,  /* frames are handed on as they come: only nonsense is larger */
+    SIZE_BYTES = 256,      /* longest accepted resize message */
+    OUT_BYTES = 256 << 10, /* limit of buffered output for a slow peer */
+    MAX_FRAME = 16 << 20,  /* limit against nonsense only: frames are processed in pieces */
 };
 
 /* ---- the handshake ---- */
@@ -113,7 +113,7 @@ void channels_accept(const struct channels *c, struct http_request *q, const str
 
 /* ---- the socket ---- */
 
-static size_t waiting(const struct channels *c)
+static size_t channels_unsent_bytes(const struct channels *c)
 {
     return c->out.len - c->out_at;
 }
@@ -123,36 +123,37 @@ static bool reads(const struct channels *c)
     return !c->paused || c->closing;
 }
 
-/* Something has come, or may have, that was not looked at and may be now. */
+/* True if buffered input may be parsed now. */
 static bool has_unread(const struct channels *c)
 {
     return reads(c) && (c->more || c->in_at < c->in.len);
 }
 
-/* Asks for what is wanted now. It is ready at once for what was received before. */
-static void rewatch(struct channels *c)
+/* Updates the events to watch. Input received before makes the channel ready at once. */
+static void channels_update_events(struct channels *c)
 {
-    const bool writes = waiting(c) > 0 || has_unread(c);
+    const bool writes = channels_unsent_bytes(c) > 0 || has_unread(c);
 
     http_tunnel_want(c->http, (reads(c) ? EPOLLIN : 0) | (writes ? EPOLLOUT : 0));
 }
 
-/* Forgets what was sent, once that is the larger part: bytes are moved once at most. */
+/* Drops sent bytes once they are the larger part, so that each byte moves at most once. */
 static void compact(struct channels *c)
 {
-    if (c->out_at >= waiting(c)) {
+    if (c->out_at >= channels_unsent_bytes(c)) {
         hk_buf_drop(&c->out, c->out_at);
         c->out_at = 0;
     }
 }
 
-/* False when the peer is gone. */
-static bool flush(struct channels *c)
+/* Returns false when the peer is gone. */
+static bool channels_flush(struct channels *c)
 {
     bool there = true;
 
-    while (there && waiting(c) > 0) {
-        const ssize_t n = http_tunnel_write(c->http, c->out.data + c->out_at, waiting(c));
+    while (there && channels_unsent_bytes(c) > 0) {
+        const ssize_t n =
+            http_tunnel_write(c->http, c->out.data + c->out_at, channels_unsent_bytes(c));
         if (n < 0 && errno == EAGAIN) {
             break;
         }
@@ -165,7 +166,7 @@ static bool flush(struct channels *c)
 
 static void tell_room(struct channels *c)
 {
-    if (c->full && waiting(c) < OUT_BYTES / 2) {
+    if (c->full && channels_unsent_bytes(c) < OUT_BYTES / 2) {
         c->full = false;
         c->ops->room(c->ctx);
     }
@@ -201,7 +202,7 @@ static void take_size(struct channels *c, bool first, bool last, struct hk_str b
     }
 }
 
-static void take_data(struct channels *c, const struct ws_piece *p)
+static void channels_accept_data(struct channels *c, const struct ws_piece *p)
 {
     struct hk_str bytes = p->bytes;
     bool first = p->first;
@@ -226,34 +227,34 @@ static void take_data(struct channels *c, const struct ws_piece *p)
     }
 }
 
-/* False when the peer has said its last. */
-static bool take(struct channels *c, const struct ws_piece *p)
+/* Returns false after the peer's close frame. */
+static bool channels_accept_frame(struct channels *c, const struct ws_piece *p)
 {
     switch (p->op) {
     case WS_CLOSE:
         if (!c->closing) {
             c->closing = true;
             ws_write_close(ws_close_code(p->bytes), HK_STR(""), NULL, &c->out);
-            (void)flush(c);
+            (void)channels_flush(c);
         }
         return false;
     case WS_PING:
-        if (!c->closing && waiting(c) < OUT_BYTES) {
+        if (!c->closing && channels_unsent_bytes(c) < OUT_BYTES) {
             ws_write(WS_PONG, p->bytes, NULL, &c->out);
         }
         return true;
     case WS_PONG:
         return true;
     default:
-        take_data(c, p);
+        channels_accept_data(c, p);
         return true;
     }
 }
 
-/* ---- beginning ---- */
+/* ---- opening ---- */
 
-/* Kubernetes' clients open one stream after the other and listen to none before they have all: what
- * is said too early keeps them from hearing that the next one is open. */
+/* Kubernetes clients open one stream after the other and read none before all are open. Data sent
+ * too early hides the reply that opens the next stream. */
 static bool is_open(const struct channels *c)
 {
     for (size_t k = 0; c->spdy && k < CHANNEL_COUNT; k++) {
@@ -282,7 +283,7 @@ static void on_patience(void *ctx)
 
 /* ---- streams ---- */
 
-/* CHANNEL_COUNT: none of ours. */
+/* CHANNEL_COUNT: no known channel. */
 static enum channel channel_of(const struct channels *c, uint32_t stream)
 {
     enum channel k = 0;
@@ -352,14 +353,14 @@ static bool parse_spdy(struct channels *c)
             take_event(c, &e);
         }
     }
-    c->more = c->more || rc == 1; /* paused: there may be an event left */
+    c->more = c->more || rc == 1; /* paused: events may be left */
     return rc >= 0;
 }
 
-/* ---- messages of either kind ---- */
+/* ---- input ---- */
 
-/* Looks at what has come, until paused; false when nothing more will. */
-static bool parse(struct channels *c)
+/* Parses received input until paused; returns false at its end. */
+static bool channels_parse_input(struct channels *c)
 {
     struct ws_piece p;
     struct hk_err err = {0};
@@ -374,21 +375,21 @@ static bool parse(struct channels *c)
         c->in_at = c->in.len - n;
         if (rc < 0) {
             channels_close(c, c->reader.close_code, err.text);
-            (void)flush(c);
+            (void)channels_flush(c);
             return false;
         }
         if (rc == 0) {
             return true;
         }
-        if (!take(c, &p)) {
+        if (!channels_accept_frame(c, &p)) {
             return false;
         }
     }
     return true;
 }
 
-/* False when the peer is gone, or has said its last. */
-static bool on_readable(struct channels *c)
+/* Returns false when the peer is gone or has sent its close. */
+static bool channels_on_readable(struct channels *c)
 {
     hk_buf_clear(&c->in);
     c->in_at = 0;
@@ -399,10 +400,10 @@ static bool on_readable(struct channels *c)
         return false;
     }
     c->in.len = n > 0 ? (size_t)n : 0;
-    return parse(c);
+    return channels_parse_input(c);
 }
 
-/* ---- for the owner ---- */
+/* ---- public functions ---- */
 
 void channels_open(struct channels *c, struct net_loop *loop, struct http_request *http,
                    struct hk_str early, const struct channels_ops *ops, void *ctx)
@@ -415,31 +416,31 @@ void channels_open(struct channels *c, struct net_loop *loop, struct http_reques
         .ops = ops,
         .ctx = ctx,
         .reader = {.server = true, .max_frame = MAX_FRAME},
-        .more = true, /* over TLS, something of it may be decrypted */
+        .more = true, /* TLS may hold decrypted bytes */
     };
     hk_buf_addstr(&c->in, early);
     c->patience = net_timer_new(loop, on_patience, c);
     net_timer_at(c->patience, net_loop_now_ns(loop) + PATIENCE_NS);
-    rewatch(c);
+    channels_update_events(c);
     begin_if_open(c);
 }
 
-static bool receive(struct channels *c, uint32_t events)
+static bool channels_read_input(struct channels *c, uint32_t events)
 {
     if (reads(c) && c->in_at < c->in.len) {
-        return parse(c);
+        return channels_parse_input(c);
     }
-    return !(reads(c) && (c->more || events & EPOLLIN)) || on_readable(c);
+    return !(reads(c) && (c->more || events & EPOLLIN)) || channels_on_readable(c);
 }
 
 void channels_ready(struct channels *c, uint32_t events)
 {
-    if (!receive(c, events) || !flush(c)) {
+    if (!channels_read_input(c, events) || !channels_flush(c)) {
         c->ops->closed(c->ctx);
         return;
     }
     tell_room(c);
-    rewatch(c);
+    channels_update_events(c);
 }
 
 void channels_fini(struct channels *c)
@@ -457,7 +458,7 @@ void channels_fini(struct channels *c)
 
 bool channels_room(struct channels *c)
 {
-    c->full = waiting(c) >= OUT_BYTES;
+    c->full = channels_unsent_bytes(c) >= OUT_BYTES;
     return !c->full && !c->closing;
 }
 
@@ -471,19 +472,19 @@ void channels_send(struct channels *c, enum channel to, struct hk_str bytes)
     } else if (c->streams[to] != 0 && bytes.n > 0) {
         spdy_write(c->streams[to], bytes, false, &c->out);
     }
-    rewatch(c);
+    channels_update_events(c);
 }
 
 void channels_pause(struct channels *c)
 {
     c->paused = true;
-    rewatch(c);
+    channels_update_events(c);
 }
 
 void channels_resume(struct channels *c)
 {
     c->paused = false;
-    rewatch(c);
+    channels_update_events(c);
 }
 
 void channels_close(struct channels *c, uint16_t code, const char *why)
@@ -495,6 +496,6 @@ void channels_close(struct channels *c, uint16_t code, const char *why)
         } else {
             ws_write_close(code, hk_str(why), NULL, &c->out);
         }
-        rewatch(c);
+        channels_update_events(c);
     }
 }

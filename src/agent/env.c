@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment and the command of a container: values given, taken from ConfigMaps and Secrets,
-// or from the pod itself, and the expansion of $(NAME). Also which ConfigMaps and Secrets a pod
-// speaks of; agent.c's port fetches them before anything is started.
+// The environment and the command of a container: literal values, values from ConfigMaps, Secrets
+// and the pod itself, and the expansion of $(NAME). Also lists the ConfigMaps and Secrets that a
+// pod refers to; the agent fetches them before it starts the pod.
 #include "agent/agent_priv.h"
 
 #include "codec/base64.h"
@@ -19,7 +19,7 @@ void env_fini(struct env *e)
     hk_vec_fini(&e->vars);
 }
 
-static const struct env_var *find(const struct env *e, struct hk_str name)
+static const struct env_var *env_find_var(const struct env *e, struct hk_str name)
 {
     for (uint32_t i = 0; i < e->vars.len; i++) {
         if (hk_str_eq(e->vars.at[i].name, name)) {
@@ -31,12 +31,12 @@ static const struct env_var *find(const struct env *e, struct hk_str name)
 
 bool env_has(const struct env *e, struct hk_str name)
 {
-    return find(e, name) != NULL;
+    return env_find_var(e, name) != NULL;
 }
 
 void env_set(struct env *e, struct hk_str name, struct hk_str value)
 {
-    struct env_var *v = (struct env_var *)find(e, name);
+    struct env_var *v = (struct env_var *)env_find_var(e, name);
 
     if (v) {
         v->value = value;
@@ -47,7 +47,7 @@ void env_set(struct env *e, struct hk_str name, struct hk_str value)
 
 /* ---- expansion ---- */
 
-/* What follows a '$' at text.s[at]; the number of bytes used after the '$'. */
+/* Expands what follows the '$' at text.s[at]; returns the number of bytes used after the '$'. */
 static size_t expand_one(const struct env *e, struct hk_str text, size_t at, struct hk_buf *out)
 {
     const char *s = text.s + at + 1;
@@ -64,7 +64,7 @@ static size_t expand_one(const struct env *e, struct hk_str text, size_t at, str
         return 1;
     }
     const struct hk_str name = {s + 1, (size_t)(close - s) - 1};
-    const struct env_var *v = find(e, name);
+    const struct env_var *v = env_find_var(e, name);
     if (v) {
         hk_buf_addstr(out, v->value);
     } else {
@@ -99,8 +99,8 @@ const struct ref *ref_find(const struct pod *p, enum api_kind_id kind, struct hk
     return NULL;
 }
 
-static void collect(struct pod *p, enum api_kind_id kind, const struct json *from, const char *key,
-                    bool in_volume)
+static void env_add_ref(struct pod *p, enum api_kind_id kind, const struct json *from,
+                        const char *key, bool in_volume)
 {
     const struct hk_str name = json_str(json_get(from, key), HK_STR(""));
     const bool optional = json_bool(json_get(from, "optional"), false);
@@ -124,13 +124,14 @@ static void collect_env(struct pod *p, const struct json *container)
     const struct json *from = json_get(container, "envFrom"), *env = json_get(container, "env");
 
     for (uint32_t i = 0; json_item(from, i); i++) {
-        collect(p, API_CONFIGMAP, json_get(json_item(from, i), "configMapRef"), "name", false);
-        collect(p, API_SECRET, json_get(json_item(from, i), "secretRef"), "name", false);
+        env_add_ref(p, API_CONFIGMAP, json_get(json_item(from, i), "configMapRef"), "name", false);
+        env_add_ref(p, API_SECRET, json_get(json_item(from, i), "secretRef"), "name", false);
     }
     for (uint32_t i = 0; json_item(env, i); i++) {
-        collect(p, API_CONFIGMAP, json_at(json_item(env, i), "valueFrom.configMapKeyRef"), "name",
-                false);
-        collect(p, API_SECRET, json_at(json_item(env, i), "valueFrom.secretKeyRef"), "name", false);
+        env_add_ref(p, API_CONFIGMAP, json_at(json_item(env, i), "valueFrom.configMapKeyRef"),
+                    "name", false);
+        env_add_ref(p, API_SECRET, json_at(json_item(env, i), "valueFrom.secretKeyRef"), "name",
+                    false);
     }
 }
 
@@ -148,12 +149,12 @@ static void collect_volume(struct pod *p, const struct json *v)
 {
     const struct json *sources = json_at(v, "projected.sources");
 
-    collect(p, API_CONFIGMAP, json_get(v, "configMap"), "name", true);
-    collect(p, API_SECRET, json_get(v, "secret"), "secretName", true);
-    collect(p, API_PVC, json_get(v, "persistentVolumeClaim"), "claimName", false);
+    env_add_ref(p, API_CONFIGMAP, json_get(v, "configMap"), "name", true);
+    env_add_ref(p, API_SECRET, json_get(v, "secret"), "secretName", true);
+    env_add_ref(p, API_PVC, json_get(v, "persistentVolumeClaim"), "claimName", false);
     for (uint32_t i = 0; json_item(sources, i); i++) {
-        collect(p, API_CONFIGMAP, json_get(json_item(sources, i), "configMap"), "name", true);
-        collect(p, API_SECRET, json_get(json_item(sources, i), "secret"), "name", true);
+        env_add_ref(p, API_CONFIGMAP, json_get(json_item(sources, i), "configMap"), "name", true);
+        env_add_ref(p, API_SECRET, json_get(json_item(sources, i), "secret"), "name", true);
         collect_token(p, json_get(json_item(sources, i), "serviceAccountToken"));
     }
 }
@@ -170,7 +171,7 @@ void ref_collect(struct pod *p)
     }
 }
 
-static bool decode(struct hk_str coded, struct hk_arena *a, struct hk_str *ret)
+static bool env_decode_base64(struct hk_str coded, struct hk_arena *a, struct hk_str *ret)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf plain = {0};
 
@@ -193,10 +194,10 @@ bool ref_data(const struct ref *r, struct hk_str key, struct hk_arena *a, struct
     if (!plain) {
         plain = json_get_str(json_get(root, "binaryData"), key);
     }
-    return plain && decode(json_str(plain, HK_STR("")), a, ret);
+    return plain && env_decode_base64(json_str(plain, HK_STR("")), a, ret);
 }
 
-/* ---- the pod itself ---- */
+/* ---- fields of the pod ---- */
 
 /* "metadata.labels['a/b']": the key between the quotes. */
 static bool subscript(struct hk_str path, const char *prefix, struct hk_str *key)
@@ -211,12 +212,12 @@ static bool subscript(struct hk_str path, const char *prefix, struct hk_str *key
     return true;
 }
 
-static int member_cmp(const void *x, const void *y)
+static int env_compare_members(const void *x, const void *y)
 {
     return hk_str_cmp(((const struct json_member *)x)->key, ((const struct json_member *)y)->key);
 }
 
-/* Labels or annotations as a file has them: key="value" line by line, sorted. */
+/* Labels or annotations in the file format of the downward API: sorted lines key="value". */
 static struct hk_str map_text(const struct json *map, struct hk_arena *a)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
@@ -226,7 +227,7 @@ static struct hk_str map_text(const struct json *map, struct hk_arena *a)
         return HK_STR("");
     }
     sorted = json_clone(map, a);
-    qsort(sorted.members, sorted.len, sizeof(sorted.members[0]), member_cmp);
+    qsort(sorted.members, sorted.len, sizeof(sorted.members[0]), env_compare_members);
     for (uint32_t i = 0; i < sorted.len; i++) {
         hk_buf_addf(&out, "%s%.*s=", i > 0 ? "\n" : "", HK_FMT(sorted.members[i].key));
         json_write_str(json_str(&sorted.members[i].value, HK_STR("")), &out);
@@ -287,7 +288,7 @@ static int quantity_at(const struct json *v, struct quantity *ret, struct hk_err
     return quantity_parse(json_str(v, HK_STR("0")), ret, err);
 }
 
-/* How many divisors, a part counting as a whole one. */
+/* The quotient, rounded up. */
 static int64_t divide(struct quantity q, struct quantity divisor)
 {
     __extension__ typedef __int128 wide;
@@ -312,7 +313,7 @@ int env_resource(const struct pod *p, const struct json *container, const struct
     }
     v = json_get_str(json_get_str(json_get(c, "resources"), list), rest);
     if (!v && hk_str_is(list, "limits")) {
-        v = json_get_str(&p->a->allocatable, rest); /* no limit: all the node has */
+        v = json_get_str(&p->a->allocatable, rest); /* no limit: the node's allocatable */
     }
     rc = quantity_at(v, &q, err);
     rc = rc < 0 ? rc : quantity_at(json_get(ref, "divisor"), &divisor, err);
@@ -325,7 +326,7 @@ int env_resource(const struct pod *p, const struct json *container, const struct
 
 /* ---- the environment ---- */
 
-/* Names that C programs can hold; Kubernetes takes more, and leaves the others out. */
+/* C identifiers only. Kubernetes accepts more names and skips the others. */
 static bool name_fits(struct hk_str name)
 {
     return name.n > 0 && !memchr(name.s, '=', name.n) && !memchr(name.s, '\0', name.n);
@@ -365,7 +366,7 @@ static int add_all(struct env *e, const struct pod *p, const struct json *from, 
     return 0;
 }
 
-/* 1: there is no value, which the reference allows. */
+/* Returns 1 if an optional reference has no value. */
 static int from_key(const struct pod *p, const struct json *ref, enum api_kind_id kind,
                     struct hk_arena *a, struct hk_str *ret, struct hk_err *err)
 {
@@ -426,8 +427,8 @@ static int add_var(struct env *e, const struct pod *p, const struct json *contai
     return HK_MIN(rc, 0);
 }
 
-/* Our own unless the container runs as somebody else, or we have none; NULL: not known. Looked up
- * in the file alone: other sources of users may keep the loop waiting. */
+/* $HOME if the container runs as the agent's user, else the home in /etc/passwd; NULL: not known.
+ * Other user databases may block the loop. */
 static const char *home_of(const struct pod *p, const struct json *container, struct hk_arena *a)
 {
     const struct json *user = json_at(container, "securityContext.runAsUser");

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tests of the expansion of $(NAME) in commands and values.
 #include "agent/agent_priv.h"
 
 #include <setjmp.h>

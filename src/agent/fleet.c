@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many nodes that run nothing, spoken for by one agent. One list and watch of nodes says which are
-// there; what is missing is made, what differs is mended, so many at a time. Beside a server of our
-// own nobody says anything then: a simulated node lives as long as this process does, nobody waits
-// for its lease, and thousands of heartbeats would be all the work an idle cluster has. Others want
-// to hear them (beats): one node after the other, evenly.
+// Many simulated nodes that one agent manages. One list and watch of nodes shows which exist; the
+// fleet creates missing ones and corrects changed ones, a limited number at a time. With an
+// embedded server the nodes then stay silent: they live as long as this process, no controller
+// expects their leases, and thousands of heartbeats would be the only work of an idle cluster.
+// Other servers need heartbeats (beats): the fleet spreads them evenly over the period.
 #include "agent/agent_priv.h"
 
 #define PREFIX "sim-"
 #define DIGITS 5
-#define BUSY_MAX 256u /* calls at a time */
-/* Leases are renewed in small groups: waking for each costs more than it spreads. */
+#define BUSY_MAX 256u /* calls in flight */
+/* Renews leases in small groups: one wakeup per lease would cost too much. */
 #define BEAT_PAUSE_NS (SECOND_NS / 20)
 #define LABEL_TYPE "type"
 #define TYPE_SIMULATED "simulated"
 
-/* Which node of a fleet has that name, from 0; false: none. */
-static bool index_of(struct hk_str name, uint32_t *ret)
+/* The index of the node with this name, from 0; false: not a fleet name. */
+static bool fleet_parse_node_index(struct hk_str name, uint32_t *ret)
 {
     const size_t head = sizeof(PREFIX) - 1;
     int64_t n;
@@ -28,21 +28,21 @@ static bool index_of(struct hk_str name, uint32_t *ret)
     return true;
 }
 
-static struct node *find(const struct fleet *f, struct hk_str name)
+struct node *fleet_node(const struct fleet *f, struct hk_str name)
 {
     uint32_t i;
 
-    return index_of(name, &i) && i < f->n ? &f->nodes[i] : NULL;
+    return fleet_parse_node_index(name, &i) && i < f->n ? &f->nodes[i] : NULL;
 }
 
 bool fleet_has(const struct fleet *f, struct hk_str name)
 {
-    return find(f, name) != NULL;
+    return fleet_node(f, name) != NULL;
 }
 
-/* ---- what has to be said ---- */
+/* ---- pending steps ---- */
 
-/* Of a node at rest. */
+/* Queues a step for a node at rest. */
 static void want(struct fleet *f, struct node *n, enum node_step step)
 {
     f->registered -= n->registered;
@@ -52,7 +52,7 @@ static void want(struct fleet *f, struct node *n, enum node_step step)
     hk_vec_push(&f->todo, (uint32_t)(n - f->nodes));
 }
 
-/* Not all at once, as they were registered. */
+/* Spreads the reports over time: the nodes registered all at once. */
 static void schedule_report(struct node *n)
 {
     const struct fleet *f = n->fleet;
@@ -76,9 +76,9 @@ void fleet_answered(struct node *n)
     schedule_report(n);
 }
 
-/* ---- that they live ---- */
+/* ---- heartbeats ---- */
 
-/* One of them; and, when it is time, how it is. */
+/* Renews the node's lease and, when due, queues its report. */
 static void beat(struct fleet *f, struct node *n, int64_t now_ns)
 {
     node_beat(n);
@@ -87,16 +87,16 @@ static void beat(struct fleet *f, struct node *n, int64_t now_ns)
     }
 }
 
-/* Each has its turn once in a period. What was missed in a pause is not made up for. */
+/* Renews each lease once per period. Skips renewals missed during a pause. */
 static int64_t beat_all(struct fleet *f, int64_t now_ns)
 {
     if (!f->beats) {
         return INT64_MAX;
     }
-    if (f->beat_ns + NODE_LEASE_NS < now_ns) {
+    if (f->beat_ns + agent_beat_ns(f->a) < now_ns) {
         f->beat_ns = now_ns;
     }
-    for (; f->beat_ns <= now_ns; f->beat_ns += NODE_LEASE_NS / f->n) {
+    for (; f->beat_ns <= now_ns; f->beat_ns += agent_beat_ns(f->a) / f->n) {
         beat(f, &f->nodes[f->next], now_ns);
         f->next = (f->next + 1) % f->n;
     }
@@ -123,27 +123,27 @@ int64_t fleet_tick(struct fleet *f, int64_t now_ns)
     return next_ns;
 }
 
-/* ---- what the API has ---- */
+/* ---- nodes in the API ---- */
 
-/* Of a larger fleet that was here before. */
-static void dismiss(struct fleet *f, const struct api_object *o)
+/* Deletes a node left by an earlier, larger fleet. */
+static void fleet_delete_surplus_node(struct fleet *f, const struct api_object *o)
 {
     const struct json *labels = json_at(&o->root, "metadata.labels");
     uint32_t i;
 
-    if (index_of(o->name, &i) &&
+    if (fleet_parse_node_index(o->name, &i) &&
         hk_str_is(json_str(json_get(labels, LABEL_TYPE), HK_STR("")), TYPE_SIMULATED)) {
         port_delete(f->a->o.port, api_kind(API_NODE), HK_STR(""), o->name, (struct port_sink){0});
     }
 }
 
-static void on_put(void *ctx, struct api_object *o)
+static void fleet_on_node_put(void *ctx, struct api_object *o)
 {
     struct fleet *f = ctx;
-    struct node *n = find(f, o->name);
+    struct node *n = fleet_node(f, o->name);
 
     if (!n) {
-        dismiss(f, o);
+        fleet_delete_surplus_node(f, o);
         return;
     }
     if (!node_hear(n, o)) {
@@ -156,17 +156,18 @@ static void on_put(void *ctx, struct api_object *o)
     }
 }
 
-static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
+static void fleet_on_node_del(void *ctx, struct hk_str ns, struct hk_str name,
+                              const struct api_object *last)
 {
     struct fleet *f = ctx;
-    struct node *n = find(f, name);
+    struct node *n = fleet_node(f, name);
 
     if (n && n->step == NODE_REST) {
         want(f, n, NODE_CREATE);
     }
 }
 
-static void on_listed(void *ctx)
+static void fleet_on_nodes_listed(void *ctx)
 {
     struct fleet *f = ctx;
 
@@ -177,9 +178,10 @@ static void on_listed(void *ctx)
     }
 }
 
-static const struct feed_ops feed_ops = {.put = on_put, .del = on_del, .listed = on_listed};
+static const struct feed_ops feed_ops = {
+    .put = fleet_on_node_put, .del = fleet_on_node_del, .listed = fleet_on_nodes_listed};
 
-/* ---- beginning and end ---- */
+/* ---- setup and teardown ---- */
 
 struct fleet *fleet_new(struct agent *a, const struct agent_fleet *o)
 {

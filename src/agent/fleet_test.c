@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many simulated nodes behind one agent: they register once, are silent afterwards, and play the
-// pods that are bound to them, also after a restart.
+// Many simulated nodes behind one agent: they register once, are silent afterwards, and simulate
+// the pods bound to them, also after a restart.
 #include "agent/rig_test.h"
 #include "agent/simulate_model.h"
 
 struct fleet_rig {
-    struct rig rig; /* its agent is the fleet's */
+    struct rig rig; /* its agent runs the fleet */
     struct simulate_model model;
     struct runtime *runtime;
     bool beats; /* of the next agent */
@@ -60,7 +60,7 @@ static void fini(struct fleet_rig *r)
     hk_arena_fini(&r->rig.text);
 }
 
-/* Lets so many seconds pass; what ends is told as time comes to it. */
+/* Advances the clock second by second and reports ends on time. */
 static void pass(struct fleet_rig *r, int64_t s)
 {
     for (int64_t i = 0; i < s; i++) {
@@ -83,7 +83,7 @@ static uint32_t nodes(struct fleet_rig *r)
     return n;
 }
 
-/* A pod on a node, with an annotation of the simulation. */
+/* Creates a pod on a node, with an annotation for the simulation. */
 static void pod(struct fleet_rig *r, const char *name, const char *node, const char *key,
                 const char *value)
 {
@@ -111,7 +111,7 @@ static void test_a_fleet_registers_once_and_is_silent(void **state)
     assert_int_equal(agent_run(r.rig.agent), INT64_MAX);
     rig_pass(&r.rig, 3600);
     assert_int_equal(port_mem_log(r.rig.mem).n, 0);
-    /* The next process has only to look. */
+    /* The next process finds everything registered. */
     down(&r);
     up(&r, 700);
     assert_true(agent_ready(r.rig.agent));
@@ -150,7 +150,7 @@ static void test_nodes_that_have_to_say_that_they_live_do_so_evenly(void **state
         rig_pass(&r.rig, 1);
         assert_in_range(renewals(&r), 19, 21);
     }
-    /* And every few minutes how they are, not all at once. */
+    /* The nodes also report every few minutes, not all at once. */
     rig_pass(&r.rig, 260);
     assert_int_equal(rig_calls(&r.rig, "patch nodes/status sim-00001"), 0);
     assert_int_equal(rig_calls(&r.rig, "patch nodes/status sim-00200"), 1);
@@ -251,7 +251,7 @@ static void test_pods_of_the_fleet_run_and_others_are_left_alone(void **state)
     assert_pod(&r.rig, "b", "containerStatuses.0.state.terminated.exitCode", "3");
     assert_pod(&r.rig, "c", "phase", "Running");
     assert_pod(&r.rig, "f", "phase", "Succeeded");
-    /* Each told twice: that it runs, and how it ended. */
+    /* Two patches each: running, and ended. */
     assert_int_equal(rig_calls(&r.rig, "patch pods/status d/a"), 2);
     rig_delete(&r.rig, "c", 30);
     pass(&r, 1);

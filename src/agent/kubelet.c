@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths into calls of the node's pods, once it is known that who asks may.
+// The kubelet API of the node: checks permissions (kubelet_access.c), maps paths to calls on pods.
 #include "agent/kubelet.h"
 
 #include "agent/kubelet_access.h"
@@ -25,7 +25,8 @@ struct kubelet {
 
 /* ---- answers ---- */
 
-static void reply(struct http_request *q, int status, const char *media, struct hk_buf *body)
+static void kubelet_reply(struct http_request *q, int status, const char *media,
+                          struct hk_buf *body)
 {
     const struct http_header header = {HK_STR("Content-Type"), hk_str(media)};
 
@@ -37,7 +38,7 @@ static void reply_text(struct http_request *q, int status, const char *text)
     HK_AUTO(hk_buf_fini) struct hk_buf body = {0};
 
     hk_buf_adds(&body, text);
-    reply(q, status, "text/plain; charset=utf-8", &body);
+    kubelet_reply(q, status, "text/plain; charset=utf-8", &body);
 }
 
 static void reply_pods(const struct kubelet *k, struct http_request *q)
@@ -47,13 +48,14 @@ static void reply_pods(const struct kubelet *k, struct http_request *q)
     hk_buf_adds(&body, "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{},\"items\":[");
     k->o.write_pods(k->o.ctx, &body);
     hk_buf_adds(&body, "]}\n");
-    reply(q, 200, "application/json", &body);
+    kubelet_reply(q, 200, "application/json", &body);
 }
 
 /* ---- paths ---- */
 
-/* The parts between slashes, decoded; 0 when there are too many, or one is none. */
-static uint32_t split(struct hk_str path, struct hk_arena *mem, struct hk_str parts[MAX_PARTS])
+/* Splits the path at slashes and decodes the parts; 0: too many, or an invalid one. */
+static uint32_t kubelet_split_path(struct hk_str path, struct hk_arena *mem,
+                                   struct hk_str parts[MAX_PARTS])
 {
     struct hk_str part;
     uint32_t n = 0;
@@ -71,7 +73,7 @@ static uint32_t split(struct hk_str path, struct hk_arena *mem, struct hk_str pa
     return n;
 }
 
-/* What the API calls it; NULL: not about a container. */
+/* The subresource in the API; NULL: not about a container. */
 static const char *sub_of(struct hk_str word)
 {
     static const struct {
@@ -89,7 +91,7 @@ static const char *sub_of(struct hk_str word)
     return NULL;
 }
 
-/* Behind the word: namespace and pod, perhaps its uid, and the container unless all are meant. */
+/* After the first word: namespace, pod, optional uid, and container (except for portForward). */
 static bool fits(const char *sub, uint32_t parts)
 {
     const bool all = strcmp(sub, "portforward") == 0, log = strcmp(sub, "log") == 0;
@@ -97,7 +99,7 @@ static bool fits(const char *sub, uint32_t parts)
     return all ? parts == 3 || parts == 4 : parts == 4 || (parts == 5 && !log);
 }
 
-/* Commands may come either way. */
+/* POST is allowed for everything but logs. */
 static bool may_post(const struct http_request *q, const char *sub)
 {
     return hk_str_is(q->method, "POST") && strcmp(sub, "log") != 0;
@@ -107,7 +109,7 @@ static void route(struct kubelet *k, struct http_request *q)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     struct hk_str parts[MAX_PARTS];
-    const uint32_t n = split(q->path, &mem, parts);
+    const uint32_t n = kubelet_split_path(q->path, &mem, parts);
     const char *sub = n > 0 ? sub_of(parts[0]) : NULL;
 
     if (!hk_str_is(q->method, "GET") && !(sub && may_post(q, sub))) {
@@ -154,7 +156,7 @@ static struct hk_str bearer(const struct http_request *q)
     return hk_str_trim((struct hk_str){header.s + n, header.n - n});
 }
 
-static void on_request(void *ctx, struct http_request *q)
+static void kubelet_on_request(void *ctx, struct http_request *q)
 {
     struct kubelet *k = ctx;
 
@@ -168,12 +170,12 @@ static void on_request(void *ctx, struct http_request *q)
                        on_verdict, q);
 }
 
-static void on_refusal(void *ctx, int status, struct hk_buf *body)
+static void kubelet_on_http_error(void *ctx, int status, struct hk_buf *body)
 {
     hk_buf_adds(body, "{}");
 }
 
-/* ---- beginning and end ---- */
+/* ---- setup and teardown ---- */
 
 int kubelet_new(const struct kubelet_opts *o, struct kubelet **ret, struct hk_err *err)
 {
@@ -188,8 +190,8 @@ int kubelet_new(const struct kubelet_opts *o, struct kubelet **ret, struct hk_er
                                    .max_connections = MAX_CONNECTIONS,
                                    .idle_timeout_ms = IDLE_MS,
                                    .header_timeout_ms = HEADER_MS,
-                                   .handle = on_request,
-                                   .refusal = on_refusal,
+                                   .handle = kubelet_on_request,
+                                   .refusal = kubelet_on_http_error,
                                    .ctx = k};
     int rc;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node's own server: kubelet's HTTP API as far as API servers and people ask for it. Everybody
-// has to say who he is, and the API server decides what he may (kubelet_access.h).
+// The node's own server: the part of kubelet's HTTP API that API servers and users need. Every
+// caller must authenticate, and the API server authorizes it (kubelet_access.h).
 //
 //   GET /healthz                              ok
 //   GET /pods                                 the pods of the node, a PodList
@@ -20,21 +20,21 @@ struct kubelet_opts {
     struct net_loop *loop;
     struct hk_clock *clock;
     struct port *port;
-    struct hk_str addr; /* as of http_opts */
+    struct hk_str addr; /* as in http_opts */
     uint16_t tcp_port;
     const char *cert_pem, *key_pem;
     const char *client_ca_pem;  /* NULL: tokens only */
-    const char *node;           /* as of kubelet_access_opts */
+    const char *node;           /* as in kubelet_access_opts */
     const struct node_api *api; /* borrowed; answers for the pods */
-    /* Appends the pods, with commas between them. */
+    /* Appends the pods, separated by commas. */
     void (*write_pods)(void *ctx, struct hk_buf *out);
     void *ctx;
 };
 
 int kubelet_new(const struct kubelet_opts *o, struct kubelet **ret, struct hk_err *err) HK_CHECKED;
 uint16_t kubelet_port(const struct kubelet *k);
-/* As http_server_become. */
+/* Changes the certificate, like http_server_become. */
 int kubelet_become(struct kubelet *k, const char *cert_pem, const char *key_pem,
                    struct hk_err *err) HK_CHECKED;
-/* Cuts every connection; before those who answer are gone. Takes NULL. */
+/* Cuts every connection; call it before freeing `api`. Takes NULL. */
 void kubelet_free(struct kubelet *k);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One question is up to two calls: whose token, and may he. Verdicts are kept under the credential
-// and the deed, in a small table whose oldest row goes first.
+// Authentication and authorization of kubelet API callers, with up to two calls each: TokenReview,
+// then SubjectAccessReview. A small table caches verdicts by credential and verb, and drops the
+// oldest.
 //
 //   certificate -------------------.
 //   token --TokenReview--> user --SubjectAccessReview--> 200 or 403
@@ -55,7 +56,7 @@ struct kubelet_access {
 
 /* ---- verdicts ---- */
 
-static void forget(struct kubelet_access *a, uint32_t i)
+static void kubelet_access_remove_verdict(struct kubelet_access *a, uint32_t i)
 {
     hk_free(a->verdicts.at[i].key);
     memmove(a->verdicts.at + i, a->verdicts.at + i + 1,
@@ -63,7 +64,7 @@ static void forget(struct kubelet_access *a, uint32_t i)
     a->verdicts.len--;
 }
 
-/* 0: not known, or not any more. */
+/* 0: not cached, or expired. */
 static int recall(struct kubelet_access *a, const char *key)
 {
     const int64_t now_ns = a->o.clock->mono_ns(a->o.clock);
@@ -73,7 +74,7 @@ static int recall(struct kubelet_access *a, const char *key)
             if (a->verdicts.at[i].until_ns > now_ns) {
                 return a->verdicts.at[i].status;
             }
-            forget(a, i);
+            kubelet_access_remove_verdict(a, i);
             return 0;
         }
     }
@@ -85,10 +86,10 @@ static void remember(struct kubelet_access *a, const char *key, int status)
     const int64_t life_ns = status == 200 ? GOOD_NS : BAD_NS;
 
     if (recall(a, key) != 0) {
-        return; /* asked twice at a time */
+        return; /* two checks of the same key ran at once */
     }
     if (a->verdicts.len == MAX_VERDICTS) {
-        forget(a, 0);
+        kubelet_access_remove_verdict(a, 0);
     }
     hk_vec_push(&a->verdicts,
                 ((struct verdict){.key = hk_strdup(key),
@@ -96,7 +97,7 @@ static void remember(struct kubelet_access *a, const char *key, int status)
                                   .until_ns = a->o.clock->mono_ns(a->o.clock) + life_ns}));
 }
 
-/* ---- questions ---- */
+/* ---- checks ---- */
 
 static void question_free(struct question *q)
 {
@@ -104,12 +105,12 @@ static void question_free(struct question *q)
     hk_free(q);
 }
 
-static const char *words(int status)
+static const char *kubelet_access_status_message(int status)
 {
     return status == 401 ? "Unauthorized" : status == 403 ? "Forbidden" : "";
 }
 
-static void answer(struct question *q, int status, const char *why)
+static void kubelet_access_finish_question(struct question *q, int status, const char *why)
 {
     struct kubelet_access *a = q->a;
 
@@ -123,21 +124,23 @@ static void answer(struct question *q, int status, const char *why)
     question_free(q);
 }
 
-static void settle(struct question *q, int status)
+static void kubelet_access_finish_and_cache(struct question *q, int status)
 {
     remember(q->a, q->key, status);
-    answer(q, status, words(status));
+    kubelet_access_finish_question(q, status, kubelet_access_status_message(status));
 }
 
-/* The API server could not say: nobody is let in, and nothing remembered. */
-static void give_up(struct question *q, const struct port_msg *m)
+/* The API server gave no verdict: refuse the request and cache nothing. */
+static void kubelet_access_fail_review(struct question *q, const struct port_msg *m)
 {
     hk_log(HK_LOG_WARN, "cannot find out who may ask", "err=\"%s\"", m->err->text);
-    answer(q, 500, "the API server could not be asked who you are and what you may do");
+    kubelet_access_finish_question(
+        q, 500, "the API server could not be asked who you are and what you may do");
 }
 
-static void submit(struct question *q, const struct api_kind *kind, struct json *spec,
-                   struct hk_arena *mem, void (*on_msg)(void *, const struct port_msg *))
+static void kubelet_access_submit_review(struct question *q, const struct api_kind *kind,
+                                         struct json *spec, struct hk_arena *mem,
+                                         void (*on_msg)(void *, const struct port_msg *))
 {
     struct json body = json_make_object();
     HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
@@ -151,20 +154,21 @@ static void submit(struct question *q, const struct api_kind *kind, struct json 
                           (struct port_sink){on_msg, q});
 }
 
-/* ---- may he ---- */
+/* ---- authorization ---- */
 
 static void on_access(void *ctx, const struct port_msg *m)
 {
     struct question *q = ctx;
 
     if (m->rc < 0 || !m->obj) {
-        give_up(q, m);
+        kubelet_access_fail_review(q, m);
         return;
     }
-    settle(q, json_bool(json_at(&m->obj->root, "status.allowed"), false) ? 200 : 403);
+    kubelet_access_finish_and_cache(
+        q, json_bool(json_at(&m->obj->root, "status.allowed"), false) ? 200 : 403);
 }
 
-/* user as in the status of a TokenReview. */
+/* user: as in the status of a TokenReview. */
 static void ask_access(struct question *q, const struct json *user, struct hk_arena *mem)
 {
     static const char *const same[] = {"uid", "groups", "extra"};
@@ -185,10 +189,10 @@ static void ask_access(struct question *q, const struct json *user, struct hk_ar
     json_put(&deed, mem, HK_STR("subresource"), json_make_str(HK_STR("proxy")));
     json_put(&deed, mem, HK_STR("name"), json_make_str(hk_str(q->a->node)));
     json_put(&spec, mem, HK_STR("resourceAttributes"), deed);
-    submit(q, &access_review, &spec, mem, on_access);
+    kubelet_access_submit_review(q, &access_review, &spec, mem, on_access);
 }
 
-/* ---- who is it ---- */
+/* ---- authentication ---- */
 
 static void on_token(void *ctx, const struct port_msg *m)
 {
@@ -197,12 +201,12 @@ static void on_token(void *ctx, const struct port_msg *m)
     const struct json *status;
 
     if (m->rc < 0 || !m->obj) {
-        give_up(q, m);
+        kubelet_access_fail_review(q, m);
         return;
     }
     status = json_get(&m->obj->root, "status");
     if (!json_bool(json_get(status, "authenticated"), false)) {
-        settle(q, 401);
+        kubelet_access_finish_and_cache(q, 401);
         return;
     }
     ask_access(q, json_get(status, "user"), &mem);
@@ -214,7 +218,7 @@ static void ask_token(struct question *q, struct hk_str token)
     struct json spec = json_make_object();
 
     json_put(&spec, &mem, HK_STR("token"), json_make_str(token));
-    submit(q, &token_review, &spec, &mem, on_token);
+    kubelet_access_submit_review(q, &token_review, &spec, &mem, on_token);
 }
 
 static void ask_certificate(struct question *q, const struct kubelet_caller *who)
@@ -231,9 +235,9 @@ static void ask_certificate(struct question *q, const struct kubelet_caller *who
     ask_access(q, &user, &mem);
 }
 
-/* ---- the question ---- */
+/* ---- requests ---- */
 
-/* As kubelets name what is done with a node. */
+/* The verbs that kubelets use for access to nodes. */
 static const char *verb_of(struct hk_str method)
 {
     return hk_str_is(method, "POST")     ? "create"
@@ -243,8 +247,9 @@ static const char *verb_of(struct hk_str method)
                                          : "get";
 }
 
-/* What cannot stand in a name or a token keeps the parts apart. */
-static void write_key(const struct kubelet_caller *who, const char *verb, struct hk_buf *out)
+/* Separates the parts by a byte that is valid in no name and no token. */
+static void kubelet_access_write_cache_key(const struct kubelet_caller *who, const char *verb,
+                                           struct hk_buf *out)
 {
     hk_buf_addf(out, "%s\n", verb);
     if (who->token.n > 0) {
@@ -266,13 +271,13 @@ void kubelet_access_ask(struct kubelet_access *a, const struct kubelet_caller *w
     int known;
 
     if (who->token.n == 0 && !who->cn) {
-        done(ctx, 401, words(401));
+        done(ctx, 401, kubelet_access_status_message(401));
         return;
     }
-    write_key(who, verb, &key);
+    kubelet_access_write_cache_key(who, verb, &key);
     known = recall(a, key.data);
     if (known != 0) {
-        done(ctx, known, words(known));
+        done(ctx, known, kubelet_access_status_message(known));
         return;
     }
     q = hk_zalloc(sizeof(*q));
@@ -286,7 +291,7 @@ void kubelet_access_ask(struct kubelet_access *a, const struct kubelet_caller *w
     }
 }
 
-/* ---- beginning and end ---- */
+/* ---- setup and teardown ---- */
 
 struct kubelet_access *kubelet_access_new(const struct kubelet_access_opts *o)
 {
@@ -307,7 +312,7 @@ void kubelet_access_free(struct kubelet_access *a)
         question_free(a->open.at[i]);
     }
     while (a->verdicts.len > 0) {
-        forget(a, a->verdicts.len - 1);
+        kubelet_access_remove_verdict(a, a->verdicts.len - 1);
     }
     hk_vec_fini(&a->open);
     hk_vec_fini(&a->verdicts);

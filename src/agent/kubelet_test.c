@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node's server: who is let in, how often the API server is asked about it, and which call
-// comes of which path. The API server is a port that knows two tokens.
+// Tests of the kubelet API: which callers are admitted, how often the API server is asked about
+// them, and which call each path becomes. The API server is a port that knows two tokens.
 #include "agent/kubelet.h"
 
 #include "agent/kubelet_access.h"
@@ -23,12 +23,12 @@
 struct asked {
     uint64_t id;
     struct port_sink sink;
-    char *answer; /* JSON, NULL: it fails */
+    char *answer; /* JSON; NULL: a failure */
     const struct api_kind *kind;
 };
 
 struct rig {
-    struct port port; /* first: the port is the rig */
+    struct port port; /* first member: the port is the rig */
     struct hk_clock_manual clock;
     struct net_loop *loop;
     struct kubelet *kubelet;
@@ -38,7 +38,7 @@ struct rig {
     struct hk_buf
         log; /* "tokenreviews good\n", "subjectaccessreviews alice get nodes/proxy n1\n" */
     struct hk_buf calls; /* "log d/p/c tail=1\n" */
-    bool down;           /* the API server answers nothing but failures */
+    bool down;           /* every answer of the API server is a failure */
 };
 
 /* ---- the API server ---- */
@@ -187,7 +187,7 @@ static int end(void **state)
     return 0;
 }
 
-/* ---- who asks ---- */
+/* ---- the client ---- */
 
 static int dial(const struct rig *r)
 {
@@ -214,7 +214,7 @@ static int send_request(const struct rig *r, const char *line, const char *token
     return fd;
 }
 
-/* The status; the body follows the headers in ret. */
+/* Returns the status; the body follows the headers in ret. */
 static int ask(struct rig *r, const char *line, const char *token, struct hk_buf *ret)
 {
     const int fd = send_request(r, line, token);
@@ -286,7 +286,7 @@ static void test_what_it_said_is_believed_for_a_while(void **state)
         assert_int_equal(status_of(r, "GET /healthz", "weak"), 403);
     }
     assert_int_equal(count_lines(&r->log), 4);
-    /* Another deed is another question. */
+    /* Another verb needs another review. */
     assert_int_equal(status_of(r, "POST /healthz", "good"), 405);
     assert_int_equal(count_lines(&r->log), 6);
     r->clock.now_ns += 11 * SECOND_NS;
@@ -318,7 +318,7 @@ static void test_many_who_try_do_not_fill_the_memory(void **state)
         assert_int_equal(status_of(r, "GET /healthz", token), 401);
     }
     assert_int_equal(count_lines(&r->log), 300);
-    /* The first of them is forgotten, the last is not. */
+    /* The first one has been dropped, the last one not. */
     assert_int_equal(status_of(r, "GET /healthz", "guess-299"), 401);
     assert_int_equal(count_lines(&r->log), 300);
     assert_int_equal(status_of(r, "GET /healthz", "guess-0"), 401);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads /proc, /sys and /dev, and asks hwloc for the rest.
+// Reads the hardware of the machine from /proc, /sys and /dev, and its topology from hwloc.
 #include "agent/machine.h"
 
 #include "api/names.h"
@@ -23,7 +23,7 @@
 
 /* ---- files ---- */
 
-static bool read_text(const struct machine *m, const char *path, struct hk_buf *text)
+static bool machine_read_file(const struct machine *m, const char *path, struct hk_buf *text)
 {
     char full[PATH_MAX];
 
@@ -31,14 +31,14 @@ static bool read_text(const struct machine *m, const char *path, struct hk_buf *
     return hk_read_file(full, FILE_MAX, text, NULL) == 0;
 }
 
-/* The number a file begins with; fallback when it begins with none. */
-static int64_t read_number(const struct machine *m, const char *path, int64_t fallback)
+/* The number at the start of a file, or fallback. */
+static int64_t machine_read_int_file(const struct machine *m, const char *path, int64_t fallback)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     struct hk_str rest, word;
     int64_t n;
 
-    if (!read_text(m, path, &text)) {
+    if (!machine_read_file(m, path, &text)) {
         return fallback;
     }
     rest = hk_str_trim(hk_buf_str(&text));
@@ -49,13 +49,13 @@ const char *machine_line(const struct machine *m, const char *path, struct hk_ar
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
-    if (!read_text(m, path, &text)) {
+    if (!machine_read_file(m, path, &text)) {
         return "";
     }
     return hk_arena_str(a, hk_str_trim(hk_buf_str(&text))).s;
 }
 
-/* What follows "NAME:" on a line, without the spaces around it. */
+/* The text after "NAME:" on a line, trimmed. */
 static bool find_line(struct hk_str text, const char *name, struct hk_str *ret)
 {
     struct hk_str line, key;
@@ -82,7 +82,8 @@ static int64_t meminfo_bytes(struct hk_str text, const char *name)
 
 /* ---- resources ---- */
 
-static void put(struct json *obj, struct hk_arena *a, const char *key, const char *value)
+static void machine_set_str(struct json *obj, struct hk_arena *a, const char *key,
+                            const char *value)
 {
     json_put(obj, a, hk_str(hk_arena_printf(a, "%s", key)), json_make_str(hk_str(value)));
 }
@@ -90,7 +91,7 @@ static void put(struct json *obj, struct hk_arena *a, const char *key, const cha
 static void put_number(struct json *obj, struct hk_arena *a, const char *key, int64_t n,
                        const char *unit)
 {
-    put(obj, a, key, hk_arena_printf(a, "%lld%s", (long long)n, unit));
+    machine_set_str(obj, a, key, hk_arena_printf(a, "%lld%s", (long long)n, unit));
 }
 
 static int64_t cpus(void)
@@ -100,10 +101,10 @@ static int64_t cpus(void)
     return sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-/* A limit of our control group; none is more than there can be. */
+/* A limit of the agent's cgroup; without one, a value above any real amount. */
 static int64_t limit_in(const struct machine *m, const char *path)
 {
-    const int64_t n = read_number(m, path, INT64_MAX);
+    const int64_t n = machine_read_int_file(m, path, INT64_MAX);
 
     return n > 0 ? n : INT64_MAX;
 }
@@ -111,7 +112,7 @@ static int64_t limit_in(const struct machine *m, const char *path)
 static int64_t memory_bytes(const struct machine *m)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-    const bool is = read_text(m, "/proc/meminfo", &text);
+    const bool is = machine_read_file(m, "/proc/meminfo", &text);
     const int64_t total = is ? meminfo_bytes(hk_buf_str(&text), "MemTotal") : 0;
 
     return HK_MIN(total, HK_MIN(limit_in(m, "/sys/fs/cgroup/memory.max"),
@@ -128,7 +129,7 @@ static void put_disk(const struct machine *m, struct json *list, struct hk_arena
     }
 }
 
-/* Directories "hugepages-2048kB" hold how many there are of each size. */
+/* Directories such as "hugepages-2048kB" hold the number of pages of each size. */
 static void put_huge_pages(const struct machine *m, struct json *list, struct hk_arena *a)
 {
     static const char top[] = "/sys/kernel/mm/hugepages";
@@ -142,7 +143,7 @@ static void put_huge_pages(const struct machine *m, struct json *list, struct hk
             const int64_t size = giga ? kib >> 20 : kib >> 10;
             const char *path = hk_arena_printf(a, "%s/%s/nr_hugepages", top, e->d_name);
             const char *unit = giga ? "Gi" : "Mi";
-            const int64_t n = read_number(m, path, 0) * size;
+            const int64_t n = machine_read_int_file(m, path, 0) * size;
 
             put_number(list, a, hk_arena_printf(a, "hugepages-%lld%s", (long long)size, unit), n,
                        n > 0 ? unit : "");
@@ -184,7 +185,7 @@ static void copy_word(char to[64], struct hk_str word)
     snprintf(to, 64, "%.*s", HK_FMT(word));
 }
 
-/* One directory of the driver's: a file of lines "NAME:  value". */
+/* Reads one GPU directory of the driver: a file of lines "NAME:  value". */
 static bool read_gpu(const struct machine *m, const char *bus, struct machine_gpu *ret)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -193,13 +194,14 @@ static bool read_gpu(const struct machine *m, const char *bus, struct machine_gp
     int64_t minor;
 
     snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", bus);
-    if (!read_text(m, path, &text) || !find_line(hk_buf_str(&text), "Device Minor", &word) ||
-        !hk_str_int(word, &minor) || minor < 0 || minor > 255) {
+    if (!machine_read_file(m, path, &text) ||
+        !find_line(hk_buf_str(&text), "Device Minor", &word) || !hk_str_int(word, &minor) ||
+        minor < 0 || minor > 255) {
         return false;
     }
     *ret = (struct machine_gpu){.minor = (uint32_t)minor};
     if (find_line(hk_buf_str(&text), "GPU UUID", &word) && hk_str_starts(word, "GPU-") &&
-        !memchr(word.s, '?', word.n)) { /* the driver does not know before its first use */
+        !memchr(word.s, '?', word.n)) { /* '?': unknown before first use */
         copy_word(ret->uuid, word);
     }
     if (find_line(hk_buf_str(&text), "Model", &word)) {
@@ -239,7 +241,7 @@ uint32_t machine_gpus(const struct machine *m, struct machine_gpu ret[MACHINE_GP
 
 /* ---- topology ---- */
 
-/* False when hwloc cannot tell. */
+/* Returns false if hwloc fails. */
 static bool load_topology(const struct machine *m, hwloc_topology_t *ret)
 {
     if (hwloc_topology_init(ret) < 0) {
@@ -253,7 +255,7 @@ static bool load_topology(const struct machine *m, hwloc_topology_t *ret)
     return true;
 }
 
-/* What labels may hold: letters, digits and a few signs, not at the ends. */
+/* Replaces characters that are not valid in label values and trims the ends. */
 static const char *label_value(const char *text, struct hk_arena *a)
 {
     char *value = hk_arena_printf(a, "%.63s", text);
@@ -294,13 +296,13 @@ struct json machine_labels(const struct machine *m, struct hk_arena *a)
         hwloc_topology_destroy(topology);
     }
     if (ngpu > 0) {
-        put(&labels, a, "nvidia.com/gpu.product", label_value(gpus[0].model, a));
+        machine_set_str(&labels, a, "nvidia.com/gpu.product", label_value(gpus[0].model, a));
         put_number(&labels, a, "nvidia.com/gpu.count", ngpu, "");
     }
     return labels;
 }
 
-/* As cpusets are written: "0-3,8". */
+/* The format of cpusets: "0-3,8". */
 static const char *set_text(hwloc_const_bitmap_t set, struct hk_arena *a)
 {
     char *text = NULL;
@@ -349,11 +351,12 @@ struct json machine_topology(const struct machine *m, struct hk_arena *a)
         return (struct json){0};
     }
     map = json_put(&spec, a, HK_STR("policies"), json_make_object());
-    put(map, a, "CPUManagerPolicy", "none"); /* processors are not given to pods for their own */
-    put(map, a, "TopologyManagerPolicy", "none");
+    machine_set_str(map, a, "CPUManagerPolicy", "none"); /* pods get no exclusive CPUs */
+    machine_set_str(map, a, "TopologyManagerPolicy", "none");
     map = json_put(&spec, a, HK_STR("numares"), json_make_object());
     cpu = json_put(map, a, HK_STR("cpu"), json_make_object());
-    put(cpu, a, "allocatable", set_text(hwloc_topology_get_allowed_cpuset(topology), a));
+    machine_set_str(cpu, a, "allocatable",
+                    set_text(hwloc_topology_get_allowed_cpuset(topology), a));
     json_put(cpu, a, HK_STR("capacity"),
              json_make_int(hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU)));
     map = json_put(&spec, a, HK_STR("cpuDetail"), json_make_object());
@@ -370,7 +373,7 @@ static bool memory_is_low(const struct machine *m)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
-    return read_text(m, "/proc/meminfo", &text) &&
+    return machine_read_file(m, "/proc/meminfo", &text) &&
            meminfo_bytes(hk_buf_str(&text), "MemAvailable") < MEMORY_LOW_BYTES;
 }
 
@@ -388,15 +391,15 @@ static bool disk_is_low(const struct machine *m)
             is_below(st.f_favail, st.f_files, INODES_LOW_PERCENT));
 }
 
-/* "0.20 0.18 0.12 1/80 11206": the fourth word ends with how many threads there are. */
+/* "0.20 0.18 0.12 1/80 11206": the fourth word ends with the number of threads. */
 static bool pids_are_low(const struct machine *m)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-    const int64_t max = HK_MIN(read_number(m, "/proc/sys/kernel/pid_max", INT64_MAX),
-                               read_number(m, "/proc/sys/kernel/threads-max", INT64_MAX));
+    const int64_t max = HK_MIN(machine_read_int_file(m, "/proc/sys/kernel/pid_max", INT64_MAX),
+                               machine_read_int_file(m, "/proc/sys/kernel/threads-max", INT64_MAX));
     long long threads;
 
-    return read_text(m, "/proc/loadavg", &text) && max < INT64_MAX &&
+    return machine_read_file(m, "/proc/loadavg", &text) && max < INT64_MAX &&
            sscanf(text.data, "%*s %*s %*s %*d/%lld", &threads) == 1 &&
            is_below((uint64_t)HK_MAX(max - threads, 0), (uint64_t)max, PIDS_LOW_PERCENT);
 }

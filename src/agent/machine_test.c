@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node finds on its machine: processors, memory, GPUs, and what is running out.
+// What a node finds on its machine: CPUs, memory, GPUs, and resources that run low.
 #include "agent/rig_test.h"
 
 #include <unistd.h>
@@ -81,7 +81,7 @@ static void test_labels_and_topology_tell_sockets_cores_and_numa_nodes(void **st
 
 /* ---- the node ---- */
 
-/* The next agent sees the machine that has been made. */
+/* Restarts the agent, so that it reads the changed machine. */
 static void again(struct rig *r)
 {
     rig_down(r);
@@ -168,7 +168,7 @@ static void test_the_topology_is_an_object_of_the_nodes_name(void **state)
     assert_string_equal(rig_at(&r, API_NUMATOPOLOGY, "n1", "spec.numares.cpu.capacity"), "4");
     assert_string_equal(rig_at(&r, API_NUMATOPOLOGY, "n1", "metadata.ownerReferences.0.kind"),
                         "Node");
-    r.machine.synthetic = "pack:1 [numa] core:2 pu:1"; /* two were taken out */
+    r.machine.synthetic = "pack:1 [numa] core:2 pu:1"; /* two CPUs were removed */
     again(&r);
     assert_string_equal(rig_at(&r, API_NUMATOPOLOGY, "n1", "spec.numares.cpu.capacity"), "2");
     assert_string_equal(rig_at(&r, API_NUMATOPOLOGY, "n1", "spec.cpuDetail"),
@@ -219,7 +219,7 @@ static void test_containers_have_the_gpus_they_ask_for_and_no_others(void **stat
     put_user(&r, "two", 2);
     expect_env(&r, "one", "CUDA_VISIBLE_DEVICES=GPU-aa");
     expect_env(&r, "one", "NVIDIA_VISIBLE_DEVICES=GPU-aa");
-    expect_env(&r, "two", "CUDA_VISIBLE_DEVICES=1,2"); /* of the third the uuid is not known */
+    expect_env(&r, "two", "CUDA_VISIBLE_DEVICES=1,2"); /* the UUID of the third is unknown */
     assert_false(is_covered(&r, "one", "/dev/nvidia0"));
     assert_true(is_covered(&r, "one", "/dev/nvidia1"));
     assert_true(is_covered(&r, "two", "/dev/nvidia0"));
@@ -231,7 +231,7 @@ static void test_containers_have_the_gpus_they_ask_for_and_no_others(void **stat
     put_user(&r, "late", 1);
     assert_pod(&r, "late", "containerStatuses.0.state.waiting.message",
                "1 of nvidia.com/gpu wanted, 0 free");
-    again(&r); /* who has which is remembered */
+    again(&r); /* the assignment survives a restart */
     rig_pass(&r, 20);
     assert_null(rig_container(&r, "late"));
     rig_end(&r, "one", 0);

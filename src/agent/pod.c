@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of a pod on its node. Everything is level-triggered: news are noted on the pod, and
-// pod_step looks at all of it and does what can be done now.
+// The life of a pod on its node. Everything is level-triggered: events only set fields of the pod,
+// and pod_step looks at the whole state and does what is possible now.
 //
 //   LIVE --containers ended for good, init failed, deadline, deletion--> STOPPING
-//   STOPPING --nothing runs any more--> ENDED --final status told--> the runtime is cleaned, and
-//                                             the pod deleted when the API wants it gone
+//   STOPPING --no process is left--> ENDED --final status written--> the runtime is cleaned, and
+//                                            the pod deleted if the API marked it for deletion
 //
-// While LIVE the pod is prepared (ConfigMaps and Secrets asked for, volumes filled; what is missing
-// is asked for again, later each time, and so is what has become old), then its containers are
-// started (pod_container.c): init containers one after the other, then the rest together.
+// A LIVE pod is prepared first: the agent reads its ConfigMaps and Secrets and fills its volumes.
+// It reads missing ones again with a growing delay, and refreshes old ones. Then the containers
+// start (pod_container.c): init containers one after the other, then the others together.
 #include "agent/agent_priv.h"
 
 #include "base/log.h"
 #include "codec/timefmt.h"
 
 #define REMOVE_AGAIN_NS (10 * SECOND_NS)
-/* After the runtime was told to end a pod. */
+/* Wait after the runtime was asked to end a pod. */
 #define VANISH_WAIT_NS (10 * SECOND_NS)
 
 void pod_note(const struct pod *p, bool warning, const char *reason, const char *message)
@@ -30,7 +30,7 @@ void pod_wake_at(struct pod *p, int64_t at_ns)
     p->due_ns = HK_MIN(p->due_ns, at_ns);
 }
 
-/* ---- its containers ---- */
+/* ---- containers ---- */
 
 static bool mains_ended(const struct pod *p)
 {
@@ -74,7 +74,18 @@ static void stop_pod(struct pod *p, int64_t stop_ns)
     }
 }
 
-/* Sidecars go when those they serve are gone. */
+void pod_evict(struct pod *p, const char *message, int64_t now_ns)
+{
+    hk_free(p->disk.message);
+    p->disk.message = hk_strdup(message);
+    p->reason = "Evicted";
+    p->message = p->disk.message;
+    pod_note(p, true, p->reason, p->message);
+    stop_pod(p, now_ns + HK_MIN(pod_grace_ns(p), SECOND_NS));
+    agent_touch(p);
+}
+
+/* Stops sidecars after the containers they serve. */
 static void step_stopping(struct pod *p, int64_t now_ns)
 {
     const bool mains = mains_run(p);
@@ -92,6 +103,7 @@ static void step_stopping(struct pod *p, int64_t now_ns)
     }
     if (!any_runs(p)) {
         p->stage = POD_ENDED;
+        pod_fit_release(p);
         for (uint32_t i = 0; i < p->refs.len; i++) {
             source_drop(p, &p->refs.at[i]);
         }
@@ -119,12 +131,12 @@ void pod_ref_changed(struct pod *p, struct ref *r, struct api_object *o)
     r->obj = api_object_ref(o);
     p->files_stale = true;
     agent_touch(p);
-    if (p->prep == PREP_HELD) { /* perhaps that is what was missing */
+    if (p->prep == PREP_HELD) { /* it may be what was missing */
         p->held_until_ns = agent_mono(p->a);
     }
 }
 
-static struct ref *asked(struct pod *p, const struct port_msg *m)
+static struct ref *agent_pod_finish_ref_call(struct pod *p, const struct port_msg *m)
 {
     for (uint32_t i = 0; i < p->refs.len; i++) {
         if (p->refs.at[i].call == m->call) {
@@ -136,7 +148,7 @@ static struct ref *asked(struct pod *p, const struct port_msg *m)
     return NULL;
 }
 
-static void answer(struct api_object **to, const struct port_msg *m)
+static void agent_pod_save_answer(struct api_object **to, const struct port_msg *m)
 {
     api_object_unref(*to);
     *to = m->rc == 0 ? api_object_ref(m->obj) : NULL;
@@ -144,23 +156,23 @@ static void answer(struct api_object **to, const struct port_msg *m)
 
 static void on_volume(void *ctx, const struct port_msg *m)
 {
-    struct ref *r = asked(ctx, m);
+    struct ref *r = agent_pod_finish_ref_call(ctx, m);
 
     if (r) {
-        answer(&r->volume, m);
+        agent_pod_save_answer(&r->volume, m);
     }
 }
 
 static void on_ref(void *ctx, const struct port_msg *m)
 {
     struct pod *p = ctx;
-    struct ref *r = asked(p, m);
+    struct ref *r = agent_pod_finish_ref_call(p, m);
     struct hk_str volume;
 
     if (!r) {
         return;
     }
-    answer(&r->obj, m);
+    agent_pod_save_answer(&r->obj, m);
     volume = json_str(json_at(r->obj ? &r->obj->root : NULL, "spec.volumeName"), HK_STR(""));
     if (r->kind == API_PVC && volume.n > 0) {
         r->call = port_get(p->a->o.port, api_kind(API_PV), HK_STR(""), volume,
@@ -178,7 +190,7 @@ static void ask_refs(struct pod *p)
     }
 }
 
-static void prepare(struct pod *p, int64_t now_ns)
+static void agent_pod_prepare(struct pod *p, int64_t now_ns)
 {
     struct hk_err err = {0};
 
@@ -208,8 +220,8 @@ static void prepare(struct pod *p, int64_t now_ns)
     pod_wake_at(p, p->renew_ns);
 }
 
-/* What runs goes on with the old files when the new ones cannot be had. */
-static void refresh(struct pod *p)
+/* If the new files are not available, containers keep the old ones. */
+static void agent_pod_refresh_files(struct pod *p)
 {
     struct hk_err err = {0};
 
@@ -221,7 +233,7 @@ static void refresh(struct pod *p)
     }
 }
 
-/* ---- living ---- */
+/* ---- running ---- */
 
 static bool init_done(const struct container *c)
 {
@@ -236,7 +248,7 @@ bool pod_initialized(const struct pod *p)
     for (uint32_t i = 0; i < p->ninit; i++) {
         const struct container *c = &p->containers[i];
 
-        /* A sidecar that comes back does not undo what was begun. */
+        /* A restarting sidecar does not make the pod uninitialized. */
         if (!init_done(c) && !(c->sidecar && c->begun)) {
             return false;
         }
@@ -244,7 +256,7 @@ bool pod_initialized(const struct pod *p)
     return true;
 }
 
-/* True when the containers proper may start. */
+/* Returns true if the regular containers may start. */
 static bool step_init(struct pod *p, int64_t now_ns)
 {
     for (uint32_t i = 0; i < p->ninit && p->stage == POD_LIVE; i++) {
@@ -252,7 +264,7 @@ static bool step_init(struct pod *p, int64_t now_ns)
 
         container_try(c, now_ns);
         if (c->state == CONTAINER_ENDED && c->end.code != 0) {
-            stop_pod(p, now_ns + pod_grace_ns(p)); /* it will not be tried again */
+            stop_pod(p, now_ns + pod_grace_ns(p)); /* no restart will follow */
             return false;
         }
         if (!init_done(c) && !(c->sidecar && mains_run(p))) {
@@ -271,8 +283,14 @@ static void step_live(struct pod *p, int64_t now_ns)
         return;
     }
     pod_wake_at(p, p->deadline_ns);
-    prepare(p, now_ns);
-    refresh(p);
+    if (!pod_fit_judge(p)) {
+        if (p->fit == POD_FIT_REFUSED) {
+            stop_pod(p, now_ns);
+        }
+        return;
+    }
+    agent_pod_prepare(p, now_ns);
+    agent_pod_refresh_files(p);
     if (!step_init(p, now_ns)) {
         return;
     }
@@ -305,12 +323,12 @@ static void on_removed(void *ctx, const struct port_msg *m)
 
     p->removal = 0;
     agent_touch(p);
-    /* Ours is gone, and we shall hear so. */
+    /* The pod is gone; a watch event will report it. */
     if (m->rc == 0 || m->rc == -HK_ENOTFOUND) {
         p->deleted = true;
         return;
     }
-    if (m->rc != -HK_ECONFLICT) { /* else most likely it is gone, and another has its name */
+    if (m->rc != -HK_ECONFLICT) { /* conflict: most likely another pod has the name now */
         hk_log(HK_LOG_WARN, "cannot delete pod", "pod=%.*s/%.*s err=\"%s\"", HK_FMT(p->ns),
                HK_FMT(p->name), m->err->text);
     }
@@ -322,12 +340,15 @@ static void step_ended(struct pod *p, int64_t now_ns)
     struct runtime *r = p->a->o.runtime;
 
     if (!pod_status_told(p)) {
-        return; /* the runtime's records are the only ones so far */
+        return; /* keep the runtime's records until the API has the final status */
     }
     if (p->started && !p->stopped) {
         p->stopped = true;
         r->ops->pod_stop(r, hk_arena_str(&p->a->mem, p->uid).s);
         pod_hosts_remove(p);
+        if (p->dir) {
+            volume_unmount(p->dir);
+        }
     }
     if (!p->deleting || p->deleted || p->removal) {
         return;
@@ -346,7 +367,7 @@ static void step_ended(struct pod *p, int64_t now_ns)
                              (struct port_sink){on_removed, p});
 }
 
-/* Nobody wants it any more: ends at once what still runs. False when it is over. */
+/* The pod is deleted: kills what still runs. Returns false when nothing is left. */
 static bool step_gone(struct pod *p, int64_t now_ns)
 {
     struct runtime *r = p->a->o.runtime;
@@ -365,6 +386,9 @@ static bool step_gone(struct pod *p, int64_t now_ns)
         for (uint32_t i = 0; i < p->ncontainer; i++) {
             pod_message_remove(&p->containers[i]);
         }
+    }
+    if (p->dir) {
+        volume_unmount(p->dir);
     }
     if (p->dir && !volume_remove(p->dir)) {
         pod_wake_at(p, now_ns + REMOVE_AGAIN_NS);
@@ -400,7 +424,7 @@ bool pod_rests(const struct pod *p)
            !p->deleting && !p->patch && !p->removal && refs_answered(p);
 }
 
-/* ---- news ---- */
+/* ---- events ---- */
 
 void pod_hook_ended(struct container *c, bool good, int64_t now_ns)
 {
@@ -442,7 +466,7 @@ static int64_t time_at(const struct json *root, const char *path)
     return time_parse(json_str(json_at(root, path), HK_STR("")), &ns, NULL) < 0 ? 0 : ns;
 }
 
-/* Of what containers may be shown, the rest does not change. */
+/* Compares the metadata that containers can read; nothing else of a pod changes. */
 static bool words_differ(const struct api_object *a, const struct api_object *b)
 {
     return !json_equal(json_at(&a->root, "metadata.labels"),
@@ -463,11 +487,12 @@ void pod_changed(struct pod *p, struct api_object *o)
         p->files_stale = true;
         agent_touch(p);
     }
+    pod_status_compare(p, o);
     if (!p->known) {
-        /* From here on by the clock that nobody sets. */
+        /* From here on use the monotonic clock. */
         p->since_ns = now_ns - HK_MAX(wall_ns - p->start_ns, 0);
     }
-    p->deadline_ns = active_s < 0 ? INT64_MAX : p->since_ns + active_s * SECOND_NS;
+    p->deadline_ns = active_s < 0 ? INT64_MAX : p->since_ns + hk_seconds_ns(active_s);
     if (active_s >= 0 || deletion_ns != 0) {
         agent_touch(p);
     }
@@ -478,10 +503,11 @@ void pod_changed(struct pod *p, struct api_object *o)
     if (p->stage != POD_ENDED) {
         const int64_t grace_s =
             json_int(json_at(&o->root, "metadata.deletionGracePeriodSeconds"), POD_GRACE_S);
-        /* An earlier agent has seen some of it pass. The timestamp has lost its fraction. */
+        /* After a restart of the agent, only the rest of the grace period is left, plus the lost
+         * fraction. */
         const int64_t left_ns = p->known ? INT64_MAX : HK_MAX(deletion_ns + SECOND_NS - wall_ns, 0);
 
-        stop_pod(p, now_ns + HK_MIN(left_ns, grace_s * SECOND_NS));
+        stop_pod(p, now_ns + HK_MIN(left_ns, hk_seconds_ns(grace_s)));
     }
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a pod comes to be on its node, and what an earlier agent left of it. What has to survive the
-// agent is in the runtime, in the API, or in the pod's directory: the log of an attempt is made
-// before the attempt is started, and so tells that there was one.
+// Admits a pod to its node and takes over what an earlier agent left of it. State that must survive
+// the agent is in the runtime, in the API, or in the pod's directory: the log file of an attempt is
+// created before the attempt starts, and so proves that the attempt exists.
 #include "agent/agent_priv.h"
 
 #include "api/names.h"
+#include "base/crumb.h"
+#include "base/log.h"
 
 #include <dirent.h>
 
@@ -48,8 +50,7 @@ static uint32_t length(const struct json *list)
     return json_is(list, JSON_ARRAY) ? list->len : 0;
 }
 
-/* The highest attempt that has a log or, where there are no files, that the API was told of; -1
- * none. */
+/* The highest attempt that has a log or, without files, that the API status shows; -1: none. */
 static int64_t last_attempt(const struct container *c)
 {
     const char *root = c->pod->dir;
@@ -76,7 +77,7 @@ static int64_t last_attempt(const struct container *c)
 }
 
 /* Takes over a container that an earlier agent started. */
-static void adopt(struct container *c, int64_t now_ns)
+static void pod_admit_adopt_container(struct container *c, int64_t now_ns)
 {
     struct runtime *r = c->pod->a->o.runtime;
     struct hk_arena *a = &c->pod->a->mem;
@@ -89,7 +90,7 @@ static void adopt(struct container *c, int64_t now_ns)
     }
     c->begun = true;
     if (c->end.is && c->attempt == (uint32_t)attempt) {
-        container_settle(c, now_ns); /* the end is known already */
+        container_settle(c, now_ns); /* the end is already known */
         return;
     }
     if (c->end.is) {
@@ -106,11 +107,11 @@ static void adopt(struct container *c, int64_t now_ns)
                            c->attempt, &c->id, &err);
     }
     if (rc == -HK_EBUSY) {
-        c->begun = false; /* its log is all there is of it */
+        c->begun = false; /* only its log exists */
         return;
     }
     if (c->start_ns == 0) {
-        c->start_ns = agent_wall(c->pod->a); /* nobody was told when it began */
+        c->start_ns = agent_wall(c->pod->a); /* its start time was not recorded */
     }
     if (rc == 0) {
         agent_claim(c->pod, c->id);
@@ -147,7 +148,7 @@ static bool has_finished(const struct pod *p)
     return hk_str_is(phase, "Succeeded") || hk_str_is(phase, "Failed");
 }
 
-static void admit(struct pod *p)
+static void pod_admit_admit(struct pod *p)
 {
     const int64_t now_ns = agent_mono(p->a);
     struct hk_err err = {0};
@@ -156,13 +157,30 @@ static void admit(struct pod *p)
     if (pod_settle_in(p, &err) < 0 || !was_begun(p)) {
         return;
     }
+    pod_fit_book(p);
     p->hosts_stale = true;
     if (pod_start_pod(p, &err) < 0) {
         pod_hold(p, "CreateContainerError", &err, now_ns);
     }
     for (uint32_t i = 0; i < p->ncontainer; i++) {
-        adopt(&p->containers[i], now_ns);
+        pod_admit_adopt_container(&p->containers[i], now_ns);
     }
+}
+
+bool pod_is_skipped(const struct api_object *o)
+{
+    bool news;
+
+    if (!hk_crumb_any() || !hk_crumb_skips(AGENT_CRUMB, o->ns, o->name, o->rv, &news)) {
+        return false;
+    }
+    if (news) {
+        hk_log(HK_LOG_ERROR, "skipping an object",
+               "controller=" AGENT_CRUMB " object=%.*s/%.*s why=\"not run: the node died of it "
+               "twice. Change or delete it, and report the backtrace in the log\"",
+               HK_FMT(o->ns), HK_FMT(o->name));
+    }
+    return true;
 }
 
 struct pod *pod_new(struct agent *a, struct api_object *o)
@@ -198,13 +216,13 @@ struct pod *pod_new(struct agent *a, struct api_object *o)
     agent_enlist(p);
     if (has_finished(p)) {
         p->stage = POD_ENDED;
-        p->started = true; /* something may be left in the runtime */
+        p->started = true; /* the runtime may hold leftovers */
         pod_status_recall(p);
     } else {
         if (!a->o.runtime->ops->hollow) {
             ref_collect(p);
         }
-        admit(p);
+        pod_admit_admit(p);
     }
     pod_changed(p, o);
     p->known = true;
@@ -212,7 +230,7 @@ struct pod *pod_new(struct agent *a, struct api_object *o)
     return p;
 }
 
-static void cancel(struct pod *p, uint64_t call)
+static void pod_admit_cancel_call(struct pod *p, uint64_t call)
 {
     if (call) {
         port_cancel(p->a->o.port, call);
@@ -222,14 +240,14 @@ static void cancel(struct pod *p, uint64_t call)
 void pod_free(struct pod *p)
 {
     for (uint32_t i = 0; i < p->refs.len; i++) {
-        cancel(p, p->refs.at[i].call);
+        pod_admit_cancel_call(p, p->refs.at[i].call);
         source_drop(p, &p->refs.at[i]);
         api_object_unref(p->refs.at[i].obj);
         api_object_unref(p->refs.at[i].volume);
     }
     hk_vec_fini(&p->refs);
-    cancel(p, p->patch);
-    cancel(p, p->removal);
+    pod_admit_cancel_call(p, p->patch);
+    pod_admit_cancel_call(p, p->removal);
     for (uint32_t i = 0; i < p->ncontainer; i++) {
         struct container *c = &p->containers[i];
 
@@ -239,11 +257,16 @@ void pod_free(struct pod *p)
         hk_free(c->end.message);
         hk_free(c->last.message);
     }
+    pod_fit_release(p);
+    hk_free(p->needs);
+    hk_free(p->fit_reason);
+    hk_free(p->fit_message);
     hk_free(p->containers);
     pod_hosts_release(p);
     hk_free(p->sent);
     hk_free(p->sending);
     hk_free(p->dir);
+    hk_free(p->disk.message);
     api_object_unref(p->obj);
     api_object_unref(p->now);
     hk_free(p);

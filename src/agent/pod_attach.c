@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Being there while a container runs (pods/attach): what it says from now on, out of its log, and
-// its standard input when it was given one. Nobody who attaches can slow it down, and it goes on
+// pods/attach: streams the output of a running container, from now on, out of its log, and writes
+// to its standard input if it has one. Clients cannot slow the container down, and it keeps running
 // when they leave.
 #include "agent/agent_priv.h"
-#include "agent/inlet.h"
+#include "agent/stdin_pipe.h"
 
 #include "net/node_api.h"
 #include "net/query.h"
@@ -16,13 +16,13 @@ enum { READ_BYTES = 32 << 10 };
 
 struct pod_attach {
     struct agent *a;
-    struct http_request *http; /* good until opened; the channels' then */
+    struct http_request *http; /* valid until opened; then the channels own it */
     bool opened, begun, over;
     bool wants_in, wants_out, wants_err, tty;
-    bool once; /* its input ends with us */
+    bool once; /* stdinOnce: close the input when this client leaves */
     uint64_t container;
     struct channels channels;
-    struct inlet in;
+    struct stdin_pipe in;
     struct pod_log *log;
     int notify; /* inotify: the log has changed */
     struct net_watch *watch;
@@ -38,7 +38,7 @@ static void attach_free(struct pod_attach *x)
             break;
         }
     }
-    inlet_fini(&x->in);
+    stdin_pipe_fini(&x->in);
     if (x->opened && x->wants_in && x->once) {
         r->ops->tell(r, x->container, RUNTIME_IN_ENDS, 0);
     }
@@ -62,7 +62,7 @@ static void send_if(struct pod_attach *x, bool wanted, enum channel to, const st
     }
 }
 
-static void pump(struct pod_attach *x)
+static void pod_attach_pump(struct pod_attach *x)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0}, err = {0};
     bool lives = true;
@@ -87,7 +87,7 @@ static void pump(struct pod_attach *x)
 
 static void on_news(void *ctx)
 {
-    pump(ctx);
+    pod_attach_pump(ctx);
 }
 
 static void on_notify(void *ctx, uint32_t events)
@@ -97,10 +97,10 @@ static void on_notify(void *ctx, uint32_t events)
 
     while (read(x->notify, buf, sizeof(buf)) > 0) {
     }
-    pump(x);
+    pod_attach_pump(x);
 }
 
-/* Sooner than pod_log_tick: people type and want to see it. */
+/* Faster than pod_log_tick: the user types and expects an echo. */
 static void watch_log(struct pod_attach *x, const struct container *c)
 {
     const char *path = pod_log_path(c, c->attempt, &x->a->mem);
@@ -118,7 +118,7 @@ static void on_input(void *ctx, struct hk_str bytes)
 {
     struct pod_attach *x = ctx;
 
-    inlet_take(&x->in, bytes);
+    stdin_pipe_write(&x->in, bytes);
 }
 
 static void on_input_end(void *ctx)
@@ -126,7 +126,7 @@ static void on_input_end(void *ctx)
     struct pod_attach *x = ctx;
     struct runtime *r = x->a->o.runtime;
 
-    inlet_end(&x->in);
+    stdin_pipe_end(&x->in);
     if (x->once) {
         r->ops->tell(r, x->container, RUNTIME_IN_ENDS, 0);
     }
@@ -146,7 +146,7 @@ static void on_size(void *ctx, uint16_t columns, uint16_t rows)
 
 static void on_room(void *ctx)
 {
-    pump(ctx);
+    pod_attach_pump(ctx);
 }
 
 static void on_closed(void *ctx)
@@ -162,7 +162,7 @@ static void on_cut(void *ctx)
     attach_free(x);
 }
 
-static void on_ready(void *ctx, uint32_t events)
+static void pod_attach_on_ready(void *ctx, uint32_t events)
 {
     struct pod_attach *x = ctx;
 
@@ -174,11 +174,11 @@ static void on_begun(void *ctx)
     struct pod_attach *x = ctx;
 
     x->begun = true;
-    channels_send(&x->channels, CHANNEL_STDOUT, HK_STR("")); /* the connection stands */
-    pump(x);
+    channels_send(&x->channels, CHANNEL_STDOUT, HK_STR("")); /* the connection is open */
+    pod_attach_pump(x);
 }
 
-static void on_opened(void *ctx, struct hk_str early)
+static void pod_attach_on_opened(void *ctx, struct hk_str early)
 {
     static const struct channels_ops ops = {.begun = on_begun,
                                             .input = on_input,
@@ -192,7 +192,7 @@ static void on_opened(void *ctx, struct hk_str early)
     channels_open(&x->channels, x->a->o.loop, x->http, early, &ops, x);
 }
 
-/* ---- the question ---- */
+/* ---- the request ---- */
 
 static int open_input(struct pod_attach *x, const struct container *c, struct hk_err *err)
 {
@@ -209,7 +209,7 @@ static int open_input(struct pod_attach *x, const struct container *c, struct hk
     }
     rc = r->ops->open_in(r, c->id, &fd, err);
     if (rc == 0) {
-        inlet_open(&x->in, x->a->o.loop, &x->channels, fd);
+        stdin_pipe_open(&x->in, x->a->o.loop, &x->channels, fd);
     }
     return rc;
 }
@@ -259,7 +259,8 @@ int pod_attach_serve(struct agent *a, const struct node_call *call, struct hk_er
     }
     channels_accept(
         &x->channels, call->http,
-        &(struct http_tunnel){.opened = on_opened, .ready = on_ready, .cut = on_cut, .ctx = x});
+        &(struct http_tunnel){
+            .opened = pod_attach_on_opened, .ready = pod_attach_on_ready, .cut = on_cut, .ctx = x});
     return 0;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of a container, as its pod (pod.c) lets it have one:
+// The life of a container. Its pod (pod.c) decides when it may run:
 //
-//   WAITING --due--> RUNNING --ended--> WAITING (to be started again, after a growing pause)
+//   WAITING --due--> RUNNING --ended--> WAITING (restarts after a growing delay)
 //                                   '-> ENDED   (the restart policy is satisfied)
 //
-// What cannot be started now, and may be later, holds the whole pod for a while.
+// If a container cannot start for a temporary reason, the whole pod is held for a while.
 #include "agent/agent_priv.h"
 
 #include "codec/timefmt.h"
@@ -49,7 +49,7 @@ static bool starts_again(const struct container *c)
     return policy_is(p, "Always") || (policy_is(p, "OnFailure") && c->end.code != 0);
 }
 
-/* The first restart comes at once, the next ones after 10 s, 20 s, ... */
+/* The first restart is immediate, the next ones follow after 10 s, 20 s, ... */
 static void pause_before_restart(struct container *c, int64_t now_ns)
 {
     struct pod *p = c->pod;
@@ -60,7 +60,7 @@ static void pause_before_restart(struct container *c, int64_t now_ns)
     c->due_ns = now_ns + wait_ns;
     c->state = CONTAINER_WAITING;
     if (p->prep == PREP_DONE && p->refs.len > 0) {
-        p->prep = PREP_NOT; /* variables are as they are when it starts again */
+        p->prep = PREP_NOT; /* the restart reads its variables again */
     }
     if (wait_ns == 0) {
         return;
@@ -89,7 +89,7 @@ void container_settle(struct container *c, int64_t now_ns)
     }
 }
 
-static const char *reason_of(const struct runtime_end *end)
+static const char *container_end_reason(const struct runtime_end *end)
 {
     if (end->never_ran) {
         return "ContainerCannotRun";
@@ -100,7 +100,7 @@ static const char *reason_of(const struct runtime_end *end)
     return end->code == 0 ? "Completed" : "Error";
 }
 
-/* The attempt did not come to be, and is made again after a pause. */
+/* The attempt did not start: retry the same attempt after a delay. */
 static void hold_attempt(struct container *c, const struct hk_err *err, int64_t now_ns)
 {
     c->begun = false;
@@ -128,7 +128,7 @@ void container_ended(struct container *c, const struct runtime_end *end, int64_t
         .is = true,
         .code = end->never_ran && end->code == 0 ? CODE_CANNOT_RUN : end->code,
         .signo = end->signo,
-        .reason = reason_of(end),
+        .reason = container_end_reason(end),
         .start_ns = end->start_ns ? end->start_ns : c->start_ns,
         .end_ns = end->end_ns ? end->end_ns : agent_wall(c->pod->a),
     };
@@ -205,7 +205,7 @@ static void running(struct container *c, int64_t now_ns)
     hook_begin(c, "postStart", now_ns);
 }
 
-/* The attempt that ended becomes the last one. */
+/* The attempt that ended becomes lastState. */
 static void next_attempt(struct container *c)
 {
     if (!c->begun) {
@@ -218,8 +218,8 @@ static void next_attempt(struct container *c)
     c->attempt++;
 }
 
-static int describe(struct container *c, struct env *env, struct runtime_container *ret,
-                    struct hk_err *err)
+static int container_make_launch(struct container *c, struct env *env,
+                                 struct runtime_container *ret, struct hk_err *err)
 {
     struct hk_arena *mem = &c->pod->a->mem;
     int rc = pod_gpu_assign(c, err);
@@ -232,7 +232,7 @@ static int describe(struct container *c, struct env *env, struct runtime_contain
     return pod_start_describe(c, env, ret, err);
 }
 
-/* Where nothing is run there is nothing to prepare. */
+/* A runtime that runs nothing needs no preparation. */
 static void start_nominal(struct container *c, int64_t now_ns)
 {
     struct hk_err err = {0};
@@ -264,7 +264,7 @@ static void start_container(struct container *c, int64_t now_ns)
     struct hk_err err = {0};
     int ret;
 
-    if (describe(c, &env, &rc, &err) < 0) {
+    if (container_make_launch(c, &env, &rc, &err) < 0) {
         pod_hold(p, "CreateContainerConfigError", &err, now_ns);
         return;
     }
@@ -308,7 +308,7 @@ void container_try(struct container *c, int64_t now_ns)
         start_container(c, now_ns);
     }
     if (c->state == CONTAINER_WAITING && c->pod->prep == PREP_DONE) {
-        pod_wake_at(c->pod, c->due_ns); /* it could not run, and is to be tried again */
+        pod_wake_at(c->pod, c->due_ns); /* it could not run: retry */
     }
 }
 
@@ -324,7 +324,7 @@ static void terminate(struct container *c)
 
 int64_t pod_grace_ns(const struct pod *p)
 {
-    return json_int(pod_spec(p, "terminationGracePeriodSeconds"), POD_GRACE_S) * SECOND_NS;
+    return hk_seconds_ns(json_int(pod_spec(p, "terminationGracePeriodSeconds"), POD_GRACE_S));
 }
 
 void container_stop_on(struct container *c, int64_t now_ns)
@@ -359,7 +359,7 @@ void container_stop_on(struct container *c, int64_t now_ns)
 void container_stop(struct container *c, int64_t now_ns, int64_t grace_s)
 {
     if (c->state == CONTAINER_RUNNING && c->stop == STOP_NOT) {
-        c->kill_ns = now_ns + (grace_s < 0 ? pod_grace_ns(c->pod) : grace_s * SECOND_NS);
+        c->kill_ns = now_ns + (grace_s < 0 ? pod_grace_ns(c->pod) : hk_seconds_ns(grace_s));
         agent_touch(c->pod);
         pod_note(c->pod, false, "Killing",
                  hk_arena_printf(&c->pod->a->mem, "Stopping container %.*s", HK_FMT(c->name)));

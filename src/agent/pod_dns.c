@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolv.conf of pods that ask for one of their own: the machine's, with what the pod's
-// dnsConfig adds; with dnsPolicy None only that. The others see the machine's.
+// The resolv.conf of pods with their own DNS settings: the machine's file plus the pod's dnsConfig;
+// with dnsPolicy None, only the dnsConfig. Other pods see the machine's file.
 #include "agent/agent_priv.h"
 
 #include "base/file.h"
@@ -13,7 +13,7 @@
 
 struct resolver {
     struct hk_buf servers; /* lines */
-    struct hk_buf search;  /* words, each behind a space */
+    struct hk_buf search;  /* words, each after a space */
     struct hk_buf options;
 };
 
@@ -54,7 +54,7 @@ static void read_machines(struct resolver *r)
         if (hk_str_is(key, "nameserver")) {
             hk_buf_addf(&r->servers, "nameserver %.*s\n", HK_FMT(hk_str_trim(line)));
         } else if (hk_str_is(key, "search")) {
-            hk_buf_clear(&r->search); /* of several the last counts */
+            hk_buf_clear(&r->search); /* the last "search" line counts */
             add_words(&r->search, line);
         } else if (hk_str_is(key, "options")) {
             add_words(&r->options, line);
@@ -112,7 +112,8 @@ int pod_dns_mount(const struct pod *p, struct runtime_container *rc, struct hk_e
         return hk_fail(err, HK_EIO, "cannot set the mode of '%s': %s", path, strerror(errno));
     }
     if (ret == 0) {
-        pod_start_mount(rc, (struct runtime_mount){.from = path, .at = MACHINES_OWN}, &p->a->mem);
+        pod_start_mount(rc, (struct runtime_mount){.from = path, .at = MACHINES_OWN, .own = true},
+                        &p->a->mem);
     }
     return ret;
 }

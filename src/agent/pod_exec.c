@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands in containers for somebody far away (pods/exec): a command beside the container, its
-// streams on pipes or a terminal, and those on the channels of a connection. All of it happens on
-// the loop; a side that is slow makes the other wait.
+// pods/exec: runs a command in a container and connects its streams (pipes or a terminal) to the
+// channels of a connection. Everything runs on the loop; a slow side makes the other one wait.
 //
 //     ASKED --101--> OPENED --peer listens--> RUNNING --end, output read--> CLOSING --peer
 //                                                |                          closes--> gone
 //                                                +--peer hangs up--> LEFT --command ends--> gone
 #include "agent/agent_priv.h"
-#include "agent/inlet.h"
+#include "agent/stdin_pipe.h"
 
 #include "net/node_api.h"
 #include "net/query.h"
@@ -20,11 +19,11 @@
 #include <unistd.h>
 
 enum { READ_BYTES = 32 << 10 };
-#define GRACE_NS (5 * SECOND_NS) /* for a command to heed its signal */
+#define GRACE_NS (5 * SECOND_NS) /* between SIGTERM or SIGHUP and SIGKILL */
 
 enum stage { ASKED, OPENED, RUNNING, CLOSING, LEFT };
 
-/* One of the command's outputs. */
+/* stdout or stderr of the command. */
 struct output {
     struct pod_exec *x;
     enum channel channel;
@@ -34,19 +33,19 @@ struct output {
 
 struct pod_exec {
     struct agent *a;
-    struct http_request *http; /* good until opened; the channels' then */
+    struct http_request *http; /* valid until opened; then the channels own it */
     struct hk_arena mem;
     const char *const *argv;
     bool tty, wants_in, wants_out, wants_err;
-    uint64_t container, id; /* the runtime's; id 0: nothing runs */
+    uint64_t container, id; /* ids in the runtime; id 0: no command runs */
     uint8_t stage;
     bool ended;
     struct net_timer *timer;
     struct channels channels;
     struct output out[2];
 
-    struct inlet in;
-    struct hk_buf status; /* how it ended, for the peer */
+    struct stdin_pipe in;
+    struct hk_buf status; /* the exit status, for the peer */
 };
 
 /* ---- descriptors ---- */
@@ -63,7 +62,7 @@ static void close_output(struct output *o)
 
 static void close_streams(struct pod_exec *x)
 {
-    inlet_fini(&x->in);
+    stdin_pipe_fini(&x->in);
     close_output(&x->out[0]);
     close_output(&x->out[1]);
 }
@@ -88,7 +87,7 @@ static void exec_free(struct pod_exec *x)
 
 /* ---- the end ---- */
 
-static void write_status(int code, struct hk_str message, struct hk_buf *out)
+static void pod_exec_write_status(int code, struct hk_str message, struct hk_buf *out)
 {
     if (code == 0) {
         hk_buf_adds(out, "{\"metadata\":{},\"status\":\"Success\"}");
@@ -102,8 +101,8 @@ static void write_status(int code, struct hk_str message, struct hk_buf *out)
                 code);
 }
 
-/* It had its chance. */
-static void on_timer(void *ctx)
+/* Grace period is over: send SIGKILL. */
+static void pod_exec_on_kill_timer(void *ctx)
 {
     struct pod_exec *x = ctx;
     struct runtime *r = x->a->o.runtime;
@@ -111,7 +110,7 @@ static void on_timer(void *ctx)
     r->ops->kill(r, x->id, SIGKILL);
 }
 
-/* The last word. A peer that reads slowly has all the time it wants to come to it. */
+/* Sends the final status. A slow peer may take any time to read it. */
 static void say_goodbye(struct pod_exec *x)
 {
     close_streams(x);
@@ -120,8 +119,8 @@ static void say_goodbye(struct pod_exec *x)
     x->stage = CLOSING;
 }
 
-/* Nobody is there any more: the command has to go. */
-static void leave(struct pod_exec *x)
+/* The client is gone: end the command. */
+static void pod_exec_on_client_gone(struct pod_exec *x)
 {
     struct runtime *r = x->a->o.runtime;
 
@@ -138,7 +137,7 @@ static void leave(struct pod_exec *x)
 
 static void on_closed(void *ctx)
 {
-    leave(ctx);
+    pod_exec_on_client_gone(ctx);
 }
 
 static void on_cut(void *ctx)
@@ -146,10 +145,10 @@ static void on_cut(void *ctx)
     struct pod_exec *x = ctx;
 
     x->channels.http = NULL;
-    leave(x);
+    pod_exec_on_client_gone(x);
 }
 
-static void on_ready(void *ctx, uint32_t events)
+static void pod_exec_on_ready(void *ctx, uint32_t events)
 {
     struct pod_exec *x = ctx;
 
@@ -158,7 +157,7 @@ static void on_ready(void *ctx, uint32_t events)
 
 /* ---- output ---- */
 
-/* False when there is nothing to be had now. */
+/* Returns false if no output is available now. */
 static bool read_output(struct output *o)
 {
     char buf[READ_BYTES];
@@ -172,15 +171,15 @@ static bool read_output(struct output *o)
         return true;
     }
     if (n == 0 || errno != EAGAIN) {
-        close_output(o); /* EIO: nobody holds the terminal any more */
+        close_output(o); /* EIO: all users of the terminal have closed it */
     }
     return false;
 }
 
 static void on_output(void *ctx, uint32_t events);
 
-/* True when all there is has been read. Hangups cannot be ignored by a watch, so that there is none
- * while nothing may be read. */
+/* Returns true when all available output is read. While the peer accepts nothing there is no watch,
+ * because a watch always reports hangups. */
 static bool pump_output(struct output *o)
 {
     bool room = true;
@@ -199,7 +198,7 @@ static bool pump_output(struct output *o)
     return room;
 }
 
-static void pump(struct pod_exec *x)
+static void pod_exec_pump(struct pod_exec *x)
 {
     if (x->stage != RUNNING) {
         return;
@@ -214,12 +213,12 @@ static void on_output(void *ctx, uint32_t events)
 {
     struct output *o = ctx;
 
-    pump(o->x);
+    pod_exec_pump(o->x);
 }
 
 static void on_room(void *ctx)
 {
-    pump(ctx);
+    pod_exec_pump(ctx);
 }
 
 /* ---- input ---- */
@@ -228,19 +227,19 @@ static void on_input(void *ctx, struct hk_str bytes)
 {
     struct pod_exec *x = ctx;
 
-    inlet_take(&x->in, bytes);
+    stdin_pipe_write(&x->in, bytes);
 }
 
-/* A terminal hears of the end as of a key; a command that reads raw input hears nothing. */
+/* On a terminal, end of input is a key (^D); a command in raw mode does not notice it. */
 static void on_input_end(void *ctx)
 {
     static const char end_of_file = 4;
     struct pod_exec *x = ctx;
 
     if (x->tty) {
-        inlet_take(&x->in, (struct hk_str){&end_of_file, 1});
+        stdin_pipe_write(&x->in, (struct hk_str){&end_of_file, 1});
     }
-    inlet_end(&x->in);
+    stdin_pipe_end(&x->in);
 }
 
 static void on_size(void *ctx, uint16_t columns, uint16_t rows)
@@ -252,9 +251,9 @@ static void on_size(void *ctx, uint16_t columns, uint16_t rows)
     }
 }
 
-/* ---- the beginning ---- */
+/* ---- starting ---- */
 
-/* Ends of one stream: ours, which does not block, and the command's. */
+/* Both ends of one stream; ours does not block. */
 struct ends {
     int ours, theirs;
 };
@@ -290,7 +289,7 @@ static int open_terminal(struct ends *ret, struct hk_err *err)
     return 0;
 }
 
-/* What of the streams was asked for. */
+/* Opens the requested streams. */
 static int open_streams(const struct pod_exec *x, struct ends ends[3], struct hk_err *err)
 {
     const bool wanted[] = {x->wants_in, x->wants_out, x->wants_err};
@@ -330,9 +329,9 @@ static int run_command(struct pod_exec *x, struct hk_err *err)
                                ends[2].theirs, &x->id, err);
     close_ends(x, ends, rc < 0);
     if (rc == 0) {
-        /* A terminal is one for both ways; each has a descriptor to be watched. */
-        inlet_open(&x->in, x->a->o.loop, &x->channels,
-                   x->tty ? fcntl(ends[0].ours, F_DUPFD_CLOEXEC, 3) : ends[0].ours);
+        /* A terminal carries both directions; each needs its own descriptor to watch. */
+        stdin_pipe_open(&x->in, x->a->o.loop, &x->channels,
+                        x->tty ? fcntl(ends[0].ours, F_DUPFD_CLOEXEC, 3) : ends[0].ours);
         x->out[0].fd = ends[1].ours;
         x->out[1].fd = x->tty ? -1 : ends[2].ours;
     }
@@ -344,7 +343,7 @@ static void on_begun(void *ctx)
     struct pod_exec *x = ctx;
     struct hk_err err = {0};
 
-    /* Tells the client that the connection stands, as Kubernetes does. */
+    /* An empty message tells the client that the connection is open, as in Kubernetes. */
     channels_send(&x->channels, CHANNEL_STDOUT, HK_STR(""));
     if (run_command(x, &err) < 0) {
         serve_status(500, "InternalError", err.text, &x->status);
@@ -352,10 +351,10 @@ static void on_begun(void *ctx)
         return;
     }
     x->stage = RUNNING;
-    pump(x);
+    pod_exec_pump(x);
 }
 
-static void on_opened(void *ctx, struct hk_str early)
+static void pod_exec_on_opened(void *ctx, struct hk_str early)
 {
     static const struct channels_ops ops = {.begun = on_begun,
                                             .input = on_input,
@@ -394,15 +393,15 @@ bool pod_exec_on_end(struct agent *a, uint64_t id, const struct runtime_end *end
     }
     HK_AUTO(hk_buf_fini) struct hk_buf message = {0};
     hk_buf_addf(&message, "command terminated with non-zero exit code: exit status %d", end->code);
-    write_status(end->code, hk_buf_str(&message), &x->status);
+    pod_exec_write_status(end->code, hk_buf_str(&message), &x->status);
     if (end->never_ran) {
         tell_why_not(x, end->message);
     }
-    pump(x);
+    pod_exec_pump(x);
     return true;
 }
 
-/* ---- the question ---- */
+/* ---- the request ---- */
 
 static const char *const *command_of(const struct query *q, struct hk_arena *mem)
 {
@@ -418,8 +417,8 @@ static const char *const *command_of(const struct query *q, struct hk_arena *mem
     return argv;
 }
 
-/* As Kubernetes checks PodExecOptions. */
-static int check(const struct pod_exec *x, struct hk_err *err)
+/* The checks of PodExecOptions in Kubernetes. */
+static int pod_exec_check_options(const struct pod_exec *x, struct hk_err *err)
 {
     if (!x->argv[0]) {
         return hk_fail(err, HK_EINVAL, "you must specify a command");
@@ -454,7 +453,7 @@ static int read_question(struct pod_exec *x, const struct node_call *call, unsig
         return rc;
     }
     x->container = c->id;
-    return check(x, err);
+    return pod_exec_check_options(x, err);
 }
 
 static struct pod_exec *exec_new(struct agent *a, struct http_request *http)
@@ -464,7 +463,7 @@ static struct pod_exec *exec_new(struct agent *a, struct http_request *http)
     *x = (struct pod_exec){.a = a, .http = http, .in = {.fd = -1}};
     x->out[0] = (struct output){.x = x, .channel = CHANNEL_STDOUT, .fd = -1};
     x->out[1] = (struct output){.x = x, .channel = CHANNEL_STDERR, .fd = -1};
-    x->timer = net_timer_new(a->o.loop, on_timer, x);
+    x->timer = net_timer_new(a->o.loop, pod_exec_on_kill_timer, x);
     hk_vec_push(&a->execs, x);
     return x;
 }
@@ -482,7 +481,8 @@ int pod_exec_serve(struct agent *a, const struct node_call *call, struct hk_err 
     }
     channels_accept(
         &x->channels, call->http,
-        &(struct http_tunnel){.opened = on_opened, .ready = on_ready, .cut = on_cut, .ctx = x});
+        &(struct http_tunnel){
+            .opened = pod_exec_on_opened, .ready = pod_exec_on_ready, .cut = on_cut, .ctx = x});
     return 0;
 }
 

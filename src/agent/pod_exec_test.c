@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands and their channels, over a real connection: the test is the client at one end and the
-// command at the other.
+// Commands and their channels over a real connection: the test is both the client and the command.
 #include "agent/pod_exec.c"
 
 #include "agent/rig_test.h"
@@ -19,21 +18,21 @@ struct scene {
     struct net_loop *loop;
     struct http_server *server;
     struct runtime_ops ops;
-    int in, out, err; /* the command's, -1: none */
+    int in, out, err; /* of the command; -1: none */
 
-    int fd; /* the client's */
+    int fd; /* of the client */
     struct hk_buf raw;
     struct ws_reader reader;
     struct hk_buf channels[5];
     uint8_t channel;
-    uint16_t closed; /* code of the server's close, 0 none */
+    uint16_t closed; /* code of the server's close; 0: none */
     struct hk_buf pouring;
     size_t poured;
 };
 
 /* ---- the node ---- */
 
-static struct scene *the_scene; /* for the runtime's table, which has no context of ours */
+static struct scene *the_scene; /* the runtime's table has no context pointer for tests */
 
 static int exec_with_streams(struct runtime *rt, uint64_t container, const char *const *argv,
                              int in, int out, int err_out, uint64_t *ret, struct hk_err *err)
@@ -165,7 +164,7 @@ static void upgrade(struct scene *s, const char *query)
     hk_buf_drop(&s->raw, (size_t)(strstr(text, "\r\n\r\n") + 4 - text));
 }
 
-/* Sorts what has come into channels. */
+/* Sorts received data into channels. */
 static void parse(struct scene *s)
 {
     struct ws_piece p;
@@ -276,7 +275,7 @@ static void test_streams_and_the_end_arrive(void **state)
     fcntl(s.in, F_SETFL, O_NONBLOCK);
     AWAIT(&s, read(s.in, buf, sizeof(buf)) == 5);
     assert_string_equal(buf, "hello");
-    AWAIT(&s, read(s.in, buf, sizeof(buf)) == 0); /* its end */
+    AWAIT(&s, read(s.in, buf, sizeof(buf)) == 0); /* end of file */
     assert_int_equal(write(s.out, ", last", 6), 6);
     end_command(&s, 3);
     AWAIT(&s, s.closed == WS_CLOSE_NORMAL);
@@ -325,7 +324,7 @@ static void test_a_peer_that_is_always_behind_costs_no_more(void **state)
         while ((n = write(s.out, block, sizeof(block))) > 0) {
             wrote += (size_t)n;
         }
-        assert_true(hear(&s)); /* a little of it */
+        assert_true(hear(&s)); /* only a part of it */
         parse(&s);
         assert_true(s.r.agent->execs.len == 1);
         assert_true(s.r.agent->execs.at[0]->channels.out.cap < 2 << 20);
@@ -334,7 +333,7 @@ static void test_a_peer_that_is_always_behind_costs_no_more(void **state)
     finish(&s);
 }
 
-/* Sends more of its input as long as the connection takes it; false when it takes nothing. */
+/* Sends more input as long as the connection accepts it; false if it accepts nothing. */
 static bool pour(struct scene *s, size_t *told)
 {
     static const unsigned char mask[4] = {9, 8, 7, 6};
@@ -456,7 +455,7 @@ static void open_stream(struct scene *s, z_stream *z, uint32_t stream, const cha
     assert_int_equal(send(s->fd, frame.data, frame.len, MSG_NOSIGNAL), (ssize_t)frame.len);
 }
 
-/* Frames that have come as a whole: "reply 1\n", "data 3 text\n", "last 3 text\n". */
+/* Complete frames received: "reply 1\n", "data 3 text\n", "last 3 text\n". */
 static void list_frames(struct scene *s, struct hk_buf *out)
 {
     while (s->raw.len >= 8 && s->raw.len >= 8 + (u32_at(&s->raw, 4) & 0xffffff)) {

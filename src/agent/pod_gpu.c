@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs of the node and which container has which. A container that asks for some gets that many of
-// the free ones when it is first started and keeps them until its pod has ended; a file in the
-// pod's directory remembers, for the next agent. The others are hidden from it: their device files
-// are covered, and the variables CUDA goes by do not name them.
+// Assigns the node's GPUs to containers. A container gets the requested number of free GPUs at its
+// first start and keeps them until its pod has ended; a file in the pod's directory records them
+// for the next agent. Other GPUs are hidden: their device files are covered, and the environment
+// variables of CUDA do not name them.
 #include "agent/agent_priv.h"
 
 #include "api/names.h"
@@ -11,12 +11,12 @@
 
 #define FILE_MAX 4096
 
-static const char *path_of(const struct container *c, struct hk_arena *a)
+static const char *pod_gpu_file_path(const struct container *c, struct hk_arena *a)
 {
     return hk_arena_printf(a, "%s/.gpus.%.*s", c->pod->dir, HK_FMT(c->name));
 }
 
-static int64_t wanted(const struct container *c)
+static int64_t pod_gpu_request_count(const struct container *c)
 {
     const struct json *v = json_get(json_at(c->spec, "resources.limits"), API_RES_NVIDIA_GPU);
     struct quantity q;
@@ -29,13 +29,13 @@ static int64_t wanted(const struct container *c)
                : 0;
 }
 
-/* What an init container had before it ended is for the containers proper. */
-static bool holds(const struct container *c, const struct pod *asking)
+/* The GPUs of an ended init container are free for the other containers of its pod. */
+static bool pod_gpu_is_held(const struct container *c, const struct pod *asking)
 {
     return c->pod != asking || !c->init || c->sidecar || c->state != CONTAINER_ENDED;
 }
 
-static uint64_t taken(const struct pod *asking)
+static uint64_t pod_gpu_devices_in_use(const struct pod *asking)
 {
     const struct agent *a = asking->a;
     uint64_t set = 0;
@@ -44,13 +44,13 @@ static uint64_t taken(const struct pod *asking)
         const struct pod *p = a->slots.at[i];
 
         for (uint32_t k = 0; p && p->stage != POD_ENDED && k < p->ncontainer; k++) {
-            set |= holds(&p->containers[k], asking) ? p->containers[k].gpus : 0;
+            set |= pod_gpu_is_held(&p->containers[k], asking) ? p->containers[k].gpus : 0;
         }
     }
     return set;
 }
 
-/* Their numbers, as devices and files have them. */
+/* The device numbers in the set, as text. */
 static const char *numbers(const struct agent *a, uint64_t set, struct hk_arena *mem)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
@@ -67,8 +67,8 @@ int pod_gpu_assign(struct container *c, struct hk_err *err)
 {
     const struct agent *a = c->pod->a;
     struct hk_arena *mem = &c->pod->a->mem;
-    const int64_t want = c->gpus || a->ngpu == 0 ? 0 : wanted(c);
-    const uint64_t others = want > 0 ? taken(c->pod) : 0;
+    const int64_t want = c->gpus || a->ngpu == 0 ? 0 : pod_gpu_request_count(c);
+    const uint64_t others = want > 0 ? pod_gpu_devices_in_use(c->pod) : 0;
     uint64_t set = 0;
     int64_t got = 0;
 
@@ -86,7 +86,8 @@ int pod_gpu_assign(struct container *c, struct hk_err *err)
         return 0;
     }
     c->gpus = set;
-    return c->pod->dir ? hk_write_file(path_of(c, mem), hk_str(numbers(a, set, mem)), err) : 0;
+    return c->pod->dir ? hk_write_file(pod_gpu_file_path(c, mem), hk_str(numbers(a, set, mem)), err)
+                       : 0;
 }
 
 void pod_gpu_recall(struct container *c)
@@ -97,7 +98,7 @@ void pod_gpu_recall(struct container *c)
     int64_t minor;
 
     if (a->ngpu == 0 || !c->pod->dir ||
-        hk_read_file(path_of(c, &c->pod->a->mem), FILE_MAX, &text, NULL) < 0) {
+        hk_read_file(pod_gpu_file_path(c, &c->pod->a->mem), FILE_MAX, &text, NULL) < 0) {
         return;
     }
     rest = hk_buf_str(&text);
@@ -108,8 +109,8 @@ void pod_gpu_recall(struct container *c)
     }
 }
 
-/* By their uuids where all are known: numbers of CUDA's need not be those of the devices. */
-static const char *names(const struct container *c, struct hk_arena *mem)
+/* Uses UUIDs if all are known: CUDA may number devices differently. */
+static const char *pod_gpu_visible_devices(const struct container *c, struct hk_arena *mem)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
     const struct agent *a = c->pod->a;
@@ -131,7 +132,7 @@ void pod_gpu_env(const struct container *c, struct env *e, struct hk_arena *mem)
     static const struct hk_str cuda = {"CUDA_VISIBLE_DEVICES", 20};
     static const struct hk_str nvidia = {"NVIDIA_VISIBLE_DEVICES", 22};
 
-    const struct hk_str have = hk_str(names(c, mem));
+    const struct hk_str have = hk_str(pod_gpu_visible_devices(c, mem));
 
     if (c->pod->a->ngpu > 0 && (c->gpus || !env_has(e, cuda))) {
         env_set(e, cuda, have);

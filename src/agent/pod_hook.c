@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hooks of a container's life: a command beside it, a GET, or just some time, when it has started
-// (postStart) and before it is told to end (preStop). One is under way at a time.
+// Lifecycle hooks of a container, after it starts (postStart) and before it is stopped (preStop): a
+// command, an HTTP GET, or a sleep. One hook runs at a time.
 #include "agent/agent_priv.h"
 
 #include "net/probe.h"
 
-/* Of a GET; whoever takes longer has the grace period to end it. */
+/* Of a GET; a slower preStop is limited by the grace period. */
 #define GET_TIMEOUT_S 60
 
-static void ended(struct container *c, bool good)
+static void pod_hook_finish(struct container *c, bool good)
 {
     c->hook = (struct hook){.due_ns = INT64_MAX};
     pod_hook_ended(c, good, agent_mono(c->pod->a));
@@ -19,7 +19,7 @@ static void on_net(void *ctx, struct net_probe *np, bool good)
     struct container *c = ctx;
 
     net_probe_free(np);
-    ended(c, good);
+    pod_hook_finish(c, good);
 }
 
 void hook_begin(struct container *c, const char *name, int64_t now_ns)
@@ -38,10 +38,10 @@ void hook_begin(struct container *c, const char *name, int64_t now_ns)
                                                    .done = on_net,
                                                    .ctx = c});
     } else if ((action = json_get(hook, "sleep"))) {
-        c->hook.due_ns = now_ns + json_int(json_get(action, "seconds"), 0) * SECOND_NS;
+        c->hook.due_ns = now_ns + hk_seconds_ns(json_int(json_get(action, "seconds"), 0));
     }
     if (action && !hook_runs(c)) {
-        ended(c, false);
+        pod_hook_finish(c, false);
     }
 }
 
@@ -53,7 +53,7 @@ bool hook_runs(const struct container *c)
 int64_t hook_tick(struct container *c, int64_t now_ns)
 {
     if (c->hook.due_ns <= now_ns) {
-        ended(c, true);
+        pod_hook_finish(c, true);
     }
     return c->hook.due_ns;
 }
@@ -63,7 +63,7 @@ bool hook_on_end(struct container *c, uint64_t id, bool good)
     if (c->hook.exec == 0 || c->hook.exec != id) {
         return false;
     }
-    ended(c, good);
+    pod_hook_finish(c, good);
     return true;
 }
 

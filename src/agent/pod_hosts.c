@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses and names. Each pod has an address of its own in 127.64.0.0/10, so that pods of one
-// machine can listen on the same ports, and a hosts file that knows the pods it belongs with: those
-// of its subdomain, or of its job. Both are in files and outlive the agent, though not the machine.
+// Addresses and hosts files of pods. Each pod has its own address in 127.64.0.0/10, so that pods of
+// one machine can listen on the same ports. Its hosts file lists the pods of its subdomain or job.
+// Both are stored in files: they survive the agent, but not a reboot.
 #include "agent/agent_priv.h"
 
 #include "base/file.h"
@@ -16,18 +16,18 @@
 #define NET_BASE 0x7f400000u /* 127.64.0.0 */
 #define NET_SIZE 0x00400000u /* a /10 */
 
-static void close_fd(int *fd)
+static void pod_hosts_close_fd(int *fd)
 {
     if (*fd >= 0) {
         close(*fd);
     }
 }
 
-/* In place: the file may be mounted in containers, which would go on seeing the old one. Whoever
- * they run as may read it, whatever our umask. */
+/* Writes in place: a container with the file mounted would keep seeing a replaced file. Any user
+ * can read it, independent of the umask. */
 static int overwrite(const char *path, struct hk_str text)
 {
-    HK_AUTO(close_fd) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    HK_AUTO(pod_hosts_close_fd) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 
     if (fd < 0 || fchmod(fd, 0644) < 0 || pwrite(fd, text.s, text.n, 0) != (ssize_t)text.n ||
         ftruncate(fd, (off_t)text.n) < 0) {
@@ -36,8 +36,8 @@ static int overwrite(const char *path, struct hk_str text)
     return 0;
 }
 
-/* Which of the net's addresses that is, from 0; UINT64_MAX - 1: none of them. */
-static uint64_t number_of(const char *address)
+/* The index of the address in the network, from 0; UINT64_MAX - 1: not in it. */
+static uint64_t pod_hosts_address_index(const char *address)
 {
     unsigned a, b, c, d;
 
@@ -47,22 +47,22 @@ static uint64_t number_of(const char *address)
     return ((uint64_t)a << 24 | b << 16 | c << 8 | d) - NET_BASE;
 }
 
-static bool taken(const struct pod *p, const char *address)
+static bool pod_hosts_address_in_use(const struct pod *p, const char *address)
 {
-    const uint32_t slot = hk_map_get(&p->a->by_address, number_of(address));
+    const uint32_t slot = hk_map_get(&p->a->by_address, pod_hosts_address_index(address));
 
     return slot != HK_NONE && slot != p->slot;
 }
 
-static void take(struct pod *p)
+static void pod_hosts_reserve_address(struct pod *p)
 {
-    hk_map_put(&p->a->by_address, number_of(p->address), p->slot);
+    hk_map_put(&p->a->by_address, pod_hosts_address_index(p->address), p->slot);
 }
 
 void pod_hosts_release(struct pod *p)
 {
     if (p->address[0]) {
-        hk_map_del(&p->a->by_address, number_of(p->address));
+        hk_map_del(&p->a->by_address, pod_hosts_address_index(p->address));
     }
 }
 
@@ -73,20 +73,21 @@ static void write_address(uint32_t n, char *out, size_t size)
     snprintf(out, size, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);
 }
 
-/* The first free one from a place the uid names: agents that share a machine seldom meet. */
-static void choose(struct pod *p)
+/* The first free address from a start that the uid defines: agents on one machine rarely
+ * collide. */
+static void pod_hosts_choose_address(struct pod *p)
 {
     uint32_t n = (uint32_t)hk_hash(p->uid.s, p->uid.n, 0) % NET_SIZE;
 
     do {
         n = (n + 1) % NET_SIZE;
-        /* Not the ends of a /24: people take them for networks and broadcasts. */
+        /* Skip .0 and .255, which look like network and broadcast addresses. */
         n += (n & 255) == 0;
         n += (n & 255) == 255 ? 2 : 0;
         n %= NET_SIZE;
         write_address(n, p->address, sizeof(p->address));
-    } while (taken(p, p->address));
-    take(p);
+    } while (pod_hosts_address_in_use(p, p->address));
+    pod_hosts_reserve_address(p);
 }
 
 const char *pod_hosts_file(const struct pod *p, const char *what, struct hk_arena *a)
@@ -114,18 +115,18 @@ int pod_hosts_address(struct pod *p, struct hk_err *err)
         return 0;
     }
     if (!p->dir) {
-        choose(p);
+        pod_hosts_choose_address(p);
         return 0;
     }
     path = pod_hosts_file(p, "address", &p->a->mem);
     if (hk_read_file(path, sizeof(p->address) - 1, &known, NULL) == 0 && known.len > 0 &&
-        !taken(p, known.data)) {
+        !pod_hosts_address_in_use(p, known.data)) {
         memcpy(p->address, known.data, known.len + 1);
-        take(p);
+        pod_hosts_reserve_address(p);
         return 0;
     }
-    choose(p);
-    /* Not worth waiting for the disk: what the address is for does not outlive the machine. */
+    pod_hosts_choose_address(p);
+    /* No sync: the address is not needed after a reboot. */
     if (overwrite(path, hk_str(p->address)) < 0) {
         return hk_fail(err, HK_EIO, "cannot write '%s': %s", path, strerror(errno));
     }
@@ -137,21 +138,21 @@ const char *pod_hosts_path(const struct pod *p, struct hk_arena *a)
     return p->dir ? pod_hosts_file(p, "hosts", a) : NULL;
 }
 
-/* What pods that know each other share. */
-static struct hk_str group_of(const struct pod *p)
+/* Pods with the same group name are in each other's hosts files. */
+static struct hk_str pod_hosts_group_name(const struct pod *p)
 {
     return p->subdomain.n > 0 ? p->subdomain : p->job;
 }
 
 static bool together(const struct pod *p, const struct pod *other)
 {
-    const struct hk_str group = group_of(p);
+    const struct hk_str group = pod_hosts_group_name(p);
 
-    return p == other ||
-           (group.n > 0 && hk_str_eq(p->ns, other->ns) && hk_str_eq(group, group_of(other)));
+    return p == other || (group.n > 0 && hk_str_eq(p->ns, other->ns) &&
+                          hk_str_eq(group, pod_hosts_group_name(other)));
 }
 
-static void write_names(const struct pod *p, struct hk_buf *out)
+static void pod_hosts_write_line(const struct pod *p, struct hk_buf *out)
 {
     hk_buf_addf(out, "%s", p->address[0] ? p->address : p->a->o.address);
     if (p->subdomain.n > 0) {
@@ -205,7 +206,7 @@ static void write_shared(const struct pod *p, struct hk_buf *out)
     hk_buf_adds(out, "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n");
     for (uint32_t i = 0; i < a->pods.len; i++) {
         if (together(p, a->pods.at[i]) && !a->pods.at[i]->gone) {
-            write_names(a->pods.at[i], out);
+            pod_hosts_write_line(a->pods.at[i], out);
         }
     }
 }
@@ -240,7 +241,7 @@ void pod_hosts_write(struct pod *p)
 void pod_hosts_changed(struct pod *p)
 {
     if (!p->dir) {
-        return; /* nobody there to read */
+        return; /* no container reads it */
     }
     for (uint32_t i = 0; i < p->a->pods.len; i++) {
         if (together(p, p->a->pods.at[i])) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs, as they are asked for: the file a runtime wrote, in the form of CRI logs ("TIME STREAM F
-// text", P for a piece of a line), turned back into output. A file that became too large is there
-// as FILE.1. Readers pull; who follows is looked after from agent_run until the container ends.
+// Reads container logs: turns the file that the runtime wrote, in CRI log format ("TIME STREAM F
+// text", P for part of a line), back into output. A rotated file is FILE.1. Readers pull; agent_run
+// serves those that follow until the container ends.
 #include "agent/agent_priv.h"
 
 #include "base/file.h"
@@ -19,8 +19,9 @@
 #define TAIL_BYTES 2048
 #define TAIL_LINES 80
 #define TAIL_READ (16 << 10)
+#define LOST_MAX 64
 
-/* What is wanted of a log. */
+/* The options of a log request. */
 struct log_query {
     int64_t tail;     /* lines, -1: all */
     int64_t since_ns; /* wall */
@@ -28,19 +29,27 @@ struct log_query {
     bool timestamps, previous, follow;
 };
 
+/* Lines, and bytes of output. */
+struct log_span {
+    int64_t lines, bytes;
+};
+
 struct pod_log {
-    struct agent *a; /* NULL: cut off */
+    struct agent *a; /* NULL: disconnected */
     struct log_query q;
     char *path;
-    int fd;       /* -1: no file yet */
-    bool mid;     /* in the middle of a line */
-    bool asleep;  /* waits for more */
-    bool full;    /* nothing more is wanted */
-    int64_t skip; /* lines */
+    int fd;               /* -1: no file yet */
+    bool mid;             /* in the middle of a line */
+    bool asleep;          /* waits for more output */
+    bool full;            /* the limit is reached */
+    int64_t skip;         /* lines to skip */
+    bool at_first;        /* the next record is the oldest one left */
+    struct log_span seen; /* output that was read, or is known to be lost */
+    struct log_span gap;  /* output lost before the next record; bytes <= 0: none */
     char *uid, *container;
     uint32_t attempt;
-    struct hk_buf carry; /* the beginning of a record */
-    struct hk_buf *err;  /* where what stderr said goes; NULL: to the rest */
+    struct hk_buf carry; /* the start of an incomplete record */
+    struct hk_buf *err;  /* buffer for stderr; NULL: same as stdout */
     void (*wake)(void *ctx);
     void *wake_ctx;
 };
@@ -73,12 +82,58 @@ static bool is_older(const struct record *r, int64_t since_ns)
     return since_ns != 0 && time_parse(r->time, &ns, NULL) == 0 && ns < since_ns;
 }
 
+/* The amount that rotation removed; zero if unknown. */
+static struct log_span read_lost(const struct pod_log *l)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf path = {0}, text = {0};
+    struct log_span lost = {0};
+    struct hk_str rest, lines;
+
+    hk_buf_addf(&path, "%s" POD_LOG_LOST, l->path);
+    if (hk_read_file(path.data, LOST_MAX, &text, NULL) < 0) {
+        return lost;
+    }
+    rest = hk_str_trim(hk_buf_str(&text));
+    if (!hk_str_cut(&rest, ' ', &lines) || !hk_str_int(lines, &lost.lines) ||
+        !hk_str_int(rest, &lost.bytes)) {
+        return (struct log_span){0};
+    }
+    return lost;
+}
+
+/* The next record is the first of the oldest file: older output that was not read is lost. */
+static void find_gap(struct pod_log *l)
+{
+    const struct log_span lost = read_lost(l);
+
+    l->gap = (struct log_span){lost.lines - l->seen.lines, lost.bytes - l->seen.bytes};
+    if (l->gap.bytes > 0) {
+        l->seen = lost;
+    }
+    l->at_first = true;
+}
+
+/* Writes a line that says how much output is missing. */
+static void tell_lost(struct pod_log *l, const struct record *r, struct hk_buf *out)
+{
+    if (l->gap.bytes <= 0) {
+        return;
+    }
+    if (l->q.timestamps) {
+        hk_buf_addf(out, "%.*s ", HK_FMT(r->time));
+    }
+    hk_buf_addf(out, NODE_LOG_REMOVED "\n", (long long)l->gap.lines, (long long)l->gap.bytes);
+}
+
 static void emit(struct pod_log *l, const struct record *r, struct hk_buf *to)
 {
     struct hk_buf *out = l->err && r->is_err ? l->err : to;
     const size_t before = out->len;
-    const bool begins = !l->mid;
+    const bool begins = !l->mid, first = l->at_first;
 
+    l->at_first = false;
+    l->seen.lines += !r->partial;
+    l->seen.bytes += (int64_t)r->text.n + !r->partial;
     l->mid = r->partial;
     if (l->skip > 0) {
         l->skip -= !r->partial;
@@ -86,6 +141,9 @@ static void emit(struct pod_log *l, const struct record *r, struct hk_buf *to)
     }
     if (l->full || is_older(r, l->q.since_ns)) {
         return;
+    }
+    if (first) {
+        tell_lost(l, r, out);
     }
     if (l->q.timestamps && begins) {
         hk_buf_addf(out, "%.*s ", HK_FMT(r->time));
@@ -118,7 +176,7 @@ static void emit_lines(struct pod_log *l, struct hk_buf *out)
         rest.s += line.n + 1;
         rest.n -= line.n + 1;
     }
-    left = rest.n > RECORD_MAX ? 0 : rest.n; /* no record of ours is so long */
+    left = rest.n > RECORD_MAX ? 0 : rest.n; /* the shim writes no record that long */
     memmove(l->carry.data, rest.s, left);
     l->carry.len = left;
 }
@@ -141,7 +199,7 @@ static bool read_more(struct pod_log *l)
     return n > 0;
 }
 
-static void open_file(struct pod_log *l, const char *path)
+static void pod_log_open_file(struct pod_log *l, const char *path)
 {
     if (l->fd >= 0) {
         close(l->fd);
@@ -162,10 +220,11 @@ static void open_first(struct pod_log *l)
     HK_AUTO(hk_buf_fini) struct hk_buf old = {0};
 
     hk_buf_addf(&old, "%s.1", l->path);
-    open_file(l, old.data);
+    pod_log_open_file(l, old.data);
     if (l->fd < 0) {
-        open_file(l, l->path);
+        pod_log_open_file(l, l->path);
     }
+    find_gap(l);
 }
 
 static bool has_unread(const struct pod_log *l)
@@ -175,7 +234,7 @@ static bool has_unread(const struct pod_log *l)
     return l->fd >= 0 && fstat(l->fd, &st) == 0 && st.st_size > lseek(l->fd, 0, SEEK_CUR);
 }
 
-/* The file being read is FILE.1 now. */
+/* Whether the open file has become FILE.1. */
 static bool is_last_full(const struct pod_log *l)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf old = {0};
@@ -186,20 +245,20 @@ static bool is_last_full(const struct pod_log *l)
            at.st_ino == has.st_ino;
 }
 
-/* At the end of a file: goes on with the one after it, if there is one. */
+/* At the end of a rotated file, opens the next one; false if there is none. */
 static bool next_file(struct pod_log *l)
 {
     if (!was_rotated(l)) {
         return false;
     }
     if (has_unread(l)) {
-        return true; /* written between our reading and its end */
+        return true; /* written after the last read, before the rotation */
     }
-    hk_buf_clear(&l->carry); /* a file begins with a record */
+    hk_buf_clear(&l->carry); /* every file starts with a record */
     if (is_last_full(l)) {
-        open_file(l, l->path);
+        pod_log_open_file(l, l->path);
     } else {
-        open_first(l); /* who reads slowly has missed what came between */
+        open_first(l); /* slow reader: the output between is lost, and a line says so */
     }
     return l->fd >= 0;
 }
@@ -220,7 +279,7 @@ static void count_lines(struct pod_log *l, int64_t *ret)
     l->carry.len = rest.n;
 }
 
-/* Reads all of it once to know where the last lines begin. */
+/* Reads the whole log once to find the start of the last lines. */
 static void skip_to_tail(struct pod_log *l)
 {
     int64_t lines = 0;
@@ -234,6 +293,7 @@ static void skip_to_tail(struct pod_log *l)
         }
     } while (next_file(l));
     hk_buf_clear(&l->carry);
+    l->seen = (struct log_span){0};
     open_first(l);
     l->skip = HK_MAX(lines - l->q.tail, 0);
 }
@@ -260,14 +320,14 @@ static bool may_grow(const struct pod_log *l)
     return c && c->attempt == l->attempt && c->state == CONTAINER_RUNNING;
 }
 
-static bool pull(void *ctx, struct hk_buf *out, size_t room)
+static bool pod_log_fill_stream(void *ctx, struct hk_buf *out, size_t room)
 {
     struct pod_log *l = ctx;
     const size_t want = out->len + room;
 
     l->asleep = false;
     while (out->len + (l->err ? l->err->len : 0) < want && !l->full) {
-        /* Asked first: what is written before the end is told is read below. */
+        /* Check this first: output written before the end is then still read below. */
         const bool grows = l->q.follow && may_grow(l);
 
         if (read_more(l)) {
@@ -280,7 +340,7 @@ static bool pull(void *ctx, struct hk_buf *out, size_t room)
     return !l->full;
 }
 
-static void ended(void *ctx)
+static void pod_log_on_stream_end(void *ctx)
 {
     struct pod_log *l = ctx;
 
@@ -331,7 +391,7 @@ void pod_log_fini(struct agent *a)
     hk_vec_fini(&a->logs);
 }
 
-/* ---- the question ---- */
+/* ---- the request ---- */
 
 static int take_int(const struct query *q, const char *key, int64_t *ret, struct hk_err *err)
 {
@@ -444,13 +504,15 @@ int pod_log_serve(struct agent *a, const struct node_call *call, struct hk_err *
         return rc;
     }
     hk_vec_push(&a->logs, l);
-    http_reply_stream(
-        call->http, 200, &text, 1,
-        &(struct http_stream){.pull = pull, .ended = ended, .ctx = l, .finite = !l->q.follow});
+    http_reply_stream(call->http, 200, &text, 1,
+                      &(struct http_stream){.pull = pod_log_fill_stream,
+                                            .ended = pod_log_on_stream_end,
+                                            .ctx = l,
+                                            .finite = !l->q.follow});
     return 0;
 }
 
-/* ---- for those who attach ---- */
+/* ---- attach ---- */
 
 struct pod_log *pod_log_attach(struct container *c, void (*wake)(void *ctx), void *ctx)
 {
@@ -459,7 +521,8 @@ struct pod_log *pod_log_attach(struct container *c, void (*wake)(void *ctx), voi
     l->q = (struct log_query){.tail = -1, .limit = -1, .follow = true};
     l->wake = wake;
     l->wake_ctx = ctx;
-    open_file(l, l->path);
+    l->seen.bytes = INT64_MAX / 2; /* attached in the middle: the number of lost bytes is unknown */
+    pod_log_open_file(l, l->path);
     if (l->fd >= 0) {
         lseek(l->fd, 0, SEEK_END);
     }
@@ -470,12 +533,12 @@ struct pod_log *pod_log_attach(struct container *c, void (*wake)(void *ctx), voi
 bool pod_log_read(struct pod_log *l, struct hk_buf *out, struct hk_buf *err, size_t room)
 {
     l->err = err;
-    return pull(l, out, room);
+    return pod_log_fill_stream(l, out, room);
 }
 
 void pod_log_detach(struct pod_log *l)
 {
-    ended(l);
+    pod_log_on_stream_end(l);
 }
 
 /* ---- the end of a log ---- */
@@ -503,14 +566,14 @@ void pod_log_last_words(const char *path, size_t max, struct hk_buf *out)
     n = read(fd, out->data, max);
     close(fd);
     while (n > 0 && from < (size_t)n && ((unsigned char)out->data[from] & 0xc0) == 0x80) {
-        from++; /* the rest of a character */
+        from++; /* rest of a UTF-8 sequence */
     }
     out->len = n > 0 ? (size_t)n - from : 0;
     memmove(out->data, out->data + from, out->len);
     out->data[out->len] = '\0';
 }
 
-/* At most so many bytes and lines, whole lines where possible. */
+/* Limits the text in bytes and lines; whole lines if possible. */
 static struct hk_str last_lines(struct hk_str text)
 {
     size_t from = text.n > TAIL_BYTES ? text.n - TAIL_BYTES : 0;

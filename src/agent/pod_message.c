@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last words of a container: a file at the path of its choice, by default
-// /dev/termination-log, whose end becomes the message of its end. One that failed without a word
-// may have the end of its log instead.
+// The termination message of a container: the end of a file in the container, by default
+// /dev/termination-log. With FallbackToLogsOnError a failed container without a message gets the
+// end of its log instead.
 #include "agent/agent_priv.h"
 
 #include <errno.h>
@@ -12,20 +12,20 @@
 #define PATH_DEFAULT "/dev/termination-log"
 #define MESSAGE_MAX 4096
 
-static const char *path_of(const struct container *c, struct hk_arena *a)
+static const char *pod_message_file_path(const struct container *c, struct hk_arena *a)
 {
     return pod_hosts_file(c->pod,
                           hk_arena_printf(a, "%.*s.%u.message", HK_FMT(c->name), c->attempt), a);
 }
 
-static int make_file(const char *path, struct hk_err *err)
+static int pod_message_create_file(const char *path, struct hk_err *err)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
 
     if (fd < 0) {
         return hk_fail(err, HK_EIO, "cannot make '%s': %s", path, strerror(errno));
     }
-    fchmod(fd, 0666); /* whoever the container is */
+    fchmod(fd, 0666); /* the container may run as any user */
     close(fd);
     return 0;
 }
@@ -35,18 +35,20 @@ int pod_message_mount(const struct container *c, struct runtime_container *rc, s
     struct hk_arena *a = &c->pod->a->mem;
     const struct hk_str at =
         json_str(json_get(c->spec, "terminationMessagePath"), HK_STR(PATH_DEFAULT));
-    const char *file = path_of(c, a);
+    const char *file = pod_message_file_path(c, a);
     int ret;
 
     if (at.n == 0) {
         return 0;
     }
-    ret = make_file(file, err);
+    ret = pod_message_create_file(file, err);
     if (ret < 0) {
         return ret;
     }
-    pod_start_mount(
-        rc, (struct runtime_mount){.from = file, .at = hk_arena_str(a, at).s, .optional = true}, a);
+    pod_start_mount(rc,
+                    (struct runtime_mount){
+                        .from = file, .at = hk_arena_str(a, at).s, .optional = true, .own = true},
+                    a);
     return 0;
 }
 
@@ -67,7 +69,7 @@ void pod_message_collect(struct container *c)
     if (!c->pod->dir) {
         return;
     }
-    pod_log_last_words(path_of(c, a), MESSAGE_MAX, &text);
+    pod_log_last_words(pod_message_file_path(c, a), MESSAGE_MAX, &text);
     if (text.len == 0 && c->end.code != 0 && hk_str_is(policy, "FallbackToLogsOnError")) {
         pod_log_tail(pod_log_path(c, c->attempt, a), &text);
     }
@@ -77,5 +79,5 @@ void pod_message_collect(struct container *c)
 
 void pod_message_remove(const struct container *c)
 {
-    unlink(path_of(c, &c->pod->a->mem));
+    unlink(pod_message_file_path(c, &c->pod->a->mem));
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes: questions to a running container, now and then, whether it has started, lives and is
-// ready. A question is a command beside the container, a connection, a GET or a gRPC health check.
-// Until a startup probe has passed, the others are silent.
+// Runs the startup, liveness and readiness probes of containers: a command, a TCP connection, an
+// HTTP GET or a gRPC health check. The other probes wait until the startup probe has passed.
 #include "agent/agent_priv.h"
 
 #include "net/probe.h"
@@ -19,26 +18,26 @@ static const char *const names[] = {
     [PROBE_READINESS] = "Readiness",
 };
 
-static int64_t number(const struct probe *p, const char *key, int64_t fallback)
+static int64_t pod_probe_positive_field(const struct probe *p, const char *key, int64_t fallback)
 {
     const int64_t n = json_int(json_get(p->spec, key), fallback);
 
     return n > 0 ? n : fallback;
 }
 
-static enum probe_kind kind_of(const struct probe *p)
+static enum probe_kind pod_probe_kind(const struct probe *p)
 {
     return (enum probe_kind)(p - p->c->probes);
 }
 
-/* ---- answers ---- */
+/* ---- results ---- */
 
 static void passed(struct container *c, enum probe_kind kind)
 {
     if (kind == PROBE_STARTUP) {
         c->started = true;
         c->ready = !c->probes[PROBE_READINESS].spec;
-        c->probes[kind].due_ns = INT64_MAX; /* once is enough */
+        c->probes[kind].due_ns = INT64_MAX; /* no further startup probes */
     } else if (kind == PROBE_READINESS) {
         c->ready = true;
     }
@@ -59,29 +58,30 @@ static void failed(struct container *c, enum probe_kind kind)
                    json_int(json_get(c->probes[kind].spec, "terminationGracePeriodSeconds"), -1));
 }
 
-static void tell_failure(const struct probe *p)
+static void pod_probe_note_failure(const struct probe *p)
 {
     pod_note(p->c->pod, true, "Unhealthy",
              hk_arena_printf(&p->c->pod->a->mem, "%s probe of container %.*s failed",
-                             names[kind_of(p)], HK_FMT(p->c->name)));
+                             names[pod_probe_kind(p)], HK_FMT(p->c->name)));
 }
 
 static void answered(struct probe *p, bool good)
 {
-    const enum probe_kind kind = kind_of(p);
+    const enum probe_kind kind = pod_probe_kind(p);
 
     p->exec = 0;
-    p->due_ns = agent_mono(p->c->pod->a) + number(p, "periodSeconds", 10) * SECOND_NS;
+    p->due_ns =
+        agent_mono(p->c->pod->a) + hk_seconds_ns(pod_probe_positive_field(p, "periodSeconds", 10));
     p->good = good ? p->good + 1 : 0;
     p->bad = good ? 0 : p->bad + 1;
     agent_touch(p->c->pod);
-    if (good && p->good >= number(p, "successThreshold", 1)) {
+    if (good && p->good >= pod_probe_positive_field(p, "successThreshold", 1)) {
         passed(p->c, kind);
     }
     if (!good) {
-        tell_failure(p);
+        pod_probe_note_failure(p);
     }
-    if (!good && p->bad >= number(p, "failureThreshold", 3)) {
+    if (!good && p->bad >= pod_probe_positive_field(p, "failureThreshold", 3)) {
         p->bad = 0;
         failed(p->c, kind);
     }
@@ -96,9 +96,9 @@ static void on_net(void *ctx, struct net_probe *np, bool good)
     answered(p, good);
 }
 
-/* ---- questions ---- */
+/* ---- probes ---- */
 
-static const char *const *words(const struct json *list, struct hk_arena *a)
+static const char *const *pod_probe_copy_argv(const struct json *list, struct hk_arena *a)
 {
     const uint32_t n = json_is(list, JSON_ARRAY) ? list->len : 0;
     const char **argv = hk_arena_array(a, n + 1, sizeof(*argv));
@@ -116,14 +116,15 @@ uint64_t probe_exec(struct container *c, const struct json *command)
     uint64_t id = 0;
 
     if (!json_item(command, 0) ||
-        r->ops->exec(r, c->id, words(command, &c->pod->a->mem), -1, -1, -1, &id, NULL) < 0) {
+        r->ops->exec(r, c->id, pod_probe_copy_argv(command, &c->pod->a->mem), -1, -1, -1, &id,
+                     NULL) < 0) {
         return 0;
     }
     agent_claim(c->pod, id);
     return id;
 }
 
-/* A number, or the name of one of the container's ports. */
+/* A number, or the name of a container port. */
 static uint16_t port_of(const struct container *c, const struct json *port)
 {
     const struct json *ports = json_get(c->spec, "ports");
@@ -174,18 +175,20 @@ struct net_probe *probe_connect(const struct container *c, const struct json *ac
     return pod->a->o.loop && with.port > 0 ? net_probe_new(pod->a->o.loop, &with) : NULL;
 }
 
-static bool connect_to(struct probe *p, const struct json *action, enum net_probe_kind kind)
+static bool pod_probe_start_connect(struct probe *p, const struct json *action,
+                                    enum net_probe_kind kind)
 {
     p->net = probe_connect(
         p->c, action,
-        &(struct net_probe_opts){.kind = kind,
-                                 .timeout_ns = number(p, "timeoutSeconds", 1) * SECOND_NS,
-                                 .done = on_net,
-                                 .ctx = p});
+        &(struct net_probe_opts){
+            .kind = kind,
+            .timeout_ns = hk_seconds_ns(pod_probe_positive_field(p, "timeoutSeconds", 1)),
+            .done = on_net,
+            .ctx = p});
     return p->net != NULL;
 }
 
-static void ask(struct probe *p, int64_t now_ns)
+static void pod_probe_start(struct probe *p, int64_t now_ns)
 {
     const struct json *action;
     bool asked = false;
@@ -193,20 +196,20 @@ static void ask(struct probe *p, int64_t now_ns)
     if ((action = json_get(p->spec, "exec"))) {
         p->exec = probe_exec(p->c, json_get(action, "command"));
         asked = p->exec != 0;
-        p->due_ns = now_ns + number(p, "timeoutSeconds", 1) * SECOND_NS;
+        p->due_ns = now_ns + hk_seconds_ns(pod_probe_positive_field(p, "timeoutSeconds", 1));
     } else if ((action = json_get(p->spec, "httpGet"))) {
-        asked = connect_to(p, action, probe_http_kind(action));
+        asked = pod_probe_start_connect(p, action, probe_http_kind(action));
     } else if ((action = json_get(p->spec, "tcpSocket"))) {
-        asked = connect_to(p, action, NET_PROBE_TCP);
+        asked = pod_probe_start_connect(p, action, NET_PROBE_TCP);
     } else if ((action = json_get(p->spec, "grpc"))) {
-        asked = connect_to(p, action, NET_PROBE_GRPC);
+        asked = pod_probe_start_connect(p, action, NET_PROBE_GRPC);
     }
     if (!asked) {
         answered(p, false);
     }
 }
 
-static void give_up(struct probe *p)
+static void pod_probe_kill_exec(struct probe *p)
 {
     struct runtime *r = p->c->pod->a->o.runtime;
 
@@ -214,17 +217,17 @@ static void give_up(struct probe *p)
     answered(p, false);
 }
 
-static int64_t tick(struct probe *p, int64_t now_ns)
+static int64_t pod_probe_tick(struct probe *p, int64_t now_ns)
 {
-    const bool silent = kind_of(p) != PROBE_STARTUP && !p->c->started;
+    const bool silent = pod_probe_kind(p) != PROBE_STARTUP && !p->c->started;
 
     if (!p->spec || p->net || silent || p->c->stop != STOP_NOT) {
         return INT64_MAX;
     }
     if (p->due_ns <= now_ns && p->exec) {
-        give_up(p);
+        pod_probe_kill_exec(p);
     } else if (p->due_ns <= now_ns) {
-        ask(p, now_ns);
+        pod_probe_start(p, now_ns);
     }
     return p->net ? INT64_MAX : p->due_ns;
 }
@@ -234,7 +237,7 @@ int64_t probe_tick(struct container *c, int64_t now_ns)
     int64_t next_ns = INT64_MAX;
 
     for (size_t i = 0; i < PROBE_NKINDS; i++) {
-        const int64_t at_ns = tick(&c->probes[i], now_ns);
+        const int64_t at_ns = pod_probe_tick(&c->probes[i], now_ns);
 
         next_ns = HK_MIN(next_ns, at_ns);
     }
@@ -252,7 +255,7 @@ bool probe_on_end(struct container *c, uint64_t id, bool good)
     return false;
 }
 
-/* ---- beginning and end ---- */
+/* ---- setup and teardown ---- */
 
 void probe_begin(struct container *c, int64_t now_ns)
 {
@@ -260,7 +263,7 @@ void probe_begin(struct container *c, int64_t now_ns)
         struct probe *p = &c->probes[i];
 
         *p = (struct probe){.spec = json_get(c->spec, fields[i]), .c = c};
-        p->due_ns = now_ns + json_int(json_get(p->spec, "initialDelaySeconds"), 0) * SECOND_NS;
+        p->due_ns = now_ns + hk_seconds_ns(json_int(json_get(p->spec, "initialDelaySeconds"), 0));
     }
     c->started = !c->probes[PROBE_STARTUP].spec;
     c->ready = c->started && !c->probes[PROBE_READINESS].spec;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who a container runs as and what it may do: its securityContext and the pod's, for the runtime.
-// Without one it runs as the agent does. Profiles of seccomp, AppArmor and SELinux are not looked
-// at.
+// The user and the privileges of a container, from its securityContext and the pod's, for the
+// runtime. Without one it runs as the agent's user, minus the capabilities that let a container
+// escape its view of the machine. Seccomp, AppArmor and SELinux profiles are ignored.
 #include "agent/agent_priv.h"
 
 #include <unistd.h>
 
-/* By their numbers in the kernel. */
+/* Indexed by the kernel's numbers. */
 static const char *const capabilities[] = {
     "CHOWN",
     "DAC_OVERRIDE",
@@ -52,8 +52,16 @@ static const char *const capabilities[] = {
 };
 #define ALL_CAPABILITIES (((uint64_t)1 << HK_LEN(capabilities)) - 1)
 
-/* The container's own word, else the pod's; NULL none. */
-static const struct json *word(const struct container *c, const char *key)
+/* With any of these, root can remove or bypass the covers over the server's data directory: through
+ * mounts, raw devices, file handles, the memory of other processes, or the kernel itself.
+ * Unprivileged containers do not have them in Kubernetes either. */
+static const char *const way_out[] = {
+    "BPF",       "CHECKPOINT_RESTORE", "DAC_READ_SEARCH", "MKNOD",      "PERFMON",
+    "SYS_ADMIN", "SYS_BOOT",           "SYS_MODULE",      "SYS_PTRACE", "SYS_RAWIO",
+};
+
+/* The value of the container, else of the pod; NULL: none. */
+static const struct json *agent_pod_security_field(const struct container *c, const char *key)
 {
     const struct json *own = json_get(json_get(c->spec, "securityContext"), key);
 
@@ -76,7 +84,7 @@ static void add_groups(const struct container *c, struct runtime_container *rc, 
     rc->groups = groups;
 }
 
-/* With or without "CAP_" before it. */
+/* Accepts the name with and without "CAP_". */
 static int find_capability(struct hk_str name, uint64_t *ret, struct hk_err *err)
 {
     const struct hk_str bare =
@@ -95,6 +103,18 @@ static int find_capability(struct hk_str name, uint64_t *ret, struct hk_err *err
     return hk_fail(err, HK_EINVAL, "unknown capability \"%.*s\"", HK_FMT(name));
 }
 
+static uint64_t way_out_set(void)
+{
+    uint64_t all = 0, set;
+
+    for (size_t i = 0; i < HK_LEN(way_out); i++) {
+        if (find_capability(hk_str(way_out[i]), &set, NULL) == 0) {
+            all |= set;
+        }
+    }
+    return all;
+}
+
 static int add_capabilities(const struct container *c, struct runtime_rights *rights,
                             struct hk_err *err)
 {
@@ -103,6 +123,9 @@ static int add_capabilities(const struct container *c, struct runtime_rights *ri
     uint64_t set;
     int rc = 0;
 
+    if (!json_bool(json_at(c->spec, "securityContext.privileged"), false)) {
+        rights->dropped = way_out_set();
+    }
     for (uint32_t i = 0; rc == 0 && json_item(drop, i); i++) {
         rc = find_capability(json_str(json_item(drop, i), HK_STR("")), &set, err);
         rights->dropped |= rc == 0 ? set : 0;
@@ -119,7 +142,7 @@ static int check_user(const struct container *c, int64_t uid, struct hk_err *err
     const struct pod *p = c->pod;
     const bool is_root = uid < 0 ? geteuid() == 0 : uid == 0;
 
-    if (!is_root || !json_bool(word(c, "runAsNonRoot"), false)) {
+    if (!is_root || !json_bool(agent_pod_security_field(c, "runAsNonRoot"), false)) {
         return 0;
     }
     return hk_fail(err, HK_EDENIED, "%s (pod: \"%.*s_%.*s(%.*s)\", container: %.*s)",
@@ -133,8 +156,8 @@ int pod_security(const struct container *c, struct runtime_container *rc, struct
     const struct json *own = json_get(c->spec, "securityContext");
     int ret;
 
-    rc->uid = json_int(word(c, "runAsUser"), -1);
-    rc->gid = json_int(word(c, "runAsGroup"), -1);
+    rc->uid = json_int(agent_pod_security_field(c, "runAsUser"), -1);
+    rc->gid = json_int(agent_pod_security_field(c, "runAsGroup"), -1);
     rc->root_read_only = json_bool(json_get(own, "readOnlyRootFilesystem"), false);
     rc->rights.no_new = !json_bool(json_get(own, "allowPrivilegeEscalation"), true);
     add_groups(c, rc, &c->pod->a->mem);

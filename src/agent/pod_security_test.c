@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a securityContext and a dnsConfig become for the runtime.
+// How a securityContext and a dnsConfig reach the runtime.
 #include "agent/rig_test.h"
 
 #include <linux/capability.h>
@@ -12,6 +12,14 @@
 static uint64_t bit(unsigned cap)
 {
     return (uint64_t)1 << cap;
+}
+
+/* The capabilities that unprivileged containers do not have. */
+static uint64_t way_out_bits(void)
+{
+    return bit(CAP_BPF) | bit(CAP_CHECKPOINT_RESTORE) | bit(CAP_DAC_READ_SEARCH) | bit(CAP_MKNOD) |
+           bit(CAP_PERFMON) | bit(CAP_SYS_ADMIN) | bit(CAP_SYS_BOOT) | bit(CAP_SYS_MODULE) |
+           bit(CAP_SYS_PTRACE) | bit(CAP_SYS_RAWIO);
 }
 
 static void test_the_containers_word_counts_before_the_pods(void **state)
@@ -28,7 +36,7 @@ static void test_the_containers_word_counts_before_the_pods(void **state)
     assert_int_equal(c->gid, 2);
     assert_true(c->root_read_only);
     assert_true(c->rights.no_new);
-    assert_int_equal(c->rights.dropped, 0);
+    assert_int_equal(c->rights.dropped, way_out_bits());
     rig_pod(&r, "b", "  containers: [{name: plain, image: i, command: [work]}]\n");
     c = rig_container(&r, "plain");
     assert_int_equal(c->uid, -1);
@@ -43,7 +51,11 @@ static void test_capabilities_are_dropped_and_added_back(void **state)
 
     rig_init(&r);
     rig_pod(&r, "a", CONTEXT("", "capabilities: {drop: [NET_RAW, CAP_SYS_ADMIN]}"));
-    assert_int_equal(rig_container(&r, "c")->rights.dropped, bit(CAP_NET_RAW) | bit(CAP_SYS_ADMIN));
+    assert_int_equal(rig_container(&r, "c")->rights.dropped, bit(CAP_NET_RAW) | way_out_bits());
+    rig_pod(&r, "p", CONTEXT("", "privileged: true, capabilities: {drop: [NET_RAW]}"));
+    assert_int_equal(rig_container(&r, "c")->rights.dropped, bit(CAP_NET_RAW));
+    rig_pod(&r, "q", CONTEXT("", "capabilities: {add: [SYS_PTRACE]}"));
+    assert_int_equal(rig_container(&r, "c")->rights.dropped, way_out_bits() & ~bit(CAP_SYS_PTRACE));
     rig_pod(&r, "b", CONTEXT("", "capabilities: {drop: [ALL], add: [CHOWN, CHECKPOINT_RESTORE]}"));
     dropped = rig_container(&r, "c")->rights.dropped;
     assert_false(dropped & (bit(CAP_CHOWN) | bit(CAP_CHECKPOINT_RESTORE)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the spec of a pod to what a runtime starts: limits, users, roots, mounts, and the files of a
-// container in the pod's directory. When to start is pod.c's business.
+// Translates the spec of a pod into the runtime's terms: limits, users, roots, mounts, and the
+// files of a container in the pod's directory. pod.c decides when to start.
 #include "agent/agent_priv.h"
 
 #include "api/names.h"
@@ -24,7 +24,7 @@ const char *pod_log_path(const struct container *c, uint32_t attempt, struct hk_
     return dir ? hk_arena_printf(a, "%s/%.*s.%u.log", dir, HK_FMT(c->name), attempt) : NULL;
 }
 
-/* The root directory the options give for the image, or NULL. */
+/* The root directory that the options map the image to, or NULL. */
 static const char *image_root(const struct container *c, struct hk_arena *a)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -45,7 +45,7 @@ static const char *image_root(const struct container *c, struct hk_arena *a)
     return NULL;
 }
 
-static bool amount(const struct json *limits, const char *name, struct quantity *ret)
+bool pod_amount(const struct json *limits, const char *name, struct quantity *ret)
 {
     const struct json *v = json_get(limits, name);
 
@@ -61,16 +61,16 @@ static struct runtime_limits limits_of(const struct json *limits)
     struct runtime_limits ret = {0};
     struct quantity q;
 
-    if (amount(limits, API_RES_CPU, &q)) {
+    if (pod_amount(limits, API_RES_CPU, &q)) {
         ret.cpu_milli = quantity_milli(q);
     }
-    if (amount(limits, API_RES_MEMORY, &q)) {
+    if (pod_amount(limits, API_RES_MEMORY, &q)) {
         ret.mem_bytes = quantity_value(q);
     }
     return ret;
 }
 
-/* The pod's own limit, else that of all containers together where each of them has one. */
+/* The limit of the pod itself, else the sum over the containers if each has one. */
 static struct runtime_limits pod_limits(const struct pod *p)
 {
     const struct runtime_limits own = limits_of(pod_spec(p, "resources.limits"));
@@ -90,6 +90,13 @@ static struct runtime_limits pod_limits(const struct pod *p)
         .cpu_milli = own.cpu_milli > 0 || !cpu ? own.cpu_milli : sum.cpu_milli,
         .mem_bytes = own.mem_bytes > 0 || !mem ? own.mem_bytes : sum.mem_bytes,
     };
+}
+
+int64_t pod_start_memory(const struct pod *p)
+{
+    const int64_t bytes = pod_limits(p).mem_bytes;
+
+    return bytes > 0 ? bytes : INT64_MAX;
 }
 
 int pod_start_pod(struct pod *p, struct hk_err *err)
@@ -112,14 +119,16 @@ int pod_start_pod(struct pod *p, struct hk_err *err)
                               .dir = p->dir,
                               .hosts = pod_hosts_path(p, a),
                               .address = p->address[0] ? p->address : NULL,
-                              .limits = pod_limits(p)},
+                              .limits = pod_limits(p),
+                              .host_ipc = json_bool(pod_spec(p, "hostIPC"), false)},
         err);
     p->started = rc == 0;
+    p->disk.limited = p->started && p->dir && pod_disk_is_limited(p);
     return rc;
 }
 
-/* An empty file that says there was such an attempt. */
-static int make_file(const char *path, unsigned mode, struct hk_err *err)
+/* Creates the empty file that proves that the attempt exists. */
+static int pod_start_create_file(const char *path, unsigned mode, struct hk_err *err)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode);
 
@@ -131,7 +140,7 @@ static int make_file(const char *path, unsigned mode, struct hk_err *err)
     return 0;
 }
 
-/* Of earlier attempts only the last keeps its log. */
+/* Keeps the log of the last attempt only. */
 static int make_log(struct container *c, const char *path, struct hk_err *err)
 {
     struct hk_arena *a = &c->pod->a->mem;
@@ -141,8 +150,9 @@ static int make_log(struct container *c, const char *path, struct hk_err *err)
 
         unlink(old);
         unlink(hk_arena_printf(a, "%s.1", old));
+        unlink(hk_arena_printf(a, "%s" POD_LOG_LOST, old));
     }
-    return make_file(path, 0640, err);
+    return pod_start_create_file(path, 0640, err);
 }
 
 int pod_start_describe(struct container *c, const struct env *e, struct runtime_container *ret,
@@ -168,7 +178,7 @@ int pod_start_describe(struct container *c, const struct env *e, struct runtime_
         .stdin_open = json_bool(json_get(c->spec, "stdin"), false),
     };
     if (!ret->argv && ret->root) {
-        ret->argv = shell; /* what most images run when nothing is said */
+        ret->argv = shell; /* the default of most images */
     }
     rc = pod_security(c, ret, err);
     if (rc < 0) {

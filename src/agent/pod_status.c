@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The status of a pod, as the API shows it: built anew from what the pod is, and sent when it
-// differs from what was sent last. One patch is under way at a time; a failed one is made again,
-// later each time.
+// The status of a pod in the API: rebuilt from the pod's state, and sent if it differs from the
+// last one sent. One patch is in flight at a time; a failed patch is repeated with a growing delay.
 #include "agent/agent_priv.h"
 
 #include "base/log.h"
@@ -41,7 +40,7 @@ static bool all_succeeded(const struct pod *p)
     return pod_initialized(p);
 }
 
-static const char *phase_of(const struct pod *p)
+static const char *pod_status_phase(const struct pod *p)
 {
     if (p->stage == POD_ENDED) {
         return all_succeeded(p) && !p->reason ? "Succeeded" : "Failed";
@@ -114,7 +113,7 @@ static void add_container(struct json *list, struct hk_arena *a, const struct co
     json_put(s, a, HK_STR("restartCount"), json_make_int(c->attempt));
     add_state(s, a, c);
     last = agent_put_object(s, a, "lastState");
-    /* While it waits to be started again, the end it had is the last one. */
+    /* While it waits for a restart, its last end is lastState. */
     if (c->state == CONTAINER_WAITING && c->end.is) {
         add_end(last, a, &c->end);
     } else if (c->last.is) {
@@ -140,7 +139,7 @@ static void add_containers(struct json *status, struct hk_arena *a, const struct
 
 /* ---- conditions ---- */
 
-/* "containers with unready status: [a b]" of those that are not ready; NULL when all are. */
+/* "containers with unready status: [a b]"; NULL if all are ready. */
 static const char *unready(const struct pod *p, struct hk_arena *a)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -185,7 +184,7 @@ static void add_condition(struct pod *p, struct json *list, struct hk_arena *a,
     agent_put_str(c, a, "status", is ? HK_STR("True") : HK_STR("False"));
     json_put(c, a, HK_STR("lastProbeTime"), (struct json){0});
     agent_put_time(c, a, "lastTransitionTime", p->conditions[which].since_ns);
-    /* Null takes away what an earlier state left. */
+    /* null removes the value of an earlier state */
     json_put(c, a, HK_STR("reason"),
              !is && reason ? json_make_str(hk_str(reason)) : (struct json){0});
     json_put(c, a, HK_STR("message"),
@@ -207,7 +206,7 @@ static void add_conditions(struct pod *p, struct json *status, struct hk_arena *
     add_condition(p, list, a, POD_READY, ready, reason, missing);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole status ---- */
 
 static void add_ips(struct json *status, struct hk_arena *a, const char *one, const char *all,
                     const char *address)
@@ -237,7 +236,7 @@ static struct json make_status(struct pod *p, struct hk_arena *a)
     const char *host = p->a->o.address;
     const char *message = p->reason ? p->message : pod_status_caveats(p);
 
-    agent_put_str(&status, a, "phase", hk_str(phase_of(p)));
+    agent_put_str(&status, a, "phase", hk_str(pod_status_phase(p)));
     if (p->reason) {
         agent_put_str(&status, a, "reason", hk_str(p->reason));
     }
@@ -254,6 +253,18 @@ static struct json make_status(struct pod *p, struct hk_arena *a)
     return status;
 }
 
+/* The node controller makes pods of a silent node not ready. When our last report is older than
+ * that and says ready, it is sent again. */
+static void report_ready_again(struct pod *p)
+{
+    if (p->sent && !p->patch && p->conditions[POD_READY].is && p->sent_rv > 0 &&
+        p->unready_rv > p->sent_rv) {
+        hk_free(p->sent);
+        p->sent = NULL;
+        agent_touch(p);
+    }
+}
+
 static void on_patch(void *ctx, const struct port_msg *m)
 {
     struct pod *p = ctx;
@@ -262,16 +273,18 @@ static void on_patch(void *ctx, const struct port_msg *m)
 
     p->patch = 0;
     p->report_again = false;
-    /* Who runs on as he was told to has nothing to look at. */
+    /* A live pod whose patch succeeded has nothing to do. */
     if (m->rc != 0 || again) {
         agent_touch(p);
     }
-    /* No pod of that name: ours is gone, and we shall hear so. A conflict can mean that there is
-     * another, but also that too many wrote at once: what a pod came to must not be lost for it. */
+    /* Not found: the pod is gone, and a watch event will report it. After a conflict (a new pod
+     * with the same name, or too many writers) retry, so that the result is not lost. */
     if (m->rc == 0 || m->rc == -HK_ENOTFOUND) {
         hk_free(p->sent);
         p->sent = hk_take(p->sending);
+        p->sent_rv = m->obj ? m->obj->rv : 0;
         p->failures = 0;
+        report_ready_again(p); /* the change may have been seen before this answer */
         return;
     }
     if (p->failures == 0 && m->rc != -HK_ECONFLICT) {
@@ -300,7 +313,7 @@ static void send_status(struct pod *p, struct json *status, struct hk_arena *a)
                            (struct port_sink){on_patch, p});
 }
 
-static bool differs(const struct pod *p, struct json *status, struct hk_buf *text)
+static bool pod_status_has_changed(const struct pod *p, struct json *status, struct hk_buf *text)
 {
     json_write(status, text);
     return !p->sent || strcmp(p->sent, text->data) != 0;
@@ -317,7 +330,7 @@ int64_t pod_status_report(struct pod *p, int64_t now_ns)
         return INT64_MAX;
     }
     status = make_status(p, a);
-    if (!differs(p, &status, &text)) {
+    if (!pod_status_has_changed(p, &status, &text)) {
         return INT64_MAX;
     }
     if (p->report_ns > now_ns) {
@@ -327,6 +340,23 @@ int64_t pod_status_report(struct pod *p, int64_t now_ns)
     p->sending = hk_strdup(text.data);
     send_status(p, &status, a);
     return INT64_MAX;
+}
+
+/* Notes whether somebody else made the pod not ready. */
+void pod_status_compare(struct pod *p, const struct api_object *o)
+{
+    const struct json *list = json_at(&o->root, "status.conditions");
+
+    p->unready_rv = 0;
+    for (uint32_t i = 0; json_item(list, i); i++) {
+        const struct json *c = json_item(list, i);
+
+        if (hk_str_is(json_str(json_get(c, "type"), HK_STR("")), condition_names[POD_READY]) &&
+            !hk_str_is(json_str(json_get(c, "status"), HK_STR("")), "True")) {
+            p->unready_rv = o->rv;
+        }
+    }
+    report_ready_again(p);
 }
 
 bool pod_status_told(const struct pod *p)
@@ -341,10 +371,10 @@ bool pod_status_told(const struct pod *p)
         return false;
     }
     status = make_status((struct pod *)p, &p->a->mem);
-    return !differs(p, &status, &text);
+    return !pod_status_has_changed(p, &status, &text);
 }
 
-/* ---- what an earlier agent said ---- */
+/* ---- status from an earlier agent ---- */
 
 static int64_t recall_time(const struct json *v, const char *key)
 {
@@ -353,7 +383,7 @@ static int64_t recall_time(const struct json *v, const char *key)
     return time_parse(json_str(json_get(v, key), HK_STR("")), &ns, NULL) < 0 ? 0 : ns;
 }
 
-/* Reasons are literals everywhere else. */
+/* Maps the reason to a literal, as everywhere else. */
 static const char *recall_reason(struct hk_str reason)
 {
     static const char *const known[] = {"Completed", "Error", "OOMKilled", "ContainerCannotRun",
@@ -398,7 +428,7 @@ static void recall_container(struct container *c)
             c->attempt = (uint32_t)json_int(json_get(s, "restartCount"), 0);
             c->start_ns = recall_time(json_at(s, "state.running"), "startedAt");
             recall_end(json_at(s, "state.terminated"), &c->end);
-            /* Of one that waits to be started again, the end is the last. */
+            /* If it waits for a restart, its last end is lastState. */
             recall_end(json_at(s, "lastState.terminated"),
                        json_at(s, "state.waiting") ? &c->end : &c->last);
         }

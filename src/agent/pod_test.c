@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods: how they live, fail, come back and go.
+// The life of pods: start, failure, restart and deletion.
 #include "agent/rig_test.h"
 
 #define ONE(policy)                                                                                \
@@ -47,7 +47,7 @@ static void test_the_status_is_written_on_change_only(void **state)
     rig_fini(&r);
 }
 
-/* A conflict, too: it does not prove that the pod is gone. */
+/* Also after a conflict: it does not prove that the pod is gone. */
 static void test_a_failed_report_is_made_again(void **state)
 {
     static const int failures[] = {HK_EIO, HK_EBUSY, HK_ECONFLICT};
@@ -111,7 +111,7 @@ static void test_of_long_last_words_the_end_is_kept(void **state)
     snprintf(path, sizeof(path), "%s/pods/u-a/.c.0.message", r.dir);
     assert_int_equal(hk_write_file(path, hk_buf_str(&words), &err), 0);
     rig_end(&r, "c", 1);
-    /* 4096 bytes begin within a character. */
+    /* The last 4096 bytes begin inside a character. */
     assert_string_equal(
         rig_at(&r, API_POD, "a", "status.containerStatuses.0.state.terminated.message"),
         words.data + words.len - 4095);
@@ -127,11 +127,11 @@ static void test_a_long_run_is_forgiven_all_that_was_before(void **state)
     rig_end(&r, "c", 1);
     rig_end(&r, "c", 1);
     rig_pass(&r, 10 + 599);
-    rig_end(&r, "c", 1); /* not yet */
+    rig_end(&r, "c", 1); /* still backing off */
     assert_pod(&r, "a", "containerStatuses.0.state.waiting.reason", "CrashLoopBackOff");
     rig_pass(&r, 20 + 600);
     rig_end(&r, "c", 1);
-    assert_pod(&r, "a", "containerStatuses.0.restartCount", "4"); /* at once */
+    assert_pod(&r, "a", "containerStatuses.0.restartCount", "4"); /* restarted at once */
     rig_fini(&r);
 }
 
@@ -511,7 +511,7 @@ static void test_the_active_deadline_ends_a_pod(void **state)
     rig_fini(&r);
 }
 
-/* ---- going ---- */
+/* ---- deletion ---- */
 
 static void test_a_deleted_pod_is_stopped_and_removed(void **state)
 {

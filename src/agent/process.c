@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime of processes: the table of operations, who runs, and the clearing away of pods. The
-// directory remembers
+// The process runtime: the table of operations, the list of running tasks, and the cleanup of pods.
+// The state is on disk:
 //
 //     POD/pod                what its containers share
-//     POD/NAME.ATTEMPT/shim  the process that looks after the container
-//     POD/NAME.ATTEMPT/spec  what commands beside it need
+//     POD/NAME.ATTEMPT/shim  the shim process of the container
+//     POD/NAME.ATTEMPT/spec  what exec commands in it need
 //     POD/NAME.ATTEMPT/end   how it ended
 //     .root                  an empty directory
 //
-// and is the truth; the tasks in memory are those with somebody to be told.
+// The tasks in memory are only those whose end must be reported.
 
 #include "agent/process.h"
 
@@ -35,16 +35,16 @@
 
 struct process;
 
-/* A container, or a command beside one. */
+/* A container, or an exec command in one. */
 struct task {
     struct process *owner;
     uint64_t id;
-    char *uid, *key;  /* pod, and NAME.ATTEMPT of the container */
-    char *end_path;   /* where the record of its end will be */
-    bool beside;      /* a command, not the container itself */
-    bool quiet;       /* nobody has its id: found while its pod was stopped */
-    bool killed;      /* its shim was told to kill it */
-    int pidfd;        /* its shim, -1: ended before it was adopted */
+    char *uid, *key;  /* pod uid, and NAME.ATTEMPT of the container */
+    char *end_path;   /* path of the record of its end */
+    bool beside;      /* an exec command, not the container itself */
+    bool quiet;       /* no caller knows its id: found while its pod was stopped */
+    bool killed;      /* its shim got the order to kill it */
+    int pidfd;        /* of its shim; -1: ended before it was adopted */
     int64_t start_ns; /* wall */
     struct net_watch *watch;
 };
@@ -52,15 +52,15 @@ struct task {
 struct process {
     struct runtime base;
     struct net_loop *loop;
-    struct nursery *nursery;
+    struct spawner *spawner;
     struct runtime_sink sink;
     struct process_home home;
-    char *link; /* to its directory, NULL: none */
+    char *link; /* symlink to its directory; NULL: none */
     HK_VEC(struct task *) tasks;
-    HK_VEC(char *) stopping; /* uids of pods to be cleared away */
+    HK_VEC(char *) stopping; /* uids of pods to remove */
     uint64_t last_id;
-    struct net_timer *timer; /* for ends on record, and pods that are being stopped */
-    int64_t oom_kills;       /* of the machine, when last looked at */
+    struct net_timer *timer; /* for recorded ends and pods being stopped */
+    int64_t oom_kills;       /* of the machine, at the last check */
     struct hk_buf caveats;
 };
 
@@ -71,7 +71,7 @@ static struct process *process_of(struct runtime *r)
 
 /* ---- names ---- */
 
-/* Names become parts of paths. */
+/* Names become path components. */
 static bool name_ok(const char *name)
 {
     return name && *name && *name != '.' && !strchr(name, '/') && strlen(name) < NAME_MAX / 2;
@@ -141,7 +141,7 @@ static void task_remove(struct task *t)
     }
 }
 
-/* A container without a memory limit has no group that would count: all there is to say is that the
+/* Without a memory limit the container has no cgroup that counts OOM kills: report only that the
  * machine was short of memory. */
 static const char *machine_oom(struct process *p)
 {
@@ -151,7 +151,7 @@ static const char *machine_oom(struct process *p)
     return p->oom_kills > before ? "killed while the machine was short of memory" : "";
 }
 
-/* What the control groups know of the end. Which of them counts refusals depends on the kernel. */
+/* Adds what the cgroups know about the end. Kernels differ in which group counts refused forks. */
 static void look_at_groups(const struct process *p, const struct task *t, struct runtime_end *end)
 {
     const struct process_groups *g = &p->home.groups;
@@ -165,8 +165,8 @@ static void look_at_groups(const struct process *p, const struct task *t, struct
     }
 }
 
-/* The attempt can be made again: without the first of these nobody takes it for begun. */
-static void forget(const struct process *p, const struct task *t)
+/* The attempt can start again: without the first of these files it counts as never started. */
+static void process_remove_attempt_files(const struct process *p, const struct task *t)
 {
     HK_AUTO(hk_freep)
     char *shim = process_path("%s/%s/%s/%s", p->home.dir, t->uid, t->key, PROCESS_SHIM_FILE);
@@ -175,7 +175,7 @@ static void forget(const struct process *p, const struct task *t)
     unlink(t->end_path);
 }
 
-/* The shim was killed, or what it wrote is not to be read: nobody looks after the rest. */
+/* The shim was killed or its record is unreadable: no process manages the rest of the container. */
 static void end_unknown(const struct task *t, const char *why, struct runtime_end *ret)
 {
     struct process *p = t->owner;
@@ -194,7 +194,7 @@ static void end_unknown(const struct task *t, const char *why, struct runtime_en
     }
 }
 
-/* The shim is gone: tells how the container ended. The sink may call back into the runtime. */
+/* The shim is gone: reports how the container ended. The sink may call back into the runtime. */
 static void task_end(struct task *t)
 {
     struct process *p = t->owner;
@@ -202,7 +202,7 @@ static void task_end(struct task *t)
     struct hk_err err = {0};
     struct runtime_end end;
 
-    task_let_go(t); /* when there are no descriptors, that was the one to read the record with */
+    task_let_go(t); /* frees a descriptor to read the record with, in case none is left */
     const int rc = process_state_end(t->end_path, &text, &end, &err);
     if (rc < 0) {
         end_unknown(t,
@@ -219,7 +219,7 @@ static void task_end(struct task *t)
         }
     }
     if (end.again && !t->beside) {
-        forget(p, t);
+        process_remove_attempt_files(p, t);
     }
     task_remove(t);
     if (!t->quiet) {
@@ -274,9 +274,13 @@ static int pod_start(struct runtime *r, const struct runtime_pod *pod, struct hk
     dir = process_path("%s/%s", p->home.dir, pod->uid);
     file = process_path("%s/%s", dir, PROCESS_POD_FILE);
     group = process_group_name(pod->uid, NULL);
-    hk_buf_addf(&text, "%s%c%s", pod->hostname ? pod->hostname : "", 0,
-                pod->hosts ? pod->hosts : "");
+    hk_buf_addf(&text, "%s%c%s%c%s", pod->hostname ? pod->hostname : "", 0,
+                pod->hosts ? pod->hosts : "", 0, pod->host_ipc ? "host" : "");
     rc = process_state_mkdir(dir, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = pod->host_ipc ? 0 : process_shm_make(&p->home, pod->uid, err);
     if (rc < 0) {
         return rc;
     }
@@ -294,14 +298,14 @@ static void task_kill(struct task *t)
         return;
     }
     if (t->owner->home.isolation != PROCESS_PLAIN && !t->beside) {
-        pidfd_send_signal(t->pidfd, SIGKILL, NULL, 0); /* takes its pid namespace along */
+        pidfd_send_signal(t->pidfd, SIGKILL, NULL, 0); /* ends its whole pid namespace */
     } else {
         process_shim_signal(t->pidfd, SIGKILL);
     }
 }
 
-/* An agent that was killed may have left a shim behind that has not said yet who it is, which is
- * the first it does: until then it holds the lock on its directory. */
+/* After the agent was killed, a new shim may not have written its shim file yet. Until then it
+ * holds the lock on its directory. */
 static void await_shim(const char *dir, const char *shim_path)
 {
     const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -317,7 +321,7 @@ static void await_shim(const char *dir, const char *shim_path)
     }
 }
 
-/* Containers of the pod that nobody has adopted. */
+/* Adds tasks for running containers of the pod that were not adopted. */
 static void find_strays(struct process *p, const char *uid)
 {
     HK_AUTO(hk_freep) char *dir = process_path("%s/%s", p->home.dir, uid);
@@ -379,7 +383,7 @@ static bool has_task(const struct process *p, const char *uid)
     return false;
 }
 
-/* True when nothing is left of the pod. */
+/* Returns true if nothing is left of the pod. */
 static bool clear_pod(struct process *p, const char *uid)
 {
     HK_AUTO(hk_freep) char *group = process_group_name(uid, NULL);
@@ -389,10 +393,10 @@ static bool clear_pod(struct process *p, const char *uid)
     if (has_task(p, uid) || !process_group_remove(&p->home.groups, group)) {
         return false;
     }
-    return process_state_remove(dir);
+    return process_shm_remove(&p->home, uid) && process_state_remove(dir);
 }
 
-/* One end that was on record when its container was adopted. */
+/* Reports one end that was on record when its container was adopted. */
 static bool tell_recorded(struct process *p)
 {
     for (uint32_t k = 0; k < p->tasks.len; k++) {
@@ -404,7 +408,7 @@ static bool tell_recorded(struct process *p)
     return false;
 }
 
-static void on_timer(void *ctx)
+static void process_on_timer(void *ctx)
 {
     struct process *p = ctx;
 
@@ -445,8 +449,20 @@ static void each_pod(struct runtime *r, void (*fn)(void *ctx, const char *uid), 
 
 /* ---- starting ---- */
 
-static int start(struct runtime *r, const struct runtime_container *c, uint64_t *ret,
-                 struct hk_err *err)
+/* The shim of another running container of the pod; -1: none. */
+static int find_sibling(const struct process *p, const char *uid)
+{
+    for (uint32_t k = 0; k < p->tasks.len; k++) {
+        const struct task *t = p->tasks.at[k];
+        if (!t->beside && t->pidfd >= 0 && strcmp(t->uid, uid) == 0) {
+            return t->pidfd;
+        }
+    }
+    return -1;
+}
+
+static int process_runtime_start(struct runtime *r, const struct runtime_container *c,
+                                 uint64_t *ret, struct hk_err *err)
 {
     struct process *p = process_of(r);
     HK_AUTO(process_plan_fini)
@@ -462,11 +478,11 @@ static int start(struct runtime *r, const struct runtime_container *c, uint64_t 
     if (is_stopping(p, c->pod_uid)) {
         return hk_fail(err, HK_EBUSY, "pod '%s' is being stopped", c->pod_uid);
     }
-    rc = process_plan_make(&plan, &p->home, c, err);
+    rc = process_plan_make(&plan, &p->home, c, find_sibling(p, c->pod_uid), err);
     if (rc < 0) {
         return rc;
     }
-    rc = nursery_launch(p->nursery, &plan.launch, &pidfd, err);
+    rc = spawner_launch(p->spawner, &plan.launch, &pidfd, err);
     if (rc < 0) {
         return rc;
     }
@@ -483,6 +499,7 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
     struct task *of = task_find(p, container);
     HK_AUTO(process_spec_fini) struct process_spec spec = {0};
     HK_AUTO(hk_freep) char *dir = NULL, *spec_path = NULL, *end_name = NULL, *group = NULL;
+    static const char *const no_covers[] = {NULL};
     struct process_launch l;
     int rc, pidfd;
 
@@ -515,7 +532,10 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
         .end_name = end_name,
         .log_fd = -1,
         .isolation = p->home.isolation,
+        .covers = no_covers, /* the container's covers apply */
         .join = p->home.isolation != PROCESS_PLAIN ? of->pidfd : -1,
+        .ipc = -1,
+        .own_ipc = p->home.own_ipc,
         .in = in,
         .out = out,
         .err_out = err_out,
@@ -523,7 +543,7 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
         .beside = true,
     };
     l.ngroup_fd = process_group_open(&p->home.groups, group, l.group_fds);
-    rc = nursery_launch(p->nursery, &l, &pidfd, err);
+    rc = spawner_launch(p->spawner, &l, &pidfd, err);
     process_launch_close(&l);
     if (rc < 0) {
         return rc;
@@ -542,14 +562,14 @@ static void kill_task(struct runtime *r, uint64_t container, int signo)
         return;
     }
     if (signo == SIGKILL && t->killed) {
-        pidfd_send_signal(t->pidfd, SIGKILL, NULL, 0); /* a shim that does not do as it is told */
+        pidfd_send_signal(t->pidfd, SIGKILL, NULL, 0); /* the shim did not react: end it */
         return;
     }
     t->killed |= signo == SIGKILL;
     process_shim_signal(t->pidfd, signo);
 }
 
-/* ---- streams of those who run ---- */
+/* ---- streams of running containers ---- */
 
 static int open_in(struct runtime *r, uint64_t container, int *ret, struct hk_err *err)
 {
@@ -570,7 +590,8 @@ static int open_in(struct runtime *r, uint64_t container, int *ret, struct hk_er
                : hk_fail(err, HK_EINVAL, "the container's standard input cannot be opened: %m");
 }
 
-static void tell(struct runtime *r, uint64_t container, enum runtime_word word, int value)
+static void process_send_word(struct runtime *r, uint64_t container, enum runtime_word word,
+                              int value)
 {
     struct task *t = task_find(process_of(r), container);
 
@@ -579,10 +600,10 @@ static void tell(struct runtime *r, uint64_t container, enum runtime_word word, 
     }
 }
 
-/* ---- finding again ---- */
+/* ---- adoption ---- */
 
-static int adopt(struct runtime *r, const char *uid, const char *name, uint32_t attempt,
-                 uint64_t *ret, struct hk_err *err)
+static int process_runtime_adopt(struct runtime *r, const char *uid, const char *name,
+                                 uint32_t attempt, uint64_t *ret, struct hk_err *err)
 {
     struct process *p = process_of(r);
     HK_AUTO(hk_freep) char *key = NULL, *dir = NULL, *shim_path = NULL, *end_path = NULL;
@@ -610,10 +631,10 @@ static int adopt(struct runtime *r, const char *uid, const char *name, uint32_t 
     }
     if (rc < 0) {
         HK_AUTO(hk_freep) char *group = process_group_name(uid, key);
-        process_group_kill(&p->home.groups, group); /* nobody can look after it */
+        process_group_kill(&p->home.groups, group); /* no shim manages it */
         return rc;
     }
-    /* In this order: a shim that is not there any more has written its record before. */
+    /* In this order: a shim writes the record before it exits. */
     pidfd = process_state_open(&shim);
     if (pidfd < 0 && access(end_path, F_OK) < 0) {
         return hk_fail(err, HK_ENOTFOUND, "container '%s' ended without a record", key);
@@ -626,43 +647,12 @@ static int adopt(struct runtime *r, const char *uid, const char *name, uint32_t 
 
 /* ---- the runtime ---- */
 
-static void add_caveat(struct process *p, const char *text)
-{
-    if (p->caveats.len > 0) {
-        hk_buf_adds(&p->caveats, "; ");
-    }
-    hk_buf_adds(&p->caveats, text);
-}
-
-static void find_caveats(struct process *p)
-{
-    if (p->home.isolation == PROCESS_USER) {
-        add_caveat(p, "containers run as the user of the agent, others are refused");
-    }
-    if (p->home.isolation == PROCESS_PLAIN) {
-        add_caveat(p, "no namespaces: mounts and root directories are refused, host name and "
-                      "hosts file are the machine's");
-    }
-    if (p->home.isolation == PROCESS_PLAIN && p->home.groups.len == 0) {
-        add_caveat(p, "what a container leaves in the background outlives a shim that is killed");
-    }
-    if (!(p->home.groups.controllers & PROCESS_CPU)) {
-        add_caveat(p, "cpu limits are not enforced: no cgroup controller");
-    }
-    if (!(p->home.groups.controllers & PROCESS_MEMORY)) {
-        add_caveat(p, "memory limits hold for each process alone: no cgroup controller");
-    }
-    if (!(p->home.groups.controllers & PROCESS_PIDS) && p->home.isolation != PROCESS_USER) {
-        add_caveat(p, "pid limits are not enforced: no cgroup controller");
-    }
-}
-
-static const char *caveats(struct runtime *r)
+static const char *process_runtime_caveats(struct runtime *r)
 {
     return hk_buf_str(&process_of(r)->caveats).s;
 }
 
-/* The directory may be a link to where such things are kept. */
+/* The directory may be a symlink. */
 static void set_home(struct process *p, const char *dir)
 {
     char target[PATH_MAX];
@@ -671,21 +661,21 @@ static void set_home(struct process *p, const char *dir)
     p->link = n > 0 ? hk_strdup(dir) : NULL;
     p->home.dir = n > 0 ? hk_strndup(target, (size_t)n) : hk_strdup(dir);
     p->home.scratch = process_path("%s/.root", p->home.dir);
-    mkdir(p->home.dir, 0711); /* the first pod reports what is wrong with them */
+    mkdir(p->home.dir, 0711); /* the first pod reports a failure */
     mkdir(p->home.scratch, 0711);
 }
 
-/* No pod shall be able to take all there are. */
+/* No single pod can use up all pids. */
 static void bound_pids(struct process *p, int64_t each)
 {
     const int64_t share = process_group_pids_max(&p->home.groups);
     HK_AUTO(hk_freep)
     char *common =
-        each == 0 && p->nursery ? process_group_common(&p->home.groups, share * 2) : NULL;
+        each == 0 && p->spawner ? process_group_common(&p->home.groups, share * 2) : NULL;
 
     p->home.pids_max = each > 0 ? each : common ? 0 : share;
     if (common) {
-        nursery_join(p->nursery, common);
+        spawner_join(p->spawner, common);
     }
 }
 
@@ -694,7 +684,7 @@ static void count_pod(void *ctx, const char *uid)
     ++*(uint32_t *)ctx;
 }
 
-/* The directory of a runtime that has nothing to remember. */
+/* Removes the directory if it records nothing. */
 static void remove_home(struct process *p)
 {
     uint32_t npod = 0;
@@ -703,6 +693,9 @@ static void remove_home(struct process *p)
     if (npod == 0) {
         rmdir(p->home.scratch);
         rmdir(p->home.dir);
+        if (p->home.shm) {
+            rmdir(p->home.shm);
+        }
         if (p->link) {
             unlink(p->link);
         }
@@ -730,7 +723,9 @@ static void process_free(struct runtime *r)
     hk_buf_fini(&p->caveats);
     hk_free(p->home.dir);
     hk_free(p->home.scratch);
+    hk_free(p->home.shm);
     hk_free(p->link);
+    process_cover_fini(&p->home.cover);
     hk_free(p);
 }
 
@@ -738,14 +733,14 @@ static const struct runtime_ops process_ops = {
     .name = "process",
     .pod_start = pod_start,
     .pod_stop = pod_stop,
-    .start = start,
+    .start = process_runtime_start,
     .kill = kill_task,
     .exec = exec_beside,
     .open_in = open_in,
-    .tell = tell,
-    .adopt = adopt,
+    .tell = process_send_word,
+    .adopt = process_runtime_adopt,
     .each_pod = each_pod,
-    .caveats = caveats,
+    .caveats = process_runtime_caveats,
     .free = process_free,
 };
 
@@ -755,19 +750,22 @@ struct runtime *process_runtime_new(const struct process_opts *o)
 
     p->base.ops = &process_ops;
     p->loop = o->loop;
-    p->nursery = o->nursery;
+    p->spawner = o->spawner;
     p->home.clock = o->clock;
     p->sink = o->sink;
     p->home.log_max_bytes = o->log_max_bytes > 0 ? o->log_max_bytes : LOG_MAX_BYTES;
-    p->timer = net_timer_new(o->loop, on_timer, p);
+    p->timer = net_timer_new(o->loop, process_on_timer, p);
     set_home(p, o->dir);
+    process_shm_open(&p->home, o->shm);
+    process_cover_init(&p->home.cover, o->covered);
     if (!o->plain) {
         p->home.isolation = process_isolation();
+        p->home.own_ipc = process_can_have_ipc(p->home.isolation);
         process_groups_find(&p->home.groups);
         p->home.groups.track = p->home.isolation == PROCESS_PLAIN;
     }
     bound_pids(p, o->pids_max);
-    find_caveats(p);
+    process_caveats(&p->home, &p->caveats);
     p->oom_kills = process_oom_kills();
     return &p->base;
 }

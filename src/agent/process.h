@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runtime whose containers are processes of this machine. Each has a shim between itself and
-// the agent: a fork that is the first process of the container's pid namespace, writes its log,
-// and leaves a record of its end, so that neither output nor exit code depends on the agent being
-// there.
+// the agent: a forked process that is the first of the container's pid namespace, writes its log
+// and records its end, so that output and exit code survive a restart of the agent.
 //
-// What the machine does not permit (namespaces, cgroups) is left out; caveats() names it.
+// Features that the machine does not permit (namespaces, cgroups) are left out; caveats() names
+// them.
 #pragma once
 
-#include "agent/process_nursery.h"
+#include "agent/process_spawner.h"
 #include "agent/runtime.h"
 #include "net/loop.h"
 
 struct process_opts {
     struct net_loop *loop;
-    struct nursery *nursery; /* of the caller's, may serve several */
+    struct spawner *spawner; /* borrowed; may serve several runtimes */
     struct hk_clock *clock;
-    const char *dir; /* remembers what runs; made when missing */
+    const char *dir; /* records of what runs; created when missing */
     struct runtime_sink sink;
-    int64_t log_max_bytes; /* a log of that size becomes LOG.1 and begins anew; 0: 10 MiB */
-    int64_t pids_max;      /* of each pod that sets no limit; 0: a part of what the machine has */
-    bool plain;            /* no namespaces and no cgroups, as if neither were permitted */
+    int64_t log_max_bytes;      /* rotate a log of that size to LOG.1; 0: 10 MiB */
+    int64_t pids_max;           /* for each pod without a limit; 0: a share of the machine's */
+    bool plain;                 /* no namespaces and no cgroups, as if neither were permitted */
+    const char *const *covered; /* directories to hide from containers, ended by NULL; or NULL */
+    const char *shm; /* directory on a tmpfs for the pods' /dev/shm, created when missing; NULL:
+                      * they use the machine's */
 };
 
-/* Freeing it leaves the containers running. A pod that was started by an earlier runtime of the
- * same directory need not be started again. */
+/* Freeing the runtime leaves containers running. A pod started by an earlier runtime of the same
+ * directory need not be started again. */
 struct runtime *process_runtime_new(const struct process_opts *o);

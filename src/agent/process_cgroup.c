@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control groups, of both versions and of machines that mix them: in every hierarchy that has a
-// controller of ours, and in the unified one for its kill switch, a pod has a group below the
-// agent's own, or beside it where version 2 wants that, and its containers have groups in it. Where
-// no group can be made the hierarchy is left out and process.c says so.
+// Control groups of versions 1, 2 and mixed machines. In every hierarchy with a needed controller,
+// and in the unified one for cgroup.kill, a pod has a group below the agent's own (or next to it
+// where version 2 requires that), with groups for its containers inside. A hierarchy in which no
+// group can be created is left out, and process.c reports it.
 
 #include "agent/process_priv.h"
 
+#include "base/cgroup.h"
 #include "base/file.h"
 
 #include <dirent.h>
@@ -21,7 +22,7 @@
 #define PIDS_SHARE 4
 #define COMMON "hekla-pods"
 #define CPU_PERIOD_US 100000
-#define CPU_QUOTA_MIN_US 1000 /* the kernel takes no less */
+#define CPU_QUOTA_MIN_US 1000 /* the kernel's minimum */
 
 static const struct {
     const char *name;
@@ -32,7 +33,7 @@ static const struct {
     {"pids", PROCESS_PIDS},
 };
 
-/* The controllers of ours in a list. */
+/* The needed controllers in a list. */
 static unsigned controllers_in(struct hk_str list, char sep)
 {
     struct hk_str rest = hk_str_trim(list), part;
@@ -46,14 +47,15 @@ static unsigned controllers_in(struct hk_str list, char sep)
     return ret;
 }
 
-/* ---- files of groups ---- */
+/* ---- cgroup files ---- */
 
 static void join_path(char path[PATH_MAX], const char *base, const char *name, const char *file)
 {
     snprintf(path, PATH_MAX, "%s%s%s%s%s", base, *name ? "/" : "", name, *file ? "/" : "", file);
 }
 
-static bool write_value(const char *base, const char *name, const char *file, const char *value)
+static bool process_cgroup_write_value(const char *base, const char *name, const char *file,
+                                       const char *value)
 {
     char path[PATH_MAX];
     int fd;
@@ -68,7 +70,7 @@ static bool write_value(const char *base, const char *name, const char *file, co
     return ok;
 }
 
-/* The number behind a word that begins a line. */
+/* The number after a word at the start of a line. */
 static int64_t read_count(const char *base, const char *name, const char *file, const char *word)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -89,7 +91,7 @@ static int64_t read_count(const char *base, const char *name, const char *file, 
     return 0;
 }
 
-/* Hands the controllers on to the groups below. */
+/* Enables the controllers for the groups below. */
 static unsigned hand_down(const char *base, const char *name, unsigned wanted)
 {
     unsigned ret = 0;
@@ -98,14 +100,14 @@ static unsigned hand_down(const char *base, const char *name, unsigned wanted)
         char value[16];
         snprintf(value, sizeof(value), "+%s", controllers[k].name);
         if ((wanted & controllers[k].bit) &&
-            write_value(base, name, "cgroup.subtree_control", value)) {
+            process_cgroup_write_value(base, name, "cgroup.subtree_control", value)) {
             ret |= controllers[k].bit;
         }
     }
     return ret;
 }
 
-/* ---- which hierarchies there are ---- */
+/* ---- hierarchies ---- */
 
 static bool can_make_groups(const char *base)
 {
@@ -118,23 +120,6 @@ static bool can_make_groups(const char *base)
     }
     rmdir(path);
     return true;
-}
-
-/* Our own group in the hierarchy with one of those controllers (none: the unified one), from lines
- * "ID:CONTROLLERS:PATH". */
-static struct hk_str own_group(struct hk_str lines, unsigned wanted)
-{
-    struct hk_str line, id, list;
-
-    while (hk_str_cut(&lines, '\n', &line)) {
-        if (!hk_str_cut(&line, ':', &id) || !hk_str_cut(&line, ':', &list)) {
-            continue;
-        }
-        if (wanted ? (controllers_in(list, ',') & wanted) != 0 : hk_str_is(id, "0")) {
-            return line;
-        }
-    }
-    return (struct hk_str){0};
 }
 
 static unsigned unified_controllers(const char *base)
@@ -157,8 +142,8 @@ static void add_hierarchy(struct process_groups *g, const char *base, bool v2, u
     }
 }
 
-/* In version 2 a group that has controllers for those below holds no processes itself, the root
- * excepted, which alone has no type. To ask for them nevertheless would spoil the groups below. */
+/* In version 2, a group that enables controllers for its children must hold no processes, except
+ * for the root, the only group without a type. Otherwise the children become invalid. */
 static bool holds_processes(const char *base)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -188,72 +173,25 @@ void process_groups_add_unified(struct process_groups *g, const char *mount, con
     if (set != 0) {
         add_hierarchy(g, at, true, set);
     } else if (can_make_groups(own)) {
-        add_hierarchy(g, own, true, 0); /* for its kill switch */
+        add_hierarchy(g, own, true, 0); /* for cgroup.kill */
     }
 }
 
-/* The directory of our own group. The mount shows the hierarchy from root on; our own path counts
- * from the top. */
-static void own_base(struct hk_str mount, struct hk_str root, struct hk_str own, struct hk_buf *ret)
+static void groups_add_hierarchy(void *ctx, const struct hk_cgroup *c)
 {
-    if (root.n > 1 && own.n >= root.n && memcmp(own.s, root.s, root.n) == 0) {
-        own = (struct hk_str){own.s + root.n, own.n - root.n};
-    }
-    hk_buf_addstr(ret, mount);
-    if (own.n > 1) {
-        hk_buf_addstr(ret, own);
-    }
-}
+    struct process_groups *g = ctx;
+    const unsigned set = c->v2 ? 0 : controllers_in(c->options, ',');
 
-/* One line of mountinfo: ID PARENT DEV ROOT POINT OPTIONS [TAG...] - TYPE SOURCE OPTIONS */
-static void look_at_mount(struct process_groups *g, struct hk_str line, struct hk_str own_lines)
-{
-    struct hk_str field[6], part;
-    unsigned set;
-
-    for (size_t k = 0; k < HK_LEN(field); k++) {
-        if (!hk_str_cut(&line, ' ', &field[k])) {
-            return;
-        }
-    }
-    while (hk_str_cut(&line, ' ', &part) && !hk_str_is(part, "-")) {
-    }
-    struct hk_str type, source;
-    if (!hk_str_cut(&line, ' ', &type) || !hk_str_cut(&line, ' ', &source)) {
-        return;
-    }
-    HK_AUTO(hk_buf_fini) struct hk_buf base = {0};
-    const bool v2 = hk_str_is(type, "cgroup2");
-    set = hk_str_is(type, "cgroup") ? controllers_in(line, ',') : 0;
-    if (!v2 && !(set & ~g->controllers)) {
-        return;
-    }
-    const struct hk_str own = own_group(own_lines, set);
-    if (!own.s) {
-        return;
-    }
-    own_base(field[4], field[3], own, &base);
-    if (v2) {
-        HK_AUTO(hk_freep) char *mount = hk_strndup(field[4].s, field[4].n);
-        process_groups_add_unified(g, mount, base.data);
-    } else if (can_make_groups(base.data)) {
-        add_hierarchy(g, base.data, false, set);
+    if (c->v2) {
+        process_groups_add_unified(g, c->mount, c->own);
+    } else if ((set & ~g->controllers) && can_make_groups(c->own)) {
+        add_hierarchy(g, c->own, false, set);
     }
 }
 
 void process_groups_find(struct process_groups *g)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf mounts = {0}, own = {0};
-    struct hk_str rest, line;
-
-    if (hk_read_file("/proc/self/mountinfo", PROC_MAX, &mounts, NULL) < 0 ||
-        hk_read_file("/proc/self/cgroup", PROC_MAX, &own, NULL) < 0) {
-        return;
-    }
-    rest = hk_buf_str(&mounts);
-    while (hk_str_cut(&rest, '\n', &line)) {
-        look_at_mount(g, line, hk_buf_str(&own));
-    }
+    hk_cgroup_each("", groups_add_hierarchy, g);
 }
 
 void process_groups_fini(struct process_groups *g)
@@ -273,10 +211,10 @@ static bool limit_cpu(const struct process_hierarchy *h, const char *name, int64
 
     if (h->v2) {
         snprintf(text, sizeof(text), "%lld %d", (long long)quota, CPU_PERIOD_US);
-        return write_value(h->base, name, "cpu.max", text);
+        return process_cgroup_write_value(h->base, name, "cpu.max", text);
     }
     snprintf(text, sizeof(text), "%lld", (long long)quota);
-    return write_value(h->base, name, "cpu.cfs_quota_us", text);
+    return process_cgroup_write_value(h->base, name, "cpu.cfs_quota_us", text);
 }
 
 static bool limit_memory(const struct process_hierarchy *h, const char *name, int64_t bytes)
@@ -284,12 +222,14 @@ static bool limit_memory(const struct process_hierarchy *h, const char *name, in
     char text[32];
 
     snprintf(text, sizeof(text), "%lld", (long long)bytes);
-    if (!write_value(h->base, name, h->v2 ? "memory.max" : "memory.limit_in_bytes", text)) {
+    if (!process_cgroup_write_value(h->base, name, h->v2 ? "memory.max" : "memory.limit_in_bytes",
+                                    text)) {
         return false;
     }
-    /* Swap would only put the end off; not every kernel counts it. */
-    write_value(h->base, name, h->v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes",
-                h->v2 ? "0" : text);
+    /* Swap would only delay the OOM kill; not every kernel accounts for it. */
+    process_cgroup_write_value(h->base, name,
+                               h->v2 ? "memory.swap.max" : "memory.memsw.limit_in_bytes",
+                               h->v2 ? "0" : text);
     return true;
 }
 
@@ -298,7 +238,7 @@ static bool limit_pids(const struct process_hierarchy *h, const char *name, int6
     char text[32];
 
     snprintf(text, sizeof(text), "%lld", (long long)pids);
-    return write_value(h->base, name, "pids.max", text);
+    return process_cgroup_write_value(h->base, name, "pids.max", text);
 }
 
 static int set_limits(const struct process_hierarchy *h, const char *name,
@@ -318,11 +258,12 @@ static int set_limits(const struct process_hierarchy *h, const char *name,
     return 0;
 }
 
-/* To make a group costs more than a fork. With a pid namespace, which takes everybody along that is
- * in it, a hierarchy of version 1 is of use only where there is something to limit. In version 2
- * processes must not be beside groups, so there everything has one. */
-static bool is_wanted(const struct process_groups *g, const struct process_hierarchy *h,
-                      const struct runtime_limits *limits)
+/* Creating a group costs more than a fork. A pid namespace already ends all processes in it, so a
+ * version 1 hierarchy is only needed for limits. In version 2 processes must not be next to groups,
+ * so there every container has one. */
+static bool process_cgroup_is_needed(const struct process_groups *g,
+                                     const struct process_hierarchy *h,
+                                     const struct runtime_limits *limits)
 {
     return g->track || (h->v2 && h->controllers) ||
            ((h->controllers & PROCESS_CPU) && limits->cpu_milli > 0) ||
@@ -330,9 +271,9 @@ static bool is_wanted(const struct process_groups *g, const struct process_hiera
            ((h->controllers & PROCESS_PIDS) && limits->pids > 0);
 }
 
-/* The group, if it is wanted or the one it is in is there: 1 made, 0 not. */
-static int make_dir(const struct process_hierarchy *h, const char *name, bool wanted,
-                    struct hk_err *err)
+/* Creates the group if it is wanted or its parent exists: 1 created, 0 not. */
+static int process_cgroup_make_dir(const struct process_hierarchy *h, const char *name, bool wanted,
+                                   struct hk_err *err)
 {
     const char *slash = strchr(name, '/');
     char path[PATH_MAX], above[NAME_MAX];
@@ -343,7 +284,7 @@ static int make_dir(const struct process_hierarchy *h, const char *name, bool wa
     if (slash && wanted) {
         snprintf(above, sizeof(above), "%.*s", (int)(slash - name), name);
         join_path(path, h->base, above, "");
-        mkdir(path, 0755); /* if that fails, so does the next */
+        mkdir(path, 0755); /* a failure shows in the next call */
     }
     join_path(path, h->base, name, "");
     if (mkdir(path, 0755) == 0 || errno == EEXIST) {
@@ -360,7 +301,7 @@ int process_group_make(const struct process_groups *g, const char *name,
         const struct process_hierarchy *h = &g->at[k];
         int rc;
 
-        rc = make_dir(h, name, is_wanted(g, h, limits), err);
+        rc = process_cgroup_make_dir(h, name, process_cgroup_is_needed(g, h, limits), err);
         if (rc < 0) {
             return rc;
         }
@@ -394,7 +335,7 @@ uint32_t process_group_open(const struct process_groups *g, const char *name,
     return n;
 }
 
-/* A limit as the kernel writes it; INT64_MAX: none, or not to be read. */
+/* A limit in the kernel's format; INT64_MAX: none, or unreadable. */
 static int64_t read_limit(const char *path)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -476,9 +417,9 @@ int64_t process_oom_kills(void)
     return read_count("/proc", ".", "vmstat", "oom_kill");
 }
 
-/* ---- the end of groups ---- */
+/* ---- removal of groups ---- */
 
-/* Calls fn for the groups right below. */
+/* Calls fn for the direct children. */
 static void each_below(const struct process_hierarchy *h, const char *name,
                        void (*fn)(const struct process_hierarchy *h, const char *name))
 {
@@ -518,8 +459,8 @@ static bool is_member(const char *path, struct hk_str pid)
     return false;
 }
 
-/* Version 1 has no switch: members are killed one by one, each looked up again once a descriptor
- * holds it. */
+/* Version 1 has no cgroup.kill: kills each member, after a pidfd holds it and a second look finds
+ * it. */
 static void kill_members(const struct process_hierarchy *h, const char *name)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -547,7 +488,7 @@ static void kill_members(const struct process_hierarchy *h, const char *name)
 void process_group_kill(const struct process_groups *g, const char *name)
 {
     for (uint32_t k = 0; k < g->len; k++) {
-        if (g->at[k].v2 && write_value(g->at[k].base, name, "cgroup.kill", "1")) {
+        if (g->at[k].v2 && process_cgroup_write_value(g->at[k].base, name, "cgroup.kill", "1")) {
             return;
         }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups: what is written for limits in either version, and how groups are emptied and removed.
-// Values are checked in directories that look like groups, so for versions this machine lacks too;
-// killing is tried on real ones.
+// Control groups: the values written for limits in both versions, and the removal of groups. Values
+// are checked in plain directories that look like groups, so also for versions that this machine
+// lacks; killing uses real groups.
 #include "agent/process_priv.h"
 
 #include "base/file.h"
@@ -195,9 +195,9 @@ static void test_kills_for_want_of_memory_are_counted(void **state)
     }
 }
 
-/* ---- places ---- */
+/* ---- hierarchies ---- */
 
-/* What looks like a group with a process or none. */
+/* Makes a directory look like a group with or without a process. */
 static void put_group(const char *dir, const char *procs, bool root)
 {
     mkdir(dir, 0755);
@@ -266,7 +266,7 @@ static pid_t sleeper(const struct process_groups *g, const char *name)
     return pid;
 }
 
-/* Waits until the child is in the group, for it joins on its own. */
+/* Waits until the child has joined the group, which it does by itself. */
 static void await_member(const struct process_groups *g, const char *name)
 {
     for (uint32_t k = 0; k < g->len; k++) {

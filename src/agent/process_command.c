@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last step to a command: it is looked up, becomes the process, or says why it cannot. Runs
-// below the shim (process_start.c), so without the heap. What is said is meant for whoever wrote
-// the manifest, and codes are those of shells and of other runtimes: 127 not there, 126 there but
-// not to be run, 128 everything before that.
+// The last step of a start: finds the program and executes it, or reports why not. Runs below the
+// shim (process_start.c), so without the heap. Messages address the author of the manifest. Exit
+// codes follow shells and other runtimes: 127 not found, 126 found but not executable, 128 any
+// earlier failure.
 
 #include "agent/process_priv.h"
 
@@ -26,11 +26,11 @@ ON_BORROWED_STACK void process_give_up(int report, int code, const char *fmt, ..
     va_start(ap, fmt);
     vsnprintf(text + 1, sizeof(text) - 1, fmt, ap);
     va_end(ap);
-    /* That there was a message counts, not the status. */
+    /* The message counts, not the exit status. */
     _exit(write(report, text, strlen(text + 1) + 1) < 0);
 }
 
-static const char *path_of(const char *const *env)
+static const char *process_command_path_variable(const char *const *env)
 {
     for (; *env; env++) {
         if (strncmp(*env, "PATH=", 5) == 0) {
@@ -40,7 +40,7 @@ static const char *path_of(const char *const *env)
     return "";
 }
 
-/* The program named in the first line of a script; "" none. */
+/* The interpreter in the #! line of a script; "": none. */
 static void interpreter_of(const char *path, char ret[PATH_MAX])
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -60,7 +60,7 @@ static void interpreter_of(const char *path, char ret[PATH_MAX])
     ret[strcspn(ret, " \t\r\n")] = '\0';
 }
 
-/* execve said that something is not there, and path is: the kernel means what runs it. */
+/* execve returned ENOENT although path exists: its interpreter is missing. */
 ON_BORROWED_STACK __attribute__((noreturn)) static void lacks_interpreter(const char *path,
                                                                           int report)
 {
@@ -99,14 +99,14 @@ ON_BORROWED_STACK __attribute__((noreturn)) static void explain(const char *path
                     why == ENOEXEC ? " (a script has to begin with a line like #!/bin/sh)" : "");
 }
 
-/* As execvp, but for an empty part of PATH, which would mean the working directory; nobody wants
- * that. */
+/* Like execvp, but ignores empty parts of PATH, which would mean the working directory. */
 ON_BORROWED_STACK __attribute__((noreturn)) static void exec_in_path(const struct process_launch *l,
                                                                      int report)
 {
     char path[PATH_MAX], denied[PATH_MAX] = "";
 
-    for (const char *dir = path_of(l->env), *next; *l->argv[0] && *dir; dir = next) {
+    for (const char *dir = process_command_path_variable(l->env), *next; *l->argv[0] && *dir;
+         dir = next) {
         const size_t n = strcspn(dir, ":");
         next = dir + n + (dir[n] == ':');
         if (n == 0 ||

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container's standard input, for those who attach: a FIFO in the directory of its records, so
-// that an agent finds it again after a restart. The command reads from it, or, when it has a
-// terminal, the shim does and types what comes. Runs in the shim, without the heap.
+// A container's standard input for attach: a FIFO in the directory of its records, so that the next
+// agent finds it. The command reads from it; with a terminal, the shim reads it and writes to the
+// terminal. Runs in the shim, without the heap.
 #include "agent/process_priv.h"
 
 #include <errno.h>
@@ -22,12 +22,12 @@ int process_input_open(struct process_input *i, int state_fd, bool tty)
         return -1;
     }
     if (tty) {
-        return i->typed = open_end(state_fd, O_RDWR); /* never at its end */
+        return i->typed = open_end(state_fd, O_RDWR); /* read-write: never at end of file */
     }
     fd = open_end(state_fd, O_RDONLY);
     if (fd >= 0) {
         i->hold = open_end(state_fd, O_WRONLY);
-        fcntl(fd, F_SETFL, 0); /* only we must not wait, to open it */
+        fcntl(fd, F_SETFL, 0); /* O_NONBLOCK was only for open */
     }
     return fd;
 }
@@ -53,7 +53,7 @@ void process_input_type(struct process_input *i, int terminal)
             return;
         }
         if (n < 0 && errno != EINTR) {
-            i->at = i->len; /* nobody is there to read it */
+            i->at = i->len; /* no reader: drop it */
             return;
         }
         i->at += n > 0 ? (size_t)n : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real processes and who watches over them: signals reach them, nothing stays behind, and an agent,
-// a nursery or a shim that dies does not change that.
+// Real processes and their supervision: signals reach them, nothing is left behind, and the death
+// of an agent, a spawner or a shim does not change that.
 #include "agent/process_rig_test.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ static void test_who_ignores_term_is_killed(void **state)
     assert_int_equal(e->end.signo, SIGKILL);
 }
 
-/* Who holds a pipe's write end is alive: the read end tells when the last is gone. */
+/* Every living process holds the write end of a pipe: end of file means that all are gone. */
 static void assert_all_gone(struct rig *rig, const char *fifo, int fd)
 {
     const int64_t until = deadline();
@@ -91,7 +91,7 @@ static void test_a_stopped_pod_leaves_no_process(void **state)
 
     snprintf(fifo, sizeof(fifo), "%s/fifo", rig->dir);
     snprintf(ready, sizeof(ready), "%s/ready", rig->dir);
-    /* The innermost has left its parents, its group and its session. */
+    /* The innermost process has left its parents, its group and its session. */
     snprintf(
         script, sizeof(script),
         "exec 3>%s; (setsid sh -c \"trap '' TERM HUP; (sleep 1000 & ) ; echo >%s; sleep 1000\" "
@@ -123,7 +123,7 @@ static void test_what_the_command_leaves_behind_ends_with_it(void **state)
     close(fd);
 }
 
-/* ---- the agent starts again ---- */
+/* ---- restarts of the agent ---- */
 
 static void reopen(struct rig *rig)
 {
@@ -180,14 +180,14 @@ static void test_an_end_in_between_is_not_lost(void **state)
     assert_true(e->end.start_ns > 0);
 }
 
-/* Another agent, that has started the container when this returns. */
+/* Forks another agent; returns once that agent has started the container. */
 static pid_t fork_agent(struct rig *rig, const char *script, const char *ready)
 {
     const pid_t pid = fork();
 
     if (pid == 0) {
         rig->loop = net_loop_new(hk_clock_system());
-        assert_int_equal(nursery_new(&rig->nursery, NULL), 0);
+        assert_int_equal(spawner_new(&rig->spawner, NULL), 0);
         rig_open(rig);
         pod_start(rig, (struct runtime_pod){.hostname = "web-0"});
         start_sh(rig, script);
@@ -222,8 +222,8 @@ static void test_a_killed_agent_is_not_missed(void **state)
     assert_log(rig, "told\n");
 }
 
-/* The only child there is. */
-static pid_t nursery_pid(void)
+/* The pid of the only child. */
+static pid_t spawner_pid(void)
 {
     char path[64];
     int pid = 0;
@@ -236,7 +236,7 @@ static pid_t nursery_pid(void)
     return pid;
 }
 
-static void test_a_killed_nursery_is_replaced(void **state)
+static void test_a_killed_spawner_is_replaced(void **state)
 {
     static const char *const argv[] = {"true", NULL};
     struct rig *rig = *state;
@@ -245,9 +245,9 @@ static void test_a_killed_nursery_is_replaced(void **state)
 
     pod_start(rig, (struct runtime_pod){0});
     id = start_sh(rig, "trap 'exit 4' TERM; while :; do sleep 0.05; done");
-    const pid_t nursery = nursery_pid();
-    assert_int_equal(kill(nursery, SIGKILL), 0);
-    assert_int_equal(waitid(P_PID, (id_t)nursery, &info, WEXITED | WNOWAIT), 0);
+    const pid_t spawner = spawner_pid();
+    assert_int_equal(kill(spawner, SIGKILL), 0);
+    assert_int_equal(waitid(P_PID, (id_t)spawner, &info, WEXITED | WNOWAIT), 0);
     assert_int_equal(rig->r->ops->exec(rig->r, id, argv, -1, -1, -1, &beside, NULL), 0);
     assert_int_equal(await_end(rig, beside)->end.code, 0);
     rig->r->ops->kill(rig->r, id, SIGTERM);
@@ -265,7 +265,7 @@ static void test_what_never_ran_is_to_be_started(void **state)
     assert_int_equal(await_end(rig, start_sh(rig, "exit 3"))->end.code, 3);
 }
 
-/* What is in the container's directory is not what was written there. */
+/* The files in the container's directory are corrupt. */
 static void test_broken_records_are_told(void **state)
 {
     struct rig *rig = *state;
@@ -281,7 +281,7 @@ static void test_broken_records_are_told(void **state)
     write_file(shim, "12");
     assert_int_equal(rig->r->ops->adopt(rig->r, rig->uid, "main", 0, &id, &err), -HK_EINVAL);
     assert_non_null(strstr(err.text, "does not name a process"));
-    /* Process 1 did not start at that time: somebody else has the number now. */
+    /* Process 1 did not start at that time: the pid was reused. */
     write_file(shim, "1 999999999999 1\n");
     assert_int_equal(rig->r->ops->adopt(rig->r, rig->uid, "main", 0, &id, &err), -HK_ENOTFOUND);
     write_file(end, "0 0");
@@ -410,7 +410,7 @@ int main(void)
         WITH_RIG(test_an_end_in_between_is_not_lost),
         WITH_RIG(test_a_killed_agent_is_not_missed),
         PLAIN(test_a_killed_agent_is_not_missed),
-        WITH_RIG(test_a_killed_nursery_is_replaced),
+        WITH_RIG(test_a_killed_spawner_is_replaced),
         WITH_RIG(test_what_never_ran_is_to_be_started),
         WITH_RIG(test_broken_records_are_told),
         WITH_RIG(test_a_pod_nobody_adopted_is_stopped),

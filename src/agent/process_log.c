@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container's output as a file in the form of CRI logs, "TIME STREAM F|P TEXT": F a whole line, P
-// part of one. Written by the shim, so without the heap. A full file is kept as NAME.1 in place of
-// the one before. When the disk takes no more, output is lost and the container goes on; the first
-// record that can be written again says how much is missing and why. Nothing that was written is
-// taken back, for somebody may be reading it.
+// Writes a container's output to a file in CRI log format, "TIME STREAM F|P TEXT": F a whole line,
+// P part of one. Runs in the shim, so without the heap. A full file is renamed to NAME.1 and
+// replaces the previous one; NAME.lost then counts the lines and bytes of output removed that way.
+// When the disk is full, output is lost and the container keeps running; the first record written
+// after that says how much is missing and why. Written bytes are never removed, because a reader
+// may be at them.
 
 #include "agent/process_priv.h"
 
@@ -15,10 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Time, stream, tag and blanks before a text. */
+/* Space for time, stream, tag and blanks before a text. */
 #define HEAD 64
 
-static void open_file(struct process_log *l)
+static void process_log_open_file(struct process_log *l)
 {
     struct stat st;
 
@@ -28,16 +29,42 @@ static void open_file(struct process_log *l)
     l->torn = false;
 }
 
-static void rotate(struct process_log *l)
+/* Counts the lines before they are removed, so that readers of the rest know. */
+static void record_removed(struct process_log *l)
+{
+    char name[NAME_MAX + 1], text[64];
+    int fd, n;
+
+    l->removed.lines += l->old.lines;
+    l->removed.bytes += l->old.bytes;
+    if (l->removed.bytes == 0) {
+        return;
+    }
+    snprintf(name, sizeof(name), "%s" POD_LOG_LOST, l->name);
+    n = snprintf(text, sizeof(text), "%lld %lld\n", (long long)l->removed.lines,
+                 (long long)l->removed.bytes);
+    fd = openat(l->dir_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0640);
+    if (fd >= 0) {
+        (void)!pwrite(fd, text, (size_t)n, 0); /* never shorter: numbers only grow */
+        close(fd);
+    }
+}
+
+static void process_log_rotate(struct process_log *l)
 {
     char old[NAME_MAX + 1];
 
     snprintf(old, sizeof(old), "%s.1", l->name);
+    record_removed(l);
     if (renameat(l->dir_fd, l->name, l->dir_fd, old) < 0) {
+        l->removed.lines -= l->old.lines;
+        l->removed.bytes -= l->old.bytes;
         return;
     }
+    l->old = l->part;
+    l->part = (struct process_log_part){0};
     close(l->fd);
-    open_file(l);
+    process_log_open_file(l);
 }
 
 void process_log_init(struct process_log *l, struct hk_clock *clock, int dir_fd, const char *name,
@@ -50,14 +77,15 @@ void process_log_init(struct process_log *l, struct hk_clock *clock, int dir_fd,
     l->out_len = 0;
     l->lost = 0;
     l->why = 0;
+    l->part = l->old = l->removed = (struct process_log_part){0};
     l->streams[0].name = "stdout";
     l->streams[0].len = 0;
     l->streams[1].name = "stderr";
     l->streams[1].len = 0;
-    open_file(l);
+    process_log_open_file(l);
 }
 
-static size_t write_head(char *out, int64_t ns, const char *stream, char tag)
+static size_t process_log_write_line_head(char *out, int64_t ns, const char *stream, char tag)
 {
     const int64_t secs = ns / 1000000000;
     const int64_t day = secs / 86400;
@@ -69,7 +97,7 @@ static size_t write_head(char *out, int64_t ns, const char *stream, char tag)
                             (int)(ns % 1000000000), stream, tag);
 }
 
-/* Returns how much of it was written. */
+/* Returns the number of bytes written. */
 static size_t write_out(struct process_log *l, const char *p, size_t n)
 {
     size_t done = 0;
@@ -97,16 +125,16 @@ static void count_lost(struct process_log *l, const char *p, size_t n)
     }
 }
 
-/* The mark of what is missing; true when nothing is. */
+/* Writes the record about lost output; returns true if none is outstanding. */
 static bool tell_lost(struct process_log *l)
 {
-    char text[HEAD + 256] = "\n"; /* ends a record that was cut off */
+    char text[HEAD + 256] = "\n"; /* the newline ends a truncated record */
     size_t n = l->torn;
 
     if (l->lost == 0) {
         return true;
     }
-    n += write_head(text + n, l->clock->wall_ns(l->clock), "stderr", 'F');
+    n += process_log_write_line_head(text + n, l->clock->wall_ns(l->clock), "stderr", 'F');
     n += (size_t)snprintf(text + n, sizeof(text) - n,
                           "hekla: %lld lines are missing here: " PROCESS_WHY "\n",
                           (long long)l->lost, PROCESS_WHY_OF(l->why));
@@ -122,7 +150,7 @@ void process_log_flush(struct process_log *l)
     size_t done = 0;
 
     if (l->fd < 0) {
-        open_file(l);
+        process_log_open_file(l);
     }
     if (tell_lost(l)) {
         done = write_out(l, l->out, l->out_len);
@@ -130,22 +158,24 @@ void process_log_flush(struct process_log *l)
     count_lost(l, l->out + done, l->out_len - done);
     l->out_len = 0;
     if (l->fd >= 0 && l->size >= l->max_bytes) {
-        rotate(l);
+        process_log_rotate(l);
     }
 }
 
-static void write_line(struct process_log *l, int stream, char tag)
+static void process_log_write_line(struct process_log *l, int stream, char tag)
 {
     const size_t len = l->streams[stream].len;
 
     if (sizeof(l->out) - l->out_len < HEAD + len + 1) {
         process_log_flush(l);
     }
-    l->out_len +=
-        write_head(l->out + l->out_len, l->clock->wall_ns(l->clock), l->streams[stream].name, tag);
+    l->out_len += process_log_write_line_head(l->out + l->out_len, l->clock->wall_ns(l->clock),
+                                              l->streams[stream].name, tag);
     memcpy(l->out + l->out_len, l->streams[stream].line, len);
     l->out_len += len;
     l->out[l->out_len++] = '\n';
+    l->part.lines += tag == 'F';
+    l->part.bytes += (int64_t)len + (tag == 'F');
     l->streams[stream].len = 0;
 }
 
@@ -161,9 +191,9 @@ void process_log_add(struct process_log *l, int stream, const char *p, size_t n)
         p += take;
         n -= take;
         if (take < want) {
-            write_line(l, stream, 'P');
+            process_log_write_line(l, stream, 'P');
         } else if (end) {
-            write_line(l, stream, 'F');
+            process_log_write_line(l, stream, 'F');
             p++;
             n--;
         }
@@ -174,7 +204,7 @@ void process_log_show(struct process_log *l)
 {
     for (int stream = 0; stream < 2; stream++) {
         if (l->streams[stream].len > 0) {
-            write_line(l, stream, 'P');
+            process_log_write_line(l, stream, 'P');
         }
     }
 }

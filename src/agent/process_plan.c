@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a container needs before its shim can be forked: directories, groups, descriptors, and the
-// mounts in order. The shim (process_start.c) does the rest; process.c decides that there is one.
+// Prepares a start before the shim is forked: directories, cgroups, descriptors, and the ordered
+// mounts. process.c decides to start a container; the shim (process_start.c) does the rest.
 
 #include "agent/process_priv.h"
 
@@ -30,7 +30,7 @@ char *process_group_name(const char *uid, const char *key)
     return key ? process_path("hekla-%s/%s", uid, key) : process_path("hekla-%s", uid);
 }
 
-static void close_fd(int fd)
+static void process_plan_close_fd(int fd)
 {
     if (fd >= 0) {
         close(fd);
@@ -39,8 +39,8 @@ static void close_fd(int fd)
 
 void process_launch_close(struct process_launch *l)
 {
-    close_fd(l->state_fd);
-    close_fd(l->log_fd);
+    process_plan_close_fd(l->state_fd);
+    process_plan_close_fd(l->log_fd);
     for (uint32_t k = 0; k < l->ngroup_fd; k++) {
         close(l->group_fds[k]);
     }
@@ -56,9 +56,10 @@ void process_plan_fini(struct process_plan *p)
     hk_free(p->dir);
     hk_free(p->group);
     hk_free(p->log_dir);
+    hk_free(p->shm);
 }
 
-/* Before what lies in them: a path that holds another is shorter. */
+/* Sorted by length: a parent comes before its children. */
 static void add_mount(struct process_plan *p, struct runtime_mount m)
 {
     uint32_t k;
@@ -71,21 +72,32 @@ static void add_mount(struct process_plan *p, struct runtime_mount m)
     p->mounts.at[k] = m;
 }
 
+/* Adds the mount unless the container has one at that path. */
+static void add_default(struct process_plan *p, const char *from, const char *at)
+{
+    for (uint32_t k = 0; k < p->mounts.len; k++) {
+        if (strcmp(p->mounts.at[k].at, at) == 0) {
+            return;
+        }
+    }
+    add_mount(p, (struct runtime_mount){.from = from, .at = at, .own = true});
+}
+
 static int plan_mounts(struct process_plan *p, const struct runtime_container *c, const char *hosts,
                        struct hk_err *err)
 {
-    bool own_hosts = false;
-
     for (uint32_t k = 0; k < c->nmount; k++) {
         const char *at = c->mounts[k].at;
         if (at[0] != '/' || strlen(at) >= PATH_MAX) {
             return hk_fail(err, HK_EINVAL, "mount point '%s' is not an absolute path", at);
         }
-        own_hosts |= strcmp(at, "/etc/hosts") == 0;
         add_mount(p, c->mounts[k]);
     }
-    if (*hosts && !own_hosts) {
-        add_mount(p, (struct runtime_mount){.from = hosts, .at = "/etc/hosts"});
+    if (*hosts) {
+        add_default(p, hosts, "/etc/hosts");
+    }
+    if (p->shm) {
+        add_default(p, p->shm, "/dev/shm");
     }
     p->launch.mounts = p->mounts.at;
     p->launch.nmount = p->mounts.len;
@@ -103,11 +115,33 @@ static bool needs_mount(const struct runtime_container *c)
     return false;
 }
 
-static int plan_view(struct process_plan *p, const struct process_home *h,
-                     const struct runtime_container *c, struct hk_err *err)
+/* Field n of the pod's file, where each ends with NUL; "" if there are fewer. */
+static const char *pod_field(const struct process_plan *p, int n)
+{
+    const char *at = p->pod.data, *end = p->pod.data + p->pod.len;
+
+    for (; n > 0 && at < end; n--) {
+        at += strlen(at) + 1;
+    }
+    return at < end ? at : "";
+}
+
+/* The pod's shared memory: IPC namespace and /dev/shm. */
+static void plan_ipc(struct process_plan *p, const struct process_home *h,
+                     const struct runtime_container *c, int sibling)
+{
+    HK_AUTO(hk_freep) char *shm = h->shm ? process_path("%s/%s", h->shm, c->pod_uid) : NULL;
+
+    p->shm = shm && access(shm, F_OK) == 0 ? hk_take(shm) : NULL; /* none for hostIPC */
+    p->launch.own_ipc = h->own_ipc && !*pod_field(p, PROCESS_POD_HOST_IPC);
+    /* Without root each container has its own user namespace and cannot share an IPC namespace. */
+    p->launch.ipc = p->launch.own_ipc && h->isolation == PROCESS_FULL ? sibling : -1;
+}
+
+static int plan_view(struct process_plan *p, struct process_home *h,
+                     const struct runtime_container *c, int sibling, struct hk_err *err)
 {
     HK_AUTO(hk_freep) char *file = process_path("%s/%s/%s", h->dir, c->pod_uid, PROCESS_POD_FILE);
-    const char *hosts;
     int rc;
 
     rc = hk_read_file(file, POD_MAX, &p->pod, err);
@@ -126,13 +160,14 @@ static int plan_view(struct process_plan *p, const struct process_home *h,
     if (h->isolation == PROCESS_PLAIN) {
         return 0;
     }
-    hosts = memchr(p->pod.data, '\0', p->pod.len);
     p->launch.isolation = h->isolation;
     p->launch.user = (struct process_user){.uid = geteuid(), .gid = getegid()};
-    p->launch.hostname = p->pod.data[0] ? p->pod.data : NULL;
+    p->launch.hostname = *pod_field(p, PROCESS_POD_HOSTNAME) ? p->pod.data : NULL;
     p->launch.root = c->root;
     p->launch.scratch = h->scratch;
-    return plan_mounts(p, c, hosts ? hosts + 1 : "", err);
+    p->launch.covers = process_cover_points(&h->cover);
+    plan_ipc(p, h, c, sibling);
+    return plan_mounts(p, c, pod_field(p, PROCESS_POD_HOSTS), err);
 }
 
 static int plan_log(struct process_plan *p, const struct process_home *h, const char *log,
@@ -192,9 +227,10 @@ static int plan_state(struct process_plan *p, const struct process_home *h,
     return 0;
 }
 
-int process_plan_make(struct process_plan *p, const struct process_home *h,
-                      const struct runtime_container *c, struct hk_err *err)
+int process_plan_make(struct process_plan *p, struct process_home *h,
+                      const struct runtime_container *c, int sibling, struct hk_err *err)
 {
+    static const char *const no_covers[] = {NULL};
     int rc;
 
     p->launch = (struct process_launch){
@@ -213,7 +249,9 @@ int process_plan_make(struct process_plan *p, const struct process_home *h,
         .state_fd = -1,
         .end_name = PROCESS_END_FILE,
         .log_fd = -1,
+        .covers = no_covers,
         .join = -1,
+        .ipc = -1,
         .in = -1,
         .out = -1,
         .err_out = -1,
@@ -222,13 +260,13 @@ int process_plan_make(struct process_plan *p, const struct process_home *h,
         p->launch.data_bytes = c->limits.mem_bytes;
     }
     if (!(h->groups.controllers & PROCESS_PIDS) && h->isolation == PROCESS_USER) {
-        p->launch.max_pids = h->pids_max; /* the kernel counts for each user namespace */
+        p->launch.max_pids = h->pids_max; /* the kernel counts per user namespace */
     }
     rc = plan_state(p, h, c, err);
     if (rc < 0) {
         return rc;
     }
-    rc = plan_view(p, h, c, err);
+    rc = plan_view(p, h, c, sibling, err);
     if (rc < 0) {
         return rc;
     }

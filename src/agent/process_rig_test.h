@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A runtime of processes with a directory, a loop and a nursery, and one pod in it: what the tests
+// A runtime of processes with a directory, a loop and a spawner, and one pod in it: what the tests
 // of real processes share.
 #pragma once
 
@@ -30,7 +30,7 @@ struct rig {
     bool plain;
     int64_t log_max_bytes;
     struct net_loop *loop;
-    struct nursery *nursery;
+    struct spawner *spawner;
     struct runtime *r;
     HK_VEC(struct ended) ends;
 };
@@ -50,7 +50,7 @@ static inline void rig_open(struct rig *rig)
 {
     const struct process_opts o = {
         .loop = rig->loop,
-        .nursery = rig->nursery,
+        .spawner = rig->spawner,
         .clock = hk_clock_system(),
         .dir = rig->state,
         .sink = {.on_end = on_end, .ctx = rig},
@@ -83,7 +83,7 @@ static inline int rig_setup(void **state)
     snprintf(rig->log, sizeof(rig->log), "%s/0.log", rig->dir);
     snprintf(rig->uid, sizeof(rig->uid), "test-%d", (int)getpid());
     rig->loop = net_loop_new(hk_clock_system());
-    assert_int_equal(nursery_new(&rig->nursery, NULL), 0);
+    assert_int_equal(spawner_new(&rig->spawner, NULL), 0);
     rig_open(rig);
     *state = rig;
     return 0;
@@ -156,7 +156,7 @@ static inline int rig_teardown(void **state)
     pod_stop(rig);
     rig->r->ops->free(rig->r);
     net_loop_free(rig->loop);
-    nursery_free(rig->nursery);
+    spawner_free(rig->spawner);
     nftw(rig->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     hk_vec_fini(&rig->ends);
     hk_free(rig);

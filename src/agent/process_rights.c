@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives up what a container shall not be able to do although its user could. Runs between fork and
-// exec: only system calls and stack.
+// Drops the capabilities that a container must not have although its user has them. Runs between
+// fork and exec: only system calls and stack.
 #include "agent/process_priv.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* Who has no capabilities of its own cannot take one from the set it may get, and need not. */
+/* Other users have no capabilities, and may not change the bounding set. */
 ON_BORROWED_STACK static bool may_matter(unsigned cap)
 {
     return geteuid() == 0 && prctl(PR_CAPBSET_READ, cap, 0, 0, 0) == 1;

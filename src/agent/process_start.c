@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shim and the command below it. The nursery forks the shim, as process 1 of a new pid
-// namespace where that is permitted; the shim makes what the container sees, forks the command,
-// copies its output to the log, passes signals on, and when the command ends kills what is left and
-// writes the record of the end. A command beside a container has a shim too, outside, that enters
-// its namespaces.
+// The shim and the command below it. The spawner forks the shim, as process 1 of a new pid
+// namespace where permitted. The shim sets up the container's view, forks the command, copies its
+// output to the log, forwards signals, and when the command ends, kills the rest and writes the
+// record of the end. An exec command also has a shim, outside the container, that enters the
+// container's namespaces.
 //
-// From here to exec only system calls and stack: a nursery that had to be replaced is the fork of a
-// process with threads, and libc calls that consult the thread list (setuid and its kin) would ask
-// for them.
+// From here to exec only system calls and stack are safe: a replacement spawner is the fork of a
+// process with threads, and libc calls that use the thread list (setuid and similar) would wait for
+// them.
 //
 //     agent --SIGRTMIN(signo)--> shim --kill(-group)--> command
 //     agent --SIGRTMIN+1+word--> shim --its streams---> command
@@ -37,24 +37,24 @@
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWUTS)
 #define GROUPS_MAX 256
 #define COMMAND_STACK (64 << 10)
-#define KEPT_FDS (PROCESS_HIERARCHIES + 6)
+#define KEPT_FDS (PROCESS_HIERARCHIES + 7)
 #define READ_MAX (32 << 10)
 
 struct shim {
     const struct process_launch *launch;
     pid_t command;
     int signals;        /* signalfd */
-    int streams[2];     /* read ends of stdout and stderr, -1 */
-    int child_stdio[3]; /* what the command gets */
+    int streams[2];     /* read ends of stdout and stderr; -1: none */
+    int child_stdio[3]; /* streams of the command */
     struct process_input in;
     int64_t start_ns;
-    int failed; /* what a command that never ran is reported with, 0: it ran */
+    int failed; /* exit code for a command that never ran; 0: it ran */
     char message[PROCESS_MESSAGE];
 };
 
 /* ---- the command ---- */
 
-/* What went wrong before the command could be looked for, by errno. */
+/* The exit code for a failure before the command was looked up, by errno. */
 static int code_of(int e)
 {
     return process_may_pass(e) ? PROCESS_AGAIN : PROCESS_CANNOT_RUN;
@@ -81,7 +81,7 @@ ON_BORROWED_STACK static void become_user(const struct process_launch *l, int re
     for (uint32_t k = 0; k < l->ngroup; k++) {
         groups[k] = (gid_t)l->groups[k];
     }
-    /* Who may not drop groups keeps those of the agent. */
+    /* Without permission to drop groups, keep those of the agent. */
     if (syscall(SYS_setgroups, (size_t)l->ngroup, groups) < 0 &&
         (errno != EPERM || l->ngroup > 0)) {
         process_give_up(report, code_of(errno), "cannot set supplementary groups: " PROCESS_WHY,
@@ -97,7 +97,7 @@ ON_BORROWED_STACK static void become_user(const struct process_launch *l, int re
     }
 }
 
-static void limit(__rlimit_resource_t what, int64_t most)
+static void process_start_set_rlimit(__rlimit_resource_t what, int64_t most)
 {
     const struct rlimit limit = {(rlim_t)most, (rlim_t)most};
 
@@ -108,11 +108,10 @@ static void limit(__rlimit_resource_t what, int64_t most)
 
 struct command {
     const struct shim *shim;
-    int report; /* where to say why it did not become one */
+    int report; /* where to report a failed exec */
 };
 
-/* The shim waits meanwhile, until there is another program or none; nothing of it may be changed
- * here. */
+/* The shim is suspended until exec or exit: do not change its memory. */
 ON_BORROWED_STACK __attribute__((noreturn)) static int command_run(void *ctx)
 {
     const struct command *c = ctx;
@@ -139,8 +138,8 @@ ON_BORROWED_STACK __attribute__((noreturn)) static int command_run(void *ctx)
                             PROCESS_WHY_OF(errno));
         }
     }
-    limit(RLIMIT_DATA, l->data_bytes);
-    limit(RLIMIT_NPROC, l->max_pids);
+    process_start_set_rlimit(RLIMIT_DATA, l->data_bytes);
+    process_start_set_rlimit(RLIMIT_NPROC, l->max_pids);
     umask(022);
     if (process_rights_drop(&l->rights, message) < 0) {
         process_give_up(report, PROCESS_CANNOT_RUN, "%s", message);
@@ -152,7 +151,7 @@ ON_BORROWED_STACK __attribute__((noreturn)) static int command_run(void *ctx)
                         PROCESS_WHY_OF(errno));
     }
     if (l->beside || l->isolation == PROCESS_PLAIN) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a pid namespace sees to it otherwise */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* without a pid namespace to do this */
     }
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -161,7 +160,7 @@ ON_BORROWED_STACK __attribute__((noreturn)) static int command_run(void *ctx)
 
 /* ---- records ---- */
 
-/* Over the file that process_plan.c has made room in, if there is one. */
+/* Writes over the file in which process_plan.c reserved space, if there is one. */
 static bool write_record(const struct shim *s, const char *name, const char *text, size_t n)
 {
     char temp[NAME_MAX];
@@ -177,7 +176,7 @@ static bool write_record(const struct shim *s, const char *name, const char *tex
     return whole && renameat(s->launch->state_fd, temp, s->launch->state_fd, name) == 0;
 }
 
-/* When it cannot be written the agent will know that the shim ended without a word. */
+/* If this fails, the agent sees a shim that exited without a record. */
 static void record_end(const struct shim *s, int status)
 {
     char text[PROCESS_RECORD];
@@ -195,7 +194,7 @@ static void record_end(const struct shim *s, int status)
     write_record(s, s->launch->end_name, text, (size_t)n);
 }
 
-/* Who the shim is, as those outside see it: /proc is still the machine's. */
+/* Records the shim's pid as seen from outside: /proc is still the machine's. */
 static bool record_self(const struct shim *s)
 {
     char stat[1024], text[PROCESS_RECORD];
@@ -229,15 +228,15 @@ __attribute__((noreturn, format(printf, 2, 3))) static void shim_fail(struct shi
 
 /* ---- the shim ---- */
 
-/* What the nursery holds is none of ours: who waits for its socket to close would wait for the
- * container. */
+/* Closes inherited descriptors: a socket of the spawner would stay open as long as the container
+ * runs. */
 static void close_others(const struct process_launch *l)
 {
     int kept[KEPT_FDS];
     uint32_t n = 0;
     unsigned from = 0;
 
-    const int single[] = {l->state_fd, l->log_fd, l->join, l->in, l->out, l->err_out};
+    const int single[] = {l->state_fd, l->log_fd, l->join, l->ipc, l->in, l->out, l->err_out};
     for (size_t k = 0; k < HK_LEN(single); k++) {
         if (single[k] >= 0) {
             kept[n++] = single[k];
@@ -246,7 +245,7 @@ static void close_others(const struct process_launch *l)
     for (uint32_t k = 0; k < l->ngroup_fd; k++) {
         kept[n++] = l->group_fds[k];
     }
-    for (uint32_t i = 1; i < n; i++) { /* qsort may use the heap */
+    for (uint32_t i = 1; i < n; i++) { /* not qsort: it may use the heap */
         for (uint32_t j = i; j > 0 && kept[j - 1] > kept[j]; j--) {
             const int swap = kept[j];
             kept[j] = kept[j - 1];
@@ -265,11 +264,11 @@ static void close_others(const struct process_launch *l)
 static void reset_signals(void)
 {
     for (int signo = 1; signo < NSIG; signo++) {
-        signal(signo, SIG_DFL); /* what cannot be changed is as it should be */
+        signal(signo, SIG_DFL); /* fails only for signals that cannot be changed */
     }
 }
 
-/* Descriptors 0 to 2 are taken, so that no pipe becomes one of them; returns one more /dev/null. */
+/* Occupies descriptors 0 to 2 so that no pipe gets one of them; returns another /dev/null. */
 static int open_null(struct shim *s)
 {
     for (;;) {
@@ -340,7 +339,7 @@ static void open_stdio(struct shim *s)
         for (int k = 0; k < 3; k++) {
             s->child_stdio[k] = given[k] < 0 ? null : fcntl(given[k], F_DUPFD_CLOEXEC, 3);
         }
-        /* Only now: one descriptor may have been given twice. */
+        /* Close last: the same descriptor may be given twice. */
         for (int k = 0; k < 3; k++) {
             if (given[k] > 2) {
                 close(given[k]);
@@ -365,7 +364,7 @@ static bool write_proc(const char *path, const char *text)
     return whole;
 }
 
-/* In a new user namespace: the one user there is, under its own number. */
+/* Maps the agent's user to itself in a new user namespace. */
 static bool map_user(struct process_user user)
 {
     char uids[32], gids[32];
@@ -376,19 +375,46 @@ static bool map_user(struct process_user user)
            write_proc("/proc/self/gid_map", gids);
 }
 
+/* Enters the namespaces of the container with that shim. Without root, setns to the machine's IPC
+ * namespace fails even from there; a container that shares it does not need it. */
+static int enter_container(const struct process_launch *l)
+{
+    const int user = l->isolation == PROCESS_USER ? CLONE_NEWUSER : 0;
+    const int all = NAMESPACES | CLONE_NEWPID | user;
+
+    if (l->own_ipc && setns(l->join, all | CLONE_NEWIPC) == 0) {
+        return 0;
+    }
+    return setns(l->join, all);
+}
+
+/* Joins the IPC namespace of another shim of the pod, or makes one if that shim has just ended. */
+static void join_ipc(struct shim *s)
+{
+    const struct process_launch *l = s->launch;
+
+    if (l->ipc < 0) {
+        return; /* clone made one, or the pod uses the machine's */
+    }
+    if (setns(l->ipc, CLONE_NEWIPC) < 0 && unshare(CLONE_NEWIPC) < 0) {
+        shim_fail(s, "cannot make an IPC namespace: " PROCESS_WHY, PROCESS_WHY_OF(errno));
+    }
+    close(l->ipc);
+}
+
 static void enter_namespaces(struct shim *s)
 {
     const struct process_launch *l = s->launch;
 
     if (l->beside) {
-        flock(l->state_fd, LOCK_SH); /* until the container is complete */
+        flock(l->state_fd, LOCK_SH); /* wait until the container is set up */
     }
     if (l->join >= 0) {
-        const int user = l->isolation == PROCESS_USER ? CLONE_NEWUSER : 0;
-        if (setns(l->join, NAMESPACES | CLONE_NEWPID | user) < 0) {
+        if (enter_container(l) < 0) {
             shim_fail(s, "cannot enter the container: " PROCESS_WHY, PROCESS_WHY_OF(errno));
         }
     } else if (l->isolation != PROCESS_PLAIN) {
+        join_ipc(s);
         if (unshare(NAMESPACES) < 0) {
             shim_fail(s, "cannot make namespaces: " PROCESS_WHY, PROCESS_WHY_OF(errno));
         }
@@ -404,7 +430,7 @@ static void enter_namespaces(struct shim *s)
     }
 }
 
-/* Returns when the command runs, or is known never to. */
+/* Returns when the command runs, or has failed to start. */
 static void start_command(struct shim *s)
 {
     char stack[COMMAND_STACK] __attribute__((aligned(16)));
@@ -430,12 +456,12 @@ static void start_command(struct shim *s)
     close(report[0]);
     flock(s->launch->state_fd, LOCK_UN);
     for (int k = 0; k < 3; k++) {
-        close(s->child_stdio[k]); /* the same one twice does no harm */
+        close(s->child_stdio[k]); /* closing one twice is harmless */
     }
 }
 
-/* What there is, but no more than a buffer of it: the other stream and signals want their turn, and
- * who writes all the time never lets a pipe run dry. Returns how much. */
+/* Reads at most one buffer, so that a busy stream does not starve the other one and the signals.
+ * Returns the number of bytes. */
 static size_t read_stream(struct shim *s, struct process_log *log, int k)
 {
     char buf[READ_MAX];
@@ -448,14 +474,14 @@ static size_t read_stream(struct shim *s, struct process_log *log, int k)
         process_log_add(log, k, buf, (size_t)n);
         return (size_t)n;
     }
-    if (n == 0 || errno != EAGAIN) { /* EIO: nobody holds the terminal any more */
+    if (n == 0 || errno != EAGAIN) { /* EIO: all users of the terminal have closed it */
         close(s->streams[k]);
         s->streams[k] = -1;
     }
     return 0;
 }
 
-/* What had been said when the command ended. Who survived it and goes on is not waited for. */
+/* Reads the output written before the command ended. Does not wait for surviving processes. */
 static void drain_streams(struct shim *s, struct process_log *log)
 {
     for (int k = 0; k < 2; k++) {
@@ -470,7 +496,7 @@ static void drain_streams(struct shim *s, struct process_log *log)
     }
 }
 
-/* Reaps; true when the command was among the dead. */
+/* Reaps children; returns true if the command was one of them. */
 static bool reap(const struct shim *s, int *ret_status)
 {
     bool ended = false;
@@ -486,7 +512,7 @@ static bool reap(const struct shim *s, int *ret_status)
     return ended;
 }
 
-static void take_word(struct shim *s, enum runtime_word word, int value)
+static void process_start_execute_word(struct shim *s, enum runtime_word word, int value)
 {
     if (word == RUNTIME_IN_ENDS) {
         process_input_end(&s->in);
@@ -496,7 +522,7 @@ static void take_word(struct shim *s, enum runtime_word word, int value)
     }
 }
 
-/* Reads signals; true when the command has ended. */
+/* Reads signals; returns true if the command has ended. */
 static bool take_signals(struct shim *s, int *ret_status)
 {
     struct signalfd_siginfo info;
@@ -508,14 +534,14 @@ static bool take_signals(struct shim *s, int *ret_status)
         } else if (info.ssi_signo == (uint32_t)SIGRTMIN && !ended) {
             kill(-s->command, info.ssi_int);
         } else if (info.ssi_signo > (uint32_t)SIGRTMIN) {
-            take_word(s, info.ssi_signo - (uint32_t)SIGRTMIN - 1, info.ssi_int);
+            process_start_execute_word(s, info.ssi_signo - (uint32_t)SIGRTMIN - 1, info.ssi_int);
         }
     }
     return ended;
 }
 
-/* Kills the children there are; returns how many. What the command has left behind, its own
- * session included, became ours when its parents ended. */
+/* Kills all current children and returns their number. Processes that the command left behind, even
+ * in other sessions, became children of the shim when their parents ended. */
 static int kill_children(void)
 {
     char text[4096];
@@ -527,7 +553,7 @@ static int kill_children(void)
         close(fd);
     }
     text[HK_MAX(n, 0)] = '\0';
-    /* A number that the buffer has cut off is left for the next time. */
+    /* A number cut off by the buffer is read the next time. */
     for (const char *at = text, *end; (end = strchr(at, ' ')); at = end + 1) {
         int64_t pid;
         if (hk_str_int((struct hk_str){at, (size_t)(end - at)}, &pid) && pid > 0 &&
@@ -541,7 +567,7 @@ static int kill_children(void)
 static void end_rest(const struct shim *s)
 {
     if (s->launch->beside) {
-        return; /* what it left behind is the container's */
+        return; /* what it left behind belongs to the container */
     }
     kill(-s->command, SIGKILL);
     if (s->launch->isolation != PROCESS_PLAIN) {
@@ -551,7 +577,7 @@ static void end_rest(const struct shim *s)
         return;
     }
     while (kill_children() > 0) {
-        waitpid(-1, NULL, 0); /* whose children are ours then */
+        waitpid(-1, NULL, 0); /* its children become ours */
     }
 }
 
@@ -645,7 +671,7 @@ __attribute__((noreturn)) static void shim_run(const struct process_launch *l)
 
 /* ---- forking ---- */
 
-/* The new process is told apart by a pidfd from its first moment on. */
+/* The pidfd identifies the new process from its creation on. */
 static pid_t fork_with(uint64_t flags, int *ret_pidfd)
 {
     struct clone_args args = {
@@ -666,7 +692,9 @@ static uint64_t fork_flags(enum process_isolation isolation)
 
 int process_launch(const struct process_launch *l, int *ret_pidfd)
 {
-    const pid_t pid = fork_with(l->beside ? 0 : fork_flags(l->isolation), ret_pidfd);
+    /* With the clone, so that other containers of the pod always find it. */
+    const uint64_t ipc = l->own_ipc && l->ipc < 0 ? CLONE_NEWIPC : 0;
+    const pid_t pid = fork_with(l->beside ? 0 : fork_flags(l->isolation) | ipc, ret_pidfd);
 
     if (pid == 0) {
         shim_run(l);
@@ -684,7 +712,7 @@ static void send_to_shim(int pidfd, int signo, int value)
     info.si_pid = getpid();
     info.si_uid = getuid();
     info.si_value.sival_int = value;
-    pidfd_send_signal(pidfd, signo, &info, 0); /* ESRCH: its end is on the way */
+    pidfd_send_signal(pidfd, signo, &info, 0); /* ESRCH: its end is about to be reported */
 }
 
 void process_shim_signal(int pidfd, int signo)
@@ -697,7 +725,7 @@ void process_shim_tell(int pidfd, enum runtime_word word, int value)
     send_to_shim(pidfd, SIGRTMIN + 1 + (int)word, value);
 }
 
-/* Tries the kinds of mounts that a container may need. */
+/* Tries each kind of mount that a container may need. */
 static bool try_mounts(void)
 {
     return mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
@@ -705,12 +733,12 @@ static bool try_mounts(void)
            mount("hekla", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, NULL) == 0;
 }
 
-static bool can_isolate(enum process_isolation isolation)
+static bool can_isolate(enum process_isolation isolation, uint64_t more)
 {
     const struct process_user user = {.uid = geteuid(), .gid = getegid()};
     siginfo_t info = {0};
     int pidfd = -1;
-    const pid_t pid = fork_with(fork_flags(isolation) | NAMESPACES, &pidfd);
+    const pid_t pid = fork_with(fork_flags(isolation) | NAMESPACES | more, &pidfd);
 
     if (pid == 0) {
         _exit((isolation == PROCESS_USER && !map_user(user)) || !try_mounts());
@@ -725,7 +753,12 @@ static bool can_isolate(enum process_isolation isolation)
 
 enum process_isolation process_isolation(void)
 {
-    return can_isolate(PROCESS_FULL)   ? PROCESS_FULL
-           : can_isolate(PROCESS_USER) ? PROCESS_USER
-                                       : PROCESS_PLAIN;
+    return can_isolate(PROCESS_FULL, 0)   ? PROCESS_FULL
+           : can_isolate(PROCESS_USER, 0) ? PROCESS_USER
+                                          : PROCESS_PLAIN;
+}
+
+bool process_can_have_ipc(enum process_isolation isolation)
+{
+    return isolation != PROCESS_PLAIN && can_isolate(isolation, CLONE_NEWIPC);
 }

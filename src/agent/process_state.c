@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is on disk about containers, so that the next agent finds them: who the shim is, how the
-// container ended, and what a command beside it needs. The first two are written by the shim
-// (process_start.c), the others here. Start times keep a pid that was given to somebody else, or
-// was ours before the machine restarted, from being taken for ours.
+// Records of containers on disk, so that the next agent finds them: the identity of the shim, the
+// end of the container, and what exec commands need. The shim (process_start.c) writes the first
+// two, this file the rest. The start time detects a pid that was reused, also after a reboot.
 
 #include "agent/process_state.h"
 
@@ -51,19 +50,20 @@ int process_state_reserve(const char *path, struct hk_err *err)
     return why ? hk_fail(err, HK_EIO, "cannot write '%s': %m", path) : 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static int process_state_remove_entry(const char *path, const struct stat *st, int type,
+                                      struct FTW *ftw)
 {
-    remove(path); /* what stays is found again by the next who looks */
+    remove(path); /* the next cleanup finds what is left */
     return 0;
 }
 
 bool process_state_remove(const char *path)
 {
-    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    nftw(path, process_state_remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
     return access(path, F_OK) < 0 && errno == ENOENT;
 }
 
-/* n numbers, parted by blanks. */
+/* n numbers, separated by blanks. */
 static bool read_ints(struct hk_str text, int64_t *ret, size_t n)
 {
     for (size_t k = 0; k < n; k++) {
@@ -131,7 +131,7 @@ bool process_state_stat(struct hk_str text, int64_t *ret_pid, int64_t *ret_ticks
     if (!name_end || !hk_str_cut(&rest, ' ', &part) || !hk_str_int(part, ret_pid)) {
         return false;
     }
-    /* After the name, which may hold anything, comes field 3. */
+    /* Field 3 follows the name, which may contain anything. */
     rest = (struct hk_str){name_end + 1, text.n - (size_t)(name_end + 1 - text.s)};
     for (int field = 2; field <= 22; field++) {
         if (!hk_str_cut(&rest, ' ', &part)) {
@@ -151,7 +151,7 @@ int process_state_open(const struct process_shim *s)
     if (pidfd < 0) {
         return -1;
     }
-    /* Read once the descriptor holds the process, so that both speak of the same one. */
+    /* Read after the pidfd is open, so that both refer to the same process. */
     snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)s->pid);
     if (hk_read_file(path, STATE_MAX, &text, NULL) < 0 ||
         !process_state_stat(hk_buf_str(&text), &pid, &ticks) || ticks != s->start_ticks) {
@@ -161,10 +161,10 @@ int process_state_open(const struct process_shim *s)
     return pidfd;
 }
 
-/* ---- surroundings ---- */
+/* ---- specs for exec commands ---- */
 
-/* NUL behind each: cwd, uid, gid, capabilities dropped, whether there may be no new ones, number of
- * groups, the groups, the environment. */
+/* Each ends with NUL: cwd, uid, gid, dropped capabilities, no_new_privs, number of groups, the
+ * groups, the environment. */
 int process_state_save_spec(const char *path, const struct runtime_container *c, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -209,7 +209,7 @@ static bool parse_spec(struct process_spec *s)
         hk_vec_push(&s->groups, group);
     }
     while (hk_str_cut(&rest, '\0', &part)) {
-        if (part.n > 0) { /* the last NUL ends, it does not part */
+        if (part.n > 0) { /* the last NUL is an end, not a separator */
             hk_vec_push(&s->env, part.s);
         }
     }

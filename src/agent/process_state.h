@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is on disk about containers and outlives the agent.
+// Files about containers that outlive the agent.
 #pragma once
 
 #include "agent/runtime.h"
 #include "base/vec.h"
 
-/* Reads what the shim (process_start.c) wrote. */
+/* The record that the shim (process_start.c) writes about itself. */
 struct process_shim {
-    int64_t pid, start_ticks; /* the second as in /proc/PID/stat */
+    int64_t pid, start_ticks; /* start_ticks as in /proc/PID/stat */
     int64_t start_ns;         /* wall */
 };
 
-/* A running container's surroundings, for commands beside it. Ends with process_spec_fini. */
+/* The settings of a running container, for commands run inside it. End with process_spec_fini. */
 struct process_spec {
     struct hk_buf text;
     const char *cwd; /* NULL: / */
@@ -25,24 +25,27 @@ struct process_spec {
 #define PROCESS_END_FILE "end"
 #define PROCESS_SPEC_FILE "spec"
 #define PROCESS_POD_FILE "pod"
+/* The fields of PROCESS_POD_FILE, separated by NUL. The last is non-empty for a pod in the
+ * machine's IPC namespace. */
+enum { PROCESS_POD_HOSTNAME, PROCESS_POD_HOSTS, PROCESS_POD_HOST_IPC };
 #define PROCESS_TEMP ".tmp"
-/* No record of a shim is longer. */
+/* The longest record of a shim. */
 #define PROCESS_RECORD 1024
 
 int process_state_mkdir(const char *path, struct hk_err *err) HK_CHECKED;
-/* False when some of it is left. */
+/* Removes a tree; false when a part of it is left. */
 bool process_state_remove(const char *path);
-/* Not flushed to the disk: after a power failure there is no container to be found. */
+/* Not flushed to disk: a power failure ends the containers, too. */
 int process_state_write(const char *path, struct hk_str text, struct hk_err *err) HK_CHECKED;
-/* A file with room for a record, which then is written whatever becomes of the disk. */
+/* Creates a file with space for a record, so that a full disk cannot prevent the write. */
 int process_state_reserve(const char *path, struct hk_err *err) HK_CHECKED;
-/* -HK_ENOTFOUND without the file. Messages are kept in text. */
+/* -HK_ENOTFOUND without the file. ret->message points into text. */
 int process_state_end(const char *path, struct hk_buf *text, struct runtime_end *ret,
                       struct hk_err *err) HK_CHECKED;
 int process_state_shim(const char *path, struct process_shim *ret, struct hk_err *err) HK_CHECKED;
-/* Fields 1 (pid) and 22 (start) of a stat file's text. */
+/* Parses fields 1 (pid) and 22 (start time) of a stat file. */
 bool process_state_stat(struct hk_str text, int64_t *ret_pid, int64_t *ret_ticks);
-/* A descriptor of the process if it is still that one, else -1. */
+/* A pidfd of the shim, -1 if it is gone or its pid belongs to another process. */
 int process_state_open(const struct process_shim *s);
 int process_state_save_spec(const char *path, const struct runtime_container *c,
                             struct hk_err *err) HK_CHECKED;

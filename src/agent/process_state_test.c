@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of containers: what is read back is what was written, and what is broken is refused.
+// Records of containers: reads return what was written, and corrupt records are refused.
 #include "agent/process_state.h"
 
 #include "base/file.h"
@@ -124,7 +124,7 @@ static void test_broken_records_are_refused(void **state)
         put(*state, cases[k]);
         assert_int_equal(process_state_end(*state, &text, &end, &err), -HK_EINVAL);
         assert_int_equal(process_state_load_spec(*state, &spec, &err), -HK_EINVAL);
-        if (k != 2) { /* three numbers are a shim */
+        if (k != 2) { /* three numbers are a valid shim record */
             assert_int_equal(process_state_shim(*state, &shim, &err), -HK_EINVAL);
         }
     }

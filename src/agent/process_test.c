@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real processes: how they start, what they see and say, what they may use, and how they end. What
-// the machine does not permit is skipped; the runtime's caveats say what that is.
+// Real processes: their start, environment, output, limits and end. Skips what the machine does not
+// permit, according to the runtime's caveats.
 #include "agent/process_rig_test.h"
 
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static void test_ends_are_reported(void **state)
 static void test_what_cannot_run_says_why(void **state)
 {
     static const struct {
-        const char *command, *text; /* of a script of that name, or NULL */
+        const char *command, *text; /* of a script with that name, or NULL */
         int code;
         const char *message;
     } cases[] = {
@@ -109,7 +109,7 @@ static void test_a_container_is_started_once(void **state)
     assert_int_equal(rig->r->ops->start(rig->r, &c, &id, &err), -HK_EEXIST);
 }
 
-/* ---- surroundings ---- */
+/* ---- environment ---- */
 
 static void test_environment_and_directory_are_as_given(void **state)
 {
@@ -146,7 +146,7 @@ static void test_user_and_groups_are_as_given(void **state)
 static void test_no_descriptor_leaks_in(void **state)
 {
     struct rig *rig = *state;
-    const int leak = open("/dev/null", O_RDONLY); /* on purpose without close-on-exec */
+    const int leak = open("/dev/null", O_RDONLY); /* without close-on-exec on purpose */
 
     pod_start(rig, (struct runtime_pod){0});
     await_end(rig, start_sh(rig, "n=0; while [ $n -lt 100 ]; do test -e /proc/$$/fd/$n && echo $n;"
@@ -330,6 +330,29 @@ static void test_a_long_line_is_written_in_parts(void **state)
     assert_int_equal(lines, 3);
 }
 
+/* The lines counted in the .lost file and the lines in the logs are together all lines of seq. */
+static void assert_lost(struct rig *rig, long all)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0}, kept = {0}, gone = {0};
+    char path[96];
+    long lines, bytes, n = 0;
+
+    snprintf(path, sizeof(path), "%s.lost", rig->log);
+    assert_int_equal(hk_read_file(path, 64, &text, NULL), 0);
+    assert_int_equal(sscanf(text.data, "%ld %ld", &lines, &bytes), 2);
+    snprintf(path, sizeof(path), "%s.1", rig->log);
+    assert_int_equal(hk_read_file(path, FILE_MAX, &kept, NULL), 0);
+    assert_int_equal(hk_read_file(rig->log, FILE_MAX, &kept, NULL), 0);
+    for (const char *at = kept.data; (at = strchr(at, '\n')); at++) {
+        n++;
+    }
+    assert_int_equal(lines + n, all);
+    for (long k = 1; k <= lines; k++) {
+        hk_buf_addf(&gone, "%ld\n", k);
+    }
+    assert_int_equal(bytes, gone.len);
+}
+
 static void test_a_full_log_begins_anew(void **state)
 {
     struct rig *rig = *state;
@@ -346,6 +369,7 @@ static void test_a_full_log_begins_anew(void **state)
     assert_in_range(st.st_size, 100000, 100000 + (64 << 10));
     assert_int_equal(stat(rig->log, &st), 0);
     assert_in_range(st.st_size, 0, 100000);
+    assert_lost(rig, 20000);
 }
 
 static void test_a_terminal_is_one(void **state)
@@ -435,7 +459,7 @@ static void test_a_memory_hog_is_killed_and_named(void **state)
     assert_true(e->end.oom);
 }
 
-/* ---- beside a container ---- */
+/* ---- exec commands ---- */
 
 static void test_a_command_beside_a_container_is_inside(void **state)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fetching what a pod refers to: ConfigMaps and Secrets as they are, and tokens of its service
-// account, which are made for this pod, end with it, and are asked for again before they grow old.
+// Fetches what a pod refers to: ConfigMaps, Secrets, and service account tokens. Tokens are issued
+// for this pod, become invalid with it, and are renewed before they expire.
 #include "agent/agent_priv.h"
 
-#define TOKEN_SECONDS 3600 /* of a source that does not say */
+#define TOKEN_SECONDS 3600 /* default of a token source */
 
 static struct json token_request(const struct pod *p, const struct json *source)
 {
@@ -71,7 +71,7 @@ int64_t ref_renew_ns(const struct pod *p)
             const int64_t life_s =
                 json_int(json_at(&r->obj->root, "spec.expirationSeconds"), TOKEN_SECONDS);
 
-            at_ns = HK_MIN(at_ns, now_ns + life_s * (SECOND_NS / 5 * 4)); /* as kubelets do */
+            at_ns = HK_MIN(at_ns, now_ns + hk_seconds_ns(life_s) / 5 * 4); /* as in kubelets */
         }
     }
     return at_ns;

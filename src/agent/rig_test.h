@@ -43,7 +43,7 @@ struct fake {
     HK_VEC(struct fake_container *) all; /* the id is the index + 1 */
     struct hk_buf log;                   /* "start c 0\n", "kill c 15\n", "stop POD\n" */
     bool stubborn;                       /* SIGTERM ends nothing */
-    bool deaf;                           /* nor does SIGKILL */
+    bool deaf;                           /* nor does SIGKILL, nor the end of the pod */
     const char *refuse;                  /* why nothing can be started, or NULL */
     enum hk_code refuse_code;            /* 0: HK_ENOTFOUND */
     bool lost;                           /* what was started never came to run */
@@ -59,6 +59,7 @@ struct rig {
     struct agent *agent;
     char dir[64];
     bool no_dir;            /* the next agent keeps no directory */
+    bool end_unknown;       /* the next agent ends what the API has forgotten */
     struct machine machine; /* of the next agent; root NULL: none */
     char roots[80];         /* the file of images and their roots */
     struct hk_arena text;   /* of answers */
@@ -112,7 +113,8 @@ static inline void fake_pod_stop(struct runtime *rt, const char *uid)
 
     hk_buf_addf(&r->fake.log, "stop %s\n", uid);
     for (uint32_t i = 0; i < r->fake.all.len; i++) {
-        if (strcmp(r->fake.all.at[i]->pod, uid) == 0 && !r->fake.all.at[i]->ended) {
+        if (strcmp(r->fake.all.at[i]->pod, uid) == 0 && !r->fake.all.at[i]->ended &&
+            !r->fake.deaf) {
             fake_tell(r, i + 1, 137, 9);
         }
     }
@@ -138,8 +140,9 @@ static inline int fake_start(struct runtime *rt, const struct runtime_container 
         hk_buf_addf(&c->env, "%s\n", rc->env[i]);
     }
     for (uint32_t i = 0; i < rc->nmount; i++) {
-        hk_buf_addf(&c->mounts, "%s -> %s%s\n", rc->mounts[i].from, rc->mounts[i].at,
-                    rc->mounts[i].read_only ? " ro" : "");
+        const char *sub = rc->mounts[i].sub;
+        hk_buf_addf(&c->mounts, "%s%s%s -> %s%s\n", rc->mounts[i].from, sub ? "/" : "",
+                    sub ? sub : "", rc->mounts[i].at, rc->mounts[i].read_only ? " ro" : "");
     }
     hk_buf_addf(&r->fake.log, "start %s %u\n", rc->name, rc->attempt);
     *ret = r->fake.all.len;
@@ -311,6 +314,22 @@ static inline void rig_pod(struct rig *r, const char *name, const char *more)
     rig_put(r, text.data);
 }
 
+/* The same while nobody runs, with the time it was made. */
+static inline void rig_put_idle(struct rig *r, const char *name, const char *created,
+                                const char *more)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    struct yaml_docs docs = {0};
+
+    hk_buf_addf(&text,
+                "apiVersion: v1\nkind: Pod\nmetadata: {namespace: d, name: %s, uid: u-%s, "
+                "creationTimestamp: '%s'}\nspec:\n  nodeName: n1\n%s",
+                name, name, created, more);
+    assert_int_equal(yaml_parse(hk_buf_str(&text), 0, &a, &docs, NULL), 0);
+    assert_int_equal(port_mem_put(r->mem, &docs.at[0], NULL), 0);
+}
+
 static inline const struct json *rig_peek(struct rig *r, enum api_kind_id kind, const char *name)
 {
     const char *ns = !api_kind(kind)->namespaced ? "" : kind == API_LEASE ? "kube-node-lease" : "d";
@@ -411,6 +430,8 @@ static inline void rig_agent(struct rig *r)
                                               .rand = &r->rand,
                                               .runtime = &r->fake.runtime,
                                               .dir = r->no_dir ? NULL : r->dir,
+                                              .record_dir = r->no_dir ? NULL : r->dir,
+                                              .end_unknown = r->end_unknown,
                                               .node = "n1",
                                               .image_roots = r->roots,
                                               .machine = r->machine.root ? &r->machine : NULL,

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of the node about its pods: finds who is meant, and lets logs and commands answer.
+// Serves requests about pods of the node: finds pod and container, and calls log, exec or attach.
 #include "agent/agent_priv.h"
 #include "agent/channels.h"
 
 #include "net/node_api.h"
 #include "net/query.h"
 
-/* ---- who is meant ---- */
+/* ---- finding the pod ---- */
 
-static int choose(struct pod *p, struct hk_str name, struct container **ret, struct hk_err *err)
+static int serve_choose_container(struct pod *p, struct hk_str name, struct container **ret,
+                                  struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf names = {0};
 
@@ -44,7 +45,7 @@ int serve_find(struct agent *a, const struct node_call *call, const struct query
         return hk_fail(err, HK_ENOTFOUND, "pods \"%.*s\" not found on this node",
                        HK_FMT(call->pod));
     }
-    return choose(p, name, ret, err);
+    return serve_choose_container(p, name, ret, err);
 }
 
 int serve_find_running(struct agent *a, const struct node_call *call, const struct query *q,
@@ -90,7 +91,7 @@ void serve_status(int code, const char *reason, const char *message, struct hk_b
     hk_buf_addf(out, ",\"reason\":\"%s\",\"code\":%d}\n", reason, code);
 }
 
-static void refuse(const struct node_call *call, int rc, const char *message)
+static void serve_reply_error(const struct node_call *call, int rc, const char *message)
 {
     static const struct http_header json = {HK_STR("Content-Type"), HK_STR("application/json")},
                                     text = {HK_STR("Content-Type"), HK_STR("text/plain")};
@@ -110,7 +111,7 @@ static void refuse(const struct node_call *call, int rc, const char *message)
     http_reply(call->http, status, &json, 1, &body);
 }
 
-static int serve(struct agent *a, const struct node_call *call, struct hk_err *err)
+static int serve_dispatch(struct agent *a, const struct node_call *call, struct hk_err *err)
 {
     if (a->o.runtime->ops->hollow) {
         return hk_fail(err, HK_EINVAL, "nothing is run on a simulated node");
@@ -131,10 +132,10 @@ void agent_serve(void *ctx, const struct node_call *call)
 {
     struct agent *a = ctx;
     struct hk_err err = {0};
-    const int rc = serve(a, call, &err);
+    const int rc = serve_dispatch(a, call, &err);
 
     if (rc < 0) {
-        refuse(call, rc, err.text);
+        serve_reply_error(call, rc, err.text);
     }
     hk_arena_clear(&a->mem);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers that are only said to run: a queue of ends in order of time. Ends at the same time are
-// told in the order in which they were set, so that a simulation repeats itself.
+// The simulated runtime: containers only exist as a queue of ends in order of time. Ends at the
+// same time are reported in the order in which they were set, so that a simulation is repeatable.
 
 #include "agent/simulate.h"
 
@@ -18,10 +18,10 @@ struct sim_pod {
 struct sim_task {
     uint64_t id;  /* 0: free row */
     uint32_t pod; /* row */
-    char *name;   /* NULL: a command beside a container */
+    char *name;   /* NULL: an exec command */
     uint32_t attempt;
-    uint64_t due;  /* number of the end that counts; killing sets another */
-    int64_t at_ns; /* when that is, monotonic; INT64_MAX: never */
+    uint64_t due;  /* number of the valid end; a kill sets a new one */
+    int64_t at_ns; /* time of that end, monotonic; INT64_MAX: never */
     int64_t start_mono_ns;
     bool ignores_term;
     int64_t term_duration_ns;
@@ -29,7 +29,7 @@ struct sim_task {
     struct runtime_end end;
 };
 
-/* An end to come. */
+/* A future end. */
 struct sim_due {
     int64_t at_ns; /* monotonic */
     uint64_t number, task;
@@ -54,14 +54,14 @@ static struct simulate *simulate_of(struct runtime *r)
     return (struct simulate *)r;
 }
 
-static int64_t now_ns(const struct simulate *s)
+static int64_t simulate_now_ns(const struct simulate *s)
 {
     return s->opts.clock->mono_ns(s->opts.clock);
 }
 
 /* ---- rows ---- */
 
-/* A pod that was stopped keeps its row until the last end is told. */
+/* A stopped pod keeps its row until the last end is reported. */
 static void pod_let_go(struct simulate *s, uint32_t row)
 {
     if (!s->pods.at[row].uid && s->pods.at[row].tasks.len == 0) {
@@ -96,7 +96,7 @@ static struct sim_task *task_new(struct simulate *s, uint32_t pod)
         .id = ++s->last_id,
         .pod = pod,
         .at_ns = INT64_MAX,
-        .start_mono_ns = now_ns(s),
+        .start_mono_ns = simulate_now_ns(s),
         .end = {.start_ns = s->opts.clock->wall_ns(s->opts.clock), .message = ""},
     };
     hk_map_put(&s->rows, s->last_id, row);
@@ -142,7 +142,7 @@ static void due_set(struct simulate *s, struct sim_task *t, int64_t after_ns)
         hk_vec_push(&s->dues, (struct sim_due){0});
     }
     t->due = ++s->last_due;
-    t->at_ns = now_ns(s) + after_ns;
+    t->at_ns = simulate_now_ns(s) + after_ns;
     s->dues.at[row] = (struct sim_due){
         .at_ns = t->at_ns,
         .number = t->due,
@@ -151,7 +151,7 @@ static void due_set(struct simulate *s, struct sim_task *t, int64_t after_ns)
     hk_heap_push(&s->queue, row);
 }
 
-static void tell(struct simulate *s, struct sim_task *t, int64_t at_ns)
+static void simulate_report_end(struct simulate *s, struct sim_task *t, int64_t at_ns)
 {
     struct runtime_end end = t->end;
     HK_AUTO(hk_freep) char *message = hk_take(t->message);
@@ -173,13 +173,13 @@ int64_t simulate_run(struct runtime *r)
         struct sim_task *t = task_find(s, due.task);
         const bool counts = t && t->due == due.number;
 
-        if (counts && due.at_ns > now_ns(s)) {
+        if (counts && due.at_ns > simulate_now_ns(s)) {
             return due.at_ns;
         }
         hk_heap_pop(&s->queue);
         hk_vec_push(&s->vacant_dues, row);
         if (counts) {
-            tell(s, t, due.at_ns);
+            simulate_report_end(s, t, due.at_ns);
         }
     }
     return INT64_MAX;
@@ -208,10 +208,10 @@ static int pod_start(struct runtime *r, const struct runtime_pod *pod, struct hk
     return 0;
 }
 
-/* Ends it then, unless it ends before. */
+/* Ends the task after that time, unless it ends earlier. */
 static void kill_after(struct simulate *s, struct sim_task *t, int signo, int64_t after_ns)
 {
-    if (t->at_ns <= now_ns(s) + after_ns) {
+    if (t->at_ns <= simulate_now_ns(s) + after_ns) {
         return;
     }
     t->end.code = 128 + signo;
@@ -263,7 +263,7 @@ static int64_t delay(struct runtime *r, const struct runtime_container *c)
     return pod ? fate_of(s, pod, c).delay_ns : 0;
 }
 
-/* One that is said to have started earlier has that much less to go. */
+/* A task with an earlier start time has that much less left. */
 static int64_t left_ns(const struct simulate *s, const struct sim_task *t, int64_t duration_ns)
 {
     const int64_t since_ns = s->opts.clock->wall_ns(s->opts.clock) - t->end.start_ns;
@@ -271,8 +271,8 @@ static int64_t left_ns(const struct simulate *s, const struct sim_task *t, int64
     return HK_MAX(duration_ns - HK_MAX(since_ns, 0), 0);
 }
 
-static int start(struct runtime *r, const struct runtime_container *c, uint64_t *ret,
-                 struct hk_err *err)
+static int simulate_runtime_start(struct runtime *r, const struct runtime_container *c,
+                                  uint64_t *ret, struct hk_err *err)
 {
     struct simulate *s = simulate_of(r);
     const struct sim_pod *pod = pod_find(s, c->pod_uid);
@@ -314,7 +314,7 @@ static void kill_task(struct runtime *r, uint64_t container, int signo)
     kill_after(s, t, signo, signo == SIGKILL ? 0 : t->term_duration_ns);
 }
 
-/* Nothing can be asked of what does not run: every command beside a container succeeds at once. */
+/* There is no process to run it in: every exec command succeeds at once. */
 static int exec_beside(struct runtime *r, uint64_t container, const char *const *argv, int in,
                        int out, int err_out, uint64_t *ret, struct hk_err *err)
 {
@@ -331,8 +331,8 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
     return 0;
 }
 
-static int adopt(struct runtime *r, const char *pod_uid, const char *name, uint32_t attempt,
-                 uint64_t *ret, struct hk_err *err)
+static int simulate_runtime_adopt(struct runtime *r, const char *pod_uid, const char *name,
+                                  uint32_t attempt, uint64_t *ret, struct hk_err *err)
 {
     struct simulate *s = simulate_of(r);
     const struct sim_pod *pod = pod_find(s, pod_uid);
@@ -353,14 +353,14 @@ static void each_pod(struct runtime *r, void (*fn)(void *ctx, const char *uid), 
 
     for (uint32_t k = 0; k < s->pods.len; k++) {
         if (s->pods.at[k].uid) {
-            /* fn may stop it. */
+            /* fn may stop the pod and free its uid. */
             HK_AUTO(hk_freep) char *uid = hk_strdup(s->pods.at[k].uid);
             fn(ctx, uid);
         }
     }
 }
 
-static const char *caveats(struct runtime *r)
+static const char *simulate_runtime_caveats(struct runtime *r)
 {
     return "";
 }
@@ -394,12 +394,12 @@ static const struct runtime_ops simulate_ops = {
     .delay = delay,
     .pod_start = pod_start,
     .pod_stop = pod_stop,
-    .start = start,
+    .start = simulate_runtime_start,
     .kill = kill_task,
     .exec = exec_beside,
-    .adopt = adopt,
+    .adopt = simulate_runtime_adopt,
     .each_pod = each_pod,
-    .caveats = caveats,
+    .caveats = simulate_runtime_caveats,
     .free = simulate_free,
 };
 

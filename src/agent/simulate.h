@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime where nothing runs: containers last as long as they are said to last, and end as they
-// are said to end. Time is the clock's; ends are told from simulate_run.
+// The runtime where nothing runs: options say how long containers last and how they end. Time comes
+// from the clock; simulate_run reports ends.
 #pragma once
 
 #include "agent/runtime.h"
@@ -19,13 +19,14 @@ struct simulate_opts {
     struct hk_clock *clock;
     struct hk_rand *rand;
     struct runtime_sink sink;
-    /* What becomes of a container. NULL: it succeeds at once. Asked once for its delay, and again
-     * when it starts. */
+    /* Chooses a container's fate; called for its delay, and again at its start. NULL: it succeeds
+     * at once. */
     void (*fate)(void *ctx, struct hk_rand *rand, const struct runtime_pod *pod,
                  const struct runtime_container *c, struct simulate_fate *ret);
     void *ctx;
 };
 
 struct runtime *simulate_runtime_new(const struct simulate_opts *o);
-/* Tells what has ended by now; the monotonic time of the next end, INT64_MAX when none is due. */
+/* Reports what has ended; returns the monotonic time of the next end, INT64_MAX when none is
+ * due. */
 int64_t simulate_run(struct runtime *r);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading models and drawing fates from them. Each draw has a generator of its own, seeded by who
-// is asked about, so fates do not depend on the order of events.
+// Parses models of container behavior and draws outcomes from them. Each draw has its own
+// generator, seeded by the container's identity, so outcomes do not depend on the order of events.
 #include "agent/simulate_model.h"
 
 #include "api/names.h"
@@ -11,12 +11,13 @@
 #include <stdlib.h>
 
 #define SECOND_NS 1e9
-#define SPAN_MAX_NS ((int64_t)1 << 60) /* beyond 36 years nobody looks */
+#define SPAN_MAX_NS ((int64_t)1 << 60) /* 36 years: long enough for any simulation */
 #define CODE_OOM 137
 
 /* ---- reading ---- */
 
-static int read_number(struct hk_str text, double min, double max, double *ret, struct hk_err *err)
+static int simulate_model_parse_number(struct hk_str text, double min, double max, double *ret,
+                                       struct hk_err *err)
 {
     char copy[32], *end;
     double v;
@@ -30,7 +31,7 @@ static int read_number(struct hk_str text, double min, double max, double *ret, 
     return 0;
 }
 
-static int read_time(struct hk_str text, double *ret, struct hk_err *err)
+static int simulate_model_parse_time(struct hk_str text, double *ret, struct hk_err *err)
 {
     int64_t ns;
     const int rc = duration_parse(text, &ns, err);
@@ -53,8 +54,8 @@ static int read_uniform(struct hk_str text, struct simulate_span *ret, struct hk
     if (!hk_str_cut(&text, '-', &low) || !text.s) {
         return hk_fail(err, HK_EINVAL, "want uniform:MIN-MAX");
     }
-    rc = read_time(low, &ret->a, err);
-    rc = rc < 0 ? rc : read_time(text, &ret->b, err);
+    rc = simulate_model_parse_time(low, &ret->a, err);
+    rc = rc < 0 ? rc : simulate_model_parse_time(text, &ret->b, err);
     if (rc == 0 && ret->a > ret->b) {
         return hk_fail(err, HK_EINVAL, "want uniform:MIN-MAX, MIN not above MAX");
     }
@@ -69,8 +70,8 @@ static int read_lognormal(struct hk_str text, struct simulate_span *ret, struct 
     if (!hk_str_cut(&text, ':', &median) || !text.s) {
         return hk_fail(err, HK_EINVAL, "want lognormal:MEDIAN:SIGMA");
     }
-    rc = read_time(median, &ret->a, err);
-    return rc < 0 ? rc : read_number(text, 0, 10, &ret->b, err);
+    rc = simulate_model_parse_time(median, &ret->a, err);
+    return rc < 0 ? rc : simulate_model_parse_number(text, 0, 10, &ret->b, err);
 }
 
 static bool cut_word(struct hk_str *text, const char *word)
@@ -96,13 +97,13 @@ int simulate_span_read(struct hk_str text, struct simulate_span *ret, struct hk_
         rc = read_uniform(text, &s, err);
     } else if (cut_word(&text, "exp:")) {
         s.shape = SIMULATE_EXP;
-        rc = read_time(text, &s.a, err);
+        rc = simulate_model_parse_time(text, &s.a, err);
     } else if (cut_word(&text, "lognormal:")) {
         s.shape = SIMULATE_LOGNORMAL;
         rc = read_lognormal(text, &s, err);
     } else {
         s.shape = SIMULATE_CONSTANT;
-        rc = read_time(text, &s.a, err);
+        rc = simulate_model_parse_time(text, &s.a, err);
     }
     if (rc == 0) {
         *ret = s;
@@ -117,8 +118,8 @@ struct simulate_model simulate_model_default(void)
                                    .exit_code = 1};
 }
 
-static int read_pair(struct hk_str key, struct hk_str value, struct simulate_model *m,
-                     struct hk_err *err)
+static int simulate_model_parse_pair(struct hk_str key, struct hk_str value,
+                                     struct simulate_model *m, struct hk_err *err)
 {
     double code = 0;
     int rc;
@@ -133,13 +134,13 @@ static int read_pair(struct hk_str key, struct hk_str value, struct simulate_mod
                    : rc;
     }
     if (hk_str_is(key, "fail")) {
-        return read_number(value, 0, 1, &m->fail, err);
+        return simulate_model_parse_number(value, 0, 1, &m->fail, err);
     }
     if (hk_str_is(key, "oom")) {
-        return read_number(value, 0, 1, &m->oom, err);
+        return simulate_model_parse_number(value, 0, 1, &m->oom, err);
     }
     if (hk_str_is(key, "exit-code")) {
-        rc = read_number(value, 1, 255, &code, err);
+        rc = simulate_model_parse_number(value, 1, 255, &code, err);
         m->exit_code = rc < 0 ? m->exit_code : (int)code;
         return rc;
     }
@@ -160,7 +161,7 @@ static int read_line(struct hk_str line, struct simulate_model *m, struct hk_err
         if (!hk_str_cut(&part, '=', &key) || !part.s) {
             return hk_fail(err, HK_EINVAL, "'%.*s' is not KEY=VALUE", HK_FMT(key));
         }
-        rc = read_pair(hk_str_trim(key), hk_str_trim(part), m, err);
+        rc = simulate_model_parse_pair(hk_str_trim(key), hk_str_trim(part), m, err);
         if (rc < 0) {
             return hk_wrap(err, rc, "%.*s", HK_FMT(hk_str_trim(key)));
         }
@@ -189,7 +190,7 @@ int simulate_model_read(struct hk_str text, struct simulate_model *m, struct hk_
 
 /* ---- drawing ---- */
 
-/* From the standard normal distribution (Box and Muller). */
+/* A draw from the standard normal distribution (Box and Muller). */
 static double draw_normal(struct hk_rand *r)
 {
     const double u = 1 - hk_rand_unit(r), v = hk_rand_unit(r);
@@ -197,8 +198,8 @@ static double draw_normal(struct hk_rand *r)
     return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
 
-/* Nanoseconds; -1 forever. */
-static int64_t draw(const struct simulate_span *s, struct hk_rand *r)
+/* Nanoseconds; -1: forever. */
+static int64_t simulate_model_sample_span(const struct simulate_span *s, struct hk_rand *r)
 {
     double ns = s->a;
 
@@ -220,31 +221,32 @@ static int64_t draw(const struct simulate_span *s, struct hk_rand *r)
     return (int64_t)HK_MIN(ns, (double)SPAN_MAX_NS);
 }
 
-static struct hk_str note(const struct runtime_container *c, const char *key)
+static struct hk_str simulate_model_annotation(const struct runtime_container *c, const char *key)
 {
     return json_str(json_get(c->annotations, key), HK_STR(""));
 }
 
 static bool note_true(const struct runtime_container *c, const char *key)
 {
-    return hk_str_is(note(c, key), "true");
+    return hk_str_is(simulate_model_annotation(c, key), "true");
 }
 
 static int64_t note_int(const struct runtime_container *c, const char *key, int64_t otherwise)
 {
     int64_t n;
 
-    return hk_str_int(note(c, key), &n) ? n : otherwise;
+    return hk_str_int(simulate_model_annotation(c, key), &n) ? n : otherwise;
 }
 
-/* Restarts of the container, and of the job that made the pod. */
+/* Restarts of the container plus retries of the job that created the pod. */
 static int64_t tries_before(const struct runtime_container *c)
 {
     return (int64_t)c->attempt + note_int(c, API_ANN_JOB_RETRY_COUNT, 0);
 }
 
-static void seed(struct hk_rand *r, const struct simulate_model *m, const struct runtime_pod *pod,
-                 const struct runtime_container *c)
+static void simulate_model_seed_rand(struct hk_rand *r, const struct simulate_model *m,
+                                     const struct runtime_pod *pod,
+                                     const struct runtime_container *c)
 {
     uint64_t h = m->seed;
 
@@ -272,7 +274,7 @@ static void fail_as_told(const struct runtime_container *c, struct simulate_fate
 {
     const int64_t code = note_int(c, SIMULATE_ANN_EXIT_CODE, -1);
     const bool over = tries_before(c) >= note_int(c, SIMULATE_ANN_FAILURES, INT64_MAX);
-    const struct hk_str why = note(c, SIMULATE_ANN_ERROR);
+    const struct hk_str why = simulate_model_annotation(c, SIMULATE_ANN_ERROR);
 
     if (code >= 0 && code <= 255) {
         ret->code = over ? 0 : (int)code;
@@ -295,16 +297,17 @@ void simulate_model_fate(void *model, struct hk_rand *rand, const struct runtime
     struct simulate_span duration = m->duration, delay = m->delay;
     struct hk_rand own;
 
-    seed(&own, m, pod, c);
-    if (simulate_span_read(note(c, SIMULATE_ANN_DELAY), &delay, NULL) < 0 ||
+    simulate_model_seed_rand(&own, m, pod, c);
+    if (simulate_span_read(simulate_model_annotation(c, SIMULATE_ANN_DELAY), &delay, NULL) < 0 ||
         delay.shape == SIMULATE_FOREVER) {
         delay = m->delay;
     }
-    ret->delay_ns = draw(&delay, &own);
-    ret->duration_ns = draw(&duration, &own);
+    ret->delay_ns = simulate_model_sample_span(&delay, &own);
+    ret->duration_ns = simulate_model_sample_span(&duration, &own);
     fail_by_chance(m, &own, ret);
-    if (simulate_span_read(note(c, SIMULATE_ANN_DURATION), &duration, NULL) == 0) {
-        ret->duration_ns = draw(&duration, &own);
+    if (simulate_span_read(simulate_model_annotation(c, SIMULATE_ANN_DURATION), &duration, NULL) ==
+        0) {
+        ret->duration_ns = simulate_model_sample_span(&duration, &own);
     }
     fail_as_told(c, ret);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fates: what models and annotations say, and that chance repeats itself.
+// Outcomes of simulated containers: models, annotations, and repeatable random draws.
 #include "agent/simulate_model.h"
 
 #include "base/arena.h"

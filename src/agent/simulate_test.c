@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers that are only said to run: when and how they end, and in what order that is told.
+// Simulated containers: when and how they end, and in which order the ends are reported.
 #include "agent/simulate.h"
 
 #include "base/vec.h"
@@ -24,8 +24,8 @@ struct rig {
     struct hk_clock_manual clock;
     struct hk_rand rand;
     struct runtime *r;
-    struct simulate_fate fate; /* of the next container */
-    char asked[64];            /* whose fate that was */
+    struct simulate_fate fate; /* outcome of the next container */
+    char asked[64];            /* the container it was requested for */
     HK_VEC(struct ended) ends;
 };
 
@@ -156,7 +156,7 @@ static void test_signals_end_containers(void **state)
     static const struct {
         struct simulate_fate fate;
         int signo, code;
-        int64_t after_s; /* -1: it goes on */
+        int64_t after_s; /* -1: it keeps running */
     } cases[] = {
         {{.duration_ns = -1}, SIGTERM, 143, 0},
         {{.duration_ns = -1}, SIGKILL, 137, 0},
@@ -207,7 +207,7 @@ static void test_a_stopped_pod_is_gone_and_its_containers_told(void **state)
     assert_int_equal(rig->ends.len, 3);
     assert_int_equal(rig->ends.at[2].id, other);
 
-    /* The same uid once more is another pod. */
+    /* The same uid again is another pod. */
     pod_start(rig, "u1");
     start(rig, "u1", "a", (struct simulate_fate){.code = 3});
     simulate_run(rig->r);

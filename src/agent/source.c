@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConfigMaps and Secrets that volumes of running pods show: each is watched once, for as long as
-// some pod has it, and the pods hear of its changes. One that is deleted leaves the files as they
-// were, as with kubelet; one that says it never changes is not watched.
+// Watches the ConfigMaps and Secrets in volumes of running pods: one watch per object for as long
+// as a pod uses it, and a notification to its pods on each change. After a deletion the files stay,
+// as with kubelet. Immutable objects are not watched.
 #include "agent/agent_priv.h"
 
 struct source {
@@ -26,7 +26,7 @@ static void tell_pods(struct source *s)
     }
 }
 
-static void on_put(void *ctx, struct api_object *o)
+static void source_on_put(void *ctx, struct api_object *o)
 {
     struct source *s = ctx;
 
@@ -35,11 +35,12 @@ static void on_put(void *ctx, struct api_object *o)
     tell_pods(s);
 }
 
-static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
+static void source_on_del(void *ctx, struct hk_str ns, struct hk_str name,
+                          const struct api_object *last)
 {
 }
 
-static const struct feed_ops ops = {.put = on_put, .del = on_del};
+static const struct feed_ops ops = {.put = source_on_put, .del = source_on_del};
 
 static bool is_same(const struct source *s, const struct pod *p, const struct ref *r)
 {
@@ -67,7 +68,7 @@ static struct source *source_new(const struct pod *p, const struct ref *r)
     return s;
 }
 
-static void source_free(struct source *s)
+static void agent_source_free(struct source *s)
 {
     feed_fini(&s->feed);
     api_object_unref(s->obj);
@@ -77,7 +78,7 @@ static void source_free(struct source *s)
     hk_free(s);
 }
 
-static struct source *find(const struct pod *p, const struct ref *r)
+static struct source *source_find(const struct pod *p, const struct ref *r)
 {
     for (uint32_t i = 0; i < p->a->sources.len; i++) {
         if (is_same(p->a->sources.at[i], p, r)) {
@@ -94,7 +95,7 @@ void source_take(struct pod *p, struct ref *r)
     if (r->source || !r->in_volume || immutable || !p->dir) {
         return;
     }
-    r->source = find(p, r);
+    r->source = source_find(p, r);
     if (!r->source) {
         r->source = source_new(p, r);
     }
@@ -114,7 +115,7 @@ void source_drop(struct pod *p, struct ref *r)
             break;
         }
     }
-    source_free(s);
+    agent_source_free(s);
 }
 
 int64_t source_tick(struct agent *a, int64_t now_ns)

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Volumes of a pod, as directories and files below the pod's own: DIR/.volumes/NAME. Names that
-// begin with a dot cannot be those of containers. Where they appear in a container is told to the
-// runtime as mounts. How files are written, and change, is volume_files.c's.
+// Volumes of a pod, as directories and files below the pod's directory: DIR/.volumes/NAME.
+// Container names cannot begin with a dot. The runtime gets their places in containers as mounts.
+// volume_files.c writes and updates the files.
 #include "agent/agent_priv.h"
 
+#include "base/file.h"
+#include "codec/quantity.h"
+
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,12 +24,12 @@ struct volume {
     const struct pod *p;
     struct hk_str name;
     const char *dir;
-    unsigned mode;    /* of files that do not say */
+    unsigned mode;    /* default mode of files */
     int64_t fs_group; /* -1: none */
     struct volume_files *files;
 };
 
-static int fail_errno(struct hk_err *err, const char *verb, const char *path)
+static int volume_fail_errno(struct hk_err *err, const char *verb, const char *path)
 {
     const int e = errno;
     const enum hk_code code = e == ENOENT ? HK_ENOTFOUND : e == EACCES ? HK_EDENIED : HK_EIO;
@@ -32,7 +37,7 @@ static int fail_errno(struct hk_err *err, const char *verb, const char *path)
     return hk_fail(err, code, "cannot %s '%s': %s", verb, path, strerror(e));
 }
 
-static void close_fd(int *fd)
+static void volume_close_fd(int *fd)
 {
     if (*fd >= 0) {
         close(*fd);
@@ -42,12 +47,12 @@ static void close_fd(int *fd)
 int volume_mkdir(const char *path, unsigned mode, struct hk_err *err)
 {
     if (mkdir(path, mode) < 0) {
-        return errno == EEXIST ? 0 : fail_errno(err, "make", path);
+        return errno == EEXIST ? 0 : volume_fail_errno(err, "make", path);
     }
-    return chmod(path, mode) < 0 ? fail_errno(err, "set the mode of", path) : 0;
+    return chmod(path, mode) < 0 ? volume_fail_errno(err, "set the mode of", path) : 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+static int volume_remove_entry(const char *path, const struct stat *st, int type, struct FTW *at)
 {
     if (type == FTW_DP || type == FTW_DNR) {
         rmdir(path);
@@ -59,7 +64,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 bool volume_remove(const char *path)
 {
-    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    nftw(path, volume_remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
     return access(path, F_OK) < 0 && errno == ENOENT;
 }
 
@@ -93,7 +98,37 @@ int volume_make_parents(const char *dir, struct hk_str path, unsigned mode, stru
     return rc;
 }
 
-/* ---- what files come from ---- */
+/* Whether path is dir or below it; both are resolved. */
+static bool is_below(const char *path, const char *dir)
+{
+    const size_t n = strcmp(dir, "/") == 0 ? 0 : strlen(dir);
+
+    return strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+bool volume_is_covered(const struct agent *a, const char *path)
+{
+    char part[PATH_MAX], real[PATH_MAX];
+
+    if ((size_t)snprintf(part, sizeof(part), "%s", path) >= sizeof(part)) {
+        return true;
+    }
+    while (!realpath(part, real)) { /* a missing part would be created in the part that exists */
+        char *slash = strrchr(part, '/');
+        if (!slash || slash == part) {
+            return false;
+        }
+        *slash = '\0';
+    }
+    for (const char *const *dir = a->o.covered; *dir; dir++) {
+        if (is_below(real, *dir)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- sources of files ---- */
 
 static unsigned mode_of(const struct json *from, const char *key, unsigned fallback)
 {
@@ -218,15 +253,70 @@ static int add_projected(const struct volume *v, const struct json *sources, str
 
 /* ---- kinds of volumes ---- */
 
+/* INT64_MAX: not set. A tmpfs has at least one page. */
+static int64_t bytes_of(const struct json *obj, const char *name)
+{
+    struct quantity q;
+
+    return pod_amount(obj, name, &q) ? HK_MAX(quantity_value(q), 1) : INT64_MAX;
+}
+
+bool volume_is_mounted(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char above[PATH_MAX];
+    struct stat st, up;
+
+    snprintf(above, sizeof(above), "%.*s", (int)(slash - path), path);
+    return stat(path, &st) == 0 && stat(above, &up) == 0 && st.st_dev != up.st_dev;
+}
+
+void volume_unmount(const char *pod_dir)
+{
+    char path[PATH_MAX];
+    DIR *dir;
+
+    snprintf(path, sizeof(path), "%s/" VOLUMES, pod_dir);
+    dir = opendir(path);
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        snprintf(path, sizeof(path), "%s/" VOLUMES "/%s", pod_dir, e->d_name);
+        if (e->d_name[0] != '.' && volume_is_mounted(path)) {
+            umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW);
+        }
+    }
+    if (dir) {
+        closedir(dir);
+    }
+}
+
+/* Mounts a tmpfs with the size limit of the volume, or of the pod's memory: the kernel charges it
+ * to the container. Without permission to mount, the volume is a directory, and pod_disk.c measures
+ * it. */
+static void mount_memory(const struct volume *v, const struct json *source)
+{
+    const int64_t bytes = HK_MIN(bytes_of(source, "sizeLimit"), pod_start_memory(v->p));
+    const char *size = hk_arena_printf(&v->p->a->mem, "mode=0777,size=%lld", (long long)bytes);
+
+    if (!volume_is_mounted(v->dir)) {
+        mount("hekla", v->dir, "tmpfs", MS_NOSUID | MS_NODEV,
+              bytes < INT64_MAX ? size : "mode=0777");
+    }
+}
+
 static int prepare_empty(const struct volume *v, const struct json *source, struct hk_err *err)
 {
     const bool grouped = v->fs_group >= 0;
 
-    if (grouped && chown(v->dir, (uid_t)-1, (gid_t)v->fs_group) < 0) {
-        return fail_errno(err, "set the group of", v->dir);
+    if (hk_str_is(json_str(json_get(source, "medium"), HK_STR("")), "Memory")) {
+        mount_memory(v, source);
     }
-    return chmod(v->dir, grouped ? 02777 : 0777) < 0 ? fail_errno(err, "set the mode of", v->dir)
-                                                     : 0;
+
+    if (grouped && chown(v->dir, (uid_t)-1, (gid_t)v->fs_group) < 0) {
+        return volume_fail_errno(err, "set the group of", v->dir);
+    }
+    return chmod(v->dir, grouped ? 02777 : 0777) < 0
+               ? volume_fail_errno(err, "set the mode of", v->dir)
+               : 0;
 }
 
 static int prepare_config(const struct volume *v, const struct json *source, struct hk_err *err)
@@ -249,7 +339,7 @@ static int prepare_projected(const struct volume *v, const struct json *source, 
     return add_projected(v, json_get(source, "sources"), err);
 }
 
-/* What a hostPath must be, by its type. */
+/* The file type that a hostPath type requires. */
 static const struct host_type {
     const char *name;
     mode_t format; /* 0: anything */
@@ -276,8 +366,8 @@ static int create_host(const char *path, const struct host_type *t, struct hk_ar
     if (t->format == S_IFDIR) {
         return volume_mkdir(path, 0755, err);
     }
-    HK_AUTO(close_fd) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    return fd < 0 ? fail_errno(err, "make", path) : 0;
+    HK_AUTO(volume_close_fd) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    return fd < 0 ? volume_fail_errno(err, "make", path) : 0;
 }
 
 static int prepare_host(const struct volume *v, const struct json *source, struct hk_err *err)
@@ -296,6 +386,9 @@ static int prepare_host(const struct volume *v, const struct json *source, struc
         return hk_fail(err, HK_EINVAL, "hostPath '%s' of type '%.*s' is not understood", path,
                        HK_FMT(type));
     }
+    if (volume_is_covered(v->p->a, path)) {
+        return hk_fail(err, HK_EDENIED, "hostPath " VOLUME_COVERED, path);
+    }
     if (t->create && stat(path, &st) < 0) {
         rc = create_host(path, t, a, err);
         if (rc < 0) {
@@ -303,7 +396,7 @@ static int prepare_host(const struct volume *v, const struct json *source, struc
         }
     }
     if (stat(path, &st) < 0) {
-        return fail_errno(err, "find", path);
+        return volume_fail_errno(err, "find", path);
     }
     if (t->format && (st.st_mode & S_IFMT) != t->format) {
         return hk_fail(err, HK_EINVAL, "hostPath type check failed: %s is not a %s", path, t->name);
@@ -311,7 +404,7 @@ static int prepare_host(const struct volume *v, const struct json *source, struc
     return 0;
 }
 
-/* What a claim is bound to. */
+/* Finds the volume that a claim is bound to. */
 static int find_claim(const struct pod *p, const struct json *source, const struct api_object **ret,
                       struct hk_err *err)
 {
@@ -350,8 +443,8 @@ static int prepare_claim(const struct volume *v, const struct json *source, stru
 
 static const struct volume_type {
     const char *field;
-    bool dir;   /* lives in the pod's directory */
-    bool files; /* prepare says which, and they may change */
+    bool dir;   /* is in the pod's directory */
+    bool files; /* contains files from prepare, which may change */
     int (*prepare)(const struct volume *v, const struct json *source, struct hk_err *err);
 } types[] = {
     {"emptyDir", true, false, prepare_empty},
@@ -363,7 +456,7 @@ static const struct volume_type {
     {"persistentVolumeClaim", false, false, prepare_claim},
 };
 
-static const struct volume_type *type_of(const struct json *volume)
+static const struct volume_type *volume_find_type(const struct json *volume)
 {
     for (size_t i = 0; i < HK_LEN(types); i++) {
         if (json_get(volume, types[i].field)) {
@@ -373,10 +466,10 @@ static const struct volume_type *type_of(const struct json *volume)
     return NULL;
 }
 
-static int prepare(struct pod *p, const struct json *spec, struct hk_err *err)
+static int volume_prepare_one(struct pod *p, const struct json *spec, struct hk_err *err)
 {
     HK_AUTO(volume_files_fini) struct volume_files files = {.group = -1};
-    const struct volume_type *t = type_of(spec);
+    const struct volume_type *t = volume_find_type(spec);
     const struct json *source = t ? json_get(spec, t->field) : NULL;
     struct volume v = {
         .p = p,
@@ -387,8 +480,8 @@ static int prepare(struct pod *p, const struct json *spec, struct hk_err *err)
     };
     int rc;
 
-    v.dir = hk_arena_printf(&p->a->mem, "%s/" VOLUMES "/%.*s", p->dir, HK_FMT(v.name));
-    if (geteuid() == 0) { /* others own what they make, and cannot give it away */
+    v.dir = volume_path(p, spec, &p->a->mem);
+    if (geteuid() == 0) { /* other users cannot chown */
         v.fs_group = json_int(json_at(&p->obj->root, "spec.securityContext.fsGroup"), -1);
     }
     files.group = v.fs_group;
@@ -412,7 +505,7 @@ int volume_prepare(struct pod *p, struct hk_err *err)
     }
     rc = volume_mkdir(hk_arena_printf(&p->a->mem, "%s/" VOLUMES, p->dir), 0755, err);
     for (uint32_t i = 0; rc == 0 && json_item(volumes, i); i++) {
-        rc = prepare(p, json_item(volumes, i), err);
+        rc = volume_prepare_one(p, json_item(volumes, i), err);
     }
     return rc;
 }
@@ -424,16 +517,22 @@ int volume_refresh(struct pod *p, struct hk_err *err)
 
     for (uint32_t i = 0; rc == 0 && p->dir && json_item(volumes, i); i++) {
         const struct json *spec = json_item(volumes, i);
-        const struct volume_type *t = type_of(spec);
+        const struct volume_type *t = volume_find_type(spec);
 
         if (t && t->files) {
-            rc = prepare(p, spec, err);
+            rc = volume_prepare_one(p, spec, err);
         }
     }
     return rc;
 }
 
 /* ---- mounts ---- */
+
+const char *volume_path(const struct pod *p, const struct json *volume, struct hk_arena *a)
+{
+    return hk_arena_printf(a, "%s/" VOLUMES "/%.*s", p->dir,
+                           HK_FMT(json_str(json_get(volume, "name"), HK_STR(""))));
+}
 
 static const struct json *find_volume(const struct pod *p, struct hk_str name)
 {
@@ -447,8 +546,9 @@ static const struct json *find_volume(const struct pod *p, struct hk_str name)
     return NULL;
 }
 
+/* The host path of the volume. *ret_own: the agent created it, for this pod or for its claim. */
 static int host_dir(const struct pod *p, const struct json *volume, struct hk_arena *a,
-                    const char **ret, struct hk_err *err)
+                    const char **ret, bool *ret_own, struct hk_err *err)
 {
     const struct json *claim = json_get(volume, "persistentVolumeClaim");
     const struct json *path = json_at(volume, "hostPath.path");
@@ -458,30 +558,75 @@ static int host_dir(const struct pod *p, const struct json *volume, struct hk_ar
     if (rc < 0) {
         return rc;
     }
+    *ret_own = !path && !claim;
     if (claim) {
         path = json_at(&pv->root, "spec.hostPath.path");
+        *ret_own = !path && volume_local_is_own(p->a, pv);
         path = path ? path : json_at(&pv->root, "spec.local.path");
     }
-    *ret = path ? hk_arena_str(a, json_str(path, HK_STR(""))).s
-                : hk_arena_printf(a, "%s/" VOLUMES "/%.*s", p->dir,
-                                  HK_FMT(json_str(json_get(volume, "name"), HK_STR(""))));
+    *ret = path ? hk_arena_str(a, json_str(path, HK_STR(""))).s : volume_path(p, volume, a);
     return 0;
 }
 
-/* Links in a volume are made by containers, and may lead anywhere. */
+/* Containers create links in a volume, and those may lead anywhere. */
 static bool lies_below(const char *dir, const char *path)
 {
     char top[PATH_MAX], real[PATH_MAX];
-    size_t n;
 
-    if (!realpath(dir, top) || !realpath(path, real)) {
-        return false;
-    }
-    n = strcmp(top, "/") == 0 ? 0 : strlen(top);
-    return strncmp(real, top, n) == 0 && (real[n] == '/' || real[n] == '\0');
+    return realpath(dir, top) && realpath(path, real) && is_below(real, top);
 }
 
-/* A part of a volume; one that is not there yet becomes a directory. */
+/* Creates the missing directories of the path, none outside dir: a container may add links at any
+ * time. */
+static int make_beneath(int dir, const char *path)
+{
+    char part[PATH_MAX];
+
+    for (const char *end = path; *end; end += *end == '/') {
+        const char *name = end;
+        end += strcspn(end, "/");
+        snprintf(part, sizeof(part), "%.*s", (int)(end - path), path);
+        HK_AUTO(volume_close_fd) int fd = hk_open_beneath(dir, part, O_PATH);
+        if (fd >= 0 || errno != ENOENT) {
+            if (fd < 0) {
+                return -1;
+            }
+            continue;
+        }
+        snprintf(part, sizeof(part), "%.*s.", (int)(name - path), path);
+        HK_AUTO(volume_close_fd) int parent = hk_open_beneath(dir, part, O_PATH);
+        snprintf(part, sizeof(part), "%.*s", (int)(end - name), name);
+        if (parent < 0 || mkdirat(parent, part, 0755) < 0 ||
+            fchmodat(parent, part, 0755, 0) < 0) { /* regardless of the umask */
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* The same in a volume that the agent owns and containers share: the runtime resolves the part
+ * again with the same care. */
+static int own_sub_path(const char *dir, struct hk_str sub, struct hk_arena *a, const char **ret,
+                        struct hk_err *err)
+{
+    const char *path = hk_arena_str(a, sub).s;
+    HK_AUTO(volume_close_fd) int top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (top < 0) {
+        return volume_fail_errno(err, "open", dir);
+    }
+    if (!volume_path_stays(sub) || (make_beneath(top, path) < 0 && errno == EXDEV)) {
+        return hk_fail(err, HK_EINVAL, "subPath '%.*s' leaves the volume", HK_FMT(sub));
+    }
+    HK_AUTO(volume_close_fd) int fd = hk_open_beneath(top, path, O_PATH);
+    if (fd < 0) {
+        return volume_fail_errno(err, "find subPath", path);
+    }
+    *ret = path;
+    return 0;
+}
+
+/* A part of a volume; a missing one becomes a directory. */
 static int sub_path(const char *dir, struct hk_str sub, struct hk_arena *a, const char **ret,
                     struct hk_err *err)
 {
@@ -503,10 +648,10 @@ static int sub_path(const char *dir, struct hk_str sub, struct hk_arena *a, cons
     return 0;
 }
 
-/* Files that come from objects are not for containers to change. */
+/* Containers must not change files that come from objects. */
 static bool is_read_only(const struct json *volume)
 {
-    const struct volume_type *t = type_of(volume);
+    const struct volume_type *t = volume_find_type(volume);
 
     return (t && t->files) || json_bool(json_at(volume, "persistentVolumeClaim.readOnly"), false);
 }
@@ -528,8 +673,12 @@ static int mount_one(const struct pod *p, const struct json *m, const struct env
     *ret = (struct runtime_mount){0};
     ret->at = hk_arena_str(a, json_str(json_get(m, "mountPath"), HK_STR(""))).s;
     ret->read_only = json_bool(json_get(m, "readOnly"), false) || is_read_only(volume);
-    rc = host_dir(p, volume, a, &ret->from, err);
-    return rc < 0 || sub.n == 0 ? rc : sub_path(ret->from, sub, a, &ret->from, err);
+    rc = host_dir(p, volume, a, &ret->from, &ret->own, err);
+    if (rc < 0 || sub.n == 0) {
+        return rc;
+    }
+    return ret->own ? own_sub_path(ret->from, sub, a, &ret->sub, err)
+                    : sub_path(ret->from, sub, a, &ret->from, err);
 }
 
 int volume_mounts(const struct pod *p, const struct container *c, const struct env *e,

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of a volume that change all at once, laid out as kubelet does:
+// Files of a volume that change atomically, in the layout of kubelet:
 //
 //   KEY    -> ..data/KEY
 //   ..data -> ..HASH
 //   ..HASH/KEY
 //
-// The directory is named after what is in it. A change is written into a directory of its own, then
-// ..data is renamed to point there: who opens ..data/KEY finds the old state or the new one, and
-// who holds a file keeps it. Dying in between leaves nothing but a directory the next change
-// removes.
+// The directory name is the hash of its contents. A change goes into a new directory, then a rename
+// makes ..data point there: a reader that opens ..data/KEY gets the old state or the new one, and
+// open files stay valid. A crash in between leaves only a directory that the next change removes.
 #include "agent/agent_priv.h"
 
 #include <dirent.h>
@@ -28,7 +27,7 @@ struct writing {
     struct hk_arena *mem;
 };
 
-static int fail_errno(struct hk_err *err, const char *verb, const char *path)
+static int volume_files_fail_errno(struct hk_err *err, const char *verb, const char *path)
 {
     return hk_fail(err, HK_EIO, "cannot %s '%s': %s", verb, path, strerror(errno));
 }
@@ -71,7 +70,7 @@ static const char *version_of(const struct volume_files *f, struct hk_arena *mem
 
 /* ---- writing ---- */
 
-static int write_all(int fd, struct hk_str text)
+static int volume_files_write_all(int fd, struct hk_str text)
 {
     while (text.n > 0) {
         const ssize_t n = write(fd, text.s, text.n);
@@ -97,14 +96,14 @@ static int write_file(const struct writing *w, const struct volume_file *file, s
     }
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
-        return fail_errno(err, "open", path);
+        return volume_files_fail_errno(err, "open", path);
     }
     if (w->f->group >= 0) {
         mode |= (mode & 0400) >> 3;
     }
     if ((w->f->group >= 0 && fchown(fd, (uid_t)-1, (gid_t)w->f->group) < 0) ||
-        fchmod(fd, mode) < 0 || write_all(fd, file->data) < 0) {
-        rc = fail_errno(err, "write", path);
+        fchmod(fd, mode) < 0 || volume_files_write_all(fd, file->data) < 0) {
+        rc = volume_files_fail_errno(err, "write", path);
     }
     close(fd);
     return rc;
@@ -118,8 +117,9 @@ static bool points_to(const char *path, const char *target)
     return n >= 0 && hk_str_is((struct hk_str){is, (size_t)n}, target);
 }
 
-/* Makes path a link to target, whatever it was. */
-static int point(const struct writing *w, const char *path, const char *target, struct hk_err *err)
+/* Makes path a symlink to target, replacing whatever was there. */
+static int volume_files_replace_symlink(const struct writing *w, const char *path,
+                                        const char *target, struct hk_err *err)
 {
     const char *temp = hk_arena_printf(w->mem, "%s/" TEMP, w->dir);
 
@@ -128,12 +128,12 @@ static int point(const struct writing *w, const char *path, const char *target, 
     }
     unlink(temp);
     if (symlink(target, temp) < 0 || rename(temp, path) < 0) {
-        return fail_errno(err, "link", path);
+        return volume_files_fail_errno(err, "link", path);
     }
     return 0;
 }
 
-/* The part of a path that shows in the volume itself. */
+/* The first component of the path: the entry in the volume itself. */
 static struct hk_str first_part(struct hk_str path)
 {
     struct hk_str part = path;
@@ -149,13 +149,14 @@ static int link_files(const struct writing *w, struct hk_err *err)
     for (uint32_t i = 0; rc == 0 && i < w->f->files.len; i++) {
         const struct hk_str top = first_part(w->f->files.at[i].path);
 
-        rc = point(w, hk_arena_printf(w->mem, "%s/%.*s", w->dir, HK_FMT(top)),
-                   hk_arena_printf(w->mem, DATA "/%.*s", HK_FMT(top)), err);
+        rc =
+            volume_files_replace_symlink(w, hk_arena_printf(w->mem, "%s/%.*s", w->dir, HK_FMT(top)),
+                                         hk_arena_printf(w->mem, DATA "/%.*s", HK_FMT(top)), err);
     }
     return rc;
 }
 
-static bool is_wanted(const struct writing *w, const char *name)
+static bool volume_files_is_kept_entry(const struct writing *w, const char *name)
 {
     if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, DATA) == 0 ||
         strcmp(name, w->version) == 0) {
@@ -174,7 +175,7 @@ static void remove_rest(const struct writing *w)
     DIR *dir = opendir(w->dir);
 
     for (const struct dirent *e; dir && (e = readdir(dir));) {
-        if (!is_wanted(w, e->d_name)) {
+        if (!volume_files_is_kept_entry(w, e->d_name)) {
             volume_remove(hk_arena_printf(w->mem, "%s/%s", w->dir, e->d_name));
         }
     }
@@ -197,7 +198,7 @@ int volume_files_write(const struct volume_files *f, const char *dir, struct hk_
     for (uint32_t i = 0; rc == 0 && i < f->files.len; i++) {
         rc = write_file(&w, &f->files.at[i], err);
     }
-    rc = rc < 0 ? rc : point(&w, data, w.version, err);
+    rc = rc < 0 ? rc : volume_files_replace_symlink(&w, data, w.version, err);
     rc = rc < 0 ? rc : link_files(&w, err);
     if (rc == 0) {
         remove_rest(&w);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Volumes that are directories of this node: made when a pod first needs one, removed when the
-// volume is deleted and no pod of the node has it any more. Which claim gets which volume is the
-// volume controller's business; that a directory may go is told by the deletion of its volume,
-// which waits for us to take our finalizer off.
+// Local volumes: directories of this node, created when a pod first needs one, and removed when the
+// PersistentVolume is deleted and no pod of the node uses it. The volume controller binds claims to
+// volumes. A deleted volume stays in the API until the agent removes its finalizer.
 #include "agent/agent_priv.h"
 
 #include "api/names.h"
@@ -17,7 +16,7 @@
 
 struct doomed {
     struct api_object *obj;
-    uint64_t call; /* the patch under way, or 0 */
+    uint64_t call; /* the patch in flight, or 0 */
     int64_t due_ns;
 };
 
@@ -27,15 +26,16 @@ struct volume_local {
     HK_VEC(struct doomed) doomed;
 };
 
-static struct hk_str annotation(const struct json *root, const char *key)
+static struct hk_str volume_local_annotation(const struct json *root, const char *key)
 {
     return json_str(json_get(json_at(root, "metadata.annotations"), key), HK_STR(""));
 }
 
-static bool is_ours(const struct agent *a, const struct json *root)
+static bool volume_local_is_on_this_node(const struct agent *a, const struct json *root)
 {
-    return hk_str_is(annotation(root, API_ANN_PROVISIONED_BY), API_PROVISIONER_LOCAL) &&
-           hk_str_is(annotation(root, API_ANN_VOLUME_NODE), a->o.node);
+    return hk_str_is(volume_local_annotation(root, API_ANN_PROVISIONED_BY),
+                     API_PROVISIONER_LOCAL) &&
+           hk_str_is(volume_local_annotation(root, API_ANN_VOLUME_NODE), a->o.node);
 }
 
 static const char *dir_of(const struct agent *a, struct hk_str volume, struct hk_arena *mem)
@@ -43,15 +43,16 @@ static const char *dir_of(const struct agent *a, struct hk_str volume, struct hk
     return hk_arena_printf(mem, "%s/%.*s", a->volumes_dir, HK_FMT(volume));
 }
 
-/* ---- who has which ---- */
+/* ---- users of a volume ---- */
 
-/* A file in the pod's directory: the claim may be gone before its pod, and so may the agent. */
+/* A file in the pod's directory: claim and agent may be gone before the pod is. */
 static const char *mark_of(const struct pod *p, struct hk_str volume, struct hk_arena *mem)
 {
     return hk_arena_printf(mem, "%s/.pv.%.*s", p->dir, HK_FMT(volume));
 }
 
-static int mark(const struct pod *p, struct hk_str volume, struct hk_err *err)
+static int volume_local_create_mark_file(const struct pod *p, struct hk_str volume,
+                                         struct hk_err *err)
 {
     const char *path = mark_of(p, volume, &p->a->mem);
     const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -75,7 +76,17 @@ static bool is_used(const struct agent *a, struct hk_str volume)
     return false;
 }
 
-/* ---- making ---- */
+/* ---- creation ---- */
+
+bool volume_local_is_own(const struct agent *a, const struct api_object *pv)
+{
+    const struct hk_str path = json_str(json_at(&pv->root, "spec.local.path"), HK_STR(""));
+    const size_t n = strlen(a->volumes_dir);
+
+    return volume_local_is_on_this_node(a, &pv->root) && path.n == n + 1 + pv->name.n &&
+           memcmp(path.s, a->volumes_dir, n) == 0 && path.s[n] == '/' &&
+           memcmp(path.s + n + 1, pv->name.s, pv->name.n) == 0;
+}
 
 int volume_local_make(const struct pod *p, const struct api_object *pv, int64_t fs_group,
                       struct hk_err *err)
@@ -84,26 +95,32 @@ int volume_local_make(const struct pod *p, const struct api_object *pv, int64_t 
     const char *path =
         hk_arena_str(mem, json_str(json_at(&pv->root, "spec.local.path"), HK_STR(""))).s;
     struct stat st;
-    int rc = mark(p, pv->name, err);
+    int rc = volume_local_create_mark_file(p, pv->name, err);
 
-    if (rc < 0 || stat(path, &st) == 0) {
+    if (rc < 0) {
         return rc;
     }
-    if (!is_ours(p->a, &pv->root) || strcmp(path, dir_of(p->a, pv->name, mem)) != 0) {
+    if (!volume_local_is_own(p->a, pv) && volume_is_covered(p->a, path)) {
+        return hk_fail(err, HK_EDENIED, VOLUME_COVERED, path);
+    }
+    if (stat(path, &st) == 0) {
+        return 0;
+    }
+    if (!volume_local_is_own(p->a, pv)) {
         return hk_fail(err, HK_ENOTFOUND, "path \"%s\" does not exist", path);
     }
     rc = volume_mkdir(path, 0777, err);
     if (rc < 0 || fs_group < 0) {
         return rc;
     }
-    /* The mode once more: giving a file away takes its special bits. */
+    /* Set the mode again: chown clears the special bits. */
     if (chown(path, (uid_t)-1, (gid_t)fs_group) < 0 || chmod(path, 02777) < 0) {
         return hk_fail(err, HK_EIO, "cannot set the group of '%s': %s", path, strerror(errno));
     }
     return 0;
 }
 
-/* ---- removing ---- */
+/* ---- removal ---- */
 
 static void on_patch(void *ctx, const struct port_msg *m)
 {
@@ -120,15 +137,15 @@ static void on_patch(void *ctx, const struct port_msg *m)
     }
 }
 
-/* Takes our finalizer off, unless somebody has changed the volume meanwhile: then we hear of it. */
-static void let_go(struct volume_local *l, struct doomed *d)
+/* Removes the agent's finalizer, unless the volume changed: then a watch event follows. */
+static void volume_local_remove_finalizer(struct volume_local *l, struct doomed *d)
 {
     struct hk_arena *mem = &l->a->mem;
     const struct json *old = json_at(&d->obj->root, "metadata.finalizers");
     struct json body = json_make_object(), *meta = agent_put_object(&body, mem, "metadata"), *list;
 
     json_put(meta, mem, HK_STR("resourceVersion"),
-             *json_at(&d->obj->root, "metadata.resourceVersion"));
+             json_shallow(json_at(&d->obj->root, "metadata.resourceVersion"), mem));
     list = json_put(meta, mem, HK_STR("finalizers"), json_make_array());
     for (uint32_t i = 0; json_item(old, i); i++) {
         if (!hk_str_is(json_str(json_item(old, i), HK_STR("")), API_FINALIZER_VOLUME)) {
@@ -144,7 +161,7 @@ static void let_go(struct volume_local *l, struct doomed *d)
                           (struct port_sink){on_patch, l});
 }
 
-static struct doomed *find(struct volume_local *l, struct hk_str name)
+static struct doomed *volume_local_find_doomed(struct volume_local *l, struct hk_str name)
 {
     for (uint32_t i = 0; i < l->doomed.len; i++) {
         if (hk_str_eq(l->doomed.at[i].obj->name, name)) {
@@ -160,13 +177,14 @@ static bool is_doomed(const struct agent *a, const struct json *root)
 
     for (uint32_t i = 0; json_item(list, i); i++) {
         if (hk_str_is(json_str(json_item(list, i), HK_STR("")), API_FINALIZER_VOLUME)) {
-            return json_at(root, "metadata.deletionTimestamp") && is_ours(a, root);
+            return json_at(root, "metadata.deletionTimestamp") &&
+                   volume_local_is_on_this_node(a, root);
         }
     }
     return false;
 }
 
-static void forget(struct volume_local *l, struct doomed *d)
+static void volume_local_remove_doomed(struct volume_local *l, struct doomed *d)
 {
     if (d->call) {
         port_cancel(l->a->o.port, d->call);
@@ -175,30 +193,31 @@ static void forget(struct volume_local *l, struct doomed *d)
     hk_vec_swap_remove(&l->doomed, (uint32_t)(d - l->doomed.at));
 }
 
-static void on_put(void *ctx, struct api_object *o)
+static void volume_local_on_put(void *ctx, struct api_object *o)
 {
     struct volume_local *l = ctx;
-    struct doomed *d = find(l, o->name);
+    struct doomed *d = volume_local_find_doomed(l, o->name);
 
     if (d) {
-        forget(l, d);
+        volume_local_remove_doomed(l, d);
     }
     if (is_doomed(l->a, &o->root)) {
         hk_vec_push(&l->doomed, (struct doomed){.obj = api_object_ref(o)});
     }
 }
 
-static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
+static void volume_local_on_del(void *ctx, struct hk_str ns, struct hk_str name,
+                                const struct api_object *last)
 {
     struct volume_local *l = ctx;
-    struct doomed *d = find(l, name);
+    struct doomed *d = volume_local_find_doomed(l, name);
 
     if (d) {
-        forget(l, d);
+        volume_local_remove_doomed(l, d);
     }
 }
 
-static const struct feed_ops ops = {.put = on_put, .del = on_del};
+static const struct feed_ops ops = {.put = volume_local_on_put, .del = volume_local_on_del};
 
 int64_t volume_local_tick(struct volume_local *l, int64_t now_ns)
 {
@@ -211,20 +230,21 @@ int64_t volume_local_tick(struct volume_local *l, int64_t now_ns)
         struct doomed *d = &l->doomed.at[i];
 
         if (d->call || !l->a->swept || is_used(l->a, d->obj->name)) {
-            continue; /* an answer, or the end of a pod, brings us back */
+            continue; /* an answer or the end of a pod wakes this up */
         }
         if (d->due_ns > now_ns) {
             next_ns = HK_MIN(next_ns, d->due_ns);
             continue;
         }
         volume_remove(dir_of(l->a, d->obj->name, &l->a->mem));
-        let_go(l, d);
+        volume_local_remove_finalizer(l, d);
         hk_arena_clear(&l->a->mem);
     }
-    return HK_MIN(next_ns, feed_tick(&l->feed, now_ns));
+    const int64_t feed_ns = feed_tick(&l->feed, now_ns);
+    return HK_MIN(next_ns, feed_ns);
 }
 
-/* ---- beginning and end ---- */
+/* ---- setup and teardown ---- */
 
 struct volume_local *volume_local_new(struct agent *a)
 {
@@ -246,7 +266,7 @@ void volume_local_free(struct volume_local *l)
         return;
     }
     while (l->doomed.len > 0) {
-        forget(l, &l->doomed.at[0]);
+        volume_local_remove_doomed(l, &l->doomed.at[0]);
     }
     hk_vec_fini(&l->doomed);
     feed_fini(&l->feed);

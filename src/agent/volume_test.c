@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What containers see: variables, files and where they appear.
+// Tests of variables, files and mounts in containers.
 #include "agent/rig_test.h"
 
 #include <pwd.h>
@@ -106,7 +106,7 @@ static void test_home_is_that_of_the_user(void **state)
 {
     static const struct {
         const char *pod, *container;
-        uid_t uid; /* -1: whose home we do not know */
+        uid_t uid; /* -1: a user without a known home */
     } cases[] = {
         {"{runAsUser: 1}", "{}", 1},
         {"{runAsUser: 1}", "{runAsUser: 2}", 2},
@@ -396,7 +396,7 @@ static void test_changes_reach_pods_that_run(void **state)
     assert_int_not_equal(
         access(hk_arena_printf(&r.text, "%s/" FILE_OF("map/%s"), r.dir, before), F_OK), 0);
 
-    rig_put(&r, secret); /* there was none, which was fine */
+    rig_put(&r, secret); /* optional: it was missing until now */
     assert_string_equal(rig_file(&r, FILE_OF("some/pub")), "pub");
     rig_fini(&r);
 }
@@ -445,14 +445,14 @@ static void test_what_is_shown_is_watched_while_somebody_looks(void **state)
     rig_pod(&r, "a", "  restartPolicy: Never\n" SHOWS_ALL);
     rig_pod(&r, "b", "  restartPolicy: Never\n" SHOWS_ALL);
     assert_int_equal(rig_calls(&r, watch), 1);
-    rig_end(&r, "c", 0); /* of b */
+    rig_end(&r, "c", 0); /* the one of pod b */
     rig_put(&r, "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: d, name: m}\n"
                 "data: {K: w}\nimmutable: true\n");
     assert_string_equal(rig_file(&r, FILE_OF("map/K")), "w");
     assert_string_equal(rig_file(&r, "pods/u-b/.volumes/map/K"), "v");
     rig_pod(&r, "e", "  restartPolicy: Never\n" SHOWS_ALL);
     assert_string_equal(rig_file(&r, "pods/u-e/.volumes/map/K"), "w");
-    assert_int_equal(rig_calls(&r, watch), 1); /* what never changes needs none */
+    assert_int_equal(rig_calls(&r, watch), 1); /* immutable: no watch */
     rig_fini(&r);
 }
 
@@ -559,7 +559,7 @@ static void test_a_volume_of_ours_is_a_directory_while_somebody_needs_it(void **
     assert_true(port_mem_remove(r.mem, api_kind(API_PVC), HK_STR("d"), HK_STR("q")));
     rig_down(&r);
     rig_up(&r);
-    assert_string_equal(rig_file(&r, "volumes/pv/f"), "data"); /* the pod still has it */
+    assert_string_equal(rig_file(&r, "volumes/pv/f"), "data"); /* the pod still uses it */
     rig_end(&r, "c", 0);
     assert_null(rig_file(&r, "volumes/pv/f"));
     assert_int_not_equal(access(hk_arena_printf(&r.text, "%s/volumes/pv", r.dir), F_OK), 0);

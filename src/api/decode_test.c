@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every decoder: what good manifests give, what is filled in, and the exact words for bad ones.
+// Every decoder: results for valid manifests, defaults, and the exact messages for invalid ones.
 #include "api/names.h"
 #include "api/node.h"
 #include "api/nodeshard.h"
@@ -599,7 +599,7 @@ static void csi_kinds_are_read(void **state)
     assert_true(va.attached);
 }
 
-/* The decoders under one type, so that a table can name them. */
+/* Wraps the decoders in one function type, for the table. */
 #define WRAP(kind, type)                                                                           \
     static int try_##kind(const struct json *d, struct hk_err *err)                                \
     {                                                                                              \

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listing and watching one kind. After a new list, what is not on it any more is reported as
-// deleted; for that the names on it are remembered.
+// Lists and watches one kind. After a new list, objects that are no longer listed are reported as
+// deleted, so the names of the last list are remembered.
 //
-// How a watch ends decides where it goes on, as with client-go's reflectors: its time was up, the
-// connection broke, the server is overloaded or wants other credentials: from the same revision.
-// The revision is too old, or whatever else the server says: with a new list. After a watch that
-// lasted the next step comes at once, and so does a list the first time a revision is too old; all
-// else waits, longer each time, by chance a little less, and no less than the server asks for.
+// The end of a watch decides how to continue, as with client-go's reflectors. After its normal end,
+// a broken connection, an overloaded server or a 401: with a watch from the same revision. If the
+// revision is too old, or after any other error: with a new list. After a watch that lasted, the
+// next step comes at once, as does a list the first time a revision is too old. All other retries
+// wait, longer each time, with random jitter, and at least as long as the server asks.
 #include "api/feed.h"
 
 #include "base/log.h"
@@ -20,22 +20,22 @@
 #define WAIT_FIRST_NS (S_NS / 10)
 #define WAIT_LAST_NS (30 * S_NS)
 #define ASKED_MAX_S 300
-/* A kind the server does not have may be installed one day; and one that has just been started may
- * know neither all its kinds nor our rights yet. */
+/* A kind that the server does not have may be installed later, and a server that has just started
+ * may not know all its kinds or our rights yet. */
 #define WAIT_MISSING_NS (300 * S_NS)
-/* A watch that ends sooner than this counts as failed: else a server that takes watches and drops
- * them would be asked without pause. */
+/* A shorter watch counts as failed: otherwise a server that accepts watches and drops them would
+ * get requests without a pause. */
 #define WATCH_SHORT_NS S_NS
 
-static int64_t now(const struct feed *f)
+static int64_t feed_now_ns(const struct feed *f)
 {
     return f->o.clock->mono_ns(f->o.clock);
 }
 
 /* ---- objects ---- */
 
-/* The names in a key are held as long as it is in the map. */
-static void forget(struct feed *f, uint64_t key)
+/* The map holds a reference to the names in a key. */
+static void feed_forget_key(struct feed *f, uint64_t key)
 {
     struct hk_intern *str = f->o.str;
 
@@ -45,7 +45,7 @@ static void forget(struct feed *f, uint64_t key)
     }
 }
 
-static void take(struct feed *f, struct api_object *o)
+static void feed_accept_object(struct feed *f, struct api_object *o)
 {
     struct hk_intern *str = f->o.str;
     const uint32_t ns = hk_intern_hold(str, o->ns), name = hk_intern_hold(str, o->name);
@@ -59,27 +59,27 @@ static void take(struct feed *f, struct api_object *o)
     f->o.ops->put(f->o.ctx, o);
 }
 
-static void drop(struct feed *f, struct hk_str ns, struct hk_str name,
-                 const struct api_object *last)
+static void feed_delete_object(struct feed *f, struct hk_str ns, struct hk_str name,
+                               const struct api_object *last)
 {
     const struct hk_intern *str = f->o.str;
     const uint32_t a = hk_intern_find(str, ns), b = hk_intern_find(str, name);
 
     f->o.ops->del(f->o.ctx, ns, name, last);
     if (a != HK_NONE && b != HK_NONE) {
-        forget(f, (uint64_t)a << 32 | b);
+        feed_forget_key(f, (uint64_t)a << 32 | b);
     }
 }
 
-static int key_cmp(const void *a, const void *b)
+static int feed_compare_keys(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
     return (x > y) - (x < y);
 }
 
-/* Deletes, in the order of their ids, objects the new list does not have. */
-static void sweep(struct feed *f)
+/* Reports objects that the new list does not have as deleted, in the order of their ids. */
+static void feed_delete_unlisted(struct feed *f)
 {
     const struct hk_intern *str = f->o.str;
     HK_VEC(uint64_t) gone = {0};
@@ -90,27 +90,27 @@ static void sweep(struct feed *f)
         }
     }
     if (gone.len > 0) {
-        qsort(gone.at, gone.len, sizeof(gone.at[0]), key_cmp);
+        qsort(gone.at, gone.len, sizeof(gone.at[0]), feed_compare_keys);
     }
     for (uint32_t i = 0; i < gone.len; i++) {
-        drop(f, hk_intern_str(str, (uint32_t)(gone.at[i] >> 32)),
-             hk_intern_str(str, (uint32_t)gone.at[i]), NULL);
+        feed_delete_object(f, hk_intern_str(str, (uint32_t)(gone.at[i] >> 32)),
+                           hk_intern_str(str, (uint32_t)gone.at[i]), NULL);
     }
     hk_vec_fini(&gone);
 }
 
 /* ---- states ---- */
 
-static void wait(struct feed *f, bool relist, int64_t wait_ns)
+static void feed_wait_retry(struct feed *f, bool relist, int64_t wait_ns)
 {
     f->state = FEED_WAITING;
     f->relist = relist;
     f->call = 0;
-    f->due_ns = now(f) + wait_ns;
+    f->due_ns = feed_now_ns(f) + wait_ns;
 }
 
-/* Doubling, with up to half of it taken off by chance, so that those who lost one server do not
- * come back to it in step. */
+/* Doubles the pause and subtracts up to half of it at random, so that clients that lost one server
+ * do not return at the same time. */
 static int64_t pause_ns(struct feed *f, uint32_t nth, int64_t last_ns)
 {
     const int64_t full_ns = HK_MIN(WAIT_FIRST_NS << HK_MIN(nth, 20), last_ns);
@@ -122,21 +122,22 @@ static void back_off(struct feed *f, bool relist, const struct port_msg *m)
 {
     const int64_t asked_s = m->status ? HK_MIN(m->status->retry_after_s, ASKED_MAX_S) : 0;
 
-    wait(f, relist, HK_MAX(asked_s, 0) * S_NS + pause_ns(f, f->failures++, WAIT_LAST_NS));
+    feed_wait_retry(f, relist,
+                    HK_MAX(asked_s, 0) * S_NS + pause_ns(f, f->failures++, WAIT_LAST_NS));
 }
 
-static void start(struct feed *f);
+static void feed_start_list(struct feed *f);
 static void list_page(struct feed *f, struct hk_str cont);
 
-/* One failure is what restarts and networks do; a server that stays away is worth a line. */
-static void tell_failure(const struct feed *f, const struct port_msg *m)
+/* A single failure is normal at restarts; only repeated failures are logged. */
+static void feed_log_failure(const struct feed *f, const struct port_msg *m)
 {
     if (m->rc < 0 && f->o.required && f->failures == LOUD_FAILURES) {
         hk_log(HK_LOG_WARN, "cannot watch", "kind=%s err=\"%s\"", f->o.kind->plural, m->err->text);
     }
 }
 
-/* It says something about the revision or about the kind: to ask for the same again is no use. */
+/* True if the error is about the revision or the kind: repeating the same request is useless. */
 static bool is_final(const struct port_msg *m)
 {
     static const int passing[] = {401, 429, 502, 503};
@@ -154,7 +155,7 @@ static bool is_final(const struct port_msg *m)
 
 static void watch_ended(struct feed *f, const struct port_msg *m)
 {
-    const bool lasted = now(f) - f->since_ns >= WATCH_SHORT_NS;
+    const bool lasted = feed_now_ns(f) - f->since_ns >= WATCH_SHORT_NS;
 
     f->call = 0;
     if (lasted) {
@@ -164,12 +165,12 @@ static void watch_ended(struct feed *f, const struct port_msg *m)
         hk_log(HK_LOG_INFO, "watch is too old, listing again", "kind=%s", f->o.kind->plural);
     }
     if (m->rc == -HK_EGONE && f->failures == 0) {
-        f->failures = lasted ? 0 : 1; /* a list that was forgotten at once is not news twice */
-        start(f);
+        f->failures = lasted ? 0 : 1; /* after a short watch the next failure has to wait */
+        feed_start_list(f);
     } else if (lasted && m->rc == 0) {
-        wait(f, false, 0);
+        feed_wait_retry(f, false, 0);
     } else {
-        tell_failure(f, m);
+        feed_log_failure(f, m);
         back_off(f, is_final(m), m);
     }
 }
@@ -188,10 +189,10 @@ static void on_watch(void *ctx, const struct port_msg *m)
     switch (m->type) {
     case PORT_ADDED:
     case PORT_MODIFIED:
-        take(f, m->obj);
+        feed_accept_object(f, m->obj);
         break;
     case PORT_DELETED:
-        drop(f, m->obj->ns, m->obj->name, m->obj);
+        feed_delete_object(f, m->obj->ns, m->obj->name, m->obj);
         break;
     case PORT_BOOKMARK:
         break;
@@ -201,10 +202,10 @@ static void on_watch(void *ctx, const struct port_msg *m)
     }
 }
 
-static void watch(struct feed *f)
+static void feed_start_watch(struct feed *f)
 {
     f->state = FEED_WATCHING;
-    f->since_ns = now(f);
+    f->since_ns = feed_now_ns(f);
     f->call = port_submit(f->o.port,
                           &(struct port_request){.verb = PORT_WATCH,
                                                  .kind = f->o.kind,
@@ -219,8 +220,7 @@ static void watch(struct feed *f)
 
 static void list_failed(struct feed *f, const struct port_msg *m)
 {
-    /* Who has no credentials (401) knows nothing about the kind; who may not see it (403) will not
-     * for a while. */
+    /* 401 (no credentials) says nothing about the kind; 403 (no right to read) may last. */
     const bool forbidden = m->rc == -HK_EDENIED && (!m->status || m->status->code == 403);
     const bool missing = m->rc == -HK_ENOTFOUND || m->rc == -HK_EUNSUP || forbidden;
 
@@ -229,10 +229,10 @@ static void list_failed(struct feed *f, const struct port_msg *m)
             hk_log(HK_LOG_INFO, "kind is not served", "kind=%s", f->o.kind->plural);
         }
         f->synced = true;
-        wait(f, true, pause_ns(f, f->absences++, WAIT_MISSING_NS));
+        feed_wait_retry(f, true, pause_ns(f, f->absences++, WAIT_MISSING_NS));
         return;
     }
-    if (m->rc != -HK_EGONE) { /* else the next page came too late */
+    if (m->rc != -HK_EGONE) { /* else the request for the next page came too late */
         hk_log(HK_LOG_WARN, "list failed", "kind=%s err=\"%s\"", f->o.kind->plural, m->err->text);
     }
     back_off(f, true, m);
@@ -247,7 +247,7 @@ static void on_list(void *ctx, const struct port_msg *m)
         return;
     }
     for (uint32_t i = 0; i < m->nitems; i++) {
-        take(f, m->items[i]);
+        feed_accept_object(f, m->items[i]);
     }
     f->rv = m->rv;
     if (m->cont.n > 0) {
@@ -256,11 +256,11 @@ static void on_list(void *ctx, const struct port_msg *m)
     }
     f->absences = 0;
     f->synced = true;
-    sweep(f);
+    feed_delete_unlisted(f);
     if (f->o.ops->listed) {
         f->o.ops->listed(f->o.ctx);
     }
-    watch(f);
+    feed_start_watch(f);
 }
 
 static void list_page(struct feed *f, struct hk_str cont)
@@ -277,7 +277,7 @@ static void list_page(struct feed *f, struct hk_str cont)
     f->call = port_submit(f->o.port, &req, (struct port_sink){on_list, f});
 }
 
-static void start(struct feed *f)
+static void feed_start_list(struct feed *f)
 {
     f->state = FEED_LISTING;
     f->round++;
@@ -287,10 +287,10 @@ static void start(struct feed *f)
 void feed_init(struct feed *f, const struct feed_opts *o)
 {
     *f = (struct feed){.o = *o};
-    /* Another sequence for each kind and each process; the same under the same virtual time. */
+    /* A different sequence for each kind and process, but repeatable with virtual time. */
     hk_rand_seed(&f->rand, hk_hash(o->kind->plural, strlen(o->kind->plural),
                                    (uint64_t)o->clock->wall_ns(o->clock)));
-    start(f);
+    feed_start_list(f);
 }
 
 int64_t feed_tick(struct feed *f, int64_t now_ns)
@@ -302,11 +302,19 @@ int64_t feed_tick(struct feed *f, int64_t now_ns)
         return f->due_ns;
     }
     if (f->relist) {
-        start(f);
+        feed_start_list(f);
     } else {
-        watch(f);
+        feed_start_watch(f);
     }
     return INT64_MAX;
+}
+
+void feed_relist(struct feed *f)
+{
+    if (f->call) {
+        port_cancel(f->o.port, f->call);
+    }
+    feed_start_list(f);
 }
 
 void feed_fini(struct feed *f)

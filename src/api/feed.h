@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kind of objects as it is and as it changes: listed page by page, then watched from the list's
-// revision on, listed again when the watch fell out of the history, with growing pauses after
-// failures. The owner hears each object at least once and each removal, also those that happened
-// while nobody watched.
+// Follows all objects of one kind: lists page by page, then watches from the list's revision, lists
+// again when that revision is no longer available, and pauses longer after each failure. The owner
+// gets each object at least once and each removal, including removals between watches.
 //
 //   LISTING --all pages--> WATCHING --ended--> WAITING --> WATCHING
 //      ^ '--failed--> WAITING     '--gone--.      (or LISTING: see feed.c)
@@ -14,9 +13,9 @@
 #include "base/map.h"
 
 struct feed_ops {
-    /* A new or changed object; also one that was not changed, after a new list. */
+    /* A new or changed object; after a new list also unchanged ones. */
     void (*put)(void *ctx, struct api_object *o);
-    /* last is the object's last state, NULL when its absence was found by a list. */
+    /* last is the object's last state, NULL when a list showed that it is gone. */
     void (*del)(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last);
     /* A list is complete, removals included. May be NULL. */
     void (*listed)(void *ctx);
@@ -27,9 +26,9 @@ struct feed_opts {
     struct hk_clock *clock;
     struct hk_intern *str; /* holds the names of the objects; outlives the feed */
     const struct api_kind *kind;
-    bool required;    /* the server must have the kind; others count as empty when it has not */
+    bool required;    /* the server must serve the kind; else a missing kind counts as empty */
     uint32_t page;    /* objects per list request, 0: 2,000 */
-    bool text_only;   /* as in a request: the objects' text is enough */
+    bool text_only;   /* as in port_request */
     struct hk_str ns; /* "": all; these three outlive the feed */
     struct hk_str label_selector, field_selector;
     const struct feed_ops *ops;
@@ -43,17 +42,19 @@ struct feed {
     bool synced; /* listed once */
     bool relist; /* what to do after waiting: list, else watch */
     uint8_t state;
-    uint32_t failures; /* in a row; a watch that lasts or speaks ends the row */
-    uint32_t absences; /* lists in a row that found the kind not served */
+    uint32_t failures; /* in a row; reset by a watch that lasts or delivers */
+    uint32_t absences; /* lists in a row for which the kind was not served */
     struct hk_rand rand;
-    uint64_t call, rv; /* rv: everything up to it has been told */
+    uint64_t call, rv; /* rv: everything up to it was delivered */
     int64_t since_ns, due_ns;
-    uint32_t round;     /* of lists */
-    struct hk_map seen; /* namespace and name to the round they were last listed in */
+    uint32_t round;     /* counts lists */
+    struct hk_map seen; /* namespace and name to the last round that listed them */
 };
 
 /* Starts listing. */
 void feed_init(struct feed *f, const struct feed_opts *o);
-/* Acts when its time has come; the monotonic time of its next act, INT64_MAX none. */
+/* Does what is due; returns the monotonic time of the next action, INT64_MAX none. */
 int64_t feed_tick(struct feed *f, int64_t now_ns);
+/* Starts a new list at once, in any state. */
+void feed_relist(struct feed *f);
 void feed_fini(struct feed *f);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a feed goes on after each way in which a list or a watch can end: where, and after how long.
+// How and when a feed continues after each possible end of a list or a watch.
 #include "api/feed.h"
 
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 #define S_NS INT64_C(1000000000)
 #define MS_NS INT64_C(1000000)
 
-/* A port that only remembers what was asked last; the test answers. */
+/* A port that only records the last request; the test answers it. */
 struct stub {
     struct port port;
     struct port_sink sink;
@@ -92,7 +92,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* ---- words ---- */
+/* ---- helpers ---- */
 
 static void answer(struct fixture *x, struct port_msg m)
 {
@@ -156,7 +156,7 @@ static void end(struct fixture *x, int code, int http, int32_t retry_after_s)
     answer(x, (struct port_msg){.rc = -code, .status = http ? &status : NULL});
 }
 
-/* Lets time pass until the feed asks again, and says how long that took. */
+/* Lets time pass until the next request, and returns how long that took. */
 static int64_t pause_of(struct fixture *x)
 {
     const int64_t from = x->clock.now_ns, due = feed_tick(&x->feed, from);
@@ -180,7 +180,7 @@ static void expect_told(struct fixture *x, const char *want)
     hk_buf_clear(&x->told);
 }
 
-/* ---- stories ---- */
+/* ---- tests ---- */
 
 static void test_pages_then_a_watch_from_their_revision(void **state)
 {
@@ -209,10 +209,10 @@ static void test_a_page_that_came_too_late_starts_over(void **state)
     assert_true(pause_of(x) <= 100 * MS_NS);
     assert_string_equal(x->stub.cont, "");
     answer_list(x, "b", 9, "");
-    expect_told(x, "+a +b +b -a = "); /* a was on a page, and is gone */
+    expect_told(x, "+a +b +b -a = "); /* a was on a page, and is deleted */
 }
 
-/* Where each ending leads, after a watch that lasted. */
+/* The next step for each end of a watch that lasted. */
 static void test_how_a_watch_ends_decides_where_it_goes_on(void **state)
 {
     static const struct {
@@ -270,8 +270,8 @@ static void test_the_servers_pause_is_kept(void **state)
     assert_int_equal(x->stub.verb, PORT_WATCH);
 }
 
-/* Watches that are taken and dropped, with or without a word of blame, are asked for less and less
- * often, and never at the same pace by two feeds. */
+/* Watches that are accepted and dropped, with or without an error, are repeated less and less
+ * often, and two feeds never keep the same pace. */
 static void test_watches_dropped_at_once_do_not_spin(void **state)
 {
     struct fixture *x = *state;
@@ -288,10 +288,10 @@ static void test_watches_dropped_at_once_do_not_spin(void **state)
     assert_true(total > 100 * S_NS);
     tell(x, PORT_BOOKMARK, NULL, 6);
     end(x, HK_EIO, 0, 0);
-    assert_true(pause_of(x) <= 100 * MS_NS); /* it spoke: the row is over */
+    assert_true(pause_of(x) <= 100 * MS_NS); /* an event arrived: the series of failures is over */
 }
 
-/* A server that forgets at once what it has listed. */
+/* A server whose revisions expire at once. */
 static void test_gone_again_and_again_does_not_spin(void **state)
 {
     struct fixture *x = *state;
@@ -305,7 +305,7 @@ static void test_gone_again_and_again_does_not_spin(void **state)
     assert_in_range(last, 15 * S_NS, 30 * S_NS);
 }
 
-/* A kind nobody needs: its absence is an answer, and looked into less and less often. */
+/* An optional kind: if it is missing, the feed is synced and checks less and less often. */
 static void test_a_kind_that_is_not_served_may_come(void **state)
 {
     struct fixture *x = *state;
@@ -317,7 +317,7 @@ static void test_a_kind_that_is_not_served_may_come(void **state)
         assert_true(x->feed.synced);
         assert_int_equal(x->feed.failures, 0);
         pause = pause_of(x);
-        assert_true(i > 0 || pause <= 100 * MS_NS); /* a server that has just been started */
+        assert_true(i > 0 || pause <= 100 * MS_NS); /* the server may have just started */
     }
     assert_in_range(pause, 150 * S_NS, 300 * S_NS);
     answer_list(x, "a", 5, "");
@@ -325,7 +325,7 @@ static void test_a_kind_that_is_not_served_may_come(void **state)
     pass(x, 2 * S_NS);
     end(x, HK_EDENIED, 403, 0);
     pause_of(x);
-    end(x, HK_EDENIED, 403, 0); /* restarted, it does not know us yet */
+    end(x, HK_EDENIED, 403, 0); /* after its restart the server does not know our rights yet */
     assert_true(pause_of(x) <= 100 * MS_NS);
 }
 

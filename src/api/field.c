@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The field readers behind every decoder, and the words of their failures. What the fields of a
-// kind are is left to that kind's file.
+// The field readers behind every decoder, and their error messages. Each kind's own file has the
+// table of its fields.
 #include "api/field_priv.h"
 
 #include "codec/timefmt.h"
 
-enum { VALUE_SHOWN_MAX = 64 }; /* bytes of a bad value worth repeating */
+enum { VALUE_SHOWN_MAX = 64 }; /* bytes of a bad value shown in messages */
 
 static void path_write(const struct field_path *p, struct hk_buf *out)
 {
@@ -69,12 +69,12 @@ static struct hk_str shown(struct hk_str s)
     return (struct hk_str){s.s, HK_MIN(s.n, VALUE_SHOWN_MAX)};
 }
 
-static void *member(void *base, const struct field *f)
+static void *field_member_address(void *base, const struct field *f)
 {
     return (char *)base + f->off;
 }
 
-/* All API_LISTs begin with pointer and length; memcpy because their pointer types differ. */
+/* All API_LISTs start with pointer and length; memcpy because their pointer types differ. */
 static void list_set(void *list, void *at, uint32_t len)
 {
     memcpy(list, &at, sizeof(at));
@@ -85,7 +85,7 @@ void field_str(struct field_reader *r, const struct field_path *p, const struct 
                const struct field *f, void *base)
 {
     if (field_want(r, p, v, JSON_STRING)) {
-        *(struct hk_str *)member(base, f) = (struct hk_str){v->s, v->len};
+        *(struct hk_str *)field_member_address(base, f) = (struct hk_str){v->s, v->len};
     }
 }
 
@@ -93,14 +93,14 @@ void field_bool(struct field_reader *r, const struct field_path *p, const struct
                 const struct field *f, void *base)
 {
     if (field_want(r, p, v, JSON_BOOL)) {
-        *(bool *)member(base, f) = v->b;
+        *(bool *)field_member_address(base, f) = v->b;
     }
 }
 
 void field_present(struct field_reader *r, const struct field_path *p, const struct json *v,
                    const struct field *f, void *base)
 {
-    *(bool *)member(base, f) = true;
+    *(bool *)field_member_address(base, f) = true;
 }
 
 static bool int_within(struct field_reader *r, const struct field_path *p, const struct json *v,
@@ -126,7 +126,7 @@ void field_i32(struct field_reader *r, const struct field_path *p, const struct 
                const struct field *f, void *base)
 {
     if (int_within(r, p, v, f->min, f->max)) {
-        *(int32_t *)member(base, f) = (int32_t)v->i;
+        *(int32_t *)field_member_address(base, f) = (int32_t)v->i;
     }
 }
 
@@ -134,7 +134,7 @@ void field_i64(struct field_reader *r, const struct field_path *p, const struct 
                const struct field *f, void *base)
 {
     if (int_within(r, p, v, f->min, f->max)) {
-        *(int64_t *)member(base, f) = v->i;
+        *(int64_t *)field_member_address(base, f) = v->i;
     }
 }
 
@@ -151,8 +151,8 @@ void field_time(struct field_reader *r, const struct field_path *p, const struct
         field_fail(r, p, v, "bad time '%.*s'", HK_FMT(shown(s)));
         return;
     }
-    /* Zero means unset; the first instant of 1970 gives way by a nanosecond. */
-    *(int64_t *)member(base, f) = ns == 0 ? 1 : ns;
+    /* Zero means unset, so time 0 (1970) is stored as 1 ns. */
+    *(int64_t *)field_member_address(base, f) = ns == 0 ? 1 : ns;
 }
 
 void field_duration(struct field_reader *r, const struct field_path *p, const struct json *v,
@@ -168,10 +168,10 @@ void field_duration(struct field_reader *r, const struct field_path *p, const st
         field_fail(r, p, v, "bad duration '%.*s'", HK_FMT(shown(s)));
         return;
     }
-    *(int64_t *)member(base, f) = ns;
+    *(int64_t *)field_member_address(base, f) = ns;
 }
 
-/* Manifests write quantities as strings or bare numbers; null is zero, as upstream reads it. */
+/* Manifests write quantities as strings or numbers; null is zero, as upstream reads it. */
 static void quantity_read(struct field_reader *r, const struct field_path *p, const struct json *v,
                           struct quantity *ret)
 {
@@ -200,7 +200,7 @@ static void quantity_read(struct field_reader *r, const struct field_path *p, co
 void field_quantity(struct field_reader *r, const struct field_path *p, const struct json *v,
                     const struct field *f, void *base)
 {
-    quantity_read(r, p, v, member(base, f));
+    quantity_read(r, p, v, field_member_address(base, f));
 }
 
 int field_str_cmp(const void *a, const void *b)
@@ -208,7 +208,7 @@ int field_str_cmp(const void *a, const void *b)
     return hk_str_cmp(*(const struct hk_str *)a, *(const struct hk_str *)b);
 }
 
-/* For arrays of structs that begin with their hk_str key. */
+/* For arrays of structs that start with their hk_str key. */
 int field_kv_cmp(const void *a, const void *b)
 {
     return field_str_cmp(a, b);
@@ -229,7 +229,8 @@ void field_resources(struct field_reader *r, const struct field_path *p, const s
     }
     if (r->rc == 0) {
         qsort(at, v->len, sizeof(*at), field_kv_cmp);
-        *(struct api_resources *)member(base, f) = (struct api_resources){at, v->len, true};
+        *(struct api_resources *)field_member_address(base, f) =
+            (struct api_resources){at, v->len, true};
     }
 }
 
@@ -250,7 +251,7 @@ void field_map(struct field_reader *r, const struct field_path *p, const struct 
         at[i] = (struct api_kv){m->key, json_str(&m->value, HK_STR(""))};
     }
     qsort(at, v->len, sizeof(*at), field_kv_cmp);
-    *(struct api_map *)member(base, f) = (struct api_map){at, v->len};
+    *(struct api_map *)field_member_address(base, f) = (struct api_map){at, v->len};
 }
 
 void field_strs(struct field_reader *r, const struct field_path *p, const struct json *v,
@@ -267,7 +268,7 @@ void field_strs(struct field_reader *r, const struct field_path *p, const struct
         }
         at[i] = (struct hk_str){v->items[i].s, v->items[i].len};
     }
-    *(struct api_strs *)member(base, f) = (struct api_strs){at, v->len};
+    *(struct api_strs *)field_member_address(base, f) = (struct api_strs){at, v->len};
 }
 
 static int enum_index(const char *const *names, struct hk_str s)
@@ -312,7 +313,7 @@ void field_enum(struct field_reader *r, const struct field_path *p, const struct
         enum_fail(r, p, v, f->sub);
         return;
     }
-    enum_set(member(base, f), i);
+    enum_set(field_member_address(base, f), i);
 }
 
 void field_enum_lax(struct field_reader *r, const struct field_path *p, const struct json *v,
@@ -322,7 +323,7 @@ void field_enum_lax(struct field_reader *r, const struct field_path *p, const st
         return;
     }
     const int i = enum_index(f->sub, (struct hk_str){v->s, v->len});
-    enum_set(member(base, f), i < 0 ? f->min : i);
+    enum_set(field_member_address(base, f), i < 0 ? f->min : i);
 }
 
 void field_record(struct field_reader *r, const struct field_path *p, const struct json *v,
@@ -368,7 +369,7 @@ void field_records(struct field_reader *r, const struct field_path *p, const str
 void field_object(struct field_reader *r, const struct field_path *p, const struct json *v,
                   const struct field *f, void *base)
 {
-    field_record(r, p, v, f->sub, member(base, f));
+    field_record(r, p, v, f->sub, field_member_address(base, f));
 }
 
 void field_in(struct field_reader *r, const struct field_path *p, const struct json *v,
@@ -380,7 +381,7 @@ void field_in(struct field_reader *r, const struct field_path *p, const struct j
 void field_list(struct field_reader *r, const struct field_path *p, const struct json *v,
                 const struct field *f, void *base)
 {
-    field_records(r, p, v, f->sub, member(base, f));
+    field_records(r, p, v, f->sub, field_member_address(base, f));
 }
 
 static const struct field condition_fields[] = {
@@ -399,7 +400,7 @@ static const struct field_record condition_record = {sizeof(struct api_condition
 void field_conditions(struct field_reader *r, const struct field_path *p, const struct json *v,
                       const struct field *f, void *base)
 {
-    field_records(r, p, v, &condition_record, member(base, f));
+    field_records(r, p, v, &condition_record, field_member_address(base, f));
 }
 
 int field_decode(const struct json *doc, const struct field_record *rec, struct hk_arena *a,

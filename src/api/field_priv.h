@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding by table: a record says which JSON fields fill which struct members and how each is
-// read. The reader keeps the first failure and turns the rest of the work into nothing, so decoders
-// read as lists of fields. Paths are kept as a chain of stack frames and spelled out only on
-// failure.
+// Table-driven decoding: a record says which JSON fields fill which struct members, and how. After
+// the first failure the reader ignores all further calls, so decoders are plain lists of fields.
+// Paths are chains of stack frames and become text only on failure.
 #pragma once
 
 #include "api/meta.h"
@@ -40,19 +39,19 @@ struct field_record {
     size_t size;
     const void *init;           /* defaults of a list element; NULL is all zero */
     const struct field *fields; /* ended by one without key */
-    /* Judges a record that was read without failure. */
+    /* Checks a record after all its fields were read. */
     void (*check)(struct field_reader *r, const struct field_path *p, const struct json *v,
                   void *base);
 };
 
 field_read field_str, field_bool, field_i32, field_i64, field_time, field_duration, field_quantity;
 field_read field_strs, field_map, field_resources, field_conditions;
-/* Sets a bool to whether the field was there; lists beside the field's own reader. */
+/* Sets a bool to true when the field is present; used in addition to the field's own reader. */
 field_read field_present;
-/* The index of the text in the NULL-ended array sub; "" keeps the default. The lax form takes min
- * for anything else instead of failing. */
+/* The index of the text in the NULL-ended array sub; "" keeps the default. The lax form uses min
+ * for unknown texts instead of failing. */
 field_read field_enum, field_enum_lax;
-/* A record in a member of its own; at the same base; an array of them. */
+/* A record in its own member; at the same base; an array of records. */
 field_read field_object, field_in, field_list;
 
 #define FIELD(name, reader, type, member, ...)                                                     \
@@ -76,7 +75,7 @@ field_read field_object, field_in, field_list;
 
 extern const struct field_record field_meta_record;
 
-/* "line 3: spec.nodeName: " and the words; only the first failure is kept. */
+/* Sets "line 3: spec.nodeName: " and the text; keeps only the first failure. */
 void field_fail(struct field_reader *r, const struct field_path *p, const struct json *v,
                 const char *fmt, ...) HK_PRINTF(4, 5);
 bool field_want(struct field_reader *r, const struct field_path *p, const struct json *v,
@@ -88,7 +87,7 @@ void field_record(struct field_reader *r, const struct field_path *p, const stru
 void field_records(struct field_reader *r, const struct field_path *p, const struct json *v,
                    const struct field_record *rec, void *list);
 
-/* Decodes a whole document over the defaults already in tmp; copies to ret when all went well. */
+/* Decodes a whole document over the defaults in tmp; copies tmp to ret on success. */
 int field_decode(const struct json *doc, const struct field_record *rec, struct hk_arena *a,
                  void *tmp, void *ret, struct hk_err *err);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Object metadata, and lookups in the sorted arrays all kinds share.
+// Object metadata, and lookups in the sorted arrays that all kinds use.
 #include "api/field_priv.h"
 
 static const struct field owner_fields[] = {

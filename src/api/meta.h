@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all decoded kinds share: names, labels, owners, conditions, resource lists. Strings borrow
-// from the JSON tree they were decoded from; arrays live in the arena given to the decoder. Both
-// must outlive the decoded struct. Decoders fill plain structs and keep the tree as `raw`, so
-// fields nobody acts on survive: to encode, edit a copy of that tree with json_put.
+// Shared by all decoded kinds: names, labels, owners, conditions, resource lists. Strings borrow
+// from the JSON tree they were decoded from; arrays live in the decoder's arena. Both must outlive
+// the decoded struct. Decoders fill plain structs and keep the tree as `raw`, so that unused fields
+// survive: to encode, edit a copy of that tree with json_put.
 //
 // Every decoder fails with HK_EINVAL and a message of the form
 // "line 12: spec.containers[0].resources.requests.cpu: negative quantity '-1'" (no line for trees
@@ -12,7 +12,7 @@
 #include "codec/json.h"
 #include "codec/quantity.h"
 
-/* A decoded array. Zeroed is empty. */
+/* A decoded array; zeroed means empty. */
 #define API_LIST(type)                                                                             \
     struct {                                                                                       \
         type *at;                                                                                  \
@@ -46,7 +46,7 @@ struct api_resource {
 struct api_resources {
     struct api_resource *at;
     uint32_t len;
-    bool present; /* the field was there, if only as {} */
+    bool present; /* the field was present, even as {} */
 };
 
 /* The amount, or NULL. */
@@ -77,12 +77,12 @@ struct api_meta {
     int64_t deletion_ns; /* 0 when not being deleted */
     struct api_map labels, annotations;
     API_LIST(struct api_owner) owners;
-    uint32_t line; /* where the object begins in its text; 0 when built by hand */
+    uint32_t line; /* line of the object in its text; 0 when built by code */
 };
 
 /* The owner with controller=true, or NULL. */
 const struct api_owner *api_meta_controller(const struct api_meta *m);
 
-/* Decodes doc.metadata alone, for code that handles every kind alike. */
+/* Decodes only doc.metadata, for code that handles all kinds alike. */
 int api_meta_decode(const struct json *doc, struct hk_arena *a, struct api_meta *ret,
                     struct hk_err *err) HK_CHECKED;

@@ -2,6 +2,10 @@
 // Well-known labels, annotations, taints and names, each once.
 #pragma once
 
+/* A PodGroup that is made for pods without one: this, and the uid of their controller, or their
+ * own. */
+#define API_PODGROUP_PREFIX "podgroup-"
+
 /* Annotations on pods. Keys marked "or label" are looked up among the labels second. */
 #define API_ANN_GROUP_NAME "scheduling.k8s.io/group-name"
 #define API_ANN_TASK_SPEC "volcano.sh/task-spec" /* or label */
@@ -64,8 +68,9 @@
 #define API_ANN_BOUND_BY_CONTROLLER "pv.kubernetes.io/bound-by-controller"
 #define API_ANN_SELECTED_NODE "volume.kubernetes.io/selected-node"
 #define API_ANN_PROVISIONED_BY "pv.kubernetes.io/provisioned-by"
-/* Volumes that are directories of a node: who makes them, that the node keeps any, and where (on
- * Nodes), whose they are, and what holds one until its directory is gone (on PersistentVolumes). */
+/* Volumes that are directories of a node: their provisioner; on Nodes: that the node keeps such
+ * volumes, and where; on PersistentVolumes: the node, and the finalizer until the directory is
+ * removed. */
 #define API_PROVISIONER_LOCAL "hekla.io/local"
 #define API_LABEL_VOLUMES "hekla.io/volumes" /* "local" */
 #define API_ANN_VOLUMES_DIR "hekla.io/volumes-dir"
@@ -81,7 +86,17 @@
 #define API_LABEL_ZONE_BETA "failure-domain.beta.kubernetes.io/zone"
 #define API_LABEL_REGION_BETA "failure-domain.beta.kubernetes.io/region"
 
+/* Taints of nodes with problems. */
 #define API_TAINT_UNSCHEDULABLE "node.kubernetes.io/unschedulable"
+#define API_TAINT_NOT_READY "node.kubernetes.io/not-ready"
+#define API_TAINT_UNREACHABLE "node.kubernetes.io/unreachable"
+#define API_TAINT_MEMORY_PRESSURE "node.kubernetes.io/memory-pressure"
+#define API_TAINT_DISK_PRESSURE "node.kubernetes.io/disk-pressure"
+#define API_TAINT_PID_PRESSURE "node.kubernetes.io/pid-pressure"
+#define API_TAINT_NETWORK_UNAVAILABLE "node.kubernetes.io/network-unavailable"
+#define API_TAINT_OUT_OF_SERVICE "node.kubernetes.io/out-of-service"
+/* Where nodes renew their leases. */
+#define API_NODE_LEASE_NAMESPACE "kube-node-lease"
 
 /* Resource names. */
 #define API_RES_CPU "cpu"
@@ -96,7 +111,7 @@
 #define API_QUEUE_NAME_ROOT "root"
 #define API_QUEUE_NAME_DEFAULT "default"
 
-/* What the job controller writes on pods (and on labels where both are said). */
+/* Keys that the job controller sets on pods. */
 #define API_KEY_TASK_INDEX "volcano.sh/task-index"       /* annotation and label */
 #define API_KEY_TASK_SPEC API_ANN_TASK_SPEC              /* annotation and label */
 #define API_KEY_JOB_NAME "volcano.sh/job-name"           /* annotation and label */
@@ -108,7 +123,7 @@
 #define API_ANN_OUT_OF_SYNC "volcano.sh/controller-out-of-sync"
 #define API_KEY_JOB_FORWARDING "volcano.sh/job-forwarding" /* annotation and label */
 
-/* Grouping of pods that have no PodGroup of their own. */
+/* Grouping of pods without a PodGroup. */
 #define API_ANN_QUEUE_NAME "scheduling.volcano.sh/queue-name" /* pods and namespaces */
 #define API_ANN_GROUP_MIN_MEMBER "scheduling.volcano.sh/group-min-member"
 #define API_ANN_TOPOLOGY_MODE "volcano.sh/network-topology-mode"

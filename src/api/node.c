@@ -44,7 +44,7 @@ static const struct field node_status_fields[] = {
 
 static const struct field_record node_status_record = {.fields = node_status_fields};
 
-/* A node that reports no allocatable offers its capacity, as the API server defaults it. */
+/* A node without allocatable offers its capacity, as the API server defaults it. */
 static void node_check(struct field_reader *r, const struct field_path *p, const struct json *v,
                        void *base)
 {

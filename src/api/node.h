@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes and HyperNodes: where pods can go and how near those places are to each other.
+// Nodes, and HyperNodes that describe how near nodes are to each other.
 #pragma once
 
 #include "api/selector.h"
@@ -38,8 +38,7 @@ int api_node_decode(const struct json *doc, struct hk_arena *a, struct api_node 
 
 enum api_member_type { API_MEMBER_NODE, API_MEMBER_HYPERNODE };
 
-/* One of exact, regex and labels is set; none for a member without selector, which picks nothing.
- */
+/* At most one of exact, regex and labels is set; a member without selector selects nothing. */
 struct api_hypernode_member {
     enum api_member_type type;
     struct hk_str exact, regex;

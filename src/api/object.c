@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counted API objects. The count is atomic because a store's thread and its watchers' threads end
-// their references independently; nothing else in an object changes after it is made.
+// Reference-counted API objects. The count is atomic because a store's thread and its watchers'
+// threads drop references independently; nothing else in an object changes after creation.
 #include "api/object.h"
 
 #include <stdatomic.h>
@@ -14,7 +14,7 @@ static void object_free(struct api_object *o)
     hk_free(o);
 }
 
-/* metadata.name and its like: a string, or absent. */
+/* metadata.name and similar members: a string, or absent. */
 static int meta_str(const struct json *meta, const char *key, struct hk_str *ret,
                     struct hk_err *err)
 {
@@ -60,8 +60,8 @@ static int object_finish(struct api_object *o, const struct api_kind *kind, stru
     }
     o->kind = kind;
     if (!kind) {
-        const struct hk_str version = json_str(json_get(&o->root, "apiVersion"), HK_STR(""));
-        const struct hk_str name = json_str(json_get(&o->root, "kind"), HK_STR(""));
+        const struct hk_str version = json_str_field(&o->root, "apiVersion");
+        const struct hk_str name = json_str_field(&o->root, "kind");
         o->kind = api_kind_find(version, name);
         if (!o->kind) {
             return hk_fail(err, HK_EINVAL, "no kind '%.*s' in version '%.*s'", HK_FMT(name),
@@ -71,7 +71,7 @@ static int object_finish(struct api_object *o, const struct api_kind *kind, stru
     return object_read_meta(o, err);
 }
 
-/* Takes o: the caller's, or gone. */
+/* Takes o: passes it to the caller, or frees it on failure. */
 static int object_return(struct api_object *o, const struct api_kind *kind, struct api_object **ret,
                          struct hk_err *err)
 {
@@ -86,7 +86,7 @@ static int object_return(struct api_object *o, const struct api_kind *kind, stru
     return 0;
 }
 
-/* Takes o, whose text is set: the caller's, or gone. */
+/* Takes o, whose text is set: passes it to the caller, or frees it on failure. */
 static int object_read(struct api_object *o, const struct api_kind *kind, struct api_object **ret,
                        struct hk_err *err)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// API objects as they cross the port: counted, and immutable from the moment they are shared.
+// API objects that pass the port: reference-counted, and immutable once shared.
 #pragma once
 
 #include "api/registry.h"
@@ -9,10 +9,10 @@ struct api_object {
     const struct api_kind *kind;
     struct hk_str ns, name, uid; /* borrowed from root */
     uint64_t rv;                 /* metadata.resourceVersion; 0 when unset */
-    struct hk_str text;          /* its JSON, ready to be sent; "" when it was made from a tree */
+    struct hk_str text;          /* its JSON text; "" when made from a tree */
     struct json root;
-    struct hk_arena arena; /* holds root, and the text unless it is somebody's */
-    void *owner;           /* of a borrowed text, with how to let go of it; NULL: our own */
+    struct hk_arena arena; /* holds root, and text unless borrowed */
+    void *owner;           /* owner of a borrowed text, passed to release; NULL: our own text */
     void (*release)(void *owner);
 };
 
@@ -22,9 +22,9 @@ int api_object_parse(const struct api_kind *kind, struct hk_str text, struct api
 /* The same from a tree, which is copied deeply. */
 int api_object_new(const struct api_kind *kind, const struct json *doc, struct api_object **ret,
                    struct hk_err *err) HK_CHECKED;
-/* The same from text that lives until release(owner), which is called when the object ends, and
- * when this fails. Without tree the root stays null, and the names and the revision are the
- * caller's to fill in. */
+/* The same from text that lives until release(owner), which is called when the object is freed and
+ * when this function fails. Without tree, root stays null and the caller fills in names and
+ * revision. */
 int api_object_borrow(const struct api_kind *kind, struct hk_str text, bool tree, void *owner,
                       void (*release)(void *owner), struct api_object **ret,
                       struct hk_err *err) HK_CHECKED;

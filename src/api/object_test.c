@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counted objects and merge patches.
+// Reference-counted objects and merge patches.
 #include "api/object.h"
 
 #include "api/patch.h"

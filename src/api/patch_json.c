@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON patch: a list of operations on places named by JSON pointers (RFC 6901). Two things keep a
-// small patch from making a large object: copies are counted, and no value is put deeper than the
-// decoder would have read it.
+// JSON patch: a list of operations on values named by JSON pointers (RFC 6901). Two limits keep a
+// small patch from making a large object: the total size of copies, and the decoder's depth limit
+// for every inserted value.
 #include "api/patch.h"
 
-enum { COPY_MAX = 3 * 1024 * 1024 }; /* bytes of JSON, over all copies of a patch */
+enum { COPY_MAX = 3 * 1024 * 1024 }; /* bytes of JSON, total of all copies in a patch */
 
 struct op {
     const char *verb;
@@ -21,7 +21,7 @@ struct patcher {
 
 /* ---- pointers ---- */
 
-/* One step of a pointer with "~1" and "~0" read. */
+/* One step of a pointer with "~1" and "~0" unescaped. */
 static struct hk_str unescape(struct hk_str token, struct hk_arena *a)
 {
     if (token.n == 0 || !memchr(token.s, '~', token.n)) {
@@ -71,8 +71,8 @@ static struct json *child(struct json *v, struct hk_str token)
     return NULL;
 }
 
-/* The container that holds, or would hold, the place: NULL when there is none. *last is the step
- * from there, *depth the number of steps. path is not "". */
+/* The container of the value, which need not exist; NULL if there is no container. *last is the
+ * last step, *depth the number of steps. path is not "". */
 static struct json *find_parent(struct patcher *p, struct hk_str path, struct hk_str *last,
                                 uint32_t *depth)
 {
@@ -90,7 +90,7 @@ static struct json *find_parent(struct patcher *p, struct hk_str path, struct hk
     return v;
 }
 
-static struct json *find(struct patcher *p, struct hk_str path)
+static struct json *patch_json_find_value(struct patcher *p, struct hk_str path)
 {
     struct hk_str last;
     uint32_t depth;
@@ -102,7 +102,7 @@ static struct json *find(struct patcher *p, struct hk_str path)
     return parent ? child(parent, last) : NULL;
 }
 
-/* ---- bounds ---- */
+/* ---- limits ---- */
 
 static uint32_t depth_of(const struct json *v)
 {
@@ -113,13 +113,13 @@ static uint32_t depth_of(const struct json *v)
     }
     for (uint32_t i = 0; i < v->len; i++) {
         const struct json *c = v->type == JSON_ARRAY ? &v->items[i] : &v->members[i].value;
-        const uint32_t depth = depth_of(c); /* HK_MAX would walk twice at every level */
+        const uint32_t depth = depth_of(c); /* inside HK_MAX it would run twice at every level */
         deepest = HK_MAX(deepest, depth);
     }
     return deepest + 1;
 }
 
-/* Near enough to the bytes it takes as text. */
+/* The approximate size as text. */
 static size_t size_of(const struct json *v)
 {
     size_t size = 8;
@@ -138,21 +138,22 @@ static size_t size_of(const struct json *v)
 
 /* ---- operations ---- */
 
-static int missing(struct patcher *p, const struct op *op, struct hk_str path)
+static int patch_json_fail_missing(struct patcher *p, const struct op *op, struct hk_str path)
 {
     return hk_fail(p->err, HK_EINVAL, "%s operation does not apply: doc is missing path: '%.*s'",
                    op->verb, HK_FMT(path));
 }
 
-static void insert(struct json *list, uint32_t at, struct json v, struct hk_arena *a)
+static void patch_json_insert_item(struct json *list, uint32_t at, struct json v,
+                                   struct hk_arena *a)
 {
     json_push(list, a, v);
     memmove(&list->items[at + 1], &list->items[at], (list->len - 1 - at) * sizeof(v));
     list->items[at] = v;
 }
 
-/* Puts a value of ours at op->path. */
-static int put(struct patcher *p, const struct op *op, struct json v)
+/* Puts a value in the patcher's memory at op->path. */
+static int patch_json_add_value(struct patcher *p, const struct op *op, struct json v)
 {
     struct hk_str last;
     uint32_t depth, at;
@@ -171,18 +172,19 @@ static int put(struct patcher *p, const struct op *op, struct json v)
         return 0;
     }
     if (!json_is(parent, JSON_ARRAY)) {
-        return missing(p, op, op->path);
+        return patch_json_fail_missing(p, op, op->path);
     }
     at = parent->len;
     if (!hk_str_is(last, "-") && (!read_index(last, &at) || at > parent->len)) {
         return hk_fail(p->err, HK_EINVAL, "%s operation does not apply: '%.*s': invalid index",
                        op->verb, HK_FMT(op->path));
     }
-    insert(parent, at, v, p->a);
+    patch_json_insert_item(parent, at, v, p->a);
     return 0;
 }
 
-static int take(struct patcher *p, const struct op *op, struct hk_str path, struct json *ret)
+static int patch_json_remove_value(struct patcher *p, const struct op *op, struct hk_str path,
+                                   struct json *ret)
 {
     struct hk_str last;
     uint32_t depth;
@@ -190,7 +192,7 @@ static int take(struct patcher *p, const struct op *op, struct hk_str path, stru
     struct json *parent = path.n > 0 ? find_parent(p, path, &last, &depth) : NULL;
     struct json *v = parent ? child(parent, last) : NULL;
     if (!v) {
-        return missing(p, op, path);
+        return patch_json_fail_missing(p, op, path);
     }
     *ret = *v;
     if (parent->type == JSON_OBJECT) {
@@ -205,29 +207,33 @@ static int take(struct patcher *p, const struct op *op, struct hk_str path, stru
 
 static int do_copy(struct patcher *p, const struct op *op)
 {
-    const struct json *v = find(p, op->from);
+    const struct json *v = patch_json_find_value(p, op->from);
 
     if (!v) {
-        return missing(p, op, op->from);
+        return patch_json_fail_missing(p, op, op->from);
     }
     p->copied += size_of(v);
     if (p->copied > COPY_MAX) {
         return hk_fail(p->err, HK_ELIMIT, "copies of more than %d bytes", COPY_MAX);
     }
-    return put(p, op, json_clone(v, p->a));
+    return patch_json_add_value(p, op, json_clone(v, p->a));
 }
 
+/* A missing member is added, which differs from RFC 6902 but matches kube-apiserver. */
 static int do_replace(struct patcher *p, const struct op *op)
 {
-    struct json *v = find(p, op->path);
+    struct json *v = patch_json_find_value(p, op->path);
+    struct json *parent = NULL;
     struct hk_str last;
     uint32_t depth = 0;
 
-    if (!v) {
-        return missing(p, op, op->path);
-    }
     if (op->path.n > 0) {
-        find_parent(p, op->path, &last, &depth);
+        parent = find_parent(p, op->path, &last, &depth);
+    }
+    if (!v) {
+        return json_is(parent, JSON_OBJECT)
+                   ? patch_json_add_value(p, op, json_clone(op->value, p->a))
+                   : patch_json_fail_missing(p, op, op->path);
     }
     if (depth + depth_of(op->value) > JSON_MAX_DEPTH) {
         return hk_fail(p->err, HK_ELIMIT, "replace '%.*s': deeper than %d levels", HK_FMT(op->path),
@@ -240,7 +246,7 @@ static int do_replace(struct patcher *p, const struct op *op)
 static int do_test(struct patcher *p, const struct op *op)
 {
     static const struct json null = {.type = JSON_NULL};
-    const struct json *v = find(p, op->path);
+    const struct json *v = patch_json_find_value(p, op->path);
 
     if (json_equal(v ? v : &null, op->value)) {
         return 0;
@@ -250,28 +256,28 @@ static int do_test(struct patcher *p, const struct op *op)
 
 static int do_add(struct patcher *p, const struct op *op)
 {
-    return put(p, op, json_clone(op->value, p->a));
+    return patch_json_add_value(p, op, json_clone(op->value, p->a));
 }
 
 static int do_remove(struct patcher *p, const struct op *op)
 {
     struct json v;
 
-    return take(p, op, op->path, &v);
+    return patch_json_remove_value(p, op, op->path, &v);
 }
 
 static int do_move(struct patcher *p, const struct op *op)
 {
     struct json v;
-    const int rc = take(p, op, op->from, &v);
+    const int rc = patch_json_remove_value(p, op, op->from, &v);
 
-    return rc < 0 ? rc : put(p, op, v);
+    return rc < 0 ? rc : patch_json_add_value(p, op, v);
 }
 
 static const struct verb {
     const char *name;
     int (*apply)(struct patcher *p, const struct op *op);
-    bool value, from; /* what it needs besides a path */
+    bool value, from; /* members it needs besides a path */
 } verbs[] = {
     {"add", do_add, true, false},         {"remove", do_remove, false, false},
     {"replace", do_replace, true, false}, {"move", do_move, false, true},
@@ -298,7 +304,7 @@ static const struct verb *find_verb(struct hk_str name)
 static int read_op(const struct json *v, struct op *ret, const struct verb **ret_verb,
                    struct hk_err *err)
 {
-    const struct hk_str name = json_str(json_get(v, "op"), HK_STR(""));
+    const struct hk_str name = json_str_field(v, "op");
     const struct verb *verb = find_verb(name);
     const struct json *path = json_get(v, "path");
     const struct json *from = json_get(v, "from");

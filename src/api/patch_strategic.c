@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategic merge patch: a walk over patch and object along the type of the kind, which tells the
-// lists that merge and by which key. Order follows apimachinery's strategicpatch package: elements
-// of the patch keep their order, the others their place among those both sides know; so elements
-// that are new come first.
+// Strategic merge patch: walks patch and object along the type of the kind, which defines the lists
+// that merge and their keys. The order follows apimachinery's strategicpatch package: elements of
+// the patch keep their order, the others keep their place relative to elements that both sides
+// have, so new elements come first.
 #include "api/patch.h"
 
 #include "api/type.h"
 
 #include <stdlib.h>
 
-enum { LIST_MAX = 10000 }; /* matching is quadratic; no real list comes near */
+enum { LIST_MAX = 10000 }; /* matching is quadratic; real lists are much shorter */
 
 static const char DIR_PATCH[] = "$patch";
 static const char DIR_RETAIN[] = "$retainKeys";
@@ -21,7 +21,7 @@ struct patcher {
     struct hk_err *err;
 };
 
-/* Where we are: an object of the type, or a map to such. Without type only maps merge. */
+/* The current position: an object of the type, or a map of such. Without a type only maps merge. */
 struct place {
     const struct api_type *type;
     bool map;
@@ -35,7 +35,7 @@ static const struct api_field *field_at(struct place at, struct hk_str name)
     return at.type && !at.map ? api_type_name(at.type, name) : NULL;
 }
 
-static struct place below(struct place at, const struct api_field *f)
+static struct place patch_strategic_field_place(struct place at, const struct api_field *f)
 {
     if (at.map) {
         return (struct place){.type = at.type};
@@ -50,7 +50,7 @@ static bool merges(const struct api_field *f)
 
 static bool has_directive(const struct json *obj, const char *word)
 {
-    return hk_str_is(json_str(json_get(obj, DIR_PATCH), HK_STR("")), word);
+    return hk_str_is(json_str_field(obj, DIR_PATCH), word);
 }
 
 static bool is_directive(struct hk_str key)
@@ -71,8 +71,8 @@ static int check_directive(const struct patcher *p, const struct json *obj, bool
     return hk_fail(p->err, HK_EINVAL, "unknown patch type '%.*s'", HK_FMT(word));
 }
 
-/* What becomes of a patch value where there is nothing to merge with: no nulls, no directives. */
-static struct json strip(const struct patcher *p, const struct json *v)
+/* A patch value without a value to merge with: removes nulls and directives. */
+static struct json patch_strategic_strip_directives(const struct patcher *p, const struct json *v)
 {
     struct json out = *v;
 
@@ -80,7 +80,7 @@ static struct json strip(const struct patcher *p, const struct json *v)
         out = json_make_array();
         for (uint32_t i = 0; i < v->len; i++) {
             if (!json_get(&v->items[i], DIR_PATCH)) {
-                json_push(&out, p->a, strip(p, &v->items[i]));
+                json_push(&out, p->a, patch_strategic_strip_directives(p, &v->items[i]));
             }
         }
     } else if (v->type == JSON_OBJECT) {
@@ -89,7 +89,7 @@ static struct json strip(const struct patcher *p, const struct json *v)
             const struct json_member *m = &v->members[i];
             if (m->value.type != JSON_NULL && !is_directive(m->key) &&
                 !has_directive(&m->value, "delete")) {
-                json_put(&out, p->a, m->key, strip(p, &m->value));
+                json_put(&out, p->a, m->key, patch_strategic_strip_directives(p, &m->value));
             }
         }
     }
@@ -117,12 +117,12 @@ static void remove_element(struct json *list, uint32_t i)
     list->len--;
 }
 
-/* A copy whose elements may be moved and exchanged. */
+/* A copy whose elements may be moved. */
 static struct json open_list(const struct json *old, struct hk_arena *a)
 {
     struct json list = json_make_array();
 
-    for (uint32_t i = 0; json_is(old, JSON_ARRAY) && i < old->len; i++) {
+    for (uint32_t i = 0; i < json_len(old); i++) {
         json_push(&list, a, old->items[i]);
     }
     return list;
@@ -130,8 +130,8 @@ static struct json open_list(const struct json *old, struct hk_arena *a)
 
 struct slot {
     struct json value;
-    uint32_t wanted; /* place in the wanted order; UINT32_MAX: the patch does not know it */
-    uint32_t live;   /* place in the list before the patch */
+    uint32_t wanted; /* index in the wanted order; UINT32_MAX: not in the patch */
+    uint32_t live;   /* index in the list before the patch */
     uint32_t i;
 };
 
@@ -145,8 +145,8 @@ static int slot_cmp(const void *a, const void *b)
     return x->i < y->i ? -1 : x->i > y->i;
 }
 
-/* Elements named in wanted come in that order. Each other one is put before the first of them that
- * it preceded in the live list. */
+/* Elements listed in wanted come in that order. Every other element goes before the first of them
+ * that it preceded in the live list. */
 static void arrange(const struct patcher *p, const struct api_field *f, struct json *list,
                     const struct json *wanted, const struct json *live)
 {
@@ -179,7 +179,7 @@ static int check_lengths(const struct patcher *p, const struct api_field *f, con
     return 0;
 }
 
-/* The order must name the elements of the patch, in the order they have there. */
+/* The order directive must list the elements of the patch, in the same order. */
 static int check_order(const struct patcher *p, const struct api_field *f, const struct json *order,
                        const struct json *patch)
 {
@@ -213,7 +213,7 @@ static int merge_element(const struct patcher *p, const struct api_field *f, str
         return 0;
     }
     if (at == UINT32_MAX) {
-        json_push(list, p->a, strip(p, item));
+        json_push(list, p->a, patch_strategic_strip_directives(p, item));
         return 0;
     }
     return f->merge_key ? merge_object(p, (struct place){.type = f->type}, &list->items[at], item)
@@ -251,7 +251,7 @@ static int merge_list(const struct patcher *p, const struct api_field *f, const 
         rc = check_order(p, f, order, patch);
     }
     if (rc < 0 || replace) {
-        *ret = strip(p, patch);
+        *ret = patch_strategic_strip_directives(p, patch);
         return rc;
     }
     *ret = open_list(old, p->a);
@@ -264,7 +264,7 @@ static int merge_list(const struct patcher *p, const struct api_field *f, const 
 
 /* ---- objects ---- */
 
-/* The directive for the field, when it is there and a list. */
+/* The order directive for the field, if present and a list. */
 static const struct json *order_for(const struct patcher *p, const struct json *patch,
                                     struct hk_str field)
 {
@@ -272,11 +272,6 @@ static const struct json *order_for(const struct patcher *p, const struct json *
     const struct json *order = json_get(patch, key);
 
     return json_is(order, JSON_ARRAY) ? order : NULL;
-}
-
-static void drop(const struct patcher *p, struct json *obj, struct hk_str key)
-{
-    json_del(obj, hk_arena_strndup(p->a, key.s, key.n));
 }
 
 static int merge_member(const struct patcher *p, struct place at, struct json *target,
@@ -287,19 +282,19 @@ static int merge_member(const struct patcher *p, struct place at, struct json *t
     int rc = 0;
 
     if (m->value.type == JSON_NULL || has_directive(&m->value, "delete")) {
-        drop(p, target, m->key);
+        json_doom(target, m->key);
         return 0;
     }
     struct json value;
     if (!old || old->type != m->value.type) {
-        value = strip(p, &m->value);
+        value = patch_strategic_strip_directives(p, &m->value);
     } else if (m->value.type == JSON_ARRAY && merges(f)) {
         rc = merge_list(p, f, old, &m->value, order_for(p, patch, m->key), &value);
     } else if (m->value.type == JSON_OBJECT && !(f && (f->flags & API_REPLACE))) {
         value = *old;
-        rc = merge_object(p, below(at, f), &value, &m->value);
+        rc = merge_object(p, patch_strategic_field_place(at, f), &value, &m->value);
     } else {
-        value = strip(p, &m->value);
+        value = patch_strategic_strip_directives(p, &m->value);
     }
     json_put(target, p->a, m->key, value);
     return rc;
@@ -358,7 +353,7 @@ static void delete_plain(const struct patcher *p, struct json *target, struct hk
     json_put(target, p->a, field, list);
 }
 
-/* The order of a list of which the patch says nothing else. */
+/* Orders a list that the patch does not change otherwise. */
 static int set_order(const struct patcher *p, struct place at, struct json *target,
                      struct hk_str field, const struct json *order)
 {
@@ -377,8 +372,9 @@ static int set_order(const struct patcher *p, struct place at, struct json *targ
     return rc;
 }
 
-static int obey(const struct patcher *p, struct place at, struct json *target,
-                const struct json *patch, const struct json_member *m)
+static int patch_strategic_apply_directive(const struct patcher *p, struct place at,
+                                           struct json *target, const struct json *patch,
+                                           const struct json_member *m)
 {
     struct hk_str field;
 
@@ -407,14 +403,15 @@ static int check_directives(const struct patcher *p, const struct json *patch)
     return check_directive(p, patch, false);
 }
 
-/* In a list the directive of an element was obeyed before. */
+/* The directive of a list element was applied before. */
 static int merge_object(const struct patcher *p, struct place at, struct json *target,
                         const struct json *patch)
 {
     int rc = check_directives(p, patch);
 
     if (rc == 0 && (has_directive(patch, "replace") || has_directive(patch, "delete"))) {
-        *target = has_directive(patch, "delete") ? json_make_object() : strip(p, patch);
+        *target = has_directive(patch, "delete") ? json_make_object()
+                                                 : patch_strategic_strip_directives(p, patch);
         return 0;
     }
     if (target->type != JSON_OBJECT) {
@@ -423,14 +420,16 @@ static int merge_object(const struct patcher *p, struct place at, struct json *t
     if (rc == 0) {
         rc = retain_keys(p, target, patch);
     }
+    *target = *json_index(target, p->a);
     for (uint32_t i = 0; i < patch->len && rc == 0; i++) {
         if (!is_directive(patch->members[i].key)) {
             rc = merge_member(p, at, target, patch, &patch->members[i]);
         }
     }
+    json_sweep(target);
     /* These speak of the merged result. */
     for (uint32_t i = 0; i < patch->len && rc == 0; i++) {
-        rc = obey(p, at, target, patch, &patch->members[i]);
+        rc = patch_strategic_apply_directive(p, at, target, patch, &patch->members[i]);
     }
     return rc;
 }

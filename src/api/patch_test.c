@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patches: each case is a target, a patch and what becomes of it.
+// Patches: each case is a target, a patch and the result.
 #include "api/patch.h"
 #include "codec/json_text_test.h"
 
@@ -15,7 +15,7 @@ static const struct patch_case merges[] = {
     {"a patch that is no object replaces all", "{'a':1}", "[1]", "[1]"},
 };
 
-/* The examples of RFC 6902, appendix A, and what the servers add. */
+/* The examples of RFC 6902, appendix A, and additions of the servers. */
 static const struct patch_case jsons[] = {
     {"a member is added", "{'foo':'bar'}", "[{'op':'add','path':'/baz','value':'qux'}]",
      "{'foo':'bar','baz':'qux'}"},
@@ -56,7 +56,11 @@ static const struct patch_case jsons[] = {
     {"an index with a zero in front", "{'a':[1,2]}", "[{'op':'remove','path':'/a/01'}]", NULL},
     {"removing what is not there", "{}", "[{'op':'remove','path':'/a'}]", NULL},
     {"removing everything", "{}", "[{'op':'remove','path':''}]", NULL},
-    {"replacing what is not there", "{}", "[{'op':'replace','path':'/a','value':1}]", NULL},
+    {"replacing a member that is not there adds it", "{}",
+     "[{'op':'replace','path':'/a','value':1}]", "{'a':1}"},
+    {"replacing in what is not there", "{}", "[{'op':'replace','path':'/a/b','value':1}]", NULL},
+    {"replacing an element that is not there", "{'a':[1]}",
+     "[{'op':'replace','path':'/a/1','value':1}]", NULL},
     {"moving into itself", "{'a':{}}", "[{'op':'move','from':'/a','path':'/a/b'}]", NULL},
 };
 
@@ -72,7 +76,7 @@ static const struct {
     {"no source", "[{'op':'move','path':'/a'}]"},
 };
 
-/* Frames of a pod and a deployment, to put what matters inside. */
+/* Shells of a pod and a deployment around the part under test. */
 #define META(x) "{'metadata':{" x "}}"
 #define SPEC(x) "{'spec':{" x "}}"
 #define STATUS(x) "{'status':{" x "}}"
@@ -237,7 +241,7 @@ static void malformed_json_patches(void **state)
     }
 }
 
-/* Repeats one operation into a patch. */
+/* A patch that repeats one operation. */
 static struct json repeat(const char *op, uint32_t times, struct hk_arena *a)
 {
     const struct json one = json_of_text(op, a);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes pods. The tables follow the order of the Kubernetes documentation; what they leave out is
-// not looked at by any scheduler.
+// Decodes pods. The tables follow the order of the Kubernetes documentation; they omit fields that
+// no scheduler reads.
 #include "api/pod.h"
 
 #include "api/names.h"
@@ -50,7 +50,7 @@ static const struct field container_resources_fields[] = {
 static const struct field_record container_resources_record = {.fields =
                                                                    container_resources_fields};
 
-/* Only "Always" on an init container means something; other values are a container's own. */
+/* Only "Always", on an init container, has a meaning here. */
 static void restart_read(struct field_reader *r, const struct field_path *p, const struct json *v,
                          const struct field *f, void *base)
 {
@@ -173,7 +173,7 @@ static const struct field toleration_fields[] = {
 static const struct field_record toleration_record = {sizeof(struct api_toleration),
                                                       .fields = toleration_fields};
 
-/* Two answers, and the unusual one is what the bool records. */
+/* Two values; the bool is true for the one that is not the default. */
 static const char *const ignore_names[] = {"Honor", "Ignore", NULL};
 static const char *const honor_names[] = {"Ignore", "Honor", NULL};
 
@@ -226,7 +226,7 @@ static const struct field volume_fields[] = {
     {0},
 };
 
-/* The source is whichever field is not the name. */
+/* The source is the member other than name. */
 static void volume_check(struct field_reader *r, const struct field_path *p, const struct json *v,
                          void *base)
 {
@@ -267,7 +267,7 @@ static const struct field gate_fields[] = {
     {0},
 };
 
-/* The gates' names alone make an api_strs. */
+/* A list of the gates' names only, usable as api_strs. */
 static const struct field_record gate_record = {sizeof(struct hk_str), .fields = gate_fields};
 
 static const struct field spec_fields[] = {
@@ -346,7 +346,7 @@ static const struct field status_fields[] = {
 
 static const struct field_record status_record = {.fields = status_fields};
 
-/* Kubernetes 1.33 moved the mark from status.resize to a condition; both are in use. */
+/* Kubernetes 1.33 moved this from status.resize to a condition; both are in use. */
 static void pod_check(struct field_reader *r, const struct field_path *p, const struct json *v,
                       void *base)
 {
@@ -375,4 +375,24 @@ int api_pod_decode(const struct json *doc, struct hk_arena *a, struct api_pod *r
 {
     struct api_pod pod = {.raw = doc, .meta.line = doc->line};
     return field_decode(doc, &pod_record, a, &pod, ret, err);
+}
+
+/* ---- tolerations ---- */
+
+bool api_toleration_covers(const struct api_toleration *tol, const struct api_taint *taint)
+{
+    return (tol->effect == API_EFFECT_ANY || tol->effect == taint->effect) &&
+           (tol->key.n == 0 || hk_str_eq(tol->key, taint->key)) &&
+           (tol->op == API_TOLERATE_EXISTS ||
+            (tol->op == API_TOLERATE_EQUAL && hk_str_eq(tol->value, taint->value)));
+}
+
+bool api_pod_tolerates(const struct api_pod *pod, const struct api_taint *taint)
+{
+    for (uint32_t i = 0; i < pod->tolerations.len; i++) {
+        if (api_toleration_covers(&pod->tolerations.at[i], taint)) {
+            return true;
+        }
+    }
+    return false;
 }

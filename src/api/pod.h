@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods, as far as placing and counting them needs.
+// The parts of pods that are needed to place and count them.
 #pragma once
 
 #include "api/node.h"
@@ -25,7 +25,7 @@ struct api_container_port {
 
 struct api_container {
     struct hk_str name, image;
-    struct api_resources requests; /* a limit without request counts as request, as defaulted */
+    struct api_resources requests; /* default to the limits, as in the API server */
     struct api_resources limits;
     API_LIST(struct api_container_port) ports;
     bool restart_always; /* init containers: a sidecar */
@@ -144,6 +144,11 @@ struct api_pod {
     API_LIST(struct api_resource_claim_status) claim_statuses;
     bool resize_infeasible; /* the node refused the last in-place resize for good */
 };
+
+/* Whether the toleration covers the taint. */
+bool api_toleration_covers(const struct api_toleration *tol, const struct api_taint *taint);
+/* Whether any toleration of the pod covers the taint. */
+bool api_pod_tolerates(const struct api_pod *pod, const struct api_taint *taint);
 
 int api_pod_decode(const struct json *doc, struct hk_arena *a, struct api_pod *ret,
                    struct hk_err *err) HK_CHECKED;

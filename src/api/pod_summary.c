@@ -1,34 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a pod for people, from the states of its containers.
+// The state of a pod for display, from the states of its containers.
 #include "api/pod_summary.h"
 
 #include "codec/timefmt.h"
 
-static struct hk_str str_at(const struct json *obj, const char *path)
-{
-    return json_str(json_at(obj, path), HK_STR(""));
-}
-
-static int64_t int_at(const struct json *obj, const char *path)
-{
-    return json_int(json_at(obj, path), 0);
-}
-
-static const struct json *list_at(const struct json *obj, const char *path)
-{
-    static const struct json none = {.type = JSON_ARRAY};
-    const struct json *list = json_at(obj, path);
-
-    return json_is(list, JSON_ARRAY) ? list : &none;
-}
-
 static struct hk_str condition_status(const struct json *pod, const char *type)
 {
-    const struct json *list = list_at(pod, "status.conditions");
+    const struct json *list = json_list_at(pod, "status.conditions");
 
     for (uint32_t k = 0; k < list->len; k++) {
-        if (hk_str_is(str_at(&list->items[k], "type"), type)) {
-            return str_at(&list->items[k], "status");
+        if (hk_str_is(json_str_field(&list->items[k], "type"), type)) {
+            return json_str_field(&list->items[k], "status");
         }
     }
     return HK_STR("");
@@ -39,24 +21,25 @@ void api_pod_summary_fini(struct api_pod_summary *s)
     hk_buf_fini(&s->status);
 }
 
-static void say(struct api_pod_summary *s, const char *prefix, struct hk_str text)
+static void pod_summary_set_status(struct api_pod_summary *s, const char *prefix,
+                                   struct hk_str text)
 {
     hk_buf_clear(&s->status);
     hk_buf_adds(&s->status, prefix);
     hk_buf_addstr(&s->status, text);
 }
 
-/* Why it ended: the reason, else the signal, else the code. */
+/* Why the container ended: the reason, else the signal, else the exit code. */
 static void say_end(struct api_pod_summary *s, const char *prefix, const struct json *terminated)
 {
-    const struct hk_str reason = str_at(terminated, "reason");
-    const int64_t signal = int_at(terminated, "signal");
+    const struct hk_str reason = json_str_field(terminated, "reason");
+    const int64_t signal = json_int_at(terminated, "signal");
 
-    say(s, prefix, reason);
+    pod_summary_set_status(s, prefix, reason);
     if (reason.n == 0 && signal != 0) {
         hk_buf_addf(&s->status, "Signal:%lld", (long long)signal);
     } else if (reason.n == 0) {
-        hk_buf_addf(&s->status, "ExitCode:%lld", (long long)int_at(terminated, "exitCode"));
+        hk_buf_addf(&s->status, "ExitCode:%lld", (long long)json_int_at(terminated, "exitCode"));
     }
 }
 
@@ -65,7 +48,7 @@ static void count_restarts(struct api_pod_summary *s, const struct json *contain
     const struct json *end = json_at(container, "lastState.terminated.finishedAt");
     int64_t ns;
 
-    s->restarts += int_at(container, "restartCount");
+    s->restarts += json_int_at(container, "restartCount");
     if (end && time_parse(json_str(end, HK_STR("")), &ns, NULL) == 0) {
         s->restarted_ns = HK_MAX(s->restarted_ns, ns);
     }
@@ -73,24 +56,24 @@ static void count_restarts(struct api_pod_summary *s, const struct json *contain
 
 static bool is_sidecar(const struct json *pod, struct hk_str name)
 {
-    const struct json *init = list_at(pod, "spec.initContainers");
+    const struct json *init = json_list_at(pod, "spec.initContainers");
 
     for (uint32_t k = 0; k < init->len; k++) {
-        if (hk_str_eq(str_at(&init->items[k], "name"), name)) {
-            return hk_str_is(str_at(&init->items[k], "restartPolicy"), "Always");
+        if (hk_str_eq(json_str_field(&init->items[k], "name"), name)) {
+            return hk_str_is(json_str_field(&init->items[k], "restartPolicy"), "Always");
         }
     }
     return false;
 }
 
-/* True when the init container holds the pod up. */
+/* True if the init container blocks the pod. */
 static bool visit_init(struct api_pod_summary *s, const struct json *c, bool sidecar, uint32_t at,
                        uint32_t count)
 {
     const struct json *terminated = json_at(c, "state.terminated");
-    const struct hk_str waiting = str_at(c, "state.waiting.reason");
+    const struct hk_str waiting = json_str_at(c, "state.waiting.reason");
 
-    if (terminated && int_at(terminated, "exitCode") == 0) {
+    if (terminated && json_int_at(terminated, "exitCode") == 0) {
         return false;
     }
     if (sidecar && json_bool(json_get(c, "started"), false)) {
@@ -100,9 +83,9 @@ static bool visit_init(struct api_pod_summary *s, const struct json *c, bool sid
     if (terminated) {
         say_end(s, "Init:", terminated);
     } else if (waiting.n > 0 && !hk_str_is(waiting, "PodInitializing")) {
-        say(s, "Init:", waiting);
+        pod_summary_set_status(s, "Init:", waiting);
     } else {
-        say(s, "", HK_STR(""));
+        pod_summary_set_status(s, "", HK_STR(""));
         hk_buf_addf(&s->status, "Init:%u/%u", at, count);
     }
     return true;
@@ -110,44 +93,44 @@ static bool visit_init(struct api_pod_summary *s, const struct json *c, bool sid
 
 static bool visit_inits(struct api_pod_summary *s, const struct json *pod)
 {
-    const struct json *list = list_at(pod, "status.initContainerStatuses");
-    const uint32_t count = list_at(pod, "spec.initContainers")->len;
+    const struct json *list = json_list_at(pod, "status.initContainerStatuses");
+    const uint32_t count = json_list_at(pod, "spec.initContainers")->len;
     bool held = false;
 
     for (uint32_t k = 0; k < list->len && !held; k++) {
         const struct json *c = &list->items[k];
         count_restarts(s, c);
-        held = visit_init(s, c, is_sidecar(pod, str_at(c, "name")), k, count);
+        held = visit_init(s, c, is_sidecar(pod, json_str_field(c, "name")), k, count);
     }
     return held;
 }
 
-/* The exit that explains a pod half done: that of the last container with a code. */
+/* The end that explains a partly finished pod: that of the last container with an exit code. */
 static void say_half_done(struct api_pod_summary *s, const struct json *pod,
                           const struct json *list)
 {
     if (hk_str_is(condition_status(pod, "Ready"), "True")) {
-        say(s, "", HK_STR("Running"));
+        pod_summary_set_status(s, "", HK_STR("Running"));
         return;
     }
     for (uint32_t k = list->len; k-- > 0;) {
         const struct json *end = json_at(&list->items[k], "state.terminated");
-        if (end && int_at(end, "exitCode") != 0) {
+        if (end && json_int_at(end, "exitCode") != 0) {
             say_end(s, "", end);
             return;
         }
     }
-    say(s, "", HK_STR("NotReady"));
+    pod_summary_set_status(s, "", HK_STR("NotReady"));
 }
 
-/* Once a pod is past its init containers only those that go on running count. */
+/* After the init phase only sidecars count, which keep running. */
 static void recount_sidecars(struct api_pod_summary *s, const struct json *pod)
 {
-    const struct json *list = list_at(pod, "status.initContainerStatuses");
+    const struct json *list = json_list_at(pod, "status.initContainerStatuses");
 
     s->restarts = s->restarted_ns = 0;
     for (uint32_t k = 0; k < list->len; k++) {
-        if (is_sidecar(pod, str_at(&list->items[k], "name"))) {
+        if (is_sidecar(pod, json_str_field(&list->items[k], "name"))) {
             count_restarts(s, &list->items[k]);
         }
     }
@@ -155,17 +138,17 @@ static void recount_sidecars(struct api_pod_summary *s, const struct json *pod)
 
 static void visit_containers(struct api_pod_summary *s, const struct json *pod)
 {
-    const struct json *list = list_at(pod, "status.containerStatuses");
+    const struct json *list = json_list_at(pod, "status.containerStatuses");
     bool running = false;
 
     recount_sidecars(s, pod);
     for (uint32_t k = list->len; k-- > 0;) {
         const struct json *c = &list->items[k];
         const struct json *terminated = json_at(c, "state.terminated");
-        const struct hk_str waiting = str_at(c, "state.waiting.reason");
+        const struct hk_str waiting = json_str_at(c, "state.waiting.reason");
         count_restarts(s, c);
         if (waiting.n > 0) {
-            say(s, "", waiting);
+            pod_summary_set_status(s, "", waiting);
         } else if (terminated) {
             say_end(s, "", terminated);
         } else if (json_bool(json_get(c, "ready"), false) && json_at(c, "state.running")) {
@@ -180,11 +163,11 @@ static void visit_containers(struct api_pod_summary *s, const struct json *pod)
 
 static bool is_gated(const struct json *pod)
 {
-    const struct json *list = list_at(pod, "status.conditions");
+    const struct json *list = json_list_at(pod, "status.conditions");
 
     for (uint32_t k = 0; k < list->len; k++) {
-        if (hk_str_is(str_at(&list->items[k], "type"), "PodScheduled") &&
-            hk_str_is(str_at(&list->items[k], "reason"), "SchedulingGated")) {
+        if (hk_str_is(json_str_field(&list->items[k], "type"), "PodScheduled") &&
+            hk_str_is(json_str_field(&list->items[k], "reason"), "SchedulingGated")) {
             return true;
         }
     }
@@ -193,7 +176,7 @@ static bool is_gated(const struct json *pod)
 
 const char *api_pod_finished(const struct json *pod)
 {
-    const struct hk_str phase = str_at(pod, "status.phase");
+    const struct hk_str phase = json_str_at(pod, "status.phase");
 
     return hk_str_is(phase, "Succeeded") ? "Succeeded"
            : hk_str_is(phase, "Failed")  ? "Failed"
@@ -202,31 +185,31 @@ const char *api_pod_finished(const struct json *pod)
 
 static void count_total(struct api_pod_summary *s, const struct json *pod)
 {
-    const struct json *init = list_at(pod, "spec.initContainers");
+    const struct json *init = json_list_at(pod, "spec.initContainers");
 
-    s->total = list_at(pod, "spec.containers")->len;
+    s->total = json_list_at(pod, "spec.containers")->len;
     for (uint32_t k = 0; k < init->len; k++) {
-        s->total += hk_str_is(str_at(&init->items[k], "restartPolicy"), "Always");
+        s->total += hk_str_is(json_str_field(&init->items[k], "restartPolicy"), "Always");
     }
 }
 
 void api_pod_summarize(const struct json *pod, struct api_pod_summary *ret)
 {
-    const struct hk_str reason = str_at(pod, "status.reason");
+    const struct hk_str reason = json_str_at(pod, "status.reason");
 
     count_total(ret, pod);
-    say(ret, "", reason.n > 0 ? reason : str_at(pod, "status.phase"));
+    pod_summary_set_status(ret, "", reason.n > 0 ? reason : json_str_at(pod, "status.phase"));
     if (is_gated(pod)) {
-        say(ret, "", HK_STR("SchedulingGated"));
+        pod_summary_set_status(ret, "", HK_STR("SchedulingGated"));
     }
     if (!visit_inits(ret, pod) || hk_str_is(condition_status(pod, "Initialized"), "True")) {
         visit_containers(ret, pod);
     }
     if (json_at(pod, "metadata.deletionTimestamp")) {
         if (hk_str_is(reason, "NodeLost")) {
-            say(ret, "", HK_STR("Unknown"));
+            pod_summary_set_status(ret, "", HK_STR("Unknown"));
         } else if (!api_pod_finished(pod)) {
-            say(ret, "", HK_STR("Terminating"));
+            pod_summary_set_status(ret, "", HK_STR("Terminating"));
         }
     }
 }

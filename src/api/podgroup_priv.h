@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Jobs and PodGroups have in common.
+// Shared by Jobs and PodGroups.
 #pragma once
 
 #include "api/field_priv.h"

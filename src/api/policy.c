@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes the small kinds that bound, rank or pick pods.
+// Decodes the small kinds that limit, rank or select pods.
 #include "api/policy.h"
 
 #include "api/selector_priv.h"
@@ -73,7 +73,7 @@ static const struct field pdb_spec_fields[] = {
 
 static const struct field_record pdb_spec_record = {.fields = pdb_spec_fields};
 
-/* Names to times; only the names matter here. */
+/* A map from names to times; only the names are used. */
 static void disrupted_read(struct field_reader *r, const struct field_path *p, const struct json *v,
                            const struct field *f, void *base)
 {

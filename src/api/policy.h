@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small kinds that bound or rank pods: PriorityClass, Namespace, ResourceQuota,
-// PodDisruptionBudget; and those that only pick pods by label: Service, ReplicationController,
+// Small kinds that limit or rank pods: PriorityClass, Namespace, ResourceQuota,
+// PodDisruptionBudget; and kinds that only select pods by label: Service, ReplicationController,
 // ReplicaSet, StatefulSet.
 #pragma once
 
@@ -35,11 +35,11 @@ struct api_pdb {
     struct api_strs disrupted_pods; /* names, sorted */
 };
 
-/* A Service, ReplicationController, ReplicaSet or StatefulSet: whatever picks pods by label. */
+/* A Service, ReplicationController, ReplicaSet or StatefulSet. */
 struct api_workload {
     const struct json *raw;
     struct api_meta meta;
-    struct api_selector selector; /* absent picks nothing */
+    struct api_selector selector; /* absent selects nothing */
 };
 
 int api_priority_class_decode(const struct json *doc, struct hk_arena *a,
@@ -51,8 +51,7 @@ int api_resource_quota_decode(const struct json *doc, struct hk_arena *a,
 int api_pdb_decode(const struct json *doc, struct hk_arena *a, struct api_pdb *ret,
                    struct hk_err *err) HK_CHECKED;
 
-/* Service and ReplicationController: spec.selector is a plain map, and an empty one picks nothing.
- */
+/* Service and ReplicationController: spec.selector is a plain map; an empty one selects nothing. */
 int api_service_decode(const struct json *doc, struct hk_arena *a, struct api_workload *ret,
                        struct hk_err *err) HK_CHECKED;
 /* ReplicaSet and StatefulSet: spec.selector is a LabelSelector. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all makers of ports share: the words for verbs and patch types, and the common requests.
+// Shared by all implementations of the port: names of verbs and patch types, and common requests.
 #include "api/port.h"
 
 const char *port_verb_name(enum port_verb verb)
@@ -67,8 +67,8 @@ uint64_t port_update(struct port *p, const struct api_kind *kind, const char *su
     const struct port_request req = {
         .verb = PORT_UPDATE,
         .kind = kind,
-        .ns = json_str(json_get(meta, "namespace"), HK_STR("")),
-        .name = json_str(json_get(meta, "name"), HK_STR("")),
+        .ns = json_str_field(meta, "namespace"),
+        .name = json_str_field(meta, "name"),
         .subresource = subresource,
         .body = body,
     };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port: the one way to the API. A call is submitted and returns at once; its outcome, and the
-// events of a watch, come later as messages from port_poll on the owner's loop, never from inside
-// port_submit. So callers need no locks, and cannot tell an HTTP client from a store in process.
+// The port: the only way to the API. port_submit returns at once. The outcome of a call and the
+// events of a watch arrive later as messages from port_poll on the owner's loop, never from inside
+// port_submit. So callers need no locks, and an HTTP client and an in-process store look the same
+// to them.
 //
 // Every submitted call ends with exactly one PORT_DONE message, unless it was cancelled. A watch
 // sends any number of events before that; its PORT_DONE says why it ended (-HK_EGONE: list again).
@@ -10,6 +11,7 @@
 #include "api/object.h"
 
 struct port;
+struct rights;
 
 enum port_verb {
     PORT_GET,
@@ -19,7 +21,7 @@ enum port_verb {
     PORT_UPDATE,
     PORT_PATCH,
     PORT_DELETE,
-    PORT_DELETE_COLLECTION, /* what a list with the same selectors would show */
+    PORT_DELETE_COLLECTION, /* every object that the selectors match */
     PORT_NVERBS,
 };
 
@@ -42,41 +44,42 @@ enum port_propagation {
     PORT_PROPAGATE_ORPHAN,
 };
 
-/* What becomes of fields the kind does not have. */
+/* How to treat fields that the kind does not define. */
 enum port_validation {
     PORT_VALIDATE_IGNORE,
     PORT_VALIDATE_WARN,
     PORT_VALIDATE_STRICT,
 };
 
-/* Which state a list with a revision shows. */
+/* Which state a list with a revision returns. */
 enum port_match {
     PORT_MATCH_NOT_OLDER,
-    PORT_MATCH_EXACT, /* -HK_EGONE when that state is no longer known */
+    PORT_MATCH_EXACT, /* fails with -HK_EGONE when the store no longer has that state */
 };
 
-/* Whether a watch begins with an ADDED event for each object there is. */
+/* Whether a watch starts with an ADDED event for each existing object. */
 enum port_initial {
-    PORT_INITIAL_AUTO, /* when rv is 0 */
-    PORT_INITIAL_SEND, /* always, and a bookmark at their end, whatever `bookmarks` says */
+    PORT_INITIAL_AUTO, /* send when rv is 0 */
+    PORT_INITIAL_SEND, /* always send, then a bookmark even without `bookmarks` */
     PORT_INITIAL_SKIP,
 };
 
-/* What to do. Everything is borrowed for the call of port_submit only. Unset fields are zero. */
+/* One call. port_submit borrows all pointers until it returns. Unset fields are zero. */
 struct port_request {
     enum port_verb verb;
     const struct api_kind *kind;
     struct hk_str ns; /* list and watch: "" is all namespaces */
     struct hk_str name;
-    const char *subresource; /* get, create, update, patch: "status", "binding", "eviction",
-                              * "scale", "token" */
-    const struct json *body; /* create, update, patch */
-    bool text_only;          /* the objects' text is enough: their root may be null */
+    const char *subresource;     /* get, create, update, patch: "status", "binding", "eviction",
+                                  * "scale", "token" */
+    const struct json *body;     /* create, update, patch */
+    bool text_only;              /* results need only text: their root may be JSON null */
+    const struct rights *rights; /* writes: rights of the requesting user; NULL: this program */
 
     struct hk_str label_selector, field_selector; /* list and watch */
     uint64_t rv;               /* watch: events after this revision; list: at least this fresh */
     uint32_t limit;            /* list: objects per page, 0 is all */
-    struct hk_str cont;        /* list: token of the page before */
+    struct hk_str cont;        /* list: token from the previous page */
     enum port_match match;     /* list */
     bool bookmarks;            /* watch */
     enum port_initial initial; /* watch */
@@ -89,7 +92,7 @@ struct port_request {
     bool force;                  /* apply: take over fields others own */
     bool dry_run;
 
-    /* Delete only if these still hold; zero does not ask. */
+    /* Delete only if these still match; zero skips the check. */
     struct hk_str if_uid;
     uint64_t if_rv;
     enum port_propagation propagation;
@@ -110,7 +113,7 @@ struct port_cause {
     const char *reason, *field, *message;
 };
 
-/* An outcome in the words of a Kubernetes Status. Unset members are NULL or zero. */
+/* The fields of a Kubernetes Status. */
 struct port_status {
     int code; /* HTTP */
     bool success;
@@ -119,25 +122,25 @@ struct port_status {
     const struct port_cause *causes;
     uint32_t ncauses;
     int32_t retry_after_s;
-    const char *cont; /* an expired list: the token that goes on at the newest state */
+    const char *cont; /* expired list: token that continues at the newest state */
 };
 
-/* Borrowed by the callback: take references to keep objects. */
+/* Valid during the callback only; take references to keep objects. */
 struct port_msg {
     enum port_msg_type type;
-    uint64_t call;                   /* what port_submit returned */
+    uint64_t call;                   /* the value port_submit returned */
     uint64_t rv;                     /* of the object, the list or the bookmark */
-    struct api_object *obj;          /* the outcome of all but list and watch; the event's object */
+    struct api_object *obj;          /* the result (not of list, watch), or the event's object */
     struct api_object *const *items; /* list */
     uint32_t nitems;
     struct hk_str cont; /* list: token of the next page, "" at the end */
-    int64_t remaining;  /* list: objects behind this page, 0 unknown or none */
-    bool initial_end;   /* bookmark: the initial events end here */
-    bool created;       /* the write made the object: 201 */
+    int64_t remaining;  /* list: objects after this page, 0 if none or unknown */
+    bool initial_end;   /* bookmark: all initial events were sent */
+    bool created;       /* the write created the object: 201 */
     int rc;             /* PORT_DONE: 0 or a negative hk_code, err says more */
     const struct hk_err *err;
-    /* PORT_DONE, from makers that know: the refusal, or the success that is answered with a Status
-     * instead of the object. Else NULL. */
+    /* PORT_DONE: the refusal, or the Status sent instead of the object on success. NULL when the
+     * port implementation has none. */
     const struct port_status *status;
     const char *const *warnings;
     uint32_t nwarnings;
@@ -158,21 +161,21 @@ struct port_ops {
     void (*free)(struct port *p);
 };
 
-/* Makers embed this first. */
+/* Implementations embed this as their first member. */
 struct port {
     const struct port_ops *ops;
 };
 
-/* Never fails: what is wrong with a request is told by its PORT_DONE. The answer is never 0. A
- * sink without callback ignores the outcome. */
+/* Never fails: PORT_DONE reports an invalid request. The returned id is never 0. A sink without
+ * callback discards the outcome. */
 static inline uint64_t port_submit(struct port *p, const struct port_request *req,
                                    struct port_sink sink)
 {
     return p->ops->submit(p, req, sink);
 }
 
-/* No message of that call is delivered any more; a write may still take effect. Finished and
- * unknown calls are ignored. */
+/* Stops all messages of the call; a write may still take effect. Ignores finished and unknown
+ * calls. */
 static inline void port_cancel(struct port *p, uint64_t call)
 {
     p->ops->cancel(p, call);
@@ -193,7 +196,7 @@ static inline int port_fd(struct port *p)
 /* Drops calls in flight without a message. Takes NULL. */
 void port_free(struct port *p);
 
-/* The requests everybody makes, spelled once. */
+/* Shorthands for common requests. */
 uint64_t port_get(struct port *p, const struct api_kind *kind, struct hk_str ns, struct hk_str name,
                   struct port_sink sink);
 uint64_t port_list(struct port *p, const struct api_kind *kind, struct hk_str ns,

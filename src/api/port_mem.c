@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port of tests: objects in rows that keep their place for ever, what each verb does to them,
-// and a log of changes for watches that start in the past. Single-threaded.
+// The port for tests: objects in rows that are never reused, the verbs, and a log of changes for
+// watches that start in the past. Single-threaded.
 #include "api/patch.h"
 #include "api/port_mem_priv.h"
-#include "codec/timefmt.h"
 
 static uint32_t row_of(struct port_mem *m, const struct api_kind *kind, struct hk_str ns,
                        struct hk_str name)
@@ -18,36 +17,16 @@ static uint32_t row_of(struct port_mem *m, const struct api_kind *kind, struct h
     return row;
 }
 
-static void put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str value)
+/* Gives the tree the next revision and makes it the state of its row; doc is in a. */
+static int port_mem_commit(struct port_mem *m, uint32_t row, const struct api_kind *kind,
+                           struct json *doc, bool deleted, struct hk_arena *a, struct hk_err *err)
 {
-    json_put(obj, a, hk_str(key), json_make_str(value));
-}
-
-static void put_time(struct json *obj, struct hk_arena *a, const char *key, int64_t ns)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-
-    time_write(ns, &text);
-    put_str(obj, a, key, hk_arena_str(a, hk_buf_str(&text)));
-}
-
-/* The member as an object that may be edited, made when absent. */
-static struct json *edit(struct json *obj, struct hk_arena *a, const char *key)
-{
-    const struct json *v = json_get(obj, key);
-    return json_put(obj, a, hk_str(key), json_is(v, JSON_OBJECT) ? *v : json_make_object());
-}
-
-/* Gives the tree the next revision and makes it the state of its row; doc lives in a. */
-static int commit(struct port_mem *m, uint32_t row, const struct api_kind *kind, struct json *doc,
-                  bool deleted, struct hk_arena *a, struct hk_err *err)
-{
-    struct json *meta = edit(doc, a, "metadata");
+    struct json *meta = json_need(doc, a, "metadata", JSON_OBJECT);
     struct change c = {.old = m->rows.at[row], .deleted = deleted};
     int rc;
 
-    put_str(meta, a, "resourceVersion",
-            hk_str(hk_arena_printf(a, "%llu", (unsigned long long)m->rv + 1)));
+    json_set_cstr(meta, a, "resourceVersion",
+                  hk_arena_printf(a, "%llu", (unsigned long long)m->rv + 1));
     rc = api_object_new(kind, doc, &c.obj, err);
     if (rc < 0) {
         return rc;
@@ -65,26 +44,26 @@ static int remove_row(struct port_mem *m, uint32_t row, struct hk_err *err)
     struct api_object *o = m->rows.at[row];
     struct json doc = json_clone(&o->root, &a);
 
-    return commit(m, row, o->kind, &doc, true, &a, err);
+    return port_mem_commit(m, row, o->kind, &doc, true, &a, err);
 }
 
-/* The same but for the revision. */
+/* True if they differ only in the revision. */
 static bool unchanged(const struct api_object *old, struct json *doc, struct hk_arena *a)
 {
     const struct json *rv = json_at(&old->root, "metadata.resourceVersion");
 
-    json_put(edit(doc, a, "metadata"), a, HK_STR("resourceVersion"), *rv);
+    json_set(json_need(doc, a, "metadata", JSON_OBJECT), a, "resourceVersion", *rv);
     return json_equal(&old->root, doc);
 }
 
-static int replace(struct call *c, uint32_t row, struct json *doc)
+static int port_mem_update_row(struct call *c, uint32_t row, struct json *doc)
 {
     struct api_object *old = c->m->rows.at[row];
 
     if (c->req->dry_run || unchanged(old, doc, &c->arena)) {
         return 0;
     }
-    return commit(c->m, row, old->kind, doc, false, &c->arena, &c->err);
+    return port_mem_commit(c->m, row, old->kind, doc, false, &c->arena, &c->err);
 }
 
 static int fail_missing(struct call *c)
@@ -98,24 +77,24 @@ static int do_get(struct call *c, uint32_t row)
     return c->m->rows.at[row] ? 0 : fail_missing(c);
 }
 
-/* Name, namespace, uid and birth of a new object. */
+/* Sets name, namespace, uid and creation time of a new object. */
 static struct hk_str new_identity(struct call *c, struct json *doc)
 {
     struct hk_arena *a = &c->arena;
-    struct json *meta = edit(doc, a, "metadata");
-    struct hk_str name = json_str(json_get(meta, "name"), HK_STR(""));
-    const struct hk_str prefix = json_str(json_get(meta, "generateName"), HK_STR(""));
+    struct json *meta = json_need(doc, a, "metadata", JSON_OBJECT);
+    struct hk_str name = json_str_field(meta, "name");
+    const struct hk_str prefix = json_str_field(meta, "generateName");
     const unsigned long long next = c->m->rv + 1;
 
     if (name.n == 0 && prefix.n > 0) {
         name = hk_str(hk_arena_printf(a, "%.*s%05llu", HK_FMT(prefix), next));
-        put_str(meta, a, "name", name);
+        json_set_str(meta, a, "name", name);
     }
     if (c->req->kind->namespaced) {
-        put_str(meta, a, "namespace", c->req->ns);
+        json_set_str(meta, a, "namespace", c->req->ns);
     }
-    put_str(meta, a, "uid", hk_str(hk_arena_printf(a, "00000000-0000-0000-0000-%012llx", next)));
-    put_time(meta, a, "creationTimestamp", c->m->now_ns);
+    json_set_cstr(meta, a, "uid", hk_arena_printf(a, "00000000-0000-0000-0000-%012llx", next));
+    json_set_time(meta, a, "creationTimestamp", c->m->now_ns);
     return name;
 }
 
@@ -137,36 +116,39 @@ static int do_new(struct call *c, uint32_t *row)
         return hk_fail(&c->err, HK_EEXIST, "%s '%.*s' already exists", req->kind->plural,
                        HK_FMT(name));
     }
-    return req->dry_run ? 0 : commit(c->m, *row, req->kind, &doc, false, &c->arena, &c->err);
+    return req->dry_run ? 0
+                        : port_mem_commit(c->m, *row, req->kind, &doc, false, &c->arena, &c->err);
 }
 
 static int do_bind(struct call *c, uint32_t row)
 {
     const struct api_object *pod = c->m->rows.at[row];
     struct hk_arena *a = &c->arena;
-    const struct hk_str node = json_str(json_at(c->req->body, "target.name"), HK_STR(""));
+    const struct hk_str node = json_str_at(c->req->body, "target.name");
     const struct json *notes = json_at(c->req->body, "metadata.annotations");
 
     if (node.n == 0) {
         return hk_fail(&c->err, HK_EINVAL, "target.name: missing");
     }
-    const struct hk_str bound = json_str(json_at(&pod->root, "spec.nodeName"), HK_STR(""));
+    const struct hk_str bound = json_str_at(&pod->root, "spec.nodeName");
     if (bound.n > 0) {
         return hk_fail(&c->err, HK_ECONFLICT, "pod '%.*s' is already assigned to node '%.*s'",
                        HK_FMT(pod->name), HK_FMT(bound));
     }
     struct json doc = json_clone(&pod->root, a);
-    put_str(edit(&doc, a, "spec"), a, "nodeName", node);
+    json_set_str(json_need(&doc, a, "spec", JSON_OBJECT), a, "nodeName", node);
     if (json_is(notes, JSON_OBJECT)) {
-        api_patch_merge(edit(edit(&doc, a, "metadata"), a, "annotations"), notes, a);
+        api_patch_merge(
+            json_need(json_need(&doc, a, "metadata", JSON_OBJECT), a, "annotations", JSON_OBJECT),
+            notes, a);
     }
-    return replace(c, row, &doc);
+    return port_mem_update_row(c, row, &doc);
 }
 
 static bool lingers(const struct api_object *o, const struct port_request *req)
 {
     const struct hk_str phase = json_str(json_at(&o->root, "status.phase"), HK_STR("Pending"));
-    const bool bound = json_str(json_at(&o->root, "spec.nodeName"), HK_STR("")).n > 0;
+    const bool bound = json_str_at(&o->root, "spec.nodeName").n > 0;
     const bool finished = hk_str_is(phase, "Succeeded") || hk_str_is(phase, "Failed");
 
     return o->kind->id == API_POD && bound && !finished && !(req->has_grace && req->grace_s == 0);
@@ -192,13 +174,14 @@ static int do_delete(struct call *c, uint32_t row)
         return 0;
     }
     struct json doc = json_clone(&o->root, &c->arena);
-    put_time(edit(&doc, &c->arena, "metadata"), &c->arena, "deletionTimestamp", c->m->now_ns);
-    return replace(c, row, &doc);
+    json_set_time(json_need(&doc, &c->arena, "metadata", JSON_OBJECT), &c->arena,
+                  "deletionTimestamp", c->m->now_ns);
+    return port_mem_update_row(c, row, &doc);
 }
 
-/* The new tree of a write over the old one: identity stays, and of the rest only the part that the
- * resource or subresource stands for changes. */
-static struct json overlay(struct call *c, const struct api_object *old, const struct json *body)
+/* The new tree of a write: identity stays, and only the part of the (sub)resource changes. */
+static struct json port_mem_merge_body(struct call *c, const struct api_object *old,
+                                       const struct json *body)
 {
     static const char *const kept[] = {"name", "namespace", "uid", "creationTimestamp"};
     struct hk_arena *a = &c->arena;
@@ -209,7 +192,7 @@ static struct json overlay(struct call *c, const struct api_object *old, const s
     for (size_t i = 0; i < HK_LEN(kept) && !status; i++) {
         const struct json *v = json_get(json_get(&old->root, "metadata"), kept[i]);
         if (v) {
-            json_put(edit(&doc, a, "metadata"), a, hk_str(kept[i]), *v);
+            json_set(json_need(&doc, a, "metadata", JSON_OBJECT), a, kept[i], *v);
         }
     }
     if (!old->kind->status && !status) {
@@ -217,7 +200,7 @@ static struct json overlay(struct call *c, const struct api_object *old, const s
     }
     json_del(&doc, "status");
     if (from) {
-        json_put(&doc, a, HK_STR("status"), json_clone(from, a));
+        json_set(&doc, a, "status", json_clone(from, a));
     }
     return doc;
 }
@@ -225,7 +208,7 @@ static struct json overlay(struct call *c, const struct api_object *old, const s
 static int do_update(struct call *c, uint32_t row, const struct json *body)
 {
     const struct api_object *old = c->m->rows.at[row];
-    const struct hk_str rv = json_str(json_at(body, "metadata.resourceVersion"), HK_STR(""));
+    const struct hk_str rv = json_str_at(body, "metadata.resourceVersion");
     int64_t n;
 
     if (rv.n > 0 && (!hk_str_int(rv, &n) || (uint64_t)n != old->rv)) {
@@ -234,12 +217,12 @@ static int do_update(struct call *c, uint32_t row, const struct json *body)
                        c->req->kind->plural, HK_FMT(old->name), (unsigned long long)old->rv,
                        HK_FMT(rv));
     }
-    struct json doc = overlay(c, old, body);
-    return replace(c, row, &doc);
+    struct json doc = port_mem_merge_body(c, old, body);
+    return port_mem_update_row(c, row, &doc);
 }
 
-/* A uid in the patch says which object is meant. */
-static int check_uid(struct call *c, const struct api_object *o)
+/* A uid in the patch must match the object. */
+static int port_mem_check_uid(struct call *c, const struct api_object *o)
 {
     const struct hk_str uid = json_str(json_at(c->req->body, "metadata.uid"), o->uid);
 
@@ -254,7 +237,7 @@ static int do_patch(struct call *c, uint32_t row)
 {
     const struct api_object *old = c->m->rows.at[row];
     struct json doc = json_clone(&old->root, &c->arena);
-    int rc = check_uid(c, old);
+    int rc = port_mem_check_uid(c, old);
 
     if (rc < 0) {
         return rc;
@@ -269,7 +252,7 @@ static int do_patch(struct call *c, uint32_t row)
     return rc < 0 ? rc : do_update(c, row, &doc);
 }
 
-/* Which subresources a verb takes. */
+/* Whether the verb supports the subresource. */
 static bool subresource_known(const struct port_request *req)
 {
     const char *sub = req->subresource;
@@ -294,9 +277,9 @@ static int do_token(struct call *c, uint32_t row)
     const char *token = hk_arena_printf(a, "token-%llu", (unsigned long long)c->m->rv);
     const struct json *spec = json_get(c->req->body, "spec");
 
-    json_put(&doc, a, HK_STR("spec"), spec ? json_clone(spec, a) : json_make_object());
-    json_put(edit(&doc, a, "status"), a, HK_STR("token"), json_make_str(hk_str(token)));
-    return replace(c, row, &doc);
+    json_set(&doc, a, "spec", json_clone_as(spec, JSON_OBJECT, a));
+    json_set_cstr(json_need(&doc, a, "status", JSON_OBJECT), a, "token", token);
+    return port_mem_update_row(c, row, &doc);
 }
 
 static int do_create(struct call *c, uint32_t *row)
@@ -337,7 +320,7 @@ static int do_one(struct call *c, uint32_t *row)
     }
 }
 
-/* Each call counts down the faults of its verb; the first to reach zero strikes. */
+/* Each call counts down the faults of its verb; the first that reaches zero fails the call. */
 static int strike(struct call *c)
 {
     struct port_mem *m = c->m;
@@ -393,6 +376,25 @@ static int check_request(struct call *c)
     return 0;
 }
 
+/* The same answer as kube-apiserver's. */
+static int refuse_ending(struct call *c, struct message *q)
+{
+    static const struct port_cause cause = {.reason = "NamespaceTerminating",
+                                            .field = "metadata.namespace"};
+    static const struct port_status status = {
+        .code = 403, .reason = "Forbidden", .causes = &cause, .ncauses = 1};
+
+    if (c->req->verb != PORT_CREATE || c->m->ending[0] == '\0' || c->req->kind->id == API_EVENT ||
+        !hk_str_is(c->req->ns, c->m->ending)) {
+        return 0;
+    }
+    q->msg.status = &status;
+    return hk_fail(&c->err, HK_EDENIED,
+                   "%s is forbidden: unable to create new content in "
+                   "namespace %s because it is being terminated",
+                   c->req->kind->plural, c->m->ending);
+}
+
 static int do_call(struct call *c, struct port_sink sink, struct message *q)
 {
     uint32_t row;
@@ -400,6 +402,9 @@ static int do_call(struct call *c, struct port_sink sink, struct message *q)
 
     if (rc == 0) {
         rc = check_request(c);
+    }
+    if (rc == 0) {
+        rc = refuse_ending(c, q);
     }
     if (rc < 0) {
         return rc;
@@ -502,7 +507,7 @@ int port_mem_put(struct port_mem *m, const struct json *doc, struct hk_err *err)
         return rc;
     }
     struct json copy = json_clone(doc, &a);
-    return commit(m, row_of(m, o->kind, o->ns, o->name), o->kind, &copy, false, &a, err);
+    return port_mem_commit(m, row_of(m, o->kind, o->ns, o->name), o->kind, &copy, false, &a, err);
 }
 
 bool port_mem_remove(struct port_mem *m, const struct api_kind *kind, struct hk_str ns,
@@ -542,6 +547,11 @@ uint64_t port_mem_rv(const struct port_mem *m)
 void port_mem_fail(struct port_mem *m, enum port_verb verb, uint32_t nth, enum hk_code code)
 {
     hk_vec_push(&m->faults, (struct fault){verb, nth, code});
+}
+
+void port_mem_end_namespace(struct port_mem *m, const char *ns)
+{
+    snprintf(m->ending, sizeof(m->ending), "%s", ns);
 }
 
 void port_mem_compact(struct port_mem *m)

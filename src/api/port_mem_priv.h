@@ -8,8 +8,8 @@
 #include "base/map.h"
 #include "base/vec.h"
 
-/* One change. A creation has no old state; a deletion keeps its last in obj, under the revision of
- * the deletion. */
+/* One change. A creation has no old state; for a deletion obj is the last state with the revision
+ * of the deletion. */
 struct change {
     struct api_object *old, *obj;
     bool deleted;
@@ -31,7 +31,7 @@ struct watch {
     bool bookmarks;
 };
 
-/* A message in the queue: the public one, with what it points to owned here. */
+/* A queued message; owns what msg points to. */
 struct message {
     struct port_msg msg;
     struct port_sink sink;
@@ -51,16 +51,17 @@ struct port_mem {
     uint64_t rv, compacted, last_call;
     int64_t now_ns;
     struct hk_intern keys;            /* "plural.group/ns/name" to row */
-    HK_VEC(struct api_object *) rows; /* NULL where there is none now */
+    HK_VEC(struct api_object *) rows; /* NULL when deleted */
     HK_VEC(struct change) changes;    /* since the last compaction, oldest first */
     HK_VEC(struct watch *) watches;
     HK_VEC(struct message) queue;
     uint32_t queue_at; /* the next to deliver */
     HK_VEC(struct fault) faults;
+    char ending[64]; /* namespace that refuses creations, "" none */
     struct hk_buf log;
 };
 
-/* A call on its way through. */
+/* A call in progress. */
 struct call {
     struct port_mem *m;
     const struct port_request *req;
@@ -71,7 +72,7 @@ struct call {
 
 /* ---- port_mem_watch.c ---- */
 
-/* Tells every watch that selects it. */
+/* Queues the change for every watch that selects it. */
 void mem_tell(struct port_mem *m, const struct change *c);
 /* Queues the outcome of a call; takes what q owns. */
 void mem_done(struct port_mem *m, uint64_t call, struct port_sink sink, int rc,
@@ -80,5 +81,5 @@ int mem_list(struct call *c, struct message *q);
 int mem_watch(struct call *c, struct port_sink sink);
 void mem_cancel(struct port *p, uint64_t call);
 uint32_t mem_poll(struct port *p, uint32_t max);
-/* Ends watches and queue without a word. */
+/* Frees watches and queue without messages. */
 void mem_watches_fini(struct port_mem *m);

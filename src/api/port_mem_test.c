@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port's promises, kept by the port of tests: one outcome per call, ordered watches, conflicts,
-// failures on demand.
+// The guarantees of the port, in the port for tests: one outcome per call, ordered watches,
+// conflicts, injected failures.
 #include "api/port_mem.h"
 
 #include <setjmp.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the port of tests sends: lists, watches, and the one queue of messages that port_poll
-// empties.
+// Messages of the port for tests: lists, watches, and the queue that port_poll empties.
 #include "api/port_mem_priv.h"
 
 static bool filter_init(struct filter *f, const struct port_request *req, struct hk_err *err)
@@ -53,8 +52,9 @@ static void send_event(struct port_mem *m, const struct watch *w, enum port_msg_
     hk_vec_push(&m->queue, q);
 }
 
-/* What one watch sees of a change: an object may also enter or leave its selection. */
-static void tell(struct port_mem *m, const struct watch *w, const struct change *c)
+/* Sends a change as one watch sees it: an object may also enter or leave its selection. */
+static void port_mem_watch_send_change(struct port_mem *m, const struct watch *w,
+                                       const struct change *c)
 {
     const bool was = filter_match(&w->filter, c->old);
     const bool is = !c->deleted && filter_match(&w->filter, c->obj);
@@ -81,7 +81,7 @@ void mem_done(struct port_mem *m, uint64_t call, struct port_sink sink, int rc,
 void mem_tell(struct port_mem *m, const struct change *c)
 {
     for (uint32_t i = 0; i < m->watches.len; i++) {
-        tell(m, m->watches.at[i], c);
+        port_mem_watch_send_change(m, m->watches.at[i], c);
     }
 }
 
@@ -115,7 +115,7 @@ int mem_list(struct call *c, struct message *q)
     return rc;
 }
 
-/* The past first, then what comes. From revision 0 the past is every object as it is now. */
+/* Sends past changes first, then new ones. From revision 0 the past is every current object. */
 static void watch_start(struct port_mem *m, struct watch *w, uint64_t rv)
 {
     for (uint32_t i = 0; rv == 0 && i < m->rows.len; i++) {
@@ -126,7 +126,7 @@ static void watch_start(struct port_mem *m, struct watch *w, uint64_t rv)
     }
     for (uint32_t i = 0; rv > 0 && i < m->changes.len; i++) {
         if (m->changes.at[i].obj->rv > rv) {
-            tell(m, w, &m->changes.at[i]);
+            port_mem_watch_send_change(m, w, &m->changes.at[i]);
         }
     }
     hk_vec_push(&m->watches, w);
@@ -177,7 +177,7 @@ uint32_t mem_poll(struct port *p, uint32_t max)
     uint32_t n = 0;
 
     while (n < max && m->queue_at < m->queue.len) {
-        /* A copy: the callback may submit, and the queue move. */
+        /* A copy: the callback may submit calls, which may move the queue. */
         struct message q = m->queue.at[m->queue_at++];
         if (q.sink.on_msg) {
             q.msg.err = q.err;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads Status objects. The reasons of our own codes come from base/err.c, so that what the server
-// says of a code reads back as that code; the table here adds the reasons only others use.
+// Reads Status objects. The reasons of our own codes come from base/err.c, so that the server's
+// answer for a code reads back as that code. The table here adds reasons that only other servers
+// use.
 #include "api/port_status.h"
 
 static const struct {
@@ -23,7 +24,7 @@ static const struct {
 
 enum hk_code port_status_code(struct hk_str reason, int http)
 {
-    for (int code = HK_EINVAL; reason.n > 0 && code <= HK_EUNSUP; code++) {
+    for (int code = HK_EINVAL; reason.n > 0 && code < HK_NCODES; code++) {
         if (hk_str_is(reason, hk_code_reason(code))) {
             return (enum hk_code)code;
         }
@@ -39,9 +40,9 @@ enum hk_code port_status_code(struct hk_str reason, int http)
         }
     }
     if (http == hk_code_http(HK_ECONFLICT)) {
-        return HK_ECONFLICT; /* and not "exists", which has the same number */
+        return HK_ECONFLICT; /* "exists" has the same HTTP code */
     }
-    for (int code = HK_EINVAL; code <= HK_EUNSUP; code++) {
+    for (int code = HK_EINVAL; code < HK_NCODES; code++) {
         if (hk_code_http(code) == http) {
             return (enum hk_code)code;
         }
@@ -49,9 +50,9 @@ enum hk_code port_status_code(struct hk_str reason, int http)
     return http >= 400 && http < 500 ? HK_EINVAL : HK_EIO;
 }
 
-static const char *text_of(const struct json *obj, const char *key, struct hk_arena *a)
+static const char *port_status_copy_str(const struct json *obj, const char *key, struct hk_arena *a)
 {
-    const struct hk_str s = json_str(json_get(obj, key), HK_STR(""));
+    const struct hk_str s = json_str_field(obj, key);
 
     return s.n > 0 ? hk_arena_str(a, s).s : NULL;
 }
@@ -64,11 +65,27 @@ static void read_causes(const struct json *causes, struct hk_arena *a, struct po
     struct port_cause *at = hk_arena_array(a, causes->len, sizeof(*at));
     for (uint32_t i = 0; i < causes->len; i++) {
         const struct json *cause = json_item(causes, i);
-        at[i] = (struct port_cause){text_of(cause, "reason", a), text_of(cause, "field", a),
-                                    text_of(cause, "message", a)};
+        at[i] = (struct port_cause){port_status_copy_str(cause, "reason", a),
+                                    port_status_copy_str(cause, "field", a),
+                                    port_status_copy_str(cause, "message", a)};
     }
     ret->causes = at;
     ret->ncauses = causes->len;
+}
+
+bool port_status_has_cause(const struct port_status *s, const char *reason)
+{
+    for (uint32_t i = 0; s && i < s->ncauses; i++) {
+        if (s->causes[i].reason && strcmp(s->causes[i].reason, reason) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool port_status_namespace_ends(const struct port_status *s)
+{
+    return port_status_has_cause(s, "NamespaceTerminating");
 }
 
 void port_status_read(const struct json *doc, struct hk_arena *a, struct port_status *ret)
@@ -79,15 +96,15 @@ void port_status_read(const struct json *doc, struct hk_arena *a, struct port_st
 
     *ret = (struct port_status){
         .code = code >= 100 && code < 600 ? (int)code : 0,
-        .success = hk_str_is(json_str(json_get(doc, "status"), HK_STR("")), "Success"),
-        .reason = text_of(doc, "reason", a),
-        .message = text_of(doc, "message", a),
-        .name = text_of(details, "name", a),
-        .group = text_of(details, "group", a),
-        .kind = text_of(details, "kind", a),
-        .uid = text_of(details, "uid", a),
+        .success = hk_str_is(json_str_field(doc, "status"), "Success"),
+        .reason = port_status_copy_str(doc, "reason", a),
+        .message = port_status_copy_str(doc, "message", a),
+        .name = port_status_copy_str(details, "name", a),
+        .group = port_status_copy_str(details, "group", a),
+        .kind = port_status_copy_str(details, "kind", a),
+        .uid = port_status_copy_str(details, "uid", a),
         .retry_after_s = wait_s > 0 && wait_s <= INT32_MAX ? (int32_t)wait_s : 0,
-        .cont = text_of(json_get(doc, "metadata"), "continue", a),
+        .cont = port_status_copy_str(json_get(doc, "metadata"), "continue", a),
     };
     read_causes(json_get(details, "causes"), a, ret);
 }

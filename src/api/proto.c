@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads protobuf objects along the table of types. Go writes every field that is no pointer, empty
-// or not; JSON leaves empty ones out, and so do we, save those JSON always shows.
+// Reads protobuf objects by the table of types. Go writes every field that is not a pointer, even
+// if empty. JSON omits empty fields, and so does this file, except those that JSON always shows.
 //
-// No type contains itself, so the table bounds the depth; the number of values is counted, since a
-// list of empty messages costs two bytes an element.
+// No type contains itself, so the table limits the depth. Values are counted, because a list of
+// empty messages needs only two bytes per element.
 #include "api/proto.h"
 
 #include "api/type.h"
 #include "codec/protobuf.h"
-#include "codec/timefmt.h"
 
 enum { VALUES_MAX = 500000 };
 
@@ -23,7 +22,7 @@ struct reader {
 static int read_message(struct reader *r, const struct api_type *type, struct hk_str bytes,
                         struct json *obj);
 
-static int refuse(const struct reader *r, const struct api_field *f, const char *why)
+static int api_proto_fail_field(const struct reader *r, const struct api_field *f, const char *why)
 {
     return hk_fail(r->err, HK_EINVAL, "protobuf: field '%s': %s", f->name, why);
 }
@@ -35,7 +34,7 @@ static struct json null_value(void)
 
 /* ---- values ---- */
 
-/* The last of each number below four in a small message; absent ones are zero. */
+/* The last field of each number below four in a small message; absent ones are zero. */
 static int read_small(const struct reader *r, struct hk_str bytes, struct protobuf_field small[4])
 {
     struct protobuf_field w;
@@ -50,11 +49,11 @@ static int read_small(const struct reader *r, struct hk_str bytes, struct protob
     return rc;
 }
 
-static int read_text(const struct reader *r, const struct api_field *f, struct hk_str bytes,
-                     struct json *ret)
+static int api_proto_read_text(const struct reader *r, const struct api_field *f,
+                               struct hk_str bytes, struct json *ret)
 {
     if (!protobuf_is_text(bytes)) {
-        return refuse(r, f, "string is not UTF-8");
+        return api_proto_fail_field(r, f, "string is not UTF-8");
     }
     *ret = json_make_str(bytes.s ? bytes : HK_STR(""));
     return 0;
@@ -80,11 +79,10 @@ static struct json make_base64(const struct reader *r, struct hk_str in)
     return json_make_str((struct hk_str){out, n});
 }
 
-static int read_time(const struct reader *r, const struct api_field *f, struct hk_str bytes,
-                     struct json *ret)
+static int api_proto_read_time(const struct reader *r, const struct api_field *f,
+                               struct hk_str bytes, struct json *ret)
 {
     enum { NANO = 1000000000 };
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     struct protobuf_field small[4];
     const int rc = read_small(r, bytes, small);
     int64_t ns;
@@ -96,14 +94,10 @@ static int read_time(const struct reader *r, const struct api_field *f, struct h
     const int64_t nanos = (int64_t)small[2].value;
     if (__builtin_mul_overflow((int64_t)small[1].value, NANO, &ns) || nanos < 0 || nanos >= NANO ||
         __builtin_add_overflow(ns, nanos, &ns)) {
-        return refuse(r, f, "time is out of range");
+        return api_proto_fail_field(r, f, "time is out of range");
     }
-    if (f->form == API_MICRO_TIME) {
-        time_write_micro(ns, &text);
-    } else {
-        time_write(ns - nanos, &text);
-    }
-    *ret = json_make_str(hk_arena_str(r->a, hk_buf_str(&text)));
+    *ret = f->form == API_MICRO_TIME ? json_make_micro_time(ns, r->a)
+                                     : json_make_time(ns - nanos, r->a);
     return 0;
 }
 
@@ -117,7 +111,7 @@ static int read_int_or_string(const struct reader *r, const struct api_field *f,
         return rc;
     }
     if (small[1].value == 1) {
-        return read_text(r, f, small[3].bytes, ret);
+        return api_proto_read_text(r, f, small[3].bytes, ret);
     }
     *ret = json_make_int((int64_t)small[2].value);
     return 0;
@@ -145,7 +139,7 @@ static int read_quantity(const struct reader *r, const struct api_field *f, stru
     if (rc < 0) {
         return rc;
     }
-    return read_text(r, f, small[1].bytes.n > 0 ? small[1].bytes : HK_STR("0"), ret);
+    return api_proto_read_text(r, f, small[1].bytes.n > 0 ? small[1].bytes : HK_STR("0"), ret);
 }
 
 static int read_strings(struct reader *r, const struct api_field *f, struct hk_str bytes,
@@ -157,7 +151,7 @@ static int read_strings(struct reader *r, const struct api_field *f, struct hk_s
     *ret = json_make_array();
     while ((rc = protobuf_next(&bytes, &w, r->err)) > 0) {
         struct json one;
-        rc = w.number == 1 ? read_text(r, f, w.bytes, &one) : 0;
+        rc = w.number == 1 ? api_proto_read_text(r, f, w.bytes, &one) : 0;
         if (rc < 0) {
             return rc;
         }
@@ -173,7 +167,7 @@ static bool is_varint(const struct api_field *f)
     return f->form == API_INT || f->form == API_BOOL;
 }
 
-/* One value, be it alone, an element, or of a map. */
+/* One value: a single one, an element of a list, or a value of a map. */
 static int read_value(struct reader *r, const struct api_field *f, const struct protobuf_field *w,
                       struct json *ret)
 {
@@ -181,7 +175,7 @@ static int read_value(struct reader *r, const struct api_field *f, const struct 
         return hk_fail(r->err, HK_ELIMIT, "protobuf: more than %d values", VALUES_MAX);
     }
     if (w->wire != (is_varint(f) ? PROTOBUF_VARINT : PROTOBUF_BYTES)) {
-        return refuse(r, f, "wrong wire type");
+        return api_proto_fail_field(r, f, "wrong wire type");
     }
     switch ((enum api_form)f->form) {
     case API_INT:
@@ -191,7 +185,7 @@ static int read_value(struct reader *r, const struct api_field *f, const struct 
         *ret = json_make_bool(w->value != 0);
         return 0;
     case API_STRING:
-        return read_text(r, f, w->bytes, ret);
+        return api_proto_read_text(r, f, w->bytes, ret);
     case API_BYTES:
         *ret = make_base64(r, w->bytes);
         return 0;
@@ -201,7 +195,7 @@ static int read_value(struct reader *r, const struct api_field *f, const struct 
         return read_int_or_string(r, f, w->bytes, ret);
     case API_TIME:
     case API_MICRO_TIME:
-        return read_time(r, f, w->bytes, ret);
+        return api_proto_read_time(r, f, w->bytes, ret);
     case API_RAW:
         return read_raw(r, f, w->bytes, ret);
     case API_STRINGS:
@@ -212,10 +206,10 @@ static int read_value(struct reader *r, const struct api_field *f, const struct 
     case API_OPAQUE:
         break;
     }
-    return refuse(r, f, "cannot be read from protobuf; send JSON");
+    return api_proto_fail_field(r, f, "cannot be read from protobuf; send JSON");
 }
 
-static bool is_zero(const struct json *v, const struct api_field *f)
+static bool api_proto_is_zero(const struct json *v, const struct api_field *f)
 {
     switch (v->type) {
     case JSON_BOOL:
@@ -235,7 +229,7 @@ static bool is_zero(const struct json *v, const struct api_field *f)
 
 /* ---- fields ---- */
 
-/* The list or map of the field, made when it is the first time. */
+/* The list or map of the field. Creates a missing one. */
 static struct json *collection(struct reader *r, const struct api_field *f, struct json *obj)
 {
     struct json *v = (struct json *)json_get(obj, f->name);
@@ -243,7 +237,7 @@ static struct json *collection(struct reader *r, const struct api_field *f, stru
     if (v) {
         return v;
     }
-    return json_put(obj, r->a, hk_str(f->name),
+    return json_set(obj, r->a, f->name,
                     f->flags & API_MAP ? json_make_object() : json_make_array());
 }
 
@@ -279,7 +273,7 @@ static int read_element(struct reader *r, const struct api_field *f, const struc
     return rc;
 }
 
-/* Maps keep their entries sorted by arrival; a key that comes twice keeps its last value. */
+/* Map entries stay in the order of arrival; a duplicate key keeps its last value. */
 static int read_entry(struct reader *r, const struct api_field *f, const struct protobuf_field *w,
                       struct json *map)
 {
@@ -288,7 +282,7 @@ static int read_entry(struct reader *r, const struct api_field *f, const struct 
     int rc;
 
     if (w->wire != PROTOBUF_BYTES) {
-        return refuse(r, f, "wrong wire type");
+        return api_proto_fail_field(r, f, "wrong wire type");
     }
     rc = read_small(r, w->bytes, small);
     if (rc < 0) {
@@ -297,7 +291,7 @@ static int read_entry(struct reader *r, const struct api_field *f, const struct 
     if (small[2].number == 0) {
         small[2].wire = is_varint(f) ? PROTOBUF_VARINT : PROTOBUF_BYTES;
     }
-    rc = read_text(r, f, small[1].bytes, &key);
+    rc = api_proto_read_text(r, f, small[1].bytes, &key);
     if (rc == 0) {
         rc = read_value(r, f, &small[2], &value);
     }
@@ -317,20 +311,20 @@ static int read_single(struct reader *r, const struct api_field *f, const struct
         return rc;
     }
     const unsigned shown = v.type == JSON_NULL ? API_KEEP : API_PTR | API_KEEP;
-    if (is_zero(&v, f) && !(f->flags & shown)) {
+    if (api_proto_is_zero(&v, f) && !(f->flags & shown)) {
         json_del(obj, f->name);
     } else {
-        json_put(obj, r->a, hk_str(f->name), v);
+        json_set(obj, r->a, f->name, v);
     }
     return 0;
 }
 
-static int read_field(struct reader *r, const struct api_field *f, const struct protobuf_field *w,
-                      struct json *obj)
+static int api_proto_read_field(struct reader *r, const struct api_field *f,
+                                const struct protobuf_field *w, struct json *obj)
 {
     if (f->flags & API_INLINE) {
         if (w->wire != PROTOBUF_BYTES) {
-            return refuse(r, f, "wrong wire type");
+            return api_proto_fail_field(r, f, "wrong wire type");
         }
         return read_message(r, f->type, w->bytes, obj);
     }
@@ -343,7 +337,7 @@ static int read_field(struct reader *r, const struct api_field *f, const struct 
     return read_single(r, f, w, obj);
 }
 
-/* What Go's JSON shows of a field nobody set. */
+/* The value that Go's JSON shows for a field that is not set. */
 static struct json empty_value(const struct api_field *f)
 {
     if (f->flags & (API_LIST | API_MAP | API_PTR)) {
@@ -374,7 +368,7 @@ static int read_message(struct reader *r, const struct api_type *type, struct hk
 
     while ((rc = protobuf_next(&bytes, &w, r->err)) > 0) {
         const struct api_field *f = api_type_number(type, w.number);
-        rc = f ? read_field(r, f, &w, obj) : 0;
+        rc = f ? api_proto_read_field(r, f, &w, obj) : 0;
         if (rc < 0) {
             return rc;
         }
@@ -382,7 +376,7 @@ static int read_message(struct reader *r, const struct api_type *type, struct hk
     for (uint32_t i = 0; i < type->nfields && rc == 0; i++) {
         const struct api_field *f = &type->fields[i];
         if ((f->flags & API_KEEP) && !json_get(obj, f->name)) {
-            json_put(obj, r->a, hk_str(f->name), empty_value(f));
+            json_set(obj, r->a, f->name, empty_value(f));
         }
     }
     return rc;
@@ -406,11 +400,11 @@ static int read_envelope(struct reader *r, const struct protobuf_field unknown[4
     if (rc < 0) {
         return rc;
     }
-    rc = read_text(r, &word, meta[1].bytes, &version);
+    rc = api_proto_read_text(r, &word, meta[1].bytes, &version);
     if (rc < 0) {
         return rc;
     }
-    rc = read_text(r, &word, meta[2].bytes, &kind);
+    rc = api_proto_read_text(r, &word, meta[2].bytes, &kind);
     if (rc < 0) {
         return rc;
     }
@@ -421,8 +415,8 @@ static int read_envelope(struct reader *r, const struct protobuf_field unknown[4
                        kind.s, (int)version.len, version.s);
     }
     struct json obj = json_make_object();
-    json_put(&obj, r->a, HK_STR("apiVersion"), version);
-    json_put(&obj, r->a, HK_STR("kind"), kind);
+    json_set(&obj, r->a, "apiVersion", version);
+    json_set(&obj, r->a, "kind", kind);
     rc = read_message(r, type, unknown[2].bytes, &obj);
     if (rc == 0) {
         *ret = obj;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Protobuf bodies: two that kubectl was seen to send, and hand-made ones for each form of value.
+// Protobuf bodies: two that kubectl sent, and hand-made ones for each form of value.
 #include "api/proto.h"
 
 #include <setjmp.h>
@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-/* Bytes written as hex digits, 'text' and (...), which is its length, below 128, and its content.
- * Returns where it stopped: behind the closing bracket or at the end. */
+/* Bytes written as hex digits, 'text' and (...), which stands for its length, below 128, and its
+ * content. Returns where it stopped: after the closing bracket or at the end. */
 static const char *add_bytes(const char *p, struct hk_buf *out)
 {
     while (*p && *p != ')') {

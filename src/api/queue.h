@@ -5,7 +5,7 @@
 #include "api/meta.h"
 
 enum api_queue_state {
-    API_QUEUE_NO_STATE, /* unset; not the same as Open to the fairness plugins */
+    API_QUEUE_NO_STATE, /* unset; the fairness plugins treat this unlike Open */
     API_QUEUE_OPEN,
     API_QUEUE_CLOSED,
     API_QUEUE_CLOSING,

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events: a ring remembers the latest ones, so that a repeated one is counted instead of written
-// again; whoever falls out of the ring starts anew. A bounded number is under way at a time, a
-// bounded number waits.
+// Records Events. A ring remembers the latest ones, so that a repeated Event is counted instead of
+// created again; an Event that has left the ring is created again. The numbers of writes in flight
+// and waiting are limited.
 #include "api/recorder.h"
 
 #include "base/log.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "codec/timefmt.h"
 
 #define RING_LEN 4096u
 #define BACKLOG_MAX 16384u
-/* When thousands of things go well at once, nobody reads that each of them did, and writing it
- * would take the disk's time from doing more: such news is dropped sooner than warnings, and in no
- * hurry. */
+/* When thousands of operations succeed at once, their Events have little value and would compete
+ * for the disk. So normal Events are dropped earlier than warnings, and few are in flight. */
 #define BACKLOG_NORMAL_MAX 512u
 #define FLIGHT_MAX 8u
 #define COUNT_EVERY_NS ((int64_t)5 * 60 * 1000 * 1000 * 1000)
@@ -23,14 +21,14 @@ struct slot {
     uint64_t key; /* 0: unused */
     uint64_t stamp;
     uint32_t count;
-    bool busy;          /* a write of it waits or is under way */
+    bool busy;          /* its write waits or is in flight */
     int64_t written_ns; /* wall */
 };
 
-/* One write to be. The strings are its own. */
+/* One pending write. Owns its strings. */
 struct note {
     uint32_t slot;
-    uint64_t key; /* of the slot when the note was made */
+    uint64_t key; /* of the slot when the note was created */
     bool first;   /* creates the event, else updates its count */
     bool warning;
     const struct api_kind *kind;
@@ -43,14 +41,14 @@ struct recorder {
     char *component;
     struct slot *ring;
     uint32_t next;
-    struct hk_map at; /* key to slot */
+    struct hk_map at; /* from key to slot */
     uint64_t stamp;
     HK_VEC(struct note) waiting;
-    uint32_t head; /* the first that waits */
-    uint32_t busy; /* flights used */
+    uint32_t head; /* index of the first waiting note */
+    uint32_t busy; /* number of flights in use */
     struct note flights[FLIGHT_MAX];
     uint64_t calls[FLIGHT_MAX]; /* 0: free */
-    struct hk_arena mem;        /* one body */
+    struct hk_arena mem;        /* for one body */
 };
 
 static void note_fini(struct note *n)
@@ -63,15 +61,15 @@ static void note_fini(struct note *n)
     *n = (struct note){0};
 }
 
-static uint64_t key_of(const struct recorder_about *a, bool warning, const char *reason,
-                       struct hk_str message)
+static uint64_t recorder_note_key(const struct recorder_about *a, bool warning, const char *reason,
+                                  struct hk_str message)
 {
     uint64_t h = hk_hash(a->ns.s, a->ns.n, 17 + a->kind->id);
 
     h = hk_hash(a->name.s, a->name.n, h);
     h = hk_hash(a->uid.s, a->uid.n, h);
     h = hk_hash(reason, strlen(reason), h + warning);
-    return hk_hash(message.s, message.n, h) >> 1 | 1; /* neither 0 nor the map's own key */
+    return hk_hash(message.s, message.n, h) >> 1 | 1; /* not 0, nor the map's reserved key */
 }
 
 static uint32_t new_slot(struct recorder *r, uint64_t key)
@@ -90,39 +88,21 @@ static uint32_t new_slot(struct recorder *r, uint64_t key)
 
 /* ---- bodies ---- */
 
-static void put(struct recorder *r, struct json *obj, const char *key, struct hk_str value)
-{
-    json_put(obj, &r->mem, hk_str(key), json_make_str(value));
-}
-
-static void put_time(struct recorder *r, struct json *obj, const char *key, int64_t ns)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-
-    time_write(ns, &text);
-    put(r, obj, key, hk_arena_str(&r->mem, hk_buf_str(&text)));
-}
-
-static struct json *put_obj(struct recorder *r, struct json *obj, const char *key)
-{
-    return json_put(obj, &r->mem, hk_str(key), json_make_object());
-}
-
 static void put_about(struct recorder *r, const struct note *n, struct json *body)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
-    struct json *about = put_obj(r, body, "involvedObject");
+    struct json *about = json_set_object(body, &r->mem, "involvedObject");
 
     api_kind_write_version(n->kind, &version);
-    put(r, about, "kind", hk_str(n->kind->kind));
+    json_set_cstr(about, &r->mem, "kind", n->kind->kind);
     if (n->ns[0]) {
-        put(r, about, "namespace", hk_str(n->ns));
+        json_set_cstr(about, &r->mem, "namespace", n->ns);
     }
-    put(r, about, "name", hk_str(n->name));
+    json_set_cstr(about, &r->mem, "name", n->name);
     if (n->uid[0]) {
-        put(r, about, "uid", hk_str(n->uid));
+        json_set_cstr(about, &r->mem, "uid", n->uid);
     }
-    put(r, about, "apiVersion", hk_arena_str(&r->mem, hk_buf_str(&version)));
+    json_set_str_copy(about, &r->mem, "apiVersion", hk_buf_str(&version));
 }
 
 static struct hk_str event_name(struct recorder *r, const struct note *n)
@@ -131,7 +111,7 @@ static struct hk_str event_name(struct recorder *r, const struct note *n)
         hk_arena_printf(&r->mem, "%s.%llx", n->name, (unsigned long long)r->ring[n->slot].stamp));
 }
 
-/* Events about cluster-scoped objects live in "default", as everywhere. */
+/* Events about cluster-scoped objects are in "default", as in Kubernetes. */
 static struct hk_str event_ns(const struct note *n)
 {
     return n->ns[0] ? hk_str(n->ns) : HK_STR("default");
@@ -141,26 +121,26 @@ static void put_body(struct recorder *r, const struct note *n, struct json *body
 {
     struct json *meta;
 
-    put(r, body, "apiVersion", HK_STR("v1"));
-    put(r, body, "kind", HK_STR("Event"));
-    meta = put_obj(r, body, "metadata");
-    put(r, meta, "name", event_name(r, n));
-    put(r, meta, "namespace", event_ns(n));
+    json_set_cstr(body, &r->mem, "apiVersion", "v1");
+    json_set_cstr(body, &r->mem, "kind", "Event");
+    meta = json_set_object(body, &r->mem, "metadata");
+    json_set_str(meta, &r->mem, "name", event_name(r, n));
+    json_set_str(meta, &r->mem, "namespace", event_ns(n));
     put_about(r, n, body);
-    put(r, body, "type", n->warning ? HK_STR("Warning") : HK_STR("Normal"));
-    put(r, body, "reason", hk_str(n->reason));
-    put(r, body, "message", hk_str(n->message));
-    put(r, put_obj(r, body, "source"), "component", hk_str(r->component));
-    put(r, body, "reportingComponent", hk_str(r->component));
-    put(r, body, "reportingInstance", HK_STR(""));
-    put_time(r, body, "firstTimestamp", now_ns);
+    json_set_cstr(body, &r->mem, "type", n->warning ? "Warning" : "Normal");
+    json_set_cstr(body, &r->mem, "reason", n->reason);
+    json_set_cstr(body, &r->mem, "message", n->message);
+    json_set_cstr(json_set_object(body, &r->mem, "source"), &r->mem, "component", r->component);
+    json_set_cstr(body, &r->mem, "reportingComponent", r->component);
+    json_set_cstr(body, &r->mem, "reportingInstance", "");
+    json_set_time(body, &r->mem, "firstTimestamp", now_ns);
 }
 
 /* ---- sending ---- */
 
 static void send_more(struct recorder *r);
 
-static void on_done(void *ctx, const struct port_msg *m)
+static void recorder_on_event_written(void *ctx, const struct port_msg *m)
 {
     struct recorder *r = ctx;
     uint32_t k = 0;
@@ -179,7 +159,7 @@ static void on_done(void *ctx, const struct port_msg *m)
     }
     if (s->key == r->flights[k].key) {
         s->busy = false;
-        if (m->rc < 0) { /* the next one starts anew */
+        if (m->rc < 0) { /* the next such event is created again */
             hk_map_del(&r->at, s->key);
             s->key = 0;
         }
@@ -190,7 +170,7 @@ static void on_done(void *ctx, const struct port_msg *m)
     send_more(r);
 }
 
-static void send(struct recorder *r, uint32_t k)
+static void recorder_send_event(struct recorder *r, uint32_t k)
 {
     const struct note *n = &r->flights[k];
     struct slot *s = &r->ring[n->slot];
@@ -209,16 +189,16 @@ static void send(struct recorder *r, uint32_t k)
         req.patch = PORT_PATCH_MERGE;
         req.name = event_name(r, n);
     }
-    json_put(&body, &r->mem, HK_STR("count"), json_make_int(s->count));
-    put_time(r, &body, "lastTimestamp", now_ns);
+    json_set_int(&body, &r->mem, "count", s->count);
+    json_set_time(&body, &r->mem, "lastTimestamp", now_ns);
     s->written_ns = now_ns;
     r->busy++;
-    r->calls[k] = port_submit(r->port, &req, (struct port_sink){on_done, r});
+    r->calls[k] = port_submit(r->port, &req, (struct port_sink){recorder_on_event_written, r});
     hk_arena_clear(&r->mem);
 }
 
-/* Moves what waits to the front once most of the vector is behind it, so that a queue that never
- * runs empty does not grow for ever. */
+/* Moves waiting notes to the front once the used part before them is most of the vector, so that a
+ * queue that is never empty does not grow without limit. */
 static void close_up(struct recorder *r)
 {
     if (r->head < r->waiting.len && (r->head < 1024 || r->head <= r->waiting.len / 2)) {
@@ -231,8 +211,8 @@ static void close_up(struct recorder *r)
     r->head = 0;
 }
 
-/* The next note whose event is still remembered. */
-static bool take(struct recorder *r, struct note *ret)
+/* The next note whose event is still in the ring. */
+static bool recorder_pop_note(struct recorder *r, struct note *ret)
 {
     while (r->head < r->waiting.len) {
         struct note n = r->waiting.at[r->head++];
@@ -241,7 +221,7 @@ static bool take(struct recorder *r, struct note *ret)
             *ret = n;
             return true;
         }
-        note_fini(&n); /* the ring came round before it was sent */
+        note_fini(&n); /* the slot was reused before it was sent */
     }
     return false;
 }
@@ -252,15 +232,15 @@ static void send_more(struct recorder *r)
         if (r->calls[k]) {
             continue;
         }
-        if (!take(r, &r->flights[k])) {
+        if (!recorder_pop_note(r, &r->flights[k])) {
             break;
         }
-        send(r, k);
+        recorder_send_event(r, k);
     }
     close_up(r);
 }
 
-/* Counts an event that is remembered; whether its count is to be written now. */
+/* Counts an event in the ring; true: write its count now. */
 static bool count_again(struct recorder *r, uint32_t at)
 {
     struct slot *s = &r->ring[at];
@@ -276,7 +256,7 @@ static bool count_again(struct recorder *r, uint32_t at)
 void recorder_note(struct recorder *r, const struct recorder_about *about, bool warning,
                    const char *reason, struct hk_str message)
 {
-    const uint64_t key = key_of(about, warning, reason, message);
+    const uint64_t key = recorder_note_key(about, warning, reason, message);
     uint32_t at = hk_map_get(&r->at, key);
     const bool first = at == HK_NONE;
 

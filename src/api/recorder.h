@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events about objects, as people see them in `kubectl describe`. One that says what an earlier one
-// of the same object said is counted, and the count written now and then. Events are courtesy: they
-// wait behind a bound and are dropped beyond it, and nobody hears of a failure but the debug log.
+// Events about objects, as shown by `kubectl describe`. A repeated event is counted, and the count
+// is written from time to time. Events are best effort: their queue is bounded, excess ones are
+// dropped, and failures only go to the debug log.
 #pragma once
 
 #include "api/port.h"
@@ -16,9 +16,9 @@ struct recorder_about {
 
 /* component is copied. */
 struct recorder *recorder_new(struct port *port, struct hk_clock *clock, struct hk_str component);
-/* Drops what has not been sent. Takes NULL. */
+/* Drops unsent events. Takes NULL. */
 void recorder_free(struct recorder *r);
 void recorder_note(struct recorder *r, const struct recorder_about *about, bool warning,
                    const char *reason, struct hk_str message);
-/* Events that wait to be sent or answered. */
+/* The number of events waiting or in flight. */
 uint32_t recorder_len(const struct recorder *r);

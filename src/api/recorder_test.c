@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recorder writes and what it only counts, and how it keeps within its bounds.
+// Which Events the recorder writes and which it only counts, and its limits.
 #include "api/recorder.h"
 
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 #define START_NS (INT64_C(1704164645) * 1000000000)
 #define FIVE_MINUTES_NS (INT64_C(300) * 1000000000)
 
-/* The recorder's bounds. */
+/* The recorder's limits. */
 enum {
     RING_LEN = 4096,
     BACKLOG_MAX = 16384,
@@ -66,7 +66,7 @@ static void note(struct fixture *f, const char *name, const char *message)
     note_on(f->r, name, message);
 }
 
-/* Notes about n pods, "p0" the first. */
+/* Notes events about n pods, from "p0" on. */
 static void note_many(struct fixture *f, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -199,7 +199,7 @@ static void repeated_events_are_counted(void **state)
     assert_field(last_event(f), "firstTimestamp", "2024-01-02T03:04:05Z");
     assert_field(last_event(f), "lastTimestamp", "2024-01-02T03:09:05Z");
 
-    note(f, "a", "m"); /* the five minutes begin again */
+    note(f, "a", "m"); /* the five minutes start again */
     settle(f);
     assert_string_equal(events(f), "a m x5\n");
 }
@@ -246,7 +246,7 @@ static void the_ring_forgets(void **state)
     settle(f);
     note(f, "a", "m");
     settle(f);
-    assert_int_equal(count_events(f), RING_LEN); /* it was the oldest, and known */
+    assert_int_equal(count_events(f), RING_LEN); /* it was the oldest, and still in the ring */
 
     note(f, "b", "m");
     note(f, "a", "m");
@@ -261,7 +261,7 @@ static void few_are_under_way(void **state)
     note_many(f, FLIGHT_MAX + 8);
     assert_int_equal(recorder_len(f->r), FLIGHT_MAX + 8);
     assert_int_equal(count_events(f), FLIGHT_MAX);
-    assert_int_equal(port_poll(f->port, 1), 1); /* each answer lets one more go */
+    assert_int_equal(port_poll(f->port, 1), 1); /* each answer starts one more write */
     assert_int_equal(count_events(f), FLIGHT_MAX + 1);
     settle(f);
     assert_int_equal(count_events(f), FLIGHT_MAX + 8);
@@ -276,7 +276,7 @@ static void the_backlog_is_bounded(void **state)
     note(f, "late", "m");
     assert_int_equal(recorder_len(f->r), FLIGHT_MAX + BACKLOG_MAX);
     settle(f);
-    note(f, "late", "m"); /* nothing was remembered of it */
+    note(f, "late", "m"); /* the ring does not contain it */
     settle(f);
     assert_non_null(strstr(events(f), "late m x1\n"));
 }
@@ -360,7 +360,7 @@ static void cluster_scoped_objects_go_to_default(void **state)
     assert_string_equal(events(f), "q m x2\n");
 }
 
-/* ---- a port that answers when told to ---- */
+/* ---- a port that answers on request ---- */
 
 struct slow_port {
     struct port port;
@@ -401,7 +401,7 @@ static void second_answers_are_ignored(void **state)
     slow_answer(&s, 1);
     slow_answer(&s, 1);
     assert_int_equal(recorder_len(r), 1);
-    note_on(r, "c", "m"); /* has the place of the first, not its answers */
+    note_on(r, "c", "m"); /* uses the slot of the first, but ignores its answers */
     slow_answer(&s, 1);
     assert_int_equal(recorder_len(r), 2);
     recorder_free(r);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of kinds and the lookups over it. Forty rows are searched by walking them; nothing on a
-// hot path asks by name.
+// The table of kinds and its lookups. Linear search over forty rows: no hot path looks up names.
 #include "api/registry.h"
 
 #include <strings.h>
@@ -25,9 +24,9 @@
 
 enum { CLUSTER = false, NAMESPACED = true, STATUS = true, NO_STATUS = false };
 
-/* Order matters to api_kind_by_word only: for a bare word the earlier row wins. Volcano's Job
- * and CronJob come before those of Kubernetes; the rest follows kubectl's preference for core
- * groups. */
+/* The order matters only to api_kind_by_word: for a word without a group the earlier row wins.
+ * Volcano's Job and CronJob come before those of Kubernetes; the others follow kubectl's preference
+ * for core groups. */
 static const struct api_kind kinds[] = {
     KIND(API_NODE, CORE, "Node", "nodes", "node", CLUSTER, STATUS, "no"),
     KIND(API_NAMESPACE, CORE, "Namespace", "namespaces", "namespace", CLUSTER, STATUS, "ns"),
@@ -202,7 +201,7 @@ void api_kind_write_version(const struct api_kind *k, struct hk_buf *out)
     hk_buf_addstr(out, hk_str(k->version));
 }
 
-/* What an item takes from the typed list around it. */
+/* Values that an item inherits from the typed list around it. */
 struct list_scope {
     struct hk_str api_version, kind;
 };
@@ -215,8 +214,8 @@ static int fail_at(const struct json *doc, struct hk_err *err, const char *what)
     return hk_fail(err, HK_EINVAL, "%s", what);
 }
 
-static int each(const struct json *doc, struct list_scope outer, api_each_fn *fn, void *ctx,
-                struct hk_err *err)
+static int registry_visit_objects(const struct json *doc, struct list_scope outer, api_each_fn *fn,
+                                  void *ctx, struct hk_err *err)
 {
     int rc = 0;
 
@@ -233,16 +232,16 @@ static int each(const struct json *doc, struct list_scope outer, api_each_fn *fn
     if (!hk_str_ends(kind, "List") || !(json_is(items, JSON_ARRAY) || json_is(items, JSON_NULL))) {
         return fn(ctx, api_kind_find(version, kind), doc, err);
     }
-    /* A plain List lends its items nothing. */
+    /* A plain List has nothing for its items to inherit. */
     const struct list_scope inner = {version, {kind.s, kind.n - 4}};
     for (uint32_t i = 0; items->type == JSON_ARRAY && i < items->len && rc == 0; i++) {
-        rc =
-            each(&items->items[i], inner.kind.n > 0 ? inner : (struct list_scope){0}, fn, ctx, err);
+        rc = registry_visit_objects(
+            &items->items[i], inner.kind.n > 0 ? inner : (struct list_scope){0}, fn, ctx, err);
     }
     return rc;
 }
 
 int api_list_each(const struct json *doc, api_each_fn *fn, void *ctx, struct hk_err *err)
 {
-    return each(doc, (struct list_scope){0}, fn, ctx, err);
+    return registry_visit_objects(doc, (struct list_scope){0}, fn, ctx, err);
 }

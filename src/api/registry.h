@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of kinds: names, scope, where they live in the API. One row per kind; code that treats
-// kinds alike walks rows instead of naming them.
+// The table of kinds: names, scope, place in the API. Code that treats all kinds alike iterates
+// over the rows.
 #pragma once
 
 #include "codec/json.h"
@@ -61,28 +61,27 @@ struct api_kind {
     const char *kind;            /* "Pod"; its list is "PodList" */
     const char *plural, *singular;
     bool namespaced;
-    bool status; /* has the status subresource: plain updates leave the status alone */
+    bool status;                /* has the status subresource: plain updates keep .status */
     const char *short_names[3]; /* unused ones NULL */
 };
 
 const struct api_kind *api_kind(enum api_kind_id id);
-/* By the two fields of a manifest; NULL when unknown. */
+/* By apiVersion and kind of a manifest; NULL when unknown. */
 const struct api_kind *api_kind_find(struct hk_str api_version, struct hk_str kind);
 /* By group, version and plural as in a request path; NULL when unknown. */
 const struct api_kind *api_kind_by_plural(struct hk_str group, struct hk_str version,
                                           struct hk_str plural);
-/* By what people type: plural, singular, short name or kind in any case, "jobs.batch.volcano.sh"
- * with the group behind a dot. Without a group the first row of the table that answers wins. NULL
- * when unknown. */
+/* By a user's word: plural, singular, short name or kind in any case, or with a group,
+ * "jobs.batch.volcano.sh". Without a group the first matching row wins. NULL when unknown. */
 const struct api_kind *api_kind_by_word(struct hk_str word);
 /* "v1" or "group/version", appended. */
 void api_kind_write_version(const struct api_kind *k, struct hk_buf *out);
 
-/* kind is NULL when the registry does not know the object's. Returning non-zero ends the walk. */
+/* kind is NULL for an unknown kind. A non-zero result ends the iteration. */
 typedef int api_each_fn(void *ctx, const struct api_kind *kind, const struct json *obj,
                         struct hk_err *err);
 
-/* Calls fn for the object, or for each item when doc is a List or a typed list ("PodList"), lists
- * inside lists included. Items of a typed list may lack apiVersion and kind. Fails on a document
- * that is no object, or lacks apiVersion or kind; else returns fn's last answer. */
+/* Calls fn for the object, or for each item of a List or typed list ("PodList"), including nested
+ * lists. Items of a typed list may lack apiVersion and kind. Fails on a document that is not an
+ * object or lacks apiVersion or kind; else returns fn's last result. */
 int api_list_each(const struct json *doc, api_each_fn *fn, void *ctx, struct hk_err *err);

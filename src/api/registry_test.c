@@ -29,7 +29,7 @@ static void every_row_is_found_by_each_of_its_names(void **state)
             api_kind_by_plural(hk_str(k->group), hk_str(k->version), hk_str(k->plural)), k);
         hk_buf_addf(&word, "%s.%s", k->plural, k->group);
         assert_ptr_equal(api_kind_by_word(hk_buf_str(&word)), k);
-        if (strcmp(k->group, "batch") != 0) { /* whose words are Volcano's without a group */
+        if (strcmp(k->group, "batch") != 0) { /* without a group these words mean Volcano's kinds */
             assert_ptr_equal(api_kind_by_word(hk_str(k->kind)), k);
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles structural schemas: JSON in, nodes with their patterns ready out.
+// Compiles structural schemas from JSON into nodes with compiled patterns.
 #include "api/schema_priv.h"
 #include "codec/re2.h"
 
@@ -25,7 +25,7 @@ static const struct {
 static int read_type(const struct compiler *c, const struct json *doc, bool inside_logic,
                      struct schema_node *n)
 {
-    const struct hk_str name = json_str(json_get(doc, "type"), HK_STR(""));
+    const struct hk_str name = json_str_field(doc, "type");
 
     if (json_bool(json_get(doc, "x-kubernetes-int-or-string"), false)) {
         n->type = SCHEMA_INT_OR_STRING;
@@ -65,22 +65,19 @@ static int read_list_type(const struct compiler *c, const struct json *doc, stru
 
 static int read_pattern(struct compiler *c, const struct json *doc, struct schema_node *n)
 {
-    n->pattern = json_str(json_get(doc, "pattern"), HK_STR(""));
+    n->pattern = json_str_field(doc, "pattern");
     if (n->pattern.n == 0) {
         return 0;
     }
-    regex_t *re = hk_alloc(sizeof(*re));
-    const int rc = re2_compile(n->pattern, re, c->err);
+    const int rc = re2_compile(n->pattern, &n->re, c->err);
     if (rc < 0) {
-        hk_free(re);
         return rc;
     }
-    hk_vec_push(&c->s->patterns, re);
-    n->re = re;
+    hk_vec_push(&c->s->patterns, n->re);
     return 0;
 }
 
-/* NULL unless it is of that type, so that walks need not ask again. */
+/* NULL if it has another type, so that callers need not check again. */
 static const struct json *get_typed(const struct json *doc, const char *key, enum json_type type)
 {
     const struct json *v = json_get(doc, key);
@@ -92,7 +89,7 @@ static const struct json *get_number(const struct json *doc, const char *key)
 {
     const struct json *v = json_get(doc, key);
 
-    return json_is(v, JSON_INT) || json_is(v, JSON_UINT) || json_is(v, JSON_DOUBLE) ? v : NULL;
+    return json_is_numeric(v) ? v : NULL;
 }
 
 static void read_keywords(const struct json *doc, struct schema_node *n)
@@ -103,7 +100,7 @@ static void read_keywords(const struct json *doc, struct schema_node *n)
     n->exclusive_min = json_bool(json_get(doc, "exclusiveMinimum"), false);
     n->exclusive_max = json_bool(json_get(doc, "exclusiveMaximum"), false);
     n->free_form = json_bool(json_get(doc, "additionalProperties"), false);
-    n->format = json_str(json_get(doc, "format"), HK_STR(""));
+    n->format = json_str_field(doc, "format");
     n->required = get_typed(doc, "required", JSON_ARRAY);
     n->enumeration = get_typed(doc, "enum", JSON_ARRAY);
     n->preset = json_get(doc, "default");
@@ -245,8 +242,7 @@ void schema_free(struct schema *s)
         return;
     }
     for (uint32_t i = 0; i < s->patterns.len; i++) {
-        regfree(s->patterns.at[i]);
-        hk_free(s->patterns.at[i]);
+        re2_free(s->patterns.at[i]);
     }
     hk_vec_fini(&s->patterns);
     hk_arena_fini(&s->arena);
@@ -263,12 +259,12 @@ const struct schema_node *schema_prop_find(const struct schema_node *n, struct h
     return NULL;
 }
 
-static void write_path(const struct schema_path *p, struct hk_buf *out)
+static void schema_write_path(const struct schema_path *p, struct hk_buf *out)
 {
     if (!p->up) {
         return;
     }
-    write_path(p->up, out);
+    schema_write_path(p->up, out);
     if (!p->key.s) {
         hk_buf_addf(out, "[%u]", p->index);
         return;
@@ -283,6 +279,6 @@ char *schema_path_text(const struct schema_path *p, struct hk_arena *a)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
-    write_path(p, &text);
+    schema_write_path(p, &text);
     return hk_arena_strndup(a, hk_buf_str(&text).s, text.len);
 }

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structural schemas of custom resources: unknown fields fall out, defaults come in, values are
-// checked. A schema is compiled once per version of a definition and then only read.
+// Structural schemas of custom resources: prune unknown fields, set defaults, validate values. A
+// schema is compiled once per version of a definition and is then read-only.
 #pragma once
 
 #include "codec/json.h"
 
 struct schema;
 
-/* Compiles an openAPIV3Schema, which is copied. Refuses what is not structural: missing types,
- * references, patterns we cannot compile, nesting beyond 100 levels. Of x-kubernetes-validations
- * only the rules in schema_check.c are known; others are accepted and hold always. */
+/* Compiles a copy of an openAPIV3Schema. Refuses non-structural schemas: missing types, references,
+ * patterns we cannot compile, nesting beyond 100 levels. Of x-kubernetes-validations it knows only
+ * the rules in schema_check.c; it accepts others without enforcing them. */
 int schema_new(const struct json *doc, struct schema **ret, struct hk_err *err) HK_CHECKED;
 /* Whether a rule of x-kubernetes-validations is enforced. */
 bool schema_knows_rule(struct hk_str text);
 /* Takes NULL. */
 void schema_free(struct schema *s);
 
-/* Where findings go. Strings live in the arena of the call; after 100 findings the rest is left
- * unsaid. */
+/* Receives findings, 100 at most. Strings live in the arena of the call. */
 struct schema_sink {
     void *ctx;
     /* reason "FieldValueInvalid" and the like, field "spec.tasks[0].name", message without it. */
@@ -26,12 +25,12 @@ struct schema_sink {
     void (*unknown)(void *ctx, const char *path);
 };
 
-/* Removes what the schema does not know. At the root and in embedded resources apiVersion, kind and
+/* Removes fields unknown to the schema. At the root and in embedded resources apiVersion, kind and
  * the fields of metadata stay. sink may be NULL. */
 void schema_prune(const struct schema *s, struct json *obj, struct hk_arena *a,
                   const struct schema_sink *sink);
-/* Fills in defaults, and drops nulls where none are allowed. */
+/* Sets defaults, and removes nulls where they are not allowed. */
 void schema_default(const struct schema *s, struct json *obj, struct hk_arena *a);
-/* Types, bounds, patterns, list types and rules. Returns whether all is well. */
+/* Checks types, bounds, patterns, list types and rules. Returns whether obj is valid. */
 bool schema_validate(const struct schema *s, const struct json *obj, struct hk_arena *a,
                      const struct schema_sink *sink);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks values against a schema. The words are those of kube-openapi, since people search for
-// them. Rules in CEL are known by their text: evaluating a language for the two rules that Volcano
-// has would be a poor bargain.
+// Checks values against a schema. Messages are those of kube-openapi, because people search for
+// them. CEL rules are recognised by their text: Volcano has only two, so an evaluator is not worth
+// it.
 #include "api/schema_priv.h"
 #include "base/map.h"
 #include "codec/re2.h"
@@ -12,17 +12,17 @@
 
 struct checker {
     struct hk_arena *a;
-    const struct schema_sink *sink; /* NULL: only whether */
+    const struct schema_sink *sink; /* NULL: only test */
     uint32_t found;
 };
 
-static void check(struct checker *c, const struct schema_node *n, const struct json *v,
-                  const struct schema_path *at);
+static void schema_check_check_value(struct checker *c, const struct schema_node *n,
+                                     const struct json *v, const struct schema_path *at);
 
-/* ---- saying it ---- */
+/* ---- reporting ---- */
 
-static void tell(struct checker *c, const char *reason, const struct schema_path *at,
-                 const char *message)
+static void schema_check_report_error(struct checker *c, const char *reason,
+                                      const struct schema_path *at, const char *message)
 {
     if (c->sink && c->sink->error && c->found < SCHEMA_MAX_FINDINGS) {
         c->sink->error(c->sink->ctx, reason, schema_path_text(at, c->a), message);
@@ -55,7 +55,7 @@ static void tell_invalid(struct checker *c, const char *reason, const struct sch
     va_start(ap, fmt);
     hk_buf_vaddf(&text, fmt, ap);
     va_end(ap);
-    tell(c, reason, at, hk_arena_strndup(c->a, text.data, text.len));
+    schema_check_report_error(c, reason, at, hk_arena_strndup(c->a, text.data, text.len));
 }
 
 static void tell_type(struct checker *c, const struct schema_path *at, const struct json *v,
@@ -76,11 +76,6 @@ static void tell_format(struct checker *c, const struct schema_path *at, const s
 
 /* ---- numbers ---- */
 
-static bool is_number(const struct json *v)
-{
-    return v->type == JSON_INT || v->type == JSON_UINT || v->type == JSON_DOUBLE;
-}
-
 static bool is_whole(const struct json *v)
 {
     return v->type == JSON_INT || v->type == JSON_UINT ||
@@ -92,7 +87,7 @@ static double as_double(const struct json *v)
     return v->type == JSON_INT ? (double)v->i : v->type == JSON_UINT ? (double)v->u : v->d;
 }
 
-static int compare(const struct json *a, const struct json *b)
+static int schema_check_compare_numbers(const struct json *a, const struct json *b)
 {
     if (a->type == JSON_INT && b->type == JSON_INT) {
         return a->i < b->i ? -1 : a->i > b->i;
@@ -107,15 +102,17 @@ static void check_number(struct checker *c, const struct schema_node *n, const s
     static const struct json int32_min = {.type = JSON_INT, .i = INT32_MIN},
                              int32_max = {.type = JSON_INT, .i = INT32_MAX};
 
-    if (hk_str_is(n->format, "int32") &&
-        (compare(v, &int32_min) < 0 || compare(v, &int32_max) > 0)) {
+    if (hk_str_is(n->format, "int32") && (schema_check_compare_numbers(v, &int32_min) < 0 ||
+                                          schema_check_compare_numbers(v, &int32_max) > 0)) {
         tell_format(c, at, v, n->format);
     }
-    if (n->min && (compare(v, n->min) < 0 || (n->exclusive_min && compare(v, n->min) == 0))) {
+    if (n->min && (schema_check_compare_numbers(v, n->min) < 0 ||
+                   (n->exclusive_min && schema_check_compare_numbers(v, n->min) == 0))) {
         tell_invalid(c, "FieldValueInvalid", at, v, "should be greater than %s%s",
                      n->exclusive_min ? "" : "or equal to ", value_text(c, n->min));
     }
-    if (n->max && (compare(v, n->max) > 0 || (n->exclusive_max && compare(v, n->max) == 0))) {
+    if (n->max && (schema_check_compare_numbers(v, n->max) > 0 ||
+                   (n->exclusive_max && schema_check_compare_numbers(v, n->max) == 0))) {
         tell_invalid(c, "FieldValueInvalid", at, v, "should be less than %s%s",
                      n->exclusive_max ? "" : "or equal to ", value_text(c, n->max));
     }
@@ -157,7 +154,7 @@ static bool is_address(struct hk_str s, int family)
     return inet_pton(family, text, address) == 1;
 }
 
-/* Formats we do not know are no constraint. */
+/* Unknown formats are no constraint. */
 static bool has_format(struct hk_str s, struct hk_str format)
 {
     int64_t ns;
@@ -214,7 +211,7 @@ static void check_string(struct checker *c, const struct schema_node *n, const s
 
 /* ---- lists ---- */
 
-/* The members that tell elements of the list apart. */
+/* The members that identify an element of the list. */
 static struct json element_key(struct checker *c, const struct schema_node *n,
                                const struct json *item)
 {
@@ -232,7 +229,7 @@ static struct json element_key(struct checker *c, const struct schema_node *n,
     return key;
 }
 
-/* By their text, so that long lists stay cheap. */
+/* Compares elements by their text, so that long lists stay cheap. */
 static void check_unique(struct checker *c, const struct schema_node *n, const struct json *v,
                          const struct schema_path *at)
 {
@@ -245,8 +242,8 @@ static void check_unique(struct checker *c, const struct schema_node *n, const s
         hk_buf_clear(&text);
         json_write(&key, &text);
         if (hk_intern_find(&seen, hk_buf_str(&text)) != HK_NONE) {
-            tell(c, "FieldValueDuplicate", &here,
-                 hk_arena_printf(c->a, "Duplicate value: %s", text.data));
+            schema_check_report_error(c, "FieldValueDuplicate", &here,
+                                      hk_arena_printf(c->a, "Duplicate value: %s", text.data));
         }
         hk_intern(&seen, hk_buf_str(&text));
     }
@@ -254,7 +251,7 @@ static void check_unique(struct checker *c, const struct schema_node *n, const s
 
 static void tell_many(struct checker *c, const struct schema_path *at, uint32_t have, int64_t most)
 {
-    tell(
+    schema_check_report_error(
         c, "FieldValueTooMany", at,
         hk_arena_printf(c->a, "Too many: %u: must have at most %lld items", have, (long long)most));
 }
@@ -276,7 +273,7 @@ static void check_array(struct checker *c, const struct schema_node *n, const st
     }
     for (uint32_t i = 0; n->items && i < v->len; i++) {
         const struct schema_path here = {at, {0}, i};
-        check(c, n->items, &v->items[i], &here);
+        schema_check_check_value(c, n->items, &v->items[i], &here);
     }
 }
 
@@ -288,7 +285,7 @@ static void check_required(struct checker *c, const struct json *v, struct hk_st
     const struct schema_path here = {at, key, 0};
 
     if (!json_get_str(v, key)) {
-        tell(c, "FieldValueRequired", &here, "Required value");
+        schema_check_report_error(c, "FieldValueRequired", &here, "Required value");
     }
 }
 
@@ -315,14 +312,14 @@ static void check_object(struct checker *c, const struct schema_node *n, const s
         const struct schema_node *prop = schema_prop_find(n, v->members[i].key);
         const struct schema_path here = {at, v->members[i].key, 0};
         if (prop || n->additional) {
-            check(c, prop ? prop : n->additional, &v->members[i].value, &here);
+            schema_check_check_value(c, prop ? prop : n->additional, &v->members[i].value, &here);
         }
     }
 }
 
 /* ---- rules ---- */
 
-static int selectors(const struct json *self)
+static int schema_check_count_match_fields(const struct json *self)
 {
     return !!json_get(self, "exactMatch") + !!json_get(self, "regexMatch") +
            !!json_get(self, "labelMatch");
@@ -330,12 +327,12 @@ static int selectors(const struct json *self)
 
 static bool has_selector(const struct json *self)
 {
-    return selectors(self) >= 1;
+    return schema_check_count_match_fields(self) >= 1;
 }
 
 static bool has_one_selector(const struct json *self)
 {
-    return selectors(self) <= 1;
+    return schema_check_count_match_fields(self) <= 1;
 }
 
 static const struct {
@@ -348,7 +345,7 @@ static const struct {
      has_one_selector},
 };
 
-/* Its row, or HK_NONE. */
+/* The rule's row, or HK_NONE. */
 static uint32_t find_rule(struct hk_str text)
 {
     for (uint32_t i = 0; i < HK_LEN(known_rules); i++) {
@@ -366,7 +363,7 @@ bool schema_knows_rule(struct hk_str text)
 
 static bool rule_holds(const struct json *rule, const struct json *self)
 {
-    const uint32_t row = find_rule(json_str(json_get(rule, "rule"), HK_STR("")));
+    const uint32_t row = find_rule(json_str_field(rule, "rule"));
 
     return row == HK_NONE || known_rules[row].holds(self);
 }
@@ -374,20 +371,21 @@ static bool rule_holds(const struct json *rule, const struct json *self)
 static void check_rule(struct checker *c, const struct json *rule, const struct json *v,
                        const struct schema_path *at)
 {
-    const struct hk_str text = json_str(json_get(rule, "rule"), HK_STR(""));
-    const struct hk_str message = json_str(json_get(rule, "message"), HK_STR(""));
+    const struct hk_str text = json_str_field(rule, "rule");
+    const struct hk_str message = json_str_field(rule, "message");
 
     if (rule_holds(rule, v)) {
         return;
     }
-    tell(c, "FieldValueInvalid", at,
-         message.n > 0 ? hk_arena_printf(c->a, "Invalid value: \"%s\": %.*s",
-                                         json_type_name(v->type), HK_FMT(message))
-                       : hk_arena_printf(c->a, "Invalid value: \"%s\": failed rule: %.*s",
-                                         json_type_name(v->type), HK_FMT(text)));
+    schema_check_report_error(
+        c, "FieldValueInvalid", at,
+        message.n > 0 ? hk_arena_printf(c->a, "Invalid value: \"%s\": %.*s",
+                                        json_type_name(v->type), HK_FMT(message))
+                      : hk_arena_printf(c->a, "Invalid value: \"%s\": failed rule: %.*s",
+                                        json_type_name(v->type), HK_FMT(text)));
 }
 
-/* ---- everything ---- */
+/* ---- all checks ---- */
 
 static const char *const type_names[] = {
     [SCHEMA_OBJECT] = "object",
@@ -411,7 +409,7 @@ static bool has_type(const struct json *v, enum schema_type type)
     case SCHEMA_INTEGER:
         return is_whole(v);
     case SCHEMA_NUMBER:
-        return is_number(v);
+        return json_is_numeric(v);
     case SCHEMA_BOOLEAN:
         return v->type == JSON_BOOL;
     case SCHEMA_INT_OR_STRING:
@@ -438,10 +436,11 @@ static void check_enum(struct checker *c, const struct schema_node *n, const str
         hk_buf_addf(&text, "%s%s%s%s", i > 0 ? ", " : "", string ? "" : "\"", value_text(c, one),
                     string ? "" : "\"");
     }
-    tell(c, "FieldValueNotSupported", at, hk_arena_strndup(c->a, text.data, text.len));
+    schema_check_report_error(c, "FieldValueNotSupported", at,
+                              hk_arena_strndup(c->a, text.data, text.len));
 }
 
-/* How many of the schemas the value meets. */
+/* The number of schemas that the value matches. */
 static uint32_t count_valid(struct checker *c, const struct schema_nodes *nodes,
                             const struct json *v, const struct schema_path *at)
 {
@@ -449,7 +448,7 @@ static uint32_t count_valid(struct checker *c, const struct schema_nodes *nodes,
 
     for (uint32_t i = 0; i < nodes->len; i++) {
         struct checker quiet = {.a = c->a};
-        check(&quiet, nodes->at[i], v, at);
+        schema_check_check_value(&quiet, nodes->at[i], v, at);
         valid += quiet.found == 0;
     }
     return valid;
@@ -459,7 +458,7 @@ static void check_logic(struct checker *c, const struct schema_node *n, const st
                         const struct schema_path *at)
 {
     for (uint32_t i = 0; i < n->all_of.len; i++) {
-        check(c, n->all_of.at[i], v, at);
+        schema_check_check_value(c, n->all_of.at[i], v, at);
     }
     if (n->any_of.len > 0 && count_valid(c, &n->any_of, v, at) == 0) {
         tell_invalid(c, "FieldValueInvalid", at, v, "must validate at least one schema (anyOf)");
@@ -473,8 +472,8 @@ static void check_logic(struct checker *c, const struct schema_node *n, const st
     }
 }
 
-static void check(struct checker *c, const struct schema_node *n, const struct json *v,
-                  const struct schema_path *at)
+static void schema_check_check_value(struct checker *c, const struct schema_node *n,
+                                     const struct json *v, const struct schema_path *at)
 {
     if (c->found >= SCHEMA_MAX_FINDINGS || (v->type == JSON_NULL && n->nullable)) {
         return;
@@ -486,7 +485,7 @@ static void check(struct checker *c, const struct schema_node *n, const struct j
     if (n->enumeration) {
         check_enum(c, n, v, at);
     }
-    if (is_number(v)) {
+    if (json_is_numeric(v)) {
         check_number(c, n, v, at);
     } else if (v->type == JSON_STRING) {
         check_string(c, n, v, at);
@@ -507,6 +506,6 @@ bool schema_validate(const struct schema *s, const struct json *obj, struct hk_a
     struct checker c = {.a = a, .sink = sink};
     const struct schema_path root = {0};
 
-    check(&c, s->root, obj, &root);
+    schema_check_check_value(&c, s->root, obj, &root);
     return c.found == 0;
 }

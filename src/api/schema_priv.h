@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schemas as they are compiled, for the walks over them.
+// Compiled schemas.
 #pragma once
 
 #include "api/schema.h"
 #include "base/vec.h"
-
-#include <regex.h>
 
 enum schema_type {
     SCHEMA_ANY,
@@ -33,8 +31,8 @@ struct schema_nodes {
 struct schema_node {
     enum schema_type type;
     bool nullable;
-    bool preserve; /* unknown fields stay */
-    bool embedded; /* has apiVersion, kind and metadata of its own */
+    bool preserve; /* keep unknown fields */
+    bool embedded; /* has its own apiVersion, kind and metadata */
     bool exclusive_min, exclusive_max;
     bool free_form; /* additionalProperties: true */
     enum schema_list list;
@@ -49,22 +47,22 @@ struct schema_node {
     const struct json *required, *enumeration, *preset;
     const struct json *min, *max, *multiple_of;
     const struct json *min_length, *max_length, *min_items, *max_items, *min_props, *max_props;
-    const struct json *keys;  /* of a list that is a map */
+    const struct json *keys;  /* of a SCHEMA_MAP list */
     const struct json *rules; /* x-kubernetes-validations */
     struct hk_str format, pattern;
-    regex_t *re; /* of pattern */
+    struct re2 *re; /* of pattern */
 };
 
 struct schema {
     struct hk_arena arena;
     struct schema_node *root;
-    HK_VEC(regex_t *) patterns;
+    HK_VEC(struct re2 *) patterns;
 };
 
 /* A place in the object, as a chain up the call stack. */
 struct schema_path {
-    const struct schema_path *up; /* NULL: the root, which has no name */
-    struct hk_str key;            /* without bytes: an element */
+    const struct schema_path *up; /* NULL: the root, which has no key */
+    struct hk_str key;            /* .s NULL: an array element */
     uint32_t index;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two walks that change an object: fields the schema does not know fall out, defaults come in.
-// Objects are as deep as the decoder lets them be, so recursion is bounded.
+// Changes objects by their schema: removes unknown fields and adds defaults. The decoder limits the
+// depth of objects, so recursion is bounded.
 #include "api/schema_priv.h"
 #include "api/type.h"
 
@@ -17,7 +17,7 @@ static void tell_unknown(struct pruner *p, const struct schema_path *at)
     }
 }
 
-/* Keeps the members for which keep says so, in one pass: objects may have very many. */
+/* Keeps the members selected by keep, in one pass: objects may have very many. */
 static void filter(struct json *obj, const bool *keep)
 {
     uint32_t n = 0;
@@ -48,8 +48,8 @@ static void prune_meta(struct pruner *p, struct json *meta, const struct schema_
     filter(meta, keep);
 }
 
-static void prune(struct pruner *p, const struct schema_node *n, bool resource, struct json *v,
-                  const struct schema_path *at);
+static void schema_prune_prune_value(struct pruner *p, const struct schema_node *n, bool resource,
+                                     struct json *v, const struct schema_path *at);
 
 /* Whether the member stays. */
 static bool prune_member(struct pruner *p, const struct schema_node *n, bool resource,
@@ -69,7 +69,7 @@ static bool prune_member(struct pruner *p, const struct schema_node *n, bool res
         prop = n->additional;
     }
     if (prop) {
-        prune(p, prop, prop->embedded, &m->value, &here);
+        schema_prune_prune_value(p, prop, prop->embedded, &m->value, &here);
         return true;
     }
     if (n->preserve || n->free_form) {
@@ -79,13 +79,13 @@ static bool prune_member(struct pruner *p, const struct schema_node *n, bool res
     return false;
 }
 
-static void prune(struct pruner *p, const struct schema_node *n, bool resource, struct json *v,
-                  const struct schema_path *at)
+static void schema_prune_prune_value(struct pruner *p, const struct schema_node *n, bool resource,
+                                     struct json *v, const struct schema_path *at)
 {
     if (v->type == JSON_ARRAY && n->items) {
         for (uint32_t i = 0; i < v->len; i++) {
             const struct schema_path here = {at, {0}, i};
-            prune(p, n->items, n->items->embedded, &v->items[i], &here);
+            schema_prune_prune_value(p, n->items, n->items->embedded, &v->items[i], &here);
         }
     }
     if (v->type == JSON_OBJECT) {
@@ -103,12 +103,13 @@ void schema_prune(const struct schema *s, struct json *obj, struct hk_arena *a,
     struct pruner p = {a, sink, 0};
     const struct schema_path root = {0};
 
-    prune(&p, s->root, true, obj, &root);
+    schema_prune_prune_value(&p, s->root, true, obj, &root);
 }
 
 /* ---- defaults ---- */
 
-static void fill(const struct schema_node *n, struct json *v, struct hk_arena *a);
+static void schema_prune_fill_defaults(const struct schema_node *n, struct json *v,
+                                       struct hk_arena *a);
 
 static const struct schema_node *member_node(const struct schema_node *n, struct hk_str key)
 {
@@ -141,23 +142,24 @@ static void fill_object(const struct schema_node *n, struct json *obj, struct hk
     for (uint32_t i = 0; i < obj->len; i++) {
         const struct schema_node *prop = member_node(n, obj->members[i].key);
         if (prop) {
-            fill(prop, &obj->members[i].value, a);
+            schema_prune_fill_defaults(prop, &obj->members[i].value, a);
         }
     }
 }
 
-static void fill(const struct schema_node *n, struct json *v, struct hk_arena *a)
+static void schema_prune_fill_defaults(const struct schema_node *n, struct json *v,
+                                       struct hk_arena *a)
 {
     if (v->type == JSON_OBJECT) {
         fill_object(n, v, a);
     } else if (v->type == JSON_ARRAY && n->items) {
         for (uint32_t i = 0; i < v->len; i++) {
-            fill(n->items, &v->items[i], a);
+            schema_prune_fill_defaults(n->items, &v->items[i], a);
         }
     }
 }
 
 void schema_default(const struct schema *s, struct json *obj, struct hk_arena *a)
 {
-    fill(s->root, obj, a);
+    schema_prune_fill_defaults(s->root, obj, a);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schemas: what each keyword prunes, fills in and refuses. The definitions built into the server
-// have tests of their own.
+// Schemas: what each keyword prunes, defaults and refuses. The server's built-in definitions have
+// their own tests.
 #include "api/schema.h"
 #include "codec/json_text_test.h"
 

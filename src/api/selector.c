@@ -3,7 +3,7 @@
 // selector_text.c.
 #include "api/selector_priv.h"
 
-/* No requirement of a JSON selector may use more of these than its kind allows; see the checks. */
+/* All operators; the checks below refuse those that a kind of selector does not allow. */
 static const char *const op_names[] = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", NULL};
 
 static const struct field requirement_fields[] = {
@@ -37,7 +37,7 @@ static bool label_part_valid(struct hk_str s)
     return true;
 }
 
-/* A DNS subdomain: dot-separated runs of [a-z0-9-] that neither begin nor end in '-'. */
+/* A DNS subdomain: dot-separated runs of [a-z0-9-] that neither start nor end with '-'. */
 static bool label_prefix_valid(struct hk_str s)
 {
     struct hk_str part;
@@ -76,7 +76,7 @@ bool api_label_value_valid(struct hk_str value)
     return value.n == 0 || label_part_valid(value);
 }
 
-/* How many values each operator takes. */
+/* Whether the operator allows this number of values. */
 static bool values_fit(const struct api_requirement *q)
 {
     static const struct {
@@ -214,8 +214,8 @@ static bool node_field_ok(const struct api_requirement *q)
     return (q->op == API_OP_IN || q->op == API_OP_NOT_IN) && q->values.len == 1;
 }
 
-/* Upstream builds each term's selector apart and skips a term it cannot build, so one bad term must
- * not fail the pod. */
+/* Upstream builds the selector of each term separately and skips a term that it cannot build, so
+ * one bad term must not fail the pod. */
 static void node_term_check(struct field_reader *r, const struct field_path *p,
                             const struct json *v, void *base)
 {
@@ -249,7 +249,7 @@ void selector_field_node(struct field_reader *r, const struct field_path *p, con
     s->present = true;
 }
 
-/* matchLabelExpressions know only "In". */
+/* matchLabelExpressions allow only "In". */
 static const struct field topology_requirement_fields[] = {
     FIELD("key", field_str, struct api_requirement, key, .required = true),
     FIELD("values", field_strs, struct api_requirement, values, .required = true),
@@ -271,7 +271,7 @@ static const struct field topology_fields[] = {
     {0},
 };
 
-/* An empty topology term matches nothing, and so stays absent. */
+/* An empty topology term matches nothing, so it is left out. */
 static void topology_check(struct field_reader *r, const struct field_path *p, const struct json *v,
                            void *base)
 {
@@ -288,8 +288,7 @@ static bool value_in(const struct api_requirement *q, struct hk_str value)
            bsearch(&value, q->values.at, q->values.len, sizeof(value), field_str_cmp) != NULL;
 }
 
-/* value is NULL when the label is absent. */
-static bool op_match(const struct api_requirement *q, const struct hk_str *value)
+bool api_requirement_holds(const struct api_requirement *q, const struct hk_str *value)
 {
     int64_t n;
 
@@ -312,7 +311,7 @@ static bool op_match(const struct api_requirement *q, const struct hk_str *value
 
 bool api_requirement_match(const struct api_requirement *r, const struct api_map *labels)
 {
-    return op_match(r, api_map_get(labels, r->key));
+    return api_requirement_holds(r, api_map_get(labels, r->key));
 }
 
 bool api_selector_match(const struct api_selector *s, const struct api_map *labels)
@@ -338,9 +337,9 @@ bool api_node_term_match(const struct api_node_term *t, const struct api_map *la
     }
     for (uint32_t i = 0; i < t->fields.len; i++) {
         const struct api_requirement *q = &t->fields.at[i];
-        /* A field nobody knows reads as "". */
+        /* An unknown field reads as "". */
         const struct hk_str value = hk_str_is(q->key, "metadata.name") ? node_name : HK_STR("");
-        if (!op_match(q, &value)) {
+        if (!api_requirement_holds(q, &value)) {
             return false;
         }
     }

@@ -20,7 +20,7 @@ struct api_requirement {
     int64_t operand;        /* of GT and LT */
 };
 
-/* The AND of its requirements. Zeroed means "no selector" and matches nothing; present with no
+/* All requirements must match. Zeroed means "no selector" and matches nothing; present with no
  * requirement matches everything. */
 struct api_selector {
     struct api_requirement *at;
@@ -35,8 +35,10 @@ int api_selector_decode(const struct json *v, struct hk_arena *a, struct api_sel
  * everything. The strings borrow from text. */
 int api_selector_parse(struct hk_str text, struct hk_arena *a, struct api_selector *ret,
                        struct hk_err *err) HK_CHECKED;
-/* The same in text that api_selector_parse reads back; an absent selector writes nothing. */
+/* Writes the text form for api_selector_parse; an absent selector writes nothing. */
 void api_selector_write(const struct api_selector *s, struct hk_buf *out);
+/* value is the label's value, NULL when there is no such label. */
+bool api_requirement_holds(const struct api_requirement *r, const struct hk_str *value);
 bool api_requirement_match(const struct api_requirement *r, const struct api_map *labels);
 bool api_selector_match(const struct api_selector *s, const struct api_map *labels);
 
@@ -44,9 +46,9 @@ bool api_selector_match(const struct api_selector *s, const struct api_map *labe
 bool api_label_key_valid(struct hk_str key);
 bool api_label_value_valid(struct hk_str value);
 
-/* One node selector term: all expressions on labels and all on fields must hold. A term that
- * has neither, or is erroneous (bad key, wrong number of values, an operand that is no integer, a
- * field requirement other than In/NotIn with one value), matches no node. */
+/* One node selector term: all expressions on labels and all on fields must hold. A term that has
+ * neither, or is erroneous (bad key, wrong number of values, a non-integer operand, a field
+ * requirement other than In/NotIn with one value), matches no node. */
 struct api_node_term {
     API_LIST(struct api_requirement) exprs;
     API_LIST(struct api_requirement) fields;
@@ -54,7 +56,7 @@ struct api_node_term {
     bool erroneous;
 };
 
-/* The OR of its terms. Absent means unrestricted; present without terms matches no node. */
+/* Any term must match. Absent means unrestricted; present without terms matches no node. */
 struct api_node_selector {
     struct api_node_term *at;
     uint32_t len;
@@ -80,5 +82,5 @@ struct api_field_selector {
 /* Reads "metadata.name=x,status.phase!=Running"; a backslash protects ',', '=' and itself. */
 int api_field_selector_parse(struct hk_str text, struct hk_arena *a, struct api_field_selector *ret,
                              struct hk_err *err) HK_CHECKED;
-/* Compares with the text of the scalar at each path; an absent field reads as "". */
+/* Compares with the text of the scalar at each path; an absent field counts as "". */
 bool api_field_selector_match(const struct api_field_selector *s, const struct json *doc);

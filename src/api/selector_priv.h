@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selector readers for the decoders of this room.
+// Field readers of selectors for the decoders in api/.
 #pragma once
 
 #include "api/field_priv.h"

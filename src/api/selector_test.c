@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Selectors: the operators of the reference, the text forms, and their refusals.
+// Selectors: the operators, the text forms, and what is refused.
 #include "api/selector.h"
 
 #include "api/pod.h"
@@ -40,7 +40,7 @@ static void label_selector_json_matches(void **state)
         const char *json;
         bool match;
     } cases[] = {
-        {"null", false}, /* no selector picks nothing */
+        {"null", false}, /* a null selector selects nothing */
         {"{}", true},
         {"{\"matchLabels\":{}}", true},
         {"{\"matchLabels\":{\"a\":\"1\"}}", true},
@@ -217,7 +217,7 @@ static void node_selector_terms_match(void **state)
          false},
         {"[{\"matchExpressions\":[{\"key\":\"e\",\"operator\":\"Gt\",\"values\":[\"0\"]}]}]",
          false},
-        /* an erroneous term is skipped, the others still decide */
+        /* an invalid term is skipped, the others still count */
         {"[{\"matchExpressions\":[{\"key\":\"n\",\"operator\":\"Gt\",\"values\":[\"x\"]}]}]",
          false},
         {"[{\"matchExpressions\":[{\"key\":\"n\",\"operator\":\"Gt\",\"values\":[\"x\"]}]},"

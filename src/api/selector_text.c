@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text forms: label selectors as kubectl -l takes them, and field selectors. Both come from
-// strangers' query strings, so every byte is judged.
+// Text forms: label selectors as in kubectl -l, and field selectors. Both come from query strings
+// of clients, so every byte is checked.
 #include "api/field_priv.h"
 #include "api/selector.h"
 
 struct lexer {
     struct hk_str text; /* the whole selector, for messages */
-    size_t at;          /* where the next token is looked for */
-    struct hk_str tok;  /* empty at the end */
+    size_t at;          /* where the search for the next token starts */
+    struct hk_str tok;  /* the current token, empty at the end */
     size_t tok_at;
     struct hk_arena *a;
     struct hk_err *err;
 };
 
-static bool is_blank(char c)
+static bool selector_text_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -35,14 +35,14 @@ static void lex_next(struct lexer *lx)
     const struct hk_str t = lx->text;
     size_t end;
 
-    while (lx->at < t.n && is_blank(t.s[lx->at])) {
+    while (lx->at < t.n && selector_text_is_blank(t.s[lx->at])) {
         lx->at++;
     }
     end = lx->at;
     if (end < t.n && is_special(t.s[end])) {
         end += special_len(lx);
     } else {
-        while (end < t.n && !is_blank(t.s[end]) && !is_special(t.s[end])) {
+        while (end < t.n && !selector_text_is_blank(t.s[end]) && !is_special(t.s[end])) {
             end++;
         }
     }
@@ -85,7 +85,7 @@ static int parse_key(struct lexer *lx, struct hk_str *ret)
     return 0;
 }
 
-/* A value may be missing, and then is "". */
+/* A missing value is "". */
 static int parse_value(struct lexer *lx, struct hk_str *ret)
 {
     if (!tok_word(lx)) {
@@ -123,7 +123,7 @@ static int parse_set(struct lexer *lx, struct api_strs *ret)
     if (!tok_is(lx, "(")) {
         return lex_fail(lx, "'('");
     }
-    /* Every comma of the rest could part two values. */
+    /* Every comma in the rest may separate two values. */
     for (size_t i = lx->at; i < lx->text.n && lx->text.s[i] != ')'; i++) {
         cap += lx->text.s[i] == ',';
     }
@@ -253,7 +253,7 @@ static void write_set(const char *word, const struct api_requirement *q, struct 
 static void write_requirement(const struct api_requirement *q, struct hk_buf *out)
 {
     static const struct {
-        const char *single; /* between key and the only value */
+        const char *single; /* operator between the key and a single value */
         const char *set;
     } words[] = {
         [API_OP_IN] = {"=", "in"}, [API_OP_NOT_IN] = {"!=", "notin"},  [API_OP_GT] = {">", NULL},
@@ -280,7 +280,7 @@ void api_selector_write(const struct api_selector *s, struct hk_buf *out)
     }
 }
 
-/* The part before the next comma that no backslash protects. */
+/* The part before the next comma that is not escaped by a backslash. */
 static struct hk_str field_part(struct hk_str *rest)
 {
     size_t i = 0;
@@ -352,7 +352,7 @@ int api_field_selector_parse(struct hk_str text, struct hk_arena *a, struct api_
     while (rest.n > 0) {
         const struct hk_str part = field_part(&rest);
         if (part.n == 0) {
-            continue; /* upstream forgives stray commas here */
+            continue; /* upstream ignores extra commas here */
         }
         rc = field_term(part, a, &s.at[s.len++], err);
         if (rc < 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims, volumes, classes and CSI objects: what volume binding, zones and attach limits look at.
+// Claims, volumes, classes and CSI objects: the input of volume binding, zones and attach limits.
 #pragma once
 
 #include "api/selector.h"
@@ -13,7 +13,7 @@ struct api_pvc {
     struct api_meta meta;
     struct hk_str volume_name;
     struct hk_str class_name;
-    bool has_class; /* storageClassName set, if only to "" */
+    bool has_class; /* storageClassName set, even to "" */
     struct hk_str attributes_class;
     enum api_volume_mode mode;
     struct api_strs access_modes;
@@ -59,7 +59,7 @@ struct api_storage_class {
     struct api_meta meta;
     struct hk_str provisioner;
     enum api_binding_mode mode;
-    API_LIST(struct api_selector) topologies; /* the OR of these; an empty one matches nothing */
+    API_LIST(struct api_selector) topologies; /* any must match; an empty one matches nothing */
 };
 
 struct api_csi_node_driver {

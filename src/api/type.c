@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of built-in types. types_*.def hold one TYPE per message, its fields in order of their
+// The table of built-in types. types_*.def have one TYPE per message, its fields in order of their
 // protobuf numbers:
 //
 //   FIELD(number, name, form, flags)           a plain value
 //   MESSAGE(number, name, type, flags)         an object of another type
 //   MERGED(number, name, type, flags, key)     a list of such, merged by key in strategic patches
-//   INLINE(number, type)                       a message whose fields show up in this object
+//   INLINE(number, type)                       a message whose fields are part of this object
 //
-// TYPE_AS gives a type another name than the one it has here, where names must be unique. PACKAGE
-// is what OpenAPI puts before the names.
+// TYPE_AS gives a type a name that differs from its unique name here. PACKAGE is the prefix of the
+// names in OpenAPI.
 //
-// about_*.def say in words what types and fields are: every type has an ABOUT, with its own text
-// first and pairs of name and text after it.
+// about_*.def describe types and fields: every type has an ABOUT, with its own text first and pairs
+// of name and text after it.
 //
 // The types are read twice: they refer to each other in any order, so all are declared first.
 #include "api/type.h"

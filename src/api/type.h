@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shapes of the built-in kinds: what fields each type has, by JSON name and by protobuf number,
-// of which form, and how strategic merge patches treat them. The decoder of protobuf bodies, the
-// patcher, checks for unknown fields and OpenAPI all walk this one table.
+// The types of the built-in kinds: their fields by JSON name and protobuf number, their forms, and
+// how strategic merge patches treat them. The protobuf decoder, the patcher, checks for unknown
+// fields and OpenAPI all use this one table.
 #pragma once
 
 #include "api/registry.h"
 
 enum api_form {
     API_STRING,
-    API_INT, /* 32 or 64 bits alike */
+    API_INT, /* 32 or 64 bits */
     API_BOOL,
     API_BYTES, /* base64 in JSON */
     API_QUANTITY,
@@ -24,14 +24,14 @@ enum api_form {
 enum {
     API_LIST = 1 << 0,
     API_MAP = 1 << 1,      /* from strings */
-    API_PTR = 1 << 2,      /* presence matters: a zero is not the same as nothing */
+    API_PTR = 1 << 2,      /* presence matters: zero differs from absent */
     API_KEEP = 1 << 3,     /* JSON shows it even when empty */
     API_INLINE = 1 << 4,   /* its fields belong to the enclosing object; it has no name */
-    API_SET = 1 << 5,      /* patch: a list of plain values that unites instead of being replaced */
-    API_REPLACE = 1 << 6,  /* patch: an object that is replaced instead of merged */
-    API_RETAIN = 1 << 7,   /* patch: clients name the keys that stay, since they exclude another */
+    API_SET = 1 << 5,      /* patch: merge a list of plain values instead of replacing it */
+    API_REPLACE = 1 << 6,  /* patch: replace the object instead of merging */
+    API_RETAIN = 1 << 7,   /* patch: "$retainKeys" names the keys to keep */
     API_LONG = 1 << 8,     /* an integer of 64 bits */
-    API_OPTIONAL = 1 << 9, /* API_KEEP, yet manifests need not say it */
+    API_OPTIONAL = 1 << 9, /* API_KEEP, but optional in manifests */
 };
 
 struct api_type;
@@ -41,38 +41,37 @@ struct api_field {
     uint8_t form;
     const char *name;
     const struct api_type *type; /* of a message */
-    const char *merge_key;       /* patch: elements of the list with equal keys merge; else NULL */
+    const char *merge_key;       /* patch: list elements with equal keys merge; or NULL */
 };
 
 struct api_type {
     const char *name;
-    const char *package;      /* "io.k8s.api.core.v1" */
-    const char *const *about; /* what it is; then names and what those fields are, NULL last */
+    const char *package;            /* "io.k8s.api.core.v1" */
+    const char *const *about;       /* description; then field names and descriptions, NULL last */
     const struct api_field *fields; /* by rising number */
     uint32_t nfields;
 };
 
-/* The type behind apiVersion and kind; NULL for custom resources and kinds without a table.
- * DeleteOptions are found under every version. */
+/* The type of apiVersion and kind; NULL for custom resources and kinds without a table.
+ * DeleteOptions match in every version. */
 const struct api_type *api_type_find(struct hk_str api_version, struct hk_str kind);
-/* The same for a row of the registry; kinds without a table answer with a type that knows their
- * metadata alone, and so does NULL. */
+/* The same for a row of the registry; kinds without a table, and NULL, give a type that has only
+ * metadata. */
 const struct api_type *api_type_of(const struct api_kind *kind);
-/* Kinds that have a type, one after the other; NULL past the last. */
+/* Kinds that have a type, by index; NULL past the last. */
 struct api_root {
     const char *version, *kind; /* version as in manifests */
     const struct api_type *type;
 };
 const struct api_root *api_root(size_t i);
-/* The kind that has the type, NULL when objects of it never stand for themselves. */
+/* The kind of the type, NULL when it is only part of other types. */
 const struct api_root *api_root_of(const struct api_type *t);
 /* The types of "metadata", in objects and in lists. */
 const struct api_type *api_type_object_meta(void);
 const struct api_type *api_type_list_meta(void);
-/* What a field is, in a sentence: of the type, or else of every type; t may be NULL. NULL when
- * nothing is said. */
+/* Description of a field: of the type, else of any type; t may be NULL. NULL when there is none. */
 const char *api_field_about(const struct api_type *t, const char *name);
-/* What a kind without a type is, in a sentence. */
+/* Description of a kind without a type. */
 const char *api_kind_about(const char *kind);
 /* By protobuf number; NULL when unknown. */
 const struct api_field *api_type_number(const struct api_type *t, uint32_t number);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of types: whatever can be reached from a kind is put into words, and the words are
-// about something.
+// The table of types: everything that a kind can reach has a description, and every description has
+// a subject.
 #include "api/type.h"
 #include "base/vec.h"
 

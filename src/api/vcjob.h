@@ -35,7 +35,7 @@ enum api_job_action {
     API_ACTION_TERMINATE_JOB,
     API_ACTION_COMPLETE_JOB,
     API_ACTION_RESUME_JOB,
-    API_ACTION_OTHER, /* any other word: the default branch of each phase */
+    API_ACTION_OTHER, /* any other text: the default branch of each phase */
     API_NACTIONS,
 };
 
@@ -43,7 +43,7 @@ const char *api_job_action_name(enum api_job_action action);
 enum api_job_action api_job_action_find(struct hk_str name);
 
 enum api_job_event {
-    API_EVENT_NONE, /* a change without a name of its own */
+    API_EVENT_NONE, /* an unnamed change */
     API_EVENT_ANY,  /* "*", in policies only */
     API_EVENT_POD_PENDING,
     API_EVENT_POD_RUNNING,
@@ -59,7 +59,7 @@ enum api_job_event {
 };
 
 const char *api_job_event_name(enum api_job_event event);
-/* 1 << the event of that name; 0 when there is none. */
+/* 1 << the event of that name; 0 when unknown. */
 uint32_t api_job_event_bit(struct hk_str name);
 
 struct api_job_policy {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accept headers: clauses by falling quality, the first one we can serve wins.
+// Accept headers: tries the clauses by descending quality; the first supported one wins.
 #include "apiserver/accept.h"
 
 #include <strings.h>
@@ -11,7 +11,7 @@ struct clause {
     int quality; /* thousandths */
 };
 
-/* "0.85" to 850; rubbish is 0. */
+/* Converts "0.85" to 850; invalid text is 0. */
 static int quality(struct hk_str s)
 {
     int value = 0, unit = 1000;
@@ -54,7 +54,7 @@ static struct clause read_clause(struct hk_str text)
     return c;
 }
 
-static bool is_type(const struct clause *c, const char *type)
+static bool accept_is_type(const struct clause *c, const char *type)
 {
     return c->type.n == strlen(type) && strncasecmp(c->type.s, type, c->type.n) == 0;
 }
@@ -66,7 +66,7 @@ static bool take_form(const struct clause *c, struct accept *ret)
         return true;
     }
     if (!hk_str_is(c->group, "meta.k8s.io") || !hk_str_is(c->version, "v1")) {
-        return false; /* everybody who still names v1beta1 names v1 before it */
+        return false; /* every client that lists v1beta1 lists v1 before it */
     }
     ret->list = hk_str_is(c->as, "PartialObjectMetadataList");
     ret->form = hk_str_is(c->as, "Table") ? FORM_TABLE : FORM_METADATA;
@@ -75,10 +75,10 @@ static bool take_form(const struct clause *c, struct accept *ret)
 
 static bool take_clause(const struct clause *c, struct accept *ret)
 {
-    const bool json =
-        is_type(c, "application/json") || is_type(c, "*/*") || is_type(c, "application/*");
+    const bool json = accept_is_type(c, "application/json") || accept_is_type(c, "*/*") ||
+                      accept_is_type(c, "application/*");
 
-    ret->yaml = is_type(c, "application/yaml");
+    ret->yaml = accept_is_type(c, "application/yaml");
     return c->quality > 0 && (json || ret->yaml) && take_form(c, ret);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Content negotiation: what form of answer an Accept header asks for.
+// Content negotiation: the form of answer that an Accept header asks for.
 #pragma once
 
 #include "base/err.h"
@@ -11,7 +11,7 @@ enum form {
     FORM_METADATA, /* PartialObjectMetadata */
 };
 
-/* What the client wants to read. */
+/* The requested form of answer. */
 struct accept {
     enum form form;
     bool yaml;
@@ -20,5 +20,5 @@ struct accept {
     const char *include; /* FORM_TABLE: includeObject */
 };
 
-/* The media type asked for could not be produced: 406. */
+/* Fails when the requested media type cannot be produced: 406. */
 int accept_parse(struct hk_str header, struct accept *ret) HK_CHECKED;

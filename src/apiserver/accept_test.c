@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accept headers as clients send them, and the form each gets.
+// Accept headers of real clients, and the selected format.
 #include "apiserver/accept.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identity by token or certificate, then the identity asked for by Impersonate-* headers, then the
-// verdict of RBAC. Everybody who is known belongs to the group system:authenticated.
+// Authentication by token or certificate, then impersonation by Impersonate-* headers, then
+// authorization by RBAC. Every authenticated user belongs to the group system:authenticated.
 #include "apiserver/access.h"
 
 #include "apiserver/account.h"
@@ -9,7 +9,6 @@
 #include <strings.h>
 
 #define ACCOUNT_PREFIX "system:serviceaccount:"
-#define RBAC_GROUP "rbac.authorization.k8s.io"
 #define AUTHENTICATED "system:authenticated"
 
 /* ---- identity ---- */
@@ -24,7 +23,7 @@ static bool has_group(const struct auth_user *u, const char *group)
     return false;
 }
 
-static void join(struct auth_user *u, const char *group, struct hk_arena *mem)
+static void access_add_group(struct auth_user *u, const char *group, struct hk_arena *mem)
 {
     const char **groups = hk_arena_array(mem, u->ngroups + 1, sizeof(*groups));
 
@@ -45,11 +44,11 @@ bool access_by_token(const struct server *s, struct hk_str token, struct hk_aren
     if (!ret->name && !account_by_token(s, token, mem, ret)) {
         return false;
     }
-    join(ret, AUTHENTICATED, mem);
+    access_add_group(ret, AUTHENTICATED, mem);
     return true;
 }
 
-/* A token that is given decides, even when a certificate comes with it. */
+/* A token takes precedence over a client certificate. */
 bool access_identify(const struct server *s, const struct http_request *q, struct hk_arena *mem,
                      struct auth_user *ret)
 {
@@ -61,25 +60,25 @@ bool access_identify(const struct server *s, const struct http_request *q, struc
     if (!auth_by_certificate(q, ret)) {
         return false;
     }
-    join(ret, AUTHENTICATED, mem);
+    access_add_group(ret, AUTHENTICATED, mem);
     return true;
 }
 
-/* ---- verdicts ---- */
+/* ---- authorization ---- */
 
 bool access_allows(struct exchange *x, const struct auth_user *u, const struct rbac_ask *ask)
 {
     return auth_is_admin(u) || rbac_allows(x->server->rbac, u, ask);
 }
 
-/* `pods "p" is forbidden: ` and why. */
+/* `pods "p" is forbidden: ` and the reason. */
 static int refuse_resource(struct exchange *x, const struct rbac_ask *ask, const char *why)
 {
     const char *resource = hk_arena_printf(&x->mem, "%.*s%s%.*s", HK_FMT(ask->plural),
                                            ask->group.n > 0 ? "." : "", HK_FMT(ask->group));
-    const int rc =
-        refuse(x, 403, "Forbidden", "%s%s%.*s%s is forbidden: %s", resource,
-               ask->name.n > 0 ? " \"" : "", HK_FMT(ask->name), ask->name.n > 0 ? "\"" : "", why);
+    const int rc = exchange_refuse(x, 403, "Forbidden", "%s%s%.*s%s is forbidden: %s", resource,
+                                   ask->name.n > 0 ? " \"" : "", HK_FMT(ask->name),
+                                   ask->name.n > 0 ? "\"" : "", why);
 
     x->refusal.name = ask->name.n > 0 ? hk_arena_str(&x->mem, ask->name).s : NULL;
     x->refusal.group = ask->group.n > 0 ? hk_arena_str(&x->mem, ask->group).s : NULL;
@@ -87,7 +86,7 @@ static int refuse_resource(struct exchange *x, const struct rbac_ask *ask, const
     return rc;
 }
 
-static int require(struct exchange *x, const struct rbac_ask *ask)
+static int access_require_allowed(struct exchange *x, const struct rbac_ask *ask)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf why = {0};
 
@@ -95,13 +94,13 @@ static int require(struct exchange *x, const struct rbac_ask *ask)
         return 0;
     }
     rbac_write_refusal(&x->user, ask, &why);
-    return ask->path.n > 0 ? refuse(x, 403, "Forbidden", "forbidden: %s", why.data)
+    return ask->path.n > 0 ? exchange_refuse(x, 403, "Forbidden", "forbidden: %s", why.data)
                            : refuse_resource(x, ask, why.data);
 }
 
-/* ---- as somebody else ---- */
+/* ---- impersonation ---- */
 
-/* What the Impersonate-* headers ask for. */
+/* The identity that the Impersonate-* headers request. */
 struct wish {
     struct hk_arena *mem;
     struct auth_user user;
@@ -109,7 +108,7 @@ struct wish {
     bool any, extra;
 };
 
-static void on_header(void *ctx, struct hk_str name, struct hk_str value)
+static void access_on_header(void *ctx, struct hk_str name, struct hk_str value)
 {
     static const char prefix[] = "Impersonate-";
     struct wish *w = ctx;
@@ -154,35 +153,36 @@ static int may_impersonate(struct exchange *x, const struct wish *w)
     if (split_account(w->user.name, &ask.ns, &ask.name)) {
         ask.plural = HK_STR("serviceaccounts");
     }
-    rc = require(x, &ask);
+    rc = access_require_allowed(x, &ask);
     for (uint32_t i = 0; rc == 0 && i < w->groups.len; i++) {
-        rc = require(x, &(struct rbac_ask){.verb = ask.verb,
-                                           .plural = HK_STR("groups"),
-                                           .name = hk_str(w->groups.at[i])});
+        rc = access_require_allowed(x, &(struct rbac_ask){.verb = ask.verb,
+                                                          .plural = HK_STR("groups"),
+                                                          .name = hk_str(w->groups.at[i])});
     }
     if (rc == 0 && w->user.uid) {
-        rc = require(x, &(struct rbac_ask){.verb = ask.verb,
-                                           .group = HK_STR("authentication.k8s.io"),
-                                           .plural = HK_STR("uids"),
-                                           .name = hk_str(w->user.uid)});
+        rc = access_require_allowed(x, &(struct rbac_ask){.verb = ask.verb,
+                                                          .group = HK_STR("authentication.k8s.io"),
+                                                          .plural = HK_STR("uids"),
+                                                          .name = hk_str(w->user.uid)});
     }
     return rc;
 }
 
-/* Accounts are in their groups unless others were asked for. */
+/* A service account gets its default groups unless the request names groups. */
 static struct auth_user person_of(struct exchange *x, const struct wish *w)
 {
     struct auth_user u = w->user;
     struct hk_str ns, name;
 
     for (uint32_t i = 0; i < w->groups.len; i++) {
-        join(&u, w->groups.at[i], &x->mem);
+        access_add_group(&u, w->groups.at[i], &x->mem);
     }
     if (u.ngroups == 0 && split_account(u.name, &ns, &name)) {
         account_groups(ns, &x->mem, &u);
     }
-    join(&u, strcmp(u.name, "system:anonymous") == 0 ? "system:unauthenticated" : AUTHENTICATED,
-         &x->mem);
+    access_add_group(
+        &u, strcmp(u.name, "system:anonymous") == 0 ? "system:unauthenticated" : AUTHENTICATED,
+        &x->mem);
     return u;
 }
 
@@ -192,13 +192,15 @@ static int impersonate_as(struct exchange *x, const struct wish *w)
         return 0;
     }
     if (!w->user.name || w->user.name[0] == '\0') {
-        return refuse(x, 500, "InternalError",
-                      "Internal error occurred: requested impersonation of groups, uid or extra "
-                      "without impersonating a user");
+        return exchange_refuse(
+            x, 500, "InternalError",
+            "Internal error occurred: requested impersonation of groups, uid or extra "
+            "without impersonating a user");
     }
     if (w->extra && !auth_is_admin(&x->user)) {
-        return refuse(x, 403, "Forbidden", "forbidden: User \"%s\" cannot impersonate extra fields",
-                      x->user.name);
+        return exchange_refuse(x, 403, "Forbidden",
+                               "forbidden: User \"%s\" cannot impersonate extra fields",
+                               x->user.name);
     }
     const int rc = may_impersonate(x, w);
     if (rc == 0) {
@@ -211,13 +213,13 @@ static int impersonate(struct exchange *x)
 {
     struct wish w = {.mem = &x->mem};
 
-    http_request_headers(x->http, on_header, &w);
+    http_request_headers(x->http, access_on_header, &w);
     const int rc = impersonate_as(x, &w);
     hk_vec_fini(&w.groups);
     return rc;
 }
 
-/* ---- what is asked for ---- */
+/* ---- the requested action ---- */
 
 static struct hk_str verb_of(const struct exchange *x)
 {
@@ -242,11 +244,16 @@ static struct hk_str verb_of(const struct exchange *x)
     return x->http->method;
 }
 
-/* A list or watch of one object by its name is a question about that object. */
-static struct hk_str selected_name(const struct exchange *x)
+/* For a list, watch or deletecollection with a metadata.name field selector, RBAC checks that
+ * object name. Other verbs ignore the selector, so it cannot match a rule for them. */
+static struct hk_str selected_name(const struct exchange *x, struct hk_str verb)
 {
     struct hk_str rest = query_get(&x->query, "fieldSelector"), term;
 
+    if (!hk_str_is(verb, "list") && !hk_str_is(verb, "watch") &&
+        !hk_str_is(verb, "deletecollection")) {
+        return HK_STR("");
+    }
     while (rest.n > 0 && hk_str_cut(&rest, ',', &term)) {
         struct hk_str key;
         if (hk_str_cut(&term, '=', &key) && hk_str_is(key, "metadata.name") && term.s) {
@@ -273,21 +280,22 @@ static struct rbac_ask ask_of(struct exchange *x)
     if (!r->resource) {
         return (struct rbac_ask){.verb = lower(x, x->http->method), .path = r->path};
     }
+    const struct hk_str verb = verb_of(x);
     struct rbac_ask ask = {
-        .verb = verb_of(x),
+        .verb = verb,
         .group = r->group,
         .plural = r->plural,
         .sub = r->sub,
         .ns = r->ns,
-        .name = r->name.n > 0 ? r->name : selected_name(x),
+        .name = r->name.n > 0 ? r->name : selected_name(x, verb),
     };
     if (r->group.n == 0 && hk_str_is(r->plural, "namespaces")) {
-        ask.ns = r->name; /* a namespace is in itself */
+        ask.ns = r->name; /* RBAC treats a namespace as inside itself */
     }
     return ask;
 }
 
-/* WebSockets begin with GET, but whoever may only read shall not run commands. */
+/* WebSockets start with GET, but a user with read rights only must not run commands. */
 static bool opens_stream(const struct rbac_ask *ask)
 {
     return ask->group.n == 0 && hk_str_is(ask->plural, "pods") && hk_str_is(ask->verb, "get") &&
@@ -298,82 +306,67 @@ static bool opens_stream(const struct rbac_ask *ask)
 int access_check(struct exchange *x)
 {
     if (!access_identify(x->server, x->http, &x->mem, &x->user)) {
-        return refuse(x, 401, "Unauthorized", "Unauthorized");
+        return exchange_refuse(x, 401, "Unauthorized", "Unauthorized");
     }
     const int rc = impersonate(x);
     if (rc < 0 || auth_is_admin(&x->user)) {
         return rc;
     }
     struct rbac_ask ask = ask_of(x);
-    const int allowed = require(x, &ask);
+    const int allowed = access_require_allowed(x, &ask);
     if (allowed < 0 || !opens_stream(&ask)) {
         return allowed;
     }
     ask.verb = HK_STR("create");
-    return require(x, &ask);
+    return access_require_allowed(x, &ask);
 }
 
-/* ---- giving rights away ---- */
+/* ---- rights, for rules about objects ---- */
 
-static int refuse_grant(struct exchange *x, const struct rbac_ask *ask)
+static bool rights_allows(void *ctx, const struct rights_ask *ask)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf why = {0};
+    struct exchange *x = ctx;
+    const struct rbac_ask wanted = {.verb = ask->verb,
+                                    .group = ask->group,
+                                    .plural = ask->resource,
+                                    .sub = ask->sub,
+                                    .ns = ask->ns,
+                                    .name = ask->name};
 
-    hk_buf_addf(&why, "user \"%s\" (groups=[", x->user.name);
-    for (uint32_t i = 0; i < x->user.ngroups; i++) {
-        hk_buf_addf(&why, "%s\"%s\"", i > 0 ? " " : "", x->user.groups[i]);
-    }
-    hk_buf_adds(&why, "]) is attempting to grant RBAC permissions not currently held");
-    return refuse_resource(x, ask, why.data);
+    return access_allows(x, &x->user, &wanted);
 }
 
-/* What a patch makes of an object is not known here: it needs the right to everything. */
-static int check_role(struct exchange *x, struct rbac_ask ask)
+static bool rights_covers(void *ctx, struct hk_str ns, const struct json *rules)
 {
-    ask.verb = HK_STR("escalate");
-    if (access_allows(x, &x->user, &ask) ||
-        (x->req.verb != PORT_PATCH &&
-         rbac_covers(x->server->rbac, &x->user, ask.ns, json_get(x->req.body, "rules")))) {
-        return 0;
-    }
-    return refuse_grant(x, &ask);
+    struct exchange *x = ctx;
+
+    return rbac_covers(x->server->rbac, &x->user, ns, rules);
 }
 
-static int check_binding(struct exchange *x, struct rbac_ask ask)
+static bool rights_covers_role(void *ctx, struct hk_str ns, const struct json *role_ref)
 {
-    const struct json *ref = json_get(x->req.body, "roleRef");
-    const bool local = hk_str_is(json_str(json_get(ref, "kind"), HK_STR("")), "Role");
-    const struct rbac_ask bind = {
-        .verb = HK_STR("bind"),
-        .group = HK_STR(RBAC_GROUP),
-        .plural = local ? HK_STR("roles") : HK_STR("clusterroles"),
-        .ns = ask.ns,
-        .name = json_str(json_get(ref, "name"), HK_STR("")),
-    };
+    struct exchange *x = ctx;
+    const struct json *rules = rbac_role_rules(x->server->rbac, ns, role_ref);
 
-    if (access_allows(x, &x->user, &bind)) {
-        return 0;
+    if (!rules) {
+        return false;
     }
-    const struct json *rules =
-        x->req.verb == PORT_PATCH ? NULL : rbac_role_rules(x->server->rbac, ask.ns, ref);
-    if (rules) {
-        /* copied: evaluating may write the book of roles anew */
-        const struct json copy = json_clone(rules, &x->mem);
-        if (rbac_covers(x->server->rbac, &x->user, ask.ns, &copy)) {
-            return 0;
-        }
-    }
-    return refuse_grant(x, &ask);
+    /* copied: rbac_covers may rebuild the roles */
+    const struct json copy = json_clone(rules, &x->mem);
+    return rbac_covers(x->server->rbac, &x->user, ns, &copy);
 }
 
-int access_check_grant(struct exchange *x)
+void access_lend_rights(struct exchange *x)
 {
-    const enum port_verb verb = x->req.verb;
-    const struct rbac_ask ask = ask_of(x);
-
-    if (auth_is_admin(&x->user) || !hk_str_is(ask.group, RBAC_GROUP) ||
-        (verb != PORT_CREATE && verb != PORT_UPDATE && verb != PORT_PATCH)) {
-        return 0;
+    if (auth_is_admin(&x->user)) {
+        return;
     }
-    return hk_str_ends(ask.plural, "bindings") ? check_binding(x, ask) : check_role(x, ask);
+    x->rights = (struct rights){.ctx = x,
+                                .user = x->user.name,
+                                .groups = x->user.groups,
+                                .ngroups = x->user.ngroups,
+                                .allows = rights_allows,
+                                .covers = rights_covers,
+                                .covers_role = rights_covers_role};
+    x->req.rights = &x->rights;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The identities tokens give. A token is good until it expires, and only as long as the account,
-// and the pod or secret it is bound to, are still the same objects.
+// The identities that tokens carry. A token is valid until it expires, and only while its service
+// account, and the pod or secret it is bound to, are still the same objects.
 #include "apiserver/account.h"
 
 #include "apiserver/server_priv.h"
 #include "apiserver/token.h"
 
-static const struct store_obj *find(const struct server *s, const char *plural, struct hk_str ns,
-                                    struct hk_str name)
+static const struct store_obj *account_find_object(const struct server *s, const char *plural,
+                                                   struct hk_str ns, struct hk_str name)
 {
     const struct rest_kind *k =
         rest_kind_find(s->opts.rest, HK_STR(""), HK_STR("v1"), hk_str(plural));
@@ -34,7 +34,8 @@ static bool still_bound(const struct server *s, const struct rest_token *t)
     if (t->bound_kind.n == 0) {
         return true;
     }
-    o = find(s, hk_str_is(t->bound_kind, "pod") ? "pods" : "secrets", t->ns, t->bound_name);
+    o = account_find_object(s, hk_str_is(t->bound_kind, "pod") ? "pods" : "secrets", t->ns,
+                            t->bound_name);
     return o && hk_str_eq(o->uid, t->bound_uid);
 }
 
@@ -48,7 +49,7 @@ bool account_by_token(const struct server *s, struct hk_str token, struct hk_are
         !token_verify(s->opts.token_key, token, clock->wall_ns(clock) / 1000000000, mem, &t)) {
         return false;
     }
-    const struct store_obj *account = find(s, "serviceaccounts", t.ns, t.account);
+    const struct store_obj *account = account_find_object(s, "serviceaccounts", t.ns, t.account);
     if (!account || !hk_str_eq(account->uid, t.account_uid) || !still_bound(s, &t)) {
         return false;
     }

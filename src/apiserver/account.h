@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Service accounts: who holds a token of one, and the signing of tokens. What they are asked for is
-// the store's to judge.
+// Service accounts: finds the account of a token, and signs tokens. The store decides what a token
+// may contain.
 #pragma once
 
 #include "apiserver/auth.h"
@@ -9,10 +9,10 @@
 struct rest_token;
 struct server;
 
-/* The account a token was made for, while it and what the token is bound to exist. */
+/* The account of a token; false unless the account and the object the token is bound to exist. */
 bool account_by_token(const struct server *s, struct hk_str token, struct hk_arena *mem,
                       struct auth_user *ret);
-/* The groups of every account of the namespace, in place of u's. */
+/* Replaces u's groups by those of service accounts in the namespace. */
 void account_groups(struct hk_str ns, struct hk_arena *mem, struct auth_user *u);
-/* Signs with the key of the server, which is ctx (a rest_sign_fn). */
+/* Signs with the server's key; ctx is the server (a rest_sign_fn). */
 void account_sign(void *ctx, const struct rest_token *t, struct hk_buf *out);

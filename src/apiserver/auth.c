@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens and client certificates to users.
+// Maps tokens and client certificates to users.
 #include "apiserver/auth.h"
 
 #include "base/arena.h"
@@ -17,7 +17,7 @@ struct auth {
     HK_VEC(struct row) rows;
 };
 
-/* One field off the line; quotes hold commas together. */
+/* Cuts one field off the line; quoted fields may contain commas. */
 static bool cut_field(struct hk_str *line, struct hk_str *ret)
 {
     if (line->s && line->n > 0 && line->s[0] == '"') {
@@ -56,7 +56,7 @@ static void add_groups(struct auth *a, struct hk_str list, struct auth_user *u)
     u->groups = groups;
 }
 
-static int take_line(struct auth *a, struct hk_str line, struct hk_err *err)
+static int auth_parse_line(struct auth *a, struct hk_str line, struct hk_err *err)
 {
     struct hk_str token, name, uid, groups = HK_STR("");
     struct row row = {0};
@@ -86,7 +86,7 @@ int auth_parse(struct hk_str text, struct auth **ret, struct hk_err *err)
         if (line.n == 0 || line.s[0] == '#') {
             continue;
         }
-        const int rc = take_line(a, line, err);
+        const int rc = auth_parse_line(a, line, err);
         if (rc < 0) {
             auth_free(a);
             return hk_wrap(err, rc, "line %u", number);
@@ -105,7 +105,7 @@ void auth_free(struct auth *a)
     }
 }
 
-/* Without an early end: the time tells nothing about how much of a guess was right. */
+/* Compares in constant time: the duration does not show how much of a guess was right. */
 static bool same_secret(struct hk_str a, struct hk_str b)
 {
     unsigned char diff = a.n != b.n;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens: the file's form, and who a token makes one.
+// Tokens: the format of the file, and the user of each token.
 #include "apiserver/auth.h"
 
 #include <setjmp.h>

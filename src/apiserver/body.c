@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Request bodies: JSON, YAML or protobuf, all as one tree.
+// Request bodies: parses JSON, YAML or protobuf into one kind of tree.
 #include "apiserver/server_priv.h"
 
 #include "api/proto.h"
@@ -10,7 +10,14 @@
 
 #define BODY_TYPES "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 
-enum { MAX_TWINS = 100 }; /* named in an answer */
+enum {
+    MAX_TWINS = 100, /* most duplicates named in an answer */
+    /* Memory that a body needs until it is stored: per byte, and per value. A creation needs up to
+     * 150 bytes per value; updates also keep the old state. */
+    BYTE_COST = 8,
+    VALUE_COST = 400,
+    SMALL_BODY = 64 << 10, /* not checked: memory always suffices for one */
+};
 
 /* ---- media types ---- */
 
@@ -29,33 +36,35 @@ bool body_type_is(struct hk_str type, const char *want)
 
 int body_refuse_type(struct exchange *x, const char *accepted)
 {
-    return refuse(x, 415, "UnsupportedMediaType",
-                  "the body of the request was in an unknown format - accepted media types "
-                  "include: %s",
-                  accepted);
+    return exchange_refuse(
+        x, 415, "UnsupportedMediaType",
+        "the body of the request was in an unknown format - accepted media types "
+        "include: %s",
+        accepted);
 }
 
 /* ---- bodies ---- */
 
 static int refuse_body(struct exchange *x, const char *must_be, const struct hk_err *err)
 {
-    return refuse(x, 400, "BadRequest",
-                  "the object provided is unrecognized (must be of type %s): %s", must_be,
-                  err->text);
+    return exchange_refuse(x, 400, "BadRequest",
+                           "the object provided is unrecognized (must be of type %s): %s", must_be,
+                           err->text);
 }
 
-/* ---- fields that come twice ---- */
+/* ---- duplicate fields ---- */
 
 struct twins {
     struct exchange *x;
     HK_VEC(const char *) at;
 };
 
-/* A place in the body, chained through the callers' frames and written out only for a twin. */
+/* A position in the body, linked to its parent in the caller's stack frame and written out only for
+ * a duplicate field. */
 struct spot {
     const struct spot *up;
     struct hk_str key;
-    uint32_t index; /* when there is no key */
+    uint32_t index; /* used if there is no key */
 };
 
 static void spot_write(const struct spot *s, struct hk_buf *out)
@@ -99,13 +108,13 @@ static void find_twins(struct twins *t, const struct json *v, const struct spot 
     hk_intern_fini(&seen);
 }
 
-/* Only a body that is known to have some is read once more to name them. */
+/* Parses the body again to name its duplicate fields. Called only if it has some. */
 static void note_twins(struct exchange *x)
 {
     struct twins t = {.x = x};
     struct json v;
 
-    if (json_parse(x->http->body, JSON_DUP_KEEP, &x->mem, &v, NULL) < 0) {
+    if (json_parse(x->http->body, JSON_DUP_KEEP, &x->body_mem, &v, NULL) < 0) {
         return;
     }
     find_twins(&t, &v, NULL);
@@ -123,14 +132,44 @@ int body_parse_json(struct exchange *x, struct json *ret, struct hk_err *err)
     int rc;
 
     if (x->req.validate != PORT_VALIDATE_IGNORE &&
-        json_parse(x->http->body, JSON_DUP_REJECT, &x->mem, ret, NULL) == 0) {
+        json_parse(x->http->body, JSON_DUP_REJECT, &x->body_mem, ret, NULL) == 0) {
         return 0;
     }
-    rc = json_parse(x->http->body, 0, &x->mem, ret, err);
+    rc = json_parse(x->http->body, 0, &x->body_mem, ret, err);
     if (rc == 0 && x->req.validate != PORT_VALIDATE_IGNORE) {
         note_twins(x);
     }
     return rc;
+}
+
+/* ---- memory ---- */
+
+/* An upper bound of the number of values: counts separators, in any format. */
+static size_t count_values(struct hk_str body)
+{
+    size_t n = 1;
+
+    for (size_t i = 0; i < body.n; i++) {
+        n += body.s[i] == ',' || body.s[i] == '{' || body.s[i] == '[' || body.s[i] == '\n';
+    }
+    return n;
+}
+
+/* A body of many small values temporarily needs a hundred times its size. */
+int body_check_memory(struct exchange *x)
+{
+    struct hk_budget *b = x->server->opts.budget;
+    const struct hk_str body = x->http->body;
+
+    if (body.n <= SMALL_BODY || hk_budget_fits(b, body.n * (BYTE_COST + VALUE_COST / 2)) ||
+        hk_budget_fits(b, body.n * BYTE_COST + count_values(body) * VALUE_COST)) {
+        return 0;
+    }
+    return exchange_refuse(
+        x, 507, "InsufficientStorage",
+        "the server has not enough memory to read this request: send less at a time, or "
+        "raise the limit of %llu MiB",
+        (unsigned long long)(hk_budget_limit(b) >> 20));
 }
 
 /* ---- decoding ---- */
@@ -148,7 +187,7 @@ int body_decode_yaml(struct exchange *x, const char *must_be, struct json *ret)
     struct yaml_docs docs = {0};
     struct hk_err err = {0};
 
-    if (yaml_parse(x->http->body, flags, &x->mem, &docs, &err) < 0) {
+    if (yaml_parse(x->http->body, flags, &x->body_mem, &docs, &err) < 0) {
         return refuse_body(x, must_be, &err);
     }
     if (docs.len != 1) {
@@ -162,7 +201,7 @@ int body_decode_yaml(struct exchange *x, const char *must_be, struct json *ret)
 static int decode_proto(struct exchange *x, const char *must_be, struct json *ret)
 {
     struct hk_err err = {0};
-    const int rc = api_proto_decode(x->http->body, &x->mem, ret, &err);
+    const int rc = api_proto_decode(x->http->body, &x->body_mem, ret, &err);
 
     if (rc == -HK_EUNSUP) {
         return body_refuse_type(x, "application/json, application/yaml");
@@ -174,6 +213,9 @@ int body_decode(struct exchange *x, const char *must_be, struct json *ret)
 {
     const struct hk_str type = body_type(x);
 
+    if (body_check_memory(x) < 0) {
+        return -HK_EFULL;
+    }
     if (type.n == 0 || body_type_is(type, "application/json")) {
         return decode_json(x, must_be, ret);
     }

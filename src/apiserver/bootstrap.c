@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores the built-in definitions, roles and first objects through the port before the server
-// listens. What is missing is made all at once, so that a few commits carry it to the disk. What is
-// there already gets our content; where that changes nothing, nothing is written. Roles whose
-// annotation says that they are not kept up to date are left as they are.
+// Stores the built-in definitions, roles and initial objects through the port before the server
+// listens. Missing objects are created in parallel, so that a few commits write them. Existing
+// objects are updated with our content, and not written if nothing changes. Roles whose annotation
+// turns automatic updates off are not changed.
 #include "apiserver/bootstrap.h"
 
 #include "apiserver/crds.h"
@@ -19,7 +19,7 @@ struct answer {
     struct api_object *obj;
 };
 
-static void on_msg(void *ctx, const struct port_msg *m)
+static void bootstrap_on_answer(void *ctx, const struct port_msg *m)
 {
     struct answer *a = ctx;
 
@@ -36,13 +36,14 @@ static void on_msg(void *ctx, const struct port_msg *m)
     }
 }
 
-/* Submits and waits: nobody else uses the port yet. */
-static int ask(struct port *p, const struct port_request *q, struct answer *a, struct hk_err *err)
+/* Submits and waits: no other caller uses the port yet. */
+static int bootstrap_call_and_wait(struct port *p, const struct port_request *q, struct answer *a,
+                                   struct hk_err *err)
 {
     struct pollfd fd = {.fd = port_fd(p), .events = POLLIN};
 
     *a = (struct answer){0};
-    port_submit(p, q, (struct port_sink){.on_msg = on_msg, .ctx = a});
+    port_submit(p, q, (struct port_sink){.on_msg = bootstrap_on_answer, .ctx = a});
     while (!a->done) {
         if (port_poll(p, UINT32_MAX) == 0 && !a->done && poll(&fd, 1, -1) < 0 && errno != EINTR) {
             return hk_fail(err, HK_EIO, "poll: %m");
@@ -57,36 +58,36 @@ static int ask(struct port *p, const struct port_request *q, struct answer *a, s
 #define RBAC_GROUP "rbac.authorization.k8s.io"
 #define AUTOUPDATE "rbac.authorization.kubernetes.io/autoupdate"
 
-/* Somebody has taken the object into his own hands. */
+/* Whether the object's annotation turns automatic updates off. */
 static bool is_left_alone(const struct json *doc)
 {
-    return hk_str_is(
-        json_str(json_get(json_at(doc, "metadata.annotations"), AUTOUPDATE), HK_STR("")), "false");
+    return hk_str_is(json_str_field(json_at(doc, "metadata.annotations"), AUTOUPDATE), "false");
 }
 
-/* Puts our value of the member in the place of the stored one. */
-static int update(struct port *p, const struct port_request *create, const struct api_object *old,
-                  const char *member, struct hk_arena *mem, struct hk_err *err)
+/* Replaces the stored value of the member with ours. */
+static int bootstrap_update_member(struct port *p, const struct port_request *create,
+                                   const struct api_object *old, const char *member,
+                                   struct hk_arena *mem, struct hk_err *err)
 {
     struct answer a;
     struct json doc = json_clone(&old->root, mem);
 
-    json_put(&doc, mem, hk_str(member), *json_get(create->body, member));
-    const int rc =
-        ask(p,
-            &(struct port_request){
-                .verb = PORT_UPDATE, .kind = create->kind, .name = create->name, .body = &doc},
-            &a, err);
+    json_set(&doc, mem, member, *json_get(create->body, member));
+    const int rc = bootstrap_call_and_wait(
+        p,
+        &(struct port_request){
+            .verb = PORT_UPDATE, .kind = create->kind, .name = create->name, .body = &doc},
+        &a, err);
     api_object_unref(a.obj);
     return rc;
 }
 
-/* ---- creations under way ---- */
+/* ---- pending creations ---- */
 
 struct batch {
     struct port *port;
     uint32_t pending;
-    int rc; /* of the first that failed */
+    int rc; /* of the first failed creation */
     struct hk_err err;
 };
 
@@ -120,15 +121,15 @@ static int batch_wait(struct batch *b, struct hk_err *err)
     return b->rc;
 }
 
-/* Makes the object, or brings the member of one that is there up to date; NULL: leaves it. */
-static int make(struct batch *b, const struct port_request *create, const char *member,
-                struct hk_arena *mem, struct hk_err *err)
+/* Creates the object, or updates the member of an existing one; NULL: leaves it unchanged. */
+static int bootstrap_create_or_update(struct batch *b, const struct port_request *create,
+                                      const char *member, struct hk_arena *mem, struct hk_err *err)
 {
     struct answer a;
-    int rc =
-        ask(b->port,
-            &(struct port_request){.verb = PORT_GET, .kind = create->kind, .name = create->name},
-            &a, err);
+    int rc = bootstrap_call_and_wait(
+        b->port,
+        &(struct port_request){.verb = PORT_GET, .kind = create->kind, .name = create->name}, &a,
+        err);
 
     if (rc == -HK_ENOTFOUND) {
         b->pending++;
@@ -137,7 +138,7 @@ static int make(struct batch *b, const struct port_request *create, const char *
     }
     if (rc == 0 && member && !is_left_alone(&a.obj->root) &&
         !json_equal(json_get(&a.obj->root, member), json_get(create->body, member))) {
-        rc = update(b->port, create, a.obj, member, mem, err);
+        rc = bootstrap_update_member(b->port, create, a.obj, member, mem, err);
     }
     api_object_unref(a.obj);
     return rc;
@@ -160,10 +161,10 @@ static int install(struct rest *r, struct batch *b, const struct crd_file *f, st
         .kind = rest_kind_find(r, HK_STR("apiextensions.k8s.io"), HK_STR("v1"),
                                HK_STR("customresourcedefinitions"))
                     ->kind,
-        .name = json_str(json_at(doc, "metadata.name"), HK_STR("")),
+        .name = json_str_at(doc, "metadata.name"),
         .body = doc,
     };
-    return make(b, &q, "spec", mem, err);
+    return bootstrap_create_or_update(b, &q, "spec", mem, err);
 }
 
 int bootstrap_crds(struct rest *r, struct hk_err *err)
@@ -185,7 +186,7 @@ int bootstrap_crds(struct rest *r, struct hk_err *err)
 
 /* ---- roles ---- */
 
-static struct json words(const char *text, struct hk_arena *mem)
+static struct json bootstrap_split_words(const char *text, struct hk_arena *mem)
 {
     struct hk_str rest = hk_str(text), word;
     struct json list = json_make_array();
@@ -199,13 +200,8 @@ static struct json words(const char *text, struct hk_arena *mem)
 static void put_words(struct json *obj, const char *key, const char *text, struct hk_arena *mem)
 {
     if (text) {
-        json_put(obj, mem, hk_str(key), words(text, mem));
+        json_set(obj, mem, key, bootstrap_split_words(text, mem));
     }
-}
-
-static void put_text(struct json *obj, const char *key, const char *text, struct hk_arena *mem)
-{
-    json_put(obj, mem, hk_str(key), json_make_str(hk_str(text)));
 }
 
 static struct json make_metadata(const char *name, struct hk_arena *mem)
@@ -214,11 +210,11 @@ static struct json make_metadata(const char *name, struct hk_arena *mem)
     struct json labels = json_make_object();
     struct json annotations = json_make_object();
 
-    put_text(&metadata, "name", name, mem);
-    put_text(&labels, "kubernetes.io/bootstrapping", "rbac-defaults", mem);
-    put_text(&annotations, AUTOUPDATE, "true", mem);
-    json_put(&metadata, mem, HK_STR("labels"), labels);
-    json_put(&metadata, mem, HK_STR("annotations"), annotations);
+    json_set_cstr(&metadata, mem, "name", name);
+    json_set_cstr(&labels, mem, "kubernetes.io/bootstrapping", "rbac-defaults");
+    json_set_cstr(&annotations, mem, AUTOUPDATE, "true");
+    json_set(&metadata, mem, "labels", labels);
+    json_set(&metadata, mem, "annotations", annotations);
     return metadata;
 }
 
@@ -232,8 +228,8 @@ static int make_rbac(struct rest *r, struct batch *b, const char *plural, const 
         .body = doc,
     };
 
-    json_put(doc, mem, HK_STR("metadata"), make_metadata(name, mem));
-    const int rc = make(b, &q, member, mem, err);
+    json_set(doc, mem, "metadata", make_metadata(name, mem));
+    const int rc = bootstrap_create_or_update(b, &q, member, mem, err);
     return rc < 0 ? hk_wrap(err, rc, "%s '%s'", plural, name) : 0;
 }
 
@@ -266,7 +262,7 @@ static int make_role(struct rest *r, struct batch *b, const char *name, struct h
         put_words(&rule, "nonResourceURLs", row->paths, mem);
         json_push(&rules, mem, rule);
     }
-    json_put(&doc, mem, HK_STR("rules"), rules);
+    json_set(&doc, mem, "rules", rules);
     return make_rbac(r, b, "clusterroles", name, &doc, "rules", mem, err);
 }
 
@@ -278,18 +274,18 @@ static int make_binding(struct rest *r, struct batch *b, const struct role_grant
     struct json subjects = json_make_array();
     struct hk_str rest = hk_str(row->groups), group;
 
-    put_text(&ref, "apiGroup", RBAC_GROUP, mem);
-    put_text(&ref, "kind", "ClusterRole", mem);
-    put_text(&ref, "name", row->role, mem);
+    json_set_cstr(&ref, mem, "apiGroup", RBAC_GROUP);
+    json_set_cstr(&ref, mem, "kind", "ClusterRole");
+    json_set_cstr(&ref, mem, "name", row->role);
     while (hk_str_cut(&rest, ' ', &group)) {
         struct json subject = json_make_object();
-        put_text(&subject, "kind", "Group", mem);
-        put_text(&subject, "apiGroup", RBAC_GROUP, mem);
-        json_put(&subject, mem, HK_STR("name"), json_make_str(group));
+        json_set_cstr(&subject, mem, "kind", "Group");
+        json_set_cstr(&subject, mem, "apiGroup", RBAC_GROUP);
+        json_set_str(&subject, mem, "name", group);
         json_push(&subjects, mem, subject);
     }
-    json_put(&doc, mem, HK_STR("roleRef"), ref);
-    json_put(&doc, mem, HK_STR("subjects"), subjects);
+    json_set(&doc, mem, "roleRef", ref);
+    json_set(&doc, mem, "subjects", subjects);
     return make_rbac(r, b, "clusterrolebindings", row->role, &doc, "subjects", mem, err);
 }
 
@@ -310,10 +306,10 @@ int bootstrap_roles(struct rest *r, struct hk_err *err)
     return rc < 0 ? rc : made;
 }
 
-/* ---- first objects ---- */
+/* ---- initial objects ---- */
 
-/* The queues that Volcano's scheduler makes at its start (jobs that name none go to the second),
- * the classes every cluster has, and a class of volumes for claims that name none. */
+/* The queues that Volcano's scheduler creates at its start (jobs without a queue use the second),
+ * the priority classes of every cluster, and a default storage class. */
 static const char *const objects[] = {
     "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: root}, "
     "spec: {reclaimable: false, weight: 1}}",
@@ -331,9 +327,9 @@ static const char *const objects[] = {
     "allowedTopologies: [{matchLabelExpressions: [{key: hekla.io/volumes, values: [local]}]}]}",
 };
 
-/* One that is there already is its administrator's. */
-static int make_object(struct rest *r, struct batch *b, const char *text, struct hk_arena *mem,
-                       struct hk_err *err)
+/* An existing object is left to its administrator. */
+static int bootstrap_make_object(struct rest *r, struct batch *b, const char *text,
+                                 struct hk_arena *mem, struct hk_err *err)
 {
     struct yaml_docs docs = {0};
     const struct json *doc;
@@ -344,14 +340,14 @@ static int make_object(struct rest *r, struct batch *b, const char *text, struct
         return rc;
     }
     doc = &docs.at[0];
-    kind = rest_kind_by_name(r, json_str(json_get(doc, "apiVersion"), HK_STR("")),
-                             json_str(json_get(doc, "kind"), HK_STR("")));
-    return make(b,
-                &(struct port_request){.verb = PORT_CREATE,
-                                       .kind = kind->kind,
-                                       .name = json_str(json_at(doc, "metadata.name"), HK_STR("")),
-                                       .body = doc},
-                NULL, mem, err);
+    kind = rest_kind_by_name(r, json_str_field(doc, "apiVersion"), json_str_field(doc, "kind"));
+    return bootstrap_create_or_update(
+        b,
+        &(struct port_request){.verb = PORT_CREATE,
+                               .kind = kind->kind,
+                               .name = json_str_at(doc, "metadata.name"),
+                               .body = doc},
+        NULL, mem, err);
 }
 
 int bootstrap_objects(struct rest *r, struct hk_err *err)
@@ -361,7 +357,7 @@ int bootstrap_objects(struct rest *r, struct hk_err *err)
     int rc = 0, made;
 
     for (size_t i = 0; rc == 0 && i < HK_LEN(objects); i++) {
-        rc = make_object(r, &b, objects[i], &mem, err);
+        rc = bootstrap_make_object(r, &b, objects[i], &mem, err);
     }
     hk_arena_fini(&mem);
     made = batch_wait(&b, rc < 0 ? NULL : err);

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a data directory holds before the first client comes: Volcano's custom resource definitions
-// and the roles of every cluster, brought up to this program's version at every start.
+// The initial content of a data directory: Volcano's custom resource definitions and the standard
+// roles, updated to this program's version at every start.
 #pragma once
 
 #include "store/rest.h"
 
-/* Runs rest's port until the definitions are stored. Fails with the name of the one that cannot be.
- */
+/* Runs rest's port until the definitions are stored. On failure the error names the definition. */
 int bootstrap_crds(struct rest *r, struct hk_err *err) HK_CHECKED;
-/* The roles and bindings every cluster begins with. */
+/* Stores the standard roles and bindings. */
 int bootstrap_roles(struct rest *r, struct hk_err *err) HK_CHECKED;
-/* Makes the queues root and default, the system's priority classes and the default storage class
- * where they are missing; the
- * definitions must be there. */
+/* Creates the queues root and default, the system's priority classes and the default storage class
+ * where missing; needs the definitions. */
 int bootstrap_objects(struct rest *r, struct hk_err *err) HK_CHECKED;

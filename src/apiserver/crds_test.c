@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The built-in definitions: each is well formed and agrees with the registry, and its schema does
-// to objects what Volcano documents.
+// The built-in definitions: each is well formed and matches the registry, and its schema treats
+// objects as Volcano documents.
 #include "apiserver/crds.h"
 
 #include "api/registry.h"
@@ -114,7 +114,7 @@ static void schemas_compile(void **state)
 
 static const struct {
     const char *crd, *object;
-    const char *want; /* what is found; "": nothing */
+    const char *want; /* expected errors; "": none */
 } cases[] = {
     {JOB, "{spec: {tasks: [{replicas: 1, " POD "}]}}", ""},
     {JOB, "{spec: {tasks: []}}",
@@ -216,7 +216,7 @@ static const struct {
 } defaults[] = {
     {JOB, "{spec: {networkTopology: {}}}",
      "{spec: {networkTopology: {mode: hard}, maxRetry: 3, queue: default}}"},
-    {JOB, "{kind: Job}", "{kind: Job}"}, /* parents are not invented */
+    {JOB, "{kind: Job}", "{kind: Job}"}, /* missing parents are not created */
     {"scheduling.volcano.sh_queues", "{spec: {}}",
      "{spec: {dequeueStrategy: traverse, weight: 1}}"},
     {"scheduling.volcano.sh_podgroups", "{spec: {subGroupPolicy: [{}]}}",

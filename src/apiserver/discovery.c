@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Discovery documents. Everything served is collected and sorted once per request: by group in
-// order of preference, version, plural. Each document is then a walk over a stretch of that list.
-// Clients keep the answers for minutes to hours, so nothing is cached here.
+// Discovery documents. All served resources are collected and sorted once per request: by group in
+// order of preference, version, plural. Each document then covers a range of that list. Clients
+// cache the answers for minutes to hours, so the server does not.
 #include "apiserver/discovery.h"
 
 #define READ_WRITE "create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"
@@ -17,7 +17,7 @@ static verb_list verbs_state = {"get", "patch", "update"};
 static verb_list verbs_stream = {"create", "get"};
 static verb_list verbs_proxy = {"create", "delete", "get", "patch", "update"};
 
-/* Groups in the order that decides which one a bare name means; all others follow by name. */
+/* A resource name without a group means the first match. Other groups follow by name. */
 static const char *const group_order[] = {
     "",
     "apiregistration.k8s.io",
@@ -42,7 +42,7 @@ static const char *const group_order[] = {
     "flowcontrol.apiserver.k8s.io",
 };
 
-/* Resources that are answered but never stored. */
+/* Resources that are served but never stored. */
 static const struct api_kind transient[] = {
     {API_NKINDS, "", "v1", "Binding", "bindings", "binding", true, false, {NULL}},
     {API_NKINDS,
@@ -131,7 +131,7 @@ struct subresource {
     const char *const *verbs;
 };
 
-/* By name, as real servers list them. What the rest does not serve by itself is the node's. */
+/* Sorted by name, as in Kubernetes. The node serves those that the store does not. */
 static const struct subresource subresources[] = {
     {"attach", NULL, NULL, "PodAttachOptions", verbs_stream},
     {"binding", NULL, NULL, "Binding", verbs_create},
@@ -160,7 +160,7 @@ struct resources {
     uint32_t len, cap;
 };
 
-/* A stretch of the list. */
+/* A range of the list. */
 struct range {
     uint32_t from, to;
 };
@@ -177,7 +177,7 @@ static uint32_t group_rank(const char *group)
     return k;
 }
 
-static const char *read_number(const char *s, int64_t *ret)
+static const char *discovery_read_number(const char *s, int64_t *ret)
 {
     *ret = 0;
     for (; *s >= '0' && *s <= '9' && *ret < 10000; s++) {
@@ -186,24 +186,23 @@ static const char *read_number(const char *s, int64_t *ret)
     return s;
 }
 
-/* v2 before v1 before v2beta1 before v1beta2 before v1alpha1 before names of another form; smaller
- * comes first. */
+/* v2 before v1 before v2beta1 before v1beta2 before v1alpha1 before others; smaller comes first. */
 static int64_t version_rank(const char *version)
 {
     enum { STABLE, BETA, ALPHA, ODD };
     const int64_t scale = 100000;
     int64_t major, minor = 0, level = STABLE;
-    const char *s = version[0] == 'v' ? read_number(version + 1, &major) : version;
+    const char *s = version[0] == 'v' ? discovery_read_number(version + 1, &major) : version;
 
     if (s == version || s == version + 1) {
         return ODD * scale * scale;
     }
     if (strncmp(s, "beta", 4) == 0) {
         level = BETA;
-        s = read_number(s + 4, &minor);
+        s = discovery_read_number(s + 4, &minor);
     } else if (strncmp(s, "alpha", 5) == 0) {
         level = ALPHA;
-        s = read_number(s + 5, &minor);
+        s = discovery_read_number(s + 5, &minor);
     }
     if (*s != '\0') {
         return ODD * scale * scale;
@@ -226,7 +225,8 @@ static int resource_cmp(const void *x, const void *y)
     return order != 0 ? order : strcmp(a->kind->plural, b->kind->plural);
 }
 
-static void add(struct resources *all, const struct api_kind *kind, const struct rest_kind *row)
+static void discovery_add_resource(struct resources *all, const struct api_kind *kind,
+                                   const struct rest_kind *row)
 {
     hk_vec_push(all, (struct resource){.kind = kind,
                                        .row = row,
@@ -234,16 +234,16 @@ static void add(struct resources *all, const struct api_kind *kind, const struct
                                        .version_rank = version_rank(kind->version)});
 }
 
-static void collect(const struct rest *r, struct resources *ret)
+static void discovery_collect_resources(const struct rest *r, struct resources *ret)
 {
     for (uint32_t k = 0; k < rest_kinds(r); k++) {
         const struct rest_kind *row = rest_kind_at(r, k);
         if (row->served) {
-            add(ret, row->kind, row);
+            discovery_add_resource(ret, row->kind, row);
         }
     }
     for (uint32_t k = 0; k < HK_LEN(transient); k++) {
-        add(ret, &transient[k], NULL);
+        discovery_add_resource(ret, &transient[k], NULL);
     }
     qsort(ret->at, ret->len, sizeof(*ret->at), resource_cmp);
 }
@@ -274,7 +274,7 @@ static struct range version_at(const struct resources *all, uint32_t from)
     return (struct range){from, to};
 }
 
-/* Empty when there is none. */
+/* Empty if there is no such group. */
 static struct range find_group(const struct resources *all, struct hk_str group)
 {
     for (uint32_t k = 0; k < all->len; k = group_at(all, k).to) {
@@ -298,7 +298,7 @@ static struct range find_version(const struct resources *all, struct hk_str grou
     return (struct range){0};
 }
 
-/* ---- what a resource is and can ---- */
+/* ---- properties of a resource ---- */
 
 static const char *const *verbs_of(const struct resource *r)
 {
@@ -343,7 +343,8 @@ static void comma(struct hk_buf *out)
     }
 }
 
-static void write_words(const char *key, const char *const *words, uint32_t max, struct hk_buf *out)
+static void discovery_write_words(const char *key, const char *const *words, uint32_t max,
+                                  struct hk_buf *out)
 {
     comma(out);
     hk_buf_addf(out, "\"%s\":[", key);
@@ -354,7 +355,7 @@ static void write_words(const char *key, const char *const *words, uint32_t max,
     hk_buf_addc(out, ']');
 }
 
-static void write_list(const char *key, const struct json *list, struct hk_buf *out)
+static void discovery_write_json_list(const char *key, const struct json *list, struct hk_buf *out)
 {
     if (json_is(list, JSON_ARRAY) && list->len > 0) {
         comma(out);
@@ -365,29 +366,29 @@ static void write_list(const char *key, const struct json *list, struct hk_buf *
 
 static void write_verbs(const char *const *verbs, struct hk_buf *out)
 {
-    write_words("verbs", verbs, 9, out);
+    discovery_write_words("verbs", verbs, 9, out);
 }
 
-/* A definition knows its names best; it may list more than the row has room for. */
-static void write_names(const struct resource *r, struct hk_buf *out)
+/* Uses the definition's own names: it may list more than fit in the row. */
+static void discovery_write_names(const struct resource *r, struct hk_buf *out)
 {
     const struct api_kind *kind = r->kind;
 
     if (r->row && r->row->names) {
-        write_list("shortNames", json_get(r->row->names, "shortNames"), out);
-        write_list("categories", json_get(r->row->names, "categories"), out);
+        discovery_write_json_list("shortNames", json_get(r->row->names, "shortNames"), out);
+        discovery_write_json_list("categories", json_get(r->row->names, "categories"), out);
         return;
     }
     if (kind->short_names[0]) {
-        write_words("shortNames", kind->short_names, HK_LEN(kind->short_names), out);
+        discovery_write_words("shortNames", kind->short_names, HK_LEN(kind->short_names), out);
     }
     const char *category = category_of(kind);
     if (category) {
-        write_words("categories", &category, 1, out);
+        discovery_write_words("categories", &category, 1, out);
     }
 }
 
-static void write_text(const char *key, const char *text, struct hk_buf *out)
+static void discovery_write_text(const char *key, const char *text, struct hk_buf *out)
 {
     comma(out);
     hk_buf_addf(out, "\"%s\":", key);
@@ -410,10 +411,10 @@ static void write_sub(const struct resource *r, const struct subresource *sub, s
     hk_buf_addf(out, "{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s", r->kind->plural,
                 sub->name, r->kind->namespaced ? "true" : "false");
     if (sub->group) {
-        write_text("group", sub->group, out);
-        write_text("version", sub->version, out);
+        discovery_write_text("group", sub->group, out);
+        discovery_write_text("version", sub->version, out);
     }
-    write_text("kind", sub->kind ? sub->kind : r->kind->kind, out);
+    discovery_write_text("kind", sub->kind ? sub->kind : r->kind->kind, out);
     write_verbs(sub->verbs, out);
     hk_buf_addc(out, '}');
 }
@@ -422,12 +423,12 @@ static void write_resource(const struct resource *r, struct hk_buf *out)
 {
     comma(out);
     hk_buf_addc(out, '{');
-    write_text("name", r->kind->plural, out);
-    write_text("singularName", r->kind->singular, out);
+    discovery_write_text("name", r->kind->plural, out);
+    discovery_write_text("singularName", r->kind->singular, out);
     hk_buf_addf(out, ",\"namespaced\":%s", r->kind->namespaced ? "true" : "false");
-    write_text("kind", r->kind->kind, out);
+    discovery_write_text("kind", r->kind->kind, out);
     write_verbs(verbs_of(r), out);
-    write_names(r, out);
+    discovery_write_names(r, out);
     hk_buf_addc(out, '}');
     for (uint32_t k = 0; k < HK_LEN(subresources); k++) {
         if (has_sub(r, subresources[k].name)) {
@@ -456,21 +457,21 @@ static void write_version(const struct api_kind *kind, struct hk_buf *out)
     comma(out);
     hk_buf_addc(out, '{');
     write_group_version(kind, out);
-    write_text("version", kind->version, out);
+    discovery_write_text("version", kind->version, out);
     hk_buf_addc(out, '}');
 }
 
 /* The members of an APIGroup. */
 static void write_group(const struct resources *all, struct range g, struct hk_buf *out)
 {
-    write_text("name", all->at[g.from].kind->group, out);
+    discovery_write_text("name", all->at[g.from].kind->group, out);
     hk_buf_adds(out, ",\"versions\":[");
     for (uint32_t k = g.from; k < g.to; k = version_at(all, k).to) {
         write_version(all->at[k].kind, out);
     }
     hk_buf_adds(out, "],\"preferredVersion\":{");
     write_group_version(all->at[g.from].kind, out);
-    write_text("version", all->at[g.from].kind->version, out);
+    discovery_write_text("version", all->at[g.from].kind->version, out);
     hk_buf_addc(out, '}');
 }
 
@@ -510,9 +511,9 @@ static void write_response_kind(const char *group, const char *version, const ch
                                 struct hk_buf *out)
 {
     hk_buf_adds(out, ",\"responseKind\":{");
-    write_text("group", group ? group : "", out);
-    write_text("version", version ? version : "", out);
-    write_text("kind", kind, out);
+    discovery_write_text("group", group ? group : "", out);
+    discovery_write_text("version", version ? version : "", out);
+    discovery_write_text("kind", kind, out);
     hk_buf_addc(out, '}');
 }
 
@@ -521,7 +522,7 @@ static void write_whole_sub(const struct resource *r, const struct subresource *
 {
     comma(out);
     hk_buf_addc(out, '{');
-    write_text("subresource", sub->name, out);
+    discovery_write_text("subresource", sub->name, out);
     write_response_kind(sub->group, sub->version, sub->kind ? sub->kind : r->kind->kind, out);
     hk_buf_adds(out, ",\"acceptedTypes\":[]");
     write_verbs(sub->verbs, out);
@@ -532,12 +533,12 @@ static void write_whole_resource(const struct resource *r, struct hk_buf *out)
 {
     comma(out);
     hk_buf_addc(out, '{');
-    write_text("resource", r->kind->plural, out);
+    discovery_write_text("resource", r->kind->plural, out);
     write_response_kind(NULL, NULL, r->kind->kind, out);
-    write_text("scope", r->kind->namespaced ? "Namespaced" : "Cluster", out);
-    write_text("singularResource", r->kind->singular, out);
+    discovery_write_text("scope", r->kind->namespaced ? "Namespaced" : "Cluster", out);
+    discovery_write_text("singularResource", r->kind->singular, out);
     write_verbs(verbs_of(r), out);
-    write_names(r, out);
+    discovery_write_names(r, out);
     hk_buf_adds(out, ",\"subresources\":[");
     for (uint32_t k = 0; k < HK_LEN(subresources); k++) {
         if (has_sub(r, subresources[k].name)) {
@@ -551,7 +552,7 @@ static void write_whole_version(const struct resources *all, struct range v, str
 {
     comma(out);
     hk_buf_addc(out, '{');
-    write_text("version", all->at[v.from].kind->version, out);
+    discovery_write_text("version", all->at[v.from].kind->version, out);
     hk_buf_adds(out, ",\"freshness\":\"Current\",\"resources\":[");
     for (uint32_t k = v.from; k < v.to; k++) {
         write_whole_resource(&all->at[k], out);
@@ -570,7 +571,7 @@ static void write_whole(const struct resources *all, struct range part, const ch
         const struct range g = group_at(all, k);
         comma(out);
         hk_buf_adds(out, "{\"metadata\":{");
-        write_text("name", all->at[k].kind->group, out);
+        discovery_write_text("name", all->at[k].kind->group, out);
         hk_buf_adds(out, "},\"versions\":[");
         for (uint32_t i = g.from; i < g.to; i = version_at(all, i).to) {
             write_whole_version(all, version_at(all, i), out);
@@ -588,7 +589,7 @@ static const struct {
     {"v2beta1", "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"},
 };
 
-/* Which aggregated form a clause of Accept asks for; none when it is out of range. */
+/* The aggregated form that a clause of Accept names; out of range if none. */
 static uint32_t whole_form(struct hk_str clause)
 {
     struct hk_str part, version = HK_STR("");
@@ -609,7 +610,7 @@ static uint32_t whole_form(struct hk_str clause)
     return k;
 }
 
-/* Clients name the forms they know best first and plain JSON last. */
+/* Clients list their preferred forms first and plain JSON last. */
 static uint32_t find_form(struct hk_str accept)
 {
     uint32_t form = HK_LEN(whole_forms);
@@ -648,7 +649,7 @@ bool discovery_answer(struct rest *r, struct hk_str path, struct hk_str accept, 
     HK_AUTO(resources_fini) struct resources all = {0};
     struct hk_str root, group, version = HK_STR("");
 
-    hk_str_cut(&path, '/', &root); /* nothing, before the first slash */
+    hk_str_cut(&path, '/', &root); /* the empty part before the first slash */
     if (!hk_str_cut(&path, '/', &root)) {
         return false;
     }
@@ -656,7 +657,7 @@ bool discovery_answer(struct rest *r, struct hk_str path, struct hk_str accept, 
     if (!core && !hk_str_is(root, "apis")) {
         return false;
     }
-    collect(r, &all);
+    discovery_collect_resources(r, &all);
     if (!hk_str_cut(&path, '/', &group)) {
         write_root(&all, core, accept, body, type);
         return true;

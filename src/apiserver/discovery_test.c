@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Discovery documents as clients read them: parsed, and searched for what they need.
+// Discovery documents as clients read them.
 #include "apiserver/discovery.h"
 
 #include "store/rest_rig_test.h"
@@ -42,7 +42,7 @@ static int end(void **state)
     return 0;
 }
 
-/* The document at the path, NULL when there is none. */
+/* The document at the path, NULL if there is none. */
 static const struct json *ask(struct rig *g, const char *path, const char *accept,
                               const char **ret_type)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What watches over servers asks: version, liveness, readiness, metrics.
+// Endpoints for monitoring: version, liveness, readiness, metrics.
 #include "apiserver/server_priv.h"
 
 #include "base/prom.h"
 
-/* The Kubernetes release whose behaviour we serve, for clients that look at it. */
+/* The Kubernetes release whose behaviour the server implements. */
 #define KUBE_MAJOR "1"
 #define KUBE_MINOR "32"
 
@@ -32,7 +32,7 @@ static bool check_shutdown(const struct server *s)
     return !s->stopping;
 }
 
-/* Reads go on without the disk, but who can choose should choose another server. */
+/* Reads work without the disk, but clients with a choice should use another server. */
 static bool check_store(const struct server *s)
 {
     return !store_failure(s->opts.store);
@@ -41,7 +41,7 @@ static bool check_store(const struct server *s)
 static const struct {
     const char *name;
     bool (*ok)(const struct server *s);
-    bool only_ready; /* a server that ends is alive, but not ready */
+    bool only_ready; /* a server that shuts down is alive, but not ready */
 } checks[] = {
     {"ping", check_ping, false},
     {"shutdown", check_shutdown, true},
@@ -58,7 +58,7 @@ static bool excluded(const struct exchange *x, const char *name)
     return false;
 }
 
-/* All checks, or the one named; false when there is none of that name. */
+/* Runs all checks or the named one; false if no check has that name. */
 static bool answer_checks(struct exchange *x, struct hk_str probe, struct hk_str only)
 {
     const bool ready = hk_str_is(probe, "readyz");
@@ -105,6 +105,17 @@ bool health_answer(struct exchange *x)
 
 /* ---- metrics ---- */
 
+/* The reason why writes are refused; nothing while all are accepted. */
+static void health_write_failure_metric(const struct hk_err *why, struct hk_buf *out)
+{
+    if (why) {
+        hk_prom_head(out, "hekla_store_failure_info", "gauge", "Why writes are refused.");
+        hk_buf_adds(out, "hekla_store_failure_info");
+        hk_prom_label(out, "{", "reason", hk_str(why->text));
+        hk_buf_adds(out, "} 1\n");
+    }
+}
+
 static void write_requests(const struct counters *c, struct hk_buf *out)
 {
     hk_buf_adds(out,
@@ -130,6 +141,25 @@ static void write_objects(const struct server *s, struct hk_buf *out)
     }
 }
 
+static void write_memory(const struct hk_budget *b, struct hk_buf *out)
+{
+    hk_prom_single(out, "hekla_memory_limit_bytes", "gauge",
+                   "The limit of memory that is nearest to being reached.",
+                   (double)hk_budget_limit(b));
+    hk_prom_single(out, "hekla_memory_used_bytes", "gauge", "What is used of that.",
+                   (double)hk_budget_used(b));
+    hk_prom_single(out, "hekla_memory_short", "gauge",
+                   "Whether memory is short, and nothing may be created or enlarged.",
+                   hk_budget_room(b) != HK_ROOM_ENOUGH);
+}
+
+static bool health_store_is_full(const struct server *s)
+{
+    const struct hk_err *why = store_disk_failure(s->opts.store);
+
+    return why && why->code == HK_EFULL;
+}
+
 void health_metrics(struct exchange *x)
 {
     const struct server *s = x->server;
@@ -146,6 +176,11 @@ void health_metrics(struct exchange *x)
                    (double)c->requests[0]);
     hk_prom_single(&out, "hekla_apiserver_watch_events_total", "counter",
                    "Events written to watch streams.", (double)c->events_sent);
+    hk_prom_single(&out, "hekla_apiserver_list_slices_total", "counter",
+                   "Slices in which long lists were written.", (double)c->list_slices);
+    hk_prom_single(&out, "hekla_apiserver_list_slice_bytes_max", "gauge",
+                   "The most bytes of objects that were looked at in one of them.",
+                   (double)c->list_slice_bytes_max);
     hk_prom_single(&out, "hekla_apiserver_connections", "gauge", "Open connections.",
                    (double)http_server_connections(s->http));
     hk_prom_single(&out, "hekla_apiserver_body_bytes", "gauge",
@@ -156,8 +191,13 @@ void health_metrics(struct exchange *x)
     hk_prom_single(&out, "hekla_apiserver_uptime_seconds", "gauge",
                    "Seconds since the server started.",
                    (double)(clock->mono_ns(clock) - s->started_ns) / 1e9);
-    hk_prom_single(&out, "hekla_store_writable", "gauge", "Whether the disk takes writes.",
+    hk_prom_single(&out, "hekla_store_writable", "gauge", "Whether all writes are accepted.",
                    store_failure(s->opts.store) ? 0 : 1);
+    health_write_failure_metric(store_failure(s->opts.store), &out);
+    hk_prom_single(&out, "hekla_store_full", "gauge",
+                   "Whether the disk is full, and only deletions are accepted.",
+                   health_store_is_full(s) ? 1 : 0);
+    write_memory(s->opts.budget, &out);
     hk_prom_single(&out, "hekla_store_revision", "counter",
                    "Revision of the newest published write.", (double)store_rv(s->opts.store));
     hk_prom_single(&out, "hekla_store_commits_total", "counter",

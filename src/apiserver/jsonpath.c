@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths are walked as they are read: each step cuts itself off the text and goes on with the rest
-// for every value it selects, so nothing is compiled and nothing allocated.
+// JSONPath evaluation without compiling or allocating: each step cuts itself off the path and
+// evaluates the rest for every value it selects.
 #include "apiserver/jsonpath.h"
 
-/* Steps nest as deep as the path is long. */
+/* The recursion is as deep as the path is long. */
 enum { MAX_BYTES = 1024 };
 
 struct walk {
@@ -11,14 +11,14 @@ struct walk {
     void *ctx;
 };
 
-static void go_on(const struct walk *w, const struct json *v, struct hk_str rest);
+static void jsonpath_walk(const struct walk *w, const struct json *v, struct hk_str rest);
 
-static struct hk_str skip(struct hk_str s, size_t n)
+static struct hk_str jsonpath_skip(struct hk_str s, size_t n)
 {
     return (struct hk_str){s.s + n, s.n - n};
 }
 
-/* Where a name behind a dot ends. */
+/* The end of a name after a dot. */
 static size_t name_end(struct hk_str s)
 {
     size_t n = 0;
@@ -31,11 +31,11 @@ static size_t name_end(struct hk_str s)
 
 static void each_child(const struct walk *w, const struct json *v, struct hk_str rest)
 {
-    for (uint32_t k = 0; json_is(v, JSON_ARRAY) && k < v->len; k++) {
-        go_on(w, &v->items[k], rest);
+    for (uint32_t k = 0; k < json_len(v); k++) {
+        jsonpath_walk(w, &v->items[k], rest);
     }
     for (uint32_t k = 0; json_is(v, JSON_OBJECT) && k < v->len; k++) {
-        go_on(w, &v->members[k].value, rest);
+        jsonpath_walk(w, &v->members[k].value, rest);
     }
 }
 
@@ -69,7 +69,7 @@ static void on_candidate(void *ctx, const struct json *v)
     f->hit |= same == f->equal;
 }
 
-/* The inside of "?(@.a=='b')". */
+/* Reads the inner part of "?(@.a=='b')". */
 static bool read_filter(struct hk_str s, struct filter *ret)
 {
     if (!hk_str_starts(s, "?(@") || !hk_str_ends(s, ")")) {
@@ -79,7 +79,7 @@ static bool read_filter(struct hk_str s, struct filter *ret)
     for (size_t k = 0; k + 1 < s.n; k++) {
         if ((s.s[k] == '=' || s.s[k] == '!') && s.s[k + 1] == '=') {
             *ret = (struct filter){.path = hk_str_trim((struct hk_str){s.s, k}),
-                                   .literal = hk_str_trim(skip(s, k + 2)),
+                                   .literal = hk_str_trim(jsonpath_skip(s, k + 2)),
                                    .equal = s.s[k] == '='};
             return true;
         }
@@ -90,18 +90,18 @@ static bool read_filter(struct hk_str s, struct filter *ret)
 static void each_match(const struct walk *w, const struct json *v, const struct filter *f,
                        struct hk_str rest)
 {
-    for (uint32_t k = 0; json_is(v, JSON_ARRAY) && k < v->len; k++) {
+    for (uint32_t k = 0; k < json_len(v); k++) {
         struct filter test = *f;
         jsonpath_each(&v->items[k], test.path, on_candidate, &test);
         if (test.hit) {
-            go_on(w, &v->items[k], rest);
+            jsonpath_walk(w, &v->items[k], rest);
         }
     }
 }
 
 /* ---- steps ---- */
 
-/* Length of "[...]", 0 when it does not end; brackets inside quotes are text. */
+/* Length of "[...]", 0 if it does not end; brackets inside quotes are text. */
 static size_t bracket_len(struct hk_str s)
 {
     char quote = '\0';
@@ -128,22 +128,22 @@ static void step_bracket(const struct walk *w, const struct json *v, struct hk_s
         return;
     }
     const struct hk_str in = hk_str_trim((struct hk_str){path.s + 1, n - 2});
-    const struct hk_str rest = skip(path, n);
+    const struct hk_str rest = jsonpath_skip(path, n);
     if (hk_str_is(in, "*")) {
         each_child(w, v, rest);
     } else if (is_quoted(in)) {
-        go_on(w, json_get_str(v, (struct hk_str){in.s + 1, in.n - 2}), rest);
+        jsonpath_walk(w, json_get_str(v, (struct hk_str){in.s + 1, in.n - 2}), rest);
     } else if (read_filter(in, &filter)) {
         each_match(w, v, &filter, rest);
     } else if (json_is(v, JSON_ARRAY) && hk_str_int(in, &index)) {
         index += index < 0 ? (int64_t)v->len : 0;
         if (index >= 0 && index < (int64_t)v->len) {
-            go_on(w, &v->items[index], rest);
+            jsonpath_walk(w, &v->items[index], rest);
         }
     }
 }
 
-static void go_on(const struct walk *w, const struct json *v, struct hk_str rest)
+static void jsonpath_walk(const struct walk *w, const struct json *v, struct hk_str rest)
 {
     if (!v) {
         return;
@@ -155,14 +155,14 @@ static void go_on(const struct walk *w, const struct json *v, struct hk_str rest
     if (rest.s[0] == '[') {
         step_bracket(w, v, rest);
     } else if (rest.s[0] == '.') {
-        const struct hk_str tail = skip(rest, 1);
+        const struct hk_str tail = jsonpath_skip(rest, 1);
         const size_t n = name_end(tail);
         if (n == 0) {
-            go_on(w, v, tail);
+            jsonpath_walk(w, v, tail);
         } else if (n == 1 && tail.s[0] == '*') {
-            each_child(w, v, skip(tail, n));
+            each_child(w, v, jsonpath_skip(tail, n));
         } else {
-            go_on(w, json_get_str(v, (struct hk_str){tail.s, n}), skip(tail, n));
+            jsonpath_walk(w, json_get_str(v, (struct hk_str){tail.s, n}), jsonpath_skip(tail, n));
         }
     }
 }
@@ -176,9 +176,9 @@ void jsonpath_each(const struct json *root, struct hk_str path, jsonpath_fn *fn,
         path = (struct hk_str){path.s + 1, path.n - 2};
     }
     if (hk_str_starts(path, "$")) {
-        path = skip(path, 1);
+        path = jsonpath_skip(path, 1);
     }
     if (path.n <= MAX_BYTES) {
-        go_on(&w, root, path);
+        jsonpath_walk(&w, root, path);
     }
 }

@@ -7,6 +7,6 @@
 
 typedef void jsonpath_fn(void *ctx, const struct json *v);
 
-/* Calls fn for every value the path leads to, in order; for none when a part is missing, or the
- * path is written in a way not known here. */
+/* Calls fn for every value that the path selects, in order; for none when a part is missing or the
+ * path uses unsupported syntax. */
 void jsonpath_each(const struct json *root, struct hk_str path, jsonpath_fn *fn, void *ctx);

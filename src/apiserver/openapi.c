@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenAPI documents on demand. One is built when it is first asked for (the index asks for the
-// hashes of all) and kept as bytes. When kinds change, documents that hold custom resources are
-// dropped; what is built in never changes. Of the kept bytes only so many stay: hashes are small
-// and remain, texts can be built again.
+// OpenAPI documents on demand. A document is built at the first request (the index needs the hashes
+// of all) and cached as bytes. When kinds change, documents with custom resources are dropped;
+// built-in ones never change. The cache of texts is limited: hashes are small and stay, texts can
+// be built again.
 #include "apiserver/openapi_priv.h"
 
 #include "apiserver/discovery.h"
@@ -15,7 +15,7 @@
 
 enum { KEEP_BYTES = 16 * 1024 * 1024 };
 
-/* What there can be besides a group version. */
+/* Keys of documents that are not for one group version. */
 #define KEY_V2_JSON "v2"
 #define KEY_V2_PROTO "v2 protobuf"
 #define KEY_INDEX "v3"
@@ -23,13 +23,13 @@ enum { KEEP_BYTES = 16 * 1024 * 1024 };
 struct kept {
     char *key; /* "api/v1", "apis/apps/v1", or one of the above */
     struct hk_buf text;
-    char tag[OPENAPI_TAG_SIZE]; /* "" when not known */
-    bool custom;                /* holds custom resources */
+    char tag[OPENAPI_TAG_SIZE]; /* "" if not known */
+    bool custom;                /* contains custom resources */
 };
 
 struct openapi {
     struct rest *rest;
-    uint64_t generation; /* of the kinds everything kept was built from */
+    uint64_t generation; /* of the kinds from which the cached documents were built */
     HK_VEC(struct kept *) kept;
 };
 
@@ -37,7 +37,7 @@ struct openapi {
 
 typedef void each_fn(void *ctx, const struct openapi_kind *k);
 
-/* Everything served: stored kinds first, then those that are only answered. */
+/* All served kinds: stored ones first, then those that are never stored. */
 static void each_kind(const struct rest *r, each_fn *fn, void *ctx)
 {
     const struct api_kind *transient;
@@ -93,8 +93,8 @@ static struct json build_info(struct openapi_doc *d)
 {
     struct json info = json_make_object();
 
-    openapi_put_str(d, &info, "title", "Kubernetes");
-    openapi_put_str(d, &info, "version", "v1.32.0");
+    json_set_cstr(&info, d->mem, "title", "Kubernetes");
+    json_set_cstr(&info, d->mem, "version", "v1.32.0");
     return info;
 }
 
@@ -103,10 +103,10 @@ static struct json build_v2(struct build *b)
     struct openapi_doc *d = &b->doc;
     struct json out = json_make_object();
 
-    openapi_put_str(d, &out, "swagger", "2.0");
-    openapi_put(d, &out, "info", build_info(d));
-    openapi_put(d, &out, "paths", d->paths);
-    openapi_put(d, &out, "definitions", d->schemas);
+    json_set_cstr(&out, d->mem, "swagger", "2.0");
+    json_set(&out, d->mem, "info", build_info(d));
+    json_set(&out, d->mem, "paths", d->paths);
+    json_set(&out, d->mem, "definitions", d->schemas);
     return out;
 }
 
@@ -116,16 +116,17 @@ static struct json build_v3(struct build *b)
     struct json out = json_make_object();
     struct json components = json_make_object();
 
-    openapi_put(d, &components, "schemas", d->schemas);
-    openapi_put_str(d, &out, "openapi", "3.0.0");
-    openapi_put(d, &out, "info", build_info(d));
-    openapi_put(d, &out, "paths", d->paths);
-    openapi_put(d, &out, "components", components);
+    json_set(&components, d->mem, "schemas", d->schemas);
+    json_set_cstr(&out, d->mem, "openapi", "3.0.0");
+    json_set(&out, d->mem, "info", build_info(d));
+    json_set(&out, d->mem, "paths", d->paths);
+    json_set(&out, d->mem, "components", components);
     return out;
 }
 
-/* False when there is no such group version. */
-static bool build(const struct rest *r, const char *key, struct hk_buf *out, bool *custom)
+/* False if there is no such group version. */
+static bool openapi_build_document(const struct rest *r, const char *key, struct hk_buf *out,
+                                   bool *custom)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     const bool v2 = !strcmp(key, KEY_V2_JSON) || !strcmp(key, KEY_V2_PROTO);
@@ -145,7 +146,7 @@ static bool build(const struct rest *r, const char *key, struct hk_buf *out, boo
     return b.found > 0;
 }
 
-/* ---- keeping ---- */
+/* ---- the cache ---- */
 
 static void kept_free(struct kept *k)
 {
@@ -186,7 +187,7 @@ static void find_custom(void *ctx, const struct openapi_kind *k)
     s->found = s->found || (k->row && k->row->crd && is_under(k->kind, s->root));
 }
 
-/* A definition may also have put a kind beside built-in ones. */
+/* A definition may also have added a kind to a built-in group version. */
 static bool is_stale(const struct openapi *o, const struct kept *k)
 {
     struct custom_search s = {k->key, k->custom || !strchr(k->key, '/')};
@@ -208,7 +209,7 @@ static void drop_stale(struct openapi *o)
     o->generation = now;
 }
 
-/* Texts other than this one go when all together are too many. */
+/* Drops other texts when the cache exceeds its limit. */
 static void drop_texts(struct openapi *o, const struct kept *but)
 {
     size_t total = 0;
@@ -243,7 +244,7 @@ static struct kept *kept_find(const struct openapi *o, const char *key)
 
 static void write_index(struct openapi *o, struct hk_buf *out);
 
-/* NULL when there is no such document. */
+/* NULL if there is no such document. */
 static struct kept *kept_get(struct openapi *o, const char *key, bool text)
 {
     struct kept *k = kept_find(o, key);
@@ -255,7 +256,7 @@ static struct kept *kept_get(struct openapi *o, const char *key, bool text)
     }
     if (!strcmp(key, KEY_INDEX)) {
         write_index(o, &fresh);
-    } else if (!build(o->rest, key, &fresh, &custom)) {
+    } else if (!openapi_build_document(o->rest, key, &fresh, &custom)) {
         hk_buf_fini(&fresh);
         return NULL;
     }
@@ -301,15 +302,15 @@ static void write_index(struct openapi *o, struct hk_buf *out)
         struct json_member *m = &all.paths.members[i];
         const char *url = hk_arena_printf(&mem, "/openapi/v3/%.*s?hash=%s", HK_FMT(m->key),
                                           kept_get(o, m->key.s, false)->tag);
-        json_put(&m->value, &mem, HK_STR("serverRelativeURL"), json_make_str(hk_str(url)));
+        json_set_cstr(&m->value, &mem, "serverRelativeURL", url);
     }
-    json_put(&index, &mem, HK_STR("paths"), all.paths);
+    json_set(&index, &mem, "paths", all.paths);
     json_write(&index, out);
 }
 
 /* ---- answers ---- */
 
-/* The key of what is asked for, NULL for other paths. */
+/* The key of the requested document, NULL for other paths. */
 static const char *find_key(const struct openapi_query *q, struct hk_arena *mem)
 {
     static const char prefix[] = "/openapi/v3/";

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schemas of custom resources. Version 3 takes them nearly as they are. Version 2, as its readers
-// enforce it, knows neither choices nor nulls nor objects that are open: there such values become
-// anything. Many definitions carry whole built-in types, above all pod templates, without a word
-// about them; those are recognised by their fields and described as the built-in ones are.
+// Schemas of custom resources. OpenAPI v3 accepts them nearly unchanged. OpenAPI v2, as its clients
+// enforce it, supports neither alternatives nor null nor objects with unknown fields: such values
+// become untyped. Many definitions contain built-in types, mostly pod templates, without
+// descriptions; these are recognised by their fields and get the built-in descriptions.
 #include "apiserver/openapi_priv.h"
 
-/* ---- built-in types in disguise ---- */
+/* ---- recognising built-in types ---- */
 
-/* An object with all these fields is taken for the type at the path in the kind. The more telling
- * come first. */
+/* An object with all these fields is taken for the type at the path in the kind. The most specific
+ * sets come first. */
 static const struct shape {
     const char *fields[4];
     const char *version, *kind, *path;
@@ -58,8 +58,7 @@ static const struct api_type *recognise(const struct json *schema)
     return NULL;
 }
 
-/* Quantities and int-or-strings as generators of definitions write them; API_RAW for anything else.
- */
+/* Quantities and int-or-strings as CRD generators write them; API_RAW for anything else. */
 static enum api_form recognise_value(const struct json *schema)
 {
     static const char quantity[] =
@@ -84,7 +83,7 @@ static enum api_form recognise_value(const struct json *schema)
 
 /* ---- keywords ---- */
 
-static bool one_of(struct hk_str key, const char *const *words, size_t n)
+static bool openapi_custom_is_in_list(struct hk_str key, const char *const *words, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (hk_str_is(key, words[i])) {
@@ -94,7 +93,7 @@ static bool one_of(struct hk_str key, const char *const *words, size_t n)
     return false;
 }
 
-/* Whether version 2 leaves the keyword out. */
+/* Whether version 2 omits the keyword. */
 static bool unsayable(const struct json *schema, struct hk_str key)
 {
     static const char *const never[] = {"anyOf", "allOf",    "oneOf",
@@ -104,17 +103,16 @@ static bool unsayable(const struct json *schema, struct hk_str key)
     const bool choice = json_bool(json_get(schema, "x-kubernetes-int-or-string"), false);
     const bool open = json_bool(json_get(schema, "x-kubernetes-preserve-unknown-fields"), false);
 
-    if (one_of(key, never, HK_LEN(never))) {
+    if (openapi_custom_is_in_list(key, never, HK_LEN(never))) {
         return true;
     }
-    if (hk_str_is(key, "type")) { /* a list says what it is a list of */
+    if (hk_str_is(key, "type")) { /* a type of array needs items, omitted for open schemas */
         return nullable || choice || (open && json_get(schema, "items"));
     }
-    return (nullable || open) && one_of(key, shape, HK_LEN(shape));
+    return (nullable || open) && openapi_custom_is_in_list(key, shape, HK_LEN(shape));
 }
 
-/* like: the built-in type it is, NULL when unknown; about: what it is, if it does not say itself.
- */
+/* like: its built-in type, NULL if unknown; about: a description for schemas without one. */
 static struct json convert(struct openapi_doc *d, const struct json *schema,
                            const struct api_type *like, const char *about);
 
@@ -132,7 +130,7 @@ static struct json convert_props(struct openapi_doc *d, const struct json *props
     return out;
 }
 
-/* An element of a list or map is what the list is made of. */
+/* Elements of a list or map have the list's built-in type. */
 static void put_keyword(struct openapi_doc *d, const struct json_member *m,
                         const struct api_type *like, struct json *out)
 {
@@ -150,11 +148,7 @@ static void put_keyword(struct openapi_doc *d, const struct json_member *m,
 
 static void put_resource_heads(struct openapi_doc *d, struct json *schema)
 {
-    const struct json *had = json_get(schema, "properties");
-    struct json props = had ? *had : json_make_object();
-
-    openapi_put_heads(d, &props);
-    openapi_put(d, schema, "properties", props);
+    openapi_put_heads(d, json_need(schema, d->mem, "properties", JSON_OBJECT));
 }
 
 static struct json convert_keywords(struct openapi_doc *d, const struct json *schema,
@@ -183,7 +177,7 @@ static struct json convert(struct openapi_doc *d, const struct json *schema,
     }
     const struct api_type *type = like ? like : recognise(schema);
     const enum api_form value = recognise_value(schema);
-    const struct hk_str own = json_str(json_get(schema, "description"), HK_STR(""));
+    const struct hk_str own = json_str_field(schema, "description");
     const char *text = own.n > 0               ? hk_arena_str(d->mem, own).s
                        : about || type == like ? about
                                                : type->about[0];
@@ -194,7 +188,7 @@ static struct json convert(struct openapi_doc *d, const struct json *schema,
     }
     struct json out = convert_keywords(d, schema, type);
     if (text) {
-        openapi_put_str(d, &out, "description", text);
+        json_set_cstr(&out, d->mem, "description", text);
     }
     return out;
 }
@@ -203,7 +197,7 @@ struct json openapi_custom(struct openapi_doc *d, const struct json *schema)
 {
     struct json out = convert(d, schema, NULL, NULL);
 
-    /* Version 2 leaves properties out where there may be others. */
+    /* Version 2 omits properties if other fields are allowed. */
     if (!d->v2 || !unsayable(schema, HK_STR("properties"))) {
         put_resource_heads(d, &out);
     }

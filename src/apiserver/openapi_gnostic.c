@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Swagger 2.0 as protobuf: openapi.v2.Document of gnostic, which older kubectl ask for. The tables
-// say which key of the JSON form is which field; keys they lack are left out, those that begin with
-// "x-" become extensions whose value is JSON text (YAML, to the reader).
+// Swagger 2.0 as protobuf: openapi.v2.Document of gnostic, which older kubectl versions request.
+// The tables map keys of the JSON form to fields. Keys not in the tables are omitted; keys that
+// start with "x-" become extensions whose value is JSON text (read as YAML).
 #include "apiserver/openapi_priv.h"
 
 enum form {
@@ -23,14 +23,14 @@ struct field {
     uint8_t number;
     enum form form;
     const struct message *type;
-    uint8_t wraps; /* messages around each value, which is their field 1 */
+    uint8_t wraps; /* number of nested messages around each value, which is their field 1 */
     uint8_t entry; /* of NAMED: the number of its pairs */
 };
 
 struct message {
     const struct field *fields;
     size_t nfields;
-    uint8_t extensions; /* number of the field for "x-..." keys; 0 without */
+    uint8_t extensions; /* number of the field for "x-..." keys; 0: none */
 };
 
 static const struct message schema;
@@ -130,19 +130,19 @@ static void write_varint(uint64_t v, struct hk_buf *out)
     hk_buf_addc(out, (char)v);
 }
 
-static void write_key(unsigned number, unsigned wire, struct hk_buf *out)
+static void openapi_gnostic_write_key(unsigned number, unsigned wire, struct hk_buf *out)
 {
     write_varint(number << 3 | wire, out);
 }
 
-static void write_bytes(unsigned number, struct hk_str bytes, struct hk_buf *out)
+static void openapi_gnostic_write_bytes(unsigned number, struct hk_str bytes, struct hk_buf *out)
 {
-    write_key(number, BYTES, out);
+    openapi_gnostic_write_key(number, BYTES, out);
     write_varint(bytes.n, out);
     hk_buf_addstr(out, bytes);
 }
 
-static void write_double(unsigned number, const struct json *v, struct hk_buf *out)
+static void openapi_gnostic_write_double(unsigned number, const struct json *v, struct hk_buf *out)
 {
     const double d = v->type == JSON_INT      ? (double)v->i
                      : v->type == JSON_UINT   ? (double)v->u
@@ -151,7 +151,7 @@ static void write_double(unsigned number, const struct json *v, struct hk_buf *o
     uint64_t bits;
 
     memcpy(&bits, &d, sizeof(bits));
-    write_key(number, FIXED64, out);
+    openapi_gnostic_write_key(number, FIXED64, out);
     for (int i = 0; i < 8; i++) {
         hk_buf_addc(out, (char)(bits >> (8 * i) & 0xff));
     }
@@ -171,7 +171,7 @@ static void write_sub(unsigned number, const struct message *m, unsigned wraps,
     } else {
         write_message(m, v, &inner);
     }
-    write_bytes(number, hk_buf_str(&inner), out);
+    openapi_gnostic_write_bytes(number, hk_buf_str(&inner), out);
 }
 
 /* Any {2 yaml} */
@@ -181,17 +181,17 @@ static void write_any(unsigned number, const struct json *v, struct hk_buf *out)
     HK_AUTO(hk_buf_fini) struct hk_buf any = {0};
 
     json_write(v, &text);
-    write_bytes(2, hk_buf_str(&text), &any);
-    write_bytes(number, hk_buf_str(&any), out);
+    openapi_gnostic_write_bytes(2, hk_buf_str(&text), &any);
+    openapi_gnostic_write_bytes(number, hk_buf_str(&any), out);
 }
 
 static void write_extension(unsigned number, const struct json_member *m, struct hk_buf *out)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf named = {0};
 
-    write_bytes(1, m->key, &named);
+    openapi_gnostic_write_bytes(1, m->key, &named);
     write_any(2, &m->value, &named);
-    write_bytes(number, hk_buf_str(&named), out);
+    openapi_gnostic_write_bytes(number, hk_buf_str(&named), out);
 }
 
 static void write_named(const struct field *f, const struct json *v, struct hk_buf *out)
@@ -200,17 +200,17 @@ static void write_named(const struct field *f, const struct json *v, struct hk_b
 
     for (uint32_t i = 0; json_is(v, JSON_OBJECT) && i < v->len; i++) {
         HK_AUTO(hk_buf_fini) struct hk_buf pair = {0};
-        write_bytes(1, v->members[i].key, &pair);
+        openapi_gnostic_write_bytes(1, v->members[i].key, &pair);
         write_sub(2, f->type, f->wraps, &v->members[i].value, &pair);
-        write_bytes(f->entry, hk_buf_str(&pair), &all);
+        openapi_gnostic_write_bytes(f->entry, hk_buf_str(&pair), &all);
     }
-    write_bytes(f->number, hk_buf_str(&all), out);
+    openapi_gnostic_write_bytes(f->number, hk_buf_str(&all), out);
 }
 
 /* ParametersItem {1 Parameter {1 body, or 2 NonBodyParameter {3 query, 4 path}}} */
 static void write_parameter(unsigned number, const struct json *v, struct hk_buf *out)
 {
-    const struct hk_str in = json_str(json_get(v, "in"), HK_STR(""));
+    const struct hk_str in = json_str_field(v, "in");
     HK_AUTO(hk_buf_fini) struct hk_buf param = {0};
     HK_AUTO(hk_buf_fini) struct hk_buf other = {0};
     HK_AUTO(hk_buf_fini) struct hk_buf item = {0};
@@ -220,18 +220,18 @@ static void write_parameter(unsigned number, const struct json *v, struct hk_buf
     } else {
         const bool query = hk_str_is(in, "query");
         write_sub(query ? 3 : 4, query ? &query_param : &path_param, 0, v, &other);
-        write_bytes(2, hk_buf_str(&other), &param);
+        openapi_gnostic_write_bytes(2, hk_buf_str(&other), &param);
     }
-    write_bytes(1, hk_buf_str(&param), &item);
-    write_bytes(number, hk_buf_str(&item), out);
+    openapi_gnostic_write_bytes(1, hk_buf_str(&param), &item);
+    openapi_gnostic_write_bytes(number, hk_buf_str(&item), out);
 }
 
 static void write_each(const struct field *f, const struct json *v, struct hk_buf *out)
 {
-    for (uint32_t i = 0; json_is(v, JSON_ARRAY) && i < v->len; i++) {
+    for (uint32_t i = 0; i < json_len(v); i++) {
         const struct json *item = &v->items[i];
         if (f->form == STRINGS) {
-            write_bytes(f->number, json_str(item, HK_STR("")), out);
+            openapi_gnostic_write_bytes(f->number, json_str(item, HK_STR("")), out);
         } else if (f->form == ANYS) {
             write_any(f->number, item, out);
         } else {
@@ -244,26 +244,26 @@ static void write_type(const struct field *f, const struct json *v, struct hk_bu
 {
     HK_AUTO(hk_buf_fini) struct hk_buf inner = {0};
 
-    write_bytes(1, json_str(v, HK_STR("")), &inner);
-    write_bytes(f->number, hk_buf_str(&inner), out);
+    openapi_gnostic_write_bytes(1, json_str(v, HK_STR("")), &inner);
+    openapi_gnostic_write_bytes(f->number, hk_buf_str(&inner), out);
 }
 
 static void write_field(const struct field *f, const struct json *v, struct hk_buf *out)
 {
     switch (f->form) {
     case STRING:
-        write_bytes(f->number, json_str(v, HK_STR("")), out);
+        openapi_gnostic_write_bytes(f->number, json_str(v, HK_STR("")), out);
         break;
     case BOOLEAN:
-        write_key(f->number, VARINT, out);
+        openapi_gnostic_write_key(f->number, VARINT, out);
         write_varint(json_bool(v, false), out);
         break;
     case INTEGER:
-        write_key(f->number, VARINT, out);
+        openapi_gnostic_write_key(f->number, VARINT, out);
         write_varint((uint64_t)json_int(v, 0), out);
         break;
     case DOUBLE:
-        write_double(f->number, v, out);
+        openapi_gnostic_write_double(f->number, v, out);
         break;
     case ANY:
         write_any(f->number, v, out);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenAPI over HTTP: entity tags and what caches may keep, as Kubernetes says it. A document asked
-// for by its hash never changes; one asked for by an old hash has moved to its new one.
+// OpenAPI over HTTP: entity tags and cache headers, as in Kubernetes. A document requested by its
+// hash never changes; a request with an old hash is redirected to the new one.
 #include "apiserver/openapi.h"
 #include "apiserver/server_priv.h"
 
 #include <time.h>
 
-/* "Fri, 02 Jan 2026 03:04:05 GMT", a year from now. */
+/* "Fri, 02 Jan 2026 03:04:05 GMT", one year from now. */
 static struct hk_str in_a_year(struct exchange *x)
 {
     enum { YEAR_S = 365 * 24 * 3600 };

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths: where the objects of a kind are, what can be done there and which parameters that takes.
-// Clients look here for the kind behind a path and for what the server can do: dry run, field
-// validation, strategic merge patches.
+// Paths: where the objects of a kind are, the operations there and their parameters. Clients use
+// them to find the kind of a path and the server's features: dry run, field validation, strategic
+// merge patches.
 #include "apiserver/openapi_priv.h"
 
 enum {
     PARAM_WRITE = 1 << 0,  /* dryRun, fieldManager, fieldValidation */
-    PARAM_FORCE = 1 << 1,  /* of server-side apply */
+    PARAM_FORCE = 1 << 1,  /* for server-side apply */
     PARAM_LIST = 1 << 2,   /* selectors, chunks, watch */
     PARAM_DELETE = 1 << 3, /* dryRun, grace, propagation */
 };
 
 static const struct param {
-    unsigned when; /* any of these */
+    unsigned when; /* added if any of these is set */
     const char *name, *type, *about;
 } params[] = {
     {PARAM_WRITE | PARAM_DELETE, "dryRun", "string",
@@ -36,11 +36,11 @@ static const struct param {
      "What becomes of dependents: Orphan, Background or Foreground."},
 };
 
-/* What is done where; body and answer are objects of the kind unless told otherwise. */
+/* Operations; body and answer are objects of the kind unless the row says otherwise. */
 static const struct deed {
     const char *method, *verb, *action;
     unsigned params;
-    bool body, list, status; /* status: answered with a Status */
+    bool body, list, status; /* status: the answer is a Status */
 } deeds[] = {
     {"get", "list", "list", PARAM_LIST, false, true, false},
     {"post", "create", "post", PARAM_WRITE, true, false, false},
@@ -53,7 +53,7 @@ static const struct deed {
 };
 enum { DEED_LIST, DEED_CREATE, DEED_DELETE_ALL, DEED_READ, DEED_REPLACE, DEED_PATCH, DEED_DELETE };
 
-/* The place under way. */
+/* The path that is being described. */
 struct place {
     const struct openapi_kind *kind;
     struct hk_str name;      /* of the schema */
@@ -70,17 +70,17 @@ static struct json make_param(struct openapi_doc *d, const char *name, const cha
     struct json p = json_make_object();
     struct json schema = json_make_object();
 
-    openapi_put_str(d, &p, "name", name);
-    openapi_put_str(d, &p, "in", in);
-    openapi_put_str(d, &p, "description", about);
+    json_set_cstr(&p, d->mem, "name", name);
+    json_set_cstr(&p, d->mem, "in", in);
+    json_set_cstr(&p, d->mem, "description", about);
     if (!strcmp(in, "path")) {
-        openapi_put(d, &p, "required", json_make_bool(true));
+        json_set_bool(&p, d->mem, "required", true);
     }
     if (d->v2) {
-        openapi_put_str(d, &p, "type", type);
+        json_set_cstr(&p, d->mem, "type", type);
     } else {
-        openapi_put_str(d, &schema, "type", type);
-        openapi_put(d, &p, "schema", schema);
+        json_set_cstr(&schema, d->mem, "type", type);
+        json_set(&p, d->mem, "schema", schema);
     }
     return p;
 }
@@ -115,7 +115,7 @@ static struct json query_params(struct openapi_doc *d, unsigned when)
 /* ---- bodies ---- */
 
 static const char *const formats[] = {"application/json", "application/yaml"};
-/* The strategic one only where merge keys are known. */
+/* The strategic one only for kinds with known merge keys. */
 static const char *const patch_formats[] = {
     "application/json-patch+json",
     "application/merge-patch+json",
@@ -155,8 +155,8 @@ static struct json media_schemas(struct openapi_doc *d, struct media m, struct j
 
     for (size_t i = 0; i < m.n; i++) {
         struct json type = json_make_object();
-        openapi_put(d, &type, "schema", schema);
-        openapi_put(d, &content, m.at[i], type);
+        json_set(&type, d->mem, "schema", schema);
+        json_set(&content, d->mem, m.at[i], type);
     }
     return content;
 }
@@ -168,8 +168,8 @@ static struct json object_schema(struct openapi_doc *d, const struct place *p, b
     if (!patch) {
         return openapi_ref(d, p->name);
     }
-    openapi_put_str(d, &any, "type", "object");
-    openapi_put_str(d, &any, "description", "A patch.");
+    json_set_cstr(&any, d->mem, "type", "object");
+    json_set_cstr(&any, d->mem, "description", "A patch.");
     return any;
 }
 
@@ -181,16 +181,16 @@ static void put_body(struct openapi_doc *d, const struct place *p, const struct 
     struct json body = json_make_object();
 
     if (d->v2) {
-        openapi_put(d, op, "consumes", media_list(d, m));
-        openapi_put_str(d, &body, "name", "body");
-        openapi_put_str(d, &body, "in", "body");
-        openapi_put(d, &body, "required", json_make_bool(true));
-        openapi_put(d, &body, "schema", schema);
+        json_set(op, d->mem, "consumes", media_list(d, m));
+        json_set_cstr(&body, d->mem, "name", "body");
+        json_set_cstr(&body, d->mem, "in", "body");
+        json_set_bool(&body, d->mem, "required", true);
+        json_set(&body, d->mem, "schema", schema);
         json_push(list, d->mem, body);
     } else {
-        openapi_put(d, &body, "content", media_schemas(d, m, schema));
-        openapi_put(d, &body, "required", json_make_bool(true));
-        openapi_put(d, op, "requestBody", body);
+        json_set(&body, d->mem, "content", media_schemas(d, m, schema));
+        json_set_bool(&body, d->mem, "required", true);
+        json_set(op, d->mem, "requestBody", body);
     }
 }
 
@@ -202,17 +202,17 @@ static void put_responses(struct openapi_doc *d, const struct place *p, const st
     const struct media m = {formats, HK_LEN(formats)};
     struct json ok = json_make_object(), all = json_make_object();
 
-    openapi_put_str(d, &ok, "description", "OK");
+    json_set_cstr(&ok, d->mem, "description", "OK");
     if (!deed->status && d->v2) {
-        openapi_put(d, &ok, "schema", openapi_ref(d, hk_str(name)));
+        json_set(&ok, d->mem, "schema", openapi_ref(d, hk_str(name)));
     } else if (!deed->status) {
-        openapi_put(d, &ok, "content", media_schemas(d, m, openapi_ref(d, hk_str(name))));
+        json_set(&ok, d->mem, "content", media_schemas(d, m, openapi_ref(d, hk_str(name))));
     }
-    openapi_put(d, &all, !strcmp(deed->method, "post") ? "201" : "200", ok);
+    json_set(&all, d->mem, !strcmp(deed->method, "post") ? "201" : "200", ok);
     if (d->v2) {
-        openapi_put(d, op, "produces", media_list(d, m));
+        json_set(op, d->mem, "produces", media_list(d, m));
     }
-    openapi_put(d, op, "responses", all);
+    json_set(op, d->mem, "responses", all);
 }
 
 /* ---- operations ---- */
@@ -257,18 +257,18 @@ static void put_operation(struct openapi_doc *d, const struct place *p, const st
     struct json list = query_params(d, deed->params);
     const char *kind = hk_arena_str(d->mem, p->gvk[2]).s;
 
-    openapi_put_str(d, &op, "operationId", operation_id(d, p, deed));
+    json_set_cstr(&op, d->mem, "operationId", operation_id(d, p, deed));
     if (deed->body) {
         put_body(d, p, deed, &op, &list);
     }
     if (list.len > 0) {
-        openapi_put(d, &op, "parameters", list);
+        json_set(&op, d->mem, "parameters", list);
     }
     put_responses(d, p, deed, &op);
-    openapi_put_str(d, &op, "x-kubernetes-action", deed->action);
-    openapi_put(d, &op, "x-kubernetes-group-version-kind",
-                openapi_gvk(d, p->gvk[0], p->gvk[1], kind));
-    openapi_put(d, item, deed->method, op);
+    json_set_cstr(&op, d->mem, "x-kubernetes-action", deed->action);
+    json_set(&op, d->mem, "x-kubernetes-group-version-kind",
+             openapi_gvk(d, p->gvk[0], p->gvk[1], kind));
+    json_set(item, d->mem, deed->method, op);
 }
 
 static void put_path(struct openapi_doc *d, const struct place *p, const char *path, unsigned which)
@@ -282,12 +282,12 @@ static void put_path(struct openapi_doc *d, const struct place *p, const char *p
         }
     }
     if (list.len > 0) {
-        openapi_put(d, &item, "parameters", list);
+        json_set(&item, d->mem, "parameters", list);
     }
-    openapi_put(d, &d->paths, path, item);
+    json_set(&d->paths, d->mem, path, item);
 }
 
-/* ---- the places of a kind ---- */
+/* ---- the paths of a kind ---- */
 
 static void put_subresources(struct openapi_doc *d, const struct place *p, const char *object)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the files of OpenAPI only: a document while it is put together, as a tree that is
-// written out at the end.
+// Shared by the files of OpenAPI only: a document under construction, as a tree that is written at
+// the end.
 //
-//   openapi.c          what is asked for, what is kept
+//   openapi.c          requests and the cache of documents
 //   openapi_schema.c   schemas of the built-in types
 //   openapi_custom.c   schemas of custom resources
 //   openapi_paths.c    paths and operations
@@ -19,35 +19,32 @@ struct openapi_doc {
     struct json paths;
 };
 
-/* A kind as documents see it. */
+/* A kind in a document. */
 struct openapi_kind {
     const struct api_kind *kind;
-    const struct rest_kind *row; /* NULL: answered, but never stored */
+    const struct rest_kind *row; /* NULL: never stored */
 };
 
-void openapi_put(struct openapi_doc *d, struct json *obj, const char *key, struct json v);
-void openapi_put_str(struct openapi_doc *d, struct json *obj, const char *key, const char *s);
 /* {"$ref": ...} */
 struct json openapi_ref(struct openapi_doc *d, struct hk_str name);
-/* The same with a sentence beside it. */
+/* The same with a description. */
 struct json openapi_described_ref(struct openapi_doc *d, struct hk_str name, const char *text);
 struct json openapi_gvk(struct openapi_doc *d, struct hk_str group, struct hk_str version,
                         const char *kind);
 
-/* What schemas of the kind are called: "io.k8s.api.core.v1.Pod", "sh.volcano.batch.v1alpha1.Job".
- */
+/* The schema name of the kind: "io.k8s.api.core.v1.Pod", "sh.volcano.batch.v1alpha1.Job". */
 struct hk_str openapi_name(struct openapi_doc *d, const struct openapi_kind *k);
-/* Adds the type and all it refers to; its name. */
+/* Adds the type and all types it refers to; returns its name. */
 struct hk_str openapi_add_type(struct openapi_doc *d, const struct api_type *t);
-/* The same for values that have a name of their own, such as quantities; NULL for other forms. */
+/* The same for named scalar types such as quantities; NULL for other forms. */
 const char *openapi_add_scalar(struct openapi_doc *d, enum api_form form);
 /* Adds apiVersion, kind and metadata. */
 void openapi_put_heads(struct openapi_doc *d, struct json *props);
 /* Adds the schema of the kind and of its list. */
 void openapi_add_kind(struct openapi_doc *d, const struct openapi_kind *k);
-/* The schema a definition gives its kind. */
+/* The schema of a custom resource, from its definition. */
 struct json openapi_custom(struct openapi_doc *d, const struct json *schema);
 void openapi_add_paths(struct openapi_doc *d, const struct openapi_kind *k);
 
-/* A swagger document as openapi.v2.Document of gnostic. */
+/* Writes a swagger document as gnostic's openapi.v2.Document. */
 void openapi_gnostic_write(const struct json *swagger, struct hk_buf *out);

@@ -1,46 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schemas of the built-in types, from the tables in api/type.h. A type is written once per document
-// and referred to by name; what it refers to comes along.
+// and referenced by name, together with all types it references.
 #include "apiserver/openapi_priv.h"
 
 #define META "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 /* ---- pieces ---- */
 
-void openapi_put(struct openapi_doc *d, struct json *obj, const char *key, struct json v)
-{
-    json_put(obj, d->mem, hk_str(key), v);
-}
-
-void openapi_put_str(struct openapi_doc *d, struct json *obj, const char *key, const char *s)
-{
-    openapi_put(d, obj, key, json_make_str(hk_str(s)));
-}
-
 struct json openapi_ref(struct openapi_doc *d, struct hk_str name)
 {
     struct json ref = json_make_object();
 
-    openapi_put_str(d, &ref, "$ref",
-                    hk_arena_printf(d->mem, "#/%s/%.*s",
-                                    d->v2 ? "definitions" : "components/schemas", HK_FMT(name)));
+    json_set_cstr(&ref, d->mem, "$ref",
+                  hk_arena_printf(d->mem, "#/%s/%.*s", d->v2 ? "definitions" : "components/schemas",
+                                  HK_FMT(name)));
     return ref;
 }
 
-/* In version 3 nothing may stand beside a reference. */
+/* In version 3 a reference must not have sibling keywords. */
 struct json openapi_described_ref(struct openapi_doc *d, struct hk_str name, const char *text)
 {
     struct json ref = openapi_ref(d, name);
     struct json out = json_make_object();
 
     if (d->v2) {
-        openapi_put_str(d, &ref, "description", text);
+        json_set_cstr(&ref, d->mem, "description", text);
         return ref;
     }
     struct json all = json_make_array();
     json_push(&all, d->mem, ref);
-    openapi_put(d, &out, "allOf", all);
-    openapi_put_str(d, &out, "description", text);
+    json_set(&out, d->mem, "allOf", all);
+    json_set_cstr(&out, d->mem, "description", text);
     return out;
 }
 
@@ -49,9 +39,9 @@ struct json openapi_gvk(struct openapi_doc *d, struct hk_str group, struct hk_st
 {
     struct json gvk = json_make_object();
 
-    openapi_put(d, &gvk, "group", json_make_str(group));
-    openapi_put_str(d, &gvk, "kind", kind);
-    openapi_put(d, &gvk, "version", json_make_str(version));
+    json_set_str(&gvk, d->mem, "group", group);
+    json_set_cstr(&gvk, d->mem, "kind", kind);
+    json_set_str(&gvk, d->mem, "version", version);
     return gvk;
 }
 
@@ -61,39 +51,40 @@ static void put_gvk_list(struct openapi_doc *d, struct json *schema, struct hk_s
     struct json list = json_make_array();
 
     json_push(&list, d->mem, openapi_gvk(d, group, version, kind));
-    openapi_put(d, schema, "x-kubernetes-group-version-kind", list);
+    json_set(schema, d->mem, "x-kubernetes-group-version-kind", list);
 }
 
-static struct json plain(struct openapi_doc *d, const char *type, const char *format)
+static struct json openapi_schema_make_scalar(struct openapi_doc *d, const char *type,
+                                              const char *format)
 {
     struct json s = json_make_object();
 
     if (format) {
-        openapi_put_str(d, &s, "format", format);
+        json_set_cstr(&s, d->mem, "format", format);
     }
-    openapi_put_str(d, &s, "type", type);
+    json_set_cstr(&s, d->mem, "type", type);
     return s;
 }
 
-static struct json list_of(struct openapi_doc *d, struct json element)
+static struct json openapi_schema_make_array(struct openapi_doc *d, struct json element)
 {
-    struct json s = plain(d, "array", NULL);
+    struct json s = openapi_schema_make_scalar(d, "array", NULL);
 
-    openapi_put(d, &s, "items", element);
+    json_set(&s, d->mem, "items", element);
     return s;
 }
 
 static struct json map_of(struct openapi_doc *d, struct json element)
 {
-    struct json s = plain(d, "object", NULL);
+    struct json s = openapi_schema_make_scalar(d, "object", NULL);
 
-    openapi_put(d, &s, "additionalProperties", element);
+    json_set(&s, d->mem, "additionalProperties", element);
     return s;
 }
 
 /* ---- values that have a name ---- */
 
-/* types: what version 3 lets them be; version 2 knows no choice and says string. */
+/* types: the alternatives in version 3; version 2 has no alternatives and uses string. */
 static const struct scalar {
     enum api_form form;
     const char *name, *format, *types[2];
@@ -122,17 +113,17 @@ static struct json scalar_schema(struct openapi_doc *d, const struct scalar *k)
     struct json s = json_make_object();
     struct json one_of = json_make_array();
 
-    openapi_put_str(d, &s, "description", k->about);
+    json_set_cstr(&s, d->mem, "description", k->about);
     if (k->format) {
-        openapi_put_str(d, &s, "format", k->format);
+        json_set_cstr(&s, d->mem, "format", k->format);
     }
     if (d->v2 || !k->types[1]) {
-        openapi_put_str(d, &s, "type", "string");
+        json_set_cstr(&s, d->mem, "type", "string");
         return s;
     }
-    json_push(&one_of, d->mem, plain(d, k->types[0], NULL));
-    json_push(&one_of, d->mem, plain(d, k->types[1], NULL));
-    openapi_put(d, &s, "oneOf", one_of);
+    json_push(&one_of, d->mem, openapi_schema_make_scalar(d, k->types[0], NULL));
+    json_push(&one_of, d->mem, openapi_schema_make_scalar(d, k->types[1], NULL));
+    json_set(&s, d->mem, "oneOf", one_of);
     return s;
 }
 
@@ -144,7 +135,7 @@ const char *openapi_add_scalar(struct openapi_doc *d, enum api_form form)
             continue;
         }
         if (!json_get(&d->schemas, k->name)) {
-            openapi_put(d, &d->schemas, k->name, scalar_schema(d, k));
+            json_set(&d->schemas, d->mem, k->name, scalar_schema(d, k));
         }
         return k->name;
     }
@@ -157,22 +148,22 @@ static struct json in_place(struct openapi_doc *d, const struct api_field *f)
 {
     switch (f->form) {
     case API_INT:
-        return plain(d, "integer", f->flags & API_LONG ? "int64" : "int32");
+        return openapi_schema_make_scalar(d, "integer", f->flags & API_LONG ? "int64" : "int32");
     case API_BOOL:
-        return plain(d, "boolean", NULL);
+        return openapi_schema_make_scalar(d, "boolean", NULL);
     case API_BYTES:
-        return plain(d, "string", "byte");
+        return openapi_schema_make_scalar(d, "string", "byte");
     case API_STRINGS:
-        return list_of(d, plain(d, "string", NULL));
+        return openapi_schema_make_array(d, openapi_schema_make_scalar(d, "string", NULL));
     case API_RAW:
     case API_OPAQUE:
-        return plain(d, "object", NULL);
+        return openapi_schema_make_scalar(d, "object", NULL);
     default:
-        return plain(d, "string", NULL);
+        return openapi_schema_make_scalar(d, "string", NULL);
     }
 }
 
-/* The name of what the field refers to, empty when it is written in place. */
+/* The name of the referenced type, empty if the field is described inline. */
 static struct hk_str referred(struct openapi_doc *d, const struct api_field *f)
 {
     const char *scalar = openapi_add_scalar(d, f->form);
@@ -192,10 +183,10 @@ static void put_patch_hints(struct openapi_doc *d, const struct api_field *f, st
                                                    : NULL;
 
     if (f->merge_key) {
-        openapi_put_str(d, s, "x-kubernetes-patch-merge-key", f->merge_key);
+        json_set_cstr(s, d->mem, "x-kubernetes-patch-merge-key", f->merge_key);
     }
     if (strategy) {
-        openapi_put_str(d, s, "x-kubernetes-patch-strategy", strategy);
+        json_set_cstr(s, d->mem, "x-kubernetes-patch-strategy", strategy);
     }
 }
 
@@ -210,8 +201,10 @@ static struct json field_schema(struct openapi_doc *d, const struct api_type *t,
         s = openapi_described_ref(d, name, about ? about : "");
     } else {
         s = name.n > 0 ? openapi_ref(d, name) : in_place(d, f);
-        s = f->flags & API_LIST ? list_of(d, s) : f->flags & API_MAP ? map_of(d, s) : s;
-        openapi_put_str(d, &s, "description", about ? about : "");
+        s = f->flags & API_LIST  ? openapi_schema_make_array(d, s)
+            : f->flags & API_MAP ? map_of(d, s)
+                                 : s;
+        json_set_cstr(&s, d->mem, "description", about ? about : "");
     }
     put_patch_hints(d, f, &s);
     return s;
@@ -226,7 +219,7 @@ static void put_fields(struct openapi_doc *d, const struct api_type *t, struct j
             put_fields(d, f->type, props, required);
             continue;
         }
-        openapi_put(d, props, f->name, field_schema(d, t, f));
+        json_set(props, d->mem, f->name, field_schema(d, t, f));
         if ((f->flags & (API_KEEP | API_OPTIONAL)) == API_KEEP) {
             json_push(required, d->mem, json_make_str(hk_str(f->name)));
         }
@@ -240,9 +233,9 @@ static void put_identity(struct openapi_doc *d, struct json *props)
     static const char *const names[] = {"apiVersion", "kind"};
 
     for (size_t i = 0; i < HK_LEN(names); i++) {
-        struct json s = plain(d, "string", NULL);
-        openapi_put_str(d, &s, "description", api_field_about(NULL, names[i]));
-        openapi_put(d, props, names[i], s);
+        struct json s = openapi_schema_make_scalar(d, "string", NULL);
+        json_set_cstr(&s, d->mem, "description", api_field_about(NULL, names[i]));
+        json_set(props, d->mem, names[i], s);
     }
 }
 
@@ -251,24 +244,24 @@ void openapi_put_heads(struct openapi_doc *d, struct json *props)
     const struct hk_str meta = openapi_add_type(d, api_type_object_meta());
 
     put_identity(d, props);
-    openapi_put(d, props, "metadata",
-                openapi_described_ref(d, meta, api_field_about(NULL, "metadata")));
+    json_set(props, d->mem, "metadata",
+             openapi_described_ref(d, meta, api_field_about(NULL, "metadata")));
 }
 
 static struct json type_schema(struct openapi_doc *d, const struct api_type *t, bool kind)
 {
-    struct json s = plain(d, "object", NULL);
+    struct json s = openapi_schema_make_scalar(d, "object", NULL);
     struct json props = json_make_object();
     struct json required = json_make_array();
 
-    openapi_put_str(d, &s, "description", t->about[0]);
+    json_set_cstr(&s, d->mem, "description", t->about[0]);
     if (kind) {
         put_identity(d, &props);
     }
     put_fields(d, t, &props, &required);
-    openapi_put(d, &s, "properties", props);
+    json_set(&s, d->mem, "properties", props);
     if (required.len > 0) {
-        openapi_put(d, &s, "required", required);
+        json_set(&s, d->mem, "required", required);
     }
     return s;
 }
@@ -289,13 +282,13 @@ struct hk_str openapi_add_type(struct openapi_doc *d, const struct api_type *t)
     const struct api_root *root = api_root_of(t);
 
     if (!json_get(&d->schemas, name)) {
-        /* Types may lead back to themselves: the name is there before what it stands for. */
-        openapi_put(d, &d->schemas, name, json_make_object());
+        /* Types may be recursive: the name is entered before its schema. */
+        json_set_object(&d->schemas, d->mem, name);
         struct json s = type_schema(d, t, root);
         if (root) {
             put_root_gvk(d, root, &s);
         }
-        openapi_put(d, &d->schemas, name, s);
+        json_set(&d->schemas, d->mem, name, s);
     }
     return hk_str(name);
 }
@@ -331,7 +324,7 @@ struct hk_str openapi_name(struct openapi_doc *d, const struct openapi_kind *k)
     const bool ours = strchr(k->kind->group, '.') == NULL || hk_str_ends(group, ".k8s.io");
     HK_AUTO(hk_buf_fini) struct hk_buf name = {0};
 
-    if (t) { /* which other versions may share */
+    if (t) { /* other versions may share the type */
         const char *version = strrchr(t->package, '.') + 1;
         hk_buf_add(&name, t->package, (size_t)(version - t->package));
     } else if (ours && !(k->row && k->row->crd)) {
@@ -345,18 +338,18 @@ struct hk_str openapi_name(struct openapi_doc *d, const struct openapi_kind *k)
     return hk_arena_str(d->mem, hk_buf_str(&name));
 }
 
-/* Of a kind nothing is known about. Version 2 cannot say that there is more than is listed. */
+/* The schema of a kind without known fields. Version 2 cannot say that other fields are allowed. */
 static struct json open_schema(struct openapi_doc *d, const struct api_kind *k)
 {
-    struct json s = plain(d, "object", NULL);
+    struct json s = openapi_schema_make_scalar(d, "object", NULL);
     struct json props = json_make_object();
 
-    openapi_put_str(d, &s, "description", api_kind_about(k->kind));
+    json_set_cstr(&s, d->mem, "description", api_kind_about(k->kind));
     if (!d->v2) {
         openapi_put_heads(d, &props);
-        openapi_put(d, &s, "properties", props);
+        json_set(&s, d->mem, "properties", props);
     }
-    openapi_put(d, &s, "x-kubernetes-preserve-unknown-fields", json_make_bool(true));
+    json_set_bool(&s, d->mem, "x-kubernetes-preserve-unknown-fields", true);
     return s;
 }
 
@@ -365,22 +358,22 @@ static void add_list(struct openapi_doc *d, const struct openapi_kind *k, struct
     const struct api_kind *kind = k->kind;
     const char *list = hk_arena_printf(d->mem, "%sList", kind->kind);
     const struct hk_str meta = openapi_add_type(d, api_type_list_meta());
-    struct json s = plain(d, "object", NULL);
+    struct json s = openapi_schema_make_scalar(d, "object", NULL);
     struct json props = json_make_object();
-    struct json items = list_of(d, openapi_ref(d, name));
+    struct json items = openapi_schema_make_array(d, openapi_ref(d, name));
     struct json required = json_make_array();
 
-    openapi_put_str(d, &items, "description", "The objects.");
+    json_set_cstr(&items, d->mem, "description", "The objects.");
     put_identity(d, &props);
-    openapi_put(d, &props, "items", items);
-    openapi_put(d, &props, "metadata", openapi_described_ref(d, meta, "Facts about the list."));
+    json_set(&props, d->mem, "items", items);
+    json_set(&props, d->mem, "metadata", openapi_described_ref(d, meta, "Facts about the list."));
     json_push(&required, d->mem, json_make_str(HK_STR("items")));
-    openapi_put_str(d, &s, "description",
-                    hk_arena_printf(d->mem, "Objects of kind %s.", kind->kind));
-    openapi_put(d, &s, "properties", props);
-    openapi_put(d, &s, "required", required);
+    json_set_cstr(&s, d->mem, "description",
+                  hk_arena_printf(d->mem, "Objects of kind %s.", kind->kind));
+    json_set(&s, d->mem, "properties", props);
+    json_set(&s, d->mem, "required", required);
     put_gvk_list(d, &s, hk_str(kind->group), hk_str(kind->version), list);
-    openapi_put(d, &d->schemas, hk_arena_printf(d->mem, "%.*sList", HK_FMT(name)), s);
+    json_set(&d->schemas, d->mem, hk_arena_printf(d->mem, "%.*sList", HK_FMT(name)), s);
 }
 
 void openapi_add_kind(struct openapi_doc *d, const struct openapi_kind *k)
@@ -392,13 +385,13 @@ void openapi_add_kind(struct openapi_doc *d, const struct openapi_kind *k)
     if (k->row && json_is(k->row->schema, JSON_OBJECT)) {
         s = openapi_custom(d, k->row->schema);
     } else if (t) {
-        openapi_put(d, &d->schemas, name.s, json_make_object());
+        json_set_object(&d->schemas, d->mem, name.s);
         s = type_schema(d, t, true);
     } else {
         s = open_schema(d, k->kind);
     }
     put_gvk_list(d, &s, hk_str(k->kind->group), hk_str(k->kind->version), k->kind->kind);
-    openapi_put(d, &d->schemas, name.s, s);
+    json_set(&d->schemas, d->mem, name.s, s);
     if (k->row) {
         add_list(d, k, name);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenAPI documents: that they hold together, that they say what kubectl looks for before it
-// explains, checks and writes, and that their hashes tell one state from another.
-#include "apiserver/openapi.h"
+// OpenAPI documents: all references resolve, they contain what kubectl needs to explain, validate
+// and write, and their hashes differ between states.
+#include "apiserver/openapi_priv.h"
 
 #include "apiserver/crds.h"
 #include "codec/protobuf.h"
@@ -15,7 +15,7 @@ struct world {
     struct openapi *openapi;
 };
 
-/* A definition of widgets whose spec has these properties. */
+/* Defines widgets whose spec has these properties. */
 static void define(struct world *w, const char *props, enum port_verb verb)
 {
     const char *body = hk_arena_printf(
@@ -65,7 +65,7 @@ static bool ask_raw(struct world *w, const char *path, const char *hash, const c
         w->openapi, &(struct openapi_query){hk_str(path), hk_str(accept), hk_str(hash), {0}}, ret);
 }
 
-/* The document as a tree, NULL when there is none. */
+/* The document as a tree, NULL if there is none. */
 static const struct json *ask(struct world *w, const char *path)
 {
     struct json *v = hk_arena_zalloc(&w->rig.mem, sizeof(*v));
@@ -87,7 +87,7 @@ static const char *text_at(struct world *w, const struct json *v, const char *pa
     return hk_arena_str(&w->rig.mem, json_str(json_at(v, path), HK_STR("-"))).s;
 }
 
-/* ---- documents hold together ---- */
+/* ---- documents are consistent ---- */
 
 struct rules {
     const struct json *schemas;
@@ -110,8 +110,8 @@ static void check_ref(struct rules *rules, const struct json *v, struct hk_str r
     }
 }
 
-/* Whatever has a $ref, or looks like a schema. Readers of version 2 refuse a document for a list
- * that does not say of what. */
+/* Checks everything that has a $ref or looks like a schema. Clients of version 2 refuse a document
+ * that contains a list without items. */
 static void check_tree(struct rules *rules, const struct json *v)
 {
     const struct hk_str ref = json_str(json_get(v, "$ref"), HK_STR(""));
@@ -168,7 +168,7 @@ static void every_served_kind_is_there(void **state)
 
 /* ---- hashes ---- */
 
-/* The hash the index gives a group version. */
+/* The hash of a group version in the index. */
 static const char *hash_of(struct world *w, const char *root)
 {
     const struct json *index = json_get(ask(w, "/openapi/v3"), "paths");
@@ -250,7 +250,7 @@ static void documents_leave_with_their_definition(void **state)
     assert_null(ask(w, "/openapi/v3/apis/example.com/v1"));
 }
 
-/* ---- what clients look for ---- */
+/* ---- contents that clients need ---- */
 
 static bool has_param(const struct json *op, const char *name)
 {
@@ -355,7 +355,7 @@ static void kinds_are_found_by_version(void **state)
 static void custom_schemas_fit_their_version(void **state)
 {
     static const struct {
-        const char *prop, *v3, *v2; /* the property size in full */
+        const char *prop, *v3, *v2; /* the complete property "size" */
     } cases[] = {
         {"{'type':'string','enum':['a','b'],'default':'a'}",
          "{'type':'string','enum':['a','b'],'default':'a'}",
@@ -395,6 +395,32 @@ static void custom_schemas_fit_their_version(void **state)
         assert_string_equal(text_at(w, v3, "description"), "A widget.");
         assert_non_null(json_at(v3, "properties.metadata.allOf"));
         assert_non_null(json_at(v2, "properties.apiVersion"));
+    }
+}
+
+/* Stored definitions may not have been validated, or by another version: any schema contents still
+ * result in a document. */
+static void odd_schemas_spoil_no_document(void **state)
+{
+    static const char *const schemas[] = {
+        "{'type':'object','properties':[]}",
+        "{'type':'object','properties':'x'}",
+        "{'type':'object','properties':null,'x-kubernetes-embedded-resource':true}",
+        "{'type':'object','properties':{'a':null,'b':7,'c':[]}}",
+        "{'type':7,'items':[],'additionalProperties':[],'required':{}}",
+        "{}",
+        "[]",
+    };
+    struct world *w = *state;
+
+    for (size_t i = 0; i < HK_LEN(schemas); i++) {
+        struct openapi_doc d = {.mem = &w->rig.mem,
+                                .v2 = i % 2 == 0,
+                                .schemas = json_make_object(),
+                                .paths = json_make_object()};
+        const struct json made = openapi_custom(&d, rig_json(&w->rig, schemas[i]));
+
+        assert_int_equal(made.type, JSON_OBJECT);
     }
 }
 
@@ -475,7 +501,7 @@ static void every_field_of_volcano_is_described(void **state)
 
 /* ---- protobuf ---- */
 
-/* The bytes of the first field of that number; empty when there is none. */
+/* The bytes of the first field with that number; empty if there is none. */
 static struct hk_str field(struct hk_str message, uint32_t number)
 {
     struct protobuf_field f;
@@ -580,6 +606,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(built_in_types_are_described, begin, end),
         cmocka_unit_test_setup_teardown(kinds_are_found_by_version, begin, end),
         cmocka_unit_test_setup_teardown(custom_schemas_fit_their_version, begin, end),
+        cmocka_unit_test_setup_teardown(odd_schemas_spoil_no_document, begin, end),
         cmocka_unit_test_setup_teardown(pod_specs_are_described_wherever_they_are, begin, end),
         cmocka_unit_test_setup_teardown(every_field_of_volcano_is_described, begin, end),
         cmocka_unit_test_setup_teardown(protobuf_says_the_same, begin, end),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables. A kind's columns come from its definition, or else from the sheet of built-in kinds; all
-// are sent, and the client hides the wide ones. Objects are parsed one at a time, and only here.
+// Tables. The columns of a kind come from its definition, or else from the table of built-in kinds.
+// All columns are sent, and the client hides the wide ones. Objects are parsed one at a time, and
+// only here.
 #include "apiserver/printer_priv.h"
 
 #include "api/pod_summary.h"
@@ -22,31 +23,13 @@ void print_age(const struct json *stamp, int64_t now_ns, struct hk_buf *out)
     }
 }
 
-struct hk_str print_str(const struct json *obj, const char *path)
-{
-    return json_str(json_at(obj, path), HK_STR(""));
-}
-
-int64_t print_int(const struct json *obj, const char *path)
-{
-    return json_int(json_at(obj, path), 0);
-}
-
-const struct json *print_list(const struct json *obj, const char *path)
-{
-    static const struct json empty = {.type = JSON_ARRAY};
-    const struct json *list = json_at(obj, path);
-
-    return json_is(list, JSON_ARRAY) ? list : &empty;
-}
-
 struct hk_str print_condition(const struct json *obj, const char *type)
 {
-    const struct json *list = print_list(obj, "status.conditions");
+    const struct json *list = json_list_at(obj, "status.conditions");
 
     for (uint32_t k = 0; k < list->len; k++) {
-        if (hk_str_is(print_str(&list->items[k], "type"), type)) {
-            return print_str(&list->items[k], "status");
+        if (hk_str_is(json_str_field(&list->items[k], "type"), type)) {
+            return json_str_field(&list->items[k], "status");
         }
     }
     return HK_STR("");
@@ -100,7 +83,7 @@ void print_map(const struct json *map, struct hk_buf *out)
     print_none(out);
 }
 
-/* A value as people write it: strings without quotes. */
+/* Strings without quotes, other values as JSON. */
 static void write_plain(const struct json *v, struct hk_buf *out)
 {
     if (json_is(v, JSON_STRING)) {
@@ -126,7 +109,7 @@ static void write_header(struct hk_str name, struct hk_str type, struct hk_str f
     hk_buf_addf(out, ",\"priority\":%lld}", (long long)priority);
 }
 
-static const char *type_of(enum print_how how)
+static const char *printer_column_type(enum print_how how)
 {
     switch (how) {
     case PRINT_INT:
@@ -149,12 +132,12 @@ static void write_sheet_headers(const struct print_column *c, struct hk_buf *out
     for (uint32_t k = 0; c[k].name; k++) {
         const bool name = strcmp(c[k].name, "Name") == 0;
         hk_buf_adds(out, k > 0 ? "," : "");
-        write_header(hk_str(c[k].name), hk_str(type_of(c[k].how)),
+        write_header(hk_str(c[k].name), hk_str(printer_column_type(c[k].how)),
                      name ? HK_STR("name") : HK_STR(""), HK_STR(""), c[k].wide, out);
     }
 }
 
-static uint32_t count_of(const struct json *v)
+static uint32_t printer_count_items(const struct json *v)
 {
     return v && (v->type == JSON_OBJECT || v->type == JSON_ARRAY) ? v->len : 0;
 }
@@ -173,7 +156,9 @@ static void write_sheet_cell(const struct print_column *c, const struct json *ob
         hk_buf_adds(out, json_bool(v, false) ? "true" : "false");
         return;
     case PRINT_COUNT:
-        hk_buf_addf(out, "%u", count_of(v) + (c->none ? count_of(json_at(obj, c->none)) : 0));
+        hk_buf_addf(out, "%u",
+                    printer_count_items(v) +
+                        (c->none ? printer_count_items(json_at(obj, c->none)) : 0));
         return;
     case PRINT_FN:
         c->fn(obj, now_ns, &text);
@@ -211,14 +196,15 @@ static void write_defined_headers(const struct json *columns, struct hk_buf *out
     for (uint32_t k = 0; k < columns->len; k++) {
         const struct json *c = &columns->items[k];
         hk_buf_addc(out, ',');
-        write_header(print_str(c, "name"), print_str(c, "type"), print_str(c, "format"),
-                     print_str(c, "description"), print_int(c, "priority"), out);
+        write_header(json_str_field(c, "name"), json_str_field(c, "type"),
+                     json_str_field(c, "format"), json_str_field(c, "description"),
+                     json_int_at(c, "priority"), out);
     }
 }
 
 struct found {
     const struct json *first;
-    struct hk_buf text; /* all of them, with blanks between */
+    struct hk_buf text; /* all values, separated by blanks */
 };
 
 static void on_found(void *ctx, const struct json *v)
@@ -235,7 +221,7 @@ static void on_found(void *ctx, const struct json *v)
     write_plain(v, &f->text);
 }
 
-/* False when the value is not of the column's type. */
+/* False if the value does not have the column's type. */
 static bool write_number(const struct json *v, bool whole, struct hk_buf *out)
 {
     const bool fits = v->type == JSON_INT || v->type == JSON_UINT || v->type == JSON_DOUBLE;
@@ -278,13 +264,13 @@ static bool write_typed(struct hk_str type, const struct found *f, int64_t now_n
 static void write_defined_cells(const struct json *columns, const struct json *obj, int64_t now_ns,
                                 struct hk_buf *out)
 {
-    json_write_str(print_str(obj, "metadata.name"), out);
+    json_write_str(json_str_at(obj, "metadata.name"), out);
     for (uint32_t k = 0; k < columns->len; k++) {
         const struct json *c = &columns->items[k];
         struct found f = {0};
         hk_buf_addc(out, ',');
-        jsonpath_each(obj, print_str(c, "jsonPath"), on_found, &f);
-        if (!write_typed(print_str(c, "type"), &f, now_ns, out)) {
+        jsonpath_each(obj, json_str_field(c, "jsonPath"), on_found, &f);
+        if (!write_typed(json_str_field(c, "type"), &f, now_ns, out)) {
             hk_buf_adds(out, "null");
         }
         hk_buf_fini(&f.text);
@@ -315,7 +301,7 @@ static void write_object(const struct store_obj *o, const struct json *tree, con
     }
 }
 
-/* Finished pods say so, for clients that hide them. */
+/* Marks finished pods, for clients that hide them. */
 static void write_conditions(const struct rest_kind *k, const struct json *tree, struct hk_buf *out)
 {
     const char *reason = k->kind->id == API_POD ? api_pod_finished(tree) : NULL;
@@ -335,13 +321,14 @@ static bool is_defined(const struct rest_kind *k)
     return json_is(k->columns, JSON_ARRAY) && k->columns->len > 0;
 }
 
-static void write_row(const struct rest_kind *k, const struct store_obj *o, const char *include,
-                      int64_t now_ns, struct hk_arena *scratch, struct hk_buf *out)
+static void printer_write_object_row(const struct rest_kind *k, const struct store_obj *o,
+                                     const char *include, int64_t now_ns, struct hk_arena *scratch,
+                                     struct hk_buf *out)
 {
     struct json tree;
 
     if (json_parse(o->text, 0, scratch, &tree, NULL) < 0) {
-        tree = json_make_object(); /* what is stored was JSON when it came in */
+        tree = json_make_object(); /* cannot happen: stored text is valid JSON */
     }
     hk_buf_adds(out, "{\"cells\":[");
     if (is_defined(k)) {
@@ -357,12 +344,9 @@ static void write_row(const struct rest_kind *k, const struct store_obj *o, cons
     hk_buf_addc(out, '}');
 }
 
-void printer_write(const struct rest_kind *k, const struct store_obj *const *objs, uint32_t n,
-                   const struct printer_page *page, const char *include_object, int64_t now_ns,
-                   struct hk_buf *out)
+void printer_write_head(const struct rest_kind *k, const struct printer_page *page,
+                        struct hk_buf *out)
 {
-    HK_AUTO(hk_arena_fini) struct hk_arena scratch = {0};
-
     hk_buf_addf(out,
                 "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\","
                 "\"metadata\":{\"resourceVersion\":\"%llu\"",
@@ -381,10 +365,12 @@ void printer_write(const struct rest_kind *k, const struct store_obj *const *obj
         write_sheet_headers(print_sheet(k), out);
     }
     hk_buf_adds(out, "],\"rows\":[");
-    for (uint32_t i = 0; i < n; i++) {
-        hk_buf_adds(out, i > 0 ? "," : "");
-        write_row(k, objs[i], include_object, now_ns, &scratch, out);
-        hk_arena_clear(&scratch);
-    }
-    hk_buf_adds(out, "]}");
+}
+
+void printer_write_row(const struct rest_kind *k, const struct store_obj *obj,
+                       const char *include_object, int64_t now_ns, struct hk_buf *out)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena scratch = {0};
+
+    printer_write_object_row(k, obj, include_object, now_ns, &scratch, out);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cells of nodes, the network, events and access: what is put together from several fields.
+// Cells of nodes, services, events and roles that combine several fields.
 #include "apiserver/printer_priv.h"
 
 #include <ctype.h>
@@ -50,11 +50,11 @@ void print_node_roles(const struct json *obj, int64_t now_ns, struct hk_buf *out
 
 static void write_address(const struct json *obj, const char *type, struct hk_buf *out)
 {
-    const struct json *list = print_list(obj, "status.addresses");
+    const struct json *list = json_list_at(obj, "status.addresses");
 
     for (uint32_t k = 0; k < list->len && out->len == 0; k++) {
-        if (hk_str_is(print_str(&list->items[k], "type"), type)) {
-            hk_buf_addstr(out, print_str(&list->items[k], "address"));
+        if (hk_str_is(json_str_field(&list->items[k], "type"), type)) {
+            hk_buf_addstr(out, json_str_field(&list->items[k], "address"));
         }
     }
     print_none(out);
@@ -72,8 +72,8 @@ void print_node_external_ip(const struct json *obj, int64_t now_ns, struct hk_bu
 
 void print_node_kernel(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    const struct hk_str kernel = print_str(obj, "status.nodeInfo.kernelVersion");
-    const struct hk_str arch = print_str(obj, "status.nodeInfo.architecture");
+    const struct hk_str kernel = json_str_at(obj, "status.nodeInfo.kernelVersion");
+    const struct hk_str arch = json_str_at(obj, "status.nodeInfo.architecture");
 
     hk_buf_addstr(out, kernel.n > 0 ? kernel : HK_STR("<unknown>"));
     if (kernel.n > 0 && arch.n > 0) {
@@ -86,29 +86,29 @@ void print_node_kernel(const struct json *obj, int64_t now_ns, struct hk_buf *ou
 void print_service_ip(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
     const struct hk_str first =
-        json_str(json_item(print_list(obj, "spec.clusterIPs"), 0), HK_STR(""));
+        json_str(json_item(json_list_at(obj, "spec.clusterIPs"), 0), HK_STR(""));
 
-    hk_buf_addstr(out, first.n > 0 ? first : print_str(obj, "spec.clusterIP"));
+    hk_buf_addstr(out, first.n > 0 ? first : json_str_at(obj, "spec.clusterIP"));
     print_none(out);
 }
 
 static void write_balancers(const struct json *obj, struct hk_buf *out)
 {
-    const struct json *list = print_list(obj, "status.loadBalancer.ingress");
+    const struct json *list = json_list_at(obj, "status.loadBalancer.ingress");
 
     for (uint32_t k = 0; k < list->len; k++) {
-        const struct hk_str ip = print_str(&list->items[k], "ip");
-        print_join(ip.n > 0 ? ip : print_str(&list->items[k], "hostname"), out);
+        const struct hk_str ip = json_str_field(&list->items[k], "ip");
+        print_join(ip.n > 0 ? ip : json_str_field(&list->items[k], "hostname"), out);
     }
 }
 
 void print_service_external(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    const struct hk_str type = print_str(obj, "spec.type");
-    const struct json *ips = print_list(obj, "spec.externalIPs");
+    const struct hk_str type = json_str_at(obj, "spec.type");
+    const struct json *ips = json_list_at(obj, "spec.externalIPs");
 
     if (hk_str_is(type, "ExternalName")) {
-        hk_buf_addstr(out, print_str(obj, "spec.externalName"));
+        hk_buf_addstr(out, json_str_at(obj, "spec.externalName"));
         return;
     }
     if (hk_str_is(type, "LoadBalancer")) {
@@ -125,13 +125,13 @@ void print_service_external(const struct json *obj, int64_t now_ns, struct hk_bu
 
 void print_service_ports(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    const struct json *list = print_list(obj, "spec.ports");
+    const struct json *list = json_list_at(obj, "spec.ports");
 
     for (uint32_t k = 0; k < list->len; k++) {
         const struct json *p = &list->items[k];
-        const int64_t node = print_int(p, "nodePort");
+        const int64_t node = json_int_at(p, "nodePort");
         print_join(HK_STR(""), out);
-        hk_buf_addf(out, "%lld", (long long)print_int(p, "port"));
+        hk_buf_addf(out, "%lld", (long long)json_int_at(p, "port"));
         if (node > 0) {
             hk_buf_addf(out, ":%lld", (long long)node);
         }
@@ -153,20 +153,20 @@ static void write_more(uint32_t count, struct hk_buf *out)
 
 static void write_endpoint(const struct json *address, const struct json *port, struct hk_buf *out)
 {
-    print_join(print_str(address, "ip"), out);
+    print_join(json_str_field(address, "ip"), out);
     if (port) {
-        hk_buf_addf(out, ":%lld", (long long)print_int(port, "port"));
+        hk_buf_addf(out, ":%lld", (long long)json_int_at(port, "port"));
     }
 }
 
 void print_endpoints(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    const struct json *subsets = print_list(obj, "subsets");
+    const struct json *subsets = json_list_at(obj, "subsets");
     uint32_t count = 0;
 
     for (uint32_t s = 0; s < subsets->len; s++) {
-        const struct json *ports = print_list(&subsets->items[s], "ports");
-        const struct json *addresses = print_list(&subsets->items[s], "addresses");
+        const struct json *ports = json_list_at(&subsets->items[s], "ports");
+        const struct json *addresses = json_list_at(&subsets->items[s], "addresses");
         const uint32_t pairs = HK_MAX(ports->len, 1u) * addresses->len;
         for (uint32_t k = 0; k < pairs; k++) {
             if (count++ < SHOWN_ENDPOINTS) {
@@ -180,28 +180,28 @@ void print_endpoints(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 
 void print_slice_ports(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    const struct json *list = print_list(obj, "ports");
+    const struct json *list = json_list_at(obj, "ports");
 
     if (list->len == 0) {
         hk_buf_adds(out, "<unset>");
     }
     for (uint32_t k = 0; k < list->len && k < SHOWN_ENDPOINTS; k++) {
         print_join(HK_STR(""), out);
-        hk_buf_addf(out, "%lld", (long long)print_int(&list->items[k], "port"));
+        hk_buf_addf(out, "%lld", (long long)json_int_at(&list->items[k], "port"));
     }
     write_more(list->len, out);
 }
 
 void print_slice_endpoints(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    const struct json *list = print_list(obj, "endpoints");
+    const struct json *list = json_list_at(obj, "endpoints");
     uint32_t count = 0;
 
     if (list->len == 0) {
         hk_buf_adds(out, "<unset>");
     }
     for (uint32_t k = 0; k < list->len; k++) {
-        const struct json *addresses = print_list(&list->items[k], "addresses");
+        const struct json *addresses = json_list_at(&list->items[k], "addresses");
         for (uint32_t i = 0; i < addresses->len; i++) {
             if (count++ < SHOWN_ENDPOINTS) {
                 print_join(json_str(&addresses->items[i], HK_STR("")), out);
@@ -215,10 +215,10 @@ void print_slice_endpoints(const struct json *obj, int64_t now_ns, struct hk_buf
 
 void print_ingress_hosts(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    const struct json *list = print_list(obj, "spec.rules");
+    const struct json *list = json_list_at(obj, "spec.rules");
 
     for (uint32_t k = 0; k < list->len; k++) {
-        const struct hk_str host = print_str(&list->items[k], "host");
+        const struct hk_str host = json_str_field(&list->items[k], "host");
         print_join(host.n > 0 ? host : HK_STR("*"), out);
     }
     if (list->len == 0) {
@@ -233,12 +233,12 @@ void print_ingress_address(const struct json *obj, int64_t now_ns, struct hk_buf
 
 void print_ingress_ports(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    hk_buf_adds(out, print_list(obj, "spec.tls")->len > 0 ? "80, 443" : "80");
+    hk_buf_adds(out, json_list_at(obj, "spec.tls")->len > 0 ? "80, 443" : "80");
 }
 
 /* ---- events ---- */
 
-/* The first of the stamps that is set. */
+/* The first of the timestamps that is set. */
 static void write_stamp(const struct json *obj, const char *const paths[3], int64_t now_ns,
                         struct hk_buf *out)
 {
@@ -266,8 +266,8 @@ void print_event_first(const struct json *obj, int64_t now_ns, struct hk_buf *ou
 
 void print_event_object(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    const struct hk_str kind = print_str(obj, "involvedObject.kind");
-    const struct hk_str name = print_str(obj, "involvedObject.name");
+    const struct hk_str kind = json_str_at(obj, "involvedObject.kind");
+    const struct hk_str name = json_str_at(obj, "involvedObject.name");
 
     for (size_t k = 0; k < kind.n; k++) {
         hk_buf_addc(out, (char)tolower((unsigned char)kind.s[k]));
@@ -280,12 +280,12 @@ void print_event_object(const struct json *obj, int64_t now_ns, struct hk_buf *o
 
 void print_event_source(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    const struct hk_str component = print_str(obj, "source.component");
-    const struct hk_str host = print_str(obj, "source.host");
+    const struct hk_str component = json_str_at(obj, "source.component");
+    const struct hk_str host = json_str_at(obj, "source.host");
     const bool old = component.n > 0 || host.n > 0;
-    const struct hk_str instance = old ? host : print_str(obj, "reportingInstance");
+    const struct hk_str instance = old ? host : json_str_field(obj, "reportingInstance");
 
-    hk_buf_addstr(out, old ? component : print_str(obj, "reportingComponent"));
+    hk_buf_addstr(out, old ? component : json_str_field(obj, "reportingComponent"));
     if (instance.n > 0) {
         hk_buf_adds(out, ", ");
         hk_buf_addstr(out, instance);
@@ -294,8 +294,8 @@ void print_event_source(const struct json *obj, int64_t now_ns, struct hk_buf *o
 
 void print_event_count(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    const int64_t series = print_int(obj, "series.count");
-    const int64_t count = series > 0 ? series : print_int(obj, "count");
+    const int64_t series = json_int_at(obj, "series.count");
+    const int64_t count = series > 0 ? series : json_int_at(obj, "count");
 
     hk_buf_addf(out, "%lld", (long long)HK_MAX(count, 1));
 }
@@ -304,18 +304,18 @@ void print_event_count(const struct json *obj, int64_t now_ns, struct hk_buf *ou
 
 void print_role(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    hk_buf_addf(out, "%.*s/%.*s", HK_FMT(print_str(obj, "roleRef.kind")),
-                HK_FMT(print_str(obj, "roleRef.name")));
+    hk_buf_addf(out, "%.*s/%.*s", HK_FMT(json_str_at(obj, "roleRef.kind")),
+                HK_FMT(json_str_at(obj, "roleRef.name")));
 }
 
 static void write_subjects(const struct json *obj, const char *kind, struct hk_buf *out)
 {
-    const struct json *list = print_list(obj, "subjects");
+    const struct json *list = json_list_at(obj, "subjects");
 
     for (uint32_t k = 0; k < list->len; k++) {
         const struct json *s = &list->items[k];
-        const struct hk_str ns = print_str(s, "namespace");
-        if (!hk_str_is(print_str(s, "kind"), kind)) {
+        const struct hk_str ns = json_str_field(s, "namespace");
+        if (!hk_str_is(json_str_field(s, "kind"), kind)) {
             continue;
         }
         if (out->len > 0) {
@@ -324,7 +324,7 @@ static void write_subjects(const struct json *obj, const char *kind, struct hk_b
         if (ns.n > 0) {
             hk_buf_addf(out, "%.*s/", HK_FMT(ns));
         }
-        hk_buf_addstr(out, print_str(s, "name"));
+        hk_buf_addstr(out, json_str_field(s, "name"));
     }
 }
 

@@ -29,15 +29,16 @@ void print_pod_restarts(const struct json *obj, int64_t now_ns, struct hk_buf *o
 
 void print_pod_ip(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    const struct hk_str listed = print_str(json_item(print_list(obj, "status.podIPs"), 0), "ip");
-    const struct hk_str ip = listed.n > 0 ? listed : print_str(obj, "status.podIP");
+    const struct hk_str listed =
+        json_str_field(json_item(json_list_at(obj, "status.podIPs"), 0), "ip");
+    const struct hk_str ip = listed.n > 0 ? listed : json_str_at(obj, "status.podIP");
 
     hk_buf_addstr(out, ip.n > 0 ? ip : HK_STR("<none>"));
 }
 
 void print_pod_gates(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    const struct json *gates = print_list(obj, "spec.readinessGates");
+    const struct json *gates = json_list_at(obj, "spec.readinessGates");
     uint32_t passed = 0;
 
     if (gates->len == 0) {
@@ -46,7 +47,7 @@ void print_pod_gates(const struct json *obj, int64_t now_ns, struct hk_buf *out)
     }
     for (uint32_t k = 0; k < gates->len; k++) {
         HK_AUTO(hk_buf_fini) struct hk_buf type = {0};
-        hk_buf_addstr(&type, print_str(&gates->items[k], "conditionType"));
+        hk_buf_addstr(&type, json_str_field(&gates->items[k], "conditionType"));
         passed += hk_str_is(print_condition(obj, hk_buf_str(&type).s), "True");
     }
     hk_buf_addf(out, "%u/%u", passed, gates->len);

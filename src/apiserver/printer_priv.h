@@ -2,10 +2,10 @@
 // Shared by the files of the printer only.
 //
 //   printer.c         the Table around the cells; columns of definitions
-//   printer_sheets.c  which columns each built-in kind has
-//   printer_cells.c   cells that are more than a field: cluster and network
-//   printer_work.c    those of workloads, storage and claims
-//   printer_pod.c     those of pods
+//   printer_sheets.c  columns of each built-in kind
+//   printer_cells.c   computed cells: cluster and network
+//   printer_work.c    computed cells: workloads, storage and claims
+//   printer_pod.c     computed cells: pods
 #pragma once
 
 #include "apiserver/printer.h"
@@ -14,10 +14,10 @@
 typedef void print_cell_fn(const struct json *obj, int64_t now_ns, struct hk_buf *out);
 
 enum print_how {
-    PRINT_TEXT,  /* the string, number or truth at the path, else none */
+    PRINT_TEXT,  /* the string, number or boolean at the path, else `none` */
     PRINT_INT,   /* the number at the path, else 0 */
-    PRINT_BOOL,  /* the truth at the path, else false */
-    PRINT_COUNT, /* how many elements or members are at the path, and at none's */
+    PRINT_BOOL,  /* the boolean at the path, else false */
+    PRINT_COUNT, /* number of elements or members at the path, plus those at the path `none` */
     PRINT_AGE,   /* time since the stamp at the path, else "<unknown>" */
     PRINT_DATE,  /* the stamp itself */
     PRINT_FN,
@@ -32,24 +32,18 @@ struct print_column {
     bool wide; /* shown with -o wide only */
 };
 
-/* The columns of a kind whose definition names none, ending with a nameless one; they are those of
- * the version it is kept in. */
+/* The default columns of a kind, ended by one without a name; they apply to the stored version. */
 const struct print_column *print_sheet(const struct rest_kind *k);
 
 /* Time since the stamp; "<unknown>" when it is none. */
 void print_age(const struct json *stamp, int64_t now_ns, struct hk_buf *out);
-/* The string at the path, "" when absent. */
-struct hk_str print_str(const struct json *obj, const char *path);
-int64_t print_int(const struct json *obj, const char *path);
-/* The list at the path, an empty one when absent. */
-const struct json *print_list(const struct json *obj, const char *path);
 /* Appends text behind a comma, unless it is the first. */
 void print_join(struct hk_str text, struct hk_buf *out);
-/* "<none>" when the cell is still empty. */
+/* Writes "<none>" when the cell is still empty. */
 void print_none(struct hk_buf *out);
-/* The members by key, in a; returns how many. */
+/* The members sorted by key, in a; returns how many. */
 uint32_t print_members(const struct json *map, struct hk_arena *a, const struct json_member ***ret);
-/* "a=b,c=d" by key, "<none>" when empty. */
+/* "a=b,c=d" sorted by key, "<none>" when empty. */
 void print_map(const struct json *map, struct hk_buf *out);
 /* The condition's status, "" when absent. */
 struct hk_str print_condition(const struct json *obj, const char *type);

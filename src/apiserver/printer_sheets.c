@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which columns each built-in kind is shown with, as tables.
+// The columns of each built-in kind, as tables.
 #include "apiserver/printer_priv.h"
 
 #define TEXT(name_, path_)                                                                         \
@@ -54,7 +54,7 @@ static const struct print_column custom_sheet[] = {NAME, AGE, {0}};
 
 static const struct {
     const char *group, *plural;
-    struct print_column columns[MAX_COLUMNS]; /* the last one stays nameless */
+    struct print_column columns[MAX_COLUMNS]; /* the last one has no name */
 } sheets[] = {
     {"",
      "pods",

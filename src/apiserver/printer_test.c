@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables: the cells each kind of object is shown with. Objects are written with single quotes.
+// Tables: the cells of each kind of object. Objects are written with single quotes.
 #include "apiserver/printer.h"
 
 #include "codec/timefmt.h"
@@ -38,7 +38,6 @@ static const struct json *print(struct rig *g, const struct rest_kind *k, const 
                                 const char *include)
 {
     const struct store_obj row = {.text = unquote(g, object)};
-    const struct store_obj *rows[] = {&row};
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
     struct json *v = hk_arena_zalloc(&g->mem, sizeof(*v));
     struct hk_err err = {0};
@@ -46,7 +45,9 @@ static const struct json *print(struct rig *g, const struct rest_kind *k, const 
 
     assert_int_equal(time_parse(HK_STR(NOW), &now_ns, NULL), 0);
     const struct printer_page page = {.rv = 7, .cont = HK_STR("more"), .remaining = 2};
-    printer_write(k, rows, 1, &page, include, now_ns, &out);
+    printer_write_head(k, &page, &out);
+    printer_write_row(k, &row, include, now_ns, &out);
+    hk_buf_adds(&out, "]}");
     if (json_parse(hk_arena_str(&g->mem, hk_buf_str(&out)), 0, &g->mem, v, &err) < 0) {
         fail_msg("%s in %s", err.text, out.data);
     }

@@ -10,10 +10,10 @@
 static void write_containers(const struct json *obj, const char *path, const char *field,
                              struct hk_buf *out)
 {
-    const struct json *list = print_list(obj, path);
+    const struct json *list = json_list_at(obj, path);
 
     for (uint32_t k = 0; k < list->len; k++) {
-        print_join(print_str(&list->items[k], field), out);
+        print_join(json_str_at(&list->items[k], field), out);
     }
 }
 
@@ -77,28 +77,28 @@ void print_node_selector(const struct json *obj, int64_t now_ns, struct hk_buf *
 
 void print_ready_of_desired(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    hk_buf_addf(out, "%lld/%lld", (long long)print_int(obj, "status.readyReplicas"),
-                (long long)print_int(obj, "spec.replicas"));
+    hk_buf_addf(out, "%lld/%lld", (long long)json_int_at(obj, "status.readyReplicas"),
+                (long long)json_int_at(obj, "spec.replicas"));
 }
 
 /* "kind.group/name" of the controller. */
 void print_owner(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    const struct json *list = print_list(obj, "metadata.ownerReferences");
+    const struct json *list = json_list_at(obj, "metadata.ownerReferences");
 
     for (uint32_t k = 0; k < list->len; k++) {
         const struct json *o = &list->items[k];
-        struct hk_str version = print_str(o, "apiVersion"), group;
+        struct hk_str version = json_str_field(o, "apiVersion"), group;
         if (!json_bool(json_get(o, "controller"), false)) {
             continue;
         }
-        const struct api_kind *kind = api_kind_find(version, print_str(o, "kind"));
+        const struct api_kind *kind = api_kind_find(version, json_str_field(o, "kind"));
         hk_str_cut(&version, '/', &group);
-        hk_buf_addstr(out, kind ? hk_str(kind->singular) : print_str(o, "kind"));
+        hk_buf_addstr(out, kind ? hk_str(kind->singular) : json_str_field(o, "kind"));
         if (version.s) {
             hk_buf_addf(out, ".%.*s", HK_FMT(group));
         }
-        hk_buf_addf(out, "/%.*s", HK_FMT(print_str(o, "name")));
+        hk_buf_addf(out, "/%.*s", HK_FMT(json_str_field(o, "name")));
         return;
     }
     print_none(out);
@@ -109,7 +109,7 @@ void print_owner(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 void print_job_status(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
     static const struct {
-        const char *condition, *text; /* condition NULL: a deletion under way */
+        const char *condition, *text; /* condition NULL: the job is being deleted */
     } rows[] = {{"Complete", "Complete"},
                 {"Failed", "Failed"},
                 {NULL, "Terminating"},
@@ -132,9 +132,9 @@ void print_job_status(const struct json *obj, int64_t now_ns, struct hk_buf *out
 void print_job_completions(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
     const struct json *wanted = json_at(obj, "spec.completions");
-    const int64_t parallel = print_int(obj, "spec.parallelism");
+    const int64_t parallel = json_int_at(obj, "spec.parallelism");
 
-    hk_buf_addf(out, "%lld/", (long long)print_int(obj, "status.succeeded"));
+    hk_buf_addf(out, "%lld/", (long long)json_int_at(obj, "status.succeeded"));
     if (json_is(wanted, JSON_INT)) {
         hk_buf_addf(out, "%lld", (long long)wanted->i);
     } else if (parallel > 1) {
@@ -148,10 +148,10 @@ void print_job_duration(const struct json *obj, int64_t now_ns, struct hk_buf *o
 {
     int64_t from, to;
 
-    if (time_parse(print_str(obj, "status.startTime"), &from, NULL) < 0) {
+    if (time_parse(json_str_at(obj, "status.startTime"), &from, NULL) < 0) {
         return;
     }
-    if (time_parse(print_str(obj, "status.completionTime"), &to, NULL) < 0) {
+    if (time_parse(json_str_at(obj, "status.completionTime"), &to, NULL) < 0) {
         to = now_ns;
     }
     duration_write_human(to - from, out);
@@ -171,16 +171,16 @@ void print_cron_last(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 
 void print_hpa_reference(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    hk_buf_addf(out, "%.*s/%.*s", HK_FMT(print_str(obj, "spec.scaleTargetRef.kind")),
-                HK_FMT(print_str(obj, "spec.scaleTargetRef.name")));
+    hk_buf_addf(out, "%.*s/%.*s", HK_FMT(json_str_at(obj, "spec.scaleTargetRef.kind")),
+                HK_FMT(json_str_at(obj, "spec.scaleTargetRef.name")));
 }
 
-/* Utilization in percent, or an average amount; "<unknown>" while nobody has measured. */
+/* Utilization in percent, or an average amount; "<unknown>" without a measurement. */
 static void write_measure(const struct json *v, const char *percent, const char *amount,
                           struct hk_buf *out)
 {
     const struct json *share = json_at(v, percent);
-    const struct hk_str average = print_str(v, amount);
+    const struct hk_str average = json_str_at(v, amount);
 
     if (json_is(share, JSON_INT)) {
         hk_buf_addf(out, "%lld%%", (long long)share->i);
@@ -191,16 +191,16 @@ static void write_measure(const struct json *v, const char *percent, const char 
 
 void print_hpa_targets(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    const struct json *specs = print_list(obj, "spec.metrics");
-    const struct json *seen = print_list(obj, "status.currentMetrics");
+    const struct json *specs = json_list_at(obj, "spec.metrics");
+    const struct json *seen = json_list_at(obj, "status.currentMetrics");
 
     for (uint32_t k = 0; k < specs->len; k++) {
         const struct json *m = &specs->items[k];
         if (out->len > 0) {
             hk_buf_adds(out, ", ");
         }
-        if (hk_str_is(print_str(m, "type"), "Resource")) {
-            hk_buf_addf(out, "%.*s: ", HK_FMT(print_str(m, "resource.name")));
+        if (hk_str_is(json_str_field(m, "type"), "Resource")) {
+            hk_buf_addf(out, "%.*s: ", HK_FMT(json_str_at(m, "resource.name")));
             write_measure(json_item(seen, k), "resource.current.averageUtilization",
                           "resource.current.averageValue", out);
             hk_buf_addc(out, '/');
@@ -236,13 +236,14 @@ static void write_modes(const struct json *list, struct hk_buf *out)
 
 static void write_phase(const struct json *obj, struct hk_buf *out)
 {
-    hk_buf_addstr(out, json_at(obj, "metadata.deletionTimestamp") ? HK_STR("Terminating")
-                                                                  : print_str(obj, "status.phase"));
+    hk_buf_addstr(out, json_at(obj, "metadata.deletionTimestamp")
+                           ? HK_STR("Terminating")
+                           : json_str_at(obj, "status.phase"));
 }
 
 void print_pv_modes(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    write_modes(print_list(obj, "spec.accessModes"), out);
+    write_modes(json_list_at(obj, "spec.accessModes"), out);
 }
 
 void print_pv_status(const struct json *obj, int64_t now_ns, struct hk_buf *out)
@@ -253,8 +254,8 @@ void print_pv_status(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 void print_pv_claim(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
     if (json_at(obj, "spec.claimRef")) {
-        hk_buf_addf(out, "%.*s/%.*s", HK_FMT(print_str(obj, "spec.claimRef.namespace")),
-                    HK_FMT(print_str(obj, "spec.claimRef.name")));
+        hk_buf_addf(out, "%.*s/%.*s", HK_FMT(json_str_at(obj, "spec.claimRef.namespace")),
+                    HK_FMT(json_str_at(obj, "spec.claimRef.name")));
     }
 }
 
@@ -265,15 +266,15 @@ void print_pvc_status(const struct json *obj, int64_t now_ns, struct hk_buf *out
 
 void print_pvc_capacity(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    if (print_str(obj, "spec.volumeName").n > 0) {
-        hk_buf_addstr(out, print_str(obj, "status.capacity.storage"));
+    if (json_str_at(obj, "spec.volumeName").n > 0) {
+        hk_buf_addstr(out, json_str_at(obj, "status.capacity.storage"));
     }
 }
 
 void print_pvc_modes(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {
-    if (print_str(obj, "spec.volumeName").n > 0) {
-        write_modes(print_list(obj, "status.accessModes"), out);
+    if (json_str_at(obj, "spec.volumeName").n > 0) {
+        write_modes(json_list_at(obj, "status.accessModes"), out);
     }
 }
 
@@ -283,9 +284,9 @@ void print_class_name(const struct json *obj, int64_t now_ns, struct hk_buf *out
                                         "storageclass.beta.kubernetes.io/is-default-class"};
     const struct json *annotations = json_at(obj, "metadata.annotations");
 
-    hk_buf_addstr(out, print_str(obj, "metadata.name"));
+    hk_buf_addstr(out, json_str_at(obj, "metadata.name"));
     for (uint32_t k = 0; k < HK_LEN(marks); k++) {
-        if (hk_str_is(json_str(json_get(annotations, marks[k]), HK_STR("")), "true")) {
+        if (hk_str_is(json_str_field(annotations, marks[k]), "true")) {
             hk_buf_adds(out, " (default)");
             return;
         }
@@ -335,7 +336,7 @@ void print_claim_state(const struct json *obj, int64_t now_ns, struct hk_buf *ou
         return;
     }
     print_join(HK_STR("allocated"), out);
-    if (print_list(obj, "status.reservedFor")->len > 0) {
+    if (json_list_at(obj, "status.reservedFor")->len > 0) {
         print_join(HK_STR("reserved"), out);
     }
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluation of RBAC objects. They are read into one book: subjects, each with a chain of grants,
-// each grant the rules of a role and where they hold. The book is written anew when somebody asks
-// after a change of any of the four kinds, which costs one comparison of revisions per kind while
-// nothing changes.
+// Evaluation of RBAC objects. They are read into one book: subjects, each with a chain of grants; a
+// grant is the rules of a role and the namespace where they apply. After a change of any of the
+// four kinds, the next query rebuilds the book; without changes a query compares one revision per
+// kind.
 #include "apiserver/rbac.h"
 
+#include "api/rights.h"
 #include "base/map.h"
 
 #define GROUP "rbac.authorization.k8s.io"
@@ -12,22 +13,22 @@
 enum { ROLES, CLUSTER_ROLES, BINDINGS, CLUSTER_BINDINGS, NKINDS };
 
 struct grant {
-    struct hk_str ns; /* where; "": everywhere */
+    struct hk_str ns; /* where it applies; "": everywhere */
     const struct json *rules;
-    uint32_t next; /* of the same subject, HK_NONE at the end */
+    uint32_t next; /* of the same subject, HK_NONE: the last */
 };
 
 struct rbac {
     const struct store *store;
     uint32_t res[NKINDS];
-    uint64_t rv; /* the book shows this state */
-    bool read;   /* there is a book */
+    uint64_t rv; /* revision that the book shows */
+    bool read;   /* the book exists */
 
-    struct hk_arena mem;               /* all below */
+    struct hk_arena mem;               /* for all members below */
     struct hk_intern roles;            /* "namespace/name" */
-    HK_VEC(const struct json *) rules; /* by id of the role */
+    HK_VEC(const struct json *) rules; /* by role id */
     struct hk_intern subjects;         /* "User/name" and "Group/name" */
-    HK_VEC(uint32_t) first;            /* grant by id of the subject */
+    HK_VEC(uint32_t) first;            /* first grant by subject id */
     HK_VEC(struct grant) grants;
 };
 
@@ -43,11 +44,6 @@ static void book_close(struct rbac *b)
     hk_arena_clear(&b->mem);
 }
 
-static struct hk_str text_of(const struct json *obj, const char *key)
-{
-    return json_str(json_get(obj, key), HK_STR(""));
-}
-
 static struct hk_str role_key(struct hk_buf *buf, struct hk_str ns, struct hk_str name)
 {
     hk_buf_clear(buf);
@@ -55,7 +51,7 @@ static struct hk_str role_key(struct hk_buf *buf, struct hk_str ns, struct hk_st
     return hk_buf_str(buf);
 }
 
-static bool read_object(struct rbac *b, const struct store_obj *o, struct json *ret)
+static bool rbac_parse_object(struct rbac *b, const struct store_obj *o, struct json *ret)
 {
     return json_parse(hk_arena_str(&b->mem, o->text), 0, &b->mem, ret, NULL) == 0;
 }
@@ -66,7 +62,7 @@ static bool on_role(void *ctx, const struct store_obj *o)
     struct rbac *b = ctx;
     struct json *role = hk_arena_alloc(&b->mem, sizeof(*role));
 
-    if (read_object(b, o, role)) {
+    if (rbac_parse_object(b, o, role)) {
         const uint32_t id = hk_intern(&b->roles, role_key(&key, o->ns, o->name));
         while (b->rules.len <= id) {
             hk_vec_push(&b->rules, NULL);
@@ -80,9 +76,9 @@ static const struct json *find_rules(const struct rbac *b, struct hk_str ns,
                                      const struct json *role_ref)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf key = {0};
-    const bool local = hk_str_is(text_of(role_ref, "kind"), "Role");
+    const bool local = hk_str_is(json_str_field(role_ref, "kind"), "Role");
     const uint32_t id = hk_intern_find(
-        &b->roles, role_key(&key, local ? ns : HK_STR(""), text_of(role_ref, "name")));
+        &b->roles, role_key(&key, local ? ns : HK_STR(""), json_str_field(role_ref, "name")));
 
     return id == HK_NONE ? NULL : b->rules.at[id];
 }
@@ -99,12 +95,12 @@ static void grant(struct rbac *b, struct hk_str subject, struct hk_str ns, const
     b->first.at[id] = b->grants.len - 1;
 }
 
-/* An account that names no namespace is of the binding's, ns. */
+/* A service account without a namespace is in the binding's, ns. */
 static void write_subject(const struct json *subject, struct hk_str ns, struct hk_buf *out)
 {
-    const struct hk_str kind = text_of(subject, "kind");
-    const struct hk_str name = text_of(subject, "name");
-    const struct hk_str own = text_of(subject, "namespace");
+    const struct hk_str kind = json_str_field(subject, "kind");
+    const struct hk_str name = json_str_field(subject, "name");
+    const struct hk_str own = json_str_field(subject, "namespace");
 
     if (hk_str_is(kind, "ServiceAccount")) {
         hk_buf_addf(out, "User/system:serviceaccount:%.*s:%.*s", HK_FMT(own.n > 0 ? own : ns),
@@ -119,12 +115,12 @@ static bool on_binding(void *ctx, const struct store_obj *o)
     struct rbac *b = ctx;
     struct json binding;
 
-    if (!read_object(b, o, &binding)) {
+    if (!rbac_parse_object(b, o, &binding)) {
         return true;
     }
     const struct json *rules = find_rules(b, o->ns, json_get(&binding, "roleRef"));
     const struct json *subjects = json_get(&binding, "subjects");
-    for (uint32_t i = 0; rules && json_is(subjects, JSON_ARRAY) && i < subjects->len; i++) {
+    for (uint32_t i = 0; rules && i < json_len(subjects); i++) {
         HK_AUTO(hk_buf_fini) struct hk_buf subject = {0};
         write_subject(&subjects->items[i], o->ns, &subject);
         grant(b, hk_buf_str(&subject), o->ns, rules);
@@ -132,7 +128,7 @@ static bool on_binding(void *ctx, const struct store_obj *o)
     return true;
 }
 
-static void scan(struct rbac *b, uint32_t kind, store_scan_fn *fn)
+static void rbac_scan_kind(struct rbac *b, uint32_t kind, store_scan_fn *fn)
 {
     store_scan(b->store, b->res[kind], HK_STR(""), HK_STR(""), HK_STR(""), fn, b);
 }
@@ -150,14 +146,14 @@ static bool outdated(const struct rbac *b)
     return false;
 }
 
-static void refresh(struct rbac *b)
+static void rbac_refresh(struct rbac *b)
 {
     if (!b->read || outdated(b)) {
         book_close(b);
-        scan(b, ROLES, on_role);
-        scan(b, CLUSTER_ROLES, on_role);
-        scan(b, BINDINGS, on_binding);
-        scan(b, CLUSTER_BINDINGS, on_binding);
+        rbac_scan_kind(b, ROLES, on_role);
+        rbac_scan_kind(b, CLUSTER_ROLES, on_role);
+        rbac_scan_kind(b, BINDINGS, on_binding);
+        rbac_scan_kind(b, CLUSTER_BINDINGS, on_binding);
         b->read = true;
     }
     b->rv = store_rv(b->store);
@@ -194,9 +190,9 @@ void rbac_free(struct rbac *b)
 
 /* ---- one rule ---- */
 
-static bool listed(const struct json *list, struct hk_str word)
+static bool rbac_matches_list(const struct json *list, struct hk_str word)
 {
-    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
+    for (uint32_t i = 0; i < json_len(list); i++) {
         const struct hk_str item = json_str(&list->items[i], HK_STR(""));
         if (hk_str_is(item, "*") || hk_str_eq(item, word)) {
             return true;
@@ -205,10 +201,10 @@ static bool listed(const struct json *list, struct hk_str word)
     return false;
 }
 
-/* "pods", "pods/log", or "*" and "* /log" (without the blank) for those of every resource. */
+/* "pods", "pods/log", or "*" and "* /log" (without the blank) for every resource. */
 static bool resource_matches(const struct json *list, struct hk_str plural, struct hk_str sub)
 {
-    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
+    for (uint32_t i = 0; i < json_len(list); i++) {
         struct hk_str rest = json_str(&list->items[i], HK_STR(""));
         struct hk_str head;
         if (hk_str_is(rest, "*")) {
@@ -239,7 +235,7 @@ static bool name_matches(const struct json *list, struct hk_str name)
 
 static bool path_matches(const struct json *list, struct hk_str path)
 {
-    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
+    for (uint32_t i = 0; i < json_len(list); i++) {
         struct hk_str item = json_str(&list->items[i], HK_STR(""));
         if (hk_str_eq(item, path)) {
             return true;
@@ -254,13 +250,13 @@ static bool path_matches(const struct json *list, struct hk_str path)
 
 static bool rule_allows(const struct json *rule, const struct rbac_ask *ask)
 {
-    if (!listed(json_get(rule, "verbs"), ask->verb)) {
+    if (!rbac_matches_list(json_get(rule, "verbs"), ask->verb)) {
         return false;
     }
     if (ask->path.n > 0) {
         return path_matches(json_get(rule, "nonResourceURLs"), ask->path);
     }
-    return listed(json_get(rule, "apiGroups"), ask->group) &&
+    return rbac_matches_list(json_get(rule, "apiGroups"), ask->group) &&
            resource_matches(json_get(rule, "resources"), ask->plural, ask->sub) &&
            name_matches(json_get(rule, "resourceNames"), ask->name);
 }
@@ -270,7 +266,7 @@ static bool rule_allows(const struct json *rule, const struct rbac_ask *ask)
 struct visit {
     struct rbac *b;
     struct hk_str ns;
-    bool (*fn)(void *ctx, const struct json *rule); /* false ends the visit */
+    bool (*fn)(void *ctx, const struct json *rule); /* false stops the visit */
     void *ctx;
 };
 
@@ -286,7 +282,7 @@ static bool visit_subject(const struct visit *v, const char *kind, const char *n
         if (g->ns.n > 0 && !hk_str_eq(g->ns, v->ns)) {
             continue;
         }
-        for (uint32_t i = 0; json_is(g->rules, JSON_ARRAY) && i < g->rules->len; i++) {
+        for (uint32_t i = 0; i < json_len(g->rules); i++) {
             if (!v->fn(v->ctx, &g->rules->items[i])) {
                 return false;
             }
@@ -299,7 +295,7 @@ static bool visit_user(const struct visit *v, const struct auth_user *u)
 {
     bool on;
 
-    refresh(v->b);
+    rbac_refresh(v->b);
     on = visit_subject(v, "User", u->name);
     for (uint32_t i = 0; on && i < u->ngroups; i++) {
         on = visit_subject(v, "Group", u->groups[i]);
@@ -315,7 +311,7 @@ static bool go_on_unless_allowed(void *ctx, const struct json *rule)
 bool rbac_allows(struct rbac *b, const struct auth_user *u, const struct rbac_ask *ask)
 {
     struct rbac_ask copy = *ask;
-    /* Paths belong to no namespace, so only what holds everywhere can open them. */
+    /* Non-resource paths have no namespace, so only cluster-wide rules can allow them. */
     const struct visit v = {b, ask->path.n > 0 ? HK_STR("") : ask->ns, go_on_unless_allowed, &copy};
 
     return auth_is_admin(u) || !visit_user(&v, u);
@@ -343,9 +339,9 @@ void rbac_rules(struct rbac *b, const struct auth_user *u, struct hk_str ns,
     visit_user(&v, u);
 }
 
-/* ---- giving away ---- */
+/* ---- granting ---- */
 
-/* The i-th of a list that means anything when it is empty. */
+/* The number of elements to visit: an empty list means anything. */
 static uint32_t at_least_one(const struct json *list)
 {
     return json_is(list, JSON_ARRAY) && list->len > 0 ? list->len : 1;
@@ -356,14 +352,14 @@ static struct hk_str word_at(const struct json *list, uint32_t i)
     return json_str(json_item(list, i), HK_STR(""));
 }
 
-/* Each resource and name of the rule, for one verb and one group. */
+/* Checks each resource and name of the rule, for one verb and one group. */
 static bool covers_resources(struct rbac *b, const struct auth_user *u, struct rbac_ask ask,
                              const struct json *rule)
 {
     const struct json *resources = json_get(rule, "resources");
     const struct json *names = json_get(rule, "resourceNames");
 
-    for (uint32_t r = 0; json_is(resources, JSON_ARRAY) && r < resources->len; r++) {
+    for (uint32_t r = 0; r < json_len(resources); r++) {
         struct hk_str rest = word_at(resources, r);
         hk_str_cut(&rest, '/', &ask.plural);
         ask.sub = rest.s ? rest : HK_STR("");
@@ -384,15 +380,15 @@ static bool covers_rule(struct rbac *b, const struct auth_user *u, struct hk_str
     const struct json *groups = json_get(rule, "apiGroups");
     const struct json *paths = json_get(rule, "nonResourceURLs");
 
-    for (uint32_t v = 0; json_is(verbs, JSON_ARRAY) && v < verbs->len; v++) {
+    for (uint32_t v = 0; v < json_len(verbs); v++) {
         struct rbac_ask ask = {.verb = word_at(verbs, v), .ns = ns};
-        for (uint32_t g = 0; json_is(groups, JSON_ARRAY) && g < groups->len; g++) {
+        for (uint32_t g = 0; g < json_len(groups); g++) {
             ask.group = word_at(groups, g);
             if (!covers_resources(b, u, ask, rule)) {
                 return false;
             }
         }
-        for (uint32_t p = 0; json_is(paths, JSON_ARRAY) && p < paths->len; p++) {
+        for (uint32_t p = 0; p < json_len(paths); p++) {
             ask.path = word_at(paths, p);
             if (!rbac_allows(b, u, &ask)) {
                 return false;
@@ -405,7 +401,7 @@ static bool covers_rule(struct rbac *b, const struct auth_user *u, struct hk_str
 bool rbac_covers(struct rbac *b, const struct auth_user *u, struct hk_str ns,
                  const struct json *rules)
 {
-    for (uint32_t i = 0; json_is(rules, JSON_ARRAY) && i < rules->len; i++) {
+    for (uint32_t i = 0; i < json_len(rules); i++) {
         if (!covers_rule(b, u, ns, &rules->items[i])) {
             return false;
         }
@@ -415,24 +411,24 @@ bool rbac_covers(struct rbac *b, const struct auth_user *u, struct hk_str ns,
 
 const struct json *rbac_role_rules(struct rbac *b, struct hk_str ns, const struct json *role_ref)
 {
-    refresh(b);
+    rbac_refresh(b);
     return find_rules(b, ns, role_ref);
 }
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
 void rbac_write_refusal(const struct auth_user *u, const struct rbac_ask *ask, struct hk_buf *out)
 {
-    hk_buf_addf(out, "User \"%s\" cannot %.*s ", u->name, HK_FMT(ask->verb));
     if (ask->path.n > 0) {
-        hk_buf_addf(out, "path \"%.*s\"", HK_FMT(ask->path));
+        hk_buf_addf(out, "User \"%s\" cannot %.*s path \"%.*s\"", u->name, HK_FMT(ask->verb),
+                    HK_FMT(ask->path));
         return;
     }
-    hk_buf_addf(out, "resource \"%.*s%s%.*s\" in API group \"%.*s\" ", HK_FMT(ask->plural),
-                ask->sub.n > 0 ? "/" : "", HK_FMT(ask->sub), HK_FMT(ask->group));
-    if (ask->ns.n > 0) {
-        hk_buf_addf(out, "in the namespace \"%.*s\"", HK_FMT(ask->ns));
-    } else {
-        hk_buf_adds(out, "at the cluster scope");
-    }
+    rights_write_refusal(u->name,
+                         &(struct rights_ask){.verb = ask->verb,
+                                              .group = ask->group,
+                                              .resource = ask->plural,
+                                              .sub = ask->sub,
+                                              .ns = ask->ns},
+                         out);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rights as Kubernetes gives them: roles, bindings, and what they do and do not reach.
+// RBAC as in Kubernetes: roles, bindings, and their limits.
 #include "apiserver/rbac.h"
 
 #include "store/rest_rig_test.h"
@@ -72,8 +72,7 @@ static int end(void **state)
 
 #define BOT "system:serviceaccount:team:bot"
 
-/* A request as "verb group/resource[/sub] namespace name" and its parts, "-" where there is none.
- */
+/* A request as "verb group/resource[/sub] namespace name", with "-" for an empty part. */
 static bool may(struct fixture *f, const char *user, const char *group, const char *text)
 {
     struct hk_str rest = hk_str(text), verb, where, ns, name;
@@ -106,7 +105,7 @@ static void test_rules_reach_what_they_name(void **state)
     } cases[] = {
         {"eve", "system:masters", "delete :nodes - n1", true},
         {"eve", NULL, "get :pods team p", false},
-        /* a role, in its namespace alone, and not beyond its words */
+        /* a role applies only in its namespace, and only to its rules */
         {"ann", NULL, "get :pods/log team p", true},
         {"ann", NULL, "get :pods/log other p", false},
         {"ann", NULL, "get :pods/log - p", false},
@@ -119,16 +118,16 @@ static void test_rules_reach_what_they_name(void **state)
         {"ann", NULL, "get :configmaps team other", false},
         {"ann", NULL, "list :configmaps team -", false},
         {"ann", NULL, "update :configmaps team -", false},
-        /* a cluster role given in a namespace stays there */
+        /* a cluster role bound in a namespace applies only there */
         {BOT, NULL, "create batch:jobs team -", true},
         {BOT, NULL, "create batch:jobs other -", false},
         {BOT, NULL, "get :nodes - n", false},
         {BOT, NULL, "get /metrics", false},
         {"system:serviceaccount:other:bot", NULL, "create batch:jobs team -", false},
-        /* an account without a namespace is of the binding's */
+        /* an account without a namespace is in that of the binding */
         {"system:serviceaccount:team:own", NULL, "get :pods/log team p", true},
         {"system:serviceaccount:other:own", NULL, "get :pods/log team p", false},
-        /* one given everywhere reaches everything */
+        /* a cluster role bound cluster-wide applies everywhere */
         {"rob", "readers", "list :pods - -", true},
         {"rob", "readers", "watch apps:deployments other d", true},
         {"rob", "readers", "list :secrets team -", false},
@@ -138,7 +137,7 @@ static void test_rules_reach_what_they_name(void **state)
         {"rob", "readers", "get /log", false},
         {"rob", "readers", "post /metrics", false},
         {"readers", NULL, "list :pods - -", false},
-        /* a binding to nothing gives nothing */
+        /* a binding to a missing role grants nothing */
         {"dan", NULL, "get :pods team p", false},
     };
     struct fixture *f = *state;

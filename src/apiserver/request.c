@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// From HTTP to the port: which verb a method means, and what query and body ask for. Refusals are
-// worded here; the rules about objects are the port's.
+// Translates HTTP to the port: the verb of a method, and the contents of query and body. Writes the
+// messages of refusals; the port enforces the rules about objects.
 #include "apiserver/server_priv.h"
 
 /* ---- bodies ---- */
 
-/* As Go calls what it sees. */
+/* Go's name for the type of the value. */
 static const char *seen_type(const struct json *v)
 {
     switch (v->type) {
@@ -20,63 +20,66 @@ static const char *seen_type(const struct json *v)
     }
 }
 
-static int check_names(struct exchange *x, const struct json *body)
+static int apiserver_request_check_names(struct exchange *x, const struct json *body)
 {
     static const char *const members[] = {"apiVersion", "kind"};
 
     for (uint32_t k = 0; k < HK_LEN(members); k++) {
         const struct json *v = json_get(body, members[k]);
         if (v && !json_is(v, JSON_STRING) && !json_is(v, JSON_NULL)) {
-            return refuse(x, 400, "BadRequest",
-                          "the object provided is unrecognized (must be of type %s): couldn't get "
-                          "version/kind; json parse error: json: cannot unmarshal %s into Go "
-                          "struct field .%s of type string",
-                          x->kind->kind->kind, seen_type(v), members[k]);
+            return exchange_refuse(
+                x, 400, "BadRequest",
+                "the object provided is unrecognized (must be of type %s): couldn't get "
+                "version/kind; json parse error: json: cannot unmarshal %s into Go "
+                "struct field .%s of type string",
+                x->kind->kind->kind, seen_type(v), members[k]);
         }
     }
     return 0;
 }
 
-/* An object that does not say what it is, is what the path says. */
+/* An object without kind and apiVersion gets those of the path. */
 static int check_kind(struct exchange *x, struct json *body)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
     const struct api_kind *k = x->kind->kind;
 
     if (!json_is(body, JSON_OBJECT)) {
-        return refuse(x, 400, "BadRequest",
-                      "the object provided is unrecognized (must be of type %s): it is a JSON %s",
-                      k->kind, json_type_name(body->type));
+        return exchange_refuse(
+            x, 400, "BadRequest",
+            "the object provided is unrecognized (must be of type %s): it is a JSON %s", k->kind,
+            json_type_name(body->type));
     }
-    if (check_names(x, body) < 0) {
+    if (apiserver_request_check_names(x, body) < 0) {
         return -HK_EINVAL;
     }
     api_kind_write_version(k, &version);
-    const struct hk_str got_version = json_str(json_get(body, "apiVersion"), HK_STR(""));
-    const struct hk_str got_kind = json_str(json_get(body, "kind"), HK_STR(""));
+    const struct hk_str got_version = json_str_field(body, "apiVersion");
+    const struct hk_str got_kind = json_str_field(body, "kind");
     if (got_version.n > 0 && !hk_str_eq(got_version, hk_buf_str(&version))) {
-        return refuse(x, 400, "BadRequest",
-                      "the API version in the data (%.*s) does not match the expected API version "
-                      "(%s)",
-                      HK_FMT(got_version), version.data);
+        return exchange_refuse(
+            x, 400, "BadRequest",
+            "the API version in the data (%.*s) does not match the expected API version "
+            "(%s)",
+            HK_FMT(got_version), version.data);
     }
     if (got_kind.n > 0 && !hk_str_is(got_kind, k->kind)) {
-        return refuse(x, 400, "BadRequest",
-                      "%.*s in version \"%s\" cannot be handled as a %s: the kind in the data does "
-                      "not match the path",
-                      HK_FMT(got_kind), version.data, k->kind);
+        return exchange_refuse(
+            x, 400, "BadRequest",
+            "%.*s in version \"%s\" cannot be handled as a %s: the kind in the data does "
+            "not match the path",
+            HK_FMT(got_kind), version.data, k->kind);
     }
     if (got_version.n == 0) {
-        json_put(body, &x->mem, HK_STR("apiVersion"),
-                 json_make_str(hk_arena_str(&x->mem, hk_buf_str(&version))));
+        json_set_str_copy(body, &x->mem, "apiVersion", hk_buf_str(&version));
     }
     if (got_kind.n == 0) {
-        json_put(body, &x->mem, HK_STR("kind"), json_make_str(hk_str(k->kind)));
+        json_set_cstr(body, &x->mem, "kind", k->kind);
     }
     return 0;
 }
 
-/* Kind of the body a subresource takes; NULL: the object itself. */
+/* The kind of body that a subresource accepts; NULL: the object itself. */
 static const char *body_kind(struct hk_str sub)
 {
     static const struct {
@@ -94,7 +97,7 @@ static const char *body_kind(struct hk_str sub)
     return NULL;
 }
 
-static int take_body(struct exchange *x)
+static int apiserver_request_read_body(struct exchange *x)
 {
     const char *foreign = body_kind(x->route.sub);
     struct json *body = hk_arena_zalloc(&x->mem, sizeof(*body));
@@ -111,7 +114,7 @@ static int take_body(struct exchange *x)
 
 static int refuse_list(struct exchange *x, const char *what)
 {
-    return refuse(x, 422, "Invalid", "ListOptions.meta.k8s.io \"\" is invalid: %s", what);
+    return exchange_refuse(x, 422, "Invalid", "ListOptions.meta.k8s.io \"\" is invalid: %s", what);
 }
 
 static int take_rv(struct exchange *x, struct hk_str text, uint64_t *ret)
@@ -119,7 +122,8 @@ static int take_rv(struct exchange *x, struct hk_str text, uint64_t *ret)
     int64_t rv = 0;
 
     if (text.n > 0 && (!hk_str_int(text, &rv) || rv < 0)) {
-        return refuse(x, 400, "BadRequest", "invalid resource version \"%.*s\"", HK_FMT(text));
+        return exchange_refuse(x, 400, "BadRequest", "invalid resource version \"%.*s\"",
+                               HK_FMT(text));
     }
     *ret = (uint64_t)rv;
     return 0;
@@ -185,9 +189,14 @@ static int take_selection(struct exchange *x, bool watch)
     q->cont = query_get(&x->query, "continue");
     const struct hk_str text = query_get(&x->query, "limit");
     if (text.n > 0 && (!hk_str_int(text, &limit) || limit < 0)) {
-        return refuse(x, 400, "BadRequest", "invalid limit \"%.*s\"", HK_FMT(text));
+        return exchange_refuse(x, 400, "BadRequest", "invalid limit \"%.*s\"", HK_FMT(text));
     }
     q->limit = (uint32_t)HK_MIN(limit, (int64_t)UINT32_MAX);
+    const struct hk_str timeout = query_get(&x->query, "timeoutSeconds");
+    if (timeout.n > 0 && !hk_str_int(timeout, &limit)) {
+        return exchange_refuse(x, 400, "BadRequest", "invalid timeoutSeconds \"%.*s\"",
+                               HK_FMT(timeout));
+    }
     return 0;
 }
 
@@ -202,7 +211,7 @@ static int take_watch(struct exchange *x)
         q->initial =
             query_bool(&x->query, "sendInitialEvents") ? PORT_INITIAL_SEND : PORT_INITIAL_SKIP;
     }
-    if (rc == 0 && x->route.name.n > 0) { /* one object, asked for by its own path */
+    if (rc == 0 && x->route.name.n > 0) { /* one object, requested by its own path */
         q->name = HK_STR("");
         q->field_selector =
             hk_str(hk_arena_printf(&x->mem, "metadata.name=%.*s%s%.*s", HK_FMT(x->route.name),
@@ -219,14 +228,15 @@ static int take_dry_run(struct exchange *x)
             continue;
         }
         if (!hk_str_is(p->value, "All")) {
-            return refuse(x, 422, "Invalid",
-                          "%s.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: \"%.*s\": "
-                          "supported values: \"All\"",
-                          x->req.verb == PORT_CREATE   ? "CreateOptions"
-                          : x->req.verb == PORT_UPDATE ? "UpdateOptions"
-                          : x->req.verb == PORT_PATCH  ? "PatchOptions"
-                                                       : "DeleteOptions",
-                          HK_FMT(p->value));
+            return exchange_refuse(
+                x, 422, "Invalid",
+                "%s.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: \"%.*s\": "
+                "supported values: \"All\"",
+                x->req.verb == PORT_CREATE   ? "CreateOptions"
+                : x->req.verb == PORT_UPDATE ? "UpdateOptions"
+                : x->req.verb == PORT_PATCH  ? "PatchOptions"
+                                             : "DeleteOptions",
+                HK_FMT(p->value));
         }
         x->req.dry_run = true;
     }
@@ -244,10 +254,11 @@ static int take_write(struct exchange *x)
     } else if (hk_str_is(validation, "Ignore")) {
         x->req.validate = PORT_VALIDATE_IGNORE;
     } else if (validation.n > 0 && !hk_str_is(validation, "Warn")) {
-        return refuse(x, 422, "Invalid",
-                      "fieldValidation: Unsupported value: \"%.*s\": supported values: \"Ignore\", "
-                      "\"Strict\", \"Warn\"",
-                      HK_FMT(validation));
+        return exchange_refuse(
+            x, 422, "Invalid",
+            "fieldValidation: Unsupported value: \"%.*s\": supported values: \"Ignore\", "
+            "\"Strict\", \"Warn\"",
+            HK_FMT(validation));
     }
     return take_dry_run(x);
 }
@@ -269,18 +280,19 @@ static int take_propagation(struct exchange *x, struct hk_str policy)
             return 0;
         }
     }
-    return policy.n == 0 ? 0
-                         : refuse(x, 422, "Invalid",
-                                  "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: "
-                                  "Unsupported value: \"%.*s\": supported values: "
-                                  "\"Foreground\", \"Background\", \"Orphan\", \"nil\"",
-                                  HK_FMT(policy));
+    return policy.n == 0
+               ? 0
+               : exchange_refuse(x, 422, "Invalid",
+                                 "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: "
+                                 "Unsupported value: \"%.*s\": supported values: "
+                                 "\"Foreground\", \"Background\", \"Orphan\", \"nil\"",
+                                 HK_FMT(policy));
 }
 
 static int take_orphan(struct exchange *x, bool orphan)
 {
     if (x->req.propagation != PORT_PROPAGATE_DEFAULT) {
-        return refuse(
+        return exchange_refuse(
             x, 422, "Invalid",
             "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: "
             "orphanDependents and deletionPropagation cannot be both set");
@@ -302,19 +314,21 @@ static int check_options(struct exchange *x, const struct json *body)
                 {"dryRun", JSON_ARRAY, "[]string"}};
 
     if (!json_is(body, JSON_OBJECT)) {
-        return refuse(x, 400, "BadRequest",
-                      "the object provided is unrecognized (must be of type DeleteOptions): it is "
-                      "a JSON %s",
-                      json_type_name(body->type));
+        return exchange_refuse(
+            x, 400, "BadRequest",
+            "the object provided is unrecognized (must be of type DeleteOptions): it is "
+            "a JSON %s",
+            json_type_name(body->type));
     }
     for (uint32_t k = 0; k < HK_LEN(rows); k++) {
         const struct json *v = json_get(body, rows[k].member);
         if (v && !json_is(v, rows[k].type) && !json_is(v, JSON_NULL)) {
-            return refuse(x, 400, "BadRequest",
-                          "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: "
-                          "json: cannot unmarshal %s into Go struct field DeleteOptions.%s of type "
-                          "%s",
-                          seen_type(v), rows[k].member, rows[k].wanted);
+            return exchange_refuse(
+                x, 400, "BadRequest",
+                "DeleteOptions in version \"v1\" cannot be handled as a DeleteOptions: "
+                "json: cannot unmarshal %s into Go struct field DeleteOptions.%s of type "
+                "%s",
+                seen_type(v), rows[k].member, rows[k].wanted);
         }
     }
     return 0;
@@ -335,17 +349,17 @@ static int take_options_body(struct exchange *x)
         q->has_grace = true;
         q->grace_s = grace->i;
     }
-    rc = take_propagation(x, json_str(json_get(&body, "propagationPolicy"), HK_STR("")));
+    rc = take_propagation(x, json_str_field(&body, "propagationPolicy"));
     const struct json *orphan = json_get(&body, "orphanDependents");
     if (rc == 0 && json_is(orphan, JSON_BOOL)) {
         rc = take_orphan(x, orphan->b);
     }
     const struct json *dry = json_get(&body, "dryRun");
-    for (uint32_t k = 0; json_is(dry, JSON_ARRAY) && k < dry->len; k++) {
+    for (uint32_t k = 0; k < json_len(dry); k++) {
         q->dry_run |= hk_str_is(json_str(json_item(dry, k), HK_STR("")), "All");
     }
-    q->if_uid = json_str(json_at(&body, "preconditions.uid"), HK_STR(""));
-    const struct hk_str rv = json_str(json_at(&body, "preconditions.resourceVersion"), HK_STR(""));
+    q->if_uid = json_str_at(&body, "preconditions.uid");
+    const struct hk_str rv = json_str_at(&body, "preconditions.resourceVersion");
     return rc < 0 ? rc : take_rv(x, rv, &q->if_rv);
 }
 
@@ -355,7 +369,8 @@ static int take_options_query(struct exchange *x)
     const struct hk_str grace = query_get(&x->query, "gracePeriodSeconds");
 
     if (grace.n > 0 && !hk_str_int(grace, &q->grace_s)) {
-        return refuse(x, 400, "BadRequest", "invalid gracePeriodSeconds \"%.*s\"", HK_FMT(grace));
+        return exchange_refuse(x, 400, "BadRequest", "invalid gracePeriodSeconds \"%.*s\"",
+                               HK_FMT(grace));
     }
     q->has_grace = grace.n > 0;
     const int rc = take_propagation(x, query_get(&x->query, "propagationPolicy"));
@@ -382,16 +397,20 @@ static int take_patch_body(struct exchange *x, enum port_patch type)
     x->req.force = query_bool(&x->query, "force");
     x->req.body = body;
     if (type != PORT_PATCH_APPLY && query_has(&x->query, "force")) {
-        return refuse(x, 422, "Invalid",
-                      "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be "
-                      "specified for non-apply patch");
+        return exchange_refuse(
+            x, 422, "Invalid",
+            "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be "
+            "specified for non-apply patch");
+    }
+    if (body_check_memory(x) < 0) {
+        return -HK_EFULL;
     }
     if (type == PORT_PATCH_APPLY) {
         return body_decode_yaml(x, x->kind->kind->kind, body);
     }
     struct hk_err err = {0};
     if (body_parse_json(x, body, &err) < 0) {
-        return refuse(x, 400, "BadRequest", "error decoding patch: %s", err.text);
+        return exchange_refuse(x, 400, "BadRequest", "error decoding patch: %s", err.text);
     }
     return 0;
 }
@@ -420,10 +439,22 @@ static int take_patch(struct exchange *x)
 
 /* ---- verbs ---- */
 
+static int refuse_method(struct exchange *x, const char *verb)
+{
+    const struct api_kind *k = x->kind->kind;
+
+    return exchange_refuse(x, 405, "MethodNotAllowed",
+                           "%s is not supported on resources of kind \"%s%s%s\"", verb, k->plural,
+                           k->group[0] != '\0' ? "." : "", k->group);
+}
+
 static int build_get(struct exchange *x)
 {
     const bool watch = x->route.watch || query_bool(&x->query, "watch");
 
+    if (watch && hk_str_is(x->http->method, "HEAD")) {
+        return refuse_method(x, "watch by HEAD");
+    }
     if (watch && x->route.sub.n == 0) {
         return take_watch(x);
     }
@@ -439,14 +470,14 @@ static int build_create(struct exchange *x)
 {
     x->req.verb = PORT_CREATE;
     const int rc = take_write(x);
-    return rc < 0 ? rc : take_body(x);
+    return rc < 0 ? rc : apiserver_request_read_body(x);
 }
 
 static int build_update(struct exchange *x)
 {
     x->req.verb = PORT_UPDATE;
     const int rc = take_write(x);
-    return rc < 0 ? rc : take_body(x);
+    return rc < 0 ? rc : apiserver_request_read_body(x);
 }
 
 static int build_patch(struct exchange *x)
@@ -468,10 +499,10 @@ static int build_delete_collection(struct exchange *x)
     return rc < 0 ? rc : take_delete(x);
 }
 
-/* Which method means what, on a collection, an object, and a subresource. */
+/* The meaning of each method, on a collection, an object, and a subresource. */
 static const struct {
     const char *method;
-    const char *verb; /* as complaints call it */
+    const char *verb; /* its name in messages */
     int (*collection)(struct exchange *x);
     int (*object)(struct exchange *x);
     int (*sub)(struct exchange *x);
@@ -483,14 +514,6 @@ static const struct {
     {"PATCH", "patch", NULL, build_patch, build_patch},
     {"DELETE", "delete", build_delete_collection, build_delete, NULL},
 };
-
-static int refuse_method(struct exchange *x, const char *verb)
-{
-    const struct api_kind *k = x->kind->kind;
-
-    return refuse(x, 405, "MethodNotAllowed", "%s is not supported on resources of kind \"%s%s%s\"",
-                  verb, k->plural, k->group[0] != '\0' ? "." : "", k->group);
-}
 
 int request_build(struct exchange *x)
 {
@@ -514,6 +537,6 @@ int request_build(struct exchange *x)
         }
         return build(x);
     }
-    return refuse(x, 405, "MethodNotAllowed", "the server does not know the method %.*s",
-                  HK_FMT(x->http->method));
+    return exchange_refuse(x, 405, "MethodNotAllowed", "the server does not know the method %.*s",
+                           HK_FMT(x->http->method));
 }

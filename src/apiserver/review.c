@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reviews: questions about users and rights that are posted as objects and answered with their
-// status filled in. Nothing is stored.
+// Reviews: requests about users and rights that are posted as objects and answered with their
+// status filled in. Not stored.
+#include "admission/admission.h"
 #include "apiserver/access.h"
 #include "apiserver/server_priv.h"
-
-static struct json *put(struct exchange *x, struct json *obj, const char *key, struct json v)
-{
-    return json_put(obj, &x->mem, hk_str(key), v);
-}
 
 static struct json strings(struct exchange *x, const char *const *at, uint32_t n)
 {
@@ -23,20 +19,15 @@ static struct json user_info(struct exchange *x, const struct auth_user *u)
 {
     struct json info = json_make_object();
 
-    put(x, &info, "username", json_make_str(hk_str(u->name)));
+    json_set_cstr(&info, &x->mem, "username", u->name);
     if (u->uid && u->uid[0] != '\0') {
-        put(x, &info, "uid", json_make_str(hk_str(u->uid)));
+        json_set_cstr(&info, &x->mem, "uid", u->uid);
     }
-    put(x, &info, "groups", strings(x, u->groups, u->ngroups));
+    json_set(&info, &x->mem, "groups", strings(x, u->groups, u->ngroups));
     return info;
 }
 
 /* ---- the answers ---- */
-
-static struct hk_str text_of(const struct json *obj, const char *key)
-{
-    return json_str(json_get(obj, key), HK_STR(""));
-}
 
 static struct rbac_ask ask_of(const struct json *spec)
 {
@@ -44,15 +35,16 @@ static struct rbac_ask ask_of(const struct json *spec)
     const struct json *r = json_get(spec, "resourceAttributes");
 
     if (json_is(path, JSON_OBJECT)) {
-        return (struct rbac_ask){.verb = text_of(path, "verb"), .path = text_of(path, "path")};
+        return (struct rbac_ask){.verb = json_str_field(path, "verb"),
+                                 .path = json_str_field(path, "path")};
     }
     return (struct rbac_ask){
-        .verb = text_of(r, "verb"),
-        .group = text_of(r, "group"),
-        .plural = text_of(r, "resource"),
-        .sub = text_of(r, "subresource"),
-        .ns = text_of(r, "namespace"),
-        .name = text_of(r, "name"),
+        .verb = json_str_field(r, "verb"),
+        .group = json_str_field(r, "group"),
+        .plural = json_str_field(r, "resource"),
+        .sub = json_str_field(r, "subresource"),
+        .ns = json_str_field(r, "namespace"),
+        .name = json_str_field(r, "name"),
     };
 }
 
@@ -62,24 +54,25 @@ static void verdict(struct exchange *x, const struct auth_user *u, const struct 
     const struct rbac_ask ask = ask_of(spec);
     const bool allowed = access_allows(x, u, &ask);
 
-    put(x, status, "allowed", json_make_bool(allowed));
+    json_set_bool(status, &x->mem, "allowed", allowed);
     if (allowed && auth_is_admin(u)) {
-        put(x, status, "reason", json_make_str(HK_STR("member of system:masters")));
+        json_set_cstr(status, &x->mem, "reason", "member of system:masters");
     }
 }
 
-static void self_access(struct exchange *x, const struct json *spec, struct json *status)
+static int self_access(struct exchange *x, const struct json *spec, struct json *status)
 {
     verdict(x, &x->user, spec, status);
+    return 0;
 }
 
-static void other_access(struct exchange *x, const struct json *spec, struct json *status)
+static int other_access(struct exchange *x, const struct json *spec, struct json *status)
 {
     const struct json *list = json_get(spec, "groups");
     const uint32_t n = json_is(list, JSON_ARRAY) ? list->len : 0;
     const char **groups = hk_arena_array(&x->mem, n, sizeof(*groups));
     const struct auth_user u = {
-        .name = hk_arena_str(&x->mem, text_of(spec, "user")).s,
+        .name = hk_arena_str(&x->mem, json_str_field(spec, "user")).s,
         .groups = groups,
         .ngroups = n,
     };
@@ -88,9 +81,42 @@ static void other_access(struct exchange *x, const struct json *spec, struct jso
         groups[k] = hk_arena_str(&x->mem, json_str(json_item(list, k), HK_STR(""))).s;
     }
     verdict(x, &u, spec, status);
+    return 0;
 }
 
-/* ---- all that somebody may do ---- */
+static int refuse_local(struct exchange *x, const char *field, const char *why)
+{
+    return exchange_refuse(x, 422, "Invalid",
+                           "LocalSubjectAccessReview.authorization.k8s.io \"\" is invalid: %s: %s",
+                           field, why);
+}
+
+/* A user who may post reviews in a namespace may ask about that namespace only. */
+static int local_access(struct exchange *x, const struct json *spec, struct json *status)
+{
+    const struct hk_str ns = json_str_field(json_get(spec, "resourceAttributes"), "namespace");
+
+    if (json_get(spec, "nonResourceAttributes")) {
+        return refuse_local(x, "spec.nonResourceAttributes",
+                            "Invalid value: \"nonResourceAttributes\": disallowed on this kind of "
+                            "request");
+    }
+    if (!json_get(spec, "resourceAttributes")) {
+        return refuse_local(x, "spec.resourceAttributes",
+                            "Required value: a LocalSubjectAccessReview asks about a resource");
+    }
+    if (!hk_str_eq(ns, x->route.ns)) {
+        return refuse_local(
+            x, "spec.resourceAttributes.namespace",
+            hk_arena_printf(&x->mem,
+                            "Invalid value: \"%.*s\": must match metadata.namespace "
+                            "\"%.*s\"",
+                            HK_FMT(ns), HK_FMT(x->route.ns)));
+    }
+    return other_access(x, spec, status);
+}
+
+/* ---- all rights of a user ---- */
 
 struct rule_lists {
     struct exchange *x;
@@ -105,7 +131,7 @@ static void copy_lists(struct exchange *x, const struct json *rule, const char *
     for (uint32_t k = 0; k < n; k++) {
         const struct json *v = json_get(rule, keys[k]);
         if (json_is(v, JSON_ARRAY) && v->len > 0) {
-            put(x, &copy, keys[k], json_clone(v, &x->mem));
+            json_set(&copy, &x->mem, keys[k], json_clone(v, &x->mem));
         }
     }
     json_push(to, &x->mem, copy);
@@ -125,7 +151,7 @@ static void add_rule(void *ctx, const struct json *rule)
     }
 }
 
-/* What members of system:masters have without any role. */
+/* The rights of members of system:masters, who need no role. */
 static void add_everything(struct exchange *x, struct rule_lists *l)
 {
     static const char *const keys[] = {"verbs", "apiGroups", "resources", "nonResourceURLs"};
@@ -133,54 +159,75 @@ static void add_everything(struct exchange *x, struct rule_lists *l)
     struct json rule = json_make_object();
 
     for (size_t k = 0; k < HK_LEN(keys); k++) {
-        put(x, &rule, keys[k], strings(x, any, 1));
+        json_set(&rule, &x->mem, keys[k], strings(x, any, 1));
     }
     add_rule(l, &rule);
 }
 
-static void self_rules(struct exchange *x, const struct json *spec, struct json *status)
+static int self_rules(struct exchange *x, const struct json *spec, struct json *status)
 {
     struct rule_lists l = {x, json_make_array(), json_make_array()};
 
     if (auth_is_admin(&x->user)) {
         add_everything(x, &l);
     } else {
-        rbac_rules(x->server->rbac, &x->user, text_of(spec, "namespace"), add_rule, &l);
+        rbac_rules(x->server->rbac, &x->user, json_str_field(spec, "namespace"), add_rule, &l);
     }
-    put(x, status, "resourceRules", l.resources);
-    put(x, status, "nonResourceRules", l.paths);
-    put(x, status, "incomplete", json_make_bool(false));
+    json_set(status, &x->mem, "resourceRules", l.resources);
+    json_set(status, &x->mem, "nonResourceRules", l.paths);
+    json_set_bool(status, &x->mem, "incomplete", false);
+    return 0;
 }
 
-static void self_subject(struct exchange *x, const struct json *spec, struct json *status)
+static int self_subject(struct exchange *x, const struct json *spec, struct json *status)
 {
-    put(x, status, "userInfo", user_info(x, &x->user));
+    json_set(status, &x->mem, "userInfo", user_info(x, &x->user));
+    return 0;
 }
 
-static void token_subject(struct exchange *x, const struct json *spec, struct json *status)
+static int token_subject(struct exchange *x, const struct json *spec, struct json *status)
 {
     struct auth_user u;
-    const bool known = access_by_token(x->server, text_of(spec, "token"), &x->mem, &u);
+    const bool known = access_by_token(x->server, json_str_field(spec, "token"), &x->mem, &u);
 
-    put(x, status, "authenticated", json_make_bool(known));
+    json_set_bool(status, &x->mem, "authenticated", known);
     if (known) {
-        put(x, status, "user", user_info(x, &u));
+        json_set(status, &x->mem, "user", user_info(x, &u));
     }
+    return 0;
 }
 
 static const struct {
     const char *group, *plural, *kind;
-    void (*fill)(struct exchange *x, const struct json *spec, struct json *status);
+    bool namespaced;
+    /* Negative after exchange_refuse(). */
+    int (*fill)(struct exchange *x, const struct json *spec, struct json *status);
 } reviews[] = {
-    {"authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview", self_access},
-    {"authorization.k8s.io", "selfsubjectrulesreviews", "SelfSubjectRulesReview", self_rules},
-    {"authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview", other_access},
-    {"authorization.k8s.io", "localsubjectaccessreviews", "LocalSubjectAccessReview", other_access},
-    {"authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview", self_subject},
-    {"authentication.k8s.io", "tokenreviews", "TokenReview", token_subject},
+    {"authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview", false,
+     self_access},
+    {"authorization.k8s.io", "selfsubjectrulesreviews", "SelfSubjectRulesReview", false,
+     self_rules},
+    {"authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview", false, other_access},
+    {"authorization.k8s.io", "localsubjectaccessreviews", "LocalSubjectAccessReview", true,
+     local_access},
+    {"authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview", false, self_subject},
+    {"authentication.k8s.io", "tokenreviews", "TokenReview", false, token_subject},
 };
 
-static int review(struct exchange *x, uint32_t row, struct hk_buf *out)
+/* Refuses values of the wrong type, as for stored objects. */
+static int check_types(struct exchange *x, uint32_t row, struct json *doc)
+{
+    const struct api_kind kind = {
+        .id = API_NKINDS, .group = reviews[row].group, .version = "v1", .kind = reviews[row].kind};
+    struct admission_request q = {.kind = &kind, .obj = doc, .mem = &x->mem};
+    struct hk_err err = {0};
+    const int rc = admission_decode(&q, &err);
+
+    admission_request_fini(&q);
+    return rc < 0 ? exchange_refuse(x, 400, "BadRequest", "%s", err.text) : 0;
+}
+
+static int apiserver_review_answer(struct exchange *x, uint32_t row, struct hk_buf *out)
 {
     struct json doc, status = json_make_object();
     const int rc = body_decode(x, reviews[row].kind, &doc);
@@ -189,17 +236,22 @@ static int review(struct exchange *x, uint32_t row, struct hk_buf *out)
         return rc;
     }
     if (!json_is(&doc, JSON_OBJECT)) {
-        return refuse(x, 400, "BadRequest", "a %s is an object", reviews[row].kind);
+        return exchange_refuse(x, 400, "BadRequest", "a %s is an object", reviews[row].kind);
     }
-    put(x, &doc, "kind", json_make_str(hk_str(reviews[row].kind)));
-    put(x, &doc, "apiVersion",
-        json_make_str(hk_str(
-            hk_arena_printf(&x->mem, "%s/%.*s", reviews[row].group, HK_FMT(x->route.version)))));
+    if (check_types(x, row, &doc) < 0) {
+        return -HK_EINVAL;
+    }
+    json_set_cstr(&doc, &x->mem, "kind", reviews[row].kind);
+    json_set_cstr(
+        &doc, &x->mem, "apiVersion",
+        hk_arena_printf(&x->mem, "%s/%.*s", reviews[row].group, HK_FMT(x->route.version)));
     if (!json_is(json_get(&doc, "metadata"), JSON_OBJECT)) {
-        put(x, &doc, "metadata", json_make_object());
+        json_set_object(&doc, &x->mem, "metadata");
     }
-    reviews[row].fill(x, json_get(&doc, "spec"), &status);
-    put(x, &doc, "status", status);
+    if (reviews[row].fill(x, json_get(&doc, "spec"), &status) < 0) {
+        return -HK_EINVAL;
+    }
+    json_set(&doc, &x->mem, "status", status);
     json_write(&doc, out);
     return 0;
 }
@@ -211,10 +263,11 @@ bool review_answer(struct exchange *x)
     for (uint32_t k = 0; k < HK_LEN(reviews); k++) {
         struct hk_buf body = {0};
         if (!hk_str_is(r->group, reviews[k].group) || !hk_str_is(r->plural, reviews[k].plural) ||
-            !hk_str_is(r->version, "v1") || !hk_str_is(x->http->method, "POST") || r->name.n > 0) {
+            !hk_str_is(r->version, "v1") || !hk_str_is(x->http->method, "POST") || r->name.n > 0 ||
+            (r->ns.n > 0) != reviews[k].namespaced) {
             continue;
         }
-        if (review(x, k, &body) < 0) {
+        if (apiserver_review_answer(x, k, &body) < 0) {
             answer_refusal(x);
         } else {
             answer_json(x, 201, &body);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The roles every cluster begins with, as tables: who runs the cluster, who runs a namespace, who
-// works in one, who looks on, and what everybody who is known may read. Volcano's kinds are dealt
-// with like the batch kinds of Kubernetes.
+// The default roles of every cluster, as tables: cluster-admin, admin, edit, view, and what every
+// authenticated user may read. Volcano's kinds get the same rights as the batch kinds of
+// Kubernetes.
 #include "apiserver/roles.h"
 
 #include <stddef.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths. One is split first and decoded segment by segment, so an escaped slash can
-// never move the border between two names.
+// Paths. A path is split first and then decoded segment by segment, so an escaped slash cannot move
+// the border between two names.
 #include "apiserver/route.h"
 
 enum { MAX_SEGMENTS = 16 };
 
-/* What may stand in a path: object names are stricter still, which is the store's business. */
+/* Characters allowed in a path. The store checks object names more strictly. */
 static bool segment_valid(struct hk_str s)
 {
     if (s.n == 0 || hk_str_is(s, ".") || hk_str_is(s, "..")) {
@@ -22,11 +22,12 @@ static bool segment_valid(struct hk_str s)
 
 struct segments {
     struct hk_str at[MAX_SEGMENTS];
-    struct hk_str tail[MAX_SEGMENTS]; /* raw, from this segment on */
+    struct hk_str tail[MAX_SEGMENTS]; /* not decoded, from this segment on */
     uint32_t len;
 };
 
-static int split(struct hk_str path, struct hk_arena *a, struct segments *ret, struct hk_err *err)
+static int route_split_path(struct hk_str path, struct hk_arena *a, struct segments *ret,
+                            struct hk_err *err)
 {
     struct hk_str part;
 
@@ -51,7 +52,7 @@ static int split(struct hk_str path, struct hk_arena *a, struct segments *ret, s
     return 0;
 }
 
-/* "namespaces/x" is the Namespace itself alone or before these words, else a place. */
+/* "namespaces/x" is the Namespace itself if alone or before these words, else a prefix. */
 static bool namespace_itself(const struct segments *s, uint32_t at)
 {
     if (s->len <= at + 2) {
@@ -61,7 +62,7 @@ static bool namespace_itself(const struct segments *s, uint32_t at)
            (hk_str_is(s->at[at + 2], "status") || hk_str_is(s->at[at + 2], "finalize"));
 }
 
-static struct hk_str take(const struct segments *s, uint32_t *at)
+static struct hk_str route_pop_segment(const struct segments *s, uint32_t *at)
 {
     return *at < s->len ? s->at[(*at)++] : HK_STR("");
 }
@@ -77,9 +78,9 @@ static void read_resource(const struct segments *s, uint32_t at, struct route *r
         ret->ns = s->at[at + 1];
         at += 2;
     }
-    ret->plural = take(s, &at);
-    ret->name = take(s, &at);
-    ret->sub = take(s, &at);
+    ret->plural = route_pop_segment(s, &at);
+    ret->name = route_pop_segment(s, &at);
+    ret->sub = route_pop_segment(s, &at);
     ret->rest = at < s->len ? s->tail[at] : HK_STR("");
 }
 
@@ -92,7 +93,7 @@ int route_parse(struct hk_str path, struct hk_arena *a, struct route *ret, struc
     if (path.n == 0 || path.s[0] != '/') {
         return hk_fail(err, HK_ENOTFOUND, "path '%.*s' does not begin with '/'", HK_FMT(path));
     }
-    const int rc = split((struct hk_str){path.s + 1, path.n - 1}, a, &s, err);
+    const int rc = route_split_path((struct hk_str){path.s + 1, path.n - 1}, a, &s, err);
     if (rc < 0) {
         return rc;
     }

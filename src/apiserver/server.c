@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server: wires loop, HTTP and port together and takes each request from its target to whoever
-// answers it. Reads are answered before the handler returns; writes when they are durable.
+// The server: connects loop, HTTP and port, and dispatches each request to the file that answers
+// it. Reads are answered before the handler returns, writes when they are durable.
 #include "apiserver/server_priv.h"
 
 #include "apiserver/access.h"
@@ -12,13 +12,23 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 
-/* What strangers may use up. */
+/* Limits on what clients may use. */
 enum {
     MAX_BODY_BYTES = 3 * 1024 * 1024,
-    MAX_BODIES_BYTES = 128 * 1024 * 1024, /* of all requests that are not answered yet */
-    SPARE_DESCRIPTORS = 64,               /* for the store, of those the process may have */
-    MAX_UNREAD_BYTES = 1 << 30,           /* answers nobody has read: 429 beyond */
-    MAX_IN_FLIGHT = 2048,                 /* the same */
+    MAX_BODIES_BYTES = 128 * 1024 * 1024, /* of all unanswered requests */
+    SPARE_DESCRIPTORS = 64,               /* of the process limit, kept for the store and pods */
+    LAST_DESCRIPTORS = 32,      /* never used by connections, however many files others have open */
+    MAX_UNREAD_BYTES = 1 << 30, /* answers that clients have not read: 429 beyond */
+    MAX_IN_FLIGHT = 2048,       /* the same */
+    SHORT_IN_FLIGHT = 32,       /* the same when memory is short */
+    /* With limited memory: requests in flight, bodies, answers, connections. */
+    REQUEST_COST = 3 * 1024 * 1024,
+    BODIES_SHARE = 16,
+    UNREAD_SHARE = 8,
+    CONNECTIONS_SHARE = 4,
+    CONNECTION_COST = 96 * 1024,
+    LARGE_BODY_BYTES = 64 * 1024, /* refused before reading when memory is short */
+    MEMORY_MS = 1000,
     READ_TIMEOUT_S = 60,
     WRITE_TIMEOUT_S = 34,
     POLL_MESSAGES = 1024,
@@ -29,94 +39,57 @@ enum {
 
 /* ---- exchanges ---- */
 
-int refuse(struct exchange *x, int code, const char *reason, const char *fmt, ...)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-    va_list ap;
-
-    va_start(ap, fmt);
-    hk_buf_vaddf(&text, fmt, ap);
-    va_end(ap);
-    x->refusal = (struct port_status){
-        .code = code,
-        .reason = reason,
-        .message = hk_arena_strndup(&x->mem, hk_buf_str(&text).s, text.len),
-    };
-    return -HK_EINVAL;
-}
-
-static void pending_add(struct exchange *x)
-{
-    struct server *s = x->server;
-
-    x->next = s->pending;
-    if (x->next) {
-        x->next->prev = x;
-    }
-    s->pending = x;
-}
-
-static void pending_remove(struct exchange *x)
-{
-    if (x->prev) {
-        x->prev->next = x->next;
-    } else {
-        x->server->pending = x->next;
-    }
-    if (x->next) {
-        x->next->prev = x->prev;
-    }
-}
-
-void exchange_settle(struct exchange *x)
-{
-    if (x->call != 0) {
-        pending_remove(x);
-        x->call = 0;
-    }
-    net_timer_free(x->deadline);
-    x->deadline = NULL;
-}
-
-void exchange_free(struct exchange *x)
-{
-    exchange_settle(x);
-    x->server->counters.in_flight--;
-    hk_arena_pool_give(&x->server->mem, &x->mem);
-    hk_free(x);
-}
-
 static int refuse_path(struct exchange *x)
 {
-    return refuse(x, 404, "NotFound", "the server could not find the requested resource");
+    return exchange_refuse(x, 404, "NotFound", "the server could not find the requested resource");
 }
 
 /* ---- calls of the port ---- */
 
 static void schedule_tick(struct server *s)
 {
-    struct hk_clock *clock = s->opts.clock;
     const int64_t next = rest_next_ns(s->opts.rest);
 
     if (next == INT64_MAX) {
         net_timer_off(s->tick);
     } else {
-        net_timer_at(s->tick, clock->mono_ns(clock) + HK_MAX(next - clock->wall_ns(clock), 0));
+        net_timer_at(s->tick, next);
     }
 }
 
-/* Once when the disk begins to fail, once when it works again. */
+/* Logs once when memory gets short, once when there is enough again. */
+static void log_memory(struct server *s)
+{
+    const struct hk_err *why = hk_budget_failure(s->opts.budget);
+
+    if (why && !s->memory_failed) {
+        hk_log(HK_LOG_ERROR, "memory is short, refusing to create or enlarge objects",
+               "used_bytes=%llu limit_bytes=%llu error=\"%s\"",
+               (unsigned long long)hk_budget_used(s->opts.budget),
+               (unsigned long long)hk_budget_limit(s->opts.budget), why->text);
+    } else if (!why && s->memory_failed) {
+        hk_log(HK_LOG_INFO, "there is enough memory again, accepting all writes",
+               "used_bytes=%llu limit_bytes=%llu",
+               (unsigned long long)hk_budget_used(s->opts.budget),
+               (unsigned long long)hk_budget_limit(s->opts.budget));
+    }
+    s->memory_failed = why != NULL;
+}
+
+/* Logs once when the disk starts to fail, once when it works again. */
 static void log_disk(struct server *s)
 {
-    const struct hk_err *why = store_failure(s->opts.store);
+    const struct hk_err *why = store_disk_failure(s->opts.store);
 
-    if (why && !s->disk_failed) {
+    if (why && why->code == HK_EFULL && s->disk_failed != HK_EFULL) {
+        hk_log(HK_LOG_ERROR, "the disk is full, taking deletions only until there is room", NULL);
+    } else if (why && why->code != HK_EFULL && !s->disk_failed) {
         hk_log(HK_LOG_ERROR, "the disk fails, refusing writes until it recovers", "error=\"%s\"",
                why->text);
     } else if (!why && s->disk_failed) {
         hk_log(HK_LOG_INFO, "the disk has recovered, taking writes again", NULL);
     }
-    s->disk_failed = why != NULL;
+    s->disk_failed = why ? why->code : 0;
 }
 
 static void on_port(void *ctx, uint32_t events)
@@ -125,6 +98,7 @@ static void on_port(void *ctx, uint32_t events)
 
     port_poll(s->port, POLL_MESSAGES);
     log_disk(s);
+    log_memory(s);
     schedule_tick(s);
 }
 
@@ -144,7 +118,16 @@ static void on_compact(void *ctx)
     net_timer_at(s->compact, net_loop_now_ns(s->opts.loop) + (int64_t)COMPACT_MS * 1000000);
 }
 
-static void on_done(void *ctx, const struct port_msg *m)
+static void on_memory(void *ctx)
+{
+    struct server *s = ctx;
+
+    rest_watch_memory(s->opts.rest);
+    log_memory(s);
+    net_timer_at(s->memory, net_loop_now_ns(s->opts.loop) + (int64_t)MEMORY_MS * 1000000);
+}
+
+static void server_on_done(void *ctx, const struct port_msg *m)
 {
     answer_done(ctx, m);
 }
@@ -154,11 +137,12 @@ static void on_deadline(void *ctx)
     struct exchange *x = ctx;
 
     port_cancel(x->server->port, x->call);
-    refuse(x, 504, "Timeout", "Timeout: request did not complete within the allotted timeout");
+    exchange_refuse(x, 504, "Timeout",
+                    "Timeout: request did not complete within the allotted timeout");
     answer_refusal(x);
 }
 
-static void submit(struct exchange *x)
+static void server_submit_call(struct exchange *x)
 {
     struct server *s = x->server;
     const bool read = x->req.verb == PORT_GET || x->req.verb == PORT_LIST;
@@ -166,16 +150,18 @@ static void submit(struct exchange *x)
 
     x->deadline = net_timer_new(s->opts.loop, on_deadline, x);
     net_timer_at(x->deadline, net_loop_now_ns(s->opts.loop) + limit_s * 1000000000);
-    x->call = port_submit(s->port, &x->req, (struct port_sink){on_done, x});
-    pending_add(x);
+    x->call = port_submit(s->port, &x->req, (struct port_sink){server_on_done, x});
+    x->req.body = NULL;
+    hk_arena_pool_give(&s->mem, &x->body_mem); /* thousands of calls may wait for the disk */
+    exchange_wait(x);
     if (read) {
-        port_poll(s->port, POLL_MESSAGES); /* the answer is there: spare a turn of the loop */
+        rest_deliver(s->opts.rest, POLL_MESSAGES); /* saves one turn of the loop */
     }
 }
 
 /* ---- resources ---- */
 
-/* What only the node of a pod can tell. */
+/* Whether only the node of the pod can answer. */
 static bool node_answers(const struct exchange *x)
 {
     static const char *const subs[] = {"log", "exec", "attach", "portforward", "proxy"};
@@ -193,8 +179,8 @@ static void answer_node(struct exchange *x)
     const struct node_api *api = x->server->opts.node_api;
 
     if (!api) {
-        refuse(x, 501, "NotImplemented", "the server does not serve %s of pods yet",
-               hk_str_is(x->route.sub, "log") ? "logs" : x->route.sub.s);
+        exchange_refuse(x, 501, "NotImplemented", "the server does not serve %s of pods yet",
+                        hk_str_is(x->route.sub, "log") ? "logs" : x->route.sub.s);
         answer_refusal(x);
         return;
     }
@@ -206,7 +192,7 @@ static void answer_node(struct exchange *x)
     exchange_free(x);
 }
 
-/* Pods are bound by a path of their own or by this one, where the body has the name. */
+/* Pods are bound by a subresource or by this path, where the body has the name. */
 static int redirect_binding(struct exchange *x)
 {
     struct route *r = &x->route;
@@ -219,9 +205,9 @@ static int redirect_binding(struct exchange *x)
     const int rc = body_decode(x, "Binding", &body);
     r->plural = HK_STR("pods");
     r->sub = HK_STR("binding");
-    r->name = rc < 0 ? HK_STR("") : json_str(json_at(&body, "metadata.name"), HK_STR(""));
+    r->name = rc < 0 ? HK_STR("") : hk_arena_str(&x->mem, json_str_at(&body, "metadata.name"));
     if (rc == 0 && r->name.n == 0) {
-        return refuse(x, 400, "BadRequest", "a Binding names its pod in metadata.name");
+        return exchange_refuse(x, 400, "BadRequest", "a Binding names its pod in metadata.name");
     }
     return rc;
 }
@@ -249,9 +235,9 @@ static int check_form(struct exchange *x)
     const bool list = x->req.verb == PORT_LIST;
 
     if (x->accept.form == FORM_METADATA && x->req.verb != PORT_WATCH && list != x->accept.list) {
-        return refuse(x, 406, "NotAcceptable",
-                      "only the following media types are accepted: application/json, "
-                      "application/yaml");
+        return exchange_refuse(x, 406, "NotAcceptable",
+                               "only the following media types are accepted: application/json, "
+                               "application/yaml");
     }
     return 0;
 }
@@ -265,12 +251,13 @@ static void answer_resource(struct exchange *x)
         answer_refusal(x);
     } else if (node_answers(x)) {
         answer_node(x);
-    } else if (request_build(x) < 0 || check_form(x) < 0 || access_check_grant(x) < 0) {
+    } else if (request_build(x) < 0 || check_form(x) < 0) {
         answer_refusal(x);
     } else if (x->req.verb == PORT_WATCH) {
         watch_stream_begin(x);
     } else {
-        submit(x);
+        access_lend_rights(x);
+        server_submit_call(x);
     }
 }
 
@@ -284,11 +271,11 @@ static void answer_document(struct exchange *x)
     struct hk_buf body = {0};
 
     if (!hk_str_is(x->http->method, "GET") && !hk_str_is(x->http->method, "HEAD")) {
-        refuse(x, 405, "MethodNotAllowed", "the server only reads at this path");
+        exchange_refuse(x, 405, "MethodNotAllowed", "the server only reads at this path");
         answer_refusal(x);
     } else if (hk_str_is(x->route.path, "/metrics")) {
         health_metrics(x);
-    } else if (openapi_serve(x)) {
+    } else if (openapi_serve(x) || backup_serve(x)) {
         return;
     } else if (discovery_answer(r, x->route.path, accept, &body, &type)) {
         if (x->accept.pretty && strcmp(type, "application/json") == 0) {
@@ -302,7 +289,7 @@ static void answer_document(struct exchange *x)
     }
 }
 
-/* ---- the way of a request ---- */
+/* ---- from a request to its answer ---- */
 
 static bool reads_people(const struct exchange *x)
 {
@@ -325,7 +312,7 @@ static int read_target(struct exchange *x)
     }
     rc = rc < 0 ? rc : query_parse(x->http->query, &x->mem, &x->query, &err);
     if (rc < 0) {
-        return refuse(x, 400, "BadRequest", "%s", err.text);
+        return exchange_refuse(x, 400, "BadRequest", "%s", err.text);
     }
     x->accept.pretty = reads_people(x);
     return 0;
@@ -337,21 +324,31 @@ static int read_accept(struct exchange *x)
 
     x->accept.include = include.n > 0 ? include.s : "Metadata";
     if (accept_parse(http_request_header(x->http, "Accept"), &x->accept) < 0) {
-        return refuse(x, 406, "NotAcceptable",
-                      "only the following media types are accepted: application/json, "
-                      "application/yaml");
+        return exchange_refuse(x, 406, "NotAcceptable",
+                               "only the following media types are accepted: application/json, "
+                               "application/yaml");
     }
     return 0;
 }
 
-/* Too much is under way, or waits for clients to read it. */
+/* Too many requests are in flight, or too many answer bytes are unread. */
 static bool is_busy(const struct server *s)
 {
-    return s->counters.in_flight - s->counters.watches > MAX_IN_FLIGHT ||
-           http_server_unread(s->http) > MAX_UNREAD_BYTES;
+    const bool is_short = hk_budget_room(s->opts.budget) != HK_ROOM_ENOUGH;
+    const uint32_t most = is_short ? SHORT_IN_FLIGHT : s->max_in_flight;
+
+    return s->counters.in_flight - s->counters.watches > most ||
+           http_server_unread(s->http) > s->max_unread;
 }
 
-static void on_request(void *ctx, struct http_request *q)
+static void refuse_busy(struct exchange *x, const char *why)
+{
+    exchange_refuse(x, 429, "TooManyRequests", "%s", why);
+    x->refusal.retry_after_s = 1;
+    answer_refusal(x);
+}
+
+static void server_on_request(void *ctx, struct http_request *q)
 {
     struct server *s = ctx;
     struct exchange *x = hk_zalloc(sizeof(*x));
@@ -369,10 +366,10 @@ static void on_request(void *ctx, struct http_request *q)
     }
     if (access_check(x) < 0) {
         answer_refusal(x);
+    } else if (!http_request_claim(q, hk_str(x->user.name))) {
+        refuse_busy(x, "user has too many connections, please use fewer");
     } else if (is_busy(s)) {
-        refuse(x, 429, "TooManyRequests", TOO_MANY);
-        x->refusal.retry_after_s = 1;
-        answer_refusal(x);
+        refuse_busy(x, TOO_MANY);
     } else if (!x->route.resource) {
         answer_document(x);
     } else if (read_accept(x) < 0) {
@@ -382,22 +379,42 @@ static void on_request(void *ctx, struct http_request *q)
     }
 }
 
-/* Nobody unknown gets to use the memory that bodies take. */
+/* A large POST when memory is short, or any large body when there is none left. */
+static bool is_too_large(const struct server *s, const struct http_request *q)
+{
+    const enum hk_room room = hk_budget_room(s->opts.budget);
+    int64_t n;
+
+    return room != HK_ROOM_ENOUGH && (room == HK_ROOM_NONE || hk_str_is(q->method, "POST")) &&
+           hk_str_int(http_request_header(q, "Content-Length"), &n) && n > LARGE_BODY_BYTES;
+}
+
+/* Unauthenticated clients must not use memory for bodies. */
 static int on_body(void *ctx, const struct http_request *q)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     struct auth_user user;
 
-    return access_identify(ctx, q, &mem, &user) ? 0 : 401;
+    if (!access_identify(ctx, q, &mem, &user)) {
+        return 401;
+    }
+    if (is_too_large(ctx, q)) {
+        return 507;
+    }
+    return http_request_claim(q, hk_str(user.name)) ? 0 : 429;
 }
 
-static void on_refusal(void *ctx, int status, struct hk_buf *body)
+static void server_on_http_error(void *ctx, int status, struct hk_buf *body)
 {
     static const struct port_status all[] = {
+        {.code = 400, .reason = "BadRequest", .message = "the request is not proper HTTP/1.1"},
         {.code = 401, .reason = "Unauthorized", .message = "Unauthorized"},
         {.code = 413,
          .reason = "RequestEntityTooLarge",
          .message = "Request entity too large: limit is 3145728"},
+        {.code = 414,
+         .reason = "RequestURITooLong",
+         .message = "the URL or the number of its parameters is too large"},
         {.code = 429, .reason = "TooManyRequests", .message = TOO_MANY, .retry_after_s = 1},
     };
     struct server *s = ctx;
@@ -409,20 +426,49 @@ static void on_refusal(void *ctx, int status, struct hk_buf *body)
             status_write(&all[k], body);
         }
     }
+    if (status == 507) {
+        const struct hk_err *why = hk_budget_failure(s->opts.budget);
+        status_write(&(struct port_status){.code = 507,
+                                           .reason = "InsufficientStorage",
+                                           .message = why ? why->text : "memory is short"},
+                     body);
+    }
 }
 
 /* ---- the server ---- */
 
-/* As wished, within what descriptors allow. */
-static uint32_t connection_limit(uint32_t wish)
+/* 1/parts of the memory limit, at most usual. */
+static size_t memory_share(const struct hk_budget *b, size_t parts, size_t usual)
 {
-    const rlim_t want = wish > 0 ? wish : SERVER_MAX_CONNECTIONS;
+    const uint64_t limit = hk_budget_limit(b);
+
+    return limit > 0 ? (size_t)HK_MIN(limit / parts, (uint64_t)usual) : usual;
+}
+
+/* The wanted number, within the limits of memory and descriptors. */
+static uint32_t connection_limit(uint32_t wish, const struct hk_budget *b)
+{
+    const size_t memory = memory_share(b, CONNECTIONS_SHARE, SIZE_MAX) / CONNECTION_COST;
+    const rlim_t want =
+        wish > 0 ? wish : HK_MIN(HK_MAX(memory, (size_t)SPARE_DESCRIPTORS), SERVER_MAX_CONNECTIONS);
     struct rlimit files;
 
     if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur < 2 * SPARE_DESCRIPTORS) {
         return (uint32_t)HK_MIN(want, (rlim_t)SPARE_DESCRIPTORS);
     }
     return (uint32_t)HK_MIN(files.rlim_cur - SPARE_DESCRIPTORS, want);
+}
+
+/* Connections whose descriptor has this number or a higher one are refused. */
+static uint32_t descriptor_limit(void)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur < 2 * SPARE_DESCRIPTORS ||
+        files.rlim_cur > UINT32_MAX) {
+        return 0;
+    }
+    return (uint32_t)files.rlim_cur - LAST_DESCRIPTORS;
 }
 
 static int64_t or_usual(int64_t wish_ms, int64_t usual_s)
@@ -433,6 +479,9 @@ static int64_t or_usual(int64_t wish_ms, int64_t usual_s)
 int server_new(const struct server_opts *o, struct server **ret, struct hk_err *err)
 {
     struct server *s = hk_zalloc(sizeof(*s));
+    const uint32_t most = connection_limit(o->max_connections, o->budget);
+    const size_t bodies =
+        HK_MAX(memory_share(o->budget, BODIES_SHARE, MAX_BODIES_BYTES), 2 * (size_t)MAX_BODY_BYTES);
     const struct http_opts http = {
         .addr = o->addr,
         .port = o->port,
@@ -440,23 +489,32 @@ int server_new(const struct server_opts *o, struct server **ret, struct hk_err *
         .key_pem = o->key_pem,
         .client_ca_pem = o->client_ca_pem,
         .max_body = MAX_BODY_BYTES,
-        .max_bodies = MAX_BODIES_BYTES,
-        .max_connections = connection_limit(o->max_connections),
+        .max_bodies = bodies,
+        .max_bodies_each = bodies / 2,
+        .max_connections = most,
+        .max_per_peer = HK_MAX(most / 2, 1),
+        .max_per_user = HK_MAX(most / 2, 1),
+        .max_descriptor = descriptor_limit(),
         .idle_timeout_ms = or_usual(o->idle_timeout_ms, SERVER_IDLE_TIMEOUT_S),
         .header_timeout_ms = or_usual(o->header_timeout_ms, SERVER_HEADER_TIMEOUT_S),
         .admit = on_body,
-        .handle = on_request,
-        .refusal = on_refusal,
+        .handle = server_on_request,
+        .refusal = server_on_http_error,
         .ctx = s,
     };
 
     s->opts = *o;
+    s->max_unread = memory_share(o->budget, UNREAD_SHARE, MAX_UNREAD_BYTES);
+    s->max_in_flight = (uint32_t)HK_MAX(
+        HK_MIN(memory_share(o->budget, 1, SIZE_MAX) / REQUEST_COST, (size_t)MAX_IN_FLIGHT),
+        (size_t)SHORT_IN_FLIGHT);
     s->port = rest_port(o->rest);
     s->rbac = rbac_new(o->rest, o->store);
     s->openapi = openapi_new(o->rest);
     s->started_ns = o->clock->mono_ns(o->clock);
     s->tick = net_timer_new(o->loop, on_tick, s);
     s->compact = net_timer_new(o->loop, on_compact, s);
+    s->memory = net_timer_new(o->loop, on_memory, s);
     const int rc = http_server_new(o->loop, &http, &s->http, err);
     if (rc < 0) {
         server_free(s);
@@ -467,6 +525,7 @@ int server_new(const struct server_opts *o, struct server **ret, struct hk_err *
     }
     s->port_watch = net_watch_add(o->loop, port_fd(s->port), EPOLLIN, on_port, s);
     on_compact(s);
+    on_memory(s);
     schedule_tick(s);
     *ret = s;
     return 0;
@@ -497,6 +556,7 @@ void server_free(struct server *s)
     net_watch_del(s->port_watch);
     net_timer_free(s->tick);
     net_timer_free(s->compact);
+    net_timer_free(s->memory);
     openapi_free(s->openapi);
     rbac_free(s->rbac);
     hk_arena_pool_fini(&s->mem);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP face of the store: what kubectl, client-go and everything else outside the process talk
-// to. Requests become calls of the rest port; its answers become bodies and streams.
+// The HTTP interface of the store, for kubectl, client-go and all other clients. Requests become
+// calls of the rest port; its answers become bodies and streams.
 #pragma once
 
 #include "apiserver/auth.h"
@@ -12,7 +12,7 @@ struct server;
 
 enum { SERVER_HEADER_TIMEOUT_S = 30, SERVER_IDLE_TIMEOUT_S = 90, SERVER_MAX_CONNECTIONS = 8192 };
 
-/* What else /metrics shows. */
+/* Additional content of /metrics. */
 struct server_metrics {
     void (*write)(void *ctx, struct hk_buf *out);
     void *ctx;
@@ -33,12 +33,13 @@ struct server_opts {
     const struct server_metrics *metrics;       /* or NULL */
     int64_t header_timeout_ms, idle_timeout_ms; /* see http_opts; 0: the usual ones */
     uint32_t max_connections;                   /* 0: as many as there are descriptors */
+    struct hk_budget *budget;                   /* the store's */
 };
 
-/* Takes over the polling of rest and store on the loop. */
+/* The server polls rest and store on the loop from now on. */
 int server_new(const struct server_opts *o, struct server **ret, struct hk_err *err) HK_CHECKED;
 uint16_t server_port(const struct server *s);
-/* Ends the watches and lets answers go out, turning the loop for up to grace_ms. */
+/* Ends watches and runs the loop until answers are sent, for up to grace_ms. */
 void server_stop(struct server *s, int64_t grace_ms);
 /* Takes NULL. */
 void server_free(struct server *s);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server as a client sees it, bytes on a socket: verbs and their codes, Status bodies, lists,
-// watches, credentials. Store, rest and server are the real ones, in memory and without TLS.
-#include "apiserver/server.h"
+// The server over a socket: verbs and their codes, Status bodies, lists, watches, credentials.
+// Store, rest and server are real, in memory and without TLS.
+#include "apiserver/server_priv.h"
+#include "codec/yaml.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,8 +18,27 @@ enum { PATIENCE_MS = 5000 };
 
 #define CONFIGMAPS "/api/v1/namespaces/default/configmaps"
 
+/* The wall clock stands still, so that an age is the same in two answers that are compared. */
+struct still_clock {
+    struct hk_clock clock; /* first, so that the callbacks find the rest */
+    int64_t wall_ns;
+};
+
+static int64_t still_wall_ns(struct hk_clock *c)
+{
+    return ((const struct still_clock *)c)->wall_ns;
+}
+
+static int64_t still_mono_ns(struct hk_clock *c)
+{
+    struct hk_clock *system = hk_clock_system();
+
+    return system->mono_ns(system);
+}
+
 struct fixture {
     struct hk_rand rand;
+    struct still_clock clock;
     struct net_loop *loop;
     struct store *store;
     struct rest *rest;
@@ -35,6 +55,10 @@ static int begin(void **state)
 
     *state = f;
     hk_rand_seed(&f->rand, 1);
+    f->clock = (struct still_clock){
+        .clock = {.wall_ns = still_wall_ns, .mono_ns = still_mono_ns},
+        .wall_ns = hk_clock_system()->wall_ns(hk_clock_system()),
+    };
     f->loop = net_loop_new(hk_clock_system());
     f->fd = -1;
     if (store_open(&(struct store_opts){0}, &f->store, &err) < 0 ||
@@ -42,12 +66,12 @@ static int begin(void **state)
         return -1;
     }
     f->rest = rest_new(
-        &(struct rest_opts){.store = f->store, .clock = hk_clock_system(), .rand = &f->rand});
+        &(struct rest_opts){.store = f->store, .clock = &f->clock.clock, .rand = &f->rand});
     const struct server_opts o = {
         .loop = f->loop,
         .rest = f->rest,
         .store = f->store,
-        .clock = hk_clock_system(),
+        .clock = &f->clock.clock,
         .rand = &f->rand,
         .addr = HK_STR("127.0.0.1"),
         .auth = f->auth,
@@ -117,6 +141,9 @@ static bool answer_whole(const struct hk_buf *in)
     const char *length = in->len > 0 ? strstr(in->data, "Content-Length: ") : NULL;
     const char *body = in->len > 0 ? strstr(in->data, "\r\n\r\n") : NULL;
 
+    if (body && strstr(in->data, "Transfer-Encoding: chunked")) {
+        return hk_str_ends(hk_buf_str(in), "\r\n0\r\n\r\n");
+    }
     return length && body &&
            in->len - (size_t)(body + 4 - in->data) == strtoul(length + 16, NULL, 10);
 }
@@ -223,6 +250,93 @@ static void test_yaml_is_read_and_written(void **state)
                           "metadata:\n  name: yam\ndata:\n  k: \"1\"\n"),
                      201);
     assert_true(hk_str_contains(hk_buf_str(&f->in), "kind: ConfigMap\n"));
+}
+
+/* ---- long lists ---- */
+
+enum { LONG_OBJECTS = 12, LONG_BYTES = 40000 };
+
+/* The body of the answer, joined if it was chunked. */
+static void answer_body(const struct hk_buf *in, struct hk_buf *out)
+{
+    const char *at = strstr(in->data, "\r\n\r\n") + 4;
+
+    hk_buf_clear(out);
+    if (!strstr(in->data, "Transfer-Encoding: chunked")) {
+        hk_buf_adds(out, at);
+        return;
+    }
+    for (size_t n; (n = strtoul(at, NULL, 16)) > 0; at += n + 2) {
+        at = strstr(at, "\r\n") + 2;
+        hk_buf_add(out, at, n);
+    }
+}
+
+static void make_large(struct fixture *f, uint32_t i)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf body = {0};
+
+    hk_buf_addf(&body, "{\"metadata\":{\"name\":\"m-%02u\"},\"data\":{\"none\":\"\",\"k\":\"", i);
+    for (uint32_t k = 0; k < LONG_BYTES / 10; k++) {
+        hk_buf_adds(&body, k % 10 == 9 ? "line: [1]\\n" : "123456789 ");
+    }
+    hk_buf_adds(&body, "\"}}");
+    expect(f, "POST", CONFIGMAPS, body.data, 201, "\"resourceVersion\":");
+}
+
+/* A long list as indented JSON or YAML has the same contents as its compact form and is written in
+ * slices; a counter shows how much was processed in each. */
+static void test_long_lists_for_people_come_in_slices(void **state)
+{
+    static const struct {
+        const char *target, *form, *type;
+        bool yaml;
+    } cases[] = {
+        {CONFIGMAPS "?pretty=true", "application/json", "Content-Type: application/json", false},
+        {CONFIGMAPS, "application/yaml", "Content-Type: application/yaml", true},
+        {CONFIGMAPS "?pretty=true&includeObject=Object",
+         "application/json;as=Table;g=meta.k8s.io;v=v1", "Content-Type: application/json", false},
+        {CONFIGMAPS "?pretty=true",
+         "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1",
+         "Content-Type: application/json", false},
+    };
+    HK_AUTO(hk_buf_fini) struct hk_buf got = {0}, want = {0}, compact = {0}, headers = {0};
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    struct fixture *f = *state;
+    struct counters *c = &f->server->counters;
+
+    for (uint32_t i = 0; i < LONG_OBJECTS; i++) {
+        make_large(f, i);
+    }
+    for (size_t i = 0; i < HK_LEN(cases); i++) {
+        struct json v;
+        hk_buf_clear(&headers);
+        hk_buf_addf(&headers, TOKEN "Accept: %s\r\n", cases[i].yaml ? "*/*" : cases[i].form);
+        hk_buf_clear(&compact);
+        hk_buf_adds(&compact, cases[i].target);
+        char *pretty = strstr(compact.data, "=true");
+        if (pretty) {
+            memcpy(pretty, "=0&x=", strlen("=true"));
+        }
+        assert_int_equal(call(f, "GET", compact.data, headers.data, NULL), 200);
+        answer_body(&f->in, &compact);
+        assert_int_equal(json_parse(hk_buf_str(&compact), 0, &mem, &v, NULL), 0);
+        hk_buf_clear(&want);
+        if (cases[i].yaml) {
+            yaml_write(&v, &want);
+        } else {
+            json_write_pretty(&v, 2, &want);
+        }
+        hk_buf_clear(&headers);
+        hk_buf_addf(&headers, TOKEN "Accept: %s\r\n", cases[i].form);
+        c->list_slices = c->list_slice_bytes_max = 0;
+        assert_int_equal(call(f, "GET", cases[i].target, headers.data, NULL), 200);
+        assert_non_null(strstr(f->in.data, cases[i].type));
+        answer_body(&f->in, &got);
+        assert_string_equal(got.data, want.data);
+        assert_in_range(c->list_slice_bytes_max, LONG_BYTES, 64 * 1024 + LONG_BYTES + 1000);
+        assert_in_range(c->list_slices, LONG_OBJECTS / 3, 100 * LONG_OBJECTS);
+    }
 }
 
 static void test_refusals_have_kubernetes_words(void **state)
@@ -499,6 +613,7 @@ int main(void)
         TEST(test_an_object_lives_and_dies),
         TEST(test_patches_go_by_their_content_type),
         TEST(test_yaml_is_read_and_written),
+        TEST(test_long_lists_for_people_come_in_slices),
         TEST(test_refusals_have_kubernetes_words),
         TEST(test_credentials_decide),
         TEST(test_fields_that_come_twice_are_told),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Credentials in a data directory. Files are written whole or not at all, key before certificate,
-// so a crash between two of them leaves nothing that a second start cannot mend.
+// Credentials in a data directory. Files are written completely or not at all, key before
+// certificate, so a second start can recover from a crash between two of them.
 #include "apiserver/setup.h"
 
 #include "base/file.h"
@@ -14,31 +14,31 @@ enum {
     MAX_FILE_BYTES = 1 << 20,
     CA_DAYS = 3650,
     SERVING_DAYS = 1826,
-    RENEW_S = 60 * 86400, /* a serving certificate with less left is made anew */
+    RENEW_S = 60 * 86400, /* a serving certificate with less time left is renewed */
     TOKEN_BYTES = 32,
 };
 
 typedef HK_VEC(const char *) name_list;
 
-static void path_of(struct hk_buf *out, const char *dir, const char *name)
+static void setup_write_path(struct hk_buf *out, const char *dir, const char *name)
 {
     hk_buf_clear(out);
     hk_buf_addf(out, "%s/%s", dir, name);
 }
 
-static bool present(const char *dir, const char *name)
+static bool setup_file_exists(const char *dir, const char *name)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
 
-    path_of(&path, dir, name);
+    setup_write_path(&path, dir, name);
     return access(path.data, F_OK) == 0;
 }
 
-static int read_text(const char *dir, const char *name, char **ret, struct hk_err *err)
+static int setup_read_file(const char *dir, const char *name, char **ret, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf path = {0}, text = {0};
 
-    path_of(&path, dir, name);
+    setup_write_path(&path, dir, name);
     const int rc = hk_read_file(path.data, MAX_FILE_BYTES, &text, err);
     if (rc == 0) {
         *ret = hk_strndup(hk_buf_str(&text).s, text.len);
@@ -46,28 +46,28 @@ static int read_text(const char *dir, const char *name, char **ret, struct hk_er
     return rc;
 }
 
-static int write_text(const char *dir, const char *name, const char *text, struct hk_err *err)
+static int setup_write_file(const char *dir, const char *name, const char *text, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
 
-    path_of(&path, dir, name);
+    setup_write_path(&path, dir, name);
     return hk_write_file(path.data, hk_str(text), err);
 }
 
-static int read_pair(const char *dir, const char *cert, const char *key, struct cert_pair *ret,
-                     struct hk_err *err)
+static int setup_read_cert_pair(const char *dir, const char *cert, const char *key,
+                                struct cert_pair *ret, struct hk_err *err)
 {
-    const int rc = read_text(dir, cert, &ret->cert_pem, err);
+    const int rc = setup_read_file(dir, cert, &ret->cert_pem, err);
 
-    return rc < 0 ? rc : read_text(dir, key, &ret->key_pem, err);
+    return rc < 0 ? rc : setup_read_file(dir, key, &ret->key_pem, err);
 }
 
 static int write_pair(const char *dir, const char *cert, const char *key, const struct cert_pair *p,
                       struct hk_err *err)
 {
-    const int rc = write_text(dir, key, p->key_pem, err);
+    const int rc = setup_write_file(dir, key, p->key_pem, err);
 
-    return rc < 0 ? rc : write_text(dir, cert, p->cert_pem, err);
+    return rc < 0 ? rc : setup_write_file(dir, cert, p->cert_pem, err);
 }
 
 /* ---- certificates ---- */
@@ -76,8 +76,8 @@ static int load_ca(const char *dir, int64_t now_s, struct setup *s, struct hk_er
 {
     const struct cert_opts o = {.cn = "hekla-ca", .now_s = now_s, .days = CA_DAYS};
 
-    if (present(dir, "ca.crt")) {
-        return read_pair(dir, "ca.crt", "ca.key", &s->ca, err);
+    if (setup_file_exists(dir, "ca.crt")) {
+        return setup_read_cert_pair(dir, "ca.crt", "ca.key", &s->ca, err);
     }
     const int rc = cert_make_ca(&o, &s->ca, err);
     return rc < 0 ? rc : write_pair(dir, "ca.crt", "ca.key", &s->ca, err);
@@ -115,8 +115,8 @@ static int load_serving(const char *dir, const name_list *names, int64_t now_s, 
         .days = SERVING_DAYS,
     };
 
-    if (present(dir, "server.crt")) {
-        const int rc = read_pair(dir, "server.crt", "server.key", &s->serving, err);
+    if (setup_file_exists(dir, "server.crt")) {
+        const int rc = setup_read_cert_pair(dir, "server.crt", "server.key", &s->serving, err);
         if (rc < 0 || serving_fits(s, names, now_s)) {
             return rc;
         }
@@ -174,7 +174,7 @@ static int make_tokens(const char *dir, struct hk_err *err)
         return rc;
     }
     hk_buf_adds(&text, ",admin,admin,\"system:masters\"\n");
-    return write_text(dir, "tokens.csv", text.data, err);
+    return setup_write_file(dir, "tokens.csv", text.data, err);
 }
 
 /* The first administrator's token goes into the kubeconfig. */
@@ -197,9 +197,9 @@ static int find_admin(struct setup *s, const char *text, struct hk_err *err)
 static int load_tokens(const char *dir, struct setup *s, struct hk_err *err)
 {
     HK_AUTO(hk_freep) char *text = NULL;
-    int rc = present(dir, "tokens.csv") ? 0 : make_tokens(dir, err);
+    int rc = setup_file_exists(dir, "tokens.csv") ? 0 : make_tokens(dir, err);
 
-    rc = rc < 0 ? rc : read_text(dir, "tokens.csv", &text, err);
+    rc = rc < 0 ? rc : setup_read_file(dir, "tokens.csv", &text, err);
     if (rc < 0) {
         return rc;
     }
@@ -213,18 +213,23 @@ static int load_account_key(const char *dir, struct setup *s, struct hk_err *err
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     int rc = 0;
 
-    if (!present(dir, "sa.key")) {
+    if (!setup_file_exists(dir, "sa.key")) {
         rc = write_secret(&text, err);
-        rc = rc < 0 ? rc : write_text(dir, "sa.key", text.data, err);
+        rc = rc < 0 ? rc : setup_write_file(dir, "sa.key", text.data, err);
     }
-    rc = rc < 0 ? rc : read_text(dir, "sa.key", &s->account_key, err);
+    rc = rc < 0 ? rc : setup_read_file(dir, "sa.key", &s->account_key, err);
     if (rc == 0 && s->account_key[0] == '\0') {
         return hk_fail(err, HK_EINVAL, "%s/sa.key is empty", dir);
     }
     return rc;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole setup ---- */
+
+bool setup_exists(const char *dir)
+{
+    return setup_file_exists(dir, "sa.key");
+}
 
 int setup_load(const char *dir, const char *addr, struct hk_clock *clock, struct setup *ret,
                struct hk_err *err)
@@ -281,5 +286,5 @@ int setup_write_kubeconfig(const struct setup *s, const char *dir, const char *u
                 "  user:\n"
                 "    token: %s\n",
                 s->admin_token);
-    return write_text(dir, "kubeconfig", text.data, err);
+    return setup_write_file(dir, "kubeconfig", text.data, err);
 }

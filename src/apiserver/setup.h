@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The credentials of a data directory: an authority, a serving certificate, tokens, and a
-// kubeconfig for the administrator. Made on the first start, kept afterwards.
+// kubeconfig for the administrator. Created on the first start, then kept.
 //
 //   DIR/ca.crt  DIR/ca.key  DIR/server.crt  DIR/server.key  DIR/sa.key  DIR/tokens.csv
 //   DIR/kubeconfig
@@ -14,11 +14,13 @@ struct setup {
     struct cert_pair ca, serving;
     struct auth *auth;
     char *admin_token;
-    char *account_key; /* signs the tokens of service accounts */
+    char *account_key; /* signs tokens of service accounts */
 };
 
-/* addr is what the server listens on; the serving certificate is made anew when it does not stand
- * for that address or this host, or ends soon. The caller's umask guards the files. */
+/* Whether a server was ever started with this directory. */
+bool setup_exists(const char *dir);
+/* addr is the server's address. Replaces the serving certificate when it is not valid for that
+ * address or this host, or expires soon. The caller's umask protects the files. */
 int setup_load(const char *dir, const char *addr, struct hk_clock *clock, struct setup *ret,
                struct hk_err *err) HK_CHECKED;
 void setup_fini(struct setup *s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Credentials: made once, kept afterwards, renewed when they no longer fit.
+// Credentials: created once, kept afterwards, renewed when they no longer fit.
 #include "apiserver/setup.h"
 
 #include "base/file.h"

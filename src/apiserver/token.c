@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// base64url(header) "." base64url(claims) "." base64url(mac of what is before)
+// base64url(header) "." base64url(claims) "." base64url(MAC of the text before)
 #include "apiserver/token.h"
 
 #include "codec/base64.h"
@@ -9,17 +9,12 @@
 
 enum { MAX_TOKEN_BYTES = 8192 };
 
-static void put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str value)
-{
-    json_put(obj, a, hk_str(key), json_make_str(value));
-}
-
 static struct json named(struct hk_arena *a, struct hk_str name, struct hk_str uid)
 {
     struct json obj = json_make_object();
 
-    put_str(&obj, a, "name", name);
-    put_str(&obj, a, "uid", uid);
+    json_set_str(&obj, a, "name", name);
+    json_set_str(&obj, a, "uid", uid);
     return obj;
 }
 
@@ -30,21 +25,21 @@ static struct json claims_of(const struct rest_token *t, struct hk_arena *a)
     struct json ours = json_make_object();
 
     json_push(&audiences, a, json_make_str(HK_STR(TOKEN_AUDIENCE)));
-    json_put(&claims, a, HK_STR("aud"), t->audiences ? *t->audiences : audiences);
-    json_put(&claims, a, HK_STR("exp"), json_make_int(t->expires_s));
-    json_put(&claims, a, HK_STR("iat"), json_make_int(t->issued_s));
-    json_put(&claims, a, HK_STR("nbf"), json_make_int(t->issued_s));
-    put_str(&claims, a, "iss", HK_STR(TOKEN_AUDIENCE));
-    put_str(&claims, a, "jti", t->id);
-    put_str(&ours, a, "namespace", t->ns);
-    json_put(&ours, a, HK_STR("serviceaccount"), named(a, t->account, t->account_uid));
+    json_set(&claims, a, "aud", t->audiences ? *t->audiences : audiences);
+    json_set_int(&claims, a, "exp", t->expires_s);
+    json_set_int(&claims, a, "iat", t->issued_s);
+    json_set_int(&claims, a, "nbf", t->issued_s);
+    json_set_cstr(&claims, a, "iss", TOKEN_AUDIENCE);
+    json_set_str(&claims, a, "jti", t->id);
+    json_set_str(&ours, a, "namespace", t->ns);
+    json_set(&ours, a, "serviceaccount", named(a, t->account, t->account_uid));
     if (t->bound_kind.n > 0) {
         json_put(&ours, a, t->bound_kind, named(a, t->bound_name, t->bound_uid));
     }
-    json_put(&claims, a, HK_STR("kubernetes.io"), ours);
-    put_str(&claims, a, "sub",
-            hk_str(hk_arena_printf(a, "system:serviceaccount:%.*s:%.*s", HK_FMT(t->ns),
-                                   HK_FMT(t->account))));
+    json_set(&claims, a, "kubernetes.io", ours);
+    json_set_cstr(
+        &claims, a, "sub",
+        hk_arena_printf(a, "system:serviceaccount:%.*s:%.*s", HK_FMT(t->ns), HK_FMT(t->account)));
     return claims;
 }
 
@@ -67,7 +62,7 @@ void token_sign(struct hk_str key, const struct rest_token *t, struct hk_buf *ou
 
 /* ---- reading ---- */
 
-/* Cuts the claims out of a token whose signature holds. */
+/* Returns the claims of a token with a valid signature. */
 static bool take_claims(struct hk_str key, struct hk_str text, struct hk_str *ret)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf given = {0};
@@ -83,37 +78,33 @@ static bool take_claims(struct hk_str key, struct hk_str text, struct hk_str *re
     return mac_equal(mac, (const unsigned char *)given.data);
 }
 
-static struct hk_str text_at(const struct json *v, const char *key, const char *member)
-{
-    return json_str(json_get(json_get(v, key), member), HK_STR(""));
-}
-
 static void read_claims(const struct json *claims, struct rest_token *ret)
 {
     static const char *const kinds[] = {"pod", "secret"};
     const struct json *ours = json_get(claims, "kubernetes.io");
 
     *ret = (struct rest_token){
-        .ns = json_str(json_get(ours, "namespace"), HK_STR("")),
-        .account = text_at(ours, "serviceaccount", "name"),
-        .account_uid = text_at(ours, "serviceaccount", "uid"),
+        .ns = json_str_field(ours, "namespace"),
+        .account = json_str_at(ours, "serviceaccount.name"),
+        .account_uid = json_str_at(ours, "serviceaccount.uid"),
         .issued_s = json_int(json_get(claims, "iat"), 0),
         .expires_s = json_int(json_get(claims, "exp"), 0),
         .audiences = json_get(claims, "aud"),
-        .id = json_str(json_get(claims, "jti"), HK_STR("")),
+        .id = json_str_field(claims, "jti"),
     };
     for (size_t i = 0; i < HK_LEN(kinds); i++) {
-        if (json_get(ours, kinds[i])) {
+        const struct json *bound = json_get(ours, kinds[i]);
+        if (bound) {
             ret->bound_kind = hk_str(kinds[i]);
-            ret->bound_name = text_at(ours, kinds[i], "name");
-            ret->bound_uid = text_at(ours, kinds[i], "uid");
+            ret->bound_name = json_str_field(bound, "name");
+            ret->bound_uid = json_str_field(bound, "uid");
         }
     }
 }
 
 static bool is_for_us(const struct rest_token *t)
 {
-    for (uint32_t i = 0; json_is(t->audiences, JSON_ARRAY) && i < t->audiences->len; i++) {
+    for (uint32_t i = 0; i < json_len(t->audiences); i++) {
         if (hk_str_is(json_str(&t->audiences->items[i], HK_STR("")), TOKEN_AUDIENCE)) {
             return true;
         }

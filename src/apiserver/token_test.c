@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Service account tokens: signing, reading, and refused tokens.
 #include "apiserver/token.h"
 
 #include <setjmp.h>
@@ -68,7 +69,7 @@ static void test_every_changed_byte_is_noticed(void **state)
         HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
         struct rest_token back;
         const char was = text.data[i];
-        /* the last character carries two bits nobody reads */
+        /* the last character has two unused bits */
         if (i + 1 == text.len) {
             break;
         }

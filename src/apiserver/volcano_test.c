@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a manifest, as its author reads it: every kind of mistake in Volcano's objects
-// goes through the store's port with the built-in definitions and the rules of admission in place.
-// All requests are dry runs over one prepared state.
+// Errors in manifests as users see them: every kind of mistake in Volcano's objects goes through
+// the store's port with the built-in definitions and admission rules. All requests are dry runs
+// over one prepared state.
 #include "apiserver/bootstrap.h"
 #include "codec/yaml.h"
 #include "store/rest_rig_test.h"
@@ -188,8 +188,8 @@ static int end(void **ret)
 /* ---- the mistakes ---- */
 
 enum layer {
-    SCHEMA,  /* 422, the server's own words */
-    WEBHOOK, /* 400, and the name of the webhook in front */
+    SCHEMA,  /* 422, the server's own message */
+    WEBHOOK, /* 400, with the name of the webhook in front */
     FINE,
 };
 
@@ -198,7 +198,7 @@ struct mistake {
     enum port_verb verb;
     enum layer layer;
     const char *text;
-    const char *want; /* "…" stands for anything */
+    const char *want; /* "…" matches anything */
 };
 
 #define C PORT_CREATE
@@ -535,7 +535,7 @@ static void write_prefix(const struct json *doc, struct hk_buf *out)
     }
 }
 
-/* Whether the text is the pattern, in which "…" stands for anything. */
+/* Whether the text matches the pattern, in which "…" matches anything. */
 static bool is_like(const char *text, const char *pattern)
 {
     static const char gap[] = "…";
@@ -581,7 +581,7 @@ static void every_mistake_is_explained(void **ret)
     }
 }
 
-/* ---- what a stored object shows ---- */
+/* ---- stored objects ---- */
 
 static void a_plain_job_gets_its_defaults(void **ret)
 {

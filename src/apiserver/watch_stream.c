@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches as streams of JSON lines. A stream holds a place in the history and nothing else: when
-// the peer can take more, it pulls as many events as fit one write, so a burst costs few writes and
-// a slow reader no memory. One that falls out of the history is told so with an ERROR event.
+// Watches as streams of JSON lines. A stream holds only a position in the history. When the client
+// can read more, the stream pulls as many events as fit one write, so a burst needs few writes and
+// a slow client no memory. If its position expires, the stream ends with an ERROR event.
 #include "apiserver/server_priv.h"
 
 enum { DEFAULT_TIMEOUT_S = 1800, MAX_TIMEOUT_S = 86400 };
@@ -28,7 +28,7 @@ static void on_expired(void *ctx)
     http_resume(w->x->http);
 }
 
-/* Of the kind the events have in this form. */
+/* The bookmark has the kind of the events in this form. */
 static void write_bookmark(const struct exchange *x, uint64_t rv, bool initial_end,
                            struct hk_buf *out)
 {
@@ -73,7 +73,7 @@ static void write_gone(const struct port_status *s, struct hk_buf *out)
     hk_buf_adds(out, "}\n");
 }
 
-static bool pull(void *ctx, struct hk_buf *out, size_t room)
+static bool watch_stream_fill(void *ctx, struct hk_buf *out, size_t room)
 {
     struct watch_stream *w = ctx;
 
@@ -96,7 +96,7 @@ static bool pull(void *ctx, struct hk_buf *out, size_t room)
     return true;
 }
 
-static void ended(void *ctx)
+static void watch_stream_on_end(void *ctx)
 {
     struct watch_stream *w = ctx;
 
@@ -107,7 +107,7 @@ static void ended(void *ctx)
     hk_free(w);
 }
 
-/* Without a wish of the client, half an hour to an hour, so that streams do not end all at once. */
+/* Without a client's timeout, half an hour to an hour, so that streams do not end all at once. */
 static int64_t timeout_s(const struct exchange *x)
 {
     int64_t s = 0;
@@ -137,6 +137,7 @@ void watch_stream_begin(struct exchange *x)
     net_timer_at(w->timer, net_loop_now_ns(s->opts.loop) + timeout_s(x) * 1000000000);
     s->counters.watches++;
     s->counters.requests[0]++;
-    http_reply_stream(x->http, 200, headers, HK_LEN(headers),
-                      &(struct http_stream){.pull = pull, .ended = ended, .ctx = w});
+    http_reply_stream(
+        x->http, 200, headers, HK_LEN(headers),
+        &(struct http_stream){.pull = watch_stream_fill, .ended = watch_stream_on_end, .ctx = w});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arenas. Chunks form one list: those before cur are full, those behind it are free and wait to be
-// used again. Whatever a rewind frees is therefore exactly what lies behind the mark.
+// Arenas. Chunks form one list: those before cur are full, those after it are free for reuse. So a
+// rewind frees exactly what is after the mark.
 
 #include "base/arena.h"
 
@@ -15,17 +15,17 @@ struct hk_arena_chunk {
     _Alignas(16) char data[];
 };
 
-static void enter(struct hk_arena *a, struct hk_arena_chunk *c, char *at)
+static void hk_arena_use_chunk(struct hk_arena *a, struct hk_arena_chunk *c, char *at)
 {
     a->cur = c;
     a->at = at;
     a->end = c->data + c->size;
 }
 
-/* Goes back to a place in c: all behind it is free again. */
+/* Goes back to a position in c: everything after it is free again. */
 static void reenter(struct hk_arena *a, struct hk_arena_chunk *c, char *at)
 {
-    enter(a, c, at);
+    hk_arena_use_chunk(a, c, at);
     ASAN_POISON_MEMORY_REGION(a->at, a->end - a->at);
 #if HK_ARENA_GAP
     for (c = c->next; c; c = c->next) {
@@ -61,13 +61,13 @@ struct hk_arena_mark hk_arena_mark(const struct hk_arena *a)
 void hk_arena_rewind(struct hk_arena *a, struct hk_arena_mark m)
 {
     if (!m.chunk) {
-        hk_arena_clear(a); /* marked before the first chunk was there */
+        hk_arena_clear(a); /* the mark is from before the first chunk */
         return;
     }
     reenter(a, m.chunk, m.at);
 }
 
-/* Takes the first free chunk with more than room bytes out of the list. */
+/* Removes the first free chunk with more than room bytes from the list. */
 static struct hk_arena_chunk *take_free(struct hk_arena *a, size_t room)
 {
     if (!a->cur) {
@@ -83,8 +83,8 @@ static struct hk_arena_chunk *take_free(struct hk_arena *a, size_t room)
     return NULL;
 }
 
-/* At least so many bytes, header included, and room for an allocation of that size. A chunk is
- * never filled to the brim: see hk_arena_alloc. */
+/* Allocates at least that many bytes, header included, and enough for an allocation of room bytes.
+ * A chunk is never completely full: see hk_arena_alloc. */
 static struct hk_arena_chunk *new_chunk(struct hk_arena *a, size_t bytes, size_t room)
 {
     const size_t header = sizeof(struct hk_arena_chunk);
@@ -103,7 +103,7 @@ void hk_arena_reserve(struct hk_arena *a, size_t room)
     hk_assert(!a->head);
     a->head = new_chunk(a, 0, room);
     a->head->next = NULL;
-    enter(a, a->head, a->head->data);
+    hk_arena_use_chunk(a, a->head, a->head->data);
 }
 
 void *hk_arena_grow(struct hk_arena *a, size_t room)
@@ -111,8 +111,7 @@ void *hk_arena_grow(struct hk_arena *a, size_t room)
     struct hk_arena_chunk *c = take_free(a, room);
 
     if (!c) {
-        /* Doubles the arena, within limits, so that small documents stay small and large ones take
-         * few calls. */
+        /* Doubles the arena, within limits: large documents need few calls, small stay small. */
         c = new_chunk(a, HK_MIN(HK_MAX(a->total, CHUNK_MIN), CHUNK_MAX), room);
     }
     if (a->cur) {
@@ -122,7 +121,7 @@ void *hk_arena_grow(struct hk_arena *a, size_t room)
         c->next = NULL;
         a->head = c;
     }
-    enter(a, c, c->data + room);
+    hk_arena_use_chunk(a, c, c->data + room);
     return c->data;
 }
 
@@ -152,7 +151,7 @@ struct hk_str hk_arena_str(struct hk_arena *a, struct hk_str s)
 
 char *hk_arena_printf(struct hk_arena *a, const char *fmt, ...)
 {
-    char brief[128]; /* most are, and need not be printed twice */
+    char brief[128]; /* enough for most texts, which then need no second pass */
     va_list ap;
 
     va_start(ap, fmt);

@@ -8,8 +8,8 @@
 
 #include <sanitizer/asan_interface.h>
 
-/* Under the address sanitizer free room is poisoned and allocations stand apart, so that reading
- * past one, or after a rewind, is reported as it would be for the heap. */
+/* Under the address sanitizer free memory is poisoned and allocations have gaps, so that reads past
+ * one, or after a rewind, are reported as for the heap. */
 #if defined(__SANITIZE_ADDRESS__)
 #define HK_ARENA_GAP 16
 #elif defined(__has_feature)
@@ -26,7 +26,7 @@ struct hk_arena_chunk;
 struct hk_arena {
     struct hk_arena_chunk *head; /* first chunk; the list is kept until fini */
     struct hk_arena_chunk *cur;
-    char *at, *end; /* free room in cur */
+    char *at, *end; /* free bytes in cur */
     size_t total;   /* bytes in all chunks */
 };
 
@@ -41,10 +41,9 @@ void hk_arena_clear(struct hk_arena *a);
 struct hk_arena_mark hk_arena_mark(const struct hk_arena *a);
 void hk_arena_rewind(struct hk_arena *a, struct hk_arena_mark m);
 
-/* What an allocation of size takes up. */
+/* The space that an allocation of size uses. */
 #define HK_ARENA_ROOM(size) (((size) + HK_ARENA_GAP + 15) & ~(size_t)15)
-/* For a fresh arena of known size, the sum of HK_ARENA_ROOMs: one chunk that holds it and no more.
- */
+/* Gives a fresh arena one chunk of exactly this size, the sum of HK_ARENA_ROOMs. */
 void hk_arena_reserve(struct hk_arena *a, size_t room);
 
 /* Slow path of hk_arena_alloc. */
@@ -56,7 +55,7 @@ static inline void *hk_arena_alloc(struct hk_arena *a, size_t size)
     const size_t room = HK_ARENA_ROOM(size);
     void *p = a->at;
 
-    /* Not "<": even nothing, asked of an empty arena, gets a pointer. */
+    /* "<=", so that a zero-size request on an empty arena still returns non-NULL. */
     if (HK_UNLIKELY((size_t)(a->end - a->at) <= room)) {
         p = hk_arena_grow(a, room);
     } else {
@@ -74,20 +73,20 @@ static inline void *hk_arena_zalloc(struct hk_arena *a, size_t size)
 /* n may come from the input: the product is checked and aborts only past PTRDIFF_MAX. */
 void *hk_arena_array(struct hk_arena *a, size_t n, size_t size);
 
-/* Copies with a NUL behind. */
+/* Copies and appends a NUL. */
 char *hk_arena_strndup(struct hk_arena *a, const char *s, size_t n);
 struct hk_str hk_arena_str(struct hk_arena *a, struct hk_str s);
 char *hk_arena_printf(struct hk_arena *a, const char *fmt, ...) HK_PRINTF(2, 3);
 
-/* Warm arenas that wait for the next request, so that short lives do not cost the allocator. Ready
- * when zeroed. */
+/* Warm arenas for reuse, so that short-lived arenas need no allocator call. Zero it to
+ * initialise. */
 enum { HK_ARENA_POOL = 64, HK_ARENA_POOL_EACH = 256 << 10 };
 struct hk_arena_pool {
     struct hk_arena at[HK_ARENA_POOL];
     uint32_t len;
 };
 void hk_arena_pool_fini(struct hk_arena_pool *p);
-/* An empty arena, warm if there is one. */
+/* Returns an empty arena, a warm one if available. */
 struct hk_arena hk_arena_pool_take(struct hk_arena_pool *p);
-/* Ends what a holds and keeps its chunks, unless there are many of them; a is ready again. */
+/* Clears a and keeps its chunks in the pool, unless they are many; a may be used again. */
 void hk_arena_pool_give(struct hk_arena_pool *p, struct hk_arena *a);

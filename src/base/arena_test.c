@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arenas hand out aligned memory, give it back at a stroke, and once warm leave the allocator
-// alone.
+// Arenas return aligned memory, free it all at once, and after a first cycle do not call the
+// allocator.
 
 #include "base/arena.h"
 
@@ -96,7 +96,7 @@ static void test_nested_marks(void **state)
     assert_string_equal(outer, "outer");
 }
 
-/* Sizes as a scheduling cycle mixes them: many small, a few beyond any ordinary chunk. */
+/* The mix of sizes in a scheduling cycle: many small ones, a few larger than any normal chunk. */
 static void spend(struct hk_arena *a, uint64_t seed)
 {
     struct hk_rand r;
@@ -123,8 +123,8 @@ static void test_warm_arena_leaves_the_allocator_alone(void **state)
     assert_int_equal(a.total, total);
 }
 
-/* A request too large for the next free chunk takes a later one that fits, and the chunks it
- * passed over stay in use. */
+/* A request too large for the next free chunk uses a later one that fits, and the skipped chunks
+ * stay in use. */
 static void test_free_chunks_are_found_in_any_order(void **state)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
@@ -220,7 +220,7 @@ static void test_text(void **state)
     const struct hk_str copy = hk_arena_str(&a, (struct hk_str){"a\0b", 3});
 
     assert_int_equal(copy.n, 3);
-    assert_memory_equal(copy.s, "a\0b", 4); /* with the NUL behind */
+    assert_memory_equal(copy.s, "a\0b", 4); /* with the NUL at the end */
     assert_string_equal(hk_arena_strndup(&a, "queue", 2), "qu");
     assert_string_equal(hk_arena_strndup(&a, NULL, 0), "");
     assert_string_equal(hk_arena_printf(&a, "%s-%d", "task", 7), "task-7");

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that have cost others dearly. Every room includes this through base/mem.h.
+// Forbids error-prone libc calls. Every room includes this through base/mem.h.
 #pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Macros to clang when libc is fortified, and a macro cannot be poisoned. */
+/* With fortified libc these are macros to clang, and a macro cannot be poisoned. */
 #undef sprintf
 #undef vsprintf
 

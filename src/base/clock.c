@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system's clock, the manual clock, and the random numbers.
+// The system clock, the manual clock, and random numbers.
 
 #include "base/clock.h"
 
@@ -79,8 +79,8 @@ uint64_t hk_rand_u64(struct hk_rand *r)
     return result;
 }
 
-/* Lemire's multiplication: the high word is the answer, and low words under 2^32 mod n, which would
- * favour some answers, are drawn again. */
+/* Lemire's multiplication: the high word is the result. Low words under 2^32 mod n would favour
+ * some results and are drawn again. */
 uint32_t hk_rand_below(struct hk_rand *r, uint32_t n)
 {
     hk_assert(n > 0);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time and chance are inputs. Daemons pass the system's, tests and the simulator pass their own.
+// Time and randomness are inputs: daemons pass the system's, tests and the simulator their own.
 #pragma once
 
 #include "base/mem.h"
 
-/* Wall time in nanoseconds since 1970, which people set, and a reading for durations, which nobody
- * does and which goes on while the machine is suspended. */
+/* wall_ns: nanoseconds since 1970, can be set by users. mono_ns: for durations, never set,
+ * continues while the machine is suspended. */
 struct hk_clock {
     int64_t (*wall_ns)(struct hk_clock *c);
     int64_t (*mono_ns)(struct hk_clock *c);
@@ -13,7 +13,16 @@ struct hk_clock {
 
 struct hk_clock *hk_clock_system(void);
 
-/* A clock that moves only when told to. */
+/* Seconds that somebody else wrote down, in nanoseconds: at most 68 years either way, so that they
+ * can be added to any time. */
+static inline int64_t hk_seconds_ns(int64_t s)
+{
+    const int64_t most_s = (int64_t)1 << 31;
+
+    return HK_MAX(HK_MIN(s, most_s), -most_s) * 1000000000;
+}
+
+/* A clock that only its owner advances. */
 struct hk_clock_manual {
     struct hk_clock clock;
     int64_t now_ns;

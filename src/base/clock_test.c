@@ -31,6 +31,19 @@ static void test_manual_clock_moves_when_told(void **state)
     assert_int_equal(c.clock.mono_ns(&c.clock), 15);
 }
 
+static void test_seconds_of_strangers_can_be_added_to_any_time(void **state)
+{
+    const int64_t now_ns = INT64_C(1) << 62; /* later than any valid time */
+    int64_t sum;
+
+    assert_int_equal(hk_seconds_ns(90), INT64_C(90000000000));
+    assert_int_equal(hk_seconds_ns(-1), -1000000000);
+    assert_false(__builtin_add_overflow(now_ns, hk_seconds_ns(INT64_MAX), &sum));
+    assert_true(sum > now_ns);
+    assert_false(__builtin_add_overflow(-now_ns, hk_seconds_ns(INT64_MIN), &sum));
+    assert_true(sum < -now_ns);
+}
+
 /* From an independent implementation of the two published algorithms. */
 static void test_random_numbers_are_fixed(void **state)
 {
@@ -101,6 +114,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_system_clock),
         cmocka_unit_test(test_manual_clock_moves_when_told),
+        cmocka_unit_test(test_seconds_of_strangers_can_be_added_to_any_time),
         cmocka_unit_test(test_random_numbers_are_fixed),
         cmocka_unit_test(test_below_is_fixed),
         cmocka_unit_test(test_below_stays_below_and_reaches_all),

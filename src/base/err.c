@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills in errors, and knows what each code means to a Kubernetes client.
+// Fills in errors, and maps each code to its meaning for a Kubernetes client.
 
 #include "base/err.h"
 
 #include <stdarg.h>
 
-/* vsnprintf that says how much it kept rather than how much it wanted. */
+/* Like vsnprintf, but returns the number of bytes stored. */
 HK_PRINTF(3, 0) static size_t format(char *out, size_t cap, const char *fmt, va_list ap)
 {
     const int n = vsnprintf(out, cap, fmt, ap);
@@ -13,7 +13,7 @@ HK_PRINTF(3, 0) static size_t format(char *out, size_t cap, const char *fmt, va_
     return n < 0 ? 0 : HK_MIN((size_t)n, cap - 1);
 }
 
-/* Formats beside the error and copies afterwards: the arguments may point into its text. */
+/* Formats into a separate buffer first: the arguments may point into the old text. */
 void hk_err_set(struct hk_err *err, enum hk_code code, const char *fmt, ...)
 {
     if (err) {
@@ -72,9 +72,10 @@ static const struct {
     [HK_EDENIED] = {"Forbidden", 403},
     [HK_EBUSY] = {"TooManyRequests", 429},
     [HK_EUNSUP] = {"MethodNotAllowed", 405},
+    [HK_EFULL] = {"InsufficientStorage", 507},
 };
 
-/* A code of ours, negative or not; anything else counts as our own fault. */
+/* One of our codes, negative or not; any other value counts as HK_EIO. */
 static size_t meaning(int code)
 {
     const unsigned c = code < 0 ? 0u - (unsigned)code : (unsigned)code;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors carry a code and words, survive truncation, and map to what Kubernetes clients expect.
+// Errors contain a code and a message, survive truncation, and map to what Kubernetes clients
+// expect.
 
 #include "base/err.h"
 
@@ -91,7 +92,8 @@ static const struct {
     {HK_EDENIED, "Forbidden", 403},
     {HK_EBUSY, "TooManyRequests", 429},
     {HK_EUNSUP, "MethodNotAllowed", 405},
-    {HK_EUNSUP + 1, "InternalError", 500}, /* none of ours */
+    {HK_EFULL, "InsufficientStorage", 507},
+    {HK_NCODES, "InternalError", 500}, /* not one of our codes */
     {INT32_MAX, "InternalError", 500},
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files are read whole or not at all, within a limit, and replaced at one stroke.
+// Files are read completely or not at all, within a limit, and replaced atomically.
 
 #include "base/file.h"
 
@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -151,7 +152,7 @@ static void test_dash_is_stdin(void **state)
     assert_true(still_open >= 0);
 }
 
-/* Whoever has the old file open keeps the old text to the end. */
+/* A reader of the old file keeps the old text to the end. */
 static void test_replacing_leaves_open_readers_alone(void **state)
 {
     char text[16] = {0};
@@ -176,11 +177,11 @@ static void test_modes(void **state)
     write_text(in_dir("mode"), "x");
     umask(mask);
     assert_int_equal(stat(in_dir("mode"), &st), 0);
-    assert_int_equal(st.st_mode & 07777, 0640); /* a new file follows the umask */
+    assert_int_equal(st.st_mode & 07777, 0640); /* the umask applies to a new file */
     assert_int_equal(chmod(in_dir("mode"), 0604), 0);
     write_text(in_dir("mode"), "y");
     assert_int_equal(stat(in_dir("mode"), &st), 0);
-    assert_int_equal(st.st_mode & 07777, 0604); /* an old one keeps its mode */
+    assert_int_equal(st.st_mode & 07777, 0604); /* an existing file keeps its mode */
 }
 
 static void test_failed_write_changes_nothing(void **state)
@@ -224,6 +225,40 @@ static void test_devices_are_written_in_place(void **state)
     assert_true(S_ISCHR(st.st_mode));
 }
 
+/* Links and dots can lead anywhere in the directory, but not out of it. */
+static void test_a_path_stays_beneath(void **state)
+{
+    char top_path[] = "/tmp/hekla-beneath-XXXXXX", path[64];
+    static const struct {
+        const char *path;
+        int why;
+    } cases[] = {
+        {"in/f", 0},           {"./in/../in/f", 0},   {"near/f", 0},          {"..", EXDEV},
+        {"in/../../x", EXDEV}, {"far/passwd", EXDEV}, {"/etc/passwd", EXDEV}, {"none", ENOENT},
+        {"up/x", EXDEV},
+    };
+
+    assert_non_null(mkdtemp(top_path));
+    const int top = open(top_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    assert_true(top >= 0);
+    assert_int_equal(mkdirat(top, "in", 0755), 0);
+    close(openat(top, "in/f", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    assert_int_equal(symlinkat("in", top, "near"), 0);
+    assert_int_equal(symlinkat("/etc", top, "far"), 0);
+    assert_int_equal(symlinkat("../..", top, "up"), 0);
+    for (size_t i = 0; i < HK_LEN(cases); i++) {
+        const int fd = hk_open_beneath(top, cases[i].path, O_PATH);
+
+        assert_int_equal(fd < 0 ? errno : 0, cases[i].why);
+        if (fd >= 0) {
+            close(fd);
+        }
+    }
+    close(top);
+    snprintf(path, sizeof(path), "rm -r %s", top_path);
+    assert_int_equal(system(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +274,7 @@ int main(void)
         cmocka_unit_test(test_no_temporary_file_stays),
         cmocka_unit_test(test_left_over_temporary_file_is_no_obstacle),
         cmocka_unit_test(test_devices_are_written_in_place),
+        cmocka_unit_test(test_a_path_stays_beneath),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

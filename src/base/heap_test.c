@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The heap sorts, and under an order that changes or contradicts itself it answers as Go's
-// container/heap does.
+// The heap sorts, and with an order that changes or contradicts itself it gives the same results as
+// Go's container/heap.
 
 #include "base/heap.h"
 
@@ -59,7 +59,7 @@ static void test_make_orders_what_was_filled_in(void **state)
             last = x;
         }
     }
-    hk_heap_fini(&h); /* leaves borrowed memory alone */
+    hk_heap_fini(&h); /* does not free borrowed memory */
     assert_null(h.at);
 }
 
@@ -80,7 +80,7 @@ static void test_sift_rules(void **state)
     assert_memory_equal(h.at, after_pop, sizeof(after_pop));
 }
 
-/* Equal elements do not leave first in, first out; Volcano's queues share the trait. */
+/* Equal elements do not leave first in, first out, as in Volcano's queues. */
 static void test_equal_elements_leave_as_in_go(void **state)
 {
     int keys[6] = {0};
@@ -95,7 +95,7 @@ static void test_equal_elements_leave_as_in_go(void **state)
     }
 }
 
-/* A job's share grows while it sits inside: the element stays where it is until a sift passes. */
+/* A job's share grows while it is in the heap: the element stays until a sift passes. */
 static void test_keys_may_change_inside(void **state)
 {
     int keys[] = {1, 2, 3, 4};
@@ -107,7 +107,7 @@ static void test_keys_may_change_inside(void **state)
     keys[0] = 9;
     assert_int_equal(hk_heap_pop(&h), 0); /* still at the root */
     keys[3] = 0;
-    assert_int_equal(hk_heap_pop(&h), 1); /* 3 sits below and has not been looked at */
+    assert_int_equal(hk_heap_pop(&h), 1); /* 3 is below and was not compared */
     assert_int_equal(hk_heap_pop(&h), 3);
     assert_int_equal(hk_heap_pop(&h), 2);
 }

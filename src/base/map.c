@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The id map and the string table. Both probe linearly and stay at most three quarters full.
-// Deletion moves later entries of the run back, so there are no tombstones and a table that churns
-// for weeks stays as fast as a new one.
+// The id map and the string table. Both probe linearly and are at most three quarters full.
+// Deletion moves later entries of the run back, so there are no tombstones, and a table with
+// constant changes stays as fast as a new one.
 
 #include "base/map.h"
 
@@ -10,7 +10,7 @@
 #define EMPTY UINT64_MAX
 #define CAP_MIN 16u
 
-static bool is_full(uint32_t len, uint32_t cap)
+static bool hk_map_is_full(uint32_t len, uint32_t cap)
 {
     return (uint64_t)len * 4 >= (uint64_t)cap * 3;
 }
@@ -30,15 +30,15 @@ void hk_map_clear(struct hk_map *m)
     }
 }
 
-static uint32_t home(const struct hk_map *m, uint64_t key)
+static uint32_t hk_map_home_slot(const struct hk_map *m, uint64_t key)
 {
     return (uint32_t)hk_mix(key) & (m->cap - 1);
 }
 
-/* The slot that holds key, or the empty one where it belongs. */
-static uint32_t find(const struct hk_map *m, uint64_t key)
+/* The slot of the key, or the free slot for it. */
+static uint32_t hk_map_find_slot(const struct hk_map *m, uint64_t key)
 {
-    uint32_t i = home(m, key);
+    uint32_t i = hk_map_home_slot(m, key);
 
     while (m->keys[i] != key && m->keys[i] != EMPTY) {
         i = (i + 1) & (m->cap - 1);
@@ -51,7 +51,7 @@ uint32_t hk_map_get(const struct hk_map *m, uint64_t key)
     if (m->len == 0) {
         return HK_NONE;
     }
-    const uint32_t i = find(m, key);
+    const uint32_t i = hk_map_find_slot(m, key);
     return m->keys[i] == EMPTY ? HK_NONE : m->vals[i];
 }
 
@@ -66,7 +66,7 @@ static void map_grow(struct hk_map *m)
     memset(m->keys, 0xff, m->cap * sizeof(m->keys[0]));
     for (uint32_t i = 0; i < old.cap; i++) {
         if (old.keys[i] != EMPTY) {
-            const uint32_t slot = find(m, old.keys[i]);
+            const uint32_t slot = hk_map_find_slot(m, old.keys[i]);
             m->keys[slot] = old.keys[i];
             m->vals[slot] = old.vals[i];
         }
@@ -77,10 +77,10 @@ static void map_grow(struct hk_map *m)
 void hk_map_put(struct hk_map *m, uint64_t key, uint32_t val)
 {
     hk_assert(key != EMPTY);
-    if (is_full(m->len, m->cap)) {
+    if (hk_map_is_full(m->len, m->cap)) {
         map_grow(m);
     }
-    const uint32_t i = find(m, key);
+    const uint32_t i = hk_map_find_slot(m, key);
     m->len += m->keys[i] == EMPTY;
     m->keys[i] = key;
     m->vals[i] = val;
@@ -92,13 +92,13 @@ bool hk_map_del(struct hk_map *m, uint64_t key)
         return false;
     }
     const uint32_t mask = m->cap - 1;
-    uint32_t gap = find(m, key);
+    uint32_t gap = hk_map_find_slot(m, key);
     if (m->keys[gap] == EMPTY) {
         return false;
     }
     for (uint32_t i = (gap + 1) & mask; m->keys[i] != EMPTY; i = (i + 1) & mask) {
-        /* An entry may fill the gap unless its home lies cyclically within (gap, i]. */
-        if (((i - home(m, m->keys[i])) & mask) >= ((i - gap) & mask)) {
+        /* An entry may fill the gap unless its home slot is cyclically within (gap, i]. */
+        if (((i - hk_map_home_slot(m, m->keys[i])) & mask) >= ((i - gap) & mask)) {
             m->keys[gap] = m->keys[i];
             m->vals[gap] = m->vals[i];
             gap = i;
@@ -109,7 +109,7 @@ bool hk_map_del(struct hk_map *m, uint64_t key)
     return true;
 }
 
-/* Reference count of a string that stays. */
+/* Reference count of a string that is never freed. */
 #define FOR_EVER UINT32_MAX
 
 void hk_intern_fini(struct hk_intern *t)
@@ -122,15 +122,14 @@ void hk_intern_fini(struct hk_intern *t)
     *t = (struct hk_intern){0};
 }
 
-/* A slot is two words: an id (0 when free: the empty string needs no slot) and a 32-bit hash.
- * Growing then never touches the strings, and a probe compares text only when it is almost
- * certainly equal. */
+/* A slot is two words: an id (0: free; the empty string needs no slot) and a 32-bit hash. So
+ * growing never reads the strings, and a probe compares text only when it is most likely equal. */
 static uint32_t *slot_at(const struct hk_intern *t, uint32_t i)
 {
     return t->slots + (size_t)i * 2;
 }
 
-static uint32_t hash_of(struct hk_str s)
+static uint32_t hk_map_hash_str(struct hk_str s)
 {
     return (uint32_t)hk_hash(s.s, s.n, 0);
 }
@@ -140,7 +139,7 @@ static bool row_is(const struct hk_intern_row *r, struct hk_str s)
     return r->n == s.n && memcmp(r->s, s.s, s.n) == 0;
 }
 
-/* The slot that holds s, or the free one where it belongs. */
+/* The slot of s, or the free slot for it. */
 static uint32_t *slot_find(const struct hk_intern *t, struct hk_str s, uint32_t hash)
 {
     const uint32_t mask = t->nslots - 1;
@@ -210,13 +209,13 @@ static uint32_t row_new(struct hk_intern *t, struct hk_str s)
     return id;
 }
 
-/* The id of s, made without references when new. */
+/* The id of s; a new one has no references. */
 static uint32_t need(struct hk_intern *t, struct hk_str s)
 {
-    if (is_full(t->live, t->nslots)) {
+    if (hk_map_is_full(t->live, t->nslots)) {
         slots_grow(t);
     }
-    const uint32_t hash = hash_of(s);
+    const uint32_t hash = hk_map_hash_str(s);
     uint32_t *slot = slot_find(t, s, hash);
     if (slot[0] == 0) {
         slot[0] = row_new(t, s);
@@ -265,7 +264,7 @@ void hk_intern_drop(struct hk_intern *t, uint32_t id)
         return;
     }
     const struct hk_str s = {r->s, r->n};
-    slot_del(t, (uint32_t)(slot_find(t, s, hash_of(s)) - t->slots) / 2);
+    slot_del(t, (uint32_t)(slot_find(t, s, hk_map_hash_str(s)) - t->slots) / 2);
     hk_free((void *)r->s);
     *r = (struct hk_intern_row){.n = t->vacant};
     t->vacant = id;
@@ -280,6 +279,6 @@ uint32_t hk_intern_find(const struct hk_intern *t, struct hk_str s)
     if (t->nslots == 0) {
         return HK_NONE;
     }
-    const uint32_t id = slot_find(t, s, hash_of(s))[0];
+    const uint32_t id = slot_find(t, s, hk_map_hash_str(s))[0];
     return id == 0 ? HK_NONE : id;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hash map from 64-bit keys to 32-bit values (ids), open addressing, and a set of interned strings.
-// Iteration order is nobody's business: loops that matter run in id order.
+// Never depend on iteration order: use id order.
 #pragma once
 
 #include "base/mem.h"
@@ -8,7 +8,7 @@
 
 #define HK_NONE UINT32_MAX
 
-/* Ready when zeroed. The key UINT64_MAX is reserved. */
+/* Zero it to initialise. The key UINT64_MAX is reserved. */
 struct hk_map {
     uint64_t *keys;
     uint32_t *vals;
@@ -23,12 +23,11 @@ uint32_t hk_map_get(const struct hk_map *m, uint64_t key);
 void hk_map_put(struct hk_map *m, uint64_t key, uint32_t val);
 bool hk_map_del(struct hk_map *m, uint64_t key);
 
-/* Strings to small dense ids. A string lives as long as somebody holds it, or for ever once it was
- * interned with hk_intern; the id of one that is gone is given to another. Id 0 is always the empty
- * string. Ready when zeroed. */
+/* Strings to small dense ids. A string lives while it has references, or for ever after hk_intern;
+ * the id of a freed string is reused. Id 0 is always the empty string. Zero it to initialise. */
 struct hk_intern_row {
-    const char *s; /* NUL-terminated, of its own, so the address is stable; NULL: free row */
-    uint32_t n;    /* length; the next free row */
+    const char *s; /* NUL-terminated, allocated separately, so stable; NULL: free row */
+    uint32_t n;    /* length; in a free row the next free row */
     uint32_t refs;
 };
 
@@ -42,17 +41,17 @@ struct hk_intern {
 };
 
 void hk_intern_fini(struct hk_intern *t);
-/* For vocabulary: the string stays. */
+/* For fixed vocabulary: the string is never freed. */
 uint32_t hk_intern(struct hk_intern *t, struct hk_str s);
-/* Adds one reference, to be given back with hk_intern_drop. */
+/* Adds one reference; release it with hk_intern_drop. */
 uint32_t hk_intern_hold(struct hk_intern *t, struct hk_str s);
-/* One more reference to a string that has some. */
+/* Adds a reference to a string that has at least one. */
 void hk_intern_keep(struct hk_intern *t, uint32_t id);
-/* The last reference takes the string and its id along. */
+/* Releases a reference; the last one frees the string and its id. */
 void hk_intern_drop(struct hk_intern *t, uint32_t id);
-/* The id, or HK_NONE without adding. */
+/* The id, or HK_NONE; adds nothing. */
 uint32_t hk_intern_find(const struct hk_intern *t, struct hk_str s);
-/* References to the string; UINT32_MAX when it stays for ever. */
+/* References to the string; UINT32_MAX when it is never freed. */
 static inline uint32_t hk_intern_refs(const struct hk_intern *t, uint32_t id)
 {
     return id == 0 ? UINT32_MAX : t->at[id].refs;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The id map agrees with a plain array under churn; the string table gives dense, lasting ids.
+// The id map agrees with a plain array after many changes; the string table gives dense, stable
+// ids.
 
 #include "base/map.h"
 
@@ -65,7 +66,7 @@ static void test_clear_keeps_the_room(void **state)
     assert_int_equal(hk_alloc_calls() - calls, 0);
 }
 
-/* Keys whose home is the last slot of the smallest table: their run wraps round to the front. */
+/* Keys whose home is the last slot of the smallest table: their run wraps around to the front. */
 static void test_deletion_in_a_run_that_wraps(void **state)
 {
     enum { RUN = 6 };
@@ -115,7 +116,7 @@ static void test_churn_agrees_with_an_array(void **state)
         assert_int_equal(hk_map_get(&m, probe), model[probe]);
         assert_int_equal(m.len, live);
     }
-    assert_int_equal(m.cap, 512); /* churn alone never grows it */
+    assert_int_equal(m.cap, 512); /* changes alone never grow it */
 }
 
 static void test_empty_string_is_id_zero(void **state)
@@ -160,7 +161,7 @@ static void test_text_may_hold_any_byte(void **state)
     HK_AUTO(hk_intern_fini) struct hk_intern t = {0};
     const uint32_t a = hk_intern(&t, (struct hk_str){"x\0a", 3});
     const uint32_t b = hk_intern(&t, (struct hk_str){"x\0b", 3});
-    const uint32_t x = hk_intern(&t, (struct hk_str){"xyz", 1}); /* no NUL behind */
+    const uint32_t x = hk_intern(&t, (struct hk_str){"xyz", 1}); /* no NUL after it */
 
     assert_int_not_equal(a, b);
     assert_int_not_equal(a, x);
@@ -183,7 +184,7 @@ static void test_last_drop_takes_the_string(void **state)
     assert_int_equal(hk_intern_find(&t, HK_STR("a")), HK_NONE);
     assert_int_equal(hk_intern_find(&t, HK_STR("b")), b);
     assert_int_equal(t.live, 1);
-    assert_int_equal(hk_intern_hold(&t, HK_STR("c")), a); /* ids are used again */
+    assert_int_equal(hk_intern_hold(&t, HK_STR("c")), a); /* ids are reused */
     assert_string_equal(hk_intern_str(&t, a).s, "c");
 }
 
@@ -202,7 +203,7 @@ static void test_vocabulary_stays(void **state)
     hk_intern_drop(&t, 0);
 }
 
-/* Strings come and go in no order; the table must agree with a plain array of who is held. */
+/* Strings come and go in random order; the table must agree with a plain array. */
 static void test_interned_churn_agrees_with_an_array(void **state)
 {
     enum { NAMES = 500, STEPS = 100000 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file that calls malloc. Counts the calls, so that benchmarks can prove a steady cycle
-// makes none, and aborts when there is no memory: no caller could do better.
+// The only file that calls malloc. Counts the calls, so that benchmarks can prove that a steady
+// cycle makes none, and aborts if there is no memory: callers cannot handle that.
 
 #include "base/mem.h"
 
@@ -25,7 +25,7 @@ static void count_call(void)
     atomic_fetch_add_explicit(&alloc_calls, 1, memory_order_relaxed);
 }
 
-/* n * size, at least 1: libc may answer a request for nothing with NULL. */
+/* n * size, at least 1: libc may return NULL for size 0. */
 static size_t array_bytes(size_t n, size_t size)
 {
     size_t bytes;

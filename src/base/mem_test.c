@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The signal that ends fn in a child of its own, or 0. */
+/* The signal that ends fn in a child process, or 0. */
 static int signal_of(void (*fn)(void))
 {
     int status = 0;

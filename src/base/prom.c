@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Histograms and the lines of Prometheus' text format.
+// Histograms and Prometheus' text format.
 #include "base/prom.h"
 
 #include "base/err.h"
@@ -67,7 +67,7 @@ void hk_prom_number(struct hk_buf *out, double v)
     int digits = 15;
 
     if (v >= -MAX_WHOLE && v <= MAX_WHOLE && v == (double)(int64_t)v) {
-        hk_buf_addf(out, "%lld", (long long)v); /* nearly all of them, and much faster */
+        hk_buf_addf(out, "%lld", (long long)v); /* most values are whole, and this is much faster */
         return;
     }
     do {

@@ -71,7 +71,7 @@ bool hk_str_cut(struct hk_str *rest, char sep, struct hk_str *part)
     return true;
 }
 
-/* Counts downwards, since INT64_MIN has no positive twin. */
+/* Counts downwards, because -INT64_MIN does not exist. */
 bool hk_str_int(struct hk_str a, int64_t *ret)
 {
     const bool sign = a.n > 0 && (a.s[0] == '-' || a.s[0] == '+');
@@ -119,7 +119,7 @@ static uint64_t fold(uint64_t a, uint64_t b)
 }
 
 /* Multiply-and-fold over 16 bytes at a time, after wyhash. The last step reads the tail with
- * overlapping loads rather than byte by byte: most of our strings are shorter than 40 bytes. */
+ * overlapping loads instead of byte by byte: most strings are shorter than 40 bytes. */
 uint64_t hk_hash(const void *data, size_t n, uint64_t seed)
 {
     const uint64_t c0 = 0x9e3779b97f4a7c15u, c1 = 0xbf58476d1ce4e5b9u, c2 = 0x94d049bb133111ebu;
@@ -158,7 +158,7 @@ void hk_buf_clear(struct hk_buf *b)
 
 void hk_buf_reserve(struct hk_buf *b, size_t more)
 {
-    if (more < b->cap - b->len) { /* never true for an empty buffer; keeps a byte for NUL */
+    if (more < b->cap - b->len) { /* never true for an empty buffer; keeps a byte for the NUL */
         return;
     }
     hk_assert(more < PTRDIFF_MAX - b->len);

@@ -42,17 +42,17 @@ static inline bool hk_str_starts(struct hk_str a, const char *prefix)
 int hk_str_cmp(struct hk_str a, struct hk_str b);
 bool hk_str_ends(struct hk_str a, const char *suffix);
 bool hk_str_contains(struct hk_str a, const char *needle);
-/* Its beginning, at most max bytes of it, that cuts no UTF-8 character in two. */
+/* The first max bytes at most, without splitting a UTF-8 character. */
 struct hk_str hk_str_head(struct hk_str a, size_t max);
-/* Without leading and trailing blanks, tabs and line ends. */
+/* Removes leading and trailing blanks, tabs and line ends. */
 struct hk_str hk_str_trim(struct hk_str a);
-/* Cuts the part before sep off *rest; without sep takes all. False when *rest is used up
+/* Moves the part before sep from *rest to *part; without sep all of it. False when *rest is used up
  * (rest->s == NULL). */
 bool hk_str_cut(struct hk_str *rest, char sep, struct hk_str *part);
 /* Whole string as base-10 int64, optional sign; false on anything else or overflow. */
 bool hk_str_int(struct hk_str a, int64_t *ret);
 
-/* Stable across runs and machines (placement order never depends on it, tests may). */
+/* Equal on all runs and machines. Placement order never depends on it; tests may. */
 uint64_t hk_hash(const void *p, size_t n, uint64_t seed);
 static inline uint64_t hk_mix(uint64_t x)
 {
@@ -64,7 +64,7 @@ static inline uint64_t hk_mix(uint64_t x)
     return x;
 }
 
-/* A growing byte buffer, always NUL behind data[len]. Ready when zeroed. */
+/* A growing byte buffer; data[len] is always NUL. Zero it to initialise. */
 struct hk_buf {
     char *data;
     size_t len, cap;
@@ -73,7 +73,7 @@ struct hk_buf {
 void hk_buf_fini(struct hk_buf *b);
 void hk_buf_clear(struct hk_buf *b);
 void hk_buf_reserve(struct hk_buf *b, size_t more);
-/* Takes n bytes off its beginning. */
+/* Removes the first n bytes. */
 void hk_buf_drop(struct hk_buf *b, size_t n);
 void hk_buf_add(struct hk_buf *b, const void *p, size_t n);
 void hk_buf_addc(struct hk_buf *b, char c);

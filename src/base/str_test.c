@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strings that borrow, buffers that grow, and the hash that never changes.
+// Borrowed strings, growing buffers, and the hash that never changes.
 
 #include "base/str.h"
 
@@ -244,7 +244,7 @@ static void test_buf_reserve_spares_the_allocator(void **state)
     assert_int_equal(hk_alloc_calls() - calls, 0);
 }
 
-/* Lengths around the room that is left, where the first attempt does and does not fit. */
+/* Lengths around the remaining space, where the first attempt does and does not fit. */
 static void test_buf_addf_at_every_boundary(void **state)
 {
     for (int width = 1; width < 200; width++) {

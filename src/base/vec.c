@@ -7,7 +7,7 @@
 
 void *hk_vec_grow(void *at, uint32_t *cap, uint32_t want, size_t size)
 {
-    hk_assert(want > *cap); /* not so when len + 1 wrapped round */
+    hk_assert(want > *cap); /* false if len + 1 overflowed */
     const uint32_t doubled = *cap > UINT32_MAX / 2 ? UINT32_MAX : *cap * 2;
 
     *cap = HK_MAX(HK_MAX(doubled, want), CAP_MIN);

@@ -29,7 +29,7 @@ void *hk_vec_grow(void *at, uint32_t *cap, uint32_t want, size_t size);
 #define hk_vec_pop(v) ((v)->at[--(v)->len])
 #define hk_vec_clear(v) ((void)((v)->len = 0))
 
-/* Order is not kept: the last element takes the gap. */
+/* Moves the last element into the gap; does not keep the order. */
 #define hk_vec_swap_remove(v, i) ((v)->at[i] = (v)->at[--(v)->len])
 
 #define hk_vec_fini(v)                                                                             \

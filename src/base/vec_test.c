@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed vectors grow by doubling and keep what they hold.
+// Typed vectors grow by doubling and keep their elements.
 
 #include "base/vec.h"
 

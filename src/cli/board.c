@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums, bars and tables of a frame.
+// Writes the frame of `hekla top`: sums, bars and tables.
 #include "cli/board.h"
 
 #include "api/names.h"
@@ -13,9 +13,9 @@
 
 enum {
     BAR = 22,
-    QUEUES_MOST = 8, /* on a terminal, with the nodes */
+    QUEUES_MOST = 8, /* on a terminal, together with nodes */
     NODES_MOST = 8,
-    LINES_AROUND = 12, /* heads, titles and blank lines of a frame */
+    LINES_AROUND = 12, /* headers, titles and blank lines of a frame */
 };
 
 static const char *const sort_names[BOARD_NSORTS] = {
@@ -63,7 +63,7 @@ static void add_state(struct hk_str state, struct grid *g)
     grid_hue(g, term_phase_hue(state));
 }
 
-/* Rows of the table, as many as there is room for, and how many there are besides. */
+/* Writes as many rows as fit, and the number of the others. */
 static void write_table(struct grid *g, uint32_t most, const struct term *t, struct hk_buf *out)
 {
     const uint32_t rows = grid_rows(g), shown = HK_MIN(rows, most);
@@ -135,8 +135,9 @@ static void write_top(const struct board *b, const struct list_more *pods, const
 
     hk_buf_adds(&line, "hekla top  ");
     write_clock(b, &line);
-    hk_buf_addf(&line, "  %u nodes  %u pods placed  %u jobs: %u running, %u pending, %u failed",
-                b->nodes.n, use.pods, b->jobs.n, count_phase(&b->jobs, "Running"),
+    hk_buf_addf(&line, "  %u node%s  %u pod%s placed  %u job%s: %u running, %u pending, %u failed",
+                b->nodes.n, b->nodes.n == 1 ? "" : "s", use.pods, use.pods == 1 ? "" : "s",
+                b->jobs.n, b->jobs.n == 1 ? "" : "s", count_phase(&b->jobs, "Running"),
                 count_phase(&b->jobs, "Pending"), count_phase(&b->jobs, "Failed"));
     hk_buf_addstr(out, hk_str_head(hk_buf_str(&line), t->is ? t->columns : line.len));
     hk_buf_addc(out, '\n');
@@ -156,36 +157,37 @@ static void write_top(const struct board *b, const struct list_more *pods, const
 
 /* ---- queues ---- */
 
-static int64_t count_groups(const struct list_set *groups, struct hk_str queue, const char *phase)
+static int64_t board_count_groups(const struct list_set *groups, struct hk_str queue,
+                                  const char *phase)
 {
     int64_t n = 0;
 
     for (uint32_t i = 0; i < groups->n; i++) {
         const struct json *g = &groups->at[i]->root;
-        n += hk_str_eq(show_str(g, "spec.queue"), queue) &&
-             hk_str_is(show_str(g, "status.phase"), phase);
+        n += hk_str_eq(json_str_at(g, "spec.queue"), queue) &&
+             hk_str_is(json_str_at(g, "status.phase"), phase);
     }
     return n;
 }
 
-/* Against what the queue may have, or all there is. */
+/* Compares with the capability of the queue, or the whole cluster. */
 static void add_queue(const struct board *b, const struct api_object *q, struct grid *g)
 {
     const struct json *root = &q->root, *has = json_at(root, "status.allocated");
     const int64_t all = sum_nodes(&b->nodes, API_RES_CPU);
 
     grid_add(g, q->name);
-    add_state(show_str(root, "status.state"), g);
+    add_state(json_str_at(root, "status.state"), g);
     add_gauge(API_RES_CPU, list_milli(has, API_RES_CPU, 0),
               list_milli(json_at(root, "spec.capability"), API_RES_CPU, all), g);
-    const int64_t waiting =
-        count_groups(&b->groups, q->name, "Pending") + count_groups(&b->groups, q->name, "Inqueue");
+    const int64_t waiting = board_count_groups(&b->groups, q->name, "Pending") +
+                            board_count_groups(&b->groups, q->name, "Inqueue");
     grid_addf(g, "%lld", (long long)waiting);
-    grid_addf(g, "%lld", (long long)count_groups(&b->groups, q->name, "Running"));
+    grid_addf(g, "%lld", (long long)board_count_groups(&b->groups, q->name, "Running"));
 }
 
-static void write_queues(const struct board *b, uint32_t most, const struct term *t,
-                         struct hk_buf *out)
+static void board_write_queues(const struct board *b, uint32_t most, const struct term *t,
+                               struct hk_buf *out)
 {
     HK_AUTO(grid_fini) struct grid g = {0};
 
@@ -203,7 +205,8 @@ static void write_queues(const struct board *b, uint32_t most, const struct term
 
 /* ---- nodes ---- */
 
-static void add_node(const struct api_object *node, const struct list_more *pods, struct grid *g)
+static void board_add_node_row(const struct api_object *node, const struct list_more *pods,
+                               struct grid *g)
 {
     const struct json *has = json_at(&node->root, "status.allocatable");
     const struct list_use use = list_use_of(node->name, pods);
@@ -228,14 +231,14 @@ static void write_nodes(const struct board *b, const struct list_more *pods, uin
     grid_head(&g, "", true);
     grid_head(&g, "PODS", true);
     for (uint32_t i = 0; i < b->nodes.n; i++) {
-        add_node(b->nodes.at[i], pods, &g);
+        board_add_node_row(b->nodes.at[i], pods, &g);
     }
     write_table(&g, most, t, out);
 }
 
 /* ---- jobs ---- */
 
-/* What goes on comes first, then what waits, and what is over last. */
+/* Running jobs come first, then waiting ones, then finished ones. */
 static int state_rank(const struct api_object *job)
 {
     const struct hk_str phase = progress_phase(job);
@@ -250,8 +253,8 @@ static int by_age(const void *a, const void *b)
 {
     const struct api_object *x = *(struct api_object *const *)a;
     const struct api_object *y = *(struct api_object *const *)b;
-    const int c = hk_str_cmp(show_str(&y->root, "metadata.creationTimestamp"),
-                             show_str(&x->root, "metadata.creationTimestamp"));
+    const int c = hk_str_cmp(json_str_at(&y->root, "metadata.creationTimestamp"),
+                             json_str_at(&x->root, "metadata.creationTimestamp"));
 
     return c != 0 ? c : hk_str_cmp(x->name, y->name);
 }
@@ -272,7 +275,7 @@ static int by_size(const void *a, const void *b)
     return x != y ? (x > y ? -1 : 1) : by_state(a, b);
 }
 
-static int by_name(const void *a, const void *b)
+static int board_compare_names(const void *a, const void *b)
 {
     return hk_str_cmp((*(struct api_object *const *)a)->name,
                       (*(struct api_object *const *)b)->name);
@@ -284,7 +287,7 @@ static struct list_set sorted_jobs(const struct board *b, struct hk_arena *mem)
         [BOARD_BY_STATE] = by_state,
         [BOARD_BY_AGE] = by_age,
         [BOARD_BY_SIZE] = by_size,
-        [BOARD_BY_NAME] = by_name,
+        [BOARD_BY_NAME] = board_compare_names,
     };
     struct api_object **at = hk_arena_array(mem, b->jobs.n + 1, sizeof(struct api_object *));
 
@@ -305,13 +308,13 @@ static void add_job(const struct board *b, const struct api_object *job,
         grid_add(g, job->ns);
     }
     grid_add(g, job->name);
-    grid_add(g, show_str(root, "spec.queue"));
+    grid_add(g, json_str_at(root, "spec.queue"));
     add_state(progress_phase(job), g);
-    term_bar(&(struct term){0}, show_int(root, "status.succeeded"), progress_total(job), BAR,
+    term_bar(&(struct term){0}, json_int_at(root, "status.succeeded"), progress_total(job), BAR,
              &text);
     grid_add(g, hk_buf_str(&text));
     grid_hue(g, term_phase_hue(progress_phase(job)));
-    grid_addf(g, "%lld", (long long)show_int(root, "status.running"));
+    grid_addf(g, "%lld", (long long)json_int_at(root, "status.running"));
     hk_buf_clear(&text);
     show_age(json_at(root, "metadata.creationTimestamp"), b->now_ns, &text);
     grid_add(g, hk_buf_str(&text));
@@ -321,8 +324,8 @@ static void add_job(const struct board *b, const struct api_object *job,
     grid_hue(g, TERM_DIM);
 }
 
-static void write_jobs(const struct board *b, uint32_t most, const struct term *t,
-                       struct hk_buf *out)
+static void board_write_jobs(const struct board *b, uint32_t most, const struct term *t,
+                             struct hk_buf *out)
 {
     HK_AUTO(grid_fini) struct grid g = {0};
     HK_AUTO(list_more_fini) struct list_more groups = {0};
@@ -375,9 +378,9 @@ void board_write(const struct board *b, const struct term *t, struct hk_buf *out
     }
     list_more_init(&pods, API_POD, b->pods);
     write_top(b, &pods, t, out);
-    write_queues(b, queues, t, out);
+    board_write_queues(b, queues, t, out);
     write_nodes(b, &pods, nodes, t, out);
-    write_jobs(b, t->is ? left : UINT32_MAX, t, out);
+    board_write_jobs(b, t->is ? left : UINT32_MAX, t, out);
     if (b->keys) {
         hk_buf_addc(out, '\n');
         HK_AUTO(hk_buf_fini) struct hk_buf line = {0};

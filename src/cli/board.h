@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that goes on at a glance: the cluster, its queues, jobs and nodes, with bars of what is asked
-// for of what there is. One frame is a list of lines.
+// Overview of the cluster with its queues, jobs and nodes, and bars of requested versus available
+// resources. A frame is a list of lines.
 #pragma once
 
 #include "cli/list.h"
@@ -12,15 +12,15 @@ const char *board_sort_name(enum board_sort sort);
 struct board {
     struct list_set jobs, groups, pods, nodes, queues;
     enum board_sort sort;
-    bool namespaces; /* a column for them */
-    bool help;       /* what the keys do, instead */
-    bool keys;       /* there are keys to tell of */
+    bool namespaces; /* show a namespace column */
+    bool help;       /* show the key help instead */
+    bool keys;       /* keys are available */
     int64_t now_ns;
 };
 
-/* On a terminal as many lines as it has, elsewhere all of them. */
+/* Writes as many lines as the terminal has; without a terminal all lines. */
 void board_write(const struct board *b, const struct term *t, struct hk_buf *out);
 
-/* Turns one frame into another: writes only the lines that differ, from the top of the screen. An
- * empty `before` clears it. */
+/* Redraws a frame: writes only the lines that differ, from the top of the screen. An empty `before`
+ * clears the screen. */
 void board_change(struct hk_str before, struct hk_str after, struct hk_buf *out);

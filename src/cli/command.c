@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads words and flags by the tables of commands, as Go's pflag and cobra would, and writes help
-// from the same tables.
+// Parses words and flags by the tables of commands, like Go's pflag and cobra, and writes help from
+// the same tables.
 #include "cli/command.h"
+
+#include "cli/option.h"
 
 #include "codec/timefmt.h"
 
@@ -19,7 +21,7 @@ static const struct command_flag shared[] = {
      "default text log format)"},
 };
 
-/* ---- the flags of a command: its own, those of the connection, help, and everybody's ---- */
+/* ---- the flags of a command: its own, those of the connection, help, and global ones ---- */
 
 static uint32_t count_local(const struct command *c)
 {
@@ -46,8 +48,8 @@ static const struct command_flag *flag_at(const struct command *c, uint32_t i)
     return i == nlocal - 1 ? &help_flag : &connection[i - c->nflags];
 }
 
-/* Underscores may be typed for hyphens. */
-static bool is_name(struct hk_str typed, const char *name)
+/* Accepts underscores for hyphens. */
+static bool command_flag_name_equal(struct hk_str typed, const char *name)
 {
     bool same = typed.n == strlen(name);
 
@@ -57,12 +59,12 @@ static bool is_name(struct hk_str typed, const char *name)
     return same;
 }
 
-/* The place of the flag, or the number of flags when there is none. */
+/* The index of the flag, or the number of flags if there is none. */
 static uint32_t find_name(const struct command *c, struct hk_str name)
 {
     uint32_t i = 0;
 
-    while (i < count_flags(c) && !is_name(name, flag_at(c, i)->name)) {
+    while (i < count_flags(c) && !command_flag_name_equal(name, flag_at(c, i)->name)) {
         i++;
     }
     return i;
@@ -100,25 +102,11 @@ bool command_has(const struct command_line *l, const char *flag)
     return i < COMMAND_MAX_FLAGS && l->values[i];
 }
 
-static bool parse_bool(const char *text, bool *ret)
-{
-    static const char *const words[] = {"1", "t", "T", "TRUE",  "true",  "True",
-                                        "0", "f", "F", "FALSE", "false", "False"};
-
-    for (size_t i = 0; i < HK_LEN(words); i++) {
-        if (strcmp(text, words[i]) == 0) {
-            *ret = i < HK_LEN(words) / 2;
-            return true;
-        }
-    }
-    return false;
-}
-
 bool command_bool(const struct command_line *l, const char *flag)
 {
     bool on = false;
 
-    return parse_bool(command_value(l, flag), &on) && on;
+    return option_parse_bool(command_value(l, flag), &on) && on;
 }
 
 int64_t command_int(const struct command_line *l, const char *flag)
@@ -145,7 +133,7 @@ static int check_int(const char *value, int bits, struct hk_err *err)
                    number ? "value out of range" : "invalid syntax");
 }
 
-static int check_value(const struct command_flag *f, const char *value, struct hk_err *err)
+static int command_check_value(const struct command_flag *f, const char *value, struct hk_err *err)
 {
     int64_t ns;
     bool on;
@@ -155,7 +143,7 @@ static int check_value(const struct command_flag *f, const char *value, struct h
     case COMMAND_MODULES:
         return 0;
     case COMMAND_BOOL:
-        return parse_bool(value, &on)
+        return option_parse_bool(value, &on)
                    ? 0
                    : hk_fail(err, HK_EINVAL, "strconv.ParseBool: parsing \"%s\": invalid syntax",
                              value);
@@ -175,7 +163,7 @@ static int set_value(struct command_line *l, uint32_t i, const char *value, stru
     const struct command_flag *f = flag_at(command_leaf(l), i);
     struct hk_err why = {0};
 
-    if (check_value(f, value, &why) == 0) {
+    if (command_check_value(f, value, &why) == 0) {
         l->values[i] = value;
         return 0;
     }
@@ -221,7 +209,7 @@ static int read_long(struct reader *r, const char *arg)
     return set_value(r->line, i, r->argv[r->at++], r->err);
 }
 
-/* One letter of "-abc"; *p moves behind what it used. */
+/* One letter of "-abc"; *p moves past what it used. */
 static int read_letter(struct reader *r, const char **p)
 {
     const struct command *c = command_leaf(r->line);
@@ -257,8 +245,8 @@ static int read_letters(struct reader *r, const char *arg)
     return rc;
 }
 
-/* Words that led to the command are none of its arguments. */
-static void take_word(struct reader *r, uint32_t *skip, const char *word)
+/* The words that name the command are not its arguments. */
+static void command_add_word(struct reader *r, uint32_t *skip, const char *word)
 {
     if (*skip > 0) {
         *skip -= 1;
@@ -276,7 +264,7 @@ static int read_arguments(struct reader *r)
     while (rc == 0 && r->at < r->argc) {
         const char *arg = r->argv[r->at++];
         if (plain || arg[0] != '-' || arg[1] == '\0') {
-            take_word(r, &skip, arg);
+            command_add_word(r, &skip, arg);
         } else if (strcmp(arg, "--") == 0) {
             plain = true;
         } else {
@@ -298,7 +286,7 @@ static const struct command *find_sub(const struct command *c, const char *word)
     return NULL;
 }
 
-/* A flag in front of the words whose value is the argument behind it. */
+/* Whether arg is a flag whose value is the next argument. */
 static bool wants_next(const struct command *c, const char *arg)
 {
     const bool is_long = arg[1] == '-';
@@ -308,7 +296,7 @@ static bool wants_next(const struct command *c, const char *arg)
     return !truth && (is_long ? !strchr(arg, '=') : arg[2] == '\0');
 }
 
-/* Goes down as far as words lead. */
+/* Descends as far as the words name commands. */
 static void find_command(int argc, char *const *argv, struct command_line *ret)
 {
     for (int i = 0; i < argc && ret->depth < COMMAND_DEPTH; i++) {
@@ -428,7 +416,7 @@ static void write_flag(const struct command *c, const struct command_flag *f, si
     hk_buf_addc(out, '\n');
 }
 
-/* The flags from the first up to the end, by name. */
+/* The flags from first up to end, by name. */
 static void write_flags(const struct command *c, uint32_t first, uint32_t end, struct hk_buf *out)
 {
     const struct command_flag *sorted[COMMAND_MAX_FLAGS];
@@ -449,7 +437,7 @@ static void write_flags(const struct command *c, uint32_t first, uint32_t end, s
     }
 }
 
-static void write_path(const struct command_line *l, struct hk_buf *out)
+static void command_write_path(const struct command_line *l, struct hk_buf *out)
 {
     for (uint32_t i = 0; i < l->depth; i++) {
         hk_buf_addf(out, "%s%s", i > 0 ? " " : "", l->path[i]->name);
@@ -472,7 +460,7 @@ void command_write_usage(const struct command_line *l, struct hk_buf *out)
     const struct command *c = command_leaf(l);
 
     hk_buf_adds(out, "Usage:\n  ");
-    write_path(l, out);
+    command_write_path(l, out);
     hk_buf_adds(out, c->nsubs > 0 ? " [command]\n" : " [flags]\n");
     write_subs(c, out);
     hk_buf_adds(out, "\nFlags:\n");
@@ -483,7 +471,7 @@ void command_write_usage(const struct command_line *l, struct hk_buf *out)
     }
     if (c->nsubs > 0) {
         hk_buf_adds(out, "\nUse \"");
-        write_path(l, out);
+        command_write_path(l, out);
         hk_buf_adds(out, " [command] --help\" for more information about a command.\n");
     }
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is typed: commands found, flags read, refusals in the words of Go's libraries, and help.
+// Command lines: finding commands, parsing flags, error messages of Go's libraries, and help.
 
 #include "cli/command.h"
+
+#include "cli/words_test.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,15 +16,8 @@ enum { MAX_ARGS = 12 };
 static int parse(const char *program, char *text, struct command_line *line, struct hk_err *err)
 {
     char *argv[MAX_ARGS];
-    int argc = 0;
+    const int argc = split_words(text, argv);
 
-    for (char *p = text; *p != '\0';) {
-        argv[argc++] = p;
-        p += strcspn(p, " ");
-        if (*p == ' ') {
-            *p++ = '\0';
-        }
-    }
     return command_parse(command_program(hk_str(program)), argc, argv, line, err);
 }
 

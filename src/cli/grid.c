@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures and writes cells.
+// Tables of colored cells: measures columns and writes rows.
 #include "cli/grid.h"
 
 #include "base/vec.h"
@@ -70,7 +70,7 @@ void grid_measure(struct grid *g)
     }
 }
 
-/* A cell of a line that has `left` columns to go; what is left after it. */
+/* Writes a cell of a line that has `left` columns left; returns the columns left after it. */
 static size_t write_cell(const struct grid *g, uint32_t column, struct hk_str text,
                          enum term_hue hue, size_t left, const struct term *t, struct hk_buf *out)
 {
@@ -94,7 +94,7 @@ static size_t write_cell(const struct grid *g, uint32_t column, struct hk_str te
     return left - HK_MIN(after, left);
 }
 
-/* Blanks at the end of a line are nobody's. */
+/* Removes blanks at the end of the line. */
 static void end_line(struct hk_buf *out)
 {
     while (out->len > 0 && out->data[out->len - 1] == ' ') {

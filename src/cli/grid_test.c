@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns, cut lines, and rows that stand below those before them.
+// Column widths that never shrink, truncated lines, and hashes of rows.
 #include "cli/grid.h"
 
 #include <setjmp.h>

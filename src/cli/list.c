@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs, pods and flows, and the order of lists.
+// Rows of jobs, pods and flows, and the order of lists.
 #include "cli/list.h"
 
 #include "api/names.h"
@@ -39,16 +39,16 @@ static void add_namespace(const struct api_object *o, const struct list_how *how
     }
 }
 
-/* ---- why ---- */
+/* ---- reasons ---- */
 
 static struct hk_str unschedulable(const struct json *group)
 {
-    const struct json *list = show_list(group, "status.conditions");
+    const struct json *list = json_list_at(group, "status.conditions");
 
     for (uint32_t i = list->len; i-- > 0;) {
-        if (hk_str_is(show_str(&list->items[i], "type"), "Unschedulable") &&
-            hk_str_is(show_str(&list->items[i], "status"), "True")) {
-            return show_str(&list->items[i], "message");
+        if (hk_str_is(json_str_field(&list->items[i], "type"), "Unschedulable") &&
+            hk_str_is(json_str_field(&list->items[i], "status"), "True")) {
+            return json_str_field(&list->items[i], "message");
         }
     }
     return HK_STR("");
@@ -70,10 +70,10 @@ void list_job_why(const struct api_object *job, const struct list_more *groups, 
         return;
     }
     const bool waits =
-        hk_str_is(progress_phase(job), "Pending") || show_int(root, "status.pending");
-    if (waits && hk_str_is(show_str(&group->root, "status.phase"), "Pending")) {
+        hk_str_is(progress_phase(job), "Pending") || json_int_at(root, "status.pending");
+    if (waits && hk_str_is(json_str_at(&group->root, "status.phase"), "Pending")) {
         hk_buf_addf(out, "queue '%.*s' has no room for it yet",
-                    HK_FMT(show_str(&group->root, "spec.queue")));
+                    HK_FMT(json_str_at(&group->root, "spec.queue")));
     } else if (waits) {
         hk_buf_addstr(out, unschedulable(&group->root));
     }
@@ -117,17 +117,17 @@ void list_job(const struct api_object *job, const struct list_set *all,
 
     add_namespace(job, how, g);
     grid_add(g, job->name);
-    grid_add(g, show_str(root, "spec.queue"));
+    grid_add(g, json_str_at(root, "spec.queue"));
     add_phase(progress_phase(job), g);
-    add_number(show_int(root, "status.running"), g);
-    add_number(show_int(root, "status.succeeded"), g);
-    add_failed(show_int(root, "status.failed"), g);
+    add_number(json_int_at(root, "status.running"), g);
+    add_number(json_int_at(root, "status.succeeded"), g);
+    add_failed(json_int_at(root, "status.failed"), g);
     add_number(progress_total(job), g);
     if (how->wide) {
-        add_number(show_int(root, "spec.minAvailable"), g);
+        add_number(json_int_at(root, "spec.minAvailable"), g);
         add_number(progress_retries(job), g);
-        grid_add(g, show_str(root, "spec.priorityClassName"));
-        grid_add(g, show_str(root, "status.runningDuration"));
+        grid_add(g, json_str_at(root, "spec.priorityClassName"));
+        grid_add(g, json_str_at(root, "status.runningDuration"));
     }
     add_age(json_at(root, "metadata.creationTimestamp"), how, g);
     list_job_why(job, more, &why);
@@ -157,10 +157,10 @@ void list_pod_heads(const struct list_how *how, struct grid *g)
     grid_head(g, "AGE", false);
 }
 
-/* Of the first container that has ended. */
+/* The exit code of the first container that has ended. */
 static void add_exit(const struct json *pod, struct grid *g)
 {
-    const struct json *list = show_list(pod, "status.containerStatuses");
+    const struct json *list = json_list_at(pod, "status.containerStatuses");
 
     for (uint32_t i = 0; i < list->len; i++) {
         const struct json *code = json_at(&list->items[i], "state.terminated.exitCode");
@@ -202,11 +202,11 @@ void list_pod(const struct api_object *pod, const struct list_set *all,
     add_exit(root, g);
     grid_add(g, hk_buf_str(&restarts));
     if (how->wide) {
-        grid_add(g, show_str(root, "status.podIP"));
+        grid_add(g, json_str_at(root, "status.podIP"));
         add_asked(pod, API_RES_CPU, g);
         add_asked(pod, API_RES_MEMORY, g);
     }
-    grid_add(g, show_str(root, "spec.nodeName"));
+    grid_add(g, json_str_at(root, "spec.nodeName"));
     add_age(json_at(root, "metadata.creationTimestamp"), how, g);
 }
 
@@ -228,7 +228,7 @@ void list_flow_heads(const struct list_how *how, struct grid *g)
 
 static int64_t count_names(const struct json *flow, const char *path)
 {
-    return show_list(flow, path)->len;
+    return json_list_at(flow, path)->len;
 }
 
 void list_flow(const struct api_object *flow, const struct list_set *all,
@@ -238,7 +238,7 @@ void list_flow(const struct api_object *flow, const struct list_set *all,
 
     add_namespace(flow, how, g);
     grid_add(g, flow->name);
-    add_phase(show_str(root, "status.state.phase"), g);
+    add_phase(json_str_at(root, "status.state.phase"), g);
     add_number(count_names(root, "status.runningJobs"), g);
     add_number(count_names(root, "status.completedJobs"), g);
     add_failed(count_names(root, "status.failedJobs") + count_names(root, "status.terminatedJobs"),
@@ -249,7 +249,7 @@ void list_flow(const struct api_object *flow, const struct list_set *all,
 
 /* ---- order ---- */
 
-static int by_name(const void *a, const void *b)
+static int list_compare_names(const void *a, const void *b)
 {
     const struct api_object *x = *(struct api_object *const *)a;
     const struct api_object *y = *(struct api_object *const *)b;
@@ -259,17 +259,17 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Timestamps of the API sort as text. */
-static int by_creation(const void *a, const void *b)
+static int list_compare_creation(const void *a, const void *b)
 {
     const struct api_object *x = *(struct api_object *const *)a;
     const struct api_object *y = *(struct api_object *const *)b;
-    const int c = hk_str_cmp(show_str(&x->root, "metadata.creationTimestamp"),
-                             show_str(&y->root, "metadata.creationTimestamp"));
+    const int c = hk_str_cmp(json_str_at(&x->root, "metadata.creationTimestamp"),
+                             json_str_at(&y->root, "metadata.creationTimestamp"));
 
-    return c != 0 ? c : by_name(a, b);
+    return c != 0 ? c : list_compare_names(a, b);
 }
 
-static int64_t index_of(const struct json *pod)
+static int64_t list_task_index(const struct json *pod)
 {
     int64_t n = -1;
 
@@ -287,16 +287,16 @@ static int by_task(const void *a, const void *b)
         c = hk_str_cmp(show_label(&x->root, "labels", keys[k]),
                        show_label(&y->root, "labels", keys[k]));
     }
-    const int64_t i = index_of(&x->root), j = index_of(&y->root);
+    const int64_t i = list_task_index(&x->root), j = list_task_index(&y->root);
     if (c == 0 && i != j) {
         return i < j ? -1 : 1;
     }
-    return c != 0 ? c : by_name(a, b);
+    return c != 0 ? c : list_compare_names(a, b);
 }
 
-static struct hk_str parent_of(const struct api_object *queue)
+static struct hk_str list_queue_parent(const struct api_object *queue)
 {
-    const struct hk_str parent = show_str(&queue->root, "spec.parent");
+    const struct hk_str parent = json_str_at(&queue->root, "spec.parent");
 
     return parent.n > 0 || hk_str_is(queue->name, API_QUEUE_NAME_ROOT)
                ? parent
@@ -306,21 +306,21 @@ static struct hk_str parent_of(const struct api_object *queue)
 static bool has_parent(const struct api_object *q, struct api_object *const *at, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (hk_str_eq(at[i]->name, parent_of(q))) {
+        if (hk_str_eq(at[i]->name, list_queue_parent(q))) {
             return true;
         }
     }
     return false;
 }
 
-/* Appends the children of `parent`, each followed by its own; taken ones become NULL, so that a
- * circle ends. */
+/* Appends the children of `parent`, each followed by its own. Used entries become NULL: cycles
+ * end. */
 static void take_children(struct api_object **from, uint32_t n, struct hk_str parent,
                           struct api_object **to, uint32_t *len)
 {
     for (uint32_t i = 0; i < n; i++) {
         struct api_object *q = from[i];
-        if (q && hk_str_eq(parent_of(q), parent)) {
+        if (q && hk_str_eq(list_queue_parent(q), parent)) {
             from[i] = NULL;
             to[(*len)++] = q;
             take_children(from, n, q->name, to, len);
@@ -345,7 +345,7 @@ static void sort_queues(struct api_object **at, uint32_t n)
             take_children(rest, n, q->name, at, &len);
         }
     }
-    for (uint32_t i = 0; i < n; i++) { /* those of a circle */
+    for (uint32_t i = 0; i < n; i++) { /* members of a cycle */
         if (rest[i]) {
             at[len++] = rest[i];
         }
@@ -354,13 +354,13 @@ static void sort_queues(struct api_object **at, uint32_t n)
 
 void list_sort(enum api_kind_id kind, struct api_object **at, uint32_t n)
 {
-    int (*order)(const void *, const void *) = kind == API_POD ? by_task : by_name;
+    int (*order)(const void *, const void *) = kind == API_POD ? by_task : list_compare_names;
 
     if (n < 2) {
         return;
     }
     if (kind == API_JOB || kind == API_JOBFLOW) {
-        order = by_creation;
+        order = list_compare_creation;
     }
     qsort(at, n, sizeof(struct api_object *), order);
     if (kind == API_QUEUE) {

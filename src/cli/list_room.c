@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues and nodes: what they have, and what of it is asked for. Use as such is nobody's to tell
-// through this API; what pods asked for is what schedulers count with.
+// Rows of queues and nodes: their capacity and the requests against it. The API does not show
+// actual usage; schedulers count requests.
 #include "cli/list.h"
 
 #include "api/names.h"
@@ -27,7 +27,7 @@ int64_t list_milli(const struct json *resources, const char *name, int64_t fallb
     return quantity_milli(q);
 }
 
-/* One digit behind the point, and none when it is 0. */
+/* One digit after the point, none if it is 0. */
 static void write_scaled(int64_t tenths, const char *unit, struct hk_buf *out)
 {
     hk_buf_addf(out, "%lld", (long long)(tenths / 10));
@@ -65,11 +65,11 @@ static int64_t container_milli(const struct json *c, const char *resource)
     return list_milli(json_at(c, "resources.requests"), resource, limit);
 }
 
-/* The containers together, or the largest init container, as schedulers count. */
+/* The sum of the containers, or the largest init container, as schedulers count. */
 int64_t list_pod_milli(const struct json *pod, const char *resource)
 {
-    const struct json *main = show_list(pod, "spec.containers");
-    const struct json *init = show_list(pod, "spec.initContainers");
+    const struct json *main = json_list_at(pod, "spec.containers");
+    const struct json *init = json_list_at(pod, "spec.initContainers");
     int64_t sum = 0, most = 0;
 
     for (uint32_t i = 0; i < main->len; i++) {
@@ -81,9 +81,9 @@ int64_t list_pod_milli(const struct json *pod, const char *resource)
     return HK_MAX(sum, most) + list_milli(json_at(pod, "spec.overhead"), resource, 0);
 }
 
-/* ---- the second kind ---- */
+/* ---- objects of the second kind ---- */
 
-static uint64_t key_of(struct hk_str s)
+static uint64_t list_room_name_key(struct hk_str s)
 {
     const uint64_t h = hk_hash(s.s, s.n, 0);
 
@@ -92,28 +92,28 @@ static uint64_t key_of(struct hk_str s)
 
 static void add_group(struct list_more *m, uint32_t at)
 {
-    const struct json *owners = show_list(&m->set.at[at]->root, "metadata.ownerReferences");
+    const struct json *owners = json_list_at(&m->set.at[at]->root, "metadata.ownerReferences");
 
     for (uint32_t k = 0; k < owners->len; k++) {
-        hk_map_put(&m->map, key_of(show_str(&owners->items[k], "uid")), at);
+        hk_map_put(&m->map, list_room_name_key(json_str_field(&owners->items[k], "uid")), at);
     }
 }
 
 static void add_pod(struct list_more *m, const struct json *pod)
 {
-    const struct hk_str node = show_str(pod, "spec.nodeName");
+    const struct hk_str node = json_str_at(pod, "spec.nodeName");
 
     if (node.n == 0 || api_pod_finished(pod)) {
         return;
     }
-    uint32_t at = hk_map_get(&m->map, key_of(node));
+    uint32_t at = hk_map_get(&m->map, list_room_name_key(node));
     if (at == HK_NONE) {
         if (m->nuses == m->cap) {
             m->uses = hk_vec_grow(m->uses, &m->cap, m->nuses + 1, sizeof(*m->uses));
         }
         at = m->nuses++;
         m->uses[at] = (struct list_use){.node = node};
-        hk_map_put(&m->map, key_of(node), at);
+        hk_map_put(&m->map, list_room_name_key(node), at);
     }
     struct list_use *u = &m->uses[at];
     u->cpu_milli += list_pod_milli(pod, API_RES_CPU);
@@ -143,21 +143,22 @@ void list_more_fini(struct list_more *m)
 
 const struct api_object *list_group_of(const struct api_object *job, const struct list_more *groups)
 {
-    const uint32_t at = hk_map_get(&groups->map, key_of(job->uid));
+    const uint32_t at = hk_map_get(&groups->map, list_room_name_key(job->uid));
 
     return at == HK_NONE ? NULL : groups->set.at[at];
 }
 
 struct list_use list_use_of(struct hk_str node, const struct list_more *pods)
 {
-    const uint32_t at = hk_map_get(&pods->map, key_of(node));
+    const uint32_t at = hk_map_get(&pods->map, list_room_name_key(node));
 
     return at == HK_NONE ? (struct list_use){.node = node} : pods->uses[at];
 }
 
 /* ---- cells ---- */
 
-static void add_amount(const char *resource, int64_t milli, const char *none, struct grid *g)
+static void list_room_add_amount_cell(const char *resource, int64_t milli, const char *none,
+                                      struct grid *g)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
@@ -169,8 +170,8 @@ static void add_amount(const char *resource, int64_t milli, const char *none, st
     grid_add(g, hk_buf_str(&text));
 }
 
-/* "used/of"; of unknown is "used". */
-static void add_share(const char *resource, int64_t used, int64_t of, struct grid *g)
+/* "used/of"; only "used" if of is unknown. */
+static void list_room_add_share_cell(const char *resource, int64_t used, int64_t of, struct grid *g)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
@@ -224,21 +225,22 @@ static int depth_of(const struct api_object *queue, const struct list_set *all)
     int depth = 0;
 
     while (queue && depth < MAX_DEPTH && !hk_str_is(queue->name, API_QUEUE_NAME_ROOT)) {
-        const struct hk_str parent = show_str(&queue->root, "spec.parent");
+        const struct hk_str parent = json_str_at(&queue->root, "spec.parent");
         queue = find_queue(all, parent.n > 0 ? parent : HK_STR(API_QUEUE_NAME_ROOT));
         depth += queue != NULL;
     }
     return depth;
 }
 
-static int64_t count_groups(struct hk_str queue, const char *phase, const struct list_set *groups)
+static int64_t list_room_count_groups(struct hk_str queue, const char *phase,
+                                      const struct list_set *groups)
 {
     int64_t n = 0;
 
     for (uint32_t i = 0; i < groups->n; i++) {
         const struct json *group = &groups->at[i]->root;
-        n += hk_str_eq(show_str(group, "spec.queue"), queue) &&
-             hk_str_is(show_str(group, "status.phase"), phase);
+        n += hk_str_eq(json_str_at(group, "spec.queue"), queue) &&
+             hk_str_is(json_str_at(group, "status.phase"), phase);
     }
     return n;
 }
@@ -247,31 +249,35 @@ static void add_queue_share(const struct json *queue, const char *resource, stru
 {
     const int64_t of = list_milli(json_at(queue, "spec.capability"), resource, -1);
 
-    add_share(resource, list_milli(json_at(queue, "status.allocated"), resource, 0), of, g);
+    list_room_add_share_cell(resource, list_milli(json_at(queue, "status.allocated"), resource, 0),
+                             of, g);
 }
 
 void list_queue(const struct api_object *queue, const struct list_set *all,
                 const struct list_more *more, const struct list_how *how, struct grid *g)
 {
     const struct json *root = &queue->root;
-    const struct hk_str state = show_str(root, "status.state");
+    const struct hk_str state = json_str_at(root, "status.state");
 
     grid_addf(g, "%*s%.*s", 2 * depth_of(queue, all), "", HK_FMT(queue->name));
     grid_add(g, state);
     grid_hue(g, term_phase_hue(state));
-    grid_addf(g, "%lld", (long long)show_int(root, "spec.weight"));
+    grid_addf(g, "%lld", (long long)json_int_at(root, "spec.weight"));
     add_queue_share(root, API_RES_CPU, g);
     add_queue_share(root, API_RES_MEMORY, g);
     if (how->wide) {
         add_queue_share(root, LIST_GPU, g);
-        add_amount(API_RES_CPU, list_milli(json_at(root, "spec.deserved"), API_RES_CPU, -1), "", g);
-        add_amount(API_RES_CPU,
-                   list_milli(json_at(root, "spec.guarantee.resource"), API_RES_CPU, -1), "", g);
+        list_room_add_amount_cell(
+            API_RES_CPU, list_milli(json_at(root, "spec.deserved"), API_RES_CPU, -1), "", g);
+        list_room_add_amount_cell(
+            API_RES_CPU, list_milli(json_at(root, "spec.guarantee.resource"), API_RES_CPU, -1), "",
+            g);
         grid_add(g,
                  json_bool(json_at(root, "spec.reclaimable"), true) ? HK_STR("yes") : HK_STR("no"));
     }
     for (size_t k = 0; k < HK_LEN(counted); k++) {
-        grid_addf(g, "%lld", (long long)count_groups(queue->name, counted[k], &more->set));
+        grid_addf(g, "%lld",
+                  (long long)list_room_count_groups(queue->name, counted[k], &more->set));
     }
 }
 
@@ -295,12 +301,14 @@ void list_node_heads(const struct list_how *how, struct grid *g)
 
 struct hk_str list_node_state(const struct json *node)
 {
-    const struct json *list = show_list(node, "status.conditions");
+    const struct json *list = json_list_at(node, "status.conditions");
 
     for (uint32_t i = 0; i < list->len; i++) {
-        if (hk_str_is(show_str(&list->items[i], "type"), "Ready")) {
-            const bool ready = hk_str_is(show_str(&list->items[i], "status"), "True");
-            return ready ? HK_STR("Ready") : HK_STR("NotReady");
+        if (hk_str_is(json_str_field(&list->items[i], "type"), "Ready")) {
+            const struct hk_str status = json_str_field(&list->items[i], "status");
+            return hk_str_is(status, "True")      ? HK_STR("Ready")
+                   : hk_str_is(status, "Unknown") ? HK_STR("NotReady,unreachable")
+                                                  : HK_STR("NotReady");
         }
     }
     return HK_STR("Unknown");
@@ -314,7 +322,7 @@ static void add_node_share(const struct json *node, const char *resource, int64_
     if (of < 0) {
         grid_add(g, HK_STR(""));
     } else {
-        add_share(resource, used, of, g);
+        list_room_add_share_cell(resource, used, of, g);
     }
 }
 
@@ -335,9 +343,9 @@ void list_node(const struct api_object *node, const struct list_set *all,
     add_node_share(root, LIST_GPU, use.gpu_milli, g);
     add_node_share(root, API_RES_PODS, (int64_t)use.pods * 1000, g);
     if (how->wide) {
-        grid_addf(g, "%u", show_list(root, "spec.taints")->len);
-        grid_add(g, show_str(root, "status.nodeInfo.kubeletVersion"));
-        grid_add(g, show_str(root, "status.nodeInfo.osImage"));
+        grid_addf(g, "%u", json_list_at(root, "spec.taints")->len);
+        grid_add(g, json_str_at(root, "status.nodeInfo.kubeletVersion"));
+        grid_add(g, json_str_at(root, "status.nodeInfo.osImage"));
     }
     show_age(json_at(root, "metadata.creationTimestamp"), how->now_ns, &age);
     grid_add(g, hk_buf_str(&age));

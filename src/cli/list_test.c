@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects in, lists for people out. The process' zone is UTC here.
+// Lists for people, from objects. The process's time zone is UTC here.
 #include "cli/list.h"
 
 #include "cli/board.h"
@@ -7,7 +7,7 @@
 
 static const struct term plain = {.columns = 80, .rows = 24};
 
-/* The whole list, in its order. */
+/* Compares the whole list, in its order. */
 static void check(enum api_kind_id kind, const struct given *g, const struct given *more,
                   enum api_kind_id more_kind, struct list_how how, list_heads *heads, list_row *row,
                   const char *want)
@@ -144,7 +144,7 @@ static void test_queues(void **state)
         "    ai     Open         2  2.5/8     3Gi        0        0        1        0          "
         "0\n");
     queues.n = 6;
-    list_sort(API_QUEUE, queues.at, queues.n); /* parents in a circle come to an end */
+    list_sort(API_QUEUE, queues.at, queues.n); /* a cycle of parents ends */
     assert_string_equal(hk_str_is(queues.at[4]->name, "x") ? "x" : "?", "x");
 }
 
@@ -173,13 +173,18 @@ static void test_queues(void **state)
 
 static void test_nodes(void **state)
 {
-    HK_AUTO(given_fini) struct given nodes = given(API_NODE, NODES);
+    HK_AUTO(given_fini)
+    struct given nodes =
+        given(API_NODE, NODES "---\n"
+                              "metadata: {name: n3, creationTimestamp: '2026-08-20T12:00:00Z'}\n"
+                              "status: {conditions: [{type: Ready, status: Unknown}]}\n");
     HK_AUTO(given_fini) struct given pods = given(API_POD, NODE_PODS);
 
     check(API_NODE, &nodes, &pods, API_POD, (struct list_how){0}, list_node_heads, list_node,
-          "NAME  STATUS             CPU     MEMORY  GPU  PODS  AGE\n"
-          "n1    Ready            1.5/4  512Mi/8Gi    -  1/10  5m10s\n"
-          "n2    NotReady,closed    1/1      0/1Gi  1/2  1/10  5m10s\n");
+          "NAME  STATUS                  CPU     MEMORY  GPU  PODS  AGE\n"
+          "n1    Ready                 1.5/4  512Mi/8Gi    -  1/10  5m10s\n"
+          "n2    NotReady,closed         1/1      0/1Gi  1/2  1/10  5m10s\n"
+          "n3    NotReady,unreachable      -          -    -     -  5m10s\n");
 }
 
 static void test_flows(void **state)

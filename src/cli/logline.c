@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes lines apart and puts them together.
+// Parses the lines of container logs and formats them for output.
 #include "cli/logline.h"
 
 #include "codec/timefmt.h"

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of logs with the time in front, as servers send them on request, and as people read them
-// when several containers speak at once.
+// Parses log lines that start with a time, as servers send them on request, and formats lines of
+// several containers for reading.
 #pragma once
 
 #include "cli/term.h"
 
 struct logline {
-    int64_t ns; /* its time */
+    int64_t ns; /* time of the line */
     struct hk_str stamp, text;
 };
 
-/* "STAMP TEXT" without line end; a line without a time is as old as the one before it. */
+/* Parses "STAMP TEXT" without line end; a line without a time gets before_ns. */
 void logline_parse(struct hk_str line, int64_t before_ns, struct logline *ret);
 
 struct logline_how {
@@ -18,8 +18,8 @@ struct logline_how {
     bool prefix, stamps;
 };
 
-/* "[prefix] stamp text" and a line end. A rank has a colour. */
+/* Writes "[prefix] stamp text" and a line end. rank selects the colour. */
 void logline_write(const struct logline *l, struct hk_str prefix, uint32_t rank,
                    const struct logline_how *how, struct hk_buf *out);
-/* The pod's name without the job's in front: "task-0". */
+/* The pod's name without the job's name: "task-0". */
 struct hk_str logline_prefix(struct hk_str job, struct hk_str pod);

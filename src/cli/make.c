@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the bodies of requests.
+// Builds the bodies of API requests.
 #include "cli/make_priv.h"
 
 #include "codec/quantity.h"
@@ -10,16 +10,6 @@
 #define QUANTITY_WANTED                                                                            \
     "quantities must match the regular expression "                                                \
     "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
-
-void make_put(struct json *obj, struct hk_arena *a, const char *key, struct json v)
-{
-    json_put(obj, a, hk_str(key), v);
-}
-
-void make_put_str(struct json *obj, struct hk_arena *a, const char *key, const char *s)
-{
-    make_put(obj, a, key, json_make_str(hk_str(s)));
-}
 
 struct json make_one(struct hk_arena *a, struct json item)
 {
@@ -39,9 +29,9 @@ struct json make_object(enum api_kind_id id, struct json meta, struct hk_arena *
     const struct api_kind *kind = api_kind(id);
     struct json obj = json_make_object();
 
-    make_put_str(&obj, a, "apiVersion", version_of(kind, a));
-    make_put_str(&obj, a, "kind", kind->kind);
-    make_put(&obj, a, "metadata", meta);
+    json_set_cstr(&obj, a, "apiVersion", version_of(kind, a));
+    json_set_cstr(&obj, a, "kind", kind->kind);
+    json_set(&obj, a, "metadata", meta);
     return obj;
 }
 
@@ -50,7 +40,6 @@ struct json make_object(enum api_kind_id id, struct json meta, struct hk_arena *
 static int put_resource(struct json *list, struct hk_str pair, struct hk_arena *a,
                         struct hk_err *err)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     struct hk_str value = pair, name;
     struct quantity q;
 
@@ -62,8 +51,7 @@ static int put_resource(struct json *list, struct hk_str pair, struct hk_arena *
     if (quantity_parse(value, &q, NULL) < 0) {
         return hk_fail(err, HK_EINVAL, QUANTITY_WANTED);
     }
-    quantity_write(q, &text);
-    json_put(list, a, name, json_make_str(hk_arena_str(a, hk_buf_str(&text))));
+    json_put(list, a, name, json_make_quantity(q, a));
     return 0;
 }
 
@@ -84,13 +72,12 @@ int make_resources(const char *text, struct hk_arena *a, struct json *ret, struc
 
 /* ---- words ---- */
 
-static bool is_blank(char c)
+static bool make_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* What stands between quotes, from behind the first to behind the second. In single quotes a
- * backslash is itself. */
+/* Reads from after a quote to after the closing one. Single quotes keep backslashes. */
 static const char *read_quoted(const char *p, struct hk_buf *word)
 {
     const char quote = *p++;
@@ -104,11 +91,11 @@ static const char *read_quoted(const char *p, struct hk_buf *word)
     return *p == quote ? p + 1 : NULL;
 }
 
-static int read_word(const char **at, struct hk_buf *word, struct hk_err *err)
+static int make_read_shell_word(const char **at, struct hk_buf *word, struct hk_err *err)
 {
     const char *p = *at;
 
-    while (*p != '\0' && !is_blank(*p)) {
+    while (*p != '\0' && !make_is_blank(*p)) {
         if (*p == '"' || *p == '\'') {
             p = read_quoted(p, word);
             if (!p) {
@@ -132,7 +119,7 @@ int make_words(const char *text, struct hk_arena *a, struct json *ret, struct hk
     const char *p = text;
 
     while (*p != '\0') {
-        if (is_blank(*p)) {
+        if (make_is_blank(*p)) {
             p++;
             continue;
         }
@@ -141,11 +128,11 @@ int make_words(const char *text, struct hk_arena *a, struct json *ret, struct hk
             continue;
         }
         hk_buf_clear(&word);
-        const int rc = read_word(&p, &word, err);
+        const int rc = make_read_shell_word(&p, &word, err);
         if (rc < 0) {
             return rc;
         }
-        json_push(&list, a, json_make_str(hk_arena_str(a, hk_buf_str(&word))));
+        json_push(&list, a, json_make_str_copy(hk_buf_str(&word), a));
     }
     *ret = list;
     return 0;
@@ -159,13 +146,13 @@ static struct json make_template(const struct make_job *j, struct json container
     struct json labels = json_make_object(), meta = json_make_object();
     struct json spec = json_make_object(), template = json_make_object();
 
-    make_put_str(&labels, a, "job.volcano.sh", j->name);
-    make_put_str(&meta, a, "name", j->name);
-    make_put(&meta, a, "labels", labels);
-    make_put_str(&spec, a, "restartPolicy", "Never");
-    make_put(&spec, a, "containers", make_one(a, container));
-    make_put(&template, a, "metadata", meta);
-    make_put(&template, a, "spec", spec);
+    json_set_cstr(&labels, a, "job.volcano.sh", j->name);
+    json_set_cstr(&meta, a, "name", j->name);
+    json_set(&meta, a, "labels", labels);
+    json_set_cstr(&spec, a, "restartPolicy", "Never");
+    json_set(&spec, a, "containers", make_one(a, container));
+    json_set(&template, a, "metadata", meta);
+    json_set(&template, a, "spec", spec);
     return template;
 }
 
@@ -178,22 +165,22 @@ static int make_container(const struct make_job *j, struct hk_arena *a, struct j
     if (rc < 0) {
         return rc;
     }
-    make_put(&resources, a, "requests", list);
+    json_set(&resources, a, "requests", list);
     rc = make_resources(j->limits, a, &list, err);
     if (rc < 0) {
         return rc;
     }
-    make_put(&resources, a, "limits", list);
+    json_set(&resources, a, "limits", list);
     rc = make_words(j->command, a, &words, err);
     if (rc < 0) {
         return rc;
     }
-    make_put_str(&c, a, "name", j->name);
-    make_put_str(&c, a, "image", j->image);
-    make_put_str(&c, a, "imagePullPolicy", "IfNotPresent");
-    make_put(&c, a, "resources", resources);
+    json_set_cstr(&c, a, "name", j->name);
+    json_set_cstr(&c, a, "image", j->image);
+    json_set_cstr(&c, a, "imagePullPolicy", "IfNotPresent");
+    json_set(&c, a, "resources", resources);
     if (words.len > 0) {
-        make_put(&c, a, "command", words);
+        json_set(&c, a, "command", words);
     }
     *ret = c;
     return 0;
@@ -208,15 +195,15 @@ int make_job(const struct make_job *j, struct hk_arena *a, struct json *ret, str
     if (rc < 0) {
         return rc;
     }
-    make_put_str(&meta, a, "name", j->name);
-    make_put_str(&meta, a, "namespace", j->ns);
-    make_put(&task, a, "replicas", json_make_int(j->replicas));
-    make_put(&task, a, "template", make_template(j, container, a));
-    make_put(&spec, a, "minAvailable", json_make_int(j->min));
-    make_put_str(&spec, a, "schedulerName", j->scheduler);
-    make_put(&spec, a, "tasks", make_one(a, task));
+    json_set_cstr(&meta, a, "name", j->name);
+    json_set_cstr(&meta, a, "namespace", j->ns);
+    json_set_int(&task, a, "replicas", j->replicas);
+    json_set(&task, a, "template", make_template(j, container, a));
+    json_set_int(&spec, a, "minAvailable", j->min);
+    json_set_cstr(&spec, a, "schedulerName", j->scheduler);
+    json_set(&spec, a, "tasks", make_one(a, task));
     *ret = make_object(API_JOB, meta, a);
-    make_put(ret, a, "spec", spec);
+    json_set(ret, a, "spec", spec);
     return 0;
 }
 
@@ -235,8 +222,8 @@ int make_from_text(enum api_kind_id id, struct hk_str text, struct hk_arena *a, 
                        docs.len == 0 ? "nothing" : json_type_name(docs.at[0].type));
     }
     *ret = docs.at[0];
-    make_put_str(ret, a, "apiVersion", version_of(kind, a));
-    make_put_str(ret, a, "kind", kind->kind);
+    json_set_cstr(ret, a, "apiVersion", version_of(kind, a));
+    json_set_cstr(ret, a, "kind", kind->kind);
     return 0;
 }
 
@@ -246,12 +233,12 @@ struct json make_queue(const char *name, int64_t weight, const char *state, stru
 {
     struct json meta = json_make_object(), spec = json_make_object(), status = json_make_object();
 
-    make_put_str(&meta, a, "name", name);
-    make_put(&spec, a, "weight", json_make_int(weight));
-    make_put_str(&status, a, "state", state);
+    json_set_cstr(&meta, a, "name", name);
+    json_set_int(&spec, a, "weight", weight);
+    json_set_cstr(&status, a, "state", state);
     struct json obj = make_object(API_QUEUE, meta, a);
-    make_put(&obj, a, "spec", spec);
-    make_put(&obj, a, "status", status);
+    json_set(&obj, a, "spec", spec);
+    json_set(&obj, a, "status", status);
     return obj;
 }
 
@@ -259,8 +246,8 @@ struct json make_weight(int64_t weight, struct hk_arena *a)
 {
     struct json spec = json_make_object(), patch = json_make_object();
 
-    make_put(&spec, a, "weight", json_make_int(weight));
-    make_put(&patch, a, "spec", spec);
+    json_set_int(&spec, a, "weight", weight);
+    json_set(&patch, a, "spec", spec);
     return patch;
 }
 
@@ -268,12 +255,12 @@ static struct json make_reference(const struct api_object *to, struct hk_arena *
 {
     struct json r = json_make_object();
 
-    make_put_str(&r, a, "apiVersion", version_of(to->kind, a));
-    make_put_str(&r, a, "kind", to->kind->kind);
-    make_put(&r, a, "name", json_make_str(to->name));
-    make_put(&r, a, "uid", json_make_str(to->uid));
-    make_put(&r, a, "controller", json_make_bool(true));
-    make_put(&r, a, "blockOwnerDeletion", json_make_bool(true));
+    json_set_cstr(&r, a, "apiVersion", version_of(to->kind, a));
+    json_set_cstr(&r, a, "kind", to->kind->kind);
+    json_set_str(&r, a, "name", to->name);
+    json_set_str(&r, a, "uid", to->uid);
+    json_set_bool(&r, a, "controller", true);
+    json_set_bool(&r, a, "blockOwnerDeletion", true);
     return r;
 }
 
@@ -287,11 +274,11 @@ struct json make_command(const struct api_object *target, const char *ns, const 
     for (char *p = prefix + target->name.n; *p != '\0'; p++) {
         *p = (char)tolower((unsigned char)*p);
     }
-    make_put_str(&meta, a, "generateName", prefix);
-    make_put_str(&meta, a, "namespace", ns);
-    make_put(&meta, a, "ownerReferences", make_one(a, reference));
+    json_set_cstr(&meta, a, "generateName", prefix);
+    json_set_cstr(&meta, a, "namespace", ns);
+    json_set(&meta, a, "ownerReferences", make_one(a, reference));
     struct json obj = make_object(API_COMMAND, meta, a);
-    make_put_str(&obj, a, "action", action);
-    make_put(&obj, a, "target", reference);
+    json_set_cstr(&obj, a, "action", action);
+    json_set(&obj, a, "target", reference);
     return obj;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One command line as a Job. A task learns its index from the variable that the env plugin sets in
-// its container; $(NAME) in a command is replaced where the container starts, so that every dollar
-// of the user's own is written twice.
+// Builds a Job from a command line. A task gets its index from the variable that the env plugin
+// sets in its container. The agent expands $(NAME) in a command, so every dollar sign of the user
+// is doubled.
 #include "cli/make_priv.h"
 #include "codec/quantity.h"
 #include "codec/timefmt.h"
@@ -14,7 +14,7 @@
 #define INDEX "$(VC_TASK_INDEX)"
 
 enum {
-    NAME_MAX_STEM = 40, /* leaves room for what pods and groups add */
+    NAME_MAX_STEM = 40, /* leaves space for the suffixes of pods and groups */
     NAME_RANDOM = 5,
     DAY_S = 24 * 3600,
 };
@@ -22,11 +22,12 @@ enum {
 /* ---- the command ---- */
 
 struct word {
-    const char *brace; /* what is typed */
-    const char *text;  /* what it becomes */
+    const char *brace; /* as typed */
+    const char *text;  /* replacement */
 };
 
-static size_t replace(const char *p, const struct word *words, size_t n, struct hk_buf *out)
+static size_t make_run_expand_placeholder(const char *p, const struct word *words, size_t n,
+                                          struct hk_buf *out)
 {
     for (size_t i = 0; i < n; i++) {
         if (hk_str_starts(hk_str(p), words[i].brace)) {
@@ -45,14 +46,15 @@ static struct json make_argument(const struct make_run *r, const char *arg, stru
         {"{index}", INDEX}, {"{count}", count}, {"{name}", r->name}, {"{job}", r->name}};
 
     for (const char *p = arg; *p != '\0';) {
-        const size_t n = r->literal ? 0 : replace(p, words, HK_LEN(words), &out);
+        const size_t n =
+            r->literal ? 0 : make_run_expand_placeholder(p, words, HK_LEN(words), &out);
         if (n == 0) {
             hk_buf_adds(&out, *p == '$' ? "$" : "");
             hk_buf_addc(&out, *p);
         }
         p += n > 0 ? n : 1;
     }
-    return json_make_str(hk_arena_str(a, hk_buf_str(&out)));
+    return json_make_str_copy(hk_buf_str(&out), a);
 }
 
 static struct json make_command_words(const struct make_run *r, struct hk_arena *a)
@@ -70,7 +72,6 @@ static struct json make_command_words(const struct make_run *r, struct hk_arena 
 static int put_amount(struct json *list, const char *name, const char *option, const char *text,
                       struct hk_arena *a, struct hk_err *err)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf canonical = {0};
     struct quantity q;
 
     if (!text) {
@@ -80,12 +81,11 @@ static int put_amount(struct json *list, const char *name, const char *option, c
         return hk_fail(err, HK_EINVAL, "--%s is '%s', want an amount such as 2, 500m or 4Gi",
                        option, text);
     }
-    quantity_write(q, &canonical);
-    make_put(list, a, name, json_make_str(hk_arena_str(a, hk_buf_str(&canonical))));
+    json_set_quantity(list, a, name, q);
     return 0;
 }
 
-/* A task may use idle processors beyond what it asked for, but not memory or GPUs. */
+/* Sets memory and GPUs as limits, too; a task may use idle CPUs beyond its request. */
 static int make_amounts(const struct make_run *r, struct hk_arena *a, struct json *ret,
                         struct hk_err *err)
 {
@@ -99,10 +99,10 @@ static int make_amounts(const struct make_run *r, struct hk_arena *a, struct jso
     }
     *ret = json_make_object();
     if (requests.len > 0) {
-        make_put(ret, a, "requests", requests);
+        json_set(ret, a, "requests", requests);
     }
     if (limits.len > 0) {
-        make_put(ret, a, "limits", limits);
+        json_set(ret, a, "limits", limits);
     }
     return rc;
 }
@@ -119,8 +119,8 @@ static struct json make_variables(const struct make_run *r, struct hk_arena *a)
             hk_buf_adds(&value, *p == '$' ? "$" : "");
             hk_buf_addc(&value, *p);
         }
-        make_put_str(&v, a, "name", r->env[i].name);
-        make_put(&v, a, "value", json_make_str(hk_arena_str(a, hk_buf_str(&value))));
+        json_set_cstr(&v, a, "name", r->env[i].name);
+        json_set_str_copy(&v, a, "value", hk_buf_str(&value));
         json_push(&list, a, v);
     }
     return list;
@@ -135,17 +135,17 @@ static int make_run_container(const struct make_run *r, struct hk_arena *a, stru
     if (rc < 0) {
         return rc;
     }
-    make_put_str(&c, a, "name", CONTAINER);
-    make_put_str(&c, a, "image", r->image);
-    make_put(&c, a, "command", make_command_words(r, a));
+    json_set_cstr(&c, a, "name", CONTAINER);
+    json_set_cstr(&c, a, "image", r->image);
+    json_set(&c, a, "command", make_command_words(r, a));
     if (r->workdir) {
-        make_put_str(&c, a, "workingDir", r->workdir);
+        json_set_cstr(&c, a, "workingDir", r->workdir);
     }
     if (r->nenv > 0) {
-        make_put(&c, a, "env", make_variables(r, a));
+        json_set(&c, a, "env", make_variables(r, a));
     }
     if (amounts.len > 0) {
-        make_put(&c, a, "resources", amounts);
+        json_set(&c, a, "resources", amounts);
     }
     *ret = c;
     return 0;
@@ -153,13 +153,13 @@ static int make_run_container(const struct make_run *r, struct hk_arena *a, stru
 
 /* ---- the job ---- */
 
-/* env always; "NAME" and "NAME=ARG" add theirs. An argument stands as it is typed. */
+/* Always env; "NAME" and "NAME=ARG" add more. Arguments stay as typed. */
 static int make_plugins(const struct make_run *r, struct hk_arena *a, struct json *ret,
                         struct hk_err *err)
 {
     struct json all = json_make_object();
 
-    make_put(&all, a, "env", json_make_array());
+    json_set_array(&all, a, "env");
     for (uint32_t i = 0; i < r->nplugin; i++) {
         struct hk_str rest = hk_str(r->plugins[i]), name;
 
@@ -178,8 +178,8 @@ static int make_plugins(const struct make_run *r, struct hk_arena *a, struct jso
     return 0;
 }
 
-/* A gang starts again as a whole, else only what failed. The retry that reaches maxRetry is not
- * made any more. */
+/* A gang restarts as a whole, other jobs only what failed. The retry that reaches maxRetry never
+ * runs. */
 static void put_retries(const struct make_run *r, struct json *spec, struct hk_arena *a)
 {
     struct json policy = json_make_object();
@@ -187,10 +187,10 @@ static void put_retries(const struct make_run *r, struct json *spec, struct hk_a
     if (r->retries <= 0) {
         return;
     }
-    make_put_str(&policy, a, "event", "PodFailed");
-    make_put_str(&policy, a, "action", r->min > 1 ? "RestartJob" : "RestartPod");
-    make_put(spec, a, "policies", make_one(a, policy));
-    make_put(spec, a, "maxRetry", json_make_int(r->retries + 1));
+    json_set_cstr(&policy, a, "event", "PodFailed");
+    json_set_cstr(&policy, a, "action", r->min > 1 ? "RestartJob" : "RestartPod");
+    json_set(spec, a, "policies", make_one(a, policy));
+    json_set_int(spec, a, "maxRetry", r->retries + 1);
 }
 
 static struct json make_task(const struct make_run *r, struct json container, struct hk_arena *a)
@@ -198,43 +198,43 @@ static struct json make_task(const struct make_run *r, struct json container, st
     struct json task = json_make_object(), template = json_make_object();
     struct json spec = json_make_object();
 
-    make_put_str(&spec, a, "restartPolicy", "Never");
+    json_set_cstr(&spec, a, "restartPolicy", "Never");
     if (r->time_s > 0) {
-        make_put(&spec, a, "activeDeadlineSeconds", json_make_int(r->time_s));
+        json_set_int(&spec, a, "activeDeadlineSeconds", r->time_s);
     }
-    make_put(&spec, a, "containers", make_one(a, container));
-    make_put(&template, a, "spec", spec);
-    make_put_str(&task, a, "name", TASK);
-    make_put(&task, a, "replicas", json_make_int(r->count));
-    make_put(&task, a, "template", template);
+    json_set(&spec, a, "containers", make_one(a, container));
+    json_set(&template, a, "spec", spec);
+    json_set_cstr(&task, a, "name", TASK);
+    json_set_int(&task, a, "replicas", r->count);
+    json_set(&task, a, "template", template);
     return task;
 }
 
 static void put_optional(struct json *spec, struct hk_arena *a, const char *key, const char *value)
 {
     if (value) {
-        make_put_str(spec, a, key, value);
+        json_set_cstr(spec, a, key, value);
     }
 }
 
-/* The job is done when every task is: minSuccess says so also where fewer suffice to start. */
+/* The job completes when every task has: minSuccess says so, even if fewer suffice to start. */
 static struct json make_spec(const struct make_run *r, struct json task, struct json plugins,
                              struct hk_arena *a)
 {
     struct json spec = json_make_object();
 
-    make_put_str(&spec, a, "schedulerName", "volcano");
+    json_set_cstr(&spec, a, "schedulerName", "volcano");
     put_optional(&spec, a, "queue", r->queue);
     put_optional(&spec, a, "priorityClassName", r->priority);
-    make_put(&spec, a, "minAvailable", json_make_int(r->min));
-    make_put(&spec, a, "minSuccess", json_make_int(r->count));
+    json_set_int(&spec, a, "minAvailable", r->min);
+    json_set_int(&spec, a, "minSuccess", r->count);
     if (r->time_s > 0) {
-        make_put_str(&spec, a, "runningEstimate",
-                     hk_arena_printf(a, "%llds", (long long)r->time_s));
+        json_set_cstr(&spec, a, "runningEstimate",
+                      hk_arena_printf(a, "%llds", (long long)r->time_s));
     }
     put_retries(r, &spec, a);
-    make_put(&spec, a, "plugins", plugins);
-    make_put(&spec, a, "tasks", make_one(a, task));
+    json_set(&spec, a, "plugins", plugins);
+    json_set(&spec, a, "tasks", make_one(a, task));
     return spec;
 }
 
@@ -247,14 +247,14 @@ int make_run(const struct make_run *r, struct hk_arena *a, struct json *ret, str
     if (rc < 0) {
         return rc;
     }
-    make_put_str(&meta, a, "name", r->name);
-    make_put_str(&meta, a, "namespace", r->ns);
+    json_set_cstr(&meta, a, "name", r->name);
+    json_set_cstr(&meta, a, "namespace", r->ns);
     *ret = make_object(API_JOB, meta, a);
-    make_put(ret, a, "spec", make_spec(r, make_task(r, container, a), plugins, a));
+    json_set(ret, a, "spec", make_spec(r, make_task(r, container, a), plugins, a));
     return 0;
 }
 
-/* ---- what is typed ---- */
+/* ---- parsing values ---- */
 
 void make_run_name(const char *command, struct hk_rand *rand, struct hk_buf *out)
 {
@@ -282,7 +282,7 @@ void make_run_name(const char *command, struct hk_rand *rand, struct hk_buf *out
     }
 }
 
-/* Fields between colons, each of at most so many digits. */
+/* Fields between colons, with limited digits each. */
 static bool read_clock(struct hk_str text, int64_t *ret_s)
 {
     struct hk_str part;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs from command lines, and what is typed about them.
+// Jobs from command lines, and the parsing of option values.
 
 #include "cli/make.h"
 #include "codec/yaml.h"
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-/* The job as YAML, or what it was refused with. */
+/* Compares the job as YAML, or the error. */
 static void check(const struct make_run *r, const char *want)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};

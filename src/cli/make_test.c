@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects from what was typed.
+// Objects from command line arguments.
 
 #include "cli/make.h"
 
@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-/* Compares the outcome of a maker: its JSON, or what it refused with. */
+/* Compares the result: the JSON, or the error. */
 static void check(int rc, const struct json *have, const struct hk_err *err, const char *want)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the record of jobs, and writes it as rows, pages and trees.
+// Reads the history of a job, and writes it as rows, pages and JSON.
 #include "cli/past.h"
 
 #include "cli/progress.h"
@@ -16,16 +16,16 @@
 static int64_t time_at(const struct json *obj, const char *path)
 {
     int64_t ns = 0;
-    const struct hk_str text = show_str(obj, path);
+    const struct hk_str text = json_str_at(obj, path);
 
     return text.n > 0 && time_parse(text, &ns, NULL) == 0 ? ns : 0;
 }
 
-/* The first time the job ran: of its first attempt, else as its phases tell. */
+/* The first time the job ran: from its first attempt, else from its phases. */
 static int64_t first_start(const struct json *job)
 {
-    const struct json *attempts = show_list(job, "status.attempts");
-    const struct json *phases = show_list(job, "status.conditions");
+    const struct json *attempts = json_list_at(job, "status.attempts");
+    const struct json *phases = json_list_at(job, "status.conditions");
     int64_t first = 0;
 
     for (uint32_t i = 0; i < attempts->len; i++) {
@@ -33,7 +33,7 @@ static int64_t first_start(const struct json *job)
         first = ns > 0 && (first == 0 || ns < first) ? ns : first;
     }
     for (uint32_t i = 0; i < phases->len; i++) {
-        if (hk_str_is(show_str(&phases->items[i], "status"), "Running")) {
+        if (hk_str_is(json_str_field(&phases->items[i], "status"), "Running")) {
             const int64_t ns = time_at(&phases->items[i], "lastTransitionTime");
             first = ns > 0 && (first == 0 || ns < first) ? ns : first;
         }
@@ -43,14 +43,14 @@ static int64_t first_start(const struct json *job)
 
 static bool is_eviction(const struct json *attempt)
 {
-    const struct hk_str reason = show_str(attempt, "reason");
+    const struct hk_str reason = json_str_field(attempt, "reason");
 
     return hk_str_is(reason, "Preempted") || hk_str_is(reason, "Evicted");
 }
 
 static int64_t count_evictions(const struct json *job)
 {
-    const struct json *attempts = show_list(job, "status.attempts");
+    const struct json *attempts = json_list_at(job, "status.attempts");
     int64_t n = 0;
 
     for (uint32_t i = 0; i < attempts->len; i++) {
@@ -77,9 +77,9 @@ struct past past_of(const struct api_object *job, int64_t now_ns)
     return p;
 }
 
-/* ---- words ---- */
+/* ---- formatting ---- */
 
-/* "2026-11-15 16:52:29" in the local zone, "" of none. */
+/* "2026-11-15 16:52:29" in the local zone; "" if there is none. */
 static void write_time(int64_t ns, struct hk_buf *out)
 {
     const time_t s = (time_t)(ns / S_NS);
@@ -148,7 +148,7 @@ void past_row(const struct past *p, bool namespaces, struct grid *g)
         grid_add(g, p->job->ns);
     }
     grid_add(g, p->job->name);
-    grid_add(g, show_str(&p->job->root, "spec.queue"));
+    grid_add(g, json_str_at(&p->job->root, "spec.queue"));
     grid_add(g, phase);
     grid_hue(g, term_phase_hue(phase));
     add_time(p->queued_ns, g);
@@ -186,14 +186,14 @@ static void write_title(const char *title, const struct term *t, struct hk_buf *
 
 static void write_phases(const struct json *job, const struct term *t, struct hk_buf *out)
 {
-    const struct json *phases = show_list(job, "status.conditions");
+    const struct json *phases = json_list_at(job, "status.conditions");
 
     if (phases->len == 0) {
         return;
     }
     write_title("PHASES", t, out);
     for (uint32_t i = 0; i < phases->len; i++) {
-        const struct hk_str phase = show_str(&phases->items[i], "status");
+        const struct hk_str phase = json_str_field(&phases->items[i], "status");
         write_time(time_at(&phases->items[i], "lastTransitionTime"), out);
         hk_buf_adds(out, "  ");
         term_paint(t, term_phase_hue(phase), phase, out);
@@ -204,23 +204,24 @@ static void write_phases(const struct json *job, const struct term *t, struct hk
 static void add_attempt(const struct json *a, struct grid *g)
 {
     const int64_t start = time_at(a, "startTime"), end = time_at(a, "endTime");
-    const struct hk_str reason = show_str(a, "reason");
+    const struct hk_str reason = json_str_field(a, "reason");
 
-    grid_addf(g, "%lld", (long long)show_int(a, "retry"));
-    grid_addf(g, "%.*s-%lld", HK_FMT(show_str(a, "task")), (long long)show_int(a, "index"));
-    grid_add(g, show_str(a, "node"));
+    grid_addf(g, "%lld", (long long)json_int_at(a, "retry"));
+    grid_addf(g, "%.*s-%lld", HK_FMT(json_str_field(a, "task")),
+              (long long)json_int_at(a, "index"));
+    grid_add(g, json_str_field(a, "node"));
     add_time(start, g);
     add_span(start > 0 && end > 0 ? HK_MAX(end - start, 0) : -1, g);
-    add_code(end > 0, show_int(a, "exitCode"), g);
+    add_code(end > 0, json_int_at(a, "exitCode"), g);
     grid_add(g, reason);
     grid_hue(g, is_eviction(a) ? TERM_WAIT : TERM_PLAIN);
-    grid_add(g, show_str(a, "message"));
+    grid_add(g, json_str_field(a, "message"));
 }
 
 static void write_attempts(const struct json *job, const struct term *t, struct hk_buf *out)
 {
     HK_AUTO(grid_fini) struct grid g = {0};
-    const struct json *attempts = show_list(job, "status.attempts");
+    const struct json *attempts = json_list_at(job, "status.attempts");
 
     if (attempts->len == 0) {
         return;
@@ -240,11 +241,11 @@ static void write_attempts(const struct json *job, const struct term *t, struct 
     grid_write(&g, t, out);
 }
 
-/* Of the job and of its group, and warnings about its pods. */
+/* Events of the job and its group, and warnings about its pods. */
 static bool concerns(const struct json *event, const struct api_object *job)
 {
-    const struct hk_str kind = show_str(event, "involvedObject.kind");
-    const struct hk_str name = show_str(event, "involvedObject.name");
+    const struct hk_str kind = json_str_at(event, "involvedObject.kind");
+    const struct hk_str name = json_str_at(event, "involvedObject.name");
     const struct hk_str head = {name.s, HK_MIN(name.n, job->name.n)};
     const bool ours =
         hk_str_eq(head, job->name) && (name.n == job->name.n || name.s[job->name.n] == '-');
@@ -255,7 +256,7 @@ static bool concerns(const struct json *event, const struct api_object *job)
     if (hk_str_is(kind, "PodGroup")) {
         return ours && name.n == job->name.n + 1 + job->uid.n;
     }
-    return ours && hk_str_is(kind, "Pod") && hk_str_is(show_str(event, "type"), "Warning");
+    return ours && hk_str_is(kind, "Pod") && hk_str_is(json_str_field(event, "type"), "Warning");
 }
 
 static int64_t event_time(const struct json *event)
@@ -292,9 +293,9 @@ static void write_events(const struct past *p, const struct list_set *events, co
         const struct json *e = &at[i]->root;
         if (concerns(e, p->job)) {
             add_time(event_time(e), &g);
-            grid_add(&g, show_str(e, "reason"));
-            grid_add(&g, show_str(e, "involvedObject.kind"));
-            grid_add(&g, hk_str_trim(show_str(e, "message")));
+            grid_add(&g, json_str_field(e, "reason"));
+            grid_add(&g, json_str_at(e, "involvedObject.kind"));
+            grid_add(&g, hk_str_trim(json_str_field(e, "message")));
         }
     }
     if (grid_rows(&g) > 0) {
@@ -312,15 +313,12 @@ void past_page(const struct past *p, const struct list_set *events, const struct
     write_events(p, events, t, out);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
-static void put_time(struct json *obj, struct hk_arena *a, const char *key, int64_t ns)
+static void set_known_time(struct json *obj, struct hk_arena *a, const char *key, int64_t ns)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-
     if (ns > 0) {
-        time_write(ns, &text);
-        json_put(obj, a, hk_str(key), json_make_str(hk_arena_str(a, hk_buf_str(&text))));
+        json_set_time(obj, a, key, ns);
     }
 }
 
@@ -329,23 +327,23 @@ struct json past_json(const struct past *p, struct hk_arena *a)
     const struct json *root = &p->job->root, *attempts = json_at(root, "status.attempts");
     struct json v = json_make_object();
 
-    json_put(&v, a, HK_STR("name"), json_make_str(p->job->name));
-    json_put(&v, a, HK_STR("namespace"), json_make_str(p->job->ns));
-    json_put(&v, a, HK_STR("queue"), json_make_str(show_str(root, "spec.queue")));
-    json_put(&v, a, HK_STR("phase"), json_make_str(progress_phase(p->job)));
-    put_time(&v, a, "queued", p->queued_ns);
-    put_time(&v, a, "started", p->started_ns);
-    put_time(&v, a, "ended", p->ended_ns);
-    json_put(&v, a, HK_STR("waitedSeconds"), json_make_int(p->waited_ns / S_NS));
+    json_set_str(&v, a, "name", p->job->name);
+    json_set_str(&v, a, "namespace", p->job->ns);
+    json_set_str(&v, a, "queue", json_str_at(root, "spec.queue"));
+    json_set_str(&v, a, "phase", progress_phase(p->job));
+    set_known_time(&v, a, "queued", p->queued_ns);
+    set_known_time(&v, a, "started", p->started_ns);
+    set_known_time(&v, a, "ended", p->ended_ns);
+    json_set_int(&v, a, "waitedSeconds", p->waited_ns / S_NS);
     if (p->ran_ns >= 0) {
-        json_put(&v, a, HK_STR("ranSeconds"), json_make_int(p->ran_ns / S_NS));
+        json_set_int(&v, a, "ranSeconds", p->ran_ns / S_NS);
     }
-    json_put(&v, a, HK_STR("tasks"), json_make_int(progress_total(p->job)));
-    json_put(&v, a, HK_STR("retries"), json_make_int(p->retries));
-    json_put(&v, a, HK_STR("evictions"), json_make_int(p->evictions));
+    json_set_int(&v, a, "tasks", progress_total(p->job));
+    json_set_int(&v, a, "retries", p->retries);
+    json_set_int(&v, a, "evictions", p->evictions);
     if (p->over) {
-        json_put(&v, a, HK_STR("exitCode"), json_make_int(p->exit_code));
+        json_set_int(&v, a, "exitCode", p->exit_code);
     }
-    json_put(&v, a, HK_STR("attempts"), attempts ? *attempts : json_make_array());
+    json_set(&v, a, "attempts", attempts ? *attempts : json_make_array());
     return v;
 }

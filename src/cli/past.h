@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What became of jobs: when they were queued, started and ended, how long they waited and ran, and
+// The history of jobs: when they were queued, started and ended, how long they waited and ran, and
 // every attempt of their pods, from the record in their status.
 #pragma once
 
@@ -10,7 +10,7 @@
 struct past {
     const struct api_object *job;
     int64_t queued_ns, started_ns, ended_ns;
-    int64_t waited_ns, ran_ns; /* up to now while it does so; -1: not yet */
+    int64_t waited_ns, ran_ns; /* until now while it lasts; -1: not yet */
     int64_t retries, evictions;
     int exit_code; /* of a job that has ended */
     bool over;
@@ -20,9 +20,8 @@ struct past past_of(const struct api_object *job, int64_t now_ns);
 
 void past_heads(bool namespaces, struct grid *g);
 void past_row(const struct past *p, bool namespaces, struct grid *g);
-/* One job: what is in its row, line by line, the phases it went through, its attempts, and what was
- * said about it. */
+/* One job in detail: the values of its row, its phases, its attempts and its Events. */
 void past_page(const struct past *p, const struct list_set *events, const struct term *t,
                struct hk_buf *out);
-/* The same for programs. Lives in a, and borrows from the job. */
+/* The same as JSON. Lives in a, and borrows from the job. */
 struct json past_json(const struct past *p, struct hk_arena *a);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far jobs are, how they ended, and what is told of it; lines of logs.
+// The progress, results and history of jobs; lines of logs.
 #include "cli/past.h"
 
 #include "cli/logline.h"
@@ -24,7 +24,7 @@ static void test_exit_codes(void **state)
         {"{state: {phase: Failed}, attempts: [{task: t, index: 0, exitCode: 7}, {task: t, index: "
          "1, exitCode: 8}]}",
          1},
-        /* what a later attempt made up for does not count */
+        /* a failure followed by a successful attempt does not count */
         {"{state: {phase: Failed}, attempts: [{task: t, index: 0, exitCode: 7}, {task: t, index: "
          "0, retry: 1, exitCode: 0}, {task: t, index: 1, exitCode: 9}]}",
          9},
@@ -61,7 +61,7 @@ static void test_progress_lines(void **state)
     assert_false(progress_is_over(job.at[0]));
 }
 
-/* ---- the past ---- */
+/* ---- history ---- */
 
 #define JOB                                                                                        \
     "metadata: {name: j, namespace: a, uid: u, creationTimestamp: '2026-08-20T12:00:00Z'}\n"       \

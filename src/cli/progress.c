@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts of a job's status as a line; its attempts as an exit status.
+// Shows the counts of a job's status as a line; derives an exit status from its attempts.
 #include "cli/progress.h"
 
 #include "api/vcjob.h"
@@ -9,7 +9,7 @@ enum { BAR_MIN_COLUMNS = 30, BAR_COLUMNS = 30, EXIT_MAX = 255 };
 
 struct hk_str progress_phase(const struct api_object *job)
 {
-    const struct hk_str phase = show_str(&job->root, "status.state.phase");
+    const struct hk_str phase = json_str_at(&job->root, "status.state.phase");
 
     return phase.n > 0 ? phase : HK_STR("Pending");
 }
@@ -30,29 +30,30 @@ bool progress_is_over(const struct api_object *job)
 
 int64_t progress_total(const struct api_object *job)
 {
-    const struct json *tasks = show_list(&job->root, "spec.tasks");
+    const struct json *tasks = json_list_at(&job->root, "spec.tasks");
     int64_t n = 0;
 
     for (uint32_t i = 0; i < tasks->len; i++) {
-        n += show_int(&tasks->items[i], "replicas");
+        n += json_int_at(&tasks->items[i], "replicas");
     }
     return n;
 }
 
-/* The count in the status has the retry that was refused as well; the attempts tell. */
+/* The count in the status includes the retry that was refused; the attempts do not. */
 int64_t progress_retries(const struct api_object *job)
 {
-    const struct json *attempts = show_list(&job->root, "status.attempts");
+    const struct json *attempts = json_list_at(&job->root, "status.attempts");
     int64_t most = 0;
 
     for (uint32_t i = 0; i < attempts->len; i++) {
-        most = HK_MAX(most, show_int(&attempts->items[i], "retry"));
+        most = HK_MAX(most, json_int_at(&attempts->items[i], "retry"));
     }
-    return progress_is_over(job) && attempts->len > 0 ? most
-                                                      : show_int(&job->root, "status.retryCount");
+    return progress_is_over(job) && attempts->len > 0
+               ? most
+               : json_int_at(&job->root, "status.retryCount");
 }
 
-static void write_counts(const struct json *job, struct hk_buf *out)
+static void progress_write_counts(const struct json *job, struct hk_buf *out)
 {
     static const char *const counts[] = {"pending", "running", "failed", "terminating"};
 
@@ -62,7 +63,7 @@ static void write_counts(const struct json *job, struct hk_buf *out)
             hk_buf_addf(out, "  %lld %s", (long long)n, counts[i]);
         }
     }
-    const int64_t retries = show_int(job, "status.retryCount");
+    const int64_t retries = json_int_at(job, "status.retryCount");
     if (retries > 0) {
         hk_buf_addf(out, "  retry %lld", (long long)retries);
     }
@@ -74,11 +75,11 @@ void progress_write(const struct term *t, const struct api_object *job, struct h
     const struct hk_str phase = progress_phase(job);
     size_t used = job->name.n + phase.n + 4;
 
-    write_counts(&job->root, &counts);
+    progress_write_counts(&job->root, &counts);
     hk_buf_addf(out, "%.*s  ", HK_FMT(job->name));
     term_paint(t, term_phase_hue(phase), phase, out);
     hk_buf_adds(out, "  ");
-    term_bar(t, show_int(&job->root, "status.succeeded"), progress_total(job),
+    term_bar(t, json_int_at(&job->root, "status.succeeded"), progress_total(job),
              t->is && used + BAR_MIN_COLUMNS + counts.len < t->columns ? BAR_COLUMNS : 0, out);
     used += BAR_COLUMNS;
     if (!t->is || used + counts.len < t->columns) {
@@ -91,16 +92,16 @@ void progress_write(const struct term *t, const struct api_object *job, struct h
 
 void progress_write_failure(const struct api_object *job, struct hk_buf *out)
 {
-    const struct json *attempts = show_list(&job->root, "status.attempts");
+    const struct json *attempts = json_list_at(&job->root, "status.attempts");
 
     for (uint32_t i = attempts->len; i-- > 0;) {
         const struct json *a = &attempts->items[i];
-        const int64_t code = show_int(a, "exitCode");
-        const struct hk_str message = show_str(a, "message");
+        const int64_t code = json_int_at(a, "exitCode");
+        const struct hk_str message = json_str_field(a, "message");
 
         if (code != 0) {
-            hk_buf_addf(out, "%.*s-%lld: ", HK_FMT(show_str(a, "task")),
-                        (long long)show_int(a, "index"));
+            hk_buf_addf(out, "%.*s-%lld: ", HK_FMT(json_str_field(a, "task")),
+                        (long long)json_int_at(a, "index"));
             if (message.n > 0) {
                 hk_buf_addstr(out, message);
             } else {
@@ -109,23 +110,23 @@ void progress_write_failure(const struct api_object *job, struct hk_buf *out)
             return;
         }
     }
-    hk_buf_addstr(out, show_str(&job->root, "status.state.message"));
+    hk_buf_addstr(out, json_str_at(&job->root, "status.state.message"));
 }
 
 /* ---- the exit status ---- */
 
 static bool is_same_task(const struct json *a, const struct json *b)
 {
-    return show_int(a, "index") == show_int(b, "index") &&
-           hk_str_eq(show_str(a, "task"), show_str(b, "task"));
+    return json_int_at(a, "index") == json_int_at(b, "index") &&
+           hk_str_eq(json_str_field(a, "task"), json_str_field(b, "task"));
 }
 
-/* A later attempt of the same task counts instead. */
+/* Only the latest attempt of a task counts. */
 static bool is_outdone(const struct json *attempts, uint32_t at)
 {
     for (uint32_t i = 0; i < attempts->len; i++) {
         const struct json *a = &attempts->items[at], *b = &attempts->items[i];
-        const int64_t x = show_int(a, "retry"), y = show_int(b, "retry");
+        const int64_t x = json_int_at(a, "retry"), y = json_int_at(b, "retry");
         if (i != at && is_same_task(a, b) && (y > x || (y == x && i > at))) {
             return true;
         }
@@ -135,14 +136,14 @@ static bool is_outdone(const struct json *attempts, uint32_t at)
 
 int progress_exit_code(const struct api_object *job)
 {
-    const struct json *attempts = show_list(&job->root, "status.attempts");
+    const struct json *attempts = json_list_at(&job->root, "status.attempts");
     int64_t agreed = 0;
 
     if (hk_str_is(progress_phase(job), api_job_phase_name(API_JOB_COMPLETED))) {
         return 0;
     }
     for (uint32_t i = 0; i < attempts->len; i++) {
-        const int64_t code = show_int(&attempts->items[i], "exitCode");
+        const int64_t code = json_int_at(&attempts->items[i], "exitCode");
         if (code == 0 || is_outdone(attempts, i)) {
             continue;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times, ages, and tables as wide as what is in them.
+// Formats times and ages, and tables with columns as wide as their content.
 #include "base/vec.h"
 #include "cli/show_priv.h"
 #include "codec/timefmt.h"
@@ -8,27 +8,9 @@
 
 #define S_NS ((int64_t)1000 * 1000 * 1000)
 
-struct hk_str show_str(const struct json *obj, const char *path)
-{
-    return json_str(json_at(obj, path), HK_STR(""));
-}
-
-int64_t show_int(const struct json *obj, const char *path)
-{
-    return json_int(json_at(obj, path), 0);
-}
-
-const struct json *show_list(const struct json *obj, const char *path)
-{
-    static const struct json none = {.type = JSON_ARRAY};
-    const struct json *list = json_at(obj, path);
-
-    return json_is(list, JSON_ARRAY) ? list : &none;
-}
-
 struct hk_str show_label(const struct json *obj, const char *map, const char *key)
 {
-    return json_str(json_get(json_get(json_get(obj, "metadata"), map), key), HK_STR(""));
+    return json_str_field(json_get(json_get(obj, "metadata"), map), key);
 }
 
 void show_cell(struct hk_str text, size_t width, struct hk_buf *out)
@@ -52,7 +34,7 @@ static bool read_stamp(const struct json *stamp, int64_t *ret_ns)
            time_parse(json_str(stamp, HK_STR("")), ret_ns, NULL) == 0;
 }
 
-/* As strftime has it, in the local zone; none is what stands for no time. */
+/* strftime format, in the local zone; none: text for no time. */
 static void write_local(const struct json *stamp, const char *format, const char *none,
                         struct hk_buf *out)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An explanation for people, from the document that programs get.
+// Writes an explanation as text, from its JSON document.
 #pragma once
 
 #include "cli/term.h"

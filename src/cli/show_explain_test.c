@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of an explanation, from documents as programs get them.
+// The page of `hekla explain`, from its JSON documents.
 #include "cli/show_explain.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of flows and templates, and whole objects as text.
+// vcctl output: tables of flows and templates, and whole objects as text.
 #include "cli/show_priv.h"
 #include "codec/yaml.h"
 
@@ -24,7 +24,7 @@ void show_flows(struct api_object *const *flows, uint32_t n, int64_t now_ns, str
         show_age(json_at(flow, "metadata.creationTimestamp"), now_ns, &age);
         show_table_add(&t, flows[i]->name);
         show_table_add(&t, flows[i]->ns);
-        show_table_add(&t, show_str(flow, "status.state.phase"));
+        show_table_add(&t, json_str_at(flow, "status.state.phase"));
         show_table_add(&t, hk_buf_str(&age));
     }
     show_table_write(&t, out);
@@ -47,8 +47,8 @@ void show_templates(struct api_object *const *templates, uint32_t n, struct hk_b
     show_table_write(&t, out);
 }
 
-/* The object without the record of who set which field, its members in the order of Go's types. */
-static struct json tidy(const struct api_object *obj, struct hk_arena *a)
+/* The object without managedFields, its members in the order of Go's types. */
+static struct json show_flow_ordered_copy(const struct api_object *obj, struct hk_arena *a)
 {
     static const char *const first[] = {"kind", "apiVersion", "metadata", "spec", "status"};
     const struct api_kind *kind = obj->kind;
@@ -56,14 +56,13 @@ static struct json tidy(const struct api_object *obj, struct hk_arena *a)
     struct json meta = json_shallow(json_get(&obj->root, "metadata"), a);
 
     json_del(&meta, "managedFields");
-    json_put(&all, a, HK_STR("metadata"), meta);
-    json_put(&all, a, HK_STR("kind"), json_make_str(hk_str(kind->kind)));
-    json_put(&all, a, HK_STR("apiVersion"),
-             json_make_str(hk_str(hk_arena_printf(a, "%s/%s", kind->group, kind->version))));
+    json_set(&all, a, "metadata", meta);
+    json_set_cstr(&all, a, "kind", kind->kind);
+    json_set_cstr(&all, a, "apiVersion", hk_arena_printf(a, "%s/%s", kind->group, kind->version));
     for (size_t k = 0; k < HK_LEN(first); k++) {
         const struct json *v = json_get(&all, first[k]);
         if (v) {
-            json_put(&ret, a, hk_str(first[k]), *v);
+            json_set(&ret, a, first[k], *v);
         }
     }
     return ret;
@@ -72,7 +71,7 @@ static struct json tidy(const struct api_object *obj, struct hk_arena *a)
 void show_whole(const struct api_object *obj, const char *format, struct hk_buf *out)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
-    const struct json whole = tidy(obj, &mem);
+    const struct json whole = show_flow_ordered_copy(obj, &mem);
 
     if (strcmp(format, "json") == 0) {
         json_write_pretty(&whole, 2, out);

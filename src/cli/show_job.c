@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs: the table of many, the page of one, and the events below it.
+// vcctl output for jobs: the table of many, the page of one, and its events.
 #include "cli/show_priv.h"
 #include "codec/quantity.h"
 
@@ -10,7 +10,7 @@
 struct column {
     const char *head;
     size_t width;
-    const char *count; /* the number at this path; NULL for what is none */
+    const char *count; /* path of the number; NULL: not a number */
 };
 
 static const struct column columns[] = {
@@ -32,36 +32,36 @@ static bool is_or_any(struct hk_str value, const char *wanted)
     return wanted[0] == '\0' || hk_str_is(value, wanted);
 }
 
-static bool passes(const struct api_object *job, const struct show_filter *f)
+static bool show_job_matches_filter(const struct api_object *job, const struct show_filter *f)
 {
-    return is_or_any(show_str(&job->root, "spec.queue"), f->queue) &&
-           is_or_any(show_str(&job->root, "spec.schedulerName"), f->scheduler) &&
+    return is_or_any(json_str_at(&job->root, "spec.queue"), f->queue) &&
+           is_or_any(json_str_at(&job->root, "spec.schedulerName"), f->scheduler) &&
            (f->part[0] == '\0' || hk_str_contains(job->name, f->part));
 }
 
 static int64_t count_replicas(const struct json *job)
 {
-    const struct json *tasks = show_list(job, "spec.tasks");
+    const struct json *tasks = json_list_at(job, "spec.tasks");
     int64_t n = 0;
 
     for (uint32_t k = 0; k < tasks->len; k++) {
-        n += show_int(&tasks->items[k], "replicas");
+        n += json_int_at(&tasks->items[k], "replicas");
     }
     return n;
 }
 
-static void write_row(const struct json *job, struct hk_buf *out)
+static void show_job_write_row(const struct json *job, struct hk_buf *out)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf date = {0};
     const struct hk_str type = show_label(job, "labels", "volcano.sh/job-type");
 
     show_date(json_at(job, "metadata.creationTimestamp"), &date);
     show_cell(hk_buf_str(&date), columns[0].width, out);
-    show_cell(show_str(job, "status.state.phase"), columns[1].width, out);
+    show_cell(json_str_at(job, "status.state.phase"), columns[1].width, out);
     show_cell(type.n > 0 ? type : HK_STR("Batch"), columns[2].width, out);
     show_number(count_replicas(job), columns[3].width, out);
     for (size_t k = 4; k < HK_LEN(columns); k++) {
-        show_number(show_int(job, columns[k].count), columns[k].width, out);
+        show_number(json_int_at(job, columns[k].count), columns[k].width, out);
     }
     hk_buf_addc(out, '\n');
 }
@@ -70,7 +70,7 @@ struct widths {
     size_t name, ns;
 };
 
-static void write_head(const struct widths *w, bool namespaces, struct hk_buf *out)
+static void show_job_write_head(const struct widths *w, bool namespaces, struct hk_buf *out)
 {
     if (namespaces) {
         show_cell(HK_STR("Namespace"), w->ns, out);
@@ -89,7 +89,7 @@ void show_jobs(struct api_object *const *jobs, uint32_t n, const struct show_job
     uint32_t shown = 0;
 
     for (uint32_t i = 0; i < n; i++) {
-        if (how->loose || passes(jobs[i], &how->filter)) {
+        if (how->loose || show_job_matches_filter(jobs[i], &how->filter)) {
             w.name = HK_MAX(w.name, jobs[i]->name.n);
             w.ns = HK_MAX(w.ns, jobs[i]->ns.n);
             shown++;
@@ -101,21 +101,21 @@ void show_jobs(struct api_object *const *jobs, uint32_t n, const struct show_job
     }
     w.name += 3;
     w.ns += 3;
-    write_head(&w, how->namespaces, out);
+    show_job_write_head(&w, how->namespaces, out);
     for (uint32_t i = 0; i < n; i++) {
-        if (passes(jobs[i], &how->filter)) {
+        if (show_job_matches_filter(jobs[i], &how->filter)) {
             if (how->namespaces) {
                 show_cell(jobs[i]->ns, w.ns, out);
             }
             show_cell(jobs[i]->name, w.name, out);
-            write_row(&jobs[i]->root, out);
+            show_job_write_row(&jobs[i]->root, out);
         }
     }
 }
 
 /* ---- the page ---- */
 
-/* One line: two blanks per level, the label, and a text behind a tab. */
+/* One line: two blanks per level, the label, a tab and the text. */
 static void line(unsigned level, const char *label, struct hk_str text, struct hk_buf *out)
 {
     hk_buf_addf(out, "%*s%s\t", (int)level * 2, "", label);
@@ -128,7 +128,7 @@ static void head(unsigned level, const char *label, struct hk_buf *out)
     hk_buf_addf(out, "%*s%s\n", (int)level * 2, "", label);
 }
 
-static void number(unsigned level, const char *label, int64_t n, struct hk_buf *out)
+static void show_job_write_number(unsigned level, const char *label, int64_t n, struct hk_buf *out)
 {
     hk_buf_addf(out, "%*s%s\t%lld\n", (int)level * 2, "", label, (long long)n);
 }
@@ -148,8 +148,8 @@ static int compare_members(const void *a, const void *b)
     return hk_str_cmp(x->key, y->key);
 }
 
-/* The members by key, in a. */
-static struct json sorted(const struct json *map, struct hk_arena *a)
+/* The members sorted by key, allocated in a. */
+static struct json show_job_sort_members(const struct json *map, struct hk_arena *a)
 {
     struct json copy = json_is(map, JSON_OBJECT) ? json_shallow(map, a) : json_make_object();
 
@@ -162,7 +162,7 @@ static struct json sorted(const struct json *map, struct hk_arena *a)
 static void map_line(const char *label, const struct json *map, struct hk_buf *out)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
-    const struct json copy = sorted(map, &mem);
+    const struct json copy = show_job_sort_members(map, &mem);
 
     hk_buf_addf(out, "%s\t", label);
     if (copy.len > 0) {
@@ -173,12 +173,12 @@ static void map_line(const char *label, const struct json *map, struct hk_buf *o
     hk_buf_addc(out, '\n');
 }
 
-/* As Go prints a slice: "[a b]". */
+/* Prints a list like Go: "[a b]". */
 static void list_line(unsigned level, const char *label, const struct json *list,
                       struct hk_buf *out)
 {
     hk_buf_addf(out, "%*s%s\t[", (int)level * 2, "", label);
-    for (uint32_t k = 0; json_is(list, JSON_ARRAY) && k < list->len; k++) {
+    for (uint32_t k = 0; k < json_len(list); k++) {
         hk_buf_adds(out, k > 0 ? " " : "");
         hk_buf_addstr(out, json_str(&list->items[k], HK_STR("")));
     }
@@ -187,22 +187,22 @@ static void list_line(unsigned level, const char *label, const struct json *list
 
 static void show_meta(const struct json *job, struct hk_buf *out)
 {
-    line(0, "Name:       ", show_str(job, "metadata.name"), out);
-    line(0, "Namespace:  ", show_str(job, "metadata.namespace"), out);
+    line(0, "Name:       ", json_str_at(job, "metadata.name"), out);
+    line(0, "Namespace:  ", json_str_at(job, "metadata.namespace"), out);
     map_line("Labels:     ", json_at(job, "metadata.labels"), out);
     map_line("Annotations:", json_at(job, "metadata.annotations"), out);
-    /* Typed clients drop both on reading, so people know them empty. */
+    /* Typed clients drop both on reading, so upstream prints them empty. */
     line(0, "API Version:", HK_STR(""), out);
     line(0, "Kind:       ", HK_STR(""), out);
     head(0, "Metadata:", out);
     time_line(1, "Creation Timestamp:", json_at(job, "metadata.creationTimestamp"), out);
-    line(1, "Generate Name:     ", show_str(job, "metadata.generateName"), out);
-    number(1, "Generation:        ", show_int(job, "metadata.generation"), out);
-    line(1, "Resource Version:  ", show_str(job, "metadata.resourceVersion"), out);
-    line(1, "UID:               ", show_str(job, "metadata.uid"), out);
+    line(1, "Generate Name:     ", json_str_at(job, "metadata.generateName"), out);
+    show_job_write_number(1, "Generation:        ", json_int_at(job, "metadata.generation"), out);
+    line(1, "Resource Version:  ", json_str_at(job, "metadata.resourceVersion"), out);
+    line(1, "UID:               ", json_str_at(job, "metadata.uid"), out);
 }
 
-/* The canonical form of a quantity, 0 when there is none. */
+/* The canonical form of a quantity, 0 if there is none. */
 static void amount_line(const char *label, const struct json *amount, struct hk_buf *out)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -225,23 +225,24 @@ static void show_amounts(const char *label, const struct json *list, struct hk_b
 
 static void show_container(const struct json *c, struct hk_buf *out)
 {
-    const struct json *words = show_list(c, "command"), *ports = show_list(c, "ports");
+    const struct json *words = json_list_at(c, "command"), *ports = json_list_at(c, "ports");
 
     head(5, "Command:", out);
     for (uint32_t k = 0; k < words->len; k++) {
         hk_buf_addf(out, "%*s%.*s\n", 12, "", HK_FMT(json_str(&words->items[k], HK_STR(""))));
     }
-    line(5, "Image:", show_str(c, "image"), out);
-    line(5, "Name: ", show_str(c, "name"), out);
+    line(5, "Image:", json_str_field(c, "image"), out);
+    line(5, "Name: ", json_str_field(c, "name"), out);
     head(5, "Ports:", out);
     for (uint32_t k = 0; k < ports->len; k++) {
-        number(6, "Container Port:", show_int(&ports->items[k], "containerPort"), out);
-        line(6, "Name:          ", show_str(&ports->items[k], "name"), out);
+        show_job_write_number(6, "Container Port:", json_int_at(&ports->items[k], "containerPort"),
+                              out);
+        line(6, "Name:          ", json_str_field(&ports->items[k], "name"), out);
     }
     head(5, "Resources:", out);
     show_amounts("Limits:", json_at(c, "resources.limits"), out);
     show_amounts("Requests:", json_at(c, "resources.requests"), out);
-    line(6, "Working Dir:", show_str(c, "workingDir"), out);
+    line(6, "Working Dir:", json_str_field(c, "workingDir"), out);
 }
 
 static void show_annotations(const struct json *template, struct hk_buf *out)
@@ -263,11 +264,11 @@ static void show_annotations(const struct json *template, struct hk_buf *out)
 static void show_task(const struct json *task, struct hk_buf *out)
 {
     const struct json *template = json_get(task, "template");
-    const struct json *containers = show_list(template, "spec.containers");
-    const struct json *secrets = show_list(template, "spec.imagePullSecrets");
+    const struct json *containers = json_list_at(template, "spec.containers");
+    const struct json *secrets = json_list_at(template, "spec.imagePullSecrets");
 
-    line(2, "Name:", show_str(task, "name"), out);
-    number(2, "Replicas:", show_int(task, "replicas"), out);
+    line(2, "Name:", json_str_field(task, "name"), out);
+    show_job_write_number(2, "Replicas:", json_int_at(task, "replicas"), out);
     head(2, "Template:", out);
     head(3, "Metadata:", out);
     show_annotations(template, out);
@@ -279,21 +280,21 @@ static void show_task(const struct json *task, struct hk_buf *out)
     }
     head(4, "Image Pull Secrets:", out);
     for (uint32_t k = 0; k < secrets->len; k++) {
-        line(5, "Name:     ", show_str(&secrets->items[k], "name"), out);
+        line(5, "Name:     ", json_str_field(&secrets->items[k], "name"), out);
     }
-    line(4, "Restart Policy:   ", show_str(template, "spec.restartPolicy"), out);
+    line(4, "Restart Policy:   ", json_str_at(template, "spec.restartPolicy"), out);
 }
 
 static void show_spec(const struct json *job, struct hk_buf *out)
 {
-    const struct json *tasks = show_list(job, "spec.tasks");
+    const struct json *tasks = json_list_at(job, "spec.tasks");
 
     head(0, "Spec:", out);
-    number(1, "Min Available:     ", show_int(job, "spec.minAvailable"), out);
+    show_job_write_number(1, "Min Available:     ", json_int_at(job, "spec.minAvailable"), out);
     head(1, "Plugins:", out);
     list_line(2, "Env:", json_at(job, "spec.plugins.env"), out);
     list_line(2, "Ssh:", json_at(job, "spec.plugins.ssh"), out);
-    line(1, "Scheduler Name:    ", show_str(job, "spec.schedulerName"), out);
+    line(1, "Scheduler Name:    ", json_str_at(job, "spec.schedulerName"), out);
     head(1, "Tasks:", out);
     for (uint32_t k = 0; k < tasks->len; k++) {
         show_task(&tasks->items[k], out);
@@ -303,7 +304,7 @@ static void show_spec(const struct json *job, struct hk_buf *out)
 static void show_controlled(const struct json *map, struct hk_buf *out)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
-    const struct json copy = sorted(map, &mem);
+    const struct json copy = show_job_sort_members(map, &mem);
 
     if (copy.len > 0) {
         head(1, "Controlled Resources:", out);
@@ -322,7 +323,7 @@ static void show_conditions(const struct json *list, struct hk_buf *out)
         head(2, "Status\tTransitionTime", out);
     }
     for (uint32_t k = 0; k < list->len; k++) {
-        hk_buf_addf(out, "    %.*s \t", HK_FMT(show_str(&list->items[k], "status")));
+        hk_buf_addf(out, "    %.*s \t", HK_FMT(json_str_field(&list->items[k], "status")));
         show_time(json_get(&list->items[k], "lastTransitionTime"), out);
         hk_buf_adds(out, " \n");
     }
@@ -342,16 +343,16 @@ static void show_status(const struct json *job, bool conditions, struct hk_buf *
 
     head(0, "Status:", out);
     for (size_t k = 0; k < HK_LEN(counts); k++) {
-        const int64_t n = show_int(job, counts[k].path);
+        const int64_t n = json_int_at(job, counts[k].path);
         if (n > 0) {
-            number(1, counts[k].label, n, out);
+            show_job_write_number(1, counts[k].label, n, out);
         }
     }
     head(1, "State:", out);
-    line(2, "Phase:", show_str(job, "status.state.phase"), out);
+    line(2, "Phase:", json_str_at(job, "status.state.phase"), out);
     show_controlled(json_at(job, "status.controlledResources"), out);
     if (conditions) {
-        show_conditions(show_list(job, "status.conditions"), out);
+        show_conditions(json_list_at(job, "status.conditions"), out);
     }
 }
 
@@ -398,8 +399,8 @@ static void event_head(struct hk_buf *out)
 static void show_event(const struct json *e, int64_t now_ns, struct hk_buf *out)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf age = {0}, source = {0};
-    const struct hk_str host = show_str(e, "source.host");
-    const int64_t count = show_int(e, "count");
+    const struct hk_str host = json_str_at(e, "source.host");
+    const int64_t count = json_int_at(e, "count");
 
     if (count > 1) {
         show_age(json_get(e, "lastTimestamp"), now_ns, &age);
@@ -407,12 +408,12 @@ static void show_event(const struct json *e, int64_t now_ns, struct hk_buf *out)
     }
     show_age(json_get(e, "firstTimestamp"), now_ns, &age);
     hk_buf_adds(&age, count > 1 ? ")" : "");
-    hk_buf_addstr(&source, show_str(e, "source.component"));
+    hk_buf_addstr(&source, json_str_at(e, "source.component"));
     if (host.n > 0) {
         hk_buf_addf(&source, ", %.*s", HK_FMT(host));
     }
-    event_row(show_str(e, "type"), show_str(e, "reason"), hk_buf_str(&age), hk_buf_str(&source),
-              hk_str_trim(show_str(e, "message")), out);
+    event_row(json_str_field(e, "type"), json_str_field(e, "reason"), hk_buf_str(&age),
+              hk_buf_str(&source), hk_str_trim(json_str_field(e, "message")), out);
 }
 
 void show_events(struct hk_str job, struct api_object *const *events, uint32_t n, int64_t now_ns,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of pods.
+// vcctl output for pods: the table.
 #include "api/pod_summary.h"
 #include "cli/show_priv.h"
 

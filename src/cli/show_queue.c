@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of queues. Volcano no longer keeps counts in the status of queues: they are those of the
-// groups at hand, and the brief table shows what the status still says.
+// vcctl output for queues: tables. Volcano no longer keeps counts in the status of queues: the
+// counts come from the given pod groups, and the short table shows what is left in the status.
 #include "cli/show_priv.h"
 
 enum { NAME_WIDTH = 25, WIDTH = 8 };
 
 struct column {
-    const char *head;  /* and the phase of the groups counted there */
-    const char *field; /* of the status */
+    const char *head;  /* also the phase of the counted groups */
+    const char *field; /* in the status */
 };
 
 static const struct column counts[] = {
@@ -15,7 +15,7 @@ static const struct column counts[] = {
     {"Unknown", "status.unknown"}, {"Completed", NULL},
 };
 
-static void write_head(bool brief, struct hk_buf *out)
+static void show_queue_write_head(bool brief, struct hk_buf *out)
 {
     show_cell(HK_STR("Name"), NAME_WIDTH, out);
     show_cell(HK_STR("Weight"), WIDTH, out);
@@ -32,18 +32,18 @@ static void write_head(bool brief, struct hk_buf *out)
 static void write_begin(const struct api_object *queue, struct hk_buf *out)
 {
     show_cell(queue->name, NAME_WIDTH, out);
-    show_number(show_int(&queue->root, "spec.weight"), WIDTH, out);
-    show_cell(show_str(&queue->root, "status.state"), WIDTH, out);
+    show_number(json_int_at(&queue->root, "spec.weight"), WIDTH, out);
+    show_cell(json_str_at(&queue->root, "status.state"), WIDTH, out);
 }
 
-static int64_t count_groups(struct hk_str queue, const char *phase,
-                            struct api_object *const *groups, uint32_t n)
+static int64_t show_queue_count_groups(struct hk_str queue, const char *phase,
+                                       struct api_object *const *groups, uint32_t n)
 {
     int64_t count = 0;
 
     for (uint32_t i = 0; i < n; i++) {
-        count += hk_str_eq(show_str(&groups[i]->root, "spec.queue"), queue) &&
-                 hk_str_is(show_str(&groups[i]->root, "status.phase"), phase);
+        count += hk_str_eq(json_str_at(&groups[i]->root, "spec.queue"), queue) &&
+                 hk_str_is(json_str_at(&groups[i]->root, "status.phase"), phase);
     }
     return count;
 }
@@ -55,12 +55,13 @@ void show_queues(struct api_object *const *queues, uint32_t n, struct api_object
         hk_buf_adds(out, SHOW_NOTHING);
         return;
     }
-    write_head(false, out);
+    show_queue_write_head(false, out);
     for (uint32_t i = 0; i < n; i++) {
         write_begin(queues[i], out);
-        show_cell(show_str(&queues[i]->root, "spec.parent"), WIDTH, out);
+        show_cell(json_str_at(&queues[i]->root, "spec.parent"), WIDTH, out);
         for (size_t k = 0; k < HK_LEN(counts); k++) {
-            show_number(count_groups(queues[i]->name, counts[k].head, groups, ngroups), WIDTH, out);
+            show_number(show_queue_count_groups(queues[i]->name, counts[k].head, groups, ngroups),
+                        WIDTH, out);
         }
         hk_buf_addc(out, '\n');
     }
@@ -72,11 +73,11 @@ void show_queues_brief(struct api_object *const *queues, uint32_t n, struct hk_b
         hk_buf_adds(out, SHOW_NOTHING);
         return;
     }
-    write_head(true, out);
+    show_queue_write_head(true, out);
     for (uint32_t i = 0; i < n; i++) {
         write_begin(queues[i], out);
         for (size_t k = 0; k < HK_LEN(counts) - 1; k++) {
-            show_number(show_int(&queues[i]->root, counts[k].field), WIDTH, out);
+            show_number(json_int_at(&queues[i]->root, counts[k].field), WIDTH, out);
         }
         hk_buf_addc(out, '\n');
     }

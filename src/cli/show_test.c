@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects in, exact layouts out. The process' zone is UTC here.
+// Exact layouts, from objects. The process's time zone is UTC here.
 
 #include "cli/show.h"
 
@@ -338,7 +338,8 @@ static void show_text(const char *text, struct hk_buf *out)
 
 static void test_a_server_on_a_page(void **state)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf page = {0}, none = {0}, starting = {0}, mute = {0};
+    HK_AUTO(hk_buf_fini)
+    struct hk_buf page = {0}, none = {0}, starting = {0}, mute = {0}, full = {0};
 
     show_text(
         "running: true\n"
@@ -355,7 +356,8 @@ static void test_a_server_on_a_page(void **state)
         "nodes:\n"
         "- {name: n1, status: Ready, allocatable: {cpu: '2', memory: 8Gi, pods: '500'},\n"
         "   used: {cpu: 1500m, memory: 512Mi, pods: '3'}}\n"
-        "- {name: n2, status: NotReady, allocatable: {}, used: {}}\n"
+        "- {name: n2, status: NotReady, allocatable: {}, used: {}, since: "
+        "'2026-08-20T12:01:00Z'}\n"
         "total: {name: total, status: '', allocatable: {cpu: '2', memory: 8Gi, pods: '500'},\n"
         "  used: {cpu: 1500m, memory: 512Mi, pods: '3'}}\n"
         "queues: [{name: default, state: Open, weight: 1, jobs: 3}]\n",
@@ -373,6 +375,8 @@ static void test_a_server_on_a_page(void **state)
                                    "n2     NotReady  0/0      0 B/0 B            0/0    \n"
                                    "total            1500m/2  512.0 MiB/8.0 GiB  3/500  \n"
                                    "\n"
+                                   "1 node is not ready: n2 since 2026-08-20T12:01:00Z\n"
+                                   "\n"
                                    "Queue    State  Weight  Jobs  \n"
                                    "default  Open   1       3     \n");
     show_text("{running: false, directory: /d}", &none);
@@ -383,6 +387,10 @@ static void test_a_server_on_a_page(void **state)
               "'2026-08-20T12:05:00Z', error: no answer}",
               &mute);
     assert_non_null(strstr(mute.data, "Error      no answer\n"));
+    show_text("{running: true, directory: /d, pid: 42, verb: up, version: '1', url: u, since: "
+              "'2026-08-20T12:05:00Z', writable: false, writesRefused: disk is full}",
+              &full);
+    assert_non_null(strstr(full.data, "Writes     refused: disk is full\n"));
 }
 
 int main(void)

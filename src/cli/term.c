@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ANSI's escape sequences, for those who want them.
+// ANSI escape sequences for terminals.
 #include "cli/term.h"
 
 #include <stdlib.h>
@@ -56,13 +56,16 @@ enum term_hue term_phase_hue(struct hk_str phase)
         const char *phase;
         enum term_hue hue;
     } rows[] = {
-        {"Running", TERM_GOOD},   {"Completed", TERM_GOOD},  {"Succeeded", TERM_GOOD},
-        {"Succeed", TERM_GOOD},   {"Open", TERM_GOOD},       {"Ready", TERM_GOOD},
-        {"Pending", TERM_WAIT},   {"Inqueue", TERM_WAIT},    {"Restarting", TERM_WAIT},
-        {"Aborting", TERM_WAIT},  {"Completing", TERM_WAIT}, {"Terminating", TERM_WAIT},
-        {"Closing", TERM_WAIT},   {"Unknown", TERM_WAIT},    {"Aborted", TERM_BAD},
-        {"Terminated", TERM_BAD}, {"Failed", TERM_BAD},      {"Closed", TERM_BAD},
-        {"NotReady", TERM_BAD},
+        {"Running", TERM_GOOD},    {"Completed", TERM_GOOD},
+        {"Succeeded", TERM_GOOD},  {"Succeed", TERM_GOOD},
+        {"Open", TERM_GOOD},       {"Ready", TERM_GOOD},
+        {"Pending", TERM_WAIT},    {"Inqueue", TERM_WAIT},
+        {"Restarting", TERM_WAIT}, {"Aborting", TERM_WAIT},
+        {"Completing", TERM_WAIT}, {"Terminating", TERM_WAIT},
+        {"Closing", TERM_WAIT},    {"Unknown", TERM_WAIT},
+        {"Aborted", TERM_BAD},     {"Terminated", TERM_BAD},
+        {"Failed", TERM_BAD},      {"Closed", TERM_BAD},
+        {"NotReady", TERM_BAD},    {"NotReady,unreachable", TERM_BAD},
     };
 
     for (size_t i = 0; i < HK_LEN(rows); i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain text without a terminal, escapes with one.
+// Plain text without a terminal, escape sequences with one.
 #include "cli/term.h"
 
 #include <setjmp.h>
@@ -28,7 +28,7 @@ static void test_bar(void **state)
         const char *want;
     } cases[] = {
         {5, 10, 17, "[#####-----] 5/10"}, {0, 4, 11, "[-----] 0/4"},
-        {4, 4, 11, "[#####] 4/4"},        {7, 4, 11, "[#####] 7/4"}, /* more than were asked for */
+        {4, 4, 11, "[#####] 4/4"},        {7, 4, 11, "[#####] 7/4"}, /* more than requested */
         {0, 0, 11, "[-----] 0/0"},        {1, 4, 10, "1/4"},         /* too narrow for a bar */
     };
 

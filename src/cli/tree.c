@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands there are. Names, flags and texts are Volcano's.
+// The table of vcctl's commands. Names, flags and texts are those of Volcano.
 #include "cli/command.h"
 
 #define FLAGS(rows) .flags = (rows), .nflags = (uint32_t)HK_LEN(rows)
@@ -130,7 +130,7 @@ static const struct command pods[] = {
     {"list", "list pod information created by vcjob", FLAGS(pod_list), .action = COMMAND_POD_LIST},
 };
 
-/* ---- the short forms: the letters of name and namespace are the other way round ---- */
+/* ---- the short forms, which swap the letters of name and namespace ---- */
 
 #define SHORT_NAMESPACE                                                                            \
     {                                                                                              \

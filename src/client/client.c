@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client as a port: the table of calls, the line they wait in, and the queue of messages that
-// port_poll empties. Callbacks run from port_poll alone, never below libcurl, so that a callback
-// may submit and cancel what it likes.
+// The client as a port: the table of calls, the line in which they wait, and the queue of messages
+// that port_poll empties. Callbacks run only from port_poll, never inside libcurl, so a callback
+// may submit and cancel calls.
 #include "client/client_priv.h"
 
 #include <stdarg.h>
@@ -46,7 +46,7 @@ void client_message_free(struct message *m)
     hk_free(m);
 }
 
-static void ring(struct client *c)
+static void client_wake_loop(struct client *c)
 {
     const uint64_t one = 1;
 
@@ -72,7 +72,7 @@ void client_send(struct client *c, struct message *m)
     }
     c->waiting_bytes += m->bytes;
     hk_vec_push(&c->queue, m);
-    ring(c);
+    client_wake_loop(c);
 }
 
 void client_finish(struct call *k, struct message *m)
@@ -141,6 +141,7 @@ static void call_free(struct call *k)
     net_timer_free(k->timer);
     target_fini(&k->target);
     hk_buf_fini(&k->answer);
+    list_reader_fini(&k->list);
     for (uint32_t i = 0; i < k->warnings.len; i++) {
         hk_free(k->warnings.at[i]);
     }
@@ -150,9 +151,9 @@ static void call_free(struct call *k)
     hk_free(k);
 }
 
-/* A lease runs out while its renewal waits behind slow calls. Binds are what others wait for;
- * nobody waits for events. */
-static enum call_rank rank_of(const struct port_request *req)
+/* Leases first among queued calls: a lease expires while its renewal waits behind slow calls. Then
+ * binds, for which users wait; events last. */
+static enum call_rank client_request_rank(const struct port_request *req)
 {
     if (req->verb == PORT_WATCH) {
         return RANK_AT_ONCE;
@@ -175,12 +176,20 @@ struct call *client_call(struct client *c, const struct port_request *req, struc
     k->sink = sink;
     k->kind = req->kind;
     k->verb = (uint8_t)req->verb;
-    k->rank = (uint8_t)rank_of(req);
+    k->rank = (uint8_t)client_request_rank(req);
     k->text_only = req->text_only;
     k->bookmarks = req->bookmarks;
     k->initial_mark = req->initial == PORT_INITIAL_SEND;
     k->eviction = req->subresource && strcmp(req->subresource, "eviction") == 0;
     k->frame.max = c->o.max_event_bytes;
+    k->list = (struct list_reader){
+        .kind = req->kind,
+        .text_only = req->text_only,
+        .max_item = c->o.max_event_bytes,
+        .max_held = req->limit > 0 ? c->o.max_page_bytes : c->o.max_lists_bytes,
+        .held_all = &c->list_bytes,
+        .max_held_all = c->o.max_lists_bytes,
+    };
     k->asked_ns = net_loop_now_ns(c->o.loop);
     call_enter(c, k);
     return k;
@@ -202,7 +211,7 @@ static void refill(struct client *c)
     c->tokens_ns = now;
 }
 
-/* The rate allows one more; else the line is looked at again when it does. */
+/* Whether the rate limit allows one more call; if not, a timer checks the line again. */
 static bool take_token(struct client *c)
 {
     if (c->o.qps < 0) {
@@ -220,7 +229,7 @@ static bool take_token(struct client *c)
     return true;
 }
 
-/* Whoever may write when he asks may no longer when his turn comes. */
+/* The caller may lose the right to write (its leadership) while the call waits. */
 static bool is_barred(const struct call *k)
 {
     const struct client_opts *o = &k->c->o;
@@ -303,7 +312,7 @@ static struct client *client_of(struct port *p)
     return (struct client *)p;
 }
 
-/* client-go's spread, so that streams do not end all at once. */
+/* The same range as in client-go, so that streams do not end all at once. */
 static uint32_t watch_timeout_s(struct client *c)
 {
     return 300 + hk_rand_below(c->o.rand, 300);
@@ -324,7 +333,7 @@ static uint64_t client_submit(struct port *p, const struct port_request *req, st
     return k->id;
 }
 
-/* Messages of a call that is not in the table any more are dropped when their turn comes. */
+/* Messages of a call that left the table are dropped on delivery. */
 static void client_cancel(struct port *p, uint64_t call)
 {
     struct call *k = call_find(client_of(p), call);
@@ -334,8 +343,8 @@ static void client_cancel(struct port *p, uint64_t call)
     }
 }
 
-/* True when somebody heard it. */
-static bool deliver(struct client *c, struct message *m)
+/* True if a callback got the message. */
+static bool client_deliver_message(struct client *c, struct message *m)
 {
     struct call *k = call_find(c, m->msg.call);
 
@@ -355,7 +364,7 @@ static bool deliver(struct client *c, struct message *m)
     return true;
 }
 
-/* Moves what still waits to the front. */
+/* Moves the remaining messages to the front. */
 static void queue_compact(struct client *c)
 {
     c->queue.len -= c->queue_at;
@@ -373,7 +382,7 @@ static uint32_t client_poll(struct port *p, uint32_t max)
     while (n < max && c->queue_at < c->queue.len) {
         struct message *m = c->queue.at[c->queue_at++];
         c->waiting_bytes -= m->bytes;
-        n += deliver(c, m);
+        n += client_deliver_message(c, m);
         client_message_free(m);
     }
     if (c->queue_at == c->queue.len) {
@@ -422,7 +431,7 @@ static void client_free(struct port *p)
 
 /* ---- the client ---- */
 
-/* Each is made when all others are busy and somebody waits. */
+/* A connection is made when all others are busy and a call waits. */
 static uint32_t connections_for(double qps)
 {
     const double slow_s = 0.03, least = 16, most = 64;
@@ -443,7 +452,9 @@ static void set_defaults(struct client_opts *o)
         .retry_last_ms = 8000,
         .retries = 6,
         .max_event_bytes = (size_t)16 << 20,
-        .max_answer_bytes = (size_t)1 << 30,
+        .max_answer_bytes = (size_t)64 << 20,
+        .max_page_bytes = (size_t)256 << 20,
+        .max_lists_bytes = (size_t)1 << 30,
         .max_waiting_bytes = (size_t)64 << 20,
     };
 
@@ -460,6 +471,8 @@ static void set_defaults(struct client_opts *o)
     OR_USUAL(retries);
     OR_USUAL(max_event_bytes);
     OR_USUAL(max_answer_bytes);
+    OR_USUAL(max_page_bytes);
+    OR_USUAL(max_lists_bytes);
     OR_USUAL(max_waiting_bytes);
 #undef OR_USUAL
 }

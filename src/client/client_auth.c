@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Credentials of requests: tokens fixed, from a file that is replaced now and then, or from a
-// plugin; user and password; certificates and keys from files (libcurl opens them anew for each
-// connection, so a rotation needs nothing from us) or from text, which is put into memory files
-// because libcurl with GnuTLS takes names only.
+// Credentials of requests: a fixed token, a token file that is replaced now and then, or a plugin;
+// user and password; certificates and keys from files (libcurl opens them for each connection, so
+// rotation works) or from text, which goes into memory files because libcurl with GnuTLS accepts
+// only file names.
 #include "client/client_priv.h"
 
 #include "base/file.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define LOOK_EVERY_NS ((int64_t)1000000000)
-/* A plugin's credentials are renewed a little before they end. */
+/* A plugin's credentials are renewed shortly before they expire. */
 #define EXPIRY_MARGIN_NS ((int64_t)10 * 1000000000)
 
 enum { MAX_TOKEN = 1 << 20, PLUGIN_TIMEOUT_MS = 60000 };
@@ -30,8 +30,8 @@ static void pem_fini(struct client_pem *p)
     p->fd = -1;
 }
 
-/* The new file is made before the old one goes: it gets another name, and libcurl does not take a
- * connection made with the old one for its own. */
+/* Makes the new file before closing the old one: its different name stops libcurl from reusing a
+ * connection made with the old one. */
 static int pem_set(struct client_pem *p, const char *text, struct hk_err *err)
 {
     const size_t n = strlen(text);
@@ -111,7 +111,7 @@ static bool has_blanks(struct hk_str s)
     return false;
 }
 
-/* What cannot be read leaves the last token in force. True when there is another one now. */
+/* If the file cannot be read, the last token stays in use. True if the token changed. */
 static bool read_token(struct client *c)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -134,7 +134,7 @@ static bool read_token(struct client *c)
     return true;
 }
 
-/* Kubernetes replaces such files by renaming, so a changed file is another file. */
+/* Kubernetes replaces such files by renaming, so a changed file has another inode. */
 static void look_at_token(struct client *c)
 {
     struct client_auth *a = &c->auth;
@@ -223,7 +223,7 @@ enum auth_ready auth_ready(struct client *c, struct hk_err *err)
 bool auth_renew(struct client *c, uint64_t epoch)
 {
     if (epoch != c->auth.epoch) {
-        return true; /* somebody else's 401 brought them */
+        return true; /* the 401 of another call has renewed them */
     }
     if (c->config.exec) {
         c->auth.have = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One attempt of a call over HTTP, and what its outcome means: an answer, another attempt after a
-// pause, or a failure. The one question that decides about repeating a write is whether its body
-// began to go out: a server acts on whole bodies only.
+// One attempt of a call over HTTP, and the meaning of its outcome: an answer, another attempt after
+// a pause, or a failure. A write is repeated only if its body had not started to go out: a server
+// acts only on complete bodies.
 #include "client/client_priv.h"
 
 #include "api/port_status.h"
@@ -16,7 +16,12 @@ static bool is_read(const struct call *k)
     return k->verb == PORT_GET || k->verb == PORT_LIST || k->verb == PORT_WATCH;
 }
 
-/* ---- what libcurl asks and tells ---- */
+static bool is_list(const struct call *k)
+{
+    return k->verb == PORT_LIST || k->verb == PORT_DELETE_COLLECTION;
+}
+
+/* ---- callbacks of libcurl ---- */
 
 static size_t on_body_wanted(char *to, size_t size, size_t n, void *ctx)
 {
@@ -28,7 +33,7 @@ static size_t on_body_wanted(char *to, size_t size, size_t n, void *ctx)
     return part;
 }
 
-/* Never back: else libcurl would repeat a write by itself. */
+/* Always fails: otherwise libcurl would repeat a write by itself. */
 static int on_rewind(void *ctx, curl_off_t offset, int origin)
 {
     return CURL_SEEKFUNC_FAIL;
@@ -42,7 +47,7 @@ static long http_code(const struct call *k)
     return code;
 }
 
-static size_t on_bytes(char *data, size_t size, size_t n, void *ctx)
+static size_t client_call_on_bytes(char *data, size_t size, size_t n, void *ctx)
 {
     struct call *k = ctx;
     const struct hk_str bytes = {data, size * n};
@@ -61,8 +66,12 @@ static size_t on_bytes(char *data, size_t size, size_t n, void *ctx)
         k->on_bytes(k->sink.ctx, bytes);
         return bytes.n;
     }
+    if (is_list(k) && http_code(k) == 200) {
+        return list_reader_feed(&k->list, bytes, &k->unreadable) < 0 ? 0 : bytes.n;
+    }
     if (bytes.n > k->c->o.max_answer_bytes - k->answer.len) {
-        k->too_large = true;
+        hk_fail(&k->unreadable, HK_ELIMIT, "the answer is larger than %zu bytes",
+                k->c->o.max_answer_bytes);
         return 0;
     }
     hk_buf_addstr(&k->answer, bytes);
@@ -85,7 +94,7 @@ static void add_warning(struct call *k, struct hk_str value)
     hk_vec_push(&k->warnings, hk_strndup(hk_buf_str(&text).s, text.len));
 }
 
-static size_t on_header(char *data, size_t size, size_t n, void *ctx)
+static size_t client_call_on_header(char *data, size_t size, size_t n, void *ctx)
 {
     struct call *k = ctx;
     struct hk_str value = {data, size * n}, name;
@@ -93,7 +102,7 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 
     hk_str_cut(&value, ':', &name);
     if (name.n > 0 && name.s[0] == '\r' && http_code(k) >= 200) {
-        k->http = (int)http_code(k); /* the end of the headers, and not a proxy's */
+        k->http = (int)http_code(k); /* the end of the headers, and not those of a proxy */
         meter_answer(k);
     }
     if (value.s) {
@@ -109,7 +118,7 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
     return size * n;
 }
 
-/* ---- beginning ---- */
+/* ---- starting ---- */
 
 static struct curl_slist *make_headers(const struct call *k)
 {
@@ -156,9 +165,9 @@ static void set_options(struct call *k, CURL *curl)
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, k->headers);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
     curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, zip ? "gzip" : NULL);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, client_call_on_bytes);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, k);
-    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, client_call_on_header);
     curl_easy_setopt(curl, CURLOPT_HEADERDATA, k);
     curl_easy_setopt(curl, CURLOPT_PRIVATE, k);
     set_body(k, curl);
@@ -171,7 +180,7 @@ static void forget_warnings(struct call *k)
     }
 }
 
-/* Of the slots it takes one of. */
+/* The counter of the slots that the call uses. */
 static uint32_t *counter(struct call *k)
 {
     struct client *c = k->c;
@@ -187,7 +196,8 @@ void call_start(struct call *k)
     k->attempts++;
     k->sent = 0;
     k->http = 0;
-    k->too_large = false;
+    k->unreadable = (struct hk_err){0};
+    list_reader_clear(&k->list);
     k->retry_after_s = -1;
     hk_buf_clear(&k->answer);
     forget_warnings(k);
@@ -221,15 +231,15 @@ void call_release(struct call *k)
     client_pump_soon(c);
 }
 
-/* ---- again ---- */
+/* ---- retries ---- */
 
 static void on_pause_over(void *ctx)
 {
     client_queue(ctx, true);
 }
 
-/* Doubling, with up to half of it taken off by chance; what the server asked for is a floor. A
- * lease runs out meanwhile: its pauses stay short. */
+/* Doubles the pause and subtracts up to half of it at random, but waits at least as long as the
+ * server asked. Pauses for a lease stay short, because it expires meanwhile. */
 static int64_t pause_ns(struct call *k)
 {
     const struct client_opts *o = &k->c->o;
@@ -248,7 +258,7 @@ static int64_t pause_ns(struct call *k)
     return ms * 1000000;
 }
 
-/* False when it was tried often enough. */
+/* False after the last attempt. */
 static bool try_again(struct call *k)
 {
     struct client *c = k->c;
@@ -283,8 +293,7 @@ static void take_warnings(struct call *k, struct message *m)
 static int take_list(struct call *k, struct message *m)
 {
     struct decode_list list;
-    const int rc =
-        decode_list(k->kind, hk_buf_str(&k->answer), k->text_only, &m->mem, &list, &m->err);
+    const int rc = list_reader_finish(&k->list, &m->mem, &list, &m->err);
 
     if (rc == 0) {
         m->msg.items = list.items;
@@ -320,7 +329,7 @@ static void take_status(struct call *k, long http, struct message *m)
     }
 }
 
-/* What broke off says nothing: it must not be taken for a refusal. */
+/* A truncated answer must not be taken for a refusal. */
 static int take_outcome(struct call *k, long http, struct message *m)
 {
     struct json doc;
@@ -337,9 +346,12 @@ static void succeed(struct call *k, long http)
     struct message *m = client_message(k, PORT_DONE);
     int rc = 0;
 
+    if (k->verb == PORT_DELETE_COLLECTION && http == 200) {
+        hk_buf_addstr(&k->answer, hk_buf_str(&k->list.shell)); /* may be a Status */
+    }
     if (k->verb != PORT_LIST && decode_is_status(hk_buf_str(&k->answer))) {
         rc = take_outcome(k, http, m);
-    } else if (k->verb == PORT_LIST || k->verb == PORT_DELETE_COLLECTION) {
+    } else if (is_list(k)) {
         rc = take_list(k, m);
     } else {
         rc = take_object(k, m);
@@ -353,10 +365,10 @@ static void succeed(struct call *k, long http)
     client_finish(k, m);
 }
 
-/* Put off by the server, which says that it did nothing. */
+/* True if the server refused for now and did nothing. */
 static bool put_off(const struct call *k, long http)
 {
-    if (http == 429) { /* of an eviction in words: a budget forbids it; without: too much to do */
+    if (http == 429) { /* an eviction with a Status: a budget forbids it; else: overload */
         return !k->eviction || !decode_is_status(hk_buf_str(&k->answer));
     }
     if (http == 503) {
@@ -378,7 +390,7 @@ static void refused(struct call *k, long http)
     }
     struct message *m = client_message(k, PORT_DONE);
     take_status(k, http, m);
-    if (m->msg.rc == 0) { /* a success that is none */
+    if (m->msg.rc == 0) { /* a Status of success in an error answer */
         m->msg.rc = hk_fail(&m->err, port_status_code(HK_STR(""), (int)http),
                             "the server answered with HTTP code %ld", http);
     }
@@ -394,7 +406,7 @@ static bool is_tls_trust(CURLcode rc)
            rc == CURLE_SSL_CACERT_BADFILE || rc == CURLE_SSL_ISSUER_ERROR;
 }
 
-/* libcurl names files that are ours alone. */
+/* libcurl's messages name our internal files. */
 static void explain_distrust(const char *error, char why[CURL_ERROR_SIZE])
 {
     const char *files = strstr(error, ". CAfile:");
@@ -408,16 +420,20 @@ static void broke(struct call *k, CURLcode rc, const char *why)
 {
     const bool read = is_read(k), unsent = !read && k->sent == 0;
     const bool late = rc == CURLE_OPERATION_TIMEDOUT;
-    const bool worth_it = (unsent || (read && !late)) && !is_tls_trust(rc) && !k->too_large;
+    const bool worth_it =
+        (unsent || (read && !late)) && !is_tls_trust(rc) && k->unreadable.code == 0;
     const char *verb = port_verb_name(k->verb), *plural = k->kind->plural;
 
     if (worth_it && try_again(k)) {
         return;
     }
-    if (read) {
-        const enum hk_code code = k->too_large ? HK_ELIMIT : late ? HK_ETIMEOUT : HK_EIO;
-        client_finish(k, client_failure(k, code, "%s of %s: %s", verb, plural,
-                                        k->too_large ? "the answer is too large" : why));
+    if (read && k->unreadable.code != 0) {
+        client_finish(k, client_failure(k, k->unreadable.code == HK_ELIMIT ? HK_ELIMIT : HK_EIO,
+                                        "cannot read the answer to %s of %s: %s", verb, plural,
+                                        k->unreadable.text));
+    } else if (read) {
+        client_finish(
+            k, client_failure(k, late ? HK_ETIMEOUT : HK_EIO, "%s of %s: %s", verb, plural, why));
     } else if (unsent) {
         client_finish(k,
                       client_failure(k, HK_EBUSY, "%s of %s was not sent: %s", verb, plural, why));

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client and servers that misbehave: which calls are tried again and which must not be, what
-// each failure ends with, streams that break off, stall or lie, and calls cancelled in every state.
+// The client with faulty servers: which calls are repeated and which must not be, the result of
+// each failure, streams that break off, stall or send invalid data, and calls cancelled in every
+// state.
 #include "client/script_test.h"
 
 #include <poll.h>
 
-/* The system's clock, moved on by as much as a test likes. */
+/* The system clock plus an offset that the test sets. */
 struct skewed_clock {
     struct hk_clock clock;
     int64_t skew_ns;
@@ -118,7 +119,7 @@ static void test_what_is_tried_again(void **state)
         struct script_line lines[3];
         uint32_t nlines;
         int rc;            /* hk_code */
-        uint32_t requests; /* that arrived */
+        uint32_t requests; /* requests received */
     } cases[] = {
         {"an answer is an answer", &get_a, {{OK_ANSWER, SCRIPT_KEEP}}, 1, 0, 1},
         {"a read whose connection closed", &get_a, {{NULL, SCRIPT_CLOSE}, {OK_ANSWER, 0}}, 2, 0, 2},
@@ -203,7 +204,7 @@ static void test_what_is_tried_again(void **state)
     }
 }
 
-/* libcurl repeats requests by itself when a kept connection dies; a write must not be. */
+/* libcurl repeats requests by itself when a reused connection dies; writes must not be. */
 static void test_a_write_on_a_kept_connection_is_sent_once(void **state)
 {
     static const struct script_line lines[] = {{OK_ANSWER, SCRIPT_KEEP}, {NULL, SCRIPT_CLOSE}};
@@ -368,7 +369,7 @@ static void test_bookmarks_for_those_who_asked(void **state)
     }
 }
 
-/* Turns the loop without polling until messages wait. */
+/* Runs the loop without polling until messages wait. */
 static void await_messages(struct fixture *f)
 {
     const int64_t deadline = net_loop_now_ns(f->rig.loop) + (int64_t)RIG_PATIENCE_MS * 1000000;
@@ -381,8 +382,8 @@ static void await_messages(struct fixture *f)
     assert_true(readable.revents & POLLIN);
 }
 
-/* A reader that does not poll costs a bounded amount; what he is owed waits in the socket, and the
- * silence that makes is not the server's. */
+/* A reader that does not poll uses limited memory: further data waits in the socket, and the
+ * resulting silence does not count as a stall. */
 static void test_a_stream_waits_for_its_reader(void **state)
 {
     enum { EVENTS = 400 };
@@ -414,7 +415,7 @@ static void test_a_stream_waits_for_its_reader(void **state)
     heard_fini(&h);
 }
 
-/* ---- what a request carries ---- */
+/* ---- headers of a request ---- */
 
 static void test_headers_say_who_asks(void **state)
 {
@@ -558,7 +559,7 @@ static void test_writes_that_were_barred_meanwhile(void **state)
     port_submit(f->rig.port, &blocker, (struct port_sink){outcome_on_msg, &outs[1]});
     req.kind = api_kind(API_LEASE);
     port_submit(f->rig.port, &req, (struct port_sink){outcome_on_msg, &outs[2]});
-    may_write = false; /* while they wait in line */
+    may_write = false; /* while they wait */
     hk_buf_clear(&f->script.log);
     port_cancel(f->rig.port, first);
     rig_until(&f->rig, outs[0].done && outs[1].done && outs[2].done);
@@ -617,8 +618,8 @@ static void test_the_rate_is_kept(void **state)
     outcome_fini(&outs[1]);
 }
 
-/* Of a server that does not answer: neither do leases wait for calls, nor calls for leases, and
- * neither take more connections than they may. */
+/* With a server that does not answer: leases do not wait for calls, nor calls for leases, and
+ * neither uses more connections than allowed. */
 static void test_leases_have_slots_of_their_own(void **state)
 {
     static const struct script_line silence = {NULL, SCRIPT_KEEP};
@@ -666,7 +667,7 @@ static void test_cancel_in_every_state(void **state)
     const struct client_opts o = opts(f);
 
     connect_with(f, &o);
-    /* in line */
+    /* waiting */
     port_cancel(f->rig.port, port_submit(f->rig.port, &get, sink));
     /* sent */
     script_play(&f->script, &silence, 1);
@@ -694,8 +695,8 @@ static void test_cancel_in_every_state(void **state)
 
 enum { FILLERS = 8 };
 
-/* A port whose connections never come about: its queue is full of others. Returns the port; the
- * descriptors are the caller's. */
+/* A port on which connections never complete: its queue is full. Returns the port; the caller
+ * closes the descriptors. */
 static uint16_t full_listener(int *listener, int fillers[FILLERS])
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -712,7 +713,7 @@ static uint16_t full_listener(int *listener, int fillers[FILLERS])
     return ntohs(at.sin_port);
 }
 
-/* libcurl closes what was never connected without a word. */
+/* libcurl closes a socket that never connected without a callback. */
 static void test_cancel_while_connecting(void **state)
 {
     struct fixture *f = *state;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the client counts: requests by method and code, retries, how long calls took and waited for
-// their turn, and their sizes. Names, labels and buckets are those of Kubernetes' own programs, so
-// that dashboards made for them show ours.
+// Metrics of the client: requests by method and code, retries, duration and waiting time of calls,
+// and their sizes. Names, labels and buckets are those of Kubernetes, so that its dashboards work.
 #include "client/client_priv.h"
 
 static const char *const methods[METER_METHODS] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
@@ -50,7 +49,7 @@ void meter_turn(const struct call *k)
     hk_hist_add(&k->c->meter.of[method_of(k)].waited_s, seconds_since(k->c, k->queued_ns));
 }
 
-static struct meter_count *count_of(const struct call *k)
+static struct meter_count *client_meter_find_count(const struct call *k)
 {
     struct client_meter *x = &k->c->meter;
     const unsigned method = method_of(k);
@@ -66,12 +65,12 @@ static struct meter_count *count_of(const struct call *k)
 
 void meter_answer(const struct call *k)
 {
-    count_of(k)->answers++;
+    client_meter_find_count(k)->answers++;
 }
 
 void meter_retry(const struct call *k)
 {
-    count_of(k)->retries++;
+    client_meter_find_count(k)->retries++;
 }
 
 void meter_end(const struct call *k)
@@ -88,8 +87,9 @@ void meter_end(const struct call *k)
 
 /* ---- writing ---- */
 
-static void write_counts(const struct client_meter *x, const char *name, const char *label,
-                         bool retries, const char *help, struct hk_buf *out)
+static void client_meter_write_counts(const struct client_meter *x, const char *name,
+                                      const char *label, bool retries, const char *help,
+                                      struct hk_buf *out)
 {
     hk_prom_head(out, name, "counter", help);
     for (uint32_t i = 0; i < x->counts.len; i++) {
@@ -111,7 +111,7 @@ static void write_counts(const struct client_meter *x, const char *name, const c
     }
 }
 
-/* One histogram for each method that was used; offset: which of them, in client_meter.of. */
+/* One histogram for each method in use; offset: of the histogram in client_meter.of. */
 static void write_hists(const struct client_meter *x, const char *name, size_t offset,
                         const char *help, struct hk_buf *out)
 {
@@ -133,10 +133,10 @@ void client_write_metrics(const struct client *c, struct hk_buf *out)
     const struct client_meter *x = &c->meter;
 
 #define AT(member) (offsetof(struct client_meter, of[0].member) - offsetof(struct client_meter, of))
-    write_counts(x, "rest_client_requests_total", "method", false,
-                 "HTTP requests to the API server, by code, method and host.", out);
-    write_counts(x, "rest_client_request_retries_total", "verb", true,
-                 "Requests that were sent again, by code, verb and host.", out);
+    client_meter_write_counts(x, "rest_client_requests_total", "method", false,
+                              "HTTP requests to the API server, by code, method and host.", out);
+    client_meter_write_counts(x, "rest_client_request_retries_total", "verb", true,
+                              "Requests that were sent again, by code, verb and host.", out);
     write_hists(x, "rest_client_request_duration_seconds", AT(took_s),
                 "Seconds from a call to its outcome, by verb and host; watches apart.", out);
     write_hists(x, "rest_client_rate_limiter_duration_seconds", AT(waited_s),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libcurl's multi interface on our loop: its sockets become watches, its one timeout a timer, and
-// what it has finished goes to the calls. Handles are used again; kept connections belong to the
-// multi handle, so that any of them serves any call.
+// libcurl's multi interface on our loop: its sockets become watches, its single timeout a timer,
+// and finished transfers go to their calls. Handles are reused. Idle connections belong to the
+// multi handle, so any call can use any of them.
 #include "client/client_priv.h"
 
 #include <fcntl.h>
@@ -11,16 +11,16 @@
 #include <unistd.h>
 
 enum {
-    KEEP_IDLE_S = 60, /* below the idle timeouts of servers, which begin at 90 s */
+    KEEP_IDLE_S = 60, /* below the idle timeouts of servers, which start at 90 s */
     PROBE_AFTER_S = 30,
     PROBE_EVERY_S = 15,
-    DEAD_AFTER_MS = 30000, /* without an acknowledgement of bytes or probes */
+    DEAD_AFTER_MS = 30000, /* without acknowledgement of bytes or probes */
     READ_BYTES = 64 << 10,
 };
 
 /* ---- events ---- */
 
-static void collect(struct client *c)
+static void client_multi_finish_calls(struct client *c)
 {
     int left;
     CURLMsg *m;
@@ -35,17 +35,17 @@ static void collect(struct client *c)
     }
 }
 
-static void act(struct client *c, curl_socket_t fd, int what)
+static void client_multi_socket_action(struct client *c, curl_socket_t fd, int what)
 {
     int running;
 
     curl_multi_socket_action(c->multi, fd, what, &running);
-    collect(c);
+    client_multi_finish_calls(c);
 }
 
-static void on_timer(void *ctx)
+static void client_multi_on_timer(void *ctx)
 {
-    act(ctx, CURL_SOCKET_TIMEOUT, 0);
+    client_multi_socket_action(ctx, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static void on_socket_ready(void *ctx, uint32_t events)
@@ -56,7 +56,7 @@ static void on_socket_ready(void *ctx, uint32_t events)
     what |= events & (EPOLLIN | EPOLLHUP | EPOLLRDHUP) ? CURL_CSELECT_IN : 0;
     what |= events & EPOLLOUT ? CURL_CSELECT_OUT : 0;
     what |= events & EPOLLERR ? CURL_CSELECT_ERR : 0;
-    act(s->c, s->fd, what);
+    client_multi_socket_action(s->c, s->fd, what);
 }
 
 static int on_timeout_wish(CURLM *multi, long timeout_ms, void *ctx)
@@ -71,7 +71,7 @@ static int on_timeout_wish(CURLM *multi, long timeout_ms, void *ctx)
     return 0;
 }
 
-/* Watches what is behind the number now. */
+/* Watches the socket that now has this number. */
 static void socket_open(struct client_socket *s)
 {
     s->copy = fcntl(s->fd, F_DUPFD_CLOEXEC, 0);
@@ -124,7 +124,7 @@ static int on_socket_wish(CURL *easy, curl_socket_t fd, int what, void *ctx, voi
     return 0;
 }
 
-/* A new socket has the number of one that libcurl closed and still believes to be watched. */
+/* The new socket has the number of one that libcurl closed and still considers watched. */
 static void watch_anew(struct client *c, int fd)
 {
     for (uint32_t i = 0; i < c->sockets.len; i++) {
@@ -138,9 +138,9 @@ static void watch_anew(struct client *c, int fd)
 
 /* ---- handles ---- */
 
-/* A peer that vanished without a word would hold a watch until its stall is noticed, and a write
- * until its time is up: bytes without acknowledgement end the connection after 30 s, silence after
- * the probe that follows, at 45 s. Where the option is not known it does not help. */
+/* A peer that vanished silently would block a watch until its stall timer, and a write until its
+ * timeout. With these options unacknowledged bytes end the connection after 30 s, and silence after
+ * a failed probe, at 45 s. Kernels without the option ignore this. */
 static int on_socket_made(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
     const unsigned dead_after_ms = DEAD_AFTER_MS;
@@ -158,9 +158,8 @@ static bool is_loopback(const struct client *c)
            hk_str_starts(hk_str(host), "[::1]");
 }
 
-/* Without a proxy of its own the cluster is reached as the environment says, but never a server on
- * this machine. Names are a SOCKS proxy's to resolve, as with kubectl; libcurl spells that
- * socks5h. */
+/* Without a configured proxy, the proxy variables of the environment apply, but never for a server
+ * on this machine. A SOCKS proxy resolves names, as with kubectl; libcurl calls that socks5h. */
 static void set_proxy(const struct client *c, CURL *curl)
 {
     if (c->config.proxy_url) {
@@ -210,7 +209,7 @@ struct easy *multi_take(struct client *c)
     } else {
         e = hk_zalloc(sizeof(*e));
         e->curl = curl_easy_init();
-        hk_assert(e->curl); /* fails only without memory */
+        hk_assert(e->curl); /* fails only for lack of memory */
         e->generation = UINT64_MAX;
     }
     if (e->generation != c->auth.generation) {
@@ -229,8 +228,8 @@ void multi_give(struct client *c, struct easy *e)
 
 /* ---- the server's names ---- */
 
-/* A name of its own for TLS: libcurl takes it from the URL, so the URL gets it, the connection goes
- * to the real host, and the Host header says that one too. */
+/* A separate name for TLS: libcurl takes it from the URL, so the URL contains it, while the
+ * connection and the Host header use the real host. */
 static void rename_host(struct client *c)
 {
     const char *server = c->config.server;
@@ -241,7 +240,7 @@ static void rename_host(struct client *c)
     const char *bracket = memrchr(host, ']', n);
 
     if (colon && bracket && colon < bracket) {
-        colon = NULL; /* of an IPv6 address */
+        colon = NULL; /* the colon is part of an IPv6 address */
     }
     const size_t name = colon ? (size_t)(colon - host) : n;
     const struct hk_str port = colon ? (struct hk_str){colon + 1, n - name - 1} : HK_STR("443");
@@ -269,7 +268,7 @@ int multi_init(struct client *c, struct hk_err *err)
     } else {
         c->base_url = hk_strdup(c->config.server);
     }
-    c->multi_timer = net_timer_new(c->o.loop, on_timer, c);
+    c->multi_timer = net_timer_new(c->o.loop, client_multi_on_timer, c);
     c->multi = curl_multi_init();
     hk_assert(c->multi);
     curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, on_socket_wish);
@@ -277,7 +276,7 @@ int multi_init(struct client *c, struct hk_err *err)
     curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_timeout_wish);
     curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
     curl_multi_setopt(c->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
-    /* Above the number in flight: below it connections would be closed and made all the time. */
+    /* More than the calls in flight, or connections would be closed and made all the time. */
     curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, 2L * c->o.connections + 64);
     return 0;
 }
@@ -291,7 +290,7 @@ void multi_fini(struct client *c)
         curl_easy_cleanup(c->idle.at[i]->curl);
         hk_free(c->idle.at[i]);
     }
-    curl_multi_cleanup(c->multi); /* which gives up its sockets */
+    curl_multi_cleanup(c->multi); /* closes its sockets */
     while (c->sockets.len > 0) {
         socket_free(c->sockets.at[0]);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the files of the client only: client.c (calls, the line, messages), client_call.c (one
-// attempt over HTTP and what follows from its outcome), client_watch.c (streams), client_auth.c
-// (credentials), client_multi.c (libcurl on our loop), client_meter.c (what is counted),
-// get_stream.c (plain streams of bytes).
+// Shared by the files of the client only: client.c (calls, queues, messages), client_call.c (one
+// attempt over HTTP and its outcome), client_watch.c (streams), client_auth.c (credentials),
+// client_multi.c (libcurl on our loop), client_meter.c (metrics), get_stream.c (plain streams of
+// bytes).
 //
 //   QUEUED --turn, credentials, room--> ACTIVE --outcome--> DONE (its last message waits)
 //      ^------------ WAITING <--again, after a pause---'
@@ -14,15 +14,16 @@
 #include "client/client.h"
 #include "client/exec_plugin.h"
 #include "client/frame.h"
+#include "client/list_reader.h"
 #include "client/target.h"
 
 #include <curl/curl.h>
 
 enum call_state { CALL_QUEUED, CALL_ACTIVE, CALL_WAITING, CALL_DONE };
 
-/* What goes first. Watches need neither slot nor token. Leases need no token, and slots of their
- * own: who renews those of a thousand nodes at a slow server makes neither a connection for each
- * nor everything else wait. */
+/* Order of sending. Watches need neither slot nor token. Leases need no token and have their own
+ * slots, so that renewing leases of a thousand nodes at a slow server neither needs a connection
+ * for each nor delays other calls. */
 enum call_rank { RANK_AT_ONCE, RANK_LEASE, RANK_HIGH, RANK_NORMAL, RANK_LOW, NRANKS };
 
 struct easy;
@@ -36,40 +37,41 @@ struct call {
     const struct api_kind *kind;
     uint8_t verb, state, rank;
     bool text_only, bookmarks, initial_mark;
-    bool eviction;  /* its 429 may be an answer */
-    bool refreshed; /* credentials were renewed for it once */
-    uint64_t epoch; /* of the credentials of this attempt */
+    bool eviction;  /* its 429 may be a final answer */
+    bool refreshed; /* credentials were renewed once for this call */
+    uint64_t epoch; /* credentials used in this attempt */
     struct target target;
-    size_t sent; /* of the body */
+    size_t sent; /* bytes of the body */
     uint32_t attempts;
-    int64_t asked_ns, queued_ns; /* since when there is the call, and it is in line */
-    struct net_timer *timer;     /* pause, or silence of a watch */
+    int64_t asked_ns, queued_ns; /* times of submission and of entering the queue */
+    struct net_timer *timer;     /* pause, or timeout of a silent watch */
 
-    /* The attempt under way. */
+    /* The current attempt. */
     struct easy *easy;
     struct curl_slist *headers;
-    struct hk_buf answer;
-    int http; /* 0: no answer yet */
-    bool too_large;
-    int32_t retry_after_s; /* -1: the server did not say */
+    struct hk_buf answer; /* without items of a list */
+    struct list_reader list;
+    struct hk_err unreadable; /* why the rest of the answer is ignored; code 0: it is read */
+    int http;                 /* 0: no answer yet */
+    int32_t retry_after_s;    /* -1: not given */
     HK_VEC(char *) warnings;
 
     /* A watch. */
     struct frame frame;
     int64_t heard_ns;
     bool paused;
-    struct message *last; /* why it ended, told by the stream itself */
+    struct message *last; /* final message that the stream itself sent */
 
     /* A stream of bytes, else NULL. */
     void (*on_bytes)(void *ctx, struct hk_str bytes);
-    bool held; /* nobody takes them now */
+    bool held; /* paused by get_stream_hold */
 };
 
 struct call_list {
     struct call *head, *tail;
 };
 
-/* A message on its way to port_poll: the public one, with what it points to. */
+/* A message waiting for port_poll; owns what msg points to. */
 struct message {
     struct port_msg msg;
     struct hk_arena mem;
@@ -78,20 +80,19 @@ struct message {
     size_t bytes;
 };
 
-/* A handle of libcurl, used again and again. */
+/* A reused libcurl handle. */
 struct easy {
     CURL *curl;
-    uint64_t generation; /* of the credentials it was set up with */
+    uint64_t generation; /* credentials it was set up with */
     char error[CURL_ERROR_SIZE];
 };
 
-/* One descriptor of libcurl's on our loop. */
-/* A socket of libcurl's that is watched. It may close one that never got connected without a word,
- * and give its number to the next: a copy of the descriptor is watched, which is ours to end. */
+/* A watched libcurl socket. libcurl may close a socket that never connected without notice, and
+ * reuse its number: we watch our own copy of the descriptor. */
 struct client_socket {
     struct client *c;
-    int fd;   /* by which libcurl knows it */
-    int copy; /* of it */
+    int fd;   /* libcurl's descriptor */
+    int copy; /* our copy */
     uint32_t events;
     struct net_watch *watch;
 };
@@ -103,24 +104,24 @@ struct client_pem {
 };
 
 struct client_auth {
-    uint64_t generation; /* grows when TLS material changes: handles are set up anew */
+    uint64_t generation; /* grows when TLS material changes: set up handles again */
     uint64_t epoch;      /* grows with every new credential */
     char *token;
     struct client_pem ca, cert, key;
-    /* The token's file as it was read, and when we looked. */
+    /* The token file when last read, and the time of the last check. */
     int64_t looked_ns;
     int64_t file_mtime_ns;
     uint64_t file_ino;
-    /* Of a plugin. */
+    /* From a credential plugin. */
     bool have;
     int64_t expires_ns;
     struct exec_plugin *plugin;
 };
 
-/* Methods that requests are counted by. */
+/* Number of counted HTTP methods. */
 enum { METER_METHODS = 5 };
 
-/* Answers of one code to one method; code 0: there was none. */
+/* Answers of one code to one method; code 0: no answer. */
 struct meter_count {
     unsigned method;
     int http;
@@ -155,6 +156,7 @@ struct client {
     HK_VEC(struct message *) queue;
     uint32_t queue_at;
     size_t waiting_bytes;
+    size_t list_bytes; /* of items in unfinished lists */
     int event_fd;
     bool event_set;
 
@@ -163,39 +165,39 @@ struct client {
     struct net_timer *multi_timer;
     HK_VEC(struct easy *) idle;
     char *base_url;
-    char *host_header; /* these two when TLS knows the server by another name, else NULL */
+    char *host_header; /* this and the next: set when the TLS server name differs, else NULL */
     struct curl_slist *connect_to_list;
 };
 
 /* ---- client.c ---- */
 
-/* A call in the table, not yet in line; its target is the caller's to make. */
+/* Adds a call to the table, not yet queued; the caller sets its target. */
 struct call *client_call(struct client *c, const struct port_request *req, struct port_sink sink);
-/* Back in line, in front or behind. */
+/* Queues the call, at the front or the back. */
 void client_queue(struct call *k, bool front);
-/* Looks at the line in the next turn of the loop. */
+/* Processes the queues in the next loop iteration. */
 void client_pump_soon(struct client *c);
 struct message *client_message(struct call *k, enum port_msg_type type);
 /* Takes the message. */
 void client_send(struct client *c, struct message *m);
-/* The call's last message; rc and err are set by the caller. Takes m. */
+/* Sends the call's last message; the caller has set rc and err. Takes m. */
 void client_finish(struct call *k, struct message *m);
-/* A last message that only fails. */
+/* Makes a last message with this error. */
 struct message *client_failure(struct call *k, enum hk_code code, const char *fmt, ...)
     HK_PRINTF(3, 4);
 void client_message_free(struct message *m);
-/* Every call in line ends with this error. */
+/* Ends every queued call with this error. */
 void client_fail_line(struct client *c, const struct hk_err *err);
 
 /* ---- client_call.c ---- */
 
 void call_start(struct call *k);
-/* libcurl is through with the attempt. */
+/* libcurl has finished the attempt. */
 void call_end(struct call *k, CURLcode rc);
-/* Lets go of the handle, if there is one. */
+/* Releases the libcurl handle, if any. */
 void call_release(struct call *k);
 
-/* It has a connection of its own, for as long as it lasts. */
+/* The call has its own connection while it lasts. */
 static inline bool call_is_stream(const struct call *k)
 {
     return k->verb == PORT_WATCH || k->on_bytes;
@@ -204,18 +206,18 @@ static inline bool call_is_stream(const struct call *k)
 /* ---- client_watch.c ---- */
 
 void watch_begin(struct call *k);
-/* Leaves the bytes in the socket until watch_resume. */
+/* Stops reading from the socket until watch_resume. */
 void watch_pause(struct call *k);
 /* Bytes of a stream; false ends the transfer. */
 bool watch_bytes(struct call *k, struct hk_str bytes);
 /* The last message of a stream that libcurl ended. */
 struct message *watch_outcome(struct call *k, CURLcode rc, const char *why);
-/* Goes on after port_poll made room. */
+/* Resumes paused watches after port_poll made room. */
 void watch_resume(struct client *c);
 
 /* ---- get_stream.c ---- */
 
-/* The last message of a stream of bytes that had begun. */
+/* The last message of a stream of bytes that had started. */
 struct message *get_stream_outcome(struct call *k, CURLcode rc, const char *why);
 
 /* ---- client_auth.c ---- */
@@ -223,15 +225,15 @@ struct message *get_stream_outcome(struct call *k, CURLcode rc, const char *why)
 enum auth_ready { AUTH_READY, AUTH_PENDING, AUTH_FAILED };
 
 void auth_init(struct client *c);
-/* Puts certificates and keys of the configuration where libcurl finds them. */
+/* Makes certificates and keys of the configuration available to libcurl. */
 int auth_load(struct client *c, struct hk_err *err) HK_CHECKED;
 void auth_fini(struct client *c);
-/* Whether requests can be signed now; when a plugin has to run first, it is started, and the line
- * is looked at again when it is through. */
+/* Whether credentials are available. If a plugin must run first, starts it, and processes the
+ * queues again when it has finished. */
 enum auth_ready auth_ready(struct client *c, struct hk_err *err);
-/* After a 401 of credentials of that epoch: true when others may be had. */
+/* After a 401 for credentials of that epoch: true when newer ones may be available. */
 bool auth_renew(struct client *c, uint64_t epoch);
-/* Options and headers of a request. */
+/* Set options and headers of a request. */
 void auth_apply_tls(const struct client *c, CURL *curl);
 struct curl_slist *auth_add_headers(const struct client *c, struct curl_slist *list);
 
@@ -239,7 +241,7 @@ struct curl_slist *auth_add_headers(const struct client *c, struct curl_slist *l
 
 int multi_init(struct client *c, struct hk_err *err) HK_CHECKED;
 void multi_fini(struct client *c);
-/* A handle set up with all that does not change from call to call. */
+/* Returns a handle with all options that are common to calls. */
 struct easy *multi_take(struct client *c);
 /* Takes NULL. */
 void multi_give(struct client *c, struct easy *e);
@@ -248,11 +250,11 @@ void multi_give(struct client *c, struct easy *e);
 
 void meter_init(struct client *c);
 void meter_fini(struct client *c);
-/* Its turn has come after waiting in line. */
+/* The call leaves the queue. */
 void meter_turn(const struct call *k);
-/* One attempt has an answer, or will have none (http 0). */
+/* An attempt has ended, with an answer or without (http 0). */
 void meter_answer(const struct call *k);
-/* And there will be another. */
+/* Another attempt follows. */
 void meter_retry(const struct call *k);
 /* The call is over. */
 void meter_end(const struct call *k);

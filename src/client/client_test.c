@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client and the real server over TLS: who may connect, refusals in Kubernetes' words, a server
-// that goes and comes back, credentials that change, and many writes at once.
+// The client with the real server over TLS: authentication, errors with Kubernetes' messages, a
+// server restart, credentials that change, and many writes at once.
 #include "client/rig_test.h"
 
 #include "base/file.h"
@@ -46,7 +46,7 @@ static struct outcome ask(struct rig *g, struct port_request req, enum api_kind_
 #define LIST ((struct port_request){.verb = PORT_LIST, .ns = NS})
 #define CREATE ((struct port_request){.verb = PORT_CREATE, .ns = NS})
 
-/* ---- who may connect ---- */
+/* ---- authentication ---- */
 
 static void test_the_server_must_prove_itself(void **state)
 {
@@ -85,7 +85,7 @@ static void test_the_server_must_prove_itself(void **state)
         }
         const struct outcome write =
             ask(g, CREATE, API_CONFIGMAP, "{'metadata':{'generateName':'a'}}");
-        assert_int_equal(write.rc, cases[i].ok ? 0 : -HK_EBUSY); /* surely not carried out */
+        assert_int_equal(write.rc, cases[i].ok ? 0 : -HK_EBUSY); /* certainly not executed */
         api_object_unref(write.obj);
     }
     cert_pair_fini(&other);
@@ -135,7 +135,7 @@ static void test_the_user_must_prove_himself(void **state)
     cert_pair_fini(&weak);
 }
 
-/* ---- refusals ---- */
+/* ---- errors ---- */
 
 static void test_refusals_keep_their_words(void **state)
 {
@@ -220,7 +220,7 @@ static void test_answers_say_what_became_of_it(void **state)
               API_CONFIGMAP, NULL);
     assert_false(out.created);
     outcome_fini(&out);
-    /* Fields nobody knows, reported as a header. */
+    /* Unknown fields, reported as a header. */
     out =
         ask(g, (struct port_request){.verb = PORT_CREATE, .ns = NS, .validate = PORT_VALIDATE_WARN},
             API_POD,
@@ -229,7 +229,7 @@ static void test_answers_say_what_became_of_it(void **state)
     assert_int_equal(out.rc, 0);
     assert_int_equal(out.nwarnings, 1);
     outcome_fini(&out);
-    /* Text without a tree still has its names. */
+    /* An object without a tree still has its names. */
     out = ask(
         g,
         (struct port_request){.verb = PORT_GET, .ns = NS, .name = HK_STR("a"), .text_only = true},
@@ -248,7 +248,7 @@ static void test_answers_say_what_became_of_it(void **state)
     assert_string_equal(out.names, "a");
 }
 
-/* ---- comings and goings ---- */
+/* ---- server restarts ---- */
 
 static void test_a_watch_goes_on_after_its_server_came_back(void **state)
 {
@@ -348,7 +348,7 @@ static void test_a_token_file_is_read_again(void **state)
     snprintf(user, sizeof(user), "    tokenFile: %s", path);
     connect_as(g, NULL, user);
     assert_int_equal(ask(g, LIST, API_CONFIGMAP, NULL).rc, 0);
-    /* The server forgets the token, and the file has another: one call notices both. */
+    /* The server drops the token, and the file has a new one: one call detects both. */
     auth_free(g->auth);
     assert_int_equal(auth_parse(HK_STR("fresh,admin,1,system:masters\n"), &g->auth, NULL), 0);
     rig_stop_server(g);
@@ -393,7 +393,7 @@ static void test_a_plugin_makes_credentials(void **state)
     assert_int_equal(hk_read_file(count, 100, &text, NULL), 0);
     assert_string_equal(text.data, "x\n"); /* one run for all of them */
 
-    /* Its token is refused from now on: it is asked once more, and then believed. */
+    /* Its token is refused from now on: the plugin runs once more, then the 401 is final. */
     auth_free(g->auth);
     assert_int_equal(auth_parse(HK_STR("fresh,admin,1,system:masters\n"), &g->auth, NULL), 0);
     rig_stop_server(g);
@@ -415,7 +415,7 @@ static void test_a_plugin_makes_credentials(void **state)
     rmdir(dir);
 }
 
-/* As in a pod whose cluster changes its authority: the file says so before the server does. */
+/* As in a pod whose cluster changes its CA: the file changes before the server does. */
 static void test_a_new_authority_is_trusted_when_its_file_says_so(void **state)
 {
     struct rig *g = *state;
@@ -439,7 +439,7 @@ static void test_a_new_authority_is_trusted_when_its_file_says_so(void **state)
     unlink(path);
 }
 
-/* How many of our sockets lead to the server, and how long the first waits for it. */
+/* The number of our sockets to the server, and the dead-peer timeout of the first. */
 static int count_sockets(const struct rig *g, unsigned *ret_dead_after_ms)
 {
     int n = 0;
@@ -510,7 +510,7 @@ static void test_what_is_asked_is_counted(void **state)
     heard_fini(&h);
 }
 
-/* What nobody answers has no code, and is tried again. */
+/* A call without an answer has no code, and is repeated. */
 static void test_what_fails_is_counted(void **state)
 {
     struct rig *g = *state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches: the stream is cut into events as it comes, each becomes a message at once. A stream that
-// ends in the middle, says what cannot be read, or stays silent for too long has failed; one that
-// outruns its reader is left in the socket until the reader has caught up.
+// Watches: cuts the stream into events as they arrive; each becomes a message at once. A stream
+// fails if it ends inside an event, contains invalid data, or is silent for too long. A stream
+// faster than its reader stays in the socket until the reader has caught up.
 #include "client/client_priv.h"
 
 #include "api/port_status.h"
@@ -10,7 +10,7 @@
 
 /* ---- silence ---- */
 
-static void arm(struct call *k)
+static void client_watch_set_stall_timer(struct call *k)
 {
     net_timer_at(k->timer, k->heard_ns + k->c->o.watch_stall_ms * 1000000);
 }
@@ -21,13 +21,13 @@ static void on_silence(void *ctx)
     const int64_t now = net_loop_now_ns(k->c->o.loop);
 
     if (k->paused) {
-        k->heard_ns = now; /* we are not listening */
+        k->heard_ns = now; /* we do not read now */
     }
     if (now - k->heard_ns < k->c->o.watch_stall_ms * 1000000) {
-        arm(k);
+        client_watch_set_stall_timer(k);
         return;
     }
-    /* What ends by itself is told by whoever asked; nobody else would know that it did not. */
+    /* The caller reports streams that end. Only this line shows that this one did not. */
     hk_log(HK_LOG_WARN, "watch is silent, asking again", "kind=%s silent_ms=%lld", k->kind->plural,
            (long long)k->c->o.watch_stall_ms);
     call_release(k);
@@ -41,13 +41,14 @@ void watch_begin(struct call *k)
         k->timer = net_timer_new(k->c->o.loop, on_silence, k);
     }
     k->heard_ns = net_loop_now_ns(k->c->o.loop);
-    arm(k);
+    client_watch_set_stall_timer(k);
 }
 
 /* ---- events ---- */
 
-/* An ERROR event: the last word of the stream. */
-static struct message *refusal(struct call *k, struct message *m, const struct decode_event *ev)
+/* An ERROR event ends the stream. */
+static struct message *client_watch_make_error_message(struct call *k, struct message *m,
+                                                       const struct decode_event *ev)
 {
     m->msg.type = PORT_DONE;
     m->status = ev->status;
@@ -57,7 +58,7 @@ static struct message *refusal(struct call *k, struct message *m, const struct d
     return m;
 }
 
-static bool is_wanted(const struct call *k, const struct decode_event *ev)
+static bool client_watch_wants_event(const struct call *k, const struct decode_event *ev)
 {
     return ev->type != PORT_BOOKMARK || k->bookmarks || (k->initial_mark && ev->initial_end);
 }
@@ -76,14 +77,14 @@ static int on_event(void *ctx, struct hk_str text)
         return rc;
     }
     if (ev.type == PORT_DONE) {
-        k->last = refusal(k, m, &ev);
+        k->last = client_watch_make_error_message(k, m, &ev);
         return m->msg.rc;
     }
     m->msg.type = ev.type;
     m->msg.obj = ev.obj;
     m->msg.rv = ev.rv;
     m->msg.initial_end = ev.initial_end;
-    if (is_wanted(k, &ev)) {
+    if (client_watch_wants_event(k, &ev)) {
         client_send(k->c, m);
     } else {
         client_message_free(m);
@@ -128,8 +129,8 @@ void watch_pause(struct call *k)
     k->paused = true;
 }
 
-/* What libcurl held back comes at once, and may end the stream; of that libcurl does not tell. */
-static void go_on(struct call *k)
+/* Data that libcurl held back arrives at once and may end the stream, without a callback. */
+static void client_watch_resume(struct call *k)
 {
     k->paused = false;
     k->c->npaused--;
@@ -145,7 +146,7 @@ void watch_resume(struct client *c)
 {
     for (uint32_t i = 0; c->npaused > 0 && i < c->calls.len; i++) {
         if (c->calls.at[i] && c->calls.at[i]->paused) {
-            go_on(c->calls.at[i]);
+            client_watch_resume(c->calls.at[i]);
         }
     }
 }

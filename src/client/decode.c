@@ -1,163 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads answers. The outer shell of a list or an event is skimmed: members are found by counting
-// brackets, without a tree, and only the parts that matter are parsed. What is skimmed wrongly
-// because it is no JSON fails in the parser that gets the part.
+// Reads answers. Skims the outer part of a list or an event and parses only the needed members. If
+// the text is not JSON, skimming may go wrong, and the parser of the member fails.
 #include "client/decode.h"
 
 #include "api/port_status.h"
-#include "base/vec.h"
-
-/* ---- skimming ---- */
-
-struct skim {
-    const char *p, *end;
-};
-
-static void skip_blanks(struct skim *s)
-{
-    while (s->p < s->end && (*s->p == ' ' || *s->p == '\n' || *s->p == '\r' || *s->p == '\t')) {
-        s->p++;
-    }
-}
-
-static bool take(struct skim *s, char c)
-{
-    skip_blanks(s);
-    if (s->p == s->end || *s->p != c) {
-        return false;
-    }
-    s->p++;
-    return true;
-}
-
-/* To the quote with an even number of backslashes before it. */
-static bool skip_string(struct skim *s)
-{
-    const char *from = s->p + 1, *p = from;
-
-    while ((p = memchr(p, '"', (size_t)(s->end - p)))) {
-        const char *slash = p;
-        while (slash > from && slash[-1] == '\\') {
-            slash--;
-        }
-        p++;
-        if ((p - slash) % 2 == 1) {
-            s->p = p;
-            return true;
-        }
-    }
-    s->p = s->end;
-    return false;
-}
-
-static bool skip_container(struct skim *s)
-{
-    uint32_t depth = 0;
-
-    while (s->p < s->end) {
-        const char c = *s->p;
-        if (c == '"') {
-            if (!skip_string(s)) {
-                return false;
-            }
-            continue;
-        }
-        s->p++;
-        if (c == '{' || c == '[') {
-            depth++;
-        } else if ((c == '}' || c == ']') && --depth == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool skip_scalar(struct skim *s)
-{
-    static const char ends[] = {',', ']', '}', ' ', '\n', '\r', '\t'};
-    const char *from = s->p;
-
-    while (s->p < s->end && !memchr(ends, *s->p, sizeof(ends))) {
-        s->p++;
-    }
-    return s->p > from;
-}
-
-static bool take_value(struct skim *s, struct hk_str *ret)
-{
-    skip_blanks(s);
-    if (s->p == s->end) {
-        return false;
-    }
-    const char *from = s->p;
-    const bool ok = *from == '"'                   ? skip_string(s)
-                    : *from == '{' || *from == '[' ? skip_container(s)
-                                                   : skip_scalar(s);
-    *ret = (struct hk_str){from, (size_t)(s->p - from)};
-    return ok;
-}
-
-/* 1: another element begins. 0: the container ended. Negative: no JSON. first tells whether a comma
- * must come before. */
-static int take_next(struct skim *s, char close, bool *first)
-{
-    if (take(s, close)) {
-        return 0;
-    }
-    if (!*first && !take(s, ',')) {
-        return -HK_EINVAL;
-    }
-    *first = false;
-    return 1;
-}
-
-/* The same, with the key of the member that begins. */
-static int take_key(struct skim *s, bool *first, struct hk_str *ret)
-{
-    const int more = take_next(s, '}', first);
-    struct hk_str key;
-
-    if (more != 1) {
-        return more;
-    }
-    if (!take_value(s, &key) || key.n < 2 || key.s[0] != '"' || !take(s, ':')) {
-        return -HK_EINVAL;
-    }
-    *ret = (struct hk_str){key.s + 1, key.n - 2};
-    return 1;
-}
+#include "codec/skim.h"
 
 static int fail_shape(struct hk_err *err)
 {
     return hk_fail(err, HK_EINVAL, "the answer is no JSON object");
 }
 
-/* The values of the named members, "" where absent. Looks no further than the last of them. */
-static int skim_members(struct hk_str text, const char *const *names, struct hk_str *values,
+static int find_members(struct hk_str text, const char *const *names, struct hk_str *values,
                         size_t n, struct hk_err *err)
 {
-    struct skim s = {text.s, text.s + text.n};
-    struct hk_str key, value;
-    bool first = true;
-    size_t found = 0;
-    int more = take(&s, '{') ? 1 : -HK_EINVAL;
-
-    for (size_t i = 0; i < n; i++) {
-        values[i] = (struct hk_str){"", 0};
-    }
-    while (more == 1 && found < n) {
-        more = take_key(&s, &first, &key);
-        if (more == 1 && !take_value(&s, &value)) {
-            more = -HK_EINVAL;
-        }
-        for (size_t i = 0; more == 1 && i < n; i++) {
-            if (hk_str_is(key, names[i])) {
-                found += values[i].n == 0;
-                values[i] = value;
-            }
-        }
-    }
-    return more < 0 ? fail_shape(err) : 0;
+    return skim_members(text, names, values, n) < 0 ? fail_shape(err) : 0;
 }
 
 /* ---- objects ---- */
@@ -173,7 +30,7 @@ static int parse_part(struct hk_str text, struct hk_arena *a, struct json *ret, 
 
 static int read_rv(const struct json *meta, uint64_t *ret, struct hk_err *err)
 {
-    const struct hk_str rv = json_str(json_get(meta, "resourceVersion"), HK_STR(""));
+    const struct hk_str rv = json_str_field(meta, "resourceVersion");
     int64_t n = 0;
 
     if (rv.n > 0 && (!hk_str_int(rv, &n) || n < 0)) {
@@ -183,7 +40,7 @@ static int read_rv(const struct json *meta, uint64_t *ret, struct hk_err *err)
     return 0;
 }
 
-/* Without a tree the names have to be found by themselves; they live in the object's arena. */
+/* Without a tree the names are searched in the text; they are kept in the object's arena. */
 static int name_object(struct api_object *o, struct hk_str metadata, struct hk_err *err)
 {
     struct json meta;
@@ -192,9 +49,9 @@ static int name_object(struct api_object *o, struct hk_str metadata, struct hk_e
     if (rc < 0) {
         return rc;
     }
-    o->ns = json_str(json_get(&meta, "namespace"), HK_STR(""));
-    o->name = json_str(json_get(&meta, "name"), HK_STR(""));
-    o->uid = json_str(json_get(&meta, "uid"), HK_STR(""));
+    o->ns = json_str_field(&meta, "namespace");
+    o->name = json_str_field(&meta, "name");
+    o->uid = json_str_field(&meta, "uid");
     return read_rv(&meta, &o->rv, err);
 }
 
@@ -210,7 +67,7 @@ static int object_of(const struct api_kind *kind, struct hk_buf *text, bool text
     int rc = api_object_borrow(kind, bytes, !text_only, text->data, hk_free, &o, err);
     *text = (struct hk_buf){0};
     if (rc == 0 && text_only) {
-        rc = skim_members(bytes, names, &meta, 1, err);
+        rc = find_members(bytes, names, &meta, 1, err);
         rc = rc < 0 ? rc : name_object(o, meta, err);
     }
     if (rc < 0) {
@@ -233,9 +90,9 @@ int decode_object(const struct api_kind *kind, struct hk_str text, bool text_onl
     return object_of(kind, &copy, text_only, ret, err);
 }
 
-/* ---- objects in passing ---- */
+/* ---- objects of lists and watches ---- */
 
-/* Where the object's text says who set which field, with the comma that goes with it. */
+/* The managedFields in the object's text, with the comma that belongs to them. */
 static struct hk_str managers_in(struct hk_str object)
 {
     static const char *const names[] = {"metadata"};
@@ -243,27 +100,26 @@ static struct hk_str managers_in(struct hk_str object)
     struct hk_str meta, key, value;
     bool first = true;
 
-    if (skim_members(object, names, &meta, 1, NULL) < 0) {
+    if (find_members(object, names, &meta, 1, NULL) < 0) {
         return none;
     }
     struct skim s = {meta.s, meta.s + meta.n};
-    bool ok = take(&s, '{');
+    bool ok = skim_take(&s, '{');
     while (ok) {
         const char *from = s.p;
         const bool leads = first;
 
-        ok = take_key(&s, &first, &key) == 1 && take_value(&s, &value);
+        ok = skim_key(&s, &first, &key) == 1 && skim_value(&s, &value);
         if (ok && hk_str_is(key, "managedFields")) {
-            (void)(leads && take(&s, ','));
+            (void)(leads && skim_take(&s, ','));
             return (struct hk_str){from, (size_t)(s.p - from)};
         }
     }
     return none;
 }
 
-/* What comes by the thousand comes without its managers: they take much of an object, and are of
- * interest to nobody here. An update that does not name them leaves them as they are. The first
- * bytes are left out as well. */
+/* Objects of lists and watches lose their managedFields, which are large and not used here. An
+ * update without them leaves them unchanged on the server. Also omits the first `skip` bytes. */
 static void add_passing(struct hk_str text, size_t skip, bool text_only, struct hk_buf *out)
 {
     const char *end = text.s + text.n;
@@ -273,18 +129,18 @@ static void add_passing(struct hk_str text, size_t skip, bool text_only, struct 
     hk_buf_add(out, cut.s + cut.n, (size_t)(end - cut.s) - cut.n);
 }
 
-/* ---- refusals ---- */
+/* ---- errors ---- */
 
 bool decode_is_status(struct hk_str text)
 {
     static const char *const names[] = {"kind", "apiVersion"};
     struct hk_str values[2];
 
-    return skim_members(text, names, values, 2, NULL) == 0 && hk_str_is(values[0], "\"Status\"") &&
+    return find_members(text, names, values, 2, NULL) == 0 && hk_str_is(values[0], "\"Status\"") &&
            hk_str_is(values[1], "\"v1\"");
 }
 
-/* Something that is no Status: a proxy's page, or the plain words of an overloaded server. */
+/* An answer that is not a Status: a proxy's page, or plain text of an overloaded server. */
 static void status_of_text(struct hk_str text, int http, struct hk_arena *mem,
                            struct port_status *ret)
 {
@@ -316,8 +172,8 @@ void decode_status(struct hk_str text, int http, struct hk_arena *mem, struct po
 
 /* ---- lists ---- */
 
-/* Whoever writes JSON from Go has kind and apiVersion in front of the metadata or not at all; of
- * anything else all members are looked at. */
+/* JSON written by Go has kind and apiVersion before the metadata or not at all; in other texts all
+ * members are searched. */
 static int lacks_kind(struct hk_str text, bool *ret, struct hk_err *err)
 {
     static const char *const names[] = {"kind", "apiVersion"};
@@ -327,13 +183,13 @@ static int lacks_kind(struct hk_str text, bool *ret, struct hk_err *err)
     if (*ret || hk_str_starts(text, "{\"kind\":") || hk_str_starts(text, "{\"apiVersion\":")) {
         return 0;
     }
-    const int rc = skim_members(text, names, values, 2, err);
+    const int rc = find_members(text, names, values, 2, err);
     *ret = values[0].n == 0 || values[1].n == 0;
     return rc;
 }
 
-static int decode_item(const struct api_kind *kind, struct hk_str text, bool text_only,
-                       struct api_object **ret, struct hk_err *err)
+int decode_item(const struct api_kind *kind, struct hk_str text, bool text_only,
+                struct api_object **ret, struct hk_err *err)
 {
     struct hk_buf whole = {0};
     bool lacking;
@@ -347,105 +203,31 @@ static int decode_item(const struct api_kind *kind, struct hk_str text, bool tex
         struct skim s = {text.s + 1, text.s + text.n};
         hk_buf_addf(&whole, "{\"kind\":\"%s\",\"apiVersion\":\"", kind->kind);
         api_kind_write_version(kind, &whole);
-        hk_buf_adds(&whole, take(&s, '}') ? "\"" : "\",");
+        hk_buf_adds(&whole, skim_take(&s, '}') ? "\"" : "\",");
     }
     add_passing(text, lacking, text_only, &whole);
     return object_of(kind, &whole, text_only, ret, err);
 }
 
-/* A list on its way through the reader. */
-struct lister {
-    const struct api_kind *kind;
-    bool text_only;
-    struct skim s;
-    HK_VEC(struct api_object *) items;
-    struct hk_str metadata;
-};
-
-static int read_items(struct lister *l, struct hk_err *err)
+int decode_list_shell(struct hk_str text, struct hk_arena *mem, struct decode_list *ret,
+                      struct hk_err *err)
 {
-    struct hk_str value;
-    bool first = true;
-    int more = take(&l->s, '[') ? 1 : -HK_EINVAL;
-
-    while (more == 1 && (more = take_next(&l->s, ']', &first)) == 1) {
-        struct api_object *o = NULL;
-        if (!take_value(&l->s, &value)) {
-            more = -HK_EINVAL;
-            break;
-        }
-        const int rc = decode_item(l->kind, value, l->text_only, &o, err);
-        if (rc < 0) {
-            return hk_wrap(err, rc, "items[%u]", l->items.len);
-        }
-        hk_vec_push(&l->items, o);
-    }
-    return more < 0 ? hk_fail(err, HK_EINVAL, "the items of the list are no JSON array") : 0;
-}
-
-static int read_list_member(struct lister *l, struct hk_str key, struct hk_err *err)
-{
-    struct hk_str value;
-
-    skip_blanks(&l->s);
-    if (hk_str_is(key, "items") && l->s.p < l->s.end && *l->s.p != 'n') { /* null */
-        return read_items(l, err);
-    }
-    if (!take_value(&l->s, &value)) {
-        return fail_shape(err);
-    }
-    if (hk_str_is(key, "metadata")) {
-        l->metadata = value;
-    }
-    return 0;
-}
-
-static int read_list(struct lister *l, struct hk_err *err)
-{
-    struct hk_str key;
-    bool first = true;
-    int more = take(&l->s, '{') ? 1 : -HK_EINVAL, rc = 0;
-
-    while (rc == 0 && more == 1 && (more = take_key(&l->s, &first, &key)) == 1) {
-        rc = read_list_member(l, key, err);
-    }
-    return more < 0 ? fail_shape(err) : rc;
-}
-
-/* Strings come out of the text, which the caller gives up. */
-static int read_list_meta(const struct lister *l, struct hk_arena *mem, struct decode_list *ret,
-                          struct hk_err *err)
-{
+    static const char *const names[] = {"metadata", "items"};
+    struct hk_str values[2];
     struct json meta;
-    const int rc = parse_part(l->metadata, mem, &meta, err);
 
+    *ret = (struct decode_list){.cont = HK_STR("")};
+    int rc = find_members(text, names, values, 2, err);
+    rc = rc < 0 ? rc : parse_part(values[0], mem, &meta, err);
     if (rc < 0) {
         return rc;
     }
-    ret->cont = hk_arena_str(mem, json_str(json_get(&meta, "continue"), HK_STR("")));
+    if (values[1].n > 0 && !hk_str_is(values[1], "null") && !hk_str_is(values[1], "[]")) {
+        return hk_fail(err, HK_EINVAL, "the items of the list are no JSON array");
+    }
+    ret->cont = hk_arena_str(mem, json_str_field(&meta, "continue"));
     ret->remaining = json_int(json_get(&meta, "remainingItemCount"), 0);
     return read_rv(&meta, &ret->rv, err);
-}
-
-int decode_list(const struct api_kind *kind, struct hk_str text, bool text_only,
-                struct hk_arena *mem, struct decode_list *ret, struct hk_err *err)
-{
-    struct lister l = {
-        .kind = kind, .text_only = text_only, .s = {text.s, text.s + text.n}, .metadata = {"", 0}};
-
-    *ret = (struct decode_list){.cont = HK_STR("")};
-    int rc = read_list(&l, err);
-    rc = rc < 0 ? rc : read_list_meta(&l, mem, ret, err);
-    for (uint32_t i = 0; rc < 0 && i < l.items.len; i++) {
-        api_object_unref(l.items.at[i]);
-    }
-    if (rc == 0 && l.items.len > 0) {
-        ret->items = hk_arena_array(mem, l.items.len, sizeof(*ret->items));
-        memcpy(ret->items, l.items.at, l.items.len * sizeof(*l.items.at));
-        ret->nitems = l.items.len;
-    }
-    hk_vec_fini(&l.items);
-    return rc;
 }
 
 /* ---- events ---- */
@@ -482,7 +264,7 @@ int decode_event(const struct api_kind *kind, struct hk_str text, bool text_only
     size_t i = 0;
 
     *ret = (struct decode_event){0};
-    int rc = skim_members(text, names, values, 2, err);
+    int rc = find_members(text, names, values, 2, err);
     if (rc < 0) {
         return rc;
     }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers of an API server, from bytes to what the port hands out: objects, pages of lists, watch
-// events, refusals. Each object is parsed once, by itself, so that keeping one keeps no other.
+// Decodes answers of an API server for the port: objects, pages of lists, watch events, refusals.
+// Each object is parsed on its own, so that keeping one does not keep the others.
 #pragma once
 
 #include "api/port.h"
 
-/* The text is copied. text_only leaves the tree away and fills in the names alone. */
+/* Copies the text. text_only fills in only the names, without a tree. */
 int decode_object(const struct api_kind *kind, struct hk_str text, bool text_only,
                   struct api_object **ret, struct hk_err *err) HK_CHECKED;
 
 /* Whether the text is an object of kind Status. */
 bool decode_is_status(struct hk_str text);
-/* A Status, or whatever else came with the HTTP code: then the words are made from the code and the
- * beginning of the text. Strings live in mem. */
+/* Decodes a Status; for any other text makes a message from the HTTP code and the start of the
+ * text. Strings live in mem. */
 void decode_status(struct hk_str text, int http, struct hk_arena *mem, struct port_status *ret);
 
 struct decode_list {
@@ -22,13 +22,16 @@ struct decode_list {
     struct hk_str cont; /* in mem */
     int64_t remaining;
 };
-/* Items without kind and apiVersion, as most servers send them, get them. Here and in events,
- * metadata.managedFields are left out of objects with a tree. */
-int decode_list(const struct api_kind *kind, struct hk_str text, bool text_only,
-                struct hk_arena *mem, struct decode_list *ret, struct hk_err *err) HK_CHECKED;
+/* Decodes a list without its items, which must have been removed. */
+int decode_list_shell(struct hk_str text, struct hk_arena *mem, struct decode_list *ret,
+                      struct hk_err *err) HK_CHECKED;
+/* Adds kind and apiVersion to an item without them, as most servers send. Here and in events,
+ * objects with a tree lose metadata.managedFields. */
+int decode_item(const struct api_kind *kind, struct hk_str text, bool text_only,
+                struct api_object **ret, struct hk_err *err) HK_CHECKED;
 
 struct decode_event {
-    enum port_msg_type type; /* PORT_DONE: an ERROR event, status says what */
+    enum port_msg_type type; /* PORT_DONE: an ERROR event, described by status */
     struct api_object *obj;  /* one reference; NULL for bookmarks and errors */
     uint64_t rv;
     bool initial_end;

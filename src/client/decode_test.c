@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes to answers: streams cut at every place, lists as servers send them, events, and refusals of
-// every sort.
+// Bytes to answers: streams cut at every position, lists of real servers, events, and all kinds of
+// errors.
 #include "client/decode.h"
 
 #include "api/port_status.h"
 #include "client/frame.h"
+#include "client/list_reader.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,6 +71,27 @@ static void test_what_is_no_stream(void **state)
 
 /* ---- lists ---- */
 
+/* Reads the list in pieces of `part` bytes. */
+static int read_list(struct hk_str text, size_t part, bool text_only, struct hk_arena *mem,
+                     struct decode_list *ret, struct hk_err *err)
+{
+    size_t held = 0;
+    HK_AUTO(list_reader_fini)
+    struct list_reader r = {.kind = api_kind(API_CONFIGMAP),
+                            .text_only = text_only,
+                            .max_item = 10000,
+                            .max_held = 100000,
+                            .held_all = &held,
+                            .max_held_all = 100000};
+    int rc = 0;
+
+    for (size_t at = 0; rc == 0 && at < text.n; at += part) {
+        const struct hk_str bytes = {text.s + at, HK_MIN(part, text.n - at)};
+        rc = list_reader_feed(&r, bytes, err);
+    }
+    return rc < 0 ? rc : list_reader_finish(&r, mem, ret, err);
+}
+
 static void test_lists(void **state)
 {
     static const struct {
@@ -81,6 +103,9 @@ static void test_lists(void **state)
          "\"items\":[{\"metadata\":{\"name\":\"a\"}},{}]}",
          "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\"}} "
          "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\"} 9 't' 3"},
+        {" { \"items\" : [ {} , {\"a\":\"]}\\\"{\"} ] , \"x\":[[],{\"items\":[1]}] }\n",
+         "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\"} "
+         "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"a\":\"]}\\\"{\"} 0 '' 0"},
         {"{\"items\":[{\"kind\":\"K\",\"apiVersion\":\"v\",\"x\":[\"]\"]}]}",
          "{\"kind\":\"K\",\"apiVersion\":\"v\",\"x\":[\"]\"]} 0 '' 0"},
         {"{\"items\":null}", "0 '' 0"},
@@ -92,23 +117,27 @@ static void test_lists(void **state)
         {"{\"metadata\":{\"resourceVersion\":\"x\"}}", "bad value 'x'"},
         {"[]", "the answer is no JSON object"},
         {"{\"items\":[", "the items of the list are no JSON array"},
+        {"{\"items\":[{}", "the items of the list are no JSON array"},
+        {"{\"items\":[{},,{}]}", "items[1]"},
+        {"{\"items\":7}", "the items of the list are no JSON array"},
+        {"{\"items\":[]", "the answer is no JSON object"},
         {"", "the answer is no JSON object"},
     };
 
-    for (size_t i = 0; i < 2 * HK_LEN(cases); i++) {
+    for (size_t k = 0; k < 40 * HK_LEN(cases); k++) {
+        const size_t i = k / 20, part = k % 20 < 19 ? k % 20 + 1 : 10000;
         const bool text_only = i % 2 == 1;
         HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
         HK_AUTO(hk_buf_fini) struct hk_buf have = {0};
         struct decode_list list;
         struct hk_err err = {0};
-        if (decode_list(api_kind(API_CONFIGMAP), hk_str(cases[i / 2].text), text_only, &mem, &list,
-                        &err) < 0) {
+        if (read_list(hk_str(cases[i / 2].text), part, text_only, &mem, &list, &err) < 0) {
             hk_buf_adds(&have, err.text);
         } else {
-            for (uint32_t k = 0; k < list.nitems; k++) {
-                hk_buf_addf(&have, "%.*s ", HK_FMT(list.items[k]->text));
-                assert_int_equal(list.items[k]->root.type, text_only ? JSON_NULL : JSON_OBJECT);
-                api_object_unref(list.items[k]);
+            for (uint32_t n = 0; n < list.nitems; n++) {
+                hk_buf_addf(&have, "%.*s ", HK_FMT(list.items[n]->text));
+                assert_int_equal(list.items[n]->root.type, text_only ? JSON_NULL : JSON_OBJECT);
+                api_object_unref(list.items[n]);
             }
             hk_buf_addf(&have, "%llu '%.*s' %lld", (unsigned long long)list.rv, HK_FMT(list.cont),
                         (long long)list.remaining);
@@ -117,6 +146,70 @@ static void test_lists(void **state)
             fail_msg("%s: want '%s', have '%s'", cases[i / 2].text, cases[i / 2].want, have.data);
         }
     }
+}
+
+/* The memory that an endless answer can use. */
+static void test_lists_have_their_bounds(void **state)
+{
+    static const struct {
+        const char *head, *again, *want;
+    } cases[] = {
+        {"{\"items\":[{\"a\":\"", "xxxxxxxxxxxxxxxx", "items[0] is larger than 10000 bytes"},
+        {"{\"items\":[{\"a\":", "[[[[[[[[[[[[[[[[", "items[0] is larger than 10000 bytes"},
+        {"{\"items\":[{}", ",{}", "items take more than 100000 bytes of memory"},
+        {"{\"items\":[{}", ",{\"a\":\"0123456789\"}", "items take more than 100000 bytes"},
+        {"{\"metadata\":{\"continue\":\"", "xxxxxxxxxxxxxxxx", "around the items is larger than"},
+        {"{", "\"a\":[{}],", "around the items is larger than"},
+    };
+
+    for (size_t i = 0; i < HK_LEN(cases); i++) {
+        size_t held = 0, held_most = 0, bytes = 0;
+        struct hk_err err = {0};
+        HK_AUTO(list_reader_fini)
+        struct list_reader r = {.kind = api_kind(API_CONFIGMAP),
+                                .max_item = 10000,
+                                .max_held = 100000,
+                                .held_all = &held,
+                                .max_held_all = 1000000};
+        int rc = list_reader_feed(&r, hk_str(cases[i].head), &err);
+        while (rc == 0 && bytes < 100 << 20) {
+            rc = list_reader_feed(&r, hk_str(cases[i].again), &err);
+            bytes += strlen(cases[i].again);
+            held_most = HK_MAX(held_most, held + r.shell.cap + r.item.cap);
+        }
+        assert_int_equal(rc, -HK_ELIMIT);
+        assert_in_range(held_most, 1, 3 << 20);
+        if (!strstr(err.text, cases[i].want)) {
+            fail_msg("want '%s', have '%s'", cases[i].want, err.text);
+        }
+    }
+}
+
+/* The memory of several lists together is limited, too, and released. */
+static void test_lists_share_a_bound(void **state)
+{
+    size_t held = 0;
+    struct list_reader two[2];
+    struct hk_err err = {0};
+    int rc = 0;
+
+    for (size_t i = 0; i < HK_LEN(two); i++) {
+        two[i] = (struct list_reader){.kind = api_kind(API_CONFIGMAP),
+                                      .max_item = 1000,
+                                      .max_held = 100000,
+                                      .held_all = &held,
+                                      .max_held_all = 150000};
+        rc = list_reader_feed(&two[i], HK_STR("{\"items\":[{}"), &err);
+        for (size_t n = 0; rc == 0 && two[i].held < 90000; n++) {
+            rc = list_reader_feed(&two[i], HK_STR(",{}"), &err);
+        }
+        assert_int_equal(rc, i == 0 ? 0 : -HK_ELIMIT);
+    }
+    assert_non_null(strstr(err.text, "lists under way take more than 150000 bytes"));
+    list_reader_clear(&two[0]);
+    list_reader_fini(&two[0]);
+    list_reader_fini(&two[1]);
+    assert_int_equal(held, 0);
 }
 
 /* ---- managers ---- */
@@ -148,8 +241,7 @@ static void test_what_comes_in_passing_has_no_managers(void **state)
         struct decode_list items = {0};
         struct decode_event event = {0};
 
-        const int rc = list ? decode_list(api_kind(API_CONFIGMAP), hk_str(whole), text_only, &mem,
-                                          &items, NULL)
+        const int rc = list ? read_list(hk_str(whole), 1000, text_only, &mem, &items, NULL)
                             : decode_event(api_kind(API_CONFIGMAP), hk_str(whole), text_only, &mem,
                                            &event, NULL);
         assert_int_equal(rc, 0);
@@ -159,7 +251,7 @@ static void test_what_comes_in_passing_has_no_managers(void **state)
     }
 }
 
-/* ---- refusals ---- */
+/* ---- errors ---- */
 
 static void test_codes_of_refusals(void **state)
 {
@@ -191,7 +283,7 @@ static void test_codes_of_refusals(void **state)
         {"", 599, HK_EIO},
         {"", 302, HK_EIO},
         {"Unheard", 422, HK_EINVAL},
-        {"NotFound", 500, HK_ENOTFOUND}, /* the reason counts more */
+        {"NotFound", 500, HK_ENOTFOUND}, /* the reason takes precedence */
     };
 
     for (size_t i = 0; i < HK_LEN(cases); i++) {
@@ -201,8 +293,8 @@ static void test_codes_of_refusals(void **state)
                      have);
         }
     }
-    /* What our server says of a code means that code. */
-    for (int code = HK_EINVAL; code <= HK_EUNSUP; code++) {
+    /* Our server's reason for a code maps back to that code. */
+    for (int code = HK_EINVAL; code < HK_NCODES; code++) {
         assert_int_equal(port_status_code(hk_str(hk_code_reason(code)), hk_code_http(code)), code);
     }
 }
@@ -251,6 +343,8 @@ int main(void)
         cmocka_unit_test(test_streams_are_cut_alike_however_they_arrive),
         cmocka_unit_test(test_what_is_no_stream),
         cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_lists_have_their_bounds),
+        cmocka_unit_test(test_lists_share_a_bound),
         cmocka_unit_test(test_what_comes_in_passing_has_no_managers),
         cmocka_unit_test(test_codes_of_refusals),
         cmocka_unit_test(test_statuses),

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Leader election: one call at a time reads, creates or updates the lease. A leader renews with the
-// revision it knows; only when that fails it reads first, as those who wait always do.
+// revision it knows, and reads the lease only if that fails; candidates always read first.
 #include "client/election.h"
 
 #include "base/log.h"
-#include "codec/timefmt.h"
 
 #define SECOND_NS ((int64_t)1000 * 1000 * 1000)
-/* client-go's: attempts of those who wait spread over so many times retry_ns. */
+/* As in client-go: candidates spread their attempts over this many times retry_ns. */
 #define JITTER 1.2
 
 static const struct hk_str none = {"", 0};
@@ -16,64 +15,64 @@ struct election {
     struct election_opts o;
     char *ns, *name, *identity;
     enum election_state state;
-    struct api_object *seen; /* the lease as it was last seen or written; NULL: never */
-    int64_t seen_ns;         /* when its content last changed, for us */
-    int64_t until_ns;        /* LEADS: not beyond */
+    struct api_object *seen; /* the lease as last read or written; NULL: never */
+    int64_t seen_ns;         /* when we last saw its content change */
+    int64_t until_ns;        /* LEADS: end of the leadership without renewal */
     int64_t next_ns;         /* the next attempt */
-    uint64_t call;           /* 0: none */
+    uint64_t call;           /* the call in flight, 0: none */
     bool writing;            /* the call writes */
     bool has_read;           /* this attempt has read the lease already */
-    bool releasing;          /* the call gives the lease back, or is to be followed by one */
+    bool releasing;          /* the call releases the lease, or another call will */
     int64_t sent_ns, end_ns; /* of the call */
-    char *complaint;         /* the failure that was told last */
-    struct hk_arena mem;     /* one body */
+    char *complaint;         /* the failure that was last reported */
+    struct hk_arena mem;     /* for one body */
 };
 
-static int64_t now_ns(const struct election *e)
+static int64_t election_now_ns(const struct election *e)
 {
     return e->o.clock->mono_ns(e->o.clock);
 }
 
 /* ---- the lease ---- */
 
-static const struct json *spec_of(const struct election *e)
+static const struct json *election_lease_spec(const struct election *e)
 {
     return e->seen ? json_get(&e->seen->root, "spec") : NULL;
 }
 
 static struct hk_str holder_of(const struct election *e)
 {
-    return json_str(json_get(spec_of(e), "holderIdentity"), none);
+    return json_str_field(election_lease_spec(e), "holderIdentity");
 }
 
-static bool is_ours(const struct election *e)
+static bool election_is_held_by_us(const struct election *e)
 {
     return hk_str_is(holder_of(e), e->identity);
 }
 
-/* Rounded up: who waits must not begin before we would have stopped. */
+/* Rounded up: a candidate must not start before we would have stopped. */
 static int64_t lease_s(const struct election *e)
 {
     return (e->o.lease_ns + SECOND_NS - 1) / SECOND_NS;
 }
 
-/* Nobody holds it, or whoever did has been silent for as long as he asked to be waited for. */
+/* True if the lease has no holder, or its holder did not renew it for leaseDurationSeconds. */
 static bool is_free(const struct election *e)
 {
-    const struct json *member = json_get(spec_of(e), "leaseDurationSeconds");
+    const struct json *member = json_get(election_lease_spec(e), "leaseDurationSeconds");
     const int64_t asked_s = HK_MIN(HK_MAX(json_int(member, lease_s(e)), 0), INT32_MAX);
 
-    return holder_of(e).n == 0 || now_ns(e) - e->seen_ns >= asked_s * SECOND_NS;
+    return holder_of(e).n == 0 || election_now_ns(e) - e->seen_ns >= hk_seconds_ns(asked_s);
 }
 
-static void see(struct election *e, struct api_object *lease)
+static void election_save_lease(struct election *e, struct api_object *lease)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf before = {0};
     const bool first = !e->seen;
 
     hk_buf_addstr(&before, holder_of(e));
-    if (first || !json_equal(spec_of(e), json_get(&lease->root, "spec"))) {
-        e->seen_ns = now_ns(e);
+    if (first || !json_equal(election_lease_spec(e), json_get(&lease->root, "spec"))) {
+        e->seen_ns = election_now_ns(e);
     }
     api_object_ref(lease);
     api_object_unref(e->seen);
@@ -84,32 +83,23 @@ static void see(struct election *e, struct api_object *lease)
     }
 }
 
-static struct json time_json(struct election *e)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-
-    time_write_micro(e->o.clock->wall_ns(e->o.clock), &text);
-    return json_make_str(hk_arena_str(&e->mem, hk_buf_str(&text)));
-}
-
 static void put_spec(struct election *e, struct json *spec)
 {
     const int64_t changes = json_int(json_get(spec, "leaseTransitions"), 0);
-    const struct json now = time_json(e);
+    const struct json now = json_make_micro_time(e->o.clock->wall_ns(e->o.clock), &e->mem);
 
     if (e->releasing) {
         json_del(spec, "holderIdentity");
     } else {
-        json_put(spec, &e->mem, HK_STR("holderIdentity"), json_make_str(hk_str(e->identity)));
+        json_set_cstr(spec, &e->mem, "holderIdentity", e->identity);
     }
-    json_put(spec, &e->mem, HK_STR("leaseDurationSeconds"),
-             json_make_int(e->releasing ? 1 : lease_s(e)));
-    if (!is_ours(e) || e->releasing) {
-        json_put(spec, &e->mem, HK_STR("acquireTime"), now);
+    json_set_int(spec, &e->mem, "leaseDurationSeconds", e->releasing ? 1 : lease_s(e));
+    if (!election_is_held_by_us(e) || e->releasing) {
+        json_set(spec, &e->mem, "acquireTime", now);
     }
-    json_put(spec, &e->mem, HK_STR("renewTime"), now);
-    json_put(spec, &e->mem, HK_STR("leaseTransitions"),
-             json_make_int(changes + (e->seen && !is_ours(e))));
+    json_set(spec, &e->mem, "renewTime", now);
+    json_set_int(spec, &e->mem, "leaseTransitions",
+                 changes + (e->seen && !election_is_held_by_us(e)));
 }
 
 static struct json body_of(struct election *e)
@@ -120,23 +110,22 @@ static struct json body_of(struct election *e)
     struct json meta = json_make_object();
 
     if (!e->seen) {
-        json_put(&meta, &e->mem, HK_STR("name"), json_make_str(hk_str(e->name)));
-        json_put(&meta, &e->mem, HK_STR("namespace"), json_make_str(hk_str(e->ns)));
-        json_put(&body, &e->mem, HK_STR("apiVersion"),
-                 json_make_str(HK_STR("coordination.k8s.io/v1")));
-        json_put(&body, &e->mem, HK_STR("kind"), json_make_str(HK_STR("Lease")));
-        json_put(&body, &e->mem, HK_STR("metadata"), meta);
+        json_set_cstr(&meta, &e->mem, "name", e->name);
+        json_set_cstr(&meta, &e->mem, "namespace", e->ns);
+        json_set_cstr(&body, &e->mem, "apiVersion", "coordination.k8s.io/v1");
+        json_set_cstr(&body, &e->mem, "kind", "Lease");
+        json_set(&body, &e->mem, "metadata", meta);
     }
     put_spec(e, &spec);
-    json_put(&body, &e->mem, HK_STR("spec"), spec);
+    json_set(&body, &e->mem, "spec", spec);
     return body;
 }
 
 /* ---- calls ---- */
 
-static void on_msg(void *ctx, const struct port_msg *m);
+static void election_on_answer(void *ctx, const struct port_msg *m);
 
-static void submit(struct election *e, enum port_verb verb, const struct json *body)
+static void election_submit(struct election *e, enum port_verb verb, const struct json *body)
 {
     const struct port_request req = {.verb = verb,
                                      .kind = api_kind(API_LEASE),
@@ -145,35 +134,35 @@ static void submit(struct election *e, enum port_verb verb, const struct json *b
                                      .body = body};
 
     e->writing = verb != PORT_GET;
-    e->sent_ns = now_ns(e);
+    e->sent_ns = election_now_ns(e);
     e->end_ns = e->sent_ns + e->o.renew_ns / 2;
-    e->call = port_submit(e->o.port, &req, (struct port_sink){on_msg, e});
+    e->call = port_submit(e->o.port, &req, (struct port_sink){election_on_answer, e});
 }
 
 static void read_lease(struct election *e)
 {
     e->has_read = true;
-    submit(e, PORT_GET, NULL);
+    election_submit(e, PORT_GET, NULL);
 }
 
 static void write_lease(struct election *e)
 {
     const struct json body = body_of(e);
 
-    submit(e, e->seen ? PORT_UPDATE : PORT_CREATE, &body);
+    election_submit(e, e->seen ? PORT_UPDATE : PORT_CREATE, &body);
     hk_arena_clear(&e->mem);
 }
 
-/* ---- the office ---- */
+/* ---- leadership ---- */
 
 static void put_off(struct election *e)
 {
     const double spread = e->state == ELECTION_WAITS ? JITTER * hk_rand_unit(e->o.rand) : 0;
 
-    e->next_ns = now_ns(e) + e->o.retry_ns + (int64_t)((double)e->o.retry_ns * spread);
+    e->next_ns = election_now_ns(e) + e->o.retry_ns + (int64_t)((double)e->o.retry_ns * spread);
 }
 
-static void complain(struct election *e, const char *text)
+static void election_log_warning(struct election *e, const char *text)
 {
     if (!e->complaint || strcmp(e->complaint, text) != 0) {
         hk_free(e->complaint);
@@ -183,9 +172,9 @@ static void complain(struct election *e, const char *text)
     }
 }
 
-static void lose(struct election *e, const char *why)
+static void election_lose_lease(struct election *e, const char *why)
 {
-    complain(e, why);
+    election_log_warning(e, why);
     e->state = ELECTION_LOST;
     if (e->call) {
         port_cancel(e->o.port, e->call);
@@ -199,19 +188,19 @@ static void attempt_failed(struct election *e, int rc, const char *text)
         e->state = ELECTION_OVER;
         return;
     }
-    if (rc != -HK_ECONFLICT && rc != -HK_EEXIST) { /* else somebody was quicker */
-        complain(e, text);
+    if (rc != -HK_ECONFLICT && rc != -HK_EEXIST) { /* else another candidate was faster */
+        election_log_warning(e, text);
     }
     put_off(e);
 }
 
-/* The answer to a write that took effect. */
+/* Handles the answer to a successful write. */
 static void wrote(struct election *e, struct api_object *lease)
 {
-    see(e, lease);
+    election_save_lease(e, lease);
     hk_free(hk_take(e->complaint));
     if (e->state == ELECTION_ENDS) {
-        if (is_ours(e)) {
+        if (election_is_held_by_us(e)) {
             e->releasing = true;
             write_lease(e);
         } else {
@@ -226,17 +215,17 @@ static void wrote(struct election *e, struct api_object *lease)
 
 static void found(struct election *e, struct api_object *lease)
 {
-    see(e, lease);
-    if (is_ours(e) || is_free(e)) {
+    election_save_lease(e, lease);
+    if (election_is_held_by_us(e) || is_free(e)) {
         write_lease(e);
     } else if (e->state == ELECTION_LEADS) {
-        lose(e, "somebody else holds it");
+        election_lose_lease(e, "somebody else holds it");
     } else {
         put_off(e);
     }
 }
 
-static void on_msg(void *ctx, const struct port_msg *m)
+static void election_on_answer(void *ctx, const struct port_msg *m)
 {
     struct election *e = ctx;
 
@@ -270,10 +259,10 @@ static void attempt(struct election *e)
 
 int64_t election_tick(struct election *e)
 {
-    const int64_t now = now_ns(e);
+    const int64_t now = election_now_ns(e);
 
     if (e->state == ELECTION_LEADS && now >= e->until_ns) {
-        lose(e, "not renewed in time");
+        election_lose_lease(e, "not renewed in time");
     }
     if (e->call && now >= e->end_ns) {
         port_cancel(e->o.port, e->call);
@@ -302,10 +291,10 @@ struct hk_str election_uid(const struct election *e)
 
 bool election_leads(const struct election *e)
 {
-    return e->state == ELECTION_LEADS && now_ns(e) < e->until_ns;
+    return e->state == ELECTION_LEADS && election_now_ns(e) < e->until_ns;
 }
 
-/* A write under way is waited for: with its answer comes the revision the next one needs. */
+/* Waits for a write in flight: its answer contains the revision that the next write needs. */
 void election_release(struct election *e)
 {
     const bool leads = e->state == ELECTION_LEADS;
@@ -329,7 +318,7 @@ void election_release(struct election *e)
     write_lease(e);
 }
 
-/* ---- life ---- */
+/* ---- creation and freeing ---- */
 
 static int check_times(const struct election_opts *o, struct hk_err *err)
 {
@@ -362,7 +351,7 @@ int election_new(const struct election_opts *o, struct election **ret, struct hk
     e->ns = hk_strdup(o->ns);
     e->name = hk_strdup(o->name);
     e->identity = hk_strdup(o->identity);
-    e->next_ns = now_ns(e);
+    e->next_ns = election_now_ns(e);
     *ret = e;
     return 0;
 }

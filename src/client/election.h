@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leader election over a Lease: of several processes that share its name, one leads. Records are as
-// client-go writes and reads them, so both kinds of programs can stand for the same office.
+// Leader election over a Lease: of several processes that use the same Lease, one leads. Records
+// are compatible with client-go, so both kinds of programs can compete for the same Lease.
 //
-//   WAITS --the lease is ours--> LEADS --not renewed in time, or somebody else's--> LOST
+//   WAITS --the lease is ours--> LEADS --not renewed in time, or taken by another--> LOST
 //   WAITS, LEADS --election_release--> ENDS --answer--> OVER
 //
-// Clocks of different machines are never compared: a lease is free when it has not changed for as
-// long as it says, counted from when we first saw it so. The leader counts from before it asked for
-// its last renewal, and stops by itself well before anybody else may begin. The owner asks
-// election_leads before each write, and lets the port ask it before each sending.
+// Clocks of different machines are never compared: a lease is free when it has not changed for its
+// duration, counted from when we first saw this state. The leader counts from before the request of
+// its last renewal, and stops well before another process may start. The owner calls election_leads
+// before each write, and has the port call it before each send.
 #pragma once
 
 #include "api/port.h"
@@ -23,23 +23,24 @@ struct election_opts {
     struct hk_clock *clock;
     struct hk_rand *rand;
     const char *ns, *name; /* of the Lease */
-    const char *identity;  /* nobody else's */
-    int64_t lease_ns;      /* so long nobody takes over after the last renewal */
-    int64_t renew_ns;      /* so long after it the leader goes on */
-    int64_t retry_ns;      /* between attempts, some more while waiting */
+    const char *identity;  /* unique */
+    int64_t lease_ns;      /* no takeover for this long after the last renewal */
+    int64_t renew_ns;      /* the leader continues for this long after it */
+    int64_t retry_ns;      /* between attempts, somewhat longer while waiting */
 };
 
-/* Fails when the three times do not fit together. The strings are copied. */
+/* Fails when the three times are inconsistent. Copies the strings. */
 int election_new(const struct election_opts *o, struct election **ret,
                  struct hk_err *err) HK_CHECKED;
-/* The lease stays as it is. Takes NULL. */
+/* Does not change the lease. Takes NULL. */
 void election_free(struct election *e);
-/* Does what is due; the monotonic time when it wants to be called again at the latest. */
+/* Does what is due; returns the latest monotonic time of the next call. */
 int64_t election_tick(struct election *e);
 enum election_state election_state(const struct election *e);
-/* By the clock as it is now, whether or not election_tick has been called since. */
+/* Checks the clock now; does not depend on a recent election_tick. */
 bool election_leads(const struct election *e);
-/* Of the Lease as it was last seen, "" before; until election_tick. */
+/* uid of the Lease when last seen, "" before; valid until election_tick. */
 struct hk_str election_uid(const struct election *e);
-/* Gives the lease back if it is ours; election_leads is false from here on. OVER comes later. */
+/* Releases the lease if we hold it; election_leads is false from now on. The state becomes OVER
+ * later. */
 void election_release(struct election *e);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Candidates for one lease over an API in memory, each with a clock of its own that moves only when
-// the test says so.
+// Candidates for one lease over an API in memory, each with its own clock that the test moves.
 #include "client/election.h"
 
 #include "api/port_mem.h"
@@ -71,7 +70,7 @@ static int end(void **state)
     return 0;
 }
 
-/* Lets the candidate do all it can do now. */
+/* Lets the candidate do everything that is due now. */
 static void settle(struct world *w, struct candidate *c)
 {
     do {
@@ -85,7 +84,7 @@ static void pass(struct world *w, struct candidate *c, int64_t ns)
     settle(w, c);
 }
 
-/* Seconds go by for both, in small steps. */
+/* Lets time pass for both, in small steps. */
 static void pass_both(struct world *w, int64_t s)
 {
     for (int64_t i = 0; i < s * 4; i++) {
@@ -168,7 +167,7 @@ static void test_waiter_takes_over_when_the_lease_stands_still(void **state)
 
     pass_both(w, 20);
     assert_holder(w, "a");
-    /* a hangs. Its own clock stands still as well: it will find out when it wakes. */
+    /* a hangs, and its clock stops; it detects that when it wakes up. */
     for (int i = 0; i < 14 * 4; i++) {
         pass(w, &w->b, S_NS / 4);
         assert_false(election_leads(w->b.e));
@@ -179,7 +178,7 @@ static void test_waiter_takes_over_when_the_lease_stands_still(void **state)
     assert_true(election_leads(w->b.e));
     assert_holder(w, "b");
     assert_int_equal(transitions(w), 1);
-    /* a wakes: by the clock alone it no longer leads, whoever is asked first. */
+    /* a wakes up: by the clock alone it no longer leads, whatever is called first. */
     w->a.clock.now_ns += 21 * S_NS;
     assert_false(election_leads(w->a.e));
     settle(w, &w->a);
@@ -192,7 +191,7 @@ static void test_leader_stops_before_others_may_begin(void **state)
     struct world *w = *state;
 
     pass_both(w, 5);
-    for (int i = 0; i < 10; i++) { /* nothing it asks for works from now on */
+    for (int i = 0; i < 10; i++) { /* all its requests fail from now on */
         port_mem_fail(w->mem, PORT_UPDATE, 1, HK_EIO);
         port_mem_fail(w->mem, PORT_GET, 1, HK_EIO);
         pass(w, &w->a, S_NS);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a credential plugin: spawned with its output on a pipe, known by its pidfd, over when it has
-// ended (what a child of its own may still write is nobody's credential) or its time is up.
+// Runs a credential plugin: spawned with its output on a pipe and a pidfd. The run is over when the
+// plugin has exited (output of its own children is ignored) or its time is up.
 #include "client/exec_plugin.h"
 
 #include "base/file.h"
@@ -29,9 +29,9 @@ struct exec_plugin {
     struct hk_buf text;
 };
 
-/* ---- what it is told, and what it says ---- */
+/* ---- input and output of the plugin ---- */
 
-static void write_member(const char *key, const char *value, struct hk_buf *out)
+static void exec_plugin_write_member(const char *key, const char *value, struct hk_buf *out)
 {
     if (value) {
         hk_buf_addf(out, ",\"%s\":", key);
@@ -39,7 +39,7 @@ static void write_member(const char *key, const char *value, struct hk_buf *out)
     }
 }
 
-/* By content, wherever it stands: the plugin need not be able to open our files. */
+/* Passes the contents, also of a file: the plugin may not be able to open our files. */
 static void write_authority(const struct kubeconfig *k, struct hk_buf *out)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf file = {0};
@@ -59,8 +59,8 @@ static void write_cluster(const struct kubeconfig *k, struct hk_buf *out)
 {
     hk_buf_adds(out, ",\"cluster\":{\"server\":");
     json_write_str(hk_str(k->server), out);
-    write_member("tls-server-name", k->tls_server_name, out);
-    write_member("proxy-url", k->proxy_url, out);
+    exec_plugin_write_member("tls-server-name", k->tls_server_name, out);
+    exec_plugin_write_member("proxy-url", k->proxy_url, out);
     if (k->insecure) {
         hk_buf_adds(out, ",\"insecure-skip-tls-verify\":true");
     }
@@ -95,12 +95,12 @@ void exec_credential_fini(struct exec_credential *c)
 
 static char *copy_member(const struct json *obj, const char *key)
 {
-    const struct hk_str s = json_str(json_get(obj, key), HK_STR(""));
+    const struct hk_str s = json_str_field(obj, key);
 
     return s.n > 0 ? hk_strndup(s.s, s.n) : NULL;
 }
 
-/* A token becomes a header: nothing that ends a line may be in it. */
+/* A token becomes a header: it must not contain blanks or control characters. */
 static bool token_clean(const char *token)
 {
     for (const char *p = token; p && *p; p++) {
@@ -135,14 +135,14 @@ int exec_credential_parse(struct hk_str text, const char *api_version, struct ex
     if (rc < 0) {
         return rc;
     }
-    const struct hk_str version = json_str(json_get(&doc, "apiVersion"), HK_STR(""));
-    if (!hk_str_is(json_str(json_get(&doc, "kind"), HK_STR("")), "ExecCredential") ||
+    const struct hk_str version = json_str_field(&doc, "apiVersion");
+    if (!hk_str_is(json_str_field(&doc, "kind"), "ExecCredential") ||
         !hk_str_is(version, api_version)) {
         return hk_fail(err, HK_EINVAL, "want an ExecCredential of %s, have apiVersion '%.*s'",
                        api_version, HK_FMT(version));
     }
     const struct json *status = json_get(&doc, "status");
-    const struct hk_str expires = json_str(json_get(status, "expirationTimestamp"), HK_STR(""));
+    const struct hk_str expires = json_str_field(status, "expirationTimestamp");
     struct exec_credential c = {.token = copy_member(status, "token"),
                                 .cert_pem = copy_member(status, "clientCertificateData"),
                                 .key_pem = copy_member(status, "clientKeyData"),
@@ -192,8 +192,9 @@ static void kill_child(struct exec_plugin *p)
     }
 }
 
-/* Ends in the owner's hands, who may free p. */
-static void report(struct exec_plugin *p, int rc, struct exec_credential *cred, struct hk_err *err)
+/* Reports to the owner, who may free p. */
+static void exec_plugin_finish(struct exec_plugin *p, int rc, struct exec_credential *cred,
+                               struct hk_err *err)
 {
     const struct kubeconfig_exec *e = p->o.config->exec;
 
@@ -212,12 +213,13 @@ static void on_timeout(void *ctx)
     struct hk_err err = {0};
 
     kill_child(p);
-    report(p, hk_fail(&err, HK_ETIMEOUT, "no answer after %lld ms", (long long)p->o.timeout_ms),
-           NULL, &err);
+    exec_plugin_finish(
+        p, hk_fail(&err, HK_ETIMEOUT, "no answer after %lld ms", (long long)p->o.timeout_ms), NULL,
+        &err);
 }
 
-/* Takes what is in the pipe; false when it is too much. */
-static bool drain(struct exec_plugin *p)
+/* Reads the pipe; false: the output is too large. */
+static bool exec_plugin_read_output(struct exec_plugin *p)
 {
     for (;;) {
         char chunk[4096];
@@ -241,9 +243,10 @@ static void on_output(void *ctx, uint32_t events)
     struct exec_plugin *p = ctx;
     struct hk_err err = {0};
 
-    if (!drain(p)) {
+    if (!exec_plugin_read_output(p)) {
         kill_child(p);
-        report(p, hk_fail(&err, HK_ELIMIT, "prints more than %d bytes", MAX_OUTPUT), NULL, &err);
+        exec_plugin_finish(p, hk_fail(&err, HK_ELIMIT, "prints more than %d bytes", MAX_OUTPUT),
+                           NULL, &err);
     }
 }
 
@@ -259,7 +262,7 @@ static int read_outcome(struct exec_plugin *p, struct exec_credential *ret, stru
                        info.si_code == CLD_EXITED ? "failed with exit code" : "died of signal",
                        info.si_status);
     }
-    if (p->out >= 0 && !drain(p)) {
+    if (p->out >= 0 && !exec_plugin_read_output(p)) {
         return hk_fail(err, HK_ELIMIT, "prints more than %d bytes", MAX_OUTPUT);
     }
     return exec_credential_parse(hk_buf_str(&p->text), p->o.config->exec->api_version, ret, err);
@@ -272,11 +275,11 @@ static void on_exit_of_child(void *ctx, uint32_t events)
     struct hk_err err = {0};
     const int rc = read_outcome(p, &cred, &err);
 
-    report(p, rc, &cred, &err);
+    exec_plugin_finish(p, rc, &cred, &err);
     exec_credential_fini(&cred);
 }
 
-/* ---- the beginning ---- */
+/* ---- starting ---- */
 
 static char **make_env(const struct kubeconfig *k, bool interactive, struct hk_arena *a)
 {
@@ -289,7 +292,7 @@ static char **make_env(const struct kubeconfig *k, bool interactive, struct hk_a
     }
     char **env = hk_arena_array(a, have + e->nenv + 2, sizeof(*env));
     exec_plugin_info(k, interactive, &info);
-    /* Of two of one name getenv finds the first. */
+    /* getenv finds the first of two variables with the same name. */
     env[n++] = hk_arena_printf(a, "KUBERNETES_EXEC_INFO=%s", info.data);
     for (uint32_t i = 0; i < e->nenv; i++) {
         env[n++] = hk_arena_printf(a, "%s=%s", e->env[i].name, e->env[i].value);
@@ -313,8 +316,8 @@ static char **make_args(const struct kubeconfig_exec *e, struct hk_arena *a)
     return args;
 }
 
-/* Signals as a program expects to find them: the loop blocks those it reads itself. */
-static int spawn(const struct kubeconfig *k, bool interactive, int out, pid_t *ret)
+/* Resets the signal mask and SIGPIPE: the loop blocks signals that it reads itself. */
+static int exec_plugin_spawn(const struct kubeconfig *k, bool interactive, int out, pid_t *ret)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
     posix_spawn_file_actions_t files;
@@ -340,7 +343,7 @@ static int spawn(const struct kubeconfig *k, bool interactive, int out, pid_t *r
     return rc;
 }
 
-static int start(struct exec_plugin *p, bool interactive, struct hk_err *err)
+static int exec_plugin_start_command(struct exec_plugin *p, bool interactive, struct hk_err *err)
 {
     const struct kubeconfig_exec *e = p->o.config->exec;
     int fds[2];
@@ -350,14 +353,14 @@ static int start(struct exec_plugin *p, bool interactive, struct hk_err *err)
         return hk_fail(err, HK_EIO, "cannot make a pipe: %m");
     }
     p->out = fds[0];
-    const int rc = spawn(p->o.config, interactive, fds[1], &pid);
+    const int rc = exec_plugin_spawn(p->o.config, interactive, fds[1], &pid);
     close(fds[1]);
     if (rc != 0) {
         return hk_fail(err, HK_ENOTFOUND, "cannot start it: %s%s%s", strerror(rc),
                        e->install_hint ? ": " : "", e->install_hint ? e->install_hint : "");
     }
     p->pidfd = pidfd_open(pid, 0);
-    hk_assert(p->pidfd >= 0); /* our child, not waited for: it is there, dead or alive */
+    hk_assert(p->pidfd >= 0); /* our child, not yet waited for: it exists, dead or alive */
     fcntl(p->out, F_SETFL, O_NONBLOCK);
     p->exit_watch = net_watch_add(p->o.loop, p->pidfd, EPOLLIN, on_exit_of_child, p);
     p->out_watch = net_watch_add(p->o.loop, p->out, EPOLLIN, on_output, p);
@@ -380,7 +383,8 @@ int exec_plugin_start(const struct exec_plugin_opts *o, struct exec_plugin **ret
     p->o = *o;
     p->pidfd = p->out = -1;
     p->timer = net_timer_new(o->loop, on_timeout, p);
-    rc = start(p, can_ask && e->interactive != KUBECONFIG_INTERACTIVE_NEVER, err);
+    rc = exec_plugin_start_command(p, can_ask && e->interactive != KUBECONFIG_INTERACTIVE_NEVER,
+                                   err);
     if (rc < 0) {
         exec_plugin_free(p);
         return hk_wrap(err, rc, "exec plugin '%s'", e->command);

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Credential plugins: a program of the user's kubeconfig that prints an ExecCredential. It runs
-// beside the loop, which never waits for it.
+// Credential plugins: a program named in the kubeconfig that prints an ExecCredential. It runs in
+// parallel to the loop, which never waits for it.
 #pragma once
 
 #include "client/kubeconfig.h"
 #include "net/loop.h"
 
-/* What a plugin gave us; unset members are NULL. */
+/* A plugin's result; unset members are NULL. */
 struct exec_credential {
     char *token, *cert_pem, *key_pem;
-    int64_t expires_ns; /* wall; INT64_MAX: it does not say */
+    int64_t expires_ns; /* wall; INT64_MAX: not given */
 };
 void exec_credential_fini(struct exec_credential *c);
-/* Reads the plugin's output, which must be of that apiVersion. */
+/* Parses the plugin's output, which must have that apiVersion. */
 int exec_credential_parse(struct hk_str text, const char *api_version, struct exec_credential *ret,
                           struct hk_err *err) HK_CHECKED;
 
-/* What KUBERNETES_EXEC_INFO tells the plugin. */
+/* The value of KUBERNETES_EXEC_INFO. */
 void exec_plugin_info(const struct kubeconfig *k, bool interactive, struct hk_buf *out);
 
 struct exec_plugin;
 
-/* Called once, from the loop; cred (NULL on failure) may be taken over by copying and zeroing it.
- * The plugin may be freed from here. */
+/* Called once, from the loop; to take over cred (NULL on failure), copy and zero it. May free the
+ * plugin. */
 typedef void exec_plugin_fn(void *ctx, int rc, struct exec_credential *cred,
                             const struct hk_err *err);
 
 struct exec_plugin_opts {
     struct net_loop *loop;
     const struct kubeconfig *config; /* outlives the run */
-    bool terminal;                   /* the user can be asked on standard input */
+    bool terminal;                   /* the plugin may ask the user on standard input */
     int64_t timeout_ms;
     exec_plugin_fn *done;
     void *ctx;

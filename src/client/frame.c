@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cutter of watch streams. An object that arrives in one piece is handed on where it lies; only
-// one that spans pieces is copied together.
+// Cuts watch streams into objects. An object that arrives in one piece is passed on without a copy;
+// only one that spans pieces is copied together.
 #include "client/frame.h"
 
-/* Moves over bytes of an object; the answer is behind its last byte, or NULL when it goes on. */
-static const char *walk(struct frame *f, const char *p, const char *end)
+/* Skips bytes of an object; returns the end of the object, or NULL if it is incomplete. */
+static const char *frame_scan_object(struct frame *f, const char *p, const char *end)
 {
     for (; p < end; p++) {
         if (f->in_string) {
@@ -26,7 +26,7 @@ static const char *walk(struct frame *f, const char *p, const char *end)
     return NULL;
 }
 
-static const char *skip_blanks(const char *p, const char *end)
+static const char *frame_skip_blanks(const char *p, const char *end)
 {
     while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) {
         p++;
@@ -45,7 +45,7 @@ int frame_feed(struct frame *f, struct hk_str bytes, frame_fn *fn, void *ctx, st
     int rc = 0;
 
     while (rc == 0) {
-        p = f->depth > 0 ? p : skip_blanks(p, end);
+        p = f->depth > 0 ? p : frame_skip_blanks(p, end);
         if (p == end) {
             break;
         }
@@ -53,7 +53,7 @@ int frame_feed(struct frame *f, struct hk_str bytes, frame_fn *fn, void *ctx, st
             return hk_fail(err, HK_EINVAL, "want an object in the stream, have byte 0x%02x",
                            (unsigned)(unsigned char)*p);
         }
-        const char *stop = walk(f, p, end);
+        const char *stop = frame_scan_object(f, p, end);
         const struct hk_str part = {p, (size_t)((stop ? stop : end) - p)};
         if (part.n > f->max - HK_MIN(f->buf.len, f->max)) {
             return too_large(f, err);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream of bytes is a GET whose answer is handed on instead of kept.
+// A stream of bytes: a GET whose answer is passed on instead of collected.
 #include "client/get_stream.h"
 
 #include "client/client_priv.h"
@@ -25,7 +25,7 @@ uint64_t get_stream_open(struct client *c, const struct get_stream *g)
     return k->id;
 }
 
-static struct call *find(struct client *c, uint64_t id)
+static struct call *get_stream_find_call(struct client *c, uint64_t id)
 {
     const uint32_t slot = hk_map_get(&c->slots, id);
 
@@ -34,7 +34,7 @@ static struct call *find(struct client *c, uint64_t id)
 
 void get_stream_hold(struct client *c, uint64_t call)
 {
-    struct call *k = find(c, call);
+    struct call *k = get_stream_find_call(c, call);
 
     if (k) {
         k->held = true;
@@ -43,7 +43,7 @@ void get_stream_hold(struct client *c, uint64_t call)
 
 void get_stream_go_on(struct client *c, uint64_t call)
 {
-    struct call *k = find(c, call);
+    struct call *k = get_stream_find_call(c, call);
 
     if (k && k->held) {
         k->held = false;

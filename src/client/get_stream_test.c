@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams of bytes: they come as they are sent, end as the server or the connection ends them, and
-// hold nobody up.
+// Streams of bytes: they arrive unchanged, end with the server or the connection, and do not block
+// other calls.
 #include "client/get_stream.h"
 
 #include "client/script_test.h"
@@ -48,7 +48,7 @@ struct stream_heard {
     struct hk_buf bytes;
     bool done;
     int rc;
-    struct client *holds; /* after the first bytes; NULL: does not */
+    struct client *holds; /* pause after the first bytes; NULL: no pause */
     uint64_t call;
 };
 
@@ -98,7 +98,7 @@ static void test_how_streams_end(void **state)
         {"empty", {STREAM "0\r\n\r\n", SCRIPT_KEEP}, "", 0, 1},
         {"broken off", {STREAM "3\r\none\r\n", SCRIPT_CLOSE}, "one", -HK_EIO, 1},
         {"refused", {REFUSAL, SCRIPT_KEEP}, "", -HK_EINVAL, 1},
-        {"never begun", {NULL, SCRIPT_RESET}, "", -HK_EIO, 3}, /* which may be tried again */
+        {"never begun", {NULL, SCRIPT_RESET}, "", -HK_EIO, 3}, /* may be repeated */
     };
     struct fixture *f = *state;
 
@@ -138,7 +138,7 @@ static void test_a_stream_holds_nobody_up(void **state)
     rig_until(&f->rig, first.bytes.len == 3);
     const uint64_t call = listen_to(f, &second);
     rig_until(&f->rig, second.bytes.len == 3);
-    struct outcome out = rig_ask(&f->rig, &get); /* with the only connection there is for calls */
+    struct outcome out = rig_ask(&f->rig, &get); /* using the only connection for calls */
     assert_int_equal(out.rc, 0);
     port_cancel(f->rig.port, call);
     assert_false(first.done || second.done);
@@ -168,7 +168,7 @@ static void test_a_reader_that_holds_gets_the_rest_when_it_goes_on(void **state)
     rig_until(&f->rig, h.done);
     assert_int_equal(h.rc, 0);
     assert_true(hk_str_is(hk_buf_str(&h.bytes), "onetwo"));
-    get_stream_go_on(f->client, h.call); /* over: nothing happens */
+    get_stream_go_on(f->client, h.call); /* the stream is over: nothing happens */
     hk_buf_fini(&h.bytes);
 }
 

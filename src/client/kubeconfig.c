@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads kubeconfig files: several are read as one, where of entries of one name the first counts,
-// whole, with file names relative to the file it stands in. Fields that mean nothing to us are
-// ignored, as kubectl does; fields of a wrong type are not.
+// Reads kubeconfig files and merges them: of several entries with one name the first counts as a
+// whole, and its file names are relative to its own file. Unused fields are ignored, as in kubectl;
+// fields of the wrong type are errors.
 #include "client/kubeconfig.h"
 
 #include "base/file.h"
@@ -22,10 +22,10 @@ struct file {
 struct loader {
     const struct kubeconfig_opts *o;
     struct kubeconfig *k;
-    struct hk_arena *mem; /* the configuration's */
+    struct hk_arena *mem; /* of the configuration */
     HK_VEC(struct file) files;
     const char *exec_config; /* of the cluster, for the user's plugin */
-    int rc;                  /* the first failure of a field */
+    int rc;                  /* first failure of a field */
     struct hk_err *err;
 };
 
@@ -38,15 +38,15 @@ void kubeconfig_env(struct kubeconfig_opts *o)
     o->account_dir = "/var/run/secrets/kubernetes.io/serviceaccount";
 }
 
-static bool set(const char *s)
+static bool kubeconfig_is_set(const char *s)
 {
     return s && s[0] != '\0';
 }
 
 /* ---- fields ---- */
 
-static const struct json *field(struct loader *l, const struct json *obj, const char *key,
-                                enum json_type want)
+static const struct json *kubeconfig_typed_field(struct loader *l, const struct json *obj,
+                                                 const char *key, enum json_type want)
 {
     const struct json *v = json_get(obj, key);
 
@@ -63,10 +63,10 @@ static const struct json *field(struct loader *l, const struct json *obj, const 
     return v;
 }
 
-/* NULL when absent or empty. */
-static const char *text(struct loader *l, const struct json *obj, const char *key)
+/* NULL if absent or empty. */
+static const char *kubeconfig_text_field(struct loader *l, const struct json *obj, const char *key)
 {
-    const struct hk_str s = json_str(field(l, obj, key, JSON_STRING), HK_STR(""));
+    const struct hk_str s = json_str(kubeconfig_typed_field(l, obj, key, JSON_STRING), HK_STR(""));
 
     if (s.n > 0 && memchr(s.s, '\0', s.n)) {
         if (l->rc == 0) {
@@ -79,13 +79,13 @@ static const char *text(struct loader *l, const struct json *obj, const char *ke
 
 static bool flag(struct loader *l, const struct json *obj, const char *key)
 {
-    return json_bool(field(l, obj, key, JSON_BOOL), false);
+    return json_bool(kubeconfig_typed_field(l, obj, key, JSON_BOOL), false);
 }
 
-/* A file name, relative to the file it stands in. */
+/* A file name, relative to the file that contains it. */
 static const char *path(struct loader *l, const struct json *obj, const char *key, const char *dir)
 {
-    const char *s = text(l, obj, key);
+    const char *s = kubeconfig_text_field(l, obj, key);
 
     return !s || s[0] == '/' ? s : hk_arena_printf(l->mem, "%s/%s", dir, s);
 }
@@ -94,7 +94,7 @@ static const char *path(struct loader *l, const struct json *obj, const char *ke
 static const char *data(struct loader *l, const struct json *obj, const char *key)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf plain = {0};
-    const char *coded = text(l, obj, key);
+    const char *coded = kubeconfig_text_field(l, obj, key);
 
     if (!coded) {
         return NULL;
@@ -110,7 +110,7 @@ static const char *data(struct loader *l, const struct json *obj, const char *ke
 static const char *const *texts(struct loader *l, const struct json *obj, const char *key,
                                 uint32_t *ret_n)
 {
-    const struct json *list = field(l, obj, key, JSON_ARRAY);
+    const struct json *list = kubeconfig_typed_field(l, obj, key, JSON_ARRAY);
     const uint32_t n = list ? list->len : 0;
     const char **at = hk_arena_array(l->mem, n, sizeof(*at));
 
@@ -127,17 +127,19 @@ static const char *const *texts(struct loader *l, const struct json *obj, const 
 
 /* ---- entries ---- */
 
-/* The first entry of that name: the part behind `what`, and the directory of its file. */
-static const struct json *find(struct loader *l, const char *list, const char *what,
-                               const char *name, const char **ret_dir)
+/* The first entry of that name: its member `what`, and the directory of its file. */
+static const struct json *kubeconfig_find_entry(struct loader *l, const char *list,
+                                                const char *what, const char *name,
+                                                const char **ret_dir)
 {
     for (uint32_t f = 0; f < l->files.len; f++) {
-        const struct json *entries = field(l, &l->files.at[f].doc, list, JSON_ARRAY);
+        const struct json *entries =
+            kubeconfig_typed_field(l, &l->files.at[f].doc, list, JSON_ARRAY);
         for (uint32_t i = 0; entries && i < entries->len; i++) {
             const struct json *entry = json_item(entries, i);
-            if (hk_str_is(json_str(json_get(entry, "name"), HK_STR("")), name)) {
+            if (hk_str_is(json_str_field(entry, "name"), name)) {
                 static const struct json nothing = {.type = JSON_OBJECT};
-                const struct json *v = field(l, entry, what, JSON_OBJECT);
+                const struct json *v = kubeconfig_typed_field(l, entry, what, JSON_OBJECT);
                 *ret_dir = l->files.at[f].dir;
                 return v ? v : &nothing;
             }
@@ -146,7 +148,7 @@ static const struct json *find(struct loader *l, const char *list, const char *w
     return NULL;
 }
 
-static int missing(struct loader *l, const char *what, const char *name)
+static int kubeconfig_fail_missing(struct loader *l, const char *what, const char *name)
 {
     return hk_fail(l->err, HK_ENOTFOUND, "%s \"%s\" does not exist", what, name);
 }
@@ -157,7 +159,7 @@ static const char *current_context(struct loader *l)
         return l->o->context;
     }
     for (uint32_t f = 0; f < l->files.len; f++) {
-        const char *name = text(l, &l->files.at[f].doc, "current-context");
+        const char *name = kubeconfig_text_field(l, &l->files.at[f].doc, "current-context");
         if (name) {
             return name;
         }
@@ -165,15 +167,15 @@ static const char *current_context(struct loader *l)
     return "";
 }
 
-/* The cluster's extension that is meant for plugins, as JSON. */
+/* The cluster's extension for plugins, as JSON. */
 static const char *exec_config(struct loader *l, const struct json *cluster)
 {
-    const struct json *list = field(l, cluster, "extensions", JSON_ARRAY);
+    const struct json *list = kubeconfig_typed_field(l, cluster, "extensions", JSON_ARRAY);
 
     for (uint32_t i = 0; list && i < list->len; i++) {
         const struct json *entry = json_item(list, i);
         const struct json *v = json_get(entry, "extension");
-        const struct hk_str name = json_str(json_get(entry, "name"), HK_STR(""));
+        const struct hk_str name = json_str_field(entry, "name");
         HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
         if (v && hk_str_is(name, "client.authentication.k8s.io/exec")) {
@@ -188,17 +190,19 @@ static int read_cluster(struct loader *l, const char *name)
 {
     struct kubeconfig *k = l->k;
     const char *dir = NULL;
-    const struct json *v = set(name) ? find(l, "clusters", "cluster", name, &dir) : NULL;
+    const struct json *v = kubeconfig_is_set(name)
+                               ? kubeconfig_find_entry(l, "clusters", "cluster", name, &dir)
+                               : NULL;
 
     if (!v) {
-        return set(name) ? missing(l, "cluster", name) : 0;
+        return kubeconfig_is_set(name) ? kubeconfig_fail_missing(l, "cluster", name) : 0;
     }
-    k->server = text(l, v, "server");
+    k->server = kubeconfig_text_field(l, v, "server");
     k->ca_pem = data(l, v, "certificate-authority-data");
     k->ca_file = k->ca_pem ? NULL : path(l, v, "certificate-authority", dir);
     k->insecure = flag(l, v, "insecure-skip-tls-verify");
-    k->tls_server_name = text(l, v, "tls-server-name");
-    k->proxy_url = text(l, v, "proxy-url");
+    k->tls_server_name = kubeconfig_text_field(l, v, "tls-server-name");
+    k->proxy_url = kubeconfig_text_field(l, v, "proxy-url");
     k->disable_compression = flag(l, v, "disable-compression");
     l->exec_config = exec_config(l, v);
     if (k->insecure && (k->ca_pem || k->ca_file)) {
@@ -214,13 +218,13 @@ static int read_cluster(struct loader *l, const char *name)
 
 static void read_exec_env(struct loader *l, const struct json *v, struct kubeconfig_exec *e)
 {
-    const struct json *env = field(l, v, "env", JSON_ARRAY);
+    const struct json *env = kubeconfig_typed_field(l, v, "env", JSON_ARRAY);
     const uint32_t n = env ? env->len : 0;
     struct kubeconfig_pair *at = hk_arena_array(l->mem, n, sizeof(*at));
 
     for (uint32_t i = 0; i < n; i++) {
-        const char *name = text(l, json_item(env, i), "name");
-        const char *value = text(l, json_item(env, i), "value");
+        const char *name = kubeconfig_text_field(l, json_item(env, i), "name");
+        const char *value = kubeconfig_text_field(l, json_item(env, i), "value");
         at[i] = (struct kubeconfig_pair){name ? name : "", value ? value : ""};
     }
     e->env = at;
@@ -229,7 +233,7 @@ static void read_exec_env(struct loader *l, const struct json *v, struct kubecon
 
 static int read_interactive(struct loader *l, const struct json *v, struct kubeconfig_exec *e)
 {
-    const char *mode = text(l, v, "interactiveMode");
+    const char *mode = kubeconfig_text_field(l, v, "interactiveMode");
 
     if (!mode && strcmp(e->api_version, "client.authentication.k8s.io/v1") == 0) {
         return hk_fail(l->err, HK_EINVAL, "exec: interactiveMode must be specified");
@@ -248,7 +252,7 @@ static int read_interactive(struct loader *l, const struct json *v, struct kubec
 static int read_exec(struct loader *l, const struct json *v, const char *dir)
 {
     struct kubeconfig_exec *e = hk_arena_zalloc(l->mem, sizeof(*e));
-    const char *version = text(l, v, "apiVersion");
+    const char *version = kubeconfig_text_field(l, v, "apiVersion");
 
     l->k->exec = e;
     e->api_version = version ? version : "";
@@ -259,15 +263,15 @@ static int read_exec(struct loader *l, const struct json *v, const char *dir)
                        "/v1 or v1beta1",
                        e->api_version);
     }
-    e->command = text(l, v, "command");
+    e->command = kubeconfig_text_field(l, v, "command");
     if (!e->command) {
         return l->rc < 0 ? l->rc : hk_fail(l->err, HK_EINVAL, "exec: command must be specified");
     }
     if (e->command[0] != '/' && strchr(e->command, '/')) {
-        e->command = path(l, v, "command", dir); /* a bare name is looked for in PATH */
+        e->command = path(l, v, "command", dir); /* a name without a slash is searched in PATH */
     }
     e->args = texts(l, v, "args", &e->nargs);
-    e->install_hint = text(l, v, "installHint");
+    e->install_hint = kubeconfig_text_field(l, v, "installHint");
     e->cluster_info = flag(l, v, "provideClusterInfo");
     e->config = l->exec_config;
     read_exec_env(l, v, e);
@@ -276,7 +280,7 @@ static int read_exec(struct loader *l, const struct json *v, const char *dir)
 
 static void read_extra(struct loader *l, const struct json *v)
 {
-    const struct json *extra = field(l, v, "as-user-extra", JSON_OBJECT);
+    const struct json *extra = kubeconfig_typed_field(l, v, "as-user-extra", JSON_OBJECT);
     HK_VEC(struct kubeconfig_pair) pairs = {0};
 
     for (uint32_t i = 0; extra && i < extra->len; i++) {
@@ -296,7 +300,7 @@ static void read_extra(struct loader *l, const struct json *v)
     hk_vec_fini(&pairs);
 }
 
-/* What becomes part of a header may not end it. */
+/* A part of a header must not contain line ends. */
 static bool fits_header(const char *s)
 {
     for (; s && *s; s++) {
@@ -345,50 +349,53 @@ static int read_user(struct loader *l, const char *name)
 {
     struct kubeconfig *k = l->k;
     const char *dir = NULL;
-    const struct json *v = set(name) ? find(l, "users", "user", name, &dir) : NULL;
+    const struct json *v =
+        kubeconfig_is_set(name) ? kubeconfig_find_entry(l, "users", "user", name, &dir) : NULL;
     int rc = 0;
 
     if (!v) {
-        return set(name) ? missing(l, "user", name) : 0;
+        return kubeconfig_is_set(name) ? kubeconfig_fail_missing(l, "user", name) : 0;
     }
     k->cert_pem = data(l, v, "client-certificate-data");
     k->cert_file = k->cert_pem ? NULL : path(l, v, "client-certificate", dir);
     k->key_pem = data(l, v, "client-key-data");
     k->key_file = k->key_pem ? NULL : path(l, v, "client-key", dir);
-    k->token = text(l, v, "token");
+    k->token = kubeconfig_text_field(l, v, "token");
     k->token_file = path(l, v, "tokenFile", dir);
-    k->username = text(l, v, "username");
-    k->password = text(l, v, "password");
-    k->as = text(l, v, "as");
-    k->as_uid = text(l, v, "as-uid");
+    k->username = kubeconfig_text_field(l, v, "username");
+    k->password = kubeconfig_text_field(l, v, "password");
+    k->as = kubeconfig_text_field(l, v, "as");
+    k->as_uid = kubeconfig_text_field(l, v, "as-uid");
     k->as_groups = texts(l, v, "as-groups", &k->nas_groups);
     read_extra(l, v);
-    const struct json *exec = field(l, v, "exec", JSON_OBJECT);
+    const struct json *exec = kubeconfig_typed_field(l, v, "exec", JSON_OBJECT);
     if (exec) {
         rc = read_exec(l, exec, dir);
     }
     if (k->token || k->token_file || k->username) {
-        k->exec = NULL; /* who has something to show is not asked for more, as with client-go */
+        k->exec = NULL; /* other credentials take precedence over a plugin, as in client-go */
     }
     rc = rc < 0 ? rc : check_user(l);
     return rc < 0 ? hk_wrap(l->err, rc, "user \"%s\"", name) : 0;
 }
 
-/* ---- the choice ---- */
+/* ---- the selected context ---- */
 
 static int read_choice(struct loader *l)
 {
     struct kubeconfig *k = l->k;
     const char *dir = NULL, *context = current_context(l);
-    const struct json *v = set(context) ? find(l, "contexts", "context", context, &dir) : NULL;
+    const struct json *v = kubeconfig_is_set(context)
+                               ? kubeconfig_find_entry(l, "contexts", "context", context, &dir)
+                               : NULL;
 
-    if (set(context) && !v && l->rc == 0) {
-        return missing(l, "context", context);
+    if (kubeconfig_is_set(context) && !v && l->rc == 0) {
+        return kubeconfig_fail_missing(l, "context", context);
     }
     k->context = hk_arena_str(l->mem, hk_str(context)).s;
-    const char *cluster = l->o->cluster ? l->o->cluster : text(l, v, "cluster");
-    const char *user = l->o->user ? l->o->user : text(l, v, "user");
-    k->ns = text(l, v, "namespace");
+    const char *cluster = l->o->cluster ? l->o->cluster : kubeconfig_text_field(l, v, "cluster");
+    const char *user = l->o->user ? l->o->user : kubeconfig_text_field(l, v, "user");
+    k->ns = kubeconfig_text_field(l, v, "namespace");
     if (l->rc < 0) {
         return l->rc;
     }
@@ -396,12 +403,12 @@ static int read_choice(struct loader *l)
     return rc < 0 ? rc : read_user(l, user);
 }
 
-static const char *copy(struct loader *l, const char *s)
+static const char *kubeconfig_copy_str(struct loader *l, const char *s)
 {
     return hk_arena_str(l->mem, hk_str(s)).s;
 }
 
-/* A scheme in front and no slash behind. */
+/* Adds a missing scheme and removes trailing slashes. */
 static const char *complete_server(struct loader *l, const char *server)
 {
     const struct kubeconfig *k = l->k;
@@ -428,20 +435,20 @@ static int check_server(struct loader *l)
     return 0;
 }
 
-static int finish(struct loader *l)
+static int kubeconfig_apply_options(struct loader *l)
 {
     const struct kubeconfig_opts *o = l->o;
     struct kubeconfig *k = l->k;
 
     if (o->token) {
-        k->token = copy(l, o->token);
+        k->token = kubeconfig_copy_str(l, o->token);
         k->token_file = NULL;
         k->exec = NULL;
     }
     const char *server = o->server ? o->server : k->server;
-    k->server = complete_server(l, set(server) ? server : "http://localhost:8080");
+    k->server = complete_server(l, kubeconfig_is_set(server) ? server : "http://localhost:8080");
     const char *ns = o->ns ? o->ns : k->ns;
-    k->ns = copy(l, set(ns) ? ns : "default");
+    k->ns = kubeconfig_copy_str(l, kubeconfig_is_set(ns) ? ns : "default");
     return check_server(l);
 }
 
@@ -451,7 +458,8 @@ static bool in_cluster(const struct kubeconfig_opts *o)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf token = {0};
 
-    if (o->server || !set(o->service_host) || !set(o->service_port) || !set(o->account_dir)) {
+    if (o->server || !kubeconfig_is_set(o->service_host) || !kubeconfig_is_set(o->service_port) ||
+        !kubeconfig_is_set(o->account_dir)) {
         return false;
     }
     hk_buf_addf(&token, "%s/token", o->account_dir);
@@ -495,7 +503,7 @@ static int add_text(struct loader *l, struct hk_str bytes, const char *dir)
         return hk_fail(l->err, HK_EINVAL, "want a configuration, have %s",
                        json_type_name(docs.at[0].type));
     }
-    hk_vec_push(&l->files, (struct file){docs.at[0], copy(l, dir)});
+    hk_vec_push(&l->files, (struct file){docs.at[0], kubeconfig_copy_str(l, dir)});
     return 0;
 }
 
@@ -515,7 +523,7 @@ static int add_file(struct loader *l, const char *name)
 
 static int add_if_there(struct loader *l, const char *name)
 {
-    return set(name) && access(name, F_OK) == 0 ? add_file(l, name) : 0;
+    return kubeconfig_is_set(name) && access(name, F_OK) == 0 ? add_file(l, name) : 0;
 }
 
 static int add_files(struct loader *l)
@@ -527,9 +535,10 @@ static int add_files(struct loader *l)
     if (o->path) {
         return add_file(l, o->path);
     }
-    if (!set(o->env_paths)) {
-        return set(o->home) ? add_if_there(l, hk_arena_printf(l->mem, "%s/.kube/config", o->home))
-                            : 0;
+    if (!kubeconfig_is_set(o->env_paths)) {
+        return kubeconfig_is_set(o->home)
+                   ? add_if_there(l, hk_arena_printf(l->mem, "%s/.kube/config", o->home))
+                   : 0;
     }
     while (rc == 0 && hk_str_cut(&rest, ':', &part)) {
         rc = add_if_there(l, hk_arena_str(l->mem, part).s);
@@ -538,14 +547,14 @@ static int add_files(struct loader *l)
 }
 
 /* Takes the loader's files. */
-static int choose(struct loader *l, int rc, struct kubeconfig *ret)
+static int kubeconfig_resolve(struct loader *l, int rc, struct kubeconfig *ret)
 {
     if (rc == 0 && l->files.len == 0 && in_cluster(l->o)) {
         read_pod(l);
     } else if (rc == 0) {
         rc = read_choice(l);
     }
-    rc = rc < 0 ? rc : finish(l);
+    rc = rc < 0 ? rc : kubeconfig_apply_options(l);
     hk_vec_fini(&l->files);
     if (rc < 0) {
         kubeconfig_fini(l->k);
@@ -560,7 +569,7 @@ int kubeconfig_load(const struct kubeconfig_opts *o, struct kubeconfig *ret, str
     struct kubeconfig k = {0};
     struct loader l = {.o = o, .k = &k, .mem = &k.mem, .err = err};
 
-    return choose(&l, add_files(&l), ret);
+    return kubeconfig_resolve(&l, add_files(&l), ret);
 }
 
 int kubeconfig_parse(struct hk_str bytes, const char *dir, const struct kubeconfig_opts *o,
@@ -569,7 +578,7 @@ int kubeconfig_parse(struct hk_str bytes, const char *dir, const struct kubeconf
     struct kubeconfig k = {0};
     struct loader l = {.o = o, .k = &k, .mem = &k.mem, .err = err};
 
-    return choose(&l, add_text(&l, bytes, dir), ret);
+    return kubeconfig_resolve(&l, add_text(&l, bytes, dir), ret);
 }
 
 void kubeconfig_fini(struct kubeconfig *k)

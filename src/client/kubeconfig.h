@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the API server is and who we are there: from kubeconfig files, from the service account of
-// a pod, or from neither. Reads the configuration once; files of certificates and tokens are named,
-// not read, since they change while we run.
+// Address of the API server and our credentials: from kubeconfig files, from the service account of
+// a pod, or neither. Reads the configuration once; certificate and token files are only named,
+// since they change while we run.
 #pragma once
 
 #include "codec/json.h"
 
-/* What kubectl's options of the same names say; unset members are NULL. */
+/* The values of kubectl's options of the same names; unset members are NULL. */
 struct kubeconfig_opts {
-    const char *path;                     /* this file alone, and it must exist */
-    const char *context, *cluster, *user; /* instead of what the files choose */
-    const char *server, *token, *ns;      /* instead of what the choice holds */
+    const char *path;                     /* only this file; must exist */
+    const char *context, *cluster, *user; /* override the files' choice */
+    const char *server, *token, *ns;      /* override the chosen entries */
 
     /* The environment; kubeconfig_env fills it in. */
     const char *env_paths; /* KUBECONFIG: files separated by ':', the first wins */
-    const char *home;      /* HOME: .kube/config in it, without env_paths */
+    const char *home;      /* HOME: use .kube/config in it when env_paths is unset */
     const char *service_host, *service_port; /* KUBERNETES_SERVICE_HOST, _PORT */
     const char *account_dir;                 /* token, ca.crt and namespace of a pod */
 };
@@ -32,7 +32,7 @@ enum kubeconfig_interactive {
     KUBECONFIG_INTERACTIVE_ALWAYS,
 };
 
-/* A program that makes credentials. */
+/* A credential plugin. */
 struct kubeconfig_exec {
     const char *api_version;
     const char *command, *install_hint; /* the hint may be NULL */
@@ -40,15 +40,15 @@ struct kubeconfig_exec {
     uint32_t nargs;
     const struct kubeconfig_pair *env;
     uint32_t nenv;
-    bool cluster_info;  /* wants to hear of the cluster */
-    const char *config; /* and what the cluster's entry holds for it, as JSON; NULL: nothing */
+    bool cluster_info;  /* provideClusterInfo */
+    const char *config; /* the cluster entry's exec extension as JSON, or NULL */
     enum kubeconfig_interactive interactive;
 };
 
-/* One cluster as one user. Unset members are NULL. */
+/* The chosen cluster and user. Unset members are NULL. */
 struct kubeconfig {
     struct hk_arena mem;
-    const char *context; /* its name, "" without */
+    const char *context; /* name of the context, "" without */
     const char *server;  /* "https://host:6443/prefix", without slash at the end */
     const char *ns;      /* of the context, else "default" */
     bool in_cluster;
@@ -59,7 +59,7 @@ struct kubeconfig {
     bool disable_compression;
 
     const char *cert_file, *cert_pem, *key_file, *key_pem;
-    const char *token, *token_file; /* the file wins while it can be read */
+    const char *token, *token_file; /* the file wins while it is readable */
     const char *username, *password;
     const char *as, *as_uid;
     const char *const *as_groups;
@@ -72,7 +72,7 @@ struct kubeconfig {
 /* Fails with a message that names the file, or the context, cluster or user that is wrong. */
 int kubeconfig_load(const struct kubeconfig_opts *o, struct kubeconfig *ret,
                     struct hk_err *err) HK_CHECKED;
-/* The same from one text, whose relative file names belong to dir. */
+/* The same from one text; relative file names are relative to dir. */
 int kubeconfig_parse(struct hk_str text, const char *dir, const struct kubeconfig_opts *o,
                      struct kubeconfig *ret, struct hk_err *err) HK_CHECKED;
 void kubeconfig_fini(struct kubeconfig *k);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kubeconfig files as people have them: merged, overridden, incomplete, wrong; service accounts of
-// pods; and what credential plugins are told and may say.
+// Real-life kubeconfig files: merged, overridden, incomplete, wrong; service accounts of pods; and
+// input and output of credential plugins.
 #include "client/exec_plugin.h"
 
 #include "base/clock.h"
@@ -20,7 +20,7 @@
     "clusters: [{name: k, cluster: {" cluster_ "}}]\n"                                             \
     "users: [{name: u, user: {" user_ "}}]\n"
 
-/* The configuration in a line, unset members left out. */
+/* The configuration in one line, without unset members. */
 static void write_config(const struct kubeconfig *k, struct hk_buf *out)
 {
     const struct kubeconfig_pair fields[] = {
@@ -58,7 +58,7 @@ static void write_config(const struct kubeconfig *k, struct hk_buf *out)
     hk_buf_adds(out, k->in_cluster ? " in-cluster" : "");
 }
 
-/* want: the configuration in a line, or part of the message. */
+/* want: the configuration in one line, or part of the message. */
 static void expect(const char *what, int rc, struct kubeconfig *k, const struct hk_err *err,
                    const char *want)
 {
@@ -256,7 +256,7 @@ static void test_in_a_pod(void **state)
         .service_host = "10.0.0.1", .service_port = "443", .account_dir = dir};
     char want[512];
 
-    expect_load(&o, "http://localhost:8080 default"); /* no token: no pod */
+    expect_load(&o, "http://localhost:8080 default"); /* no token: not in a pod */
     put("token", "t1");
     put("namespace", "work\n");
     snprintf(want, sizeof(want),

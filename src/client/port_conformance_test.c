@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// One story told to every maker of the port: objects in memory, the store in process, and a server
-// over TLS through the client. What a caller can see must not depend on which of them he has.
+// One test suite for every implementation of the port: objects in memory, the store in process, and
+// a server over TLS through the client. The caller must not see a difference.
 //
-// With HEKLA_TEST_KUBECONFIG, the name of an administrator's kubeconfig, the story is told to that
-// cluster too, in namespaces of its own that are deleted afterwards.
+// If HEKLA_TEST_KUBECONFIG names an administrator's kubeconfig, the suite also runs against that
+// cluster, in its own namespaces, which are deleted afterwards.
 #include "client/rig_test.h"
 
 #include "api/port_mem.h"
@@ -14,7 +14,7 @@ enum maker_type { MAKER_MEM, MAKER_STORE, MAKER_CLIENT, MAKER_CLUSTER };
 
 struct maker {
     enum maker_type type;
-    struct rig rig; /* store, and server when there is a client; of a cluster only the client */
+    struct rig rig; /* store, and server if there is a client; for a cluster only the client */
     struct port_mem *mem;
     struct port *port;
     char ns[64];
@@ -24,7 +24,7 @@ static struct outcome ask(struct maker *k, enum api_kind_id kind, struct port_re
                           const char *body);
 static void await_account(struct maker *k);
 
-/* ---- makers ---- */
+/* ---- implementations ---- */
 
 static void open_mem(struct maker *k)
 {
@@ -135,7 +135,7 @@ static void turn(struct maker *k)
     port_poll(k->port, 100);
 }
 
-/* Other makers take time, but all of them come to an end. */
+/* Other implementations need time, but all of them finish. */
 #define until(k, cond)                                                                             \
     do {                                                                                           \
         struct hk_clock *clock_ = hk_clock_system();                                               \
@@ -148,9 +148,9 @@ static void turn(struct maker *k)
         }                                                                                          \
     } while (0)
 
-/* ---- the story ---- */
+/* ---- the steps ---- */
 
-/* In requests: the maker's namespace. */
+/* In requests: the namespace of the implementation. */
 #define NS HK_STR("*")
 #define CM(name_) "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'" name_ "'}}"
 #define POD                                                                                        \
@@ -372,7 +372,7 @@ static const struct step steps[] = {
      NULL},
 };
 
-/* A cluster has one ConfigMap of its own in every namespace. */
+/* A cluster adds one ConfigMap to every namespace. */
 static struct port_request at_home(const struct maker *k, struct port_request req)
 {
     const bool many = req.verb == PORT_LIST || req.verb == PORT_WATCH;
@@ -400,7 +400,7 @@ static struct outcome ask(struct maker *k, enum api_kind_id kind, struct port_re
     req.kind = api_kind(kind);
     req.body = body ? rig_json(&k->rig.mem, body) : NULL;
     submit(k, req, (struct port_sink){outcome_on_msg, &o});
-    assert_false(o.done); /* never from inside the submit */
+    assert_false(o.done); /* never from inside port_submit */
     until(k, o.done);
     return o;
 }
@@ -433,7 +433,7 @@ static void play_steps(struct maker *k)
     }
 }
 
-/* ---- stories of several calls ---- */
+/* ---- tests of several calls ---- */
 
 static void make(struct maker *k, const char *name)
 {
@@ -482,7 +482,7 @@ static void expect_heard(struct maker *k, struct heard *h, const char *want)
     assert_string_equal(hk_buf_str(&h->text).s, want);
 }
 
-/* Pods need the account that a controller makes in every namespace. */
+/* Pods need the service account that a controller creates in every namespace. */
 static void await_account(struct maker *k)
 {
     const struct port_request req = {
@@ -512,7 +512,7 @@ static void play_watch(struct maker *k)
 
     make(k, "first");
     req.rv = rv_now(k);
-    make(k, "a"); /* before anybody watches */
+    make(k, "a"); /* before any watch */
     const uint64_t call = submit(k, req, (struct port_sink){heard_on_msg, &h});
     req.label_selector = HK_STR("l=1");
     const uint64_t other = submit(k, req, (struct port_sink){heard_on_msg, &picky});
@@ -561,7 +561,7 @@ static void play_old_watch(struct maker *k)
     if (k->type == MAKER_MEM) {
         port_mem_compact(k->mem);
     } else if (k->type == MAKER_CLUSTER) {
-        req.rv = 1; /* it remembers more than forty events, and when it is young all of them */
+        req.rv = 1; /* its history has more than forty events, or all if it is new */
     }
     const uint64_t call = submit(k, req, (struct port_sink){heard_on_msg, &h});
     until(k, h.done || (k->type == MAKER_CLUSTER && h.events > 0));
@@ -592,7 +592,7 @@ static void play_cancel(struct maker *k)
     port_cancel(k->port, b);
     port_cancel(k->port, b);
     port_cancel(k->port, 12345678);
-    submit(k, list, (struct port_sink){0}); /* nobody listens */
+    submit(k, list, (struct port_sink){0}); /* without a callback */
     make(k, "b");
 }
 
@@ -624,7 +624,7 @@ static void play_chain(struct maker *k)
     until(k, c.left < 0);
 }
 
-/* ---- every maker, every story ---- */
+/* ---- all implementations, all tests ---- */
 
 static void play(enum maker_type type)
 {

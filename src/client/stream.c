@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The connection is libcurl's (proxy, TLS, names), made with CURLOPT_CONNECT_ONLY; request, answer
-// and frames are ours.
+// A stream to the API server over a WebSocket. libcurl makes the connection (proxy, TLS, names)
+// with CURLOPT_CONNECT_ONLY; this file writes and reads request, answer and frames.
 #include "client/stream.h"
 
 #include "client/client_priv.h"
@@ -19,7 +19,7 @@ enum {
     MAX_FRAME = 16 << 20,
     ANSWER_MS = 30000,
     STDIN = 0,
-    END_OF_CHANNEL = 255, /* of v5 */
+    END_OF_CHANNEL = 255, /* in protocol v5 */
 };
 
 struct stream {
@@ -29,10 +29,10 @@ struct stream {
     curl_socket_t fd;
     struct curl_slist *headers;
     bool v5;
-    bool closing;      /* our last word is said */
-    uint8_t channel;   /* of the message under way */
-    size_t stuck;      /* so much was offered in vain, and is offered again as it was */
-    struct hk_buf in;  /* the answer, and what came behind it */
+    bool closing;      /* our close frame is queued */
+    uint8_t channel;   /* of the current message */
+    size_t stuck;      /* bytes refused with CURLE_AGAIN: offer exactly these again */
+    struct hk_buf in;  /* the answer, and bytes received after it */
     struct hk_buf out; /* not yet sent: [out_at, out.len) */
     size_t out_at;
     struct ws_reader reader;
@@ -46,7 +46,7 @@ static int no_luck(struct stream *s, const char *what, CURLcode rc, struct hk_er
                    s->easy->error[0] ? s->easy->error : curl_easy_strerror(rc));
 }
 
-static int flush(struct stream *s, struct hk_err *err)
+static int stream_flush(struct stream *s, struct hk_err *err)
 {
     while (s->out_at < s->out.len) {
         const size_t n = s->stuck > 0 ? s->stuck : s->out.len - s->out_at;
@@ -61,15 +61,15 @@ static int flush(struct stream *s, struct hk_err *err)
         }
         s->out_at += sent;
     }
-    if (s->out_at >= s->out.len - s->out_at) { /* bytes are moved once at most */
+    if (s->out_at >= s->out.len - s->out_at) { /* amortized: each byte is moved at most once */
         hk_buf_drop(&s->out, s->out_at);
         s->out_at = 0;
     }
     return 0;
 }
 
-/* 1: something came. 0: nothing now. */
-static int receive(struct stream *s, char *p, size_t max, size_t *ret_n, struct hk_err *err)
+/* 1: received some bytes. 0: none now. */
+static int stream_receive(struct stream *s, char *p, size_t max, size_t *ret_n, struct hk_err *err)
 {
     const CURLcode rc = curl_easy_recv(s->easy->curl, p, max, ret_n);
 
@@ -125,7 +125,7 @@ static int fill_random(void *p, size_t n, struct hk_err *err)
     return getrandom(p, n, 0) == (ssize_t)n ? 0 : hk_fail(err, HK_EIO, "no random bytes: %m");
 }
 
-static void write_request(struct stream *s, const char *key)
+static void stream_write_upgrade_request(struct stream *s, const char *key)
 {
     const char *prefix = strchr(strstr(s->c->config.server, "://") + 3, '/');
     struct hk_buf *out = &s->out;
@@ -141,7 +141,7 @@ static void write_request(struct stream *s, const char *key)
                 key);
 }
 
-/* Waits for more of the answer; fails at its end, or when none comes. */
+/* Waits for more of the answer; fails at its end, or at a timeout. */
 static int wait_more(struct stream *s, struct hk_err *err)
 {
     struct pollfd p = {.fd = s->fd, .events = POLLIN};
@@ -149,7 +149,7 @@ static int wait_more(struct stream *s, struct hk_err *err)
     int rc;
 
     hk_buf_reserve(&s->in, READ_BYTES);
-    while ((rc = receive(s, s->in.data + s->in.len, READ_BYTES, &n, err)) == 0) {
+    while ((rc = stream_receive(s, s->in.data + s->in.len, READ_BYTES, &n, err)) == 0) {
         if (poll(&p, 1, ANSWER_MS) == 0) {
             return hk_fail(err, HK_ETIMEOUT, "%s does not answer", s->c->config.server);
         }
@@ -158,7 +158,7 @@ static int wait_more(struct stream *s, struct hk_err *err)
     return rc < 0 ? rc : 0;
 }
 
-static int refusal(struct stream *s, int status, size_t head, struct hk_err *err)
+static int stream_read_error_reply(struct stream *s, int status, size_t head, struct hk_err *err)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     struct port_status told;
@@ -188,7 +188,7 @@ static int check_answer(struct stream *s, const char *key, size_t head, struct h
         return hk_fail(err, HK_EIO, "%s does not answer as a server", s->c->config.server);
     }
     if (status != 101) {
-        return refusal(s, status, head, err);
+        return stream_read_error_reply(s, status, head, err);
     }
     ws_accept(hk_str(key), accept);
     if (!hk_str_is(http_head_get(text, "Sec-WebSocket-Accept"), accept)) {
@@ -214,8 +214,8 @@ static int upgrade(struct stream *s, struct hk_err *err)
         return rc;
     }
     ws_key(random, key);
-    write_request(s, key);
-    rc = flush(s, err);
+    stream_write_upgrade_request(s, key);
+    rc = stream_flush(s, err);
     while (rc == 0 && (head = http_head_end(hk_buf_str(&s->in))) == 0) {
         rc = s->in.len < HEAD_BYTES
                  ? wait_more(s, err)
@@ -241,7 +241,7 @@ static int wait_credentials(struct client *c, struct hk_err *err)
     return rc;
 }
 
-static int connect_to(struct stream *s, struct hk_err *err)
+static int stream_connect(struct stream *s, struct hk_err *err)
 {
     CURL *curl = s->easy->curl;
 
@@ -264,7 +264,7 @@ int stream_open(struct client *c, const struct stream_opts *o, struct stream **r
 
     *s = (struct stream){.c = c, .o = *o, .fd = -1, .reader = {.max_frame = MAX_FRAME}};
     s->easy = multi_take(c);
-    rc = rc < 0 ? rc : connect_to(s, err);
+    rc = rc < 0 ? rc : stream_connect(s, err);
     rc = rc < 0 ? rc : upgrade(s, err);
     if (rc < 0) {
         stream_free(s);
@@ -279,7 +279,7 @@ void stream_free(struct stream *s)
     if (!s) {
         return;
     }
-    curl_easy_cleanup(s->easy->curl); /* its connection is of no other use */
+    curl_easy_cleanup(s->easy->curl); /* closes its connection, which cannot be reused */
     hk_free(s->easy);
     curl_slist_free_all(s->headers);
     hk_buf_fini(&s->in);
@@ -299,8 +299,8 @@ short stream_events(const struct stream *s)
     return (short)(POLLIN | (s->out_at < s->out.len ? POLLOUT : 0));
 }
 
-/* The mask keeps what scripts could make a browser send from looking like a request to a proxy;
- * any will do here, but the RFC wants one that cannot be guessed. */
+/* The mask prevents a browser's scripts from making frames that look like requests to a proxy. Any
+ * mask works here, but the RFC requires an unpredictable one. */
 static const unsigned char *mask_of(struct stream *s, unsigned char mask[4])
 {
     struct hk_err err;
@@ -354,7 +354,7 @@ static void say_close(struct stream *s, uint16_t code)
     }
 }
 
-static void take_data(struct stream *s, const struct ws_piece *p)
+static void stream_accept_data(struct stream *s, const struct ws_piece *p)
 {
     struct hk_str bytes = p->bytes;
 
@@ -368,8 +368,8 @@ static void take_data(struct stream *s, const struct ws_piece *p)
     }
 }
 
-/* 1: the server has closed. */
-static int take(struct stream *s, const struct ws_piece *p, struct hk_err *err)
+/* 1: the server closed the stream. */
+static int stream_accept_frame(struct stream *s, const struct ws_piece *p, struct hk_err *err)
 {
     unsigned char mask[4];
 
@@ -387,12 +387,12 @@ static int take(struct stream *s, const struct ws_piece *p, struct hk_err *err)
     case WS_PONG:
         return 0;
     default:
-        take_data(s, p);
+        stream_accept_data(s, p);
         return 0;
     }
 }
 
-static int parse(struct stream *s, struct hk_err *err)
+static int stream_parse_frames(struct stream *s, struct hk_err *err)
 {
     char *in = s->in.data;
     size_t n = s->in.len;
@@ -400,7 +400,7 @@ static int parse(struct stream *s, struct hk_err *err)
     int rc, ended = 0;
 
     while (ended == 0 && (rc = ws_read(&s->reader, &in, &n, &p, err)) > 0) {
-        ended = take(s, &p, err);
+        ended = stream_accept_frame(s, &p, err);
     }
     if (ended == 0 && rc < 0) {
         say_close(s, s->reader.close_code);
@@ -416,20 +416,20 @@ int stream_turn(struct stream *s, struct hk_err *err)
     int rc = 0, got;
 
     if (s->in.len > 0) {
-        rc = parse(s, err); /* came along with the answer */
+        rc = stream_parse_frames(s, err); /* frames received together with the answer */
     }
     while (rc == 0) {
         hk_buf_reserve(&s->in, READ_BYTES);
-        got = receive(s, s->in.data, READ_BYTES, &n, err);
+        got = stream_receive(s, s->in.data, READ_BYTES, &n, err);
         if (got <= 0) {
             rc = got;
             break;
         }
         s->in.len = n;
-        rc = parse(s, err);
+        rc = stream_parse_frames(s, err);
     }
     if (rc >= 0) {
-        const int sent = flush(s, err);
+        const int sent = stream_flush(s, err);
         rc = sent < 0 && rc == 0 ? sent : rc;
     }
     return rc;
@@ -443,8 +443,8 @@ static bool exit_code(const struct json *status, int64_t *ret)
 
     for (uint32_t k = 0; causes && causes->type == JSON_ARRAY && k < causes->len; k++) {
         const struct json *c = &causes->items[k];
-        if (hk_str_is(json_str(json_get(c, "reason"), HK_STR("")), "ExitCode")) {
-            return hk_str_int(json_str(json_get(c, "message"), HK_STR("")), ret);
+        if (hk_str_is(json_str_field(c, "reason"), "ExitCode")) {
+            return hk_str_int(json_str_field(c, "message"), ret);
         }
     }
     return false;
@@ -459,7 +459,7 @@ int stream_outcome(struct hk_str text, struct hk_err *err)
     if (json_parse(text, 0, &mem, &status, NULL) < 0) {
         return hk_fail(err, HK_EIO, "the server does not say how the command ended");
     }
-    if (hk_str_is(json_str(json_get(&status, "status"), HK_STR("")), "Success")) {
+    if (hk_str_is(json_str_field(&status, "status"), "Success")) {
         return 0;
     }
     if (exit_code(&status, &code) && code > 0 && code < 256) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams against a server that says what the test wrote down, in a thread of its own since
-// connecting waits.
+// Streams with a server that sends the test's script, in its own thread because connecting blocks.
 #include "client/stream.h"
 #include "net/listen.h"
 #include "net/ws.h"
@@ -137,7 +136,7 @@ static void finish(struct scene *s)
     }
 }
 
-/* Opens the stream and hears the server out; what stream_turn or stream_open came to. */
+/* Opens the stream and reads to its end; returns the result of stream_turn or stream_open. */
 static int hear_out(struct scene *s, struct hk_err *err)
 {
     struct stream *stream = NULL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes requests: the URL grammar of the Kubernetes API and the query parameters of each verb.
-// Every write has a body, deletions too: libcurl sends a request again by itself when a kept
-// connection turns out dead, unless part of a body that it cannot rewind has gone out.
+// Writes requests: the URLs of the Kubernetes API and the query parameters of each verb. Every
+// write has a body, deletions too: libcurl repeats a request by itself if a reused connection turns
+// out dead, unless part of a body that it cannot rewind was sent.
 #include "client/target.h"
 
 /* ---- paths ---- */
@@ -26,7 +26,7 @@ static void add_segment(struct hk_buf *out, struct hk_str s)
     target_escape(s, out);
 }
 
-/* The collection, or all namespaces' when a list names none. */
+/* The collection; of all namespaces if a list names none. */
 static void add_collection(const struct port_request *req, struct hk_buf *out)
 {
     const struct api_kind *k = req->kind;
@@ -91,7 +91,7 @@ static void add_list_params(const struct port_request *req, struct hk_buf *out)
         add_number(out, "limit", req->limit);
     }
     if (req->cont.n > 0) {
-        add_param(out, "continue", req->cont); /* which holds the revision */
+        add_param(out, "continue", req->cont); /* contains the revision */
     } else if (req->rv > 0) {
         add_number(out, "resourceVersion", req->rv);
         add_param(out, "resourceVersionMatch",
@@ -99,7 +99,7 @@ static void add_list_params(const struct port_request *req, struct hk_buf *out)
     }
 }
 
-/* Bookmarks are always asked for: they tell a quiet stream from a dead one. */
+/* Always requests bookmarks: they distinguish a quiet stream from a dead one. */
 static void add_watch_params(const struct port_request *req, uint32_t timeout_s, struct hk_buf *out)
 {
     const bool send = req->initial == PORT_INITIAL_SEND;
@@ -179,7 +179,7 @@ static void add_delete_options(const struct port_request *req, struct hk_buf *ou
 
 /* ---- requests ---- */
 
-static int check(const struct port_request *req, struct hk_err *err)
+static int target_check_request(const struct port_request *req, struct hk_err *err)
 {
     const bool body =
         req->verb == PORT_CREATE || req->verb == PORT_UPDATE || req->verb == PORT_PATCH;
@@ -221,7 +221,7 @@ int target_make(const struct port_request *req, uint32_t timeout_s, struct targe
         [PORT_UPDATE] = "PUT",    [PORT_PATCH] = "PATCH",
         [PORT_DELETE] = "DELETE", [PORT_DELETE_COLLECTION] = "DELETE",
     };
-    const int rc = check(req, err);
+    const int rc = target_check_request(req, err);
 
     if (rc < 0) {
         return rc;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla agent: this machine as a node of a cluster, or simulated nodes, or both, for any API server
-// of Kubernetes' kind. What a kubelet is to others: it registers, says that it lives, runs the pods
-// that are bound to it, and answers for their output.
+// hekla agent: runs this machine as a node of a cluster, or simulated nodes, or both, with any
+// Kubernetes-style API server. Takes the place of a kubelet: it registers the node, sends
+// heartbeats, runs the pods bound to it, and serves their logs and commands.
 #include "agent/kubelet.h"
+#include "base/crumb.h"
 #include "base/log.h"
 #include "cmd/agent_certs.h"
 #include "cmd/daemon.h"
@@ -20,8 +21,10 @@
 #include <unistd.h>
 
 #define COMPONENT "hekla-agent"
-#define LISTEN ":10250"
-#define QPS 2000
+#define LISTEN_PORT "10250"
+#define LISTEN "127.0.0.1:" LISTEN_PORT
+#define QPS "2000"
+#define S_NS ((int64_t)1000 * 1000 * 1000)
 #define CLEAR_AGAIN_NS ((int64_t)20 * 1000 * 1000)
 
 struct agent_verb_opts {
@@ -29,64 +32,50 @@ struct agent_verb_opts {
     struct node_flags node;
     struct sim_nodes_opts sim;
     const char *dir;       /* NULL: not given */
-    const char *address;   /* of the node, NULL: found out */
+    const char *address;   /* of the node; NULL: detected */
     const char *client_ca; /* or NULL */
-    const char *listen;
+    const char *listen;    /* NULL: not given */
+    int64_t lease_ns;
 };
 
 static const struct option_row options[] = {
-    DAEMON_OPTIONS_API("2000", "2000"),
-    {'d', "data-dir", "DIR", NULL,
-     "Where pods have their volumes and logs, and the node its certificate. Made, with access for "
-     "its owner only, when it does not exist. One agent at a time can use it. The default is "
-     "/var/lib/hekla-agent for root and hekla-agent in $XDG_STATE_HOME or ~/.local/state for "
-     "others."},
-    NODE_OPTIONS(" For simulated nodes alone."),
-    {0, "address", "IP", NULL,
-     "The address others reach this machine at (default: the one it has on the way to the API "
-     "server)."},
-    {'l', "listen", "ADDR:PORT", NULL,
-     "Where to answer for pods, over TLS (default " LISTEN "). Without ADDR on every address; port "
-     "0 takes a free one. The port is told in the node's status."},
-    {0, "tls-cert-file", "FILE", NULL,
-     "The certificate to serve with, PEM; read again when it changes. Without it the agent makes "
-     "one of its own and keeps it in the data directory."},
-    {0, "tls-private-key-file", "FILE", NULL, "Its key."},
-    {0, "client-ca-file", "FILE", NULL,
-     "Who shows a certificate of this authority need not show a token: kube-apiserver with "
-     "--kubelet-client-certificate."},
-    SIM_NODES_OPTIONS,
-    DAEMON_OPTIONS_LOG,
+    DAEMON_OPTIONS_API(struct agent_verb_opts, daemon, QPS, QPS),
+    ROW_TEXT_OR('d', "data-dir", "DIR", struct agent_verb_opts, dir,
+                "/var/lib/hekla-agent for root, else hekla-agent in $XDG_STATE_HOME or "
+                "~/.local/state",
+                "The directory for the volumes and logs of pods and the certificate of the node. "
+                "It is created, with access for its owner only, when it does not exist. One agent "
+                "at a time can use it."),
+    NODE_OPTIONS(struct agent_verb_opts, node, " For simulated nodes alone."),
+    ROW_TEXT_OR(0, "address", "IP", struct agent_verb_opts, address,
+                "the address this machine has on the way to the API server",
+                "The address at which others reach this machine. The agent listens there, unless "
+                "--listen is given too."),
+    ROW_TEXT_OR('l', "listen", "ADDR:PORT", struct agent_verb_opts, listen,
+                LISTEN ", or port " LISTEN_PORT " of --address",
+                "The address on which to answer for pods, over TLS. An API server on another "
+                "machine must reach it for kubectl logs and exec. Without ADDR the agent listens "
+                "on every address; port 0 takes a free port. The status of the node names the "
+                "port."),
+    ROW_DURATION(0, "node-lease-duration", struct agent_verb_opts, lease_ns, S_NS, "40s",
+                 "How long the lease of the node lasts; it is renewed four times in that time. Set "
+                 "it no longer than the server waits for nodes."),
+    ROW_TEXT_OR(0, "tls-cert-file", "FILE", struct agent_verb_opts, daemon.cert_file,
+                "a certificate that the agent makes and keeps in its data directory",
+                "The serving certificate, PEM. It is read again when it changes."),
+    ROW_TEXT(0, "tls-private-key-file", "FILE", struct agent_verb_opts, daemon.key_file, NULL,
+             "The key of the serving certificate, PEM."),
+    ROW_TEXT(
+        0, "client-ca-file", "FILE", struct agent_verb_opts, client_ca, NULL,
+        "Accept client certificates of this authority instead of a token. The API server "
+        "needs one to read logs: 'hekla up' shows one of DIR/ca.crt, kube-apiserver the one of "
+        "--kubelet-client-certificate."),
+    ROW_INCLUDE(struct agent_verb_opts, sim, sim_nodes_options),
+    ROW_INCLUDE(struct agent_verb_opts, daemon, daemon_log_options),
+    ROW_END,
 };
 
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct agent_verb_opts *o = ctx;
-    const struct {
-        const char *name, **at;
-    } words[] = {{"data-dir", &o->dir},
-                 {"address", &o->address},
-                 {"client-ca-file", &o->client_ca},
-                 {"listen", &o->listen}};
-    int rc;
-
-    if (!row) {
-        return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
-    }
-    for (size_t i = 0; i < HK_LEN(words); i++) {
-        if (strcmp(row->name, words[i].name) == 0) {
-            *words[i].at = value;
-            return 0;
-        }
-    }
-    const bool known = node_take(&o->node, row, value, &rc, err) ||
-                       sim_nodes_take(&o->sim, row, value, &rc, err) ||
-                       daemon_take(&o->daemon, row, value, &rc, err);
-    hk_assert(known);
-    return rc;
-}
-
-static int check(const struct agent_verb_opts *o, struct hk_err *err)
+static int cmd_agent_check(const struct agent_verb_opts *o, struct hk_err *err)
 {
     unsigned char address[sizeof(struct in6_addr)];
     char host[64];
@@ -94,9 +83,9 @@ static int check(const struct agent_verb_opts *o, struct hk_err *err)
 
     if (!o->daemon.cert_file != !o->daemon.key_file) {
         return hk_fail(err, HK_EINVAL,
-                       "want both --tls-cert-file and --tls-private-key-file, or none");
+                       "--tls-cert-file and --tls-private-key-file must be given together");
     }
-    if (daemon_split_address(o->listen, host, sizeof(host), &port) < 0) {
+    if (o->listen && daemon_split_address(o->listen, host, sizeof(host), &port) < 0) {
         return hk_fail(err, HK_EINVAL, "option --listen is '%s', want ADDR:PORT", o->listen);
     }
     if (o->address && inet_pton(AF_INET, o->address, address) != 1 &&
@@ -104,7 +93,7 @@ static int check(const struct agent_verb_opts *o, struct hk_err *err)
         return hk_fail(err, HK_EINVAL, "option --address is '%s', want an IP address", o->address);
     }
     if (o->node.no_node && o->sim.fleet.n == 0) {
-        return hk_fail(err, HK_EINVAL, "--no-node without --sim-nodes leaves nothing to do");
+        return hk_fail(err, HK_EINVAL, "--no-node needs --sim-nodes: else there is no node to run");
     }
     return node_check(&o->node, err);
 }
@@ -116,21 +105,21 @@ struct agent_verb {
     struct hk_arena mem;
     struct daemon daemon;
     const char *dir, *name;
-    int claim; /* on the directory, -1: none */
+    int claim; /* lock on the directory; -1: none */
     struct reach api;
     char address[64];
-    struct nursery *nursery;
+    struct spawner *spawner;
     struct cert_files *certs;
     struct node_api node_api;
     struct kubelet *kubelet;
     struct node node;
     struct sim_nodes sim;
-    bool clearing; /* SIGUSR1 came */
-    bool cleared;  /* and pods have been told to end */
+    bool clearing; /* SIGUSR1 arrived */
+    bool cleared;  /* the pods were asked to end */
 };
 
-/* Who has the pod answers for it. */
-static void serve(void *ctx, const struct node_call *call)
+/* Passes the call to the agent that has the pod. */
+static void cmd_agent_serve(void *ctx, const struct node_call *call)
 {
     struct agent_verb *v = ctx;
     const bool sim =
@@ -165,7 +154,7 @@ static int open_dir(struct agent_verb *v, struct hk_err *err)
     return rc < 0 ? rc : where_claim(v->dir, &v->claim, err);
 }
 
-/* Where the API is, for pods, and where we are, for the API. */
+/* Finds the API's address, for pods, and the node's own address, for the API. */
 static int find_ways(struct agent_verb *v, struct hk_err *err)
 {
     const int rc = reach_parse(client_config(v->daemon.client)->server, &v->api, err);
@@ -178,7 +167,7 @@ static int find_ways(struct agent_verb *v, struct hk_err *err)
     return rc;
 }
 
-static void on_certs(void *ctx)
+static void cmd_agent_on_certs(void *ctx)
 {
     struct agent_verb *v = ctx;
     const struct cert_pair *pair = &cert_files_now(v->certs)->pair;
@@ -197,7 +186,7 @@ static int open_certs(struct agent_verb *v, struct hk_err *err)
                                 .cert_file = v->o->daemon.cert_file,
                                 .key_file = v->o->daemon.key_file,
                                 .ca_file = v->o->client_ca,
-                                .changed = on_certs,
+                                .changed = cmd_agent_on_certs,
                                 .ctx = v};
     int rc = 0;
 
@@ -220,15 +209,44 @@ static int open_certs(struct agent_verb *v, struct hk_err *err)
     return rc;
 }
 
+/* Listens on loopback unless the administrator names an address. */
+static const char *agent_listen(struct agent_verb *v)
+{
+    const char *address = v->o->address;
+
+    if (v->o->listen) {
+        return v->o->listen;
+    }
+    if (!address) {
+        return LISTEN;
+    }
+    return hk_arena_printf(&v->mem, strchr(address, ':') ? "[%s]:%s" : "%s:%s", address,
+                           LISTEN_PORT);
+}
+
+/* Warns if the address in the node's status does not accept connections from the API server. */
+static void agent_warn_unreachable(const struct agent_verb *v, const char *host)
+{
+    if (strncmp(host, "127.", 4) == 0 && strncmp(v->address, "127.", 4) != 0 &&
+        strcmp(v->address, "::1") != 0) {
+        hk_log(HK_LOG_WARN,
+               "the API server cannot ask this node for logs and commands of pods: the agent "
+               "listens on loopback only; start it with --listen ADDR:PORT or --address IP",
+               "address=%s", v->address);
+    }
+}
+
 static int open_kubelet(struct agent_verb *v, struct hk_err *err)
 {
     const struct cert_set *certs = cert_files_now(v->certs);
+    const char *listen = agent_listen(v);
     char host[64];
     uint16_t port;
-    int rc = daemon_split_address(v->o->listen, host, sizeof(host), &port);
+    int rc = daemon_split_address(listen, host, sizeof(host), &port);
 
     hk_assert(rc == 0);
-    v->node_api = (struct node_api){.serve = serve, .ctx = v};
+    agent_warn_unreachable(v, host);
+    v->node_api = (struct node_api){.serve = cmd_agent_serve, .ctx = v};
     rc = kubelet_new(&(struct kubelet_opts){.loop = v->daemon.loop,
                                             .clock = v->daemon.clock,
                                             .port = v->daemon.port,
@@ -242,7 +260,7 @@ static int open_kubelet(struct agent_verb *v, struct hk_err *err)
                                             .write_pods = write_pods,
                                             .ctx = v},
                      &v->kubelet, err);
-    return rc < 0 ? hk_wrap(err, rc, "--listen %s", v->o->listen) : 0;
+    return rc < 0 ? hk_wrap(err, rc, "--listen %s", listen) : 0;
 }
 
 static int open_nodes(struct agent_verb *v, struct hk_err *err)
@@ -254,7 +272,7 @@ static int open_nodes(struct agent_verb *v, struct hk_err *err)
     if (!v->o->node.no_node) {
         rc = node_start(&v->node,
                         &(struct node_opts){.loop = d->loop,
-                                            .nursery = v->nursery,
+                                            .spawner = v->spawner,
                                             .port = d->port,
                                             .clock = d->clock,
                                             .rand = &v->daemon.rand,
@@ -263,13 +281,16 @@ static int open_nodes(struct agent_verb *v, struct hk_err *err)
                                             .dir = v->dir,
                                             .flags = &v->o->node,
                                             .address = v->address,
-                                            .serve_port = kubelet_port(v->kubelet)},
+                                            .serve_port = kubelet_port(v->kubelet),
+                                            .lease_ns = v->o->lease_ns,
+                                            .credentials = v->o->daemon.kubeconfig},
                         err);
     }
     if (rc == 0) {
         sim.fleet.beats = true;
         sim.address = v->address;
         sim.serve_port = kubelet_port(v->kubelet);
+        sim.lease_ns = v->o->lease_ns;
         sim_nodes_start(&v->sim, &sim, d->port, d->clock, &v->daemon.rand);
     }
     return rc;
@@ -277,12 +298,12 @@ static int open_nodes(struct agent_verb *v, struct hk_err *err)
 
 /* ---- working ---- */
 
-static void work_start(void *ctx)
+static void cmd_agent_work_start(void *ctx)
 {
     notify("READY=1");
 }
 
-/* Ends the pods, and then the agent. */
+/* Ends the pods, then the agent. */
 static int64_t clear(struct agent_verb *v)
 {
     if (!v->cleared && agent_ready(v->node.agent)) {
@@ -292,10 +313,10 @@ static int64_t clear(struct agent_verb *v)
         v->clearing = false;
         daemon_stop(&v->daemon);
     }
-    return net_loop_now_ns(v->daemon.loop) + CLEAR_AGAIN_NS; /* mounts go without telling */
+    return net_loop_now_ns(v->daemon.loop) + CLEAR_AGAIN_NS; /* unmounts send no event */
 }
 
-static int64_t work_run(void *ctx)
+static int64_t cmd_agent_work_run(void *ctx)
 {
     struct agent_verb *v = ctx;
     int64_t next_ns = sim_nodes_run(&v->sim), at_ns;
@@ -311,12 +332,12 @@ static int64_t work_run(void *ctx)
     return next_ns;
 }
 
-static bool work_drain(void *ctx)
+static bool cmd_agent_work_drain(void *ctx)
 {
-    return true; /* whatever was not said, the next agent says */
+    return true; /* the next agent reports what is left */
 }
 
-static void work_end(void *ctx)
+static void cmd_agent_work_end(void *ctx)
 {
     struct agent_verb *v = ctx;
 
@@ -326,11 +347,11 @@ static void work_end(void *ctx)
     node_end(&v->node);
 }
 
-static void work_metrics(void *ctx, struct hk_buf *out)
+static void cmd_agent_work_metrics(void *ctx, struct hk_buf *out)
 {
 }
 
-static void work_show(void *ctx, int signo)
+static void cmd_agent_work_show(void *ctx, int signo)
 {
     struct agent_verb *v = ctx;
 
@@ -375,34 +396,36 @@ static int agent(void *ctx, struct hk_err *err)
 {
     const struct agent_verb_opts *o = ctx;
     struct agent_verb v = {.o = o, .claim = -1};
-    const struct daemon_work work = {.start = work_start,
-                                     .run = work_run,
-                                     .drain = work_drain,
-                                     .end = work_end,
-                                     .write_metrics = work_metrics,
-                                     .show = work_show,
+    const struct daemon_work work = {.start = cmd_agent_work_start,
+                                     .run = cmd_agent_work_run,
+                                     .drain = cmd_agent_work_drain,
+                                     .end = cmd_agent_work_end,
+                                     .write_metrics = cmd_agent_work_metrics,
+                                     .show = cmd_agent_work_show,
                                      .describe = work_describe,
                                      .every_turn = true,
                                      .ctx = &v};
-    int rc = check(o, err);
+    int rc = cmd_agent_check(o, err);
 
     if (rc < 0) {
         return rc;
     }
-    umask(077); /* everybody's secrets */
+    umask(077); /* files here hold secrets */
     v.name = node_name(&o->node, &v.mem);
-    rc = o->node.no_node ? 0 : nursery_new(&v.nursery, err); /* before there is much to copy */
+    rc = o->node.no_node ? 0 : spawner_new(&v.spawner, err); /* fork while small */
     host_raise_limits();
     rc = rc < 0 ? rc : open_dir(&v, err);
     if (rc == 0) {
+        host_open_crumbs(v.dir);
         rc = daemon_open(&v.daemon, &o->daemon, &work, err);
         rc = rc < 0 ? rc : open_parts(&v, err);
         rc = rc < 0 ? rc : daemon_run(&v.daemon, err);
-        work_end(&v);
+        cmd_agent_work_end(&v);
         cert_files_free(v.certs);
         daemon_close(&v.daemon);
     }
-    nursery_free(v.nursery);
+    spawner_free(v.spawner);
+    hk_crumb_close();
     if (v.claim >= 0) {
         close(v.claim);
     }
@@ -410,16 +433,12 @@ static int agent(void *ctx, struct hk_err *err)
     return rc;
 }
 
-static int run(const struct verb *verb, int argc, char **argv)
+static int agent_verb_run(const struct verb *verb, int argc, char **argv)
 {
-    struct agent_verb_opts o = {.daemon = daemon_opts_default(verb->name, COMPONENT),
-                                .sim = sim_nodes_opts_default(),
-                                .listen = LISTEN};
+    struct agent_verb_opts o = {.daemon = {.name = verb->name, .component = COMPONENT},
+                                .sim = sim_nodes_opts_default()};
 
-    o.daemon.elect = false;
-    o.daemon.qps = QPS;
-    o.daemon.burst = QPS;
-    return daemon_verb(verb, argc, argv, take, agent, &o, &o.daemon);
+    return daemon_verb(verb, argc, argv, &o, &o.daemon, agent);
 }
 
 const struct verb verb_agent = {
@@ -427,54 +446,54 @@ const struct verb verb_agent = {
     .args = "",
     .about = "run this machine, or simulated ones, as nodes of a cluster",
     .options = options,
-    .noption = HK_LEN(options),
-    .text =
-        "Registers this machine as a node with an API server, hekla apiserver or a Kubernetes "
-        "cluster's, and runs the pods that are bound to it, as 'hekla up' does: a container is a "
-        "process, with its environment, volumes, limits and user as far as the kernel permits it; "
-        "its image is not used, unless --image-roots gives a root file system for it.\n"
-        "To the cluster it is as a kubelet: it renews a lease every ten seconds, reports its "
-        "condition every five minutes and when it changes, ends pods with their grace periods, "
-        "fetches ConfigMaps, Secrets and tokens of service accounts, and serves logs on its port. "
-        "A node that was given up on while the agent was away is ready again once it is back.\n"
-        "Pods do not depend on the agent, nor on the API server: they go on without them, and "
-        "what became of them is told when both are there again. 'hekla down --data-dir DIR' ends "
-        "the agent, with --pods its pods first.\n"
-        "Simulated nodes (--sim-nodes) are nodes that only seem to run pods, for trying out "
-        "schedulers on clusters one does not have. One agent speaks for all of them; their leases "
-        "are spread evenly.",
+    .text = "Registers this machine as a node with an API server, hekla apiserver or that of a "
+            "Kubernetes cluster, and runs the pods that are bound to it, as 'hekla up' does: a "
+            "container is a process, with its environment, volumes, limits and user as far as the "
+            "kernel permits; its image is not used, unless --image-roots gives a root file system "
+            "for it.\n"
+            "To the cluster the agent is a kubelet: it renews a lease every ten seconds, reports "
+            "its condition every five minutes and when it changes, refuses pods that do not fit, "
+            "ends pods with their grace periods, reads ConfigMaps, Secrets and tokens of service "
+            "accounts, and serves logs on its port. After an absence the node becomes ready again "
+            "when the agent has ended what still runs for deleted pods.\n"
+            "Pods continue without the agent and without the API server, and their outcome is "
+            "reported when both are back. 'hekla down --data-dir DIR' ends the agent; with --pods "
+            "it ends the pods first.\n"
+            "Simulated nodes (--sim-nodes) run no processes; they are for trying schedulers on "
+            "clusters that do not exist. One agent serves all of them and spreads their leases "
+            "evenly.",
     .rest =
         "SERVING\n"
-        "       On the port of --listen, over TLS, who may 'get' nodes/proxy of this node gets\n"
-        "           /containerLogs/NAMESPACE/POD/CONTAINER   what kubectl logs asks for\n"
+        "       The agent serves these on the port of --listen, over TLS, to users who may 'get'\n"
+        "       nodes/proxy of this node:\n"
+        "           /containerLogs/NAMESPACE/POD/CONTAINER   for kubectl logs\n"
         "           /exec/... and /attach/...                over WebSocket or SPDY\n"
-        "           /pods                                    the pods here, as a PodList\n"
+        "           /pods                                    the pods of this node, as a PodList\n"
         "           /healthz                                 ok\n"
-        "       Who asks shows a client certificate of --client-ca-file or a bearer token; the "
-        "API\n"
-        "       server says whose it is and what that user may do (TokenReview,\n"
-        "       SubjectAccessReview). Nobody gets anything unnamed.\n"
-        "       kube-apiserver turns what current kubectl asks of exec and attach into SPDY;\n"
-        "       port-forward is not offered.\n"
+        "       A request needs a client certificate of --client-ca-file or a bearer token. The\n"
+        "       API server decides whose token it is and what that user may do (TokenReview,\n"
+        "       SubjectAccessReview). Requests without credentials are refused.\n"
+        "       kube-apiserver translates exec and attach of current kubectl to SPDY;\n"
+        "       port-forward is not supported.\n"
         "\n" SIM_NODES_HELP "SIGNALS\n"
-        "       SIGTERM, SIGINT  end the agent; pods go on running and are found again\n"
+        "       SIGTERM, SIGINT  end the agent; pods continue to run and are found again\n"
         "       SIGUSR1          ends the pods first: they are deleted, with their grace periods\n"
         "\n"
         "ENVIRONMENT\n"
-        "       NOTIFY_SOCKET    the socket of a service manager that wants to hear when the\n"
-        "                        agent is ready (Type=notify of systemd)\n"
+        "       NOTIFY_SOCKET    the socket of a service manager that is told when the agent\n"
+        "                        is ready (Type=notify of systemd)\n"
         "\n"
         "EXIT STATUS\n"
-        "       0  ended by a signal; pods go on\n"
-        "       1  could not start, or was told to end twice; one line on standard error says why\n"
+        "       0  ended by a signal; pods continue to run\n"
+        "       1  could not start, or got a second signal; one line on standard error says why\n"
         "\n"
         "EXAMPLES\n"
         "       This machine as a node of a cluster, its logs for kubectl:\n"
         "           hekla agent --kubeconfig /etc/hekla/agent.kubeconfig \\\n"
-        "               --client-ca-file /etc/kubernetes/pki/ca.crt\n"
+        "               --address 192.0.2.7 --client-ca-file /etc/kubernetes/pki/ca.crt\n"
         "\n"
         "       A thousand nodes with eight GPUs each that only seem to run pods:\n"
         "           hekla agent --kubeconfig ~/.kube/config --no-node \\\n"
         "               --sim-nodes 1000 --sim-gpus 8 --sim-model duration=exp:60s\n",
-    .run = run,
+    .run = agent_verb_run,
 };

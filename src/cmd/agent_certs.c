@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The authority signs once and its key is forgotten.
+// Creates and keeps the serving certificate. The CA signs once, and its key is discarded.
 #include "cmd/agent_certs.h"
 
 #include "base/file.h"
@@ -7,7 +7,8 @@
 
 enum { DAYS = 3650, SOON_S = 30 * 86400, MAX_PEM_BYTES = 1 << 20 };
 
-static bool is_good(const struct agent_certs_opts *o, const char *cert_path, const char *key_path)
+static bool agent_certs_is_good(const struct agent_certs_opts *o, const char *cert_path,
+                                const char *key_path)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf cert = {0}, key = {0};
     int64_t end_s;
@@ -25,8 +26,8 @@ static bool is_good(const struct agent_certs_opts *o, const char *cert_path, con
     return true;
 }
 
-static int make(const struct agent_certs_opts *o, const char *cert_path, const char *key_path,
-                struct hk_err *err)
+static int agent_certs_make(const struct agent_certs_opts *o, const char *cert_path,
+                            const char *key_path, struct hk_err *err)
 {
     static const char *const group = "system:nodes";
     HK_AUTO(hk_buf_fini) struct hk_buf who = {0}, chain = {0};
@@ -61,6 +62,7 @@ int agent_certs_keep(const struct agent_certs_opts *o, struct hk_buf *ret_cert,
 {
     hk_buf_addf(ret_cert, "%s/kubelet.crt", o->dir);
     hk_buf_addf(ret_key, "%s/kubelet.key", o->dir);
-    return is_good(o, ret_cert->data, ret_key->data) ? 0
-                                                     : make(o, ret_cert->data, ret_key->data, err);
+    return agent_certs_is_good(o, ret_cert->data, ret_key->data)
+               ? 0
+               : agent_certs_make(o, ret_cert->data, ret_key->data, err);
 }

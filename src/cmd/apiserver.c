@@ -2,21 +2,18 @@
 // hekla apiserver: the store and the Kubernetes API over it, in one process.
 #include "cmd/host.h"
 
-static const struct option_row options[] = {
-    HOST_OPTION_DATA_DIR(""),
-    HOST_OPTION_LISTEN,
-    HOST_OPTION_LIMITS,
+struct apiserver_opts {
+    struct host_opts host;
 };
 
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    int rc;
-
-    if (!row || !host_take(ctx, row, value, &rc, err)) {
-        return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
-    }
-    return rc;
-}
+static const struct option_row options[] = {
+    HOST_OPTION_DATA_DIR(struct apiserver_opts, host, NULL),
+    ROW_INCLUDE(struct apiserver_opts, host, host_listen_options),
+    ROW_INCLUDE(struct apiserver_opts, host, host_toleration_options),
+    ROW_INCLUDE(struct apiserver_opts, host, host_store_options),
+    ROW_INCLUDE(struct apiserver_opts, host, host_limit_options),
+    ROW_END,
+};
 
 static int apiserver(const struct host_opts *o)
 {
@@ -33,18 +30,18 @@ static int apiserver(const struct host_opts *o)
     return rc < 0 ? EXIT_BAD : EXIT_OK;
 }
 
-static int run(const struct verb *v, int argc, char **argv)
+static int apiserver_run(const struct verb *v, int argc, char **argv)
 {
-    struct host_opts o = host_opts_default();
-    const int rc = verb_parse(v, argc, argv, take, &o);
+    struct apiserver_opts o = {0};
+    const int rc = verb_parse(v, argc, argv, &o);
 
     if (rc != 0) {
         return rc < 0 ? EXIT_BAD : EXIT_OK;
     }
-    if (!o.dir) {
-        return verb_complain("apiserver: want --data-dir DIR (see 'hekla help apiserver')");
+    if (!o.host.dir) {
+        return verb_complain("apiserver: --data-dir DIR is required (see 'hekla help apiserver')");
     }
-    return apiserver(&o);
+    return apiserver(&o.host);
 }
 
 const struct verb verb_apiserver = {
@@ -52,27 +49,27 @@ const struct verb verb_apiserver = {
     .args = "--data-dir DIR",
     .about = "serve the Kubernetes API from a directory on this machine",
     .options = options,
-    .noption = HK_LEN(options),
-    .text =
-        "A Kubernetes API server without the cluster: keeps objects of the built-in kinds, of "
-        "Volcano's kinds and of any CustomResourceDefinition in a durable database, and serves "
-        "them "
-        "to kubectl, client-go and everything else that speaks the API. A write that was answered "
-        "survives a crash of the program and of the machine.\n"
-        "The first start makes an authority, a serving certificate for localhost, 127.0.0.1, the "
-        "host name and the listen address, and a token for the user admin. When the server is "
-        "ready it prints one line with its address and the kubeconfig to use. Later starts keep "
-        "the credentials; the kubeconfig always names the current address.\n"
-        "The API is served over TLS only. Requests need a bearer token from DIR/tokens.csv, or a "
-        "client certificate signed by DIR/ca.crt, or a token of a service account (kubectl create "
-        "token). Members of the group system:masters may do everything, others what Roles, "
-        "ClusterRoles and their bindings allow; the usual roles (cluster-admin, admin, edit, view) "
-        "are there from the start. /version, /healthz, /livez and /readyz answer everybody; "
-        "/metrics is in Prometheus' format.\n"
-        "While the disk is full or fails, writes are answered with an error and /readyz says that "
-        "the server is not ready; reads go on. Writes work again as soon as the disk does.\n"
-        "SIGTERM and SIGINT end the server: watches are closed, requests under way are answered, "
-        "and everything is on disk when the program exits.",
+    .text = "A Kubernetes API server without the cluster. It stores objects of the built-in "
+            "kinds, of Volcano's kinds and of any CustomResourceDefinition in a durable database, "
+            "and serves them to kubectl, client-go and every other client of the API. A write "
+            "that was answered survives a crash of the program and of the machine.\n"
+            "The first start creates an authority, a serving certificate for localhost, "
+            "127.0.0.1, the host name and the listen address, and a token for the user admin. "
+            "When the server is ready it prints one line with its address and the kubeconfig to "
+            "use. Later starts keep the credentials; the kubeconfig always names the current "
+            "address.\n"
+            "The API is served over TLS only. Requests need a bearer token from DIR/tokens.csv, "
+            "or a client certificate signed by DIR/ca.crt, or a token of a service account "
+            "(kubectl create token). Members of the group system:masters may do everything, "
+            "others what Roles, ClusterRoles and their bindings allow; the usual roles "
+            "(cluster-admin, admin, edit, view) exist from the start. /version, /healthz, /livez "
+            "and /readyz need no credentials; /metrics is in the format of Prometheus.\n"
+            "While the disk is full or fails, writes are answered with an error and /readyz "
+            "reports that the server is not ready; reads continue. Writes work again as soon as "
+            "the disk does.\n"
+            "SIGTERM and SIGINT end the server: watches are closed, requests in progress are "
+            "answered, and everything is on disk when the program exits. SIGHUP does nothing: the "
+            "log goes to standard error.",
     .rest = "FILES\n"
             "       DIR/store.db               the objects and their history\n"
             "       DIR/kubeconfig             for kubectl; holds the administrator's token\n"
@@ -80,11 +77,11 @@ const struct verb verb_apiserver = {
             "at start\n"
             "       DIR/ca.crt, DIR/ca.key     the authority\n"
             "       DIR/sa.key                 signs the tokens of service accounts\n"
-            "       DIR/server.crt, server.key the serving certificate; made anew before it ends\n"
+            "       DIR/server.crt, server.key the serving certificate; renewed before it expires\n"
             "\n"
             "EXIT STATUS\n"
             "       0  ended by a signal\n"
-            "       1  could not start, or could not go on; one line on standard error says why\n"
+            "       1  could not start or continue; one line on standard error says why\n"
             "\n"
             "EXAMPLES\n"
             "       An API server for a test, on a free port:\n"
@@ -99,5 +96,5 @@ const struct verb verb_apiserver = {
             "           token=$(cut -d, -f1 /tmp/api/tokens.csv)\n"
             "           curl --cacert /tmp/api/ca.crt -H \"Authorization: Bearer $token\" \\\n"
             "               https://127.0.0.1:6443/api/v1/namespaces\n",
-    .run = run,
+    .run = apiserver_run,
 };

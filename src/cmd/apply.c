@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla apply: objects from files, made or changed to be as the file says.
+// hekla apply: creates or changes objects to match files.
 #include "cmd/user.h"
 
 #include "base/file.h"
@@ -9,36 +9,23 @@ enum { MAX_FILE = 16 << 20 };
 
 struct apply_args {
     struct user_opts user;
-    HK_VEC(const char *) files;
+    struct option_list files;
     bool dry_run;
 };
 
 static const struct option_row options[] = {
-    {'f', "filename", "FILE", NULL,
-     "A file of YAML or JSON documents, or - for standard input. May be given more than once."},
-    {0, "dry-run", NULL, NULL, "Have the server check everything, and change nothing."},
-    USER_OPTION_NAMESPACE,
-    USER_OPTIONS_SERVER,
+    ROW_LIST('f', "filename", "FILE", struct apply_args, files, NULL,
+             "A file of YAML or JSON documents, or - for standard input. May be given more than "
+             "once."),
+    ROW_FLAG(0, "dry-run", struct apply_args, dry_run,
+             "Let the server check everything, and change nothing."),
+    ROW_INCLUDE(struct apply_args, user, user_namespace_options),
+    ROW_INCLUDE(struct apply_args, user, user_server_options),
+    ROW_ARGUMENTS_CALL("FILE", verb_refuse_file),
+    ROW_END,
 };
 
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct apply_args *a = ctx;
-
-    if (!row) {
-        return hk_fail(err, HK_EINVAL, "unexpected '%s', files are given with -f", value);
-    }
-    if (strcmp(row->name, "filename") == 0) {
-        hk_vec_push(&a->files, value);
-    } else if (strcmp(row->name, "dry-run") == 0) {
-        a->dry_run = true;
-    } else {
-        user_take(&a->user, row, value);
-    }
-    return 0;
-}
-
-static struct hk_str word_at(const struct json *doc, const char *path)
+static struct hk_str apply_word_at(const struct json *doc, const char *path)
 {
     return json_str(json_at(doc, path), HK_STR(""));
 }
@@ -47,14 +34,14 @@ static int send_one(struct user *u, const struct api_kind *kind, const struct js
                     bool dry_run, struct hk_err *err)
 {
     HK_AUTO(answer_fini) struct answer answer = {0};
-    const struct hk_str ns = word_at(doc, "metadata.namespace");
+    const struct hk_str ns = apply_word_at(doc, "metadata.namespace");
     const struct port_request req = {
         .verb = PORT_PATCH,
         .kind = kind,
         .ns = !kind->namespaced ? HK_STR("")
               : ns.n > 0        ? ns
                                 : hk_str(u->ns),
-        .name = word_at(doc, "metadata.name"),
+        .name = apply_word_at(doc, "metadata.name"),
         .body = doc,
         .patch = PORT_PATCH_APPLY,
         .field_manager = HK_STR("hekla"),
@@ -69,13 +56,15 @@ static int send_one(struct user *u, const struct api_kind *kind, const struct js
 static int apply_doc(struct user *u, const struct json *doc, bool dry_run, struct hk_buf *out,
                      struct hk_err *err)
 {
-    const struct hk_str version = word_at(doc, "apiVersion"), word = word_at(doc, "kind");
-    const struct hk_str name = word_at(doc, "metadata.name");
+    const struct hk_str version = apply_word_at(doc, "apiVersion"),
+                        word = apply_word_at(doc, "kind");
+    const struct hk_str name = apply_word_at(doc, "metadata.name");
     const struct api_kind *kind = api_kind_find(version, word);
     int rc;
 
     if (!kind) {
-        return hk_fail(err, HK_EINVAL, "'%.*s' of '%.*s' is not known here, kubectl takes any kind",
+        return hk_fail(err, HK_EINVAL,
+                       "kind '%.*s' of '%.*s' is not supported here, use kubectl apply",
                        HK_FMT(word), HK_FMT(version));
     }
     if (name.n == 0) {
@@ -107,7 +96,7 @@ static int apply_file(struct user *u, const char *path, bool dry_run, struct hk_
     return rc < 0 ? hk_wrap(err, rc, "'%s'", path) : 0;
 }
 
-static int apply(struct user *u, const struct apply_args *a, struct hk_err *err)
+static int apply_objects(struct user *u, const struct apply_args *a, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
     int rc = user_open(u, &a->user, err);
@@ -115,24 +104,24 @@ static int apply(struct user *u, const struct apply_args *a, struct hk_err *err)
     for (uint32_t k = 0; rc == 0 && k < a->files.len; k++) {
         rc = apply_file(u, a->files.at[k], a->dry_run, &out, err);
     }
-    verb_print(&out); /* also what was done before something failed */
+    verb_print(&out); /* also shows what was done before a failure */
     return rc;
 }
 
-static int run(const struct verb *v, int argc, char **argv)
+static int apply_run(const struct verb *v, int argc, char **argv)
 {
     struct apply_args a = {0};
     struct user u = {0};
     struct hk_err err = {0};
-    int rc = verb_parse(v, argc, argv, take, &a), status;
+    int rc = verb_parse(v, argc, argv, &a), status;
 
     if (rc != 0) {
         status = user_parsed(rc);
     } else if (a.files.len == 0) {
-        verb_complain("apply: no input, want -f FILE (see 'hekla help apply')");
+        verb_complain("apply: no input, give it with -f FILE (see 'hekla help apply')");
         status = USER_TROUBLE;
     } else {
-        rc = apply(&u, &a, &err);
+        rc = apply_objects(&u, &a, &err);
         status = rc < 0 ? user_fail(v, rc, &err) : USER_OK;
     }
     user_close(&u);
@@ -143,17 +132,18 @@ static int run(const struct verb *v, int argc, char **argv)
 const struct verb verb_apply = {
     .name = "apply",
     .args = "-f FILE...",
-    .about = "make the objects in files, or change them to be as the files say",
+    .about = "create the objects in files, or update them to match",
     .options = options,
-    .noption = HK_LEN(options),
-    .text = "Sends every document to the server, one after the other: what is not there is made, "
-            "what is there is changed in the fields that the file has (server-side apply, as "
-            "'kubectl apply --server-side --force-conflicts'). Fields that the kind does not have "
-            "are refused. The first document that is refused ends it; those before it stay.\n"
-            "Kinds are those of Volcano and the usual ones of Kubernetes; kubectl takes any.",
+    .text = "Sends every document to the server, one after the other: a missing object is "
+            "created, an existing one is updated in the fields that the file has (server-side "
+            "apply, as 'kubectl apply --server-side --force-conflicts'). Fields that the kind "
+            "does not have are refused. The first refused document ends the command; documents "
+            "before it stay applied.\n"
+            "Volcano's kinds and the usual kinds of Kubernetes are supported; for other kinds use "
+            "kubectl.",
     .rest = USER_EXIT_STATUS "\n"
                              "EXAMPLES\n"
                              "       hekla apply -f examples/queue.yaml -f examples/job.yaml\n"
                              "       hekla run --dry-run -- ./train.sh | hekla apply -f -\n",
-    .run = run,
+    .run = apply_run,
 };

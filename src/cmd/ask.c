@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call at a time over the HTTP client, turning the loop until its outcome is there.
+// Runs one call at a time over the HTTP client, and runs the loop until the answer arrives.
 #include "cmd/ask.h"
+
+#include "client/get_stream.h"
 
 #include "cmd/where.h"
 
@@ -12,12 +14,12 @@
 
 #define POLL_MAX 16u
 
-/* People wait for the answer: a server that is not there is told at once. */
+/* The user is waiting: report an unreachable server at once. */
 enum { RETRIES = 1, RETRY_MS = 1 };
 
 /* ---- where the server is ---- */
 
-/* A file that was named must be there; says so as Go does. */
+/* A file named by the user must exist; the message is Go's. */
 static int check_file(const char *path, struct hk_err *err)
 {
     struct stat st;
@@ -30,8 +32,7 @@ static int check_file(const char *path, struct hk_err *err)
                    why + 1);
 }
 
-/* Nobody said where: a server of the default directory comes before ~/.kube/config, while it lives.
- */
+/* Without a given server, a running one of the default directory precedes ~/.kube/config. */
 static void find_local(const struct kubeconfig_opts *o, struct hk_buf *path)
 {
     struct where_server s;
@@ -108,7 +109,7 @@ void ask_close(struct ask *a)
     *a = (struct ask){0};
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 void answer_fini(struct answer *n)
 {
@@ -120,12 +121,14 @@ void answer_fini(struct answer *n)
 
 struct waiting {
     struct answer *answer;
+    struct hk_buf *text; /* for raw answers, up to max bytes */
+    size_t max;
     struct hk_err *err;
     bool done;
     int rc;
 };
 
-static void on_msg(void *ctx, const struct port_msg *m)
+static void ask_on_msg(void *ctx, const struct port_msg *m)
 {
     struct waiting *w = ctx;
 
@@ -145,14 +148,11 @@ static void on_msg(void *ctx, const struct port_msg *m)
     }
 }
 
-int ask(struct ask *a, const struct port_request *req, struct answer *ret, struct hk_err *err)
+static int await_answer(struct ask *a, uint64_t call, struct waiting *w, struct hk_err *err)
 {
-    struct waiting w = {.answer = ret, .err = err};
-    const uint64_t call = port_submit(a->port, req, (struct port_sink){on_msg, &w});
-
-    while (!w.done) {
+    while (!w->done) {
         if (port_poll(a->port, POLL_MAX) > 0) {
-            continue; /* also what others of this port wait for */
+            continue; /* also messages for other users of the port */
         }
         const int rc = net_loop_turn(a->loop, -1, err);
         if (rc < 0) {
@@ -160,5 +160,32 @@ int ask(struct ask *a, const struct port_request *req, struct answer *ret, struc
             return rc;
         }
     }
-    return w.rc;
+    return w->rc;
+}
+
+int ask(struct ask *a, const struct port_request *req, struct answer *ret, struct hk_err *err)
+{
+    struct waiting w = {.answer = ret, .err = err};
+    const uint64_t call = port_submit(a->port, req, (struct port_sink){ask_on_msg, &w});
+
+    return await_answer(a, call, &w, err);
+}
+
+static void ask_on_bytes(void *ctx, struct hk_str bytes)
+{
+    struct waiting *w = ctx;
+
+    hk_buf_addstr(w->text, (struct hk_str){bytes.s, HK_MIN(bytes.n, w->max - w->text->len)});
+}
+
+int ask_text(struct ask *a, const char *path, size_t max, struct hk_buf *ret, struct hk_err *err)
+{
+    struct waiting w = {.text = ret, .max = max, .err = err};
+    const uint64_t call =
+        get_stream_open(a->client, &(struct get_stream){.kind = api_kind(API_NAMESPACE),
+                                                        .path = path,
+                                                        .on_bytes = ask_on_bytes,
+                                                        .done = {ask_on_msg, &w}});
+
+    return await_answer(a, call, &w, err);
 }

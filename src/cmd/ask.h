@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port for commands that ask, wait for the answer and end.
+// The port for commands that send a request, wait for the answer and exit.
 #pragma once
 
 #include "base/vec.h"
 #include "client/client.h"
 
-/* For help. */
+/* Text for --help. */
 #define ASK_WHERE_TEXT                                                                             \
-    "Where neither --kubeconfig nor --master nor the environment's KUBECONFIG says which server "  \
-    "to ask, it is the one of the default directory of 'hekla up' while that runs, and else the "  \
-    "one in ~/.kube/config."
+    "Without --kubeconfig, --master and $KUBECONFIG the server of the default directory of "       \
+    "'hekla "                                                                                      \
+    "up' is used while it runs, else the one in ~/.kube/config."
 
 struct ask {
     struct net_loop *loop;
@@ -18,10 +18,9 @@ struct ask {
     struct port *port;
 };
 
-/* Reads where the server is, as Volcano's commands do: kubeconfig and master are their options, ""
- * when not given. Where neither they nor KUBECONFIG say, a server of the default directory
- * (where.h) comes before ~/.kube/config. Does not connect. What there is after a failure is
- * ask_close's. */
+/* Finds the server as Volcano's commands do: kubeconfig and master are their options, "": not
+ * given. Without them and KUBECONFIG, a server of the default directory (where.h) precedes
+ * ~/.kube/config. Does not connect. On failure, call ask_close() anyway. */
 int ask_open(struct ask *a, const char *kubeconfig, const char *master,
              struct hk_err *err) HK_CHECKED;
 void ask_close(struct ask *a);
@@ -32,6 +31,10 @@ struct answer {
 };
 void answer_fini(struct answer *n);
 
-/* Returns when the outcome is there. Refusals are told in the server's words. */
+/* Appends the answer to a GET of path (with its query), up to max bytes. */
+int ask_text(struct ask *a, const char *path, size_t max, struct hk_buf *ret,
+             struct hk_err *err) HK_CHECKED;
+
+/* Returns once the answer is there. A refusal has the server's message. */
 int ask(struct ask *a, const struct port_request *req, struct answer *ret,
         struct hk_err *err) HK_CHECKED;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One write at a time, and again after a pause while it fails.
+// Writes the ConfigMap, one write at a time, and retries after a pause while it fails.
 #include "cmd/conf_map.h"
 
 enum { PAUSE_S = 5 };
 
-static void on_msg(void *ctx, const struct port_msg *msg)
+static void conf_map_on_msg(void *ctx, const struct port_msg *msg)
 {
     struct conf_map *m = ctx;
 
@@ -14,13 +14,13 @@ static void on_msg(void *ctx, const struct port_msg *msg)
     }
 }
 
-/* Nobody waits for this one: if it fails, so does what follows it. */
-static void on_namespace(void *ctx, const struct port_msg *msg)
+/* Ignored: if this fails, so does the ConfigMap that follows it. */
+static void conf_map_on_namespace(void *ctx, const struct port_msg *msg)
 {
 }
 
-static uint64_t apply(struct port *port, enum api_kind_id kind, const struct json *body,
-                      struct port_sink sink)
+static uint64_t conf_map_apply(struct port *port, enum api_kind_id kind, const struct json *body,
+                               struct port_sink sink)
 {
     const struct port_request req = {
         .verb = PORT_PATCH,
@@ -51,7 +51,7 @@ static struct json object(enum api_kind_id kind, const char *ns, const char *nam
     return doc;
 }
 
-static uint64_t write_map(struct conf_map *m, struct port *port, struct hk_str text)
+static uint64_t conf_map_write_map(struct conf_map *m, struct port *port, struct hk_str text)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
     const struct json ns = object(API_NAMESPACE, NULL, CONF_MAP_NS, &a);
@@ -59,8 +59,8 @@ static uint64_t write_map(struct conf_map *m, struct port *port, struct hk_str t
 
     json_put(json_put(&map, &a, HK_STR("data"), json_make_object()), &a, HK_STR(CONF_MAP_KEY),
              json_make_str(text));
-    apply(port, API_NAMESPACE, &ns, (struct port_sink){on_namespace, NULL});
-    return apply(port, API_CONFIGMAP, &map, (struct port_sink){on_msg, m});
+    conf_map_apply(port, API_NAMESPACE, &ns, (struct port_sink){conf_map_on_namespace, NULL});
+    return conf_map_apply(port, API_CONFIGMAP, &map, (struct port_sink){conf_map_on_msg, m});
 }
 
 int64_t conf_map_keep(struct conf_map *m, struct port *port, struct hk_clock *clock,
@@ -77,8 +77,9 @@ int64_t conf_map_keep(struct conf_map *m, struct port *port, struct hk_clock *cl
     }
     m->again_ns = now_ns + PAUSE_S * 1000000000LL;
     m->saying = want;
-    m->call = text.n > 0 ? write_map(m, port, text)
-                         : port_delete(port, api_kind(API_CONFIGMAP), HK_STR(CONF_MAP_NS),
-                                       HK_STR(CONF_MAP_NAME), (struct port_sink){on_msg, m});
+    m->call = text.n > 0
+                  ? conf_map_write_map(m, port, text)
+                  : port_delete(port, api_kind(API_CONFIGMAP), HK_STR(CONF_MAP_NS),
+                                HK_STR(CONF_MAP_NAME), (struct port_sink){conf_map_on_msg, m});
     return INT64_MAX;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla controller-manager: the controllers against any API server, in the place of
+// hekla controller-manager: runs the controllers against any API server, in place of
 // vc-controller-manager.
 #include "cmd/daemon.h"
 #include "cmd/gates.h"
@@ -15,54 +15,25 @@
 
 enum { MAX_WORKERS = 100000 };
 
+/* The words of --controllers. */
+struct controller_words {
+    struct hk_str *at;
+    uint32_t len, cap;
+};
+
 struct cm_opts {
     struct daemon_opts daemon;
     struct gates gates;
-    HK_VEC(struct hk_str) controllers; /* the words of --controllers */
-    HK_VEC(struct hk_str) scheduler_names;
+    struct controller_words controllers;
+    struct option_list scheduler_names;
     int64_t max_requeue;
     bool inherit_owner_annotations;
 };
 
-static const struct option_row options[] = {
-    DAEMON_OPTIONS_API("50", "100"),
-    {0, "controllers", "LIST", NULL,
-     "Which controllers run: '*' all, NAME or +NAME this one, -NAME not this one; the first "
-     "mention "
-     "of a name decides (default *,-sharding-controller)."},
-    {0, "scheduler-name", "NAME", NULL,
-     "Pods of this scheduler get PodGroups when they have none (default volcano). May be given "
-     "more than once."},
-    {0, "max-requeue-num", "N", NULL,
-     "How often something that fails is tried again before it is given up (default 15); negative: "
-     "for ever."},
-    {0, "inherit-owner-annotations", "[BOOL]", NULL,
-     "PodGroups made for pods carry annotations of the pods' owner (default true)."},
-    {0, "feature-gates", "LIST", NULL,
-     "NAME=BOOL pairs: CronVolcanoJobSupport, PriorityClass, QueueCommandSync, VolcanoJobSupport "
-     "and WorkLoadSupport matter here, and are on unless said otherwise."},
-    DAEMON_OPTIONS_ELECTION(COMPONENT),
-    DAEMON_OPTIONS_HTTP(HEALTHZ_ADDRESS, LISTEN_ADDRESS),
-    {0, "worker-threads", "N", NULL,
-     "This and the next ones are taken for Volcano's sake: one thread does all the work here."},
-    {0, "worker-threads-for-cronjob", "N", NULL, "As above."},
-    {0, "worker-threads-for-podgroup", "N", NULL, "As above."},
-    {0, "worker-threads-for-queue", "N", NULL, "As above."},
-    {0, "worker-threads-for-gc", "N", NULL, "As above."},
-    {0, "scheduler-configs", "LIST", NULL,
-     "This and the next ones are options of the sharding controller, which is not part of this "
-     "program."},
-    {0, "shard-sync-period", "DURATION", NULL, "As above."},
-    {0, "enable-node-event-trigger", "[BOOL]", NULL, "As above."},
-    {0, "sharding-configmap", "NAME", NULL, "As above."},
-    {0, "sharding-configmap-namespace", "NAMESPACE", NULL, "As above."},
-    DAEMON_OPTIONS_LOG,
-};
-
 /* ---- options ---- */
 
-/* Words of a list; empty ones are left out. */
-static bool next_word(struct hk_str *rest, struct hk_str *word)
+/* The next word of a list; skips empty ones. */
+static bool controller_manager_next_word(struct hk_str *rest, struct hk_str *word)
 {
     while (hk_str_cut(rest, ',', word)) {
         *word = hk_str_trim(*word);
@@ -80,72 +51,61 @@ static struct hk_str bare(struct hk_str word)
     return signed_ ? (struct hk_str){word.s + 1, word.n - 1} : word;
 }
 
-static int take_controllers(struct cm_opts *o, const char *value, struct hk_err *err)
+static int controllers_parse(void *at, const struct option_row *row, const char *value,
+                             struct hk_err *err)
 {
+    struct controller_words *all = at;
     struct hk_str rest = hk_str(value), word;
 
-    while (next_word(&rest, &word)) {
-        for (uint32_t i = 0; i < o->controllers.len && !hk_str_is(word, "*"); i++) {
-            if (hk_str_eq(bare(o->controllers.at[i]), bare(word))) {
+    while (controller_manager_next_word(&rest, &word)) {
+        for (uint32_t i = 0; i < all->len && !hk_str_is(word, "*"); i++) {
+            if (hk_str_eq(bare(all->at[i]), bare(word))) {
                 return hk_fail(err, HK_EINVAL,
                                "controllers option %.*s cannot have both '-' and '+' prefixes",
                                HK_FMT(word));
             }
         }
-        hk_vec_push(&o->controllers, word);
+        hk_vec_push(all, word);
     }
     return 0;
 }
 
-static bool is_idle_option(const char *name)
-{
-    static const char *const names[] = {"scheduler-configs", "shard-sync-period",
-                                        "enable-node-event-trigger", "sharding-configmap",
-                                        "sharding-configmap-namespace"};
-
-    for (size_t i = 0; i < HK_LEN(names); i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct cm_opts *o = ctx;
-    int64_t ignored;
-    int rc;
-
-    if (!row) {
-        return daemon_take_word(value, err);
-    }
-    if (daemon_take(&o->daemon, row, value, &rc, err)) {
-        return rc;
-    }
-    if (strcmp(row->name, "controllers") == 0) {
-        return take_controllers(o, value, err);
-    }
-    if (strcmp(row->name, "feature-gates") == 0) {
-        return gates_take(&o->gates, value, err);
-    }
-    if (strcmp(row->name, "scheduler-name") == 0) {
-        hk_vec_push(&o->scheduler_names, hk_str(value));
-        return 0;
-    }
-    if (strcmp(row->name, "max-requeue-num") == 0) {
-        return daemon_take_int(row, value, INT32_MIN, INT32_MAX, &o->max_requeue, err);
-    }
-    if (strcmp(row->name, "inherit-owner-annotations") == 0) {
-        return daemon_take_bool(row, value, &o->inherit_owner_annotations, err);
-    }
-    return is_idle_option(row->name) ? 0
-                                     : daemon_take_int(row, value, 1, MAX_WORKERS, &ignored, err);
-}
+static const struct option_row options[] = {
+    DAEMON_OPTIONS_API(struct cm_opts, daemon, "50", "100"),
+    ROW_CALL_OR(0, "controllers", "LIST", struct cm_opts, controllers, controllers_parse,
+                "*,-sharding-controller",
+                "The controllers to run: '*' means all, NAME or +NAME means this one, -NAME means "
+                "not this one. The first mention of a name counts."),
+    ROW_LIST(0, "scheduler-name", "NAME", struct cm_opts, scheduler_names, "volcano",
+             "Make PodGroups for pods of this scheduler that have none. May be given more than "
+             "once."),
+    ROW_INT(0, "max-requeue-num", "N", struct cm_opts, max_requeue, INT32_MIN, INT32_MAX, "15",
+            "Retry a failing object N times before giving up; a negative N never gives up."),
+    ROW_BOOL("inherit-owner-annotations", struct cm_opts, inherit_owner_annotations, "true",
+             "Copy annotations of a pod's owner to the PodGroup made for the pod."),
+    ROW_CALL_OR(0, "feature-gates", "LIST", struct cm_opts, gates, gates_parse, "true for each",
+                "NAME=BOOL pairs. CronVolcanoJobSupport, PriorityClass, QueueCommandSync, "
+                "VolcanoJobSupport and WorkLoadSupport have an effect here."),
+    DAEMON_OPTIONS_ELECTION(struct cm_opts, daemon, COMPONENT),
+    DAEMON_OPTIONS_HTTP(struct cm_opts, daemon, HEALTHZ_ADDRESS, LISTEN_ADDRESS),
+    ROW_IGNORED_INT("worker-threads", 1, MAX_WORKERS),
+    ROW_IGNORED_INT("worker-threads-for-cronjob", 1, MAX_WORKERS),
+    ROW_IGNORED_INT("worker-threads-for-podgroup", 1, MAX_WORKERS),
+    ROW_IGNORED_INT("worker-threads-for-queue", 1, MAX_WORKERS),
+    ROW_IGNORED_INT("worker-threads-for-gc", 1, MAX_WORKERS),
+    ROW_IGNORED(OPTION_TEXT, "scheduler-configs", "LIST"),
+    ROW_IGNORED(OPTION_TEXT, "shard-sync-period", "DURATION"),
+    ROW_IGNORED(OPTION_BOOL, "enable-node-event-trigger", "BOOL"),
+    ROW_IGNORED(OPTION_TEXT, "sharding-configmap", "NAME"),
+    ROW_IGNORED(OPTION_TEXT, "sharding-configmap-namespace", "NAMESPACE"),
+    ROW_INCLUDE(struct cm_opts, daemon, daemon_log_options),
+    ROW_ARGUMENTS_CALL("2>&1", daemon_accept_word),
+    ROW_END,
+};
 
 /* ---- which controllers ---- */
 
-static bool is_named(const struct cm_opts *o, const char *name)
+static bool controller_manager_is_named(const struct cm_opts *o, const char *name)
 {
     bool all = o->controllers.len == 0;
 
@@ -161,8 +121,8 @@ static bool is_named(const struct cm_opts *o, const char *name)
     return all;
 }
 
-/* Gates without which a controller has nothing to do. */
-static bool is_open(const struct cm_opts *o, const char *name)
+/* Whether the feature gates that the controller needs are on. */
+static bool controller_manager_is_open(const struct cm_opts *o, const char *name)
 {
     static const struct {
         const char *name;
@@ -187,6 +147,7 @@ struct cm {
     const struct cm_opts *o;
     struct daemon daemon;
     HK_VEC(const struct ctl_type *) types;
+    HK_VEC(struct hk_str) names; /* of schedulers */
     struct hk_str config_ns;
     struct hk_buf config_name;
     struct prober *prober;
@@ -207,13 +168,14 @@ static void choose_types(struct cm *cm)
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        if (is_named(cm->o, all[i]->name) && is_open(cm->o, all[i]->name)) {
+        if (controller_manager_is_named(cm->o, all[i]->name) &&
+            controller_manager_is_open(cm->o, all[i]->name)) {
             hk_vec_push(&cm->types, all[i]);
         }
     }
 }
 
-/* Where the installer put the configuration: it says so in the environment, as Volcano's does. */
+/* The ConfigMap that the installer names in the environment, as Volcano's does. */
 static void find_config(struct cm *cm)
 {
     const char *ns = getenv("KUBE_POD_NAMESPACE"), *release = getenv("HELM_RELEASE_NAME");
@@ -224,14 +186,14 @@ static void find_config(struct cm *cm)
     cm->config_ns = hk_str(ns ? ns : "");
 }
 
-static void work_start(void *ctx)
+static void controller_manager_work_start(void *ctx)
 {
     struct cm *cm = ctx;
     const struct cm_opts *o = cm->o;
     const struct ctl_conf conf = {
-        .scheduler_names = o->scheduler_names.at,
-        .nscheduler_name = o->scheduler_names.len,
-        /* Given up at the first failure; 0 is "not said" there. */
+        .scheduler_names = cm->names.at,
+        .nscheduler_name = cm->names.len,
+        /* 0 means no retries on the command line, but the default in ctl_conf. */
         .max_requeue = o->max_requeue == 0 ? 1 : (int32_t)o->max_requeue,
         .no_inherit_owner_annotations = !o->inherit_owner_annotations,
         .no_queue_command_sync = !o->gates.on[GATE_QUEUE_COMMAND_SYNC],
@@ -253,12 +215,12 @@ static void work_start(void *ctx)
     cm->metrics = metrics_new(cm->manager);
 }
 
-static int64_t work_run(void *ctx)
+static int64_t controller_manager_work_run(void *ctx)
 {
     return manager_run(((struct cm *)ctx)->manager);
 }
 
-static bool work_drain(void *ctx)
+static bool controller_manager_work_drain(void *ctx)
 {
     struct cm *cm = ctx;
 
@@ -266,7 +228,7 @@ static bool work_drain(void *ctx)
     return manager_drained(cm->manager);
 }
 
-static void work_end(void *ctx)
+static void controller_manager_work_end(void *ctx)
 {
     struct cm *cm = ctx;
 
@@ -275,7 +237,7 @@ static void work_end(void *ctx)
     cmd_prober_free(cm->prober);
 }
 
-static void work_metrics(void *ctx, struct hk_buf *out)
+static void controller_manager_work_metrics(void *ctx, struct hk_buf *out)
 {
     metrics_write(((struct cm *)ctx)->metrics, out);
 }
@@ -284,34 +246,34 @@ static int controller_manager(void *ctx, struct hk_err *err)
 {
     const struct cm_opts *o = ctx;
     struct cm cm = {.o = o};
-    const struct daemon_work work = {.start = work_start,
-                                     .run = work_run,
-                                     .drain = work_drain,
-                                     .end = work_end,
-                                     .write_metrics = work_metrics,
+    const struct daemon_work work = {.start = controller_manager_work_start,
+                                     .run = controller_manager_work_run,
+                                     .drain = controller_manager_work_drain,
+                                     .end = controller_manager_work_end,
+                                     .write_metrics = controller_manager_work_metrics,
                                      .ctx = &cm};
     int rc;
 
     choose_types(&cm);
+    for (uint32_t i = 0; i < o->scheduler_names.len; i++) {
+        hk_vec_push(&cm.names, hk_str(o->scheduler_names.at[i]));
+    }
     find_config(&cm);
     rc = daemon_open(&cm.daemon, &o->daemon, &work, err);
     rc = rc < 0 ? rc : daemon_run(&cm.daemon, err);
     daemon_close(&cm.daemon);
     hk_vec_fini(&cm.types);
+    hk_vec_fini(&cm.names);
     hk_buf_fini(&cm.config_name);
     return rc;
 }
 
-static int run(const struct verb *v, int argc, char **argv)
+static int controller_manager_run(const struct verb *v, int argc, char **argv)
 {
-    struct cm_opts o = {.daemon = daemon_opts_default(v->name, COMPONENT),
-                        .gates = gates_default(),
-                        .max_requeue = 15,
-                        .inherit_owner_annotations = true};
+    struct cm_opts o = {.daemon = {.name = v->name, .component = COMPONENT},
+                        .gates = gates_default()};
+    const int status = daemon_verb(v, argc, argv, &o, &o.daemon, controller_manager);
 
-    o.daemon.healthz_address = HEALTHZ_ADDRESS;
-    o.daemon.listen_address = LISTEN_ADDRESS;
-    const int status = daemon_verb(v, argc, argv, take, controller_manager, &o, &o.daemon);
     hk_vec_fini(&o.controllers);
     hk_vec_fini(&o.scheduler_names);
     return status;
@@ -320,42 +282,39 @@ static int run(const struct verb *v, int argc, char **argv)
 const struct verb verb_controller_manager = {
     .name = "controller-manager",
     .args = "",
-    .about = "run Volcano's controllers against an API server",
+    .about = "run the controllers, in place of vc-controller-manager",
     .options = options,
-    .noption = HK_LEN(options),
-    .text =
-        "Runs Jobs and keeps up all that belongs to them, in the place of vc-controller-manager: "
-        "against hekla apiserver, or in any cluster with Volcano's definitions. Options, ports, "
-        "the lease and the metrics are Volcano's, so it can take the other's place as it is; "
-        "options that mean nothing here are taken and ignored. A boolean option is on when it "
-        "stands alone, and its value may only follow behind '='.\n"
-        "With leader election, which is the default, any number may run and one works. Whoever "
-        "cannot renew the lease in time writes nothing more and exits; the others take over once "
-        "the lease has stood still for as long as it says. Controllers keep nothing of their own: "
-        "whoever takes over finds all there is to know in the objects.\n"
-        "Health and metrics are served from the start, also while another leads. When they are, "
-        "one line on standard output tells on which ports.\n"
-        "The first SIGTERM or SIGINT lets the requests under way end, for three seconds at most, "
-        "and gives the lease back; the second ends the program at once.",
-    .rest =
-        "ENVIRONMENT\n"
-        "       KUBE_POD_NAMESPACE  where the ConfigMap with the configuration of HyperNode\n"
-        "                           discovery is (default volcano-system)\n"
-        "       HELM_RELEASE_NAME   its name is this and -controller-configmap (default volcano)\n"
-        "\n"
-        "EXIT STATUS\n"
-        "       0  ended by a signal\n"
-        "       1  could not start, lost the lease, or was told to end twice; one line on "
-        "standard\n"
-        "          error says why\n"
-        "\n"
-        "EXAMPLES\n"
-        "       Beside an API server of this program:\n"
-        "           hekla apiserver --data-dir /tmp/api --listen 127.0.0.1:0 &\n"
-        "           hekla controller-manager --kubeconfig /tmp/api/kubeconfig\n"
-        "\n"
-        "       All but two of the controllers, with metrics:\n"
-        "           hekla controller-manager --kubeconfig FILE --enable-metrics \\\n"
-        "               --controllers=*,-gc-controller,-jobflow-controller\n",
-    .run = run,
+    .text = "Creates and watches what belongs to Jobs, queues, flows and cron jobs, in place of "
+            "vc-controller-manager: with hekla apiserver, or in any cluster that has Volcano's "
+            "custom resources. Options, ports, lease and metrics are those of "
+            "vc-controller-manager, so the program can replace it without changes. A boolean "
+            "option is true when it is given alone; its value can only follow '='.\n"
+            "With leader election, which is the default, several processes may run and one works. "
+            "A leader that cannot renew the lease in time writes nothing more and exits. Another "
+            "process takes over when the lease has expired, and reads everything from the "
+            "objects: controllers keep no state of their own.\n"
+            "Health and metrics are served from the start, also by processes that do not lead. "
+            "When both are served, one line on standard output names the ports.\n"
+            "The first SIGTERM or SIGINT waits up to three seconds for requests in progress and "
+            "then releases the lease; the second ends the program at once.",
+    .rest = "ENVIRONMENT\n"
+            "       KUBE_POD_NAMESPACE  the namespace of the ConfigMap that configures HyperNode\n"
+            "                           discovery (default volcano-system)\n"
+            "       HELM_RELEASE_NAME   the name of that ConfigMap without -controller-configmap\n"
+            "                           (default volcano)\n"
+            "\n"
+            "EXIT STATUS\n"
+            "       0  ended by a signal\n"
+            "       1  could not start, lost the lease, or got a second signal; one line on\n"
+            "          standard error says why\n"
+            "\n"
+            "EXAMPLES\n"
+            "       Beside an API server of this program:\n"
+            "           hekla apiserver --data-dir /tmp/api --listen 127.0.0.1:0 &\n"
+            "           hekla controller-manager --kubeconfig /tmp/api/kubeconfig\n"
+            "\n"
+            "       All but two of the controllers, with metrics:\n"
+            "           hekla controller-manager --kubeconfig FILE --enable-metrics \\\n"
+            "               --controllers=*,-gc-controller,-jobflow-controller\n",
+    .run = controller_manager_run,
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla cp: files and directories to and from pods. A file is read or written by a command in the
-// pod; a directory goes through tar there and tar here. What comes from a pod is a stranger's: a
-// directory is unpacked in an empty one beside its place, links that lead out of it are left out,
-// and only then it is moved there.
+// hekla cp: copies files and directories to and from pods. A file is read or written by a command
+// in the pod; a directory goes through tar on both sides. Data from a pod is untrusted: a directory
+// is unpacked into an empty one next to the target, links that lead out of it are skipped, and only
+// then it is moved into place.
 #include "cmd/remote.h"
 
 #include <errno.h>
@@ -14,17 +14,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const struct option_row options[] = {REMOTE_OPTIONS};
-
 struct cp {
     struct remote_opts o;
     const char *from, *to;
     struct remote r;
 };
 
-/* ---- commands there and here ---- */
+/* ---- remote and local commands ---- */
 
-/* A command in the pod that must succeed, with one of its streams on fd. */
+/* Runs a command in the pod that must succeed, with one of its streams on fd. */
 static int there(struct cp *c, const char *const *argv, int in, int out, struct hk_err *err)
 {
     const int code = remote_run(
@@ -37,7 +35,7 @@ static int there(struct cp *c, const char *const *argv, int in, int out, struct 
                                c->r.pod, code);
 }
 
-/* 1 when test(1) in the pod says so. */
+/* Returns 1 if test(1) in the pod succeeds. */
 static int is_there(struct cp *c, const char *what, const char *path, struct hk_err *err)
 {
     const char *const argv[] = {"test", what, path, NULL};
@@ -52,13 +50,13 @@ static int is_there(struct cp *c, const char *what, const char *path, struct hk_
                                c->r.pod, code);
 }
 
-/* A program of this machine, reading from or writing to the other end of the pipe. */
+/* Starts a local program that reads from or writes to the pipe. */
 static pid_t start_here(const char *const *argv, bool reads, int *ret_fd, struct hk_err *err)
 {
     int ends[2];
 
     if (pipe2(ends, O_CLOEXEC) < 0) {
-        return hk_fail(err, HK_EIO, "cannot make a pipe: %m");
+        return hk_fail(err, HK_EIO, "cannot create a pipe: %m");
     }
     const pid_t pid = fork();
     if (pid == 0) {
@@ -82,9 +80,9 @@ static int wait_here(pid_t pid, const char *name, struct hk_err *err)
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
-        return hk_fail(err, HK_ENOTFOUND, "cannot run '%s' here", name);
+        return hk_fail(err, HK_ENOTFOUND, "cannot run '%s' on this machine", name);
     }
-    return status == 0 ? 0 : hk_fail(err, HK_EIO, "'%s' here failed", name);
+    return status == 0 ? 0 : hk_fail(err, HK_EIO, "'%s' failed on this machine", name);
 }
 
 static int run_here(const char *const *argv, struct hk_err *err)
@@ -99,9 +97,9 @@ static int run_here(const char *const *argv, struct hk_err *err)
     return wait_here(pid, argv[0], err);
 }
 
-/* One command there, one here, and a pipe between them. */
-static int join(struct cp *c, const char *const *argv_there, const char *const *argv_here,
-                bool reads_here, struct hk_err *err)
+/* Connects a command in the pod and a local one by a pipe. */
+static int cp_join(struct cp *c, const char *const *argv_there, const char *const *argv_here,
+                   bool reads_here, struct hk_err *err)
 {
     struct hk_err late = {0};
     int fd;
@@ -126,12 +124,12 @@ static const char *base_of(struct cp *c, const char *path)
     return basename(hk_arena_printf(&c->r.user.mem, "%s", path));
 }
 
-static const char *dir_of(struct cp *c, const char *path)
+static const char *cp_dir_of(struct cp *c, const char *path)
 {
     return dirname(hk_arena_printf(&c->r.user.mem, "%s", path));
 }
 
-/* Into a directory that is there goes a file or directory of the same name. */
+/* The target inside an existing directory has the name of the source. */
 static const char *inside(struct cp *c, const char *dir, const char *name)
 {
     const char *base = base_of(c, name);
@@ -149,9 +147,9 @@ static bool is_dir_here(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* ---- links that lead out ---- */
+/* ---- links out of the directory ---- */
 
-/* Only ".." in front is followed: behind another link it could lead anywhere. */
+/* Allows ".." only at the start: after another link it could lead anywhere. */
 static bool leads_out(struct hk_str target, int depth)
 {
     struct hk_str part;
@@ -183,14 +181,14 @@ static int drop_link(const char *path, const struct stat *st, int type, struct F
     n = readlink(path, target, sizeof(target));
     if (n < 0 || n == (ssize_t)sizeof(target) ||
         leads_out((struct hk_str){target, (size_t)n}, at->level - 1)) {
-        fprintf(stderr, "hekla: cp: left out a link that leads elsewhere: %s -> %.*s\n",
+        fprintf(stderr, "hekla: cp: skipped a link that leads out of the directory: %s -> %.*s\n",
                 path + at->base, (int)HK_MAX(n, 0), target);
         return unlink(path);
     }
     return 0;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+static int cp_remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
 {
     remove(path);
     return 0;
@@ -208,25 +206,25 @@ static int settle_dir(const char *temp, const char *to, struct hk_err *err)
     if (is_dir_here(to)) {
         return run_here(merge, err);
     }
-    return rename(temp, to) < 0 ? hk_fail(err, HK_EIO, "cannot make '%s': %m", to) : 0;
+    return rename(temp, to) < 0 ? hk_fail(err, HK_EIO, "cannot create '%s': %m", to) : 0;
 }
 
 static int fetch_dir(struct cp *c, const char *from, const char *to, struct hk_err *err)
 {
-    char *temp = (char *)hk_arena_printf(&c->r.user.mem, "%s/.hekla-cp-XXXXXX", dir_of(c, to));
+    char *temp = (char *)hk_arena_printf(&c->r.user.mem, "%s/.hekla-cp-XXXXXX", cp_dir_of(c, to));
     const char *const pack[] = {"tar", "-cf", "-", "-C", from, ".", NULL};
     int rc;
 
     if (!mkdtemp(temp)) {
-        return hk_fail(err, HK_EIO, "cannot make a directory in '%s': %m", dir_of(c, to));
+        return hk_fail(err, HK_EIO, "cannot create a directory in '%s': %m", cp_dir_of(c, to));
     }
     const char *const unpack[] = {"tar", "-xof", "-", "-C", temp, NULL};
-    rc = join(c, pack, unpack, true, err);
+    rc = cp_join(c, pack, unpack, true, err);
     if (rc == 0 && nftw(temp, drop_link, 16, FTW_PHYS) != 0) {
-        rc = hk_fail(err, HK_EIO, "cannot look through '%s': %m", temp);
+        rc = hk_fail(err, HK_EIO, "cannot read the directory '%s': %m", temp);
     }
     rc = rc < 0 ? rc : settle_dir(temp, to, err);
-    nftw(temp, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    nftw(temp, cp_remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return rc;
 }
 
@@ -244,13 +242,13 @@ static int fetch_file(struct cp *c, const char *from, const char *to, struct hk_
     }
     const int fd = mkostemp(temp, O_CLOEXEC);
     if (fd < 0) {
-        return hk_fail(err, HK_EIO, "cannot make '%s': %m", to);
+        return hk_fail(err, HK_EIO, "cannot create '%s': %m", to);
     }
     rc = there(c, argv, -1, fd, err);
     fchmod(fd, (runs ? 0777 : 0666) & ~mask);
     close(fd);
     if (rc == 0 && rename(temp, to) < 0) {
-        rc = hk_fail(err, HK_EIO, "cannot make '%s': %m", to);
+        rc = hk_fail(err, HK_EIO, "cannot create '%s': %m", to);
     }
     if (rc < 0) {
         unlink(temp);
@@ -258,7 +256,7 @@ static int fetch_file(struct cp *c, const char *from, const char *to, struct hk_
     return rc;
 }
 
-static int fetch(struct cp *c, const char *from, const char *to, struct hk_err *err)
+static int cp_fetch(struct cp *c, const char *from, const char *to, struct hk_err *err)
 {
     const char *at = is_dir_here(to) ? inside(c, to, from) : to;
     const int dir = is_there(c, "-d", from, err);
@@ -267,7 +265,8 @@ static int fetch(struct cp *c, const char *from, const char *to, struct hk_err *
         return dir;
     }
     if (!dir && is_dir_here(at)) {
-        return hk_fail(err, HK_EINVAL, "'%s' is a directory here, and a file in the pod", at);
+        return hk_fail(err, HK_EINVAL, "'%s' is a directory on this machine and a file in the pod",
+                       at);
     }
     return dir ? fetch_dir(c, from, at, err) : fetch_file(c, from, at, err);
 }
@@ -281,7 +280,7 @@ static int bring_dir(struct cp *c, const char *from, const char *to, struct hk_e
     const char *const pack[] = {"tar", "-cf", "-", "-C", from, ".", NULL};
     const int rc = there(c, make, -1, STDOUT_FILENO, err);
 
-    return rc < 0 ? rc : join(c, unpack, pack, false, err);
+    return rc < 0 ? rc : cp_join(c, unpack, pack, false, err);
 }
 
 static int bring_file(struct cp *c, const char *from, const char *to, unsigned mode,
@@ -321,23 +320,14 @@ static int bring(struct cp *c, const char *from, const char *to, struct hk_err *
 
 /* ---- the verb ---- */
 
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct cp *c = ctx;
+static const struct option_row options[] = {
+    ROW_INCLUDE(struct cp, o, remote_options),
+    ROW_ARGUMENT("SRC", struct cp, from),
+    ROW_ARGUMENT("DST", struct cp, to),
+    ROW_END,
+};
 
-    if (row) {
-        remote_take(&c->o, row, value);
-    } else if (!c->from) {
-        c->from = value;
-    } else if (!c->to) {
-        c->to = value;
-    } else {
-        return hk_fail(err, HK_EINVAL, "one thing at a time: '%s' is one too many", value);
-    }
-    return 0;
-}
-
-/* The path behind the colon of POD:PATH, NULL when it is a path of this machine. */
+/* The path after the colon of POD:PATH; NULL for a local path. */
 static const char *path_in_pod(const char *typed)
 {
     const char *colon = strchr(typed, ':');
@@ -345,14 +335,14 @@ static const char *path_in_pod(const char *typed)
     return colon && colon > typed && typed[0] != '/' && typed[0] != '.' ? colon + 1 : NULL;
 }
 
-static int copy(struct cp *c, struct hk_err *err)
+static int cp_copy_tree(struct cp *c, struct hk_err *err)
 {
     const char *from = path_in_pod(c->from), *to = path_in_pod(c->to);
     const char *typed = from ? c->from : c->to, *path = from ? from : to;
 
     if (!from == !to) {
         return hk_fail(err, HK_EINVAL,
-                       "one of the two must be POD:PATH, and the other a path here");
+                       "one of SRC and DST must be POD:PATH, and the other a path of this machine");
     }
     if (path[0] == '\0') {
         return hk_fail(err, HK_EINVAL, "'%s' has no path behind the colon", typed);
@@ -361,26 +351,26 @@ static int copy(struct cp *c, struct hk_err *err)
     const char *pod = hk_arena_printf(&c->r.user.mem, "%.*s", (int)(path - 1 - typed), typed);
     rc = rc < 0 ? rc : remote_find(&c->r, pod, err);
     if (rc == 0) {
-        rc = from ? fetch(c, from, c->to, err) : bring(c, c->from, to, err);
+        rc = from ? cp_fetch(c, from, c->to, err) : bring(c, c->from, to, err);
     }
     remote_close(&c->r);
     return rc;
 }
 
-static int run(const struct verb *v, int argc, char **argv)
+static int cp_run(const struct verb *v, int argc, char **argv)
 {
     struct cp c = {0};
     struct hk_err err = {0};
-    int rc = verb_parse(v, argc, argv, take, &c);
+    int rc = verb_parse(v, argc, argv, &c);
 
     if (rc != 0) {
         return user_parsed(rc);
     }
     if (!c.to) {
-        verb_complain("cp: want SRC and DST (see 'hekla help cp')");
+        verb_complain("cp: SRC and DST are required (see 'hekla help cp')");
         return USER_TROUBLE;
     }
-    rc = copy(&c, &err);
+    rc = cp_copy_tree(&c, &err);
     return rc < 0 ? user_fail(v, rc, &err) : USER_OK;
 }
 
@@ -389,20 +379,19 @@ const struct verb verb_cp = {
     .args = "SRC DST",
     .about = "copy files and directories to and from pods",
     .options = options,
-    .noption = HK_LEN(options),
-    .text = "Copies a file, or a directory with all that is in it. One of SRC and DST is "
-            "POD:PATH, where POD may be JOB[/TASK[/INDEX]] as in 'hekla exec'; the other is a path "
-            "of this machine. One with a colon in its name is written ./like:this.\n"
-            "When DST is a directory that is there, the copy goes into it under its own name. A "
-            "file keeps its mode when it is brought, and whether it can be executed when it is "
-            "fetched; owners are those of who writes.\n"
+    .text = "Copies a file, or a directory with everything in it. One of SRC and DST is POD:PATH, "
+            "where POD may be JOB[/TASK[/INDEX]] as in 'hekla exec'; the other is a path of this "
+            "machine. Write a path with a colon in its name as ./like:this.\n"
+            "When DST is an existing directory, the copy goes into it under its own name. A file "
+            "keeps its mode when it is copied to a pod, and its execute permission when it is "
+            "copied from one; the owner is the user who writes.\n"
             "The pod needs test, cat and sh for files, and tar and mkdir for directories. Links "
-            "in a fetched directory that lead out of it are left out, and named.",
+            "in a directory of a pod that lead out of it are not copied, and are reported.",
     .rest = "EXAMPLES\n"
             "       hekla cp train/worker/0:/results .\n"
             "       hekla cp model.bin train:/tmp/model.bin\n"
             "\n"
             "EXIT STATUS\n"
-            "       0 when everything was copied, 2 otherwise.\n",
-    .run = run,
+            "       0 when everything was copied, else 2.\n",
+    .run = cp_run,
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of a daemon: connect, serve health and metrics, stand for election, work while leading,
-// and end well. Everything happens on one loop; with nothing to do it sleeps.
+// The life of a daemon: connect, serve health and metrics, join the election, work while leading,
+// and shut down in order. Everything runs on one loop, which sleeps when there is nothing to do.
 //
-//   waiting --lease--> working --signal--> draining --nothing under way, or 3 s--> lease given back
+//   waiting --lease--> working --signal--> draining --nothing in flight, or 3 s--> lease released
 //                         `--lease lost--> exit at once
 #include "cmd/daemon.h"
 
@@ -26,7 +26,6 @@
 
 enum {
     DEBUG_VERBOSITY = 4,
-    MAX_BURST = 1000000,
     MAX_PEM_BYTES = 1 << 20,
     MAX_HTTP_BODY = 64 << 10,
     MAX_HTTP_CONNECTIONS = 64,
@@ -34,87 +33,87 @@ enum {
 
 /* ---- options ---- */
 
-struct daemon_opts daemon_opts_default(const char *name, const char *component)
-{
-    return (struct daemon_opts){.name = name,
-                                .component = component,
-                                .qps = 50,
-                                .burst = 100,
-                                .watch_stall_ns = 100 * S_NS,
-                                .elect = true,
-                                .lease_ns = "volcano-system",
-                                .lease_name = component,
-                                .lease_duration_ns = 15 * S_NS,
-                                .renew_deadline_ns = 10 * S_NS,
-                                .retry_period_ns = 2 * S_NS};
-}
+const struct option_row daemon_server_options[] = {
+    ROW_TEXT(0, "master", "URL", struct daemon_opts, master, NULL,
+             "The address of the API server. It replaces the address in the kubeconfig."),
+    ROW_TEXT_OR(0, "kubeconfig", "FILE", struct daemon_opts, kubeconfig,
+                "the service account of the pod, unless --master is given",
+                "The file with the address of the API server and the credentials for it."),
+    ROW_END,
+};
 
-int daemon_take_bool(const struct option_row *row, const char *value, bool *ret, struct hk_err *err)
-{
-    static const char *const words[] = {"1", "t", "T", "TRUE",  "true",  "True",
-                                        "0", "f", "F", "FALSE", "false", "False"};
+/* API servers write to every watch at least once a minute. A limit below a second would end watches
+ * without events again and again. */
+const struct option_row daemon_watch_options[] = {
+    ROW_DURATION(0, "watch-stall", struct daemon_opts, watch_stall_ns, S_NS, "100s",
+                 "Restart a watch after this time without a message. API servers send a message "
+                 "every minute."),
+    ROW_END,
+};
 
-    for (size_t i = 0; value && i < HK_LEN(words); i++) {
-        if (strcmp(value, words[i]) == 0) {
-            *ret = i < HK_LEN(words) / 2;
-            return 0;
-        }
-    }
-    if (value) {
-        return hk_fail(err, HK_EINVAL, "option --%s is '%s', want true or false", row->name, value);
-    }
-    *ret = true;
-    return 0;
-}
+const struct option_row daemon_tls_options[] = {
+    ROW_TEXT(0, "ca-cert-file", "FILE", struct daemon_opts, ca_file, NULL,
+             "The certificate authority, PEM. With this, --tls-cert-file and "
+             "--tls-private-key-file, health is served over TLS."),
+    ROW_TEXT(0, "tls-cert-file", "FILE", struct daemon_opts, cert_file, NULL,
+             "The serving certificate, PEM."),
+    ROW_TEXT(0, "tls-private-key-file", "FILE", struct daemon_opts, key_file, NULL,
+             "The key of the serving certificate, PEM."),
+    ROW_END,
+};
 
-int daemon_take_int(const struct option_row *row, const char *value, int64_t min, int64_t max,
-                    int64_t *ret, struct hk_err *err)
-{
-    int64_t n;
+const struct option_row daemon_election_options[] = {
+    ROW_BOOL("leader-elect", struct daemon_opts, elect, "true",
+             "Work only while holding a lease, so that several processes can run and one works."),
+    ROW_DURATION(0, "leader-elect-lease-duration", struct daemon_opts, lease_duration_ns, 0, "15s",
+                 "Take over when the leader has not renewed the lease for this time."),
+    ROW_DURATION(0, "leader-elect-renew-deadline", struct daemon_opts, renew_deadline_ns, 0, "10s",
+                 "Stop leading when the lease could not be renewed for this time."),
+    ROW_DURATION(0, "leader-elect-retry-period", struct daemon_opts, retry_period_ns, 0, "2s",
+                 "The time between attempts to get or renew the lease."),
+    ROW_IGNORED_CHOICE("leader-elect-resource-lock", "KIND", "leases"),
+    ROW_TEXT(0, "leader-elect-resource-namespace", "NAMESPACE", struct daemon_opts, lease_ns,
+             "volcano-system", "The namespace of the lease."),
+    ROW_TEXT(0, "lock-object-namespace", "NAMESPACE", struct daemon_opts, lease_ns, NULL,
+             "Deprecated: use --leader-elect-resource-namespace."),
+    ROW_END,
+};
 
-    if (!hk_str_int(hk_str(value), &n) || n < min || n > max) {
-        return hk_fail(err, HK_EINVAL, "option --%s is '%s', want a number from %lld to %lld",
-                       row->name, value, (long long)min, (long long)max);
-    }
-    *ret = n;
-    return 0;
-}
+const struct option_row daemon_log_options[] = {
+    ROW_INT('v', "v", "N", struct daemon_opts, verbosity, 0, INT32_MAX, "0",
+            "How much to log. From 4 on, failures that are tried again are logged too."),
+    ROW_BOOL("version", struct daemon_opts, version, "false", "Print the version and exit."),
+    ROW_TEXT_OR(0, "log-file", "FILE", struct daemon_opts, log_file, "standard error",
+                "Append the log to this file once the program has started. SIGHUP opens the file "
+                "again, so that it can be renamed; without a file SIGHUP does nothing."),
+    ROW_IGNORED(OPTION_BOOL, "logtostderr", "BOOL"),
+    ROW_IGNORED(OPTION_BOOL, "alsologtostderr", "BOOL"),
+    ROW_IGNORED(OPTION_TEXT, "stderrthreshold", "LEVEL"),
+    ROW_IGNORED(OPTION_TEXT, "log-flush-frequency", "DURATION"),
+    ROW_IGNORED(OPTION_TEXT, "log-dir", "DIR"),
+    ROW_IGNORED(OPTION_TEXT, "log-file-max-size", "N"),
+    ROW_IGNORED(OPTION_TEXT, "log-backtrace-at", "WHERE"),
+    ROW_IGNORED(OPTION_TEXT, "vmodule", "LIST"),
+    ROW_IGNORED(OPTION_BOOL, "add-dir-header", "BOOL"),
+    ROW_IGNORED(OPTION_BOOL, "skip-headers", "BOOL"),
+    ROW_IGNORED(OPTION_BOOL, "skip-log-headers", "BOOL"),
+    ROW_IGNORED(OPTION_BOOL, "one-output", "BOOL"),
+    ROW_END,
+};
 
-int daemon_take_duration(const struct option_row *row, const char *value, int64_t *ret_ns,
-                         struct hk_err *err)
-{
-    if (duration_parse(hk_str(value), ret_ns, NULL) < 0 || *ret_ns < 0) {
-        return hk_fail(err, HK_EINVAL, "option --%s is '%s', want a duration such as 15s",
-                       row->name, value);
-    }
-    return 0;
-}
-
-static int take_qps(const struct option_row *row, const char *value, double *ret,
-                    struct hk_err *err)
+int daemon_parse_qps(void *at, const struct option_row *row, const char *value, struct hk_err *err)
 {
     char *end;
     const double qps = strtod(value, &end);
 
-    if (end == value || *end != '\0' || !(qps > 0 || qps < 0) || qps > MAX_BURST) {
+    if (end == value || *end != '\0' || !(qps > 0 || qps < 0) || qps > DAEMON_MAX_BURST) {
         return hk_fail(err, HK_EINVAL,
                        "option --%s is '%s', want a number greater than 0, or a negative one for "
                        "no limit",
                        row->name, value);
     }
-    *ret = qps;
+    *(double *)at = qps;
     return 0;
-}
-
-/* Less would end watches on which nothing happens, again and again. */
-static int take_stall(const struct option_row *row, const char *value, int64_t *ret,
-                      struct hk_err *err)
-{
-    const int rc = daemon_take_duration(row, value, ret, err);
-
-    return rc == 0 && *ret < S_NS
-               ? hk_fail(err, HK_EINVAL, "option --%s is '%s', want 1s or more", row->name, value)
-               : rc;
 }
 
 int daemon_split_address(const char *text, char *host, size_t room, uint16_t *ret_port)
@@ -138,8 +137,8 @@ int daemon_split_address(const char *text, char *host, size_t room, uint16_t *re
     return 0;
 }
 
-static int take_address(const struct option_row *row, const char *value, const char **ret,
-                        struct hk_err *err)
+int daemon_parse_address(void *at, const struct option_row *row, const char *value,
+                         struct hk_err *err)
 {
     char host[64];
     uint16_t port;
@@ -147,110 +146,20 @@ static int take_address(const struct option_row *row, const char *value, const c
     if (daemon_split_address(value, host, sizeof(host), &port) < 0) {
         return hk_fail(err, HK_EINVAL, "option --%s is '%s', want ADDR:PORT", row->name, value);
     }
-    *ret = value;
+    *(const char **)at = value;
     return 0;
 }
 
-static int take_verbosity(const struct option_row *row, const char *value, struct hk_err *err)
-{
-    int64_t level;
-    const int rc = daemon_take_int(row, value, 0, INT32_MAX, &level, err);
-
-    if (rc == 0) {
-        hk_log_set_level(level >= DEBUG_VERBOSITY ? HK_LOG_DEBUG : HK_LOG_INFO);
-    }
-    return rc;
-}
-
-/* Taken so that the command lines people have go on working. */
-static int take_idle(const struct option_row *row, const char *value, struct hk_err *err)
-{
-    bool ignored;
-
-    return option_is_optional(row) ? daemon_take_bool(row, value, &ignored, err) : 0;
-}
-
-int daemon_take_word(const char *value, struct hk_err *err)
+int daemon_accept_word(void *at, const struct option_row *row, const char *value,
+                       struct hk_err *err)
 {
     return strcmp(value, "2>&1") == 0 ? 0 : hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
 }
 
-bool daemon_take(struct daemon_opts *o, const struct option_row *row, const char *value, int *ret,
-                 struct hk_err *err)
+int daemon_verb(const struct verb *v, int argc, char **argv, void *opts,
+                const struct daemon_opts *o, int (*work)(void *opts, struct hk_err *err))
 {
-    const struct {
-        const char *name;
-        bool *flag;
-        const char **text, **address;
-        int64_t *duration_ns;
-    } plain[] = {
-        {"master", .text = &o->master},
-        {"kubeconfig", .text = &o->kubeconfig},
-        {"enable-healthz", .flag = &o->healthz},
-        {"healthz-address", .address = &o->healthz_address},
-        {"ca-cert-file", .text = &o->ca_file},
-        {"tls-cert-file", .text = &o->cert_file},
-        {"tls-private-key-file", .text = &o->key_file},
-        {"enable-metrics", .flag = &o->metrics},
-        {"listen-address", .address = &o->listen_address},
-        {"leader-elect", .flag = &o->elect},
-        {"leader-elect-lease-duration", .duration_ns = &o->lease_duration_ns},
-        {"leader-elect-renew-deadline", .duration_ns = &o->renew_deadline_ns},
-        {"leader-elect-retry-period", .duration_ns = &o->retry_period_ns},
-        {"leader-elect-resource-name", .text = &o->lease_name},
-        {"leader-elect-resource-namespace", .text = &o->lease_ns},
-        {"lock-object-namespace", .text = &o->lease_ns},
-        {"version", .flag = &o->version},
-    };
-    static const char *const idle[] = {
-        "logtostderr",       "alsologtostderr",
-        "stderrthreshold",   "log-flush-frequency",
-        "log-dir",           "log-file",
-        "log-file-max-size", "log-backtrace-at",
-        "vmodule",           "add-dir-header",
-        "skip-headers",      "skip-log-headers",
-        "one-output",        "leader-elect-resource-lock",
-    };
-
-    *ret = 0;
-    for (size_t i = 0; i < HK_LEN(plain); i++) {
-        if (strcmp(row->name, plain[i].name) == 0) {
-            if (plain[i].text) {
-                *plain[i].text = value;
-            } else if (plain[i].flag) {
-                *ret = daemon_take_bool(row, value, plain[i].flag, err);
-            } else if (plain[i].address) {
-                *ret = take_address(row, value, plain[i].address, err);
-            } else if (plain[i].duration_ns) {
-                *ret = daemon_take_duration(row, value, plain[i].duration_ns, err);
-            }
-            return true;
-        }
-    }
-    for (size_t i = 0; i < HK_LEN(idle); i++) {
-        if (strcmp(row->name, idle[i]) == 0) {
-            *ret = take_idle(row, value, err);
-            return true;
-        }
-    }
-    if (strcmp(row->name, "v") == 0) {
-        *ret = take_verbosity(row, value, err);
-    } else if (strcmp(row->name, "kube-api-qps") == 0) {
-        *ret = take_qps(row, value, &o->qps, err);
-    } else if (strcmp(row->name, "kube-api-burst") == 0) {
-        *ret = daemon_take_int(row, value, 1, MAX_BURST, &o->burst, err);
-    } else if (strcmp(row->name, "watch-stall") == 0) {
-        *ret = take_stall(row, value, &o->watch_stall_ns, err);
-    } else {
-        return false;
-    }
-    return true;
-}
-
-int daemon_verb(const struct verb *v, int argc, char **argv, verb_take *take,
-                int (*work)(void *ctx, struct hk_err *err), void *ctx, const struct daemon_opts *o)
-{
-    const int rc = verb_parse(v, argc, argv, take, ctx);
+    const int rc = verb_parse(v, argc, argv, opts);
     struct hk_err err = {0};
 
     if (rc != 0) {
@@ -259,12 +168,14 @@ int daemon_verb(const struct verb *v, int argc, char **argv, verb_take *take,
     if (o->version) {
         return verb_print_version();
     }
-    return work(ctx, &err) < 0 ? verb_complain("%s: %s", v->name, err.text) : EXIT_OK;
+    hk_log_set_level(o->verbosity >= DEBUG_VERBOSITY ? HK_LOG_DEBUG : HK_LOG_INFO);
+    return work(opts, &err) < 0 ? verb_complain("%s: %s", v->name, err.text) : EXIT_OK;
 }
 
 /* ---- health and metrics ---- */
 
-static void reply_text(struct http_request *q, int status, const char *media, struct hk_buf *body)
+static void daemon_reply_text(struct http_request *q, int status, const char *media,
+                              struct hk_buf *body)
 {
     const struct http_header header = {HK_STR("Content-Type"), hk_str(media)};
 
@@ -276,10 +187,10 @@ static void reply_word(struct http_request *q, int status, const char *word)
     HK_AUTO(hk_buf_fini) struct hk_buf body = {0};
 
     hk_buf_adds(&body, word);
-    reply_text(q, status, "text/plain; charset=utf-8", &body);
+    daemon_reply_text(q, status, "text/plain; charset=utf-8", &body);
 }
 
-static bool is_read(struct http_request *q)
+static bool daemon_is_read(struct http_request *q)
 {
     if (hk_str_is(q->method, "GET") || hk_str_is(q->method, "HEAD")) {
         return true;
@@ -290,7 +201,7 @@ static bool is_read(struct http_request *q)
 
 static void on_health(void *ctx, struct http_request *q)
 {
-    if (!is_read(q)) {
+    if (!daemon_is_read(q)) {
         return;
     }
     if (hk_str_is(q->path, "/healthz") || hk_str_is(q->path, "/healthz/ping")) {
@@ -313,7 +224,7 @@ static void on_metrics(void *ctx, struct http_request *q)
     struct daemon *d = ctx;
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
 
-    if (!is_read(q)) {
+    if (!daemon_is_read(q)) {
         return;
     }
     if (!hk_str_is(q->path, "/metrics")) {
@@ -328,17 +239,17 @@ static void on_metrics(void *ctx, struct http_request *q)
     }
     client_write_metrics(d->client, &out);
     self_write_metrics(&out);
-    reply_text(q, 200, "text/plain; version=0.0.4; charset=utf-8", &out);
+    daemon_reply_text(q, 200, "text/plain; version=0.0.4; charset=utf-8", &out);
 }
 
-static void on_refusal(void *ctx, int status, struct hk_buf *body)
+static void daemon_on_refusal(void *ctx, int status, struct hk_buf *body)
 {
     hk_buf_adds(body, "{}");
 }
 
-static int serve(struct daemon *d, const char *address,
-                 void (*handle)(void *, struct http_request *), const char *cert_pem,
-                 const char *key_pem, struct http_server **ret, struct hk_err *err)
+static int daemon_serve(struct daemon *d, const char *address,
+                        void (*handle)(void *, struct http_request *), const char *cert_pem,
+                        const char *key_pem, struct http_server **ret, struct hk_err *err)
 {
     char host[64];
     struct http_opts o = {.cert_pem = cert_pem,
@@ -349,7 +260,7 @@ static int serve(struct daemon *d, const char *address,
                           .idle_timeout_ms = 60000,
                           .header_timeout_ms = 10000,
                           .handle = handle,
-                          .refusal = on_refusal,
+                          .refusal = daemon_on_refusal,
                           .ctx = d};
 
     if (daemon_split_address(address, host, sizeof(host), &o.port) < 0) {
@@ -376,7 +287,8 @@ static int serve_health(struct daemon *d, struct hk_err *err)
         rc = rc < 0 ? rc : hk_read_file(o->key_file, MAX_PEM_BYTES, &key, err);
     }
     return rc < 0 ? rc
-                  : serve(d, o->healthz_address, on_health, cert.data, key.data, &d->health, err);
+                  : daemon_serve(d, o->healthz_address, on_health, cert.data, key.data, &d->health,
+                                 err);
 }
 
 /* ---- working ---- */
@@ -390,7 +302,7 @@ static bool may_write(void *ctx)
     return !d->election || election_leads(d->election);
 }
 
-/* An Event about the lease, as client-go's programs leave them. */
+/* Writes an Event about the lease, as client-go does. */
 static void tell_leadership(struct daemon *d, const char *what)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf message = {0};
@@ -406,8 +318,8 @@ static void tell_leadership(struct daemon *d, const char *what)
     }
 }
 
-/* The lease goes back after the last write, the Event that says so: without it none is allowed. */
-static bool release(struct daemon *d, int64_t now_ns)
+/* Releases the lease after the last write, the leadership Event: writes need the lease. */
+static bool daemon_release(struct daemon *d, int64_t now_ns)
 {
     if (!d->released && recorder_len(d->recorder) > 0 && now_ns < d->grace_ns) {
         return false;
@@ -428,7 +340,7 @@ static void stop_loop(struct daemon *d)
     net_loop_stop(d->loop);
 }
 
-/* After the work has ended, the lease goes back; then there is nothing more. */
+/* After the work has ended, releases the lease and stops the loop. */
 static int64_t wind_down(struct daemon *d, int64_t now_ns)
 {
     if (d->started) {
@@ -438,23 +350,23 @@ static int64_t wind_down(struct daemon *d, int64_t now_ns)
         d->started = false;
         d->work->end(d->work->ctx);
         tell_leadership(d, "stopped leading");
-        d->grace_ns = now_ns + TELL_NS; /* successors do not wait for a courtesy */
+        d->grace_ns = now_ns + TELL_NS; /* do not delay the lease hand-over for an Event */
     }
-    if (!release(d, now_ns)) {
+    if (!daemon_release(d, now_ns)) {
         return d->grace_ns;
     }
     stop_loop(d);
     return INT64_MAX;
 }
 
-static int64_t turn(struct daemon *d)
+static int64_t daemon_step(struct daemon *d)
 {
     int64_t next_ns = INT64_MAX;
 
     if (d->election) {
         next_ns = election_tick(d->election);
         if (election_state(d->election) == ELECTION_LOST) {
-            d->lost = d->started || !d->stopping; /* else all was done */
+            d->lost = d->started || !d->stopping; /* false: lost after the work was done */
             stop_loop(d);
             return INT64_MAX;
         }
@@ -478,7 +390,9 @@ static void on_turn(void *ctx)
 {
     struct daemon *d = ctx;
     const bool more = port_poll(d->port, POLL_MAX) == POLL_MAX;
-    const int64_t next_ns = turn(d);
+
+    hk_log_tick();
+    const int64_t next_ns = daemon_step(d);
 
     if (more) {
         net_timer_at(d->timer, net_loop_now_ns(d->loop));
@@ -494,7 +408,7 @@ void daemon_wake(struct daemon *d)
     net_timer_at(d->timer, net_loop_now_ns(d->loop));
 }
 
-static void on_readable(void *ctx, uint32_t events)
+static void daemon_on_readable(void *ctx, uint32_t events)
 {
     on_turn(ctx);
 }
@@ -506,15 +420,19 @@ void daemon_stop(struct daemon *d)
     daemon_wake(d);
 }
 
-static void on_signal(void *ctx, int signo)
+static void daemon_on_signal(void *ctx, int signo)
 {
     struct daemon *d = ctx;
 
+    if (signo == SIGHUP) {
+        hk_log_reopen();
+        return;
+    }
     if (signo == SIGUSR1 || signo == SIGUSR2) {
         if (d->started) {
             d->work->show(d->work->ctx, signo);
         } else {
-            hk_log(HK_LOG_INFO, "another leads: there is nothing to show", "signal=%d", signo);
+            hk_log(HK_LOG_INFO, "not the leader: nothing to show", "signal=%d", signo);
         }
         return;
     }
@@ -527,15 +445,16 @@ static void on_signal(void *ctx, int signo)
 
 /* ---- opening ---- */
 
-static int catch_signals(struct daemon *d, struct hk_err *err)
+static int daemon_catch_signals(struct daemon *d, struct hk_err *err)
 {
-    static const int signals[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
 
     signal(SIGPIPE, SIG_IGN);
-    return net_signals(d->loop, signals, d->work->show ? HK_LEN(signals) : 2, on_signal, d, err);
+    return net_signals(d->loop, signals, d->work->show ? HK_LEN(signals) : 3, daemon_on_signal, d,
+                       err);
 }
 
-static int seed(struct daemon *d, struct hk_err *err)
+static int daemon_seed(struct daemon *d, struct hk_err *err)
 {
     uint64_t n;
 
@@ -546,7 +465,7 @@ static int seed(struct daemon *d, struct hk_err *err)
     return 0;
 }
 
-/* As Volcano's: files and environments of people at a shell do not count. */
+/* As in Volcano: ignores ~/.kube/config and $KUBECONFIG. */
 static int connect(struct daemon *d, struct hk_err *err)
 {
     const struct daemon_opts *o = d->o;
@@ -565,7 +484,7 @@ static int connect(struct daemon *d, struct hk_err *err)
     if (!o->kubeconfig && !o->master && !config.in_cluster) {
         kubeconfig_fini(&config);
         return hk_fail(err, HK_EINVAL,
-                       "no API server: want --kubeconfig or --master outside of a pod");
+                       "no API server: outside of a pod --kubeconfig or --master is required");
     }
     snprintf(d->agent, sizeof(d->agent), "%s/" HEKLA_VERSION, o->component);
     const struct client_opts client = {.loop = d->loop,
@@ -583,7 +502,7 @@ static int connect(struct daemon *d, struct hk_err *err)
     }
     d->port = client_port(d->client);
     d->recorder = recorder_new(d->port, d->clock, hk_str(o->component));
-    d->port_watch = net_watch_add(d->loop, port_fd(d->port), EPOLLIN, on_readable, d);
+    d->port_watch = net_watch_add(d->loop, port_fd(d->port), EPOLLIN, daemon_on_readable, d);
     return 0;
 }
 
@@ -599,7 +518,7 @@ static void write_identity(struct daemon *d, struct hk_buf *out)
                 0x8000u | ((unsigned)(b >> 48) & 0x3fff), (unsigned long long)(b & 0xffffffffffff));
 }
 
-static int stand(struct daemon *d, struct hk_err *err)
+static int daemon_join_election(struct daemon *d, struct hk_err *err)
 {
     const struct daemon_opts *o = d->o;
 
@@ -619,8 +538,8 @@ static int stand(struct daemon *d, struct hk_err *err)
                         &d->election, err);
 }
 
-/* What of the line was not told on the command line: ports that were free. */
-static int announce(const struct daemon *d, struct hk_err *err)
+/* Prints the ports actually bound (the options may say 0). */
+static int daemon_announce(const struct daemon *d, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf line = {0};
 
@@ -646,17 +565,18 @@ int daemon_open(struct daemon *d, const struct daemon_opts *o, const struct daem
     d->o = o;
     d->work = work;
     d->clock = hk_clock_system();
+    hk_log_set_clock(d->clock);
     d->loop = net_loop_new(d->clock);
     d->timer = net_timer_new(d->loop, on_turn, d);
-    rc = catch_signals(d, err);
-    rc = rc < 0 ? rc : seed(d, err);
+    rc = daemon_catch_signals(d, err);
+    rc = rc < 0 ? rc : daemon_seed(d, err);
     rc = rc < 0 ? rc : connect(d, err);
-    rc = rc < 0 ? rc : stand(d, err);
+    rc = rc < 0 ? rc : daemon_join_election(d, err);
     if (rc == 0 && o->healthz) {
         rc = serve_health(d, err);
     }
     if (rc == 0 && o->metrics) {
-        rc = serve(d, o->listen_address, on_metrics, NULL, NULL, &d->metrics, err);
+        rc = daemon_serve(d, o->listen_address, on_metrics, NULL, NULL, &d->metrics, err);
     }
     return rc;
 }
@@ -674,8 +594,11 @@ static int run_every_turn(struct daemon *d, struct hk_err *err)
 
 int daemon_run(struct daemon *d, struct hk_err *err)
 {
-    int rc = announce(d, err);
+    int rc = daemon_announce(d, err);
 
+    if (rc == 0 && d->o->log_file) {
+        rc = hk_log_open(d->o->log_file, err);
+    }
     daemon_wake(d);
     if (rc == 0) {
         rc = d->work->every_turn ? run_every_turn(d, err) : net_loop_run(d->loop, err);
@@ -701,4 +624,5 @@ void daemon_close(struct daemon *d)
     net_timer_free(d->timer);
     port_free(d->port);
     net_loop_free(d->loop);
+    hk_log_set_clock(NULL);
 }

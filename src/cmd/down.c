@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla down: asks the server of a directory to end, and waits until it has.
+// hekla down: asks the server of a directory to stop, and waits until it has.
 #include "agent/process.h"
 #include "cli/term.h"
 #include "cmd/verb.h"
@@ -12,41 +12,27 @@
 #include <sys/pidfd.h>
 #include <unistd.h>
 
-/* Servers without work end within this, and nothing is said about it. */
+/* Idle servers stop within this time; no progress is shown before. */
 enum { LOOK_MS = 500 };
 
 struct down_opts {
-    const char *dir; /* NULL: not given */
+    struct where_opts where;
     bool pods;
 };
 
 static const struct option_row options[] = {
-    {'d', "data-dir", "DIR", NULL, "The directory of the server. " WHERE_DEFAULT_TEXT},
-    {0, "pods", NULL, NULL,
-     "End the pods of this machine first, with their grace periods, and clear away what they have "
-     "here: processes, mounts, control groups, volumes and logs. They are deleted through the "
-     "API, so the next server makes those of unfinished jobs anew."},
+    ROW_INCLUDE(struct down_opts, where, where_options),
+    ROW_FLAG(0, "pods", struct down_opts, pods,
+             "End the pods of this machine first, with their grace periods, and remove what they "
+             "have here: processes, mounts, control groups, volumes and logs. They are deleted "
+             "through the API, so the next server creates those of unfinished jobs again."),
+    ROW_END,
 };
-
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct down_opts *o = ctx;
-
-    if (!row) {
-        return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
-    }
-    if (strcmp(row->name, "pods") == 0) {
-        o->pods = true;
-    } else {
-        o->dir = value;
-    }
-    return 0;
-}
 
 /* ---- waiting ---- */
 
-/* Pods that have anything on this machine. */
-static uint32_t count_pods(const char *dir)
+/* The number of pods with files on this machine. */
+static uint32_t down_count_pods(const char *dir)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
     uint32_t n = 0;
@@ -63,11 +49,11 @@ static uint32_t count_pods(const char *dir)
     return n;
 }
 
-/* One line that is written again, for people only. */
-static void show(const struct term *t, bool again, const struct down_opts *o, pid_t pid)
+/* One line that is overwritten, on terminals only. */
+static void down_show(const struct term *t, bool again, const struct down_opts *o, pid_t pid)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf line = {0};
-    const uint32_t n = o->pods ? count_pods(o->dir) : 0;
+    const uint32_t n = o->pods ? down_count_pods(o->where.dir) : 0;
 
     if (!t->is) {
         return;
@@ -93,7 +79,7 @@ static int await(const struct where_server *s, const struct down_opts *o, struct
         if (n < 0 && errno != EINTR) {
             return hk_fail(err, HK_EIO, "cannot wait for process %d: %m", (int)s->pid);
         }
-        show(&t, again, o, s->pid);
+        down_show(&t, again, o, s->pid);
     }
     term_rewind(&t, again, &wipe);
     fputs(hk_buf_str(&wipe).s, stderr);
@@ -102,19 +88,18 @@ static int await(const struct where_server *s, const struct down_opts *o, struct
 
 /* ---- pods without a server ---- */
 
-static void on_end(void *ctx, uint64_t container, const struct runtime_end *end)
+static void down_on_end(void *ctx, uint64_t container, const struct runtime_end *end)
 {
 }
 
-static void stop_pod(void *ctx, const char *uid)
+static void down_stop_pod(void *ctx, const char *uid)
 {
     struct runtime *r = ctx;
 
     r->ops->pod_stop(r, uid);
 }
 
-/* What an earlier server left running is killed. The next one finds it gone, as after a restart of
- * the machine. */
+/* Kills what an earlier server left running. For the next server this looks like a reboot. */
 static int clear_left(const char *dir, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf runs = {0};
@@ -128,9 +113,9 @@ static int clear_left(const char *dir, struct hk_err *err)
     hk_buf_addf(&runs, "%s/node/run", dir);
     loop = net_loop_new(hk_clock_system());
     r = process_runtime_new(&(struct process_opts){
-        .loop = loop, .clock = hk_clock_system(), .dir = runs.data, .sink = {on_end, NULL}});
-    r->ops->each_pod(r, stop_pod, r);
-    while (rc == 0 && count_pods(dir) > 0) {
+        .loop = loop, .clock = hk_clock_system(), .dir = runs.data, .sink = {down_on_end, NULL}});
+    r->ops->each_pod(r, down_stop_pod, r);
+    while (rc == 0 && down_count_pods(dir) > 0) {
         rc = net_loop_turn(loop, LOOK_MS, err);
     }
     r->ops->free(r);
@@ -142,17 +127,17 @@ static int clear_left(const char *dir, struct hk_err *err)
 static int down_without(const struct down_opts *o, const struct hk_err *none)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf line = {0};
-    const uint32_t n = count_pods(o->dir);
+    const uint32_t n = down_count_pods(o->where.dir);
     struct hk_err err = {0};
 
     if (!o->pods || n == 0) {
         verb_complain("down: %s", none->text);
         return EXIT_NOT_RUNNING;
     }
-    if (clear_left(o->dir, &err) < 0) {
+    if (clear_left(o->where.dir, &err) < 0) {
         return verb_complain("down: %s", err.text);
     }
-    hk_buf_addf(&line, "%s; %u pod%s of an earlier one %s ended\n", none->text, n,
+    hk_buf_addf(&line, "%s; %u pod%s of an earlier server %s ended\n", none->text, n,
                 n == 1 ? "" : "s", n == 1 ? "has" : "have");
     return verb_print(&line);
 }
@@ -162,12 +147,12 @@ static int down_without(const struct down_opts *o, const struct hk_err *none)
 static int tell_ended(const struct where_server *s, const struct down_opts *o)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf line = {0};
-    const uint32_t n = count_pods(o->dir);
+    const uint32_t n = down_count_pods(o->where.dir);
 
     hk_buf_addf(&line, "hekla %s has ended, process %d", s->verb[0] ? s->verb : "server",
                 (int)s->pid);
     if (n > 0) {
-        hk_buf_addf(&line, "; %u pod%s on running", n, n == 1 ? " goes" : "s go");
+        hk_buf_addf(&line, "; %u pod%s to run", n, n == 1 ? " continues" : "s continue");
     }
     hk_buf_addc(&line, '\n');
     return verb_print(&line);
@@ -177,15 +162,15 @@ static int down(const struct down_opts *o)
 {
     struct where_server s = {.pidfd = -1};
     struct hk_err err = {0};
-    int rc = where_find(o->dir, &s, &err);
+    int rc = where_find(o->where.dir, &s, &err);
 
     if (rc == -HK_ENOTFOUND) {
         return down_without(o, &err);
     }
     if (rc == 0 && pidfd_send_signal(s.pidfd, o->pods ? SIGUSR1 : SIGTERM, NULL, 0) < 0 &&
         errno != ESRCH) {
-        rc = hk_fail(&err, HK_EDENIED, "cannot end the server in '%s', process %d: %m", o->dir,
-                     (int)s.pid);
+        rc = hk_fail(&err, HK_EDENIED, "cannot end the server in '%s', process %d: %m",
+                     o->where.dir, (int)s.pid);
     }
     rc = rc < 0 ? rc : await(&s, o, &err);
     const int status = rc == 0 ? tell_ended(&s, o) : verb_complain("down: %s", err.text);
@@ -193,17 +178,17 @@ static int down(const struct down_opts *o)
     return status;
 }
 
-static int run(const struct verb *v, int argc, char **argv)
+static int down_run(const struct verb *v, int argc, char **argv)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf dir = {0};
     struct down_opts o = {0};
     struct hk_err err = {0};
-    const int rc = verb_parse(v, argc, argv, take, &o);
+    const int rc = verb_parse(v, argc, argv, &o);
 
     if (rc != 0) {
         return rc < 0 ? EXIT_BAD : EXIT_OK;
     }
-    if (where_settle(&o.dir, &dir, &err) < 0) {
+    if (where_settle(&o.where.dir, &dir, &err) < 0) {
         return verb_complain("down: %s", err.text);
     }
     return down(&o);
@@ -214,23 +199,24 @@ const struct verb verb_down = {
     .args = "",
     .about = "end the server of a directory",
     .options = options,
-    .noption = HK_LEN(options),
     .text = "Ends the 'hekla up', 'hekla apiserver' or 'hekla agent' that uses the directory, and "
-            "returns when it "
-            "has ended: requests under way are answered and everything is on disk.\n"
-            "Pods go on running without the server. The next 'hekla up' finds them again, with "
-            "their output and the exit codes of those that ended meanwhile. With --pods they are "
-            "ended first; those that an earlier server left running are killed.",
-    .rest = "EXIT STATUS\n"
-            "       0  it has ended; without a server: with --pods, pods have\n"
-            "       1  it could not be ended, or bad usage; one line on standard error says why\n"
-            "       3  no server runs in the directory\n"
-            "\n"
-            "EXAMPLES\n"
-            "       Start the program anew, while jobs go on:\n"
-            "           hekla down && hekla up --detach\n"
-            "\n"
-            "       End everything that runs:\n"
-            "           hekla down --pods\n",
-    .run = run,
+            "returns when it has ended: requests in progress are answered and everything is on "
+            "disk.\n"
+            "Pods continue to run without the server. The next 'hekla up' finds them again, with "
+            "their output and the exit codes of those that ended in the meantime. With --pods "
+            "they are ended first; those that an earlier server left running are killed.",
+    .rest =
+        "EXIT STATUS\n"
+        "       0  the server has ended; with --pods and without a server: the pods have ended\n"
+        "       1  the server could not be ended, or bad usage; one line on standard error says "
+        "why\n"
+        "       3  no server runs in the directory\n"
+        "\n"
+        "EXAMPLES\n"
+        "       Restart the program while jobs continue:\n"
+        "           hekla down && hekla up --detach\n"
+        "\n"
+        "       End everything that runs:\n"
+        "           hekla down --pods\n",
+    .run = down_run,
 };

@@ -1,82 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla explain: why a job waits, and what would let it start. Reads the cluster through the port,
-// loads it into the scheduler's own engine, and asks that.
+// hekla explain: shows why a job waits, and what would let it start. Reads the cluster through the
+// port, loads it into the scheduler's engine, and queries that.
 #include "cmd/conf_map.h"
 #include "cmd/user.h"
 
 #include "base/file.h"
 #include "cli/show_explain.h"
 #include "codec/yaml.h"
+#include "explain/explain.h"
 #include "scheduler/loop.h"
-#include "sim/explain.h"
 
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_CONF = 1 << 20, TRIES_DEFAULT = 64, TRIES_MAX = 100000, BUDGET_S = 20, PAUSE_S = 2 };
+enum { MAX_CONF = 1 << 20, TRIES_MAX = 100000, BUDGET_S = 20, PAUSE_S = 2 };
 
 struct request {
     const char *what;
-    const char *conf; /* NULL: as the cluster says */
-    const char *output;
+    const char *conf; /* NULL: the cluster's */
+    struct verb_output output;
     struct user_opts user;
     int64_t tries;
     bool watch;
 };
 
 static const struct option_row options[] = {
-    USER_OPTION_NAMESPACE,
-    {0, "conf", "FILE", NULL,
-     "The scheduler's configuration. Without it the ConfigMap " CONF_MAP_NS "/" CONF_MAP_NAME
-     " is read, which Volcano's installation uses and 'hekla up --conf' keeps; where there is "
-     "none, "
-     "the built-in default holds."},
-    {0, "tries", "N", NULL,
-     "Try at most N changes (default 64), for at most 20 seconds. 0 tells why it waits and tries "
-     "nothing."},
-    {'w', "watch", NULL, NULL,
-     "Ask again every two seconds, until it runs or has ended. On a terminal the new answer takes "
-     "the place of the old one; elsewhere it is printed when it differs."},
-    {'o', "output", "FORMAT", "text json yaml",
-     "text for people (default), json or yaml for programs."},
-    USER_OPTIONS_SERVER,
+    ROW_INCLUDE(struct request, user, user_namespace_options),
+    ROW_TEXT_OR(0, "conf", "FILE", struct request, conf,
+                "the ConfigMap " CONF_MAP_NS "/" CONF_MAP_NAME
+                ", which Volcano's installation uses and 'hekla up --conf' keeps, else the "
+                "built-in configuration",
+                "The configuration of the scheduler."),
+    ROW_INT(0, "tries", "N", struct request, tries, 0, TRIES_MAX, "64",
+            "Try at most N changes, for at most 20 seconds. 0 explains why the job waits and tries "
+            "nothing."),
+    ROW_FLAG('w', "watch", struct request, watch,
+             "Repeat every two seconds until the job runs or has ended. A terminal shows the "
+             "latest answer; elsewhere an answer is printed when it differs from the last."),
+    ROW_INCLUDE(struct request, output, verb_output_options),
+    ROW_INCLUDE(struct request, user, user_server_options),
+    ROW_ARGUMENT("JOB", struct request, what),
+    ROW_END,
 };
-
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct request *q = ctx;
-    const struct {
-        const char *name, **at;
-    } words[] = {{"conf", &q->conf}, {"output", &q->output}};
-
-    if (!row) {
-        if (q->what) {
-            return hk_fail(err, HK_EINVAL, "unexpected '%s', one thing is explained at a time",
-                           value);
-        }
-        q->what = value;
-        return 0;
-    }
-    if (strcmp(row->name, "watch") == 0) {
-        q->watch = true;
-        return 0;
-    }
-    if (strcmp(row->name, "tries") == 0) {
-        if (!hk_str_int(hk_str(value), &q->tries) || q->tries < 0 || q->tries > TRIES_MAX) {
-            return hk_fail(err, HK_EINVAL, "option --tries is '%s', want 0 to %d", value,
-                           TRIES_MAX);
-        }
-        return 0;
-    }
-    for (size_t i = 0; i < HK_LEN(words); i++) {
-        if (strcmp(row->name, words[i].name) == 0) {
-            *words[i].at = value;
-            return 0;
-        }
-    }
-    user_take(&q->user, row, value);
-    return 0;
-}
 
 /* ---- reading the cluster ---- */
 
@@ -89,8 +54,8 @@ struct work {
     struct conf *conf;
 };
 
-static void note(struct work *w, const char *fmt, ...) HK_PRINTF(2, 3);
-static void note(struct work *w, const char *fmt, ...)
+static void cmd_explain_add_note(struct work *w, const char *fmt, ...) HK_PRINTF(2, 3);
+static void cmd_explain_add_note(struct work *w, const char *fmt, ...)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf b = {0};
     va_list ap;
@@ -101,30 +66,30 @@ static void note(struct work *w, const char *fmt, ...)
     json_push(&w->notes, &w->mem, json_make_str(hk_arena_str(&w->mem, hk_buf_str(&b))));
 }
 
-static int list(struct work *w, enum api_kind_id kind, const char *ns, struct hk_err *err)
+static int cmd_explain_list(struct work *w, enum api_kind_id kind, const char *ns,
+                            struct hk_err *err)
 {
     const struct port_request req = {.verb = PORT_LIST, .kind = api_kind(kind), .ns = hk_str(ns)};
 
     return ask(&w->user.ask, &req, &w->objects, err);
 }
 
-/* Without it the scheduler's world is as if there were none of the kind, which is said; a cluster
- * need not have it. */
+/* If the list fails, adds a note and continues without the kind, which a cluster need not have. */
 static void list_optional(struct work *w, enum api_kind_id kind, const char *ns)
 {
     struct hk_err why = {0};
-    const int rc = list(w, kind, ns, &why);
+    const int rc = cmd_explain_list(w, kind, ns, &why);
 
     if (rc < 0 && rc != -HK_ENOTFOUND) {
-        note(w, "%s were left out: %s", api_kind(kind)->plural, why.text);
+        cmd_explain_add_note(w, "%s were left out: %s", api_kind(kind)->plural, why.text);
     }
 }
 
-static int read_cluster(struct work *w, struct hk_err *err)
+static int cmd_explain_read_cluster(struct work *w, struct hk_err *err)
 {
     uint32_t n, required;
     const enum api_kind_id *kinds = loop_kinds(&n, &required);
-    int rc = list(w, API_JOB, w->user.ns, err);
+    int rc = cmd_explain_list(w, API_JOB, w->user.ns, err);
 
     if (rc < 0) {
         return rc;
@@ -132,7 +97,7 @@ static int read_cluster(struct work *w, struct hk_err *err)
     for (uint32_t k = 0; k < n; k++) {
         if (k >= required) {
             list_optional(w, kinds[k], "");
-        } else if ((rc = list(w, kinds[k], "", err)) < 0) {
+        } else if ((rc = cmd_explain_list(w, kinds[k], "", err)) < 0) {
             return hk_wrap(err, rc, "cannot see what the scheduler sees");
         }
     }
@@ -149,7 +114,7 @@ static int parse_conf(struct work *w, struct hk_str text, const char *from, stru
     return rc < 0 ? hk_wrap(err, rc, "%s", from) : 0;
 }
 
-/* A configuration the scheduler would refuse is one it does not run with. */
+/* Ignores a configuration that the scheduler would refuse: it does not run with it. */
 static int conf_of_cluster(struct work *w, struct hk_err *err)
 {
     HK_AUTO(answer_fini) struct answer map = {0};
@@ -167,15 +132,15 @@ static int conf_of_cluster(struct work *w, struct hk_err *err)
             parse_conf(w, json_str(text, HK_STR("")), CONF_MAP_NAME, &why) == 0) {
             return 0;
         }
-        note(w, "the built-in configuration was used: %s",
-             why.text[0] ? why.text : CONF_MAP_NAME " has no " CONF_MAP_KEY);
+        cmd_explain_add_note(w, "the built-in configuration was used: %s",
+                             why.text[0] ? why.text : CONF_MAP_NAME " has no " CONF_MAP_KEY);
     } else if (rc < 0 && rc != -HK_ENOTFOUND) {
-        note(w, "the built-in configuration was used: %s", why.text);
+        cmd_explain_add_note(w, "the built-in configuration was used: %s", why.text);
     }
     return parse_conf(w, hk_str(conf_default_text), "built in", err);
 }
 
-static int read_conf(struct work *w, struct hk_err *err)
+static int cmd_explain_read_conf(struct work *w, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
@@ -222,7 +187,7 @@ static bool exists(const struct work *w, enum api_kind_id kind, struct hk_str ns
     return false;
 }
 
-/* "KIND/NAME", or a name: a job's, else that of whatever is called so. */
+/* "KIND/NAME", or a name: of a job, else of any other object. */
 static int find_subject(const struct work *w, struct explain_subject *ret, struct hk_err *err)
 {
     static const enum api_kind_id order[] = {API_JOB, API_JOBFLOW, API_PODGROUP, API_POD};
@@ -251,11 +216,12 @@ static int find_subject(const struct work *w, struct explain_subject *ret, struc
                    w->q->what);
 }
 
-/* Something of the kind, and of nearly the name. */
-static const struct api_object *nearest(const struct work *w, const struct explain_subject *s)
+/* An object of the kind with a similar name. */
+static const struct api_object *cmd_explain_nearest(const struct work *w,
+                                                    const struct explain_subject *s)
 {
     const struct api_object *best = NULL;
-    size_t least = HK_MAX(s->name.n / 3, (size_t)2) + 1;
+    size_t least = SIZE_MAX;
 
     for (uint32_t k = 0; k < w->objects.objects.len; k++) {
         const struct api_object *o = w->objects.objects.at[k];
@@ -263,7 +229,7 @@ static const struct api_object *nearest(const struct work *w, const struct expla
             HK_AUTO(hk_buf_fini) struct hk_buf name = {0};
             hk_buf_addstr(&name, o->name);
             const size_t d = word_distance(w->q->what, name.data);
-            if (d < least) {
+            if (d < least && word_is_near(w->q->what, name.data)) {
                 least = d;
                 best = o;
             }
@@ -278,9 +244,9 @@ static void write_answer(const struct work *w, const struct json *answer, struct
 {
     const struct term t = term_of(STDOUT_FILENO);
 
-    if (strcmp(w->q->output, "json") == 0) {
+    if (w->q->output.as == OUTPUT_JSON) {
         json_write_pretty(answer, 2, out);
-    } else if (strcmp(w->q->output, "yaml") == 0) {
+    } else if (w->q->output.as == OUTPUT_YAML) {
         yaml_write(answer, out);
     } else {
         show_explain(answer, &t, out);
@@ -303,7 +269,7 @@ static int explain_it(struct work *w, struct json *ret, struct hk_err *err)
 
     rc = rc < 0 ? rc : explain(&o, &s, &w->mem, ret, err);
     if (rc == -HK_ENOTFOUND) {
-        const struct api_object *near = nearest(w, &s);
+        const struct api_object *near = cmd_explain_nearest(w, &s);
         return near ? hk_fail(err, HK_ENOTFOUND, "%s; did you mean '%.*s'?",
                               hk_arena_strndup(&w->mem, err->text, strlen(err->text)),
                               HK_FMT(near->name))
@@ -315,17 +281,17 @@ static int explain_it(struct work *w, struct json *ret, struct hk_err *err)
     return rc;
 }
 
-static int look(struct work *w, struct json *ret, struct hk_err *err)
+static int cmd_explain_ask(struct work *w, struct json *ret, struct hk_err *err)
 {
     int rc;
 
     w->notes = json_make_array();
-    rc = read_conf(w, err);
-    rc = rc < 0 ? rc : read_cluster(w, err);
+    rc = cmd_explain_read_conf(w, err);
+    rc = rc < 0 ? rc : cmd_explain_read_cluster(w, err);
     return rc < 0 ? rc : explain_it(w, ret, err);
 }
 
-static void forget(struct work *w)
+static void cmd_explain_forget(struct work *w)
 {
     answer_fini(&w->objects);
     w->objects = (struct answer){0};
@@ -334,9 +300,9 @@ static void forget(struct work *w)
     hk_arena_clear(&w->mem);
 }
 
-/* ---- again and again ---- */
+/* ---- watching ---- */
 
-/* Nothing more will come of it, or what was hoped for has. */
+/* Whether the state is final: ended, or running as wanted. */
 static bool is_settled(const struct json *answer)
 {
     static const char *const waiting[] = {"waiting", "starting", "blocked", "suspended", "ending"};
@@ -350,8 +316,8 @@ static bool is_settled(const struct json *answer)
     return true;
 }
 
-/* What is news: all but how long it has been so. */
-static uint64_t hash_of(const struct json *answer, struct hk_arena *a)
+/* A hash of the answer without the durations, to detect changes. */
+static uint64_t cmd_explain_hash_of(const struct json *answer, struct hk_arena *a)
 {
     struct json copy = json_shallow(answer, a);
 
@@ -360,7 +326,7 @@ static uint64_t hash_of(const struct json *answer, struct hk_arena *a)
     return json_hash(&copy);
 }
 
-/* Lines of the screen that the text took, long ones folded; escape sequences take no room. */
+/* The screen rows of the text: long lines wrap, escape sequences take no space. */
 static uint32_t rows_of(const struct hk_buf *text, uint32_t columns)
 {
     uint32_t rows = 0, column = 0;
@@ -380,12 +346,13 @@ static uint32_t rows_of(const struct hk_buf *text, uint32_t columns)
     return rows;
 }
 
-/* Prints the answer: over the last one on a terminal, else only when it is another. */
-static int show(struct work *w, const struct json *answer, struct hk_buf *last, uint64_t *said)
+/* Prints the answer: over the last one on a terminal, otherwise only if it changed. */
+static int cmd_explain_print(struct work *w, const struct json *answer, struct hk_buf *last,
+                             uint64_t *said)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
     const struct term t = term_of(STDOUT_FILENO);
-    const uint64_t hash = hash_of(answer, &w->mem);
+    const uint64_t hash = cmd_explain_hash_of(answer, &w->mem);
 
     if (!t.is && hash == *said) {
         return 0;
@@ -398,7 +365,7 @@ static int show(struct work *w, const struct json *answer, struct hk_buf *last, 
     return verb_print(&out) == EXIT_OK ? 0 : -HK_EIO;
 }
 
-static int work(struct work *w, struct hk_err *err)
+static int cmd_explain_answer(struct work *w, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf last = {0};
     const struct timespec pause = {.tv_sec = PAUSE_S};
@@ -408,10 +375,10 @@ static int work(struct work *w, struct hk_err *err)
     bool more = rc == 0;
 
     while (more) {
-        rc = look(w, &answer, err);
-        rc = rc < 0 ? rc : show(w, &answer, &last, &said);
+        rc = cmd_explain_ask(w, &answer, err);
+        rc = rc < 0 ? rc : cmd_explain_print(w, &answer, &last, &said);
         more = rc == 0 && w->q->watch && !is_settled(&answer);
-        forget(w);
+        cmd_explain_forget(w);
         if (more) {
             nanosleep(&pause, NULL);
         }
@@ -419,21 +386,21 @@ static int work(struct work *w, struct hk_err *err)
     return rc;
 }
 
-static int run(const struct verb *v, int argc, char **argv)
+static int cmd_explain_main(const struct verb *v, int argc, char **argv)
 {
-    struct request q = {.output = "text", .tries = TRIES_DEFAULT};
+    struct request q = {0};
     struct work w = {.q = &q};
     struct hk_err err = {0};
-    int rc = verb_parse(v, argc, argv, take, &q);
+    int rc = verb_parse(v, argc, argv, &q);
 
     if (rc != 0) {
         return user_parsed(rc);
     }
     if (!q.what) {
-        verb_complain("explain: explain what? want a job (see 'hekla help explain')");
+        verb_complain("explain: the name of a job is missing (see 'hekla help explain')");
         return USER_TROUBLE;
     }
-    rc = work(&w, &err);
+    rc = cmd_explain_answer(&w, &err);
     user_close(&w.user);
     hk_arena_fini(&w.mem);
     return rc < 0 ? user_fail(v, rc, &err) : USER_OK;
@@ -442,27 +409,22 @@ static int run(const struct verb *v, int argc, char **argv)
 const struct verb verb_explain = {
     .name = "explain",
     .args = "JOB",
-    .about = "tell why a job waits, and what would let it start",
+    .about = "explain why a job waits, and what would let it start",
     .options = options,
-    .noption = HK_LEN(options),
-    .text =
-        "Reads the cluster, loads it into the engine that schedules, and asks that: what is "
-        "missing "
-        "in numbers, node by node and for the queue; who is ahead, and why. Then single changes "
-        "are "
-        "tried, each in a copy of that world with nothing else touched: a job ends, fewer members "
-        "at "
-        "once, a smaller request, a constraint dropped, a taint tolerated, a higher priority, a "
-        "larger queue, one more node. Those with which the engine places the job are listed, with "
-        "whom it would evict and who would have to wait for it.\n"
-        "JOB is the name of a Volcano Job; podgroup/NAME, pod/NAME, queue/NAME and jobflow/NAME "
-        "work too. It "
-        "needs "
-        "permission to list what the scheduler reads, and writes nothing. It works with Volcano's "
-        "scheduler as well, as far as the two decide alike.\n"
-        "The answer is about this moment: what happens at the same time is not foreseen. Pods that "
-        "a "
-        "job's controller has yet to make are made in thought, from its templates.",
+    .text = "Reads the cluster, loads it into the scheduling engine, and asks that: what is "
+            "missing in numbers, for each node and for the queue; which jobs are ahead, and why. "
+            "Then single changes are tried, each in a copy of the cluster with nothing else "
+            "changed: a job ends, fewer members start together, a smaller request, a constraint "
+            "dropped, a taint tolerated, a higher priority, a larger queue, one more node. "
+            "Changes with which the engine places the job are listed, with the pods it would "
+            "evict and the jobs that would have to wait.\n"
+            "JOB is the name of a Volcano Job; podgroup/NAME, pod/NAME, queue/NAME and "
+            "jobflow/NAME work too. The command needs permission to list what the scheduler "
+            "reads, and writes nothing. It also works with Volcano's scheduler, as far as the two "
+            "decide alike.\n"
+            "The answer is about this moment: what happens at the same time is not foreseen. Pods "
+            "that the controller of a job has not created yet are assumed, from the templates of "
+            "the job.",
     .rest =
         "OUTPUT\n"
         "       With -o json (or yaml) one object; keys may be added, none will go:\n"
@@ -491,18 +453,19 @@ const struct verb verb_explain = {
         "       steps      of a flow: step, and job and phase, or waitsFor with step, phase and\n"
         "                  probes\n"
         "       blockedTasks  tasks without pods: task, dependsOn\n"
+        "       lostPods      pods on nodes that are not ready: pod, node, fault, since, ending\n"
+        "       advice        what to do about them\n"
         "       changes    change, text, its particulars, evicts (pods), delays (jobs)\n"
         "       tried      how many changes were tried; cut: there are more\n"
         "       phase, reason, message, retries, lastFailure   of a job that ended\n"
         "       notes      what could not be read\n"
         "\n"
         "EXIT STATUS\n"
-        "       0 when there is an answer, 2 when there is none; one line on standard error\n"
-        "       says why.\n"
+        "       0 when there is an answer, else 2; one line on standard error says why.\n"
         "\n"
         "EXAMPLES\n"
         "           hekla explain train\n"
         "           hekla explain -n research -o json train | jq -r '.changes[].text'\n"
         "           hekla explain queue/research\n",
-    .run = run,
+    .run = cmd_explain_main,
 };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of gates. Messages are those of Kubernetes' featuregate package.
+// The table of feature gates. Messages are those of Kubernetes' featuregate package.
 #include "cmd/gates.h"
-
-#include "cmd/daemon.h"
 
 static const struct {
     const char *name;
@@ -29,8 +27,8 @@ struct gates gates_default(void)
     return g;
 }
 
-/* AllAlpha changes what nobody has named. */
-static int set(struct gates *g, struct hk_str name, bool on, struct hk_err *err)
+/* AllAlpha sets the gates that were not named. */
+static int gates_set_one(struct gates *g, struct hk_str name, bool on, struct hk_err *err)
 {
     const bool all = hk_str_is(name, "AllAlpha");
 
@@ -44,15 +42,14 @@ static int set(struct gates *g, struct hk_str name, bool on, struct hk_err *err)
             g->on[k] = on;
         }
     }
-    if (all || hk_str_is(name, "AllBeta")) { /* of which there are none */
+    if (all || hk_str_is(name, "AllBeta")) { /* there are none */
         return 0;
     }
     return hk_fail(err, HK_EINVAL, "unrecognized feature gate: %.*s", HK_FMT(name));
 }
 
-static int take_pair(struct gates *g, struct hk_str pair, struct hk_err *err)
+static int parse_gate(struct gates *g, struct hk_str pair, struct hk_err *err)
 {
-    static const struct option_row row = {.name = "feature-gates"};
     struct hk_str value = pair, name;
     HK_AUTO(hk_freep) char *word = NULL;
     bool on;
@@ -64,23 +61,25 @@ static int take_pair(struct gates *g, struct hk_str pair, struct hk_err *err)
     }
     value = hk_str_trim(value);
     word = hk_strndup(value.s, value.n);
-    if (daemon_take_bool(&row, word, &on, NULL) < 0) {
+    if (!option_parse_bool(word, &on)) {
         return hk_fail(err, HK_EINVAL,
                        "invalid value of %.*s=%s, err: strconv.ParseBool: parsing \"%s\": invalid "
                        "syntax",
                        HK_FMT(name), word, word);
     }
-    return set(g, name, on, err);
+    return gates_set_one(g, name, on, err);
 }
 
-int gates_take(struct gates *g, const char *value, struct hk_err *err)
+int gates_parse(void *at, const struct option_row *row, const char *value, struct hk_err *err)
 {
     struct hk_str rest = hk_str(value), pair;
-    int rc = 0;
 
-    while (rc == 0 && hk_str_cut(&rest, ',', &pair)) {
+    while (hk_str_cut(&rest, ',', &pair)) {
         pair = hk_str_trim(pair);
-        rc = pair.n > 0 ? take_pair(g, pair, err) : 0;
+        const int rc = pair.n > 0 ? parse_gate(at, pair, err) : 0;
+        if (rc < 0) {
+            return hk_wrap(err, rc, "option --%s is '%s'", row->name, value);
+        }
     }
-    return rc < 0 ? hk_wrap(err, rc, "option --feature-gates is '%s'", value) : 0;
+    return 0;
 }

@@ -2,7 +2,7 @@
 // Feature gates: Volcano's names and defaults, and --feature-gates as Kubernetes reads it.
 #pragma once
 
-#include "base/err.h"
+#include "cli/option.h"
 
 enum gate {
     GATE_CRON_VOLCANO_JOB_SUPPORT,
@@ -22,5 +22,5 @@ struct gates {
 };
 
 struct gates gates_default(void);
-/* The value of one --feature-gates: "NAME=BOOL,...". */
-int gates_take(struct gates *g, const char *value, struct hk_err *err) HK_CHECKED;
+/* Reads the value of --feature-gates, "NAME=BOOL,...", into a struct gates. */
+option_call gates_parse;

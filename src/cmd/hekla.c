@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hekla program: finds the verb and lets it run. Under the name of vcctl or one of its short
-// forms it is that program, and under the names of Volcano's servers the verb in their place.
+// The hekla program: finds the verb and runs it. Under the name vcctl, one of its short forms, or a
+// Volcano server, it behaves as that program.
+#include "cmd/complete.h"
+#include "cmd/fatal.h"
 #include "cmd/man.h"
 #include "cmd/vcctl.h"
 #include "cmd/verb.h"
@@ -13,29 +15,16 @@ struct help_opts {
 };
 
 static const struct option_row help_options[] = {
-    {0, "man", NULL, NULL,
-     "Write the page for man(1), in roff. VERB may also be vcctl or one of its short forms, or a "
-     "page by its full name (hekla-up)."},
-    {0, "man-dir", "DIR", NULL,
-     "Write all pages for man(1) into the directory: hekla.1, one hekla-VERB.1 for every verb, "
-     "and those of vcctl and its short forms."},
+    ROW_FLAG(
+        0, "man", struct help_opts, man,
+        "Write the page for man(1), in roff. VERB may also be vcctl or one of its short forms, "
+        "or a page by its full name (hekla-up)."),
+    ROW_TEXT(0, "man-dir", "DIR", struct help_opts, dir, NULL,
+             "Write all pages for man(1) into the directory: hekla.1, one hekla-VERB.1 for every "
+             "verb, and those of vcctl and its short forms."),
+    ROW_ARGUMENT("VERB", struct help_opts, name),
+    ROW_END,
 };
-
-static int take_help(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct help_opts *o = ctx;
-
-    if (row && !row->arg) {
-        o->man = true;
-    } else if (row) {
-        o->dir = value;
-    } else if (o->name) {
-        return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
-    } else {
-        o->name = value;
-    }
-    return 0;
-}
 
 static int unknown_verb(const char *name);
 
@@ -57,11 +46,11 @@ static int help_man_dir(const char *dir)
     return man_write_all(dir, &err) < 0 ? verb_complain("help: %s", err.text) : EXIT_OK;
 }
 
-static int run_help(const struct verb *v, int argc, char **argv)
+static int help_run(const struct verb *v, int argc, char **argv)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
     struct help_opts o = {0};
-    const int rc = verb_parse(v, argc, argv, take_help, &o);
+    const int rc = verb_parse(v, argc, argv, &o);
 
     if (rc != 0) {
         return rc < 0 ? EXIT_BAD : EXIT_OK;
@@ -84,15 +73,9 @@ static int run_help(const struct verb *v, int argc, char **argv)
     return verb_print(&out);
 }
 
-static int take_nothing(void *ctx, const struct option_row *row, const char *value,
-                        struct hk_err *err)
+static int version_run(const struct verb *v, int argc, char **argv)
 {
-    return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
-}
-
-static int run_version(const struct verb *v, int argc, char **argv)
-{
-    const int rc = verb_parse(v, argc, argv, take_nothing, NULL);
+    const int rc = verb_parse(v, argc, argv, NULL);
 
     if (rc != 0) {
         return rc < 0 ? EXIT_BAD : EXIT_OK;
@@ -103,14 +86,13 @@ static int run_version(const struct verb *v, int argc, char **argv)
 const struct verb verb_help = {
     .name = "help",
     .args = "[VERB]",
-    .about = "list the verbs, or tell about one of them",
+    .about = "list the verbs, or show the page of one",
     .options = help_options,
-    .noption = HK_LEN(help_options),
     .text = "Without an argument, lists the verbs. With one, shows its manual page.",
     .rest = "EXAMPLES\n"
             "           hekla help up\n"
             "           hekla help --man up | man -l -\n",
-    .run = run_help,
+    .run = help_run,
 };
 
 const struct verb verb_version = {
@@ -118,7 +100,7 @@ const struct verb verb_version = {
     .args = "",
     .about = "print the version",
     .text = "Prints the name and the version of the program.",
-    .run = run_version,
+    .run = version_run,
 };
 
 /* ---- finding the verb ---- */
@@ -126,14 +108,14 @@ const struct verb verb_version = {
 static int unknown_verb(const char *name)
 {
     const char *best = NULL;
-    size_t least = 3; /* further away is no typing mistake */
+    size_t least = SIZE_MAX;
 
     if (name[0] == '-') {
-        return verb_complain("unknown option '%s', want a verb first (see 'hekla help')", name);
+        return verb_complain("unknown option '%s', a verb comes first (see 'hekla help')", name);
     }
     for (uint32_t k = 0; k < verb_table_len; k++) {
         const size_t d = word_distance(name, verb_table[k]->name);
-        if (d < least) {
+        if (d < least && word_is_near(name, verb_table[k]->name) && !verb_table[k]->hidden) {
             least = d;
             best = verb_table[k]->name;
         }
@@ -144,16 +126,14 @@ static int unknown_verb(const char *name)
     return verb_complain("unknown verb '%s' (see 'hekla help')", name);
 }
 
-/* The name without the directories in front of it. */
-static struct hk_str base_name(const char *path)
+struct hk_str verb_program_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
     return hk_str(slash ? slash + 1 : path);
 }
 
-/* The verb that takes the place of one of Volcano's servers; NULL when the name is none of them. */
-static const struct verb *server_of(struct hk_str name)
+const struct verb *verb_of_server(struct hk_str program)
 {
     static const struct {
         const char *name;
@@ -165,7 +145,7 @@ static const struct verb *server_of(struct hk_str name)
     };
 
     for (size_t i = 0; i < HK_LEN(servers); i++) {
-        if (hk_str_is(name, servers[i].name)) {
+        if (hk_str_is(program, servers[i].name)) {
             return servers[i].verb;
         }
     }
@@ -174,11 +154,15 @@ static const struct verb *server_of(struct hk_str name)
 
 int main(int argc, char **argv)
 {
-    const struct hk_str self = base_name(argc > 0 ? argv[0] : "");
+    const struct hk_str self = verb_program_name(argc > 0 ? argv[0] : "");
     const struct command *program = command_program(self);
-    const struct verb *server = server_of(self);
+    const struct verb *server = verb_of_server(self);
     const char *name = argc > 1 ? argv[1] : "";
 
+    fatal_install();
+    if (strcmp(name, COMPLETE_VERB) == 0) {
+        return verb_complete.run(&verb_complete, argc - 2, argv + 2);
+    }
     if (program) {
         return vcctl_main(program, argc - 1, argv + 1);
     }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla history: what became of jobs.
+// hekla history: shows the results of past jobs.
 #include "cli/past.h"
 #include "cmd/user.h"
-#include "codec/timefmt.h"
 #include "codec/yaml.h"
 
 #include <stdlib.h>
@@ -10,56 +9,35 @@
 
 struct history_args {
     struct user_opts user;
-    const char *name, *output, *queue;
+    const char *name, *queue;
+    struct verb_output output;
     int64_t since_ns; /* 0: all */
 };
 
 static const struct option_row options[] = {
-    {0, "since", "DURATION", NULL,
-     "Only jobs that have ended within that time, such as 90m or 24h."},
-    {'q', "queue", "QUEUE", NULL, "Only jobs of this queue."},
-    {'o', "output", "FORMAT", "json yaml", "The record for programs, attempts included."},
-    USER_OPTION_NAMESPACE,
-    USER_OPTION_ALL,
-    USER_OPTIONS_SERVER,
+    ROW_DURATION(0, "since", struct history_args, since_ns, 1, NULL,
+                 "Only jobs that have ended within this time, such as 90m or 24h."),
+    ROW_TEXT('q', "queue", "QUEUE", struct history_args, queue, NULL, "Only jobs of this queue."),
+    ROW_INCLUDE(struct history_args, output, verb_output_options),
+    ROW_INCLUDE(struct history_args, user, user_namespace_options),
+    ROW_INCLUDE(struct history_args, user, user_all_options),
+    ROW_INCLUDE(struct history_args, user, user_server_options),
+    ROW_ARGUMENT("JOB", struct history_args, name),
+    ROW_END,
 };
 
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
+static void history_write_record(const struct json *v, enum output as, struct hk_buf *out)
 {
-    struct history_args *a = ctx;
-
-    if (!row) {
-        if (a->name) {
-            return hk_fail(err, HK_EINVAL, "unexpected '%s', want at most one JOB", value);
-        }
-        a->name = user_name(value);
-    } else if (strcmp(row->name, "since") == 0) {
-        if (duration_parse(hk_str(value), &a->since_ns, NULL) < 0 || a->since_ns <= 0) {
-            return hk_fail(err, HK_EINVAL, "--since is '%s', want a duration such as 90m or 24h",
-                           value);
-        }
-    } else if (strcmp(row->name, "output") == 0) {
-        a->output = value;
-    } else if (strcmp(row->name, "queue") == 0) {
-        a->queue = value;
-    } else {
-        user_take(&a->user, row, value);
-    }
-    return 0;
-}
-
-static void write_as(const struct json *v, const char *format, struct hk_buf *out)
-{
-    if (strcmp(format, "json") == 0) {
+    if (as == OUTPUT_JSON) {
         json_write_pretty(v, 4, out);
     } else {
         yaml_write(v, out);
     }
 }
 
-/* ---- many ---- */
+/* ---- list of jobs ---- */
 
-static bool is_wanted(const struct history_args *a, const struct past *p, int64_t now_ns)
+static bool history_is_wanted(const struct history_args *a, const struct past *p, int64_t now_ns)
 {
     return p->over && (a->since_ns == 0 || now_ns - p->ended_ns <= a->since_ns) &&
            (!a->queue ||
@@ -76,18 +54,18 @@ static int by_end(const void *a, const void *b)
     return hk_str_cmp(x->job->name, y->job->name);
 }
 
-static void write_all(const struct history_args *a, const struct past *all, uint32_t n,
-                      struct hk_arena *mem, struct hk_buf *out)
+static void history_write_all(const struct history_args *a, const struct past *all, uint32_t n,
+                              struct hk_arena *mem, struct hk_buf *out)
 {
     HK_AUTO(grid_fini) struct grid g = {0};
     const struct term t = term_of(STDOUT_FILENO);
     struct json list = json_make_array();
 
-    if (a->output) {
+    if (a->output.as != OUTPUT_TEXT) {
         for (uint32_t i = 0; i < n; i++) {
             json_push(&list, mem, past_json(&all[i], mem));
         }
-        write_as(&list, a->output, out);
+        history_write_record(&list, a->output.as, out);
         return;
     }
     if (n == 0) {
@@ -114,18 +92,18 @@ static int show_all(struct user *u, const struct history_args *a, int64_t now_ns
     struct past *all = hk_arena_array(&u->mem, jobs.objects.len + 1, sizeof(*all));
     for (uint32_t i = 0; i < jobs.objects.len; i++) {
         const struct past p = past_of(jobs.objects.at[i], now_ns);
-        if (is_wanted(a, &p, now_ns)) {
+        if (history_is_wanted(a, &p, now_ns)) {
             all[n++] = p;
         }
     }
     if (n > 1) {
         qsort(all, n, sizeof(*all), by_end);
     }
-    write_all(a, all, n, &u->mem, out);
+    history_write_all(a, all, n, &u->mem, out);
     return 0;
 }
 
-/* ---- one ---- */
+/* ---- one job ---- */
 
 static int show_one(struct user *u, const struct history_args *a, int64_t now_ns,
                     struct hk_buf *out, struct hk_err *err)
@@ -138,14 +116,14 @@ static int show_one(struct user *u, const struct history_args *a, int64_t now_ns
         return rc;
     }
     const struct past p = past_of(job.objects.at[0], now_ns);
-    if (a->output) {
+    if (a->output.as != OUTPUT_TEXT) {
         const struct json v = past_json(&p, &u->mem);
-        write_as(&v, a->output, out);
+        history_write_record(&v, a->output.as, out);
         return 0;
     }
-    /* Events are an extra: who may not see them still sees the rest. */
+    /* Without permission for events, show the rest. */
     if (user_list(u, API_EVENT, u->ns, NULL, &events, &none) < 0) {
-        verb_complain("history: no events: %s", none.text);
+        verb_complain("history: cannot read the events of the job: %s", none.text);
     }
     const struct term t = term_of(STDOUT_FILENO);
     const struct list_set set = {events.objects.at, events.objects.len};
@@ -155,14 +133,14 @@ static int show_one(struct user *u, const struct history_args *a, int64_t now_ns
 
 /* ---- the verb ---- */
 
-static int run(const struct verb *v, int argc, char **argv)
+static int history_run(const struct verb *v, int argc, char **argv)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
     struct hk_clock *clock = hk_clock_system();
     struct history_args a = {0};
     struct user u = {0};
     struct hk_err err = {0};
-    int rc = verb_parse(v, argc, argv, take, &a);
+    int rc = verb_parse(v, argc, argv, &a);
 
     if (rc != 0) {
         return user_parsed(rc);
@@ -170,6 +148,7 @@ static int run(const struct verb *v, int argc, char **argv)
     rc = user_open(&u, &a.user, &err);
     if (rc == 0) {
         const int64_t now_ns = clock->wall_ns(clock);
+        a.name = a.name ? user_name(a.name) : NULL;
         rc = a.name ? show_one(&u, &a, now_ns, &out, &err) : show_all(&u, &a, now_ns, &out, &err);
     }
     user_close(&u);
@@ -182,19 +161,17 @@ static int run(const struct verb *v, int argc, char **argv)
 const struct verb verb_history = {
     .name = "history",
     .args = "[JOB]",
-    .names = "jobs",
-    .about = "tell what became of jobs: waited, ran, retries, evictions, exit codes",
+    .about = "show what happened to jobs: waiting, run time, retries, exit codes",
     .options = options,
-    .noption = HK_LEN(options),
-    .text = "Without an argument, the jobs that have ended, in the order in which they did: when "
-            "they were queued, started and ended, how long they waited and ran, how often they "
-            "were started again, how many pods were evicted, and the exit code.\n"
-            "With the name of a job, ended or not, also the phases it went through, each attempt "
-            "of its pods with node, time, exit code and reason, and what was said about it. The "
-            "record is part of the job: it outlives its pods, and goes when the job is deleted. "
-            "Of jobs with very many pods the failures are kept first.",
+    .text = "Without an argument, lists the jobs that have ended, in the order in which they "
+            "ended: when they were queued, started and ended, how long they waited and ran, how "
+            "often they were restarted, how many pods were evicted, and the exit code.\n"
+            "With the name of a job, ended or not, also shows the phases of the job, each attempt "
+            "of its pods with node, time, exit code and reason, and the events about it. The "
+            "record is part of the job: it outlives the pods, and is deleted with the job. For "
+            "jobs with very many pods, failures are kept first.",
     .rest = "EXAMPLES\n"
             "           hekla history --since 24h\n"
             "           hekla history train -o json\n\n" USER_EXIT_STATUS,
-    .run = run,
+    .run = history_run,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla jobs, pods, queues, nodes, flows: lists for people and for scripts, once or as they change.
+// hekla jobs, pods, queues, nodes, flows: prints lists for people and scripts, once or live.
 #include "api/names.h"
 #include "cli/list.h"
 #include "cmd/live.h"
@@ -10,16 +10,16 @@
 #define MS_NS ((int64_t)1000 * 1000)
 
 enum {
-    CALM_MS = 100,      /* the table is not written again sooner */
-    AGES_MS = 10 * 1000 /* nor later, on a terminal: ages grow */
+    CALM_MS = 100,      /* shortest time between two tables */
+    AGES_MS = 10 * 1000 /* longest, on a terminal: ages grow */
 };
 
-enum format { TABLE, WIDE, JSON, YAML, NAME };
+enum format { TABLE, WIDE, JSON, YAML, NAME }; /* in the order of the choices of --output */
 
-/* What a list is made of. */
+/* The definition of a list. */
 struct list_type {
     const struct verb *verb;
-    enum api_kind_id kind, more; /* more: the same kind when there is none */
+    enum api_kind_id kind, more; /* more: same as kind if there is no second one */
     list_heads *heads;
     list_row *row;
 };
@@ -37,7 +37,7 @@ struct list_args {
     const char *selector, *queue, *job;
     enum format format;
     bool watch;
-    HK_VEC(const char *) names;
+    struct option_list names;
 };
 
 struct view {
@@ -46,19 +46,19 @@ struct view {
     const struct list_type *type;
     struct term term;
     struct grid grid;
-    struct hk_map told; /* what was printed last of an object */
+    struct hk_map told; /* hash of what was last printed of an object */
     uint32_t shown;     /* lines on the terminal */
     bool begun;
 };
 
-static bool has_more(const struct list_type *t)
+static bool lists_has_more(const struct list_type *t)
 {
     return t->more != t->kind;
 }
 
 /* ---- which objects ---- */
 
-static bool is_named(const struct list_args *a, const struct api_object *o)
+static bool lists_is_named(const struct list_args *a, const struct api_object *o)
 {
     for (uint32_t i = 0; i < a->names.len; i++) {
         if (hk_str_is(o->name, a->names.at[i])) {
@@ -68,7 +68,7 @@ static bool is_named(const struct list_args *a, const struct api_object *o)
     return a->names.len == 0;
 }
 
-static struct hk_str queue_of(const struct api_object *o)
+static struct hk_str lists_queue_of(const struct api_object *o)
 {
     if (o->kind->id == API_JOB) {
         return json_str(json_at(&o->root, "spec.queue"), HK_STR(""));
@@ -77,20 +77,20 @@ static struct hk_str queue_of(const struct api_object *o)
     return json_str(json_get(labels, API_KEY_QUEUE_NAME), HK_STR(""));
 }
 
-static bool is_wanted(const struct list_args *a, const struct api_object *o)
+static bool lists_is_wanted(const struct list_args *a, const struct api_object *o)
 {
-    return is_named(a, o) && (!a->queue || hk_str_is(queue_of(o), a->queue));
+    return lists_is_named(a, o) && (!a->queue || hk_str_is(lists_queue_of(o), a->queue));
 }
 
-/* The wanted ones in their order, in the user's memory. */
-static struct list_set choose(const struct view *v, struct api_object *const *at, uint32_t n,
-                              struct hk_arena *mem)
+/* The selected objects in order, in the user's memory. */
+static struct list_set lists_choose(const struct view *v, struct api_object *const *at, uint32_t n,
+                                    struct hk_arena *mem)
 {
     struct api_object **chosen = hk_arena_array(mem, n + 1, sizeof(struct api_object *));
     uint32_t len = 0;
 
     for (uint32_t i = 0; i < n; i++) {
-        if (is_wanted(v->a, at[i])) {
+        if (lists_is_wanted(v->a, at[i])) {
             chosen[len++] = at[i];
         }
     }
@@ -100,7 +100,7 @@ static struct list_set choose(const struct view *v, struct api_object *const *at
 
 /* ---- printing ---- */
 
-static void fill(struct view *v, const struct list_set *set, const struct list_more *more)
+static void lists_fill(struct view *v, const struct list_set *set, const struct list_more *more)
 {
     struct hk_clock *clock = hk_clock_system();
     const struct list_how how = {.wide = v->a->format == WIDE,
@@ -117,8 +117,8 @@ static void fill(struct view *v, const struct list_set *set, const struct list_m
     grid_measure(&v->grid);
 }
 
-/* Without the record of who set which field, as kubectl shows objects. */
-static struct json plain(const struct api_object *o, struct hk_arena *mem)
+/* Without managedFields, as in kubectl. */
+static struct json lists_write_plain(const struct api_object *o, struct hk_arena *mem)
 {
     struct json copy = json_shallow(&o->root, mem);
     struct json meta = json_shallow(json_get(&o->root, "metadata"), mem);
@@ -128,7 +128,7 @@ static struct json plain(const struct api_object *o, struct hk_arena *mem)
     return copy;
 }
 
-static void write_one(const struct json *doc, enum format f, struct hk_buf *out)
+static void lists_write_one(const struct json *doc, enum format f, struct hk_buf *out)
 {
     if (f == JSON) {
         json_write_pretty(doc, 4, out);
@@ -143,26 +143,27 @@ static void write_name(const struct api_object *o, struct hk_buf *out)
                 o->kind->group, HK_FMT(o->name));
 }
 
-static void write_objects(const struct view *v, const struct list_set *set, struct hk_buf *out)
+static void lists_write_objects(const struct view *v, const struct list_set *set,
+                                struct hk_buf *out)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     struct json list = json_make_object(), items = json_make_array();
 
     if (v->a->names.len == 1 && set->n == 1) {
-        const struct json one = plain(set->at[0], &mem);
-        write_one(&one, v->a->format, out);
+        const struct json one = lists_write_plain(set->at[0], &mem);
+        lists_write_one(&one, v->a->format, out);
         return;
     }
     for (uint32_t i = 0; i < set->n; i++) {
-        json_push(&items, &mem, plain(set->at[i], &mem));
+        json_push(&items, &mem, lists_write_plain(set->at[i], &mem));
     }
     json_put(&list, &mem, HK_STR("apiVersion"), json_make_str(HK_STR("v1")));
     json_put(&list, &mem, HK_STR("items"), items);
     json_put(&list, &mem, HK_STR("kind"), json_make_str(HK_STR("List")));
-    write_one(&list, v->a->format, out);
+    lists_write_one(&list, v->a->format, out);
 }
 
-static void write_names(const struct list_set *set, struct hk_buf *out)
+static void lists_write_names(const struct list_set *set, struct hk_buf *out)
 {
     for (uint32_t i = 0; i < set->n; i++) {
         write_name(set->at[i], out);
@@ -193,22 +194,22 @@ static int print_once(struct view *v, const struct list_set *set, const struct l
             tell_empty(v);
             break;
         }
-        fill(v, set, more);
+        lists_fill(v, set, more);
         grid_write(&v->grid, &v->term, &out);
         break;
     case NAME:
-        write_names(set, &out);
+        lists_write_names(set, &out);
         break;
     default:
-        write_objects(v, set, &out);
+        lists_write_objects(v, set, &out);
     }
     return verb_print(&out);
 }
 
-/* ---- as it changes ---- */
+/* ---- watching ---- */
 
-/* On a terminal the table is written over the one before, and is no longer than the terminal. Of
- * what is listed by its age the newest are shown. */
+/* Overwrites the last table on a terminal, cut to its height. Lists sorted by age keep the newest
+ * rows. */
 static void redraw(struct view *v, struct hk_buf *out)
 {
     const uint32_t rows = grid_rows(&v->grid), room = v->term.rows > 3 ? v->term.rows - 3 : 1;
@@ -228,8 +229,8 @@ static void redraw(struct view *v, struct hk_buf *out)
     }
 }
 
-/* Whether the object was not printed as it is now; it counts as printed from here on. */
-static bool is_news(struct view *v, const struct api_object *o, uint64_t what)
+/* Returns whether the object differs from what was last printed, and marks it as printed. */
+static bool lists_is_news(struct view *v, const struct api_object *o, uint64_t what)
 {
     const uint64_t ns = hk_hash(o->ns.s, o->ns.n, 0);
     const uint64_t key = hk_hash(o->name.s, o->name.n, ns) & (UINT64_MAX >> 1);
@@ -248,7 +249,7 @@ static void append_rows(struct view *v, const struct list_set *set, struct hk_bu
         grid_write_head(&v->grid, &v->term, out);
     }
     for (uint32_t i = 0; i < set->n; i++) {
-        if (is_news(v, set->at[i], grid_row_hash(&v->grid, i))) {
+        if (lists_is_news(v, set->at[i], grid_row_hash(&v->grid, i))) {
             grid_write_row(&v->grid, i, &v->term, out);
         }
     }
@@ -259,16 +260,16 @@ static void append_objects(struct view *v, const struct list_set *set, struct hk
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
 
     for (uint32_t i = 0; i < set->n; i++) {
-        if (!is_news(v, set->at[i], set->at[i]->rv)) {
+        if (!lists_is_news(v, set->at[i], set->at[i]->rv)) {
             continue;
         }
         if (v->a->format == NAME) {
             write_name(set->at[i], out);
             continue;
         }
-        const struct json one = plain(set->at[i], &mem);
+        const struct json one = lists_write_plain(set->at[i], &mem);
         hk_buf_adds(out, v->a->format == YAML ? "---\n" : "");
-        write_one(&one, v->a->format, out);
+        lists_write_one(&one, v->a->format, out);
     }
 }
 
@@ -278,10 +279,10 @@ static int print_changes(struct view *v, const struct list_set *set, const struc
     const bool table = v->a->format == TABLE || v->a->format == WIDE;
 
     if (table) {
-        fill(v, set, more);
+        lists_fill(v, set, more);
     }
     if (table && v->term.is) {
-        v->term = term_of(STDOUT_FILENO); /* it may have another size now */
+        v->term = term_of(STDOUT_FILENO); /* the size may have changed */
         redraw(v, &out);
     } else if (table) {
         append_rows(v, set, &out);
@@ -292,17 +293,18 @@ static int print_changes(struct view *v, const struct list_set *set, const struc
     return verb_print(&out);
 }
 
-static int show_live(struct view *v, const struct live *main, const struct live *more,
-                     struct hk_err *err)
+static int lists_show_live(struct view *v, const struct live *main, const struct live *more,
+                           struct hk_err *err)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     HK_AUTO(list_more_fini) struct list_more m = {0};
-    const struct list_set set = choose(v, main->at.at, main->at.len, &mem);
+    const struct list_set set = lists_choose(v, main->at.at, main->at.len, &mem);
 
     if (more) {
         list_more_init(&m, v->type->more, (struct list_set){more->at.at, more->at.len});
     }
-    return print_changes(v, &set, &m) == EXIT_OK ? 0 : hk_fail(err, HK_EIO, "output ends here");
+    return print_changes(v, &set, &m) == EXIT_OK ? 0
+                                                 : hk_fail(err, HK_EIO, "cannot write the output");
 }
 
 static int watch_lives(struct view *v, struct live *lives, uint32_t n, struct hk_err *err)
@@ -320,7 +322,7 @@ static int watch_lives(struct view *v, struct live *lives, uint32_t n, struct hk
         if (by_time && (drawn_ns == 0 || now >= due)) {
             lives[0].dirty = lives[1].dirty = false;
             drawn_ns = now;
-            rc = show_live(v, &lives[0], n > 1 ? &lives[1] : NULL, err);
+            rc = lists_show_live(v, &lives[0], n > 1 ? &lives[1] : NULL, err);
             continue;
         }
         const int wait_ms = by_time ? (int)((due - now) / MS_NS + 1) : -1;
@@ -329,8 +331,8 @@ static int watch_lives(struct view *v, struct live *lives, uint32_t n, struct hk
     return rc;
 }
 
-/* A server that is not there, or refuses, is told at once. */
-static int probe(struct view *v, struct hk_err *err)
+/* Reports an unreachable or refusing server at once. */
+static int lists_probe(struct view *v, struct hk_err *err)
 {
     HK_AUTO(answer_fini) struct answer first = {0};
     const struct api_kind *kind = api_kind(v->type->kind);
@@ -343,11 +345,11 @@ static int probe(struct view *v, struct hk_err *err)
     return ask(&v->u->ask, &req, &first, err);
 }
 
-static int watch(struct view *v, struct hk_err *err)
+static int lists_watch(struct view *v, struct hk_err *err)
 {
     struct live lives[2] = {0};
-    const uint32_t n = has_more(v->type) ? 2 : 1;
-    int rc = probe(v, err);
+    const uint32_t n = lists_has_more(v->type) ? 2 : 1;
+    int rc = lists_probe(v, err);
 
     if (rc < 0) {
         return rc;
@@ -366,7 +368,7 @@ static int watch(struct view *v, struct hk_err *err)
 
 /* ---- once ---- */
 
-static int fetch(struct view *v, struct answer *ret, struct hk_err *err)
+static int lists_fetch(struct view *v, struct answer *ret, struct hk_err *err)
 {
     int rc = 0;
 
@@ -379,14 +381,14 @@ static int fetch(struct view *v, struct answer *ret, struct hk_err *err)
     return rc;
 }
 
-static int show(struct view *v, struct hk_err *err)
+static int lists_show(struct view *v, struct hk_err *err)
 {
     HK_AUTO(answer_fini) struct answer main = {0}, more = {0};
     HK_AUTO(list_more_fini) struct list_more m = {0};
     const bool table = v->a->format == TABLE || v->a->format == WIDE;
-    int rc = fetch(v, &main, err);
+    int rc = lists_fetch(v, &main, err);
 
-    if (rc == 0 && table && has_more(v->type)) {
+    if (rc == 0 && table && lists_has_more(v->type)) {
         const char *ns = v->type->kind == API_JOB ? v->u->ns : "";
         rc = user_list(v->u, v->type->more, ns, NULL, &more, err);
         list_more_init(&m, v->type->more, (struct list_set){more.objects.at, more.objects.len});
@@ -394,81 +396,62 @@ static int show(struct view *v, struct hk_err *err)
     if (rc < 0) {
         return rc;
     }
-    const struct list_set set = choose(v, main.objects.at, main.objects.len, &v->u->mem);
-    return print_once(v, &set, &m) == EXIT_OK ? 0 : hk_fail(err, HK_EIO, "output ends here");
+    const struct list_set set = lists_choose(v, main.objects.at, main.objects.len, &v->u->mem);
+    return print_once(v, &set, &m) == EXIT_OK ? 0 : hk_fail(err, HK_EIO, "cannot write the output");
 }
 
 /* ---- the verbs ---- */
 
-#define LIST_OPTIONS                                                                               \
-    {'o', "output", "FORMAT", "wide json yaml name",                                               \
-     "More columns, the objects themselves, or only their names (default: a table)."},             \
-        {'w', "watch", NULL, NULL,                                                                 \
-         "Go on: a terminal shows the table as it changes, a pipe gets each row that changed."},   \
-        {'l', "selector", "SELECTOR", NULL, "Only objects with these labels, such as app=train."}, \
-        USER_OPTIONS_SERVER
+static const struct option_row list_options[] = {
+    ROW_CHOICE('o', "output", "FORMAT", struct list_args, format, "table wide json yaml name",
+               "table",
+               "Print a table, a table with more columns, the objects themselves, or their names."),
+    ROW_FLAG('w', "watch", struct list_args, watch,
+             "Follow changes: a terminal shows the table as it changes, a pipe gets each changed "
+             "row."),
+    ROW_TEXT('l', "selector", "SELECTOR", struct list_args, selector, NULL,
+             "Only objects with these labels, such as app=train."),
+    ROW_INCLUDE(struct list_args, user, user_server_options),
+    ROW_END,
+};
 
 static const struct option_row job_options[] = {
-    {'q', "queue", "QUEUE", NULL, "Only the jobs of this queue."},
-    USER_OPTION_NAMESPACE,
-    USER_OPTION_ALL,
-    LIST_OPTIONS,
+    ROW_TEXT('q', "queue", "QUEUE", struct list_args, queue, NULL, "Only the jobs of this queue."),
+    ROW_INCLUDE(struct list_args, user, user_namespace_options),
+    ROW_INCLUDE(struct list_args, user, user_all_options),
+    ROW_INCLUDE_SAME(list_options),
+    ROW_ARGUMENTS("JOB", struct list_args, names),
+    ROW_END,
 };
 static const struct option_row pod_options[] = {
-    {'j', "job", "JOB", NULL, "Only the pods of this job."},
-    {'q', "queue", "QUEUE", NULL, "Only the pods of jobs of this queue."},
-    USER_OPTION_NAMESPACE,
-    USER_OPTION_ALL,
-    LIST_OPTIONS,
+    ROW_TEXT('j', "job", "JOB", struct list_args, job, NULL, "Only the pods of this job."),
+    ROW_TEXT('q', "queue", "QUEUE", struct list_args, queue, NULL,
+             "Only the pods of the jobs of this queue."),
+    ROW_INCLUDE(struct list_args, user, user_namespace_options),
+    ROW_INCLUDE(struct list_args, user, user_all_options),
+    ROW_INCLUDE_SAME(list_options),
+    ROW_ARGUMENTS("POD", struct list_args, names),
+    ROW_END,
 };
 static const struct option_row flow_options[] = {
-    USER_OPTION_NAMESPACE,
-    USER_OPTION_ALL,
-    LIST_OPTIONS,
+    ROW_INCLUDE(struct list_args, user, user_namespace_options),
+    ROW_INCLUDE(struct list_args, user, user_all_options),
+    ROW_INCLUDE_SAME(list_options),
+    ROW_ARGUMENTS("FLOW", struct list_args, names),
+    ROW_END,
 };
-static const struct option_row plain_options[] = {LIST_OPTIONS};
+static const struct option_row queue_options[] = {
+    ROW_INCLUDE_SAME(list_options),
+    ROW_ARGUMENTS("QUEUE", struct list_args, names),
+    ROW_END,
+};
+static const struct option_row node_options[] = {
+    ROW_INCLUDE_SAME(list_options),
+    ROW_ARGUMENTS("NODE", struct list_args, names),
+    ROW_END,
+};
 
-static enum format format_of(const char *word)
-{
-    static const char *const words[] = {
-        [TABLE] = "table", [WIDE] = "wide", [JSON] = "json", [YAML] = "yaml", [NAME] = "name"};
-
-    for (size_t i = 0; i < HK_LEN(words); i++) {
-        if (strcmp(word, words[i]) == 0) {
-            return (enum format)i;
-        }
-    }
-    return TABLE;
-}
-
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct list_args *a = ctx;
-    const struct {
-        const char *name, **at;
-    } words[] = {{"selector", &a->selector}, {"queue", &a->queue}, {"job", &a->job}};
-
-    if (!row) {
-        hk_vec_push(&a->names, user_name(value));
-        return 0;
-    }
-    for (size_t i = 0; i < HK_LEN(words); i++) {
-        if (strcmp(row->name, words[i].name) == 0) {
-            *words[i].at = value;
-            return 0;
-        }
-    }
-    if (strcmp(row->name, "watch") == 0) {
-        a->watch = true;
-    } else if (strcmp(row->name, "output") == 0) {
-        a->format = format_of(value);
-    } else {
-        user_take(&a->user, row, value);
-    }
-    return 0;
-}
-
-static const struct list_type *type_of(const struct verb *v)
+static const struct list_type *lists_type_of(const struct verb *v)
 {
     size_t i = 0;
 
@@ -478,10 +461,10 @@ static const struct list_type *type_of(const struct verb *v)
     return &types[i];
 }
 
-static int list(const struct verb *v, struct list_args *a, struct hk_err *err)
+static int lists_print(const struct verb *v, struct list_args *a, struct hk_err *err)
 {
     struct user u = {0};
-    struct view view = {.u = &u, .a = a, .type = type_of(v), .term = term_of(STDOUT_FILENO)};
+    struct view view = {.u = &u, .a = a, .type = lists_type_of(v), .term = term_of(STDOUT_FILENO)};
     int rc = user_open(&u, &a->user, err);
 
     if (a->job) {
@@ -490,7 +473,7 @@ static int list(const struct verb *v, struct list_args *a, struct hk_err *err)
                             a->selector ? "," : "", user_name(a->job));
     }
     if (rc == 0) {
-        rc = a->watch ? watch(&view, err) : show(&view, err);
+        rc = a->watch ? lists_watch(&view, err) : lists_show(&view, err);
     }
     grid_fini(&view.grid);
     hk_map_fini(&view.told);
@@ -498,82 +481,76 @@ static int list(const struct verb *v, struct list_args *a, struct hk_err *err)
     return rc;
 }
 
-static int run(const struct verb *v, int argc, char **argv)
+static int lists_run(const struct verb *v, int argc, char **argv)
 {
     struct list_args a = {0};
     struct hk_err err = {0};
-    int rc = verb_parse(v, argc, argv, take, &a), status;
+    int rc = verb_parse(v, argc, argv, &a), status;
 
     if (rc != 0) {
         status = user_parsed(rc);
     } else {
-        rc = list(v, &a, &err);
+        user_names(&a.names);
+        rc = lists_print(v, &a, &err);
         status = rc < 0 ? user_fail(v, rc, &err) : USER_OK;
     }
     hk_vec_fini(&a.names);
     return status;
 }
 
-#define OPTIONS(rows) .options = (rows), .noption = HK_LEN(rows)
-
 const struct verb verb_jobs = {
     .name = "jobs",
     .args = "[NAME...]",
-    .names = "jobs",
     .about = "list jobs: phase, tasks, and why they wait",
-    OPTIONS(job_options),
-    .text = "The jobs as they were created, the newest last: how many of their tasks run (RUN), "
-            "have succeeded (DONE) and failed (FAIL), of how many (ALL), and in short why a job "
-            "waits or has failed.",
+    .options = job_options,
+    .text = "Lists the jobs, the newest last: how many of their tasks run (RUN), have succeeded "
+            "(DONE) and failed (FAIL), of how many (ALL), and in short why a job waits or has "
+            "failed.",
     .rest = USER_EXIT_STATUS,
-    .run = run,
+    .run = lists_run,
 };
 
 const struct verb verb_pods = {
     .name = "pods",
     .args = "[NAME...]",
-    .names = "pods",
     .about = "list pods by job, task and index",
-    OPTIONS(pod_options),
-    .text = "The pods with the job they belong to, what they do, the exit code of those that have "
-            "ended, and the node they are on.",
+    .options = pod_options,
+    .text = "Lists the pods with the job they belong to, their state, the exit code of those that "
+            "have ended, and the node they are on.",
     .rest = USER_EXIT_STATUS,
-    .run = run,
+    .run = lists_run,
 };
 
 const struct verb verb_queues = {
     .name = "queues",
     .args = "[NAME...]",
-    .names = "queues",
-    .about = "list queues: what they have, what they use, their jobs by state",
-    OPTIONS(plain_options),
-    .text = "The queues below their parents. CPU and MEMORY are what the jobs of a queue hold, and "
-            "behind the slash the most it may have, where there is a limit. Jobs are counted by "
-            "the state of their PodGroups.",
+    .about = "list queues: limits, usage, and their jobs by state",
+    .options = queue_options,
+    .text = "Lists the queues below their parents. CPU and MEMORY show what the jobs of a queue "
+            "hold and, behind the slash, the limit where there is one. Jobs are counted by the "
+            "state of their PodGroups.",
     .rest = USER_EXIT_STATUS,
-    .run = run,
+    .run = lists_run,
 };
 
 const struct verb verb_nodes = {
     .name = "nodes",
     .args = "[NAME...]",
-    .names = "nodes",
-    .about = "list nodes: what pods asked for of what there is",
-    OPTIONS(plain_options),
-    .text = "The nodes with what the pods on them asked for, and behind the slash what there is. "
-            "It is not what they use at the moment, which this API does not know.",
+    .about = "list nodes: what pods request, and what there is",
+    .options = node_options,
+    .text = "Lists the nodes with what the pods on them request and, behind the slash, what the "
+            "node has. Actual usage is not shown: this API does not provide it.",
     .rest = USER_EXIT_STATUS,
-    .run = run,
+    .run = lists_run,
 };
 
 const struct verb verb_flows = {
     .name = "flows",
     .args = "[NAME...]",
-    .names = "flows",
     .about = "list job flows",
-    OPTIONS(flow_options),
-    .text = "The flows as they were created, with how many of their jobs run (RUN), are done "
-            "(DONE) or failed (FAIL), of how many (ALL).",
+    .options = flow_options,
+    .text = "Lists the job flows, the newest last, with how many of their jobs run (RUN), are "
+            "done (DONE) or have failed (FAIL), of how many (ALL).",
     .rest = USER_EXIT_STATUS,
-    .run = run,
+    .run = lists_run,
 };

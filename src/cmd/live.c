@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feeds into sorted lists of objects.
+// Keeps sorted lists of objects up to date from feeds.
 #include "cmd/live.h"
 
 enum {
     POLL_MAX = 256,
-    GIVE_UP = 8, /* failures in a row; the pauses between them add up to some twenty seconds */
+    GIVE_UP = 8, /* failures in a row, about twenty seconds including pauses */
 };
 
-/* Where the name is, or would be. */
-static uint32_t place(const struct live *l, struct hk_str ns, struct hk_str name, bool *ret_there)
+/* The row of the name, or its insertion point. */
+static uint32_t live_find_row(const struct live *l, struct hk_str ns, struct hk_str name,
+                              bool *ret_there)
 {
     uint32_t lo = 0, hi = l->at.len;
 
@@ -34,16 +35,16 @@ static uint32_t place(const struct live *l, struct hk_str ns, struct hk_str name
 struct api_object *live_find(const struct live *l, struct hk_str ns, struct hk_str name)
 {
     bool there;
-    const uint32_t i = place(l, ns, name, &there);
+    const uint32_t i = live_find_row(l, ns, name, &there);
 
     return there ? l->at.at[i] : NULL;
 }
 
-static void on_put(void *ctx, struct api_object *o)
+static void live_on_put(void *ctx, struct api_object *o)
 {
     struct live *l = ctx;
     bool there;
-    const uint32_t i = place(l, o->ns, o->name, &there);
+    const uint32_t i = live_find_row(l, o->ns, o->name, &there);
 
     if (there) {
         api_object_unref(l->at.at[i]);
@@ -58,11 +59,12 @@ static void on_put(void *ctx, struct api_object *o)
     }
 }
 
-static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
+static void live_on_del(void *ctx, struct hk_str ns, struct hk_str name,
+                        const struct api_object *last)
 {
     struct live *l = ctx;
     bool there;
-    const uint32_t i = place(l, ns, name, &there);
+    const uint32_t i = live_find_row(l, ns, name, &there);
 
     if (!there) {
         return;
@@ -76,7 +78,7 @@ static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct
     }
 }
 
-static void on_listed(void *ctx)
+static void live_on_listed(void *ctx)
 {
     struct live *l = ctx;
 
@@ -85,7 +87,7 @@ static void on_listed(void *ctx)
 
 void live_init(struct live *l, struct user *u, const struct live_opts *o)
 {
-    static const struct feed_ops ops = {on_put, on_del, on_listed};
+    static const struct feed_ops ops = {live_on_put, live_on_del, live_on_listed};
     const struct api_kind *kind = api_kind(o->kind);
 
     *l = (struct live){.o = *o};
@@ -114,8 +116,8 @@ void live_fini(struct live *l)
     *l = (struct live){0};
 }
 
-/* How long until a feed wants its turn, within timeout_ms. */
-static int tick(struct live *const *all, uint32_t n, int64_t now_ns, int timeout_ms)
+/* Returns the time until a feed needs its tick, at most timeout_ms. */
+static int live_tick(struct live *const *all, uint32_t n, int64_t now_ns, int timeout_ms)
 {
     for (uint32_t i = 0; i < n; i++) {
         const int64_t due_ns = feed_tick(&all[i]->feed, now_ns);
@@ -142,13 +144,13 @@ int live_turn(struct user *u, struct live *const *all, uint32_t n, int timeout_m
     if (port_poll(u->ask.port, POLL_MAX) > 0) {
         return 0;
     }
-    const int wait_ms = tick(all, n, clock->mono_ns(clock), timeout_ms);
+    const int wait_ms = live_tick(all, n, clock->mono_ns(clock), timeout_ms);
     const int rc = net_loop_turn(u->ask.loop, wait_ms, err);
     port_poll(u->ask.port, POLL_MAX);
     return rc;
 }
 
-static bool is_synced(struct live *const *all, uint32_t n)
+static bool live_is_synced(struct live *const *all, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (!all[i]->feed.synced) {
@@ -162,7 +164,7 @@ int live_sync(struct user *u, struct live *const *all, uint32_t n, struct hk_err
 {
     int rc = 0;
 
-    while (rc == 0 && !is_synced(all, n) && !u->interrupted) {
+    while (rc == 0 && !live_is_synced(all, n) && !u->interrupted) {
         rc = live_turn(u, all, n, -1, err);
     }
     return rc;

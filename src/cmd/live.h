@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects of a kind as they are now, kept up to date by a watch, for verbs that go on until
-// something has happened.
+// The current objects of a kind, kept up to date by a watch, for verbs that wait for something.
 #pragma once
 
 #include "api/feed.h"
@@ -9,10 +8,10 @@
 
 struct live_opts {
     enum api_kind_id kind;
-    const char *ns;    /* "": all; ignored for kinds without */
-    const char *label; /* selectors; NULL takes all. They outlive the kind */
+    const char *ns;    /* "": all; ignored for cluster-scoped kinds */
+    const char *label; /* selectors; NULL: all. They must outlive this struct */
     const char *field;
-    /* New or changed, NULL when it is gone. May be NULL. */
+    /* New or changed; o is NULL when it is deleted. May be NULL. */
     void (*changed)(void *ctx, struct hk_str ns, struct hk_str name, struct api_object *o);
     void *ctx;
 };
@@ -27,11 +26,11 @@ struct live {
 
 void live_init(struct live *l, struct user *u, const struct live_opts *o);
 void live_fini(struct live *l);
-/* One turn of the loop: at most timeout_ms (negative: until something happens). Fails when the
- * server has been away for too long. */
+/* Runs the loop once, for at most timeout_ms (negative: until something happens). Fails if the
+ * server is away for too long. */
 int live_turn(struct user *u, struct live *const *all, uint32_t n, int timeout_ms,
               struct hk_err *err) HK_CHECKED;
-/* Turns until all have been listed. */
+/* Runs the loop until all kinds have been listed. */
 int live_sync(struct user *u, struct live *const *all, uint32_t n, struct hk_err *err) HK_CHECKED;
 /* NULL when there is none. */
 struct api_object *live_find(const struct live *l, struct hk_str ns, struct hk_str name);

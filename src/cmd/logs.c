@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla logs: which pods and containers are meant, and in which form.
+// hekla logs: selects pods and containers, and the output format.
 #include "cmd/logs.h"
 
 #include "api/names.h"
 #include "cli/progress.h"
 #include "client/target.h"
 #include "codec/timefmt.h"
+#include "net/node_api.h"
 
 #include <unistd.h>
 
 /* ---- which logs ---- */
 
-static struct hk_str label(const struct api_object *pod, const char *key)
+static struct hk_str logs_label(const struct api_object *pod, const char *key)
 {
     const struct json *meta = json_get(&pod->root, "metadata");
     const struct hk_str value = json_str(json_get(json_get(meta, "labels"), key), HK_STR(""));
@@ -19,11 +20,11 @@ static struct hk_str label(const struct api_object *pod, const char *key)
     return value.n > 0 ? value : json_str(json_get(json_get(meta, "annotations"), key), HK_STR(""));
 }
 
-static int64_t index_of(const struct api_object *pod)
+static int64_t logs_index_of(const struct api_object *pod)
 {
     int64_t n = -1;
 
-    return hk_str_int(label(pod, API_KEY_TASK_INDEX), &n) ? n : -1;
+    return hk_str_int(logs_label(pod, API_KEY_TASK_INDEX), &n) ? n : -1;
 }
 
 struct logs_target logs_of_job(struct user *u, struct hk_str name)
@@ -37,16 +38,16 @@ struct logs_target logs_of_job(struct user *u, struct hk_str name)
 
 bool logs_wants(const struct logs_opts *o, const struct api_object *pod)
 {
-    return (!o->task || hk_str_is(label(pod, API_KEY_TASK_SPEC), o->task)) &&
-           (o->index < 0 || index_of(pod) == o->index);
+    return (!o->task || hk_str_is(logs_label(pod, API_KEY_TASK_SPEC), o->task)) &&
+           (o->index < 0 || logs_index_of(pod) == o->index);
 }
 
-static int by_task(const void *a, const void *b)
+static int logs_by_task(const void *a, const void *b)
 {
     const struct api_object *x = *(struct api_object *const *)a;
     const struct api_object *y = *(struct api_object *const *)b;
-    const int task = hk_str_cmp(label(x, API_KEY_TASK_SPEC), label(y, API_KEY_TASK_SPEC));
-    const int64_t i = index_of(x), j = index_of(y);
+    const int task = hk_str_cmp(logs_label(x, API_KEY_TASK_SPEC), logs_label(y, API_KEY_TASK_SPEC));
+    const int64_t i = logs_index_of(x), j = logs_index_of(y);
 
     if (task != 0) {
         return task;
@@ -57,7 +58,7 @@ static int by_task(const void *a, const void *b)
 void logs_sort(struct api_object **pods, uint32_t n)
 {
     if (n > 1) {
-        qsort(pods, n, sizeof(*pods), by_task);
+        qsort(pods, n, sizeof(*pods), logs_by_task);
     }
 }
 
@@ -127,99 +128,59 @@ void logs_path(const struct logs_opts *o, struct hk_str ns, struct hk_str pod,
     }
 }
 
+bool logs_tell_loss(struct hk_str pod, struct hk_str line)
+{
+    HK_AUTO(hk_freep) char *text = hk_strndup(line.s, line.n);
+    HK_AUTO(hk_buf_fini) struct hk_buf same = {0};
+    long long lines, bytes;
+
+    if (sscanf(text, NODE_LOG_REMOVED, &lines, &bytes) != 2) {
+        return false;
+    }
+    hk_buf_addf(&same, NODE_LOG_REMOVED, lines, bytes);
+    if (strcmp(text, same.data) != 0) {
+        return false;
+    }
+    verb_complain("pod '%.*s': %s", HK_FMT(pod), text + strlen("hekla: "));
+    return true;
+}
+
 /* ---- the verb ---- */
 
 struct logs_args {
     struct user_opts user;
     struct logs_opts logs;
     const char *name;
+    int64_t since_ns; /* negative: all */
     bool follow, no_prefix;
 };
 
 static const struct option_row options[] = {
-    {'f', "follow", NULL, NULL,
-     "Go on with what is still to come, of pods that start later too, until the job has ended."},
-    {'t', "task", "TASK", NULL, "Only the pods of this task."},
-    {'i', "index", "N", NULL, "Only the pods of this index."},
-    {'c', "container", "NAME", NULL, "This container (default: the first one of the pod)."},
-    {0, "tail", "N", NULL, "Only the last lines of each pod."},
-    {0, "since", "DURATION", NULL, "Only what is not older, such as 90s or 1h30m."},
-    {'p', "previous", NULL, NULL, "What the container wrote before it was started again."},
-    {0, "timestamps", NULL, NULL, "Show when each line was written."},
-    {0, "no-prefix", NULL, NULL, "Do not show which pod a line is of."},
-    USER_OPTION_NAMESPACE,
-    USER_OPTIONS_SERVER,
+    ROW_FLAG('f', "follow", struct logs_args, follow,
+             "Follow the output, also of pods that start later, until the job has ended."),
+    ROW_TEXT('t', "task", "TASK", struct logs_args, logs.task, NULL, "Only the pods of this task."),
+    ROW_INT('i', "index", "N", struct logs_args, logs.index, 0, INT64_MAX, NULL,
+            "Only the pods of this index."),
+    ROW_TEXT_OR('c', "container", "CONTAINER", struct logs_args, logs.container,
+                "the first one of the pod", "The container."),
+    ROW_INT(0, "tail", "N", struct logs_args, logs.tail, 0, INT64_MAX, NULL,
+            "Only the last N lines of each pod."),
+    ROW_DURATION(0, "since", struct logs_args, since_ns, 0, NULL,
+                 "Only output that is not older than this time, such as 90s or 1h30m."),
+    ROW_FLAG('p', "previous", struct logs_args, logs.previous,
+             "The output of the container before its last restart."),
+    ROW_FLAG(0, "timestamps", struct logs_args, logs.stamps, "Show when each line was written."),
+    ROW_FLAG(0, "no-prefix", struct logs_args, no_prefix,
+             "Do not show the pod in front of each line."),
+    ROW_INCLUDE(struct logs_args, user, user_namespace_options),
+    ROW_INCLUDE(struct logs_args, user, user_server_options),
+    ROW_ARGUMENT("JOB|POD", struct logs_args, name),
+    ROW_END,
 };
 
-static int take_number(const struct option_row *row, const char *value, int64_t *ret,
-                       struct hk_err *err)
-{
-    if (!hk_str_int(hk_str(value), ret) || *ret < 0) {
-        return hk_fail(err, HK_EINVAL, "--%s is '%s', want a whole number", row->name, value);
-    }
-    return 0;
-}
-
-static int take_since(const char *value, int64_t *ret_s, struct hk_err *err)
-{
-    int64_t ns;
-
-    if (duration_parse(hk_str(value), &ns, NULL) < 0 || ns < 0) {
-        return hk_fail(err, HK_EINVAL, "--since is '%s', want a duration such as 90s or 1h30m",
-                       value);
-    }
-    *ret_s = (ns + 999999999) / 1000000000;
-    return 0;
-}
-
-static int take_one(struct logs_args *a, const struct option_row *row, const char *value,
-                    struct hk_err *err)
-{
-    const struct {
-        const char *name;
-        bool *at;
-    } flags[] = {{"follow", &a->follow},
-                 {"previous", &a->logs.previous},
-                 {"timestamps", &a->logs.stamps},
-                 {"no-prefix", &a->no_prefix}};
-
-    for (size_t i = 0; i < HK_LEN(flags); i++) {
-        if (strcmp(row->name, flags[i].name) == 0) {
-            *flags[i].at = true;
-            return 0;
-        }
-    }
-    if (strcmp(row->name, "task") == 0) {
-        a->logs.task = value;
-    } else if (strcmp(row->name, "container") == 0) {
-        a->logs.container = value;
-    } else if (strcmp(row->name, "index") == 0) {
-        return take_number(row, value, &a->logs.index, err);
-    } else if (strcmp(row->name, "tail") == 0) {
-        return take_number(row, value, &a->logs.tail, err);
-    } else {
-        return take_since(value, &a->logs.since_s, err);
-    }
-    return 0;
-}
-
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct logs_args *a = ctx;
-
-    if (row) {
-        return user_take(&a->user, row, value) ? 0 : take_one(a, row, value, err);
-    }
-    if (a->name) {
-        return hk_fail(err, HK_EINVAL, "unexpected '%s', want one JOB or POD", value);
-    }
-    a->name = user_name(value);
-    return 0;
-}
-
-/* A job of that name, else a pod. */
-static int find(struct user *u, const char *name, struct logs_target *ret, bool *ret_many,
-                struct hk_err *err)
+/* Finds a job with that name, else a pod. */
+static int logs_find(struct user *u, const char *name, struct logs_target *ret, bool *ret_many,
+                     struct hk_err *err)
 {
     HK_AUTO(answer_fini) struct answer job = {0}, pod = {0};
     const struct port_request req = {
@@ -243,11 +204,11 @@ static int find(struct user *u, const char *name, struct logs_target *ret, bool 
     return 0;
 }
 
-static int show(struct user *u, const struct verb *v, struct logs_args *a, struct hk_err *err)
+static int logs_show(struct user *u, const struct verb *v, struct logs_args *a, struct hk_err *err)
 {
     struct logs_target t = {0};
     bool many = false;
-    int rc = find(u, a->name, &t, &many, err);
+    int rc = logs_find(u, a->name, &t, &many, err);
 
     if (rc < 0) {
         return rc;
@@ -260,22 +221,26 @@ static int show(struct user *u, const struct verb *v, struct logs_args *a, struc
     return logs_follow(u, &a->logs, &t, NULL, err);
 }
 
-static int run(const struct verb *v, int argc, char **argv)
+static int logs_run(const struct verb *v, int argc, char **argv)
 {
-    struct logs_args a = {.logs = LOGS_OPTS_DEFAULT};
+    struct logs_args a = {.logs = LOGS_OPTS_DEFAULT, .since_ns = -1};
     struct user u;
     struct hk_err err = {0};
-    int rc = verb_parse(v, argc, argv, take, &a);
+    int rc = verb_parse(v, argc, argv, &a);
 
     if (rc != 0) {
         return user_parsed(rc);
     }
     if (!a.name) {
-        verb_complain("logs: want a JOB or a POD (see 'hekla jobs')");
+        verb_complain("logs: the name of a JOB or a POD is missing (see 'hekla jobs')");
         return USER_TROUBLE;
     }
+    a.name = user_name(a.name);
+    if (a.since_ns >= 0) { /* the API has whole seconds */
+        a.logs.since_s = (a.since_ns + 999999999) / 1000000000;
+    }
     rc = user_open(&u, &a.user, &err);
-    rc = rc < 0 ? rc : show(&u, v, &a, &err);
+    rc = rc < 0 ? rc : logs_show(&u, v, &a, &err);
     const int status = rc < 0 ? user_fail(v, rc, &err) : USER_OK;
     user_close(&u);
     return status;
@@ -284,18 +249,16 @@ static int run(const struct verb *v, int argc, char **argv)
 const struct verb verb_logs = {
     .name = "logs",
     .args = "JOB|POD",
-    .names = "jobs",
-    .about = "show what the pods of a job write, as one",
+    .about = "show the output of the pods of a job",
     .options = options,
-    .noption = HK_LEN(options),
-    .text = "The output of all pods of the job in order of time, each line with the task and the "
-            "index of its pod in front; on a terminal every pod has a colour. A job of a single "
-            "pod, and a pod that is named itself, need no prefix.\n"
-            "With --follow it goes on with what is still to come: lines of different pods are "
-            "put in order as far as they come within a moment of one another. It ends when the "
-            "job has ended; Ctrl-C ends it earlier and leaves the job alone.",
+    .text = "Shows the output of all pods of the job in order of time, each line with the task "
+            "and the index of its pod in front; on a terminal every pod has a colour. A job with "
+            "a single pod, and a pod that is named itself, get no prefix.\n"
+            "With --follow new output is shown as it is written; lines of different pods are "
+            "ordered as far as they arrive within a moment of one another. It ends when the job "
+            "has ended. Ctrl-C stops following; the job continues.",
     .rest = "EXAMPLES\n"
             "           hekla logs -f train\n"
             "           hekla logs train --index 3 --tail 20\n\n" USER_EXIT_STATUS,
-    .run = run,
+    .run = logs_run,
 };

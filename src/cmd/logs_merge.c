@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has been written so far, in order of time. All logs go to one file without a name first, a
-// few at a time, and are merged from there: memory stays the same however many and long they are.
+// Prints existing logs in order of time. All logs first go to one temporary file, a few at a time,
+// and are merged from there: memory use does not depend on their number and length.
 #include "client/get_stream.h"
 #include "cmd/logs.h"
 
@@ -14,7 +14,7 @@ enum {
     AT_ONCE = 16,
     READ_BYTES = 16 << 10,
     WRITE_BYTES = 64 << 10,
-    MAX_LINE = 1 << 20, /* longer ones are cut there */
+    MAX_LINE = 1 << 20, /* longer lines are truncated */
 };
 
 struct extent {
@@ -30,11 +30,11 @@ struct source {
     int rc;
     struct hk_err err;
 
-    /* Reading. */
+    /* For reading: */
     uint32_t extent;
-    uint64_t used; /* of that extent */
+    uint64_t used; /* bytes of that extent */
     struct hk_buf buf;
-    size_t line; /* bytes of the line at the front of buf, with its end */
+    size_t line; /* length of the line at the start of buf, with its newline */
     struct logline head;
 };
 
@@ -42,15 +42,15 @@ struct merge {
     struct user *u;
     const struct logs_opts *o;
     int spool;
-    uint64_t end; /* of the spool */
-    bool full;    /* it could not be written */
+    uint64_t end; /* of the temporary file */
+    bool full;    /* a write failed */
     struct source *sources;
     uint32_t n, open;
 };
 
 /* ---- fetching ---- */
 
-static void on_bytes(void *ctx, struct hk_str bytes)
+static void logs_merge_on_bytes(void *ctx, struct hk_str bytes)
 {
     struct source *s = ctx;
     struct merge *m = s->m;
@@ -68,7 +68,7 @@ static void on_bytes(void *ctx, struct hk_str bytes)
     m->end += bytes.n;
 }
 
-static void on_done(void *ctx, const struct port_msg *msg)
+static void logs_merge_on_done(void *ctx, const struct port_msg *msg)
 {
     struct source *s = ctx;
 
@@ -80,7 +80,7 @@ static void on_done(void *ctx, const struct port_msg *msg)
     s->m->open--;
 }
 
-static void open_source(struct source *s)
+static void logs_merge_open_source(struct source *s)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
 
@@ -88,31 +88,31 @@ static void open_source(struct source *s)
     s->m->open++;
     get_stream_open(s->m->u->ask.client, &(struct get_stream){.kind = api_kind(API_POD),
                                                               .path = path.data,
-                                                              .on_bytes = on_bytes,
-                                                              .done = {on_done, s}});
+                                                              .on_bytes = logs_merge_on_bytes,
+                                                              .done = {logs_merge_on_done, s}});
 }
 
-static int fetch(struct merge *m, struct hk_err *err)
+static int logs_merge_fetch(struct merge *m, struct hk_err *err)
 {
     uint32_t next = 0;
     int rc = 0;
 
     while (rc == 0 && (next < m->n || m->open > 0)) {
         while (next < m->n && m->open < AT_ONCE) {
-            open_source(&m->sources[next++]);
+            logs_merge_open_source(&m->sources[next++]);
         }
         rc = live_turn(m->u, NULL, 0, -1, err);
     }
     if (rc == 0 && m->full) {
-        return hk_fail(err, HK_EIO, "no room to put %u logs in order", m->n);
+        return hk_fail(err, HK_EIO, "cannot merge %u logs: the temporary file is full", m->n);
     }
     return rc;
 }
 
 /* ---- merging ---- */
 
-/* More of the log behind what is in the buffer; false at its end. */
-static bool fill(struct source *s)
+/* Appends more of the log to the buffer; false at its end. */
+static bool logs_merge_fill(struct source *s)
 {
     char bytes[READ_BYTES];
 
@@ -141,8 +141,8 @@ static void drop_line(struct source *s)
     s->line = 0;
 }
 
-/* Puts the next line to the front of the buffer; false when there is none. */
-static bool next_line(struct source *s)
+/* Moves the next line to the start of the buffer; false if there is none. */
+static bool logs_merge_next_line(struct source *s)
 {
     size_t looked = 0;
     const char *end = NULL;
@@ -153,7 +153,7 @@ static bool next_line(struct source *s)
     while (!end && s->buf.len < MAX_LINE) {
         end = s->buf.len > looked ? memchr(s->buf.data + looked, '\n', s->buf.len - looked) : NULL;
         looked = s->buf.len;
-        if (!end && !fill(s)) {
+        if (!end && !logs_merge_fill(s)) {
             break;
         }
     }
@@ -165,7 +165,7 @@ static bool next_line(struct source *s)
     return true;
 }
 
-static bool is_older(void *ctx, uint32_t a, uint32_t b)
+static bool logs_merge_is_older(void *ctx, uint32_t a, uint32_t b)
 {
     const struct merge *m = ctx;
     const int64_t x = m->sources[a].head.ns, y = m->sources[b].head.ns;
@@ -186,12 +186,14 @@ static int print_some(struct hk_buf *out, size_t above)
 
 static int print_merged(struct merge *m, struct hk_str job, struct hk_err *err)
 {
-    HK_AUTO(hk_heap_fini) struct hk_heap heap = {.less = is_older, .ctx = m};
+    HK_AUTO(hk_heap_fini) struct hk_heap heap = {.less = logs_merge_is_older, .ctx = m};
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
     int status = EXIT_OK;
 
     for (uint32_t i = 0; i < m->n; i++) {
-        if (next_line(&m->sources[i])) {
+        struct source *s = &m->sources[i];
+        if (logs_merge_next_line(s) &&
+            (!logs_tell_loss(s->pod->name, s->head.text) || logs_merge_next_line(s))) {
             hk_heap_push(&heap, i);
         }
     }
@@ -201,17 +203,17 @@ static int print_merged(struct merge *m, struct hk_str job, struct hk_err *err)
 
         logline_write(&s->head, logline_prefix(job, s->pod->name), i, &m->o->how, &out);
         status = print_some(&out, WRITE_BYTES);
-        if (next_line(s)) {
+        if (logs_merge_next_line(s)) {
             hk_heap_push(&heap, i);
         }
     }
     status = status == EXIT_OK ? print_some(&out, 0) : status;
-    return status == EXIT_OK ? 0 : hk_fail(err, HK_EIO, "output ends here");
+    return status == EXIT_OK ? 0 : hk_fail(err, HK_EIO, "cannot write the output");
 }
 
-/* ---- all of it ---- */
+/* ---- entry point ---- */
 
-/* In memory where there is no directory for it. */
+/* Uses memory if no directory works. */
 static int open_spool(struct hk_err *err)
 {
     const char *dir = getenv("TMPDIR");
@@ -220,7 +222,7 @@ static int open_spool(struct hk_err *err)
     if (fd < 0) {
         fd = memfd_create("logs", MFD_CLOEXEC);
     }
-    return fd >= 0 ? fd : hk_fail(err, HK_EIO, "cannot make a temporary file: %m");
+    return fd >= 0 ? fd : hk_fail(err, HK_EIO, "cannot create a temporary file: %m");
 }
 
 static void add_source(struct merge *m, struct api_object *pod)
@@ -232,8 +234,8 @@ static void add_source(struct merge *m, struct api_object *pod)
     }
 }
 
-/* Logs that are not to be had are told; it fails when there is none at all. */
-static int complain(const struct merge *m, const struct verb *v, struct hk_err *err)
+/* Reports the logs that could not be read; fails if all failed. */
+static int logs_merge_report(const struct merge *m, const struct verb *v, struct hk_err *err)
 {
     const struct source *last = NULL;
     uint32_t failed = 0;
@@ -242,8 +244,8 @@ static int complain(const struct merge *m, const struct verb *v, struct hk_err *
         const struct source *s = &m->sources[i];
         if (s->rc < 0) {
             if (last) {
-                verb_complain("%s: no log of pod '%.*s': %s", v->name, HK_FMT(last->pod->name),
-                              last->err.text);
+                verb_complain("%s: cannot read the log of pod '%.*s': %s", v->name,
+                              HK_FMT(last->pod->name), last->err.text);
             }
             last = s;
             failed++;
@@ -252,7 +254,8 @@ static int complain(const struct merge *m, const struct verb *v, struct hk_err *
     if (!last) {
         return 0;
     }
-    hk_err_set(err, HK_EIO, "no log of pod '%.*s': %s", HK_FMT(last->pod->name), last->err.text);
+    hk_err_set(err, HK_EIO, "cannot read the log of pod '%.*s': %s", HK_FMT(last->pod->name),
+               last->err.text);
     if (failed == m->n) {
         return last->rc;
     }
@@ -293,7 +296,7 @@ int logs_merge(struct user *u, const struct verb *v, const struct logs_opts *o,
         add_source(&m, pods.objects.at[i]);
     }
     if (m.n == 0) {
-        verb_complain("%s: no pod of it has started yet (follow it with -f)", v->name);
+        verb_complain("%s: no pod of the job has started yet (wait for one with -f)", v->name);
         return 0;
     }
     rc = open_spool(err);
@@ -301,7 +304,7 @@ int logs_merge(struct user *u, const struct verb *v, const struct logs_opts *o,
         return rc;
     }
     m.spool = rc;
-    rc = fetch(&m, err);
+    rc = logs_merge_fetch(&m, err);
     rc = rc < 0 ? rc : print_merged(&m, t->job, err);
-    return rc < 0 ? rc : complain(&m, v, err);
+    return rc < 0 ? rc : logs_merge_report(&m, v, err);
 }

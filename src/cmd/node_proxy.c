@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One question is one relay: the pod tells its node, the node where it serves, and what it answers
-// is handed on as it comes, by a call for logs and by a tunnel for the rest. A reader that is slow
-// holds the node's stream up.
+// Each request is a relay: reads the pod for its node, reads the node for its address, and forwards
+// the node's answer, by an HTTP call for logs and by a tunnel for the rest. A slow reader slows the
+// node's stream down.
 #include "cmd/node_proxy.h"
 
 #include "base/vec.h"
@@ -16,7 +16,7 @@
 
 enum { BUFFER_FULL = 256 << 10, BUFFER_LOW = 64 << 10, POLL_MAX = 64, CERT_DAYS = 3650 };
 
-/* Where a node serves. */
+/* The address of a node. */
 struct where {
     struct hk_str host;
     uint16_t port;
@@ -28,11 +28,11 @@ struct relay {
     char *ns, *pod, *query;
     char *sub;       /* log, exec, attach */
     char *container; /* NULL: not known yet */
-    uint64_t ask;    /* about pod or node, 0 none */
+    uint64_t ask;    /* for pod or node; 0: none */
     struct client *client;
     struct net_watch *watch;
-    uint64_t call;     /* to the node, 0: over or not begun */
-    struct hk_buf buf; /* what the node said, and nobody has taken: [at, len) */
+    uint64_t call;     /* to the node; 0: not started, or over */
+    struct hk_buf buf; /* data from the node not yet forwarded: [at, len) */
     size_t at;
     bool streaming, held, over;
     struct node_tunnel *tunnel;
@@ -43,7 +43,7 @@ struct node_proxy {
     struct node_api api;
     struct cert_pair cert;
     HK_VEC(struct relay *) relays;
-    struct net_timer *sweep; /* relays cannot go from within their own callbacks */
+    struct net_timer *sweep; /* frees relays outside their own callbacks */
 };
 
 static bool is_log(const struct relay *r)
@@ -51,7 +51,7 @@ static bool is_log(const struct relay *r)
     return strcmp(r->sub, "log") == 0;
 }
 
-/* ---- ends ---- */
+/* ---- closing ---- */
 
 static void relay_free(struct relay *r)
 {
@@ -88,7 +88,7 @@ static void on_sweep(void *ctx)
     }
 }
 
-static void finish(struct relay *r)
+static void node_proxy_finish(struct relay *r)
 {
     r->over = true;
     r->http = NULL;
@@ -97,7 +97,7 @@ static void finish(struct relay *r)
 
 /* ---- answers ---- */
 
-static void refuse(struct relay *r, int code, const char *reason, const char *message)
+static void node_proxy_reject(struct relay *r, int code, const char *reason, const char *message)
 {
     static const struct http_header json = {HK_STR("Content-Type"), HK_STR("application/json")};
     HK_AUTO(hk_buf_fini) struct hk_buf body = {0};
@@ -107,7 +107,7 @@ static void refuse(struct relay *r, int code, const char *reason, const char *me
     json_write_str(hk_str(message), &body);
     hk_buf_addf(&body, ",\"reason\":\"%s\",\"code\":%d}\n", reason, code);
     http_reply(r->http, code, &json, 1, &body);
-    finish(r);
+    node_proxy_finish(r);
 }
 
 static const struct http_header plain = {HK_STR("Content-Type"), HK_STR("text/plain")};
@@ -117,10 +117,10 @@ static void answer_nothing(struct relay *r)
     struct hk_buf body = {0};
 
     http_reply(r->http, 200, &plain, 1, &body);
-    finish(r);
+    node_proxy_finish(r);
 }
 
-static bool pull(void *ctx, struct hk_buf *out, size_t room)
+static bool node_proxy_pull(void *ctx, struct hk_buf *out, size_t room)
 {
     struct relay *r = ctx;
     const size_t n = HK_MIN(room, r->buf.len - r->at);
@@ -140,19 +140,19 @@ static bool pull(void *ctx, struct hk_buf *out, size_t room)
 
 static void on_ended(void *ctx)
 {
-    finish(ctx);
+    node_proxy_finish(ctx);
 }
 
 static void begin_answer(struct relay *r)
 {
     r->streaming = true;
     http_reply_stream(r->http, 200, &plain, 1,
-                      &(struct http_stream){.pull = pull, .ended = on_ended, .ctx = r});
+                      &(struct http_stream){.pull = node_proxy_pull, .ended = on_ended, .ctx = r});
 }
 
 /* ---- the node ---- */
 
-static void on_bytes(void *ctx, struct hk_str bytes)
+static void node_proxy_on_bytes(void *ctx, struct hk_str bytes)
 {
     struct relay *r = ctx;
 
@@ -171,7 +171,28 @@ static void on_bytes(void *ctx, struct hk_str bytes)
     }
 }
 
-static void on_done(void *ctx, const struct port_msg *m)
+/* Describes the failure of the node, and what the administrator can do. */
+static void node_proxy_write_failure(const struct relay *r, const struct port_msg *m,
+                                     struct hk_buf *out)
+{
+    if (m->status && m->status->code == 401) {
+        hk_buf_addf(out,
+                    "cannot read the log of pod %s: its node answered 401 Unauthorized; start the "
+                    "agent there with --client-ca-file FILE, a copy of ca.crt in the data "
+                    "directory of this server",
+                    r->pod);
+    } else if (m->status) {
+        hk_buf_addf(out, "cannot read the log of pod %s: its node answered %d: %s", r->pod,
+                    m->status->code, m->err->text);
+    } else {
+        hk_buf_addf(out,
+                    "cannot read the log of pod %s: cannot reach its node: %s (an agent listens on "
+                    "loopback only, unless it is started with --listen or --address)",
+                    r->pod, m->err->text);
+    }
+}
+
+static void node_proxy_on_done(void *ctx, const struct port_msg *m)
 {
     struct relay *r = ctx;
     HK_AUTO(hk_buf_fini) struct hk_buf words = {0};
@@ -185,22 +206,22 @@ static void on_done(void *ctx, const struct port_msg *m)
     } else if (m->rc == 0) {
         answer_nothing(r);
     } else if (m->status && (m->status->code == 400 || m->status->code == 404)) {
-        refuse(r, m->status->code, m->status->code == 400 ? "BadRequest" : "NotFound",
-               m->status->message);
+        node_proxy_reject(r, m->status->code, m->status->code == 400 ? "BadRequest" : "NotFound",
+                          m->status->message);
     } else {
-        hk_buf_addf(&words, "the node of pod %s does not tell: %s", r->pod, m->err->text);
-        refuse(r, 500, "InternalError", words.data);
+        node_proxy_write_failure(r, m, &words);
+        node_proxy_reject(r, 500, "InternalError", words.data);
     }
 }
 
-static void on_readable(void *ctx, uint32_t events)
+static void node_proxy_on_readable(void *ctx, uint32_t events)
 {
     struct relay *r = ctx;
 
     port_poll(client_port(r->client), POLL_MAX);
 }
 
-static int connect_to(struct relay *r, const char *url, struct hk_err *err)
+static int node_proxy_connect_to(struct relay *r, const char *url, struct hk_err *err)
 {
     const struct node_proxy *p = r->p;
     struct kubeconfig at = {.context = "", .ns = "default", .insecure = true};
@@ -216,13 +237,13 @@ static int connect_to(struct relay *r, const char *url, struct hk_err *err)
                                           .retry_last_ms = 250},
                     &at, &r->client, err);
     if (rc == 0) {
-        r->watch =
-            net_watch_add(p->o.loop, port_fd(client_port(r->client)), EPOLLIN, on_readable, r);
+        r->watch = net_watch_add(p->o.loop, port_fd(client_port(r->client)), EPOLLIN,
+                                 node_proxy_on_readable, r);
     }
     return rc;
 }
 
-static void write_path(const struct relay *r, const char *deed, struct hk_buf *out)
+static void node_proxy_write_path(const struct relay *r, const char *deed, struct hk_buf *out)
 {
     hk_buf_addf(out, "/%s/", deed);
     target_escape(hk_str(r->ns), out);
@@ -240,23 +261,23 @@ static void ask_for_logs(struct relay *r, const struct where *at)
 
     hk_buf_addf(&url, memchr(at->host.s, ':', at->host.n) ? "https://[%.*s]:%u" : "https://%.*s:%u",
                 HK_FMT(at->host), at->port);
-    if (connect_to(r, url.data, &err) < 0) {
-        refuse(r, 500, "InternalError", err.text);
+    if (node_proxy_connect_to(r, url.data, &err) < 0) {
+        node_proxy_reject(r, 500, "InternalError", err.text);
         return;
     }
-    write_path(r, "containerLogs", &path);
+    node_proxy_write_path(r, "containerLogs", &path);
     hk_buf_adds(&path, r->query);
     r->call = get_stream_open(r->client, &(struct get_stream){.kind = api_kind(API_POD),
                                                               .path = path.data,
-                                                              .on_bytes = on_bytes,
-                                                              .done = {on_done, r}});
+                                                              .on_bytes = node_proxy_on_bytes,
+                                                              .done = {node_proxy_on_done, r}});
 }
 
-/* ---- a tunnel to it ---- */
+/* ---- the tunnel to the node ---- */
 
 static void on_tunnel_over(void *ctx)
 {
-    finish(ctx);
+    node_proxy_finish(ctx);
 }
 
 static void on_tunnel_failed(void *ctx, const char *why)
@@ -264,10 +285,10 @@ static void on_tunnel_failed(void *ctx, const char *why)
     HK_AUTO(hk_buf_fini) struct hk_buf words = {0};
 
     hk_buf_addf(&words, "error dialing backend: %s", why);
-    refuse(ctx, 500, "InternalError", words.data);
+    node_proxy_reject(ctx, 500, "InternalError", words.data);
 }
 
-/* As kubelets call what the API calls otherwise. */
+/* Renames parameters: kubelets and the API use different names. */
 static int write_params(const struct relay *r, struct hk_buf *out, struct hk_err *err)
 {
     static const char *const words[][2] = {{"command", "command"},
@@ -296,9 +317,9 @@ static void ask_for_tunnel(struct relay *r, const struct where *at)
     HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
     struct hk_err err = {0};
 
-    write_path(r, r->sub, &path);
+    node_proxy_write_path(r, r->sub, &path);
     if (write_params(r, &path, &err) < 0) {
-        refuse(r, 400, "BadRequest", err.text);
+        node_proxy_reject(r, 400, "BadRequest", err.text);
         return;
     }
     r->tunnel = node_tunnel_new(&(struct node_tunnel_opts){.loop = r->p->o.loop,
@@ -313,7 +334,7 @@ static void ask_for_tunnel(struct relay *r, const struct where *at)
                                                            .ctx = r});
 }
 
-/* ---- where it is ---- */
+/* ---- finding the node ---- */
 
 static struct hk_str address_of(const struct json *node)
 {
@@ -327,7 +348,7 @@ static struct hk_str address_of(const struct json *node)
     return HK_STR("");
 }
 
-static void on_node(void *ctx, const struct port_msg *m)
+static void node_proxy_on_node(void *ctx, const struct port_msg *m)
 {
     struct relay *r = ctx;
     const struct json *node = m->obj ? &m->obj->root : NULL;
@@ -336,12 +357,13 @@ static void on_node(void *ctx, const struct port_msg *m)
 
     r->ask = 0;
     if (m->rc < 0) {
-        refuse(r, m->rc == -HK_ENOTFOUND ? 404 : 500,
-               m->rc == -HK_ENOTFOUND ? "NotFound" : "InternalError", m->err->text);
+        node_proxy_reject(r, m->rc == -HK_ENOTFOUND ? 404 : 500,
+                          m->rc == -HK_ENOTFOUND ? "NotFound" : "InternalError", m->err->text);
         return;
     }
     if (address.n == 0 || port <= 0 || port > UINT16_MAX) {
-        refuse(r, 501, "NotImplemented", "the node of the pod does not say where it serves");
+        node_proxy_reject(r, 501, "NotImplemented",
+                          "the node of the pod does not say where it serves");
         return;
     }
     const struct where at = {address, (uint16_t)port};
@@ -352,8 +374,8 @@ static void on_node(void *ctx, const struct port_msg *m)
     }
 }
 
-/* The only container, when none was named. */
-static int choose(struct relay *r, const struct json *pod, struct hk_err *err)
+/* Selects the only container if none was named. */
+static int node_proxy_choose(struct relay *r, const struct json *pod, struct hk_err *err)
 {
     const struct json *list = json_at(pod, "spec.containers"), *one;
     HK_AUTO(hk_buf_fini) struct hk_buf names = {0};
@@ -374,7 +396,7 @@ static int choose(struct relay *r, const struct json *pod, struct hk_err *err)
     return 0;
 }
 
-static void on_pod(void *ctx, const struct port_msg *m)
+static void node_proxy_on_pod(void *ctx, const struct port_msg *m)
 {
     struct relay *r = ctx;
     const struct json *pod = m->obj ? &m->obj->root : NULL;
@@ -383,22 +405,22 @@ static void on_pod(void *ctx, const struct port_msg *m)
 
     r->ask = 0;
     if (m->rc < 0) {
-        refuse(r, m->rc == -HK_ENOTFOUND ? 404 : 500,
-               m->rc == -HK_ENOTFOUND ? "NotFound" : "InternalError", m->err->text);
-    } else if (choose(r, pod, &err) < 0) {
-        refuse(r, 400, "BadRequest", err.text);
+        node_proxy_reject(r, m->rc == -HK_ENOTFOUND ? 404 : 500,
+                          m->rc == -HK_ENOTFOUND ? "NotFound" : "InternalError", m->err->text);
+    } else if (node_proxy_choose(r, pod, &err) < 0) {
+        node_proxy_reject(r, 400, "BadRequest", err.text);
     } else if (node.n == 0 && is_log(r)) {
-        answer_nothing(r); /* as kube-apiserver has it */
+        answer_nothing(r); /* as in kube-apiserver */
     } else if (node.n == 0) {
         hk_fail(&err, HK_EINVAL, "pod %s does not have a host assigned", r->pod);
-        refuse(r, 400, "BadRequest", err.text);
+        node_proxy_reject(r, 400, "BadRequest", err.text);
     } else {
         r->ask = port_get(r->p->o.port, api_kind(API_NODE), HK_STR(""), node,
-                          (struct port_sink){on_node, r});
+                          (struct port_sink){node_proxy_on_node, r});
     }
 }
 
-/* ---- questions ---- */
+/* ---- requests ---- */
 
 static struct relay *relay_new(struct node_proxy *p, const struct node_call *call)
 {
@@ -424,7 +446,7 @@ static bool is_offered(struct hk_str sub)
     return hk_str_is(sub, "log") || hk_str_is(sub, "exec") || hk_str_is(sub, "attach");
 }
 
-static void serve(void *ctx, const struct node_call *call)
+static void node_proxy_serve(void *ctx, const struct node_call *call)
 {
     struct node_proxy *p = ctx;
     const struct node_api *local = p->o.local;
@@ -438,11 +460,11 @@ static void serve(void *ctx, const struct node_call *call)
     r = relay_new(p, call);
     if (!is_offered(call->sub)) {
         hk_buf_addf(&words, "this server does not offer %s of pods", r->sub);
-        refuse(r, 501, "NotImplemented", words.data);
+        node_proxy_reject(r, 501, "NotImplemented", words.data);
         return;
     }
-    r->ask =
-        port_get(p->o.port, api_kind(API_POD), call->ns, call->pod, (struct port_sink){on_pod, r});
+    r->ask = port_get(p->o.port, api_kind(API_POD), call->ns, call->pod,
+                      (struct port_sink){node_proxy_on_pod, r});
 }
 
 const struct node_api *node_proxy_api(const struct node_proxy *p)
@@ -465,7 +487,7 @@ int node_proxy_new(const struct node_proxy_opts *o, struct node_proxy **ret, str
 
     p->o = *o;
     p->o.ca = NULL;
-    p->api = (struct node_api){.serve = serve, .ctx = p};
+    p->api = (struct node_api){.serve = node_proxy_serve, .ctx = p};
     p->sweep = net_timer_new(o->loop, on_sweep, p);
     if (rc < 0) {
         node_proxy_free(p);

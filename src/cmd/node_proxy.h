@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of pods on other machines, and commands in them, for a server of our own: asked of their
-// nodes, as the nodes' status says where (kubelet's API), with a certificate that the server's
-// authority signed. Nodes are not asked to prove who they are, as kube-apiserver does not either
-// unless it is told an authority for them.
+// Logs of and commands in pods on other machines, for the embedded server: asks their nodes
+// (kubelet API, at the address in the node's status), with a client certificate of the server's CA.
+// Does not verify the nodes' certificates, like kube-apiserver without a kubelet CA.
 #pragma once
 
 #include "base/clock.h"
@@ -17,14 +16,14 @@ struct node_proxy_opts {
     struct net_loop *loop;
     struct hk_clock *clock;
     struct hk_rand *rand;
-    struct port *port;            /* of the server; somebody else polls it */
+    struct port *port;            /* of the server; the caller polls it */
     const struct cert_pair *ca;   /* borrowed for node_proxy_new */
-    const struct node_api *local; /* who answers for pods of this process; or NULL */
+    const struct node_api *local; /* serves the pods of this process; or NULL */
 };
 
 int node_proxy_new(const struct node_proxy_opts *o, struct node_proxy **ret,
                    struct hk_err *err) HK_CHECKED;
-/* After the server: whoever waits hears nothing any more. Takes NULL. */
+/* Call after the server is gone: pending calls get no answer. Takes NULL. */
 void node_proxy_free(struct node_proxy *p);
-/* Answers for all pods: with `local` for those it has, by asking their nodes for the others. */
+/* Serves all pods: with `local` for those it has, by asking their nodes for the others. */
 const struct node_api *node_proxy_api(const struct node_proxy *p);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// A tunnel between a client and a node:
+//
 //   DIALLING --> ASKING --node: 101--> AGREED --client: 101--> OPEN --one of them ends--> OVER
-//                   '---node: anything else--> the client is told the same --> OVER
+//                   '---node: anything else--> the client gets the same answer --> OVER
 #include "cmd/node_tunnel.h"
 
 #include "base/arena.h"
@@ -16,13 +18,13 @@
 
 enum {
     CHUNK = 32 << 10,
-    MAX_ANSWER = 64 << 10, /* of a node that does not agree, its head included */
-    TURNS = 16,            /* chunks at a time, then others have theirs */
+    MAX_ANSWER = 64 << 10, /* limit of a refusal, including its head */
+    TURNS = 16,            /* chunks per call, so that others get their turn */
 };
 
 enum stage { DIALLING, ASKING, AGREED, OPEN, OVER };
 
-/* One way: what was read and not yet written is [at, buf.len). */
+/* One direction: data read and not yet written is [at, buf.len). */
 struct way {
     struct hk_buf buf;
     size_t at;
@@ -35,13 +37,13 @@ struct node_tunnel {
     void *ctx;
     enum stage stage;
     struct net_timer *patience;
-    struct net_dial *node; /* NULL: it has said its last, and all of it was read */
+    struct net_dial *node; /* NULL: it has closed, and everything was read */
     struct way there, back;
 };
 
-/* ---- ends ---- */
+/* ---- closing ---- */
 
-static void let_go(struct node_tunnel *t)
+static void node_tunnel_release(struct node_tunnel *t)
 {
     t->stage = OVER;
     net_timer_off(t->patience);
@@ -49,27 +51,27 @@ static void let_go(struct node_tunnel *t)
     t->node = NULL;
 }
 
-static void end(struct node_tunnel *t)
+static void node_tunnel_end(struct node_tunnel *t)
 {
-    let_go(t);
+    node_tunnel_release(t);
     t->over(t->ctx);
 }
 
-static void fail(struct node_tunnel *t, const char *why)
+static void node_tunnel_fail(struct node_tunnel *t, const char *why)
 {
-    let_go(t);
+    node_tunnel_release(t);
     t->failed(t->ctx, why);
 }
 
-static void on_patience(void *ctx)
+static void node_tunnel_on_timeout(void *ctx)
 {
-    fail(ctx, "the node does not answer");
+    node_tunnel_fail(ctx, "the node does not answer");
 }
 
 static void hang_up(struct node_tunnel *t)
 {
     http_tunnel_close(t->http);
-    end(t);
+    node_tunnel_end(t);
 }
 
 /* ---- bytes ---- */
@@ -112,7 +114,7 @@ static enum moved read_node(struct node_tunnel *t)
     return NOTHING;
 }
 
-/* It has gone: what it said last is all there is, without waiting. */
+/* The node has closed: reads what it sent last, without waiting. */
 static void hear_out(struct node_tunnel *t)
 {
     while (t->node && read_node(t) == SOMETHING) {
@@ -157,8 +159,8 @@ static enum moved carry_back(struct node_tunnel *t)
     return SOMETHING;
 }
 
-/* More says that there may be some without anybody being ready. */
-static void rewatch(struct node_tunnel *t, bool more)
+/* more: data may be available without a ready event. */
+static void node_tunnel_rewatch(struct node_tunnel *t, bool more)
 {
     http_tunnel_want(t->http, (t->node && left(&t->there) == 0 ? EPOLLIN : 0) |
                                   (left(&t->back) > 0 || more ? EPOLLOUT : 0));
@@ -168,7 +170,7 @@ static void rewatch(struct node_tunnel *t, bool more)
     }
 }
 
-static void pump(struct node_tunnel *t)
+static void node_tunnel_pump(struct node_tunnel *t)
 {
     enum moved there = SOMETHING, back = SOMETHING;
 
@@ -184,7 +186,7 @@ static void pump(struct node_tunnel *t)
         hang_up(t);
         return;
     }
-    rewatch(t, there == SOMETHING || back == SOMETHING);
+    node_tunnel_rewatch(t, there == SOMETHING || back == SOMETHING);
 }
 
 /* ---- the client ---- */
@@ -195,20 +197,20 @@ static void on_client_opened(void *ctx, struct hk_str early)
 
     t->stage = OPEN;
     hk_buf_addstr(&t->there.buf, early);
-    rewatch(t, true); /* nothing may be closed from here */
+    node_tunnel_rewatch(t, true); /* cannot close from here */
 }
 
 static void on_client_ready(void *ctx, uint32_t events)
 {
-    pump(ctx);
+    node_tunnel_pump(ctx);
 }
 
 static void on_client_cut(void *ctx)
 {
-    end(ctx);
+    node_tunnel_end(ctx);
 }
 
-/* ---- what the node says to it ---- */
+/* ---- the node's answer ---- */
 
 static void agree(struct node_tunnel *t, struct hk_str head)
 {
@@ -234,7 +236,7 @@ static void agree(struct node_tunnel *t, struct hk_str head)
     sent(&t->back, head.n);
 }
 
-/* It does not: the client hears why, once all of that is here. */
+/* The node refuses: sends its answer to the client once it is complete. */
 static void disagree(struct node_tunnel *t, int status, struct hk_str head)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
@@ -251,10 +253,10 @@ static void disagree(struct node_tunnel *t, int status, struct hk_str head)
                                      hk_arena_str(&mem, http_head_get(head, "Content-Type"))};
     hk_buf_add(&body, t->back.buf.data + head.n, t->back.buf.len - head.n);
     http_reply(t->http, status, &type, type.value.n > 0, &body);
-    end(t);
+    node_tunnel_end(t);
 }
 
-static void hear(struct node_tunnel *t)
+static void node_tunnel_read_answer(struct node_tunnel *t)
 {
     while (t->node && t->back.buf.len < MAX_ANSWER && read_node(t) == SOMETHING) {
     }
@@ -267,16 +269,16 @@ static void hear(struct node_tunnel *t)
     } else if (status > 101) {
         disagree(t, status, head);
     } else if (n > 0 || !t->node || t->back.buf.len >= MAX_ANSWER) {
-        fail(t, "the node does not answer as a server");
+        node_tunnel_fail(t, "the node does not answer as a server");
     }
 }
 
-static void ask(struct node_tunnel *t)
+static void node_tunnel_send_request(struct node_tunnel *t)
 {
     const ssize_t n = net_dial_write(t->node, t->there.buf.data + t->there.at, left(&t->there));
 
     if (n < 0 && !must_wait(n)) {
-        fail(t, "the node has hung up");
+        node_tunnel_fail(t, "the node has hung up");
         return;
     }
     sent(&t->there, (size_t)HK_MAX(n, 0));
@@ -288,11 +290,11 @@ static void on_node_opened(void *ctx, const char *why)
     struct node_tunnel *t = ctx;
 
     if (why) {
-        fail(t, why);
+        node_tunnel_fail(t, why);
         return;
     }
     t->stage = ASKING;
-    ask(t);
+    node_tunnel_send_request(t);
 }
 
 static void on_node_ready(void *ctx, uint32_t events)
@@ -303,17 +305,17 @@ static void on_node_ready(void *ctx, uint32_t events)
         hear_out(t);
     }
     if (t->stage == OPEN) {
-        pump(t);
+        node_tunnel_pump(t);
     } else if (t->stage == ASKING && left(&t->there) > 0) {
-        ask(t);
+        node_tunnel_send_request(t);
     } else if (t->stage == ASKING) {
-        hear(t);
+        node_tunnel_read_answer(t);
     }
 }
 
-/* ---- beginning ---- */
+/* ---- opening ---- */
 
-static void add_header(void *ctx, struct hk_str name, struct hk_str value)
+static void node_tunnel_add_header(void *ctx, struct hk_str name, struct hk_str value)
 {
     static const char *const names[] = {"Upgrade", "Sec-WebSocket-Key", "Sec-WebSocket-Version",
                                         "Sec-WebSocket-Protocol", "X-Stream-Protocol-Version"};
@@ -326,8 +328,8 @@ static void add_header(void *ctx, struct hk_str name, struct hk_str value)
     }
 }
 
-/* WebSockets are asked for with GET, and SPDY with POST, which every kubelet takes. */
-static void write_request(const struct node_tunnel_opts *o, struct hk_buf *out)
+/* WebSocket requests use GET; SPDY requests use POST, which every kubelet accepts. */
+static void node_tunnel_write_request(const struct node_tunnel_opts *o, struct hk_buf *out)
 {
     const bool ws = ws_header_has(http_request_header(o->http, "Upgrade"), "websocket");
     const bool v6 = memchr(o->host.s, ':', o->host.n) != NULL;
@@ -335,7 +337,7 @@ static void write_request(const struct node_tunnel_opts *o, struct hk_buf *out)
     hk_buf_addf(out, "%s %s HTTP/1.1\r\nHost: %s%.*s%s:%u\r\nUser-Agent: hekla-apiserver\r\n%s",
                 ws ? "GET" : "POST", o->path, v6 ? "[" : "", HK_FMT(o->host), v6 ? "]" : "",
                 o->port, ws ? "" : "Content-Length: 0\r\n");
-    http_request_headers(o->http, add_header, out);
+    http_request_headers(o->http, node_tunnel_add_header, out);
     hk_buf_adds(out, "Connection: Upgrade\r\n\r\n");
 }
 
@@ -344,8 +346,8 @@ struct node_tunnel *node_tunnel_new(const struct node_tunnel_opts *o)
     struct node_tunnel *t = hk_zalloc(sizeof(*t));
 
     *t = (struct node_tunnel){.http = o->http, .over = o->over, .failed = o->failed, .ctx = o->ctx};
-    write_request(o, &t->there.buf);
-    t->patience = net_timer_new(o->loop, on_patience, t);
+    node_tunnel_write_request(o, &t->there.buf);
+    t->patience = net_timer_new(o->loop, node_tunnel_on_timeout, t);
     net_timer_at(t->patience, net_loop_now_ns(o->loop) + ANSWER_NS);
     t->node = net_dial_new(o->loop, &(struct net_dial_opts){.host = o->host,
                                                             .port = o->port,

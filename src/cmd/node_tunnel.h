@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection that a client wants to have upgraded, carried on to a node: what the client asks for
-// is asked of the node, in the same words, and once the node has agreed bytes are handed on both
-// ways as they are. What a side does not take holds the other up.
+// Forwards a client's upgrade request to a node: sends the same request to the node, and once the
+// node agrees, copies bytes both ways. A slow side slows the other one down.
 #pragma once
 
 #include "net/http.h"
@@ -12,18 +11,19 @@ struct node_tunnel;
 struct node_tunnel_opts {
     struct net_loop *loop;
     struct http_request *http;
-    struct hk_str host; /* of the node, with its port */
+    struct hk_str host; /* address of the node, and its port */
     uint16_t port;
-    const char *cert_pem, *key_pem; /* who we are to it */
-    const char *path;               /* with its query */
-    /* One of them, once, from the loop, unless the tunnel is freed before: the request is no more,
-     * or the node cannot be asked, and the request is still to be answered. */
+    const char *cert_pem, *key_pem; /* client certificate */
+    const char *path;               /* including the query */
+    /* One of them is called once, from the loop, unless the tunnel is freed before. over: the
+     * request is finished. failed: the node is unreachable, and the request still needs an
+     * answer. */
     void (*over)(void *ctx);
     void (*failed)(void *ctx, const char *why);
     void *ctx;
 };
 
-/* Everything but the request and the callbacks is borrowed for the call. */
+/* Borrows everything but the request and the callbacks for the call only. */
 struct node_tunnel *node_tunnel_new(const struct node_tunnel_opts *o);
-/* Not from within the callbacks. Hangs up. Takes NULL. */
+/* Hangs up. Do not call it from the callbacks. Takes NULL. */
 void node_tunnel_free(struct node_tunnel *t);

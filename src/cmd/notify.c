@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol of sd_notify(3), which is one datagram.
+// Implements the protocol of sd_notify(3): one datagram.
 #include "cmd/notify.h"
 
 #include "base/log.h"
@@ -21,7 +21,7 @@ void notify(const char *state)
     }
     memcpy(to.sun_path, path, n);
     if (path[0] == '@') {
-        to.sun_path[0] = '\0'; /* a name without a file */
+        to.sun_path[0] = '\0'; /* abstract socket */
     }
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&to, len) < 0) {

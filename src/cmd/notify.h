@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Telling the service manager how we are: a datagram to the socket it names in NOTIFY_SOCKET.
+// Reports the state to the service manager through the socket in NOTIFY_SOCKET.
 #pragma once
 
-/* "READY=1" and the like; nothing where nobody listens. */
+/* Sends "READY=1" and similar; does nothing without a service manager. */
 void notify(const char *state);

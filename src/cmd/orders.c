@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla cancel, suspend, resume: what is done to jobs.
+// hekla cancel, suspend, resume: commands for jobs.
 #include "cli/make.h"
 #include "cli/progress.h"
 #include "cmd/user.h"
 
 struct order_args {
     struct user_opts user;
-    HK_VEC(const char *) names;
+    struct option_list names;
 };
 
-static const struct option_row options[] = {USER_OPTION_NAMESPACE, USER_OPTIONS_SERVER};
-
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct order_args *a = ctx;
-
-    if (row) {
-        user_take(&a->user, row, value);
-    } else {
-        hk_vec_push(&a->names, user_name(value));
-    }
-    return 0;
-}
+static const struct option_row options[] = {
+    ROW_INCLUDE(struct order_args, user, user_namespace_options),
+    ROW_INCLUDE(struct order_args, user, user_server_options),
+    ROW_ARGUMENTS("JOB", struct order_args, names),
+    ROW_END,
+};
 
 static int send_command(struct user *u, const struct api_object *job, const char *action,
                         struct hk_err *err)
@@ -34,7 +27,7 @@ static int send_command(struct user *u, const struct api_object *job, const char
     return ask(&u->ask, &req, &made, err);
 }
 
-static int delete_job(struct user *u, const struct api_object *job, struct hk_err *err)
+static int orders_delete_job(struct user *u, const struct api_object *job, struct hk_err *err)
 {
     HK_AUTO(answer_fini) struct answer last = {0};
     const struct port_request req = {.verb = PORT_DELETE,
@@ -46,8 +39,8 @@ static int delete_job(struct user *u, const struct api_object *job, struct hk_er
     return ask(&u->ask, &req, &last, err);
 }
 
-/* An order that would have no effect is a mistake. */
-static int check(const struct verb *v, const struct api_object *job, struct hk_err *err)
+/* A command without effect is an error. */
+static int orders_check(const struct verb *v, const struct api_object *job, struct hk_err *err)
 {
     const struct hk_str phase = progress_phase(job);
     const bool aborted = hk_str_starts(phase, "Abort");
@@ -59,18 +52,21 @@ static int check(const struct verb *v, const struct api_object *job, struct hk_e
     return 0;
 }
 
-static int obey(struct user *u, const struct verb *v, const char *name, struct hk_err *err)
+static int orders_execute(struct user *u, const struct verb *v, const char *name,
+                          struct hk_err *err)
 {
     HK_AUTO(answer_fini) struct answer job = {0};
     const char *done = "cancelled";
-    int rc = user_get(u, API_JOB, name, &job, err);
+    /* Never guess the name for a command that deletes. */
+    int rc = v == &verb_cancel ? user_find(u, API_JOB, name, &job, err)
+                               : user_get(u, API_JOB, name, &job, err);
 
-    rc = rc < 0 ? rc : check(v, job.objects.at[0], err);
+    rc = rc < 0 ? rc : orders_check(v, job.objects.at[0], err);
     if (rc < 0) {
         return rc;
     }
     if (v == &verb_cancel) {
-        rc = delete_job(u, job.objects.at[0], err);
+        rc = orders_delete_job(u, job.objects.at[0], err);
     } else {
         done = v == &verb_suspend ? "suspending" : "resuming";
         rc = send_command(u, job.objects.at[0], v == &verb_suspend ? "AbortJob" : "ResumeJob", err);
@@ -81,24 +77,25 @@ static int obey(struct user *u, const struct verb *v, const char *name, struct h
     return rc;
 }
 
-/* One that cannot be obeyed does not save the others. */
-static int run(const struct verb *v, int argc, char **argv)
+/* Continues with the other jobs after a failure. */
+static int orders_run(const struct verb *v, int argc, char **argv)
 {
     struct order_args a = {0};
     struct user u = {0};
     struct hk_err err = {0};
-    int rc = verb_parse(v, argc, argv, take, &a), status = USER_OK;
+    int rc = verb_parse(v, argc, argv, &a), status = USER_OK;
 
     if (rc != 0) {
         status = user_parsed(rc);
     } else if (a.names.len == 0) {
-        verb_complain("%s: want the names of jobs (see 'hekla jobs')", v->name);
+        verb_complain("%s: the name of a job is missing (see 'hekla jobs')", v->name);
         status = USER_TROUBLE;
     } else {
+        user_names(&a.names);
         rc = user_open(&u, &a.user, &err);
         status = rc < 0 ? user_fail(v, rc, &err) : USER_OK;
         for (uint32_t i = 0; rc == 0 && i < a.names.len; i++) {
-            const int one = obey(&u, v, a.names.at[i], &err);
+            const int one = orders_execute(&u, v, a.names.at[i], &err);
             status = one < 0 ? user_fail(v, one, &err) : status;
         }
         user_close(&u);
@@ -110,38 +107,31 @@ static int run(const struct verb *v, int argc, char **argv)
 const struct verb verb_cancel = {
     .name = "cancel",
     .args = "JOB...",
-    .names = "jobs",
-    .about = "end jobs and remove them",
+    .about = "end jobs and delete them",
     .options = options,
-    .noption = HK_LEN(options),
-    .text = "Deletes the jobs, as vcancel does: what runs of them is ended, and they are gone from "
+    .text = "Deletes the jobs, as vcancel does: their pods are ended, and the jobs disappear from "
             "the lists.",
     .rest = USER_EXIT_STATUS,
-    .run = run,
+    .run = orders_run,
 };
 
 const struct verb verb_suspend = {
     .name = "suspend",
     .args = "JOB...",
-    .names = "jobs",
     .about = "end the pods of jobs for now, and keep the jobs",
     .options = options,
-    .noption = HK_LEN(options),
-    .text = "Asks for the jobs to be aborted, as vsuspend does: their pods are ended and their "
-            "room is free for others until 'hekla resume'. What has succeeded stays done.",
+    .text = "Aborts the jobs, as vsuspend does: their pods are ended and free their room for "
+            "others until 'hekla resume'. Tasks that have succeeded stay done.",
     .rest = USER_EXIT_STATUS,
-    .run = run,
+    .run = orders_run,
 };
 
 const struct verb verb_resume = {
     .name = "resume",
     .args = "JOB...",
-    .names = "jobs",
-    .about = "let suspended jobs go on",
+    .about = "restart suspended jobs",
     .options = options,
-    .noption = HK_LEN(options),
-    .text = "Asks for suspended jobs to be started again, as vresume does: they wait in their "
-            "queue as if they were new.",
+    .text = "Restarts suspended jobs, as vresume does: they wait in their queue like new jobs.",
     .rest = USER_EXIT_STATUS,
-    .run = run,
+    .run = orders_run,
 };

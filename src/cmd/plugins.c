@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla plugins: what this build offers, from the tables that also parse the configuration.
+// hekla plugins: lists what this build offers, from the tables that also parse the configuration.
 #include "cmd/verb.h"
 
 #include "codec/json.h"
 #include "scheduler/hooks.h"
 
 #include <unistd.h>
-
-static const struct option_row options[] = {
-    {'o', "output", "FORMAT", "text json", "text for people (default) or json for programs."},
-};
 
 static const char *const type_names[] = {
     [OPT_INT] = "integer",       [OPT_FLOAT] = "number",  [OPT_BOOL] = "boolean",
@@ -47,7 +43,7 @@ static void write_plugin(const struct plugin *p, struct hk_buf *out)
     write_opts(p->opts, p->nopt, out);
 }
 
-static void write_text(struct hk_buf *out)
+static void plugins_write_text(struct hk_buf *out)
 {
     hk_buf_adds(out, "Actions\n");
     for (uint32_t k = 0; k < action_table_len; k++) {
@@ -62,7 +58,7 @@ static void write_text(struct hk_buf *out)
 
 /* ---- JSON ---- */
 
-static void put_str(struct json *o, struct hk_arena *a, const char *key, const char *value)
+static void plugins_set_str(struct json *o, struct hk_arena *a, const char *key, const char *value)
 {
     json_put(o, a, hk_str(key), json_make_str(hk_str(value)));
 }
@@ -73,13 +69,13 @@ static struct json opts_json(const struct opt *opts, uint32_t n, struct hk_arena
 
     for (uint32_t k = 0; k < n; k++) {
         struct json o = json_make_object();
-        put_str(&o, a, "key", opts[k].key);
-        put_str(&o, a, "type", type_names[opts[k].type]);
+        plugins_set_str(&o, a, "key", opts[k].key);
+        plugins_set_str(&o, a, "type", type_names[opts[k].type]);
         json_put(&o, a, HK_STR("prefix"), json_make_bool(opts[k].type == OPT_PAIRS));
         if (opts[k].dflt) {
-            put_str(&o, a, "default", opts[k].dflt);
+            plugins_set_str(&o, a, "default", opts[k].dflt);
         }
-        put_str(&o, a, "help", opts[k].help);
+        plugins_set_str(&o, a, "help", opts[k].help);
         json_push(&list, a, o);
     }
     return list;
@@ -94,22 +90,22 @@ static struct json plugin_json(const struct plugin *p, struct hk_arena *a)
             json_push(&hooks, a, json_make_str(hk_str(hook_name((enum hook_kind)k))));
         }
     }
-    put_str(&o, a, "name", p->name);
-    put_str(&o, a, "about", p->about);
+    plugins_set_str(&o, a, "name", p->name);
+    plugins_set_str(&o, a, "about", p->about);
     json_put(&o, a, HK_STR("hooks"), hooks);
     json_put(&o, a, HK_STR("arguments"), opts_json(p->opts, p->nopt, a));
     return o;
 }
 
-static void write_json(struct hk_buf *out)
+static void plugins_write_json(struct hk_buf *out)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     struct json root = json_make_object(), actions = json_make_array(), plugins = json_make_array();
 
     for (uint32_t k = 0; k < action_table_len; k++) {
         struct json o = json_make_object();
-        put_str(&o, &mem, "name", action_table[k]->name);
-        put_str(&o, &mem, "about", action_table[k]->about);
+        plugins_set_str(&o, &mem, "name", action_table[k]->name);
+        plugins_set_str(&o, &mem, "about", action_table[k]->about);
         json_put(&o, &mem, HK_STR("arguments"),
                  opts_json(action_table[k]->opts, action_table[k]->nopt, &mem));
         json_push(&actions, &mem, o);
@@ -122,30 +118,24 @@ static void write_json(struct hk_buf *out)
     json_write_pretty(&root, 2, out);
 }
 
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    bool *json = ctx;
+static const struct option_row options[] = {
+    ROW_INCLUDE_SAME(verb_output_json_options),
+    ROW_END,
+};
 
-    if (!row) {
-        return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
-    }
-    *json = strcmp(value, "json") == 0;
-    return 0;
-}
-
-static int run(const struct verb *v, int argc, char **argv)
+static int plugins_run(const struct verb *v, int argc, char **argv)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
-    bool json = false;
-    const int rc = verb_parse(v, argc, argv, take, &json);
+    struct verb_output o = {0};
+    const int rc = verb_parse(v, argc, argv, &o);
 
     if (rc != 0) {
         return rc < 0 ? EXIT_BAD : EXIT_OK;
     }
-    if (json) {
-        write_json(&out);
+    if (o.as == OUTPUT_JSON) {
+        plugins_write_json(&out);
     } else {
-        write_text(&out);
+        plugins_write_text(&out);
     }
     return verb_print(&out);
 }
@@ -155,11 +145,9 @@ const struct verb verb_plugins = {
     .args = "",
     .about = "list the scheduler's actions and plugins with their arguments",
     .options = options,
-    .noption = HK_LEN(options),
-    .text =
-        "Lists every action and plugin of this build: what it does, the extension points a "
-        "plugin takes part in, and the arguments its section of the scheduler configuration "
-        "may hold. An argument whose name ends in * is a prefix; 'ignored' ones are accepted so "
-        "that existing configurations load.",
-    .run = run,
+    .text = "Lists every action and plugin of this build: what it does, the extension points of a "
+            "plugin, and the arguments for its section of the scheduler configuration. An "
+            "argument whose name ends in * is a prefix; 'ignored' ones are accepted so that "
+            "existing configurations load.",
+    .run = plugins_run,
 };

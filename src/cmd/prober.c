@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A prober over net/probe: numbers for the questions under way, so that a late cancel hits nothing.
+// The controllers' prober, with net/probe. Probes in flight have numbers, so a late cancel is
+// harmless.
 #include "cmd/prober.h"
 
 #include "base/vec.h"
@@ -19,7 +20,7 @@ struct loop_prober {
     HK_VEC(struct question *) open;
 };
 
-static void forget(struct loop_prober *p, struct question *q)
+static void cmd_prober_forget(struct loop_prober *p, struct question *q)
 {
     for (uint32_t i = 0; i < p->open.len; i++) {
         if (p->open.at[i] == q) {
@@ -31,17 +32,18 @@ static void forget(struct loop_prober *p, struct question *q)
     hk_free(q);
 }
 
-static void on_done(void *ctx, struct net_probe *probe, bool good)
+static void cmd_prober_on_done(void *ctx, struct net_probe *probe, bool good)
 {
     struct question *q = ctx;
     const struct prober_sink sink = q->sink;
     const uint64_t id = q->id;
 
-    forget(q->prober, q);
+    cmd_prober_forget(q->prober, q);
     sink.on_done(sink.ctx, id, good);
 }
 
-static uint64_t start(struct prober *prober, const struct probe *probe, struct prober_sink sink)
+static uint64_t cmd_prober_start(struct prober *prober, const struct probe *probe,
+                                 struct prober_sink sink)
 {
     struct loop_prober *p = (struct loop_prober *)prober;
     struct question *q = hk_zalloc(sizeof(*q));
@@ -56,25 +58,25 @@ static uint64_t start(struct prober *prober, const struct probe *probe, struct p
                                           .headers = &header,
                                           .nheader = header.name.n > 0,
                                           .timeout_ns = probe->timeout_ns,
-                                          .done = on_done,
+                                          .done = cmd_prober_on_done,
                                           .ctx = q});
     hk_vec_push(&p->open, q);
     return q->id;
 }
 
-static void cancel(struct prober *prober, uint64_t id)
+static void cmd_prober_cancel(struct prober *prober, uint64_t id)
 {
     struct loop_prober *p = (struct loop_prober *)prober;
 
     for (uint32_t i = 0; i < p->open.len; i++) {
         if (p->open.at[i]->id == id) {
-            forget(p, p->open.at[i]);
+            cmd_prober_forget(p, p->open.at[i]);
             return;
         }
     }
 }
 
-static const struct prober_ops ops = {start, cancel};
+static const struct prober_ops ops = {cmd_prober_start, cmd_prober_cancel};
 
 struct prober *cmd_prober_new(struct net_loop *l)
 {
@@ -93,7 +95,7 @@ void cmd_prober_free(struct prober *prober)
         return;
     }
     while (p->open.len > 0) {
-        forget(p, p->open.at[0]);
+        cmd_prober_forget(p, p->open.at[0]);
     }
     hk_vec_fini(&p->open);
     hk_free(p);

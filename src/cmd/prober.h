@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controllers' questions to pods, asked through the loop.
+// The probes that controllers send to pods, run by the loop.
 #pragma once
 
 #include "controllers/prober.h"
 #include "net/loop.h"
 
 struct prober *cmd_prober_new(struct net_loop *l);
-/* Drops what is under way. Takes NULL. */
+/* Cancels the probes in flight. Takes NULL. */
 void cmd_prober_free(struct prober *p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A datagram socket that is connected tells which address the kernel would send from; nothing is
-// sent.
+// Finds the local address for a server: connects a datagram socket and reads the source address
+// that the kernel chose. Sends nothing.
 #include "cmd/reach.h"
 
 #include "base/str.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way to an API server: what its URL says, and the address this machine has on that way.
+// The way to an API server: the parts of its URL, and this machine's address on that way.
 #pragma once
 
 #include "base/err.h"
@@ -11,7 +11,7 @@ struct reach {
     uint16_t port;
 };
 
-/* The parts of "https://host:port/prefix"; the port is that of the scheme when there is none. */
+/* The parts of "https://host:port/prefix"; without a port, the scheme's default. */
 int reach_parse(const char *url, struct reach *ret, struct hk_err *err) HK_CHECKED;
-/* The address that packets to it would come from, as text; "127.0.0.1" when there is no way. */
+/* The source address of packets to the server, as text; "127.0.0.1" if there is no route. */
 void reach_from(const struct reach *r, char *ret, size_t room);

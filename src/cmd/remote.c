@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One command in a pod at a time, in a loop around poll: standard input may be a file, which epoll
-// does not take. Output is written as it comes, waiting where it has to; the server waits then too.
+// Runs one command in a pod at a time, in a loop around poll(2): standard input may be a regular
+// file, which epoll refuses. Output is written at once; while that blocks, the server waits, too.
 #include "cmd/remote.h"
 
 #include "api/names.h"
@@ -20,14 +20,15 @@ enum { STDIN = 0, STDOUT = 1, STDERR = 2, STATUS = 3, RESIZE = 4 }; /* channels 
 
 /* ---- options ---- */
 
-bool remote_take(struct remote_opts *o, const struct option_row *row, const char *value)
-{
-    if (strcmp(row->name, "container") == 0) {
-        o->container = value;
-        return true;
-    }
-    return user_take(&o->user, row, value);
-}
+const struct option_row remote_options[] = {
+    ROW_INCLUDE(struct remote_opts, user, user_namespace_options),
+    ROW_TEXT_OR('c', "container", "CONTAINER", struct remote_opts, container,
+                "the one that the pod's annotation kubectl.kubernetes.io/default-container names, "
+                "else its first",
+                "The container."),
+    ROW_INCLUDE(struct remote_opts, user, user_server_options),
+    ROW_END,
+};
 
 int remote_open(struct remote *r, const struct remote_opts *o, struct hk_err *err)
 {
@@ -42,7 +43,7 @@ void remote_close(struct remote *r)
 
 /* ---- which pod ---- */
 
-static struct hk_str label(const struct api_object *pod, const char *key)
+static struct hk_str remote_label(const struct api_object *pod, const char *key)
 {
     return json_str(json_get(json_at(&pod->root, "metadata.labels"), key), HK_STR(""));
 }
@@ -73,23 +74,23 @@ static int choose_container(struct remote *r, const struct api_object *pod, stru
 }
 
 struct wanted {
-    struct hk_str job, task, index; /* the latter two "" for any */
+    struct hk_str job, task, index; /* task and index: "" for any */
 };
 
-static bool is_wanted(const struct api_object *pod, const struct wanted *w)
+static bool remote_is_wanted(const struct api_object *pod, const struct wanted *w)
 {
-    return (w->task.n == 0 || hk_str_eq(label(pod, API_KEY_TASK_SPEC), w->task)) &&
-           (w->index.n == 0 || hk_str_eq(label(pod, API_KEY_TASK_INDEX), w->index));
+    return (w->task.n == 0 || hk_str_eq(remote_label(pod, API_KEY_TASK_SPEC), w->task)) &&
+           (w->index.n == 0 || hk_str_eq(remote_label(pod, API_KEY_TASK_INDEX), w->index));
 }
 
-/* A running one if there is any, and the first by name. */
+/* The first pod by name, of the running ones if there are any. */
 static const struct api_object *best_of(const struct answer *pods, const struct wanted *w)
 {
     const struct api_object *best = NULL;
 
     for (uint32_t k = 0; k < pods->objects.len; k++) {
         const struct api_object *p = pods->objects.at[k];
-        if (!is_wanted(p, w)) {
+        if (!remote_is_wanted(p, w)) {
             continue;
         }
         const bool runs = hk_str_is(phase(p), "Running");
@@ -162,13 +163,13 @@ struct session {
     struct stream *stream;
     struct hk_buf status;
     bool in_open;
-    int signals;     /* signalfd, -1: none */
-    int write_errno; /* of an output that is no more */
-    bool raw;        /* the terminal is to be put back as it was */
+    int signals;     /* signalfd; -1: none */
+    int write_errno; /* of an output that failed */
+    bool raw;        /* the terminal must be restored */
     struct termios before;
 };
 
-static void write_all(struct session *s, int fd, struct hk_str bytes)
+static void remote_write_all(struct session *s, int fd, struct hk_str bytes)
 {
     while (bytes.n > 0 && fd >= 0 && s->write_errno == 0) {
         const ssize_t n = write(fd, bytes.s, bytes.n);
@@ -190,7 +191,7 @@ static void on_data(void *ctx, uint8_t channel, struct hk_str bytes)
     if (channel == STATUS) {
         hk_buf_addstr(&s->status, bytes);
     } else if (channel == STDOUT || channel == STDERR) {
-        write_all(s, channel == STDOUT ? s->c->out : s->c->err_out, bytes);
+        remote_write_all(s, channel == STDOUT ? s->c->out : s->c->err_out, bytes);
     }
 }
 
@@ -205,8 +206,8 @@ static void send_size(struct session *s)
     }
 }
 
-/* False when we were told to end. */
-static bool take_signals(struct session *s)
+/* Returns false on a signal to exit. */
+static bool remote_read_signals(struct session *s)
 {
     struct signalfd_siginfo info;
 
@@ -219,7 +220,7 @@ static bool take_signals(struct session *s)
     return true;
 }
 
-static void take_input(struct session *s)
+static void remote_send_input(struct session *s)
 {
     char buf[READ_BYTES];
     const ssize_t n = read(s->c->in, buf, sizeof(buf));
@@ -232,7 +233,7 @@ static void take_input(struct session *s)
     }
 }
 
-/* Until the server closes. */
+/* Runs until the server closes the connection. */
 static int converse(struct session *s, struct hk_err *err)
 {
     int rc;
@@ -252,9 +253,9 @@ static int converse(struct session *s, struct hk_err *err)
             stream_ping(s->stream);
         }
         if (ready > 0 && fds[1].revents) {
-            take_input(s);
+            remote_send_input(s);
         }
-        if (ready > 0 && fds[2].revents && !take_signals(s)) {
+        if (ready > 0 && fds[2].revents && !remote_read_signals(s)) {
             return hk_fail(err, HK_EIO, "interrupted");
         }
     }
@@ -297,7 +298,8 @@ static void restore_terminal(struct session *s)
 
 /* ---- running ---- */
 
-static void write_path(const struct remote *r, const struct remote_command *c, struct hk_buf *out)
+static void remote_write_path(const struct remote *r, const struct remote_command *c,
+                              struct hk_buf *out)
 {
     hk_buf_adds(out, "/api/v1/namespaces/");
     target_escape(hk_str(r->user.ns), out);
@@ -320,7 +322,7 @@ int remote_run(struct remote *r, const struct remote_command *c, struct hk_err *
     struct session s = {.c = c, .in_open = c->in >= 0, .signals = -1};
 
     signal(SIGPIPE, SIG_IGN);
-    write_path(r, c, &path);
+    remote_write_path(r, c, &path);
     int rc = stream_open(r->user.ask.client,
                          &(struct stream_opts){.path = path.data, .data = on_data, .ctx = &s},
                          &s.stream, err);

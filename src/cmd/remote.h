@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands in pods, for the verbs that run some: where the server is, which pod and container are
-// meant, and a command there with its streams on descriptors here.
+// Commands in pods, for several verbs: finds the server, pod and container, and runs a command
+// there with its streams on local descriptors.
 #pragma once
 
 #include "cmd/user.h"
 
-/* What failed here, and not in the pod; as ssh has it. */
+/* Exit status for a local failure, not one of the command; as in ssh. */
 enum { REMOTE_TROUBLE = 255 };
 
 struct remote_opts {
@@ -13,33 +13,26 @@ struct remote_opts {
     const char *container;
 };
 
-#define REMOTE_OPTIONS                                                                             \
-    USER_OPTION_NAMESPACE,                                                                         \
-        {'c', "container", "CONTAINER", NULL,                                                      \
-         "The container (default: the pod's first, or the one its annotation "                     \
-         "kubectl.kubernetes.io/default-container names)."},                                       \
-        USER_OPTIONS_SERVER
-
-/* True when the row is one of the options above. */
-bool remote_take(struct remote_opts *o, const struct option_row *row, const char *value);
+/* The options, for the table of a verb. */
+extern const struct option_row remote_options[];
 
 struct remote {
     struct user user;
-    const char *wanted;          /* the container, NULL: not said */
-    const char *pod, *container; /* after remote_find */
+    const char *wanted;          /* the container; NULL: not given */
+    const char *pod, *container; /* set by remote_find */
 };
 
-/* Does not connect. What there is after a failure is remote_close's. */
+/* Does not connect. On failure, call remote_close() anyway. */
 int remote_open(struct remote *r, const struct remote_opts *o, struct hk_err *err) HK_CHECKED;
 void remote_close(struct remote *r);
-/* Finds the pod of that name, or a running one of a job: JOB[/TASK[/INDEX]]. */
+/* Finds the pod with that name, or a running one of a job: JOB[/TASK[/INDEX]]. */
 int remote_find(struct remote *r, const char *typed, struct hk_err *err) HK_CHECKED;
 
-/* A command in the pod that was found. Descriptors are borrowed, -1: none. */
+/* A command for the pod that was found. Descriptors are borrowed; -1: none. */
 struct remote_command {
     const char *const *argv; /* ended by NULL */
     int in, out, err_out;
-    bool tty; /* one terminal for all: in is ours, made raw meanwhile; err_out is not used */
+    bool tty; /* in is a local terminal for all streams, raw during the call; err_out is unused */
 };
-/* Returns when it has ended: with its exit code, or negative. */
+/* Returns when the command has ended: its exit code, or negative. */
 int remote_run(struct remote *r, const struct remote_command *c, struct hk_err *err);

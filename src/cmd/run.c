@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla run: a command line as a job, and how it ends.
+// hekla run: runs a command line as a job and reports how it ends.
 #include "cli/make.h"
 #include "cli/progress.h"
 #include "cmd/logs.h"
@@ -14,176 +14,128 @@ extern char **environ;
 enum { INTERRUPTED = 130, MAX_TASKS = 1000000 };
 
 enum after { DETACH, WAIT, FOLLOW };
+enum run_output { RUN_YAML, RUN_JSON, RUN_NAME }; /* in the order of the choices of --output */
 
 struct run_args {
     struct user_opts user;
     struct make_run run;
     bool gang, export_env, dry_run;
     enum after after;
-    const char *output; /* NULL: the name */
+    int output; /* enum run_output, negative: not given */
     HK_VEC(struct make_env) env;
     HK_VEC(const char *) plugins;
-    HK_VEC(const char *) words;
+    struct option_list words;
     struct hk_arena mem;
-};
-
-static const struct option_row options[] = {
-    {'n', "count", "N", NULL, "How many tasks run the command (default: 1)."},
-    {'g', "gang", NULL, NULL, "Start all tasks at the same time or none."},
-    {0, "min", "M", NULL, "Start when so many of the tasks can (default: 1)."},
-    {'q', "queue", "QUEUE", NULL, "The queue (default: the server's default queue)."},
-    {0, "name", "NAME", NULL, "The job's name (default: made of the command's)."},
-    {0, "cpu", "AMOUNT", NULL, "Processors for each task, such as 2 or 500m (default: 1)."},
-    {0, "memory", "AMOUNT", NULL,
-     "Memory for each task, such as 4Gi; a task that takes more is killed (default: no limit)."},
-    {0, "gpu", "N", NULL, "GPUs for each task (default: none)."},
-    {'e', "env", "NAME[=VALUE]", NULL,
-     "A variable for the command; without a value, the one it has here. May be given again."},
-    {0, "export-env", NULL, NULL, "All variables as they are here; --env goes before them."},
-    {'w', "workdir", "DIR", NULL,
-     "The working directory (default: this one). An empty one leaves it to the image."},
-    {0, "priority", "CLASS", NULL, "The priority class."},
-    {0, "retries", "N", NULL,
-     "Start again up to so many times after a failure: a gang as a whole, else the task that "
-     "failed (default: 0)."},
-    {'t', "time", "LIMIT", NULL,
-     "The longest a task may run, as 90s, 1h30m, 2:30:00 or 1-12:00:00; then it is ended and has "
-     "failed. Schedulers that plan ahead take it as the estimate."},
-    {0, "image", "IMAGE", NULL,
-     "The image, for clusters that run containers (default: $VOLCANO_DEFAULT_IMAGE, else busybox). "
-     "On one machine the command runs on the machine itself."},
-    {'p', "plugin", "NAME[,NAME...]", NULL,
-     "Plugins of jobs besides env: svc, ssh, pytorch...; as NAME=ARGUMENT with an argument for it. "
-     "May be given again."},
-    {0, "literal", NULL, NULL, "Do not replace {index} and the like in the command."},
-    {0, "dry-run", NULL, NULL, "Print the job and do not submit it; needs no server."},
-    {'o', "output", "FORMAT", "yaml json name", "Print the job in that form."},
-    {'W', "wait", NULL, NULL, "Return when the job has ended, with its outcome."},
-    {'f', "follow", NULL, NULL, "Show what the tasks write meanwhile, as 'hekla logs -f' does."},
-    {'d', "detach", NULL, NULL, "Return when the job is submitted (default)."},
-    {0, "namespace", "NAMESPACE", NULL,
-     "The namespace (default: that of the kubeconfig's context)."},
-    USER_OPTIONS_SERVER,
 };
 
 /* ---- options ---- */
 
-static int take_number(const struct option_row *row, const char *value, int64_t least, int64_t *ret,
-                       struct hk_err *err)
+static int run_parse_env(void *at, const struct option_row *row, const char *value,
+                         struct hk_err *err)
 {
-    if (!hk_str_int(hk_str(value), ret) || *ret < least || *ret > MAX_TASKS) {
-        return hk_fail(err, HK_EINVAL, "--%s is '%s', want a number from %lld to %d", row->name,
-                       value, (long long)least, MAX_TASKS);
-    }
-    return 0;
-}
-
-static int take_env(struct run_args *a, const char *value, struct hk_err *err)
-{
+    struct run_args *a = at;
     struct hk_str rest = hk_str(value), name;
 
     hk_str_cut(&rest, '=', &name);
     if (name.n == 0) {
-        return hk_fail(err, HK_EINVAL, "--env is '%s', want NAME=VALUE or NAME", value);
+        return hk_fail(err, HK_EINVAL, "option --env is '%s', want NAME=VALUE or NAME", value);
     }
     const char *key = hk_arena_strndup(&a->mem, name.s, name.n);
     const char *text = rest.s ? rest.s : getenv(key);
     if (!text) {
-        return hk_fail(err, HK_EINVAL, "--env is '%s', but there is no such variable here", value);
+        return hk_fail(err, HK_EINVAL, "option --env is '%s', but there is no such variable here",
+                       value);
     }
     hk_vec_push(&a->env, (struct make_env){key, text});
     return 0;
 }
 
-/* An argument of a plugin may hold commas: it takes the rest. */
-static void take_plugins(struct run_args *a, const char *value)
+/* The argument of a plugin may contain commas: it gets the rest. */
+static int run_parse_plugins(void *at, const struct option_row *row, const char *value,
+                             struct hk_err *err)
 {
+    struct run_args *a = at;
     struct hk_str rest = hk_str(value), part;
 
     if (strchr(value, '=')) {
         hk_vec_push(&a->plugins, value);
-        return;
+        return 0;
     }
     while (hk_str_cut(&rest, ',', &part)) {
         hk_vec_push(&a->plugins, hk_arena_strndup(&a->mem, part.s, part.n));
     }
-}
-
-static bool take_flag(struct run_args *a, const char *name)
-{
-    const struct {
-        const char *name;
-        bool *at;
-    } flags[] = {{"gang", &a->gang},
-                 {"export-env", &a->export_env},
-                 {"literal", &a->run.literal},
-                 {"dry-run", &a->dry_run}};
-    static const char *const afters[] = {[DETACH] = "detach", [WAIT] = "wait", [FOLLOW] = "follow"};
-
-    for (size_t i = 0; i < HK_LEN(flags); i++) {
-        if (strcmp(name, flags[i].name) == 0) {
-            return *flags[i].at = true;
-        }
-    }
-    for (size_t i = 0; i < HK_LEN(afters); i++) {
-        if (strcmp(name, afters[i]) == 0) {
-            a->after = (enum after)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool take_word(struct run_args *a, const char *name, const char *value)
-{
-    const struct {
-        const char *name, **at;
-    } words[] = {
-        {"queue", &a->run.queue},       {"name", &a->run.name},   {"cpu", &a->run.cpu},
-        {"memory", &a->run.memory},     {"gpu", &a->run.gpu},     {"workdir", &a->run.workdir},
-        {"priority", &a->run.priority}, {"image", &a->run.image}, {"output", &a->output}};
-
-    for (size_t i = 0; i < HK_LEN(words); i++) {
-        if (strcmp(name, words[i].name) == 0) {
-            *words[i].at = value;
-            return true;
-        }
-    }
-    return false;
-}
-
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct run_args *a = ctx;
-
-    if (!row) {
-        hk_vec_push(&a->words, value);
-        return 0;
-    }
-    if (user_take(&a->user, row, value) || take_flag(a, row->name) ||
-        take_word(a, row->name, value)) {
-        return 0;
-    }
-    if (strcmp(row->name, "count") == 0) {
-        return take_number(row, value, 1, &a->run.count, err);
-    }
-    if (strcmp(row->name, "min") == 0) {
-        return take_number(row, value, 1, &a->run.min, err);
-    }
-    if (strcmp(row->name, "retries") == 0) {
-        return take_number(row, value, 0, &a->run.retries, err);
-    }
-    if (strcmp(row->name, "time") == 0) {
-        return make_run_time(value, &a->run.time_s, err);
-    }
-    if (strcmp(row->name, "env") == 0) {
-        return take_env(a, value, err);
-    }
-    take_plugins(a, value);
     return 0;
 }
 
-/* ---- what was not said ---- */
+static int run_parse_time(void *at, const struct option_row *row, const char *value,
+                          struct hk_err *err)
+{
+    return make_run_time(value, at, err);
+}
+
+static const struct option_row options[] = {
+    ROW_INT('n', "count", "N", struct run_args, run.count, 1, MAX_TASKS, "1",
+            "How many tasks run the command."),
+    ROW_FLAG('g', "gang", struct run_args, gang, "Start all tasks at the same time or none."),
+    ROW_INT_OR(0, "min", "M", struct run_args, run.min, 1, MAX_TASKS, "1; with --gang, --count",
+               "Start when M of the tasks can start."),
+    ROW_TEXT_OR('q', "queue", "QUEUE", struct run_args, run.queue, "the server's default queue",
+                "The queue."),
+    ROW_TEXT_OR(0, "name", "NAME", struct run_args, run.name, "made from the name of the command",
+                "The name of the job."),
+    ROW_TEXT(0, "cpu", "AMOUNT", struct run_args, run.cpu, "1",
+             "Processors for each task, such as 2 or 500m."),
+    ROW_TEXT_OR(0, "memory", "AMOUNT", struct run_args, run.memory, "no limit",
+                "Memory for each task, such as 4Gi. A task that uses more is killed."),
+    ROW_TEXT_OR(0, "gpu", "N", struct run_args, run.gpu, "none", "GPUs for each task."),
+    ROW_CALL_ALL('e', "env", "NAME[=VALUE]", run_parse_env, NULL,
+                 "A variable for the command; without a value, the value it has here. May be given "
+                 "more than once."),
+    ROW_FLAG(0, "export-env", struct run_args, export_env,
+             "Pass all variables as they are here. --env overrides them."),
+    ROW_TEXT_OR('w', "workdir", "DIR", struct run_args, run.workdir, "this directory",
+                "The working directory. An empty one leaves the choice to the image."),
+    ROW_TEXT(0, "priority", "CLASS", struct run_args, run.priority, NULL, "The priority class."),
+    ROW_INT(0, "retries", "N", struct run_args, run.retries, 0, MAX_TASKS, "0",
+            "Restart up to N times after a failure: the whole job of a gang, else the task that "
+            "failed."),
+    ROW_CALL('t', "time", "LIMIT", struct run_args, run.time_s, run_parse_time, NULL,
+             "The longest a task may run, such as 90s, 1h30m, 2:30:00 or 1-12:00:00. After that it "
+             "is ended and has failed. Schedulers that plan ahead use it as the estimate."),
+    ROW_TEXT_OR(0, "image", "IMAGE", struct run_args, run.image,
+                "$VOLCANO_DEFAULT_IMAGE, else busybox",
+                "The image, for clusters that run containers. 'hekla up' runs the command on the "
+                "machine itself."),
+    ROW_CALL_ALL('p', "plugin", "NAME[,NAME...]", run_parse_plugins, NULL,
+                 "Job plugins besides env, such as svc, ssh or pytorch; NAME=ARGUMENT passes an "
+                 "argument to one. May be given more than once."),
+    ROW_FLAG(0, "literal", struct run_args, run.literal,
+             "Do not replace {index} and the like in the command."),
+    ROW_FLAG(0, "dry-run", struct run_args, dry_run,
+             "Print the job and do not submit it. No server is needed."),
+    {.type = OPTION_CHOICE,
+     .letter = 'o',
+     .name = "output",
+     .arg = "FORMAT",
+     .choices = "yaml json name",
+     .offset = offsetof(struct run_args, output),
+     .size = sizeof(int),
+     .shown = "the bare name; with --dry-run, yaml",
+     .help = "Print the job in this form."},
+    ROW_SET('W', "wait", struct run_args, after, WAIT,
+            "Return when the job has ended, with its outcome."),
+    ROW_SET('f', "follow", struct run_args, after, FOLLOW,
+            "Show the output of the tasks until the job has ended, as 'hekla logs -f' does."),
+    ROW_SET('d', "detach", struct run_args, after, DETACH,
+            "Return when the job is submitted. This is the default."),
+    ROW_TEXT_OR(0, "namespace", "NAMESPACE", struct run_args, user.ns,
+                "the one of the kubeconfig's context", "The namespace."),
+    ROW_INCLUDE(struct run_args, user, user_server_options),
+    ROW_COMMAND("COMMAND", struct run_args, words),
+    ROW_END,
+};
+
+/* ---- defaults ---- */
 
 static bool has_variable(const struct run_args *a, const char *name)
 {
@@ -228,14 +180,14 @@ static int set_workdir(struct run_args *a, struct hk_err *err)
         return 0;
     }
     if (!getcwd(here, sizeof(here))) {
-        return hk_fail(err, HK_EIO, "cannot tell the working directory, give --workdir: %m");
+        return hk_fail(err, HK_EIO, "cannot read the current directory, use --workdir: %m");
     }
     a->run.workdir = a->run.workdir ? hk_arena_printf(&a->mem, "%s/%s", here, a->run.workdir)
                                     : hk_arena_strndup(&a->mem, here, strlen(here));
     return 0;
 }
 
-static int complete(struct run_args *a, struct hk_err *err)
+static int run_check_args(struct run_args *a, struct hk_err *err)
 {
     struct make_run *r = &a->run;
     const char *image = getenv("VOLCANO_DEFAULT_IMAGE");
@@ -252,7 +204,6 @@ static int complete(struct run_args *a, struct hk_err *err)
     if (a->export_env) {
         add_environment(a);
     }
-    r->cpu = r->cpu ? r->cpu : "1";
     r->image = r->image ? r->image : image && *image ? image : "busybox";
     r->env = a->env.at;
     r->nenv = a->env.len;
@@ -265,11 +216,11 @@ static int complete(struct run_args *a, struct hk_err *err)
 
 /* ---- submitting ---- */
 
-static void write_as(const struct json *job, const char *format, struct hk_buf *out)
+static void write_as(const struct json *job, int output, struct hk_buf *out)
 {
-    if (strcmp(format, "json") == 0) {
+    if (output == RUN_JSON) {
         json_write_pretty(job, 4, out);
-    } else if (strcmp(format, "yaml") == 0) {
+    } else if (output == RUN_YAML) {
         yaml_write(job, out);
     } else {
         hk_buf_addf(out, "job.batch.volcano.sh/%.*s\n",
@@ -277,13 +228,13 @@ static void write_as(const struct json *job, const char *format, struct hk_buf *
     }
 }
 
-/* The name is for scripts, and for people what they can do with it. Output of the tasks has
- * standard output for itself. */
-static int announce(const struct run_args *a, const struct api_object *job)
+/* Prints the name for scripts, and a hint for people on stderr. While the tasks' output is shown,
+ * stdout is reserved for it. */
+static int run_announce(const struct run_args *a, const struct api_object *job)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
 
-    if (a->output) {
+    if (a->output >= 0) {
         write_as(&job->root, a->output, &out);
     } else if (a->after == DETACH) {
         hk_buf_addf(&out, "%.*s\n", HK_FMT(job->name));
@@ -291,7 +242,7 @@ static int announce(const struct run_args *a, const struct api_object *job)
         fprintf(stderr, "hekla: job '%s' is submitted\n", a->run.name);
     }
     const int status = verb_print(&out);
-    if (a->after == DETACH && !a->output && isatty(STDERR_FILENO)) {
+    if (a->after == DETACH && a->output < 0 && isatty(STDERR_FILENO)) {
         fprintf(
             stderr,
             "hekla: submitted; 'hekla logs -f %s' shows its output, 'hekla wait %s' waits for it\n",
@@ -300,8 +251,8 @@ static int announce(const struct run_args *a, const struct api_object *job)
     return status;
 }
 
-static int follow(struct user *u, const struct run_args *a, struct api_object **ret_job,
-                  struct hk_err *err)
+static int run_follow(struct user *u, const struct run_args *a, struct api_object **ret_job,
+                      struct hk_err *err)
 {
     const struct logs_target t = logs_of_job(u, hk_str(a->run.name));
     struct logs_opts o = LOGS_OPTS_DEFAULT;
@@ -310,7 +261,7 @@ static int follow(struct user *u, const struct run_args *a, struct api_object **
     return logs_follow(u, &o, &t, ret_job, err);
 }
 
-/* How it ended, for people on stderr and for scripts as the exit status. */
+/* Reports the result: for people on stderr, for scripts as the exit status. */
 static int conclude(const struct run_args *a, const struct api_object *job)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf why = {0};
@@ -337,7 +288,7 @@ static int see_through(struct user *u, const struct run_args *a, int *ret, struc
     int rc = user_catch(u, err);
 
     if (rc == 0) {
-        rc = a->after == FOLLOW ? follow(u, a, &job, err)
+        rc = a->after == FOLLOW ? run_follow(u, a, &job, err)
                                 : wait_jobs(u, names, 1, &w, ret, &job, err);
     }
     if (rc < 0) {
@@ -345,7 +296,7 @@ static int see_through(struct user *u, const struct run_args *a, int *ret, struc
     }
     if (u->interrupted) {
         fprintf(stderr,
-                "hekla: detached from '%s', which goes on; 'hekla logs -f %s' follows it again, "
+                "hekla: detached from '%s', which continues; 'hekla logs -f %s' follows it again, "
                 "'hekla cancel %s' ends it\n",
                 a->run.name, a->run.name, a->run.name);
         *ret = INTERRUPTED;
@@ -355,7 +306,7 @@ static int see_through(struct user *u, const struct run_args *a, int *ret, struc
     return 0;
 }
 
-static int submit(struct user *u, struct run_args *a, int *ret, struct hk_err *err)
+static int run_submit(struct user *u, struct run_args *a, int *ret, struct hk_err *err)
 {
     HK_AUTO(answer_fini) struct answer made = {0};
     struct port_request req = {.verb = PORT_CREATE, .kind = api_kind(API_JOB), .ns = hk_str(u->ns)};
@@ -375,7 +326,7 @@ static int submit(struct user *u, struct run_args *a, int *ret, struct hk_err *e
     if (made.objects.len == 0) {
         return hk_fail(err, HK_EIO, "the server's answer holds no object");
     }
-    if (announce(a, made.objects.at[0]) != EXIT_OK) {
+    if (run_announce(a, made.objects.at[0]) != EXIT_OK) {
         *ret = USER_TROUBLE;
         return 0;
     }
@@ -399,14 +350,14 @@ static int print_only(struct run_args *a, struct hk_err *err)
     if (rc < 0) {
         return rc;
     }
-    write_as(&body, a->output ? a->output : "yaml", &out);
-    return verb_print(&out) == EXIT_OK ? 0 : hk_fail(err, HK_EIO, "output ends here");
+    write_as(&body, a->output >= 0 ? a->output : RUN_YAML, &out);
+    return verb_print(&out) == EXIT_OK ? 0 : hk_fail(err, HK_EIO, "cannot write the output");
 }
 
 static int go(struct run_args *a, int *ret, struct hk_err *err)
 {
     struct user u = {0};
-    int rc = complete(a, err);
+    int rc = run_check_args(a, err);
 
     if (rc < 0) {
         return rc;
@@ -416,22 +367,22 @@ static int go(struct run_args *a, int *ret, struct hk_err *err)
         return print_only(a, err);
     }
     rc = user_open(&u, &a->user, err);
-    rc = rc < 0 ? rc : submit(&u, a, ret, err);
+    rc = rc < 0 ? rc : run_submit(&u, a, ret, err);
     user_close(&u);
     return rc;
 }
 
-static int run(const struct verb *v, int argc, char **argv)
+static int run_run(const struct verb *v, int argc, char **argv)
 {
-    struct run_args a = {.run = {.count = 1}};
+    struct run_args a = {.output = -1};
     struct hk_err err = {0};
     int status = USER_TROUBLE;
-    int rc = verb_parse(v, argc, argv, take, &a);
+    int rc = verb_parse(v, argc, argv, &a);
 
     if (rc != 0) {
         status = user_parsed(rc);
     } else if (a.words.len == 0) {
-        verb_complain("run: want a command, as in 'hekla run -n 4 -- ./train.sh {index}'");
+        verb_complain("run: the command is missing, as in 'hekla run -n 4 -- ./train.sh {index}'");
     } else {
         rc = go(&a, &status, &err);
         status = rc < 0 ? user_fail(v, rc, &err) : status;
@@ -448,27 +399,27 @@ const struct verb verb_run = {
     .args = "[--] COMMAND [ARGUMENT...]",
     .about = "submit a command as a job, and follow it if you like",
     .options = options,
-    .noption = HK_LEN(options),
-    .command = true,
-    .text =
-        "Makes a job of equal tasks that run the command, submits it and prints its name. In the "
-        "command {index} stands for the task's index from 0 on, {count} for the number of tasks, "
-        "and {name} or {job} for the name of the job; the variable VC_TASK_INDEX holds the index "
-        "too. No shell looks at the command: for pipes and variables use sh -c.\n"
-        "The tasks run in the directory where you are and with the variables you name, nothing "
-        "else of your environment. Each one asks for one processor unless told otherwise, and "
-        "starts when there is room for it; with --gang all start together. The job is done when "
-        "all tasks have succeeded, and has failed when they have ended and one has not.\n"
-        "With --follow or --wait the command returns when the job has ended. Ctrl-C then only "
-        "lets go of the job, which goes on.",
+    .text = "Makes a job of equal tasks that run the command, submits it and prints its name. In "
+            "the command {index} stands for the index of the task, from 0 on, {count} for the "
+            "number of tasks, and {name} or {job} for the name of the job; the variable "
+            "VC_TASK_INDEX holds the index too. The command does not pass through a shell: use sh "
+            "-c for pipes and variables.\n"
+            "The tasks run in the current directory, with the variables that you name and no "
+            "others of your environment. Each task requests one processor by default and starts "
+            "when there is room for it; with --gang all start together. The job is completed when "
+            "all tasks have succeeded, and has failed when all have ended and one has not "
+            "succeeded.\n"
+            "With --follow or --wait the command returns when the job has ended. Ctrl-C stops "
+            "following; the job continues.",
     .rest =
         "EXIT STATUS\n"
         "       0 when the job was submitted and, with --follow or --wait, completed. 2 for bad\n"
-        "       usage, no server or a job that was refused. Of a job that failed, the exit code\n"
-        "       on which all failed tasks agree, else 1. 130 after Ctrl-C.\n\n"
+        "       usage, no server or a refused job. For a failed job, the exit code that all "
+        "failed\n"
+        "       tasks share, else 1. 130 after Ctrl-C.\n\n"
         "EXAMPLES\n"
         "           hekla run -n 4 --gang --queue research -- ./train.sh {index}\n"
         "           hekla run --follow --memory 2Gi --time 10m -- make test\n"
         "           job=$(hekla run -n 100 -- ./part {index} {count}) && hekla wait $job\n",
-    .run = run,
+    .run = run_run,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla scn: runs scenario files, prints TAP.
+// hekla scn: runs scenario files and prints TAP.
 #include "sim/scn.h"
 
 #include "base/file.h"
@@ -7,18 +7,15 @@
 #include "cmd/verb.h"
 
 struct request {
-    HK_VEC(const char *) files;
+    struct option_list files;
 };
 
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct request *q = ctx;
+static const struct option_row options[] = {
+    ROW_ARGUMENTS("FILE", struct request, files),
+    ROW_END,
+};
 
-    hk_vec_push(&q->files, value);
-    return 0;
-}
-
-static void run_file(const char *path, struct scn_tally *tally, struct hk_buf *out)
+static void cmd_scn_run_file(const char *path, struct scn_tally *tally, struct hk_buf *out)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     const struct scn_opts o = SCN_OPTS_DEFAULT;
@@ -33,7 +30,7 @@ static void run_file(const char *path, struct scn_tally *tally, struct hk_buf *o
     scn_run(path, hk_buf_str(&text), &o, tally, out);
 }
 
-/* Each file is told as soon as it is through. */
+/* Prints the result of each file as soon as it is done. */
 static int run_files(const struct request *q)
 {
     struct scn_tally tally = {0};
@@ -41,7 +38,7 @@ static int run_files(const struct request *q)
     int status = EXIT_OK;
 
     for (uint32_t k = 0; k < q->files.len && status == EXIT_OK; k++) {
-        run_file(q->files.at[k], &tally, &out);
+        cmd_scn_run_file(q->files.at[k], &tally, &out);
         status = verb_print(&out);
         hk_buf_clear(&out);
     }
@@ -52,15 +49,15 @@ static int run_files(const struct request *q)
     return tally.failed > 0 ? EXIT_BAD : status;
 }
 
-static int run(const struct verb *v, int argc, char **argv)
+static int scn_run_verb(const struct verb *v, int argc, char **argv)
 {
     struct request q = {0};
-    const int rc = verb_parse(v, argc, argv, take, &q);
+    const int rc = verb_parse(v, argc, argv, &q);
     int status = rc < 0 ? EXIT_BAD : EXIT_OK;
 
     if (rc == 0) {
-        status =
-            q.files.len > 0 ? run_files(&q) : verb_complain("scn: no files (see 'hekla help scn')");
+        status = q.files.len > 0 ? run_files(&q)
+                                 : verb_complain("scn: no FILE is given (see 'hekla help scn')");
     }
     hk_vec_fini(&q.files);
     return status;
@@ -70,16 +67,14 @@ const struct verb verb_scn = {
     .name = "scn",
     .args = "FILE...",
     .about = "run scheduling scenarios and print TAP",
-    .text =
-        "A scenario describes a cluster, runs scheduling cycles over it and says what is expected "
-        "of "
-        "them, one readable line each. Lines become API objects and take the same way into the "
-        "scheduler as a cluster's own. After every cycle the books are checked; every scenario "
-        "also "
-        "runs a second time without the scheduler's shortcuts and must decide the same. A failing "
-        "expectation prints what was found, the state of the cluster and the decisions of the last "
-        "cycle.\n"
-        "The language is described in docs/scn.md. '-' reads standard input.",
+    .options = options,
+    .text = "A scenario describes a cluster, runs scheduling cycles over it and states what is "
+            "expected of them, one readable line each. Lines become API objects and take the same "
+            "way into the scheduler as those of a cluster. After every cycle the sums of the "
+            "model are checked; every scenario also runs a second time without the scheduler's "
+            "shortcuts and must decide the same. A failed expectation prints what was found, the "
+            "state of the cluster and the decisions of the last cycle.\n"
+            "The language is described in docs/scn.md. '-' reads standard input.",
     .rest = "EXIT STATUS\n"
             "       0  every scenario holds\n"
             "       1  one does not, or cannot be read\n"
@@ -93,5 +88,5 @@ const struct verb verb_scn = {
             "           task    j1/[0-2]  cpu=1 mem=1Gi\n"
             "           cycle\n"
             "           expect  pending j1\n",
-    .run = run,
+    .run = scn_run_verb,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads /proc/self. Nothing here is kept between two calls.
+// Reads process metrics from /proc/self. Keeps no state between calls.
 #include "cmd/self.h"
 
 #include "base/file.h"
@@ -47,7 +47,7 @@ static void write_descriptors(struct hk_buf *out)
     struct rlimit limit;
     DIR *dir = opendir("/proc/self/fd");
     const struct dirent *entry;
-    int n = -1; /* the directory's own */
+    int n = -1; /* not counting the descriptor of the directory itself */
 
     if (!dir) {
         return;
@@ -63,7 +63,7 @@ static void write_descriptors(struct hk_buf *out)
     }
 }
 
-/* Ticks after the boot: the 22nd field of stat, counted behind the command's closing bracket. */
+/* Start time in ticks since boot: field 22 of stat, counted after the ')' of the command. */
 static bool read_start(int64_t *ret_ticks)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf stat = {0};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process takes of the machine, as every Prometheus client library tells it.
+// Resource usage of this process, with the standard metrics of Prometheus client libraries.
 #pragma once
 
 #include "base/str.h"
 
-/* process_*: CPU time, memory, descriptors, start. What the system does not tell is left out. */
+/* process_*: CPU time, memory, descriptors, start time. Skips what the system does not provide. */
 void self_write_metrics(struct hk_buf *out);

@@ -1,117 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
-// Simulated nodes: options into capacities, and the simulating runtime into an agent.
+// Simulated nodes: turns options into capacities, and connects the simulated runtime to an agent.
 #include "cmd/sim_nodes.h"
 
 #include "base/file.h"
 #include "codec/json.h"
-#include "codec/quantity.h"
 
 enum { NODES_MAX = 100000, MODEL_MAX = 1 << 20 };
 
 struct sim_nodes_opts sim_nodes_opts_default(void)
 {
-    struct sim_nodes_opts o = {
-        .cpu = "32", .memory = "128Gi", .pods = 110, .model = simulate_model_default()};
-
-    o.model.seed = 1;
-    return o;
+    return (struct sim_nodes_opts){.model = simulate_model_default()};
 }
 
 /* ---- options ---- */
 
-static int take_number(const char *name, const char *value, int64_t min, int64_t max, int64_t *ret,
-                       struct hk_err *err)
-{
-    if (!hk_str_int(hk_str(value), ret) || *ret < min || *ret > max) {
-        return hk_fail(err, HK_EINVAL, "option --%s is '%s', want a number from %lld to %lld", name,
-                       value, (long long)min, (long long)max);
-    }
-    return 0;
-}
-
-static int take_quantity(const char *name, const char *value, const char **ret, struct hk_err *err)
-{
-    struct quantity q;
-
-    if (quantity_parse(hk_str(value), &q, NULL) < 0 || quantity_milli(q) <= 0) {
-        return hk_fail(err, HK_EINVAL, "option --%s is '%s', want an amount like 32 or 128Gi", name,
-                       value);
-    }
-    *ret = value;
-    return 0;
-}
-
-/* A model has a '=' in it; names of files that have one can be written with a path, "./a=b". */
-static int take_model(const char *value, struct simulate_model *m, struct hk_err *err)
+/* A model contains '='; write the name of a file that contains one with a path, "./a=b". */
+static int sim_parse_model(void *at, const struct option_row *row, const char *value,
+                           struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     int rc;
 
     if (strchr(value, '=') && !strchr(value, '/')) {
-        rc = simulate_model_read(hk_str(value), m, err);
-        return rc < 0 ? hk_wrap(err, rc, "option --sim-model is '%s'", value) : 0;
+        rc = simulate_model_read(hk_str(value), at, err);
+        return rc < 0 ? hk_wrap(err, rc, "option --%s is '%s'", row->name, value) : 0;
     }
     rc = hk_read_file(value, MODEL_MAX, &text, err);
-    rc = rc < 0 ? rc : simulate_model_read(hk_buf_str(&text), m, err);
-    return rc < 0 ? hk_wrap(err, rc, "option --sim-model, file '%s'", value) : 0;
+    if (rc == 0) {
+        rc = simulate_model_read(hk_buf_str(&text), at, err);
+    }
+    return rc < 0 ? hk_wrap(err, rc, "option --%s, file '%s'", row->name, value) : 0;
 }
 
-bool sim_nodes_take(struct sim_nodes_opts *o, const struct option_row *row, const char *value,
-                    int *ret, struct hk_err *err)
-{
-    int64_t nodes = o->fleet.n, zones = o->fleet.zones, seed = (int64_t)o->model.seed;
-    const struct {
-        const char *name;
-        int64_t min, max, *at;
-    } numbers[] = {
-        {"sim-nodes", 0, NODES_MAX, &nodes}, {"sim-zones", 0, NODES_MAX, &zones},
-        {"sim-gpus", 0, 1 << 16, &o->gpus},  {"sim-pods", 1, 1 << 20, &o->pods},
-        {"sim-seed", 0, INT64_MAX, &seed},
-    };
-
-    for (size_t i = 0; i < HK_LEN(numbers); i++) {
-        if (strcmp(row->name, numbers[i].name) == 0) {
-            *ret =
-                take_number(row->name, value, numbers[i].min, numbers[i].max, numbers[i].at, err);
-            o->fleet.n = (uint32_t)nodes;
-            o->fleet.zones = (uint32_t)zones;
-            o->model.seed = (uint64_t)seed;
-            return true;
-        }
-    }
-    if (strcmp(row->name, "sim-cpu") == 0) {
-        *ret = take_quantity(row->name, value, &o->cpu, err);
-    } else if (strcmp(row->name, "sim-memory") == 0) {
-        *ret = take_quantity(row->name, value, &o->memory, err);
-    } else if (strcmp(row->name, "sim-model") == 0) {
-        *ret = take_model(value, &o->model, err);
-    } else {
-        return false;
-    }
-    return true;
-}
+const struct option_row sim_nodes_options[] = {
+    ROW_INT(0, "sim-nodes", "N", struct sim_nodes_opts, fleet.n, 0, NODES_MAX, "0",
+            "Add N simulated nodes, which run no processes. Their names are sim-00001 and so on, "
+            "and they have the label type=simulated. Nodes of an earlier, larger N are removed."),
+    ROW_QUANTITY("sim-cpu", struct sim_nodes_opts, cpu, 1, "32",
+                 "The processors of each simulated node."),
+    ROW_QUANTITY("sim-memory", struct sim_nodes_opts, memory, 1, "128Gi",
+                 "The memory of each simulated node."),
+    ROW_INT(0, "sim-gpus", "N", struct sim_nodes_opts, gpus, 0, 1 << 16, "0",
+            "How many nvidia.com/gpu each simulated node has."),
+    ROW_INT(0, "sim-pods", "N", struct sim_nodes_opts, pods, 1, 1 << 20, "110",
+            "How many pods each simulated node takes."),
+    ROW_INT(0, "sim-zones", "N", struct sim_nodes_opts, fleet.zones, 0, NODES_MAX, "0",
+            "Spread the simulated nodes over the zones zone-1 to zone-N, with the label "
+            "topology.kubernetes.io/zone; 0 gives them no zone."),
+    ROW_CALL(0, "sim-model", "SPEC", struct sim_nodes_opts, model, sim_parse_model, NULL,
+             "What happens to simulated containers: KEY=VALUE pairs with commas between them, or "
+             "the name of a file of such lines. See SIMULATED NODES."),
+    ROW_INT(0, "sim-seed", "N", struct sim_nodes_opts, model.seed, 0, INT64_MAX, "1",
+            "The seed of the model's random numbers. With the same seed, a pod of the same name "
+            "always ends the same way."),
+    ROW_END,
+};
 
 /* ---- running ---- */
 
-static void put(struct json *list, struct hk_arena *a, const char *name, const char *amount)
+static void sim_nodes_set(struct json *list, struct hk_arena *a, const char *name,
+                          const char *amount)
 {
     json_put(list, a, hk_str(name), json_make_str(hk_str(amount)));
+}
+
+static void put_quantity(struct json *list, struct hk_arena *a, const char *name, struct quantity q)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    quantity_write(q, &text);
+    sim_nodes_set(list, a, name, hk_arena_str(a, hk_buf_str(&text)).s);
 }
 
 static struct json capacity(const struct sim_nodes_opts *o, struct hk_arena *a)
 {
     struct json list = json_make_object();
 
-    put(&list, a, "cpu", o->cpu);
-    put(&list, a, "memory", o->memory);
-    put(&list, a, "pods", hk_arena_printf(a, "%lld", (long long)o->pods));
+    put_quantity(&list, a, "cpu", o->cpu);
+    put_quantity(&list, a, "memory", o->memory);
+    sim_nodes_set(&list, a, "pods", hk_arena_printf(a, "%lld", (long long)o->pods));
     if (o->gpus > 0) {
-        put(&list, a, "nvidia.com/gpu", hk_arena_printf(a, "%lld", (long long)o->gpus));
+        sim_nodes_set(&list, a, "nvidia.com/gpu", hk_arena_printf(a, "%lld", (long long)o->gpus));
     }
     return list;
 }
 
-static void on_end(void *ctx, uint64_t container, const struct runtime_end *end)
+static void sim_nodes_on_end(void *ctx, uint64_t container, const struct runtime_end *end)
 {
     struct sim_nodes *s = ctx;
 
@@ -130,7 +104,7 @@ void sim_nodes_start(struct sim_nodes *s, const struct sim_nodes_opts *o, struct
     s->model = o->model;
     s->runtime = simulate_runtime_new(&(struct simulate_opts){.clock = clock,
                                                               .rand = rand,
-                                                              .sink = {on_end, s},
+                                                              .sink = {sim_nodes_on_end, s},
                                                               .fate = simulate_model_fate,
                                                               .ctx = &s->model});
     s->agent = agent_new(&(struct agent_opts){.port = port,
@@ -141,6 +115,7 @@ void sim_nodes_start(struct sim_nodes *s, const struct sim_nodes_opts *o, struct
                                               .fleet = &o->fleet,
                                               .address = o->address,
                                               .serve_port = o->serve_port,
+                                              .lease_ns = o->lease_ns,
                                               .capacity = &has});
 }
 
@@ -153,7 +128,7 @@ int64_t sim_nodes_run(struct sim_nodes *s)
     }
     simulate_run(s->runtime);
     next_ns = agent_run(s->agent);
-    /* What the agent has started may end before anything else. */
+    /* A container that the agent just started may be the next to end. */
     at_ns = simulate_run(s->runtime);
     return HK_MIN(next_ns, at_ns);
 }

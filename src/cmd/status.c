@@ -1,63 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla status: whether a server runs in a directory, and how it fares. What is found is one
-// document; cli/show_server.c makes a page of it.
+// hekla status: shows whether a server is running in a directory, and its health. Collects one
+// document; cli/show_server.c prints it as a page.
 #include "admission/amount.h"
+#include "agent/agent.h"
 #include "api/pod_summary.h"
+#include "base/crumb.h"
 #include "base/file.h"
 #include "base/map.h"
 #include "cli/show.h"
 #include "cmd/ask.h"
+#include "cmd/host.h"
 #include "cmd/verb.h"
 #include "cmd/where.h"
 #include "codec/yaml.h"
 
 #include <unistd.h>
 
+#define METRICS_MAX ((size_t)16 << 20)
+#define FAILURE "hekla_store_failure_info{reason=\""
+#define FAILURE_END "\"} 1"
+
+enum { EXIT_REFUSES = 4 };
+
 struct status_opts {
-    const char *dir; /* NULL: not given */
-    const char *output;
+    struct where_opts where;
+    struct verb_output output;
 };
 
 static const struct option_row options[] = {
-    {'d', "data-dir", "DIR", NULL, "The directory of the server. " WHERE_DEFAULT_TEXT},
-    {'o', "output", "FORMAT", "text json yaml", "The form of the answer (default text)."},
+    ROW_INCLUDE(struct status_opts, where, where_options),
+    ROW_INCLUDE(struct status_opts, output, verb_output_options),
+    ROW_END,
 };
-
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct status_opts *o = ctx;
-
-    if (!row) {
-        return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
-    }
-    *(row->letter == 'd' ? &o->dir : &o->output) = value;
-    return 0;
-}
 
 struct status {
     struct hk_arena mem;
     struct json doc;
     struct ask ask;
+    bool refuses; /* the server accepts no writes */
 };
 
-static void put_str(struct status *s, struct json *obj, const char *key, struct hk_str value)
+static void status_set_str(struct status *s, struct json *obj, const char *key, struct hk_str value)
 {
     json_put(obj, &s->mem, hk_str(key), json_make_str(hk_arena_str(&s->mem, value)));
 }
 
-static void put_int(struct status *s, struct json *obj, const char *key, int64_t n)
+static void status_set_int(struct status *s, struct json *obj, const char *key, int64_t n)
 {
     json_put(obj, &s->mem, hk_str(key), json_make_int(n));
 }
 
-static struct hk_str text_at(const struct json *obj, const char *path)
+static struct hk_str status_text_at(const struct json *obj, const char *path)
 {
     return json_str(json_at(obj, path), HK_STR(""));
 }
 
 /* ---- the process ---- */
 
-/* The number behind "NAME:" in /proc/PID/status, in KiB. */
+/* The number after "NAME:" in /proc/PID/status, in KiB. */
 static int64_t status_kib(struct hk_str text, const char *name)
 {
     struct hk_str line, word;
@@ -74,7 +74,7 @@ static int64_t status_kib(struct hk_str text, const char *name)
     return -1;
 }
 
-/* Of /proc/PID/stat: utime and stime are the twelfth and thirteenth word behind the name. */
+/* From /proc/PID/stat: utime and stime are words 12 and 13 after the name. */
 static int64_t cpu_millis(struct hk_str text)
 {
     const char *end = memrchr(text.s, ')', text.n);
@@ -97,37 +97,72 @@ static void add_usage(struct status *s, pid_t pid)
             0) {
         return;
     }
-    put_int(s, &s->doc, "memoryBytes", status_kib(hk_buf_str(&text), "VmRSS") * 1024);
-    put_int(s, &s->doc, "cpuMillis", cpu_millis(hk_buf_str(&stat)));
+    status_set_int(s, &s->doc, "memoryBytes", status_kib(hk_buf_str(&text), "VmRSS") * 1024);
+    status_set_int(s, &s->doc, "cpuMillis", cpu_millis(hk_buf_str(&stat)));
 }
 
 static void add_server(struct status *s, const char *dir, const struct where_server *server)
 {
     json_put(&s->doc, &s->mem, HK_STR("running"), json_make_bool(server->pid > 0));
-    put_str(s, &s->doc, "directory", hk_str(dir));
+    status_set_str(s, &s->doc, "directory", hk_str(dir));
     if (server->pid == 0) {
         return;
     }
-    put_int(s, &s->doc, "pid", server->pid);
+    status_set_int(s, &s->doc, "pid", server->pid);
     if (server->url[0] != '\0') {
-        put_str(s, &s->doc, "verb", hk_str(server->verb));
-        put_str(s, &s->doc, "version", hk_str(server->version));
-        put_str(s, &s->doc, "url", hk_str(server->url));
-        put_str(s, &s->doc, "since", hk_str(server->since));
+        status_set_str(s, &s->doc, "verb", hk_str(server->verb));
+        status_set_str(s, &s->doc, "version", hk_str(server->version));
+        status_set_str(s, &s->doc, "url", hk_str(server->url));
+        status_set_str(s, &s->doc, "since", hk_str(server->since));
     }
     add_usage(s, server->pid);
 }
 
-/* ---- what it serves ---- */
+static void add_skipped_object(void *ctx, const char *what)
+{
+    struct status *s = ctx;
+    struct json *list = json_need(&s->doc, &s->mem, "skipped", JSON_ARRAY);
 
-static int list(struct status *s, enum api_kind_id kind, struct answer *ret, struct hk_err *err)
+    json_push(list, &s->mem, json_make_str(hk_arena_str(&s->mem, hk_str(what))));
+}
+
+/* Objects that are skipped because the server crashed on them twice. */
+static void add_skipped(struct status *s, const char *dir)
+{
+    hk_crumb_each(hk_arena_printf(&s->mem, "%s/" HOST_CRUMBS, dir), add_skipped_object, s);
+}
+
+/* Pods of this machine that keep running although the API does not know them. */
+static void add_kept(struct status *s, const char *dir)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    struct json uids = json_make_array();
+    struct hk_str rest, line;
+
+    if (hk_read_file(hk_arena_printf(&s->mem, "%s/node/run/" AGENT_KEPT_FILE, dir), 1 << 20, &text,
+                     NULL) < 0) {
+        return;
+    }
+    rest = hk_buf_str(&text);
+    while (hk_str_cut(&rest, '\n', &line)) {
+        if (line.n > 0) {
+            json_push(&uids, &s->mem, json_make_str(hk_arena_str(&s->mem, line)));
+        }
+    }
+    json_put(&s->doc, &s->mem, HK_STR("unknownPods"), uids);
+}
+
+/* ---- contents of the API ---- */
+
+static int status_list(struct status *s, enum api_kind_id kind, struct answer *ret,
+                       struct hk_err *err)
 {
     return ask(&s->ask, &(struct port_request){.verb = PORT_LIST, .kind = api_kind(kind)}, ret,
                err);
 }
 
-/* One more under that word. */
-static void count(struct status *s, struct json *counts, struct hk_str word)
+/* Increments the counter with that key. */
+static void status_count(struct status *s, struct json *counts, struct hk_str word)
 {
     const int64_t n = json_int(json_get_str(counts, word), 0);
 
@@ -136,13 +171,13 @@ static void count(struct status *s, struct json *counts, struct hk_str word)
 
 static const char *const resources[] = {"cpu", "memory"};
 
-/* What pods ask for on a node, and what it has. */
+/* The requests of pods on a node, and its capacity. */
 struct share {
     struct quantity used[HK_LEN(resources)], has[HK_LEN(resources)];
     int64_t pods, room;
 };
 
-static void add_share(struct share *sum, const struct share *part)
+static void status_add_share(struct share *sum, const struct share *part)
 {
     for (size_t k = 0; k < HK_LEN(resources); k++) {
         sum->used[k] = quantity_add(sum->used[k], part->used[k]);
@@ -186,13 +221,29 @@ static struct json share_json(struct status *s, const struct quantity *amounts, 
     return list;
 }
 
+/* Since when a node is not ready, and the known reason. */
+static void add_fault(struct status *s, struct json *row, const struct json *node)
+{
+    const struct json *conditions = json_at(node, "status.conditions");
+
+    for (uint32_t i = 0; json_item(conditions, i); i++) {
+        const struct json *c = json_item(conditions, i);
+
+        if (hk_str_is(status_text_at(c, "type"), "Ready") &&
+            !hk_str_is(status_text_at(c, "status"), "True")) {
+            status_set_str(s, row, "since", status_text_at(c, "lastTransitionTime"));
+            status_set_str(s, row, "message", status_text_at(c, "message"));
+        }
+    }
+}
+
 static struct json node_json(struct status *s, struct hk_str name, const char *status,
                              const struct share *share)
 {
     struct json node = json_make_object();
 
-    put_str(s, &node, "name", name);
-    put_str(s, &node, "status", hk_str(status));
+    status_set_str(s, &node, "name", name);
+    status_set_str(s, &node, "status", hk_str(status));
     json_put(&node, &s->mem, HK_STR("allocatable"), share_json(s, share->has, share->room));
     json_put(&node, &s->mem, HK_STR("used"), share_json(s, share->used, share->pods));
     return node;
@@ -205,35 +256,36 @@ static const char *node_status(const struct json *node)
 
     for (uint32_t i = 0; json_item(conditions, i); i++) {
         const struct json *c = json_item(conditions, i);
-        if (hk_str_is(text_at(c, "type"), "Ready") && hk_str_is(text_at(c, "status"), "True")) {
+        if (hk_str_is(status_text_at(c, "type"), "Ready") &&
+            hk_str_is(status_text_at(c, "status"), "True")) {
             return closed ? "Ready,SchedulingDisabled" : "Ready";
         }
     }
     return closed ? "NotReady,SchedulingDisabled" : "NotReady";
 }
 
-static uint64_t key_of(struct hk_str name)
+static uint64_t status_key_of(struct hk_str name)
 {
-    return hk_hash(name.s, name.n, 1) >> 1; /* the map keeps the largest key to itself */
+    return hk_hash(name.s, name.n, 1) >> 1; /* the map reserves the largest key */
 }
 
-static void count_pods(struct status *s, const struct answer *pods, const struct answer *nodes,
-                       struct share *shares)
+static void status_count_pods(struct status *s, const struct answer *pods,
+                              const struct answer *nodes, struct share *shares)
 {
     struct json phases = json_make_object();
     struct hk_map rows = {0};
 
     for (uint32_t i = 0; i < nodes->objects.len; i++) {
-        hk_map_put(&rows, key_of(nodes->objects.at[i]->name), i);
+        hk_map_put(&rows, status_key_of(nodes->objects.at[i]->name), i);
     }
     for (uint32_t i = 0; i < pods->objects.len; i++) {
         const struct json *pod = &pods->objects.at[i]->root;
-        const uint32_t row = hk_map_get(&rows, key_of(text_at(pod, "spec.nodeName")));
+        const uint32_t row = hk_map_get(&rows, status_key_of(status_text_at(pod, "spec.nodeName")));
 
-        count(s, &phases, text_at(pod, "status.phase"));
+        status_count(s, &phases, status_text_at(pod, "status.phase"));
         if (row != HK_NONE && !api_pod_finished(pod)) {
             const struct share share = share_of_pod(pod);
-            add_share(&shares[row], &share);
+            status_add_share(&shares[row], &share);
         }
     }
     hk_map_fini(&rows);
@@ -246,9 +298,9 @@ static int add_nodes(struct status *s, struct hk_err *err)
     HK_AUTO(hk_freep) struct share *shares = NULL;
     struct json rows = json_make_array();
     struct share total = {0};
-    int rc = list(s, API_NODE, &nodes, err);
+    int rc = status_list(s, API_NODE, &nodes, err);
 
-    rc = rc < 0 ? rc : list(s, API_POD, &pods, err);
+    rc = rc < 0 ? rc : status_list(s, API_POD, &pods, err);
     if (rc < 0) {
         return rc;
     }
@@ -256,11 +308,14 @@ static int add_nodes(struct status *s, struct hk_err *err)
     for (uint32_t i = 0; i < nodes.objects.len; i++) {
         shares[i] = share_of_node(&nodes.objects.at[i]->root);
     }
-    count_pods(s, &pods, &nodes, shares);
+    status_count_pods(s, &pods, &nodes, shares);
     for (uint32_t i = 0; i < nodes.objects.len; i++) {
         const struct api_object *node = nodes.objects.at[i];
-        json_push(&rows, &s->mem, node_json(s, node->name, node_status(&node->root), &shares[i]));
-        add_share(&total, &shares[i]);
+        struct json row = node_json(s, node->name, node_status(&node->root), &shares[i]);
+
+        add_fault(s, &row, &node->root);
+        json_push(&rows, &s->mem, row);
+        status_add_share(&total, &shares[i]);
     }
     json_put(&s->doc, &s->mem, HK_STR("nodes"), rows);
     json_put(&s->doc, &s->mem, HK_STR("total"), node_json(s, HK_STR("total"), "", &total));
@@ -272,23 +327,23 @@ static int add_jobs(struct status *s, struct hk_err *err)
     HK_AUTO(answer_fini) struct answer jobs = {0}, queues = {0};
     struct json phases = json_make_object(), by_queue = json_make_object();
     struct json rows = json_make_array();
-    int rc = list(s, API_JOB, &jobs, err);
+    int rc = status_list(s, API_JOB, &jobs, err);
 
-    rc = rc < 0 ? rc : list(s, API_QUEUE, &queues, err);
+    rc = rc < 0 ? rc : status_list(s, API_QUEUE, &queues, err);
     for (uint32_t i = 0; i < jobs.objects.len; i++) {
         const struct json *job = &jobs.objects.at[i]->root;
-        const struct hk_str phase = text_at(job, "status.state.phase");
-        count(s, &phases, phase.n > 0 ? phase : HK_STR("Pending"));
-        count(s, &by_queue, text_at(job, "spec.queue"));
+        const struct hk_str phase = status_text_at(job, "status.state.phase");
+        status_count(s, &phases, phase.n > 0 ? phase : HK_STR("Pending"));
+        status_count(s, &by_queue, status_text_at(job, "spec.queue"));
     }
     for (uint32_t i = 0; i < queues.objects.len; i++) {
         const struct api_object *queue = queues.objects.at[i];
         struct json row = json_make_object();
 
-        put_str(s, &row, "name", queue->name);
-        put_str(s, &row, "state", text_at(&queue->root, "status.state"));
-        put_int(s, &row, "weight", json_int(json_at(&queue->root, "spec.weight"), 1));
-        put_int(s, &row, "jobs", json_int(json_get_str(&by_queue, queue->name), 0));
+        status_set_str(s, &row, "name", queue->name);
+        status_set_str(s, &row, "state", status_text_at(&queue->root, "status.state"));
+        status_set_int(s, &row, "weight", json_int(json_at(&queue->root, "spec.weight"), 1));
+        status_set_int(s, &row, "jobs", json_int(json_get_str(&by_queue, queue->name), 0));
         json_push(&rows, &s->mem, row);
     }
     json_put(&s->doc, &s->mem, HK_STR("jobs"), phases);
@@ -296,32 +351,61 @@ static int add_jobs(struct status *s, struct hk_err *err)
     return rc;
 }
 
-/* The process is there in any case; a server that does not answer is told as such. */
+/* The server's metrics show whether it accepts writes, and why not. */
+static int add_writes(struct status *s, struct hk_err *err)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    struct hk_str rest, line, reason = HK_STR("the server does not say why");
+    bool writable = true;
+    const int rc = ask_text(&s->ask, "/metrics", METRICS_MAX, &text, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    rest = hk_buf_str(&text);
+    while (hk_str_cut(&rest, '\n', &line)) {
+        if (hk_str_is(line, "hekla_store_writable 0")) {
+            writable = false;
+        } else if (hk_str_starts(line, FAILURE) && hk_str_ends(line, FAILURE_END)) {
+            reason = (struct hk_str){line.s + strlen(FAILURE),
+                                     line.n - strlen(FAILURE) - strlen(FAILURE_END)};
+        }
+    }
+    json_put(&s->doc, &s->mem, HK_STR("writable"), json_make_bool(writable));
+    if (!writable) {
+        status_set_str(s, &s->doc, "writesRefused", reason);
+    }
+    s->refuses = !writable;
+    return 0;
+}
+
+/* The process exists; if it does not answer, the error goes into the document. */
 static int add_served(struct status *s, const char *dir)
 {
     const char *config = hk_arena_printf(&s->mem, "%s/kubeconfig", dir);
     struct hk_err err = {0};
     int rc = ask_open(&s->ask, config, "", &err);
 
+    rc = rc < 0 ? rc : add_writes(s, &err);
     rc = rc < 0 ? rc : add_nodes(s, &err);
     rc = rc < 0 ? rc : add_jobs(s, &err);
     ask_close(&s->ask);
     if (rc < 0) {
-        put_str(s, &s->doc, "error", hk_str(err.text));
+        status_set_str(s, &s->doc, "error", hk_str(err.text));
     }
     return rc;
 }
 
 /* ---- the verb ---- */
 
-static int print(const struct status *s, const char *output)
+static int status_print(const struct status *s, enum output as)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
     struct hk_clock *clock = hk_clock_system();
 
-    if (output && strcmp(output, "json") == 0) {
+    if (as == OUTPUT_JSON) {
         json_write_pretty(&s->doc, 4, &out);
-    } else if (output && strcmp(output, "yaml") == 0) {
+    } else if (as == OUTPUT_YAML) {
         yaml_write(&s->doc, &out);
     } else {
         show_server(&s->doc, clock->wall_ns(clock), &out);
@@ -334,19 +418,24 @@ static int status(const struct status_opts *o)
     struct status s = {.doc = json_make_object()};
     struct where_server server = {.pidfd = -1};
     struct hk_err err = {0};
-    int rc = where_find(o->dir, &server, &err), code = EXIT_OK;
+    int rc = where_find(o->where.dir, &server, &err), code = EXIT_OK;
 
     if (rc < 0 && rc != -HK_ENOTFOUND) {
         return verb_complain("status: %s", err.text);
     }
-    add_server(&s, o->dir, &server);
+    add_server(&s, o->where.dir, &server);
+    add_skipped(&s, o->where.dir);
+    add_kept(&s, o->where.dir);
     if (server.pid == 0) {
         code = EXIT_NOT_RUNNING;
     } else if (strcmp(server.verb, "agent") != 0 && server.url[0] != '\0' &&
-               add_served(&s, o->dir) < 0) { /* an agent serves nothing of its own */
+               add_served(&s, o->where.dir) < 0) { /* an agent serves no API */
         code = EXIT_BAD;
     }
-    if (print(&s, o->output) != EXIT_OK) {
+    if (code == EXIT_OK && s.refuses) {
+        code = EXIT_REFUSES;
+    }
+    if (status_print(&s, o->output.as) != EXIT_OK) {
         code = EXIT_BAD;
     }
     where_server_fini(&server);
@@ -354,17 +443,17 @@ static int status(const struct status_opts *o)
     return code;
 }
 
-static int run(const struct verb *v, int argc, char **argv)
+static int status_run(const struct verb *v, int argc, char **argv)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf dir = {0};
     struct status_opts o = {0};
     struct hk_err err = {0};
-    const int rc = verb_parse(v, argc, argv, take, &o);
+    const int rc = verb_parse(v, argc, argv, &o);
 
     if (rc != 0) {
         return rc < 0 ? EXIT_BAD : EXIT_OK;
     }
-    if (where_settle(&o.dir, &dir, &err) < 0) {
+    if (where_settle(&o.where.dir, &dir, &err) < 0) {
         return verb_complain("status: %s", err.text);
     }
     return status(&o);
@@ -373,21 +462,24 @@ static int run(const struct verb *v, int argc, char **argv)
 const struct verb verb_status = {
     .name = "status",
     .args = "",
-    .about = "tell whether a server runs in a directory, and how it fares",
+    .about = "show whether a server is running, and its health",
     .options = options,
-    .noption = HK_LEN(options),
     .text = "Finds the 'hekla up' or 'hekla apiserver' that uses the directory and shows its "
-            "process, the memory and CPU time it has taken, its address and version; then, asked "
-            "through the API, jobs and pods by phase, nodes with what pods ask for and what there "
-            "is, and the queues.\n"
+            "process, the memory and CPU time it has used, its address and version; then, asked "
+            "through the API, jobs and pods by phase, nodes with what pods request and what they "
+            "have, and the queues. It shows why a server refuses writes, which nodes are not "
+            "Ready, and how many pods run here that the API no longer knows.\n"
             "Only the owner of the directory can ask.",
     .rest = "EXIT STATUS\n"
             "       0  it is running\n"
             "       1  it is running but does not answer, or bad usage\n"
             "       3  no server runs in the directory\n"
+            "       4  it is running and refuses writes, because the disk is full or fails, or "
+            "because\n"
+            "          memory is short\n"
             "\n"
             "EXAMPLES\n"
             "           hekla status\n"
             "           hekla status -o json | jq .jobs\n",
-    .run = run,
+    .run = status_run,
 };

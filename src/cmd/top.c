@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla top: the board, as it is now or as it changes.
+// hekla top: shows the board, once or updated live.
 #include "cli/board.h"
 #include "cmd/live.h"
 
@@ -29,7 +29,7 @@ struct top {
     struct hk_buf frame; /* what the screen shows */
     struct net_watch *keys;
     struct termios before;
-    bool raw, quit, stale; /* stale: a key asks for another frame */
+    bool raw, quit, stale; /* stale: a key press needs a new frame */
 };
 
 /* ---- frames ---- */
@@ -59,7 +59,7 @@ static void make_frame(struct top *p, const struct term *t, struct hk_buf *out)
     board_write(&p->board, t, out);
 }
 
-static int draw(struct top *p, struct hk_err *err)
+static int top_draw(struct top *p, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
     struct hk_buf next = {0};
@@ -69,7 +69,7 @@ static int draw(struct top *p, struct hk_err *err)
     board_change(hk_buf_str(&p->frame), hk_buf_str(&next), &out);
     hk_buf_fini(&p->frame);
     p->frame = next;
-    return verb_print(&out) == EXIT_OK ? 0 : hk_fail(err, HK_EIO, "output ends here");
+    return verb_print(&out) == EXIT_OK ? 0 : hk_fail(err, HK_EIO, "cannot write the output");
 }
 
 /* ---- the terminal ---- */
@@ -96,24 +96,24 @@ static void on_key(void *ctx, uint32_t events)
     p->stale = true;
 }
 
-static void on_signal(void *ctx, int signo)
+static void top_on_signal(void *ctx, int signo)
 {
     struct top *p = ctx;
 
     if (signo == SIGWINCH) {
-        hk_buf_clear(&p->frame); /* everything is drawn again */
+        hk_buf_clear(&p->frame); /* redraw everything */
         p->stale = true;
     } else {
         p->quit = true;
     }
 }
 
-/* Keys come one by one and unseen, on a screen of its own. */
-static int take_terminal(struct top *p, struct hk_err *err)
+/* Switches to raw mode without echo, on the alternate screen. */
+static int top_open_terminal(struct top *p, struct hk_err *err)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGWINCH};
     struct termios raw;
-    const int rc = net_signals(p->u->ask.loop, signals, HK_LEN(signals), on_signal, p, err);
+    const int rc = net_signals(p->u->ask.loop, signals, HK_LEN(signals), top_on_signal, p, err);
 
     if (rc < 0 || !isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &p->before) < 0) {
         return rc;
@@ -159,7 +159,7 @@ static void clean(struct top *p)
     }
 }
 
-static int go_on(struct top *p, struct hk_err *err)
+static int top_continue(struct top *p, struct hk_err *err)
 {
     int64_t drawn_ns = 0;
     int rc = 0;
@@ -171,7 +171,7 @@ static int go_on(struct top *p, struct hk_err *err)
         if (drawn_ns == 0 || now >= due) {
             clean(p);
             drawn_ns = now;
-            rc = draw(p, err);
+            rc = top_draw(p, err);
         } else {
             rc = live_turn(p->u, p->all, NKINDS, (int)((due - now) / MS_NS + 1), err);
         }
@@ -179,15 +179,15 @@ static int go_on(struct top *p, struct hk_err *err)
     return rc;
 }
 
-static int show_live(struct top *p, struct hk_err *err)
+static int top_show_live(struct top *p, struct hk_err *err)
 {
     int rc;
 
     p->board.keys = true;
-    rc = take_terminal(p, err);
+    rc = top_open_terminal(p, err);
     if (rc == 0) {
         set_screen(true);
-        rc = go_on(p, err);
+        rc = top_continue(p, err);
         set_screen(false);
     }
     give_terminal(p);
@@ -199,21 +199,21 @@ static int show_once(struct top *p, const struct term *t, struct hk_err *err)
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
 
     make_frame(p, t, &out);
-    return verb_print(&out) == EXIT_OK ? 0 : hk_fail(err, HK_EIO, "output ends here");
+    return verb_print(&out) == EXIT_OK ? 0 : hk_fail(err, HK_EIO, "cannot write the output");
 }
 
-/* A server that is not there is told at once. */
-static int probe(struct user *u, struct hk_err *err)
+/* Reports an unreachable server at once. */
+static int top_probe(struct user *u, struct hk_err *err)
 {
     HK_AUTO(answer_fini) struct answer queues = {0};
 
     return user_list(u, API_QUEUE, "", NULL, &queues, err);
 }
 
-static int show(struct top *p, struct hk_err *err)
+static int top_show(struct top *p, struct hk_err *err)
 {
     const struct term t = term_of(STDOUT_FILENO);
-    int rc = probe(p->u, err);
+    int rc = top_probe(p->u, err);
 
     if (rc < 0) {
         return rc;
@@ -226,7 +226,7 @@ static int show(struct top *p, struct hk_err *err)
     }
     rc = live_sync(p->u, p->all, NKINDS, err);
     if (rc == 0) {
-        rc = t.is && !p->a->once ? show_live(p, err) : show_once(p, &t, err);
+        rc = t.is && !p->a->once ? top_show_live(p, err) : show_once(p, &t, err);
     }
     for (int i = 0; i < NKINDS; i++) {
         live_fini(&p->lives[i]);
@@ -237,37 +237,21 @@ static int show(struct top *p, struct hk_err *err)
 /* ---- the verb ---- */
 
 static const struct option_row options[] = {
-    {0, "once", NULL, NULL, "Print what there is once and return, as in a pipe."},
-    {0, "sort", "ORDER", "state age size name", "The order of the jobs (default: state)."},
-    {'n', "namespace", "NAMESPACE", NULL, "Only the jobs of this namespace (default: all)."},
-    USER_OPTIONS_SERVER,
+    ROW_FLAG(0, "once", struct top_args, once, "Print the view once and return, as in a pipe."),
+    ROW_CHOICE(0, "sort", "ORDER", struct top_args, sort, "state age size name", "state",
+               "The order of the jobs."),
+    ROW_TEXT_OR('n', "namespace", "NAMESPACE", struct top_args, user.ns, "all namespaces",
+                "Only the jobs of this namespace."),
+    ROW_INCLUDE(struct top_args, user, user_server_options),
+    ROW_END,
 };
 
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct top_args *a = ctx;
-
-    if (!row) {
-        return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
-    }
-    if (strcmp(row->name, "once") == 0) {
-        a->once = true;
-    } else if (strcmp(row->name, "sort") == 0) {
-        while (strcmp(board_sort_name(a->sort), value) != 0) {
-            a->sort = (a->sort + 1) % BOARD_NSORTS;
-        }
-    } else {
-        user_take(&a->user, row, value);
-    }
-    return 0;
-}
-
-static int run(const struct verb *v, int argc, char **argv)
+static int top_run(const struct verb *v, int argc, char **argv)
 {
     struct top_args a = {0};
     struct user u = {0};
     struct hk_err err = {0};
-    int rc = verb_parse(v, argc, argv, take, &a);
+    int rc = verb_parse(v, argc, argv, &a);
 
     if (rc != 0) {
         return user_parsed(rc);
@@ -276,7 +260,7 @@ static int run(const struct verb *v, int argc, char **argv)
     struct top p = {.u = &u, .a = &a};
     p.board = (struct board){.sort = a.sort, .namespaces = a.user.all_namespaces};
     rc = user_open(&u, &a.user, &err);
-    rc = rc < 0 ? rc : show(&p, &err);
+    rc = rc < 0 ? rc : top_show(&p, &err);
     hk_buf_fini(&p.frame);
     user_close(&u);
     return rc < 0 ? user_fail(v, rc, &err) : USER_OK;
@@ -287,14 +271,12 @@ const struct verb verb_top = {
     .args = "",
     .about = "watch queues, jobs and nodes on a terminal",
     .options = options,
-    .noption = HK_LEN(options),
-    .text = "A view of the cluster that follows what happens: what is asked for of what there is, "
-            "queues, nodes and jobs. Only what changed is written again. In a pipe, or with "
-            "--once, it is printed once.\n"
-            "Bars show what pods asked for, as schedulers count. How much they use at the moment "
-            "is not known to this API.",
-    .rest = "KEYS\n"
-            "       q quits, s sorts the jobs by state, age, size or name, ? shows the "
-            "keys.\n\n" USER_EXIT_STATUS,
-    .run = run,
+    .text = "A live view of the cluster: what is requested of what there is, queues, nodes and "
+            "jobs. In a pipe, or with --once, it is printed once.\n"
+            "Bars show what pods request, as schedulers count. Actual usage is not shown: this "
+            "API does not provide it.",
+    .rest =
+        "KEYS\n"
+        "       q quits, s changes the order of the jobs, ? shows the keys.\n\n" USER_EXIT_STATUS,
+    .run = top_run,
 };

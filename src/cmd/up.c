@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla up: API server, admission, controllers, scheduler and this machine as a node, in one
-// process around one store. Nothing here speaks HTTP to itself: everybody holds the store's own
-// port. One thread turns the loop; after each turn whoever got messages goes on with its work.
+// hekla up: runs API server, admission, controllers, scheduler and this machine as a node, in one
+// process around one store. The parts do not use HTTP between them: all share the store's port. One
+// thread runs the loop; after each iteration every part that got messages continues its work.
 #include "cmd/host.h"
 
+#include "base/log.h"
 #include "cmd/conf_map.h"
-#include "cmd/daemon.h"
 #include "cmd/detach.h"
 #include "cmd/node.h"
 #include "cmd/prober.h"
@@ -16,9 +16,18 @@
 #include "net/node_api.h"
 #include "scheduler/loop.h"
 
+#include <unistd.h>
+
+#define S_NS ((int64_t)1000 * 1000 * 1000)
 #define CLEAR_AGAIN_NS ((int64_t)20 * 1000 * 1000)
 
-/* Events of one cause come in one turn here: one without any is pause enough. */
+/* With --detach: the shortest time that the parent waits for an early exit, and the longest that it
+ * waits for the controllers to become idle. */
+#define SETTLE_MIN_NS ((int64_t)500 * 1000 * 1000)
+#define SETTLE_MAX_NS ((int64_t)5 * 1000 * 1000 * 1000)
+#define SETTLE_AGAIN_NS ((int64_t)50 * 1000 * 1000)
+
+/* Events of one cause arrive in one loop iteration here: one iteration without events is enough. */
 #define QUIET_NS 1
 #define REASON_WAIT_NS ((int64_t)100 * 1000 * 1000)
 
@@ -27,7 +36,10 @@ struct up_opts {
     const char *conf;
     struct node_flags node;
     struct sim_nodes_opts sim;
+    int64_t node_grace_ns, pod_gc_quarantine_ns;
+    int64_t finished_pods_max; /* 0: keep all */
     bool detach;
+    bool trust_all; /* a client that may create pods may become root on this machine */
 };
 
 struct up {
@@ -36,74 +48,92 @@ struct up {
     struct manager *controllers;
     struct metrics *controller_metrics;
     struct loop *scheduler;
-    struct nursery *nursery;
-    struct net_files *conf_file; /* NULL without one */
+    struct spawner *spawner;
+    struct net_files *conf_file; /* NULL: no file */
     struct conf_map conf_map;
     struct node node;
     struct sim_nodes sim;
     struct node_api node_api;
     struct server_metrics metrics;
-    bool clearing; /* the node's pods have been told to end */
+    bool clearing; /* the node's pods were asked to end */
+    int parent;    /* descriptor of the parent that waits for the start; -1: none */
+    int64_t ready_ns;
 };
 
 static const struct option_row options[] = {
-    HOST_OPTION_DATA_DIR(" " WHERE_DEFAULT_TEXT),
-    HOST_OPTION_LISTEN,
-    {'D', "detach", NULL, NULL,
-     "Go on in the background and return when the server is ready, or has failed to start. What it "
-     "has to say then goes to DIR/hekla.log. 'hekla down' ends it."},
-    {'c', "conf", "FILE", NULL,
-     "The scheduler's configuration, in the form of vc-scheduler's file. It is read again when it "
-     "changes; a bad one is reported and the last good one stays in force. The one in force can be "
-     "read from the ConfigMap " CONF_MAP_NS "/" CONF_MAP_NAME "."},
-    NODE_OPTIONS(" Agents elsewhere may register through the API."),
-    SIM_NODES_OPTIONS,
-    HOST_OPTION_LIMITS,
+    HOST_OPTION_DATA_DIR(struct up_opts, host, WHERE_DEFAULT_TEXT),
+    ROW_INCLUDE(struct up_opts, host, host_listen_options),
+    ROW_FLAG(0, "trust-all-users", struct up_opts, trust_all,
+             "Let root serve other machines and run pods: every user of the API who may create a "
+             "pod or a job is then root on this machine."),
+    ROW_FLAG('D', "detach", struct up_opts, detach,
+             "Continue in the background. The command returns when the server is ready and has "
+             "done the work of its start, or has failed. The log goes to DIR/hekla.log; 'hekla "
+             "down' ends the server."),
+    ROW_TEXT_OR('c', "conf", "FILE", struct up_opts, conf, "the built-in configuration",
+                "The configuration of the scheduler, in the form of vc-scheduler's file. It is "
+                "read again when it changes; an invalid one is reported and the last valid one "
+                "stays in force. The one in force is in the ConfigMap " CONF_MAP_NS
+                "/" CONF_MAP_NAME "."),
+    NODE_OPTIONS(struct up_opts, node, " Agents on other machines may register through the API."),
+    ROW_INCLUDE(struct up_opts, sim, sim_nodes_options),
+    ROW_DURATION(0, "node-monitor-grace-period", struct up_opts, node_grace_ns, S_NS, "40s",
+                 "How long a node of another machine may go without renewing its lease. After that "
+                 "it is unreachable: no pods are placed on it, and its pods are evicted when they "
+                 "no longer tolerate that. Agents renew the lease four times in their "
+                 "--node-lease-duration."),
+    ROW_INCLUDE(struct up_opts, host, host_toleration_options),
+    ROW_DURATION(0, "pod-gc-quarantine", struct up_opts, pod_gc_quarantine_ns, S_NS, "40s",
+                 "Remove pods of a node that no longer exists after this time."),
+    ROW_INT(0, "terminated-pod-gc-threshold", "N", struct up_opts, finished_pods_max, 0, INT32_MAX,
+            "12500",
+            "How many finished pods to keep; 0 keeps all. The oldest beyond that are deleted, "
+            "except those of unfinished jobs."),
+    ROW_INCLUDE(struct up_opts, host, host_store_options),
+    ROW_INCLUDE(struct up_opts, host, host_limit_options),
+    ROW_END,
 };
-
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct up_opts *o = ctx;
-    int rc;
-
-    if (row && strcmp(row->name, "conf") == 0) {
-        o->conf = value;
-        return 0;
-    }
-    if (row && strcmp(row->name, "detach") == 0) {
-        o->detach = true;
-        return 0;
-    }
-    if (!row || (!node_take(&o->node, row, value, &rc, err) &&
-                 !sim_nodes_take(&o->sim, row, value, &rc, err) &&
-                 !host_take(&o->host, row, value, &rc, err))) {
-        return hk_fail(err, HK_EINVAL, "unexpected '%s'", value);
-    }
-    return rc;
-}
 
 /* ---- running ---- */
 
-/* Volcano's controllers, and those of the workloads that a cluster would bring along. */
-static struct manager *start_controllers(struct up *u)
+static bool is_own_node(void *ctx, struct hk_str name)
 {
-    const struct ctl_type *all[32];
-    const struct ctl_type *const *types;
-    uint32_t n, more;
+    const struct up *u = ctx;
 
-    types = manager_types(&n);
-    hk_assert(n <= HK_LEN(all));
-    memcpy(all, types, n * sizeof(all[0]));
-    types = manager_workload_types(&more);
-    hk_assert(n + more <= HK_LEN(all));
-    memcpy(all + n, types, more * sizeof(all[0]));
-    return manager_new(&(struct manager_opts){.port = rest_port(u->host.rest),
-                                              .clock = u->host.clock,
-                                              .rand = &u->host.rand,
-                                              .conf = {.prober = u->prober, .local_zone = "Local"},
-                                              .types = all,
-                                              .ntype = n + more,
-                                              .shared_port = true});
+    return (u->node.agent && agent_has_node(u->node.agent, name)) ||
+           (u->sim.agent && agent_has_node(u->sim.agent, name));
+}
+
+/* Volcano's controllers, and those of kube-controller-manager that a cluster needs. */
+static struct manager *start_controllers(struct up *u, const struct up_opts *o)
+{
+    const struct ctl_type *const *(*const lists[])(uint32_t * ret_n) = {
+        manager_types, manager_workload_types, manager_node_types};
+    const struct ctl_type *all[32];
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < HK_LEN(lists); i++) {
+        uint32_t more;
+        const struct ctl_type *const *types = lists[i](&more);
+
+        hk_assert(n + more <= HK_LEN(all));
+        memcpy(all + n, types, more * sizeof(all[0]));
+        n += more;
+    }
+    return manager_new(&(struct manager_opts){
+        .port = rest_port(u->host.rest),
+        .clock = u->host.clock,
+        .rand = &u->host.rand,
+        .conf = {.prober = u->prober,
+                 .local_zone = "Local",
+                 .node_grace_ns = o->node_grace_ns,
+                 .pod_gc_quarantine_ns = o->pod_gc_quarantine_ns,
+                 .finished_pods_max = o->finished_pods_max == 0 ? -1 : o->finished_pods_max,
+                 .is_own_node = is_own_node,
+                 .own_nodes = u},
+        .types = all,
+        .ntype = n,
+        .shared_port = true});
 }
 
 static void write_metrics(void *ctx, struct hk_buf *out)
@@ -114,7 +144,7 @@ static void write_metrics(void *ctx, struct hk_buf *out)
     metrics_write(u->controller_metrics, out);
 }
 
-static void on_conf(void *ctx)
+static void up_on_conf(void *ctx)
 {
     struct up *u = ctx;
 
@@ -125,12 +155,12 @@ static int watch_conf(struct up *u, const char *path, struct hk_err *err)
 {
     return net_files_new(
         &(struct net_files_opts){
-            .loop = u->host.loop, .paths = &path, .npaths = 1, .changed = on_conf, .ctx = u},
+            .loop = u->host.loop, .paths = &path, .npaths = 1, .changed = up_on_conf, .ctx = u},
         &u->conf_file, err);
 }
 
-/* Who has the pod answers for it. */
-static void serve(void *ctx, const struct node_call *call)
+/* Passes the call to the agent that has the pod. */
+static void up_serve(void *ctx, const struct node_call *call)
 {
     struct up *u = ctx;
     const bool sim =
@@ -139,7 +169,7 @@ static void serve(void *ctx, const struct node_call *call)
     agent_serve(sim ? u->sim.agent : u->node.agent, call);
 }
 
-static bool has(void *ctx, struct hk_str ns, struct hk_str pod)
+static bool up_has_pod(void *ctx, struct hk_str ns, struct hk_str pod)
 {
     const struct up *u = ctx;
 
@@ -147,23 +177,23 @@ static bool has(void *ctx, struct hk_str ns, struct hk_str pod)
            (u->sim.agent && agent_has(u->sim.agent, ns, pod));
 }
 
-static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
+static int up_open_parts(struct up *u, const struct up_opts *o, struct hk_err *err)
 {
     struct host_opts host = o->host;
     int rc;
 
     u->metrics = (struct server_metrics){write_metrics, u};
     host.metrics = &u->metrics;
-    u->node_api = (struct node_api){.serve = serve, .has = has, .ctx = u};
+    u->node_api = (struct node_api){.serve = up_serve, .has = up_has_pod, .ctx = u};
     host.node_api = o->node.no_node && o->sim.fleet.n == 0 ? NULL : &u->node_api;
     u->host.has_pods = !o->node.no_node;
-    rc = o->node.no_node ? 0 : nursery_new(&u->nursery, err); /* before there is anything to copy */
+    rc = o->node.no_node ? 0 : spawner_new(&u->spawner, err); /* fork while small */
     rc = rc < 0 ? rc : host_open(&u->host, &host, err);
     if (rc < 0) {
         return rc;
     }
     u->prober = cmd_prober_new(u->host.loop);
-    u->controllers = start_controllers(u);
+    u->controllers = start_controllers(u, o);
     u->controller_metrics = metrics_new(u->controllers);
     rc = loop_new(&(struct loop_opts){.port = rest_port(u->host.rest),
                                       .clock = u->host.clock,
@@ -178,7 +208,7 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
     if (rc == 0 && !o->node.no_node) {
         rc = node_start(&u->node,
                         &(struct node_opts){.loop = u->host.loop,
-                                            .nursery = u->nursery,
+                                            .spawner = u->spawner,
                                             .port = rest_port(u->host.rest),
                                             .clock = u->host.clock,
                                             .rand = &u->host.rand,
@@ -194,25 +224,26 @@ static int start(struct up *u, const struct up_opts *o, struct hk_err *err)
     return rc;
 }
 
-/* Ends the pods, and then the server. Meanwhile nothing new is placed. */
+/* Ends the pods, then the server. Schedules nothing in the meantime. */
 static int64_t step_clearing(struct up *u)
 {
     if (!u->clearing && agent_ready(u->node.agent)) {
         u->clearing = true;
         agent_clear(u->node.agent);
-        return 0; /* the outcome comes with the next turn */
+        return 0; /* the next step checks the result */
     }
     if (u->clearing && agent_is_clear(u->node.agent)) {
         host_stop(&u->host);
     }
-    return CLEAR_AGAIN_NS; /* groups and mounts go without telling */
+    return CLEAR_AGAIN_NS; /* cgroups and mounts disappear without an event */
 }
 
-/* Lets everybody work; how long nothing will happen unless the loop brings news. */
-static int64_t step(struct up *u)
+/* Runs all parts; returns the time until the next step, unless the loop has events earlier. */
+static int64_t up_step(struct up *u)
 {
     int64_t next_ns = manager_run(u->controllers), at_ns, now_ns, wait_ns;
 
+    hk_log_tick();
     if (u->node.agent) {
         at_ns = agent_run(u->node.agent);
         next_ns = HK_MIN(next_ns, at_ns);
@@ -233,7 +264,7 @@ static int64_t step(struct up *u)
     return HK_MIN(wait_ns, HK_MAX(next_ns - now_ns, 0));
 }
 
-/* Rounded up: a turn that ends too early would be followed by another at once. */
+/* Rounds up: a wait that ends too early would be followed by another one at once. */
 static int to_ms(int64_t ns)
 {
     if (ns == INT64_MAX) {
@@ -242,38 +273,61 @@ static int to_ms(int64_t ns)
     return (int)HK_MIN((ns + 999999) / 1000000, 3600 * 1000);
 }
 
-static int turn(struct up *u, struct hk_err *err)
+/* Notifies the parent of a detached server after the start; returns the time until the next
+ * check. */
+static int64_t up_report_settled(struct up *u, int64_t wait_ns)
+{
+    const int64_t since_ns = net_loop_now_ns(u->host.loop) - u->ready_ns;
+
+    if (u->parent < 0) {
+        return wait_ns;
+    }
+    if (since_ns >= SETTLE_MAX_NS || (since_ns >= SETTLE_MIN_NS && manager_idle(u->controllers) &&
+                                      !manager_rests(u->controllers))) {
+        detach_settled(&u->parent);
+    }
+    return HK_MIN(wait_ns, SETTLE_AGAIN_NS);
+}
+
+static int up_loop_once(struct up *u, struct hk_err *err)
 {
     int rc = 0;
 
     while (rc == 0 && !u->host.stopping) {
-        const int64_t wait_ns = step(u);
+        const int64_t wait_ns = up_report_settled(u, up_step(u));
 
         rc = net_loop_turn(u->host.loop, to_ms(wait_ns), err);
     }
     return rc;
 }
 
-static int let_go(const struct up_opts *o, struct hk_err *err)
+static void write_log_path(const struct up_opts *o, struct hk_buf *out)
+{
+    hk_buf_addf(out, "%s/hekla.log", o->host.dir);
+}
+
+static int up_release(struct up *u, const struct up_opts *o, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf log = {0};
 
-    hk_buf_addf(&log, "%s/hekla.log", o->host.dir);
-    return o->detach ? detach_ready(log.data, err) : 0;
+    write_log_path(o, &log);
+    u->ready_ns = net_loop_now_ns(u->host.loop);
+    return o->detach ? detach_ready(log.data, &u->parent, err) : 0;
 }
 
 static int up(const struct up_opts *o)
 {
-    struct up u = {0};
+    struct up u = {.parent = -1};
     struct hk_err err = {0};
-    int rc = start(&u, o, &err);
+    int rc = up_open_parts(&u, o, &err);
 
     rc = rc < 0 ? rc : host_announce(&u.host, &o->host, "up", &err);
-    rc = rc < 0 ? rc : let_go(o, &err);
-    rc = rc < 0 ? rc : turn(&u, &err);
+    rc = rc < 0 ? rc : up_release(&u, o, &err);
+    rc = rc < 0 ? rc : up_loop_once(&u, &err);
+    detach_settled(&u.parent); /* a stop on request counts as success */
     sim_nodes_end(&u.sim);
     node_end(&u.node);
-    nursery_free(u.nursery);
+    spawner_free(u.spawner);
     net_files_free(u.conf_file);
     loop_free(u.scheduler);
     manager_free(u.controllers);
@@ -286,59 +340,76 @@ static int up(const struct up_opts *o)
     return rc < 0 ? EXIT_BAD : EXIT_OK;
 }
 
-static int run(const struct verb *v, int argc, char **argv)
+/* Pods of a server of root run as root: a remote client that may create one controls the
+ * machine. */
+static int check_listen(const struct up_opts *o, struct hk_err *err)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf dir = {0};
-    struct up_opts o = {.host = host_opts_default(), .sim = sim_nodes_opts_default()};
+    if (geteuid() != 0 || o->node.no_node || o->trust_all || host_is_loopback(&o->host)) {
+        return 0;
+    }
+    return hk_fail(err, HK_EDENIED,
+                   "refusing to listen on %s as root: pods run as root here, so whoever may create "
+                   "a pod through this address owns the machine. Listen on 127.0.0.1, run the "
+                   "server as another user, run no pods on it (--no-node), or say that every user "
+                   "is trusted (--trust-all-users)",
+                   o->host.addr);
+}
+
+static int up_run(const struct verb *v, int argc, char **argv)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf dir = {0}, log = {0};
+    struct up_opts o = {.sim = sim_nodes_opts_default()};
     struct hk_err err = {0};
-    const int rc = verb_parse(v, argc, argv, take, &o);
+    const int rc = verb_parse(v, argc, argv, &o);
     int status;
 
     if (rc != 0) {
         return rc < 0 ? EXIT_BAD : EXIT_OK;
     }
-    if (where_settle(&o.host.dir, &dir, &err) < 0 || node_check(&o.node, &err) < 0) {
+    if (where_settle(&o.host.dir, &dir, &err) < 0 || node_check(&o.node, &err) < 0 ||
+        check_listen(&o, &err) < 0) {
         return verb_complain("up: %s", err.text);
     }
-    return o.detach && !detach(&status) ? status : up(&o);
+    write_log_path(&o, &log);
+    return o.detach && !detach(log.data, &status) ? status : up(&o);
 }
 
 const struct verb verb_up = {
     .name = "up",
     .args = "",
-    .about = "run a complete batch system in one process, on this machine",
+    .about = "run a complete batch system in one process on this machine",
     .options = options,
-    .noption = HK_LEN(options),
-    .text =
-        "An API server as 'hekla apiserver' runs it, Volcano's admission rules, its controllers "
-        "and "
-        "its scheduler, and this machine as the node, in one process and on one store. Jobs, "
-        "queues, "
-        "flows and cron jobs work as on a cluster, with the same manifests.\n"
-        "Pods are processes of this machine. A container's command is run with its environment, "
-        "volumes, limits and user as far as the kernel permits it here; its image is not used, "
-        "unless --image-roots gives a root file system for it. Output is kept and shown by kubectl "
-        "logs.\n"
-        "Everything that was acknowledged survives a crash: started again, the process goes on "
-        "where it was, and finds the processes that went on running.\n"
-        "No privileges are needed. Without them containers run as the user of the server, in "
-        "namespaces where the kernel lets users make them, and what cannot be enforced is told in "
-        "the status of each pod.\n"
-        "vcctl, its short forms and the verbs of this program find a server of the default "
-        "directory by themselves; kubectl needs KUBECONFIG. 'hekla status' tells how the server "
-        "is, 'hekla down' ends it.",
+    .text = "Runs an API server as 'hekla apiserver' does, Volcano's admission rules, its "
+            "controllers and its scheduler, and this machine as a node, in one process with one "
+            "store. Jobs, queues, flows and cron jobs work as in a cluster, with the same "
+            "manifests.\n"
+            "Pods are processes of this machine. A container's command runs with its environment, "
+            "volumes, limits and user as far as the kernel permits here; its image is not used, "
+            "unless --image-roots gives a root file system for it. 'kubectl logs' and 'hekla "
+            "logs' show the output.\n"
+            "Every acknowledged change survives a crash: after a restart the server continues "
+            "where it was, and finds the processes that continued to run.\n"
+            "When root runs the server, pods are root unless they name another user: everyone who "
+            "may create a pod owns the machine. As root the server therefore listens on loopback "
+            "addresses only, unless --trust-all-users is given. No container sees the data "
+            "directory.\n"
+            "No privileges are needed. Without them containers run as the user of the server, in "
+            "namespaces where the kernel lets users create them, and the status of each pod says "
+            "what cannot be enforced.\n"
+            "vcctl, its short forms and the verbs of this program find a server in the default "
+            "directory without being told; kubectl needs KUBECONFIG. 'hekla status' shows the "
+            "state of the server, 'hekla down' ends it.",
     .rest = SIM_NODES_HELP
     "SIGNALS\n"
-    "       SIGTERM, SIGINT  end the server; pods go on running and are found again\n"
-    "       SIGUSR1          ends the pods first, as 'hekla down --pods'\n"
-    "\n"
+    "       SIGTERM, SIGINT  end the server; pods continue to run and are found again\n"
+    "       SIGUSR1          ends the pods first, as 'hekla down --pods'\n" HOST_SIGHUP "\n"
     "ENVIRONMENT\n"
-    "       NOTIFY_SOCKET    the socket of a service manager that wants to hear when the\n"
-    "                        server is ready (Type=notify of systemd)\n"
+    "       NOTIFY_SOCKET    the socket of a service manager that is told when the server\n"
+    "                        is ready (Type=notify of systemd)\n"
     "\n"
     "EXIT STATUS\n"
-    "       0  ended by a signal; pods go on. With --detach: the server is ready\n"
-    "       1  could not start, or could not go on; one line on standard error says why\n"
+    "       0  ended by a signal; pods continue to run. With --detach: the server is ready\n"
+    "       1  could not start or continue; one line on standard error says why\n"
     "\n"
     "EXAMPLES\n"
     "       In the background, in the default directory:\n"
@@ -352,8 +423,8 @@ const struct verb verb_up = {
     "           kubectl apply -f examples/job.yaml\n"
     "           kubectl logs -l volcano.sh/job-name=train\n"
     "\n"
-    "       A thousand nodes that only seem to run pods:\n"
+    "       A thousand simulated nodes:\n"
     "           hekla up --data-dir /tmp/big --no-node --sim-nodes 1000 \\\n"
     "               --sim-model duration=exp:60s,fail=0.01\n",
-    .run = run,
+    .run = up_run,
 };

@@ -1,32 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening, asking and complaining, as the verbs of everyday do it.
+// Opens the connection, sends requests and prints errors for the user verbs.
 #include "cmd/user.h"
 
 #include "base/log.h"
 
 #include <signal.h>
 
-enum { NEAR = 3 }; /* letters; further away is no typing mistake */
-
 /* ---- options ---- */
 
-bool user_take(struct user_opts *o, const struct option_row *row, const char *value)
-{
-    const struct {
-        const char *name, **at;
-    } words[] = {{"kubeconfig", &o->kubeconfig}, {"server", &o->server}, {"namespace", &o->ns}};
+const struct option_row user_namespace_options[] = {
+    ROW_TEXT_OR('n', "namespace", "NAMESPACE", struct user_opts, ns,
+                "the one of the kubeconfig's context", "The namespace."),
+    ROW_END,
+};
 
-    if (strcmp(row->name, "all-namespaces") == 0) {
-        return o->all_namespaces = true;
-    }
-    for (size_t i = 0; i < HK_LEN(words); i++) {
-        if (strcmp(row->name, words[i].name) == 0) {
-            *words[i].at = value;
-            return true;
-        }
-    }
-    return false;
-}
+const struct option_row user_all_options[] = {
+    ROW_FLAG('A', "all-namespaces", struct user_opts, all_namespaces,
+             "All namespaces, with a column for them."),
+    ROW_END,
+};
+
+const struct option_row user_server_options[] = {
+    ROW_TEXT_OR(0, "kubeconfig", "FILE", struct user_opts, kubeconfig,
+                "$KUBECONFIG, else a server of 'hekla up' in its default directory, else "
+                "~/.kube/config",
+                "The file with the address of the server and your credentials."),
+    ROW_TEXT(0, "server", "URL", struct user_opts, server, NULL,
+             "The address of the server. It replaces the address in the kubeconfig."),
+    ROW_END,
+};
 
 int user_parsed(int rc)
 {
@@ -38,7 +40,7 @@ int user_parsed(int rc)
 int user_open(struct user *u, const struct user_opts *o, struct hk_err *err)
 {
     *u = (struct user){0};
-    hk_log_set_level(HK_LOG_ERROR); /* what matters is told by the verbs themselves */
+    hk_log_set_level(HK_LOG_ERROR); /* the verbs print what matters themselves */
     const int rc =
         ask_open(&u->ask, o->kubeconfig ? o->kubeconfig : "", o->server ? o->server : "", err);
 
@@ -54,7 +56,7 @@ void user_close(struct user *u)
     hk_arena_fini(&u->mem);
 }
 
-static void on_signal(void *ctx, int signo)
+static void user_on_signal(void *ctx, int signo)
 {
     struct user *u = ctx;
 
@@ -72,10 +74,10 @@ int user_catch(struct user *u, struct hk_err *err)
 {
     static const int signals[] = {SIGINT};
 
-    return net_signals(u->ask.loop, signals, HK_LEN(signals), on_signal, u, err);
+    return net_signals(u->ask.loop, signals, HK_LEN(signals), user_on_signal, u, err);
 }
 
-/* ---- complaining ---- */
+/* ---- errors ---- */
 
 static bool is_unreachable(const struct hk_err *err)
 {
@@ -101,13 +103,20 @@ int user_fail(const struct verb *v, int rc, const struct hk_err *err)
     return USER_TROUBLE;
 }
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
 const char *user_name(const char *typed)
 {
     const char *slash = strrchr(typed, '/');
 
     return slash ? slash + 1 : typed;
+}
+
+void user_names(struct option_list *typed)
+{
+    for (uint32_t i = 0; i < typed->len; i++) {
+        typed->at[i] = user_name(typed->at[i]);
+    }
 }
 
 int user_list(struct user *u, enum api_kind_id kind, const char *ns, const char *selector,
@@ -122,22 +131,21 @@ int user_list(struct user *u, enum api_kind_id kind, const char *ns, const char 
     return ask(&u->ask, &req, ret, err);
 }
 
-/* The nearest name of all, "" when none comes near. */
-static const char *nearest(struct user *u, enum api_kind_id kind, const char *name)
+/* The existing name closest to the typed one; "": none is close. */
+static const char *user_nearest(struct user *u, enum api_kind_id kind, const char *name)
 {
     HK_AUTO(answer_fini) struct answer all = {0};
     struct hk_err err = {0};
     const char *best = "";
-    size_t least = NEAR;
+    size_t least = SIZE_MAX;
 
     if (user_list(u, kind, u->ns, NULL, &all, &err) < 0) {
         return best;
     }
     for (uint32_t i = 0; i < all.objects.len; i++) {
         const char *have = hk_arena_str(&u->mem, all.objects.at[i]->name).s;
-        const bool begins = strlen(name) >= NEAR && hk_str_starts(hk_str(have), name);
-        const size_t d = begins ? 0 : word_distance(name, have);
-        if (d < least && strcmp(name, have) != 0) { /* else it was made meanwhile */
+        const size_t d = word_distance(name, have);
+        if (d > 0 && d < least && word_is_near(name, have)) { /* 0: created since then */
             least = d;
             best = have;
         }
@@ -145,15 +153,15 @@ static const char *nearest(struct user *u, enum api_kind_id kind, const char *na
     return best;
 }
 
-int user_get(struct user *u, enum api_kind_id kind, const char *name, struct answer *ret,
-             struct hk_err *err)
+int user_find(struct user *u, enum api_kind_id kind, const char *name, struct answer *ret,
+              struct hk_err *err)
 {
     const struct api_kind *k = api_kind(kind);
     const struct port_request req = {.verb = PORT_GET,
                                      .kind = k,
                                      .ns = hk_str(k->namespaced ? u->ns : ""),
                                      .name = hk_str(name)};
-    int rc = ask(&u->ask, &req, ret, err);
+    const int rc = ask(&u->ask, &req, ret, err);
 
     if (rc == 0 && ret->objects.len == 0) {
         return hk_fail(err, HK_EIO, "the server's answer holds no object");
@@ -161,11 +169,27 @@ int user_get(struct user *u, enum api_kind_id kind, const char *name, struct ans
     if (rc != -HK_ENOTFOUND) {
         return rc;
     }
-    const char *near = nearest(u, kind, name);
-    if (near[0] != '\0') {
-        return hk_fail(err, HK_ENOTFOUND, "no %s '%s' in namespace '%s', did you mean '%s'?",
-                       k->singular, name, u->ns, near);
+    return k->namespaced ? hk_fail(err, HK_ENOTFOUND,
+                                   "no %s '%s' in namespace '%s' (see 'hekla "
+                                   "%s -A')",
+                                   k->singular, name, u->ns, k->plural)
+                         : hk_fail(err, HK_ENOTFOUND, "no %s '%s' (see 'hekla %s')", k->singular,
+                                   name, k->plural);
+}
+
+int user_get(struct user *u, enum api_kind_id kind, const char *name, struct answer *ret,
+             struct hk_err *err)
+{
+    const struct api_kind *k = api_kind(kind);
+    const int rc = user_find(u, kind, name, ret, err);
+    const char *near = rc == -HK_ENOTFOUND ? user_nearest(u, kind, name) : "";
+
+    if (near[0] == '\0') {
+        return rc;
     }
-    return hk_fail(err, HK_ENOTFOUND, "no %s '%s' in namespace '%s' (see 'hekla %s -A')",
-                   k->singular, name, u->ns, k->plural);
+    return k->namespaced
+               ? hk_fail(err, HK_ENOTFOUND, "no %s '%s' in namespace '%s', did you mean '%s'?",
+                         k->singular, name, u->ns, near)
+               : hk_fail(err, HK_ENOTFOUND, "no %s '%s', did you mean '%s'?", k->singular, name,
+                         near);
 }

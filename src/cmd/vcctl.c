@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla vcctl, and the program under the names of Volcano's own: finds the command, connects, runs
-// it and tells how it went. Messages, the streams they go to and exit statuses are Volcano's.
+// hekla vcctl, also under the names of Volcano's own programs: finds the command, connects, runs it
+// and reports the result. Messages, their streams and exit statuses are those of Volcano.
 #include "cmd/vcctl.h"
 
 #include "base/file.h"
@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 enum {
-    EXIT_FAILED = 255, /* the command did not do what it was asked to */
+    EXIT_FAILED = 255, /* the command failed */
     MAX_MANIFEST = 16 << 20,
 };
 
-/* ---- what commands are made of ---- */
+/* ---- helpers for commands ---- */
 
 const char *vcctl_value(const struct vcctl *v, const char *flag)
 {
@@ -125,8 +125,8 @@ static vcctl_fn *const actions[COMMAND_NACTIONS] = {
     [COMMAND_VRESUME] = vcctl_job_resume,
 };
 
-static void write_failure(const struct command_line *l, const struct hk_err *err,
-                          struct hk_buf *out)
+static void vcctl_write_failure(const struct command_line *l, const struct hk_err *err,
+                                struct hk_buf *out)
 {
     if (l->depth == COMMAND_DEPTH) {
         hk_buf_addf(out, "Failed to %s %s: %s\n", l->path[2]->name, l->path[1]->name, err->text);
@@ -145,7 +145,7 @@ static int run_action(const struct command_line *l)
         rc = actions[command_leaf(l)->action](&v, &err);
     }
     if (rc < 0) {
-        write_failure(l, &err, &v.out);
+        vcctl_write_failure(l, &err, &v.out);
     }
     const int printed = verb_print(&v.out);
     ask_close(&v.ask);
@@ -162,7 +162,7 @@ static int print_help(const struct command_line *l)
     return verb_print(&out);
 }
 
-/* The help of the command that the words name. */
+/* Prints the help of the named command. */
 static int run_help(const struct command_line *l)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
@@ -212,8 +212,8 @@ static void write_suggestions(const struct command *program, const char *word, s
     hk_buf_adds(out, any ? "\n" : "");
 }
 
-/* What was typed makes no sense. */
-static int refuse(const struct command_line *l, int rc, const struct hk_err *err)
+/* Reports invalid arguments. */
+static int vcctl_reject(const struct command_line *l, int rc, const struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
 
@@ -236,7 +236,7 @@ int vcctl_main(const struct command *program, int argc, char **argv)
     const int rc = command_parse(program, argc, argv, &l, &err);
 
     if (rc < 0) {
-        return refuse(&l, rc, &err);
+        return vcctl_reject(&l, rc, &err);
     }
     if (command_bool(&l, "help")) {
         return print_help(&l);
@@ -255,7 +255,7 @@ int vcctl_main(const struct command *program, int argc, char **argv)
 
 /* ---- the verb ---- */
 
-static int run(const struct verb *v, int argc, char **argv)
+static int vcctl_run(const struct verb *v, int argc, char **argv)
 {
     return vcctl_main(command_program(HK_STR("vcctl")), argc, argv);
 }
@@ -263,14 +263,14 @@ static int run(const struct verb *v, int argc, char **argv)
 const struct verb verb_vcctl = {
     .name = "vcctl",
     .args = "COMMAND [FLAG...]",
-    .about = "run, list and steer jobs and queues, as Volcano's vcctl",
+    .about = "run, list and control jobs and queues, as Volcano's vcctl",
     .text =
         "Volcano's command line: jobs, queues, flows, templates and pods of any cluster. 'hekla "
         "vcctl help' lists its commands, and every one of them has --help.\n" ASK_WHERE_TEXT "\n"
         "Under the names vcctl, vsub, vjobs, vqueues, vcancel, vsuspend and vresume this program "
-        "is the one of that name.",
+        "behaves as the program of that name.",
     .rest = "EXIT STATUS\n"
-            "       0 when it was done, 1 for flags and commands that are none, 255 when the\n"
-            "       command failed; what failed is told on standard output, as by Volcano's.\n",
-    .run = run,
+            "       0 on success, 1 for unknown flags and commands, 255 when the command failed;\n"
+            "       the failure is printed on standard output, as by Volcano's vcctl.\n",
+    .run = vcctl_run,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // vcctl and its short forms.
 //
-//   vcctl.c        finds the command, connects, and tells how it went
+//   vcctl.c        finds the command, connects, and reports the result
 //   vcctl_job.c    jobs       vcctl_queue.c  queues
 //   vcctl_flow.c   flows and templates        vcctl_pod.c    pods
 #pragma once
@@ -9,19 +9,19 @@
 #include "cli/command.h"
 #include "cmd/ask.h"
 
-/* Runs the program with the arguments behind its name; returns the exit status. */
+/* Runs the program with the arguments after its name; returns the exit status. */
 int vcctl_main(const struct command *program, int argc, char **argv);
 
-/* One command under way. */
+/* A running command. */
 struct vcctl {
     const struct command_line *line;
     struct ask ask;
     struct hk_arena mem;
-    struct hk_buf out; /* printed at the end, also when it fails */
+    struct hk_buf out; /* printed at the end, even after a failure */
     int64_t now_ns;
 };
 
-/* Carries a command out; a failure is told in front of what is in err. */
+/* Runs a command. On failure, err holds the reason. */
 typedef int vcctl_fn(struct vcctl *v, struct hk_err *err);
 
 vcctl_fn vcctl_job_run, vcctl_job_list, vcctl_job_view, vcctl_job_suspend, vcctl_job_resume,
@@ -39,7 +39,7 @@ const char *vcctl_value(const struct vcctl *v, const char *flag);
 /* The namespace flag; "" with --all-namespaces. */
 const char *vcctl_list_ns(const struct vcctl *v);
 
-/* The requests everybody makes. Objects are added to ret. */
+/* Common requests. Objects are added to ret. */
 int vcctl_get(struct vcctl *v, enum api_kind_id kind, const char *ns, const char *name,
               struct answer *ret, struct hk_err *err) HK_CHECKED;
 int vcctl_list(struct vcctl *v, enum api_kind_id kind, const char *ns, struct answer *ret,
@@ -48,8 +48,8 @@ int vcctl_create(struct vcctl *v, enum api_kind_id kind, const char *ns, const s
                  struct answer *ret, struct hk_err *err) HK_CHECKED;
 int vcctl_delete(struct vcctl *v, enum api_kind_id kind, const char *ns, const char *name,
                  struct hk_err *err) HK_CHECKED;
-/* Reads the target and asks for the action, with a Command in that namespace. */
+/* Reads the target and requests the action with a Command in command_ns. */
 int vcctl_order(struct vcctl *v, enum api_kind_id kind, const char *ns, const char *name,
                 const char *command_ns, const char *action, struct hk_err *err) HK_CHECKED;
-/* The text of a manifest, "open PATH: why" when there is none. */
+/* Reads a manifest; the error is "open PATH: why". */
 int vcctl_read(const char *path, struct hk_buf *ret, struct hk_err *err) HK_CHECKED;

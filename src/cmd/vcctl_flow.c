@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands about flows and templates, which differ in their nouns.
+// The commands for flows and templates, which differ only in their names.
 #include "cli/make.h"
 #include "cli/show.h"
 #include "cmd/vcctl.h"
@@ -14,7 +14,7 @@ static const struct flavour template = {API_JOBTEMPLATE, "job template"};
 
 /* ---- manifests ---- */
 
-/* Does it to one object of a manifest, whose name and namespace are told. */
+/* Creates or deletes one object of a manifest. */
 typedef int object_fn(struct vcctl *v, enum api_kind_id kind, const char *ns, const char *name,
                       const struct json *body, struct hk_err *err);
 
@@ -40,7 +40,7 @@ struct doing {
 static const struct doing creating = {create_one, "create", "Created"};
 static const struct doing deleting = {delete_one, "delete", "Deleted"};
 
-/* What happens to one object does not stop the others, nor does it count for the exit status. */
+/* The failure of one object neither stops the others nor changes the exit status. */
 static int do_piece(struct vcctl *v, const struct flavour *f, const struct doing *d,
                     struct hk_str text, struct hk_err *err)
 {
@@ -64,7 +64,7 @@ static int do_piece(struct vcctl *v, const struct flavour *f, const struct doing
     return 0;
 }
 
-/* Cuts at every "---", wherever it stands, as Volcano's command does. */
+/* Splits at every "---", wherever it is, as Volcano's command does. */
 static bool next_piece(struct hk_str *rest, struct hk_str *piece)
 {
     static const char mark[] = "---";
@@ -117,7 +117,7 @@ static int delete_named(struct vcctl *v, const struct flavour *f, struct hk_err 
 
 /* ---- showing ---- */
 
-static void show(struct vcctl *v, const struct flavour *f, const struct answer *found)
+static void vcctl_flow_print(struct vcctl *v, const struct flavour *f, const struct answer *found)
 {
     if (f->kind == API_JOBFLOW) {
         show_flows(found->objects.at, found->objects.len, v->now_ns, &v->out);
@@ -126,7 +126,7 @@ static void show(struct vcctl *v, const struct flavour *f, const struct answer *
     }
 }
 
-static int get(struct vcctl *v, const struct flavour *f, struct hk_err *err)
+static int vcctl_flow_fetch(struct vcctl *v, const struct flavour *f, struct hk_err *err)
 {
     HK_AUTO(answer_fini) struct answer found = {0};
     const char *name = vcctl_value(v, "name");
@@ -137,23 +137,24 @@ static int get(struct vcctl *v, const struct flavour *f, struct hk_err *err)
     }
     const int rc = vcctl_get(v, f->kind, vcctl_value(v, "namespace"), name, &found, err);
     if (rc == 0) {
-        show(v, f, &found);
+        vcctl_flow_print(v, f, &found);
     }
     return rc;
 }
 
-static int list(struct vcctl *v, const struct flavour *f, const char *ns, struct hk_err *err)
+static int vcctl_flow_fetch_all(struct vcctl *v, const struct flavour *f, const char *ns,
+                                struct hk_err *err)
 {
     HK_AUTO(answer_fini) struct answer found = {0};
     const int rc = vcctl_list(v, f->kind, ns, &found, err);
 
     if (rc == 0) {
-        show(v, f, &found);
+        vcctl_flow_print(v, f, &found);
     }
     return rc;
 }
 
-static int describe(struct vcctl *v, const struct flavour *f, struct hk_err *err)
+static int vcctl_flow_print_one(struct vcctl *v, const struct flavour *f, struct hk_err *err)
 {
     HK_AUTO(answer_fini) struct answer found = {0};
     const char *name = vcctl_value(v, "name"), *ns = vcctl_value(v, "namespace");
@@ -181,17 +182,17 @@ int vcctl_flow_delete(struct vcctl *v, struct hk_err *err)
 
 int vcctl_flow_get(struct vcctl *v, struct hk_err *err)
 {
-    return get(v, &flow, err);
+    return vcctl_flow_fetch(v, &flow, err);
 }
 
 int vcctl_flow_list(struct vcctl *v, struct hk_err *err)
 {
-    return list(v, &flow, vcctl_list_ns(v), err);
+    return vcctl_flow_fetch_all(v, &flow, vcctl_list_ns(v), err);
 }
 
 int vcctl_flow_describe(struct vcctl *v, struct hk_err *err)
 {
-    return describe(v, &flow, err);
+    return vcctl_flow_print_one(v, &flow, err);
 }
 
 int vcctl_template_create(struct vcctl *v, struct hk_err *err)
@@ -206,15 +207,15 @@ int vcctl_template_delete(struct vcctl *v, struct hk_err *err)
 
 int vcctl_template_get(struct vcctl *v, struct hk_err *err)
 {
-    return get(v, &template, err);
+    return vcctl_flow_fetch(v, &template, err);
 }
 
 int vcctl_template_list(struct vcctl *v, struct hk_err *err)
 {
-    return list(v, &template, vcctl_value(v, "namespace"), err);
+    return vcctl_flow_fetch_all(v, &template, vcctl_value(v, "namespace"), err);
 }
 
 int vcctl_template_describe(struct vcctl *v, struct hk_err *err)
 {
-    return describe(v, &template, err);
+    return vcctl_flow_print_one(v, &template, err);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands about jobs.
+// The commands for jobs.
 #include "cli/make.h"
 #include "cli/show.h"
 #include "cmd/vcctl.h"
@@ -8,7 +8,8 @@
 
 /* ---- run ---- */
 
-static int create_job(struct vcctl *v, const char *ns, const struct json *body, struct hk_err *err)
+static int vcctl_job_create_job(struct vcctl *v, const char *ns, const struct json *body,
+                                struct hk_err *err)
 {
     HK_AUTO(answer_fini) struct answer made = {0};
     const int rc = vcctl_create(v, API_JOB, ns, body, &made, err);
@@ -24,10 +25,10 @@ static int run_job(struct vcctl *v, const struct make_job *j, struct hk_err *err
     struct json body;
     const int rc = make_job(j, &v->mem, &body, err);
 
-    return rc < 0 ? rc : create_job(v, j->ns, &body, err);
+    return rc < 0 ? rc : vcctl_job_create_job(v, j->ns, &body, err);
 }
 
-static int run_file(struct vcctl *v, const char *path, struct hk_err *err)
+static int vcctl_job_run_file(struct vcctl *v, const char *path, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     struct hk_err why = {0};
@@ -44,7 +45,7 @@ static int run_file(struct vcctl *v, const char *path, struct hk_err *err)
     if (rc < 0) {
         return hk_fail(err, HK_EINVAL, "failed to unmarshal file, err:  %s", why.text);
     }
-    return create_job(v, vcctl_value(v, "namespace"), &body, err);
+    return vcctl_job_create_job(v, vcctl_value(v, "namespace"), &body, err);
 }
 
 static struct make_job job_of_flags(const struct vcctl *v)
@@ -73,13 +74,13 @@ int vcctl_job_run(struct vcctl *v, struct hk_err *err)
     if (path[0] == '\0') {
         return run_job(v, &j, err);
     }
-    /* Resources are read before the file, although it has its own. */
+    /* Check the resource flags first, although the file overrides them. */
     rc = make_resources(j.requests, &v->mem, &list, err);
     rc = rc < 0 ? rc : make_resources(j.limits, &v->mem, &list, err);
-    return rc < 0 ? rc : run_file(v, path, err);
+    return rc < 0 ? rc : vcctl_job_run_file(v, path, err);
 }
 
-/* The flag, else the variable, else the last word on it. A flag that is given empty counts. */
+/* The flag (even if empty), else the environment variable, else the default. */
 static const char *flag_or_env(const struct vcctl *v, const char *flag, const char *variable,
                                const char *last)
 {
@@ -107,7 +108,7 @@ int vcctl_vsub(struct vcctl *v, struct hk_err *err)
 
 /* ---- list and view ---- */
 
-static int list_jobs(struct vcctl *v, const char *queue, bool loose, struct hk_err *err)
+static int vcctl_job_list_jobs(struct vcctl *v, const char *queue, bool loose, struct hk_err *err)
 {
     HK_AUTO(answer_fini) struct answer jobs = {0};
     const struct show_jobs how = {
@@ -125,7 +126,7 @@ static int list_jobs(struct vcctl *v, const char *queue, bool loose, struct hk_e
 
 int vcctl_job_list(struct vcctl *v, struct hk_err *err)
 {
-    return list_jobs(v, vcctl_value(v, "queue"), false, err);
+    return vcctl_job_list_jobs(v, vcctl_value(v, "queue"), false, err);
 }
 
 static int view_job(struct vcctl *v, bool conditions, struct hk_err *err)
@@ -159,12 +160,12 @@ int vcctl_job_view(struct vcctl *v, struct hk_err *err)
 int vcctl_vjobs(struct vcctl *v, struct hk_err *err)
 {
     return vcctl_value(v, "name")[0] != '\0' ? view_job(v, false, err)
-                                             : list_jobs(v, "", true, err);
+                                             : vcctl_job_list_jobs(v, "", true, err);
 }
 
 /* ---- suspend, resume and delete ---- */
 
-static int want_name(const struct vcctl *v, const char *verb, struct hk_err *err)
+static int vcctl_job_want_name(const struct vcctl *v, const char *verb, struct hk_err *err)
 {
     if (vcctl_value(v, "name")[0] == '\0') {
         return hk_fail(err, HK_EINVAL, "job name is mandatory to %s a particular job", verb);
@@ -172,28 +173,29 @@ static int want_name(const struct vcctl *v, const char *verb, struct hk_err *err
     return 0;
 }
 
-static int order(struct vcctl *v, const char *verb, const char *action, struct hk_err *err)
+static int vcctl_job_send_command(struct vcctl *v, const char *verb, const char *action,
+                                  struct hk_err *err)
 {
     const char *ns = vcctl_value(v, "namespace");
-    const int rc = want_name(v, verb, err);
+    const int rc = vcctl_job_want_name(v, verb, err);
 
     return rc < 0 ? rc : vcctl_order(v, API_JOB, ns, vcctl_value(v, "name"), ns, action, err);
 }
 
 int vcctl_job_suspend(struct vcctl *v, struct hk_err *err)
 {
-    return order(v, "suspend", "AbortJob", err);
+    return vcctl_job_send_command(v, "suspend", "AbortJob", err);
 }
 
 int vcctl_job_resume(struct vcctl *v, struct hk_err *err)
 {
-    return order(v, "resume", "ResumeJob", err);
+    return vcctl_job_send_command(v, "resume", "ResumeJob", err);
 }
 
-static int delete_job(struct vcctl *v, const char *verb, struct hk_err *err)
+static int vcctl_job_delete_job(struct vcctl *v, const char *verb, struct hk_err *err)
 {
     const char *name = vcctl_value(v, "name");
-    int rc = want_name(v, verb, err);
+    int rc = vcctl_job_want_name(v, verb, err);
 
     rc = rc < 0 ? rc : vcctl_delete(v, API_JOB, vcctl_value(v, "namespace"), name, err);
     if (rc == 0) {
@@ -204,10 +206,10 @@ static int delete_job(struct vcctl *v, const char *verb, struct hk_err *err)
 
 int vcctl_job_delete(struct vcctl *v, struct hk_err *err)
 {
-    return delete_job(v, "delete", err);
+    return vcctl_job_delete_job(v, "delete", err);
 }
 
 int vcctl_vcancel(struct vcctl *v, struct hk_err *err)
 {
-    return delete_job(v, "cancel", err);
+    return vcctl_job_delete_job(v, "cancel", err);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command about pods.
+// The command for pods.
 #include "api/names.h"
 #include "cli/show.h"
 #include "cmd/vcctl.h"
@@ -21,9 +21,9 @@ static int list_pods(struct vcctl *v, const char *selector, struct answer *ret, 
     return ask(&v->ask, &req, ret, err);
 }
 
-/* The pods of a job must not say that they are of another queue. */
-static int check_queue(const struct answer *pods, const char *job, const char *queue,
-                       struct hk_err *err)
+/* Fails if a pod of the job is labeled with another queue. */
+static int vcctl_pod_check_queue(const struct answer *pods, const char *job, const char *queue,
+                                 struct hk_err *err)
 {
     for (uint32_t i = 0; queue[0] != '\0' && i < pods->objects.len; i++) {
         const struct hk_str has = meta_at(pods->objects.at[i], "labels", API_KEY_QUEUE_NAME);
@@ -59,7 +59,7 @@ int vcctl_pod_list(struct vcctl *v, struct hk_err *err)
 
     if (job[0] != '\0') {
         rc = list_pods(v, hk_arena_printf(&v->mem, API_KEY_JOB_NAME " in (%s)", job), &pods, err);
-        rc = rc < 0 ? rc : check_queue(&pods, job, queue, err);
+        rc = rc < 0 ? rc : vcctl_pod_check_queue(&pods, job, queue, err);
     } else {
         rc = list_pods(v, queue[0] != '\0' ? "" : API_KEY_JOB_NAME, &pods, err);
         if (queue[0] != '\0') {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands about queues.
+// The commands for queues.
 #include "cli/make.h"
 #include "cli/show.h"
 #include "cmd/vcctl.h"
 
-/* Queues have no namespace; the commands for them live in this one. */
+/* Queues have no namespace; their Commands are in this one. */
 #define COMMAND_NS "default"
 
-static int want_name(const struct vcctl *v, struct hk_err *err)
+static int vcctl_queue_want_name(const struct vcctl *v, struct hk_err *err)
 {
     return vcctl_value(v, "name")[0] != '\0'
                ? 0
@@ -25,7 +25,7 @@ int vcctl_queue_create(struct vcctl *v, struct hk_err *err)
 
 int vcctl_queue_delete(struct vcctl *v, struct hk_err *err)
 {
-    const int rc = want_name(v, err);
+    const int rc = vcctl_queue_want_name(v, err);
 
     return rc < 0 ? rc : vcctl_delete(v, API_QUEUE, "", vcctl_value(v, "name"), err);
 }
@@ -81,7 +81,7 @@ int vcctl_vqueues(struct vcctl *v, struct hk_err *err)
     return rc;
 }
 
-static int update(struct vcctl *v, const char *name, struct hk_err *err)
+static int vcctl_queue_update(struct vcctl *v, const char *name, struct hk_err *err)
 {
     HK_AUTO(answer_fini) struct answer after = {0};
     const int64_t weight = command_int(v->line, "weight");
@@ -104,7 +104,7 @@ static int update(struct vcctl *v, const char *name, struct hk_err *err)
 int vcctl_queue_operate(struct vcctl *v, struct hk_err *err)
 {
     const char *name = vcctl_value(v, "name"), *action = vcctl_value(v, "action");
-    const int rc = want_name(v, err);
+    const int rc = vcctl_queue_want_name(v, err);
 
     if (rc < 0) {
         return rc;
@@ -116,7 +116,7 @@ int vcctl_queue_operate(struct vcctl *v, struct hk_err *err)
         return vcctl_order(v, API_QUEUE, "", name, COMMAND_NS, "CloseQueue", err);
     }
     if (strcmp(action, "update") == 0) {
-        return update(v, name, err);
+        return vcctl_queue_update(v, name, err);
     }
     if (action[0] == '\0') {
         return hk_fail(err, HK_EINVAL, "action can not be null");

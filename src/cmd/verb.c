@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options and manual pages of verbs, from their tables.
+// Parses the options of verbs and writes their manual pages, from their tables.
 #include "cmd/verb.h"
 
+/* Hidden verbs come last. */
 const struct verb *const verb_table[] = {
     &verb_up,
     &verb_down,
     &verb_status,
+    &verb_backup,
+    &verb_restore,
+    &verb_check,
     &verb_run,
     &verb_apply,
     &verb_logs,
@@ -21,6 +25,9 @@ const struct verb *const verb_table[] = {
     &verb_cancel,
     &verb_suspend,
     &verb_resume,
+    &verb_cordon,
+    &verb_uncordon,
+    &verb_drain,
     &verb_history,
     &verb_top,
     &verb_vcctl,
@@ -36,6 +43,7 @@ const struct verb *const verb_table[] = {
     &verb_help,
     &verb_version,
     &verb_completion,
+    &verb_complete,
 };
 const uint32_t verb_table_len = HK_LEN(verb_table);
 
@@ -51,7 +59,7 @@ const struct verb *verb_find(const char *name)
 
 enum { MAX_WORD = 32 };
 
-/* Levenshtein's. */
+/* The Levenshtein distance. */
 size_t word_distance(const char *a, const char *b)
 {
     size_t row[MAX_WORD + 1];
@@ -73,6 +81,11 @@ size_t word_distance(const char *a, const char *b)
         }
     }
     return row[nb];
+}
+
+bool word_is_near(const char *typed, const char *word)
+{
+    return word_distance(typed, word) <= (strlen(typed) < 4 ? 1 : 2);
 }
 
 int verb_complain(const char *fmt, ...)
@@ -105,142 +118,35 @@ int verb_print_version(void)
 
 /* ---- options ---- */
 
-bool option_is_optional(const struct option_row *row)
-{
-    return row->arg && row->arg[0] == '[';
-}
-
-static bool is_name(struct hk_str typed, const char *name)
-{
-    bool same = typed.n == strlen(name);
-
-    for (size_t i = 0; same && i < typed.n; i++) {
-        same = typed.s[i] == name[i] || (typed.s[i] == '_' && name[i] == '-');
-    }
-    return same;
-}
-
-static const struct option_row *by_name(const struct verb *v, struct hk_str name)
-{
-    for (uint32_t k = 0; k < v->noption; k++) {
-        if (is_name(name, v->options[k].name)) {
-            return &v->options[k];
-        }
-    }
-    return NULL;
-}
-
-static const struct option_row *by_letter(const struct verb *v, char letter)
-{
-    for (uint32_t k = 0; k < v->noption; k++) {
-        if (v->options[k].letter != 0 && v->options[k].letter == letter) {
-            return &v->options[k];
-        }
-    }
-    return NULL;
-}
-
-static bool is_choice(const struct option_row *row, const char *value)
-{
-    struct hk_str rest = hk_str(row->choices), part;
-
-    while (hk_str_cut(&rest, ' ', &part)) {
-        if (hk_str_is(part, value)) {
-            return true;
-        }
-    }
-    return !row->choices;
-}
-
-struct arguments {
-    const struct verb *v;
-    int argc, at;
-    char **argv;
-    verb_take *take;
-    void *ctx;
-    struct hk_err *err;
+const struct option_row verb_output_options[] = {
+    ROW_CHOICE('o', "output", "FORMAT", struct verb_output, as, "text json yaml", "text",
+               "Print text for people, or JSON or YAML for programs."),
+    ROW_END,
 };
 
-/* Hands over one option; inline_value is what stands behind '=' or the letter, NULL when nothing.
- */
-static int give(struct arguments *a, const struct option_row *row, const char *inline_value)
-{
-    const char *value = inline_value;
+const struct option_row verb_output_json_options[] = {
+    ROW_CHOICE('o', "output", "FORMAT", struct verb_output, as, "text json", "text",
+               "Print text for people, or JSON for programs."),
+    ROW_END,
+};
 
-    if (!row->arg && inline_value) {
-        return hk_fail(a->err, HK_EINVAL, "option --%s takes no value", row->name);
-    }
-    if (row->arg && !value && !option_is_optional(row)) {
-        if (a->at >= a->argc) {
-            return hk_fail(a->err, HK_EINVAL, "option --%s wants %s", row->name, row->arg);
-        }
-        value = a->argv[a->at++];
-    }
-    if (value && !is_choice(row, value)) {
-        return hk_fail(a->err, HK_EINVAL, "option --%s is '%s', want one of: %s", row->name, value,
-                       row->choices);
-    }
-    return a->take(a->ctx, row, value, a->err);
+const struct option_row *verb_options(const struct verb *v)
+{
+    static const struct option_row none[] = {ROW_END};
+
+    return v->options ? v->options : none;
 }
 
-static int give_long(struct arguments *a, const char *arg)
+int verb_refuse_file(void *at, const struct option_row *row, const char *value, struct hk_err *err)
 {
-    struct hk_str rest = hk_str(arg + 2), name;
-
-    hk_str_cut(&rest, '=', &name);
-    const struct option_row *row = by_name(a->v, name);
-    if (!row) {
-        return hk_fail(a->err, HK_EINVAL, "unknown option '--%.*s'", HK_FMT(name));
-    }
-    return give(a, row, rest.s);
+    return hk_fail(err, HK_EINVAL, "unexpected '%s', files are given with -f", value);
 }
 
-static int give_short(struct arguments *a, const char *arg)
-{
-    for (const char *p = arg + 1; *p != '\0'; p++) {
-        const struct option_row *row = by_letter(a->v, *p);
-        if (!row) {
-            return hk_fail(a->err, HK_EINVAL, "unknown option '-%c'", *p);
-        }
-        if (row->arg) {
-            const char *value = p[1] == '=' ? p + 2 : p + 1;
-            return give(a, row, p[1] != '\0' ? value : NULL);
-        }
-        const int rc = give(a, row, NULL);
-        if (rc < 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
-static int walk(struct arguments *a)
-{
-    bool plain = false;
-    int rc = 0;
-
-    while (rc == 0 && a->at < a->argc) {
-        const char *arg = a->argv[a->at++];
-        if (plain || arg[0] != '-' || arg[1] == '\0') {
-            rc = a->take(a->ctx, NULL, arg, a->err);
-            plain = plain || a->v->command;
-        } else if (strcmp(arg, "--") == 0) {
-            plain = true;
-        } else if (strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0) {
-            return 1;
-        } else {
-            rc = arg[1] == '-' ? give_long(a, arg) : give_short(a, arg);
-        }
-    }
-    return rc;
-}
-
-int verb_parse(const struct verb *v, int argc, char **argv, verb_take *take, void *ctx)
+int verb_parse(const struct verb *v, int argc, char **argv, void *opts)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf help = {0};
     struct hk_err err = {0};
-    struct arguments a = {v, argc, 0, argv, take, ctx, &err};
-    const int rc = walk(&a);
+    const int rc = option_parse(verb_options(v), argc, argv, opts, &err);
 
     if (rc < 0) {
         verb_complain("%s: %s (see 'hekla help %s')", v->name, err.text, v->name);
@@ -255,7 +161,7 @@ int verb_parse(const struct verb *v, int argc, char **argv, verb_take *take, voi
 
 enum { HELP_WIDTH = 80 };
 
-/* Words of one paragraph, wrapped behind an indent; column is where the first line stands. */
+/* Wraps the words of one paragraph with an indent; column: current column of the first line. */
 static void wrap(struct hk_str text, unsigned indent, unsigned column, struct hk_buf *out)
 {
     struct hk_str word;
@@ -278,28 +184,57 @@ static void wrap(struct hk_str text, unsigned indent, unsigned column, struct hk
     hk_buf_addc(out, '\n');
 }
 
-static void write_option(const struct option_row *o, struct hk_buf *out)
+static void verb_write_option(const struct option_row *row, struct hk_buf *out)
 {
+    HK_AUTO(hk_buf_fini) struct hk_buf help = {0};
+
     hk_buf_adds(out, "       ");
-    if (o->letter != 0) {
-        hk_buf_addf(out, "-%c, ", o->letter);
-    }
-    if (option_is_optional(o)) {
-        hk_buf_addf(out, "--%s[=%s\n", o->name, o->arg + 1);
-    } else {
-        hk_buf_addf(out, "--%s%s%s\n", o->name, o->arg ? " " : "", o->arg ? o->arg : "");
-    }
-    wrap(hk_str(o->help), 11, 0, out);
+    option_write_usage(row, out);
+    hk_buf_addc(out, '\n');
+    option_write_help(row, &help);
+    wrap(hk_buf_str(&help), 11, 0, out);
 }
 
-static void write_synopsis(const struct verb *v, struct hk_buf *out)
+/* True if the verb has an option other than --help. */
+static bool has_options(const struct verb *v)
 {
-    hk_buf_addf(out, "\nSYNOPSIS\n       hekla %s%s%s%s\n", v->name,
-                v->noption > 0 ? " [OPTION...]" : "", v->args[0] != '\0' ? " " : "", v->args);
+    struct option_row row;
+
+    for (uint32_t i = 0; option_at(verb_options(v), i, &row); i++) {
+        if (!option_is_argument(&row)) {
+            return true;
+        }
+    }
+    return false;
 }
 
-/* Paragraphs are separated by line ends. */
-static void write_paragraphs(const char *text, struct hk_buf *out)
+void verb_write_synopsis(const struct verb *v, struct hk_buf *out)
+{
+    hk_buf_addf(out, "%s%s%s", has_options(v) ? " [OPTION...]" : "", v->args[0] != '\0' ? " " : "",
+                v->args);
+}
+
+static void verb_write_options(const struct verb *v, struct hk_buf *out)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf ignored = {0};
+    struct option_row row;
+
+    hk_buf_adds(out, "\nOPTIONS\n");
+    for (uint32_t i = 0; option_at(verb_options(v), i, &row); i++) {
+        if (!option_is_argument(&row) && !row.ignored) {
+            verb_write_option(&row, out);
+        }
+    }
+    verb_write_option(&option_help, out);
+    option_write_ignored(verb_options(v), &ignored);
+    if (ignored.len > 0) {
+        hk_buf_adds(out, "\n       " VERB_IGNORED_TEXT "\n");
+        wrap(hk_buf_str(&ignored), 11, 0, out);
+    }
+}
+
+/* Newlines separate paragraphs. */
+static void verb_write_paragraphs(const char *text, struct hk_buf *out)
 {
     struct hk_str rest = hk_str(text), part;
     bool first = true;
@@ -311,19 +246,14 @@ static void write_paragraphs(const char *text, struct hk_buf *out)
     }
 }
 
-const struct option_row verb_help_option = {'h', "help", NULL, NULL, "Show this page."};
-
 void verb_write_help(const struct verb *v, struct hk_buf *out)
 {
-    hk_buf_addf(out, "NAME\n       hekla %s - %s\n", v->name, v->about);
-    write_synopsis(v, out);
-    hk_buf_adds(out, "\nDESCRIPTION\n");
-    write_paragraphs(v->text, out);
-    hk_buf_adds(out, "\nOPTIONS\n");
-    for (uint32_t k = 0; k < v->noption; k++) {
-        write_option(&v->options[k], out);
-    }
-    write_option(&verb_help_option, out);
+    hk_buf_addf(out, "NAME\n       hekla %s - %s\n\nSYNOPSIS\n       hekla %s", v->name, v->about,
+                v->name);
+    verb_write_synopsis(v, out);
+    hk_buf_adds(out, "\n\nDESCRIPTION\n");
+    verb_write_paragraphs(v->text, out);
+    verb_write_options(v, out);
     if (v->rest) {
         hk_buf_addf(out, "\n%s", v->rest);
     }
@@ -334,7 +264,9 @@ void verb_write_overview(struct hk_buf *out)
     hk_buf_adds(out, "hekla - a Volcano-compatible batch system\n\n"
                      "Usage: hekla VERB [OPTION...] [ARGUMENT...]\n\nVerbs:\n");
     for (uint32_t k = 0; k < verb_table_len; k++) {
-        hk_buf_addf(out, "  %-18s %s\n", verb_table[k]->name, verb_table[k]->about);
+        if (!verb_table[k]->hidden) {
+            hk_buf_addf(out, "  %-18s %s\n", verb_table[k]->name, verb_table[k]->about);
+        }
     }
-    hk_buf_adds(out, "\n'hekla help VERB' tells more about one of them.\n");
+    hk_buf_adds(out, "\n'hekla help VERB' shows the page of one verb.\n");
 }

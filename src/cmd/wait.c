@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla wait: until jobs have come to where the user wants them, or cannot come there any more.
+// hekla wait: waits until jobs reach the requested state, or can no longer reach it.
 #include "cmd/wait.h"
 
 #include "api/vcjob.h"
@@ -17,8 +17,8 @@ enum { INTERRUPTED = 130, MAX_LINES = 10 };
 
 enum state { WAITING, REACHED, MISSED };
 
-/* The phase of that name in any case; "" when there is none. */
-static const char *phase_of(const char *word)
+/* The phase with that name, ignoring case; "": none. */
+static const char *wait_phase_of(const char *word)
 {
     for (int p = API_JOB_PENDING; p < API_JOB_NPHASES; p++) {
         if (strcasecmp(api_job_phase_name((enum api_job_phase)p), word) == 0) {
@@ -37,16 +37,18 @@ int wait_check(const char *goal, struct hk_err *err)
 {
     const char *word = is_condition(goal) ? goal + strlen(CONDITION) : goal;
 
-    if (strcmp(goal, "ended") == 0 || strcmp(goal, "deleted") == 0 || phase_of(word)[0] != '\0') {
+    if (strcmp(goal, "ended") == 0 || strcmp(goal, "deleted") == 0 ||
+        wait_phase_of(word)[0] != '\0') {
         return 0;
     }
-    return hk_fail(err, HK_EINVAL,
-                   "--for is '%s', want completed, running, ended, deleted, another phase of jobs "
-                   "or condition=PHASE",
-                   goal);
+    return hk_fail(
+        err, HK_EINVAL,
+        "option --for is '%s', want completed, running, ended, deleted, another phase of jobs "
+        "or condition=PHASE",
+        goal);
 }
 
-/* The job has been in that phase. */
+/* Whether the job has been in that phase. */
 static bool has_been(const struct api_object *job, const char *phase)
 {
     const struct json *list = json_at(&job->root, "status.conditions");
@@ -64,18 +66,18 @@ static bool is_at(const struct api_object *job, const char *goal)
     const struct hk_str phase = progress_phase(job);
 
     if (is_condition(goal)) {
-        return has_been(job, phase_of(goal + strlen(CONDITION)));
+        return has_been(job, wait_phase_of(goal + strlen(CONDITION)));
     }
     if (strcmp(goal, "ended") == 0) {
         return progress_is_over(job);
     }
-    /* One that is done has been running, if only for a moment. */
-    return hk_str_is(phase, phase_of(goal)) ||
+    /* A finished job has been running, at least briefly. */
+    return hk_str_is(phase, wait_phase_of(goal)) ||
            (strcasecmp(goal, "running") == 0 &&
             (hk_str_is(phase, "Completed") || hk_str_is(phase, "Completing")));
 }
 
-static enum state judge(const struct api_object *job, const char *goal)
+static enum state wait_evaluate(const struct api_object *job, const char *goal)
 {
     const bool deleted = strcmp(goal, "deleted") == 0;
 
@@ -109,7 +111,7 @@ static struct api_object *job_at(const struct wait *w, uint32_t i)
     return live_find(&w->jobs, hk_str(w->u->ns), hk_str(w->names[i]));
 }
 
-static void print_line(const struct wait *w, uint32_t i)
+static void wait_print_line(const struct wait *w, uint32_t i)
 {
     const struct api_object *job = job_at(w, i);
     const struct hk_str phase = job ? progress_phase(job) : HK_STR("Deleted");
@@ -120,7 +122,7 @@ static void print_line(const struct wait *w, uint32_t i)
     }
 }
 
-static void draw(struct wait *w)
+static void wait_draw(struct wait *w)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
 
@@ -137,7 +139,7 @@ static void draw(struct wait *w)
     fflush(stderr);
 }
 
-static void erase(struct wait *w)
+static void wait_erase(struct wait *w)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
 
@@ -147,17 +149,17 @@ static void erase(struct wait *w)
     fflush(stderr);
 }
 
-/* Judges those that wait; true when there is nothing left to wait for. */
-static bool look(struct wait *w)
+/* Checks the waiting jobs; returns true when the wait is over. */
+static bool wait_read_job(struct wait *w)
 {
     uint32_t reached = 0, settled = 0;
 
     for (uint32_t i = 0; i < w->n; i++) {
         if (w->states[i] == WAITING) {
-            w->states[i] = judge(job_at(w, i), w->o->goal);
+            w->states[i] = wait_evaluate(job_at(w, i), w->o->goal);
             if (w->states[i] != WAITING) {
-                erase(w);
-                print_line(w, i);
+                wait_erase(w);
+                wait_print_line(w, i);
             }
         }
         reached += w->states[i] == REACHED;
@@ -187,7 +189,7 @@ static int time_left(int64_t end_ns)
     return (int)HK_MIN(HK_MAX((left_ns + 999999) / 1000000, 0), 3600 * 1000);
 }
 
-static int turn(struct wait *w, int *ret, struct hk_err *err)
+static int wait_step(struct wait *w, int *ret, struct hk_err *err)
 {
     struct hk_clock *clock = hk_clock_system();
     struct live *const all[] = {&w->jobs};
@@ -197,15 +199,15 @@ static int turn(struct wait *w, int *ret, struct hk_err *err)
     while (rc == 0) {
         if (w->jobs.feed.synced && w->jobs.dirty) {
             w->jobs.dirty = false;
-            if (look(w)) {
+            if (wait_read_job(w)) {
                 *ret = result(w);
                 return 0;
             }
-            draw(w);
+            wait_draw(w);
         }
         const int left_ms = time_left(end_ns);
         if (left_ms == 0 || w->u->interrupted) {
-            erase(w);
+            wait_erase(w);
             *ret = left_ms == 0 ? USER_TIMEOUT : INTERRUPTED;
             return 0;
         }
@@ -223,7 +225,7 @@ int wait_jobs(struct user *u, const char *const *names, uint32_t n, const struct
     w.states = hk_arena_array(&u->mem, n, sizeof(*w.states));
     memset(w.states, 0, n * sizeof(*w.states));
     live_init(&w.jobs, u, &(struct live_opts){.kind = API_JOB, .ns = u->ns, .field = field});
-    const int rc = turn(&w, ret, err);
+    const int rc = wait_step(&w, ret, err);
     if (ret_job) {
         struct api_object *job = job_at(&w, 0);
         *ret_job = job ? api_object_ref(job) : NULL;
@@ -237,54 +239,37 @@ int wait_jobs(struct user *u, const char *const *names, uint32_t n, const struct
 struct wait_args {
     struct user_opts user;
     struct wait_opts wait;
-    bool all;
-    HK_VEC(const char *) names;
+    struct option_list names;
 };
+
+static int wait_parse_goal(void *at, const struct option_row *row, const char *value,
+                           struct hk_err *err)
+{
+    *(const char **)at = value;
+    return wait_check(value, err);
+}
 
 static const struct option_row options[] = {
-    {0, "for", "GOAL", NULL,
-     "What to wait for: completed (default), running, ended (however), deleted, any other phase "
-     "of jobs, or condition=PHASE for one that the job has been in at any time."},
-    {0, "timeout", "DURATION", NULL, "Give up after that time, such as 90s or 1h30m."},
-    {0, "all", NULL, NULL, "Until every job is there (default)."},
-    {0, "any", NULL, NULL, "Until one of the jobs is there."},
-    {'q', "quiet", NULL, NULL, "Print nothing; the exit status says it."},
-    USER_OPTION_NAMESPACE,
-    USER_OPTIONS_SERVER,
+    ROW_CALL(0, "for", "GOAL", struct wait_args, wait.goal, wait_parse_goal, "completed",
+             "What to wait for: completed, running, ended (in any way), deleted, any other phase "
+             "of jobs, or condition=PHASE for a phase that the job has been in at any time."),
+    ROW_DURATION(0, "timeout", struct wait_args, wait.timeout_ns, 1, NULL,
+                 "Give up after this time, such as 90s or 1h30m. Without this option the command "
+                 "never gives up."),
+    ROW_FLAG_OFF(0, "all", struct wait_args, wait.any,
+                 "Wait until every job has reached the goal. This is the default."),
+    ROW_FLAG(0, "any", struct wait_args, wait.any,
+             "Wait until one of the jobs has reached the goal."),
+    ROW_FLAG('q', "quiet", struct wait_args, wait.quiet,
+             "Print nothing; the exit status is the answer."),
+    ROW_INCLUDE(struct wait_args, user, user_namespace_options),
+    ROW_INCLUDE(struct wait_args, user, user_server_options),
+    ROW_ARGUMENTS("JOB", struct wait_args, names),
+    ROW_END,
 };
 
-static int take_timeout(struct wait_args *a, const char *value, struct hk_err *err)
-{
-    if (duration_parse(hk_str(value), &a->wait.timeout_ns, NULL) < 0 || a->wait.timeout_ns <= 0) {
-        return hk_fail(err, HK_EINVAL, "--timeout is '%s', want a duration such as 90s or 1h30m",
-                       value);
-    }
-    return 0;
-}
-
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct wait_args *a = ctx;
-
-    if (!row) {
-        hk_vec_push(&a->names, user_name(value));
-    } else if (user_take(&a->user, row, value)) {
-        return 0;
-    } else if (strcmp(row->name, "for") == 0) {
-        a->wait.goal = value;
-        return wait_check(value, err);
-    } else if (strcmp(row->name, "timeout") == 0) {
-        return take_timeout(a, value, err);
-    } else if (strcmp(row->name, "quiet") == 0) {
-        a->wait.quiet = true;
-    } else {
-        a->wait.any = strcmp(row->name, "any") == 0;
-    }
-    return 0;
-}
-
-/* A job that does not exist is a mistake, unless its absence is what is wanted. */
-static int check_names(struct user *u, const struct wait_args *a, struct hk_err *err)
+/* A missing job is an error, unless the goal is its deletion. */
+static int wait_check_names(struct user *u, const struct wait_args *a, struct hk_err *err)
 {
     for (uint32_t i = 0; strcmp(a->wait.goal, "deleted") != 0 && i < a->names.len; i++) {
         HK_AUTO(answer_fini) struct answer job = {0};
@@ -298,29 +283,30 @@ static int check_names(struct user *u, const struct wait_args *a, struct hk_err 
 
 static int wait_as_asked(struct user *u, const struct wait_args *a, int *ret, struct hk_err *err)
 {
-    int rc = check_names(u, a, err);
+    int rc = wait_check_names(u, a, err);
 
     rc = rc < 0 ? rc : wait_jobs(u, a->names.at, a->names.len, &a->wait, ret, NULL, err);
     if (rc == 0 && *ret == USER_TIMEOUT) {
         verb_complain(
-            "wait: time is up and the goal is not reached (why a job waits: 'hekla jobs')");
+            "wait: time is up and the goal is not reached ('hekla jobs' shows why a job waits)");
     }
     return rc;
 }
 
-static int run(const struct verb *v, int argc, char **argv)
+static int wait_run(const struct verb *v, int argc, char **argv)
 {
-    struct wait_args a = {.wait = {.goal = "completed"}};
+    struct wait_args a = {0};
     struct user u;
     struct hk_err err = {0};
     int status = USER_TROUBLE;
-    int rc = verb_parse(v, argc, argv, take, &a);
+    int rc = verb_parse(v, argc, argv, &a);
 
     if (rc != 0) {
         status = user_parsed(rc);
     } else if (a.names.len == 0) {
-        verb_complain("wait: want the names of jobs (see 'hekla jobs')");
+        verb_complain("wait: the name of a job is missing (see 'hekla jobs')");
     } else {
+        user_names(&a.names);
         rc = user_open(&u, &a.user, &err);
         rc = rc < 0 ? rc : wait_as_asked(&u, &a, &status, &err);
         status = rc < 0 ? user_fail(v, rc, &err) : status;
@@ -333,21 +319,18 @@ static int run(const struct verb *v, int argc, char **argv)
 const struct verb verb_wait = {
     .name = "wait",
     .args = "JOB...",
-    .names = "jobs",
-    .about = "wait until jobs are done, run, or have come to another phase",
+    .about = "wait until jobs have completed, run, or have reached another phase",
     .options = options,
-    .noption = HK_LEN(options),
-    .text =
-        "Returns when every job has reached the goal or cannot reach it any more because it has "
-        "ended otherwise; with --any, when the first has reached it. Prints the name and the phase "
-        "of each job when "
-        "it gets there. On a terminal it shows how far the jobs are.\n"
-        "The server tells when something changes; nothing is asked again and again.",
+    .text = "Returns when every job has reached the goal, or cannot reach it any more because it "
+            "has ended otherwise; with --any, when the first job has reached it. Prints the name "
+            "and the phase of each job that gets there. On a terminal it shows the progress of "
+            "the jobs.\n"
+            "The command watches the jobs; it does not poll.",
     .rest = "EXIT STATUS\n"
             "       0 when the goal was reached, 1 when a job ended otherwise (failed, aborted,\n"
             "       deleted), 2 for bad usage, no server or no such job, 124 when time was up.\n\n"
             "EXAMPLES\n"
             "           hekla wait train --timeout 2h && hekla logs train\n"
             "           hekla wait a b c --any --for running\n",
-    .run = run,
+    .run = wait_run,
 };

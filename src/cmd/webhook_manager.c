@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hekla webhook-manager: Volcano's admission rules for any API server, in the place of
+// hekla webhook-manager: serves Volcano's admission rules to any API server, in place of
 // vc-webhook-manager.
 #include "cmd/daemon.h"
 #include "cmd/gates.h"
@@ -13,9 +13,7 @@
     "/jobs/mutate,/jobs/validate,/podgroups/mutate,/pods/validate,/pods/mutate,/queues/mutate,"    \
     "/queues/validate"
 
-#define DEFAULT_GRACE_NS ((int64_t)30 * 1000 * 1000 * 1000)
-
-enum { DEFAULT_PORT = 8443, MAX_DEPTH = 1000 };
+enum { MAX_DEPTH = 1000 };
 
 struct wm_opts {
     struct daemon_opts daemon;
@@ -25,161 +23,122 @@ struct wm_opts {
     bool health, refuse_busy_queues, protect_root_queue;
     char health_host[64];
     uint16_t health_port;
-    int64_t port, grace_ns, max_queue_depth;
-    HK_VEC(const char *) scheduler_names; /* ends with NULL once it is whole */
-};
-
-static const struct option_row options[] = {
-    DAEMON_OPTIONS_API("50", "100"),
-    {0, "enabled-admission", "LIST", NULL,
-     "Which reviews are answered, by path (default " ENABLED "). Further ones are "
-     "/podgroups/validate, /cronjobs/validate, /jobflows/validate and /hypernodes/validate."},
-    {0, "listen-address", "ADDR", NULL, "Where to serve (default on every address)."},
-    {0, "port", "N", NULL, "The port to serve on (default 8443); 0 takes a free one."},
-    {0, "tls-cert-file", "FILE", NULL,
-     "The serving certificate, PEM, further ones of its chain behind it. Read again when it "
-     "changes. Without it the server makes certificates of its own."},
-    {0, "tls-private-key-file", "FILE", NULL, "Its key."},
-    {0, "ca-cert-file", "FILE", NULL,
-     "The authority to publish in the webhook configurations. Without it, and with certificates "
-     "from files, they are left as they are."},
-    {0, "webhook-namespace", "NAMESPACE", NULL,
-     "Where the service is, and the Secret with certificates of the server's own."},
-    {0, "webhook-service-name", "NAME", NULL,
-     "What the API server calls us by (default " SERVICE ")."},
-    {0, "webhook-url", "URL", NULL, "The same as an address; one more name to certify."},
-    {0, "admission-conf", "FILE", NULL,
-     "Resource groups: where pods of which namespaces or annotations are placed. Read again when "
-     "it changes; a file that is wrong changes nothing."},
-    {0, "scheduler-name", "NAME", NULL,
-     "Pods of this scheduler are looked at, and jobs that name none get the first (default "
-     "volcano). May be given more than once."},
-    {0, "max-queue-depth", "N", NULL, "How deep queues may stand below one another (default 5)."},
-    {0, "enable-queue-allocated-pods-check", "[BOOL]", NULL,
-     "Refuse to delete queues with allocated pods (default false)."},
-    {0, "enable-root-queue-protection", "[BOOL]", NULL,
-     "Refuse to change the amounts of the root queue (default true)."},
-    {0, "feature-gates", "LIST", NULL,
-     "NAME=BOOL pairs: SchedulingGatesQueueAdmission matters here, and is off unless said "
-     "otherwise."},
-    {0, "graceful-shutdown-time", "DURATION", NULL,
-     "How long reviews under way may take to end (default 30s)."},
-    {0, "enable-healthz", "[BOOL]", NULL, "Serve /healthz, with the same certificate."},
-    {0, "healthz-address", "ADDR:PORT", NULL, "Where to serve it (default " HEALTHZ_ADDRESS ")."},
-    DAEMON_OPTIONS_LOG,
+    int64_t port, grace_ns, max_queue_depth, max_replicas;
+    struct option_list scheduler_names; /* NULL-terminated after parsing */
 };
 
 /* ---- options ---- */
 
-static int take_port(struct wm_opts *o, const char *value, struct hk_err *err)
+static int webhook_parse_port(void *at, const struct option_row *row, const char *value,
+                              struct hk_err *err)
 {
-    if (!hk_str_int(hk_str(value), &o->port) || o->port < 0 || o->port > UINT16_MAX) {
+    int64_t port;
+
+    if (!hk_str_int(hk_str(value), &port) || port < 0 || port > UINT16_MAX) {
         return hk_fail(err, HK_EINVAL,
                        "Configured port is invalid: the port should be in the range of 1 and "
                        "65535");
     }
+    *(int64_t *)at = port;
     return 0;
 }
 
-static int take_health(struct wm_opts *o, const char *value, struct hk_err *err)
+static int webhook_parse_health(void *at, const struct option_row *row, const char *value,
+                                struct hk_err *err)
 {
+    struct wm_opts *o = at;
+
     if (daemon_split_address(value, o->health_host, sizeof(o->health_host), &o->health_port) < 0) {
-        return hk_fail(err, HK_EINVAL, "option --healthz-address is '%s', want ADDR:PORT", value);
+        return hk_fail(err, HK_EINVAL, "option --%s is '%s', want ADDR:PORT", row->name, value);
     }
     return 0;
 }
 
-static bool take_plain(struct wm_opts *o, const struct option_row *row, const char *value, int *ret,
-                       struct hk_err *err)
-{
-    const struct {
-        const char *name;
-        const char **text;
-        bool *flag;
-    } rows[] = {
-        {"enabled-admission", .text = &o->enabled},
-        {"listen-address", .text = &o->listen},
-        {"tls-cert-file", .text = &o->cert_file},
-        {"tls-private-key-file", .text = &o->key_file},
-        {"ca-cert-file", .text = &o->ca_file},
-        {"webhook-namespace", .text = &o->ns},
-        {"webhook-service-name", .text = &o->service},
-        {"webhook-url", .text = &o->url},
-        {"admission-conf", .text = &o->conf},
-        {"enable-healthz", .flag = &o->health},
-        {"enable-queue-allocated-pods-check", .flag = &o->refuse_busy_queues},
-        {"enable-root-queue-protection", .flag = &o->protect_root_queue},
-    };
+static const struct option_row options[] = {
+    DAEMON_OPTIONS_API(struct wm_opts, daemon, "50", "100"),
+    ROW_TEXT(0, "enabled-admission", "LIST", struct wm_opts, enabled, ENABLED,
+             "The reviews to answer, by path. Further ones are /podgroups/validate, "
+             "/cronjobs/validate, /jobflows/validate, /hypernodes/validate and /commands/validate "
+             "(only users who may update the target of a Command may create it)."),
+    ROW_TEXT_OR(0, "listen-address", "ADDR", struct wm_opts, listen, "every address",
+                "The address to serve on."),
+    ROW_CALL(0, "port", "N", struct wm_opts, port, webhook_parse_port, "8443",
+             "The port to serve on; 0 takes a free port."),
+    ROW_TEXT_OR(0, "tls-cert-file", "FILE", struct wm_opts, cert_file,
+                "certificates that the server makes itself",
+                "The serving certificate and its chain, PEM. It is read again when it changes."),
+    ROW_TEXT(0, "tls-private-key-file", "FILE", struct wm_opts, key_file, NULL,
+             "The key of the serving certificate, PEM."),
+    ROW_TEXT(0, "ca-cert-file", "FILE", struct wm_opts, ca_file, NULL,
+             "The certificate authority to publish in the webhook configurations. With "
+             "certificates from files and without this option, the configurations are not "
+             "changed."),
+    ROW_TEXT(0, "webhook-namespace", "NAMESPACE", struct wm_opts, ns, NULL,
+             "The namespace of the service, and of the Secret with the certificates that the "
+             "server makes itself."),
+    ROW_TEXT_OR(0, "webhook-service-name", "NAME", struct wm_opts, service, SERVICE,
+                "The service by which the API server reaches this program."),
+    ROW_TEXT(0, "webhook-url", "URL", struct wm_opts, url, NULL,
+             "The URL by which the API server reaches this program. Its host is added to the "
+             "certificate."),
+    ROW_TEXT(0, "admission-conf", "FILE", struct wm_opts, conf, NULL,
+             "Resource groups: which namespaces or annotations place pods where. The file is read "
+             "again when it changes; an invalid file changes nothing."),
+    ROW_LIST(0, "scheduler-name", "NAME", struct wm_opts, scheduler_names, "volcano",
+             "Review pods of this scheduler. Jobs that name no scheduler get the first one given. "
+             "May be given more than once."),
+    ROW_INT(0, "max-queue-depth", "N", struct wm_opts, max_queue_depth, 1, MAX_DEPTH, "5",
+            "The most levels of queues below one another."),
+    ROW_INT(0, "max-replicas", "N", struct wm_opts, max_replicas, 1, INT32_MAX, "100000",
+            "The most replicas that one object may ask for, all its tasks together."),
+    ROW_BOOL("enable-queue-allocated-pods-check", struct wm_opts, refuse_busy_queues, "false",
+             "Refuse to delete queues with allocated pods."),
+    ROW_BOOL("enable-root-queue-protection", struct wm_opts, protect_root_queue, "true",
+             "Refuse to change the amounts of the root queue."),
+    ROW_CALL_OR(0, "feature-gates", "LIST", struct wm_opts, gates, gates_parse,
+                "SchedulingGatesQueueAdmission=false",
+                "NAME=BOOL pairs. Only SchedulingGatesQueueAdmission has an effect here."),
+    ROW_DURATION(0, "graceful-shutdown-time", struct wm_opts, grace_ns, 0, "30s",
+                 "How long reviews in progress may take to end."),
+    ROW_BOOL("enable-healthz", struct wm_opts, health, "false",
+             "Serve /healthz, with the same certificate."),
+    ROW_CALL_ALL(0, "healthz-address", "ADDR:PORT", webhook_parse_health, HEALTHZ_ADDRESS,
+                 "Serve health on this address."),
+    ROW_INCLUDE(struct wm_opts, daemon, daemon_log_options),
+    ROW_ARGUMENTS_CALL("2>&1", daemon_accept_word),
+    ROW_END,
+};
 
-    *ret = 0;
-    for (size_t i = 0; i < HK_LEN(rows); i++) {
-        if (strcmp(row->name, rows[i].name) != 0) {
-            continue;
-        }
-        if (rows[i].flag) {
-            *ret = daemon_take_bool(row, value, rows[i].flag, err);
-        } else {
-            *rows[i].text = value[0] != '\0' || rows[i].text == &o->enabled ? value : NULL;
-        }
-        return true;
+/* Installers write --webhook-url= for an unset value. */
+static void drop_empty_texts(struct wm_opts *o)
+{
+    const char **const texts[] = {&o->listen, &o->conf,      &o->ns,       &o->service,
+                                  &o->url,    &o->cert_file, &o->key_file, &o->ca_file};
+
+    for (size_t i = 0; i < HK_LEN(texts); i++) {
+        *texts[i] = *texts[i] && **texts[i] ? *texts[i] : NULL;
     }
-    return false;
 }
 
-static int take(void *ctx, const struct option_row *row, const char *value, struct hk_err *err)
-{
-    struct wm_opts *o = ctx;
-    int rc;
-
-    if (!row) {
-        return daemon_take_word(value, err);
-    }
-    if (take_plain(o, row, value, &rc, err)) {
-        return rc;
-    }
-    if (strcmp(row->name, "port") == 0) {
-        return take_port(o, value, err);
-    }
-    if (strcmp(row->name, "healthz-address") == 0) {
-        return take_health(o, value, err);
-    }
-    if (strcmp(row->name, "graceful-shutdown-time") == 0) {
-        return daemon_take_duration(row, value, &o->grace_ns, err);
-    }
-    if (strcmp(row->name, "max-queue-depth") == 0) {
-        return daemon_take_int(row, value, 1, MAX_DEPTH, &o->max_queue_depth, err);
-    }
-    if (strcmp(row->name, "feature-gates") == 0) {
-        return gates_take(&o->gates, value, err);
-    }
-    if (strcmp(row->name, "scheduler-name") == 0) {
-        hk_vec_push(&o->scheduler_names, value);
-        return 0;
-    }
-    const bool known = daemon_take(&o->daemon, row, value, &rc, err);
-    hk_assert(known);
-    return rc;
-}
-
-static int check(const struct wm_opts *o, struct hk_err *err)
+static int webhook_manager_check(const struct wm_opts *o, struct hk_err *err)
 {
     if (!o->url && !o->ns && !o->service) {
         return hk_fail(err, HK_EINVAL,
                        "failed to start webhooks as both 'url' and 'namespace/name' of webhook "
-                       "are empty: want --webhook-url, or --webhook-namespace and "
-                       "--webhook-service-name");
+                       "are empty: --webhook-url, or --webhook-namespace and "
+                       "--webhook-service-name are required");
     }
     if (!o->cert_file != !o->key_file) {
         return hk_fail(err, HK_EINVAL,
-                       "want both --tls-cert-file and --tls-private-key-file, or none");
+                       "--tls-cert-file and --tls-private-key-file must be given together");
     }
     if (!o->cert_file && o->ca_file) {
-        return hk_fail(err, HK_EINVAL, "--ca-cert-file without --tls-cert-file");
+        return hk_fail(err, HK_EINVAL, "--ca-cert-file needs --tls-cert-file");
     }
     if (!o->cert_file && !o->ns) {
         return hk_fail(err, HK_EINVAL,
-                       "want --webhook-namespace, for the Secret with certificates, or "
-                       "--tls-cert-file");
+                       "--webhook-namespace, for the Secret with certificates, or "
+                       "--tls-cert-file is required");
     }
     return 0;
 }
@@ -190,10 +149,10 @@ struct wm {
     const struct wm_opts *o;
     struct daemon daemon;
     struct webhook_manager *manager;
-    struct hk_err failure; /* why it does not serve; code 0: nothing is wrong */
+    struct hk_err failure; /* why it does not serve; code 0: no failure */
 };
 
-/* "https://host:port/path": the host, or NULL. */
+/* The host of "https://host:port/path", or NULL. */
 static char *host_of(const char *url)
 {
     const char *at = url ? strstr(url, "://") : NULL;
@@ -209,7 +168,7 @@ static char *host_of(const char *url)
     return n > 0 ? hk_strndup(at, n) : NULL;
 }
 
-static void on_ready(void *ctx, uint16_t port, uint16_t health_port)
+static void webhook_manager_on_ready(void *ctx, uint16_t port, uint16_t health_port)
 {
     const struct wm *w = ctx;
     const char *addr = w->o->listen ? w->o->listen : "127.0.0.1";
@@ -234,28 +193,28 @@ static void on_failed(void *ctx, const struct hk_err *err)
     net_loop_stop(w->daemon.loop);
 }
 
-static void work_start(void *ctx)
+static void webhook_manager_work_start(void *ctx)
 {
 }
 
-static int64_t work_run(void *ctx)
+static int64_t webhook_manager_work_run(void *ctx)
 {
     const struct wm *w = ctx;
 
     return webhook_manager_run(w->manager);
 }
 
-/* Reviews end after the loop has: see webhook_manager. */
-static bool work_drain(void *ctx)
+/* Reviews finish after the loop has ended: see webhook_manager. */
+static bool webhook_manager_work_drain(void *ctx)
 {
     return true;
 }
 
-static void work_end(void *ctx)
+static void webhook_manager_work_end(void *ctx)
 {
 }
 
-static void work_metrics(void *ctx, struct hk_buf *out)
+static void webhook_manager_work_metrics(void *ctx, struct hk_buf *out)
 {
 }
 
@@ -284,8 +243,9 @@ static int open_manager(struct wm *w, const char *host, uint32_t disabled, struc
                     .change_root_queue = !o->protect_root_queue,
                     .wait_for_queue_state = true,
                     .max_queue_depth = (uint32_t)o->max_queue_depth,
+                    .max_replicas = o->max_replicas,
                     .disabled = disabled},
-        .ready = on_ready,
+        .ready = webhook_manager_on_ready,
         .failed = on_failed,
         .ctx = w,
     };
@@ -293,7 +253,7 @@ static int open_manager(struct wm *w, const char *host, uint32_t disabled, struc
     return webhook_manager_new(&manager, &w->manager, err);
 }
 
-static int work(struct wm *w, const struct daemon_work *about, struct hk_err *err)
+static int webhook_manager_serve(struct wm *w, const struct daemon_work *about, struct hk_err *err)
 {
     HK_AUTO(hk_freep) char *host = host_of(w->o->url);
     uint32_t disabled = 0;
@@ -320,31 +280,25 @@ static int webhook_manager(void *ctx, struct hk_err *err)
 {
     struct wm_opts *o = ctx;
     struct wm w = {.o = o};
-    const struct daemon_work about = {.start = work_start,
-                                      .run = work_run,
-                                      .drain = work_drain,
-                                      .end = work_end,
-                                      .write_metrics = work_metrics,
+    const struct daemon_work about = {.start = webhook_manager_work_start,
+                                      .run = webhook_manager_work_run,
+                                      .drain = webhook_manager_work_drain,
+                                      .end = webhook_manager_work_end,
+                                      .write_metrics = webhook_manager_work_metrics,
                                       .ctx = &w};
-    const int rc = check(o, err);
 
+    drop_empty_texts(o);
     hk_vec_push(&o->scheduler_names, NULL);
-    return rc < 0 ? rc : work(&w, &about, err);
+    const int rc = webhook_manager_check(o, err);
+    return rc < 0 ? rc : webhook_manager_serve(&w, &about, err);
 }
 
-static int run(const struct verb *v, int argc, char **argv)
+static int webhook_manager_run_verb(const struct verb *v, int argc, char **argv)
 {
-    struct wm_opts o = {.daemon = daemon_opts_default(v->name, COMPONENT),
-                        .gates = gates_default(),
-                        .enabled = ENABLED,
-                        .port = DEFAULT_PORT,
-                        .grace_ns = DEFAULT_GRACE_NS,
-                        .protect_root_queue = true};
-    const int rc = take_health(&o, HEALTHZ_ADDRESS, NULL);
+    struct wm_opts o = {.daemon = {.name = v->name, .component = COMPONENT},
+                        .gates = gates_default()};
+    const int status = daemon_verb(v, argc, argv, &o, &o.daemon, webhook_manager);
 
-    hk_assert(rc == 0);
-    o.daemon.elect = false;
-    const int status = daemon_verb(v, argc, argv, take, webhook_manager, &o, &o.daemon);
     hk_vec_fini(&o.scheduler_names);
     return status;
 }
@@ -352,26 +306,24 @@ static int run(const struct verb *v, int argc, char **argv)
 const struct verb verb_webhook_manager = {
     .name = "webhook-manager",
     .args = "",
-    .about = "judge and complete Volcano's objects for an API server",
+    .about = "run the admission rules, in place of vc-webhook-manager",
     .options = options,
-    .noption = HK_LEN(options),
-    .text =
-        "Answers AdmissionReviews of admission.k8s.io/v1 over TLS, in the place of "
-        "vc-webhook-manager: defaults for jobs and queues, and refusals that say which field is "
-        "wrong. hekla apiserver needs no such help, it has the same rules inside. Options are "
-        "Volcano's; a boolean option is on when it stands alone, and its value may only follow "
-        "behind '='.\n"
-        "Certificates come from files, which are read again whenever they change: new connections "
-        "see the new one, connections there are go on. Without files the server makes an authority "
-        "and a certificate for the service, keeps them in the Secret volcano-admission-secret of "
-        "the namespace, where every replica finds them, and makes new ones two months before they "
-        "end.\n"
-        "The authority is published in the webhook configurations called "
-        "volcano-admission-service-jobs-mutate and so on, one for each path, as soon as they "
-        "exist, and again when somebody takes it away.\n"
-        "The server begins to serve when it has a certificate and has seen the queues of the "
-        "cluster, and then prints one line with its address. SIGTERM and SIGINT let the reviews "
-        "under way end; the second one ends the program at once.",
+    .text = "Answers AdmissionReviews of admission.k8s.io/v1 over TLS, in place of "
+            "vc-webhook-manager: it sets defaults of jobs and queues, and refuses invalid objects "
+            "with the field that is wrong. hekla apiserver does not need it; the same rules are "
+            "built in. Options are those of vc-webhook-manager. A boolean option is true when it "
+            "is given alone; its value can only follow '='.\n"
+            "Certificates come from files, which are read again when they change: new connections "
+            "get the new certificate, existing connections continue. Without files the server "
+            "makes an authority and a certificate for the service, stores them in the Secret "
+            "volcano-admission-secret of the namespace for all replicas, and renews them two "
+            "months before they expire.\n"
+            "The authority is published in the webhook configurations named "
+            "volcano-admission-service-jobs-mutate and so on, one for each path, when they are "
+            "created and whenever they change.\n"
+            "The server starts to serve when it has a certificate and has read the queues of the "
+            "cluster, and then prints one line with its address. SIGTERM and SIGINT wait for "
+            "reviews in progress; a second signal ends the program at once.",
     .rest =
         "RIGHTS\n"
         "       get, list and watch on queues (scheduling.volcano.sh), and on namespaces with\n"
@@ -381,7 +333,7 @@ const struct verb verb_webhook_manager = {
         "\n"
         "EXIT STATUS\n"
         "       0  ended by a signal\n"
-        "       1  could not start, or was told to end twice; one line on standard error says\n"
+        "       1  could not start, or got a second signal; one line on standard error says\n"
         "          why\n"
         "\n"
         "EXAMPLES\n"
@@ -396,5 +348,5 @@ const struct verb verb_webhook_manager = {
         "               --tls-cert-file tls.crt --tls-private-key-file tls.key \\\n"
         "               --ca-cert-file ca.crt --admission-conf volcano-admission.conf \\\n"
         "               --enabled-admission=/jobs/mutate,/jobs/validate,/pods/mutate\n",
-    .run = run,
+    .run = webhook_manager_run_verb,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directories of servers: which, whose, and who is there. Locks are those of fcntl, which belong to
-// a process and not to a descriptor: the shims of pods are forks that outlive the server.
+// Data directories of servers: default, owner, and running server. Uses fcntl locks, which belong
+// to a process and not to a descriptor: the shims of pods are forks that outlive the server.
 #include "cmd/where.h"
 
 #include "codec/json.h"
@@ -20,10 +20,16 @@
 
 enum { MAX_TEXT = 1024 };
 
-/* ---- which ---- */
+/* ---- the default directory ---- */
 
-/* HOME is what the user wants, the password file what he is given. */
-static const char *home(void)
+const struct option_row where_options[] = {
+    ROW_TEXT_OR('d', "data-dir", "DIR", struct where_opts, dir, WHERE_DEFAULT_TEXT,
+                "The data directory of the server."),
+    ROW_END,
+};
+
+/* $HOME, else the home in the password database. */
+static const char *where_home_dir(void)
 {
     const char *set = getenv("HOME");
     const struct passwd *pw;
@@ -43,14 +49,14 @@ int where_default(struct hk_buf *ret, struct hk_err *err)
         hk_buf_adds(ret, ROOT_DIR);
         return 0;
     }
-    if (state && state[0] == '/') { /* relative ones are to be ignored */
+    if (state && state[0] == '/') { /* the specification ignores relative ones */
         hk_buf_addf(ret, "%s/hekla", state);
         return 0;
     }
-    if (!home()) {
-        return hk_fail(err, HK_ENOTFOUND, "no home directory, want --data-dir DIR");
+    if (!where_home_dir()) {
+        return hk_fail(err, HK_ENOTFOUND, "there is no home directory, use --data-dir DIR");
     }
-    hk_buf_addf(ret, "%s/.local/state/hekla", home());
+    hk_buf_addf(ret, "%s/.local/state/hekla", where_home_dir());
     return 0;
 }
 
@@ -66,7 +72,7 @@ int where_settle(const char **dir, struct hk_buf *own, struct hk_err *err)
     return rc;
 }
 
-static int make_one(const char *dir, struct hk_err *err)
+static int where_make_dir(const char *dir, struct hk_err *err)
 {
     struct stat st;
 
@@ -76,7 +82,7 @@ static int make_one(const char *dir, struct hk_err *err)
     if (errno == EEXIST && stat(dir, &st) == 0) {
         return S_ISDIR(st.st_mode) ? 0 : hk_fail(err, HK_EIO, "'%s' is not a directory", dir);
     }
-    return hk_fail(err, HK_EIO, "cannot make the directory '%s': %m", dir);
+    return hk_fail(err, HK_EIO, "cannot create the directory '%s': %m", dir);
 }
 
 int where_make(const char *dir, struct hk_err *err)
@@ -88,23 +94,23 @@ int where_make(const char *dir, struct hk_err *err)
     if (dir[0] == '\0') {
         return hk_fail(err, HK_EINVAL, "the name of the data directory is empty");
     }
-    /* A parent that is there may be one nobody but its owner can write or list. */
+    /* Existing parents may be unreadable or unwritable: only create missing ones. */
     for (char *at = path + 1; rc == 0 && (at = strchr(at, '/')); at++) {
         *at = '\0';
-        rc = stat(path, &st) == 0 ? 0 : make_one(path, err);
+        rc = stat(path, &st) == 0 ? 0 : where_make_dir(path, err);
         *at = '/';
     }
-    return rc < 0 ? rc : make_one(dir, err);
+    return rc < 0 ? rc : where_make_dir(dir, err);
 }
 
-/* ---- whose ---- */
+/* ---- claims ---- */
 
-static void path_of(const char *dir, struct hk_buf *out)
+static void where_path_of(const char *dir, struct hk_buf *out)
 {
     hk_buf_addf(out, "%s/" FILE_NAME, dir);
 }
 
-/* Who holds the lock: 0 nobody, -1 a process that cannot be seen from here. */
+/* The process that holds the lock; 0: none; -1: one that is not visible from here. */
 static pid_t holder(int fd)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -121,7 +127,7 @@ int where_claim(const char *dir, int *ret, struct hk_err *err)
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     int fd;
 
-    path_of(dir, &path);
+    where_path_of(dir, &path);
     fd = open(path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) {
         return hk_fail(err, HK_EIO, "cannot write to the directory '%s': %m", dir);
@@ -139,7 +145,7 @@ int where_claim(const char *dir, int *ret, struct hk_err *err)
                        "(see 'hekla status' and 'hekla down')",
                        dir, (int)pid);
     }
-    if (ftruncate(fd, 0) < 0) { /* what the last one said */
+    if (ftruncate(fd, 0) < 0) { /* removes the text of the last server */
         close(fd);
         return hk_fail(err, HK_EIO, "cannot write '%s': %m", path.data);
     }
@@ -162,14 +168,14 @@ int where_tell(int claim, const char *verb, const char *url, int64_t now_ns, str
     return 0;
 }
 
-/* ---- who is there ---- */
+/* ---- finding the server ---- */
 
-static void keep(const struct json *doc, const char *key, char *ret, size_t size)
+static void where_keep_private(const struct json *doc, const char *key, char *ret, size_t size)
 {
     snprintf(ret, size, "%.*s", HK_FMT(json_str(json_get(doc, key), HK_STR(""))));
 }
 
-static void read_text(int fd, struct where_server *s)
+static void where_read_text(int fd, struct where_server *s)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     char text[MAX_TEXT];
@@ -179,14 +185,13 @@ static void read_text(int fd, struct where_server *s)
     if (n <= 0 || json_parse((struct hk_str){text, (size_t)n}, 0, &mem, &doc, NULL) < 0) {
         return; /* not ready yet */
     }
-    keep(&doc, "verb", s->verb, sizeof(s->verb));
-    keep(&doc, "version", s->version, sizeof(s->version));
-    keep(&doc, "url", s->url, sizeof(s->url));
-    keep(&doc, "since", s->since, sizeof(s->since));
+    where_keep_private(&doc, "verb", s->verb, sizeof(s->verb));
+    where_keep_private(&doc, "version", s->version, sizeof(s->version));
+    where_keep_private(&doc, "url", s->url, sizeof(s->url));
+    where_keep_private(&doc, "since", s->since, sizeof(s->since));
 }
 
-/* A number may be given to another process; one that holds the lock after the descriptor was made
- * is the one the descriptor stands for. */
+/* A pid may be reused: it is the right process if it holds the lock after the pidfd was opened. */
 static int find_holder(int fd, const char *dir, struct where_server *s, struct hk_err *err)
 {
     const pid_t pid = holder(fd);
@@ -215,7 +220,7 @@ int where_find(const char *dir, struct where_server *ret, struct hk_err *err)
     struct where_server s = {.pidfd = -1};
     int fd, rc;
 
-    path_of(dir, &path);
+    where_path_of(dir, &path);
     fd = open(path.data, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return errno == ENOENT || errno == ENOTDIR
@@ -224,7 +229,7 @@ int where_find(const char *dir, struct where_server *ret, struct hk_err *err)
     }
     rc = find_holder(fd, dir, &s, err);
     if (rc == 0) {
-        read_text(fd, &s);
+        where_read_text(fd, &s);
         *ret = s;
     } else {
         where_server_fini(&s);

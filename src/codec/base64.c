@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Six bits at a time, most significant first.
+// Base64 in both alphabets: six bits at a time, most significant first.
 #include "codec/base64.h"
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -7,7 +7,7 @@
 static const char common[] = LETTERS "+/";
 static const char for_urls[] = LETTERS "-_";
 
-static void write(const char *alphabet, struct hk_str in, struct hk_buf *out)
+static void base64_encode(const char *alphabet, struct hk_str in, struct hk_buf *out)
 {
     uint32_t bits = 0;
     unsigned have = 0;
@@ -26,7 +26,7 @@ static void write(const char *alphabet, struct hk_str in, struct hk_buf *out)
 
 void base64_write(struct hk_str in, struct hk_buf *out)
 {
-    write(common, in, out);
+    base64_encode(common, in, out);
     for (size_t n = in.n; n % 3 != 0; n++) {
         hk_buf_addc(out, '=');
     }
@@ -34,11 +34,12 @@ void base64_write(struct hk_str in, struct hk_buf *out)
 
 void base64url_write(struct hk_str in, struct hk_buf *out)
 {
-    write(for_urls, in, out);
+    base64_encode(for_urls, in, out);
 }
 
-/* Adds six bits to those that wait, and the byte that is complete then. */
-static bool take(const char *alphabet, char c, uint32_t *bits, unsigned *have, struct hk_buf *out)
+/* Adds six bits to the pending ones, and writes the byte if it is complete. */
+static bool base64_decode_char(const char *alphabet, char c, uint32_t *bits, unsigned *have,
+                               struct hk_buf *out)
 {
     const char *at = c != '\0' ? strchr(alphabet, c) : NULL;
 
@@ -69,7 +70,7 @@ bool base64_read(struct hk_str in, struct hk_buf *out)
         seen++;
         if (c == '=') {
             pad++;
-        } else if (pad > 0 || !take(common, c, &bits, &have, out)) {
+        } else if (pad > 0 || !base64_decode_char(common, c, &bits, &have, out)) {
             return false;
         }
     }
@@ -82,7 +83,7 @@ bool base64url_read(struct hk_str in, struct hk_buf *out)
     unsigned have = 0;
 
     for (size_t i = 0; i < in.n; i++) {
-        if (!take(for_urls, in.s[i], &bits, &have, out)) {
+        if (!base64_decode_char(for_urls, in.s[i], &bits, &have, out)) {
             return false;
         }
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Base64 in both alphabets, and malformed texts.
 #include "codec/base64.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of a cron schedule to sets of bits. When to run next is cron_next.c's question.
+// Parses the fields of a cron schedule into bit sets. cron_next.c computes the next run.
 #include "codec/cron.h"
 
 #include "codec/timefmt.h"
@@ -9,7 +9,7 @@ enum { FIELDS = 5, SECOND_NS = 1000000000 };
 struct bounds {
     const char *what;
     unsigned min, max;
-    const char *const *names; /* of min and up */
+    const char *const *names; /* names of the values from min on */
 };
 
 static const char *const month_names[] = {"jan", "feb", "mar", "apr", "may", "jun", "jul",
@@ -37,8 +37,8 @@ static bool is_any(struct hk_str s)
     return hk_str_is(s, "*") || hk_str_is(s, "?");
 }
 
-static int read_number(struct hk_str s, const struct bounds *b, bool named, unsigned *ret,
-                       struct hk_err *err)
+static int cron_parse_number(struct hk_str s, const struct bounds *b, bool named, unsigned *ret,
+                             struct hk_err *err)
 {
     int64_t n;
 
@@ -55,7 +55,7 @@ static int read_number(struct hk_str s, const struct bounds *b, bool named, unsi
     return 0;
 }
 
-/* "a", "a-b" or "*"; whether it was a single number. */
+/* "a", "a-b" or "*"; *ret_single: it was a single number. */
 static int read_range(struct hk_str s, const struct bounds *b, unsigned *lo, unsigned *hi,
                       bool *ret_single, struct hk_err *err)
 {
@@ -70,17 +70,17 @@ static int read_range(struct hk_str s, const struct bounds *b, unsigned *lo, uns
         *hi = b->max;
         return 0;
     }
-    rc = read_number(first, b, true, lo, err);
+    rc = cron_parse_number(first, b, true, lo, err);
     *hi = *lo;
     if (rc == 0 && !*ret_single) {
-        rc = read_number(rest, b, true, hi, err);
+        rc = cron_parse_number(rest, b, true, hi, err);
     }
     return rc;
 }
 
-/* One range with its step. *any is set by "*", but not by every second of all. */
-static int read_part(struct hk_str s, const struct bounds *b, uint64_t *bits, bool *any,
-                     struct hk_err *err)
+/* One range with its step. "*" sets *any, "*" with a step does not. */
+static int cron_parse_part(struct hk_str s, const struct bounds *b, uint64_t *bits, bool *any,
+                           struct hk_err *err)
 {
     struct hk_str step_text = s;
     struct hk_str range;
@@ -93,7 +93,7 @@ static int read_part(struct hk_str s, const struct bounds *b, uint64_t *bits, bo
     hk_str_cut(&step_text, '/', &range);
     rc = read_range(range, b, &lo, &hi, &single, err);
     if (rc == 0 && step_text.s) {
-        rc = read_number(step_text, b, false, &step, err);
+        rc = cron_parse_number(step_text, b, false, &step, err);
         hi = single ? b->max : hi; /* "5/10" means from 5 on */
     }
     if (rc < 0) {
@@ -110,8 +110,8 @@ static int read_part(struct hk_str s, const struct bounds *b, uint64_t *bits, bo
     return 0;
 }
 
-static int read_field(struct hk_str s, const struct bounds *b, uint64_t *ret, bool *ret_any,
-                      struct hk_err *err)
+static int cron_parse_field(struct hk_str s, const struct bounds *b, uint64_t *ret, bool *ret_any,
+                            struct hk_err *err)
 {
     struct hk_str part;
     uint64_t bits = 0;
@@ -120,7 +120,7 @@ static int read_field(struct hk_str s, const struct bounds *b, uint64_t *ret, bo
 
     for (struct hk_str rest = s; rc == 0 && hk_str_cut(&rest, ',', &part);) {
         if (part.n > 0) {
-            rc = read_part(part, b, &bits, &any, err);
+            rc = cron_parse_part(part, b, &bits, &any, err);
         }
     }
     *ret = bits;
@@ -128,7 +128,7 @@ static int read_field(struct hk_str s, const struct bounds *b, uint64_t *ret, bo
     return rc;
 }
 
-/* Cuts off the next run of characters that are no blanks. */
+/* Cuts off the next word. */
 static bool next_word(struct hk_str *rest, struct hk_str *ret)
 {
     size_t n = 0;
@@ -161,7 +161,7 @@ static int parse_fields(struct hk_str text, struct cron *ret, struct hk_err *err
         return hk_fail(err, HK_EINVAL, "%u fields in '%.*s', want %d", n, HK_FMT(text), FIELDS);
     }
     for (uint32_t i = 0; i < FIELDS; i++) {
-        const int rc = read_field(word[i], &fields[i], &bits[i], &any[i], err);
+        const int rc = cron_parse_field(word[i], &fields[i], &bits[i], &any[i], err);
         if (rc < 0) {
             return rc;
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a schedule comes round next: month, day, hour and minute are put forward in turn until all
-// fit, beginning again whenever a larger unit turns over. The steps are those of robfig/cron's
-// SpecSchedule.Next, since they decide what happens where clocks jump.
+// The next time of a schedule: advances month, day, hour and minute in turn until all match, and
+// starts over when a larger unit changes. The steps are those of robfig/cron's SpecSchedule.Next,
+// because they decide what happens at daylight saving changes.
 #include "codec/cron.h"
 
 #define NS 1000000000
@@ -12,11 +12,11 @@ struct walk {
     const struct cron *c;
     const struct tzfile *zone;
     int64_t at_s;
-    struct tz_civil now; /* at at_s */
-    bool moved;          /* what is smaller than the unit looked at has been reset */
+    struct tz_civil now; /* the civil time at at_s */
+    bool moved;          /* the smaller units have been reset */
 };
 
-static bool has(uint64_t bits, int value)
+static bool cron_next_bit_is_set(uint64_t bits, int value)
 {
     return bits >> value & 1;
 }
@@ -32,7 +32,7 @@ static void walk_to_civil(struct walk *w, struct tz_civil c)
     walk_to(w, tzfile_instant(w->zone, &c));
 }
 
-/* To the beginning of the hour, day or month shown; once, on the first way forward. */
+/* Goes to the start of the current hour, day or month; only once, before the first advance. */
 static void walk_back_to(struct walk *w, int day, int hour)
 {
     if (!w->moved) {
@@ -44,17 +44,16 @@ static void walk_back_to(struct walk *w, int day, int hour)
 
 static bool day_fits(const struct walk *w)
 {
-    const bool day = has(w->c->days, w->now.day);
-    const bool weekday = has(w->c->weekdays, w->now.weekday);
+    const bool day = cron_next_bit_is_set(w->c->days, w->now.day);
+    const bool weekday = cron_next_bit_is_set(w->c->weekdays, w->now.weekday);
 
     return w->c->any_day || w->c->any_weekday ? day && weekday : day || weekday;
 }
 
-/* Each of these finds the next value of its unit that fits; false when a larger unit turned over.
- */
+/* Each of these finds the next matching value of its unit; false if a larger unit changed. */
 static bool find_month(struct walk *w)
 {
-    while (!has(w->c->months, w->now.month)) {
+    while (!cron_next_bit_is_set(w->c->months, w->now.month)) {
         struct tz_civil next;
 
         walk_back_to(w, 1, 0);
@@ -69,7 +68,7 @@ static bool find_month(struct walk *w)
     return true;
 }
 
-/* Midnight may not exist: whoever meant it gets the hour next to it, which is set right. */
+/* Midnight may not exist on this day; corrects the hour next to it. */
 static void next_day(struct walk *w)
 {
     const int64_t before_s = w->at_s;
@@ -82,7 +81,7 @@ static void next_day(struct walk *w)
     } else if (w->now.hour > 0) {
         walk_to(w, w->at_s - (int64_t)w->now.hour * HOUR_S);
     }
-    if (w->at_s <= before_s) { /* the whole day was left out, as Samoa did in 2011 */
+    if (w->at_s <= before_s) { /* the whole day was skipped, as in Samoa in 2011 */
         walk_to(w, before_s + DAY_S);
     }
 }
@@ -101,7 +100,7 @@ static bool find_day(struct walk *w)
 
 static bool find_hour(struct walk *w)
 {
-    while (!has(w->c->hours, w->now.hour)) {
+    while (!cron_next_bit_is_set(w->c->hours, w->now.hour)) {
         walk_back_to(w, w->now.day, w->now.hour);
         walk_to(w, w->at_s + HOUR_S);
         if (w->now.hour == 0) {
@@ -111,10 +110,10 @@ static bool find_hour(struct walk *w)
     return true;
 }
 
-/* To the next value of minute or second, in steps of so many seconds. */
+/* Advances to the next matching minute or second, in steps of step_s seconds. */
 static bool find_small(struct walk *w, const int *value, uint64_t fitting, int step_s)
 {
-    while (!has(fitting, *value)) {
+    while (!cron_next_bit_is_set(fitting, *value)) {
         if (!w->moved) {
             w->moved = true;
             walk_to(w, w->at_s - w->at_s % step_s);
@@ -144,7 +143,7 @@ bool cron_next(const struct cron *c, const struct tzfile *zone, int64_t after_ns
             if (w.at_s > after_s) {
                 return !__builtin_mul_overflow(w.at_s, (int64_t)NS, ret_ns);
             }
-            walk_to(&w, w.at_s + 1); /* the way back to the full hour led across a jump */
+            walk_to(&w, w.at_s + 1); /* going back to the full hour crossed a clock change */
         }
     }
     return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When schedules come round: the plain ones, days by month and by week, and clocks that jump.
+// Next times of schedules: simple ones, days by month and by week, and daylight saving changes.
 #include "codec/cron.h"
 
 #include "codec/timefmt.h"
@@ -18,7 +18,7 @@ static void the_next_time_is_found(void **state)
         {"*/5 * * * *", "", "2026-01-01T10:04:59.9Z", "2026-01-01T10:05:00Z"},
         {"0 * * * *", "", "2026-12-31T23:30:00Z", "2027-01-01T00:00:00Z"},
         {"59 23 29 2 *", "", "2026-01-01T00:00:00Z", "2028-02-29T23:59:00Z"},
-        {"0 0 29 2 *", "", "2096-03-01T00:00:00Z", NULL}, /* 2100 is no leap year */
+        {"0 0 29 2 *", "", "2096-03-01T00:00:00Z", NULL}, /* 2100 is not a leap year */
         {"59 23 31 2 *", "", "2026-01-01T00:00:00Z", NULL},
         {"@every 1h30m", "", "2026-01-01T10:00:00.5Z", "2026-01-01T11:30:00Z"},
         {"@weekly", "", "2026-01-01T10:00:00Z", "2026-01-04T00:00:00Z"},
@@ -31,7 +31,7 @@ static void the_next_time_is_found(void **state)
         {"30 2 * * 1-5", "Europe/Berlin", "2026-01-05T00:00:00Z", "2026-01-05T01:30:00Z"},
         {"30 2 * * 1-5", "Europe/Berlin", "2026-07-06T00:00:00Z", "2026-07-06T00:30:00Z"},
         {"0 0 1 * *", "Asia/Kolkata", "2026-01-31T18:00:00Z", "2026-01-31T18:30:00Z"},
-        /* 02:30 is skipped in New York on 8 March 2026, and comes twice in autumn at 01:30. */
+        /* 02:30 is skipped in New York on 8 March 2026, and 01:30 comes twice in autumn. */
         {"30 2 * * *", "America/New_York", "2026-03-08T05:00:00Z", "2026-03-09T06:30:00Z"},
         {"0 * * * *", "America/New_York", "2026-03-08T06:00:00Z", "2026-03-08T07:00:00Z"},
         {"30 1 * * *", "America/New_York", "2026-11-01T04:00:00Z", "2026-11-01T05:30:00Z"},

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests only: holds our reader against jansson's on the same text. Differences that are meant
-// are listed in json_oracle_excused; anything else is a bug in one of the two.
+// For tests only: compares our reader with jansson's on the same text. json_oracle_excused lists
+// intended differences; any other difference is a bug in one of the two.
 #pragma once
 
-/* Both libraries own these names; jansson's are not used under them here. */
+/* Both libraries define these names; rename jansson's. */
 #define JSON_NULL JANSSON_NULL
 #define JSON_STRING JANSSON_STRING
 #define JSON_ARRAY JANSSON_ARRAY
@@ -71,22 +71,22 @@ static bool json_oracle_same(const struct json *v, json_t *j)
     return false;
 }
 
-/* One accepts what the other refuses, and rightly so. */
+/* An intended difference: one accepts what the other refuses. */
 static inline bool json_oracle_excused(struct hk_str text, int rc, const json_error_t *error)
 {
     if (rc == -HK_ELIMIT) {
-        return true; /* our depth ends at JSON_MAX_DEPTH, jansson's at 2048 */
+        return true; /* our depth limit is JSON_MAX_DEPTH, jansson's 2048 */
     }
     if (rc == 0 && strstr(error->text, "too big") != NULL &&
         strstr(error->text, "integer") != NULL) {
-        return true; /* past int64 we go on with uint64 and double */
+        return true; /* beyond int64 we use uint64 and double */
     }
-    /* jansson takes a NUL for the end of the text after a lone number. */
+    /* After a lone number jansson treats a NUL as the end of the text. */
     return memchr(text.s, '\0', text.n) != NULL;
 }
 
-/* True when both agree on the text, in verdict and value, or may differ. Otherwise says what went
- * wrong on stderr. */
+/* True when both agree on the text, in acceptance and value, or may differ. Otherwise prints the
+ * difference to stderr. */
 static inline bool json_oracle_agrees(struct hk_str text)
 {
     struct hk_arena arena = {0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our JSON reader against jansson: a table of awkward texts, and generated documents, whole and
-// damaged. The fuzz target does the same without end.
+// Our JSON reader compared with jansson: a table of difficult texts, and generated documents,
+// intact and damaged. The fuzz target does the same without end.
 
 #include "codec/json_oracle.h"
 
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-/* A text that may hold NUL bytes. */
+/* A text that may contain NUL bytes. */
 #define TEXT(lit)                                                                                  \
     {                                                                                              \
         lit, sizeof(lit) - 1                                                                       \
@@ -136,7 +136,7 @@ static void generate_blank(struct hk_rand *r, struct hk_buf *out)
 
 static void generate_container(struct hk_rand *r, int depth, bool object, struct hk_buf *out)
 {
-    /* Now and then more members than the reader compares one by one. */
+    /* Sometimes more members than the reader compares one by one. */
     const uint32_t n = hk_rand_below(r, hk_rand_below(r, 20) == 0 ? 100 : 6);
 
     hk_buf_addc(out, object ? '{' : '[');
@@ -185,7 +185,7 @@ static void test_generated_documents(void **state)
     }
 }
 
-/* Nothing in the text may be changed, cut or doubled without both noticing alike. */
+/* After any change, cut or repetition in the text, both readers still agree. */
 static void test_damaged_documents(void **state)
 {
     static const char bytes[] = "\"\\{}[]:,0-.eE \n\x01\x80\xc3\xf0ut";

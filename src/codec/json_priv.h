@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the JSON reader and writer share: finding the bytes of a string that need a closer look.
+// Shared by JSON reader and writer: finds the bytes of a string that need special treatment.
 #pragma once
 
 #include "base/str.h"
@@ -8,8 +8,8 @@
 #include <emmintrin.h>
 #endif
 
-/* A byte that may stand in a JSON string as it is: neither control, quote, backslash nor part of a
- * longer UTF-8 sequence. */
+/* A byte that a JSON string may contain unescaped: not a control character, quote, backslash or
+ * part of a longer UTF-8 sequence. */
 static inline bool json_plain(uint8_t c)
 {
     return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON reader: one pass from bytes to an arena tree. Children of the containers still open wait
-// on two stacks and move to the arena, exactly sized, when their container closes. Strings without
-// escapes stay where they are in the input.
+// The JSON reader: one pass from bytes to an arena tree. Children of open containers wait on two
+// stacks and move to the arena, exactly sized, when their container closes. Strings without escapes
+// point into the input.
 //
-// Functions take and return the place in the text, so it lives in a register; NULL means failed,
-// with the words in r->err and the code in r->rc.
+// Functions take and return the position in the text, so that it stays in a register. NULL means
+// failure, with the message in r->err and the code in r->rc.
 
 #include "codec/json.h"
 #include "codec/json_priv.h"
@@ -14,13 +14,13 @@
 
 #include <math.h>
 
-/* Up to here a frame's keys are compared one by one, beyond through a hash table. */
+/* Up to this number keys are compared one by one, beyond through a hash table. */
 #define KEYS_LINEAR 32
 
 enum { STACK_FIRST = 64 };
 
-/* Children of containers that are not yet complete. Most texts need no more than what is on the
- * caller's stack; two calls of the allocator per text stood out in the store's profile. */
+/* Children of incomplete containers. For most texts the space on the caller's stack is enough; two
+ * allocations per text were visible in the store's profile. */
 struct first {
     struct json items[STACK_FIRST];
     struct json_member members[STACK_FIRST];
@@ -28,14 +28,14 @@ struct first {
 
 struct reader {
     const char *end;
-    const char *line_at; /* where the current line begins; strings never hold a line end */
+    const char *line_at; /* start of the current line; strings never contain a line end */
     uint32_t line;
     uint32_t depth;
     unsigned flags;
     int rc;
     struct hk_arena *arena;
     struct hk_err *err;
-    struct first *first; /* where items and members begin */
+    struct first *first; /* initial memory of items and members */
     HK_VEC(struct json) items;
     HK_VEC(struct json_member) members;
     struct hk_buf text; /* the string being unescaped */
@@ -74,9 +74,10 @@ static void push_member(struct reader *r, struct json_member m)
     hk_vec_push(&r->members, m);
 }
 
-/* ---- failing ---- */
+/* ---- errors ---- */
 
-static const char *fail(struct reader *r, const char *at, enum hk_code code, const char *what)
+static const char *json_read_fail(struct reader *r, const char *at, enum hk_code code,
+                                  const char *what)
 {
     r->rc = hk_fail(r->err, code, "line %u, column %zu: %s", r->line, (size_t)(at - r->line_at) + 1,
                     what);
@@ -94,10 +95,10 @@ static const char *fail_want(struct reader *r, const char *at, const char *want)
     } else {
         snprintf(what, sizeof(what), "want %s, have byte 0x%02x", want, (uint8_t)*at);
     }
-    return fail(r, at, HK_EINVAL, what);
+    return json_read_fail(r, at, HK_EINVAL, what);
 }
 
-static inline const char *skip_blanks(struct reader *r, const char *p)
+static inline const char *json_read_skip_blanks(struct reader *r, const char *p)
 {
     for (; p < r->end && (uint8_t)*p <= ' '; p++) {
         if (*p == '\n') {
@@ -203,10 +204,10 @@ static const char *read_unicode_escape(struct reader *r, const char *p)
     const int32_t first = hex4(r, p + 2);
 
     if (first < 0) {
-        return fail(r, p, HK_EINVAL, "want four hex digits after \\u");
+        return json_read_fail(r, p, HK_EINVAL, "want four hex digits after \\u");
     }
     if (first == 0) {
-        return fail(r, p, HK_EINVAL, "NUL in a string");
+        return json_read_fail(r, p, HK_EINVAL, "NUL in a string");
     }
     if (first < 0xd800 || first > 0xdfff) {
         add_utf8(&r->text, (uint32_t)first);
@@ -220,7 +221,7 @@ static const char *read_unicode_escape(struct reader *r, const char *p)
             return p + 12;
         }
     }
-    return fail(r, p, HK_EINVAL, "half of a surrogate pair");
+    return json_read_fail(r, p, HK_EINVAL, "half of a surrogate pair");
 }
 
 /* p is at the backslash. */
@@ -243,10 +244,10 @@ static const char *read_escape(struct reader *r, const char *p)
     return p + 2;
 }
 
-/* p is behind the opening quote. */
+/* p is after the opening quote. */
 static const char *read_string(struct reader *r, const char *p, struct hk_str *ret)
 {
-    const char *piece = p; /* what is not yet in r->text */
+    const char *piece = p; /* start of the text that is not yet in r->text */
     bool escaped = false;
 
     for (;;) {
@@ -305,7 +306,7 @@ static const char *skip_digits(struct reader *r, const char *p)
     return p;
 }
 
-/* strtod wants a NUL behind, which the input need not have. */
+/* strtod needs a NUL at the end, which the input may lack. */
 static double to_double(const char *p, size_t n)
 {
     char small[64];
@@ -319,7 +320,7 @@ static double to_double(const char *p, size_t n)
     return strtod(big, NULL);
 }
 
-/* The rest of a number that is no 64-bit integer; p is behind the integer digits. */
+/* The rest of a number that is not a 64-bit integer; p is after the integer digits. */
 static const char *read_double(struct reader *r, const char *begin, const char *p, struct json *ret)
 {
     if (p < r->end && *p == '.') {
@@ -341,12 +342,12 @@ static const char *read_double(struct reader *r, const char *begin, const char *
     ret->type = JSON_DOUBLE;
     ret->d = to_double(begin, (size_t)(p - begin));
     if (isinf(ret->d)) {
-        return fail(r, begin, HK_EINVAL, "number too large");
+        return json_read_fail(r, begin, HK_EINVAL, "number too large");
     }
     return p;
 }
 
-static const char *read_number(struct reader *r, const char *p, struct json *ret)
+static const char *json_read_number(struct reader *r, const char *p, struct json *ret)
 {
     const char *begin = p;
     const bool negative = *p == '-';
@@ -358,7 +359,7 @@ static const char *read_number(struct reader *r, const char *p, struct json *ret
         return fail_want(r, p, "a digit");
     }
     if (*p == '0') {
-        p++; /* a digit behind it is refused by whoever wants a comma there */
+        p++; /* the caller refuses a digit after it */
     } else {
         for (; at_digit(r, p); p++) {
             fits &= !__builtin_mul_overflow(u, 10u, &u);
@@ -381,8 +382,8 @@ static const char *read_number(struct reader *r, const char *p, struct json *ret
 
 /* ---- keys of the object being read ---- */
 
-/* Most objects are small and have no twins: one bit per key answers "new" without looking at the
- * others. Large ones get an open-addressing table of member numbers plus one. */
+/* Most objects are small and have no duplicate keys: one bit per key shows that a key is new
+ * without comparing. Large objects get an open-addressing table of member indices plus one. */
 struct keys {
     uint64_t seen;
     uint32_t *slots;
@@ -406,10 +407,10 @@ static inline uint64_t key_bit(struct hk_str key)
     return 1ull << (mix & 63);
 }
 
-/* The slot of the key, or the free one where it belongs. */
+/* The slot of the key, or the free slot for it. */
 static uint32_t keys_slot(const struct keys *k, const struct json_member *m, struct hk_str key)
 {
-    /* Seeded by an address, so nobody can prepare keys that collide. */
+    /* Seeded with an address, so that attackers cannot prepare colliding keys. */
     uint32_t at = (uint32_t)hk_hash(key.s, key.n, (uintptr_t)k->slots) & (k->nslots - 1);
 
     while (k->slots[at] != 0 && !hk_str_eq(m[k->slots[at] - 1].key, key)) {
@@ -418,7 +419,7 @@ static uint32_t keys_slot(const struct keys *k, const struct json_member *m, str
     return at;
 }
 
-/* The number of the member with that key, or HK_NONE. */
+/* The index of the member with that key, or HK_NONE. */
 static inline uint32_t keys_find(const struct keys *k, const struct json_member *m, uint32_t n,
                                  struct hk_str key)
 {
@@ -426,7 +427,7 @@ static inline uint32_t keys_find(const struct keys *k, const struct json_member 
         return HK_NONE;
     }
     if (k->slots != NULL) {
-        return k->slots[keys_slot(k, m, key)] - 1; /* a free slot gives HK_NONE */
+        return k->slots[keys_slot(k, m, key)] - 1; /* a free slot results in HK_NONE */
     }
     for (uint32_t i = 0; i < n; i++) {
         if (hk_str_eq(m[i].key, key)) {
@@ -446,7 +447,7 @@ static void keys_grow(struct keys *k, const struct json_member *m, uint32_t n)
     }
 }
 
-/* Member n of m is new. */
+/* Adds the new member n of m. */
 static inline void keys_add(struct keys *k, const struct json_member *m, uint32_t n)
 {
     k->seen |= key_bit(m[n].key);
@@ -461,12 +462,12 @@ static inline void keys_add(struct keys *k, const struct json_member *m, uint32_
 
 /* ---- containers ---- */
 
-static const char *enter(struct reader *r, const char *p)
+static const char *json_read_enter_container(struct reader *r, const char *p)
 {
     if (++r->depth > JSON_MAX_DEPTH) {
-        return fail(r, p, HK_ELIMIT, "nested too deeply");
+        return json_read_fail(r, p, HK_ELIMIT, "nested too deeply");
     }
-    return skip_blanks(r, p + 1);
+    return json_read_skip_blanks(r, p + 1);
 }
 
 static const char *read_array_items(struct reader *r, const char *p)
@@ -478,14 +479,14 @@ static const char *read_array_items(struct reader *r, const char *p)
             return NULL;
         }
         push_item(r, v);
-        p = skip_blanks(r, p);
+        p = json_read_skip_blanks(r, p);
         if (p < r->end && *p == ']') {
             return p;
         }
         if (p == r->end || *p != ',') {
             return fail_want(r, p, "',' or ']' after an element");
         }
-        p = skip_blanks(r, p + 1);
+        p = json_read_skip_blanks(r, p + 1);
     }
 }
 
@@ -494,7 +495,7 @@ static const char *read_array(struct reader *r, const char *p, struct json *ret)
 {
     const uint32_t base = r->items.len;
 
-    p = enter(r, p);
+    p = json_read_enter_container(r, p);
     if (p == NULL) {
         return NULL;
     }
@@ -533,7 +534,7 @@ static const char *fail_twin(struct reader *r, const char *at, struct hk_str key
     return NULL;
 }
 
-/* One "key": value. A twin of an earlier key takes over its place. */
+/* One "key": value. A duplicate key replaces the earlier member. */
 static const char *read_member(struct reader *r, const char *p, struct keys *keys, uint32_t base)
 {
     const char *key_at = p;
@@ -548,11 +549,11 @@ static const char *read_member(struct reader *r, const char *p, struct keys *key
         return fail_twin(r, key_at, m.key);
     }
 
-    p = skip_blanks(r, p);
+    p = json_read_skip_blanks(r, p);
     if (p == r->end || *p != ':') {
         return fail_want(r, p, "':' after a key");
     }
-    p = read_value(r, skip_blanks(r, p + 1), &m.value);
+    p = read_value(r, json_read_skip_blanks(r, p + 1), &m.value);
     if (p == NULL) {
         return NULL;
     }
@@ -579,23 +580,23 @@ static const char *read_members(struct reader *r, const char *p, uint32_t base)
         if (p == NULL) {
             return NULL;
         }
-        p = skip_blanks(r, p);
+        p = json_read_skip_blanks(r, p);
         if (p < r->end && *p == '}') {
             return p;
         }
         if (p == r->end || *p != ',') {
             return fail_want(r, p, "',' or '}' after a member");
         }
-        p = skip_blanks(r, p + 1);
+        p = json_read_skip_blanks(r, p + 1);
     }
 }
 
 /* p is at the brace. */
-static const char *read_object(struct reader *r, const char *p, struct json *ret)
+static const char *json_read_object(struct reader *r, const char *p, struct json *ret)
 {
     const uint32_t base = r->members.len;
 
-    p = enter(r, p);
+    p = json_read_enter_container(r, p);
     if (p == NULL) {
         return NULL;
     }
@@ -621,7 +622,7 @@ static const char *read_object(struct reader *r, const char *p, struct json *ret
 
 /* ---- any value ---- */
 
-static const char *read_word(struct reader *r, const char *p, const char *word, size_t n)
+static const char *json_read_literal(struct reader *r, const char *p, const char *word, size_t n)
 {
     if ((size_t)(r->end - p) < n || memcmp(p, word, n) != 0) {
         return fail_want(r, p, "a value");
@@ -647,19 +648,19 @@ static const char *read_value(struct reader *r, const char *p, struct json *ret)
         return p;
     }
     case '{':
-        return read_object(r, p, ret);
+        return json_read_object(r, p, ret);
     case '[':
         return read_array(r, p, ret);
     case 't':
     case 'f':
         ret->type = JSON_BOOL;
         ret->b = *p == 't';
-        return ret->b ? read_word(r, p, "true", 4) : read_word(r, p, "false", 5);
+        return ret->b ? json_read_literal(r, p, "true", 4) : json_read_literal(r, p, "false", 5);
     case 'n':
-        return read_word(r, p, "null", 4);
+        return json_read_literal(r, p, "null", 4);
     case '-':
     case '0' ... '9':
-        return read_number(r, p, ret);
+        return json_read_number(r, p, ret);
     default:
         return fail_want(r, p, "a value");
     }
@@ -688,11 +689,11 @@ int json_parse(struct hk_str text, unsigned flags, struct hk_arena *a, struct js
         return hk_fail(err, HK_ELIMIT, "JSON text of %zu bytes, want at most %u", text.n,
                        UINT32_MAX);
     }
-    const char *p = read_value(&r, skip_blanks(&r, begin), &v);
+    const char *p = read_value(&r, json_read_skip_blanks(&r, begin), &v);
     if (p == NULL) {
         return r.rc;
     }
-    p = skip_blanks(&r, p);
+    p = json_read_skip_blanks(&r, p);
     if (p != r.end) {
         fail_want(&r, p, "the end of the input after the value");
         return r.rc;

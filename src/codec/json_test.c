@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON tree by itself: what is read, refused and written, looking around, building.
+// The JSON tree: reading, errors, writing, lookup, building.
 
 #include "codec/json.h"
 
@@ -96,7 +96,7 @@ static void test_number_types(void **state)
     }
 }
 
-/* A text that may hold NUL bytes. */
+/* A text that may contain NUL bytes. */
 #define TEXT(lit)                                                                                  \
     {                                                                                              \
         lit, sizeof(lit) - 1                                                                       \
@@ -182,7 +182,7 @@ static void test_duplicate_keys(void **state)
     assert_string_equal(err.text, "line 2, column 2: duplicate key \"a\"");
 }
 
-/* The same beyond the size where keys are compared one by one. */
+/* The same above the size up to which keys are compared one by one. */
 static void test_duplicate_keys_in_large_objects(void **state)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -290,7 +290,7 @@ static void test_pretty(void **state)
                                   "}\n");
 }
 
-/* ---- looking around ---- */
+/* ---- lookup ---- */
 
 static void test_looking_around(void **state)
 {
@@ -317,6 +317,52 @@ static void test_looking_around(void **state)
     assert_true(hk_str_is(json_str(spec, none), "none"));
     assert_true(json_bool(NULL, true));
     assert_false(json_is(NULL, JSON_NULL));
+}
+
+static void test_typed_getters_answer_for_what_is_not_there(void **state)
+{
+    const struct json v = parse("{\"s\":\"x\",\"a.b\":\"dotted\",\"n\":null,"
+                                "\"o\":{\"s\":\"y\",\"i\":7,\"list\":[1,2],\"d\":1.5}}");
+    static const char *const paths[] = {"absent", "n", "n.x", "s.x", "o.absent", "o.d", "o", ""};
+
+    assert_true(hk_str_is(json_str_field(&v, "s"), "x"));
+    assert_true(hk_str_is(json_str_field(&v, "a.b"), "dotted"));
+    assert_true(hk_str_is(json_str_at(&v, "o.s"), "y"));
+    assert_int_equal(json_int_at(&v, "o.i"), 7);
+    assert_int_equal(json_list_at(&v, "o.list")->len, 2);
+    assert_int_equal(json_len(json_at(&v, "o.list")), 2);
+    for (size_t i = 0; i < HK_LEN(paths); i++) {
+        assert_non_null(json_str_at(&v, paths[i]).s);
+        assert_int_equal(json_str_at(&v, paths[i]).n, 0);
+        assert_int_equal(json_str_field(&v, paths[i]).n, 0);
+        assert_int_equal(json_int_at(&v, paths[i]), 0);
+        assert_true(json_is(json_list_at(&v, paths[i]), JSON_ARRAY));
+        assert_int_equal(json_list_at(&v, paths[i])->len, 0);
+        assert_int_equal(json_len(json_at(&v, paths[i])), 0);
+    }
+    assert_int_equal(json_str_field(NULL, "s").n, 0);
+    assert_int_equal(json_str_at(NULL, "s").n, 0);
+    assert_int_equal(json_list_at(NULL, "s")->len, 0);
+    assert_int_equal(json_len(NULL), 0);
+}
+
+static void test_numeric_types(void **state)
+{
+    static const struct {
+        const char *in;
+        bool numeric;
+    } cases[] = {
+        {"1", true},     {"18446744073709551615", true},
+        {"1.5", true},   {"\"1\"", false},
+        {"true", false}, {"null", false},
+        {"[]", false},   {"{}", false},
+    };
+
+    for (size_t i = 0; i < HK_LEN(cases); i++) {
+        const struct json v = parse(cases[i].in);
+        assert_int_equal(json_is_numeric(&v), cases[i].numeric);
+    }
+    assert_false(json_is_numeric(NULL));
 }
 
 static void test_type_names(void **state)
@@ -405,7 +451,7 @@ static void test_building(void **state)
     assert_string_equal(written(&v), "{\"a\":0.5,\"s\":\"\"}");
 }
 
-/* Parsed containers are exactly sized: the first put must move them, not run over. */
+/* Parsed containers are exactly sized: the first put must move them, not overflow. */
 static void test_parsed_trees_can_grow(void **state)
 {
     struct json v = parse("{\"a\":[1,2,3],\"b\":1,\"c\":2}");
@@ -450,10 +496,225 @@ static void test_a_shallow_copy_leaves_the_original(void **state)
     assert_string_equal(written(&longer), "[2,3,6]");
 }
 
+/* Fields of stored objects may be absent: a copy of NULL is defined. */
+static void test_copies_of_nothing(void **state)
+{
+    const struct json text = json_make_str(HK_STR("x")), list = json_make_array();
+    struct json none = json_clone(NULL, &arena), flat = json_shallow(NULL, &arena);
+    struct json object = json_clone_as(NULL, JSON_OBJECT, &arena);
+    struct json array = json_clone_as(&text, JSON_ARRAY, &arena);
+
+    assert_string_equal(written(&none), "null");
+    assert_string_equal(written(&flat), "null");
+    json_put(&object, &arena, HK_STR("a"), json_make_int(1));
+    json_push(&array, &arena, json_clone_as(&list, JSON_OBJECT, &arena));
+    assert_string_equal(written(&object), "{\"a\":1}");
+    assert_string_equal(written(&array), "[{}]");
+}
+
+static void test_needed_members_are_made(void **state)
+{
+    struct json v = json_make_object(), *at;
+
+    json_put(&v, &arena, HK_STR("null"), (struct json){.type = JSON_NULL});
+    json_put(&v, &arena, HK_STR("other"), json_make_int(1));
+    at = json_need(&v, &arena, "absent", JSON_OBJECT);
+    json_put(at, &arena, HK_STR("a"), json_make_int(1));
+    json_push(json_need(&v, &arena, "null", JSON_ARRAY), &arena, json_make_int(2));
+    (void)json_need(&v, &arena, "other", JSON_OBJECT);
+    json_put(json_need(&v, &arena, "absent", JSON_OBJECT), &arena, HK_STR("b"), json_make_int(3));
+    assert_string_equal(written(&v), "{\"null\":[2],\"other\":{},\"absent\":{\"a\":1,\"b\":3}}");
+}
+
+static void test_needed_paths_are_made(void **state)
+{
+    struct json v = parse("{\"a\":{\"b\":{\"kept\":1}},\"n\":null,\"s\":\"x\"}");
+
+    json_set_int(json_need_at(&v, &arena, "a.b", JSON_OBJECT), &arena, "added", 2);
+    json_push(json_need_at(&v, &arena, "a.b.list", JSON_ARRAY), &arena, json_make_int(3));
+    json_push(json_need_at(&v, &arena, "a.b.list", JSON_ARRAY), &arena, json_make_int(4));
+    json_set_at(&v, &arena, "n.c", json_make_bool(true));
+    json_set_at(&v, &arena, "s", json_make_int(5));
+    json_set_at(&v, &arena, "s.d", json_make_int(6));
+    json_set_bool(json_set_at(&v, &arena, "e.f", json_make_object()), &arena, "g", false);
+    assert_string_equal(written(&v), "{\"a\":{\"b\":{\"kept\":1,\"added\":2,\"list\":[3,4]}},"
+                                     "\"n\":{\"c\":true},\"s\":{\"d\":6},"
+                                     "\"e\":{\"f\":{\"g\":false}}}");
+}
+
+static void test_setters(void **state)
+{
+    const int64_t ns = 1767366245123456789; /* 2026-01-02T15:04:05.123456789Z */
+    struct json v = json_make_object();
+
+    json_set(&v, &arena, "double", json_make_double(0.5));
+    json_set_str(&v, &arena, "str", HK_STR("a\"b"));
+    json_set_cstr(&v, &arena, "cstr", "c");
+    json_set_int(&v, &arena, "int", INT64_MIN);
+    json_set_bool(&v, &arena, "bool", true);
+    json_set_time(&v, &arena, "time", ns);
+    json_set(&v, &arena, "micro", json_make_micro_time(ns, &arena));
+    json_set_quantity(&v, &arena, "quantity", quantity_of_milli(1500, QUANTITY_DECIMAL_SI));
+    json_set_int(json_set_object(&v, &arena, "object"), &arena, "x", 1);
+    json_push(json_set_array(&v, &arena, "array"), &arena, json_make_int(2));
+    assert_string_equal(written(&v),
+                        "{\"double\":0.5,\"str\":\"a\\\"b\",\"cstr\":\"c\","
+                        "\"int\":-9223372036854775808,\"bool\":true,"
+                        "\"time\":\"2026-01-02T15:04:05Z\","
+                        "\"micro\":\"2026-01-02T15:04:05.123456Z\",\"quantity\":\"1500m\","
+                        "\"object\":{\"x\":1},\"array\":[2]}");
+}
+
+/* Each setter replaces a member of any type in its place, and empties a container. */
+static void test_setters_replace(void **state)
+{
+    struct json v = parse("{\"a\":{\"x\":1},\"b\":[1],\"c\":\"s\",\"d\":true}");
+
+    json_set_object(&v, &arena, "a");
+    json_set_array(&v, &arena, "b");
+    json_set_int(&v, &arena, "c", 3);
+    json_set_cstr(&v, &arena, "d", "");
+    assert_string_equal(written(&v), "{\"a\":{},\"b\":[],\"c\":3,\"d\":\"\"}");
+}
+
+static void test_a_copied_string_is_the_trees_own(void **state)
+{
+    char text[] = "before";
+    struct json v = json_make_object();
+
+    json_set_str_copy(&v, &arena, "copy", hk_str(text));
+    json_set(&v, &arena, "made", json_make_str_copy(hk_str(text), &arena));
+    json_set_cstr(&v, &arena, "borrowed", text);
+    memcpy(text, "after!", sizeof(text));
+    assert_string_equal(written(&v),
+                        "{\"copy\":\"before\",\"made\":\"before\",\"borrowed\":\"after!\"}");
+}
+
+/* A large object behaves as a small one: random changes, compared with a plain list of what should
+ * be there, in order. */
+static void large_objects_keep_order_and_members(void **state)
+{
+    enum { KEYS = 300, STEPS = 20000 };
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    struct json obj = json_make_object();
+    uint32_t order[KEYS], n = 0, random = 1;
+    int64_t value[KEYS] = {0};
+    char names[KEYS][8];
+
+    for (uint32_t k = 0; k < KEYS; k++) {
+        snprintf(names[k], sizeof(names[k]), "k%u", k);
+    }
+    for (int64_t step = 1; step <= STEPS; step++) {
+        random = random * 1103515245 + 12345;
+        const uint32_t k = (random >> 8) % KEYS;
+        const struct json *had = json_get(&obj, names[k]);
+        assert_int_equal(had != NULL, value[k] != 0);
+        assert_int_equal(json_int(had, 0), value[k]);
+        if ((random >> 20) % 3 > 0) {
+            if (value[k] == 0) {
+                order[n++] = k;
+            }
+            value[k] = step;
+            json_set_int(&obj, &a, names[k], step);
+            continue;
+        }
+        if ((random >> 24) % 2) {
+            json_del(&obj, names[k]);
+        } else {
+            json_doom(&obj, hk_str(names[k]));
+            assert_null(json_get(&obj, names[k]));
+            json_sweep(&obj);
+        }
+        for (uint32_t i = 0, kept = 0; value[k] != 0 && i < n; i++) {
+            order[kept] = order[i];
+            kept += order[i] != k;
+        }
+        n -= value[k] != 0;
+        value[k] = 0;
+    }
+    assert_true(n > 64);
+    assert_int_equal(obj.len, n);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_true(hk_str_is(obj.members[i].key, names[order[i]]));
+        assert_int_equal(obj.members[i].value.i, value[order[i]]);
+    }
+}
+
+static void many_members_are_hidden_and_swept(void **state)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    struct json obj = json_make_object();
+
+    for (int k = 0; k < 1000; k++) {
+        json_set_int(&obj, &a, hk_arena_printf(&a, "k%d", k), k);
+    }
+    for (int k = 0; k < 1000; k += 2) {
+        json_doom(&obj, hk_str(hk_arena_printf(&a, "k%d", k)));
+    }
+    json_set_int(&obj, &a, "k0", -1); /* hidden: comes anew, at the end */
+    json_sweep(&obj);
+    assert_int_equal(obj.len, 501);
+    assert_null(json_get(&obj, "k2"));
+    assert_int_equal(json_int(json_get(&obj, "k999"), 0), 999);
+    assert_int_equal(json_int(json_get(&obj, "k0"), 0), -1);
+    assert_true(hk_str_is(obj.members[500].key, "k0"));
+}
+
+/* Code outside may sort or shorten the members; look-ups must still be right. */
+static void changed_order_and_number_are_noticed(void **state)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    struct json obj = json_make_object();
+
+    for (int k = 0; k < 200; k++) {
+        json_set_int(&obj, &a, hk_arena_printf(&a, "k%d", k), k);
+    }
+    for (uint32_t i = 0; i < 100; i++) {
+        const struct json_member m = obj.members[i];
+        obj.members[i] = obj.members[199 - i];
+        obj.members[199 - i] = m;
+    }
+    assert_int_equal(json_int(json_get(&obj, "k7"), -1), 7);
+    obj.len = 150; /* k49 to k0 are gone */
+    assert_null(json_get(&obj, "k7"));
+    assert_int_equal(json_int(json_get(&obj, "k50"), -1), 50);
+    json_set_int(&obj, &a, "k7", 70);
+    assert_int_equal(obj.len, 151);
+    assert_int_equal(json_int(json_get(&obj, "k7"), -1), 70);
+    assert_int_equal(json_int(json_get(&obj, "k199"), -1), 199);
+}
+
+static void an_index_changes_nothing_in_the_original(void **state)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    struct hk_err err;
+    struct json obj;
+
+    hk_buf_addc(&text, '{');
+    for (int k = 0; k < 500; k++) {
+        hk_buf_addf(&text, "%s\"k%d\":%d", k > 0 ? "," : "", k, k);
+    }
+    hk_buf_addc(&text, '}');
+    assert_int_equal(json_parse(hk_buf_str(&text), 0, &a, &obj, &err), 0);
+    const struct json *index = json_index(&obj, &a);
+    assert_ptr_not_equal(index->members, obj.members);
+    assert_true(json_equal(index, &obj));
+    for (int k = 0; k < 500; k++) {
+        assert_int_equal(json_int(json_get(index, hk_arena_printf(&a, "k%d", k)), -1), k);
+    }
+    assert_null(json_get(index, "k500"));
+    assert_null(json_index(NULL, &a));
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup(f, fresh_arena)
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_objects_keep_order_and_members),
+        cmocka_unit_test(many_members_are_hidden_and_swept),
+        cmocka_unit_test(changed_order_and_number_are_noticed),
+        cmocka_unit_test(an_index_changes_nothing_in_the_original),
         TEST(test_values_survive_a_round_trip),
         TEST(test_number_types),
         TEST(test_refused),
@@ -466,6 +727,8 @@ int main(void)
         TEST(test_broken_utf8_is_mended),
         TEST(test_pretty),
         TEST(test_looking_around),
+        TEST(test_typed_getters_answer_for_what_is_not_there),
+        TEST(test_numeric_types),
         TEST(test_type_names),
         TEST(test_equal),
         TEST(test_equal_ignores_the_order_of_large_objects),
@@ -473,6 +736,12 @@ int main(void)
         TEST(test_parsed_trees_can_grow),
         TEST(test_clone_shares_nothing),
         TEST(test_a_shallow_copy_leaves_the_original),
+        TEST(test_copies_of_nothing),
+        TEST(test_needed_members_are_made),
+        TEST(test_needed_paths_are_made),
+        TEST(test_setters),
+        TEST(test_setters_replace),
+        TEST(test_a_copied_string_is_the_trees_own),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

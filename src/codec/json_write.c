@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON writer: trees to text, compact or indented. Numbers print as Go's encoding/json prints
-// them, so that values pass between us and Kubernetes clients unchanged.
+// The JSON writer: trees to text, compact or indented. Numbers have the format of Go's
+// encoding/json, so that values pass between us and Kubernetes clients unchanged.
 
 #include "codec/json.h"
 #include "codec/json_priv.h"
@@ -37,7 +37,7 @@ struct decimal {
     int point;
 };
 
-/* The fewest digits that read back as d. Fifteen always survive the way there and back, save for
+/* The fewest digits that read back as d. Fifteen digits always survive a round trip, except for
  * subnormal numbers, which have fewer bits. */
 static struct decimal shortest(double d)
 {
@@ -87,7 +87,7 @@ static void write_exponent(const struct decimal *x, struct hk_buf *out)
 }
 
 /* Go's rule: an exponent below 1e-6 and from 1e21 on, plain digits between. */
-static void write_double(double d, struct hk_buf *out)
+static void json_write_double(double d, struct hk_buf *out)
 {
     if (!isfinite(d)) {
         hk_buf_adds(out, "null");
@@ -129,7 +129,7 @@ void json_write_str(struct hk_str s, struct hk_buf *out)
 {
     const char *p = s.n > 0 ? s.s : "";
     const char *const end = p + s.n;
-    const char *piece = p; /* what is not yet in out */
+    const char *piece = p; /* start of the text that is not yet in out */
 
     hk_buf_reserve(out, s.n + 2);
     hk_buf_addc(out, '"');
@@ -154,7 +154,7 @@ void json_write_str(struct hk_str s, struct hk_buf *out)
 
 /* ---- trees ---- */
 
-/* Compact when indent is 0. */
+/* indent 0: compact. */
 struct layout {
     unsigned indent;
     unsigned level;
@@ -167,7 +167,7 @@ static void new_line(const struct layout *l, struct hk_buf *out)
     }
 }
 
-static void write_value(const struct json *v, struct layout *l, struct hk_buf *out);
+static void json_write_value(const struct json *v, struct layout *l, struct hk_buf *out);
 
 static void write_items(const struct json *v, struct layout *l, struct hk_buf *out)
 {
@@ -176,7 +176,7 @@ static void write_items(const struct json *v, struct layout *l, struct hk_buf *o
             hk_buf_addc(out, ',');
         }
         new_line(l, out);
-        write_value(&v->items[i], l, out);
+        json_write_value(&v->items[i], l, out);
     }
 }
 
@@ -192,7 +192,7 @@ static void write_members(const struct json *v, struct layout *l, struct hk_buf 
         if (l->indent > 0) {
             hk_buf_addc(out, ' ');
         }
-        write_value(&v->members[i].value, l, out);
+        json_write_value(&v->members[i].value, l, out);
     }
 }
 
@@ -214,7 +214,7 @@ static void write_container(const struct json *v, struct layout *l, struct hk_bu
     hk_buf_addc(out, object ? '}' : ']');
 }
 
-static void write_value(const struct json *v, struct layout *l, struct hk_buf *out)
+static void json_write_value(const struct json *v, struct layout *l, struct hk_buf *out)
 {
     switch ((enum json_type)v->type) {
     case JSON_NULL:
@@ -230,7 +230,7 @@ static void write_value(const struct json *v, struct layout *l, struct hk_buf *o
         write_uint(v->u, out);
         break;
     case JSON_DOUBLE:
-        write_double(v->d, out);
+        json_write_double(v->d, out);
         break;
     case JSON_STRING:
         json_write_str((struct hk_str){v->s, v->len}, out);
@@ -246,13 +246,18 @@ void json_write(const struct json *v, struct hk_buf *out)
 {
     struct layout l = {0};
 
-    write_value(v, &l, out);
+    json_write_value(v, &l, out);
+}
+
+void json_write_pretty_at(const struct json *v, unsigned indent, unsigned level, struct hk_buf *out)
+{
+    struct layout l = {.indent = indent, .level = level};
+
+    json_write_value(v, &l, out);
 }
 
 void json_write_pretty(const struct json *v, unsigned indent, struct hk_buf *out)
 {
-    struct layout l = {.indent = indent};
-
-    write_value(v, &l, out);
+    json_write_pretty_at(v, indent, 0, out);
     hk_buf_addc(out, '\n');
 }

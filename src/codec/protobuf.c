@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts messages into fields. Every length is checked against what is left, so a reader can trust
-// the bytes it gets.
+// Splits messages into fields. Checks every length against the remaining bytes, so that callers can
+// trust the fields.
 #include "codec/protobuf.h"
 
 #include "codec/json_priv.h"
 
 enum {
-    VARINT_MAX = 10, /* bytes for 64 bits, seven at a time */
+    VARINT_MAX = 10, /* bytes for 64 bits, seven bits each */
     NUMBER_MAX = (1 << 29) - 1,
 };
 

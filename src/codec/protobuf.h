@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wire format of protocol buffers, read field by field. What the numbers mean is the caller's
-// business.
+// Reads the wire format of protocol buffers field by field. The caller interprets the field
+// numbers.
 #pragma once
 
 #include "base/err.h"
@@ -16,14 +16,14 @@ enum protobuf_wire {
 struct protobuf_field {
     uint32_t number;
     enum protobuf_wire wire;
-    uint64_t value;      /* of all but bytes; int32 and int64 alike are its low bits */
+    uint64_t value;      /* unless BYTES; int32 and int64 are its low bits */
     struct hk_str bytes; /* borrowed from the message */
 };
 
-/* Cuts the next field off *rest: 1, 0 at the end, or negative when the bytes are no message. Groups
- * are refused: nobody has written them for a decade. */
+/* Removes the next field from *rest: returns 1, 0 at the end, or negative when the bytes are not a
+ * message. Refuses groups, which are obsolete. */
 int protobuf_next(struct hk_str *rest, struct protobuf_field *ret, struct hk_err *err) HK_CHECKED;
-/* Cuts one integer off a packed list: same answers. */
+/* Removes one integer from a packed list; returns the same values. */
 int protobuf_next_varint(struct hk_str *rest, uint64_t *ret, struct hk_err *err) HK_CHECKED;
-/* Whether bytes can be a string of JSON: UTF-8 without NUL. */
+/* Whether bytes can be a JSON string: UTF-8 without NUL. */
 bool protobuf_is_text(struct hk_str bytes);

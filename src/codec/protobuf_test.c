@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields cut out of hand-made bytes.
+// Fields of hand-made messages.
 #include "codec/protobuf.h"
 
 #include <setjmp.h>

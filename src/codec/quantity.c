@@ -10,7 +10,7 @@ __extension__ typedef unsigned __int128 u128;
 #define NANO 1000000000
 #define MILLI 1000000
 
-/* 10^38 nano-units, the largest power of ten that leaves room in 128 bits. */
+/* 10^38 nano-units, the largest power of ten that fits in 128 bits. */
 #define NANO_MAX ((u128)10000000000000000000u * (u128)10000000000000000000u)
 
 struct suffix {
@@ -28,11 +28,11 @@ static const struct suffix binary_suffixes[] = {
 
 /* ---- reading ---- */
 
-/* A quantity's text taken apart. */
+/* The parts of a quantity's text. */
 struct parts {
     bool negative;
     struct hk_str whole;    /* digits before the point */
-    struct hk_str fraction; /* digits behind it */
+    struct hk_str fraction; /* digits after it */
     enum quantity_format format;
     int64_t exponent; /* of two for QUANTITY_BINARY_SI, else of ten */
 };
@@ -71,7 +71,7 @@ static bool cut_sign(struct hk_str *rest)
     return c == '-';
 }
 
-/* Letters, sign and digits in that order: only then may the suffix be merely unknown. */
+/* Letters, sign and digits in that order: such a suffix is unknown, any other is malformed. */
 static bool suffix_shaped(struct hk_str s)
 {
     static const char letters[] = "eEinumkKMGTP";
@@ -85,10 +85,10 @@ static bool suffix_shaped(struct hk_str s)
     return s.n == 0;
 }
 
-/* "e3", "E-6". An exponent beyond int64 is refused, as upstream does. */
+/* "e3", "E-6". An exponent beyond int64 is refused, as upstream. */
 static bool read_exponent(struct hk_str s, int64_t *exponent)
 {
-    const int64_t limit = 1ll << 40; /* no text has digits enough to make up for more */
+    const int64_t limit = 1ll << 40; /* no text has enough digits to compensate for more */
     int64_t e;
 
     if (s.n < 2 || (s.s[0] != 'e' && s.s[0] != 'E') ||
@@ -113,7 +113,7 @@ static bool read_suffix(struct hk_str s, struct parts *p)
     return read_exponent(s, &p->exponent);
 }
 
-static int split(struct hk_str s, struct parts *p, struct hk_err *err)
+static int quantity_split_parts(struct hk_str s, struct parts *p, struct hk_err *err)
 {
     p->negative = cut_sign(&s);
     p->whole = cut_digits(&s);
@@ -140,8 +140,7 @@ static u128 add_digit(u128 v, int digit, u128 limit)
     return v > (limit - (unsigned)digit) / 10 ? limit : v * 10 + (unsigned)digit;
 }
 
-/* The digits stay, the point moves: what is left of it counts nano-units, and anything right of it
- * rounds up. */
+/* Moves the decimal point: digits left of it count nano-units, a remainder rounds up. */
 static u128 decimal_nano(const struct parts *p)
 {
     const int64_t point = (int64_t)p->whole.n + p->exponent + 9;
@@ -164,8 +163,8 @@ static u128 decimal_nano(const struct parts *p)
     return HK_MIN(nano + more, NANO_MAX);
 }
 
-/* fraction * scale, rounded up. From the last digit to the first every step divides by ten, so the
- * intermediate values stay below scale whatever the number of digits. */
+/* fraction * scale, rounded up. Every step from the last digit to the first divides by ten, so
+ * intermediate values stay below scale for any number of digits. */
 static u128 scale_fraction(struct hk_str fraction, u128 scale)
 {
     u128 v = 0;
@@ -199,14 +198,14 @@ int quantity_parse(struct hk_str s, struct quantity *ret, struct hk_err *err)
     struct parts p = {0};
     u128 nano;
 
-    const int rc = split(s, &p, err);
+    const int rc = quantity_split_parts(s, &p, err);
     if (rc < 0) {
         return rc;
     }
     if (p.format == QUANTITY_BINARY_SI) {
         nano = binary_nano(&p);
         if (nano > 0 && nano < NANO) {
-            p.format = QUANTITY_DECIMAL_SI; /* no binary suffix says less than one */
+            p.format = QUANTITY_DECIMAL_SI; /* binary suffixes cannot express less than one */
         }
     } else {
         nano = decimal_nano(&p);
@@ -222,7 +221,7 @@ static u128 magnitude(i128 v)
     return v < 0 ? -(u128)v : (u128)v;
 }
 
-static int64_t scaled(i128 nano, unsigned unit)
+static int64_t quantity_scale_up(i128 nano, unsigned unit)
 {
     const u128 up = (magnitude(nano) + unit - 1) / unit;
 
@@ -234,12 +233,12 @@ static int64_t scaled(i128 nano, unsigned unit)
 
 int64_t quantity_value(struct quantity q)
 {
-    return scaled(q.nano, NANO);
+    return quantity_scale_up(q.nano, NANO);
 }
 
 int64_t quantity_milli(struct quantity q)
 {
-    return scaled(q.nano, MILLI);
+    return quantity_scale_up(q.nano, MILLI);
 }
 
 int quantity_cmp(struct quantity a, struct quantity b)
@@ -302,7 +301,7 @@ static void write_digits(u128 v, struct hk_buf *out)
     hk_buf_add(out, p, (size_t)(digits + sizeof(digits) - p));
 }
 
-/* Divides by factor as often as it goes, at most limit times. */
+/* Divides by factor as often as possible, at most limit times. */
 static int strip_factor(u128 *v, unsigned factor, int limit)
 {
     int times = 0;
@@ -350,7 +349,7 @@ void quantity_write(struct quantity q, struct hk_buf *out)
     if (q.format != QUANTITY_BINARY_SI) {
         write_decimal(nano, q.format, out);
     } else if (nano < (u128)1024 * NANO || nano % NANO != 0) {
-        write_decimal(nano, QUANTITY_DECIMAL_SI, out); /* binary would round */
+        write_decimal(nano, QUANTITY_DECIMAL_SI, out); /* a binary suffix would round */
     } else {
         write_binary(nano / NANO, out);
     }

@@ -7,15 +7,15 @@
 
 enum quantity_format { QUANTITY_DECIMAL_SI, QUANTITY_BINARY_SI, QUANTITY_DECIMAL_EXP };
 
-/* The value as a count of nano-units, never beyond +-10^38 (10^29 units): reading, adding and
- * subtracting stop there. Kubernetes has no such end, but nothing real comes near it. */
+/* The value in nano-units, limited to +-10^38 (10^29 units) in parsing, addition and subtraction.
+ * Kubernetes has no such limit, but no real value comes near it. */
 struct quantity {
     __extension__ __int128 nano;
     enum quantity_format format;
 };
 
-/* Grammar of apimachinery's resource.Quantity; at least one digit is wanted. Finer than nano rounds
- * up, away from zero. With a binary suffix the value ends at +-(2^63-1), as in Kubernetes. */
+/* Grammar of apimachinery's resource.Quantity; needs at least one digit. Values finer than nano
+ * round up, away from zero. With a binary suffix the limit is +-(2^63-1), as in Kubernetes. */
 int quantity_parse(struct hk_str s, struct quantity *ret, struct hk_err *err) HK_CHECKED;
 /* Whole units / milli-units, rounded up (away from zero); saturates at int64. */
 int64_t quantity_value(struct quantity q);

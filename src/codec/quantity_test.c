@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quantities: the grammar, rounding, bounds and canonical form of apimachinery's resource.Quantity.
+// Quantities: the grammar, rounding, limits and canonical form of apimachinery's resource.Quantity.
 
 #include "codec/quantity.h"
 
@@ -136,7 +136,7 @@ static void test_bounds(void **state)
     }
 }
 
-/* A text that may hold NUL bytes. */
+/* A text that may contain NUL bytes. */
 #define TEXT(lit)                                                                                  \
     {                                                                                              \
         lit, sizeof(lit) - 1                                                                       \
@@ -216,13 +216,13 @@ static void test_arithmetic(void **state)
     assert_written(quantity_add(parse("1Gi"), parse("512Mi")), "1536Mi");
     assert_written(quantity_sub(parse("1Gi"), parse("2Gi")), "-1Gi");
     assert_written(quantity_sub(parse("1"), parse("1n")), "999999999n");
-    /* zero takes over the other's format */
+    /* zero takes the format of the other operand */
     assert_written(quantity_add(parse("0"), parse("2Ki")), "2Ki");
     assert_written(quantity_sub(parse("0"), parse("2Ki")), "-2Ki");
     assert_written(quantity_add(parse("1Ki"), parse("1")), "1025");
     assert_written(quantity_add(parse("1e30"), parse("1e30")), "100e27");
     assert_written(quantity_sub(parse("-1e30"), parse("1e30")), "-100e27");
-    /* past the cap on reading, exbi stays the largest suffix */
+    /* above the limit for reading, exbi stays the largest suffix */
     assert_written(quantity_add(quantity_add(parse("4Ei"), parse("4Ei")), parse("4Ei")), "12Ei");
 }
 

@@ -1,155 +1,217 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rewrites RE2 patterns as POSIX extended ones, a character at a time. The common part means the
-// same in both; classes such as \d and groups (?:...) are spelled out.
+// Translates an RE2 pattern into PCRE2's syntax. Most syntax has the same meaning in both and is
+// copied. Syntax that only PCRE2 has is refused, so that a pattern is valid exactly if Kubernetes
+// accepts it; the few escapes with another meaning are rewritten.
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include "codec/re2.h"
+
+#include "base/mem.h"
+
+#include <pcre2.h>
 
 enum {
     PATTERN_MAX = 4096,
-    REPEAT_MAX = 1000, /* all counts of a pattern multiplied: RE2's bound on how far it unfolds */
+    REPEAT_MAX = 1000, /* product of all counts in a pattern: RE2's limit on expansion */
+    WORKSPACE = 1000,  /* states of the matcher that fit on the stack; PCRE2 needs at least 20 */
+    WORKSPACE_MAX = WORKSPACE << 6,
+};
+
+struct re2 {
+    pcre2_code *code;
 };
 
 struct rewrite {
     struct hk_str in;
     size_t at;
     uint64_t repeats;
+    /* Whether "$" also matches at the end of a line, for each open group and outside all groups. */
+    bool multiline[PATTERN_MAX + 1];
+    size_t depth;
     struct hk_buf *out;
     struct hk_err *err;
 };
 
-static int refuse(const struct rewrite *w, const char *what)
+static int rewrite_refuse(const struct rewrite *w, const char *what)
 {
     return hk_fail(w->err, HK_EINVAL, "pattern '%.*s': %s", HK_FMT(w->in), what);
 }
 
-static int peek(const struct rewrite *w, size_t ahead)
+static int rewrite_peek(const struct rewrite *w, size_t ahead)
 {
     return w->at + ahead < w->in.n ? (unsigned char)w->in.s[w->at + ahead] : -1;
 }
 
-/* The members of \d, \s, \w inside brackets; NULL for other letters. */
-static const char *class_members(int c)
+static void rewrite_copy(struct rewrite *w, size_t n)
 {
-    switch (c) {
-    case 'd':
-        return "0-9";
-    case 's':
-        return "\t\n\f\r ";
-    case 'w':
-        return "0-9A-Za-z_";
-    default:
-        return NULL;
-    }
+    hk_buf_add(w->out, w->in.s + w->at, n);
+    w->at += n;
 }
 
-static bool is_alnum(int c)
+static bool is_ascii_alnum(int c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* At a backslash outside brackets. */
-static int rewrite_escape(struct rewrite *w)
+/* At "\Q": everything up to "\E" or the end is literal. */
+static void rewrite_literal(struct rewrite *w)
 {
-    const int c = peek(w, 1);
-    const bool negated = c >= 'A' && c <= 'Z';
-    const char *members = class_members(negated ? c - 'A' + 'a' : c);
+    const struct hk_str rest = {w->in.s + w->at, w->in.n - w->at};
+    const char *end = memmem(rest.s, rest.n, "\\E", 2);
 
-    w->at += 2;
-    if (members) {
-        hk_buf_addf(w->out, "[%s%s]", negated ? "^" : "", members);
-    } else if (c == 'A' || c == 'z') {
-        hk_buf_addc(w->out, c == 'A' ? '^' : '$');
-    } else if (c == 'b' || c == 'B' || (c > 0 && c < 0x80 && !is_alnum(c))) {
-        hk_buf_addc(w->out, '\\');
-        hk_buf_addc(w->out, (char)c);
+    rewrite_copy(w, end ? (size_t)(end + 2 - rest.s) : rest.n);
+}
+
+/* At "\p" or "\x", with or without braces. PCRE2 reports errors in a name or number. */
+static void rewrite_braced(struct rewrite *w)
+{
+    const struct hk_str rest = {w->in.s + w->at, w->in.n - w->at};
+    const char *end = rewrite_peek(w, 2) == '{' ? memchr(rest.s, '}', rest.n) : NULL;
+
+    rewrite_copy(w, end ? (size_t)(end + 1 - rest.s) : 2);
+}
+
+/* At a backslash. PCRE2's \s includes the vertical tab, and its \v is a class. */
+static int rewrite_escape(struct rewrite *w, bool in_class)
+{
+    const int c = rewrite_peek(w, 1);
+
+    if (c == 's' || c == 'S') {
+        hk_buf_adds(w->out, in_class && c == 's' ? "\\t\\n\\f\\r "
+                            : in_class           ? "\\S\\x0b"
+                            : c == 's'           ? "[\\t\\n\\f\\r ]"
+                                                 : "[^\\t\\n\\f\\r ]");
+        w->at += 2;
+    } else if (c == 'v') {
+        hk_buf_adds(w->out, "\\x0b");
+        w->at += 2;
+    } else if (c == 'Q') {
+        rewrite_literal(w);
+    } else if (c == 'p' || c == 'P' || c == 'x') {
+        rewrite_braced(w);
+    } else if ((c > 0 && strchr("dDwWafnrt", c)) || (!in_class && c > 0 && strchr("AzbB", c)) ||
+               (c > 0 && c < 0x80 && !is_ascii_alnum(c))) {
+        rewrite_copy(w, 2);
     } else {
-        return refuse(w, "escape is not supported");
+        return rewrite_refuse(w, "invalid escape sequence");
     }
     return 0;
 }
 
-/* At a backslash inside brackets, where POSIX knows no escapes: only what needs none can be said,
- * and a dash, which is plain at the end. */
-static int rewrite_member(struct rewrite *w, bool *dash)
-{
-    const int c = peek(w, 1);
-    const char *members = class_members(c);
-
-    w->at += 2;
-    if (members) {
-        hk_buf_adds(w->out, members);
-    } else if (c == '-') {
-        *dash = true;
-    } else if (c > 0 && c < 0x80 && !is_alnum(c) && !strchr("]^[", c)) {
-        hk_buf_addc(w->out, (char)c);
-    } else {
-        return refuse(w, "escape inside brackets is not supported");
-    }
-    return 0;
-}
-
-/* "[:alpha:]" as it stands; at its first bracket. */
+/* Copies "[:alpha:]"; at its first bracket. */
 static int copy_named_class(struct rewrite *w)
 {
     const struct hk_str rest = {w->in.s + w->at, w->in.n - w->at};
     const char *end = memmem(rest.s, rest.n, ":]", 2);
 
     if (!end) {
-        return refuse(w, "bracket is not closed");
+        return rewrite_refuse(w, "missing closing ]");
     }
-    hk_buf_add(w->out, rest.s, (size_t)(end + 2 - rest.s));
-    w->at += (size_t)(end + 2 - rest.s);
+    rewrite_copy(w, (size_t)(end + 2 - rest.s));
     return 0;
 }
 
-static int rewrite_bracket(struct rewrite *w)
+static int rewrite_class(struct rewrite *w)
 {
-    bool dash = false;
     int rc = 0;
 
-    hk_buf_addc(w->out, '[');
-    w->at++;
-    if (peek(w, 0) == '^') {
-        hk_buf_addc(w->out, '^');
-        w->at++;
-    }
-    /* A closing bracket right here is a member. */
-    for (bool first = true; rc == 0 && (first || peek(w, 0) != ']'); first = false) {
-        const int c = peek(w, 0);
+    rewrite_copy(w, rewrite_peek(w, 1) == '^' ? 2 : 1);
+    /* A closing bracket in first place is a member. */
+    for (bool first = true; rc == 0 && (first || rewrite_peek(w, 0) != ']'); first = false) {
+        const int c = rewrite_peek(w, 0);
         if (c < 0) {
-            return refuse(w, "bracket is not closed");
+            return rewrite_refuse(w, "missing closing ]");
         }
         if (c == '\\') {
-            rc = rewrite_member(w, &dash);
-        } else if (c == '[' && peek(w, 1) == ':') {
+            rc = rewrite_escape(w, true);
+        } else if (c == '[' && rewrite_peek(w, 1) == ':') {
             rc = copy_named_class(w);
-        } else if (c == '[' && (peek(w, 1) == '.' || peek(w, 1) == '=')) {
-            rc = refuse(w, "'[' inside brackets is not supported here");
-        } else {
-            hk_buf_addc(w->out, (char)c);
+        } else if (c == '[') { /* "[." and "[=" would be errors in PCRE2 */
+            hk_buf_adds(w->out, "\\[");
             w->at++;
+        } else {
+            rewrite_copy(w, 1);
         }
     }
-    hk_buf_adds(w->out, dash ? "-]" : "]");
-    w->at++;
+    if (rc == 0) {
+        rewrite_copy(w, 1);
+    }
     return rc;
 }
 
-/* "(?:" is a plain group, since nobody asks what it held. */
-static int rewrite_group(struct rewrite *w)
+static void rewrite_open_group(struct rewrite *w)
 {
-    hk_buf_addc(w->out, '(');
+    w->multiline[w->depth + 1] = w->multiline[w->depth];
+    w->depth++;
+}
+
+static void rewrite_close_group(struct rewrite *w)
+{
+    w->depth -= w->depth > 0; /* PCRE2 reports an extra parenthesis */
+    rewrite_copy(w, 1);
+}
+
+/* PCRE2's "$" also matches before a line break at the end of the text. */
+static void rewrite_dollar(struct rewrite *w)
+{
+    hk_buf_adds(w->out, w->multiline[w->depth] ? "$" : "\\z");
     w->at++;
-    if (peek(w, 0) != '?') {
+}
+
+/* At "(?": a name "(?P<n>" or "(?<n>", or flags "(?i)", "(?i-s:". Both syntaxes agree on these. */
+static int rewrite_special_group(struct rewrite *w)
+{
+    const bool python = rewrite_peek(w, 2) == 'P';
+    const size_t name = python ? 4 : 3;
+    bool multiline = w->multiline[w->depth], off = false;
+    size_t n = 2;
+
+    if (rewrite_peek(w, name - 1) == '<') {
+        if (!is_ascii_alnum(rewrite_peek(w, name)) && rewrite_peek(w, name) != '_') {
+            return rewrite_refuse(w, "invalid named capture"); /* look-behind, too */
+        }
+        rewrite_open_group(w);
+        rewrite_copy(w, name);
         return 0;
     }
-    if (peek(w, 1) != ':') {
-        return refuse(w, "flags and named groups are not supported");
+    for (; rewrite_peek(w, n) > 0 && strchr("imsU-", rewrite_peek(w, n)); n++) {
+        off |= rewrite_peek(w, n) == '-';
+        multiline = rewrite_peek(w, n) == 'm' ? !off : multiline;
     }
-    w->at += 2;
+    if (rewrite_peek(w, n) == ':') {
+        rewrite_open_group(w);
+    } else if (rewrite_peek(w, n) != ')' || n == 2) {
+        return rewrite_refuse(w, "invalid or unsupported Perl syntax");
+    }
+    w->multiline[w->depth] = multiline;
+    rewrite_copy(w, n + 1);
     return 0;
 }
 
-/* "{3}", "{3,}" and "{3,5}" repeat; any other brace is a character, in RE2 as here. */
+static int rewrite_group(struct rewrite *w)
+{
+    if (rewrite_peek(w, 1) == '?') {
+        return rewrite_special_group(w);
+    }
+    if (rewrite_peek(w, 1) == '*') { /* PCRE2 would read it as a verb */
+        return rewrite_refuse(w, "missing argument to repetition operator: *");
+    }
+    rewrite_open_group(w);
+    rewrite_copy(w, 1);
+    return 0;
+}
+
+/* After a repetition: "?" makes it lazy; RE2 refuses a second repetition. */
+static int rewrite_after_repeat(struct rewrite *w)
+{
+    if (rewrite_peek(w, 0) == '?') {
+        rewrite_copy(w, 1);
+    }
+    return rewrite_peek(w, 0) > 0 && strchr("*+?", rewrite_peek(w, 0))
+               ? rewrite_refuse(w, "invalid nested repetition operator")
+               : 0;
+}
+
+/* "{3}", "{3,}" and "{3,5}" repeat; RE2 treats any other brace as a character. */
 static int rewrite_repeat(struct rewrite *w)
 {
     const struct hk_str rest = {w->in.s + w->at, w->in.n - w->at};
@@ -169,61 +231,117 @@ static int rewrite_repeat(struct rewrite *w)
     }
     w->repeats *= HK_MAX(HK_MAX(lo, hi), 1);
     if (w->repeats > REPEAT_MAX) {
-        return refuse(w, "repeat counts multiply to more than 1000");
+        return rewrite_refuse(w, "invalid repeat count");
     }
-    hk_buf_add(w->out, rest.s, (size_t)used);
-    w->at += (size_t)used;
+    rewrite_copy(w, (size_t)used);
+    return rewrite_after_repeat(w);
+}
+
+static int rewrite_next(struct rewrite *w)
+{
+    switch (rewrite_peek(w, 0)) {
+    case '\\':
+        return rewrite_escape(w, false);
+    case '[':
+        return rewrite_class(w);
+    case '(':
+        return rewrite_group(w);
+    case ')':
+        rewrite_close_group(w);
+        return 0;
+    case '$':
+        rewrite_dollar(w);
+        return 0;
+    case '{':
+        return rewrite_repeat(w);
+    case '*':
+    case '+':
+    case '?':
+        rewrite_copy(w, 1);
+        return rewrite_after_repeat(w);
+    default:
+        rewrite_copy(w, 1);
+        return 0;
+    }
+}
+
+static int compile_code(const struct rewrite *w, pcre2_code **ret)
+{
+    const struct hk_str text = hk_buf_str(w->out);
+    const uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C;
+    pcre2_compile_context *context = pcre2_compile_context_create(NULL);
+    PCRE2_UCHAR why[128];
+    PCRE2_SIZE where;
+    int code;
+
+    hk_assert(context);
+    pcre2_set_newline(context, PCRE2_NEWLINE_LF);
+    *ret = pcre2_compile((PCRE2_SPTR)text.s, text.n, options, &code, &where, context);
+    pcre2_compile_context_free(context);
+    if (!*ret) {
+        pcre2_get_error_message(code, why, sizeof(why));
+        return rewrite_refuse(w, (const char *)why);
+    }
     return 0;
 }
 
-static int rewrite_all(struct rewrite *w)
+int re2_compile(struct hk_str pattern, struct re2 **ret, struct hk_err *err)
 {
-    int rc = 0;
-
-    while (rc == 0 && w->at < w->in.n) {
-        const char c = w->in.s[w->at];
-        if (c == '\\') {
-            rc = rewrite_escape(w);
-        } else if (c == '[') {
-            rc = rewrite_bracket(w);
-        } else if (c == '(') {
-            rc = rewrite_group(w);
-        } else if (c == '{') {
-            rc = rewrite_repeat(w);
-        } else {
-            hk_buf_addc(w->out, c);
-            w->at++;
-        }
-    }
-    return rc;
-}
-
-int re2_compile(struct hk_str pattern, regex_t *ret, struct hk_err *err)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf posix = {0};
-    struct rewrite w = {.in = pattern, .repeats = 1, .out = &posix, .err = err};
-    char why[128];
+    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
+    struct rewrite w = {.in = pattern, .repeats = 1, .out = &out, .err = err};
+    pcre2_code *code;
     int rc;
 
     if (pattern.n > PATTERN_MAX) {
         return hk_fail(err, HK_ELIMIT, "pattern of %zu bytes, want at most %d", pattern.n,
                        PATTERN_MAX);
     }
-    rc = rewrite_all(&w);
+    while (w.at < pattern.n) {
+        rc = rewrite_next(&w);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    rc = compile_code(&w, &code);
     if (rc < 0) {
         return rc;
     }
-    rc = regcomp(ret, hk_buf_str(&posix).s, REG_EXTENDED | REG_NOSUB);
-    if (rc != 0) {
-        regerror(rc, ret, why, sizeof(why));
-        return refuse(&w, why);
-    }
+    *ret = hk_alloc(sizeof(**ret));
+    (*ret)->code = code;
     return 0;
 }
 
-bool re2_matches(const regex_t *re, struct hk_str text)
+void re2_free(struct re2 *re)
 {
-    regmatch_t part = {.rm_so = 0, .rm_eo = (regoff_t)text.n};
+    if (re) {
+        pcre2_code_free(re->code);
+        hk_free(re);
+    }
+}
 
-    return regexec(re, text.s ? text.s : "", 1, &part, REG_STARTEND) == 0;
+void re2_freep(struct re2 **re)
+{
+    re2_free(*re);
+}
+
+bool re2_matches(const struct re2 *re, struct hk_str text)
+{
+    pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+    int small[WORKSPACE], *space = small;
+    int rc;
+
+    hk_assert(data);
+    for (size_t n = WORKSPACE;; n *= 4) {
+        rc = pcre2_dfa_match(re->code, (PCRE2_SPTR)(text.s ? text.s : ""), text.n, 0,
+                             PCRE2_DFA_SHORTEST, data, NULL, space, n);
+        if (space != small) {
+            hk_free(space);
+        }
+        if (rc != PCRE2_ERROR_DFA_WSSIZE || n >= WORKSPACE_MAX) {
+            break;
+        }
+        space = hk_alloc(n * 4 * sizeof(*space));
+    }
+    pcre2_match_data_free(data);
+    return rc >= 0;
 }

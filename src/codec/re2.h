@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regular expressions of the API are RE2; libc has POSIX extended ones. Only whether a text matches
-// is ever asked, so greed does not matter.
+// Regular expressions of the API have RE2's syntax and meaning. PCRE2 matches them, with its
+// algorithm that never goes back over the text, so that no pattern takes exponential time.
 #pragma once
 
 #include "base/err.h"
 #include "base/str.h"
 
-#include <regex.h>
+struct re2;
 
-/* Patterns of up to 4096 bytes. What POSIX cannot say is refused rather than understood otherwise.
- * The caller ends the result with regfree. */
-int re2_compile(struct hk_str pattern, regex_t *ret, struct hk_err *err) HK_CHECKED;
-/* Whether some part of the text matches. */
-bool re2_matches(const regex_t *re, struct hk_str text);
+/* Accepts patterns of up to 4096 bytes. Patterns that Go's regexp refuses (references to groups,
+ * look-around, possessive repeats ...) are errors. Of those Go accepts, octal escapes, \C and
+ * repeated assertions such as "^*" are errors, too. */
+int re2_compile(struct hk_str pattern, struct re2 **ret, struct hk_err *err) HK_CHECKED;
+void re2_free(struct re2 *re);
+void re2_freep(struct re2 **re);
+/* Whether any part of the text matches. A text that is not UTF-8 matches nothing. Threads may share
+ * re. */
+bool re2_matches(const struct re2 *re, struct hk_str text);

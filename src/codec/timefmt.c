@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timestamps and durations as Kubernetes writes them: RFC 3339, Go's time.Duration text and
-// kubectl's AGE column. Time zones beyond offsets are nobody's business here.
+// kubectl's AGE column. Of time zones it handles only offsets; see tzfile.c.
 
 #include "codec/timefmt.h"
 
@@ -21,8 +21,8 @@ static int month_days(int year, int month)
     return days[month - 1] + (month == 2 && is_leap(year));
 }
 
-/* Both count from 1 March of year 0, so that the leap day ends a year, and in eras of 400 years,
- * all 146097 days long. 1 January 1970 is day 719468. */
+/* Both count from 1 March of year 0, so that the leap day ends a year, in eras of 400 years of
+ * 146097 days. 1 January 1970 is day 719468. */
 enum { ERA_DAYS = 146097, EPOCH_DAY = 719468 };
 
 int64_t time_days_of(int year, int month, int day)
@@ -56,7 +56,7 @@ struct cursor {
     const char *p, *end;
 };
 
-static bool take(struct cursor *c, char want)
+static bool timefmt_accept_char(struct cursor *c, char want)
 {
     if (c->p == c->end || *c->p != want) {
         return false;
@@ -71,7 +71,7 @@ static bool at_digit(const struct cursor *c)
 }
 
 /* Exactly n digits, with a value from low to high. */
-static bool take_number(struct cursor *c, int n, int low, int high, int *ret)
+static bool timefmt_parse_digits(struct cursor *c, int n, int low, int high, int *ret)
 {
     int v = 0;
 
@@ -89,20 +89,21 @@ static bool take_date(struct cursor *c, int64_t *ret_days)
 {
     int year, month, day;
 
-    if (!take_number(c, 4, 1, 9999, &year) || !take(c, '-') || !take_number(c, 2, 1, 12, &month) ||
-        !take(c, '-') || !take_number(c, 2, 1, month_days(year, month), &day)) {
+    if (!timefmt_parse_digits(c, 4, 1, 9999, &year) || !timefmt_accept_char(c, '-') ||
+        !timefmt_parse_digits(c, 2, 1, 12, &month) || !timefmt_accept_char(c, '-') ||
+        !timefmt_parse_digits(c, 2, 1, month_days(year, month), &day)) {
         return false;
     }
     *ret_days = time_days_of(year, month, day);
     return true;
 }
 
-/* Digits past the ninth are dropped. */
+/* Digits after the ninth are dropped. */
 static bool take_fraction(struct cursor *c, int *ret_ns)
 {
     int ns = 0, unit = NS / 10;
 
-    if (take(c, '.')) {
+    if (timefmt_accept_char(c, '.')) {
         if (!at_digit(c)) {
             return false;
         }
@@ -120,12 +121,12 @@ static bool take_offset(struct cursor *c, int *ret_seconds)
     int hours, minutes;
 
     *ret_seconds = 0;
-    if (take(c, 'Z')) {
+    if (timefmt_accept_char(c, 'Z')) {
         return true;
     }
-    const int sign = take(c, '-') ? -1 : 1;
-    if ((sign > 0 && !take(c, '+')) || !take_number(c, 2, 0, 23, &hours) || !take(c, ':') ||
-        !take_number(c, 2, 0, 59, &minutes)) {
+    const int sign = timefmt_accept_char(c, '-') ? -1 : 1;
+    if ((sign > 0 && !timefmt_accept_char(c, '+')) || !timefmt_parse_digits(c, 2, 0, 23, &hours) ||
+        !timefmt_accept_char(c, ':') || !timefmt_parse_digits(c, 2, 0, 59, &minutes)) {
         return false;
     }
     *ret_seconds = sign * (hours * 3600 + minutes * 60);
@@ -138,21 +139,22 @@ static bool take_time(struct cursor *c, int64_t *ret_seconds, int *ret_ns)
     int64_t days;
     int hour, minute, second, offset;
 
-    if (!take_date(c, &days) || !take(c, 'T') || !take_number(c, 2, 0, 23, &hour) ||
-        !take(c, ':') || !take_number(c, 2, 0, 59, &minute) || !take(c, ':') ||
-        !take_number(c, 2, 0, 60, &second) || !take_fraction(c, ret_ns) ||
+    if (!take_date(c, &days) || !timefmt_accept_char(c, 'T') ||
+        !timefmt_parse_digits(c, 2, 0, 23, &hour) || !timefmt_accept_char(c, ':') ||
+        !timefmt_parse_digits(c, 2, 0, 59, &minute) || !timefmt_accept_char(c, ':') ||
+        !timefmt_parse_digits(c, 2, 0, 60, &second) || !take_fraction(c, ret_ns) ||
         !take_offset(c, &offset) || c->p != c->end) {
         return false;
     }
     *ret_seconds = days * DAY + hour * 3600 + minute * 60 + second - offset;
-    /* Leap seconds come only at the end of a UTC day. */
+    /* Leap seconds occur only at the end of a UTC day. */
     return second < 60 || *ret_seconds % DAY == 0;
 }
 
 int time_parse(struct hk_str s, int64_t *ret_ns, struct hk_err *err)
 {
     struct cursor c = {s.s, s.s + s.n};
-    int64_t seconds, whole, sum;
+    int64_t seconds;
     int ns;
 
     if (s.n == 0 || !take_time(&c, &seconds, &ns)) {
@@ -160,17 +162,14 @@ int time_parse(struct hk_str s, int64_t *ret_ns, struct hk_err *err)
                        (int)HK_MIN(s.n, (size_t)64), s.n > 0 ? s.s : "",
                        "\"2006-01-02T15:04:05Z\"");
     }
-    if (__builtin_mul_overflow(seconds, (int64_t)NS, &whole) ||
-        __builtin_add_overflow(whole, (int64_t)ns, &sum)) {
-        sum = seconds < 0 ? INT64_MIN : INT64_MAX;
-    }
-    *ret_ns = sum;
+    seconds = HK_MAX(HK_MIN(seconds, TIME_MAX_NS / NS + 1), TIME_MIN_NS / NS - 1);
+    *ret_ns = HK_MAX(HK_MIN(seconds * NS + ns, TIME_MAX_NS), TIME_MIN_NS);
     return 0;
 }
 
 /* ---- writing timestamps ---- */
 
-/* Date and time without zone; returns the nanoseconds left. */
+/* Date and time without zone; returns the remaining nanoseconds. */
 static int write_seconds(int64_t ns, struct hk_buf *out)
 {
     int64_t seconds = ns / NS, left = ns % NS;
@@ -215,10 +214,10 @@ static const struct unit {
     {"ms", 1000000},     {"s", NS},    {"m", 60ull * NS},   {"h", 3600ull * NS},
 };
 
-/* Magnitudes run to 2^63: one more than int64 holds, for the sake of the smallest duration. */
+/* Magnitudes go up to 2^63, one more than INT64_MAX, because of the smallest duration. */
 #define MAGNITUDE_MAX ((uint64_t)INT64_MAX + 1)
 
-/* Quoted as Go's time package quotes: quotes and backslashes escaped, other bytes in hex. */
+/* Quotes as Go's time package: quotes and backslashes escaped, other bytes in hex. */
 static void quote(struct hk_str s, struct hk_buf *out)
 {
     hk_buf_addc(out, '"');
@@ -268,7 +267,7 @@ static bool take_whole(struct cursor *c, uint64_t *ret)
     return true;
 }
 
-/* Digits behind the point as digits / scale; those that no longer fit are dropped. */
+/* Digits after the point as digits / scale; digits that do not fit are dropped. */
 static void take_part(struct cursor *c, uint64_t *ret_digits, double *ret_scale)
 {
     uint64_t digits = 0;
@@ -318,7 +317,7 @@ static int take_term(struct hk_str s, struct cursor *c, uint64_t *sum, struct hk
         return fail_duration(s, "invalid duration", err);
     }
     size_t digits = (size_t)(c->p - begin);
-    if (take(c, '.')) {
+    if (timefmt_accept_char(c, '.')) {
         begin = c->p;
         take_part(c, &part, &scale);
         digits += (size_t)(c->p - begin);
@@ -336,7 +335,7 @@ static int take_term(struct hk_str s, struct cursor *c, uint64_t *sum, struct hk
         return fail_unit(s, name, err);
     }
 
-    /* Floating point on purpose: Go computes fractions of a unit this way, to the last bit. */
+    /* Floating point, because Go computes fractions of a unit this way, with the same rounding. */
     const uint64_t fraction = (uint64_t)((double)part * ((double)unit->ns / scale));
     if (__builtin_mul_overflow(whole, unit->ns, &whole) ||
         __builtin_add_overflow(whole, fraction, &whole) ||
@@ -352,9 +351,9 @@ int duration_parse(struct hk_str s, int64_t *ret_ns, struct hk_err *err)
     struct cursor c = {text, text + s.n};
     uint64_t sum = 0;
 
-    const bool negative = take(&c, '-');
+    const bool negative = timefmt_accept_char(&c, '-');
     if (!negative) {
-        take(&c, '+');
+        timefmt_accept_char(&c, '+');
     }
     if (c.end - c.p == 1 && *c.p == '0') {
         *ret_ns = 0;
@@ -372,13 +371,14 @@ int duration_parse(struct hk_str s, int64_t *ret_ns, struct hk_err *err)
     if (!negative && sum > INT64_MAX) {
         return fail_duration(s, "invalid duration", err);
     }
-    *ret_ns = (int64_t)(negative ? -sum : sum);
+    sum = HK_MIN(sum, (uint64_t)TIME_MAX_NS);
+    *ret_ns = negative ? -(int64_t)sum : (int64_t)sum;
     return 0;
 }
 
 /* ---- writing durations ---- */
 
-/* v / unit with as many decimals as it takes and no more; unit is a power of ten. */
+/* v / unit with as many decimals as needed; unit is a power of ten. */
 static void write_fixed(uint64_t v, uint64_t unit, struct hk_buf *out)
 {
     uint64_t left = v % unit;
@@ -394,7 +394,7 @@ static void write_fixed(uint64_t v, uint64_t unit, struct hk_buf *out)
     }
 }
 
-/* From a second on every smaller unit is named too: "1h0m0s". */
+/* From one second on every smaller unit is written: "1h0m0s". */
 static void write_clock(uint64_t ns, struct hk_buf *out)
 {
     const uint64_t minute = 60ull * NS, hour = 60 * minute;
@@ -429,7 +429,7 @@ void duration_write(int64_t ns, struct hk_buf *out)
     }
 }
 
-/* "3m20s", or "3m" when there is nothing behind. */
+/* "3m20s", or "3m" if the second part is zero. */
 static void write_pair(int64_t big, const char *big_unit, int64_t small, const char *small_unit,
                        struct hk_buf *out)
 {
@@ -447,7 +447,7 @@ void duration_write_human(int64_t ns, struct hk_buf *out)
     if (s < -1) {
         hk_buf_adds(out, "<invalid>");
     } else if (s < 0) {
-        hk_buf_adds(out, "0s"); /* clocks differ a little */
+        hk_buf_adds(out, "0s"); /* clocks differ slightly */
     } else if (s < 120) {
         write_pair(s, "s", 0, "", out);
     } else if (m < 10) {

@@ -5,24 +5,29 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* The calendar: a date of the years 1 to 9999 as days since 1 January 1970, and back. Dates before
- * year 1 are nobody's: nanoseconds in an int64 reach from 1677 to 2262. */
+/* Convert a date of the years 1 to 9999 to days since 1 January 1970, and back. */
 struct time_date {
     int year, month, day;
 };
 int64_t time_days_of(int year, int month, int day);
 struct time_date time_date_of(int64_t days);
 
+/* Times that were read are within half of the int64 range, years 1823 to 2116, and durations are no
+ * longer than 146 years: any two of them can be added or subtracted without overflow, and the same is
+ * true of a time and hk_seconds_ns(). */
+#define TIME_MAX_NS ((INT64_C(1) << 62) - 1)
+#define TIME_MIN_NS (-TIME_MAX_NS)
+
 /* Nanoseconds since 1970. Accepts fractions (cut after nine digits) and any offset; of the years
- * 0001 to 9999 those outside the int64 range, 1677 to 2262, clamp to its ends. A leap second reads
- * as the second after. */
+ * 0001 to 9999 those outside the range above clamp to its ends. A leap second reads as the second
+ * after. */
 int time_parse(struct hk_str s, int64_t *ret_ns, struct hk_err *err) HK_CHECKED;
 /* UTC, whole seconds, as metav1.Time: "2026-01-02T15:04:05Z". */
 void time_write(int64_t ns, struct hk_buf *out);
 /* With six digits of fraction, as metav1.MicroTime. */
 void time_write_micro(int64_t ns, struct hk_buf *out);
 
-/* Go's time.ParseDuration, its messages included. */
+/* Go's time.ParseDuration, its messages included, but clamped to the range above. */
 int duration_parse(struct hk_str s, int64_t *ret_ns, struct hk_err *err) HK_CHECKED;
 /* Go's Duration.String. */
 void duration_write(int64_t ns, struct hk_buf *out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading TZif files: a table of changes of the offset, and behind its end the rule of a POSIX TZ
-// string ("CET-1CEST,M3.5.0,M10.5.0/3"), by which they go on year after year.
+// Reads TZif files: a table of changes of the offset, and for later times the rule of a POSIX TZ
+// string ("CET-1CEST,M3.5.0,M10.5.0/3").
 #include "codec/tzfile.h"
 
 #include "base/file.h"
@@ -18,31 +18,31 @@ enum {
     OFFSET_MAX_S = 26 * 3600, /* RFC 8536: less than 26 hours */
 };
 
-/* When in a year the clocks change. */
+/* When the clocks change in a year. */
 struct tz_when {
     enum { TZ_MONTH_WEEK_DAY, TZ_JULIAN, TZ_DAY } form;
     int month, week, day;
-    int32_t time_s; /* of that day, may be negative or past its end */
+    int32_t time_s; /* time of that day, may be negative or after its end */
 };
 
 struct tz_rule {
     bool present, has_summer;
     int32_t offset_s, summer_s;
-    struct tz_when begin, end; /* of summer */
+    struct tz_when begin, end; /* of summer time */
 };
 
 struct tz_change {
     int64_t at_s;
-    int32_t offset_s; /* from then on */
+    int32_t offset_s; /* after the change */
 };
 
 struct tzfile {
-    int32_t first_s; /* the offset before all changes */
+    int32_t first_s; /* the offset before the first change */
     HK_VEC(struct tz_change) changes;
-    struct tz_rule rule; /* from the last change on */
+    struct tz_rule rule; /* after the last change */
 };
 
-/* A stretch of time with one offset, end excluded. */
+/* A period with one offset, end excluded. */
 struct tz_span {
     int32_t offset_s;
     int64_t begin_s, end_s;
@@ -74,17 +74,17 @@ static int64_t day_of_when(const struct tz_when *w, int year)
     switch (w->form) {
     case TZ_DAY:
         return new_year + w->day;
-    case TZ_JULIAN: /* counts from 1, and 29 February is not counted */
+    case TZ_JULIAN: /* counts from 1, without 29 February */
         return new_year + w->day - 1 + (w->day >= 60 && is_leap(year));
     default:
         day = time_days_of(year, w->month, 1);
         next = w->month == 12 ? time_days_of(year + 1, 1, 1) : time_days_of(year, w->month + 1, 1);
         day += (w->day - weekday_of(day) + 7) % 7 + (int64_t)(w->week - 1) * 7;
-        return day >= next ? day - 7 : day; /* the fifth is the last */
+        return day >= next ? day - 7 : day; /* the fifth means the last */
     }
 }
 
-/* By the year as UTC has it: no zone changes clocks within a day of New Year. */
+/* Uses the UTC year: no zone changes clocks within a day of New Year. */
 static struct tz_span span_of_rule(const struct tz_rule *r, int64_t at_s)
 {
     const int year = time_date_of(floor_div(at_s, DAY_S)).year;
@@ -107,7 +107,7 @@ static struct tz_span span_of_rule(const struct tz_rule *r, int64_t at_s)
 
 /* ---- reading the rule ---- */
 
-static bool take(struct hk_str *s, char want)
+static bool tzfile_accept_char(struct hk_str *s, char want)
 {
     if (s->n == 0 || s->s[0] != want) {
         return false;
@@ -116,7 +116,7 @@ static bool take(struct hk_str *s, char want)
     return true;
 }
 
-static bool take_number(struct hk_str *s, int min, int max, int *ret)
+static bool tzfile_parse_number(struct hk_str *s, int min, int max, int *ret)
 {
     int n = 0;
     size_t len = 0;
@@ -129,10 +129,10 @@ static bool take_number(struct hk_str *s, int min, int max, int *ret)
     return len > 0 && n >= min && n <= max;
 }
 
-/* "CET" or "<+03>"; what it is called interests nobody. */
+/* "CET" or "<+03>"; the name is not used. */
 static bool skip_name(struct hk_str *s)
 {
-    const bool quoted = take(s, '<');
+    const bool quoted = tzfile_accept_char(s, '<');
     size_t len = 0;
 
     while (len < s->n &&
@@ -140,23 +140,24 @@ static bool skip_name(struct hk_str *s)
         len++;
     }
     *s = (struct hk_str){s->s + len, s->n - len};
-    return len >= 3 && (!quoted || take(s, '>'));
+    return len >= 3 && (!quoted || tzfile_accept_char(s, '>'));
 }
 
 /* "[+-]hh[:mm[:ss]]" */
 static bool take_clock(struct hk_str *s, int max_hours, int32_t *ret_s)
 {
-    const bool negative = take(s, '-');
+    const bool negative = tzfile_accept_char(s, '-');
     int hours;
     int minutes = 0;
     int seconds = 0;
 
     if (!negative) {
-        (void)take(s, '+');
+        (void)tzfile_accept_char(s, '+');
     }
-    if (!take_number(s, 0, max_hours, &hours) ||
-        (take(s, ':') && (!take_number(s, 0, 59, &minutes) ||
-                          (take(s, ':') && !take_number(s, 0, 59, &seconds))))) {
+    if (!tzfile_parse_number(s, 0, max_hours, &hours) ||
+        (tzfile_accept_char(s, ':') &&
+         (!tzfile_parse_number(s, 0, 59, &minutes) ||
+          (tzfile_accept_char(s, ':') && !tzfile_parse_number(s, 0, 59, &seconds))))) {
         return false;
     }
     *ret_s = (negative ? -1 : 1) * (hours * 3600 + minutes * 60 + seconds);
@@ -166,22 +167,22 @@ static bool take_clock(struct hk_str *s, int max_hours, int32_t *ret_s)
 static bool take_when(struct hk_str *s, struct tz_when *ret)
 {
     *ret = (struct tz_when){.time_s = 2 * 3600};
-    if (!take(s, ',')) {
+    if (!tzfile_accept_char(s, ',')) {
         return false;
     }
-    if (take(s, 'M')) {
-        if (!take_number(s, 1, 12, &ret->month) || !take(s, '.') ||
-            !take_number(s, 1, 5, &ret->week) || !take(s, '.') ||
-            !take_number(s, 0, 6, &ret->day)) {
+    if (tzfile_accept_char(s, 'M')) {
+        if (!tzfile_parse_number(s, 1, 12, &ret->month) || !tzfile_accept_char(s, '.') ||
+            !tzfile_parse_number(s, 1, 5, &ret->week) || !tzfile_accept_char(s, '.') ||
+            !tzfile_parse_number(s, 0, 6, &ret->day)) {
             return false;
         }
     } else {
-        ret->form = take(s, 'J') ? TZ_JULIAN : TZ_DAY;
-        if (!take_number(s, ret->form == TZ_JULIAN, 365, &ret->day)) {
+        ret->form = tzfile_accept_char(s, 'J') ? TZ_JULIAN : TZ_DAY;
+        if (!tzfile_parse_number(s, ret->form == TZ_JULIAN, 365, &ret->day)) {
             return false;
         }
     }
-    return !take(s, '/') || take_clock(s, 167, &ret->time_s);
+    return !tzfile_accept_char(s, '/') || take_clock(s, 167, &ret->time_s);
 }
 
 /* In these strings west is positive. */
@@ -261,7 +262,7 @@ static bool take_header(struct hk_str *s, struct tz_header *ret)
     return true;
 }
 
-/* What stands behind the types: designations, leap seconds, indicators. */
+/* Skips the data after the types: designations, leap seconds, indicators. */
 static bool skip_rest(struct hk_str *s, const struct tz_header *h, size_t width)
 {
     const char *p;
@@ -313,7 +314,8 @@ static bool read_footer(struct hk_str *s, struct tzfile *z)
 {
     struct hk_str line;
 
-    return take(s, '\n') && hk_str_cut(s, '\n', &line) && s->s && parse_rule(line, &z->rule);
+    return tzfile_accept_char(s, '\n') && hk_str_cut(s, '\n', &line) && s->s &&
+           parse_rule(line, &z->rule);
 }
 
 static bool read_zone(struct hk_str s, struct tzfile *z)
@@ -354,9 +356,9 @@ void tzfile_freep(struct tzfile **z)
     tzfile_free(*z);
 }
 
-/* ---- finding it ---- */
+/* ---- loading ---- */
 
-static bool is_name(struct hk_str name)
+static bool tzfile_is_zone_name(struct hk_str name)
 {
     struct hk_str part;
 
@@ -388,7 +390,7 @@ int tzfile_load(struct hk_str name, struct tzfile **ret, struct hk_err *err)
         *ret = hk_zalloc(sizeof(**ret));
         return 0;
     }
-    if (!is_name(name)) {
+    if (!tzfile_is_zone_name(name)) {
         return hk_fail(err, HK_EINVAL, "time zone '%.*s', want a name such as Europe/Berlin",
                        HK_FMT(name));
     }
@@ -405,9 +407,9 @@ int tzfile_load(struct hk_str name, struct tzfile **ret, struct hk_err *err)
     return rc < 0 ? hk_wrap(err, rc, "'%s'", path.data) : 0;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
-/* The last change at or before that time; UINT32_MAX when all come after. */
+/* The last change at or before that time; UINT32_MAX if all are later. */
 static uint32_t change_before(const struct tzfile *z, int64_t at_s)
 {
     uint32_t lo = 0;
@@ -475,7 +477,7 @@ int64_t tzfile_instant(const struct tzfile *z, const struct tz_civil *c)
 {
     const int64_t local_s = (time_days_of(c->year, c->month, 1) + c->day - 1) * DAY_S +
                             (int64_t)c->hour * 3600 + (int64_t)c->minute * 60 + c->second;
-    /* First as if it were UTC, which is right unless a change is near. */
+    /* First treats local time as UTC, which is right unless a change is near. */
     const struct tz_span span = span_of(z, local_s);
     const int64_t guess_s = local_s - span.offset_s;
 
@@ -483,4 +485,11 @@ int64_t tzfile_instant(const struct tzfile *z, const struct tz_civil *c)
         return guess_s;
     }
     return local_s - tzfile_offset(z, guess_s);
+}
+
+bool tzfile_exists(struct hk_str name)
+{
+    HK_AUTO(tzfile_freep) struct tzfile *z = NULL;
+
+    return tzfile_load(name, &z, NULL) == 0;
 }

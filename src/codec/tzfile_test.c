@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time zones: offsets from the table and from the rule behind it, civil time both ways across
-// jumps of the clocks, and files that are none.
+// Time zones: offsets from the table and from the rule after it, civil time in both directions
+// across clock changes, and invalid files.
 #include "codec/tzfile.h"
 
 #include "base/file.h"
@@ -44,7 +44,7 @@ static void offsets_follow_table_and_rule(void **state)
         {"Europe/Berlin", "2026-01-01T00:00:00Z", 3600},
         {"Europe/Berlin", "2026-03-29T00:59:59Z", 3600},
         {"Europe/Berlin", "2026-03-29T01:00:00Z", 7200},
-        {"Europe/Berlin", "2099-07-01T00:00:00Z", 7200}, /* beyond any table */
+        {"Europe/Berlin", "2099-07-01T00:00:00Z", 7200}, /* after the end of any table */
         {"Europe/Berlin", "2099-10-25T01:00:00Z", 3600},
         {"America/New_York", "2026-03-08T06:59:59Z", -18000},
         {"America/New_York", "2026-03-08T07:00:00Z", -14400},
@@ -52,7 +52,7 @@ static void offsets_follow_table_and_rule(void **state)
         {"Australia/Lord_Howe", "2060-07-01T00:00:00Z", 37800},
         {"Asia/Kathmandu", "2026-01-01T00:00:00Z", 20700},
         {"Asia/Tokyo", "2080-01-01T00:00:00Z", 32400},
-        {"Europe/Dublin", "2080-01-01T00:00:00Z", 0}, /* its summer is the standard */
+        {"Europe/Dublin", "2080-01-01T00:00:00Z", 0}, /* its summer time is the standard time */
         {"Europe/Dublin", "2080-07-01T00:00:00Z", 3600},
         {"Pacific/Apia", "2011-12-30T09:59:59Z", -36000},
         {"Pacific/Apia", "2011-12-30T10:00:00Z", 50400},
@@ -75,7 +75,7 @@ static void civil_time_is_found_both_ways(void **state)
         const char *zone;
         struct tz_civil civil;
         const char *at;
-        bool skipped; /* clocks never showed it */
+        bool skipped; /* a local time that did not exist */
     } cases[] = {
         {"UTC", {2026, 1, 2, 3, 4, 5, 5}, "2026-01-02T03:04:05Z", false},
         {"Europe/Berlin", {2026, 7, 1, 0, 0, 0, 3}, "2026-06-30T22:00:00Z", false},
@@ -83,7 +83,7 @@ static void civil_time_is_found_both_ways(void **state)
         {"Europe/Berlin", {2026, 10, 25, 2, 30, 0, 0}, "2026-10-25T01:30:00Z", false},
         {"America/New_York", {2026, 3, 8, 2, 30, 0, 0}, "2026-03-08T06:30:00Z", true},
         {"America/New_York", {2026, 11, 1, 1, 30, 0, 0}, "2026-11-01T05:30:00Z", false},
-        /* The table ends here, and the rule begins. */
+        /* The table ends here, and the rule starts. */
         {"Asia/Seoul", {1988, 10, 8, 22, 0, 0, 6}, "1988-10-08T12:00:00Z", false},
         {"Asia/Kolkata", {1969, 12, 31, 23, 59, 59, 3}, "1969-12-31T18:29:59Z", false},
     };
@@ -135,7 +135,7 @@ static void names_that_are_none_are_refused(void **state)
     }
 }
 
-/* Every beginning of a file is either refused or good for answers. */
+/* Every truncated file is either refused or answers queries. */
 static void broken_files_are_refused(void **state)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf bytes = {0};
@@ -156,7 +156,7 @@ static void broken_files_are_refused(void **state)
     assert_int_equal(good, 0);
 }
 
-/* A file without table, and a rule of each kind. */
+/* A file without a table, and a rule of each kind. */
 static void rules_are_read(void **state)
 {
     static const struct {
@@ -204,6 +204,23 @@ static void rules_are_read(void **state)
     }
 }
 
+static void zones_of_the_system_exist(void **state)
+{
+    static const char *const there[] = {"UTC", "Europe/Berlin", "America/Argentina/Ushuaia"};
+    static const char *const not_there[] = {"Mars/Base", "europe/berlin", "Zulu/", "../passwd"};
+
+    for (size_t i = 0; i < HK_LEN(there); i++) {
+        if (!tzfile_exists(hk_str(there[i]))) {
+            fail_msg("%s: expected a zone", there[i]);
+        }
+    }
+    for (size_t i = 0; i < HK_LEN(not_there); i++) {
+        if (tzfile_exists(hk_str(not_there[i]))) {
+            fail_msg("%s: expected no zone", not_there[i]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +230,7 @@ int main(void)
         cmocka_unit_test(names_that_are_none_are_refused),
         cmocka_unit_test(broken_files_are_refused),
         cmocka_unit_test(rules_are_read),
+        cmocka_unit_test(zones_of_the_system_exist),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

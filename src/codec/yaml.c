@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a stream of YAML documents into JSON trees: libyaml's events, walked with a stack of open
-// nodes. Anchors, merge keys, duplicate keys and every limit are settled here; what a scalar means
-// is yaml_scalar.c's. A stream that is JSON goes to the JSON reader, value by value.
+// Reads a stream of YAML documents into JSON trees: processes libyaml's events with a stack of open
+// nodes. Handles anchors, merge keys, duplicate keys and all limits; yaml_scalar.c determines the
+// type of scalars. A stream that is JSON goes to the JSON reader, value by value.
 //
-// Memory is linear in the input: an alias shares the tree of its anchor, but what a full expansion
-// would weigh is counted and bounded, because whoever prints or walks the tree pays for it.
+// Memory is linear in the input: an alias shares the tree of its anchor. The size of a full
+// expansion is counted and limited, because printing or walking the tree costs that much.
 
 #include "codec/yaml_priv.h"
 
@@ -14,20 +14,20 @@
 #include <yaml.h>
 
 enum {
-    ALIAS_BUDGET = 10 << 20, /* bytes; a large input may spend ALIAS_RATIO times its size */
+    ALIAS_BUDGET = 10 << 20, /* bytes; a large input may use ALIAS_RATIO times its size */
     ALIAS_RATIO = 10,
     NODE_WEIGHT = sizeof(struct json_member),
-    MAX_TAG_DIRECTIVES = 64, /* libyaml compares each with all the others, and each tag with all */
-    ANCHOR_SHOWN = 80,       /* bytes of a name in a message; libyaml lets in ASCII only */
+    MAX_TAG_DIRECTIVES = 64, /* libyaml compares each with all others, and each tag with all */
+    ANCHOR_SHOWN = 80,       /* bytes of a name in a message; libyaml accepts only ASCII */
     FIRST_SLOTS = 256,
 };
 
-/* A member of an open map or an item of an open list, which leaves the key empty. */
+/* A member of an open map, or an item of an open list with an empty key. */
 struct slot {
     struct json_member m;
-    uint32_t line, column; /* of the key */
-    bool merged;           /* came through "<<" */
-    bool lost;             /* a later one has the same key */
+    uint32_t line, column; /* position of the key */
+    bool merged;           /* added by "<<" */
+    bool lost;             /* a later member has the same key */
 };
 
 /* An open map or list. Its members are the slots from first on. */
@@ -42,10 +42,10 @@ struct frame {
     yaml_mark_t key_at;
 };
 
-/* What a name stands for. The names stay from document to document, their meaning does not. */
+/* The value of an anchor name. Names are kept between documents, their values are not. */
 struct anchor {
     uint32_t doc;
-    bool open; /* its node has not ended yet */
+    bool open; /* its node is not complete */
     uint32_t height;
     uint64_t weight;
     struct json v;
@@ -64,9 +64,9 @@ struct reader {
     HK_VEC(struct slot *) sorted;
 
     struct hk_intern names;
-    HK_VEC(struct anchor) anchors; /* by id of the name */
-    uint64_t weight;               /* of everything so far, aliases expanded */
-    uint64_t aliased;              /* the part that came through aliases and merges */
+    HK_VEC(struct anchor) anchors; /* by name id */
+    uint64_t weight;               /* of everything so far, with aliases expanded */
+    uint64_t aliased;              /* the part from aliases and merges */
 
     uint32_t doc;
     struct json root;
@@ -107,7 +107,7 @@ static yaml_mark_t mark_of(struct hk_str text, size_t offset)
 static int fail_syntax(struct reader *r)
 {
     const yaml_parser_t *p = &r->parser;
-    const bool reading = p->error == YAML_READER_ERROR; /* these have an offset only */
+    const bool reading = p->error == YAML_READER_ERROR; /* these errors have only an offset */
     const yaml_mark_t at = reading ? mark_of(r->text, p->problem_offset) : p->problem_mark;
 
     hk_assert(p->error != YAML_MEMORY_ERROR);
@@ -124,8 +124,8 @@ static bool awaits_key(const struct frame *f)
     return f && f->is_map && !f->has_key;
 }
 
-/* Counts what aliases and merges add to what was written out. */
-static int spend(struct reader *r, uint64_t weight)
+/* Counts the size that aliases and merges add to the written text. */
+static int yaml_count_aliased(struct reader *r, uint64_t weight)
 {
     r->aliased += weight;
     if (r->aliased > HK_MAX((uint64_t)ALIAS_BUDGET, (uint64_t)r->text.n * ALIAS_RATIO)) {
@@ -148,11 +148,11 @@ static int merge_map(struct reader *r, const struct frame *f, const struct json 
                                    .merged = true,
                                });
     }
-    return spend(r, (uint64_t)from->len * NODE_WEIGHT);
+    return yaml_count_aliased(r, (uint64_t)from->len * NODE_WEIGHT);
 }
 
-/* "<<" takes a map or a list of maps, the first of which weighs most. As in go-yaml v2 it acts
- * where it stands: keys before it are overridden, keys behind it override. */
+/* "<<" takes a map or a list of maps, of which the first has priority. As in go-yaml v2 its
+ * position matters: it overrides keys before it, and keys after it override. */
 static int merge_value(struct reader *r, const struct frame *f, const struct json *v)
 {
     int rc = 0;
@@ -166,8 +166,8 @@ static int merge_value(struct reader *r, const struct frame *f, const struct jso
     return rc;
 }
 
-/* Hands a finished node to the innermost open one, as its key or as a value. */
-static int place(struct reader *r, struct json v, uint32_t height, yaml_mark_t at)
+/* Adds a finished node to the innermost open one, as its key or as a value. */
+static int yaml_add_node(struct reader *r, struct json v, uint32_t height, yaml_mark_t at)
 {
     struct frame *f = top(r);
     int rc;
@@ -244,11 +244,11 @@ static int take_alias(struct reader *r, const yaml_event_t *ev)
                        hk_fail(r->err, HK_ELIMIT, "nested deeper than %d levels", YAML_MAX_DEPTH));
     }
     r->weight += an.weight;
-    const int rc = spend(r, an.weight);
+    const int rc = yaml_count_aliased(r, an.weight);
     if (rc < 0) {
         return wrap_at(r, at, rc);
     }
-    return place(r, an.v, an.height, at);
+    return yaml_add_node(r, an.v, an.height, at);
 }
 
 static bool is_merge_key(const yaml_event_t *ev)
@@ -293,7 +293,7 @@ static int take_scalar(struct reader *r, const yaml_event_t *ev)
     const uint64_t weight = NODE_WEIGHT + text.n;
     r->weight += weight;
     anchor_set(r, anchor_id(r, ev->data.scalar.anchor), (struct anchor){.v = v, .weight = weight});
-    return place(r, v, 0, ev->start_mark);
+    return yaml_add_node(r, v, 0, ev->start_mark);
 }
 
 static int open_node(struct reader *r, const yaml_event_t *ev, const yaml_char_t *anchor)
@@ -419,7 +419,7 @@ static int close_node(struct reader *r)
                    .height = f.height,
                    .weight = r->weight - f.weight_before,
                });
-    return place(r, v, f.height, f.start);
+    return yaml_add_node(r, v, f.height, f.start);
 }
 
 static int take_event(struct reader *r, const yaml_event_t *ev)
@@ -494,21 +494,21 @@ static int read_yaml(struct hk_str text, unsigned flags, struct hk_arena *a, str
     return 0;
 }
 
-static bool is_blank(char c)
+static bool yaml_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-static size_t skip_blanks(struct hk_str text, size_t at)
+static size_t yaml_skip_blanks(struct hk_str text, size_t at)
 {
-    while (at < text.n && is_blank(text.s[at])) {
+    while (at < text.n && yaml_is_blank(text.s[at])) {
         at++;
     }
     return at;
 }
 
-/* The end of the JSON value whose opening bracket stands at from, found by counting brackets; 0
- * when it does not close or nests too deep. */
+/* The end of the JSON value whose opening bracket is at from, found by counting brackets; 0 if it
+ * does not close or nests too deep. */
 static size_t json_end(struct hk_str text, size_t from)
 {
     unsigned depth = 0;
@@ -542,7 +542,7 @@ static uint32_t count_lines(struct hk_str text, size_t from, size_t to)
     return n;
 }
 
-/* The JSON reader counted from the start of its value. */
+/* The JSON reader counts lines from the start of its value. */
 static void shift_lines(struct json *v, uint32_t by)
 {
     v->line += by;
@@ -554,7 +554,7 @@ static void shift_lines(struct json *v, uint32_t by)
     }
 }
 
-/* Reads one JSON value after another. On failure *ret_at is where the value at fault begins. */
+/* Reads one JSON value after another. On failure *ret_at is the start of the failed value. */
 static int read_json(struct hk_str text, unsigned flags, struct hk_arena *a, struct yaml_docs *ret,
                      size_t *ret_at)
 {
@@ -563,7 +563,7 @@ static int read_json(struct hk_str text, unsigned flags, struct hk_arena *a, str
     size_t end = 0;
     int rc = 0;
 
-    for (size_t at = skip_blanks(text, 0); at < text.n; at = skip_blanks(text, end)) {
+    for (size_t at = yaml_skip_blanks(text, 0); at < text.n; at = yaml_skip_blanks(text, end)) {
         struct json v;
         *ret_at = at;
         line += count_lines(text, end, at);
@@ -587,20 +587,20 @@ static int read_json(struct hk_str text, unsigned flags, struct hk_arena *a, str
     return rc;
 }
 
-/* Nobody writes flow YAML with its first key in double quotes. */
+/* Flow YAML does not usually start with a double-quoted key. */
 static bool looks_like_json(struct hk_str text)
 {
     size_t i = 0;
 
-    while (i < text.n && (is_blank(text.s[i]) || text.s[i] == '{' || text.s[i] == '[')) {
+    while (i < text.n && (yaml_is_blank(text.s[i]) || text.s[i] == '{' || text.s[i] == '[')) {
         i++;
     }
     return i < text.n && text.s[i] == '"';
 }
 
-/* What the JSON reader has to say about the value at from. The text before it is blanked, so that
- * the position is right. Returns 0 when it is content, as with duplicates: read_yaml has the better
- * words for those. */
+/* Returns the JSON reader's error about the value at from. The text before it is blanked, so that
+ * the position is right. Returns 0 if the JSON reader accepts it, as with duplicate keys: read_yaml
+ * has the better message. */
 static int complain_json(struct hk_str text, size_t from, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf blanked = {0};
@@ -615,7 +615,7 @@ static int complain_json(struct hk_str text, size_t from, struct hk_err *err)
     return json_parse(hk_buf_str(&blanked), 0, &scratch, &v, err);
 }
 
-/* libyaml has its own words for most of these, but no line. */
+/* libyaml reports most of these without a line. */
 static int check_bytes(struct hk_str text, struct hk_err *err)
 {
     for (size_t i = 0; i < text.n;) {
@@ -631,7 +631,7 @@ static int check_bytes(struct hk_str text, struct hk_err *err)
     return 0;
 }
 
-/* The last byte of any line end YAML 1.1 knows, NEL and the Unicode ones included. */
+/* The last byte of any YAML 1.1 line end, including NEL and the Unicode ones. */
 static bool ends_line(char c)
 {
     return c != '\0' && strchr("\n\r\x85\xa8\xa9", c);
@@ -669,7 +669,7 @@ int yaml_parse(struct hk_str text, unsigned flags, struct hk_arena *a, struct ya
     size_t at = 0;
 
     if (text.n == 0) {
-        text = HK_STR(""); /* libyaml minds a NULL */
+        text = HK_STR(""); /* libyaml does not accept NULL */
     }
     if (hk_str_starts(text, "\xef\xbb\xbf")) {
         text = (struct hk_str){text.s + 3, text.n - 3};
@@ -678,7 +678,7 @@ int yaml_parse(struct hk_str text, unsigned flags, struct hk_arena *a, struct ya
     if (rc < 0) {
         return rc;
     }
-    const size_t first = skip_blanks(text, 0);
+    const size_t first = yaml_skip_blanks(text, 0);
     const bool sniffed = first < text.n && (text.s[first] == '{' || text.s[first] == '[');
     if (sniffed && read_json(text, json_flags, a, ret, &at) == 0) {
         return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // YAML as kubectl reads it: libyaml's scanner, go-yaml v2 typing (YAML 1.1), many documents in a
-// stream, into the JSON tree. Aliases, depth and size are budgeted.
+// stream, into the JSON tree. Aliases, depth and size are limited.
 #pragma once
 
 #include "codec/json.h"

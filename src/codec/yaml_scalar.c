@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a YAML scalar means: the typing of go-yaml v2 (YAML 1.1 words, Go's number syntax), tags,
-// and the conversion of keys to strings. The reader asks it for values, the writer asks it which
+// The type of a YAML scalar: the rules of go-yaml v2 (YAML 1.1 words, Go's number syntax), tags,
+// and the conversion of keys to strings. The reader uses it for values, the writer to decide which
 // strings need quotes.
 
 #include "codec/base64.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 
 enum {
-    NUMBER_MAX = 512, /* longer texts stay strings, whatever they hold */
+    NUMBER_MAX = 512, /* longer texts stay strings */
     WORD_MAX = 5,
     SHOWN_MAX = 80, /* bytes */
 };
@@ -44,22 +44,12 @@ unsigned yaml_utf8_put(uint32_t c, char *out)
     return len;
 }
 
-static struct json make_string(struct hk_str s)
-{
-    return (struct json){.type = JSON_STRING, .len = (uint32_t)s.n, .s = s.s};
-}
-
-static struct json make_double(double d)
-{
-    return (struct json){.type = JSON_DOUBLE, .d = d};
-}
-
-static bool is_digit(char c)
+static bool yaml_scalar_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-/* The words that mean something else than themselves. */
+/* Words that are not strings: null, booleans and the like. */
 static bool word_type(struct hk_str s, struct json *ret)
 {
     static const struct {
@@ -92,7 +82,7 @@ static bool word_type(struct hk_str s, struct json *ret)
 
 static unsigned digit_value(char c)
 {
-    if (is_digit(c)) {
+    if (yaml_scalar_is_digit(c)) {
         return (unsigned)(c - '0');
     }
     const char low = (char)(c | 0x20);
@@ -117,12 +107,12 @@ static bool parse_digits(struct hk_str s, unsigned base, uint64_t *ret)
     return true;
 }
 
-static struct hk_str skip(struct hk_str s, size_t n)
+static struct hk_str yaml_scalar_skip(struct hk_str s, size_t n)
 {
     return (struct hk_str){s.s + n, s.n - n};
 }
 
-/* The base Go's ParseInt finds in a text without sign; the prefix is cut off. */
+/* The base that Go's ParseInt finds in a text without sign; cuts the prefix off. */
 static unsigned cut_base(struct hk_str *s)
 {
     if (s->n == 0 || s->s[0] != '0') {
@@ -132,21 +122,21 @@ static unsigned cut_base(struct hk_str *s)
         const char mark = (char)(s->s[1] | 0x20);
         const unsigned base = mark == 'x' ? 16 : mark == 'o' ? 8 : mark == 'b' ? 2 : 0;
         if (base) {
-            *s = skip(*s, 2);
+            *s = yaml_scalar_skip(*s, 2);
             return base;
         }
     }
     return 8;
 }
 
-/* go-yaml tries "0b" once more by hand, and so takes a sign behind the prefix. */
+/* go-yaml parses "0b" a second time itself, and so accepts a sign after the prefix. */
 static bool cut_late_sign(struct hk_str *s, bool *neg)
 {
     if (!hk_str_starts(*s, "0b-") && !hk_str_starts(*s, "0b+")) {
         return false;
     }
     *neg = s->s[2] == '-';
-    *s = skip(*s, 3);
+    *s = yaml_scalar_skip(*s, 3);
     return true;
 }
 
@@ -156,7 +146,7 @@ static bool int_type(struct hk_str s, struct json *ret)
     bool neg = s.s[0] == '-';
     uint64_t u;
 
-    s = skip(s, sign);
+    s = yaml_scalar_skip(s, sign);
     const bool late = !sign && cut_late_sign(&s, &neg);
     const unsigned base = late ? 2 : cut_base(&s);
     if (!parse_digits(s, base, &u)) {
@@ -170,7 +160,7 @@ static bool int_type(struct hk_str s, struct json *ret)
         return true;
     }
     if (u > INT64_MAX) {
-        /* Only the unsigned try reads these, and it knows no sign. */
+        /* Only go-yaml's unsigned parse reads these, and it accepts no sign. */
         *ret = (struct json){.type = JSON_UINT, .u = u};
         return !sign && !late;
     }
@@ -182,7 +172,7 @@ static size_t count_digits(struct hk_str s)
 {
     size_t n = 0;
 
-    while (n < s.n && is_digit(s.s[n])) {
+    while (n < s.n && yaml_scalar_is_digit(s.s[n])) {
         n++;
     }
     return n;
@@ -192,47 +182,46 @@ static size_t count_digits(struct hk_str s)
 static bool is_decimal(struct hk_str s)
 {
     if (s.n > 0 && (s.s[0] == '-' || s.s[0] == '+')) {
-        s = skip(s, 1);
+        s = yaml_scalar_skip(s, 1);
     }
     const size_t whole = count_digits(s);
     size_t fraction = 0;
-    s = skip(s, whole);
+    s = yaml_scalar_skip(s, whole);
     if (s.n > 0 && s.s[0] == '.') {
-        s = skip(s, 1);
+        s = yaml_scalar_skip(s, 1);
         fraction = count_digits(s);
-        s = skip(s, fraction);
+        s = yaml_scalar_skip(s, fraction);
     }
     if (whole + fraction == 0) {
         return false;
     }
     if (s.n > 0 && (s.s[0] | 0x20) == 'e') {
-        s = skip(s, 1);
+        s = yaml_scalar_skip(s, 1);
         if (s.n > 0 && (s.s[0] == '-' || s.s[0] == '+')) {
-            s = skip(s, 1);
+            s = yaml_scalar_skip(s, 1);
         }
         return s.n > 0 && count_digits(s) == s.n;
     }
     return s.n == 0;
 }
 
-/* s has a NUL behind. What is too large for a double stays a string. */
+/* s ends with a NUL. Numbers too large for a double stay strings. */
 static bool float_type(struct hk_str s, struct json *ret)
 {
     if (!is_decimal(s)) {
         return false;
     }
     const double d = strtod(s.s, NULL);
-    *ret = make_double(d);
+    *ret = json_make_double(d);
     return isfinite(d);
 }
 
-/* Go's own float syntax, which go-yaml uses behind a leading dot, wants digits on both sides of an
- * underscore. */
+/* Go's own float syntax, which go-yaml uses after a leading dot, has digits around underscores. */
 static bool underscores_between_digits(struct hk_str s)
 {
     for (size_t i = 0; i < s.n; i++) {
-        if (s.s[i] == '_' &&
-            (i == 0 || i + 1 == s.n || !is_digit(s.s[i - 1]) || !is_digit(s.s[i + 1]))) {
+        if (s.s[i] == '_' && (i == 0 || i + 1 == s.n || !yaml_scalar_is_digit(s.s[i - 1]) ||
+                              !yaml_scalar_is_digit(s.s[i + 1]))) {
             return false;
         }
     }
@@ -265,13 +254,14 @@ struct json yaml_scalar_plain(struct hk_str s)
     if (strchr("yYnNtTfFoO~.+-", first) && first != '\0' && word_type(s, &v)) {
         return v;
     }
-    if ((is_digit(first) || first == '.' || first == '+' || first == '-') && number_type(s, &v)) {
+    if ((yaml_scalar_is_digit(first) || first == '.' || first == '+' || first == '-') &&
+        number_type(s, &v)) {
         return v;
     }
-    return make_string(s);
+    return json_make_str(s);
 }
 
-/* One field of a date or time: min to max digits, at most limit. Cuts it off s. */
+/* One field of a date or time: min to max digits, value at most limit. Cuts it off s. */
 static bool cut_field(struct hk_str *s, size_t min, size_t max, unsigned limit, unsigned *ret)
 {
     const size_t n = HK_MIN(count_digits(*s), max);
@@ -283,7 +273,7 @@ static bool cut_field(struct hk_str *s, size_t min, size_t max, unsigned limit, 
     for (size_t i = 0; i < n; i++) {
         *ret = *ret * 10 + (unsigned)(s->s[i] - '0');
     }
-    *s = skip(*s, n);
+    *s = yaml_scalar_skip(*s, n);
     return *ret <= limit;
 }
 
@@ -292,7 +282,7 @@ static bool cut_char(struct hk_str *s, const char *any)
     if (s->n == 0 || s->s[0] == '\0' || !strchr(any, s->s[0])) {
         return false;
     }
-    *s = skip(*s, 1);
+    *s = yaml_scalar_skip(*s, 1);
     return true;
 }
 
@@ -319,7 +309,7 @@ static bool cut_clock(struct hk_str *s)
     }
     struct hk_str rest = *s;
     if (cut_char(&rest, ".,") && count_digits(rest) > 0) {
-        *s = skip(rest, count_digits(rest));
+        *s = yaml_scalar_skip(rest, count_digits(rest));
     }
     return true;
 }
@@ -349,7 +339,7 @@ bool yaml_scalar_is_time(struct hk_str s)
     return cut_char(&s, "Tt") && cut_clock(&s) && cut_zone(&s) && s.n == 0;
 }
 
-/* The tree holds UTF-8 only: as Go's JSON encoder does, each stray byte becomes U+FFFD. */
+/* The tree contains only UTF-8: each invalid byte becomes U+FFFD, as in Go's JSON encoder. */
 static struct hk_str mend_utf8(struct hk_str s, struct hk_arena *a)
 {
     char *out = hk_arena_alloc(a, s.n * 3 + 1);
@@ -359,7 +349,7 @@ static struct hk_str mend_utf8(struct hk_str s, struct hk_arena *a)
         uint32_t c = 0xfffd;
         const unsigned len = yaml_utf8_next(s, &c);
         n += yaml_utf8_put(c, out + n);
-        s = skip(s, HK_MAX(len, 1U));
+        s = yaml_scalar_skip(s, HK_MAX(len, 1U));
     }
     return (struct hk_str){out, n};
 }
@@ -371,7 +361,7 @@ static int binary_type(struct hk_str s, struct hk_arena *a, struct json *ret, st
     if (!base64_read(s, &bytes)) {
         return hk_fail(err, HK_EINVAL, "!!binary value contains invalid base64 data");
     }
-    *ret = make_string(mend_utf8(hk_buf_str(&bytes), a));
+    *ret = json_make_str(mend_utf8(hk_buf_str(&bytes), a));
     return 0;
 }
 
@@ -409,7 +399,7 @@ int yaml_scalar_tagged(const char *tag, struct hk_str s, struct hk_arena *a, str
     if (strcmp(want, "binary") == 0) {
         return binary_type(s, a, ret, err);
     }
-    *ret = make_string(s);
+    *ret = json_make_str(s);
     for (size_t i = 0; i < HK_LEN(checked); i++) {
         if (strcmp(want, checked[i]) != 0) {
             continue;
@@ -420,14 +410,14 @@ int yaml_scalar_tagged(const char *tag, struct hk_str s, struct hk_arena *a, str
             return 0;
         }
         if (strcmp(want, "float") == 0 && strcmp(have, "int") == 0) {
-            *ret = make_double(int_as_double(ret));
+            *ret = json_make_double(int_as_double(ret));
             return 0;
         }
         s = yaml_scalar_shown(s);
         return hk_fail(err, HK_EINVAL, "cannot decode !!%s `%.*s` as a !!%s", have, HK_FMT(s),
                        want);
     }
-    return 0; /* any other tag leaves a string, whatever it looks like */
+    return 0; /* with any other tag the value is a string */
 }
 
 int yaml_scalar_settle(struct json *v, struct hk_err *err)
@@ -452,7 +442,7 @@ int yaml_scalar_settle(struct json *v, struct hk_err *err)
     return 0;
 }
 
-/* Keys go through Go's shortest form of a 32-bit float: exponent from 1e+06 and below 1e-04. */
+/* Keys use Go's shortest form of a 32-bit float: exponent from 1e+06 and below 1e-04. */
 static struct hk_str double_key(double d, struct hk_arena *a)
 {
     const float f = (float)d;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// YAML: typing, streams, anchors and merges, errors with their place, limits, and writing.
-// Expected values were asked of kubectl.
+// YAML: types, streams, anchors and merges, errors with their position, limits, and writing. The
+// expected values are from kubectl.
 
 #include "codec/yaml.h"
 
@@ -28,7 +28,7 @@ static int parse(struct fixture *f, const char *text, unsigned flags)
     return yaml_parse(hk_str(text), flags, &f->arena, &f->docs, &f->err);
 }
 
-/* All documents as JSON, a blank between them; or the error. */
+/* All documents as JSON, separated by blanks; or the error. */
 static const char *as_json(struct fixture *f, const char *text, unsigned flags)
 {
     hk_buf_clear(&f->out);
@@ -402,7 +402,7 @@ static void nesting_is_limited(void **state)
         assert_non_null(strstr(f.err.text, "line 1, column "));
     }
 
-    hk_buf_clear(&f.text); /* this one would be JSON */
+    hk_buf_clear(&f.text); /* this text would be JSON */
     repeat(&f.text, "[", YAML_MAX_DEPTH + 1);
     repeat(&f.text, "]", YAML_MAX_DEPTH + 1);
     assert_int_equal(parse(&f, f.text.data, 0), -HK_ELIMIT);
@@ -436,7 +436,7 @@ static void alias_bombs_are_refused(void **state)
     assert_int_equal(parse(&f, f.text.data, 0), -HK_ELIMIT);
     assert_non_null(strstr(f.err.text, ": document contains excessive aliasing"));
 
-    /* A long string many times over is no better, nor are merges of a wide map. */
+    /* Many aliases of a long string, or merges of a wide map, are limited too. */
     hk_buf_clear(&f.text);
     hk_buf_adds(&f.text, "- &s ");
     repeat(&f.text, "0123456789", 10000);

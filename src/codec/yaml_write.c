@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a JSON tree as YAML, laid out as sigs.k8s.io/yaml does it: block style, keys in go-yaml's
-// natural order, lists level with their key, and for each string the style its emitter would take.
-// Lines are never wrapped.
+// Writes a JSON tree as YAML, in the layout of sigs.k8s.io/yaml: block style, keys in go-yaml's
+// natural order, lists at the indentation of their key, and for each string the style of go-yaml's
+// emitter. Lines are never wrapped.
 
 #include "codec/yaml_priv.h"
 
 enum {
     INDENT = 2,
-    SIMPLE_KEY_MAX = 128, /* bytes; longer keys and those of many lines are written "? key" */
+    SIMPLE_KEY_MAX = 128, /* bytes; longer or multi-line keys are written "? key" */
 };
 
 enum style { STYLE_PLAIN, STYLE_SINGLE, STYLE_DOUBLE, STYLE_LITERAL };
 
-static void write_value(const struct json *v, unsigned indent, bool after_key, struct hk_buf *out);
+static void yaml_write_value(const struct json *v, unsigned indent, bool after_key,
+                             struct hk_buf *out);
 
 static void pad(unsigned n, struct hk_buf *out)
 {
@@ -22,13 +23,13 @@ static void pad(unsigned n, struct hk_buf *out)
     }
 }
 
-static bool is_digit(char c)
+static bool yaml_write_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-/* What go-yaml's emitter leaves as it is. Tabs and everything beyond the basic plane are not among
- * it; the Unicode line ends are taken out because readers fold them. */
+/* Characters that go-yaml's emitter does not escape. Tabs and everything beyond the basic plane are
+ * escaped, and so are the Unicode line ends, because readers fold them. */
 static bool is_printable(uint32_t c)
 {
     return c == '\n' || (c >= 0x20 && c <= 0x7e) ||
@@ -54,7 +55,7 @@ static bool blank_at(struct hk_str s, size_t i)
     return i >= s.n || s.s[i] == ' ' || s.s[i] == '\n';
 }
 
-/* Begins like, or holds, something with a meaning of its own in block context. */
+/* Starts with or contains text that has a special meaning in block context. */
 static bool has_indicator(struct hk_str s)
 {
     if (hk_str_starts(s, "---") || hk_str_starts(s, "...") || strchr("#,[]{}&*!|>'\"%@`", s.s[0]) ||
@@ -69,27 +70,27 @@ static bool has_indicator(struct hk_str s)
     return false;
 }
 
-/* Base 60 numbers of YAML 1.1, 12:30:45. We read them as strings, others do not:
+/* Base 60 numbers of YAML 1.1, 12:30:45. We read them as strings, other readers do not:
  * [-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)? */
 static bool is_base60(struct hk_str s)
 {
     size_t i = s.s[0] == '-' || s.s[0] == '+';
     bool parts = false;
 
-    if (i == s.n || !is_digit(s.s[i])) {
+    if (i == s.n || !yaml_write_is_digit(s.s[i])) {
         return false;
     }
-    while (i < s.n && (is_digit(s.s[i]) || s.s[i] == '_')) {
+    while (i < s.n && (yaml_write_is_digit(s.s[i]) || s.s[i] == '_')) {
         i++;
     }
-    while (i + 1 < s.n && s.s[i] == ':' && is_digit(s.s[i + 1])) {
-        const bool two = i + 2 < s.n && s.s[i + 1] <= '5' && is_digit(s.s[i + 2]);
+    while (i + 1 < s.n && s.s[i] == ':' && yaml_write_is_digit(s.s[i + 1])) {
+        const bool two = i + 2 < s.n && s.s[i + 1] <= '5' && yaml_write_is_digit(s.s[i + 2]);
         i += two ? 3 : 2;
         parts = true;
     }
     if (i < s.n && s.s[i] == '.') {
         i++;
-        while (i < s.n && (is_digit(s.s[i]) || s.s[i] == '_')) {
+        while (i < s.n && (yaml_write_is_digit(s.s[i]) || s.s[i] == '_')) {
             i++;
         }
     }
@@ -164,7 +165,7 @@ static void write_escape(uint32_t c, struct hk_buf *out)
 }
 
 /* A malformed byte becomes U+FFFD: the output is always UTF-8. */
-static void write_double(struct hk_str s, struct hk_buf *out)
+static void yaml_write_double_quoted(struct hk_str s, struct hk_buf *out)
 {
     hk_buf_addc(out, '"');
     for (size_t i = 0; i < s.n;) {
@@ -181,8 +182,8 @@ static void write_double(struct hk_str s, struct hk_buf *out)
     hk_buf_addc(out, '"');
 }
 
-/* Two hints in front: the indent when the first line does not show it, and what to do with the
- * line ends at the end ('-' none was there, '+' keep all). */
+/* Two indicators in front: the indentation if the first line does not show it, and the handling of
+ * final line ends ('-': none, '+': keep all). */
 static void write_literal(struct hk_str s, unsigned indent, struct hk_buf *out)
 {
     const bool ended = s.s[s.n - 1] == '\n';
@@ -207,7 +208,7 @@ static void write_literal(struct hk_str s, unsigned indent, struct hk_buf *out)
     }
 }
 
-/* indent is where the lines of a literal begin. No line end behind. */
+/* indent is the start of a literal's lines. Writes no line end. */
 static void write_string(struct hk_str s, bool is_key, unsigned indent, struct hk_buf *out)
 {
     switch (style_of(s, is_key)) {
@@ -218,7 +219,7 @@ static void write_string(struct hk_str s, bool is_key, unsigned indent, struct h
         write_single(s, out);
         break;
     case STYLE_DOUBLE:
-        write_double(s, out);
+        yaml_write_double_quoted(s, out);
         break;
     case STYLE_LITERAL:
         write_literal(s, indent, out);
@@ -226,8 +227,7 @@ static void write_string(struct hk_str s, bool is_key, unsigned indent, struct h
     }
 }
 
-/* Bytes of longer UTF-8 characters count as letters: their byte order is the order of the code
- * points. */
+/* Bytes of longer UTF-8 characters count as letters: byte order is code point order. */
 static bool is_letter(char c)
 {
     const char low = (char)(c | 0x20);
@@ -235,20 +235,20 @@ static bool is_letter(char c)
     return (low >= 'a' && low <= 'z') || ((unsigned char)c & 0x80) != 0;
 }
 
-static uint64_t read_number(struct hk_str s, uint64_t start, size_t *at)
+static uint64_t yaml_write_parse_digits(struct hk_str s, uint64_t start, size_t *at)
 {
     uint64_t n = start;
 
-    for (; *at < s.n && is_digit(s.s[*at]); (*at)++) {
+    for (; *at < s.n && yaml_write_is_digit(s.s[*at]); (*at)++) {
         n = n * 10 + (uint64_t)(s.s[*at] - '0');
     }
     return n;
 }
 
-/* A non-zero digit right before i means that zeros from i on are part of a number. */
+/* A non-zero digit just before i means that zeros from i on are part of a number. */
 static bool inside_number(struct hk_str s, size_t i)
 {
-    while (i > 0 && is_digit(s.s[i - 1])) {
+    while (i > 0 && yaml_write_is_digit(s.s[i - 1])) {
         if (s.s[--i] != '0') {
             return true;
         }
@@ -256,14 +256,14 @@ static bool inside_number(struct hk_str s, size_t i)
     return false;
 }
 
-/* a and b first differ at i, neither with a letter there nor at its end. */
+/* a and b first differ at i, where neither has a letter or ends. */
 static int cmp_numbers(struct hk_str a, struct hk_str b, size_t i)
 {
     const bool zero = a.s[i] == '0' || b.s[i] == '0';
     const uint64_t start = zero && inside_number(a, i);
     size_t a_end = i, b_end = i;
-    const uint64_t an = read_number(a, start, &a_end);
-    const uint64_t bn = read_number(b, start, &b_end);
+    const uint64_t an = yaml_write_parse_digits(a, start, &a_end);
+    const uint64_t bn = yaml_write_parse_digits(b, start, &b_end);
 
     if (an != bn) {
         return an < bn ? -1 : 1;
@@ -274,8 +274,8 @@ static int cmp_numbers(struct hk_str a, struct hk_str b, size_t i)
     return (unsigned char)a.s[i] < (unsigned char)b.s[i] ? -1 : 1;
 }
 
-/* go-yaml's keyList order: numbers inside keys by value, letters behind everything else, except
- * that right after a digit they come first. */
+/* go-yaml's keyList order: numbers in keys by value, letters after everything else, except that
+ * directly after a digit they come first. */
 static int cmp_keys(struct hk_str a, struct hk_str b)
 {
     const size_t n = HK_MIN(a.n, b.n);
@@ -292,7 +292,7 @@ static int cmp_keys(struct hk_str a, struct hk_str b)
         return (unsigned char)a.s[i] < (unsigned char)b.s[i] ? -1 : 1;
     }
     if (al || bl) {
-        const bool after_digit = i > 0 && is_digit(a.s[i - 1]);
+        const bool after_digit = i > 0 && yaml_write_is_digit(a.s[i - 1]);
         return al == after_digit ? -1 : 1;
     }
     return cmp_numbers(a, b, i);
@@ -304,7 +304,7 @@ static int cmp_members(const void *a, const void *b)
                     (*(const struct json_member *const *)b)->key);
 }
 
-static void write_member(const struct json_member *m, unsigned indent, struct hk_buf *out)
+static void yaml_write_member(const struct json_member *m, unsigned indent, struct hk_buf *out)
 {
     const bool simple =
         m->key.n <= SIMPLE_KEY_MAX && !(m->key.n > 0 && memchr(m->key.s, '\n', m->key.n));
@@ -312,7 +312,7 @@ static void write_member(const struct json_member *m, unsigned indent, struct hk
     if (simple) {
         write_string(m->key, true, indent, out);
         hk_buf_addc(out, ':');
-        write_value(&m->value, indent, true, out);
+        yaml_write_value(&m->value, indent, true, out);
         return;
     }
     hk_buf_adds(out, "? ");
@@ -320,10 +320,10 @@ static void write_member(const struct json_member *m, unsigned indent, struct hk
     hk_buf_addc(out, '\n');
     pad(indent, out);
     hk_buf_adds(out, ": ");
-    write_value(&m->value, indent, false, out);
+    yaml_write_value(&m->value, indent, false, out);
 }
 
-/* The first member stands where the output is, the others on lines of their own. */
+/* The first member starts at the current output position, the others on new lines. */
 static void write_map(const struct json *v, unsigned indent, struct hk_buf *out)
 {
     HK_AUTO(hk_freep)
@@ -336,16 +336,16 @@ static void write_map(const struct json *v, unsigned indent, struct hk_buf *out)
     qsort(order, v->len, sizeof(const struct json_member *), cmp_members);
     for (uint32_t i = 0; i < v->len; i++) {
         pad(i > 0 ? indent : 0, out);
-        write_member(order[i], indent, out);
+        yaml_write_member(order[i], indent, out);
     }
 }
 
-static void write_list(const struct json *v, unsigned indent, struct hk_buf *out)
+static void yaml_write_list(const struct json *v, unsigned indent, struct hk_buf *out)
 {
     for (uint32_t i = 0; i < v->len; i++) {
         pad(i > 0 ? indent : 0, out);
         hk_buf_adds(out, "- ");
-        write_value(&v->items[i], indent, false, out);
+        yaml_write_value(&v->items[i], indent, false, out);
     }
 }
 
@@ -354,7 +354,7 @@ static void write_container(const struct json *v, unsigned indent, struct hk_buf
     if (v->type == JSON_OBJECT) {
         write_map(v, indent, out);
     } else {
-        write_list(v, indent, out);
+        yaml_write_list(v, indent, out);
     }
 }
 
@@ -363,8 +363,8 @@ static bool is_block(const struct json *v)
     return (v->type == JSON_OBJECT || v->type == JSON_ARRAY) && v->len > 0;
 }
 
-/* A whole double is written as the integer it will be read as, every digit true: the shortest form
- * that JSON takes is exact only when read as a double again. */
+/* Writes a whole double as an integer with all digits exact: JSON's shortest form is exact only if
+ * read as a double again. */
 static void write_other(const struct json *v, struct hk_buf *out)
 {
     struct json settled = *v;
@@ -372,9 +372,10 @@ static void write_other(const struct json *v, struct hk_buf *out)
     json_write(yaml_scalar_settle(&settled, NULL) == 0 ? &settled : v, out);
 }
 
-/* Writes v for the entry at indent, up to and with the line end: behind "key:", or behind "- " and
- * ": ", where a container begins on the same line. */
-static void write_value(const struct json *v, unsigned indent, bool after_key, struct hk_buf *out)
+/* Writes v for the entry at indent, including the line end: after "key:", or after "- " and ": ",
+ * where a container starts on the same line. */
+static void yaml_write_value(const struct json *v, unsigned indent, bool after_key,
+                             struct hk_buf *out)
 {
     if (is_block(v)) {
         const unsigned inner = after_key && v->type == JSON_ARRAY ? indent : indent + INDENT;
@@ -401,6 +402,6 @@ void yaml_write(const struct json *v, struct hk_buf *out)
     if (is_block(v)) {
         write_container(v, 0, out);
     } else {
-        write_value(v, 0, false, out);
+        yaml_write_value(v, 0, false, out);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CronJobs: a job for each slot of a schedule. A job carries the slot it was made for, in its name
-// and in an annotation, so what was started last can be told from the jobs themselves: a run is one
-// create, and the status follows in the next pass. Whoever dies in between leaves nothing to mend.
+// CronJobs: one job for each slot of a schedule. A job carries its slot in its name and in an
+// annotation, so the last started slot follows from the jobs themselves. A run is one create, and
+// the status follows in the next pass, so a crash in between leaves nothing to repair.
 #include "controllers/cronjob_priv.h"
 
 #include "api/names.h"
@@ -16,7 +16,7 @@ enum { SUCCESSFUL_LIMIT = 3, FAILED_LIMIT = 1, MINUTE_S = 60 };
 
 static const struct hk_str none = {"", 0};
 
-/* Events that come once per slot or per text, not once per pass. */
+/* Events that are sent once per slot or text, not once per pass. */
 enum cron_news {
     NEWS_FORBID,
     NEWS_REPLACE,
@@ -29,14 +29,14 @@ enum cron_news {
     NNEWS,
 };
 
-/* What is remembered of a CronJob. */
+/* The controller's memory of a CronJob. */
 struct cron_mem {
-    uint64_t uid;       /* hash: whose memory this is */
-    int64_t seen_ns;    /* the latest slot of a job that was there, however briefly */
-    uint64_t schedule;  /* hash of schedule and zone as last seen, 0 never */
-    int64_t changed_ns; /* slots before that belong to a schedule that was not yet in force */
+    uint64_t uid;       /* hash of the CronJob's uid */
+    int64_t seen_ns;    /* the latest slot of any job seen, even of one already gone */
+    uint64_t schedule;  /* hash of the last schedule and zone, 0 none */
+    int64_t changed_ns; /* earlier slots are ignored: this schedule was not in force */
     uint64_t told[NNEWS];
-    HK_VEC(char *) deleting; /* jobs whose deletion was asked for and not yet told of */
+    HK_VEC(char *) deleting; /* jobs being deleted, no Event sent yet */
 };
 
 struct cron_state {
@@ -52,27 +52,27 @@ struct cron_job {
     int64_t created_ns, slot_ns, ended_ns; /* 0 unknown */
 };
 
-/* An event that comes with the change of the status it explains. */
+/* An Event that is sent with the status change it explains. */
 struct cron_edge {
     bool warning;
     const char *reason, *text;
 };
 
 struct cron_pass {
-    struct turn *t;
+    struct pass *t;
     struct cron_state *state;
     struct cron_mem *mem;
     const struct mirror *jobs;
     struct json root;
     const struct json *spec;
-    bool replace;           /* the policy: a job that is ending counts no more */
+    bool replace;           /* policy Replace: jobs being deleted do not count */
     struct cron_job *owned; /* by creation, then name */
     uint32_t nowned;
-    struct json active; /* of the status to be */
+    struct json active; /* for the new status */
     int64_t old_last_ns, last_ns, success_ns;
     struct cron_edge *edges;
     uint32_t nedge;
-    bool created; /* a job was asked for */
+    bool created; /* a job creation was requested */
 };
 
 /* ---- memory ---- */
@@ -87,7 +87,7 @@ static void drop_mem(void *block)
     hk_vec_fini(&mem->deleting);
 }
 
-/* The memory of the CronJob with that uid; another of the same name begins anew. */
+/* The memory of the CronJob with that uid. Another CronJob of the same name gets an empty one. */
 static struct cron_mem *mem_of(struct cron_state *s, struct hk_str ns, struct hk_str name,
                                struct hk_str uid)
 {
@@ -114,8 +114,8 @@ static void cronjob_close(struct ctl *c)
     cronjob_zones_fini(&s->zones);
 }
 
-/* Whether it has not been told yet; it is then. */
-static bool is_news(struct cron_pass *p, enum cron_news what, uint64_t about)
+/* True the first time that this is reported. */
+static bool cronjob_report_once(struct cron_pass *p, enum cron_news what, uint64_t about)
 {
     const bool news = p->mem->told[what] != about;
 
@@ -123,7 +123,7 @@ static bool is_news(struct cron_pass *p, enum cron_news what, uint64_t about)
     return news;
 }
 
-/* ---- what concerns a CronJob ---- */
+/* ---- which keys a change concerns ---- */
 
 static int64_t time_of(const struct json *v)
 {
@@ -132,7 +132,7 @@ static int64_t time_of(const struct json *v)
     return time_parse(json_str(v, none), &ns, NULL) == 0 ? ns : 0;
 }
 
-/* The slot the job was made for. One that is yet to come nobody can have started. */
+/* The job's slot; 0 when it lies in the future, as no slot can start early. */
 static int64_t slot_of(const struct json *job, int64_t now_ns)
 {
     const int64_t slot_ns = time_of(kinds_annotation(job, API_ANN_CRON_TIMESTAMP));
@@ -145,8 +145,8 @@ static void cronjob_changed(struct ctl *c, const struct mirror_change *ch)
     ctl_add(c, mirror_ns(ch->mirror, ch->row), mirror_name(ch->mirror, ch->row));
 }
 
-/* A job may be gone before the status tells of its slot, which must not be started again then. */
-static void job_changed(struct ctl *c, const struct mirror_change *ch)
+/* Remembers the slot: it must not start again if the job is gone before the status has it. */
+static void cronjob_on_job_change(struct ctl *c, const struct mirror_change *ch)
 {
     const struct json *owner = kinds_controller(ch->root);
     const struct hk_str ns = mirror_ns(ch->mirror, ch->row);
@@ -162,13 +162,13 @@ static void job_changed(struct ctl *c, const struct mirror_change *ch)
     ctl_add(c, ns, name);
 }
 
-/* ---- the jobs there are ---- */
+/* ---- existing jobs ---- */
 
-static int by_creation(const void *pa, const void *pb)
+static int cronjob_compare_creation(const void *pa, const void *pb)
 {
     const struct cron_job *a = pa;
     const struct cron_job *b = pb;
-    /* Without a time it is the newest. */
+    /* A job without a time sorts as the newest. */
     const uint64_t x = (uint64_t)a->created_ns - 1;
     const uint64_t y = (uint64_t)b->created_ns - 1;
 
@@ -203,7 +203,7 @@ static void collect_jobs(struct cron_pass *p)
     p->owned = hk_arena_array(p->t->mem, jobs.len, sizeof(*p->owned));
     if (jobs.len > 0) {
         memcpy(p->owned, jobs.at, jobs.len * sizeof(*p->owned));
-        qsort(p->owned, p->nowned, sizeof(*p->owned), by_creation);
+        qsort(p->owned, p->nowned, sizeof(*p->owned), cronjob_compare_creation);
     }
     hk_vec_fini(&jobs);
 }
@@ -233,14 +233,14 @@ static bool is_deleting(const struct cron_pass *p, struct hk_str name)
     return false;
 }
 
-/* ---- the status to be ---- */
+/* ---- the new status ---- */
 
 static void add_edge(struct cron_pass *p, bool warning, const char *reason, const char *text)
 {
     p->edges[p->nedge++] = (struct cron_edge){warning, reason, text};
 }
 
-/* A reference to a job that is not ours, or no more there. */
+/* Whether to keep a reference to a job that this CronJob does not own, or that is gone. */
 static bool keep_strange_ref(struct cron_pass *p, struct hk_str name, struct hk_str uid)
 {
     const uint32_t row = mirror_find(p->jobs, p->t->ns, name);
@@ -250,7 +250,7 @@ static bool keep_strange_ref(struct cron_pass *p, struct hk_str name, struct hk_
             ((const struct job_digest *)mirror_digest(p->jobs, row))->phase);
     }
     if (is_deleting(p, name)) {
-        return false; /* by us */
+        return false; /* deleted by this controller */
     }
     add_edge(p, true, "StaleReference",
              row == HK_NONE
@@ -302,7 +302,7 @@ static void push_ref(struct cron_pass *p, const struct cron_job *job)
     json_push(&p->active, a, ref);
 }
 
-/* One whose slot the status does not know was made just now; else it had been lost track of. */
+/* A job with a slot later than the status is new. Another job that is not listed is an orphan. */
 static void meet_job(struct cron_pass *p, const struct cron_job *job, const struct json *old_active)
 {
     const bool listed = has_ref(old_active, job->uid);
@@ -349,7 +349,7 @@ static void make_status(struct cron_pass *p)
     }
 }
 
-static void put_time(struct cron_pass *p, struct json *status, const char *key, int64_t ns)
+static void cronjob_set_time(struct cron_pass *p, struct json *status, const char *key, int64_t ns)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
@@ -360,7 +360,7 @@ static void put_time(struct cron_pass *p, struct json *status, const char *key, 
     }
 }
 
-static void write_status(struct cron_pass *p)
+static void cronjob_write_status(struct cron_pass *p)
 {
     const struct json *old = json_get(&p->root, "status");
     struct json status = json_make_object();
@@ -368,20 +368,20 @@ static void write_status(struct cron_pass *p)
     if (p->active.len > 0) {
         json_put(&status, p->t->mem, HK_STR("active"), p->active);
     }
-    put_time(p, &status, "lastScheduleTime", p->last_ns);
-    put_time(p, &status, "lastSuccessfulTime", p->success_ns);
+    cronjob_set_time(p, &status, "lastScheduleTime", p->last_ns);
+    cronjob_set_time(p, &status, "lastSuccessfulTime", p->success_ns);
     if (old ? json_equal(old, &status) : status.len == 0) {
         return;
     }
     json_put(&p->root, p->t->mem, HK_STR("status"), status);
-    turn_update_status(p->t, api_kind(API_CRONJOB), &p->root);
+    pass_update_status(p->t, api_kind(API_CRONJOB), &p->root);
 }
 
 /* ---- deleting ---- */
 
-static bool delete_job(struct cron_pass *p, const struct cron_job *job)
+static bool cronjob_delete_job(struct cron_pass *p, const struct cron_job *job)
 {
-    if (job->terminating || !turn_delete(p->t, api_kind(API_JOB), p->t->ns, job->name, job->uid,
+    if (job->terminating || !pass_delete(p->t, api_kind(API_JOB), p->t->ns, job->name, job->uid,
                                          PORT_PROPAGATE_BACKGROUND)) {
         return false;
     }
@@ -391,10 +391,10 @@ static bool delete_job(struct cron_pass *p, const struct cron_job *job)
     return true;
 }
 
-static const struct turn_error *delete_error(const struct cron_pass *p, const char *name)
+static const struct pass_error *delete_error(const struct cron_pass *p, const char *name)
 {
     for (uint32_t i = 0; i < p->t->nerror; i++) {
-        const struct turn_error *e = &p->t->errors[i];
+        const struct pass_error *e = &p->t->errors[i];
         if (e->verb == PORT_DELETE && strcmp(e->name, name) == 0) {
             return e;
         }
@@ -402,19 +402,19 @@ static const struct turn_error *delete_error(const struct cron_pass *p, const ch
     return NULL;
 }
 
-/* Whether the outcome is known; it is told then. */
+/* Sends the Event about a deletion once its result is known; true then. */
 static bool tell_deletion(struct cron_pass *p, const char *name)
 {
-    const struct turn_error *e = delete_error(p, name);
+    const struct pass_error *e = delete_error(p, name);
     const uint32_t row = mirror_find(p->jobs, p->t->ns, hk_str(name));
 
     if (e) {
-        turn_event(p->t, &p->root, true, "FailedDelete", "Error deleting job \"%s\": %s", name,
+        pass_event(p->t, &p->root, true, "FailedDelete", "Error deleting job \"%s\": %s", name,
                    e->text);
         return true;
     }
     if (row == HK_NONE || ((const struct job_digest *)mirror_digest(p->jobs, row))->terminating) {
-        turn_event(p->t, &p->root, false, "SuccessfulDelete", "Deleted job \"%s\"", name);
+        pass_event(p->t, &p->root, false, "SuccessfulDelete", "Deleted job \"%s\"", name);
         return true;
     }
     return false;
@@ -430,8 +430,8 @@ static void tell_deletions(struct cron_pass *p)
     }
 }
 
-/* The oldest that ended well, or did not, beyond how many may be kept. */
-static void prune(struct cron_pass *p, bool successful, int64_t limit)
+/* Deletes the oldest successful, or failed, jobs beyond the limit. */
+static void cronjob_prune_history(struct cron_pass *p, bool successful, int64_t limit)
 {
     int64_t n = 0;
 
@@ -444,7 +444,7 @@ static void prune(struct cron_pass *p, bool successful, int64_t limit)
         const struct cron_job *j = &p->owned[i];
         if (api_job_is_finished(j->phase) && (j->phase == API_JOB_COMPLETED) == successful &&
             !j->terminating) {
-            (void)delete_job(p, j);
+            (void)cronjob_delete_job(p, j);
             n--;
         }
     }
@@ -454,11 +454,11 @@ static void prune(struct cron_pass *p, bool successful, int64_t limit)
 
 static struct json clone_map(const struct json *v, struct hk_arena *a)
 {
-    return json_is(v, JSON_OBJECT) ? json_clone(v, a) : json_make_object();
+    return json_clone_as(v, JSON_OBJECT, a);
 }
 
-static void create_job(struct cron_pass *p, struct hk_str name, int64_t slot_ns,
-                       const struct tzfile *shown)
+static void cronjob_create_job(struct cron_pass *p, struct hk_str name, int64_t slot_ns,
+                               const struct tzfile *shown)
 {
     const struct json *template = json_get(p->spec, "jobTemplate");
     struct hk_arena *a = p->t->mem;
@@ -482,24 +482,25 @@ static void create_job(struct cron_pass *p, struct hk_str name, int64_t slot_ns,
     json_put(&body, a, HK_STR("metadata"), meta);
     json_put(&body, a, HK_STR("spec"), clone_map(json_get(template, "spec"), a));
     kinds_own(&body, a, &p->root);
-    p->created = turn_create(p->t, api_kind(API_JOB), &body);
+    p->created = pass_create(p->t, api_kind(API_JOB), &body);
 }
 
-/* The name is taken: by a job of ours, which needs nothing, or by somebody else's. */
+/* The name is in use. Warns unless the job belongs to this CronJob. */
 static void tell_taken(struct cron_pass *p, uint32_t row, int64_t slot_ns)
 {
     const struct json job = mirror_read(p->jobs, row, p->t->mem);
     const struct json *owner = kinds_controller(&job);
 
-    if (!find_owned(p, mirror_uid(p->jobs, row)) && is_news(p, NEWS_FOREIGN, (uint64_t)slot_ns)) {
-        turn_event(p->t, &p->root, true, "ForeignJob",
+    if (!find_owned(p, mirror_uid(p->jobs, row)) &&
+        cronjob_report_once(p, NEWS_FOREIGN, (uint64_t)slot_ns)) {
+        pass_event(p->t, &p->root, true, "ForeignJob",
                    "Job %.*s exists but is not owned by this CronJob (current owner: %.*s)",
                    HK_FMT(mirror_name(p->jobs, row)),
                    HK_FMT(json_str(json_get(owner, "name"), HK_STR("none"))));
     }
 }
 
-/* Whether the policy lets another run begin now. */
+/* Whether concurrencyPolicy permits another run now. */
 static bool may_run(struct cron_pass *p, int64_t slot_ns)
 {
     bool waits = false;
@@ -508,8 +509,8 @@ static bool may_run(struct cron_pass *p, int64_t slot_ns)
         return true;
     }
     if (hk_str_is(json_str(json_get(p->spec, "concurrencyPolicy"), none), "Forbid")) {
-        if (is_news(p, NEWS_FORBID, (uint64_t)slot_ns)) {
-            turn_event(p->t, &p->root, true, "ForbidConcurrent",
+        if (cronjob_report_once(p, NEWS_FORBID, (uint64_t)slot_ns)) {
+            pass_event(p->t, &p->root, true, "ForbidConcurrent",
                        "Skipping job creation because another job is already running");
         }
         return false;
@@ -517,12 +518,12 @@ static bool may_run(struct cron_pass *p, int64_t slot_ns)
     if (!p->replace) {
         return true;
     }
-    if (is_news(p, NEWS_REPLACE, (uint64_t)slot_ns)) {
-        turn_event(p->t, &p->root, true, "ReplaceConcurrent", "Replacing active job for CronJob");
+    if (cronjob_report_once(p, NEWS_REPLACE, (uint64_t)slot_ns)) {
+        pass_event(p->t, &p->root, true, "ReplaceConcurrent", "Replacing active job for CronJob");
     }
     for (uint32_t i = 0; i < p->nowned; i++) {
         if (is_active(p, &p->owned[i])) {
-            (void)delete_job(p, &p->owned[i]);
+            (void)cronjob_delete_job(p, &p->owned[i]);
             waits = true;
         }
     }
@@ -538,12 +539,12 @@ static void run_slot(struct cron_pass *p, int64_t slot_ns, const struct tzfile *
     if (row != HK_NONE) {
         tell_taken(p, row, slot_ns);
     } else if (may_run(p, slot_ns)) {
-        create_job(p, name, slot_ns, shown);
+        cronjob_create_job(p, name, slot_ns, shown);
     }
 }
 
-/* Zone and schedule; false when only a change of the CronJob, or of the zones there are, can help.
- */
+/* Reads zone and schedule; false when they are invalid until the CronJob or the zone files
+ * change. */
 static bool read_plan(struct cron_pass *p, struct cronjob_plan *ret,
                       const struct tzfile **ret_shown)
 {
@@ -558,22 +559,22 @@ static bool read_plan(struct cron_pass *p, struct cronjob_plan *ret,
 
     *ret_shown = NULL;
     if (cronjob_zone(&p->state->zones, zone_name, &zone, &err) < 0) {
-        if (is_news(p, NEWS_ZONE, about)) {
-            turn_event(p->t, &p->root, true, "InvalidTimeZone", "Invalid time zone \"%.*s\": %s",
+        if (cronjob_report_once(p, NEWS_ZONE, about)) {
+            pass_event(p->t, &p->root, true, "InvalidTimeZone", "Invalid time zone \"%.*s\": %s",
                        HK_FMT(zone_name), err.text);
         }
-        turn_fail(p->t, HK_EINVAL, "%s", err.text);
+        pass_fail(p->t, HK_EINVAL, "%s", err.text);
         return false;
     }
-    if (hk_str_contains(text, "TZ") && is_news(p, NEWS_TZ_IN_TEXT, about)) {
-        turn_event(p->t, &p->root, true, "UnsupportedSchedule",
+    if (hk_str_contains(text, "TZ") && cronjob_report_once(p, NEWS_TZ_IN_TEXT, about)) {
+        pass_event(p->t, &p->root, true, "UnsupportedSchedule",
                    "CRON_TZ or TZ in the schedule \"%.*s\" is not officially supported. If set, "
                    "the TimeZone field will be ignored during execution.",
                    HK_FMT(text));
     }
     if (cronjob_plan_read(&p->state->zones, text, zone, ret, &err) < 0) {
-        if (is_news(p, NEWS_TEXT, about)) {
-            turn_event(p->t, &p->root, true, "UnParseableCronJobSchedule",
+        if (cronjob_report_once(p, NEWS_TEXT, about)) {
+            pass_event(p->t, &p->root, true, "UnParseableCronJobSchedule",
                        "unparseable schedule for cronjob: %.*s", HK_FMT(text));
         }
         return false;
@@ -586,7 +587,7 @@ static bool read_plan(struct cron_pass *p, struct cronjob_plan *ret,
     return true;
 }
 
-/* Only slots after that are of interest. */
+/* Slots up to this time are handled or not in force. */
 static int64_t earliest(const struct cron_pass *p)
 {
     const int64_t created_ns = time_of(json_at(&p->root, "metadata.creationTimestamp"));
@@ -594,8 +595,8 @@ static int64_t earliest(const struct cron_pass *p)
     return HK_MAX(p->last_ns > 0 ? p->last_ns : created_ns, p->mem->changed_ns);
 }
 
-/* And of these only the ones that are not too late already. */
-static int64_t deadline(const struct cron_pass *p)
+/* Slots before this time have missed startingDeadlineSeconds. */
+static int64_t cronjob_earliest_start_ns(const struct cron_pass *p)
 {
     const int64_t most_s = p->t->now_ns / NS;
     const int64_t late_s = json_int(json_get(p->spec, "startingDeadlineSeconds"), most_s);
@@ -614,21 +615,21 @@ static void follow_schedule(struct cron_pass *p)
     if (!read_plan(p, &plan, &shown)) {
         return;
     }
-    from_ns = HK_MAX(earliest(p), deadline(p));
+    from_ns = HK_MAX(earliest(p), cronjob_earliest_start_ns(p));
     if (cronjob_missed(&plan, from_ns, p->t->now_ns, &missed, &err) < 0) {
         const struct hk_str text = json_str(json_get(p->spec, "schedule"), none);
-        if (is_news(p, NEWS_NEVER, p->mem->schedule)) {
-            turn_event(p->t, &p->root, true, "InvalidSchedule", "invalid schedule: %.*s : %s",
+        if (cronjob_report_once(p, NEWS_NEVER, p->mem->schedule)) {
+            pass_event(p->t, &p->root, true, "InvalidSchedule", "invalid schedule: %.*s : %s",
                        HK_FMT(text), err.text);
         }
         return;
     }
-    turn_again_at(p->t, cronjob_next_look(&plan, earliest(p), p->t->now_ns));
+    pass_again_at(p->t, cronjob_next_look(&plan, earliest(p), p->t->now_ns));
     if (!missed.found) {
         return;
     }
-    if (missed.many && is_news(p, NEWS_MANY, (uint64_t)missed.at_ns)) {
-        turn_event(p->t, &p->root, true, "TooManyMissedTimes",
+    if (missed.many && cronjob_report_once(p, NEWS_MANY, (uint64_t)missed.at_ns)) {
+        pass_event(p->t, &p->root, true, "TooManyMissedTimes",
                    "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or "
                    "check clock skew");
     }
@@ -638,33 +639,33 @@ static void follow_schedule(struct cron_pass *p)
 static void tell_errors(struct cron_pass *p)
 {
     for (uint32_t i = 0; i < p->t->nerror; i++) {
-        const struct turn_error *e = &p->t->errors[i];
+        const struct pass_error *e = &p->t->errors[i];
         if (e->verb != PORT_CREATE) {
             continue;
         }
         if (hk_str_contains(hk_str(e->text), "because it is being terminated")) {
-            turn_event(p->t, &p->root, true, "NamespaceTerminating",
+            pass_event(p->t, &p->root, true, "NamespaceTerminating",
                        "Namespace %.*s is terminating, skipping job creation", HK_FMT(p->t->ns));
         } else {
-            turn_event(p->t, &p->root, true, "FailedCreate", "Failed to create job: %s", e->text);
+            pass_event(p->t, &p->root, true, "FailedCreate", "Failed to create job: %s", e->text);
         }
     }
 }
 
-/* What the status tells waits for a job that is being made, unless that has failed before. */
+/* The status and its Events wait for a job being created, unless the creation has failed. */
 static void tell_and_write(struct cron_pass *p)
 {
     if (p->created && p->t->failures == 0) {
         return;
     }
     for (uint32_t i = 0; i < p->nedge; i++) {
-        turn_event(p->t, &p->root, p->edges[i].warning, p->edges[i].reason, "%s", p->edges[i].text);
+        pass_event(p->t, &p->root, p->edges[i].warning, p->edges[i].reason, "%s", p->edges[i].text);
     }
     tell_deletions(p);
-    write_status(p);
+    cronjob_write_status(p);
 }
 
-static void cronjob_reconcile(struct ctl *c, struct turn *t)
+static void cronjob_reconcile(struct ctl *c, struct pass *t)
 {
     const struct mirror *cronjobs = ctl_mirror(c, API_CRONJOB);
     const uint32_t row = mirror_find(cronjobs, t->ns, t->name);
@@ -688,13 +689,15 @@ static void cronjob_reconcile(struct ctl *c, struct turn *t)
         follow_schedule(&p);
     }
     tell_and_write(&p);
-    prune(&p, true, json_int(json_get(p.spec, "successfulJobsHistoryLimit"), SUCCESSFUL_LIMIT));
-    prune(&p, false, json_int(json_get(p.spec, "failedJobsHistoryLimit"), FAILED_LIMIT));
+    cronjob_prune_history(
+        &p, true, json_int(json_get(p.spec, "successfulJobsHistoryLimit"), SUCCESSFUL_LIMIT));
+    cronjob_prune_history(&p, false,
+                          json_int(json_get(p.spec, "failedJobsHistoryLimit"), FAILED_LIMIT));
 }
 
 static const struct ctl_watch watches[] = {
     {&mirror_cronjobs, cronjob_changed},
-    {&mirror_jobs, job_changed},
+    {&mirror_jobs, cronjob_on_job_change},
     {0},
 };
 

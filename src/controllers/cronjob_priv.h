@@ -5,7 +5,7 @@
 #include "base/vec.h"
 #include "codec/cron.h"
 
-/* Zones that schedules asked for, each read once. Ready when zeroed. */
+/* Cache of the time zones in use. Zero it to initialise. */
 struct cronjob_zone {
     char *name;
     struct tzfile *zone;
@@ -17,16 +17,16 @@ void cronjob_zones_fini(struct cronjob_zones *z);
 int cronjob_zone(struct cronjob_zones *z, struct hk_str name, const struct tzfile **ret,
                  struct hk_err *err) HK_CHECKED;
 
-/* A schedule by the clocks of a place. */
+/* A schedule in a time zone. */
 struct cronjob_plan {
     struct cron cron;
     const struct tzfile *zone;
 };
-/* zone is where "TZ=..." in front of the text does not say otherwise. */
+/* A "TZ=..." prefix of the text overrides zone. */
 int cronjob_plan_read(struct cronjob_zones *z, struct hk_str text, const struct tzfile *zone,
                       struct cronjob_plan *ret, struct hk_err *err) HK_CHECKED;
 
-/* The slots after some time up to now. Only the latest is of interest, however many there are. */
+/* The scheduled times in a past interval. Only the latest one matters. */
 struct cronjob_missed {
     bool found;
     int64_t at_ns; /* the latest */
@@ -35,8 +35,8 @@ struct cronjob_missed {
 };
 int cronjob_missed(const struct cronjob_plan *p, int64_t after_ns, int64_t now_ns,
                    struct cronjob_missed *ret, struct hk_err *err) HK_CHECKED;
-/* When to look at the schedule again, a little after the next slot; INT64_MAX never. after_ns: the
- * slot that was started last. */
+/* When to check the schedule again: a little after the next slot; INT64_MAX never. after_ns is the
+ * last slot started. */
 int64_t cronjob_next_look(const struct cronjob_plan *p, int64_t after_ns, int64_t now_ns);
 
 /* RFC 3339 with the zone's offset. */

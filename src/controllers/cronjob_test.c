@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CronJobs by the clock: slots, zones, policies, history, and what happens when something is in the
-// way. The world begins at 10:00 UTC on 2 January 2026, a Friday.
+// CronJobs over time: slots, zones, policies, history, and jobs that block a slot. The clock starts
+// at 10:00 UTC on 2 January 2026, a Friday.
 #include "controllers/fault_rig_test.h"
 #include "controllers/table.h"
 
@@ -38,7 +38,7 @@ static void set_phase(struct rig *r, const char *job, const char *phase, const c
     rig_patch(r, API_JOB, job, yaml);
 }
 
-/* Waits until the controller looks at its CronJob again; the milliseconds that took, -1 never. */
+/* Waits for the next pass over the CronJob; returns the milliseconds it took, -1 never. */
 static int64_t next_look_ms(struct rig *r)
 {
     const int64_t begin_ns = r->clock.now_ns;
@@ -59,7 +59,6 @@ static int64_t next_look_ms(struct rig *r)
 
 /* ---- slots ---- */
 
-/* Worked example 39, first half. */
 static void a_slot_gets_one_job(void **state)
 {
     struct rig r;
@@ -97,7 +96,7 @@ static void a_job_is_made_from_the_template(void **state)
     rig_fini(&r);
 }
 
-/* Worked example 39, second half: of missed slots only the latest is started. */
+/* Five hourly slots passed before the first pass: only the last one gets a job. */
 static void only_the_latest_of_missed_slots_runs(void **state)
 {
     struct rig r;
@@ -112,7 +111,7 @@ static void only_the_latest_of_missed_slots_runs(void **state)
     rig_fini(&r);
 }
 
-/* Worked example 39, the end. */
+/* 31 February. */
 static void a_day_that_never_comes_is_an_error(void **state)
 {
     struct rig r;
@@ -218,7 +217,7 @@ static void a_schedule_that_is_none_is_told(void **state)
     rig_fini(&r);
 }
 
-/* Slots of the new schedule that were before the change are none of its business. */
+/* Slots of the new schedule before the change are ignored. */
 static void a_new_schedule_begins_with_its_next_slot(void **state)
 {
     struct rig r;
@@ -235,7 +234,6 @@ static void a_new_schedule_begins_with_its_next_slot(void **state)
 
 /* ---- policies ---- */
 
-/* Worked example 40. */
 static void forbid_skips_while_one_runs(void **state)
 {
     struct rig r;
@@ -247,7 +245,7 @@ static void forbid_skips_while_one_runs(void **state)
     rig_expect(&r, API_CRONJOB, "c", "status.lastScheduleTime", "\"2026-01-02T10:05:00Z\"");
     rig_expect_events(&r, "ForbidConcurrent",
                       "Skipping job creation because another job is already running");
-    /* It ends, and the slot that was skipped comes late. */
+    /* The job ends, and the skipped slot runs late. */
     set_phase(&r, JOB_1005, "Completed", "2026-01-02T10:11:00Z");
     rig_settle(&r);
     assert_string_equal(rig_names(&r, API_JOB), JOB_1005 " " JOB_1010);
@@ -257,7 +255,6 @@ static void forbid_skips_while_one_runs(void **state)
     rig_fini(&r);
 }
 
-/* Worked example 40. */
 static void replace_deletes_the_one_that_runs(void **state)
 {
     struct rig r;
@@ -284,7 +281,6 @@ static void allow_lets_them_run_side_by_side(void **state)
     rig_fini(&r);
 }
 
-/* Worked example 40. */
 static void suspended_it_does_nothing(void **state)
 {
     struct rig r;
@@ -298,7 +294,7 @@ static void suspended_it_does_nothing(void **state)
     rig_fini(&r);
 }
 
-/* ---- jobs in the way ---- */
+/* ---- jobs that block a slot ---- */
 
 #define OWNED_JOB(owner, phase)                                                                    \
     "apiVersion: batch.volcano.sh/v1alpha1\n"                                                      \
@@ -312,7 +308,6 @@ static void suspended_it_does_nothing(void **state)
     ", controller: true}\n"                                                                        \
     "status: {state: {phase: " phase "}}\n"
 
-/* Worked example 40. */
 static void a_finished_job_of_the_name_is_not_run_again(void **state)
 {
     struct rig r;
@@ -344,7 +339,7 @@ static void somebody_elses_job_of_the_name_is_left_alone(void **state)
     rig_fini(&r);
 }
 
-/* Forbid goes by the jobs there are, not by a list that lost one. */
+/* Forbid considers the existing jobs, not a status list that lost one. */
 static void a_job_that_was_lost_track_of_is_taken_back(void **state)
 {
     struct rig r;
@@ -381,7 +376,7 @@ static void references_to_nothing_are_dropped(void **state)
     rig_fini(&r);
 }
 
-/* Cleaned away at once, before the status told of it. */
+/* The job is deleted before the status records it. */
 static void a_job_that_is_soon_gone_is_not_run_again(void **state)
 {
     struct rig r;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules of CronJobs: their text, which slots have passed, and when the next one comes.
+// Schedules of CronJobs: parsing, missed slots, and the time of the next one.
 #include "codec/timefmt.h"
 #include "controllers/cronjob_priv.h"
 
@@ -7,7 +7,7 @@
 
 enum {
     MANY_MISSED = 100,
-    LOOK_LATER_NS = 100 * 1000 * 1000, /* clocks of machines differ a little */
+    LOOK_LATER_NS = 100 * 1000 * 1000, /* allows for differences between clocks */
 };
 
 /* ---- zones ---- */
@@ -66,7 +66,7 @@ int cronjob_plan_read(struct cronjob_zones *z, struct hk_str text, const struct 
     return cron_parse(rest, &ret->cron, err);
 }
 
-static bool next(const struct cronjob_plan *p, int64_t after_ns, int64_t *ret_ns)
+static bool cronjob_time_next_slot(const struct cronjob_plan *p, int64_t after_ns, int64_t *ret_ns)
 {
     return cron_next(&p->cron, p->zone, after_ns, ret_ns);
 }
@@ -80,7 +80,7 @@ int cronjob_missed(const struct cronjob_plan *p, int64_t after_ns, int64_t now_n
     int64_t n;
 
     *ret = (struct cronjob_missed){0};
-    if (!next(p, after_ns, &first_ns)) {
+    if (!cronjob_time_next_slot(p, after_ns, &first_ns)) {
         return hk_fail(err, HK_EINVAL, "there is no such time within five years");
     }
     if (now_ns < first_ns) {
@@ -88,18 +88,18 @@ int cronjob_missed(const struct cronjob_plan *p, int64_t after_ns, int64_t now_n
     }
     ret->found = true;
     ret->at_ns = first_ns;
-    if (!next(p, first_ns, &second_ns) || now_ns < second_ns) {
+    if (!cronjob_time_next_slot(p, first_ns, &second_ns) || now_ns < second_ns) {
         return 0;
     }
-    /* However long ago: the number is guessed from the first interval, and the walk begins two
-     * intervals back, since intervals may differ. */
+    /* Does not walk all slots: estimates their number from the first interval and starts two
+     * intervals before now, since intervals may differ. */
     step_s = (second_ns - first_ns) / NS;
     n = (now_ns - first_ns) / NS / step_s + 1;
     ret->found = false;
     ret->some = true;
     ret->many = n > MANY_MISSED;
     for (int64_t at_ns = first_ns + (n - 2) * step_s * NS;
-         next(p, at_ns, &at_ns) && at_ns <= now_ns;) {
+         cronjob_time_next_slot(p, at_ns, &at_ns) && at_ns <= now_ns;) {
         ret->found = true;
         ret->at_ns = at_ns;
     }
@@ -119,7 +119,7 @@ int64_t cronjob_next_look(const struct cronjob_plan *p, int64_t after_ns, int64_
             base_ns = after_ns;
         }
     }
-    return next(p, base_ns, &slot_ns) ? slot_ns + LOOK_LATER_NS : INT64_MAX;
+    return cronjob_time_next_slot(p, base_ns, &slot_ns) ? slot_ns + LOOK_LATER_NS : INT64_MAX;
 }
 
 void cronjob_write_time(const struct tzfile *zone, int64_t ns, struct hk_buf *out)
@@ -129,7 +129,7 @@ void cronjob_write_time(const struct tzfile *zone, int64_t ns, struct hk_buf *ou
 
     time_write(ns + (int64_t)offset_min * 60 * NS, out);
     if (offset_min != 0) {
-        out->len--; /* the Z */
+        out->len--; /* remove the Z */
         hk_buf_addf(out, "%c%02d:%02d", offset_min < 0 ? '-' : '+', size_min / 60, size_min % 60);
     }
 }

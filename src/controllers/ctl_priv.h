@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the frame's files (manager.c, turn.c) only.
+// Private to the framework: manager.c and pass.c.
 #pragma once
 
 #include "controllers/ctl.h"
@@ -12,62 +12,69 @@ enum ensured_state {
     ENSURED_REMOVED,
 };
 
-/* A request under way, part of a key's pass. */
+/* A request in flight, part of a key's pass. */
 struct call {
-    uint64_t id; /* the port's; 0: free slot */
+    uint64_t id; /* the port's call id; 0: free slot */
     struct ctl *c;
     uint32_t key;
     enum port_verb verb;
     const struct api_kind *kind;
-    char *ns, *name, *uid; /* uid of the object as it was known, "" unknown */
-    struct ensured *memo;  /* of turn_ensure and its like, or NULL */
-    bool fetch;            /* reads what a create found to exist */
+    char *ns, *name, *uid; /* uid: the last known one, "" unknown */
+    struct ensured *memo;  /* of pass_ensure, pass_remove or pass_read, or NULL */
+    bool fetch;            /* reads the object that a create found to exist */
     int64_t deadline_ns;   /* monotonic */
 };
 
-/* What a key remembers between its passes. */
-struct pass {
+/* State kept for a key between its passes. */
+struct key_pass {
     uint32_t nflight;
     bool failed;
-    HK_VEC(struct turn_error) errors; /* of the last pass that ended, or of the one under way */
+    HK_VEC(struct pass_error) errors; /* of the current pass, else of the last one */
 };
 
-/* A controller with what the frame keeps for it. */
+/* A controller and the framework's state for it. */
 struct seat {
     struct ctl ctl;
-    HK_VEC(struct pass) passes; /* by key */
+    HK_VEC(struct key_pass) passes; /* by key */
+};
+
+/* A namespace that an answer said is being deleted: nothing is created in it for a while. */
+struct ending_namespace {
+    uint32_t ns;      /* string id, held */
+    int64_t until_ns; /* monotonic */
 };
 
 struct manager {
     struct manager_opts o;
     struct hk_intern str;
     struct recorder *recorder;
-    struct mirror *mirrors[API_NKINDS]; /* NULL: nobody watches the kind */
+    struct mirror *mirrors[API_NKINDS]; /* NULL: no controller watches the kind */
     struct seat *seats;
     uint32_t nseat;
     HK_VEC(struct call) calls;
     HK_VEC(uint32_t) vacant;
-    struct hk_map call_at; /* the port's id to a slot */
-    int64_t deadline_ns;   /* no call ends before it */
-    bool draining;         /* no pass begins any more */
-    struct hk_arena mem;   /* one pass */
+    struct hk_map call_at; /* port call id to slot */
+    int64_t deadline_ns;   /* no call expires before it */
+    bool draining;         /* starts no new pass */
+    HK_VEC(struct ending_namespace) ending;
+    struct hk_arena mem; /* scratch of one pass */
     struct ctl_metrics metrics;
     HK_VEC(struct hearer *) hearers;
 };
 
-/* Whom a mirror tells. */
+/* A listener of a mirror. */
 struct hearer {
     struct ctl *c;
     void (*changed)(struct ctl *c, const struct mirror_change *ch);
 };
 
-/* ---- turn.c ---- */
+/* ---- pass.c ---- */
 
-/* Runs reconcile for a key that was popped. */
-void turn_run(struct manager *m, struct seat *s, uint32_t key);
-/* The answer to any call of the manager's. */
-void turn_on_msg(void *manager, const struct port_msg *msg);
-/* Gives up on calls that have gone unanswered for too long. */
-void turn_expire(struct manager *m, int64_t now_ns);
-void turn_error_fini(struct turn_error *e);
+/* Calls reconcile for a popped key. */
+void pass_run(struct manager *m, struct seat *s, uint32_t key);
+/* Handles the answer to any call of the manager. */
+void pass_on_msg(void *manager, const struct port_msg *msg);
+/* Fails calls that are past their deadline. */
+void pass_expire(struct manager *m, int64_t now_ns);
+void pass_error_fini(struct pass_error *e);
 struct seat *ctl_seat(struct ctl *c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job controller's builders, without a pass around them.
+// Gives callers outside a pass the job controller's builders of pods and PodGroups.
 #include "controllers/expand.h"
 
 #include "controllers/job_priv.h"
@@ -19,11 +19,11 @@ struct json expand_min_resources(const struct api_job *job, expand_priority *pri
 struct json expand_pod(const struct api_job *job, const struct api_job_task *task, int32_t index,
                        struct hk_arena *a)
 {
-    struct turn turn = {.mem = a};
-    const struct job_pass pass = {.t = &turn, .root = job->raw, .job = *job};
+    struct pass frame = {.mem = a};
+    const struct job_pass pass = {.t = &frame, .root = job->raw, .job = *job};
     struct json pod = {0};
 
     const int rc = job_pod_build(&pass, task, index, &pod, NULL);
-    hk_assert(rc == 0); /* only plugins fail, and there are none */
+    hk_assert(rc == 0); /* only plugins can fail, and there are none */
     return pod;
 }

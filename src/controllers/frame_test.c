@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame of the controllers, with a controller small enough to see through: a Queue's weight is
-// the number of PodGroups NAME-0, NAME-1, ... it shall own, and a ConfigMap NAME tells how many.
+// The framework of the controllers, tested with a tiny controller: a Queue's weight is the number
+// of PodGroups NAME-0, NAME-1, ... that it must own, and a ConfigMap NAME contains that number.
 #include "controllers/ctl.h"
 
 #include "api/port_mem.h"
@@ -77,7 +77,11 @@ static bool mend_map(void *ctx, struct hk_arena *a, struct json *obj)
     return true;
 }
 
-static void toy_reconcile(struct ctl *c, struct turn *t)
+/* The duration of a pass, on the rig's clock. */
+static int64_t toy_cost_ns;
+static struct hk_clock_manual *toy_clock;
+
+static void toy_reconcile(struct ctl *c, struct pass *t)
 {
     struct toy *toy = c->state;
     struct mirror *qs = ctl_mirror(c, API_QUEUE), *pgs = ctl_mirror(c, API_PODGROUP);
@@ -86,6 +90,7 @@ static void toy_reconcile(struct ctl *c, struct turn *t)
     int want;
 
     toy->passes++;
+    toy_clock->now_ns += toy_cost_ns;
     toy->errors += t->nerror;
     toy->last_rc = t->nerror > 0 ? t->errors[0].rc : toy->last_rc;
     if (q == HK_NONE) {
@@ -93,7 +98,7 @@ static void toy_reconcile(struct ctl *c, struct turn *t)
     }
     d = mirror_digest(qs, q);
     want = (int)d->weight;
-    if (!turn_ensure(t, &toy->memo,
+    if (!pass_ensure(t, &toy->memo,
                      &(struct ensure){.kind = api_kind(API_CONFIGMAP),
                                       .ns = HK_STR("d"),
                                       .name = t->name,
@@ -118,7 +123,7 @@ static void toy_reconcile(struct ctl *c, struct turn *t)
                                "\"spec\":{\"queue\":\"%.*s\"}}",
                                HK_FMT(name), HK_FMT(t->name));
         assert_int_equal(json_parse(hk_str(text), 0, t->mem, &body, NULL), 0);
-        turn_create(t, api_kind(API_PODGROUP), &body);
+        pass_create(t, api_kind(API_PODGROUP), &body);
     }
     for (uint32_t r = mirror_first(pgs, 0, t->name); r != HK_NONE; r = mirror_next(pgs, 0, r)) {
         const struct hk_str name = mirror_name(pgs, r);
@@ -126,7 +131,7 @@ static void toy_reconcile(struct ctl *c, struct turn *t)
 
         if (hk_str_int((struct hk_str){name.s + t->name.n + 1, name.n - t->name.n - 1}, &i) &&
             i >= want) {
-            turn_delete(t, api_kind(API_PODGROUP), HK_STR("d"), name, mirror_uid(pgs, r),
+            pass_delete(t, api_kind(API_PODGROUP), HK_STR("d"), name, mirror_uid(pgs, r),
                         PORT_PROPAGATE_DEFAULT);
         }
     }
@@ -162,6 +167,8 @@ static void rig_manager(struct rig *r)
 static void rig_init(struct rig *r)
 {
     hk_clock_manual_init(&r->clock, 1000000000);
+    toy_clock = &r->clock;
+    toy_cost_ns = 0;
     r->mem = port_mem_new(1000000000);
     rig_manager(r);
 }
@@ -172,7 +179,7 @@ static void rig_fini(struct rig *r)
     port_free(port_mem_port(r->mem));
 }
 
-/* Runs until nothing is left to do now. */
+/* Runs until nothing is left to do at this time. */
 static void settle(struct rig *r)
 {
     for (int i = 0; i < 1000; i++) {
@@ -186,7 +193,7 @@ static void settle(struct rig *r)
     fail_msg("never at rest");
 }
 
-/* The same, letting time pass for what waits. */
+/* The same, advancing the clock to the timers. */
 static void settle_in_time(struct rig *r, int64_t ns)
 {
     const int64_t end_ns = r->clock.now_ns + ns;
@@ -247,7 +254,7 @@ static void each_part_is_made_once(void **state)
     put_queue(&r, "q", 3);
     settle(&r);
     assert_int_equal(parts_of(&r, "q"), 3);
-    assert_int_equal(manager_metrics(r.m)->writes[PORT_CREATE], 4); /* the map as well */
+    assert_int_equal(manager_metrics(r.m)->writes[PORT_CREATE], 4); /* with the ConfigMap */
     assert_int_equal(manager_metrics(r.m)->failures, 0);
     rig_fini(&r);
 }
@@ -298,6 +305,31 @@ static void a_failed_write_is_repeated_after_a_pause(void **state)
     rig_fini(&r);
 }
 
+/* Without the pause, each deleted part would cause another attempt. */
+static void a_namespace_that_ends_is_left_alone(void **state)
+{
+    struct rig r;
+    uint64_t made;
+    char name[8];
+
+    rig_init(&r);
+    put_queue(&r, "q", 20);
+    settle(&r);
+    made = manager_metrics(r.m)->writes[PORT_CREATE];
+    port_mem_end_namespace(r.mem, "d");
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "q-%d", i);
+        assert_true(port_mem_remove(r.mem, api_kind(API_PODGROUP), HK_STR("d"), hk_str(name)));
+        settle_in_time(&r, 100000000);
+    }
+    assert_int_equal(manager_metrics(r.m)->writes[PORT_CREATE] - made, 1);
+    port_mem_end_namespace(r.mem, "");
+    settle_in_time(&r, (int64_t)20 * 1000000000);
+    assert_int_equal(manager_metrics(r.m)->writes[PORT_CREATE] - made, 21);
+    assert_int_equal(parts_of(&r, "q"), 20);
+    rig_fini(&r);
+}
+
 static void a_new_process_finds_the_place_and_writes_nothing(void **state)
 {
     struct rig r;
@@ -336,7 +368,7 @@ static void draining_hears_out_what_is_under_way_and_begins_nothing(void **state
     rig_init(&r);
     settle(&r);
     put_queue(&r, "q", 2);
-    (void)manager_run(r.m); /* the map has been asked for */
+    (void)manager_run(r.m); /* the ConfigMap was requested */
     assert_false(manager_drained(r.m));
     manager_drain(r.m);
     port_mem_log_clear(r.mem);
@@ -348,6 +380,62 @@ static void draining_hears_out_what_is_under_way_and_begins_nothing(void **state
     rig_fini(&r);
 }
 
+/* Changes the queue twice per millisecond; returns the number of passes in a second. */
+static uint64_t passes_of_a_second(struct rig *r, int64_t cost_ns)
+{
+    const uint64_t before = manager_metrics(r->m)->passes;
+    const int64_t end_ns = r->clock.now_ns + 1000000000;
+
+    toy_cost_ns = cost_ns;
+    for (int i = 0; r->clock.now_ns < end_ns; i++) {
+        put_queue(r, "q", 1 + i % 2);
+        settle(r);
+        r->clock.now_ns += 500000;
+    }
+    toy_cost_ns = 0;
+    return manager_metrics(r->m)->passes - before;
+}
+
+static void a_key_whose_passes_take_long_gets_a_quarter_of_the_time(void **state)
+{
+    struct rig r;
+    uint64_t n;
+
+    rig_init(&r);
+    put_queue(&r, "q", 1);
+    settle(&r);
+    n = passes_of_a_second(&r, 10000000);
+    if (n < 15 || n > 30) {
+        fail_msg("%d passes of 10 ms within a second, expected about 25", (int)n);
+    }
+    assert_true(passes_of_a_second(&r, 100000) > 500);
+    put_queue(&r, "q", 7);
+    settle_in_time(&r, 1000000000);
+    assert_int_equal(parts_of(&r, "q"), 7); /* changes during a rest are not lost */
+    rig_fini(&r);
+}
+
+/* One call of manager_run ends soon, however many keys wait. */
+static void many_long_passes_leave_room_between_them(void **state)
+{
+    char name[32];
+    struct rig r;
+
+    rig_init(&r);
+    settle(&r);
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "q%d", i);
+        put_queue(&r, name, 0);
+    }
+    toy_cost_ns = 6000000;
+    for (uint64_t before = 0; manager_metrics(r.m)->passes < 40;) {
+        (void)manager_run(r.m);
+        assert_in_range(manager_metrics(r.m)->passes - before, 0, 1);
+        before = manager_metrics(r.m)->passes;
+    }
+    rig_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,9 +443,12 @@ int main(void)
         cmocka_unit_test(more_than_a_pass_may_ask_for_takes_several),
         cmocka_unit_test(shrinking_deletes_and_updates_the_map),
         cmocka_unit_test(a_failed_write_is_repeated_after_a_pause),
+        cmocka_unit_test(a_namespace_that_ends_is_left_alone),
         cmocka_unit_test(a_new_process_finds_the_place_and_writes_nothing),
         cmocka_unit_test(what_vanishes_while_nobody_watches_is_made_again),
         cmocka_unit_test(draining_hears_out_what_is_under_way_and_begins_nothing),
+        cmocka_unit_test(a_key_whose_passes_take_long_gets_a_quarter_of_the_time),
+        cmocka_unit_test(many_long_passes_leave_room_between_them),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

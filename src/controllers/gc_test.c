@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs that go some time after they finished. Numbers are those of the worked examples in the
-// controllers' reference.
+// Deletion of finished jobs after ttlSecondsAfterFinished.
 #include "base/log.h"
 #include "controllers/fault_rig_test.h"
 #include "controllers/table.h"
@@ -60,7 +59,7 @@ static void a_finished_job_goes_when_its_time_is_over_42(void **state)
     }
 }
 
-/* A port that looks at deletions on their way. */
+/* A port that records deletions. */
 static struct {
     struct port port;
     enum port_propagation propagation;
@@ -105,10 +104,10 @@ static void who_stays(void **state)
     static const struct {
         const char *spec, *state;
     } cases[] = {
-        {"ttlSecondsAfterFinished: 10", "phase: Aborted" AT_START}, /* 42 */
+        {"ttlSecondsAfterFinished: 10", "phase: Aborted" AT_START},
         {"ttlSecondsAfterFinished: 10", "phase: Running" AT_START},
         {"ttlSecondsAfterFinished: 10", "phase: Completing" AT_START},
-        {"ttlSecondsAfterFinished: 10", "phase: Completed"}, /* when is not known */
+        {"ttlSecondsAfterFinished: 10", "phase: Completed"}, /* no finish time */
         {"queue: q", "phase: Completed" AT_START},
     };
 

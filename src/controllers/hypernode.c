@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HyperNodes: each tells in its status how many nodes are in it, those of the HyperNodes in it
-// included. Where the configuration wants it, they are made from labels of nodes, in
-// hypernode_label.c.
+// HyperNodes: writes the number of nodes into each status, nodes of nested HyperNodes included. If
+// the configuration asks for it, hypernode_label.c creates HyperNodes from node labels.
 //
 //   key "/NAME"     the status of that HyperNode
 //   key "label/"    the discovery
@@ -13,16 +12,16 @@
 #include "codec/re2.h"
 #include "controllers/table.h"
 
-/* So long others are left to follow a change, so that a hundred of them are followed at once. */
+/* Delay before other HyperNodes follow a change, so that many changes are handled at once. */
 #define PAUSE_NS ((int64_t)100000000)
 #define SOURCE HK_STR("label")
-#define DEPTH_MAX 64u /* of HyperNodes in each other */
+#define DEPTH_MAX 64u /* of nested HyperNodes */
 
 static const struct hk_str none = {"", 0};
 
-/* ---- what concerns whom ---- */
+/* ---- which keys a change concerns ---- */
 
-/* HyperNodes above the tier: what is in them may have changed. */
+/* Queues the HyperNodes above the tier: their members may have changed. */
 static void add_above(struct ctl *c, int32_t tier)
 {
     const struct mirror *m = ctl_mirror(c, API_HYPERNODE);
@@ -42,7 +41,7 @@ static void hypernode_changed(struct ctl *c, const struct mirror_change *ch)
         ctl_add(c, none, mirror_name(ch->mirror, ch->row));
     }
     if (ch->initial || (old && now && old->shape == now->shape)) {
-        return; /* at first everybody is looked at anyway */
+        return; /* on the first list every HyperNode is queued anyway */
     }
     add_above(c, HK_MIN(old ? old->tier : INT32_MAX, now ? now->tier : INT32_MAX));
     ctl_add(c, SOURCE, none);
@@ -68,12 +67,11 @@ static void hypernode_open(struct ctl *c)
     ctl_add(c, SOURCE, none);
 }
 
-/* ---- nodes that are in one ---- */
+/* ---- member nodes ---- */
 
 struct members {
     const struct mirror *nodes, *hypers;
-    struct hk_map in,
-        seen; /* rows of nodes; of HyperNodes, which may be in each other by mistake */
+    struct hk_map in, seen; /* rows of nodes; of HyperNodes, which may form a cycle by mistake */
     uint32_t depth;
     struct hk_arena mem;
 };
@@ -85,7 +83,7 @@ static void members_fini(struct members *s)
     hk_arena_fini(&s->mem);
 }
 
-static void add_node(struct members *s, uint32_t row)
+static void hypernode_add_member_node(struct members *s, uint32_t row)
 {
     if (row != HK_NONE) {
         hk_map_put(&s->in, row, 1);
@@ -94,17 +92,16 @@ static void add_node(struct members *s, uint32_t row)
 
 static void add_matches(struct members *s, struct hk_str pattern)
 {
-    regex_t re;
+    HK_AUTO(re2_freep) struct re2 *re = NULL;
 
     if (re2_compile(pattern, &re, NULL) < 0) {
-        return; /* admission refuses such patterns, and the scheduler tells of them */
+        return; /* admission refuses such patterns, and the scheduler reports them */
     }
     for (uint32_t r = mirror_scan(s->nodes, HK_NONE); r != HK_NONE; r = mirror_scan(s->nodes, r)) {
-        if (re2_matches(&re, mirror_name(s->nodes, r))) {
-            add_node(s, r);
+        if (re2_matches(re, mirror_name(s->nodes, r))) {
+            hypernode_add_member_node(s, r);
         }
     }
-    regfree(&re);
 }
 
 static void add_labelled(struct members *s, const struct api_selector *labels)
@@ -116,7 +113,7 @@ static void add_labelled(struct members *s, const struct api_selector *labels)
 
         if (api_meta_decode(&root, &s->mem, &meta, NULL) == 0 &&
             api_selector_match(labels, &meta.labels)) {
-            add_node(s, r);
+            hypernode_add_member_node(s, r);
         }
         hk_arena_rewind(&s->mem, mark);
     }
@@ -126,14 +123,14 @@ static void add_hypernode(struct members *s, uint32_t row);
 
 static void add_member(struct members *s, const struct api_hypernode_member *mb)
 {
-    if (mb->type == API_MEMBER_HYPERNODE) { /* picked by name alone, as the scheduler does */
+    if (mb->type == API_MEMBER_HYPERNODE) { /* selected by name only, as in the scheduler */
         add_hypernode(s, mirror_find(s->hypers, none, mb->exact));
     } else if (mb->regex.n > 0) {
         add_matches(s, mb->regex);
     } else if (mb->labels.len > 0) {
         add_labelled(s, &mb->labels);
     } else {
-        add_node(s, mirror_find(s->nodes, none, mb->exact));
+        hypernode_add_member_node(s, mirror_find(s->nodes, none, mb->exact));
     }
 }
 
@@ -168,7 +165,7 @@ static int64_t count_nodes(struct ctl *c, uint32_t row)
 
 /* ---- the status ---- */
 
-static void tell_count(struct turn *t)
+static void tell_count(struct pass *t)
 {
     const struct mirror *m = ctl_mirror(t->c, API_HYPERNODE);
     const uint32_t row = mirror_find(m, none, t->name);
@@ -187,10 +184,10 @@ static void tell_count(struct turn *t)
                                                              : json_make_object();
     json_put(&status, t->mem, HK_STR("nodeCount"), json_make_int(count));
     json_put(&root, t->mem, HK_STR("status"), status);
-    turn_update_status(t, api_kind(API_HYPERNODE), &root);
+    pass_update_status(t, api_kind(API_HYPERNODE), &root);
 }
 
-static void hypernode_reconcile(struct ctl *c, struct turn *t)
+static void hypernode_reconcile(struct ctl *c, struct pass *t)
 {
     if (t->ns.n > 0) {
         hypernode_discover(t);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HyperNodes from labels of nodes. The configuration names, for each type of network, the labels
-// from the widest domain down to the node:
+// Creates HyperNodes from node labels. The configuration lists, for each type of network, the
+// labels from the widest domain down to the node:
 //
 //   networkTopologyDiscovery:
 //   - source: label
@@ -9,9 +9,9 @@
 //       networkTopologyTypes:
 //         ib: [{nodeLabel: zone}, {nodeLabel: rack}, {nodeLabel: kubernetes.io/hostname}]
 //
-// The last label is the node's own name and makes no domain. Every other one makes a domain of each
-// of its values: tier 1 holds nodes, the tiers above hold domains. A node counts as far up as its
-// labels go without a gap. Types that use the same label share its domains.
+// The last label is the node's own name and forms no domain. Each value of another label forms a
+// domain: tier 1 contains nodes, higher tiers contain domains. A node belongs to the tiers up to
+// the first label that it lacks. Types that use the same label share its domains.
 #include "controllers/hypernode_priv.h"
 
 #include "api/names.h"
@@ -23,23 +23,23 @@
 
 #define CONFIG_KEY "volcano-controller.conf"
 #define TYPE_MAX 20u
-#define TAIL 5u /* letters that tell domains of a type and tier apart */
+#define TAIL 5u /* letters at the end of a domain's name, from a hash */
 
 static const struct hk_str none = {"", 0};
 
 struct domain {
-    struct hk_str key, value, stem, name; /* stem: what the name begins with */
+    struct hk_str key, value, stem, name; /* stem: prefix of the name */
     int32_t tier;
-    uint32_t parent; /* index, HK_NONE */
+    uint32_t parent; /* index or HK_NONE */
     HK_VEC(struct hk_str) nodes;
     HK_VEC(uint32_t) domains; /* indices */
 };
 
 struct discovery {
-    struct turn *t;
+    struct pass *t;
     struct json config;     /* the ConfigMap */
-    struct hk_intern known; /* "key\nvalue", and "domain\nmember" of those that are in */
-    struct hk_map at;       /* id of the first kind to index */
+    struct hk_intern known; /* "key\nvalue" of domains, "domain\nmember" of their members */
+    struct hk_map at;       /* id of "key\nvalue" to index */
     HK_VEC(struct domain) domains;
 };
 
@@ -56,12 +56,12 @@ static void discovery_fini(struct discovery *d)
 
 /* ---- the configuration ---- */
 
-static void complain(const struct discovery *d, const char *text)
+static void hypernode_label_warn_config(const struct discovery *d, const char *text)
 {
-    turn_event(d->t, &d->config, true, "BadConfiguration", CONFIG_KEY ": %s", text);
+    pass_event(d->t, &d->config, true, "BadConfiguration", CONFIG_KEY ": %s", text);
 }
 
-/* The part of the source, when it is enabled. */
+/* The entry of the source "label", if enabled. */
 static const struct json *find_source(const struct discovery *d, const struct json *conf)
 {
     const struct json *list = json_get(conf, "networkTopologyDiscovery"), *found = NULL;
@@ -75,17 +75,18 @@ static const struct json *find_source(const struct discovery *d, const struct js
         if (hk_str_is(source, "label")) {
             found = &list->items[i];
         } else {
-            complain(d, hk_arena_printf(d->t->mem, "unsupported source '%.*s', want 'label'",
-                                        HK_FMT(source)));
+            hypernode_label_warn_config(
+                d, hk_arena_printf(d->t->mem, "unsupported source '%.*s', want 'label'",
+                                   HK_FMT(source)));
         }
     }
     return found;
 }
 
-/* The types of networks; NULL when nothing is to be discovered. */
+/* The network types; NULL when discovery is off. */
 static const struct json *read_types(struct discovery *d)
 {
-    struct turn *t = d->t;
+    struct pass *t = d->t;
     const struct mirror *m = ctl_mirror(t->c, API_CONFIGMAP);
     const struct ctl_conf *own = ctl_conf(t->c);
     const uint32_t row = mirror_find(m, ctl_config_ns(own), ctl_config_name(own));
@@ -99,7 +100,7 @@ static const struct json *read_types(struct discovery *d)
     d->config = mirror_read(m, row, t->mem);
     text = json_str(json_get(json_get(&d->config, "data"), CONFIG_KEY), none);
     if (yaml_parse(text, 0, t->mem, &docs, &err) < 0) {
-        complain(d, err.text);
+        hypernode_label_warn_config(d, err.text);
         return NULL;
     }
     return docs.len > 0 ? json_at(find_source(d, &docs.at[0]), "config.networkTopologyTypes")
@@ -111,7 +112,7 @@ static struct hk_str label_at(const struct json *labels, uint32_t i)
     return json_str(json_get(&labels->items[i], "nodeLabel"), none);
 }
 
-/* A type with a name and labels that make sense: each once. */
+/* True when the type has a name and its labels are not empty and not repeated. */
 static bool is_usable(struct hk_str type, const struct json *labels)
 {
     if (type.n == 0 || type.n > TYPE_MAX || !json_is(labels, JSON_ARRAY)) {
@@ -130,10 +131,10 @@ static bool is_usable(struct hk_str type, const struct json *labels)
     return true;
 }
 
-/* ---- what the labels say ---- */
+/* ---- domains from labels ---- */
 
-/* What is allowed in names, and a dash for the rest. */
-static struct hk_str stem_of(struct turn *t, struct hk_str type, uint32_t tier)
+/* Replaces characters that names do not allow by dashes. */
+static struct hk_str stem_of(struct pass *t, struct hk_str type, uint32_t tier)
 {
     char *name = hk_arena_strndup(t->mem, type.s, type.n);
 
@@ -167,7 +168,7 @@ static uint32_t domain_of(struct discovery *d, struct hk_str type, uint32_t tier
     return at;
 }
 
-/* Whether it was not in the domain yet. */
+/* True when the member was not in the domain yet. */
 static bool is_new(struct discovery *d, uint32_t domain, const char *kind, struct hk_str member)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf word = {0};
@@ -178,13 +179,14 @@ static bool is_new(struct discovery *d, uint32_t domain, const char *kind, struc
     return hk_intern_refs(&d->known, id) == 1;
 }
 
-/* The scheduler needs a tree: a value that occurs in two domains above does not make one. */
+/* The scheduler needs a tree: a domain in two parent domains breaks it. */
 static void complain_of_two(const struct discovery *d, const struct domain *of,
                             const struct domain *a, const struct domain *b)
 {
-    complain(d, hk_arena_printf(d->t->mem, "%.*s=%.*s is in two domains, %.*s=%.*s and %.*s=%.*s",
-                                HK_FMT(of->key), HK_FMT(of->value), HK_FMT(a->key),
-                                HK_FMT(a->value), HK_FMT(b->key), HK_FMT(b->value)));
+    hypernode_label_warn_config(
+        d, hk_arena_printf(d->t->mem, "%.*s=%.*s is in two domains, %.*s=%.*s and %.*s=%.*s",
+                           HK_FMT(of->key), HK_FMT(of->value), HK_FMT(a->key), HK_FMT(a->value),
+                           HK_FMT(b->key), HK_FMT(b->value)));
 }
 
 static void add_domain(struct discovery *d, uint32_t to, uint32_t child)
@@ -203,14 +205,14 @@ static void add_domain(struct discovery *d, uint32_t to, uint32_t child)
     hk_vec_push(&d->domains.at[to].domains, child);
 }
 
-static void add_node(struct discovery *d, uint32_t to, struct hk_str node)
+static void hypernode_label_add_node(struct discovery *d, uint32_t to, struct hk_str node)
 {
     if (is_new(d, to, "node", node)) {
         hk_vec_push(&d->domains.at[to].nodes, hk_arena_str(d->t->mem, node));
     }
 }
 
-/* From the label next to the node's own upwards, to the first that the node does not have. */
+/* Adds the node to its domains, from the innermost up to the first label that the node lacks. */
 static void climb(struct discovery *d, struct hk_str type, const struct json *labels,
                   struct hk_str node, const struct json *of_node)
 {
@@ -225,7 +227,7 @@ static void climb(struct discovery *d, struct hk_str type, const struct json *la
         }
         at = domain_of(d, type, labels->len - 1 - i, label_at(labels, i), json_str(value, none));
         if (below == HK_NONE) {
-            add_node(d, at, node);
+            hypernode_label_add_node(d, at, node);
         } else {
             add_domain(d, at, below);
         }
@@ -233,7 +235,7 @@ static void climb(struct discovery *d, struct hk_str type, const struct json *la
     }
 }
 
-static void gather(struct discovery *d, const struct json *types)
+static void hypernode_label_collect_domains(struct discovery *d, const struct json *types)
 {
     const struct mirror *m = ctl_mirror(d->t->c, API_NODE);
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
@@ -255,12 +257,12 @@ static void gather(struct discovery *d, const struct json *types)
 
 /* ---- names ---- */
 
-static bool is_ours(const struct json *root)
+static bool hypernode_label_is_own(const struct json *root)
 {
     return hk_str_is(json_str(kinds_label(root, API_LABEL_TOPOLOGY_SOURCE), none), "label");
 }
 
-/* The domain that a HyperNode of ours stands for; NULL when there is no such any more. */
+/* The domain of a HyperNode that this controller made; NULL when the domain no longer exists. */
 static struct domain *domain_like(struct discovery *d, const struct json *root)
 {
     const struct hk_str key = json_str(json_at(root, "spec.tierName"), none);
@@ -268,7 +270,7 @@ static struct domain *domain_like(struct discovery *d, const struct json *root)
     HK_AUTO(hk_buf_fini) struct hk_buf word = {0};
     uint32_t id;
 
-    if (!is_ours(root) || !json_is(value, JSON_STRING)) {
+    if (!hypernode_label_is_own(root) || !json_is(value, JSON_STRING)) {
         return NULL;
     }
     hk_buf_addf(&word, "%.*s\n%.*s", HK_FMT(key), HK_FMT(json_str(value, none)));
@@ -276,7 +278,7 @@ static struct domain *domain_like(struct discovery *d, const struct json *root)
     return id == HK_NONE ? NULL : &d->domains.at[hk_map_get(&d->at, id)];
 }
 
-/* Who stands for a domain already keeps doing so; of several, the first by name. */
+/* An existing HyperNode keeps its domain; if there are several, the first by name. */
 static void take_names(struct discovery *d)
 {
     const struct mirror *m = ctl_mirror(d->t->c, API_HYPERNODE);
@@ -293,7 +295,7 @@ static void take_names(struct discovery *d)
     }
 }
 
-/* The same for the same domain each time, unless somebody else has it. */
+/* A name that depends only on the domain, unless that name is in use. */
 static struct hk_str fresh_name(struct discovery *d, const struct domain *of)
 {
     static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
@@ -326,12 +328,13 @@ static void give_names(struct discovery *d)
 
 /* ---- writing ---- */
 
-static int by_name(const void *a, const void *b)
+static int hypernode_label_compare_names(const void *a, const void *b)
 {
     return hk_str_cmp(*(const struct hk_str *)a, *(const struct hk_str *)b);
 }
 
-static struct json member(struct hk_arena *a, struct hk_str type, struct hk_str name)
+static struct json hypernode_label_make_member(struct hk_arena *a, struct hk_str type,
+                                               struct hk_str name)
 {
     struct json exact = json_make_object(), selector = json_make_object(), ret = json_make_object();
 
@@ -346,14 +349,14 @@ static void put_members(struct json *list, struct hk_arena *a, struct hk_str typ
                         struct hk_str *names, uint32_t n)
 {
     if (n > 1) {
-        qsort(names, n, sizeof(*names), by_name);
+        qsort(names, n, sizeof(*names), hypernode_label_compare_names);
     }
     for (uint32_t i = 0; i < n; i++) {
-        json_push(list, a, member(a, type, names[i]));
+        json_push(list, a, hypernode_label_make_member(a, type, names[i]));
     }
 }
 
-static struct json spec_of(const struct discovery *d, const struct domain *of)
+static struct json hypernode_label_make_spec(const struct discovery *d, const struct domain *of)
 {
     struct hk_arena *a = d->t->mem;
     struct hk_str *names = hk_arena_array(a, of->domains.len, sizeof(*names));
@@ -380,7 +383,7 @@ static void put_labels(struct json *meta, struct hk_arena *a, const struct domai
     json_put(meta, a, HK_STR("labels"), labels);
 }
 
-static void make(const struct discovery *d, const struct domain *of)
+static void hypernode_label_create(const struct discovery *d, const struct domain *of)
 {
     struct hk_arena *a = d->t->mem;
     struct json body = json_make_object(), meta = json_make_object();
@@ -390,26 +393,26 @@ static void make(const struct discovery *d, const struct domain *of)
     json_put(&meta, a, HK_STR("name"), json_make_str(of->name));
     put_labels(&meta, a, of);
     json_put(&body, a, HK_STR("metadata"), meta);
-    json_put(&body, a, HK_STR("spec"), spec_of(d, of));
-    turn_create(d->t, api_kind(API_HYPERNODE), &body);
+    json_put(&body, a, HK_STR("spec"), hypernode_label_make_spec(d, of));
+    pass_create(d->t, api_kind(API_HYPERNODE), &body);
 }
 
-/* What others wrote beside our labels stays. */
-static void mend(const struct discovery *d, const struct domain *of, uint32_t row)
+/* Labels and annotations of other writers stay. */
+static void hypernode_label_update(const struct discovery *d, const struct domain *of, uint32_t row)
 {
     struct hk_arena *a = d->t->mem;
     const struct json root = mirror_read(ctl_mirror(d->t->c, API_HYPERNODE), row, a);
     struct json now = json_clone(&root, a);
 
     put_labels((struct json *)json_get(&now, "metadata"), a, of);
-    json_put(&now, a, HK_STR("spec"), spec_of(d, of));
+    json_put(&now, a, HK_STR("spec"), hypernode_label_make_spec(d, of));
     if (!json_equal(&root, &now)) {
-        turn_update(d->t, api_kind(API_HYPERNODE), &now);
+        pass_update(d->t, api_kind(API_HYPERNODE), &now);
     }
 }
 
-/* Those of ours that no label speaks of any more. */
-static void sweep(struct discovery *d)
+/* Deletes this controller's HyperNodes that no label supports any more. */
+static void hypernode_label_delete_stale(struct discovery *d)
 {
     const struct mirror *m = ctl_mirror(d->t->c, API_HYPERNODE);
 
@@ -417,32 +420,32 @@ static void sweep(struct discovery *d)
         const struct json root = mirror_read(m, r, d->t->mem);
         const struct domain *at = domain_like(d, &root);
 
-        if (is_ours(&root) && !(at && hk_str_eq(at->name, mirror_name(m, r)))) {
-            turn_delete(d->t, api_kind(API_HYPERNODE), none, mirror_name(m, r), mirror_uid(m, r),
+        if (hypernode_label_is_own(&root) && !(at && hk_str_eq(at->name, mirror_name(m, r)))) {
+            pass_delete(d->t, api_kind(API_HYPERNODE), none, mirror_name(m, r), mirror_uid(m, r),
                         PORT_PROPAGATE_BACKGROUND);
         }
     }
 }
 
-void hypernode_discover(struct turn *t)
+void hypernode_discover(struct pass *t)
 {
     HK_AUTO(discovery_fini) struct discovery d = {.t = t};
     const struct json *types = read_types(&d);
 
     if (!json_is(types, JSON_OBJECT)) {
-        return; /* whatever is there stays, as when a source is switched off */
+        return; /* existing HyperNodes stay, as when a source is disabled */
     }
-    gather(&d, types);
+    hypernode_label_collect_domains(&d, types);
     give_names(&d);
     for (uint32_t i = 0; i < d.domains.len; i++) {
         const struct domain *of = &d.domains.at[i];
         const uint32_t row = mirror_find(ctl_mirror(t->c, API_HYPERNODE), none, of->name);
 
         if (row == HK_NONE) {
-            make(&d, of);
+            hypernode_label_create(&d, of);
         } else {
-            mend(&d, of, row);
+            hypernode_label_update(&d, of, row);
         }
     }
-    sweep(&d);
+    hypernode_label_delete_stale(&d);
 }

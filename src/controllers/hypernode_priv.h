@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of the HyperNode controller say to each other.
+// Shared by the files of the HyperNode controller.
 #pragma once
 
 #include "controllers/ctl.h"
 #include "controllers/kinds.h"
 
-/* One pass over what labels of nodes say: HyperNodes of that source are made, mended and deleted.
- */
-void hypernode_discover(struct turn *t);
+/* Creates, updates and deletes the HyperNodes derived from node labels. */
+void hypernode_discover(struct pass *t);

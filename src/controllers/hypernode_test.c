@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HyperNodes: how many nodes are in them, and those that are made from labels.
+// HyperNodes: the number of their nodes, and those created from labels.
 #include "base/log.h"
 #include "controllers/fault_rig_test.h"
 #include "controllers/table.h"
@@ -49,7 +49,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Changes of others are followed after a pause. */
+/* Puts the objects and waits: other HyperNodes follow a change after a pause. */
 static void put(const char *yaml)
 {
     rig_put(&rig, yaml);
@@ -62,7 +62,7 @@ static void count(const char *name, const char *want)
     rig_expect(&rig, API_HYPERNODE, name, "status.nodeCount", want);
 }
 
-/* The name of the HyperNode that stands for a value of a label, "" none. */
+/* The name of the HyperNode for a label value, "" none. */
 struct search {
     const char *key, *value;
     char name[100];
@@ -99,14 +99,14 @@ static void nodes_are_counted_however_they_are_picked(void **state)
     } cases[] = {
         {EXACT("Node", "n1") ", " EXACT("Node", "n2"), "2"},
         {EXACT("Node", "n1") ", " EXACT("Node", "n1"), "1"},
-        {EXACT("Node", "n1") ", " EXACT("Node", "gone"), "1"}, /* only nodes that are there */
+        {EXACT("Node", "n1") ", " EXACT("Node", "gone"), "1"}, /* only existing nodes */
         {"{type: Node, selector: {regexMatch: {pattern: ^n}}}", "3"},
         {"{type: Node, selector: {regexMatch: {pattern: \"^n[12]$\"}}}, " EXACT("Node", "n2"), "2"},
         {"{type: Node, selector: {labelMatch: {matchLabels: {gpu: a}}}}", "2"},
         {"{type: Node, selector: {labelMatch: {}}}", "0"},
         {EXACT("HyperNode", "leaf") ", " EXACT("Node", "n3"), "2"},
         {EXACT("HyperNode", "nobody"), "0"},
-        {EXACT("HyperNode", "h"), "0"}, /* in itself */
+        {EXACT("HyperNode", "h"), "0"}, /* member of itself */
     };
     char yaml[900];
 
@@ -210,12 +210,12 @@ static void domains_follow_the_nodes(void **state)
     snprintf(r1, sizeof(r1), "%s", named("rack", "r1"));
     rig_patch(&rig, API_NODE, "n3", "metadata: {labels: {rack: r1}}");
     rig_pass(&rig, 1);
-    assert_string_equal(named("rack", "r2"), ""); /* nobody is left in it */
+    assert_string_equal(named("rack", "r2"), ""); /* no node is left in it */
     assert_string_equal(named("rack", "r1"), r1);
     count(r1, "3");
     rig_remove(&rig, API_HYPERNODE, r1);
     rig_pass(&rig, 1);
-    assert_string_equal(named("rack", "r1"), r1); /* made again */
+    assert_string_equal(named("rack", "r1"), r1); /* created again */
     rig_patch(&rig, API_HYPERNODE, r1, "spec: {tier: 7}\nmetadata: {labels: {mine: x}}");
     rig_pass(&rig, 1);
     rig_expect(&rig, API_HYPERNODE, r1, "spec.tier", "1");
@@ -294,7 +294,7 @@ static void a_value_in_two_domains_is_told(void **state)
         "volcano-controller.conf: rack=r1 is in two domains, zone=east and zone=west");
 }
 
-/* Racks are found; a node moves to another, its old one is left empty. */
+/* Discovers racks; then a node moves to another rack and leaves its old one empty. */
 static void play(struct fault_rig *f)
 {
     rig_put(&rig, RACKS DISCOVER("true", IB));

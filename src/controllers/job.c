@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job controller: what concerns a job, and one pass over it. A pass asks in this order: is a
-// command to be carried out; is there a request that a policy answers with an action; else, what
-// does the phase want next. An action is one status write that names the new phase and what the
-// action means; the pods follow in later passes (job_kill.c).
+// The job controller: which changes concern a job, and one pass over it. A pass handles the first
+// of these: a Command; a request for which a policy has an action; else the next step of the phase.
+// An action is one status write with the new phase and the action's target; later passes delete the
+// pods (job_kill.c).
 #include "api/names.h"
 #include "codec/timefmt.h"
 #include "controllers/job_priv.h"
@@ -14,7 +14,7 @@ struct job_state {
     HK_VEC(struct job_mem *) mems;
     HK_VEC(uint32_t) vacant;
     struct hk_map at;        /* names to mem */
-    struct hk_map queueless; /* names of jobs that wait for a queue to appear */
+    struct hk_map queueless; /* names of jobs whose queue does not exist yet */
 };
 
 /* ---- memory ---- */
@@ -48,7 +48,7 @@ static void mem_clear(struct job_mem *mem)
     *mem = (struct job_mem){.ns = mem->ns, .name = mem->name};
 }
 
-static uint64_t key_of(uint32_t ns, uint32_t name)
+static uint64_t job_intern_key(uint32_t ns, uint32_t name)
 {
     return (uint64_t)ns << 32 | name;
 }
@@ -57,7 +57,8 @@ static struct job_mem *mem_find(struct ctl *c, struct hk_str ns, struct hk_str n
 {
     const struct job_state *s = c->state;
     const uint32_t a = hk_intern_find(ctl_strings(c), ns), b = hk_intern_find(ctl_strings(c), name);
-    const uint32_t at = a == HK_NONE || b == HK_NONE ? HK_NONE : hk_map_get(&s->at, key_of(a, b));
+    const uint32_t at =
+        a == HK_NONE || b == HK_NONE ? HK_NONE : hk_map_get(&s->at, job_intern_key(a, b));
 
     return at == HK_NONE ? NULL : s->mems.at[at];
 }
@@ -81,14 +82,14 @@ static struct job_mem *mem_get(struct ctl *c, struct hk_str ns, struct hk_str na
         at = s->mems.len;
         hk_vec_push(&s->mems, mem);
     }
-    hk_map_put(&s->at, key_of(mem->ns, mem->name), at);
+    hk_map_put(&s->at, job_intern_key(mem->ns, mem->name), at);
     return mem;
 }
 
 static void mem_forget(struct ctl *c, struct job_mem *mem)
 {
     struct job_state *s = c->state;
-    const uint64_t key = key_of(mem->ns, mem->name);
+    const uint64_t key = job_intern_key(mem->ns, mem->name);
     const uint32_t at = hk_map_get(&s->at, key);
 
     hk_map_del(&s->at, key);
@@ -116,15 +117,15 @@ static void job_close(struct ctl *c)
     hk_map_fini(&s->at);
 }
 
-/* ---- what concerns a job ---- */
+/* ---- which keys a change concerns ---- */
 
-static void job_changed(struct ctl *c, const struct mirror_change *ch)
+static void job_on_job_change(struct ctl *c, const struct mirror_change *ch)
 {
     ctl_add(c, mirror_ns(ch->mirror, ch->row), mirror_name(ch->mirror, ch->row));
 }
 
-/* Pods of a job we do not know yet are found by its first pass. */
-static void pod_changed(struct ctl *c, const struct mirror_change *ch)
+/* The first pass over a new job finds its pods, so earlier changes are not recorded. */
+static void job_on_pod_change(struct ctl *c, const struct mirror_change *ch)
 {
     const struct pod_digest *d = ch->now ? ch->now : ch->old;
     const struct hk_str ns = mirror_ns(ch->mirror, ch->row);
@@ -144,7 +145,7 @@ static void pod_changed(struct ctl *c, const struct mirror_change *ch)
     ctl_add(c, ns, hk_str(d->job));
 }
 
-static void group_changed(struct ctl *c, const struct mirror_change *ch)
+static void job_on_group_change(struct ctl *c, const struct mirror_change *ch)
 {
     const struct podgroup_digest *old = ch->old, *now = ch->now;
     const struct json *owner = ch->root ? kinds_controller(ch->root) : NULL;
@@ -201,7 +202,7 @@ static void queue_changed(struct ctl *c, const struct mirror_change *ch)
     }
 }
 
-/* ---- looking at pods ---- */
+/* ---- iterating over pods ---- */
 
 static uint32_t of_job_from(const struct job_pass *p, uint32_t row)
 {
@@ -236,7 +237,7 @@ int32_t job_priority(void *pass, struct hk_str name)
                           : ((const struct priority_digest *)mirror_digest(classes, row))->value;
 }
 
-/* ---- events for people ---- */
+/* ---- Events ---- */
 
 void job_note_pending_group(struct job_pass *p, const struct json *group)
 {
@@ -261,15 +262,15 @@ void job_note_pending_group(struct job_pass *p, const struct json *group)
     for (char *at = lower; *at; at++) {
         *at = *at >= 'A' && *at <= 'Z' ? (char)(*at - 'A' + 'a') : *at;
     }
-    turn_event(p->t, p->root, true, "PodGroupPending", "PodGroup %.*s:%.*s %s, reason: %.*s",
+    pass_event(p->t, p->root, true, "PodGroupPending", "PodGroup %.*s:%.*s %s, reason: %.*s",
                HK_FMT(p->job.meta.ns), HK_FMT(p->job.meta.name), lower,
                HK_FMT(json_str(json_get(newest, "message"), none)));
 }
 
-static const char *reason_of(const struct turn_error *e)
+static const char *job_error_reason(const struct pass_error *e)
 {
     if (e->verb == PORT_NVERBS) {
-        return NULL; /* told when it was found */
+        return NULL; /* from pass_fail: no API call failed */
     }
     switch (e->kind->id) {
     case API_POD:
@@ -294,29 +295,29 @@ static const char *const texts[][2] = {
     {"PluginError", "Execute plugin when job add failed, err: %s"},
 };
 
-/* Our own conflicts are no news: the newer state is on its way. */
+/* Conflicts are not reported: the next pass sees the newer state. */
 static void tell_errors(struct job_pass *p)
 {
     for (uint32_t i = 0; i < p->t->nerror; i++) {
-        const struct turn_error *e = &p->t->errors[i];
-        const char *reason = reason_of(e);
+        const struct pass_error *e = &p->t->errors[i];
+        const char *reason = job_error_reason(e);
 
         for (unsigned k = 0; reason && e->rc != -HK_ECONFLICT && k < HK_LEN(texts); k++) {
             if (strcmp(reason, texts[k][0]) == 0) {
                 HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
                 hk_buf_addf(&text, texts[k][1], e->text);
-                turn_event(p->t, p->root, true, reason, "%s", text.data);
+                pass_event(p->t, p->root, true, reason, "%s", text.data);
                 break;
             }
         }
     }
 }
 
-/* The API refuses what we ask for again and again, and waiting will not change its mind. */
+/* The API keeps refusing a request as invalid: waiting does not help. */
 static bool is_hopeless(const struct job_pass *p)
 {
-    if (p->t->failures < turn_patience(p->t)) {
+    if (p->t->failures < pass_patience(p->t)) {
         return false;
     }
     for (uint32_t i = 0; i < p->t->nerror; i++) {
@@ -329,20 +330,21 @@ static bool is_hopeless(const struct job_pass *p)
 
 /* ---- actions ---- */
 
-/* Carries the action out, as far as the status goes. False when the phase has no use for it. */
-static bool act(struct job_pass *p, enum api_job_action action, const struct job_request *r)
+/* Writes the action into the status. False when the action has no effect in this phase. */
+static bool job_execute_action(struct job_pass *p, enum api_job_action action,
+                               const struct job_request *r)
 {
     const struct job_cell *cell = job_cell(p->job.phase, action);
     struct job_change ch = {.phase = cell->next, .action = action, .request = r};
 
-    turn_event(p->t, p->root, false, "ExecuteAction", "Start to execute action %s ",
+    pass_event(p->t, p->root, false, "ExecuteAction", "Start to execute action %s ",
                api_job_action_name(action));
     job_delay_done(p->mem, action, r);
     if (cell->op == JOB_SYNC) {
         return false;
     }
     if (cell->op == JOB_KILL_TARGET && (cell->next == API_JOB_NO_PHASE || r->preempted)) {
-        job_mark(p, action, r); /* the marks are the record */
+        job_mark(p, action, r); /* the marks on the pods are the record */
     }
     if (cell->next == API_JOB_NO_PHASE) {
         if (cell->op != JOB_KILL_ALL) {
@@ -355,8 +357,8 @@ static bool act(struct job_pass *p, enum api_job_action action, const struct job
     return job_write_status(p, &ch);
 }
 
-/* A Command is written down, deleted, and only then carried out: whoever dies in between leaves
- * enough for the next to go on, and it is carried out once. */
+/* A Command is recorded in the status, then deleted, then executed. So a crash at any point loses
+ * no Command, and each is executed once. */
 static bool take_command(struct job_pass *p)
 {
     const struct hk_str noted = json_str(json_at(p->root, "status.action.command"), none);
@@ -375,7 +377,7 @@ static bool take_command(struct job_pass *p)
             continue;
         }
         if (action != API_ACTION_SYNC_JOB && !hk_str_eq(noted, uid)) {
-            turn_event(p->t, p->root, false, "CommandIssued",
+            pass_event(p->t, p->root, false, "CommandIssued",
                        "Start to execute command %.*s, and clean it up to make sure executed not "
                        "more than once.",
                        HK_FMT(word));
@@ -385,14 +387,14 @@ static bool take_command(struct job_pass *p)
                                         .request = &rq,
                                         .command = hk_arena_strndup(p->t->mem, uid.s, uid.n)});
         }
-        turn_delete(p->t, api_kind(API_COMMAND), p->job.meta.ns, mirror_name(commands, r), uid,
+        pass_delete(p->t, api_kind(API_COMMAND), p->job.meta.ns, mirror_name(commands, r), uid,
                     PORT_PROPAGATE_DEFAULT);
         return true;
     }
     return false;
 }
 
-/* A command that was noted and deleted, and not yet carried out. */
+/* Executes a Command that was recorded and deleted. */
 static bool run_command(struct job_pass *p)
 {
     struct job_request r = {.event = API_EVENT_COMMAND_ISSUED, .forced = true, JOB_REQUEST_NO_POD};
@@ -401,37 +403,39 @@ static bool run_command(struct job_pass *p)
         return false;
     }
     r.action = p->action;
-    if (act(p, r.action, &r)) {
+    if (job_execute_action(p, r.action, &r)) {
         return true;
     }
-    /* Nothing to do for it in this phase: the note must go all the same. */
+    /* The Command has no effect in this phase: remove its record. */
     return job_write_status(p, &(struct job_change){.phase = p->job.phase, .done = true});
 }
 
-static bool arm(struct job_pass *p, const struct job_request *r, struct job_verdict v)
+static bool job_start_delay(struct job_pass *p, const struct job_request *r, struct job_verdict v)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    const int64_t passed_ns = HK_MAX(p->t->now_ns - r->at_ns, 0); /* the clock may be set back */
+    const int64_t left_ns = HK_MAX(v.delay_ns - passed_ns, 0);
 
-    turn_again_at(p->t, r->at_ns + v.delay_ns);
-    if (job_delay_arm(p->mem, r, v)) {
+    pass_again_at(p->t, p->t->now_ns + left_ns);
+    if (job_delay_arm(p->mem, r, v, ctl_mono(p->t->c) + left_ns)) {
         duration_write(v.delay_ns, &text);
-        turn_event(p->t, p->root, false, "ExecuteAction", "Execute action %s after %s",
+        pass_event(p->t, p->root, false, "ExecuteAction", "Execute action %s after %s",
                    api_job_action_name(v.action), text.data);
     }
     return false;
 }
 
-/* Whether the request led to an action that this pass is about. */
-static bool answer(struct job_pass *p, struct job_request *r)
+/* True when the request led to an action in this pass. */
+static bool job_handle_request(struct job_pass *p, struct job_request *r)
 {
     struct job_verdict v;
 
-    r->version = HK_MIN(r->version, p->job.version); /* the PodGroup's have none */
+    r->version = HK_MIN(r->version, p->job.version); /* PodGroup requests have no version */
     v = job_judge(&p->job, r);
     if (v.action == API_ACTION_SYNC_JOB || !job_event_holds(p, r)) {
         return false;
     }
-    return v.delayed && !r->forced ? arm(p, r, v) : act(p, v.action, r);
+    return v.delayed && !r->forced ? job_start_delay(p, r, v) : job_execute_action(p, v.action, r);
 }
 
 static bool answer_requests(struct job_pass *p)
@@ -441,9 +445,9 @@ static bool answer_requests(struct job_pass *p)
     bool acted = false;
 
     while (used < mem->requests.len && !acted) {
-        acted = answer(p, &mem->requests.at[used]);
-        /* An action that must be written down stays on the list until it is: the write may fail,
-         * and once it is through, the request is of a generation or attempt that is over. */
+        acted = job_handle_request(p, &mem->requests.at[used]);
+        /* A request stays on the list until its action is in the status, as the write may fail.
+         * Then its generation or attempt is over, and the request is dropped. */
         if (!acted) {
             used++;
         }
@@ -459,16 +463,33 @@ static bool answer_requests(struct job_pass *p)
     return acted;
 }
 
-/* Delays that are over become requests. */
+/* A delayed policy about a lost pod concerns the pod's index. A new pod there that does not run yet
+ * (job_delay_pod_moved) has not fixed the problem, so the action targets the new pod. */
+static void aim_at_successor(const struct job_pass *p, struct job_request *r)
+{
+    const uint32_t row = mirror_find(p->pods, p->job.meta.ns, hk_str(r->pod));
+
+    if (row != HK_NONE && (r->event == API_EVENT_POD_FAILED || r->event == API_EVENT_POD_EVICTED)) {
+        const struct hk_str uid = mirror_uid(p->pods, row);
+
+        hk_free((char *)r->pod_uid);
+        r->pod_uid = hk_strndup(uid.s, uid.n);
+    }
+}
+
+/* Turns delayed actions that are due into requests. */
 static void ring_delays(struct job_pass *p)
 {
     for (uint32_t i = p->mem->delays.len; i-- > 0;) {
         struct job_delay *d = &p->mem->delays.at[i];
 
-        if (d->due_ns > p->t->now_ns) {
-            turn_again_at(p->t, d->due_ns);
+        const int64_t left_ns = d->due_ns - ctl_mono(p->t->c);
+
+        if (left_ns > 0) {
+            pass_again_at(p->t, p->t->now_ns + left_ns);
             continue;
         }
+        aim_at_successor(p, &d->r);
         hk_vec_push(&p->mem->requests, d->r);
         hk_vec_swap_remove(&p->mem->delays, i);
     }
@@ -484,21 +505,16 @@ static bool find_queue(struct job_pass *p)
     struct job_state *s = p->t->c->state;
 
     if (row == HK_NONE) {
-        hk_map_put(&s->queueless, key_of(p->mem->ns, p->mem->name), 1);
-        turn_fail(p->t, HK_ENOTFOUND, "queue '%.*s' not found", HK_FMT(name));
+        hk_map_put(&s->queueless, job_intern_key(p->mem->ns, p->mem->name), 1);
+        pass_fail(p->t, HK_ENOTFOUND, "queue '%.*s' not found", HK_FMT(name));
         return false;
     }
-    (void)hk_map_del(&s->queueless, key_of(p->mem->ns, p->mem->name));
+    (void)hk_map_del(&s->queueless, job_intern_key(p->mem->ns, p->mem->name));
     p->forwarding = ((const struct queue_digest *)mirror_digest(queues, row))->forwarding;
     return true;
 }
 
-static bool is_live(enum api_job_phase phase)
-{
-    return phase == API_JOB_PENDING || phase == API_JOB_RUNNING || phase == API_JOB_RESTARTING;
-}
-
-static void settle(struct job_pass *p)
+static void job_apply_phase(struct job_pass *p)
 {
     struct job_change ch = {.phase = p->job.phase};
     struct job_counts n;
@@ -506,23 +522,23 @@ static void settle(struct job_pass *p)
 
     job_count(p, &n);
     ch.phase = job_next_phase(&p->job, &n);
-    if (p->job.phase == API_JOB_NO_PHASE || (is_live(p->job.phase) && !is_live(ch.phase))) {
-        (void)job_write_status(p, &ch); /* first things first */
+    if (p->job.phase == API_JOB_NO_PHASE || (job_is_live(p->job.phase) && !job_is_live(ch.phase))) {
+        (void)job_write_status(p, &ch); /* end the job before anything else */
         return;
     }
-    if (is_live(p->job.phase)) {
+    if (job_is_live(p->job.phase)) {
         quiet = find_queue(p) && job_sync(p);
     } else {
         job_teardown(p);
         quiet = !job_kill(p);
     }
-    /* Counts are written once all that was asked for shows in them. */
+    /* Write counts only when no requested write is missing in them. */
     if (quiet || p->unrecorded || ch.phase != p->job.phase) {
         (void)job_write_status(p, &ch);
     }
 }
 
-/* Those there are, in the order in which their hooks run. */
+/* Reads the known plugins of the job, in the order in which their hooks run. */
 static void read_plugins(struct job_pass *p)
 {
     uint32_t n;
@@ -554,31 +570,31 @@ static void read_action(struct job_pass *p)
     p->target_partition = json_str(json_get(action, "partition"), none);
 }
 
-static void give_up(struct job_pass *p)
+static void job_fail_retry_limit(struct job_pass *p)
 {
     const struct job_request r = {
         .forced = true, .action = API_ACTION_TERMINATE_JOB, JOB_REQUEST_NO_POD};
 
-    turn_event(p->t, p->root, false, "ExecuteAction",
+    pass_event(p->t, p->root, false, "ExecuteAction",
                "Job failed on action %s for retry limit reached",
                api_job_action_name(API_ACTION_SYNC_JOB));
-    (void)act(p, API_ACTION_TERMINATE_JOB, &r);
+    (void)job_execute_action(p, API_ACTION_TERMINATE_JOB, &r);
 }
 
-/* The job stays as it is until somebody changes it. */
-static void refuse(struct turn *t, const struct json *root, const char *why)
+/* The job stays as it is until a user changes it. */
+static void job_reject(struct pass *t, const struct json *root, const char *why)
 {
-    turn_event(t, root, true, JOB_REFUSED, "%s", why);
+    pass_event(t, root, true, JOB_REFUSED, "%s", why);
     job_write_refusal(t, root, why);
 }
 
-/* Once taken in, a job is only changed by us and in ways that admission has rules for. */
+/* Only new jobs need a check: later changes come from this controller or passed admission. */
 static bool is_unchecked(const struct api_job *job)
 {
     return job->phase == API_JOB_NO_PHASE || hk_str_is(job->reason, JOB_REFUSED);
 }
 
-static void pass(struct job_pass *p)
+static void job_reconcile_pass(struct job_pass *p)
 {
     struct job_mem *mem = p->mem;
     struct hk_err err = {0};
@@ -593,8 +609,8 @@ static void pass(struct job_pass *p)
     }
     job_record_trim(p);
     ring_delays(p);
-    if (is_live(p->job.phase) && is_hopeless(p)) {
-        give_up(p);
+    if (job_is_live(p->job.phase) && is_hopeless(p)) {
+        job_fail_retry_limit(p);
         return;
     }
     if (!job_kill_rests_on_record(p) && (take_command(p) || run_command(p))) {
@@ -604,13 +620,13 @@ static void pass(struct job_pass *p)
         return;
     }
     if (is_unchecked(&p->job) && job_check(p, &err) < 0) {
-        refuse(p->t, p->root, err.text);
+        job_reject(p->t, p->root, err.text);
         return;
     }
-    settle(p);
+    job_apply_phase(p);
 }
 
-static void job_reconcile(struct ctl *c, struct turn *t)
+static void job_reconcile(struct ctl *c, struct pass *t)
 {
     struct mirror *jobs = ctl_mirror(c, API_JOB);
     const uint32_t row = mirror_find(jobs, t->ns, t->name);
@@ -639,18 +655,18 @@ static void job_reconcile(struct ctl *c, struct turn *t)
     root = mirror_read(jobs, row, t->mem);
     p.root = &root;
     if (api_job_decode(&root, t->mem, &p.job, &err) < 0) {
-        refuse(t, &root, err.text);
+        job_reject(t, &root, err.text);
         return;
     }
     if (p.job.meta.deletion_ns == 0) {
-        pass(&p);
+        job_reconcile_pass(&p);
     }
 }
 
 static const struct ctl_watch watches[] = {
-    {&mirror_jobs, job_changed},
-    {&mirror_pods, pod_changed},
-    {&mirror_podgroups, group_changed},
+    {&mirror_jobs, job_on_job_change},
+    {&mirror_pods, job_on_pod_change},
+    {&mirror_podgroups, job_on_group_change},
     {&mirror_commands, command_changed},
     {&mirror_queues, queue_changed},
     {&mirror_priority_classes, NULL},

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// From changes of pods to actions on the job: what happened (controllers.md 1.4), what the policies
-// say to it (1.5), and actions that wait (1.6). An event only becomes a request when some policy
-// of the job names it; everything else is a plain pass over the job.
+// Turns changes of pods into actions on the job: which event a change is, which action the policies
+// choose for it, and delayed actions (docs/reference/controllers.md sections 1, 2 and 2.1). An
+// event becomes a request only when a policy of the job names it; any other change only queues a
+// pass over the job.
 #include "controllers/job_priv.h"
+
+#include "codec/timefmt.h"
 
 #define TASK_RETRY_DEFAULT 3
 
-static char *dup(struct hk_str s)
+static char *job_event_copy_str(struct hk_str s)
 {
     return hk_strndup(s.s ? s.s : "", s.n);
 }
@@ -40,7 +43,8 @@ static bool is_internal(enum api_job_event event)
            event == API_EVENT_POD_RUNNING;
 }
 
-static bool matches(const struct api_job_policy *policy, const struct job_request *r)
+static bool job_event_policy_matches(const struct api_job_policy *policy,
+                                     const struct job_request *r)
 {
     const uint32_t wanted = 1u << r->event | 1u << API_EVENT_ANY;
 
@@ -55,7 +59,7 @@ static bool judge_by(const struct api_job_policy *policies, uint32_t n, const st
                      struct job_verdict *ret)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (matches(&policies[i], r)) {
+        if (job_event_policy_matches(&policies[i], r)) {
             *ret = (struct job_verdict){api_job_action_find(policies[i].action),
                                         policies[i].timeout_ns != 0, policies[i].timeout_ns};
             return true;
@@ -70,7 +74,7 @@ struct job_verdict job_judge(const struct api_job *job, const struct job_request
     struct job_verdict v = {.action = API_ACTION_SYNC_JOB};
 
     if ((r->owner[0] && !hk_str_is(job->meta.uid, r->owner)) || r->version < job->version) {
-        return v; /* of an earlier job of that name, or of a generation that is over */
+        return v; /* from an earlier job of that name, or from an old generation */
     }
     if (r->forced) {
         v.action = r->action;
@@ -82,11 +86,12 @@ struct job_verdict job_judge(const struct api_job *job, const struct job_request
     return v;
 }
 
-/* ---- actions that wait ---- */
+/* ---- delayed actions ---- */
 
-bool job_delay_arm(struct job_mem *mem, const struct job_request *r, struct job_verdict v)
+bool job_delay_arm(struct job_mem *mem, const struct job_request *r, struct job_verdict v,
+                   int64_t due_ns)
 {
-    struct job_delay d = {.due_ns = r->at_ns + v.delay_ns};
+    struct job_delay d = {.due_ns = due_ns};
 
     for (uint32_t i = 0; i < mem->delays.len; i++) {
         struct job_delay *old = &mem->delays.at[i];
@@ -154,16 +159,17 @@ void job_delay_done(struct job_mem *mem, enum api_job_action action, const struc
     }
 }
 
-/* ---- what happened ---- */
+/* ---- events from changes ---- */
 
-static bool is_wanted(const struct job_digest *jd, enum api_job_event event)
+static bool job_event_has_policy(const struct job_digest *jd, enum api_job_event event)
 {
     return (jd->events & (1u << event | 1u << API_EVENT_ANY)) != 0 ||
            (event == API_EVENT_POD_FAILED && jd->by_exit_code);
 }
 
-static void ask(struct job_mem *mem, enum api_job_event event, const struct pod_digest *d,
-                struct hk_str pod, struct hk_str uid, int64_t at_ns)
+static void job_event_add_request(struct job_mem *mem, enum api_job_event event,
+                                  const struct pod_digest *d, struct hk_str pod, struct hk_str uid,
+                                  int64_t at_ns)
 {
     hk_vec_push(&mem->requests,
                 (struct job_request){.event = event,
@@ -172,14 +178,14 @@ static void ask(struct job_mem *mem, enum api_job_event event, const struct pod_
                                      .exit_code = event == API_EVENT_POD_FAILED ? d->exit_code : 0,
                                      .at_ns = at_ns,
                                      .task = hk_strdup(d->task),
-                                     .pod = dup(pod),
-                                     .pod_uid = dup(uid),
+                                     .pod = job_event_copy_str(pod),
+                                     .pod_uid = job_event_copy_str(uid),
                                      .partition = hk_strdup(d->partition),
                                      .owner = hk_strdup(d->owner)});
 }
 
-/* TaskCompleted and TaskFailed depend on the whole task: here they are said whenever they may be
- * true, and job_event_holds tells the rest. */
+/* TaskCompleted and TaskFailed depend on the whole task: event_of returns them whenever they may be
+ * true, and job_event_holds checks the rest. */
 static enum api_job_event event_of(const struct pod_digest *old, const struct pod_digest *now)
 {
     if (!now) {
@@ -194,7 +200,7 @@ static enum api_job_event event_of(const struct pod_digest *old, const struct po
     }
     switch (now->phase) {
     case POD_FAILED:
-        /* Whoever is being deleted fails on the way; what counts is that it was taken away. */
+        /* A pod can fail because it is being deleted: the deletion is the event. */
         return now->terminating ? API_EVENT_OUT_OF_SYNC : API_EVENT_POD_FAILED;
     case POD_SUCCEEDED:
         return API_EVENT_TASK_COMPLETED;
@@ -207,7 +213,7 @@ static enum api_job_event event_of(const struct pod_digest *old, const struct po
     }
 }
 
-/* A container was restarted while the pod's phase changed: the phase is not the whole news. */
+/* A container restarted while the pod's phase changed: report a possible TaskFailed too. */
 static bool hides_task_failure(enum api_job_event event, const struct pod_digest *old,
                                const struct pod_digest *now)
 {
@@ -226,18 +232,20 @@ void job_event_pod(struct job_mem *mem, const struct job_digest *jd, const struc
     if (event != API_EVENT_TASK_FAILED) {
         job_delay_pod_moved(mem, event, pod, uid);
     }
-    if (!is_internal(event) && is_wanted(jd, event)) {
-        ask(mem, event, d, pod, uid, event == API_EVENT_POD_PENDING ? d->created_ns : now_ns);
+    if (!is_internal(event) && job_event_has_policy(jd, event)) {
+        job_event_add_request(mem, event, d, pod, uid,
+                              event == API_EVENT_POD_PENDING ? d->created_ns : now_ns);
     }
-    if (hides_task_failure(event, ch->old, now) && is_wanted(jd, API_EVENT_TASK_FAILED)) {
-        ask(mem, API_EVENT_TASK_FAILED, d, pod, uid, now_ns);
+    if (hides_task_failure(event, ch->old, now) &&
+        job_event_has_policy(jd, API_EVENT_TASK_FAILED)) {
+        job_event_add_request(mem, API_EVENT_TASK_FAILED, d, pod, uid, now_ns);
     }
 }
 
 /* ---- in a pass ---- */
 
-/* Over the pods of a task: how many succeeded, and how often containers of those that have not
- * ended were restarted. */
+/* Sums over the pods of a task: succeeded pods, and container restarts of pods that have not
+ * ended. */
 struct task_sums {
     int32_t succeeded;
     int64_t restarts;
@@ -306,13 +314,14 @@ static void derive_pods(struct job_pass *p)
         const struct pod_digest *d = job_pod(p, r);
 
         if (!d->terminating && !d->out_of_sync && !job_pod_must_go(p, r)) {
-            ask(p->mem, event_of_state(d), d, mirror_name(p->pods, r), mirror_uid(p->pods, r),
+            job_event_add_request(
+                p->mem, event_of_state(d), d, mirror_name(p->pods, r), mirror_uid(p->pods, r),
                 d->phase == POD_PENDING ? d->created_ns : HK_MAX(d->end_ns, d->created_ns));
         }
     }
 }
 
-/* Pods that the status counts and that are no more: they went while nobody looked. */
+/* Number of pods in the status that no longer exist: they went while no controller ran. */
 static int64_t count_lost(const struct job_pass *p, const struct api_job_task *task)
 {
     const struct json *phases =
@@ -340,18 +349,19 @@ static void ask_lost(struct job_pass *p, const struct api_job_task *task, int32_
         snprintf(partition, sizeof(partition), "%d",
                  task->partition.size > 0 ? index / task->partition.size : 0);
     }
-    hk_vec_push(&p->mem->requests, (struct job_request){.event = API_EVENT_POD_EVICTED,
-                                                        .preempted = preempted,
-                                                        .version = p->job.version,
-                                                        .at_ns = p->t->now_ns,
-                                                        .task = dup(task->name),
-                                                        .pod = dup(name),
-                                                        .pod_uid = hk_strdup(""),
-                                                        .partition = hk_strdup(partition),
-                                                        .owner = dup(p->job.meta.uid)});
+    hk_vec_push(&p->mem->requests,
+                (struct job_request){.event = API_EVENT_POD_EVICTED,
+                                     .preempted = preempted,
+                                     .version = p->job.version,
+                                     .at_ns = p->t->now_ns,
+                                     .task = job_event_copy_str(task->name),
+                                     .pod = job_event_copy_str(name),
+                                     .pod_uid = hk_strdup(""),
+                                     .partition = hk_strdup(partition),
+                                     .owner = job_event_copy_str(p->job.meta.uid)});
 }
 
-/* Somebody else was ending the pod when the status was written. */
+/* Another party was deleting the pod when the status was written, and now it is gone. */
 static void derive_taken(struct job_pass *p, const struct json *attempt)
 {
     const struct hk_str reason = json_str(json_get(attempt, "reason"), HK_STR(""));
@@ -361,6 +371,34 @@ static void derive_taken(struct job_pass *p, const struct json *attempt)
     if (task && job_record_is_lost(p, attempt) && !hk_str_is(reason, "Stopped")) {
         ask_lost(p, task, (int32_t)json_int(json_get(attempt, "index"), 0),
                  hk_str_is(reason, "Preempted"));
+    }
+}
+
+/* A deleted pod was created again and does not run yet: a delayed policy continues to wait, from
+ * the end of the first pod. A new pod created after the delay means that the policy has already
+ * acted. */
+static void derive_wait(struct job_pass *p, const struct json *attempt)
+{
+    const struct hk_str reason = json_str(json_get(attempt, "reason"), HK_STR(""));
+    const struct hk_str pod = json_str(json_get(attempt, "pod"), HK_STR(""));
+    const uint32_t row = mirror_find(p->pods, p->job.meta.ns, pod);
+    const struct pod_digest *d = row != HK_NONE ? job_pod(p, row) : NULL;
+    struct job_request r = {.event = API_EVENT_POD_EVICTED};
+    struct job_verdict v;
+
+    if (!d || !d->of_job || d->phase != POD_PENDING || d->terminating ||
+        time_parse(json_str(json_get(attempt, "endTime"), HK_STR("")), &r.at_ns, NULL) < 0 ||
+        json_int(json_get(attempt, "version"), -1) != d->version ||
+        (!hk_str_is(reason, "Preempted") && !hk_str_is(reason, "Deleted"))) {
+        return;
+    }
+    r.version = d->version;
+    r.task = d->task;
+    r.owner = d->owner;
+    v = job_judge(&p->job, &r);
+    if (v.delayed && d->created_ns < r.at_ns + v.delay_ns) {
+        job_event_add_request(p->mem, r.event, d, pod, mirror_uid(p->pods, row), r.at_ns);
+        p->mem->requests.at[p->mem->requests.len - 1].preempted = hk_str_is(reason, "Preempted");
     }
 }
 
@@ -388,10 +426,11 @@ void job_event_derive(struct job_pass *p)
     }
     derive_pods(p);
     if (phase == API_JOB_RESTARTING) {
-        return; /* pods that are no more were meant to be */
+        return; /* missing pods were deleted on purpose */
     }
     for (uint32_t i = 0; json_is(attempts, JSON_ARRAY) && i < attempts->len; i++) {
         derive_taken(p, &attempts->items[i]);
+        derive_wait(p, &attempts->items[i]);
     }
     for (uint32_t i = 0; i < p->job.tasks.len; i++) {
         derive_lost(p, &p->job.tasks.at[i]);

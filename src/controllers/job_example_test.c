@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worked examples of the controllers' reference (5.1 to 5.4) and its traces (1.19), each under
-// its number; those that job_test.c tells are not repeated.
+// Whole lives of jobs: policies, completion, retries, scaling. The numbers in the names only order
+// the cases; job_test.c has the missing ones.
 #include "controllers/job_priv.h"
 #include "controllers/job_rig_test.h"
 
@@ -14,7 +14,7 @@ static const char *note_of(const char *pod, const char *key)
     return text;
 }
 
-/* Whether an event of that reason says the word. */
+/* Counts Events with that reason whose message contains the word. */
 struct event_search {
     const char *reason, *word;
     uint32_t n;
@@ -36,7 +36,7 @@ static uint32_t events(const char *reason, const char *word)
     return s.n;
 }
 
-/* ---- 5.1 policies ---- */
+/* ---- policies ---- */
 
 #define SUCCESS_AND_FAIL "  tasks:\n" TASK("success", "2", "") TASK("fail", "2", "")
 
@@ -46,7 +46,7 @@ static void example_1_restart_until_retries_are_used_up(void **state)
               "  policies: [{event: PodFailed, action: RestartJob}]\n" SUCCESS_AND_FAIL));
     rig_end(&rig, "j-fail-0", 1);
     expect("status.state.phase", "\"Restarting\"");
-    expect("status.terminating", "3"); /* the failed one went at once */
+    expect("status.terminating", "3"); /* the failed pod was deleted at once */
     live_on();
     expect("status.retryCount", "1");
     expect("status.version", "1");
@@ -118,6 +118,20 @@ static void example_5_all_pods_are_of_the_next_generation(void **state)
     assert_string_equal(note_of("j-delete-0", API_ANN_JOB_VERSION), "1");
     assert_string_equal(note_of("j-other-0", API_ANN_JOB_VERSION), "1");
     assert_string_equal(note_of("j-other-0", API_ANN_JOB_RETRY_COUNT), "1");
+}
+
+/* Another writer set the status: the counter is at its maximum and stays there. */
+static void counters_stop_at_their_end(void **state)
+{
+    start(JOB("  minAvailable: 1\n  policies: [{event: PodFailed, action: RestartJob}]\n"
+              "  maxRetry: 2147483647\n  tasks:\n" TASK("w", "1", "")));
+    rig_patch(&rig, API_POD, "j-w-0",
+              "{metadata: {annotations: {" API_ANN_JOB_VERSION ": '2147483647'}}}");
+    rig_patch(&rig, API_JOB, "j", "{status: {version: 2147483647, retryCount: 2147483646}}");
+    rig_end(&rig, "j-w-0", 1);
+    live_on();
+    expect("status.version", "2147483647");
+    expect("status.retryCount", "2147483647");
 }
 
 static void example_6_eviction_ends_the_job(void **state)
@@ -196,7 +210,7 @@ static void example_12_a_task_that_restarts_too_often(void **state)
     phases("Pending Running Terminating Terminated");
 }
 
-/* Upstream would ignore the second time. */
+/* Upstream ignores the second time. */
 static void example_13_a_group_that_falls_apart_twice(void **state)
 {
     start(JOB("  minAvailable: 2\n  policies: [{event: Unknown, action: RestartJob}]\n"
@@ -341,7 +355,7 @@ static void example_16_a_partition_restarts_alone(void **state)
     assert_string_equal(note_of("j-task1-3", API_ANN_JOB_RETRY_COUNT), "0");
 }
 
-/* ---- 5.2, 5.3 completion and retries ---- */
+/* ---- completion and retries ---- */
 
 static void example_17_enough_successes(void **state)
 {
@@ -448,7 +462,7 @@ static void example_27_resuming_uses_up_retries(void **state)
     expect("status.retryCount", "3");
 }
 
-/* ---- 5.4 scaling, PodGroup, volumes, dependencies ---- */
+/* ---- scaling, PodGroup, volumes, dependencies ---- */
 
 static void example_28_scaling_up(void **state)
 {
@@ -537,7 +551,7 @@ static const struct {
      "\"100m\"", "\"2\""},
 };
 
-/* The rows of 1.12. */
+/* docs/reference/controllers.md section 5.2. */
 static void min_resources_go_by_priority(void **state)
 {
     for (unsigned i = 0; i < HK_LEN(min_cases); i++) {
@@ -647,7 +661,7 @@ static void trace_b_every_object_is_of_the_new_generation(void **state)
     rig_end(&rig, "j-w-0", 1);
     rig_settle(&rig);
     expect("status.state.phase", "\"Restarting\"");
-    expect("status.terminating", "2"); /* the failed one went at once */
+    expect("status.terminating", "2"); /* the failed pod was deleted at once */
     assert_int_equal(rig_count(&rig, API_CONFIGMAP), 1);
     live_on();
     expect("status.state.phase", "\"Running\"");
@@ -672,7 +686,7 @@ static void trace_c_the_others_run_on(void **state)
     rig_expect(&rig, API_PODGROUP, "j-u-j", "status.phase", "\"Inqueue\"");
 }
 
-/* Unlike upstream, also for jobs at rest. */
+/* Unlike upstream, also for finished jobs. */
 static void trace_f_a_new_controller_writes_nothing(void **state)
 {
     start(JOB("  minAvailable: 2\n  plugins: {svc: []}\n  tasks:\n" TASK("w", "2", "")));
@@ -700,6 +714,7 @@ int main(void)
         test(example_3_resume_keeps_the_failed_pod),
         test(example_4_a_restarted_pod_arms_no_eviction),
         test(example_5_all_pods_are_of_the_next_generation),
+        test(counters_stop_at_their_end),
         test(example_6_eviction_ends_the_job),
         test(example_6_eviction_aborts_the_job),
         test(example_7_pods_that_start_match_no_star),

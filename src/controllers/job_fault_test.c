@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lives of jobs with something going wrong. A story is a job and what others do to it; it is played
-// once in peace, and then again for every call the controller makes and every way in which that
-// call can go wrong. However it goes, the world must look the same in the end.
+// Lives of jobs with faults. A story is a job and the actions of others. It runs once without
+// faults, then again for every call of the controller and every way in which that call can fail.
+// The final state of the cluster must always be the same.
 #include "controllers/fault_rig_test.h"
 #include "controllers/job_rig_test.h"
 
-/* ---- what others do ---- */
+/* ---- actions of others ---- */
 
-/* Done once, when the job shows that phase, retryCount and number of running pods, and nobody has
- * anything else to do. */
+/* Done once, when the job has that phase, retryCount and number of running pods, and nothing else
+ * is left to do. */
 struct deed {
     int running; /* 0: any */
     const char *phase;
@@ -33,7 +33,7 @@ static void succeed_pod(struct rig *r, const char *what)
     rig_end_now(r, what, 0);
 }
 
-/* One that is gone at once, as with a lost node. */
+/* A pod that is gone at once, as when its node is lost. */
 static void lose_pod(struct rig *r, const char *what)
 {
     rig_remove(r, API_POD, what);
@@ -58,7 +58,7 @@ static void change_job(struct rig *r, const char *what)
 
 struct story {
     const char *name;
-    const char *unseen; /* start of lines that only who saw it happen can write, or NULL */
+    const char *unseen; /* prefix of lines that need a controller that saw the event, or NULL */
     const char *job;
     struct deed deeds[8];
 };
@@ -160,7 +160,7 @@ static const struct story stories[] = {
      {{0, "Running", 0, preempt_pod, "j-w-0"}}},
 };
 
-/* ---- playing a story ---- */
+/* ---- running a story ---- */
 
 struct play {
     struct rig rig;
@@ -185,7 +185,7 @@ static bool try_deed(struct play *p)
     return true;
 }
 
-/* Scheduler and nodes first; others wait until those are done. */
+/* Scheduler and nodes act first; the story's actions wait until they are done. */
 static bool others_act(void *ctx)
 {
     struct play *p = ctx;
@@ -218,12 +218,12 @@ static bool play_to_the_end(struct play *p)
     return false;
 }
 
-/* ---- comparing worlds ---- */
+/* ---- comparing final states ---- */
 
-/* A world as lines "kind name path: value", in order; what differs from run to run is left out. */
+/* The cluster as sorted lines "kind name path: value", without values that differ between runs. */
 struct dump {
     HK_VEC(char *) lines;
-    struct hk_str claims[4]; /* names that were generated */
+    struct hk_str claims[4]; /* generated names */
     uint32_t nclaim;
 };
 
@@ -257,7 +257,7 @@ static void dump_value(struct dump *d, const char *path, const struct json *v)
             dump_value(d, at.data, &v->members[i].value);
         }
     }
-    /* Attempts that ended together are listed in any order. */
+    /* Attempts that end together are listed in any order. */
     for (uint32_t i = 0; v->type == JSON_ARRAY && i < v->len; i++) {
         const struct json *pod = json_get(&v->items[i], "pod");
 
@@ -333,7 +333,7 @@ static void dump_world(struct rig *r, const char *unseen, struct hk_buf *out)
 
 /* ---- the tests ---- */
 
-/* How many calls there were; the world in out. seed: of many faults, else 0. */
+/* Returns the number of calls; out gets the final state. seed: for many faults, else 0. */
 static uint32_t play(const struct story *story, enum fault fault, uint32_t at, uint32_t seed,
                      struct hk_buf *out, struct hk_buf *struck)
 {
@@ -357,7 +357,7 @@ static uint32_t play(const struct story *story, enum fault fault, uint32_t at, u
     return n;
 }
 
-/* Prints the lines that only one of the two has. */
+/* Prints the lines of `from` that `in` lacks. */
 static void print_lines_missing(const char *title, const char *from, const char *in)
 {
     while (*from) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The PodGroup of a job (controllers.md 1.12), and minResources: what the pods that must run
-// together would count against a ResourceQuota.
+// The PodGroup of a job, and minResources: what a ResourceQuota would count for the pods that must
+// run together (docs/reference/controllers.md sections 5.1 and 5.2).
 #include "admission/amount.h"
 #include "api/names.h"
 #include "controllers/job_priv.h"
@@ -26,7 +26,7 @@ uint32_t job_group_find(const struct mirror *groups, const struct api_job *job, 
 {
     uint32_t row = mirror_find(groups, job->meta.ns, job_group_name(job, a));
 
-    if (row == HK_NONE) { /* as it was called before 1.5 */
+    if (row == HK_NONE) { /* the name before Volcano 1.5 */
         row = mirror_find(groups, job->meta.ns, job->meta.name);
     }
     return row != HK_NONE && controls(groups, row, job, a) ? row : HK_NONE;
@@ -34,7 +34,8 @@ uint32_t job_group_find(const struct mirror *groups, const struct api_job *job, 
 
 /* ---- resources ---- */
 
-static void add_amount(struct json *sum, struct hk_arena *a, struct hk_str name, struct quantity v)
+static void job_group_add_amount(struct json *sum, struct hk_arena *a, struct hk_str name,
+                                 struct quantity v)
 {
     struct quantity have;
 
@@ -83,11 +84,11 @@ static void add_resource(struct json *sum, struct hk_arena *a, const struct json
     struct quantity v;
 
     if (is_counted(name) && amount_of_pod(spec, "requests", name, &v)) {
-        add_amount(sum, a, name, quantity_times(v, n));
-        add_amount(sum, a, prefixed("requests", name, a), quantity_times(v, n));
+        job_group_add_amount(sum, a, name, quantity_times(v, n));
+        job_group_add_amount(sum, a, prefixed("requests", name, a), quantity_times(v, n));
     }
     if (is_native(name) && amount_of_pod(spec, "limits", name, &v)) {
-        add_amount(sum, a, prefixed("limits", name, a), quantity_times(v, n));
+        job_group_add_amount(sum, a, prefixed("limits", name, a), quantity_times(v, n));
     }
 }
 
@@ -98,8 +99,8 @@ static void add_pods(struct json *sum, struct hk_arena *a, const struct json *sp
     if (n <= 0) {
         return;
     }
-    add_amount(sum, a, HK_STR("pods"), quantity_of(n, QUANTITY_DECIMAL_SI));
-    add_amount(sum, a, HK_STR("count/pods"), quantity_of(n, QUANTITY_DECIMAL_SI));
+    job_group_add_amount(sum, a, HK_STR("pods"), quantity_of(n, QUANTITY_DECIMAL_SI));
+    job_group_add_amount(sum, a, HK_STR("count/pods"), quantity_of(n, QUANTITY_DECIMAL_SI));
     note_containers(&names, a, json_get(spec, "containers"));
     note_containers(&names, a, json_get(spec, "initContainers"));
     note_names(&names, a, json_at(spec, "resources.requests"));
@@ -116,7 +117,7 @@ struct json job_pod_resources(const struct json *pod, int64_t n, struct hk_arena
     struct json sum = json_make_object();
 
     if (n > 0 && (hk_str_is(phase, "Succeeded") || hk_str_is(phase, "Failed"))) {
-        add_amount(&sum, a, HK_STR("count/pods"), quantity_of(n, QUANTITY_DECIMAL_SI));
+        job_group_add_amount(&sum, a, HK_STR("count/pods"), quantity_of(n, QUANTITY_DECIMAL_SI));
     } else {
         add_pods(&sum, a, json_get(pod, "spec"), n);
     }
@@ -139,7 +140,7 @@ static int ranked_cmp(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-static const struct json *spec_of(const struct api_job_task *task)
+static const struct json *job_group_pod_spec(const struct api_job_task *task)
 {
     return json_get(task->template, "spec");
 }
@@ -151,7 +152,8 @@ static struct ranked *rank_tasks(const struct api_job *job, job_priority_fn *pri
 
     for (uint32_t i = 0; i < job->tasks.len; i++) {
         const struct api_job_task *task = &job->tasks.at[i];
-        const struct hk_str class = json_str(json_get(spec_of(task), "priorityClassName"), none);
+        const struct hk_str class =
+            json_str(json_get(job_group_pod_spec(task), "priorityClassName"), none);
 
         at[i] = (struct ranked){task, i, class.n > 0 ? priority(ctx, class) : 0};
     }
@@ -177,7 +179,7 @@ struct json job_min_resources(const struct api_job *job, job_priority_fn *priori
         const struct api_job_task *task = tasks[i].task;
         const int64_t n = task->has_min ? HK_MIN((int64_t)task->min_available, left) : 0;
 
-        add_pods(&sum, a, spec_of(task), n);
+        add_pods(&sum, a, job_group_pod_spec(task), n);
         left -= n;
     }
     for (uint32_t i = 0; left > 0 && i < job->tasks.len; i++) {
@@ -185,7 +187,7 @@ struct json job_min_resources(const struct api_job *job, job_priority_fn *priori
         const int64_t used = by_min && task->has_min ? task->min_available : 0;
         const int64_t n = HK_MAX(HK_MIN(task->replicas - used, left), 0);
 
-        add_pods(&sum, a, spec_of(task), n);
+        add_pods(&sum, a, job_group_pod_spec(task), n);
         left -= n;
     }
     return sum;
@@ -278,12 +280,7 @@ static void copy_map(struct json *meta, struct hk_arena *a, const struct api_job
 
 static void put_version(struct json *meta, struct hk_arena *a, const struct api_job *job)
 {
-    struct json *notes = (struct json *)json_get(meta, "annotations");
-
-    if (!notes) {
-        notes = json_put(meta, a, HK_STR("annotations"), json_make_object());
-    }
-    json_put(notes, a, HK_STR(API_ANN_JOB_VERSION),
+    json_put(json_need(meta, a, "annotations", JSON_OBJECT), a, HK_STR(API_ANN_JOB_VERSION),
              json_make_str(hk_str(hk_arena_printf(a, "%d", job->version))));
 }
 
@@ -322,7 +319,7 @@ struct json job_group_build(const struct api_job *job, job_priority_fn *priority
     return group;
 }
 
-/* Amounts are compared, not their spelling. */
+/* Compares amounts by value, not by spelling. */
 static bool same_amounts(const struct json *a, const struct json *b)
 {
     const uint32_t len = json_is(a, JSON_OBJECT) ? a->len : 0;
@@ -354,7 +351,7 @@ static bool has_task_members(const struct json *have, const struct json *want)
     return true;
 }
 
-/* Amounts that are no longer wanted must be taken out of the map by name. */
+/* A merge patch removes an amount by setting its name to null. */
 static struct json amounts_patch(const struct json *have, const struct json *want,
                                  struct hk_arena *a)
 {
@@ -368,7 +365,7 @@ static struct json amounts_patch(const struct json *have, const struct json *wan
     return patch;
 }
 
-/* Defaults the API put in do not count as a difference. */
+/* Defaults set by the API are not a difference. */
 static bool same_subgroups(const struct json *have, const struct json *want)
 {
     const uint32_t len = json_is(have, JSON_ARRAY) ? have->len : 0;

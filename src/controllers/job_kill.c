@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pods of a job have to go, and their going: first the mark that tells everybody it is our
-// doing, then the deletion. Both are judged from the status and the pods alone, so they go on where
-// they were left, in whichever process.
+// Which pods of a job must go, and their deletion: first a mark that shows that the controller does
+// it, then the delete call. Both follow from the status and the pods alone, so any process can
+// continue.
 #include "controllers/job_priv.h"
 
 #include "api/names.h"
@@ -30,9 +30,9 @@ static bool is_targeted(enum api_job_action action)
            action == API_ACTION_RESTART_PARTITION;
 }
 
-/* A restart means the pods made before it: of an earlier generation, or, when only a part of the
- * job restarts, of an earlier attempt. The ended pods of the last attempt stay for people to look
- * at, and those of a job that was suspended stay done. */
+/* Whether a restart concerns the pod: it has an earlier generation or, if only a part of the job
+ * restarts, an earlier attempt. Ended pods of the last attempt stay for inspection; those of a
+ * suspended job stay because their work is done. */
 static bool restart_means(const struct job_pass *p, uint32_t row)
 {
     const struct pod_digest *d = job_pod(p, row);
@@ -49,7 +49,7 @@ static bool restart_means(const struct job_pass *p, uint32_t row)
            (p->job.retry_count < p->job.max_retry && p->action != API_ACTION_RESUME_JOB);
 }
 
-/* Beyond the replicas, of a task that is no more, or with a name that is not one of ours. */
+/* The pod's index is beyond the replicas, or its name has no index. Pods of unknown tasks stay. */
 static bool is_surplus(const struct job_pass *p, uint32_t row)
 {
     const struct pod_digest *d = job_pod(p, row);
@@ -77,7 +77,7 @@ bool job_pod_must_go(const struct job_pass *p, uint32_t row)
     }
 }
 
-static void mark(struct job_pass *p, uint32_t row)
+static void job_kill_mark_out_of_sync(struct job_pass *p, uint32_t row)
 {
     struct hk_arena *a = p->t->mem;
     struct json patch = json_make_array(), op = json_make_object();
@@ -87,7 +87,7 @@ static void mark(struct job_pass *p, uint32_t row)
              json_make_str(HK_STR("/metadata/annotations/volcano.sh~1controller-out-of-sync")));
     json_put(&op, a, HK_STR("value"), json_make_str(HK_STR("true")));
     json_push(&patch, a, op);
-    turn_patch(p->t, &(struct turn_patch){.kind = api_kind(API_POD),
+    pass_patch(p->t, &(struct pass_patch){.kind = api_kind(API_POD),
                                           .ns = p->job.meta.ns,
                                           .name = mirror_name(p->pods, row),
                                           .type = PORT_PATCH_JSON,
@@ -103,11 +103,11 @@ bool job_kill(struct job_pass *p)
             continue;
         }
         if (!job_pod(p, r)->out_of_sync) {
-            mark(p, r);
+            job_kill_mark_out_of_sync(p, r);
         } else if (!job_record_has(p, r)) {
             p->unrecorded = true;
         } else {
-            turn_delete(p->t, api_kind(API_POD), p->job.meta.ns, mirror_name(p->pods, r),
+            pass_delete(p->t, api_kind(API_POD), p->job.meta.ns, mirror_name(p->pods, r),
                         mirror_uid(p->pods, r), PORT_PROPAGATE_DEFAULT);
         }
     }
@@ -132,7 +132,7 @@ void job_mark(struct job_pass *p, enum api_job_action action, const struct job_r
         if (!d->terminating && !d->out_of_sync &&
             job_is_target(action, hk_str(rq->task), hk_str(rq->pod), hk_str(rq->partition), d,
                           mirror_name(p->pods, r))) {
-            mark(p, r);
+            job_kill_mark_out_of_sync(p, r);
         }
     }
 }

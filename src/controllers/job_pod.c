@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pod of a job from its task's template (controllers.md 1.10).
+// A pod of a job from its task's template (docs/reference/controllers.md section 4).
 #include "api/names.h"
 #include "controllers/job_priv.h"
 
@@ -19,33 +19,33 @@ struct notes {
     struct json *labels, *annotations;
 };
 
-static void note(struct notes *n, const char *key, struct hk_str value)
+static void job_pod_set_annotation(struct notes *n, const char *key, struct hk_str value)
 {
     json_put(n->annotations, n->a, hk_str(key), json_make_str(value));
 }
 
-static void label(struct notes *n, const char *key, struct hk_str value)
+static void job_pod_set_label(struct notes *n, const char *key, struct hk_str value)
 {
     json_put(n->labels, n->a, hk_str(key), json_make_str(value));
 }
 
 static void both(struct notes *n, const char *key, struct hk_str value)
 {
-    note(n, key, value);
-    label(n, key, value);
+    job_pod_set_annotation(n, key, value);
+    job_pod_set_label(n, key, value);
 }
 
-static struct hk_str number(struct notes *n, int64_t value)
+static struct hk_str job_pod_format_int(struct notes *n, int64_t value)
 {
     return hk_str(hk_arena_printf(n->a, "%lld", (long long)value));
 }
 
-static bool inherit(struct notes *n, const struct api_job *job, const char *key)
+static bool job_pod_inherit_annotation(struct notes *n, const struct api_job *job, const char *key)
 {
     const struct hk_str *value = api_map_get(&job->meta.annotations, hk_str(key));
 
     if (value) {
-        note(n, key, *value);
+        job_pod_set_annotation(n, key, *value);
     }
     return value != NULL;
 }
@@ -55,7 +55,7 @@ static void inherit_label(struct notes *n, const struct api_job *job, const char
     const struct hk_str *value = api_map_get(&job->meta.labels, hk_str(key));
 
     if (value) {
-        label(n, key, *value);
+        job_pod_set_label(n, key, *value);
     }
 }
 
@@ -65,31 +65,33 @@ static void put_notes(struct notes *n, const struct job_pass *p, const struct ap
     const struct api_job *job = &p->job;
     const struct hk_str task_name = task->name.n > 0 ? task->name : HK_STR("default");
 
-    both(n, API_KEY_TASK_INDEX, number(n, index));
+    both(n, API_KEY_TASK_INDEX, job_pod_format_int(n, index));
     both(n, API_KEY_TASK_SPEC, task_name);
     both(n, API_KEY_JOB_NAME, job->meta.name);
     both(n, API_KEY_QUEUE_NAME, job->queue);
-    label(n, API_KEY_JOB_NAMESPACE, job->meta.ns);
-    note(n, API_ANN_GROUP_NAME, job_group_name(job, n->a));
-    note(n, API_ANN_JOB_VERSION, number(n, job->version));
-    note(n, API_ANN_JOB_RETRY_COUNT, number(n, job->retry_count));
-    note(n, API_ANN_TEMPLATE_UID,
-         hk_str(hk_arena_printf(n->a, "%.*s-%.*s", HK_FMT(job->meta.name), HK_FMT(task->name))));
+    job_pod_set_label(n, API_KEY_JOB_NAMESPACE, job->meta.ns);
+    job_pod_set_annotation(n, API_ANN_GROUP_NAME, job_group_name(job, n->a));
+    job_pod_set_annotation(n, API_ANN_JOB_VERSION, job_pod_format_int(n, job->version));
+    job_pod_set_annotation(n, API_ANN_JOB_RETRY_COUNT, job_pod_format_int(n, job->retry_count));
+    job_pod_set_annotation(
+        n, API_ANN_TEMPLATE_UID,
+        hk_str(hk_arena_printf(n->a, "%.*s-%.*s", HK_FMT(job->meta.name), HK_FMT(task->name))));
     if (task->topology_policy.n > 0) {
-        note(n, API_ANN_NUMA_POLICY, task->topology_policy);
+        job_pod_set_annotation(n, API_ANN_NUMA_POLICY, task->topology_policy);
     }
     if (p->forwarding) {
         both(n, API_KEY_JOB_FORWARDING, HK_STR("true"));
     }
     if (task->partition.present) {
-        label(n, API_KEY_PARTITION_ID,
-              number(n, task->partition.size > 0 ? index / task->partition.size : 0));
+        job_pod_set_label(
+            n, API_KEY_PARTITION_ID,
+            job_pod_format_int(n, task->partition.size > 0 ? index / task->partition.size : 0));
     }
-    inherit(n, job, API_ANN_PREEMPTABLE);
-    inherit(n, job, API_ANN_COOLDOWN_TIME);
-    inherit(n, job, API_ANN_REVOCABLE_ZONE);
-    if (!inherit(n, job, API_ANN_JDB_MIN_AVAILABLE)) {
-        inherit(n, job, API_ANN_JDB_MAX_UNAVAILABLE);
+    job_pod_inherit_annotation(n, job, API_ANN_PREEMPTABLE);
+    job_pod_inherit_annotation(n, job, API_ANN_COOLDOWN_TIME);
+    job_pod_inherit_annotation(n, job, API_ANN_REVOCABLE_ZONE);
+    if (!job_pod_inherit_annotation(n, job, API_ANN_JDB_MIN_AVAILABLE)) {
+        job_pod_inherit_annotation(n, job, API_ANN_JDB_MAX_UNAVAILABLE);
     }
     inherit_label(n, job, API_ANN_PREEMPTABLE);
     inherit_label(n, job, API_ANN_COOLDOWN_TIME);
@@ -112,7 +114,7 @@ static void add_mount(void *ctx, struct json *container)
     json_push(job_list(container, m->a, "volumeMounts"), m->a, v);
 }
 
-/* Upstream adds a random tail; ours is the volume's place, cut so that the name stays legal. */
+/* Upstream adds a random suffix. Here it is the volume's index; long names are cut. */
 static struct hk_str volume_name(const struct api_job *job, uint32_t i, struct hk_arena *a)
 {
     enum { NAME_MAX_LEN = 63, TAIL_LEN = 13 };
@@ -157,10 +159,11 @@ static void put_volumes(const struct api_job *job, struct hk_arena *a, struct js
 
 static struct json copy_or_new(const struct json *from, struct hk_arena *a)
 {
-    return json_is(from, JSON_OBJECT) ? json_clone(from, a) : json_make_object();
+    return json_clone_as(from, JSON_OBJECT, a);
 }
 
-static void fill(struct json *spec, struct hk_arena *a, const char *key, struct hk_str value)
+static void job_pod_default_str(struct json *spec, struct hk_arena *a, const char *key,
+                                struct hk_str value)
 {
     if (value.n > 0 && json_str(json_get(spec, key), none).n == 0) {
         json_put(spec, a, hk_str(key), json_make_str(value));
@@ -182,7 +185,7 @@ int job_pod_build(const struct job_pass *p, const struct api_job_task *task, int
     json_put(&pod, a, HK_STR("metadata"), json_make_object());
     json_put(&pod, a, HK_STR("spec"), copy_or_new(json_get(task->template, "spec"), a));
 
-    /* Members are added to a container before pointers into it are taken. */
+    /* Pointers into a container are valid only until members are added, so add members first. */
     meta = (struct json *)json_get(&pod, "metadata");
     json_put(meta, a, HK_STR("name"), json_make_str(job_pod_name(&p->job, task, index, a)));
     json_put(meta, a, HK_STR("namespace"), json_make_str(p->job.meta.ns));
@@ -194,8 +197,8 @@ int job_pod_build(const struct job_pass *p, const struct api_job_task *task, int
     put_notes(&n, p, task, index);
 
     spec = (struct json *)json_get(&pod, "spec");
-    fill(spec, a, "schedulerName", p->job.scheduler_name);
-    fill(spec, a, "priorityClassName", p->job.priority_class_name);
+    job_pod_default_str(spec, a, "schedulerName", p->job.scheduler_name);
+    job_pod_default_str(spec, a, "priorityClassName", p->job.priority_class_name);
     put_volumes(&p->job, a, &pod);
     for (uint32_t i = 0; i < p->uses.len; i++) {
         const struct job_plugin_use *use = &p->uses.at[i];

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The job controller's files:
 //
-//   job.c         what concerns a job, and one pass over it
-//   job_check.c   what is wrong with a job that no admission has seen
-//   job_event.c   changes of pods become requests; policies turn requests into actions
+//   job.c         which changes concern a job, and one pass over it
+//   job_check.c   validates jobs that bypassed admission
+//   job_event.c   turns pod changes into requests, and requests into actions by policy
 //   job_state.c   the table of phases and actions
-//   job_sync.c    towards running: objects, PodGroup, pods
-//   job_kill.c    towards rest: which pods go, in which order
-//   job_status.c  counting pods, writing the status
-//   job_record.c  the attempts that stay readable when pods are gone
-//   job_pod.c     a pod from a template
+//   job_sync.c    towards running: creates objects, PodGroup, pods
+//   job_window.c  how many pods of a large job exist at a time
+//   job_kill.c    towards rest: which pods to delete, in which order
+//   job_status.c  counts pods, writes the status
+//   job_record.c  attempts, recorded in the status after their pods are gone
+//   job_pod.c     makes a pod from a template
 //   job_group.c   the job's PodGroup
 //
-// What survives a crash is in the job's status: the phase, the action under way with its target,
-// version and retryCount. Pods carry version and retryCount of their making, so which of them an
-// action means can be told at any time.
+// A crash loses nothing that matters: the job's status holds the phase and the action in progress
+// with its target, version and retryCount. Pods carry the version and retryCount they were made
+// with, so it is always clear which pods an action concerns.
 #pragma once
 
 #include "controllers/ctl.h"
@@ -26,23 +27,23 @@ struct job_pass;
 
 /* ---- job_event.c ---- */
 
-/* Something happened to a pod, to the PodGroup or by command. Strings are never NULL, and owned by
- * requests that are kept. */
+/* An event of a pod, of the PodGroup or of a Command. Strings are never NULL; a stored request owns
+ * them. */
 struct job_request {
     enum api_job_event event;
-    enum api_job_action action; /* if forced: what to do, whatever the policies say */
+    enum api_job_action action; /* if forced: what to do, regardless of policies */
     bool forced;
-    bool preempted; /* the pod gave way to others: no retry is used up */
+    bool preempted; /* the pod was preempted: this uses up no retry */
     int32_t version, exit_code;
     int64_t at_ns; /* when it happened */
     const char *task, *pod, *pod_uid, *partition, *owner;
 };
-/* For those that name no pod. */
+/* For requests without a pod. */
 #define JOB_REQUEST_NO_POD .task = "", .pod = "", .pod_uid = "", .partition = "", .owner = ""
 void job_request_fini(struct job_request *r);
 struct job_request job_request_copy(const struct job_request *r);
 
-/* What the policies of the job say to a request. */
+/* The action that the job's policies choose for a request. */
 struct job_verdict {
     enum api_job_action action;
     bool delayed;
@@ -50,36 +51,37 @@ struct job_verdict {
 };
 struct job_verdict job_judge(const struct api_job *job, const struct job_request *r);
 
-/* An action that waits for its time. */
+/* A delayed action. */
 struct job_delay {
     struct job_request r; /* forced */
-    int64_t due_ns;       /* wall */
+    int64_t due_ns;       /* monotonic */
 };
 /* Arms it unless the same is armed for the pod; whether it was. */
-bool job_delay_arm(struct job_mem *mem, const struct job_request *r, struct job_verdict v);
+bool job_delay_arm(struct job_mem *mem, const struct job_request *r, struct job_verdict v,
+                   int64_t due_ns);
 /* The pod moved on: what waited for it to do so is off. */
 void job_delay_pod_moved(struct job_mem *mem, enum api_job_event event, struct hk_str pod,
                          struct hk_str uid);
-/* The action was carried out: others of its scope are off. */
+/* The action was carried out: drops other delayed actions in its scope. */
 void job_delay_done(struct job_mem *mem, enum api_job_action action, const struct job_request *r);
 
-/* The change of a pod of the job as a request for mem, if some policy may care. jd: of the job. */
+/* Adds a request for a change of one of the job's pods if a policy may apply. jd: of the job. */
 void job_event_pod(struct job_mem *mem, const struct job_digest *jd, const struct mirror_change *ch,
                    int64_t now_ns);
-/* Whether the request still means anything: TaskCompleted and TaskFailed are only guesses until the
- * whole task is looked at, and a pod that was replaced or is being stopped has been seen to. */
+/* Whether the request still applies: TaskCompleted and TaskFailed are only guesses until the whole
+ * task was checked, and a pod that was replaced or is being stopped was handled already. */
 bool job_event_holds(const struct job_pass *p, const struct job_request *r);
-/* The requests that the pods as they are amount to, for a controller that saw none of it happen. */
+/* Derives requests from the current pods, for a controller that did not see their changes. */
 void job_event_derive(struct job_pass *p);
 
 /* ---- job.c ---- */
 
-/* What the controller remembers of a job; all of it can be lost. */
+/* The controller's memory of a job; all of it may be lost. */
 struct job_mem {
     uint32_t ns, name; /* string ids, held */
-    char *uid;         /* of the job it is about */
-    bool met;          /* requests have been derived from the pods as they are */
-    uint64_t checked;  /* hash of the spec that was found in order, 0 none */
+    char *uid;         /* of the job */
+    bool met;          /* requests were derived from the current pods */
+    uint64_t checked;  /* hash of the last valid spec, 0 none */
     HK_VEC(struct job_request) requests;
     HK_VEC(struct job_delay) delays;
     HK_VEC(struct job_attempt) ended; /* not yet in the status */
@@ -90,7 +92,7 @@ struct job_mem {
 
 /* One pass. */
 struct job_pass {
-    struct turn *t;
+    struct pass *t;
     struct job_mem *mem;
     struct mirror *pods, *groups;
     const struct json *root; /* the job */
@@ -98,8 +100,8 @@ struct job_pass {
     uint32_t group; /* row of its PodGroup, HK_NONE */
     API_LIST(struct job_plugin_use) uses;
     bool forwarding; /* the queue has extendClusters */
-    bool unrecorded; /* a pod is to be deleted and waits until the status tells of it */
-    /* The action under way, from the status. */
+    bool unrecorded; /* a deletion waits until the status records the pod */
+    /* The action in progress, from the status. */
     enum api_job_action action;
     struct hk_str target_task, target_pod, target_partition;
 };
@@ -109,84 +111,116 @@ uint32_t job_first_pod(const struct job_pass *p);
 uint32_t job_next_pod(const struct job_pass *p, uint32_t row);
 const struct pod_digest *job_pod(const struct job_pass *p, uint32_t row);
 int32_t job_priority(void *pass, struct hk_str name);
-/* An event that tells why the PodGroup waits. */
+/* Records an Event that says why the PodGroup waits. */
 void job_note_pending_group(struct job_pass *p, const struct json *group);
 
 /* ---- job_check.c ---- */
 
-/* state.reason, and the event, of a job that admission would not have taken. */
+/* state.reason and Event reason of a job that admission would have refused. */
 #define JOB_REFUSED "InvalidJob"
 
-/* Whether admission would take the job; the same spec is judged once. */
+/* Whether admission would accept the job; checks the same spec only once. */
 int job_check(struct job_pass *p, struct hk_err *err) HK_CHECKED;
 
 /* ---- job_state.c ---- */
 
+/* The job runs or is about to. */
+static inline bool job_is_live(enum api_job_phase phase)
+{
+    return phase == API_JOB_PENDING || phase == API_JOB_RUNNING || phase == API_JOB_RESTARTING;
+}
+
 enum job_op {
-    JOB_SYNC,        /* go on towards running */
-    JOB_KILL_ALL,    /* every pod goes */
-    JOB_KILL_ACTIVE, /* those that ended stay */
-    JOB_KILL_TARGET, /* a task, pod or partition */
+    JOB_SYNC,        /* continue towards running */
+    JOB_KILL_ALL,    /* delete every pod */
+    JOB_KILL_ACTIVE, /* keep pods that ended */
+    JOB_KILL_TARGET, /* delete a task, pod or partition */
 };
 struct job_cell {
     enum job_op op;
-    enum api_job_phase next; /* API_JOB_NO_PHASE: as the counts say */
+    enum api_job_phase next; /* API_JOB_NO_PHASE: depends on the counts */
     bool retry;              /* uses up a retry */
 };
 const struct job_cell *job_cell(enum api_job_phase phase, enum api_job_action action);
 
 /* Pods of the job by phase. */
 struct job_counts {
+    /* pending includes replicas without a pod yet because the job is large (job_window.c) */
     int32_t pending, running, succeeded, failed, unknown, terminating;
-    int32_t (*tasks)[POD_NPHASES]; /* by task of the spec, those that are not ending */
+    int32_t (*tasks)[POD_NPHASES]; /* by task of the spec, without terminating pods */
 };
-/* The phase that follows from the counts (P1, R1, X1, A1...); the same when nothing follows. */
+/* The phase that follows from the counts (docs/reference/controllers.md section 3); the same when
+ * nothing follows. */
 enum api_job_phase job_next_phase(const struct api_job *job, const struct job_counts *n);
 
 /* ---- job_kill.c ---- */
 
-/* Whether the pod has to go, by phase and action under way. */
+/* Whether to delete the pod, by the job's phase and the action in progress. */
 bool job_pod_must_go(const struct job_pass *p, uint32_t row);
-/* Marks and deletes pods that have to go; whether anything was asked for. What the status does not
- * tell of yet stays until it does. */
+/* Marks and deletes the pods that must go; returns whether it requested any write. A pod that the
+ * status does not record yet stays until it does. */
 bool job_kill(struct job_pass *p);
-/* Some pod has to go that is not marked yet: only the record in the status tells of it. */
+/* Some pod must go and is not marked yet: only the record in the status shows it. */
 bool job_kill_rests_on_record(const struct job_pass *p);
-/* Marks the pods of a target. */
+/* Marks the pods that the action concerns. */
 void job_mark(struct job_pass *p, enum api_job_action action, const struct job_request *r);
-/* Whether the pod belongs to what the action means. */
+/* Whether the action concerns the pod. */
 bool job_is_target(enum api_job_action action, struct hk_str task, struct hk_str pod,
                    struct hk_str partition, const struct pod_digest *d, struct hk_str name);
 
 /* ---- job_sync.c ---- */
 
-/* One step towards running; false when something is still under way that the counts must wait for.
- */
+/* One step towards running; false when writes are in flight that the counts must wait for. */
 bool job_sync(struct job_pass *p);
-/* One step of taking down the PodGroup and, when the job is at rest, what its plugins made. */
+/* Deletes the PodGroup and, when the job is at rest, the objects of its plugins; one step per
+ * pass. */
 void job_teardown(struct job_pass *p);
-/* All objects of the plugin have been removed. */
+/* All objects of the plugin are removed. */
 bool job_is_torn_down(const struct job_pass *p, uint32_t use);
-/* The memories of a plugin's objects. */
+/* The memory of a plugin's objects. */
 struct ensured *job_memos(const struct job_pass *p, const struct job_plugin *plugin);
+
+/* All tasks that this one depends on have reached the required state. */
+bool job_task_may_start(const struct job_pass *p, const struct api_job_task *task);
+
+/* ---- job_window.c ---- */
+
+struct job_window_task {
+    int32_t have;    /* pods that occupy an index, ending and ended ones too */
+    int32_t waiting; /* those without a node */
+};
+struct job_window {
+    bool limited;  /* the job has more replicas than may exist at once */
+    bool by_task;  /* the gang has a minimum for each task, not only in sum */
+    int32_t share; /* part of the window for each task */
+    int64_t have;
+    struct job_window_task *tasks; /* by task of the spec */
+};
+void job_window_read(const struct job_pass *p, struct job_window *ret);
+/* How many pods of the task may be created now. */
+int32_t job_window_room(const struct job_pass *p, const struct job_window *w, uint32_t task);
+/* Counts one created pod. */
+void job_window_made(struct job_window *w, uint32_t task);
+/* Replicas without a pod because of the window; 0 until the job has pods. */
+int32_t job_window_held_back(const struct job_pass *p);
 
 /* ---- job_status.c ---- */
 
 void job_count(const struct job_pass *p, struct job_counts *ret);
-/* Why the status is written, for people and for whoever takes over. */
+/* What changes in the status, for users and for the next controller process. */
 struct job_change {
     enum api_job_phase phase;
     bool new_generation; /* version + 1 */
     bool retry;          /* retryCount + 1 */
-    /* Record of the action, or API_ACTION_SYNC_JOB: keep what is there while the phase stays. */
+    /* Action to record; API_ACTION_SYNC_JOB keeps the old record while the phase stays. */
     enum api_job_action action;
-    const struct job_request *request; /* what led to it, or NULL */
-    const char *command;               /* uid of a Command that is to be deleted, or NULL */
-    bool done;                         /* the record has served its turn */
+    const struct job_request *request; /* its cause, or NULL */
+    const char *command;               /* uid of a Command to delete, or NULL */
+    bool done;                         /* remove the record */
 };
-/* Says in the status of the job why it is not worked on. */
-void job_write_refusal(struct turn *t, const struct json *root, const char *why);
-/* Asks for the write if the status differs from what it should be; whether it did. */
+/* Writes into the job's status why the controller refuses it. */
+void job_write_refusal(struct pass *t, const struct json *root, const char *why);
+/* Requests a write if the status differs; returns whether it did. */
 bool job_write_status(struct job_pass *p, const struct job_change *ch);
 
 /* ---- job_record.c ---- */
@@ -194,26 +228,26 @@ bool job_write_status(struct job_pass *p, const struct job_change *ch);
 /* How one pod of a task ended. */
 struct job_attempt {
     char *task, *pod, *uid, *node, *reason, *message;
-    int32_t index, retry, exit_code;
+    int32_t index, retry, version, exit_code;
     int64_t start_ns, end_ns;
     bool succeeded;
 };
 void job_attempt_fini(struct job_attempt *at);
-/* Remembers that the pod of the change ended, if it did. */
+/* Remembers the end of the changed pod, if it ended. */
 void job_record_pod(struct job_mem *mem, const struct mirror_change *ch, int64_t now_ns);
-/* Forgets what the status tells by now. */
+/* Forgets the attempts that the status records by now. */
 void job_record_trim(struct job_pass *p);
-/* The status tells of the pod, or need not. */
+/* The status records the pod, or need not. */
 bool job_record_has(const struct job_pass *p, uint32_t row);
-/* The pod of an attempt was being ended when last seen, and is no more. */
+/* The attempt has no end in the status, and its pod is gone. */
 bool job_record_is_lost(const struct job_pass *p, const struct json *attempt);
-/* status.attempts as it was, with what ended since and what the mirror shows. */
+/* status.attempts updated with pods that ended since and with the mirror's current state. */
 struct json job_record_merge(const struct job_pass *p, const struct json *attempts);
 
 /* ---- job_pod.c ---- */
 
-/* Builds pod `index` of the task (controllers.md 1.10), plugins included. The failure is that of a
- * plugin. */
+/* Builds pod `index` of the task (docs/reference/controllers.md section 4), plugins included. Fails
+ * when a plugin fails. */
 int job_pod_build(const struct job_pass *p, const struct api_job_task *task, int32_t index,
                   struct json *ret, struct hk_err *err) HK_CHECKED;
 struct hk_str job_pod_name(const struct api_job *job, const struct api_job_task *task,
@@ -222,18 +256,19 @@ struct hk_str job_pod_name(const struct api_job *job, const struct api_job_task 
 /* ---- job_group.c ---- */
 
 struct hk_str job_group_name(const struct api_job *job, struct hk_arena *a);
-/* The row of the job's PodGroup, by its name or the old one, HK_NONE; only one it controls. */
+/* The row of the PodGroup that the job controls, by its new or old name; HK_NONE when none. */
 uint32_t job_group_find(const struct mirror *groups, const struct api_job *job, struct hk_arena *a);
 /* Priority of a PriorityClass by name, 0 when there is none. */
 typedef int32_t job_priority_fn(void *ctx, struct hk_str name);
-/* The PodGroup as it is first created (1.12). Its annotations also carry job-version. */
+/* The PodGroup as it is first created. Its annotations also carry job-version. */
 struct json job_group_build(const struct api_job *job, job_priority_fn *priority, void *ctx,
                             struct hk_arena *a);
-/* A merge patch of what of an existing one must change; false when nothing. */
+/* A merge patch that corrects an existing PodGroup; false when nothing differs. */
 bool job_group_mend(const struct api_job *job, const struct json *group, job_priority_fn *priority,
                     void *ctx, struct hk_arena *a, struct json *ret_patch);
-/* minResources of 1.12, as a ResourceList. */
+/* spec.minResources of the job's PodGroup, as a ResourceList (docs/reference/controllers.md section
+ * 5.2). */
 struct json job_min_resources(const struct api_job *job, job_priority_fn *priority, void *ctx,
                               struct hk_arena *a);
-/* The same for one pod, times n: the usage a ResourceQuota would count (2.2). */
+/* The same for n pods like this one: what a ResourceQuota would count. */
 struct json job_pod_resources(const struct json *pod, int64_t n, struct hk_arena *a);

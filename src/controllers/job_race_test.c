@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What went wrong with jobs in the past, in Volcano and here, one test per symptom. Numbers are
-// those of the list of known bugs in the controllers' reference (6.1).
+// Bugs of the past with jobs, in Volcano and here, one test per symptom. A test is named after the
+// bug and shows that it does not happen.
 #include "controllers/fault_rig_test.h"
 #include "controllers/job_rig_test.h"
 
@@ -20,7 +20,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* The controller is away while that happens. */
+/* Stops the controller. */
 static void away(void)
 {
     manager_free(rig.m);
@@ -38,7 +38,7 @@ static uint32_t writes(enum port_verb verb)
     return (uint32_t)manager_metrics(rig.m)->writes[verb];
 }
 
-/* Where the words are in the log of calls; the end when they are not. */
+/* The position of the text in the log of calls; the end when it is missing. */
 static size_t called(const char *words)
 {
     const struct hk_str log = port_mem_log(rig.mem);
@@ -67,7 +67,7 @@ static uint32_t events(const char *reason)
 #define TWO(policies) JOB("  minAvailable: 2\n" policies "  tasks:\n" TASK("w", "2", ""))
 #define ONE(policies) JOB("  minAvailable: 1\n" policies "  tasks:\n" TASK("w", "1", ""))
 
-/* 1 */
+/* Volcano issue 4616. */
 static void counts_vanish_when_the_job_ends(void **state)
 {
     start(TWO("  policies: [{event: PodFailed, action: TerminateJob}]\n"));
@@ -90,7 +90,7 @@ static void counts_vanish_when_the_job_ends(void **state)
     "  policies: [{event: '*', action: TerminateJob}]\n"                                           \
     "  tasks:\n" TASK("w", "1", "")
 
-/* 2 */
+/* Volcano issue 5973. */
 static void a_job_made_again_under_its_name_is_forgotten(void **state)
 {
     start(ONE(""));
@@ -98,7 +98,7 @@ static void a_job_made_again_under_its_name_is_forgotten(void **state)
     rig_put(&rig, AGAIN);
     rig_pass(&rig, 5);
     rig_enqueue(&rig);
-    rig_remove(&rig, API_PODGROUP, "j-u-j"); /* its owner is gone: so go they */
+    rig_remove(&rig, API_PODGROUP, "j-u-j"); /* garbage-collected with their owner */
     rig_remove(&rig, API_POD, "j-w-0");
     rig_pass(&rig, 5);
     live_on();
@@ -108,22 +108,22 @@ static void a_job_made_again_under_its_name_is_forgotten(void **state)
     expect("status.state.phase", "\"Running\"");
 }
 
-/* 3 */
+/* Volcano issue 5986. */
 static void the_end_of_an_old_pod_is_taken_for_that_of_the_new(void **state)
 {
     rig_put(&rig, ONE("  policies: [{event: PodPending, action: RestartPod, timeout: 10s}]\n"));
     rig_enqueue(&rig);
     fault.port.frozen = true;
-    rig_pass(&rig, 11); /* deleted and made again, as our own answers tell */
+    rig_pass(&rig, 11); /* deleted and created again, as our own answers show */
     fault_port_thaw(&fault.port);
     rig_settle(&rig);
     expect("status.pending", "1");
     expect("status.retryCount", "1");
     pods("j-w-0");
-    assert_int_equal(writes(PORT_CREATE), 3); /* the group, and the pod twice */
+    assert_int_equal(writes(PORT_CREATE), 3); /* the PodGroup, and the pod twice */
 }
 
-/* 4 */
+/* Volcano issue 3357. */
 static void a_deleted_job_that_nobody_told_us_of_makes_pods(void **state)
 {
     rig_put(&rig, ONE("  policies: [{event: PodPending, action: RestartJob, timeout: 10s}]\n"));
@@ -141,7 +141,7 @@ static void a_deleted_job_that_nobody_told_us_of_makes_pods(void **state)
     assert_int_equal(rig_count(&rig, API_PODGROUP), 0);
 }
 
-/* 5 */
+/* Volcano issue 3770. */
 static void a_pod_of_an_earlier_job_ends_the_new_one(void **state)
 {
     start(ONE(""));
@@ -156,7 +156,7 @@ static void a_pod_of_an_earlier_job_ends_the_new_one(void **state)
     expect("status.state.phase", "\"Running\"");
 }
 
-/* 6 */
+/* Volcano issue 3967. */
 static void a_pod_that_fails_while_we_are_away_is_overlooked(void **state)
 {
     start(TWO("  policies: [{event: PodFailed, action: RestartJob}]\n"));
@@ -167,7 +167,7 @@ static void a_pod_that_fails_while_we_are_away_is_overlooked(void **state)
     expect("status.retryCount", "1");
 }
 
-/* 6 */
+/* Volcano issue 3967. */
 static void a_task_that_completes_while_we_are_away_is_overlooked(void **state)
 {
     start(JOB("  minAvailable: 2\n  policies: [{event: TaskCompleted, action: CompleteJob}]\n"
@@ -178,7 +178,6 @@ static void a_task_that_completes_while_we_are_away_is_overlooked(void **state)
     phases("Pending Running Completing Completed");
 }
 
-/* 7 */
 static void running_pods_are_taken_for_pending_after_a_restart(void **state)
 {
     start(ONE("  policies: [{event: PodPending, action: RestartPod, timeout: 10s}]\n"));
@@ -187,7 +186,7 @@ static void running_pods_are_taken_for_pending_after_a_restart(void **state)
     phases("Pending Running");
 }
 
-/* 8 */
+/* Volcano issue 4743. */
 static void a_pending_pod_does_not_restart_its_task(void **state)
 {
     rig_put(&rig, JOB("  minAvailable: 2\n"
@@ -200,7 +199,7 @@ static void a_pending_pod_does_not_restart_its_task(void **state)
     expect("status.retryCount", "1");
 }
 
-/* 9 */
+/* Volcano issue 5885. */
 static void a_pod_that_fails_while_being_deleted_is_no_failure(void **state)
 {
     start(ONE("  policies:\n"
@@ -212,7 +211,7 @@ static void a_pod_that_fails_while_being_deleted_is_no_failure(void **state)
     phases("Pending Running Restarting Pending Running");
 }
 
-/* 12 */
+/* Volcano issue 4814. */
 static void a_pod_is_deleted_before_it_is_marked(void **state)
 {
     start(ONE("  policies: [{event: PodEvicted, action: RestartJob}]\n"));
@@ -227,7 +226,7 @@ static void a_pod_is_deleted_before_it_is_marked(void **state)
     expect("status.version", "1");
 }
 
-/* 13 */
+/* Volcano issue 4072. */
 static void scaling_down_is_taken_for_an_eviction(void **state)
 {
     start(TWO("  policies: [{event: PodEvicted, action: TerminateJob}]\n"));
@@ -237,7 +236,6 @@ static void scaling_down_is_taken_for_an_eviction(void **state)
     pods("j-w-0");
 }
 
-/* 15 */
 static void a_group_let_in_while_we_are_away_is_overlooked(void **state)
 {
     rig_put(&rig, ONE(""));
@@ -248,7 +246,6 @@ static void a_group_let_in_while_we_are_away_is_overlooked(void **state)
     phases("Pending Running");
 }
 
-/* 17 */
 static void abort_is_swallowed_while_restarting(void **state)
 {
     start(TWO("  policies: [{event: PodFailed, action: RestartJob}]\n"));
@@ -262,7 +259,6 @@ static void abort_is_swallowed_while_restarting(void **state)
     pods("");
 }
 
-/* 17 */
 static void terminate_is_swallowed_while_restarting(void **state)
 {
     start(TWO("  policies: [{event: PodFailed, action: RestartJob}]\n"));
@@ -273,7 +269,6 @@ static void terminate_is_swallowed_while_restarting(void **state)
     phases("Pending Running Restarting Terminating Terminated");
 }
 
-/* 18 */
 static void plugin_objects_go_when_one_pod_restarts(void **state)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf before = {0};
@@ -291,7 +286,7 @@ static void plugin_objects_go_when_one_pod_restarts(void **state)
     assert_int_equal(called("delete podgroups"), port_mem_log(rig.mem).n);
 }
 
-/* 19 */
+/* Volcano issue 2918. */
 static void pods_are_killed_before_the_status_says_so(void **state)
 {
     start(TWO("  policies: [{event: PodFailed, action: RestartJob}]\n"));
@@ -301,7 +296,6 @@ static void pods_are_killed_before_the_status_says_so(void **state)
     assert_true(called("patch pods") < called("delete pods"));
 }
 
-/* 20 */
 static void a_kill_that_fails_counts_twice(void **state)
 {
     start(TWO("  policies: [{event: PodFailed, action: RestartJob}]\n"));
@@ -315,7 +309,7 @@ static void a_kill_that_fails_counts_twice(void **state)
     expect("status.retryCount", "1");
 }
 
-/* 21 */
+/* Volcano issue 1029. */
 static void a_missing_queue_ends_the_job(void **state)
 {
     rig_remove(&rig, API_QUEUE, "q");
@@ -328,7 +322,7 @@ static void a_missing_queue_ends_the_job(void **state)
     phases("Pending Running");
 }
 
-/* 21 */
+/* Volcano issue 1029. */
 static void a_missing_claim_ends_the_job(void **state)
 {
     rig_put(&rig, ONE("  volumes: [{mountPath: /a, volumeClaimName: data}]\n"));
@@ -350,7 +344,7 @@ static void fail_creates(uint32_t n, enum hk_code code)
     }
 }
 
-/* 21 */
+/* Volcano issue 1029. */
 static void an_exhausted_quota_ends_the_job(void **state)
 {
     rig_put(&rig, ONE(""));
@@ -362,7 +356,7 @@ static void an_exhausted_quota_ends_the_job(void **state)
     phases("Pending Running");
 }
 
-/* 21: what waiting will not mend ends it all the same. */
+/* An error that waiting does not fix still ends the job. */
 static void pods_that_are_refused_for_ever_are_tried_for_ever(void **state)
 {
     rig_put(&rig, ONE(""));
@@ -373,7 +367,7 @@ static void pods_that_are_refused_for_ever_are_tried_for_ever(void **state)
     phases("Pending Terminating Terminated");
 }
 
-/* 22 */
+/* Volcano issue 4100. */
 static void each_try_makes_another_claim(void **state)
 {
     rig_put(&rig, ONE("  volumes:\n"
@@ -384,7 +378,6 @@ static void each_try_makes_another_claim(void **state)
     assert_int_equal(rig_count(&rig, API_PVC), 2);
 }
 
-/* 24 */
 static void the_exit_code_of_a_sidecar_hides_the_real_one(void **state)
 {
     start(ONE("  policies: [{exitCode: 3, action: AbortJob}]\n"));
@@ -398,7 +391,6 @@ static void the_exit_code_of_a_sidecar_hides_the_real_one(void **state)
     phases("Pending Running Aborting Aborted");
 }
 
-/* 25 */
 static void restarts_are_overlooked_when_the_phase_changes_too(void **state)
 {
     rig_put(&rig, ONE("  policies: [{event: TaskFailed, action: TerminateJob}]\n"));
@@ -412,7 +404,7 @@ static void restarts_are_overlooked_when_the_phase_changes_too(void **state)
     expect("status.state.phase", "\"Terminated\"");
 }
 
-/* 28 */
+/* Volcano issue 740. */
 static void nobody_knows_why_the_job_ended(void **state)
 {
     start(ONE("  policies: [{event: PodFailed, action: TerminateJob}]\n"));
@@ -423,7 +415,7 @@ static void nobody_knows_why_the_job_ended(void **state)
     expect("status.state.message", "\"PodFailed: pod j-w-0, exit code 3\"");
 }
 
-/* 29: known, and kept. */
+/* Volcano issue 791: known, not changed. */
 static void a_succeeded_pod_that_is_deleted_runs_again(void **state)
 {
     start(TWO(""));
@@ -433,7 +425,7 @@ static void a_succeeded_pod_that_is_deleted_runs_again(void **state)
     expect("status.running", "2");
 }
 
-/* 30 */
+/* Volcano issue 4489. */
 static void counts_freeze_while_the_group_waits(void **state)
 {
     start(TWO(""));
@@ -445,7 +437,7 @@ static void counts_freeze_while_the_group_waits(void **state)
     phases("Pending Running Completed");
 }
 
-/* 34 */
+/* Volcano issue 3745. */
 static void the_waiting_group_is_told_again_and_again(void **state)
 {
     rig_put(&rig, ONE(""));
@@ -464,7 +456,7 @@ static void the_waiting_group_is_told_again_and_again(void **state)
     assert_int_equal(events("PodGroupPending"), 1);
 }
 
-/* 35 */
+/* Volcano issue 559. */
 static void a_change_that_means_nothing_is_written(void **state)
 {
     uint64_t rv;
@@ -474,14 +466,13 @@ static void a_change_that_means_nothing_is_written(void **state)
     rv = port_mem_rv(rig.mem);
     rig_pass(&rig, 60);
     assert_int_equal(port_mem_rv(rig.mem), rv);
-    assert_int_equal(writes(PORT_CREATE), 6); /* map, Service, policy, group, two pods */
+    assert_int_equal(writes(PORT_CREATE), 6); /* ConfigMap, Service, policy, group, two pods */
 }
 
-/* 36 */
 static void an_action_that_waits_is_lost_by_a_restart(void **state)
 {
     start(TWO("  policies: [{event: PodFailed, action: TerminateJob, timeout: 20s}]\n"));
-    rig_end(&rig, "j-w-0", 1); /* at :05 by its own account */
+    rig_end(&rig, "j-w-0", 1); /* at :05 by its own timestamp */
     rig_pass(&rig, 10);
     rig_restart(&rig);
     rig_pass(&rig, 10);
@@ -491,7 +482,6 @@ static void an_action_that_waits_is_lost_by_a_restart(void **state)
     phases("Pending Running Terminating Terminated");
 }
 
-/* 36 */
 static void an_action_that_waits_strikes_the_next_generation(void **state)
 {
     start(TWO("  policies:\n"
@@ -506,7 +496,6 @@ static void an_action_that_waits_strikes_the_next_generation(void **state)
     expect("status.retryCount", "1");
 }
 
-/* 36a */
 static void an_old_picture_makes_the_phase_flutter(void **state)
 {
     rig_put(&rig, TWO("  policies: [{event: PodPending, action: RestartJob, timeout: 10s}]\n"));
@@ -522,10 +511,9 @@ static void an_old_picture_makes_the_phase_flutter(void **state)
     phases("Pending Restarting Pending Running");
     expect("status.retryCount", "1");
     expect("status.version", "1");
-    assert_int_equal(writes(PORT_CREATE), 6); /* two groups, four pods */
+    assert_int_equal(writes(PORT_CREATE), 6); /* two PodGroups, four pods */
 }
 
-/* 36b */
 static void a_pod_that_ends_silently_leaves_its_timer(void **state)
 {
     rig_put(&rig, JOB("  minAvailable: 1\n"
@@ -540,7 +528,7 @@ static void a_pod_that_ends_silently_leaves_its_timer(void **state)
     phases("Pending Running");
 }
 
-/* ---- jobs that no admission has seen ---- */
+/* ---- jobs that bypassed admission ---- */
 
 #define BAD(spec, why)                                                                             \
     {                                                                                              \

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// status.attempts: how the pods of a job ended, readable after they are gone. The list is bounded;
-// what succeeded is dropped before what failed, the oldest first. A pod that is being ended is
-// listed before it is gone, so that nobody's death makes it forgotten; its entry has no endTime
-// until it is.
+// status.attempts: how the pods of a job ended, readable after the pods are gone. The list is
+// bounded: successes are dropped before failures, the oldest first. A pod being deleted is listed
+// before it is gone, so that no crash loses it; its entry gets an endTime only then.
 #include "controllers/job_priv.h"
 
 #include "codec/timefmt.h"
@@ -22,7 +21,7 @@ void job_attempt_fini(struct job_attempt *at)
     hk_free(at->message);
 }
 
-static const char *reason_of(const struct pod_digest *d, bool stopped)
+static const char *job_record_end_reason(const struct pod_digest *d, bool stopped)
 {
     if (d->reason[0]) {
         return d->reason;
@@ -40,7 +39,7 @@ static char *message_of(const struct pod_digest *d)
     return hk_strndup(head.s, head.n);
 }
 
-/* stopped: by the controller. */
+/* stopped: the controller ended the pod. */
 static struct job_attempt attempt_of(const struct pod_digest *d, struct hk_str pod,
                                      struct hk_str uid, bool stopped, int64_t end_ns)
 {
@@ -48,17 +47,18 @@ static struct job_attempt attempt_of(const struct pod_digest *d, struct hk_str p
                                 .pod = hk_strndup(pod.s, pod.n),
                                 .uid = hk_strndup(uid.s, uid.n),
                                 .node = hk_strdup(d->node),
-                                .reason = hk_strdup(reason_of(d, stopped)),
+                                .reason = hk_strdup(job_record_end_reason(d, stopped)),
                                 .message = message_of(d),
                                 .index = d->index,
                                 .retry = d->retry,
+                                .version = d->version,
                                 .exit_code = d->exit_code,
                                 .start_ns = d->start_ns,
                                 .end_ns = end_ns,
                                 .succeeded = d->phase == POD_SUCCEEDED};
 }
 
-/* Pods that never got a node were not attempted. */
+/* A pod that never got a node is not an attempt. */
 void job_record_pod(struct job_mem *mem, const struct mirror_change *ch, int64_t now_ns)
 {
     const struct pod_digest *old = ch->old, *now = ch->now;
@@ -76,20 +76,20 @@ void job_record_pod(struct job_mem *mem, const struct mirror_change *ch, int64_t
 
 /* ---- the list ---- */
 
-static void put_str(struct json *obj, struct hk_arena *a, const char *key, const char *s)
+static void job_record_set_str(struct json *obj, struct hk_arena *a, const char *key, const char *s)
 {
     if (s[0]) {
         json_put(obj, a, hk_str(key), json_make_str(hk_arena_str(a, hk_str(s))));
     }
 }
 
-static void put_time(struct json *obj, struct hk_arena *a, const char *key, int64_t ns)
+static void job_record_set_time(struct json *obj, struct hk_arena *a, const char *key, int64_t ns)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
     if (ns != 0) {
         time_write(ns, &text);
-        put_str(obj, a, key, text.data);
+        job_record_set_str(obj, a, key, text.data);
     }
 }
 
@@ -97,17 +97,18 @@ static struct json attempt_json(const struct job_attempt *at, struct hk_arena *a
 {
     struct json v = json_make_object();
 
-    put_str(&v, a, "task", at->task);
+    job_record_set_str(&v, a, "task", at->task);
     json_put(&v, a, HK_STR("index"), json_make_int(at->index));
     json_put(&v, a, HK_STR("retry"), json_make_int(at->retry));
-    put_str(&v, a, "pod", at->pod);
-    put_str(&v, a, "uid", at->uid);
-    put_str(&v, a, "node", at->node);
-    put_time(&v, a, "startTime", at->start_ns);
-    put_time(&v, a, "endTime", at->end_ns);
+    json_put(&v, a, HK_STR("version"), json_make_int(at->version));
+    job_record_set_str(&v, a, "pod", at->pod);
+    job_record_set_str(&v, a, "uid", at->uid);
+    job_record_set_str(&v, a, "node", at->node);
+    job_record_set_time(&v, a, "startTime", at->start_ns);
+    job_record_set_time(&v, a, "endTime", at->end_ns);
     json_put(&v, a, HK_STR("exitCode"), json_make_int(at->exit_code));
-    put_str(&v, a, "reason", at->reason);
-    put_str(&v, a, "message", at->message);
+    job_record_set_str(&v, a, "reason", at->reason);
+    job_record_set_str(&v, a, "message", at->message);
     return v;
 }
 
@@ -121,7 +122,7 @@ static struct json *find_uid(const struct json *list, struct hk_str uid)
     return NULL;
 }
 
-static bool is_over(const struct json *attempt)
+static bool job_record_attempt_is_over(const struct json *attempt)
 {
     return json_get(attempt, "endTime") != NULL;
 }
@@ -144,11 +145,12 @@ static void drop_one(struct json *list)
     list->len--;
 }
 
-static void add(struct json *list, struct hk_arena *a, const struct job_attempt *at)
+static void job_record_add_attempt(struct json *list, struct hk_arena *a,
+                                   const struct job_attempt *at)
 {
     struct json *have = find_uid(list, hk_str(at->uid));
 
-    if (have && (is_over(have) || at->end_ns == 0)) {
+    if (have && (job_record_attempt_is_over(have) || at->end_ns == 0)) {
         return;
     }
     if (have) {
@@ -161,14 +163,14 @@ static void add(struct json *list, struct hk_arena *a, const struct job_attempt 
     }
 }
 
-/* Successes do not displace anything: a job of many pods would be rewritten for each of them. */
-static bool has_room(const struct json *list, bool succeeded)
+/* Successes never displace entries: a job with many pods would be rewritten for each of them. */
+static bool job_record_has_room(const struct json *list, bool succeeded)
 {
     return !succeeded || list->len < ATTEMPTS_MAX;
 }
 
-/* As the status has it. */
-static struct json list_of(const struct job_pass *p)
+/* The list in the current status. */
+static struct json job_record_status_attempts(const struct job_pass *p)
 {
     const struct json *list = json_at(p->root, "status.attempts");
 
@@ -177,7 +179,7 @@ static struct json list_of(const struct job_pass *p)
 
 bool job_record_has(const struct job_pass *p, uint32_t row)
 {
-    const struct json list = list_of(p);
+    const struct json list = job_record_status_attempts(p);
     const struct hk_str uid = mirror_uid(p->pods, row);
 
     return job_pod(p, row)->node[0] == '\0' || list.len >= ATTEMPTS_MAX || find_uid(&list, uid);
@@ -185,14 +187,14 @@ bool job_record_has(const struct job_pass *p, uint32_t row)
 
 void job_record_trim(struct job_pass *p)
 {
-    const struct json list = list_of(p);
+    const struct json list = job_record_status_attempts(p);
 
     for (uint32_t i = p->mem->ended.len; i-- > 0;) {
         struct job_attempt *at = &p->mem->ended.at[i];
 
         const struct json *have = find_uid(&list, hk_str(at->uid));
 
-        if (have ? is_over(have) : !has_room(&list, at->succeeded)) {
+        if (have ? job_record_attempt_is_over(have) : !job_record_has_room(&list, at->succeeded)) {
             job_attempt_fini(at);
             memmove(at, at + 1, (p->mem->ended.len - i - 1) * sizeof(*at));
             p->mem->ended.len--;
@@ -200,8 +202,8 @@ void job_record_trim(struct job_pass *p)
     }
 }
 
-/* Pods that ended while nobody looked, and those that are being ended. A full list has seen them,
- * or more important ones. */
+/* Adds pods that ended while no controller ran, and those being deleted. A full list already has
+ * them, or more important ones. */
 static void add_from_mirror(const struct job_pass *p, struct json *list)
 {
     for (uint32_t r = job_first_pod(p); r != HK_NONE && list->len < ATTEMPTS_MAX;
@@ -213,7 +215,7 @@ static void add_from_mirror(const struct job_pass *p, struct json *list)
         if (pod_has_ended(d) || (d->node[0] && (d->terminating || stopped))) {
             at = attempt_of(d, mirror_name(p->pods, r), mirror_uid(p->pods, r), stopped,
                             d->end_ns || !pod_has_ended(d) ? d->end_ns : p->t->now_ns);
-            add(list, p->t->mem, &at);
+            job_record_add_attempt(list, p->t->mem, &at);
             job_attempt_fini(&at);
         }
     }
@@ -224,7 +226,7 @@ bool job_record_is_lost(const struct job_pass *p, const struct json *attempt)
     const struct hk_str pod = json_str(json_get(attempt, "pod"), none);
     uint32_t row;
 
-    if (is_over(attempt)) {
+    if (job_record_attempt_is_over(attempt)) {
         return false;
     }
     row = mirror_find(p->pods, p->job.meta.ns, pod);
@@ -236,7 +238,7 @@ static void close_lost(const struct job_pass *p, struct json *list)
 {
     for (uint32_t i = 0; i < list->len; i++) {
         if (job_record_is_lost(p, &list->items[i])) {
-            put_time(&list->items[i], p->t->mem, "endTime", p->t->now_ns);
+            job_record_set_time(&list->items[i], p->t->mem, "endTime", p->t->now_ns);
         }
     }
 }
@@ -244,11 +246,11 @@ static void close_lost(const struct job_pass *p, struct json *list)
 struct json job_record_merge(const struct job_pass *p, const struct json *attempts)
 {
     struct hk_arena *a = p->t->mem;
-    struct json list = json_is(attempts, JSON_ARRAY) ? json_clone(attempts, a) : json_make_array();
+    struct json list = json_clone_as(attempts, JSON_ARRAY, a);
 
     for (uint32_t i = 0; i < p->mem->ended.len; i++) {
-        if (has_room(&list, p->mem->ended.at[i].succeeded)) {
-            add(&list, a, &p->mem->ended.at[i]);
+        if (job_record_has_room(&list, p->mem->ended.at[i].succeeded)) {
+            job_record_add_attempt(&list, a, &p->mem->ended.at[i]);
         }
     }
     add_from_mirror(p, &list);

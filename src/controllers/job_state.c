@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state machine of jobs as a table (controllers.md 1.7), and the phases that follow from counts
-// of pods. Abort and terminate also work while a job restarts; upstream forgets them there.
+// The state machine of jobs as a table, and the phases that follow from counts of pods
+// (docs/reference/controllers.md section 3). Unlike upstream's restartingState, abort and terminate
+// also work while a job restarts.
 #include "controllers/job_priv.h"
 
 #define SYNC                                                                                       \
@@ -31,13 +32,13 @@
     {                                                                                              \
         JOB_KILL_ACTIVE, API_JOB_##phase, false                                                    \
     }
-/* Resuming uses up a retry as well. */
+/* Resuming also uses up a retry. */
 #define RESUME                                                                                     \
     {                                                                                              \
         JOB_KILL_ACTIVE, API_JOB_RESTARTING, true                                                  \
     }
 
-/* Whatever the action, what runs is ended. */
+/* Every action deletes the pods that still run. */
 #define REST                                                                                       \
     {                                                                                              \
         ACTIVE, ACTIVE, ACTIVE, ACTIVE, ACTIVE, ACTIVE, ACTIVE, ACTIVE, ACTIVE, ACTIVE, ACTIVE     \

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The status of a job: its pods counted, and the write, which is only asked for when the status
-// would say something else than it says now.
+// The status of a job: counts its pods, and writes the status only when something in it changes.
 #include "controllers/job_priv.h"
 
 #include "codec/timefmt.h"
@@ -24,7 +23,8 @@ void job_count(const struct job_pass *p, struct job_counts *ret)
             ret->tasks[task - p->job.tasks.at][d->phase]++;
         }
     }
-    ret->pending = by_phase[POD_PENDING];
+    ret->pending =
+        by_phase[POD_PENDING] + (job_is_live(p->job.phase) ? job_window_held_back(p) : 0);
     ret->running = by_phase[POD_RUNNING];
     ret->succeeded = by_phase[POD_SUCCEEDED];
     ret->failed = by_phase[POD_FAILED];
@@ -33,8 +33,8 @@ void job_count(const struct job_pass *p, struct job_counts *ret)
 
 /* ---- building ---- */
 
-/* Zeros are left out, as upstream does. */
-static void put_int(struct json *obj, struct hk_arena *a, const char *key, int64_t n)
+/* Leaves out zeros, as upstream does. */
+static void job_status_set_int(struct json *obj, struct hk_arena *a, const char *key, int64_t n)
 {
     if (n != 0) {
         json_put(obj, a, hk_str(key), json_make_int(n));
@@ -43,7 +43,8 @@ static void put_int(struct json *obj, struct hk_arena *a, const char *key, int64
     }
 }
 
-static void put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str s)
+static void job_status_set_str(struct json *obj, struct hk_arena *a, const char *key,
+                               struct hk_str s)
 {
     if (s.n > 0) {
         json_put(obj, a, hk_str(key), json_make_str(s));
@@ -75,17 +76,17 @@ static void put_counts(const struct job_pass *p, struct json *status, const stru
     struct hk_arena *a = p->t->mem;
     struct json tasks = json_make_object();
 
-    put_int(status, a, "pending", n->pending);
-    put_int(status, a, "running", n->running);
-    put_int(status, a, "succeeded", n->succeeded);
-    put_int(status, a, "failed", n->failed);
-    put_int(status, a, "terminating", n->terminating);
-    put_int(status, a, "unknown", n->unknown);
+    job_status_set_int(status, a, "pending", n->pending);
+    job_status_set_int(status, a, "running", n->running);
+    job_status_set_int(status, a, "succeeded", n->succeeded);
+    job_status_set_int(status, a, "failed", n->failed);
+    job_status_set_int(status, a, "terminating", n->terminating);
+    job_status_set_int(status, a, "unknown", n->unknown);
     for (uint32_t i = 0; i < p->job.tasks.len; i++) {
         struct json phases = json_make_object(), task = json_make_object();
 
         for (unsigned k = 0; k < POD_NPHASES; k++) {
-            put_int(&phases, a, pod_phase_name(k), n->tasks[i][k]);
+            job_status_set_int(&phases, a, pod_phase_name(k), n->tasks[i][k]);
         }
         if (phases.len > 0) {
             json_put(&task, a, HK_STR("phase"), phases);
@@ -96,7 +97,7 @@ static void put_counts(const struct job_pass *p, struct json *status, const stru
 }
 
 /* One condition per phase, the newest last. */
-static void put_condition(const struct turn *t, struct json *status, const char *phase)
+static void put_condition(const struct pass *t, struct json *status, const char *phase)
 {
     struct hk_arena *a = t->mem;
     const struct json *old = json_get(status, "conditions");
@@ -139,14 +140,14 @@ static bool is_at_rest(enum api_job_phase phase)
     return api_job_is_finished(phase) || phase == API_JOB_ABORTED;
 }
 
-/* What ended the job is still told when it has ended. */
+/* A job that has ended keeps the reason for its end. */
 static void keep_reason(struct json *state, struct hk_arena *a, const struct json *old)
 {
-    put_str(state, a, "reason", json_str(json_get(old, "reason"), none));
-    put_str(state, a, "message", json_str(json_get(old, "message"), none));
+    job_status_set_str(state, a, "reason", json_str(json_get(old, "reason"), none));
+    job_status_set_str(state, a, "message", json_str(json_get(old, "message"), none));
 }
 
-static struct json new_state(const struct turn *t, const char *phase)
+static struct json new_state(const struct pass *t, const char *phase)
 {
     struct json state = json_make_object();
 
@@ -171,8 +172,8 @@ static void put_state(const struct job_pass *p, struct json *status, const struc
     }
     state = new_state(p->t, phase);
     if (ch->action != API_ACTION_SYNC_JOB) {
-        put_str(&state, a, "reason", hk_str(api_job_action_name(ch->action)));
-        put_str(&state, a, "message", message_of(p, ch->request));
+        job_status_set_str(&state, a, "reason", hk_str(api_job_action_name(ch->action)));
+        job_status_set_str(&state, a, "message", message_of(p, ch->request));
     } else if (is_at_rest(ch->phase)) {
         keep_reason(&state, a, old);
     }
@@ -180,7 +181,7 @@ static void put_state(const struct job_pass *p, struct json *status, const struc
     put_condition(p->t, status, phase);
 }
 
-/* What is under way, for whoever has to go on with it. */
+/* Records the action in progress, so that a later pass or another process can continue it. */
 static void put_action(const struct job_pass *p, struct json *status, const struct job_change *ch)
 {
     struct hk_arena *a = p->t->mem;
@@ -192,25 +193,25 @@ static void put_action(const struct job_pass *p, struct json *status, const stru
         }
         return;
     }
-    put_str(&action, a, "name", hk_str(api_job_action_name(ch->action)));
+    job_status_set_str(&action, a, "name", hk_str(api_job_action_name(ch->action)));
     if (ch->request) {
-        put_str(&action, a, "task", hk_str(ch->request->task));
-        put_str(&action, a, "pod", hk_str(ch->request->pod));
-        put_str(&action, a, "partition", hk_str(ch->request->partition));
+        job_status_set_str(&action, a, "task", hk_str(ch->request->task));
+        job_status_set_str(&action, a, "pod", hk_str(ch->request->pod));
+        job_status_set_str(&action, a, "partition", hk_str(ch->request->partition));
     }
     if (ch->command) {
-        put_str(&action, a, "command", hk_str(ch->command));
+        job_status_set_str(&action, a, "command", hk_str(ch->command));
     }
     json_put(status, a, HK_STR("action"), action);
 }
 
-/* Plugins that make objects are listed until those are gone, the others as long as the job may run.
- */
+/* Lists plugins with objects until the objects are removed, other plugins until the job is at
+ * rest. */
 static void put_controlled(const struct job_pass *p, struct json *status, enum api_job_phase phase)
 {
     struct hk_arena *a = p->t->mem;
     const struct json *old = json_get(status, "controlledResources");
-    struct json map = json_is(old, JSON_OBJECT) ? json_clone(old, a) : json_make_object();
+    struct json map = json_clone_as(old, JSON_OBJECT, a);
 
     for (uint32_t i = 0; i < p->uses.len; i++) {
         const struct job_plugin *plugin = p->uses.at[i].plugin;
@@ -251,12 +252,12 @@ static void put_duration(const struct job_pass *p, struct json *status, enum api
              json_make_str(hk_arena_str(p->t->mem, hk_buf_str(&text))));
 }
 
-void job_write_refusal(struct turn *t, const struct json *root, const char *why)
+void job_write_refusal(struct pass *t, const struct json *root, const char *why)
 {
     struct hk_arena *a = t->mem;
     const struct json *old = json_get(root, "status");
     struct json obj = json_clone(root, a);
-    struct json status = json_is(old, JSON_OBJECT) ? json_clone(old, a) : json_make_object();
+    struct json status = json_clone_as(old, JSON_OBJECT, a);
     struct json *state = (struct json *)json_get(&status, "state");
 
     if (!json_is(state, JSON_OBJECT)) {
@@ -264,27 +265,33 @@ void job_write_refusal(struct turn *t, const struct json *root, const char *why)
         state = json_put(&status, a, HK_STR("state"),
                          new_state(t, api_job_phase_name(API_JOB_PENDING)));
     }
-    put_str(state, a, "reason", HK_STR(JOB_REFUSED));
-    put_str(state, a, "message", hk_str(why));
+    job_status_set_str(state, a, "reason", HK_STR(JOB_REFUSED));
+    job_status_set_str(state, a, "message", hk_str(why));
     if (!json_equal(&status, old)) {
         json_put(&obj, a, HK_STR("status"), status);
-        turn_update_status(t, api_kind(API_JOB), &obj);
+        pass_update_status(t, api_kind(API_JOB), &obj);
     }
+}
+
+/* Other writers may have set the counter to its maximum. */
+static int32_t count_up(int32_t n, bool once)
+{
+    return once && n < INT32_MAX ? n + 1 : n;
 }
 
 bool job_write_status(struct job_pass *p, const struct job_change *ch)
 {
     struct hk_arena *a = p->t->mem;
     const struct json *old = json_get(p->root, "status");
-    struct json status = json_is(old, JSON_OBJECT) ? json_clone(old, a) : json_make_object();
+    struct json status = json_clone_as(old, JSON_OBJECT, a);
     struct job_pass after = *p;
     struct job_counts n;
     struct json obj;
 
-    /* The pods are counted as they stand once the change has been written. */
+    /* Count the pods as they will be after this write. */
     after.job.phase = ch->phase;
-    after.job.version += ch->new_generation;
-    after.job.retry_count += ch->retry;
+    after.job.version = count_up(p->job.version, ch->new_generation);
+    after.job.retry_count = count_up(p->job.retry_count, ch->retry);
     if (ch->action != API_ACTION_SYNC_JOB && ch->request) {
         after.action = ch->action;
         after.target_task = hk_str(ch->request->task);
@@ -297,8 +304,8 @@ bool job_write_status(struct job_pass *p, const struct job_change *ch)
     put_action(p, &status, ch);
     json_put(&status, a, HK_STR("minAvailable"), json_make_int(p->job.min_available));
     put_counts(&after, &status, &n);
-    put_int(&status, a, "version", after.job.version);
-    put_int(&status, a, "retryCount", after.job.retry_count);
+    job_status_set_int(&status, a, "version", after.job.version);
+    job_status_set_int(&status, a, "retryCount", after.job.retry_count);
     put_duration(p, &status, ch->phase);
     put_controlled(p, &status, ch->phase);
     put_filled(&status, a, "attempts", job_record_merge(&after, json_get(&status, "attempts")));
@@ -307,6 +314,6 @@ bool job_write_status(struct job_pass *p, const struct job_change *ch)
     }
     obj = json_shallow(p->root, a);
     json_put(&obj, a, HK_STR("status"), status);
-    turn_update_status(p->t, api_kind(API_JOB), &obj);
+    pass_update_status(p->t, api_kind(API_JOB), &obj);
     return true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Towards running: the objects of the plugins, claims, the PodGroup, and once that is in the queue
-// the pods. And the way back: a job at rest keeps none of these but its pods that ended. Each call
-// compares and asks for what is missing; nothing depends on earlier calls.
+// Steps towards running: plugin objects, claims, the PodGroup and, once that is in the queue, the
+// pods. The way back: a job at rest keeps only its ended pods. Each call compares and requests what
+// is missing; nothing depends on earlier calls.
 #include "controllers/job_priv.h"
 
 #include "api/names.h"
@@ -30,7 +30,7 @@ struct making {
     const struct json *owner;
 };
 
-static void make_object(void *ctx, struct hk_arena *a, struct json *body)
+static void job_sync_make_plugin_object(void *ctx, struct hk_arena *a, struct json *body)
 {
     const struct making *m = ctx;
 
@@ -43,6 +43,15 @@ static bool mend_object(void *ctx, struct hk_arena *a, struct json *obj)
     const struct making *m = ctx;
 
     return m->obj->mend(m->use, obj);
+}
+
+static void tell_foreign(struct job_pass *p, const struct job_object *obj)
+{
+    pass_event(
+        p->t, p->root, true, "PluginError",
+        "%s \"%.*s\" exists and belongs to somebody else: delete it, or give the job another "
+        "name",
+        api_kind(obj->kind)->singular, HK_FMT(obj->name));
 }
 
 static bool sync_objects(struct job_pass *p)
@@ -58,14 +67,18 @@ static bool sync_objects(struct job_pass *p)
         for (uint32_t k = 0; k < n; k++) {
             struct making m = {use, &objs[k], p->root};
 
-            done &= turn_ensure(p->t, &memos[k],
+            done &= pass_ensure(p->t, &memos[k],
                                 &(struct ensure){.kind = api_kind(objs[k].kind),
                                                  .ns = p->job.meta.ns,
                                                  .name = objs[k].name,
+                                                 .owner_uid = p->job.meta.uid,
                                                  .want = objs[k].want,
-                                                 .make = make_object,
+                                                 .make = job_sync_make_plugin_object,
                                                  .mend = objs[k].mend ? mend_object : NULL,
                                                  .ctx = &m});
+            if (ensured_is_foreign(&memos[k])) {
+                tell_foreign(p, &objs[k]);
+            }
         }
     }
     return done;
@@ -86,7 +99,7 @@ bool job_is_torn_down(const struct job_pass *p, uint32_t use)
     return true;
 }
 
-static bool is_listed(const struct job_pass *p, const struct job_plugin *plugin)
+static bool job_sync_plugin_is_recorded(const struct job_pass *p, const struct job_plugin *plugin)
 {
     const char *key = hk_arena_printf(p->t->mem, "plugin-%s", plugin->name);
 
@@ -101,14 +114,14 @@ static void remove_objects(struct job_pass *p)
         struct ensured *memos;
         uint32_t n;
 
-        if (!use->plugin->objects || !is_listed(p, use->plugin)) {
+        if (!use->plugin->objects || !job_sync_plugin_is_recorded(p, use->plugin)) {
             continue;
         }
         n = use->plugin->objects(use, objs);
         memos = job_memos(p, use->plugin);
         for (uint32_t k = 0; k < n; k++) {
-            (void)turn_remove(p->t, &memos[k], api_kind(objs[k].kind), p->job.meta.ns,
-                              objs[k].name);
+            (void)pass_remove(p->t, &memos[k], api_kind(objs[k].kind), p->job.meta.ns, objs[k].name,
+                              p->job.meta.uid);
         }
     }
 }
@@ -128,7 +141,7 @@ static struct hk_str claim_name(struct job_pass *p)
     return hk_str(hk_arena_printf(p->t->mem, "%.*s-pvc-%s", HK_FMT(p->job.meta.name), tail));
 }
 
-/* Names of claims are written down before the claims are made, or each try would make new ones. */
+/* Stores the names of claims before the claims are created, so that a retry creates no others. */
 static bool name_claims(struct job_pass *p)
 {
     struct hk_arena *a = p->t->mem;
@@ -144,7 +157,7 @@ static bool name_claims(struct job_pass *p)
         }
     }
     if (!named) {
-        turn_update(p->t, api_kind(API_JOB), &obj);
+        pass_update(p->t, api_kind(API_JOB), &obj);
     }
     return named;
 }
@@ -161,7 +174,7 @@ static void make_claim(void *ctx, struct hk_arena *a, struct json *body)
     json_put(body, a, HK_STR("spec"), *c->spec);
 }
 
-/* A claim the user named must be there. */
+/* A claim named by the user must exist. */
 static bool await_claim(struct job_pass *p, uint32_t i)
 {
     struct ensured *memo = &p->mem->claims[i];
@@ -171,15 +184,15 @@ static bool await_claim(struct job_pass *p, uint32_t i)
     if (memo->want) {
         return true;
     }
-    if (!turn_read(p->t, memo, api_kind(API_PVC), p->job.meta.ns, name, &found)) {
+    if (!pass_read(p->t, memo, api_kind(API_PVC), p->job.meta.ns, name, &found)) {
         return false;
     }
     if (!found) {
-        turn_event(p->t, p->root, true, "PVCError",
+        pass_event(p->t, p->root, true, "PVCError",
                    "Failed to create PVC, err: pvc %.*s is not found, the job will be in the "
                    "Pending state until the PVC is created",
                    HK_FMT(name));
-        turn_fail(p->t, HK_ENOTFOUND, "pvc '%.*s' is not found", HK_FMT(name));
+        pass_fail(p->t, HK_ENOTFOUND, "pvc '%.*s' is not found", HK_FMT(name));
         return false;
     }
     api_object_unref(found);
@@ -209,7 +222,7 @@ static bool sync_claims(struct job_pass *p)
             done &= await_claim(p, i);
             continue;
         }
-        done &= turn_ensure(p->t, &p->mem->claims[i],
+        done &= pass_ensure(p->t, &p->mem->claims[i],
                             &(struct ensure){.kind = api_kind(API_PVC),
                                              .ns = p->job.meta.ns,
                                              .name = v->claim_name,
@@ -227,13 +240,13 @@ static void delete_group(struct job_pass *p)
     const struct podgroup_digest *d = mirror_digest(p->groups, p->group);
 
     if (!d->terminating) {
-        turn_delete(p->t, api_kind(API_PODGROUP), p->job.meta.ns, mirror_name(p->groups, p->group),
+        pass_delete(p->t, api_kind(API_PODGROUP), p->job.meta.ns, mirror_name(p->groups, p->group),
                     mirror_uid(p->groups, p->group), PORT_PROPAGATE_DEFAULT);
     }
 }
 
-/* Made for a generation that a restart of the whole job has ended. One without our note was made by
- * another controller; it is the present one's unless the job is just restarting. */
+/* The PodGroup is from before a restart of the whole job. One without a version was created by
+ * another controller; it is current unless the job is just restarting. */
 static bool group_is_old(const struct job_pass *p, const struct json *group)
 {
     const struct json *note = kinds_annotation(group, API_ANN_JOB_VERSION);
@@ -252,7 +265,7 @@ static bool sync_group(struct job_pass *p)
 
     if (p->group == HK_NONE) {
         group = job_group_build(&p->job, job_priority, p, p->t->mem);
-        turn_create(p->t, api_kind(API_PODGROUP), &group);
+        pass_create(p->t, api_kind(API_PODGROUP), &group);
         return false;
     }
     group = mirror_read(p->groups, p->group, p->t->mem);
@@ -261,7 +274,7 @@ static bool sync_group(struct job_pass *p)
         return false;
     }
     if (job_group_mend(&p->job, &group, job_priority, p, p->t->mem, &patch)) {
-        turn_patch(p->t, &(struct turn_patch){.kind = api_kind(API_PODGROUP),
+        pass_patch(p->t, &(struct pass_patch){.kind = api_kind(API_PODGROUP),
                                               .ns = p->job.meta.ns,
                                               .name = mirror_name(p->groups, p->group),
                                               .type = PORT_PATCH_MERGE,
@@ -296,8 +309,8 @@ static bool is_ready_to_lean_on(const struct job_pass *p, struct hk_str name)
     return ready >= task->min_available;
 }
 
-/* 1.13: all of the tasks it depends on, or with "any" one of several. */
-static bool may_start(const struct job_pass *p, const struct api_job_task *task)
+/* With iteration "any", one of several dependencies is enough. */
+bool job_task_may_start(const struct job_pass *p, const struct api_job_task *task)
 {
     const bool any = task->depends_on.len > 1 && hk_str_is(task->iteration, "any");
 
@@ -311,27 +324,32 @@ static bool may_start(const struct job_pass *p, const struct api_job_task *task)
     return task->depends_on.len == 0 || !any;
 }
 
-/* Which indices have a pod, ending ones included: their name is taken. */
-static uint8_t *taken_indices(const struct job_pass *p, const struct api_job_task *task)
+/* Which of the first n indices have a pod. Pods being deleted count: their names are in use. */
+static uint8_t *taken_indices(const struct job_pass *p, const struct api_job_task *task, int32_t n)
 {
-    uint8_t *taken = hk_arena_zalloc(p->t->mem, (size_t)task->replicas + 1);
+    uint8_t *taken = hk_arena_zalloc(p->t->mem, (size_t)n + 1);
 
     for (uint32_t r = job_first_pod(p); r != HK_NONE; r = job_next_pod(p, r)) {
         const struct pod_digest *d = job_pod(p, r);
 
-        if (d->index >= 0 && d->index < task->replicas && hk_str_is(task->name, d->task)) {
+        if (d->index >= 0 && d->index < n && hk_str_is(task->name, d->task)) {
             taken[d->index] = 1;
         }
     }
     return taken;
 }
 
-/* False when the pass is full or a plugin refused. */
-static bool create_pods(struct job_pass *p, const struct api_job_task *task)
+/* Creates the pods that the window allows, lowest indices first. False when the pass is full or a
+ * plugin failed. */
+static bool create_pods(struct job_pass *p, uint32_t k, struct job_window *w)
 {
-    const uint8_t *taken = taken_indices(p, task);
+    const struct api_job_task *task = &p->job.tasks.at[k];
+    const int32_t room = job_window_room(p, w, k);
+    /* The first have + room indices contain at least room free ones. */
+    const int32_t n = (int32_t)HK_MIN(task->replicas, (int64_t)w->tasks[k].have + room);
+    const uint8_t *taken = room > 0 ? taken_indices(p, task, n) : NULL;
 
-    for (int32_t i = 0; i < task->replicas; i++) {
+    for (int32_t i = 0, made = 0; i < n && made < room; i++) {
         struct hk_err err = {0};
         struct json pod;
 
@@ -343,12 +361,14 @@ static bool create_pods(struct job_pass *p, const struct api_job_task *task)
             return false;
         }
         if (job_pod_build(p, task, i, &pod, &err) < 0) {
-            turn_event(p->t, p->root, true, "PluginError",
+            pass_event(p->t, p->root, true, "PluginError",
                        "Execute plugin when pod create failed, err: %s", err.text);
-            turn_fail(p->t, HK_EINVAL, "%s", err.text);
+            pass_fail(p->t, HK_EINVAL, "%s", err.text);
             return false;
         }
-        turn_create(p->t, api_kind(API_POD), &pod);
+        pass_create(p->t, api_kind(API_POD), &pod);
+        job_window_made(w, k);
+        made++;
     }
     return true;
 }
@@ -356,18 +376,18 @@ static bool create_pods(struct job_pass *p, const struct api_job_task *task)
 static bool sync_pods(struct job_pass *p)
 {
     const uint32_t before = p->t->ncall;
+    struct job_window w;
 
+    job_window_read(p, &w);
     for (uint32_t i = 0; i < p->job.tasks.len; i++) {
-        const struct api_job_task *task = &p->job.tasks.at[i];
-
-        if (may_start(p, task) && !create_pods(p, task)) {
+        if (job_task_may_start(p, &p->job.tasks.at[i]) && !create_pods(p, i, &w)) {
             break;
         }
     }
     return p->t->ncall == before;
 }
 
-/* ---- both ways ---- */
+/* ---- start and teardown ---- */
 
 static void note_forwarding(struct job_pass *p)
 {
@@ -381,7 +401,7 @@ static void note_forwarding(struct job_pass *p)
     meta = json_put(&patch, a, HK_STR("metadata"), json_make_object());
     notes = json_put(meta, a, HK_STR("annotations"), json_make_object());
     json_put(notes, a, HK_STR(API_KEY_JOB_FORWARDING), json_make_str(HK_STR("true")));
-    turn_patch(p->t, &(struct turn_patch){.kind = api_kind(API_JOB),
+    pass_patch(p->t, &(struct pass_patch){.kind = api_kind(API_JOB),
                                           .ns = p->job.meta.ns,
                                           .name = p->job.meta.name,
                                           .type = PORT_PATCH_MERGE,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The life of jobs. Numbers are those of the worked examples in the controllers' reference.
+// The life of jobs: pods, policies, completion, scaling. job_example_test.c has longer cases.
 #include "controllers/job_rig_test.h"
 
-/* ---- ordinary life ---- */
+/* ---- normal operation ---- */
 
 static void pods_wait_for_the_queue(void **state)
 {
@@ -35,7 +35,7 @@ static void status_is_written_once_per_transition(void **state)
 {
     start(JOB("  minAvailable: 2\n  tasks:\n" TASK("w", "2", "")));
     assert_int_equal(manager_metrics(rig.m)->writes[PORT_CREATE], 3);
-    /* Pending; pods made; running */
+    /* Pending; pods created; running */
     assert_int_equal(manager_metrics(rig.m)->writes[PORT_UPDATE], 3);
     rig_restart(&rig);
     rig_settle(&rig);
@@ -44,7 +44,6 @@ static void status_is_written_once_per_transition(void **state)
     assert_int_equal(manager_metrics(rig.m)->writes[PORT_PATCH], 0);
 }
 
-/* 18 */
 static void too_few_successes_fail_the_job(void **state)
 {
     start(JOB("  minAvailable: 3\n  tasks:\n" TASK("w", "3", "")));
@@ -57,7 +56,6 @@ static void too_few_successes_fail_the_job(void **state)
 
 /* ---- policies ---- */
 
-/* 1 */
 static void a_failed_pod_restarts_the_job_until_retries_are_used_up(void **state)
 {
     start(JOB("  minAvailable: 2\n  policies: [{event: PodFailed, action: RestartJob}]\n"
@@ -73,7 +71,6 @@ static void a_failed_pod_restarts_the_job_until_retries_are_used_up(void **state
     pods("j-b-0"); /* the failed pod of the last attempt stays */
 }
 
-/* 2, 3, 6 */
 static void a_failed_pod_ends_the_job(void **state)
 {
     start(JOB("  minAvailable: 2\n  policies: [{event: PodFailed, action: TerminateJob}]\n"
@@ -86,7 +83,6 @@ static void a_failed_pod_ends_the_job(void **state)
     expect("status.retryCount", "");
 }
 
-/* 4 */
 static void only_the_failed_pod_restarts(void **state)
 {
     start(JOB("  minAvailable: 2\n  policies: [{event: PodFailed, action: RestartPod}]\n"
@@ -100,7 +96,6 @@ static void only_the_failed_pod_restarts(void **state)
     expect("status.running", "2");
 }
 
-/* 5, 7 */
 static void a_pod_that_is_taken_away_restarts_the_job(void **state)
 {
     start(JOB("  minAvailable: 2\n  policies: [{event: '*', action: RestartJob}]\n"
@@ -116,7 +111,6 @@ static void a_pod_that_is_taken_away_restarts_the_job(void **state)
         "1"));
 }
 
-/* 16 */
 static void restarting_a_task_happens_once(void **state)
 {
     start(JOB("  minAvailable: 3\n  policies: [{event: PodEvicted, action: RestartTask}]\n"
@@ -128,7 +122,6 @@ static void restarting_a_task_happens_once(void **state)
     expect("status.running", "3");
 }
 
-/* 9, 10 */
 static void exit_codes_and_task_policies(void **state)
 {
     start(JOB(
@@ -142,7 +135,6 @@ static void exit_codes_and_task_policies(void **state)
     phases("Pending Running Restarting Pending Running Aborting Aborted");
 }
 
-/* 11, 25 */
 static void a_completed_task_completes_the_job(void **state)
 {
     start(JOB("  minAvailable: 3\n  policies: [{event: TaskCompleted, action: CompleteJob}]\n"
@@ -156,7 +148,6 @@ static void a_completed_task_completes_the_job(void **state)
     expect("status.succeeded", "2");
 }
 
-/* 14 */
 static void a_pod_pending_for_too_long_is_restarted(void **state)
 {
     rig_put(&rig, JOB("  minAvailable: 1\n"
@@ -171,6 +162,27 @@ static void a_pod_pending_for_too_long_is_restarted(void **state)
     expect("status.retryCount", "1");
     rig_pass(&rig, 60); /* a running pod is left alone */
     phases("Pending Restarting Pending Running");
+}
+
+static int64_t clock_set_back(struct hk_clock *c)
+{
+    return c->mono_ns(c) - (int64_t)2 * 3600 * 1000000000;
+}
+
+static void a_policy_acts_in_time_when_the_clock_is_set_back(void **state)
+{
+    rig_put(&rig, JOB("  minAvailable: 1\n"
+                      "  policies: [{event: PodPending, action: RestartPod, timeout: 10s}]\n"
+                      "  tasks:\n" TASK("w", "1", "")));
+    rig_enqueue(&rig);
+    rig_pass(&rig, 1);
+    rig.clock.clock.wall_ns = clock_set_back;
+    rig_pass(&rig, 8);
+    phases("Pending");
+    rig_pass(&rig, 2);
+    live_on();
+    phases("Pending Restarting Pending Running");
+    expect("status.retryCount", "1");
 }
 
 static void a_preempted_pod_uses_no_retry(void **state)
@@ -208,7 +220,6 @@ static void suspend_and_resume(void **state)
 
 /* ---- scaling, dependencies ---- */
 
-/* 28, 29 */
 static void scaling_adds_and_removes_the_highest(void **state)
 {
     start(JOB("  minAvailable: 2\n  plugins: {svc: []}\n  tasks:\n" TASK("w", "2", "")));
@@ -220,7 +231,6 @@ static void scaling_adds_and_removes_the_highest(void **state)
     phases("Pending Running");
 }
 
-/* 34 */
 static void a_task_waits_for_what_it_depends_on(void **state)
 {
     rig_put(&rig, JOB("  minAvailable: 1\n  tasks:\n" TASK("a", "1", "")
@@ -264,6 +274,7 @@ int main(void)
         test(exit_codes_and_task_policies),
         test(a_completed_task_completes_the_job),
         test(a_pod_pending_for_too_long_is_restarted),
+        test(a_policy_acts_in_time_when_the_clock_is_set_back),
         test(a_preempted_pod_uses_no_retry),
         test(suspend_and_resume),
         test(scaling_adds_and_removes_the_highest),

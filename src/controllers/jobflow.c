@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JobFlows: steps, each a job from a JobTemplate, that wait for one another. A pass looks at every
-// step anew: one whose job is not known and whose dependencies are met gets its job. A job that
-// completed stays known through the status, so that it is not run again when it is cleaned away.
+// JobFlows: steps that wait for one another, each a job from a JobTemplate. A pass examines every
+// step: one without a known job whose dependencies are met gets its job. The status remembers
+// completed jobs, so that they do not run again after they are deleted.
 #include "controllers/jobflow_priv.h"
 
 #include "api/names.h"
@@ -48,14 +48,14 @@ static void keep_lost(struct flow_mem *mem, const struct mirror_change *ch)
     hk_vec_push(&mem->lost, (struct flow_lost){hk_strndup(name.s, name.n), text.data});
 }
 
-/* ---- what concerns a flow ---- */
+/* ---- which keys a change concerns ---- */
 
 static void flow_changed(struct ctl *c, const struct mirror_change *ch)
 {
     ctl_add(c, mirror_ns(ch->mirror, ch->row), mirror_name(ch->mirror, ch->row));
 }
 
-static void job_changed(struct ctl *c, const struct mirror_change *ch)
+static void jobflow_on_job_change(struct ctl *c, const struct mirror_change *ch)
 {
     const struct json *owner = kinds_controller(ch->root);
     const struct hk_str ns = mirror_ns(ch->mirror, ch->row);
@@ -84,7 +84,7 @@ static bool uses_template(const struct json *flow, struct hk_str name)
     return false;
 }
 
-/* Flows may wait for a template to appear. Once they have their job they no longer care. */
+/* Queues flows that may wait for the new template. Steps with a job ignore template changes. */
 static void template_changed(struct ctl *c, const struct mirror_change *ch)
 {
     const struct mirror *flows = ctl_mirror(c, API_JOBFLOW);
@@ -105,7 +105,7 @@ static void template_changed(struct ctl *c, const struct mirror_change *ch)
     }
 }
 
-/* ---- the jobs there are, and ought to be ---- */
+/* ---- existing and missing jobs ---- */
 
 static struct json *new_tree(struct flow_pass *p, struct json v)
 {
@@ -127,14 +127,14 @@ static const struct json *record_of(const struct flow_pass *p, struct hk_str nam
     return NULL;
 }
 
-static bool is_ours(const struct flow_pass *p, const struct json *job)
+static bool jobflow_owns_job(const struct flow_pass *p, const struct json *job)
 {
     return hk_str_eq(json_str(json_get(kinds_controller(job), "uid"), flow_none),
                      json_str(json_at(&p->root, "metadata.uid"), flow_none));
 }
 
-/* The job as it was last seen, if it completed and the status does not tell yet. What needs no
- * remembering any more is forgotten. */
+/* The last known version of a deleted job that completed before the status recorded it. Frees
+ * entries that are no longer needed. */
 static const struct json *find_lost(struct flow_pass *p, const struct flow_job *j)
 {
     const struct json *found = NULL;
@@ -147,8 +147,9 @@ static const struct json *find_lost(struct flow_pass *p, const struct flow_job *
             continue;
         }
         if (j->row == HK_NONE && !j->known &&
-            json_parse(hk_str(l->text), 0, p->t->mem, &root, NULL) == 0 && is_ours(p, &root)) {
-            /* The text may go before the tree does. */
+            json_parse(hk_str(l->text), 0, p->t->mem, &root, NULL) == 0 &&
+            jobflow_owns_job(p, &root)) {
+            /* The text may be freed before the tree. */
             found = new_tree(p, json_clone(&root, p->t->mem));
         } else {
             lost_fini(l);
@@ -168,7 +169,7 @@ static void look_at(struct flow_pass *p, struct flow_job *j)
         const struct job_digest *d = mirror_digest(p->jobs, j->row);
 
         j->root = new_tree(p, mirror_read(p->jobs, j->row, p->t->mem));
-        j->foreign = !is_ours(p, j->root);
+        j->foreign = !jobflow_owns_job(p, j->root);
         j->phase = j->foreign ? API_JOB_NO_PHASE : d->phase;
         j->known = true;
     } else {
@@ -194,7 +195,7 @@ const struct flow_job *flow_step(const struct flow_pass *p, struct hk_str name)
     return NULL;
 }
 
-/* Jobs of no step are not made again, whatever became of them. */
+/* Jobs without a step are never created again, so their entries are not needed. */
 static void forget_strangers(struct flow_pass *p)
 {
     for (uint32_t i = p->mem->lost.len; i-- > 0;) {
@@ -217,7 +218,7 @@ static void collect_steps(struct flow_pass *p, const struct json *steps, uint32_
         const struct hk_str name = json_str(json_get(step, "name"), flow_none);
 
         if (flow_step(p, name)) {
-            continue; /* named twice, run once */
+            continue; /* duplicate name: runs once */
         }
         p->at[p->nstep++] = (struct flow_job){
             .name =
@@ -230,7 +231,7 @@ static void collect_steps(struct flow_pass *p, const struct json *steps, uint32_
     p->len = p->nstep;
 }
 
-static int by_name(const void *a, const void *b)
+static int jobflow_compare_names(const void *a, const void *b)
 {
     return hk_str_cmp(((const struct flow_job *)a)->name, ((const struct flow_job *)b)->name);
 }
@@ -252,7 +253,7 @@ static void collect_others(struct flow_pass *p, struct hk_str uid)
         }
     }
     if (p->len > p->nstep) {
-        qsort(p->at + p->nstep, p->len - p->nstep, sizeof(*p->at), by_name);
+        qsort(p->at + p->nstep, p->len - p->nstep, sizeof(*p->at), jobflow_compare_names);
     }
 }
 
@@ -273,7 +274,7 @@ static void collect_jobs(struct flow_pass *p)
     collect_others(p, uid);
 }
 
-/* ---- making and removing jobs ---- */
+/* ---- creating and deleting jobs ---- */
 
 static void put_origin(struct json *meta, struct hk_arena *a, const char *where,
                        struct hk_str template, struct hk_str flow)
@@ -284,7 +285,7 @@ static void put_origin(struct json *meta, struct hk_arena *a, const char *where,
     json_put(map, a, HK_STR(API_KEY_CREATED_BY_FLOW), json_make_str(flow));
 }
 
-static bool create_job(struct flow_pass *p, const struct flow_job *j)
+static bool jobflow_create_job(struct flow_pass *p, const struct flow_job *j)
 {
     struct hk_arena *a = p->t->mem;
     const struct hk_str name = json_str(json_get(j->step, "name"), flow_none);
@@ -296,13 +297,13 @@ static bool create_job(struct flow_pass *p, const struct flow_job *j)
     struct json *meta;
 
     if (row == HK_NONE) {
-        turn_fail(p->t, HK_ENOTFOUND, "jobtemplates.flow.volcano.sh \"%.*s\" not found",
+        pass_fail(p->t, HK_ENOTFOUND, "jobtemplates.flow.volcano.sh \"%.*s\" not found",
                   HK_FMT(name));
         return false;
     }
     template = mirror_read(p->templates, row, a);
     if (flow_spec(json_get(&template, "spec"), j->step, a, &spec, &err) < 0) {
-        turn_fail(p->t, HK_EINVAL, "patch of flow '%.*s': %s", HK_FMT(name), err.text);
+        pass_fail(p->t, HK_EINVAL, "patch of flow '%.*s': %s", HK_FMT(name), err.text);
         return false;
     }
     json_put(&body, a, HK_STR("apiVersion"), json_make_str(HK_STR("batch.volcano.sh/v1alpha1")));
@@ -317,23 +318,32 @@ static bool create_job(struct flow_pass *p, const struct flow_job *j)
     }
     json_put(&body, a, HK_STR("spec"), spec);
     kinds_own(&body, a, &p->root);
-    return turn_create(p->t, api_kind(API_JOB), &body);
+    return pass_create(p->t, api_kind(API_JOB), &body);
 }
 
-/* Gives every step that may start its job; whether one was asked for. */
-static bool start_steps(struct flow_pass *p)
+static bool lacks_template(const struct flow_pass *p, const struct flow_job *j)
+{
+    return mirror_find(p->templates, p->t->ns, json_str(json_get(j->step, "name"), flow_none)) ==
+           HK_NONE;
+}
+
+/* Creates the job of every step that may start. Returns whether it requested any; *ret_missing: a
+ * template does not exist. */
+static bool start_steps(struct flow_pass *p, bool *ret_missing)
 {
     bool asked = false;
 
+    *ret_missing = false;
     flow_probes_begin(p->mem);
     for (uint32_t i = 0; i < p->nstep; i++) {
         const struct flow_job *j = &p->at[i];
 
         if (j->foreign) {
-            turn_fail(p->t, HK_EEXIST, "job '%.*s' exists and is not of this flow",
+            pass_fail(p->t, HK_EEXIST, "job '%.*s' exists and is not of this flow",
                       HK_FMT(j->name));
         } else if (!j->known && flow_may_start(p, j)) {
-            asked = create_job(p, j) || asked;
+            *ret_missing |= lacks_template(p, j);
+            asked = jobflow_create_job(p, j) || asked;
         }
     }
     flow_probes_end(p->mem);
@@ -347,7 +357,7 @@ static void delete_jobs(struct flow_pass *p)
 
         if (j->row != HK_NONE && !j->foreign &&
             !((const struct job_digest *)mirror_digest(p->jobs, j->row))->terminating) {
-            turn_delete(p->t, api_kind(API_JOB), p->t->ns, j->name, mirror_uid(p->jobs, j->row),
+            pass_delete(p->t, api_kind(API_JOB), p->t->ns, j->name, mirror_uid(p->jobs, j->row),
                         PORT_PROPAGATE_DEFAULT);
         }
     }
@@ -365,20 +375,32 @@ static bool all_done(const struct flow_pass *p)
     return true;
 }
 
-static void tell_failure(struct turn *t, const struct json *root)
+static void jobflow_report_failure(struct pass *t, const struct json *root)
 {
-    if (t->nerror > 0 && t->failures == turn_patience(t)) {
-        turn_event(t, root, true, "SyncJobFlow", "SyncJobFlow JobFlow failed for %s",
+    if (t->nerror > 0 && t->failures == pass_patience(t)) {
+        pass_event(t, root, true, "SyncJobFlow", "SyncJobFlow JobFlow failed for %s",
                    t->errors[0].text);
     }
 }
 
-static void jobflow_reconcile(struct ctl *c, struct turn *t)
+/* A flow without any started step has nothing to report, and its author may still be writing it. */
+static bool has_begun(const struct flow_pass *p)
+{
+    for (uint32_t i = 0; i < p->len; i++) {
+        if (p->at[i].known && !p->at[i].foreign) {
+            return true;
+        }
+    }
+    return json_get(&p->root, "status") != NULL;
+}
+
+static void jobflow_reconcile(struct ctl *c, struct pass *t)
 {
     const struct mirror *flows = ctl_mirror(c, API_JOBFLOW);
     const uint32_t row = mirror_find(flows, t->ns, t->name);
     struct flow_pass p = {
         .t = t, .jobs = ctl_mirror(c, API_JOB), .templates = ctl_mirror(c, API_JOBTEMPLATE)};
+    bool asked, missing;
 
     if (row == HK_NONE) {
         keymem_forget(c->state, t->ns, t->name);
@@ -390,22 +412,23 @@ static void jobflow_reconcile(struct ctl *c, struct turn *t)
         return;
     }
     p.mem = keymem_get(c->state, t->ns, t->name);
-    tell_failure(t, &p.root);
+    jobflow_report_failure(t, &p.root);
     collect_jobs(&p);
     if (flow_is_over(&p) && all_done(&p) &&
         hk_str_is(json_str(json_at(&p.root, "spec.jobRetainPolicy"), flow_none), "delete")) {
         delete_jobs(&p);
         return;
     }
-    /* The status waits for jobs that are being made, unless that has failed before. */
-    if (!start_steps(&p) || t->failures > 0) {
+    /* The status waits for jobs being created, unless a creation has failed. */
+    asked = start_steps(&p, &missing);
+    if ((!asked || t->failures > 0) && (!missing || has_begun(&p))) {
         flow_write_status(&p);
     }
 }
 
 static const struct ctl_watch watches[] = {
     {&mirror_jobflows, flow_changed},
-    {&mirror_jobs, job_changed},
+    {&mirror_jobs, jobflow_on_job_change},
     {&mirror_jobtemplates, template_changed},
     {0},
 };

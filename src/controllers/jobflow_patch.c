@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The spec of a step's job: the template's, changed by the step's patch.jobSpec. Objects merge;
-// tasks merge with the task of the same name, and their pod templates as pods do (containers by
-// name and so on); any other list replaces the template's.
+// Builds the spec of a step's job: the template, changed by the step's patch.jobSpec. Objects
+// merge; tasks merge with the task of the same name, and pod templates by the rules for pods
+// (containers by name and so on); any other list replaces that of the template.
 //
-// The schema fills defaults into a patch as into any JobSpec, so a value that is the default cannot
-// be told from none and leaves the template's as it is.
+// The schema fills defaults into a patch as into any JobSpec, so a default value cannot be
+// distinguished from an absent one and leaves the template unchanged.
 #include "api/patch.h"
 #include "controllers/jobflow_priv.h"
 
@@ -16,7 +16,7 @@ static bool is_default(struct hk_str key, const struct json *v)
            (hk_str_is(key, "queue") && hk_str_is(json_str(v, flow_none), "default"));
 }
 
-/* Tasks without name get one from their place when the job is admitted. */
+/* Admission names a task without a name after its index. */
 static struct hk_str task_name(const struct json *task, uint32_t i, struct hk_arena *a)
 {
     const struct hk_str name = json_str(json_get(task, "name"), flow_none);
@@ -68,7 +68,7 @@ int flow_spec(const struct json *template_spec, const struct json *step, struct 
     struct json rest = json_make_object();
     int rc = 0;
 
-    *ret = json_is(template_spec, JSON_OBJECT) ? json_clone(template_spec, a) : json_make_object();
+    *ret = json_clone_as(template_spec, JSON_OBJECT, a);
     if (!json_is(patch, JSON_OBJECT)) {
         return 0;
     }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JobFlow controller's files:
 //
-//   jobflow.c         what concerns a flow, and one pass over it
-//   jobflow_probe.c   whether what a step waits for has come
-//   jobflow_patch.c   a job's spec from the template and the step's patch
-//   jobflow_status.c  the status as it ought to be
+//   jobflow.c         which changes concern a flow, and one pass over it
+//   jobflow_probe.c   whether the dependencies of a step are met
+//   jobflow_patch.c   makes a job's spec from the template and the step's patch
+//   jobflow_status.c  computes and writes the status
 //
-// A flow's place is told by its jobs, and for those that completed and are gone by its status.
+// The progress of a flow follows from its jobs and, for jobs that completed and are gone, from its
+// status.
 #pragma once
 
 #include "controllers/ctl.h"
@@ -14,31 +15,31 @@
 
 struct flow_probe;
 
-/* A job that completed and was gone before the status told of it. */
+/* A job that completed and was deleted before the status recorded it. */
 struct flow_lost {
     char *name, *text; /* JSON */
 };
 
-/* What is remembered of a flow; all of it may be lost. */
+/* Memory of a flow; all of it may be lost. */
 struct flow_mem {
     HK_VEC(struct flow_lost) lost;
     HK_VEC(struct flow_probe *) probes;
 };
 
-/* A job of the flow, there or not. */
+/* A job of the flow, existing or not. */
 struct flow_job {
     struct hk_str name;
-    const struct json *step;   /* of spec.flows; NULL: no step of the flow makes it any more */
-    uint32_t row;              /* HK_NONE: it is not there */
-    const struct json *root;   /* as it is, or as it was when it was lost; NULL */
-    const struct json *record; /* what the status tells of it, NULL nothing */
+    const struct json *step;   /* in spec.flows; NULL: no step makes it any more */
+    uint32_t row;              /* HK_NONE: it does not exist */
+    const struct json *root;   /* current or, if deleted, last known; may be NULL */
+    const struct json *record; /* its entry in the status, or NULL */
     enum api_job_phase phase;
-    bool known;   /* there, or recorded as completed: it is not to be made again */
-    bool foreign; /* somebody else's has the name */
+    bool known;   /* exists, or recorded as completed: do not create it */
+    bool foreign; /* an object of another owner has the name */
 };
 
 struct flow_pass {
-    struct turn *t;
+    struct pass *t;
     struct flow_mem *mem;
     const struct mirror *jobs, *templates;
     struct json root;
@@ -53,10 +54,9 @@ const struct flow_job *flow_step(const struct flow_pass *p, struct hk_str name);
 
 /* ---- jobflow_probe.c ---- */
 
-/* Whether all the step waits for has come; asks for what has yet to be found out. */
+/* Whether all dependencies of the step are met; starts missing probes. */
 bool flow_may_start(struct flow_pass *p, const struct flow_job *job);
-/* Of the probes only those of steps that still wait are kept: between these two calls all of them
- * are asked about. */
+/* Drop probes of steps that no longer wait: those not asked for between these two calls. */
 void flow_probes_begin(struct flow_mem *mem);
 void flow_probes_end(struct flow_mem *mem);
 void flow_probes_fini(struct flow_mem *mem);
@@ -69,9 +69,9 @@ int flow_spec(const struct json *template_spec, const struct json *step, struct 
 
 /* ---- jobflow_status.c ---- */
 
-/* Succeed, as the status says. */
+/* The status says Succeed. */
 bool flow_is_over(const struct flow_pass *p);
-/* Failed or Terminating: nothing more is done. */
+/* Failed or Terminating: the controller does nothing more. */
 bool flow_is_frozen(const struct flow_pass *p);
 /* Writes the status if it has changed. */
 void flow_write_status(struct flow_pass *p);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step waits for. A target that Completed is met in any case. One that has not is met when
-// the step has probes about its tasks and all of them succeed: taskStatus by the job's own counts,
-// httpGet and tcpSocket by asking each pod of the task in turn. A probe without taskName is about
-// every task; a target that no probe is about has to complete.
+// Dependencies of a step. A target that is Completed is always met. Another target is met when the
+// step has probes for its tasks and all succeed: taskStatus reads the job's counts; httpGet and
+// tcpSocket probe each pod of the task in turn. A probe without taskName applies to every task. A
+// target without probes must complete.
 #include "controllers/jobflow_priv.h"
 #include "controllers/prober.h"
 
 #define NS ((int64_t)1000000000)
 #define PROBE_TIMEOUT_NS (1 * NS)
-#define PROBE_PERIOD_NS (2 * NS) /* after a pod did not answer */
+#define PROBE_PERIOD_NS (2 * NS) /* after a failed probe */
 
-/* One network probe about one task of one job. */
+/* One network probe for one task of one job. */
 struct flow_probe {
-    uint64_t what;  /* hash of all it is about */
-    bool wanted;    /* asked about in this pass */
-    uint32_t next;  /* pods before this one have answered */
-    uint64_t call;  /* under way, 0 none */
-    int64_t due_ns; /* the next try, wall */
+    uint64_t what;  /* hash of job, task and probe */
+    bool wanted;    /* used in this pass */
+    uint32_t next;  /* all pods before this one succeeded */
+    uint64_t call;  /* in flight, 0 none */
+    int64_t due_ns; /* the next try, monotonic */
     struct ensured pod;
     struct ctl *c;
     char *ns, *flow;
@@ -79,26 +79,26 @@ static struct flow_probe *probe_get(struct flow_pass *p, uint64_t what)
     return fp;
 }
 
-/* ---- asking pods ---- */
+/* ---- probing pods ---- */
 
-static void on_done(void *ctx, uint64_t id, bool good)
+static void jobflow_probe_on_done(void *ctx, uint64_t id, bool good)
 {
     struct flow_probe *fp = ctx;
 
     fp->call = 0;
     fp->next += good;
-    fp->due_ns = good ? 0 : ctl_now(fp->c) + PROBE_PERIOD_NS;
+    fp->due_ns = good ? 0 : ctl_mono(fp->c) + PROBE_PERIOD_NS;
     ctl_add(fp->c, hk_str(fp->ns), hk_str(fp->flow));
 }
 
 static void try_later(struct flow_pass *p, struct flow_probe *fp)
 {
-    fp->due_ns = p->t->now_ns + PROBE_PERIOD_NS;
-    turn_again_at(p->t, fp->due_ns);
+    fp->due_ns = ctl_mono(fp->c) + PROBE_PERIOD_NS;
+    pass_again_at(p->t, p->t->now_ns + PROBE_PERIOD_NS);
 }
 
-static void start(struct flow_pass *p, struct flow_probe *fp, const struct json *spec, bool http,
-                  const struct api_object *pod)
+static void jobflow_probe_start(struct flow_pass *p, struct flow_probe *fp, const struct json *spec,
+                                bool http, const struct api_object *pod)
 {
     struct prober *prober = ctl_conf(p->t->c)->prober;
     const struct hk_str address =
@@ -119,10 +119,10 @@ static void start(struct flow_pass *p, struct flow_probe *fp, const struct json 
                                .value = json_str(json_at(spec, "httpHeader.value"), flow_none),
                                .timeout_ns = PROBE_TIMEOUT_NS,
                            },
-                           (struct prober_sink){on_done, fp});
+                           (struct prober_sink){jobflow_probe_on_done, fp});
 }
 
-/* Whether every pod of the task has answered; else sees to the next that has not. */
+/* True when every pod of the task has answered; else probes the next one. */
 static bool pods_answer(struct flow_pass *p, struct flow_probe *fp, const struct json *spec,
                         bool http, const struct api_job *job, const struct api_job_task *task)
 {
@@ -135,21 +135,21 @@ static bool pods_answer(struct flow_pass *p, struct flow_probe *fp, const struct
     if (fp->call) {
         return false;
     }
-    if (p->t->now_ns < fp->due_ns) {
-        turn_again_at(p->t, fp->due_ns);
+    if (ctl_mono(fp->c) < fp->due_ns) {
+        pass_again_at(p->t, p->t->now_ns + (fp->due_ns - ctl_mono(fp->c)));
         return false;
     }
     name = hk_str(hk_arena_printf(p->t->mem, "%.*s-%.*s-%u", HK_FMT(job->meta.name),
                                   HK_FMT(task->name), fp->next));
-    if (turn_read(p->t, &fp->pod, api_kind(API_POD), p->t->ns, name, &pod)) {
-        start(p, fp, spec, http, pod);
+    if (pass_read(p->t, &fp->pod, api_kind(API_POD), p->t->ns, name, &pod)) {
+        jobflow_probe_start(p, fp, spec, http, pod);
     }
     return false;
 }
 
 /* ---- probes of a target ---- */
 
-/* Pods of the task in that phase; who Succeeded has been Running. */
+/* Number of the task's pods in that phase. For Running, Succeeded pods count too. */
 static int64_t pods_in_phase(const struct json *job, const struct api_job_task *task,
                              struct hk_str phase)
 {
@@ -163,19 +163,19 @@ static int64_t pods_in_phase(const struct json *job, const struct api_job_task *
     return n;
 }
 
-/* A target under judgement. */
+/* A target being checked. */
 struct target {
     struct flow_pass *p;
     const struct json *root;
     struct api_job job;
-    uint32_t nprobe; /* about its tasks */
+    uint32_t nprobe; /* for its tasks */
     bool met;
 };
 
 enum probe_kind { PROBE_HTTP, PROBE_TCP, PROBE_STATUS };
 
-static uint64_t hash_of(const struct target *tg, const struct api_job_task *task,
-                        enum probe_kind kind, const struct json *spec)
+static uint64_t jobflow_probe_hash_target(const struct target *tg, const struct api_job_task *task,
+                                          enum probe_kind kind, const struct json *spec)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
@@ -194,12 +194,12 @@ static bool probe_succeeds(struct target *tg, const struct api_job_task *task, e
         return pods_in_phase(tg->root, task, json_str(json_get(spec, "phase"), flow_none)) >=
                api_job_task_min(task);
     }
-    fp = probe_get(tg->p, hash_of(tg, task, kind, spec));
+    fp = probe_get(tg->p, jobflow_probe_hash_target(tg, task, kind, spec));
     fp->wanted = true;
     return pods_answer(tg->p, fp, spec, kind == PROBE_HTTP, &tg->job, task);
 }
 
-/* All are looked at, whatever the first ones say, so that they run side by side. */
+/* Evaluates all probes even after a failure, so that they run in parallel. */
 static void judge_probes(struct target *tg, const struct json *list, enum probe_kind kind)
 {
     for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
@@ -230,7 +230,7 @@ static bool target_is_met(struct flow_pass *p, const struct json *probe, struct 
     }
     tg.root = fj->root;
     if (api_job_decode(fj->root, p->t->mem, &tg.job, &err) < 0) {
-        turn_fail(p->t, HK_EINVAL, "job '%.*s': %s", HK_FMT(fj->name), err.text);
+        pass_fail(p->t, HK_EINVAL, "job '%.*s': %s", HK_FMT(fj->name), err.text);
         return false;
     }
     judge_probes(&tg, json_get(probe, "httpGetList"), PROBE_HTTP);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The status of a flow: its jobs by phase, a record of each that outlives it, and the phase that
-// follows from them. Times come from the jobs, not from the clock, so that whoever writes it, and
-// however often it was tried, writes the same.
+// The status of a flow: its jobs by phase, a record of each job that remains after the job is gone,
+// and the flow's phase. Times come from the jobs, not from the clock, so every attempt writes the
+// same status.
 #include "api/names.h"
 #include "codec/timefmt.h"
 #include "controllers/jobflow_priv.h"
 
-/* Under which list of the status a job of that phase is named; NULL none. */
-static const char *list_of(enum api_job_phase phase)
+/* The status field that lists the jobs of that phase; NULL none. */
+static const char *jobflow_status_phase_list_name(enum api_job_phase phase)
 {
     switch (phase) {
     case API_JOB_PENDING:
@@ -24,23 +24,24 @@ static const char *list_of(enum api_job_phase phase)
     case API_JOB_TERMINATING:
         return NULL;
     default:
-        return "unKnowJobs"; /* so the API spells it */
+        return "unKnowJobs"; /* the API's spelling */
     }
 }
 
-static struct hk_str phase_of(const struct flow_pass *p)
+static struct hk_str jobflow_status_current_phase(const struct flow_pass *p)
 {
     return json_str(json_at(&p->root, "status.state.phase"), flow_none);
 }
 
 bool flow_is_over(const struct flow_pass *p)
 {
-    return hk_str_is(phase_of(p), "Succeed");
+    return hk_str_is(jobflow_status_current_phase(p), "Succeed");
 }
 
 bool flow_is_frozen(const struct flow_pass *p)
 {
-    return hk_str_is(phase_of(p), "Failed") || hk_str_is(phase_of(p), "Terminating");
+    return hk_str_is(jobflow_status_current_phase(p), "Failed") ||
+           hk_str_is(jobflow_status_current_phase(p), "Terminating");
 }
 
 /* ---- the phase ---- */
@@ -50,7 +51,7 @@ struct tally {
     uint32_t steps_completed;
 };
 
-static struct tally count(const struct flow_pass *p)
+static struct tally jobflow_status_count_phases(const struct flow_pass *p)
 {
     struct tally n = {0};
 
@@ -69,17 +70,17 @@ static struct tally count(const struct flow_pass *p)
     return n;
 }
 
-/* A flow that is done takes up its work again when steps are added to it. */
+/* A finished flow runs again when steps are added to it. */
 static const char *next_phase(const struct flow_pass *p)
 {
-    const struct tally n = count(p);
+    const struct tally n = jobflow_status_count_phases(p);
     const bool done = n.steps_completed == p->nstep;
     const bool broken = n.failed > 0 || n.terminated > 0;
 
     if (flow_is_over(p)) {
         return done ? "Succeed" : "Running";
     }
-    if (hk_str_is(phase_of(p), "Running")) {
+    if (hk_str_is(jobflow_status_current_phase(p), "Running")) {
         return done ? "Succeed" : broken ? "Failed" : "Running";
     }
     if ((n.running > 0 || n.completed > 0) && n.failed == 0) {
@@ -90,7 +91,8 @@ static const char *next_phase(const struct flow_pass *p)
 
 /* ---- one job ---- */
 
-static void put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str s)
+static void jobflow_status_set_str(struct json *obj, struct hk_arena *a, const char *key,
+                                   struct hk_str s)
 {
     json_put(obj, a, hk_str(key), json_make_str(s));
 }
@@ -106,20 +108,20 @@ static struct json condition_of(const struct flow_job *j, struct hk_arena *a)
 {
     struct json c = json_make_object();
 
-    put_str(&c, a, "phase", hk_str(api_job_phase_name(j->phase)));
+    jobflow_status_set_str(&c, a, "phase", hk_str(api_job_phase_name(j->phase)));
     put_copy(&c, a, "createTime", json_at(j->root, "metadata.creationTimestamp"));
     put_copy(&c, a, "runningDuration", json_at(j->root, "status.runningDuration"));
     put_copy(&c, a, "taskStatusCount", json_at(j->root, "status.taskStatusCount"));
     return c;
 }
 
-/* The phases the job has been through: one that is new ends the one before. */
+/* The phases of the job so far: a new phase ends the previous one. */
 static struct json histories_of(const struct flow_job *j, struct hk_arena *a)
 {
     const struct json *old = json_get(j->record, "runningHistories");
     const struct json *since = json_at(j->root, "status.state.lastTransitionTime");
     const struct hk_str phase = hk_str(api_job_phase_name(j->phase));
-    struct json list = json_is(old, JSON_ARRAY) ? json_clone(old, a) : json_make_array();
+    struct json list = json_clone_as(old, JSON_ARRAY, a);
     struct json *last = list.len > 0 ? &list.items[list.len - 1] : NULL;
     struct json entry = json_make_object();
 
@@ -133,7 +135,7 @@ static struct json histories_of(const struct flow_job *j, struct hk_arena *a)
         put_copy(last, a, "endTimestamp", since);
     }
     put_copy(&entry, a, "startTimestamp", since);
-    put_str(&entry, a, "state", phase);
+    jobflow_status_set_str(&entry, a, "state", phase);
     json_push(&list, a, entry);
     return list;
 }
@@ -149,7 +151,7 @@ static void put_end(struct json *record, const struct flow_job *j, struct hk_are
         time_parse(json_str(json_at(j->root, "metadata.creationTimestamp"), flow_none), &begin_ns,
                    NULL) == 0) {
         time_write(begin_ns + took_ns, &text);
-        put_str(record, a, "endTimestamp", hk_arena_str(a, hk_buf_str(&text)));
+        jobflow_status_set_str(record, a, "endTimestamp", hk_arena_str(a, hk_buf_str(&text)));
     }
 }
 
@@ -159,8 +161,8 @@ static struct json record_of(const struct flow_job *j, struct hk_arena *a)
     struct json r = json_make_object();
     struct json histories = histories_of(j, a);
 
-    put_str(&r, a, "name", j->name);
-    put_str(&r, a, "state", hk_str(api_job_phase_name(j->phase)));
+    jobflow_status_set_str(&r, a, "name", j->name);
+    jobflow_status_set_str(&r, a, "state", hk_str(api_job_phase_name(j->phase)));
     put_copy(&r, a, "startTimestamp", json_at(j->root, "metadata.creationTimestamp"));
     put_end(&r, j, a);
     if (retries > 0) {
@@ -172,11 +174,11 @@ static struct json record_of(const struct flow_job *j, struct hk_arena *a)
     return r;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole status ---- */
 
 static void name_job(struct json *status, const struct flow_job *j, struct hk_arena *a)
 {
-    const char *key = list_of(j->phase);
+    const char *key = jobflow_status_phase_list_name(j->phase);
     struct json *list;
 
     if (!key) {
@@ -200,13 +202,13 @@ static uint32_t record_at(const struct json *records, struct hk_str name)
     return i;
 }
 
-/* A record of its own making tells that the job is new. */
+/* Sends the Event when the status has no record of this job yet. */
 static void tell_created(struct flow_pass *p, const struct flow_job *j)
 {
     const struct json *begin = json_at(j->root, "metadata.creationTimestamp");
 
     if (!j->record || !begin || !json_equal(begin, json_get(j->record, "startTimestamp"))) {
-        turn_event(p->t, &p->root, false, "Created", "create a job named %.*s!", HK_FMT(j->name));
+        pass_event(p->t, &p->root, false, "Created", "create a job named %.*s!", HK_FMT(j->name));
     }
 }
 
@@ -214,7 +216,7 @@ static struct json make_records(struct flow_pass *p)
 {
     const struct json *old = json_at(&p->root, "status.jobStatusList");
     struct hk_arena *a = p->t->mem;
-    struct json records = json_is(old, JSON_ARRAY) ? json_clone(old, a) : json_make_array();
+    struct json records = json_clone_as(old, JSON_ARRAY, a);
 
     for (uint32_t i = 0; i < p->len; i++) {
         const struct flow_job *j = &p->at[i];
@@ -271,10 +273,10 @@ void flow_write_status(struct flow_pass *p)
     if (conditions.len > 0) {
         json_put(&status, a, HK_STR("conditions"), conditions);
     }
-    put_str(&state, a, "phase", hk_str(next_phase(p)));
+    jobflow_status_set_str(&state, a, "phase", hk_str(next_phase(p)));
     json_put(&status, a, HK_STR("state"), state);
     if (!old || !json_equal(old, &status)) {
         json_put(&p->root, a, HK_STR("status"), status);
-        turn_update_status(p->t, api_kind(API_JOBFLOW), &p->root);
+        pass_update_status(p->t, api_kind(API_JOBFLOW), &p->root);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JobFlows: order, probes, patches, what is kept of jobs that are gone, and the end. Jobs are moved
-// through their phases by hand: their controller does not run here.
+// JobFlows: order, probes, patches, records of deleted jobs, and completion. The tests set the
+// phases of jobs: the job controller does not run here.
 #include "controllers/fault_rig_test.h"
 #include "controllers/prober.h"
 #include "controllers/table.h"
@@ -94,7 +94,6 @@ static void a_job_is_made_from_the_template(void **state)
     rig_fini(&r);
 }
 
-/* Worked example 41. */
 static void the_flow_follows_its_only_job(void **state)
 {
     static const struct {
@@ -116,7 +115,7 @@ static void the_flow_follows_its_only_job(void **state)
     }
 }
 
-/* Worked example 41: the example with five steps. */
+/* Five steps. */
 static void steps_wait_and_their_jobs_are_deleted_in_the_end(void **state)
 {
     struct rig r;
@@ -160,13 +159,28 @@ static void a_missing_template_is_waited_for(void **state)
     assert_string_equal(rig_names(&r, API_JOB), "f-b");
     set_phase(&r, "f-b", "Running");
     rig_pass(&r, 400);
-    expect_phase(&r, "Running"); /* the others are not held up */
+    expect_phase(&r, "Running"); /* other steps continue */
     rig_expect_events(
         &r, "SyncJobFlow",
         "SyncJobFlow JobFlow failed for jobtemplates.flow.volcano.sh \"a\" not found");
     rig_put(&r, TEMPLATE("a"));
     rig_settle(&r);
     assert_string_equal(rig_names(&r, API_JOB), "f-b f-a");
+    rig_fini(&r);
+}
+
+/* The author of the flow may still be changing it. */
+static void a_flow_that_cannot_begin_has_no_status(void **state)
+{
+    struct rig r;
+
+    begin(&r, FLOW("  flows: [{name: a}]\n"));
+    rig_pass(&r, 60);
+    rig_expect(&r, API_JOBFLOW, "f", "status", "");
+    rig_put(&r, TEMPLATE("a"));
+    rig_settle(&r);
+    assert_string_equal(rig_names(&r, API_JOB), "f-a");
+    expect_phase(&r, "Pending");
     rig_fini(&r);
 }
 
@@ -188,7 +202,7 @@ static void somebody_elses_job_does_not_count(void **state)
     rig_fini(&r);
 }
 
-/* ---- jobs that are gone ---- */
+/* ---- deleted jobs ---- */
 
 static void a_completed_job_is_not_run_again(void **state)
 {
@@ -196,7 +210,7 @@ static void a_completed_job_is_not_run_again(void **state)
 
     begin(&r, FLOW(TWO) TEMPLATES);
     set_phase(&r, "f-a", "Completed");
-    rig_remove(&r, API_JOB, "f-a"); /* its time to live is over */
+    rig_remove(&r, API_JOB, "f-a"); /* its TTL is over */
     rig_settle(&r);
     assert_string_equal(rig_names(&r, API_JOB), "f-b");
     rig_restart(&r);
@@ -211,7 +225,7 @@ static void a_completed_job_is_not_run_again(void **state)
     rig_fini(&r);
 }
 
-/* Gone before the status could tell of it. */
+/* The job is deleted before the status records it. */
 static void a_job_that_completes_and_vanishes_is_not_run_again(void **state)
 {
     struct rig r;
@@ -306,7 +320,7 @@ static void a_patch_changes_the_template(void **state)
                "  - name: a\n"
                "    patch:\n"
                "      jobSpec:\n"
-               "        queue: default\n" /* what the schema fills in changes nothing */
+               "        queue: default\n" /* defaults of the schema change nothing */
                "        maxRetry: 3\n"
                "        priorityClassName: high\n"
                "        tasks:\n"
@@ -338,7 +352,7 @@ static void a_probe_of_tasks_goes_by_the_jobs_counts(void **state)
     rig_patch(&r, API_JOB, "f-a", "status: {taskStatusCount: {w: {phase: {Running: 1}}}}");
     rig_settle(&r);
     assert_string_equal(rig_names(&r, API_JOB), "f-a");
-    /* One of the two is through already. */
+    /* One of the two pods has already succeeded. */
     rig_patch(&r, API_JOB, "f-a",
               "status: {taskStatusCount: {w: {phase: {Running: 1, Succeeded: 1}}}}");
     rig_settle(&r);
@@ -346,7 +360,7 @@ static void a_probe_of_tasks_goes_by_the_jobs_counts(void **state)
     rig_fini(&r);
 }
 
-/* Remembers what it was asked, and answers when told to. */
+/* Records the probes, and answers when the test says so. */
 struct fake_prober {
     struct prober prober;
     struct prober_sink sink[8];
@@ -436,7 +450,7 @@ static void probes_ask_every_pod_of_the_task(void **state)
     rig_pass(&r, 1);
     assert_int_equal(f.n, 4);
     rig_pass(&r, 1);
-    assert_int_equal(f.n, 5); /* only what failed is asked again */
+    assert_int_equal(f.n, 5); /* only the failed probe is repeated */
     answer(&r, &f, 5, true);
     assert_string_equal(rig_names(&r, API_JOB), "f-a f-b");
     rig_fini(&r);
@@ -473,7 +487,7 @@ static void probes_end_with_the_flow(void **state)
 /* ---- faults ---- */
 
 static struct rig world;
-static uint32_t runs; /* of jobs, to their end */
+static uint32_t runs; /* of jobs, to completion */
 
 static void end_job(void *ctx, const struct api_object *o)
 {
@@ -486,7 +500,7 @@ static void end_job(void *ctx, const struct api_object *o)
     }
 }
 
-/* The time to live of those that ended before is over. */
+/* Deletes finished jobs, as if their TTL were over. */
 static void clean_job(void *ctx, const struct api_object *o)
 {
     struct rig *r = ctx;
@@ -560,6 +574,7 @@ int main(void)
         cmocka_unit_test(steps_wait_and_their_jobs_are_deleted_in_the_end),
         cmocka_unit_test(jobs_are_kept_without_the_policy),
         cmocka_unit_test(a_missing_template_is_waited_for),
+        cmocka_unit_test(a_flow_that_cannot_begin_has_no_status),
         cmocka_unit_test(somebody_elses_job_does_not_count),
         cmocka_unit_test(a_completed_job_is_not_run_again),
         cmocka_unit_test(a_job_that_completes_and_vanishes_is_not_run_again),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of job plugins, their arguments, and what they have in common.
+// The list of job plugins, parsing of their arguments, and their shared code.
 #include "controllers/jobplugin.h"
 
 extern const struct job_plugin job_plugin_env, job_plugin_svc, job_plugin_ssh,
     job_plugin_tensorflow, job_plugin_pytorch, job_plugin_mpi, job_plugin_hcclrank, job_plugin_ray;
 
-/* hcclrank reads what pytorch wrote. */
+/* hcclrank comes after pytorch, because it reads the variables that pytorch sets. */
 static const struct job_plugin *const plugins[] = {
     &job_plugin_env,     &job_plugin_svc, &job_plugin_ssh,      &job_plugin_tensorflow,
     &job_plugin_pytorch, &job_plugin_mpi, &job_plugin_hcclrank, &job_plugin_ray,
@@ -29,7 +29,7 @@ const struct job_plugin *job_plugin_find(struct hk_str name)
 
 /* ---- arguments ---- */
 
-static bool read_bool(struct hk_str text, bool *ret)
+static bool jobplugin_parse_bool(struct hk_str text, bool *ret)
 {
     static const char *const yes[] = {"1", "t", "T", "true", "TRUE", "True"};
     static const char *const no[] = {"0", "f", "F", "false", "FALSE", "False"};
@@ -43,7 +43,7 @@ static bool read_bool(struct hk_str text, bool *ret)
     return false;
 }
 
-static bool set(const struct job_opt *opt, struct hk_str text, void *opts)
+static bool jobplugin_set_option(const struct job_opt *opt, struct hk_str text, void *opts)
 {
     void *at = (char *)opts + opt->off;
 
@@ -54,7 +54,7 @@ static bool set(const struct job_opt *opt, struct hk_str text, void *opts)
     case JOB_OPT_INT:
         return hk_str_int(text, at);
     default:
-        return read_bool(text, at);
+        return jobplugin_parse_bool(text, at);
     }
 }
 
@@ -68,7 +68,7 @@ static const struct job_opt *opt_find(const struct job_opt *opts, struct hk_str 
     return NULL;
 }
 
-/* The name without its dashes; false when the word is none of an argument. */
+/* Removes the dashes; false when the word is not a flag. */
 static bool cut_dashes(struct hk_str *word)
 {
     const size_t n = hk_str_starts(*word, "--") ? 2 : hk_str_starts(*word, "-") ? 1 : 0;
@@ -80,7 +80,7 @@ static bool cut_dashes(struct hk_str *word)
     return true;
 }
 
-/* Reads the argument at *i and what belongs to it; false ends the reading. */
+/* Reads the argument at *i with its value; false ends the list. */
 static bool read_arg(const struct job_plugin *plugin, const struct api_strs *args, uint32_t *i,
                      void *opts, struct hk_err *warning)
 {
@@ -109,7 +109,7 @@ static bool read_arg(const struct job_plugin *plugin, const struct api_strs *arg
         }
         value = args->at[(*i)++];
     }
-    if (!set(opt, value, opts)) {
+    if (!jobplugin_set_option(opt, value, opts)) {
         hk_err_set(warning, HK_EINVAL, "invalid value '%.*s' for flag -%.*s", HK_FMT(value),
                    HK_FMT(name));
         return false;
@@ -126,9 +126,9 @@ void job_plugin_use(struct job_plugin_use *use, const struct job_plugin *plugin,
 
     for (const struct job_opt *opt = plugin->opts; opt && opt->name; opt++) {
         if (opt->def) {
-            (void)set(opt, hk_str(opt->def), opts);
+            (void)jobplugin_set_option(opt, hk_str(opt->def), opts);
         } else if (opt->type == JOB_OPT_STRING) {
-            (void)set(opt, HK_STR(""), opts);
+            (void)jobplugin_set_option(opt, HK_STR(""), opts);
         }
     }
     while (i < asked->args.len && read_arg(plugin, &asked->args, &i, opts, warning)) {
@@ -197,9 +197,7 @@ void job_each_container(struct json *pod, bool init, void (*fn)(void *ctx, struc
 
 struct json *job_list(struct json *obj, struct hk_arena *a, const char *key)
 {
-    struct json *list = (struct json *)json_get(obj, key);
-
-    return json_is(list, JSON_ARRAY) ? list : json_put(obj, a, hk_str(key), json_make_array());
+    return json_need(obj, a, key, JSON_ARRAY);
 }
 
 void job_add_env(struct json *container, struct hk_arena *a, const char *name, struct hk_str value)

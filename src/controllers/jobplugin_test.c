@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Job plugins: the objects they make and what they add to pods, exactly as the references say
-// (controllers 1.16 and 1.21, api 19.4 to 19.6), and arguments good and bad.
+// Job plugins: the objects they create, what they add to pods (exactly as Volcano does), and valid
+// and invalid arguments (docs/reference/controllers.md section 6).
 #include "controllers/job_rig_test.h"
 #include "controllers/jobplugin.h"
 
@@ -36,7 +36,7 @@ static void bench_fini(struct bench *b)
     hk_arena_fini(&b->a);
 }
 
-/* A pod of the task as the hook leaves it. */
+/* A pod of the task after the hook ran. */
 static int bench_pod(struct bench *b, const char *task, int32_t index, struct json *ret)
 {
     const struct api_job_task *t = api_job_task_find(&b->job, hk_str(task));
@@ -67,7 +67,7 @@ static const char *text_of(struct bench *b, const struct json *v)
     "  - name: " name "\n    replicas: " replicas "\n"                                             \
     "    template: {spec: {hostname: fixed, subdomain: sub, containers: [{name: main}]}}\n"
 
-/* What the hook makes of a pod: of its main container, its init container, or an annotation. */
+/* What the hook changes in a pod: main container, init container, or annotation. */
 static const struct pod_case {
     const char *what, *plugin, *args, *tasks, *task;
     int32_t index;
@@ -260,7 +260,7 @@ static void ray_without_head_is_an_error(void **state)
     bench_fini(&b);
 }
 
-/* pytorch's RANK is what hcclrank finds: the list of plugins has them in that order. */
+/* hcclrank finds the RANK of pytorch, because the plugins run in that order. */
 static void hcclrank_comes_after_pytorch(void **state)
 {
     rig_put(&rig, JOB("  minAvailable: 3\n  plugins: {hcclrank: [], pytorch: []}\n"
@@ -467,7 +467,7 @@ static void ssh_keys_survive_a_restart_and_names_follow_scaling(void **state)
                             "Host j-w-1 j-w-1.j\n  HostName j-w-1.j\n  Port 22\n"));
 }
 
-/* ---- 1.21 ---- */
+/* ---- a whole job with several plugins ---- */
 
 #define TRAIN                                                                                      \
     "apiVersion: scheduling.volcano.sh/v1beta1\n"                                                  \

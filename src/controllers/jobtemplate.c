@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JobTemplates: each tells in its status which jobs were made from it. Making them is jobflow.c's.
+// JobTemplates: lists in each status the jobs created from it. jobflow.c creates these jobs.
 #include "api/names.h"
 #include "controllers/kinds.h"
 #include "controllers/table.h"
@@ -11,8 +11,8 @@ static void template_changed(struct ctl *c, const struct mirror_change *ch)
     ctl_add(c, mirror_ns(ch->mirror, ch->row), mirror_name(ch->mirror, ch->row));
 }
 
-/* The label is "<namespace>.<name>". Names may have dots, namespaces have none. */
-static void job_changed(struct ctl *c, const struct mirror_change *ch)
+/* The label is "<namespace>.<name>". Names may contain dots, namespaces cannot. */
+static void jobtemplate_on_job_change(struct ctl *c, const struct mirror_change *ch)
 {
     struct hk_str name = json_str(kinds_label(ch->root, API_KEY_CREATED_BY_TEMPLATE), none);
     struct hk_str ns;
@@ -22,12 +22,12 @@ static void job_changed(struct ctl *c, const struct mirror_change *ch)
     }
 }
 
-static int by_name(const void *a, const void *b)
+static int jobtemplate_compare_names(const void *a, const void *b)
 {
     return hk_str_cmp(json_str(a, none), json_str(b, none));
 }
 
-static struct json job_names(struct ctl *c, struct turn *t)
+static struct json job_names(struct ctl *c, struct pass *t)
 {
     const struct mirror *jobs = ctl_mirror(c, API_JOB);
     const struct hk_str word =
@@ -39,19 +39,19 @@ static struct json job_names(struct ctl *c, struct turn *t)
         json_push(&names, t->mem, json_make_str(mirror_name(jobs, r)));
     }
     if (names.len > 1) {
-        qsort(names.items, names.len, sizeof(names.items[0]), by_name);
+        qsort(names.items, names.len, sizeof(names.items[0]), jobtemplate_compare_names);
     }
     return names;
 }
 
-static void tell_failure(struct turn *t, const struct json *root)
+static void jobtemplate_report_failure(struct pass *t, const struct json *root)
 {
-    if (t->nerror > 0 && t->failures == turn_patience(t)) {
-        turn_event(t, root, true, "", " JobTemplate failed for %s", t->errors[0].text);
+    if (t->nerror > 0 && t->failures == pass_patience(t)) {
+        pass_event(t, root, true, "", " JobTemplate failed for %s", t->errors[0].text);
     }
 }
 
-static void template_reconcile(struct ctl *c, struct turn *t)
+static void template_reconcile(struct ctl *c, struct pass *t)
 {
     const struct mirror *templates = ctl_mirror(c, API_JOBTEMPLATE);
     const uint32_t row = mirror_find(templates, t->ns, t->name);
@@ -64,7 +64,7 @@ static void template_reconcile(struct ctl *c, struct turn *t)
         return;
     }
     root = mirror_read(templates, row, t->mem);
-    tell_failure(t, &root);
+    jobtemplate_report_failure(t, &root);
     names = job_names(c, t);
     old = json_at(&root, "status.jobDependsOnList");
     if (old ? json_equal(old, &names) : names.len == 0) {
@@ -74,12 +74,12 @@ static void template_reconcile(struct ctl *c, struct turn *t)
         json_put(&status, t->mem, HK_STR("jobDependsOnList"), names);
     }
     json_put(&root, t->mem, HK_STR("status"), status);
-    turn_update_status(t, api_kind(API_JOBTEMPLATE), &root);
+    pass_update_status(t, api_kind(API_JOBTEMPLATE), &root);
 }
 
 static const struct ctl_watch watches[] = {
     {&mirror_jobtemplates, template_changed},
-    {&mirror_jobs, job_changed},
+    {&mirror_jobs, jobtemplate_on_job_change},
     {0},
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JobTemplates: which jobs they tell of.
+// JobTemplates: the jobs in their status.
 #include "controllers/rig_test.h"
 #include "controllers/table.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of memory by key, found through the ids of interned names.
+// Memory blocks by key (namespace and name), found through the ids of interned names.
 #include "controllers/keymem.h"
 
 void keymem_init(struct keymem *k, struct ctl *c, size_t size, void (*drop)(void *block))

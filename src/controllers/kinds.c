@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Digests, and under which words objects are filed.
+// Digests of API objects, and the words by which mirrors index them.
 #include "controllers/kinds.h"
 
 #include "api/names.h"
@@ -7,7 +7,7 @@
 
 static const struct hk_str none = {"", 0};
 
-/* ---- what all objects have ---- */
+/* ---- shared by all objects ---- */
 
 const struct json *kinds_annotation(const struct json *root, const char *key)
 {
@@ -31,26 +31,24 @@ const struct json *kinds_controller(const struct json *root)
     return NULL;
 }
 
-static void put(struct json *obj, struct hk_arena *a, const char *key, const struct json *value)
+static void kinds_set_str_copy(struct json *obj, struct hk_arena *a, const char *key,
+                               const struct json *value)
 {
     json_put(obj, a, hk_str(key), json_make_str(hk_arena_str(a, json_str(value, none))));
 }
 
 void kinds_own(struct json *body, struct hk_arena *a, const struct json *owner)
 {
-    struct json *meta = (struct json *)json_get(body, "metadata");
-    struct json *refs = (struct json *)json_get(meta, "ownerReferences");
+    struct json *refs =
+        json_need(json_need(body, a, "metadata", JSON_OBJECT), a, "ownerReferences", JSON_ARRAY);
     struct json ref = json_make_object();
 
-    put(&ref, a, "apiVersion", json_get(owner, "apiVersion"));
-    put(&ref, a, "kind", json_get(owner, "kind"));
-    put(&ref, a, "name", json_at(owner, "metadata.name"));
-    put(&ref, a, "uid", json_at(owner, "metadata.uid"));
+    kinds_set_str_copy(&ref, a, "apiVersion", json_get(owner, "apiVersion"));
+    kinds_set_str_copy(&ref, a, "kind", json_get(owner, "kind"));
+    kinds_set_str_copy(&ref, a, "name", json_at(owner, "metadata.name"));
+    kinds_set_str_copy(&ref, a, "uid", json_at(owner, "metadata.uid"));
     json_put(&ref, a, HK_STR("controller"), json_make_bool(true));
     json_put(&ref, a, HK_STR("blockOwnerDeletion"), json_make_bool(true));
-    if (!refs) {
-        refs = json_put(meta, a, HK_STR("ownerReferences"), json_make_array());
-    }
     json_push(refs, a, ref);
 }
 
@@ -62,6 +60,57 @@ static struct hk_str by_controller(const struct json *root)
 static bool is_terminating(const struct json *root)
 {
     return json_is(json_at(root, "metadata.deletionTimestamp"), JSON_STRING);
+}
+
+void kinds_put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str value)
+{
+    json_put(obj, a, hk_str(key), json_make_str(hk_arena_str(a, value)));
+}
+
+void kinds_put_time(struct json *obj, struct hk_arena *a, const char *key, int64_t wall_ns)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    time_write(wall_ns, &text);
+    kinds_put_str(obj, a, key, hk_buf_str(&text));
+}
+
+struct json kinds_pod_patch(struct hk_arena *a, struct hk_str uid, const struct kinds_condition *c,
+                            int64_t now_ns)
+{
+    struct json body = json_make_object(), *status, *to;
+
+    kinds_put_str(json_put(&body, a, HK_STR("metadata"), json_make_object()), a, "uid", uid);
+    status = json_put(&body, a, HK_STR("status"), json_make_object());
+    to = json_push(json_put(status, a, HK_STR("conditions"), json_make_array()), a,
+                   json_make_object());
+    kinds_put_str(to, a, "type", hk_str(c->type));
+    kinds_put_str(to, a, "status", hk_str(c->status));
+    if (c->reason) {
+        kinds_put_str(to, a, "reason", hk_str(c->reason));
+    }
+    if (c->message) {
+        kinds_put_str(to, a, "message", hk_str(c->message));
+    }
+    kinds_put_time(to, a, "lastTransitionTime", now_ns);
+    return body;
+}
+
+const struct json *kinds_condition(const struct json *root, const char *type)
+{
+    const struct json *conds = json_at(root, "status.conditions");
+
+    for (uint32_t i = 0; json_is(conds, JSON_ARRAY) && i < conds->len; i++) {
+        if (hk_str_is(json_str(json_get(&conds->items[i], "type"), none), type)) {
+            return &conds->items[i];
+        }
+    }
+    return NULL;
+}
+
+bool kinds_is_true(const struct json *root, const char *type)
+{
+    return hk_str_is(json_str(json_get(kinds_condition(root, type), "status"), none), "True");
 }
 
 /* ---- pods ---- */
@@ -87,7 +136,7 @@ static enum pod_phase pod_phase_find(struct hk_str name)
     return k;
 }
 
-static char *dup(const struct json *v)
+static char *kinds_copy_str(const struct json *v)
 {
     const struct hk_str s = json_str(v, none);
 
@@ -126,10 +175,10 @@ static void digest_job_keys(const struct json *root, struct pod_digest *d)
     }
     (void)int32_of(kinds_annotation(root, API_ANN_JOB_RETRY_COUNT), &d->retry);
     d->out_of_sync = kinds_annotation(root, API_ANN_OUT_OF_SYNC) != NULL;
-    d->job = dup(job);
-    d->owner = dup(json_get(kinds_controller(root), "uid"));
-    d->task = dup(task);
-    d->partition = dup(kinds_label(root, API_KEY_PARTITION_ID));
+    d->job = kinds_copy_str(job);
+    d->owner = kinds_copy_str(json_get(kinds_controller(root), "uid"));
+    d->task = kinds_copy_str(task);
+    d->partition = kinds_copy_str(kinds_label(root, API_KEY_PARTITION_ID));
 }
 
 static int32_t index_in_name(struct hk_str name)
@@ -168,8 +217,8 @@ static void digest_container(const struct json *c, struct pod_digest *d)
         d->exit_code = (int32_t)code;
         hk_free(d->reason);
         hk_free(d->message);
-        d->reason = dup(json_get(end, "reason"));
-        d->message = dup(json_get(end, "message"));
+        d->reason = kinds_copy_str(json_get(end, "reason"));
+        d->message = kinds_copy_str(json_get(end, "message"));
     }
 }
 
@@ -190,38 +239,21 @@ static void digest_containers(const struct json *root, struct pod_digest *d)
     d->ready = d->phase == POD_RUNNING && all_ready;
 }
 
-/* How it ended: in the pod's own words if it has some, else in those of the container. */
+/* Reason and message of the pod's end: from the pod if set, else from the container. */
 static void digest_life(const struct json *root, struct pod_digest *d)
 {
     const struct json *reason = json_at(root, "status.reason");
 
     d->created_ns = time_of(json_at(root, "metadata.creationTimestamp"));
     d->start_ns = time_of(json_at(root, "status.startTime"));
-    d->node = dup(json_at(root, "spec.nodeName"));
+    d->node = kinds_copy_str(json_at(root, "spec.nodeName"));
     digest_containers(root, d);
     if (json_str(reason, none).n > 0 || !d->reason) {
         hk_free(d->reason);
         hk_free(d->message);
-        d->reason = dup(reason);
-        d->message = dup(json_at(root, "status.message"));
+        d->reason = kinds_copy_str(reason);
+        d->message = kinds_copy_str(json_at(root, "status.message"));
     }
-}
-
-static const struct json *find_condition(const struct json *root, const char *type)
-{
-    const struct json *conds = json_at(root, "status.conditions");
-
-    for (uint32_t i = 0; json_is(conds, JSON_ARRAY) && i < conds->len; i++) {
-        if (hk_str_is(json_str(json_get(&conds->items[i], "type"), none), type)) {
-            return &conds->items[i];
-        }
-    }
-    return NULL;
-}
-
-static bool is_true(const struct json *condition)
-{
-    return hk_str_is(json_str(json_get(condition, "status"), none), "True");
 }
 
 static uint8_t workload_of(const struct json *root)
@@ -252,7 +284,7 @@ static bool has_finalizer(const struct json *root, const char *name)
     return false;
 }
 
-/* The daemon set controller writes one such field into every term. */
+/* The node of a DaemonSet's pod: the DaemonSet controller writes it into every term. */
 static const struct json *target_of(const struct json *root)
 {
     const struct json *terms = json_at(root, "spec.affinity.nodeAffinity."
@@ -272,21 +304,21 @@ static const struct json *target_of(const struct json *root)
 
 static void digest_workload(const struct json *root, struct pod_digest *d)
 {
-    const struct json *ready = find_condition(root, "Ready");
+    const struct json *ready = kinds_condition(root, "Ready");
     const struct json *revision = kinds_label(root, API_LABEL_TEMPLATE_HASH);
 
     d->workload = workload_of(root);
     if (d->workload == API_NKINDS) {
         return;
     }
-    d->serving = ready ? d->phase == POD_RUNNING && is_true(ready) : d->ready;
+    d->serving = ready ? d->phase == POD_RUNNING && d->says_ready : d->ready;
     d->serving_ns = time_of(json_get(ready, "lastTransitionTime"));
     d->tracked = has_finalizer(root, API_JOB_TRACKING);
     (void)int32_of(kinds_annotation(root, API_ANN_POD_DELETION_COST), &d->deletion_cost);
-    d->owner = dup(json_get(kinds_controller(root), "uid"));
-    d->workload_name = dup(json_get(kinds_controller(root), "name"));
-    d->revision = dup(revision ? revision : kinds_label(root, API_LABEL_REVISION_HASH));
-    d->target = dup(target_of(root));
+    d->owner = kinds_copy_str(json_get(kinds_controller(root), "uid"));
+    d->workload_name = kinds_copy_str(json_get(kinds_controller(root), "name"));
+    d->revision = kinds_copy_str(revision ? revision : kinds_label(root, API_LABEL_REVISION_HASH));
+    d->target = kinds_copy_str(target_of(root));
 }
 
 static bool wants_group(const struct json *root)
@@ -313,7 +345,8 @@ static bool digest_pod(const struct json *root, void *digest)
 
     d->phase = (uint8_t)pod_phase_find(json_str(json_at(root, "status.phase"), none));
     d->terminating = is_terminating(root);
-    d->evicted = is_true(find_condition(root, "DisruptionTarget"));
+    d->evicted = kinds_is_true(root, "DisruptionTarget");
+    d->says_ready = kinds_is_true(root, "Ready");
     digest_job_keys(root, d);
     digest_life(root, d);
     digest_workload(root, d);
@@ -332,6 +365,11 @@ static struct hk_str by_tracker(const struct json *root)
                : none;
 }
 
+static struct hk_str by_node(const struct json *root)
+{
+    return json_str(json_at(root, "spec.nodeName"), none);
+}
+
 static void drop_pod(void *digest)
 {
     struct pod_digest *d = digest;
@@ -348,12 +386,13 @@ static void drop_pod(void *digest)
     hk_free(d->target);
 }
 
-const struct mirror_type mirror_pods = {.kind = API_POD,
-                                        .required = true,
-                                        .digest_size = sizeof(struct pod_digest),
-                                        .digest = digest_pod,
-                                        .drop = drop_pod,
-                                        .index = {by_controller, by_wanted_group, by_tracker}};
+const struct mirror_type mirror_pods = {
+    .kind = API_POD,
+    .required = true,
+    .digest_size = sizeof(struct pod_digest),
+    .digest = digest_pod,
+    .drop = drop_pod,
+    .index = {by_controller, by_wanted_group, by_tracker, by_node}};
 
 /* ---- jobs ---- */
 
@@ -419,6 +458,7 @@ static bool digest_podgroup(const struct json *root, void *digest)
         }
     }
     d->terminating = is_terminating(root);
+    d->min_member = (int32_t)HK_MIN(json_int(json_at(root, "spec.minMember"), 0), INT32_MAX);
     d->queue = hk_strndup(by_queue(root).s, by_queue(root).n);
     return true;
 }
@@ -468,7 +508,7 @@ const struct mirror_type mirror_queues = {.kind = API_QUEUE,
                                           .digest = digest_queue,
                                           .index = {by_parent}};
 
-/* The name alone: whether it is a job's or a queue's is the reader's to check. */
+/* Only the name: the reader checks whether the target is a job or a queue. */
 static struct hk_str by_target(const struct json *root)
 {
     return json_str(json_at(root, "target.name"), none);
@@ -477,7 +517,7 @@ static struct hk_str by_target(const struct json *root)
 const struct mirror_type mirror_commands = {
     .kind = API_COMMAND, .required = true, .index = {by_target}};
 
-/* ---- the others ---- */
+/* ---- other kinds ---- */
 
 static bool digest_priority(const struct json *root, void *digest)
 {
@@ -489,29 +529,67 @@ const struct mirror_type mirror_priority_classes = {.kind = API_PRIORITY_CLASS,
                                                     .digest_size = sizeof(struct priority_digest),
                                                     .digest = digest_priority};
 
+static struct hk_str by_group(const struct json *root)
+{
+    return json_str(kinds_annotation(json_at(root, "spec.template"), API_ANN_GROUP_NAME), none);
+}
+
 const struct mirror_type mirror_cronjobs = {.kind = API_CRONJOB, .index = {by_controller}};
 const struct mirror_type mirror_jobflows = {.kind = API_JOBFLOW, .index = {by_controller}};
 const struct mirror_type mirror_jobtemplates = {.kind = API_JOBTEMPLATE, .index = {by_controller}};
-const struct mirror_type mirror_replica_sets = {.kind = API_REPLICA_SET, .index = {by_controller}};
+const struct mirror_type mirror_replica_sets = {.kind = API_REPLICA_SET,
+                                                .index = {by_controller, by_group}};
 const struct mirror_type mirror_replication_controllers = {.kind = API_REPLICATION_CONTROLLER,
-                                                           .index = {by_controller}};
+                                                           .index = {by_controller, by_group}};
 const struct mirror_type mirror_stateful_sets = {.kind = API_STATEFUL_SET,
-                                                 .index = {by_controller}};
+                                                 .index = {by_controller, by_group}};
 const struct mirror_type mirror_deployments = {.kind = API_DEPLOYMENT, .index = {by_controller}};
 const struct mirror_type mirror_daemon_sets = {.kind = API_DAEMON_SET, .index = {by_controller}};
-const struct mirror_type mirror_batch_jobs = {.kind = API_BATCH_JOB, .index = {by_controller}};
+const struct mirror_type mirror_batch_jobs = {.kind = API_BATCH_JOB,
+                                              .index = {by_controller, by_group}};
 const struct mirror_type mirror_batch_cronjobs = {.kind = API_BATCH_CRONJOB,
                                                   .index = {by_controller}};
+
+static void digest_taints(const struct json *taints, struct node_digest *d)
+{
+    for (uint32_t i = 0; json_is(taints, JSON_ARRAY) && i < taints->len; i++) {
+        const struct json *taint = &taints->items[i];
+
+        if (hk_str_is(json_str(json_get(taint, "effect"), none), "NoExecute")) {
+            d->no_execute = 7 * d->no_execute + (json_hash(taint) | 1);
+        }
+        if (hk_str_is(json_str(json_get(taint, "key"), none), API_TAINT_OUT_OF_SERVICE)) {
+            d->out_of_service = true;
+        }
+    }
+}
 
 static bool digest_node(const struct json *root, void *digest)
 {
     const struct json *spec = json_get(root, "spec");
+    const struct json *beat = json_get(kinds_condition(root, "Ready"), "lastHeartbeatTime");
+    struct node_digest *d = digest;
 
-    ((struct node_digest *)digest)->shape = json_hash(json_at(root, "metadata.labels")) +
-                                            3 * json_hash(json_get(spec, "taints")) +
-                                            5 * json_hash(json_get(spec, "unschedulable"));
+    d->shape = json_hash(json_at(root, "metadata.labels")) +
+               3 * json_hash(json_get(spec, "taints")) +
+               5 * json_hash(json_get(spec, "unschedulable"));
+    d->heartbeat = beat ? json_hash(beat) : 0;
+    d->ready = kinds_is_true(root, "Ready");
+    digest_taints(json_get(spec, "taints"), d);
     return true;
 }
+
+static bool digest_lease(const struct json *root, void *digest)
+{
+    const struct json *spec = json_get(root, "spec");
+
+    ((struct lease_digest *)digest)->renewal =
+        json_hash(json_get(spec, "renewTime")) + 3 * json_hash(json_get(spec, "holderIdentity"));
+    return false;
+}
+
+const struct mirror_type mirror_leases = {
+    .kind = API_LEASE, .digest_size = sizeof(struct lease_digest), .digest = digest_lease};
 
 const struct mirror_type mirror_nodes = {
     .kind = API_NODE, .digest_size = sizeof(struct node_digest), .digest = digest_node};

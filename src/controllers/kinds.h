@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the controllers keep of each kind they share. A kind has one mirror, whoever watches it, so
-// every watch names the type from here.
+// What the mirror of each shared kind keeps. All controllers share one mirror per kind, so every
+// watch uses the type from here.
 #pragma once
 
 #include "api/queue.h"
@@ -17,27 +17,28 @@ enum pod_phase {
 };
 const char *pod_phase_name(enum pod_phase phase);
 
-/* A pod in few bytes: its text is only kept while it lacks a PodGroup, or while a batch/v1 Job has
- * yet to judge its failure. */
+/* A pod in few bytes. The text is kept only while the pod lacks a PodGroup, or while a batch/v1 Job
+ * has not yet judged its failure. */
 struct pod_digest {
     uint8_t phase; /* enum pod_phase */
     bool terminating;
-    bool ready; /* Running, and every container too */
-    /* Of a Volcano Job: its controller is one, and it carries job-name, task-spec, job-version. */
+    bool ready; /* Running, and every container is ready */
+    /* Controlled by a Volcano Job, with job-name, task-spec and job-version. */
     bool of_job;
     bool out_of_sync;       /* marked before its deletion */
-    bool evicted;           /* failed or ending because somebody else wanted its place */
+    bool evicted;           /* failed or terminating because of an eviction */
+    bool says_ready;        /* its condition Ready is True */
     bool wants_group;       /* its scheduler may be ours, and it has no PodGroup */
     int32_t version, retry; /* of_job: annotations job-version, job-retry-count */
     /* Annotation task-index or job-completion-index, else the number its name ends with; -1 none.
      */
     int32_t index;
-    int32_t exit_code; /* of the first main container that ended with another than 0 */
+    int32_t exit_code; /* of the first main container with a non-zero code */
     uint32_t restarts; /* of init and main containers together */
     int64_t created_ns;
     int64_t start_ns, end_ns; /* status.startTime; when the last container ended; 0 unknown */
-    /* The first four are NULL unless of_job, but owner also has one of a workload; the others are
-     * never NULL. */
+    /* The first four are NULL unless of_job, but pods of a workload have an owner, too. The others
+     * are never NULL. */
     char *job;       /* annotation job-name */
     char *owner;     /* uid of the controller */
     char *task;      /* annotation task-spec */
@@ -46,11 +47,11 @@ struct pod_digest {
     char *reason, *message; /* of the pod, else of the container that failed */
     /* Of a workload of Kubernetes: ReplicaSet, StatefulSet, DaemonSet or batch/v1 Job. */
     uint8_t workload;      /* enum api_kind_id of its controller, API_NKINDS none */
-    bool serving;          /* its condition Ready, or what the containers say when it has none */
-    bool tracked;          /* has the finalizer by which a batch/v1 Job counts it */
+    bool serving;          /* condition Ready, else the containers' readiness */
+    bool tracked;          /* has the finalizer that a batch/v1 Job tracks pods with */
     int32_t deletion_cost; /* annotation pod-deletion-cost */
-    int64_t serving_ns;    /* since when; 0 unknown */
-    char *workload_name;   /* NULL without workload; so are the next two */
+    int64_t serving_ns;    /* when serving began; 0 unknown */
+    char *workload_name;   /* this and the next two: NULL without workload */
     char *revision;        /* label pod-template-hash or controller-revision-hash, "" none */
     char *target;          /* the one node its required affinity names, "" none */
 };
@@ -59,9 +60,9 @@ static inline bool pod_has_ended(const struct pod_digest *d)
 {
     return d->phase == POD_SUCCEEDED || d->phase == POD_FAILED;
 }
-/* Index 0: the uid of the controller; 1: while it wants a group, the uid that one is named after:
- * the controller's, else its own; 2: while it is tracked, the name of its batch/v1 Job. */
-enum { PODS_BY_CONTROLLER, PODS_BY_WANTED_GROUP, PODS_BY_TRACKER };
+/* Index 0: uid of the controller; 1: while it lacks a PodGroup, the uid that names the group: the
+ * controller's, else its own; 2: while it is tracked, the name of its batch/v1 Job; 3: its node. */
+enum { PODS_BY_CONTROLLER, PODS_BY_WANTED_GROUP, PODS_BY_TRACKER, PODS_BY_NODE };
 extern const struct mirror_type mirror_pods;
 
 /* Text kept. Index 0: the uid of the controller (JobFlow, CronJob); 1: the template it was made
@@ -69,7 +70,7 @@ extern const struct mirror_type mirror_pods;
 struct job_digest {
     uint8_t phase; /* enum api_job_phase */
     bool terminating;
-    bool by_exit_code; /* some policy goes by exit codes */
+    bool by_exit_code; /* some policy matches exit codes */
     uint32_t events;   /* bits of enum api_job_event that some policy names */
 };
 enum { JOBS_BY_CONTROLLER, JOBS_BY_TEMPLATE };
@@ -79,6 +80,7 @@ extern const struct mirror_type mirror_jobs;
 struct podgroup_digest {
     uint8_t phase; /* enum api_podgroup_phase */
     bool terminating;
+    int32_t min_member;
     char *queue;
 };
 enum { PODGROUPS_BY_CONTROLLER, PODGROUPS_BY_QUEUE };
@@ -92,7 +94,7 @@ struct queue_digest {
 enum { QUEUES_BY_PARENT };
 extern const struct mirror_type mirror_queues;
 
-/* Text kept, no digest. Index 0: target.name; namespace and kind are the reader's to check. */
+/* Text kept, no digest. Index 0: target.name; readers must check namespace and kind. */
 enum { COMMANDS_BY_TARGET };
 extern const struct mirror_type mirror_commands;
 
@@ -101,8 +103,9 @@ struct priority_digest {
 };
 extern const struct mirror_type mirror_priority_classes;
 
-/* Text kept, no digest. Index 0: the uid of the controller. */
-enum { OBJECTS_BY_CONTROLLER };
+/* Text kept, no digest. Index 0: the uid of the controller; 1, of kinds with a template of pods: the
+ * PodGroup that the template names. */
+enum { OBJECTS_BY_CONTROLLER, OBJECTS_BY_GROUP };
 extern const struct mirror_type mirror_cronjobs, mirror_jobflows, mirror_jobtemplates;
 extern const struct mirror_type mirror_replica_sets, mirror_replication_controllers,
     mirror_stateful_sets, mirror_deployments, mirror_daemon_sets, mirror_batch_jobs,
@@ -110,9 +113,19 @@ extern const struct mirror_type mirror_replica_sets, mirror_replication_controll
 
 /* Text kept. */
 struct node_digest {
-    uint64_t shape; /* a hash of what decides who may run there: labels, taints, unschedulable */
+    uint64_t shape;      /* a hash of labels, taints and unschedulable */
+    uint64_t no_execute; /* a hash of its NoExecute taints, 0 none */
+    uint64_t heartbeat;  /* a hash of the lastHeartbeatTime of Ready, 0 none */
+    bool ready;          /* its condition Ready is True */
+    bool out_of_service; /* has the out-of-service taint: the machine is off */
 };
 extern const struct mirror_type mirror_nodes;
+
+/* Text not kept. */
+struct lease_digest {
+    uint64_t renewal; /* a hash of holder and renewTime */
+};
+extern const struct mirror_type mirror_leases;
 
 /* Text kept. */
 struct hypernode_digest {
@@ -125,12 +138,12 @@ extern const struct mirror_type mirror_own_config;
 
 /* Text kept. */
 struct claim_digest {
-    bool bound; /* says that it is */
+    bool bound; /* its status says so */
 };
 extern const struct mirror_type mirror_claims;
-/* Text kept. Index 0: the name in its claimRef; the namespace is the reader's to check. */
+/* Text kept. Index 0: the name in claimRef; readers must check the namespace. */
 struct volume_digest {
-    bool free; /* promised to no claim */
+    bool free; /* no claimRef */
 };
 enum { VOLUMES_BY_CLAIM };
 extern const struct mirror_type mirror_volumes;
@@ -141,6 +154,20 @@ extern const struct mirror_type mirror_storage_classes;
 const struct json *kinds_controller(const struct json *root);
 /* Appends an ownerReference with controller and blockOwnerDeletion set. */
 void kinds_own(struct json *body, struct hk_arena *a, const struct json *owner);
+/* Set a member of an object; the value is copied. */
+void kinds_put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str value);
+void kinds_put_time(struct json *obj, struct hk_arena *a, const char *key, int64_t wall_ns);
+/* A status patch for the pod with that uid: sets one condition, with now_ns as its transition time.
+ * reason and message may be NULL. */
+struct kinds_condition {
+    const char *type, *status, *reason, *message;
+};
+struct json kinds_pod_patch(struct hk_arena *a, struct hk_str uid, const struct kinds_condition *c,
+                            int64_t now_ns);
+/* The condition of that type, NULL none. */
+const struct json *kinds_condition(const struct json *root, const char *type);
+/* A condition of that type has the status True. */
+bool kinds_is_true(const struct json *root, const char *type);
 /* The member of metadata.annotations or .labels; NULL when absent. */
 const struct json *kinds_annotation(const struct json *root, const char *key);
 const struct json *kinds_label(const struct json *root, const char *key);

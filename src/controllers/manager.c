@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// All controllers of a process around one set of mirrors. Whoever owns the loop calls manager_run
-// when the port has news or the time it asked for has come.
+// All controllers of a process, with one set of mirrors. The owner of the event loop calls
+// manager_run when the port has messages or the returned time has come.
 #include "controllers/ctl_priv.h"
 
 #define POLL_MAX 4096u
-#define PASSES_MAX 64u /* before others get a turn */
+#define PASSES_MAX 64u /* before other controllers run */
+#define PASSES_NS ((int64_t)5 * 1000 * 1000)
 
-static void hear(void *ctx, const struct mirror_change *ch)
+static void ctl_manager_on_mirror_change(void *ctx, const struct mirror_change *ch)
 {
     const struct hearer *h = ctx;
 
     h->changed(h->c, ch);
 }
 
-/* ---- for controllers ---- */
+/* ---- functions for controllers ---- */
 
 void ctl_add(struct ctl *c, struct hk_str ns, struct hk_str name)
 {
@@ -54,6 +55,11 @@ int64_t ctl_now(const struct ctl *c)
     return c->mgr->o.clock->wall_ns(c->mgr->o.clock);
 }
 
+int64_t ctl_mono(const struct ctl *c)
+{
+    return c->mgr->o.clock->mono_ns(c->mgr->o.clock);
+}
+
 struct hk_str ctl_config_ns(const struct ctl_conf *conf)
 {
     return conf->config_ns.n > 0 ? conf->config_ns : HK_STR("volcano-system");
@@ -64,9 +70,9 @@ struct hk_str ctl_config_name(const struct ctl_conf *conf)
     return conf->config_name.n > 0 ? conf->config_name : HK_STR("volcano-controller-configmap");
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
-static void watch(struct manager *m, struct ctl *c, const struct ctl_watch *w)
+static void ctl_manager_add_watch(struct manager *m, struct ctl *c, const struct ctl_watch *w)
 {
     struct mirror **at = &m->mirrors[w->type->kind];
     struct hearer *h;
@@ -84,7 +90,7 @@ static void watch(struct manager *m, struct ctl *c, const struct ctl_watch *w)
         h = hk_zalloc(sizeof(*h));
         *h = (struct hearer){c, w->changed};
         hk_vec_push(&m->hearers, h);
-        mirror_listen(*at, hear, h);
+        mirror_listen(*at, ctl_manager_on_mirror_change, h);
     }
 }
 
@@ -93,7 +99,7 @@ static void seat_init(struct manager *m, struct seat *s, const struct ctl_type *
     s->ctl = (struct ctl){.type = type, .mgr = m, .q.str = &m->str};
     s->ctl.state = hk_zalloc(HK_MAX(type->state_size, 1));
     for (const struct ctl_watch *w = type->watches; w->type; w++) {
-        watch(m, &s->ctl, w);
+        ctl_manager_add_watch(m, &s->ctl, w);
     }
     if (type->open) {
         type->open(&s->ctl);
@@ -106,10 +112,10 @@ static void seat_fini(struct seat *s)
         s->ctl.type->close(&s->ctl);
     }
     for (uint32_t i = 0; i < s->passes.len; i++) {
-        struct pass *p = &s->passes.at[i];
+        struct key_pass *p = &s->passes.at[i];
 
         for (uint32_t k = 0; k < p->errors.len; k++) {
-            turn_error_fini(&p->errors.at[k]);
+            pass_error_fini(&p->errors.at[k]);
         }
         hk_vec_fini(&p->errors);
     }
@@ -159,6 +165,7 @@ void manager_free(struct manager *m)
         hk_free(m->hearers.at[i]);
     }
     recorder_free(m->recorder);
+    hk_vec_fini(&m->ending);
     hk_vec_fini(&m->hearers);
     hk_vec_fini(&m->calls);
     hk_vec_fini(&m->vacant);
@@ -202,13 +209,15 @@ static int64_t mirrors_tick(struct manager *m, int64_t now_ns)
 
     for (unsigned k = 0; k < API_NKINDS; k++) {
         if (m->mirrors[k]) {
-            next_ns = HK_MIN(next_ns, mirror_tick(m->mirrors[k], now_ns));
+            const int64_t mirror_ns = mirror_tick(m->mirrors[k], now_ns);
+
+            next_ns = HK_MIN(next_ns, mirror_ns);
         }
     }
     return next_ns;
 }
 
-/* A few passes of one controller; when it wants more. */
+/* Runs a few passes of one controller, until PASSES_NS are over. Returns when to run it again. */
 static int64_t seat_run(struct manager *m, struct seat *s, int64_t now_ns)
 {
     struct workq *q = &s->ctl.q;
@@ -224,7 +233,10 @@ static int64_t seat_run(struct manager *m, struct seat *s, int64_t now_ns)
         if (key == HK_NONE) {
             break;
         }
-        turn_run(m, s, key);
+        pass_run(m, s, key);
+        if (m->o.clock->mono_ns(m->o.clock) - now_ns > PASSES_NS) {
+            break;
+        }
     }
     next_ns = workq_tick(q, now_ns);
     return q->head < q->ready.len ? 0 : next_ns;
@@ -233,17 +245,20 @@ static int64_t seat_run(struct manager *m, struct seat *s, int64_t now_ns)
 int64_t manager_run(struct manager *m)
 {
     const int64_t now_ns = m->o.clock->mono_ns(m->o.clock);
-    int64_t next_ns = INT64_MAX;
+    int64_t next_ns = INT64_MAX, mirrors_ns;
 
     if (!m->o.shared_port && port_poll(m->o.port, POLL_MAX) == POLL_MAX) {
         next_ns = 0;
     }
-    next_ns = HK_MIN(next_ns, mirrors_tick(m, now_ns));
-    turn_expire(m, now_ns);
+    mirrors_ns = mirrors_tick(m, now_ns);
+    next_ns = HK_MIN(next_ns, mirrors_ns);
+    pass_expire(m, now_ns);
     for (uint32_t i = 0; manager_synced(m) && i < m->nseat; i++) {
-        next_ns = HK_MIN(next_ns, seat_run(m, &m->seats[i], now_ns));
+        const int64_t seat_ns = seat_run(m, &m->seats[i], now_ns);
+
+        next_ns = HK_MIN(next_ns, seat_ns);
     }
-    return HK_MIN(next_ns, m->deadline_ns); /* of the calls just made, too */
+    return HK_MIN(next_ns, m->deadline_ns); /* includes the calls just made */
 }
 
 bool manager_idle(const struct manager *m)
@@ -259,6 +274,16 @@ bool manager_idle(const struct manager *m)
         }
     }
     return true;
+}
+
+bool manager_rests(const struct manager *m)
+{
+    for (uint32_t i = 0; i < m->nseat; i++) {
+        if (m->seats[i].ctl.q.nresting > 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 const struct ctl_metrics *manager_metrics(const struct manager *m)

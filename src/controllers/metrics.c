@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics of the controllers (controllers.md 3.5). Rows of mirrors keep their numbers while the
-// objects live, so what is remembered of a job or flow is filed under its row.
+// Metrics of the controllers (docs/reference/controllers.md section 7). An object keeps its mirror
+// row for life, so data about a job or flow is stored by row.
 #include "controllers/metrics.h"
 
 #include "base/prom.h"
@@ -34,7 +34,7 @@ struct metrics {
     struct hk_hist latency_ms;
 };
 
-/* ---- listening ---- */
+/* ---- listeners ---- */
 
 static struct job_row *job_row(struct metrics *x, uint32_t row)
 {
@@ -58,7 +58,7 @@ static void on_job(void *ctx, const struct mirror_change *ch)
     if (!old) {
         created = json_at(ch->root, "metadata.creationTimestamp");
         if (time_parse(json_str(created, HK_STR("")), &row->created_ns, NULL) < 0) {
-            row->created_ns = INT64_MAX; /* whatever follows counts as immediate */
+            row->created_ns = INT64_MAX; /* later phases then have a delay of zero */
         }
         row->queue = hk_intern(&x->str, json_str(json_at(ch->root, "spec.queue"), HK_STR("")));
         return;
@@ -67,7 +67,7 @@ static void on_job(void *ctx, const struct mirror_change *ch)
     row->failed += now->phase == API_JOB_FAILED && old->phase != API_JOB_FAILED;
 }
 
-static void on_pod(void *ctx, const struct mirror_change *ch)
+static void metrics_on_pod_change(void *ctx, const struct mirror_change *ch)
 {
     struct metrics *x = ctx;
     const struct pod_digest *d = ch->now;
@@ -125,8 +125,8 @@ static void on_flow(void *ctx, const struct mirror_change *ch)
 
 /* ---- writing ---- */
 
-static void write_jobs(const struct metrics *x, const char *name, const char *help, bool completed,
-                       struct hk_buf *out)
+static void metrics_write_jobs(const struct metrics *x, const char *name, const char *help,
+                               bool completed, struct hk_buf *out)
 {
     hk_prom_head(out, name, "counter", help);
     for (uint32_t r = mirror_scan(x->jobs, HK_NONE); r != HK_NONE; r = mirror_scan(x->jobs, r)) {
@@ -155,8 +155,8 @@ static void write_latency(const struct metrics *x, struct hk_buf *out)
     hk_prom_hist(out, LATENCY, "", &x->latency_ms);
 }
 
-static uint32_t count_groups(const struct metrics *x, struct hk_str queue,
-                             enum api_podgroup_phase phase)
+static uint32_t metrics_count_groups(const struct metrics *x, struct hk_str queue,
+                                     enum api_podgroup_phase phase)
 {
     uint32_t n = 0;
 
@@ -164,14 +164,14 @@ static uint32_t count_groups(const struct metrics *x, struct hk_str queue,
          r = mirror_next(x->groups, PODGROUPS_BY_QUEUE, r)) {
         const struct podgroup_digest *d = mirror_digest(x->groups, r);
 
-        /* A group nobody has looked at yet is pending. */
+        /* A PodGroup without a phase counts as pending. */
         n += d->phase == phase ||
              (phase == API_PODGROUP_PENDING && d->phase == API_PODGROUP_NO_PHASE);
     }
     return n;
 }
 
-static void write_queues(const struct metrics *x, struct hk_buf *out)
+static void metrics_write_queues(const struct metrics *x, struct hk_buf *out)
 {
     static const struct {
         enum api_podgroup_phase phase;
@@ -197,7 +197,7 @@ static void write_queues(const struct metrics *x, struct hk_buf *out)
 
             hk_buf_adds(out, gauges[k].name);
             hk_prom_label(out, "{", "queue_name", queue);
-            hk_buf_addf(out, "} %u\n", count_groups(x, queue, gauges[k].phase));
+            hk_buf_addf(out, "} %u\n", metrics_count_groups(x, queue, gauges[k].phase));
         }
     }
 }
@@ -246,12 +246,13 @@ static void write_frame(const struct metrics *x, struct hk_buf *out)
 void metrics_write(const struct metrics *x, struct hk_buf *out)
 {
     if (x->jobs) {
-        write_jobs(x, PREFIX "job_completed_phase_count", "Jobs that completed.", true, out);
-        write_jobs(x, PREFIX "job_failed_phase_count", "Jobs that failed.", false, out);
+        metrics_write_jobs(x, PREFIX "job_completed_phase_count", "Jobs that completed.", true,
+                           out);
+        metrics_write_jobs(x, PREFIX "job_failed_phase_count", "Jobs that failed.", false, out);
         write_latency(x, out);
     }
     if (x->queues && x->groups) {
-        write_queues(x, out);
+        metrics_write_queues(x, out);
     }
     if (manager_mirror(x->mgr, API_JOBFLOW)) {
         write_flows(x, out);
@@ -259,7 +260,7 @@ void metrics_write(const struct metrics *x, struct hk_buf *out)
     write_frame(x, out);
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 static void hear_of(struct metrics *x, enum api_kind_id kind, mirror_listener *fn)
 {
@@ -281,7 +282,7 @@ struct metrics *metrics_new(struct manager *m)
     hk_hist_init(&x->latency_ms, 50, 60000, 30);
     hear_of(x, API_JOB, on_job);
     if (x->jobs) {
-        hear_of(x, API_POD, on_pod);
+        hear_of(x, API_POD, metrics_on_pod_change);
     }
     hear_of(x, API_JOBFLOW, on_flow);
     return x;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the controllers tell Prometheus, under Volcano's names. Counts come from what the mirrors
-// see change, gauges from the mirrors as they are when asked.
+// The controllers' Prometheus metrics, under Volcano's names. Counters follow changes in the
+// mirrors; gauges are read from the mirrors on request.
 #pragma once
 
 #include "base/str.h"
@@ -8,9 +8,10 @@
 struct manager;
 struct metrics;
 
-/* Listens to the manager's mirrors; to be made before its first run, and freed after it. */
+/* Listens to the manager's mirrors: create it before the first manager_run, free it after the
+ * manager. */
 struct metrics *metrics_new(struct manager *m);
 /* Takes NULL. */
 void metrics_free(struct metrics *x);
-/* While the manager lives. */
+/* The manager must still exist. */
 void metrics_write(const struct metrics *x, struct hk_buf *out);

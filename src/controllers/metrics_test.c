@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a scrape shows while jobs live and die.
+// Metrics while jobs start and end.
 #include "controllers/kinds.h"
 #include "controllers/metrics.h"
 #include "controllers/rig_test.h"
 #include "controllers/table.h"
 
-static void do_nothing(struct ctl *c, struct turn *t)
+static void do_nothing(struct ctl *c, struct pass *t)
 {
 }
 
-/* Somebody who watches flows; the test itself moves them on. */
+/* Watches flows; the test itself changes their status. */
 static const struct ctl_watch flow_watches[] = {{&mirror_jobflows, NULL}, {0}};
 static const struct ctl_type flow_watcher = {
     .name = "flow-watcher", .watches = flow_watches, .reconcile = do_nothing};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of API objects: fed by list and watch, and by the answers to our own writes. See mirror.h
-// for what that buys; the rules that make it safe stand where news come in.
+// Rows of API objects, updated by list and watch and by the answers to this process's own writes.
+// mirror.h explains the design; comments at each update give the rules that keep it correct.
 #include "controllers/mirror.h"
 
 #include "base/log.h"
@@ -10,8 +10,8 @@ struct row {
     uint64_t rv;
     char *text; /* or NULL */
     uint32_t text_len;
-    bool ghost;     /* gone, but the watch has not said so yet */
-    uint32_t round; /* of the feed's lists, when it last told of the object */
+    bool ghost;     /* deleted, but the watch has not confirmed it */
+    uint32_t round; /* feed.round when the feed last showed the object */
     uint32_t word[MIRROR_NINDEX], next[MIRROR_NINDEX], prev[MIRROR_NINDEX];
 };
 
@@ -30,13 +30,13 @@ struct mirror {
     char *digests; /* [ndigest][digest_size] */
     uint32_t ndigest;
     struct hk_map at;                   /* names to row */
-    struct hk_map heads[MIRROR_NINDEX]; /* word to its first row */
+    struct hk_map heads[MIRROR_NINDEX]; /* index word to its first row */
     HK_VEC(struct listener) listeners;
-    uint32_t live;       /* rows that are no ghosts */
-    char *ns, *selector; /* what the feed is limited to */
-    void *fresh;         /* room for the digest being made */
+    uint32_t live;       /* rows without ghosts */
+    char *ns, *selector; /* scope of the feed */
+    void *fresh;         /* buffer for the next digest */
     struct hk_arena mem; /* holds root */
-    struct json root;    /* the tree of the object that came last as text */
+    struct json root;    /* tree of the last object that arrived as text */
 };
 
 static void *digest_at(const struct mirror *m, uint32_t row)
@@ -51,9 +51,9 @@ static void drop_digest(const struct mirror *m, void *digest)
     }
 }
 
-/* ---- words ---- */
+/* ---- index words ---- */
 
-static void unfile(struct mirror *m, uint32_t row, unsigned k)
+static void mirror_index_remove(struct mirror *m, uint32_t row, unsigned k)
 {
     struct row *r = &m->rows.at[row];
 
@@ -82,7 +82,7 @@ static void file_under(struct mirror *m, uint32_t row, unsigned k, struct hk_str
     if (hk_str_eq(hk_intern_str(m->o.str, r->word[k]), word)) {
         return;
     }
-    unfile(m, row, k);
+    mirror_index_remove(m, row, k);
     if (word.n == 0) {
         return;
     }
@@ -105,7 +105,7 @@ static void file_all(struct mirror *m, uint32_t row, const struct json *root)
 
 /* ---- rows ---- */
 
-static uint64_t key_of(uint32_t ns, uint32_t name)
+static uint64_t mirror_intern_key(uint32_t ns, uint32_t name)
 {
     return (uint64_t)ns << 32 | name;
 }
@@ -114,7 +114,7 @@ static uint32_t find_any(const struct mirror *m, struct hk_str ns, struct hk_str
 {
     const uint32_t a = hk_intern_find(m->o.str, ns), b = hk_intern_find(m->o.str, name);
 
-    return a == HK_NONE || b == HK_NONE ? HK_NONE : hk_map_get(&m->at, key_of(a, b));
+    return a == HK_NONE || b == HK_NONE ? HK_NONE : hk_map_get(&m->at, mirror_intern_key(a, b));
 }
 
 static uint32_t new_row(struct mirror *m, const struct api_object *o)
@@ -134,7 +134,7 @@ static uint32_t new_row(struct mirror *m, const struct api_object *o)
                                    .name = hk_intern_hold(m->o.str, o->name),
                                    .ghost = true};
     memset(digest_at(m, row), 0, m->digest_size);
-    hk_map_put(&m->at, key_of(m->rows.at[row].ns, m->rows.at[row].name), row);
+    hk_map_put(&m->at, mirror_intern_key(m->rows.at[row].ns, m->rows.at[row].name), row);
     return row;
 }
 
@@ -143,7 +143,7 @@ static void free_row(struct mirror *m, uint32_t row)
     struct row *r = &m->rows.at[row];
 
     file_all(m, row, NULL);
-    hk_map_del(&m->at, key_of(r->ns, r->name));
+    hk_map_del(&m->at, mirror_intern_key(r->ns, r->name));
     hk_intern_drop(m->o.str, r->ns);
     hk_intern_drop(m->o.str, r->name);
     hk_intern_drop(m->o.str, r->uid);
@@ -172,8 +172,8 @@ static void keep_text(struct row *r, const struct api_object *o, bool keep)
     }
 }
 
-static void tell(const struct mirror *m, uint32_t row, const void *old, const void *now,
-                 const struct json *root)
+static void mirror_notify_listeners(const struct mirror *m, uint32_t row, const void *old,
+                                    const void *now, const struct json *root)
 {
     const struct mirror_change ch = {(struct mirror *)m, row, old, now, root, !m->feed.synced};
 
@@ -196,15 +196,15 @@ static void hide(struct mirror *m, uint32_t row)
     }
     r->ghost = true;
     m->live--;
-    tell(m, row, digest_at(m, row), NULL, r->text ? &root : NULL);
+    mirror_notify_listeners(m, row, digest_at(m, row), NULL, r->text ? &root : NULL);
     file_all(m, row, NULL);
     drop_digest(m, digest_at(m, row));
     memset(digest_at(m, row), 0, m->digest_size);
     keep_text(r, NULL, false);
 }
 
-/* Objects are asked for as text: many are our own writes coming back, which nobody reads. NULL when
- * it is none. */
+/* Objects arrive as text, because many are echoes of our own writes that need no tree. NULL when
+ * the text is not valid. */
 static const struct json *tree_of(struct mirror *m, const struct api_object *o)
 {
     struct hk_err err = {0};
@@ -221,8 +221,8 @@ static const struct json *tree_of(struct mirror *m, const struct api_object *o)
     return &m->root;
 }
 
-/* The object's row; HK_NONE when it cannot be read and there is none. */
-static uint32_t take(struct mirror *m, const struct api_object *o)
+/* The object's row; HK_NONE for an invalid object without a row. */
+static uint32_t mirror_accept_object(struct mirror *m, const struct api_object *o)
 {
     const struct json *root = tree_of(m, o);
     const size_t size = m->digest_size;
@@ -255,14 +255,14 @@ static uint32_t take(struct mirror *m, const struct api_object *o)
     keep_text(r, o, keep);
     file_all(m, row, root);
 
-    /* The row gets the new digest before anybody looks; the old one waits in its place. */
+    /* Swap the digests: listeners see the new one in the row, and fresh holds the old one. */
     for (size_t i = 0; i < size; i++) {
         char *a = (char *)m->fresh + i, *b = (char *)digest_at(m, row) + i, c = *a;
 
         *a = *b;
         *b = c;
     }
-    tell(m, row, is_new ? NULL : m->fresh, digest_at(m, row), root);
+    mirror_notify_listeners(m, row, is_new ? NULL : m->fresh, digest_at(m, row), root);
     if (!is_new) {
         drop_digest(m, m->fresh);
     }
@@ -271,28 +271,29 @@ static uint32_t take(struct mirror *m, const struct api_object *o)
 
 /* ---- from the API ---- */
 
-static void on_put(void *ctx, struct api_object *o)
+static void mirror_on_put(void *ctx, struct api_object *o)
 {
     struct mirror *m = ctx;
     uint32_t row = find_any(m, o->ns, o->name);
 
-    /* Our own writes come back once more; and what we know to be gone stays gone. */
+    /* Ignore echoes of our own writes, and objects already known to be deleted. */
     if (row == HK_NONE || !hk_str_eq(mirror_uid(m, row), o->uid) ||
         (!m->rows.at[row].ghost && o->rv > m->rows.at[row].rv)) {
-        row = take(m, o);
+        row = mirror_accept_object(m, o);
     }
     if (row != HK_NONE) {
         m->rows.at[row].round = m->feed.round;
     }
 }
 
-static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
+static void mirror_on_del(void *ctx, struct hk_str ns, struct hk_str name,
+                          const struct api_object *last)
 {
     struct mirror *m = ctx;
     const uint32_t row = find_any(m, ns, name);
 
-    /* A successor that we made is known by its answer before its predecessor's end is told. What a
-     * list does not show is on_listed's to judge. */
+    /* The answer to a create can arrive before the watch reports the end of an older object of that
+     * name. Objects missing from a list are left to mirror_on_listed. */
     if (row == HK_NONE || !last || !hk_str_eq(mirror_uid(m, row), last->uid)) {
         return;
     }
@@ -300,8 +301,8 @@ static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct
     free_row(m, row);
 }
 
-/* What is older than the list and not on it is gone, whether or not a watch ever showed it. */
-static void on_listed(void *ctx)
+/* An object older than the list and not on it is gone, even if no watch ever showed it. */
+static void mirror_on_listed(void *ctx)
 {
     struct mirror *m = ctx;
 
@@ -315,9 +316,9 @@ static void on_listed(void *ctx)
     }
 }
 
-static const struct feed_ops fed = {on_put, on_del, on_listed};
+static const struct feed_ops fed = {mirror_on_put, mirror_on_del, mirror_on_listed};
 
-/* Whether the watch has told, or is past telling, what the answer says. */
+/* Whether the watch has already passed the revision of the answer. */
 static bool is_old_news(const struct mirror *m, const struct api_object *o)
 {
     return o->rv <= m->feed.rv;
@@ -330,7 +331,7 @@ void mirror_wrote(struct mirror *m, struct api_object *o)
     if (is_old_news(m, o) || (row != HK_NONE && o->rv <= m->rows.at[row].rv)) {
         return;
     }
-    (void)take(m, o);
+    (void)mirror_accept_object(m, o);
 }
 
 void mirror_gone(struct mirror *m, struct hk_str ns, struct hk_str name, struct hk_str uid)
@@ -342,7 +343,7 @@ void mirror_gone(struct mirror *m, struct hk_str ns, struct hk_str name, struct 
     }
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static uint32_t visible(const struct mirror *m, uint32_t row)
 {
@@ -414,7 +415,7 @@ struct json mirror_read(const struct mirror *m, uint32_t row, struct hk_arena *a
 
     hk_assert(r->text);
     rc = json_parse((struct hk_str){r->text, r->text_len}, 0, a, &root, NULL);
-    hk_assert(rc == 0); /* it was a tree before */
+    hk_assert(rc == 0); /* it was parsed before */
     return root;
 }
 
@@ -433,9 +434,9 @@ const struct api_kind *mirror_kind(const struct mirror *m)
     return m->kind;
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
-/* For the server; "" every object. */
+/* Field selector for the server; "" selects every object. */
 static char *selector_of(struct hk_str name)
 {
     struct hk_buf text = {0};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the controllers know of one kind: a row per object with its names, revision, a small digest
-// made for the kind, and the whole text where some controller wants to read it again. Rows follow
-// the API's events and, ahead of them, the answers to our own writes: a controller never sees the
-// world as it was before its last act, so it cannot do the same thing twice.
+// The controllers' copy of one kind: per object a row with names, revision, a small digest made for
+// the kind, and the whole text where a controller needs it again. Rows follow the API's events and,
+// ahead of them, the answers to our own writes, so a controller always sees its own last write and
+// does not repeat it.
 //
-// A row keeps its number until the object is gone. Listeners are told after the row has changed.
+// A row keeps its number until the object is gone. Listeners run after the row has changed.
 #pragma once
 
 #include "api/feed.h"
@@ -12,29 +12,28 @@
 
 struct mirror;
 
-enum { MIRROR_NINDEX = 3 };
+enum { MIRROR_NINDEX = 4 };
 
 /* What to keep of a kind. */
 struct mirror_type {
     enum api_kind_id kind;
     bool required;
-    bool own_config; /* only the object that ctl_conf names as the programs' own configuration */
+    bool own_config; /* only the configuration object that ctl_conf names */
     size_t digest_size;
-    /* Fills in the zeroed digest; whether the text is to be kept. NULL: no digest, keep the text.
-     */
+    /* Fills the zeroed digest; returns whether to keep the text. NULL: no digest, keep the text. */
     bool (*digest)(const struct json *root, void *digest);
-    /* Lets go of what the digest owns. May be NULL. */
+    /* Frees what the digest owns. May be NULL. */
     void (*drop)(void *digest);
-    /* Under which word the object can be found; "" under none. Later ones may be NULL. */
+    /* The word that each index lists the object under; "" none. Unused entries are NULL. */
     struct hk_str (*index[MIRROR_NINDEX])(const struct json *root);
 };
 
 struct mirror_change {
     struct mirror *mirror;
     uint32_t row;
-    const void *old, *now;   /* digests; NULL when the object is new, gone */
-    const struct json *root; /* the object as it is, as it last was */
-    bool initial;            /* it was there when the mirror was first filled */
+    const void *old, *now;   /* digests; old is NULL for a new object, now for a deleted one */
+    const struct json *root; /* the object, or its last state when deleted */
+    bool initial;            /* the object was in the mirror's first list */
 };
 
 typedef void mirror_listener(void *ctx, const struct mirror_change *ch);
@@ -44,43 +43,42 @@ struct mirror_opts {
     struct hk_clock *clock;
     struct hk_intern *str; /* outlives the mirror */
     const struct mirror_type *type;
-    struct hk_str ns, name; /* of the one object to mirror; "" all of the kind */
+    struct hk_str ns, name; /* of the one object to mirror; "": all of the kind */
 };
 
 struct mirror *mirror_new(const struct mirror_opts *o);
 void mirror_free(struct mirror *m);
-/* Before the first poll of the port. */
+/* Call before the first poll of the port. */
 void mirror_listen(struct mirror *m, mirror_listener *fn, void *ctx);
 int64_t mirror_tick(struct mirror *m, int64_t now_ns);
-/* The API has been listed once. */
+/* The first list is complete. */
 bool mirror_synced(const struct mirror *m);
 
-/* The answer to a write of ours. Older news than the row has, or than the watch has passed, are
- * ignored. */
+/* Applies the answer to one of our writes; ignores it when the row or the watch is newer. */
 void mirror_wrote(struct mirror *m, struct api_object *o);
-/* The API told us that the object with that uid is gone. It is hidden until the watch says so too;
- * an empty uid means whichever is there. */
+/* A call found that the object with that uid is gone. Hides the row until the watch confirms it;
+ * uid "" means any. */
 void mirror_gone(struct mirror *m, struct hk_str ns, struct hk_str name, struct hk_str uid);
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 /* HK_NONE when there is none. */
 uint32_t mirror_find(const struct mirror *m, struct hk_str ns, struct hk_str name);
-/* Rows filed under the word, in no particular order: for (r = mirror_first(...); r != HK_NONE;
- * r = mirror_next(...)). */
+/* Rows that the index lists under the word, unordered. Loop: r = mirror_first(...), while r !=
+ * HK_NONE, r = mirror_next(...). */
 uint32_t mirror_first(const struct mirror *m, unsigned index, struct hk_str word);
 uint32_t mirror_next(const struct mirror *m, unsigned index, uint32_t row);
-/* Every row: r = mirror_scan(m, HK_NONE), then with the row before. */
+/* Every row: start with row = HK_NONE, then pass the previous row. */
 uint32_t mirror_scan(const struct mirror *m, uint32_t row);
 
 struct hk_str mirror_ns(const struct mirror *m, uint32_t row);
 struct hk_str mirror_name(const struct mirror *m, uint32_t row);
 struct hk_str mirror_uid(const struct mirror *m, uint32_t row);
-/* The word the row is filed under; of an object that is just told to be gone, the last one. */
+/* The row's word in the index; inside a deletion callback, its last one. */
 struct hk_str mirror_word(const struct mirror *m, unsigned index, uint32_t row);
 uint64_t mirror_rv(const struct mirror *m, uint32_t row);
 const void *mirror_digest(const struct mirror *m, uint32_t row);
-/* Reads the kept text into a tree of a's; a row without text is a mistake of the caller. */
+/* Parses the kept text into arena a. The row must have text. */
 struct json mirror_read(const struct mirror *m, uint32_t row, struct hk_arena *a);
 bool mirror_has_text(const struct mirror *m, uint32_t row);
 uint32_t mirror_len(const struct mirror *m);

@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The PodGroup controller: pods that one of our schedulers is to place but nobody put into a
-// PodGroup get one, "podgroup-" and the uid of their controller, or their own when they have none.
-// That name is the key of the work.
+// The PodGroup controller: pods for one of our schedulers that belong to no PodGroup get one. Its
+// name, and the key of the work, is "podgroup-" with the uid of the pods' controller, or of the pod
+// if it has none.
 //
-//   pods want a group:  make the PodGroup, or mend that of a ReplicaSet or StatefulSet, whose
+//   pods want a group:  create the PodGroup, or update that of a ReplicaSet or StatefulSet, whose
 //                       template may have changed  ->  write its name on each pod
-//   none wants one:     the PodGroup of a ReplicaSet or StatefulSet scaled to nothing is deleted
-//                       once no pod lives in it
+//   none wants one:     delete the PodGroup of a ReplicaSet or StatefulSet scaled to zero, once
+//                       no pod in it is alive
 //
-// Everything else is left to garbage collection by owner references.
+// Garbage collection by owner references does the rest.
 #include "api/names.h"
 #include "controllers/job_priv.h"
 #include "controllers/table.h"
 
 #include <strings.h>
 
-#define PREFIX "podgroup-"
-/* So many looks, some five seconds, until an owner that is not shown to us counts as gone. */
+/* Passes, about five seconds, after which an owner missing from the mirror counts as gone. */
 #define OWNER_PATIENCE 10u
 
 static const struct hk_str none = {"", 0};
 
-/* Owners whose annotations are for the PodGroup too. */
+/* Owners whose annotations also apply to the PodGroup. */
 static const struct owner_kind {
     const char *group, *kind;
     enum api_kind_id id;
-    bool scales; /* the PodGroup follows its template and ends at 0 replicas */
+    bool scales; /* the PodGroup follows its template and is deleted at 0 replicas */
 } owner_kinds[] = {
     {"apps/", "ReplicaSet", API_REPLICA_SET, true},
     {"apps/", "StatefulSet", API_STATEFUL_SET, true},
@@ -35,15 +34,15 @@ static const struct owner_kind {
 
 /* One pass. */
 struct group_pass {
-    struct turn *t;
-    struct hk_str uid; /* the group is named after it */
+    struct pass *t;
+    struct hk_str uid; /* the PodGroup's name contains it */
     struct mirror *pods, *groups;
-    uint32_t group;   /* row, HK_NONE */
-    struct json *all; /* the pods that want it */
+    uint32_t group;   /* row or HK_NONE */
+    struct json *all; /* the pods that want the PodGroup */
     uint32_t nall;
 };
 
-static const struct json *annotations(const struct json *root)
+static const struct json *ctl_podgroup_annotations(const struct json *root)
 {
     return json_at(root, "metadata.annotations");
 }
@@ -59,7 +58,7 @@ static const struct owner_kind *owner_kind(const struct json *ref)
     return NULL;
 }
 
-/* The owner as its mirror has it; HK_NONE when it is gone, or not shown yet. */
+/* The owner's row; HK_NONE when it is gone or not yet in the mirror. */
 static uint32_t owner_find(const struct group_pass *p, const struct owner_kind *kind,
                            const struct json *ref)
 {
@@ -78,9 +77,9 @@ static struct json owner_read(const struct group_pass *p, const struct owner_kin
     return mirror_read(ctl_mirror(p->t->c, kind->id), row, p->t->mem);
 }
 
-/* ---- what concerns a group ---- */
+/* ---- which keys a change concerns ---- */
 
-static bool is_ours(const struct ctl *c, const struct json *pod)
+static bool ctl_podgroup_is_own_pod(const struct ctl *c, const struct json *pod)
 {
     const struct ctl_conf *conf = ctl_conf(c);
     const struct hk_str name = json_str(json_at(pod, "spec.schedulerName"), none);
@@ -97,21 +96,21 @@ static void add_key(struct ctl *c, struct hk_str ns, struct hk_str uid, bool onl
 {
     HK_AUTO(hk_buf_fini) struct hk_buf name = {0};
 
-    hk_buf_addf(&name, PREFIX "%.*s", HK_FMT(uid));
+    hk_buf_addf(&name, API_PODGROUP_PREFIX "%.*s", HK_FMT(uid));
     if (!only_if_there ||
         mirror_find(ctl_mirror(c, API_PODGROUP), ns, hk_buf_str(&name)) != HK_NONE) {
         ctl_add(c, ns, hk_buf_str(&name));
     }
 }
 
-static void pod_changed(struct ctl *c, const struct mirror_change *ch)
+static void ctl_podgroup_on_pod_change(struct ctl *c, const struct mirror_change *ch)
 {
     const struct pod_digest *now = ch->now;
     const struct hk_str ns = mirror_ns(ch->mirror, ch->row);
 
-    if (!now || now->terminating) { /* perhaps the last of a set that was scaled to nothing */
+    if (!now || now->terminating) { /* perhaps the last pod of a set scaled to zero */
         add_key(c, ns, mirror_word(ch->mirror, PODS_BY_CONTROLLER, ch->row), true);
-    } else if (now->wants_group && is_ours(c, ch->root)) {
+    } else if (now->wants_group && ctl_podgroup_is_own_pod(c, ch->root)) {
         add_key(c, ns, mirror_word(ch->mirror, PODS_BY_WANTED_GROUP, ch->row), false);
     }
 }
@@ -127,18 +126,18 @@ static void owner_changed(struct ctl *c, const struct mirror_change *ch)
     }
 }
 
-static void group_changed(struct ctl *c, const struct mirror_change *ch)
+static void ctl_podgroup_on_group_change(struct ctl *c, const struct mirror_change *ch)
 {
     const struct hk_str name = mirror_name(ch->mirror, ch->row);
 
-    if (hk_str_starts(name, PREFIX) && (!ch->old || !ch->now)) {
+    if (hk_str_starts(name, API_PODGROUP_PREFIX) && (!ch->old || !ch->now)) {
         ctl_add(c, mirror_ns(ch->mirror, ch->row), name);
     }
 }
 
-/* ---- which pods ---- */
+/* ---- pods without a group ---- */
 
-/* Fills in the pods that want the group. */
+/* Collects the pods that want the group. */
 static void find_pods(struct group_pass *p)
 {
     uint32_t n = 0;
@@ -157,11 +156,11 @@ static void find_pods(struct group_pass *p)
             continue;
         }
         *pod = mirror_read(p->pods, r, p->t->mem);
-        p->nall += is_ours(p->t->c, pod);
+        p->nall += ctl_podgroup_is_own_pod(p->t->c, pod);
     }
 }
 
-/* Of a StatefulSet the revision its pods are going to; "" when unknown. */
+/* The new revision of a StatefulSet; "" when unknown. */
 static struct hk_str new_revision(const struct group_pass *p)
 {
     const struct json *ref = kinds_controller(&p->all[0]);
@@ -180,7 +179,7 @@ static struct hk_str new_revision(const struct group_pass *p)
     return json_str(json_at(&root, "status.updateRevision"), none);
 }
 
-/* The pod the group is modelled on: of the new revision if there is one, then the first by name. */
+/* The pod that defines the PodGroup: of the new revision if there is any, the first by name. */
 static const struct json *find_model(const struct group_pass *p)
 {
     const struct hk_str revision = new_revision(p);
@@ -203,11 +202,11 @@ static const struct json *find_model(const struct group_pass *p)
     return best;
 }
 
-/* ---- the group of a pod ---- */
+/* ---- the new PodGroup ---- */
 
-/* Annotations of the owners, the first to say something being right; false when some owner is not
- * to be seen. */
-static bool inherit(const struct group_pass *p, const struct json *pod, struct json *ret)
+/* Annotations of the owners; the first owner with a key wins. False when an owner is missing. */
+static bool ctl_podgroup_inherit_annotations(const struct group_pass *p, const struct json *pod,
+                                             struct json *ret)
 {
     const struct json *refs = json_at(pod, "metadata.ownerReferences");
     bool all = true;
@@ -227,7 +226,7 @@ static bool inherit(const struct group_pass *p, const struct json *pod, struct j
             continue;
         }
         owner = owner_read(p, kind, row);
-        notes = annotations(&owner);
+        notes = ctl_podgroup_annotations(&owner);
         for (uint32_t k = 0; json_is(notes, JSON_OBJECT) && k < notes->len; k++) {
             if (!json_get_str(ret, notes->members[k].key)) {
                 json_put(ret, p->t->mem, notes->members[k].key, notes->members[k].value);
@@ -248,8 +247,9 @@ static int64_t min_member(const struct json *inherited)
     return 1;
 }
 
-/* Whether there was such a thing to copy. */
-static bool copy(struct json *to, struct hk_arena *a, const struct json *from, const char *key)
+/* True when the member existed and was copied. */
+static bool ctl_podgroup_copy_member(struct json *to, struct hk_arena *a, const struct json *from,
+                                     const char *key)
 {
     const struct json *v = json_get(from, key);
 
@@ -262,7 +262,7 @@ static bool copy(struct json *to, struct hk_arena *a, const struct json *from, c
 static struct json notes_of(const struct json *pod, const struct json *inherited,
                             struct hk_arena *a)
 {
-    const struct json *own = annotations(pod);
+    const struct json *own = ctl_podgroup_annotations(pod);
     struct json notes = json_make_object();
 
     for (uint32_t i = 0; i < inherited->len; i++) {
@@ -270,11 +270,11 @@ static struct json notes_of(const struct json *pod, const struct json *inherited
             json_put(&notes, a, inherited->members[i].key, inherited->members[i].value);
         }
     }
-    copy(&notes, a, own, API_ANN_PREEMPTABLE);
-    copy(&notes, a, own, API_ANN_COOLDOWN_TIME);
-    copy(&notes, a, own, API_ANN_REVOCABLE_ZONE);
-    if (!copy(&notes, a, own, API_ANN_JDB_MIN_AVAILABLE)) {
-        copy(&notes, a, own, API_ANN_JDB_MAX_UNAVAILABLE);
+    ctl_podgroup_copy_member(&notes, a, own, API_ANN_PREEMPTABLE);
+    ctl_podgroup_copy_member(&notes, a, own, API_ANN_COOLDOWN_TIME);
+    ctl_podgroup_copy_member(&notes, a, own, API_ANN_REVOCABLE_ZONE);
+    if (!ctl_podgroup_copy_member(&notes, a, own, API_ANN_JDB_MIN_AVAILABLE)) {
+        ctl_podgroup_copy_member(&notes, a, own, API_ANN_JDB_MAX_UNAVAILABLE);
     }
     return notes;
 }
@@ -284,8 +284,8 @@ static struct json labels_of(const struct json *pod, struct hk_arena *a)
     const struct json *own = json_at(pod, "metadata.labels");
     struct json labels = json_make_object();
 
-    copy(&labels, a, own, API_ANN_PREEMPTABLE);
-    copy(&labels, a, own, API_ANN_COOLDOWN_TIME);
+    ctl_podgroup_copy_member(&labels, a, own, API_ANN_PREEMPTABLE);
+    ctl_podgroup_copy_member(&labels, a, own, API_ANN_COOLDOWN_TIME);
     return labels;
 }
 
@@ -294,7 +294,7 @@ static bool is_soft(struct hk_str mode)
     return mode.n == 4 && strncasecmp(mode.s, "soft", 4) == 0;
 }
 
-/* Any mode but "soft" is hard, as is none. */
+/* Every mode other than "soft" means hard, also an absent one. */
 static void put_topology(struct json *spec, struct hk_arena *a, const struct json *pod)
 {
     const struct json *mode = kinds_annotation(pod, API_ANN_TOPOLOGY_MODE);
@@ -313,8 +313,9 @@ static void put_topology(struct json *spec, struct hk_arena *a, const struct jso
     json_put(spec, a, HK_STR("networkTopology"), topology);
 }
 
-/* Without a queue of the pod's the API chooses one. */
-static struct json spec_of(const struct json *pod, const struct json *inherited, struct hk_arena *a)
+/* If the pod names no queue, the API sets one. */
+static struct json ctl_podgroup_make_spec(const struct json *pod, const struct json *inherited,
+                                          struct hk_arena *a)
 {
     const struct json *queue = kinds_annotation(pod, API_ANN_QUEUE_NAME);
     const struct hk_str class = json_str(json_at(pod, "spec.priorityClassName"), none);
@@ -356,8 +357,8 @@ static struct json meta_of(const struct group_pass *p, const struct json *pod,
     return meta;
 }
 
-static struct json build(const struct group_pass *p, const struct json *pod,
-                         const struct json *inherited)
+static struct json ctl_podgroup_build_body(const struct group_pass *p, const struct json *pod,
+                                           const struct json *inherited)
 {
     struct hk_arena *a = p->t->mem;
     struct json body = json_make_object(), status = json_make_object();
@@ -369,16 +370,17 @@ static struct json build(const struct group_pass *p, const struct json *pod,
     if (!kinds_controller(pod)) {
         kinds_own(&body, a, pod);
     }
-    json_put(&body, a, HK_STR("spec"), spec_of(pod, inherited, a));
+    json_put(&body, a, HK_STR("spec"), ctl_podgroup_make_spec(pod, inherited, a));
     json_put(&status, a, HK_STR("phase"), json_make_str(HK_STR("Pending")));
     json_put(&body, a, HK_STR("status"), status);
     return body;
 }
 
-/* ---- the group there is ---- */
+/* ---- the existing PodGroup ---- */
 
-/* Puts each member of `from`, which may be NULL, into the part of that name. */
-static void overlay(struct json *obj, struct hk_arena *a, const char *part, const struct json *from)
+/* Puts each member of `from`, which may be NULL, into the member `part` of obj. */
+static void ctl_podgroup_merge_members(struct json *obj, struct hk_arena *a, const char *part,
+                                       const struct json *from)
 {
     const struct json *old = json_get(obj, part);
     struct json now = json_is(old, JSON_OBJECT) ? *old : json_make_object();
@@ -391,26 +393,26 @@ static void overlay(struct json *obj, struct hk_arena *a, const char *part, cons
     }
 }
 
-/* Whether the group had to be brought in line with the model. What that does not speak of stays:
- * the queue that the API chose, annotations of others. */
-static bool mend(const struct group_pass *p, const struct json *model)
+/* Updates the PodGroup to match the model; true when it differed. Other values stay: the queue that
+ * the API set, annotations of others. */
+static bool ctl_podgroup_update_group(const struct group_pass *p, const struct json *model)
 {
     struct hk_arena *a = p->t->mem;
     const struct json group = mirror_read(p->groups, p->group, a);
     struct json now = json_clone(&group, a), inherited, want;
     struct json *meta = (struct json *)json_get(&now, "metadata");
 
-    if (!inherit(p, model, &inherited)) {
+    if (!ctl_podgroup_inherit_annotations(p, model, &inherited)) {
         return false;
     }
-    want = build(p, model, &inherited);
-    overlay(meta, a, "annotations", annotations(&want));
-    overlay(meta, a, "labels", json_at(&want, "metadata.labels"));
-    overlay(&now, a, "spec", json_get(&want, "spec"));
+    want = ctl_podgroup_build_body(p, model, &inherited);
+    ctl_podgroup_merge_members(meta, a, "annotations", ctl_podgroup_annotations(&want));
+    ctl_podgroup_merge_members(meta, a, "labels", json_at(&want, "metadata.labels"));
+    ctl_podgroup_merge_members(&now, a, "spec", json_get(&want, "spec"));
     if (json_equal(&group, &now)) {
         return false;
     }
-    turn_update(p->t, api_kind(API_PODGROUP), &now);
+    pass_update(p->t, api_kind(API_PODGROUP), &now);
     return true;
 }
 
@@ -421,67 +423,68 @@ static bool follows_template(const struct group_pass *p, const struct json *pod)
     return kind && kind->scales && !ctl_conf(p->t->c)->no_workload_support;
 }
 
-/* The uid keeps the name off another pod that has come in the place of this one. */
-static void join(const struct group_pass *p, const struct json *pod)
+/* The uid in the patch protects a newer pod of the same name. */
+static void ctl_podgroup_patch_pod(const struct group_pass *p, const struct json *pod)
 {
     struct hk_arena *a = p->t->mem;
     struct json body = json_make_object(), meta = json_make_object(), notes = json_make_object();
 
     json_put(&notes, a, HK_STR(API_ANN_GROUP_NAME), json_make_str(p->t->name));
-    json_put(&meta, a, HK_STR("uid"), *json_at(pod, "metadata.uid"));
+    json_put(&meta, a, HK_STR("uid"), json_shallow(json_at(pod, "metadata.uid"), a));
     json_put(&meta, a, HK_STR("annotations"), notes);
     json_put(&body, a, HK_STR("metadata"), meta);
-    turn_patch(p->t, &(struct turn_patch){.kind = api_kind(API_POD),
+    pass_patch(p->t, &(struct pass_patch){.kind = api_kind(API_POD),
                                           .ns = p->t->ns,
                                           .name = json_str(json_at(pod, "metadata.name"), none),
                                           .type = PORT_PATCH_STRATEGIC,
                                           .body = &body});
 }
 
-/* Who waits for a group that the API refuses, for its queue or a quota, looks at the pod. */
+/* Reports a refused PodGroup (queue, quota) on the pod, where users look for the reason. */
 static void tell_refusal(const struct group_pass *p, const struct json *pod)
 {
     for (uint32_t i = 0; i < p->t->nerror; i++) {
-        const struct turn_error *e = &p->t->errors[i];
+        const struct pass_error *e = &p->t->errors[i];
 
         if (e->verb == PORT_CREATE && e->kind == api_kind(API_PODGROUP)) {
-            turn_event(p->t, pod, true, "FailedCreatePodGroup", "Error creating: %s", e->text);
+            pass_event(p->t, pod, true, "FailedCreatePodGroup", "Error creating: %s", e->text);
         }
     }
 }
 
-/* Without its owners' annotations a group may come out too small. */
-static void make(const struct group_pass *p, const struct json *model)
+/* Waits for missing owners: without their annotations the PodGroup may be too small. */
+static void ctl_podgroup_create_group(const struct group_pass *p, const struct json *model)
 {
     struct json inherited, body;
 
-    if (!inherit(p, model, &inherited) && p->t->failures < OWNER_PATIENCE) {
-        turn_fail(p->t, HK_ENOTFOUND, "owner of pod '%.*s' not found",
+    if (!ctl_podgroup_inherit_annotations(p, model, &inherited) &&
+        p->t->failures < OWNER_PATIENCE) {
+        pass_fail(p->t, HK_ENOTFOUND, "owner of pod '%.*s' not found",
                   HK_FMT(json_str(json_at(model, "metadata.name"), none)));
         return;
     }
     tell_refusal(p, model);
-    body = build(p, model, &inherited);
-    turn_create(p->t, api_kind(API_PODGROUP), &body);
+    body = ctl_podgroup_build_body(p, model, &inherited);
+    pass_create(p->t, api_kind(API_PODGROUP), &body);
 }
 
-/* One step towards all pods being in their group. */
-static void gather(const struct group_pass *p)
+/* One step towards all pods having their PodGroup. */
+static void ctl_podgroup_create_or_fill(const struct group_pass *p)
 {
     const struct json *model = find_model(p);
 
     if (p->group == HK_NONE) {
-        make(p, model);
+        ctl_podgroup_create_group(p, model);
         return;
     }
     if (((const struct podgroup_digest *)mirror_digest(p->groups, p->group))->terminating) {
-        return; /* its end brings us back */
+        return; /* its deletion queues this key again */
     }
-    if (follows_template(p, model) && mend(p, model)) {
+    if (follows_template(p, model) && ctl_podgroup_update_group(p, model)) {
         return;
     }
     for (uint32_t i = 0; i < p->nall; i++) {
-        join(p, &p->all[i]);
+        ctl_podgroup_patch_pod(p, &p->all[i]);
     }
 }
 
@@ -498,7 +501,7 @@ static bool has_live_pods(const struct group_pass *p)
     return false;
 }
 
-/* As long as a pod lives, the set may have been scaled up again and not shown to us yet. */
+/* While a pod is alive, the set may have been scaled up again without the mirror showing it yet. */
 static bool is_scaled_down(const struct group_pass *p, const struct json *group)
 {
     const struct json *ref = kinds_controller(group);
@@ -517,20 +520,20 @@ static bool is_scaled_down(const struct group_pass *p, const struct json *group)
     return json_int(json_at(&owner, "spec.replicas"), 1) == 0 && !has_live_pods(p);
 }
 
-static void tidy(const struct group_pass *p)
+static void ctl_podgroup_delete_if_empty(const struct group_pass *p)
 {
     const struct podgroup_digest *d = mirror_digest(p->groups, p->group);
     const struct json group = mirror_read(p->groups, p->group, p->t->mem);
 
     if (!d->terminating && !ctl_conf(p->t->c)->no_workload_support && is_scaled_down(p, &group)) {
-        turn_delete(p->t, api_kind(API_PODGROUP), p->t->ns, p->t->name,
+        pass_delete(p->t, api_kind(API_PODGROUP), p->t->ns, p->t->name,
                     mirror_uid(p->groups, p->group), PORT_PROPAGATE_DEFAULT);
     }
 }
 
-static void group_reconcile(struct ctl *c, struct turn *t)
+static void group_reconcile(struct ctl *c, struct pass *t)
 {
-    const size_t skip = strlen(PREFIX);
+    const size_t skip = strlen(API_PODGROUP_PREFIX);
     struct group_pass p = {.t = t,
                            .uid = {t->name.s + skip, t->name.n - skip},
                            .pods = ctl_mirror(c, API_POD),
@@ -539,15 +542,15 @@ static void group_reconcile(struct ctl *c, struct turn *t)
     p.group = mirror_find(p.groups, t->ns, t->name);
     find_pods(&p);
     if (p.nall > 0) {
-        gather(&p);
+        ctl_podgroup_create_or_fill(&p);
     } else if (p.group != HK_NONE) {
-        tidy(&p);
+        ctl_podgroup_delete_if_empty(&p);
     }
 }
 
 static const struct ctl_watch watches[] = {
-    {&mirror_pods, pod_changed},
-    {&mirror_podgroups, group_changed},
+    {&mirror_pods, ctl_podgroup_on_pod_change},
+    {&mirror_podgroups, ctl_podgroup_on_group_change},
     {&mirror_replica_sets, owner_changed},
     {&mirror_stateful_sets, owner_changed},
     {&mirror_daemon_sets, owner_changed},

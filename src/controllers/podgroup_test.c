@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodGroups for pods that have none. Numbers are those of the worked examples in the controllers'
-// reference.
+// PodGroups for pods that have none (docs/reference/controllers.md section 5.3).
 #include "base/log.h"
 #include "controllers/fault_rig_test.h"
 #include "controllers/table.h"
@@ -227,7 +226,7 @@ static void owners_of_other_kinds_say_nothing(void **state)
     group("podgroup-u-s", "spec.minMember", "1");
 }
 
-/* ---- sets that change ---- */
+/* ---- workloads that change ---- */
 
 static void at_no_replicas_the_group_goes(void **state)
 {
@@ -235,7 +234,7 @@ static void at_no_replicas_the_group_goes(void **state)
     groups("podgroup-u-r");
     rig_patch(&rig, API_REPLICA_SET, "r", "spec: {replicas: 0}");
     rig_settle(&rig);
-    groups("podgroup-u-r"); /* the pod still lives */
+    groups("podgroup-u-r"); /* the pod is still alive */
     rig_patch(&rig, API_POD, "a", "metadata: {deletionTimestamp: '2026-01-02T10:00:01Z'}");
     rig_settle(&rig);
     groups("");
@@ -307,7 +306,7 @@ static void a_new_revision_mends_the_group(void **state)
                         "\"podgroup-u-s\"}");
 }
 
-/* ---- troubles ---- */
+/* ---- races and faults ---- */
 
 static void a_group_that_is_there_is_used(void **state)
 {
@@ -344,7 +343,7 @@ static void a_pod_of_the_same_name_is_not_taken_for_the_old_one(void **state)
     pod("p", "metadata.annotations", IN("podgroup-new"));
 }
 
-/* Two sets and a pod; one set is scaled down, the other gets a pod of a new revision. */
+/* Two workloads and a pod; one workload is scaled down, the other gets a pod of a new revision. */
 static void play(struct fault_rig *f)
 {
     rig_put(&rig,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions put to pods over the network: does the port take a connection, is a GET answered well.
-// Who can do I/O makes one and hands it to the manager; tests bring a fake.
+// Network probes of pods: does the port accept a connection, does a GET succeed. A room that may do
+// I/O implements this for the manager; tests use a fake.
 #pragma once
 
 #include "base/str.h"
@@ -10,8 +10,8 @@ struct prober;
 struct probe {
     struct hk_str host; /* an address */
     uint16_t port;
-    bool http; /* else a connection is enough */
-    /* Of a GET; a header without name is none. Good are the answers 200 to 399. */
+    bool http; /* false: only connect */
+    /* For GET; header "" is none. Statuses 200 to 399 succeed. */
     struct hk_str path, header, value;
     int64_t timeout_ns;
 };
@@ -22,14 +22,14 @@ struct prober_sink {
 };
 
 struct prober_ops {
-    /* Everything is borrowed for the call. The answer is never 0; the sink hears of the outcome
-     * exactly once, later, on the thread of the manager, which is to be run after that. */
+    /* Borrows its arguments. Returns an id, never 0. The sink is called exactly once, later, on the
+     * manager's thread; then run the manager. */
     uint64_t (*start)(struct prober *p, const struct probe *probe, struct prober_sink sink);
-    /* The sink hears no more of it. */
+    /* The sink is not called any more. */
     void (*cancel)(struct prober *p, uint64_t id);
 };
 
-/* Makers embed this first. */
+/* Implementations embed this as their first member. */
 struct prober {
     const struct prober_ops *ops;
 };

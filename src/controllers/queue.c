@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue controller: the state of a Queue (Open, Closing, Closed), from what Commands ask for,
-// from the queue above it and from the PodGroups in it.
+// The queue controller: the state of a Queue (Open, Closing, Closed), from Commands, from its
+// parent queue and from its PodGroups.
 //
 //   Open, "" or Unknown  --close-->  Closing while there are PodGroups, else Closed
 //   Closing              --the last PodGroup leaves-->  Closed
 //   Closing or Closed    --open, unless the parent is closed-->  Open
 //
-// A closed queue closes the queues below it, each in a pass of its own, so it goes down level by
-// level however the parent came to be closed. Such a queue is marked first (closed-by-parent
-// "true"), then closed; the mark tells those that open with their parent from those a user closed,
-// and is taken back ("false") once the queue is open, or when a user closes it as well.
+// A closed queue closes its children, each in a pass of its own, level by level, whatever closed
+// the parent. Such a child is first marked (closed-by-parent "true"), then closed. The mark
+// distinguishes queues that open with their parent from queues that a user closed. It is set to
+// "false" once the queue is open, or when a user closes it as well.
 //
-// A Command is obeyed first and deleted then, oldest first. Obeying means to bring the queue into a
-// state, so doing it again changes nothing: whoever dies before the deletion leaves a Command that
-// only needs deleting, and no Command is lost. The next one waits until then.
+// Commands are executed oldest first; each is executed, then deleted. A Command names the wanted
+// state, so executing it again changes nothing: after a crash before the deletion, the Command only
+// has to be deleted, and no Command is lost. The next one waits until then.
 #include "api/names.h"
 #include "base/log.h"
 #include "controllers/kinds.h"
@@ -22,12 +22,12 @@
 static const struct hk_str none = {"", 0};
 
 struct queue_state {
-    struct hk_map written; /* name (held) to the change of state whose outcome nobody told yet */
+    struct hk_map written; /* name (held) to the state change not reported yet */
 };
 
 /* One pass. */
 struct queue_pass {
-    struct turn *t;
+    struct pass *t;
     const struct json *root;
     struct hk_str uid;
     enum api_queue_state state;
@@ -43,7 +43,7 @@ static bool is_closed(enum api_queue_state state)
     return state == API_QUEUE_CLOSED || state == API_QUEUE_CLOSING;
 }
 
-/* ---- what concerns a queue ---- */
+/* ---- which keys a change concerns ---- */
 
 static void queue_changed(struct ctl *c, const struct mirror_change *ch)
 {
@@ -60,8 +60,8 @@ static void queue_changed(struct ctl *c, const struct mirror_change *ch)
     }
 }
 
-/* One that comes changes no state, one that leaves may. */
-static void group_changed(struct ctl *c, const struct mirror_change *ch)
+/* A new PodGroup changes no queue's state; one that leaves may. */
+static void ctl_queue_on_group_change(struct ctl *c, const struct mirror_change *ch)
 {
     const struct podgroup_digest *old = ch->old, *now = ch->now;
 
@@ -86,7 +86,7 @@ static void command_changed(struct ctl *c, const struct mirror_change *ch)
     }
 }
 
-/* ---- changes of state, and what is told of them ---- */
+/* ---- state changes and their Events ---- */
 
 static void remember_write(const struct queue_pass *p, enum api_queue_state to)
 {
@@ -96,8 +96,8 @@ static void remember_write(const struct queue_pass *p, enum api_queue_state to)
     hk_map_put(&s->written, name, (uint32_t)p->state << 8 | to);
 }
 
-/* HK_NONE when there was none. */
-static uint32_t take_written(struct turn *t)
+/* HK_NONE when no change was written. */
+static uint32_t take_written(struct pass *t)
 {
     struct queue_state *s = t->c->state;
     const uint32_t name = hk_intern_find(ctl_strings(t->c), t->name);
@@ -110,7 +110,7 @@ static uint32_t take_written(struct turn *t)
     return change;
 }
 
-static const struct turn_error *refusal(const struct turn *t)
+static const struct pass_error *ctl_queue_find_patch_error(const struct pass *t)
 {
     for (uint32_t i = 0; i < t->nerror; i++) {
         if (t->errors[i].verb == PORT_PATCH) {
@@ -120,12 +120,12 @@ static const struct turn_error *refusal(const struct turn *t)
     return NULL;
 }
 
-/* How the last pass's change of state came out. */
+/* Reports the result of the state change of the last pass. */
 static void tell_outcome(const struct queue_pass *p)
 {
     const uint32_t change = take_written(p->t);
     const enum api_queue_state from = (change >> 8) & 0xff, to = change & 0xff;
-    const struct turn_error *e = refusal(p->t);
+    const struct pass_error *e = ctl_queue_find_patch_error(p->t);
     const char *action = "SyncQueue";
 
     if (change == HK_NONE) {
@@ -134,24 +134,24 @@ static void tell_outcome(const struct queue_pass *p)
     if (is_closed(to) && !is_closed(from)) {
         action = "CloseQueue";
         if (e) {
-            turn_event(p->t, p->root, true, action, "Close queue failed for %s", e->text);
+            pass_event(p->t, p->root, true, action, "Close queue failed for %s", e->text);
         } else {
-            turn_event(p->t, p->root, false, action, "Close queue succeed");
+            pass_event(p->t, p->root, false, action, "Close queue succeed");
         }
     } else if (to == API_QUEUE_OPEN && from != API_QUEUE_NO_STATE) {
         action = "OpenQueue";
         if (e) {
-            turn_event(p->t, p->root, true, action,
+            pass_event(p->t, p->root, true, action,
                        "Update queue status from %s to %s failed for %s",
                        api_queue_state_name(from), api_queue_state_name(to), e->text);
         }
     }
-    if (e && p->t->failures >= turn_patience(p->t)) {
-        turn_event(p->t, p->root, true, action, "%s queue failed for %s", action, e->text);
+    if (e && p->t->failures >= pass_patience(p->t)) {
+        pass_event(p->t, p->root, true, action, "%s queue failed for %s", action, e->text);
     }
 }
 
-/* An apply or a merge patch of the queue; its uid keeps it off a successor of the same name. */
+/* An apply or merge patch of the queue; the uid protects a newer queue of the same name. */
 static struct json patch_of(const struct queue_pass *p)
 {
     struct hk_arena *a = p->t->mem;
@@ -166,7 +166,7 @@ static struct json patch_of(const struct queue_pass *p)
     return body;
 }
 
-/* Whether there is anything to write. Forced: the state is ours, whoever set it last. */
+/* True when a write is needed. Forced: this controller owns the state, whoever set it last. */
 static bool set_state(const struct queue_pass *p, enum api_queue_state to)
 {
     struct hk_arena *a = p->t->mem;
@@ -178,7 +178,7 @@ static bool set_state(const struct queue_pass *p, enum api_queue_state to)
     json_put(&status, a, HK_STR("state"), json_make_str(hk_str(api_queue_state_name(to))));
     json_put(&body, a, HK_STR("status"), status);
     remember_write(p, to);
-    turn_patch(p->t, &(struct turn_patch){.kind = api_kind(API_QUEUE),
+    pass_patch(p->t, &(struct pass_patch){.kind = api_kind(API_QUEUE),
                                           .name = p->t->name,
                                           .subresource = "status",
                                           .type = PORT_PATCH_APPLY,
@@ -196,9 +196,9 @@ static bool set_closed(const struct queue_pass *p)
     return set_state(p, p->has_groups ? API_QUEUE_CLOSING : API_QUEUE_CLOSED);
 }
 
-static void merge(const struct queue_pass *p, const struct json *body)
+static void ctl_queue_patch_merge(const struct queue_pass *p, const struct json *body)
 {
-    turn_patch(p->t, &(struct turn_patch){.kind = api_kind(API_QUEUE),
+    pass_patch(p->t, &(struct pass_patch){.kind = api_kind(API_QUEUE),
                                           .name = p->t->name,
                                           .type = PORT_PATCH_MERGE,
                                           .body = body});
@@ -211,7 +211,7 @@ static void set_mark(const struct queue_pass *p, const char *value)
 
     json_put(&notes, a, HK_STR(API_ANN_CLOSED_BY_PARENT), json_make_str(hk_str(value)));
     json_put((struct json *)json_get(&body, "metadata"), a, HK_STR("annotations"), notes);
-    merge(p, &body);
+    ctl_queue_patch_merge(p, &body);
 }
 
 static void set_parent(const struct queue_pass *p)
@@ -221,7 +221,7 @@ static void set_parent(const struct queue_pass *p)
 
     json_put(&spec, a, HK_STR("parent"), json_make_str(p->parent));
     json_put(&body, a, HK_STR("spec"), spec);
-    merge(p, &body);
+    ctl_queue_patch_merge(p, &body);
 }
 
 static bool is_marked(const struct queue_pass *p)
@@ -240,7 +240,7 @@ static enum obedience obey_close(const struct queue_pass *p)
         return OBEY_DONE;
     }
     if (is_marked(p)) {
-        set_mark(p, "false"); /* from now on it is closed because a user said so */
+        set_mark(p, "false"); /* from now on closed by a user */
         return OBEY_BUSY;
     }
     return set_closed(p) ? OBEY_BUSY : OBEY_DONE;
@@ -252,7 +252,7 @@ static bool may_open(const struct queue_pass *p)
            (p->parent_found && !is_closed(p->parent_state));
 }
 
-/* The mark of a queue that has one is taken back once it is open, by follow_parent. */
+/* follow_parent removes the mark once the queue is open. */
 static enum obedience obey_open(const struct queue_pass *p)
 {
     if (p->state == API_QUEUE_OPEN) {
@@ -269,9 +269,9 @@ static enum obedience obey_open(const struct queue_pass *p)
     return OBEY_BUSY;
 }
 
-/* The oldest Command for the queue, HK_NONE; how many there are. One that is being deleted has been
- * obeyed. */
-static uint32_t find_command(const struct turn *t, uint32_t *ret_n)
+/* The oldest Command for the queue or HK_NONE, and their number. A Command being deleted was
+ * executed. */
+static uint32_t find_command(const struct pass *t, uint32_t *ret_n)
 {
     struct mirror *commands = ctl_mirror(t->c, API_COMMAND);
     uint32_t oldest = HK_NONE;
@@ -295,16 +295,16 @@ static uint32_t find_command(const struct turn *t, uint32_t *ret_n)
     return oldest;
 }
 
-static void delete_command(struct turn *t, uint32_t row)
+static void delete_command(struct pass *t, uint32_t row)
 {
     struct mirror *commands = ctl_mirror(t->c, API_COMMAND);
 
-    turn_delete(t, api_kind(API_COMMAND), mirror_ns(commands, row), mirror_name(commands, row),
+    pass_delete(t, api_kind(API_COMMAND), mirror_ns(commands, row), mirror_name(commands, row),
                 mirror_uid(commands, row), PORT_PROPAGATE_DEFAULT);
 }
 
-/* The parent may open soon: the Command waits for that, but not for ever, nor in the way of others.
- * Whether it has been given up. */
+/* The parent may open soon, so the Command waits for a while, unless other Commands wait. True when
+ * it is given up. */
 static bool give_up_open(const struct queue_pass *p, uint32_t row, uint32_t ncommand)
 {
     char *why =
@@ -314,17 +314,17 @@ static bool give_up_open(const struct queue_pass *p, uint32_t row, uint32_t ncom
                         HK_FMT(p->t->name), HK_FMT(p->parent),
                         p->parent_found ? api_queue_state_name(p->parent_state) : "missing");
 
-    if (ncommand == 1 && p->t->failures < turn_patience(p->t)) {
-        turn_fail(p->t, HK_ECONFLICT, "%s", why);
+    if (ncommand == 1 && p->t->failures < pass_patience(p->t)) {
+        pass_fail(p->t, HK_ECONFLICT, "%s", why);
         return false;
     }
-    turn_event(p->t, p->root, true, "OpenQueue", "OpenQueue queue failed for %s", why);
+    pass_event(p->t, p->root, true, "OpenQueue", "OpenQueue queue failed for %s", why);
     delete_command(p->t, row);
     return true;
 }
 
-/* Whether a Command keeps this pass busy. */
-static bool obey(const struct queue_pass *p)
+/* True when a Command takes up this pass. */
+static bool ctl_queue_execute_command(const struct queue_pass *p)
 {
     uint32_t n;
     const uint32_t row = find_command(p->t, &n);
@@ -351,8 +351,8 @@ static bool obey(const struct queue_pass *p)
     return true;
 }
 
-/* The queue may not have been shown to us yet. */
-static void obey_without_queue(struct turn *t)
+/* The queue may not be in the mirror yet. */
+static void obey_without_queue(struct pass *t)
 {
     uint32_t n;
     const uint32_t row = find_command(t, &n);
@@ -360,16 +360,16 @@ static void obey_without_queue(struct turn *t)
     if (row == HK_NONE) {
         return;
     }
-    if (t->failures >= turn_patience(t)) {
+    if (t->failures >= pass_patience(t)) {
         delete_command(t, row);
     } else {
-        turn_fail(t, HK_ENOTFOUND, "queue '%.*s' of a command not found", HK_FMT(t->name));
+        pass_fail(t, HK_ENOTFOUND, "queue '%.*s' of a command not found", HK_FMT(t->name));
     }
 }
 
-/* ---- the rest ---- */
+/* ---- other state changes ---- */
 
-/* Whether the parent's state asks for another. */
+/* Follows the state of the parent; true when that takes up this pass. */
 static bool follow_parent(const struct queue_pass *p)
 {
     if (is_closed(p->parent_state)) {
@@ -423,7 +423,7 @@ static void find_parent(struct queue_pass *p)
     }
 }
 
-static void queue_reconcile(struct ctl *c, struct turn *t)
+static void queue_reconcile(struct ctl *c, struct pass *t)
 {
     struct mirror *queues = ctl_mirror(c, API_QUEUE), *groups = ctl_mirror(c, API_PODGROUP);
     const uint32_t row = mirror_find(queues, none, t->name);
@@ -443,7 +443,7 @@ static void queue_reconcile(struct ctl *c, struct turn *t)
     p.mark = json_str(kinds_annotation(&root, API_ANN_CLOSED_BY_PARENT), none);
     tell_outcome(&p);
     find_parent(&p);
-    if (!obey(&p) && !follow_parent(&p)) {
+    if (!ctl_queue_execute_command(&p) && !follow_parent(&p)) {
         sync_state(&p);
     }
 }
@@ -457,7 +457,7 @@ static void queue_close(struct ctl *c)
 
 static const struct ctl_watch watches[] = {
     {&mirror_queues, queue_changed},
-    {&mirror_podgroups, group_changed},
+    {&mirror_podgroups, ctl_queue_on_group_change},
     {&mirror_commands, command_changed},
     {0},
 };

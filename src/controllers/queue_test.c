@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues that open and close. Numbers are those of the worked examples in the controllers'
-// reference.
+// Queues that open and close.
 #include "base/log.h"
 #include "controllers/fault_rig_test.h"
 #include "controllers/table.h"
@@ -25,7 +24,7 @@ static struct rig rig;
 #define MARK "metadata.annotations"
 #define MARKED(value) "{\"volcano.sh/closed-by-parent\":\"" value "\"}"
 
-/* root -> q1 -> q11, and q by itself. */
+/* root -> q1 -> q11, and a separate q. */
 static void put_queues(void)
 {
     rig_put(&rig, QUEUE("root", "") QUEUE("q", "spec: {weight: 1}\n")
@@ -71,7 +70,7 @@ static void command(const char *queue, const char *action)
 #define expect(queue, path, want) rig_expect(&rig, API_QUEUE, queue, path, want)
 #define state_is(queue, want) rig_expect(&rig, API_QUEUE, queue, "status.state", "\"" want "\"")
 
-/* Patches since the last look. */
+/* Patches since the last call. */
 static uint64_t patches(void)
 {
     static uint64_t before;
@@ -259,6 +258,56 @@ static void an_unknown_state_is_kept_until_somebody_asks(void **state)
     state_is("q", "Closed");
 }
 
+/* Each state with each command, with and without a PodGroup: the table of the queue controller. */
+static void every_state_answers_every_command(void **state)
+{
+    static const struct {
+        const char *from, *action;
+        bool groups;
+        const char *to;
+    } rows[] = {
+        {"Open", "OpenQueue", false, "\"Open\""},
+        {"Open", "OpenQueue", true, "\"Open\""},
+        {"Open", "CloseQueue", false, "\"Closed\""},
+        {"Open", "CloseQueue", true, "\"Closing\""},
+        {"Open", "SyncQueue", true, "\"Open\""},
+        {"Closing", "OpenQueue", true, "\"Open\""},
+        {"Closing", "OpenQueue", false, "\"Open\""},
+        {"Closing", "CloseQueue", true, "\"Closing\""},
+        {"Closing", "CloseQueue", false, "\"Closed\""},
+        {"Closing", "SyncQueue", true, "\"Closing\""},
+        {"Closed", "OpenQueue", false, "\"Open\""},
+        {"Closed", "OpenQueue", true, "\"Open\""},
+        {"Closed", "CloseQueue", false, "\"Closed\""},
+        {"Closed", "CloseQueue", true, "\"Closed\""},
+        {"Closed", "SyncQueue", false, "\"Closed\""},
+        {"Unknown", "OpenQueue", false, "\"Open\""},
+        {"Unknown", "OpenQueue", true, "\"Open\""},
+        {"Unknown", "CloseQueue", false, "\"Closed\""},
+        {"Unknown", "CloseQueue", true, "\"Closing\""},
+        {"Unknown", "SyncQueue", false, "\"Unknown\""},
+    };
+
+    for (size_t i = 0; i < HK_LEN(rows); i++) {
+        char yaml[64];
+        if (rows[i].groups) {
+            rig_put(&rig, GROUP("a", "q"));
+        }
+        snprintf(yaml, sizeof(yaml), "status: {state: %s}", rows[i].from);
+        put_command("q", rows[i].action);
+        rig_patch(&rig, API_QUEUE, "q", yaml);
+        rig_settle(&rig);
+        expect("q", "status.state", rows[i].to);
+        assert_int_equal(rig_count(&rig, API_COMMAND), 0);
+        if (rows[i].groups) {
+            rig_remove(&rig, API_PODGROUP, "a");
+        }
+        rig_settle(&rig);
+        command("q", "OpenQueue");
+        state_is("q", "Open");
+    }
+}
+
 /* ---- parents ---- */
 
 static void a_parent_closes_and_opens_its_children_36(void **state)
@@ -363,10 +412,10 @@ static void without_its_parent_a_queue_still_opens(void **state)
     state_is("lone", "Open");
 }
 
-/* ---- troubles ---- */
+/* ---- faults ---- */
 
-/* q1 is closed and q11 with it, then by a user as well; q1 opens again, is closed and left by its
- * last group. */
+/* q1 is closed and q11 with it, then q11 also by a user; q1 opens, is closed again, and its last
+ * group leaves. */
 static void play(struct fault_rig *f)
 {
     put_queues();
@@ -384,7 +433,7 @@ static void play(struct fault_rig *f)
     fault_rig_pass(f);
 }
 
-/* The same, and q11 opens with its parent. */
+/* q1 is closed and opened again, and q11 with it. */
 static void play_open(struct fault_rig *f)
 {
     put_queues();
@@ -444,6 +493,7 @@ int main(void)
         TEST(a_command_may_come_before_its_queue),
         TEST(the_gate_leaves_commands_alone),
         TEST(an_unknown_state_is_kept_until_somebody_asks),
+        TEST(every_state_answers_every_command),
         TEST(a_parent_closes_and_opens_its_children_36),
         TEST(it_goes_down_level_by_level),
         TEST(a_state_written_by_hand_goes_down_too),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controllers there are; manager_types of ctl.h lists them.
+// All controllers; manager_types of ctl.h lists them.
 #pragma once
 
 #include "controllers/ctl.h"
@@ -13,6 +13,8 @@ extern const struct ctl_type ctl_jobtemplate;
 extern const struct ctl_type ctl_podgroup;
 extern const struct ctl_type ctl_queue;
 
-/* Of Kubernetes' own workloads and their volumes; manager_workload_types lists them. */
+/* For Kubernetes' own workloads and volumes; manager_workload_types lists them. */
 extern const struct ctl_type ctl_replicaset, ctl_replication, ctl_deployment, ctl_statefulset,
     ctl_daemonset, ctl_batch_job, ctl_batch_cronjob, ctl_volume;
+/* For failing nodes; manager_node_types lists them. */
+extern const struct ctl_type ctl_node_lifecycle, ctl_node_eviction, ctl_node_podgc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims and volumes: who gets which, what is made, and what becomes of it.
+// Claims and volumes: which claim gets which volume, which volumes are created, and their end.
 #include "controllers/work_rig_test.h"
 
 #define CLASSES                                                                                    \
@@ -136,7 +136,7 @@ static void of_the_volumes_there_are_the_smallest_that_suits_is_taken(void **sta
     rig_remove(&r, API_PVC, "c");
     rig_settle(&r);
     rig_expect(&r, API_PV, "right", "status.phase", "\"Released\"");
-    put_claim(&r, "e", "storageClassName: ''"); /* what is Released is nobody's */
+    put_claim(&r, "e", "storageClassName: ''"); /* a Released volume is not reused */
     rig_expect(&r, API_PVC, "e", "spec.volumeName", "\"large\"");
     rig_fini(&r);
 }

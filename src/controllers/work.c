@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods and statuses of Kubernetes' workloads; work_revision.c has the templates of the past.
+// Pods and statuses of Kubernetes' workloads. work_revision.c keeps their old templates.
 #include "controllers/work_priv.h"
 
 #include "codec/timefmt.h"
@@ -8,7 +8,7 @@
 
 static const struct hk_str none = {"", 0};
 
-/* ---- what concerns a workload ---- */
+/* ---- which keys a change concerns ---- */
 
 void work_changed(struct ctl *c, const struct mirror_change *ch)
 {
@@ -27,15 +27,17 @@ void work_pod_changed(struct ctl *c, const struct mirror_change *ch, enum api_ki
 void work_part_changed(struct ctl *c, const struct mirror_change *ch, enum api_kind_id kind)
 {
     const struct json *owner = kinds_controller(ch->root);
+    const struct api_kind *of = api_kind_find(json_str(json_get(owner, "apiVersion"), none),
+                                              json_str(json_get(owner, "kind"), none));
 
-    if (hk_str_is(json_str(json_get(owner, "kind"), none), api_kind(kind)->kind)) {
+    if (of == api_kind(kind)) {
         ctl_add(c, mirror_ns(ch->mirror, ch->row), json_str(json_get(owner, "name"), none));
     }
 }
 
 /* ---- reading ---- */
 
-bool work_find(struct turn *t, enum api_kind_id kind, struct json *ret)
+bool work_find(struct pass *t, enum api_kind_id kind, struct json *ret)
 {
     const struct mirror *m = ctl_mirror(t->c, kind);
     const uint32_t row = mirror_find(m, t->ns, t->name);
@@ -64,19 +66,25 @@ int64_t work_time_of(const struct json *v)
     return time_parse(json_str(v, none), &ns, NULL) == 0 ? ns : 0;
 }
 
+static int64_t clamp_count(int64_t n)
+{
+    return HK_MAX(HK_MIN(n, INT32_MAX), INT32_MIN);
+}
+
+/* The API limits numbers to 32 bits but does not limit percentages. */
 int64_t work_share(const struct json *v, int64_t total, bool round_up, int64_t fallback)
 {
     struct hk_str text = json_str(v, none);
     int64_t percent;
 
     if (!hk_str_ends(text, "%")) {
-        return json_int(v, fallback);
+        return clamp_count(json_int(v, fallback));
     }
     text.n--;
     if (!hk_str_int(text, &percent)) {
         return fallback;
     }
-    return (total * percent + (round_up ? 99 : 0)) / 100;
+    return clamp_count((clamp_count(total) * clamp_count(percent) + (round_up ? 99 : 0)) / 100);
 }
 
 const struct json *work_condition(const struct json *status, const char *type)
@@ -98,18 +106,18 @@ bool work_condition_is(const struct json *status, const char *type, const char *
 
 /* ---- pods ---- */
 
-struct hk_str work_pod_name(struct turn *t, const struct work_pod *p)
+struct hk_str work_pod_name(struct pass *t, const struct work_pod *p)
 {
     return mirror_name(ctl_mirror(t->c, API_POD), p->row);
 }
 
-static int by_name(const void *a, const void *b, void *mirror)
+static int work_compare_pod_names(const void *a, const void *b, void *mirror)
 {
     return hk_str_cmp(mirror_name(mirror, ((const struct work_pod *)a)->row),
                       mirror_name(mirror, ((const struct work_pod *)b)->row));
 }
 
-struct work_pods work_pods(struct turn *t, const struct json *root)
+struct work_pods work_pods(struct pass *t, const struct json *root)
 {
     struct mirror *m = ctl_mirror(t->c, API_POD);
     const struct hk_str uid = work_uid(root);
@@ -125,7 +133,7 @@ struct work_pods work_pods(struct turn *t, const struct json *root)
          r = mirror_next(m, PODS_BY_CONTROLLER, r)) {
         pods.at[pods.len++] = (struct work_pod){r, mirror_digest(m, r)};
     }
-    qsort_r(pods.at, pods.len, sizeof(*pods.at), by_name, m);
+    qsort_r(pods.at, pods.len, sizeof(*pods.at), work_compare_pod_names, m);
     return pods;
 }
 
@@ -134,24 +142,24 @@ bool work_pod_is_active(const struct pod_digest *d)
     return !d->terminating && d->phase != POD_SUCCEEDED && d->phase != POD_FAILED;
 }
 
-bool work_pod_is_available(struct turn *t, const struct pod_digest *d, int64_t min_ready_s)
+bool work_pod_is_available(struct pass *t, const struct pod_digest *d, int64_t min_ready_s)
 {
-    const int64_t at_ns = d->serving_ns + min_ready_s * WORK_SECOND_NS;
+    const int64_t at_ns = d->serving_ns + hk_seconds_ns(min_ready_s);
 
     if (!d->serving || min_ready_s == 0 || t->now_ns >= at_ns) {
         return d->serving;
     }
-    turn_again_at(t, at_ns);
+    pass_again_at(t, at_ns);
     return false;
 }
 
-static int order(int64_t a, int64_t b)
+static int work_compare_ints(int64_t a, int64_t b)
 {
     return (a > b) - (a < b);
 }
 
-/* controller.ActivePods: unassigned, not running, not ready, cheap, lately ready, often restarted,
- * young. */
+/* Order of deletion, as controller.ActivePods: no node, not running, not ready, low deletion cost,
+ * ready for a short time, more restarts, younger. */
 static int by_worth(const void *pa, const void *pb)
 {
     const struct pod_digest *a = ((const struct work_pod *)pa)->d;
@@ -159,14 +167,14 @@ static int by_worth(const void *pa, const void *pb)
     static const uint8_t phase_rank[POD_NPHASES] = {
         [POD_PENDING] = 0, [POD_UNKNOWN] = 1, [POD_RUNNING] = 2};
     const int by[] = {
-        order(a->node[0] != '\0', b->node[0] != '\0'),
-        order(phase_rank[a->phase], phase_rank[b->phase]),
-        order(a->serving, b->serving),
-        order(a->deletion_cost, b->deletion_cost),
-        order(b->serving_ns, a->serving_ns),
-        order(b->restarts, a->restarts),
-        order(b->created_ns, a->created_ns),
-        order(b->index, a->index),
+        work_compare_ints(a->node[0] != '\0', b->node[0] != '\0'),
+        work_compare_ints(phase_rank[a->phase], phase_rank[b->phase]),
+        work_compare_ints(a->serving, b->serving),
+        work_compare_ints(a->deletion_cost, b->deletion_cost),
+        work_compare_ints(b->serving_ns, a->serving_ns),
+        work_compare_ints(b->restarts, a->restarts),
+        work_compare_ints(b->created_ns, a->created_ns),
+        work_compare_ints(b->index, a->index),
     };
 
     for (uint32_t i = 0; i < HK_LEN(by); i++) {
@@ -174,7 +182,8 @@ static int by_worth(const void *pa, const void *pb)
             return by[i];
         }
     }
-    return order(((const struct work_pod *)pb)->row, ((const struct work_pod *)pa)->row);
+    return work_compare_ints(((const struct work_pod *)pb)->row,
+                             ((const struct work_pod *)pa)->row);
 }
 
 void work_pods_rank(struct work_pods *pods)
@@ -182,14 +191,14 @@ void work_pods_rank(struct work_pods *pods)
     qsort(pods->at, pods->len, sizeof(*pods->at), by_worth);
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static struct json copy_or_new(const struct json *from, struct hk_arena *a)
 {
-    return json_is(from, JSON_OBJECT) ? json_clone(from, a) : json_make_object();
+    return json_clone_as(from, JSON_OBJECT, a);
 }
 
-struct json work_pod(struct turn *t, const struct json *owner, const struct json *template,
+struct json work_pod(struct pass *t, const struct json *owner, const struct json *template,
                      struct hk_str name)
 {
     struct hk_arena *a = t->mem;
@@ -214,12 +223,9 @@ struct json work_pod(struct turn *t, const struct json *owner, const struct json
 static void put_note(struct json *body, struct hk_arena *a, const char *map, const char *key,
                      struct hk_str value)
 {
-    struct json *meta = (struct json *)json_get(body, "metadata");
-    struct json *notes = (struct json *)json_get(meta, map);
+    struct json *notes =
+        json_need(json_need(body, a, "metadata", JSON_OBJECT), a, map, JSON_OBJECT);
 
-    if (!json_is(notes, JSON_OBJECT)) {
-        notes = json_put(meta, a, hk_str(map), json_make_object());
-    }
     json_put(notes, a, hk_str(key), json_make_str(value));
 }
 
@@ -246,7 +252,7 @@ struct hk_str work_encode(uint32_t hash, struct hk_arena *a)
     return hk_str(text);
 }
 
-struct hk_str work_fresh_name(struct turn *t, const struct json *owner, struct hk_str base,
+struct hk_str work_fresh_name(struct pass *t, const struct json *owner, struct hk_str base,
                               uint32_t *n)
 {
     const struct mirror *m = ctl_mirror(t->c, API_POD);
@@ -268,45 +274,45 @@ struct hk_str work_fresh_name(struct turn *t, const struct json *owner, struct h
     }
 }
 
-bool work_create_pod(struct turn *t, const struct json *owner, const struct json *pod)
+bool work_create_pod(struct pass *t, const struct json *owner, const struct json *pod)
 {
     const struct hk_str name = json_str(json_at(pod, "metadata.name"), none);
 
-    if (!turn_create(t, api_kind(API_POD), pod)) {
+    if (!pass_create(t, api_kind(API_POD), pod)) {
         return false;
     }
-    turn_event(t, owner, false, "SuccessfulCreate", "Created pod: %.*s", HK_FMT(name));
+    pass_event(t, owner, false, "SuccessfulCreate", "Created pod: %.*s", HK_FMT(name));
     return true;
 }
 
-bool work_delete_pod(struct turn *t, const struct json *owner, const struct work_pod *p)
+bool work_delete_pod(struct pass *t, const struct json *owner, const struct work_pod *p)
 {
     const struct mirror *m = ctl_mirror(t->c, API_POD);
     const struct hk_str name = mirror_name(m, p->row);
 
-    if (!turn_delete(t, api_kind(API_POD), t->ns, name, mirror_uid(m, p->row),
+    if (!pass_delete(t, api_kind(API_POD), t->ns, name, mirror_uid(m, p->row),
                      PORT_PROPAGATE_BACKGROUND)) {
         return false;
     }
-    turn_event(t, owner, false, "SuccessfulDelete", "Deleted pod: %.*s", HK_FMT(name));
+    pass_event(t, owner, false, "SuccessfulDelete", "Deleted pod: %.*s", HK_FMT(name));
     return true;
 }
 
-uint32_t work_create_limit(const struct turn *t)
+uint32_t work_create_limit(const struct pass *t)
 {
     return t->failures > 0 ? 1 : TURN_CALLS_MAX;
 }
 
-const struct turn_error *work_report(struct turn *t, const struct json *owner)
+const struct pass_error *work_report(struct pass *t, const struct json *owner)
 {
-    const struct turn_error *first = NULL;
+    const struct pass_error *first = NULL;
 
     for (uint32_t i = 0; i < t->nerror; i++) {
-        const struct turn_error *e = &t->errors[i];
+        const struct pass_error *e = &t->errors[i];
 
         if (e->verb == PORT_CREATE && e->kind == api_kind(API_POD)) {
             first = first ? first : e;
-            turn_event(t, owner, true, "FailedCreate", "Error creating: %s", e->text);
+            pass_event(t, owner, true, "FailedCreate", "Error creating: %s", e->text);
         }
     }
     return first;
@@ -340,12 +346,12 @@ struct json work_time(int64_t ns, struct hk_arena *a)
     return json_make_str(hk_arena_str(a, hk_buf_str(&text)));
 }
 
-struct json work_status(struct turn *t, const struct json *root)
+struct json work_status(struct pass *t, const struct json *root)
 {
     return copy_or_new(json_get(root, "status"), t->mem);
 }
 
-bool work_write_status(struct turn *t, enum api_kind_id kind, struct json *root, struct json status)
+bool work_write_status(struct pass *t, enum api_kind_id kind, struct json *root, struct json status)
 {
     const struct json *old = json_get(root, "status");
     const struct json empty = json_make_object();
@@ -354,10 +360,10 @@ bool work_write_status(struct turn *t, enum api_kind_id kind, struct json *root,
         return false;
     }
     json_put(root, t->mem, HK_STR("status"), status);
-    return turn_update_status(t, api_kind(kind), root);
+    return pass_update_status(t, api_kind(kind), root);
 }
 
-static struct json make_condition(struct turn *t, const struct json *old,
+static struct json make_condition(struct pass *t, const struct json *old,
                                   const struct work_condition *c)
 {
     struct hk_arena *a = t->mem;
@@ -376,7 +382,7 @@ static struct json make_condition(struct turn *t, const struct json *old,
     return cond;
 }
 
-void work_set_condition(struct turn *t, struct json *status, const struct work_condition *c)
+void work_set_condition(struct pass *t, struct json *status, const struct work_condition *c)
 {
     const struct json *old = work_condition(status, c->type);
     struct json *list = (struct json *)json_get(status, "conditions");
@@ -396,7 +402,7 @@ void work_set_condition(struct turn *t, struct json *status, const struct work_c
     json_push(list, t->mem, make_condition(t, NULL, c));
 }
 
-void work_drop_condition(struct turn *t, struct json *status, const char *type)
+void work_drop_condition(struct pass *t, struct json *status, const char *type)
 {
     const struct json *old = work_condition(status, type), *list = json_get(status, "conditions");
     struct json left = json_make_array();
@@ -416,7 +422,7 @@ void work_drop_condition(struct turn *t, struct json *status, const char *type)
     }
 }
 
-void work_put_observed(struct turn *t, const struct json *root, struct json *status)
+void work_put_observed(struct pass *t, const struct json *root, struct json *status)
 {
     work_put_int(status, t->mem, "observedGeneration",
                  json_int(json_at(root, "metadata.generation"), 0));

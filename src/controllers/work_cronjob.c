@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// batch/v1 CronJobs: a Job for each slot of a schedule, the latest slot only. A job carries its
-// slot, so the status can be told from the jobs there are; times are reckoned as for Volcano's kind
-// (cronjob_time.c).
+// batch/v1 CronJobs: a Job for the latest slot of a schedule. A job carries its slot, so the status
+// follows from the existing jobs. cronjob_time.c computes the times, as for Volcano's kind.
 #include "controllers/cronjob_priv.h"
 #include "controllers/table.h"
 #include "controllers/work_priv.h"
@@ -21,16 +20,16 @@ struct crony {
 };
 
 struct cron_pass {
-    struct turn *t;
+    struct pass *t;
     struct cronjob_zones *zones;
     struct json *root;
     const struct json *spec;
-    struct crony *jobs; /* by creation */
+    struct crony *jobs; /* sorted by creation */
     uint32_t njob;
-    int64_t last_ns; /* the slot that was started last, 0 none */
+    int64_t last_ns; /* the last started slot, 0 none */
 };
 
-static void job_changed(struct ctl *c, const struct mirror_change *ch)
+static void batch_cronjob_on_job_change(struct ctl *c, const struct mirror_change *ch)
 {
     const struct json *owner = kinds_controller(ch->root);
 
@@ -39,14 +38,14 @@ static void job_changed(struct ctl *c, const struct mirror_change *ch)
     }
 }
 
-/* ---- the jobs there are ---- */
+/* ---- existing jobs ---- */
 
 static bool is_active(const struct crony *j)
 {
     return !j->complete && !j->failed;
 }
 
-static int by_creation(const void *pa, const void *pb)
+static int batch_cronjob_compare_creation(const void *pa, const void *pb)
 {
     const struct crony *a = pa, *b = pb;
 
@@ -88,7 +87,7 @@ static void read_jobs(struct cron_pass *p)
         p->jobs[p->njob++] = job;
         p->last_ns = HK_MAX(p->last_ns, job.slot_ns);
     }
-    qsort(p->jobs, p->njob, sizeof(*p->jobs), by_creation);
+    qsort(p->jobs, p->njob, sizeof(*p->jobs), batch_cronjob_compare_creation);
 }
 
 /* ---- status ---- */
@@ -118,14 +117,15 @@ static bool was_active(const struct cron_pass *p, const struct crony *j)
     return false;
 }
 
-static void put_time(const struct cron_pass *p, struct json *status, const char *key, int64_t ns)
+static void batch_cronjob_set_time(const struct cron_pass *p, struct json *status, const char *key,
+                                   int64_t ns)
 {
     if (ns > 0) {
         json_put(status, p->t->mem, hk_str(key), work_time(ns, p->t->mem));
     }
 }
 
-static bool write_status(struct cron_pass *p)
+static bool batch_cronjob_write_status(struct cron_pass *p)
 {
     struct json status = work_status(p->t, p->root), active = json_make_array();
     int64_t success_ns = work_time_of(json_get(&status, "lastSuccessfulTime"));
@@ -136,7 +136,7 @@ static bool write_status(struct cron_pass *p)
         if (is_active(j)) {
             json_push(&active, p->t->mem, ref_to(p, j));
         } else if (was_active(p, j)) {
-            turn_event(p->t, p->root, false, "SawCompletedJob",
+            pass_event(p->t, p->root, false, "SawCompletedJob",
                        "Saw completed job: %.*s, condition: %s", HK_FMT(j->name),
                        j->complete ? "Complete" : "Failed");
         }
@@ -147,22 +147,22 @@ static bool write_status(struct cron_pass *p)
     } else {
         json_del(&status, "active");
     }
-    put_time(p, &status, "lastScheduleTime", p->last_ns);
-    put_time(p, &status, "lastSuccessfulTime", success_ns);
+    batch_cronjob_set_time(p, &status, "lastScheduleTime", p->last_ns);
+    batch_cronjob_set_time(p, &status, "lastSuccessfulTime", success_ns);
     return work_write_status(p->t, API_BATCH_CRONJOB, p->root, status);
 }
 
 /* ---- history ---- */
 
-static void delete_job(struct cron_pass *p, const struct crony *j)
+static void batch_cronjob_delete_job(struct cron_pass *p, const struct crony *j)
 {
-    if (!j->going && turn_delete(p->t, api_kind(API_BATCH_JOB), p->t->ns, j->name, j->uid,
+    if (!j->going && pass_delete(p->t, api_kind(API_BATCH_JOB), p->t->ns, j->name, j->uid,
                                  PORT_PROPAGATE_BACKGROUND)) {
-        turn_event(p->t, p->root, false, "SuccessfulDelete", "Deleted job %.*s", HK_FMT(j->name));
+        pass_event(p->t, p->root, false, "SuccessfulDelete", "Deleted job %.*s", HK_FMT(j->name));
     }
 }
 
-static void trim(struct cron_pass *p, bool complete, int64_t limit)
+static void batch_cronjob_prune_history(struct cron_pass *p, bool complete, int64_t limit)
 {
     int64_t surplus = -limit;
 
@@ -171,7 +171,7 @@ static void trim(struct cron_pass *p, bool complete, int64_t limit)
     }
     for (uint32_t i = 0; i < p->njob && surplus > 0; i++) {
         if (!is_active(&p->jobs[i]) && p->jobs[i].complete == complete) {
-            delete_job(p, &p->jobs[i]);
+            batch_cronjob_delete_job(p, &p->jobs[i]);
             surplus--;
         }
     }
@@ -179,25 +179,25 @@ static void trim(struct cron_pass *p, bool complete, int64_t limit)
 
 /* ---- running ---- */
 
-static void create_job(struct cron_pass *p, struct hk_str name, int64_t slot_ns,
-                       const struct tzfile *shown)
+static void batch_cronjob_create_job(struct cron_pass *p, struct hk_str name, int64_t slot_ns,
+                                     const struct tzfile *shown)
 {
     const struct json *template = json_get(p->spec, "jobTemplate");
     struct hk_arena *a = p->t->mem;
     HK_AUTO(hk_buf_fini) struct hk_buf slot = {0};
-    /* Like a pod it has the template's labels, annotations and spec, and an owner. */
+    /* Like a pod, a job gets the template's labels, annotations and spec, and an owner. */
     struct json body = work_pod(p->t, p->root, template, name);
 
     cronjob_write_time(shown, slot_ns, &slot);
     json_put(&body, a, HK_STR("apiVersion"), json_make_str(HK_STR("batch/v1")));
     json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("Job")));
     work_annotate(&body, a, ANN_SLOT, hk_arena_str(a, hk_buf_str(&slot)));
-    if (turn_create(p->t, api_kind(API_BATCH_JOB), &body)) {
-        turn_event(p->t, p->root, false, "SuccessfulCreate", "Created job %.*s", HK_FMT(name));
+    if (pass_create(p->t, api_kind(API_BATCH_JOB), &body)) {
+        pass_event(p->t, p->root, false, "SuccessfulCreate", "Created job %.*s", HK_FMT(name));
     }
 }
 
-/* Whether the policy lets another run begin now. */
+/* Whether concurrencyPolicy permits another run now. */
 static bool may_run(struct cron_pass *p)
 {
     const struct hk_str policy = json_str(json_get(p->spec, "concurrencyPolicy"), none);
@@ -208,13 +208,13 @@ static bool may_run(struct cron_pass *p)
             continue;
         }
         if (hk_str_is(policy, "Forbid")) {
-            turn_event(p->t, p->root, false, "JobAlreadyActive",
+            pass_event(p->t, p->root, false, "JobAlreadyActive",
                        "Not starting job because prior execution is running and concurrency "
                        "policy is Forbid");
             return false;
         }
         if (hk_str_is(policy, "Replace")) {
-            delete_job(p, &p->jobs[i]);
+            batch_cronjob_delete_job(p, &p->jobs[i]);
             free = free && p->jobs[i].going;
         }
     }
@@ -228,7 +228,7 @@ static void run_slot(struct cron_pass *p, int64_t slot_ns, const struct tzfile *
                                (long long)(slot_ns / WORK_SECOND_NS / MINUTE_S)));
 
     if (mirror_find(ctl_mirror(p->t->c, API_BATCH_JOB), p->t->ns, name) == HK_NONE && may_run(p)) {
-        create_job(p, name, slot_ns, shown);
+        batch_cronjob_create_job(p, name, slot_ns, shown);
     }
 }
 
@@ -244,12 +244,12 @@ static bool read_plan(struct cron_pass *p, struct cronjob_plan *ret,
     struct hk_err err = {0};
 
     if (cronjob_zone(p->zones, zone_name, &zone, &err) < 0) {
-        turn_event(p->t, p->root, true, "UnknownTimeZone", "invalid timeZone: \"%.*s\": %s",
+        pass_event(p->t, p->root, true, "UnknownTimeZone", "invalid timeZone: \"%.*s\": %s",
                    HK_FMT(zone_name), err.text);
         return false;
     }
     if (cronjob_plan_read(p->zones, text, zone, ret, &err) < 0) {
-        turn_event(p->t, p->root, true, "UnparseableSchedule",
+        pass_event(p->t, p->root, true, "UnparseableSchedule",
                    "unparseable schedule: \"%.*s\" : %s", HK_FMT(text), err.text);
         return false;
     }
@@ -276,16 +276,16 @@ static void follow_schedule(struct cron_pass *p)
         from_ns = HK_MAX(from_ns, now_ns - deadline_s * WORK_SECOND_NS);
     }
     if (cronjob_missed(&plan, from_ns, now_ns, &missed, &err) < 0) {
-        turn_event(p->t, p->root, true, "InvalidSchedule", "invalid schedule: %.*s : %s",
+        pass_event(p->t, p->root, true, "InvalidSchedule", "invalid schedule: %.*s : %s",
                    HK_FMT(json_str(json_get(p->spec, "schedule"), none)), err.text);
         return;
     }
-    turn_again_at(p->t, cronjob_next_look(&plan, earliest_ns, now_ns));
+    pass_again_at(p->t, cronjob_next_look(&plan, earliest_ns, now_ns));
     if (!missed.found) {
         return;
     }
     if (missed.many) {
-        turn_event(p->t, p->root, true, "TooManyMissedTimes",
+        pass_event(p->t, p->root, true, "TooManyMissedTimes",
                    "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or "
                    "check clock skew");
     }
@@ -294,7 +294,7 @@ static void follow_schedule(struct cron_pass *p)
 
 /* ---- one pass ---- */
 
-static void reconcile(struct ctl *c, struct turn *t)
+static void batch_cronjob_reconcile(struct ctl *c, struct pass *t)
 {
     struct json root;
     struct cron_pass p = {.t = t, .root = &root, .zones = c->state};
@@ -308,9 +308,11 @@ static void reconcile(struct ctl *c, struct turn *t)
     if (!json_bool(json_get(p.spec, "suspend"), false)) {
         follow_schedule(&p);
     }
-    if ((t->ncall == 0 || t->nerror > 0) && !write_status(&p)) {
-        trim(&p, true, json_int(json_get(p.spec, "successfulJobsHistoryLimit"), SUCCESSFUL_LIMIT));
-        trim(&p, false, json_int(json_get(p.spec, "failedJobsHistoryLimit"), FAILED_LIMIT));
+    if ((t->ncall == 0 || t->nerror > 0) && !batch_cronjob_write_status(&p)) {
+        batch_cronjob_prune_history(
+            &p, true, json_int(json_get(p.spec, "successfulJobsHistoryLimit"), SUCCESSFUL_LIMIT));
+        batch_cronjob_prune_history(
+            &p, false, json_int(json_get(p.spec, "failedJobsHistoryLimit"), FAILED_LIMIT));
     }
 }
 
@@ -320,11 +322,11 @@ static void close_zones(struct ctl *c)
 }
 
 static const struct ctl_watch watches[] = {
-    {&mirror_batch_cronjobs, work_changed}, {&mirror_batch_jobs, job_changed}, {0}};
+    {&mirror_batch_cronjobs, work_changed}, {&mirror_batch_jobs, batch_cronjob_on_job_change}, {0}};
 
 const struct ctl_type ctl_batch_cronjob = {.name = "batch-cronjob-controller",
                                            .about = "starts Jobs by the clock",
                                            .watches = watches,
                                            .state_size = sizeof(struct cronjob_zones),
                                            .close = close_zones,
-                                           .reconcile = reconcile};
+                                           .reconcile = batch_cronjob_reconcile};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "controllers/work_rig_test.h"
 
-/* The rig's clock begins at 10:00:00, minute 29455800 since 1970. */
+/* The rig's clock starts at 10:00:00, minute 29455800 since 1970. */
 static const char hello[] = "apiVersion: batch/v1\n"
                             "kind: CronJob\n"
                             "metadata: {name: hello, namespace: d}\n"

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// DaemonSets: one pod on each node that the template admits. The node is named in the pod's
-// affinity, so the scheduler still decides when there is room. A new template replaces pods a few
-// at a time; maxSurge is taken as leave for as many to be missing.
+// DaemonSets: one pod on each node that the template admits. The pod's affinity names the node, so
+// the pod still waits until the scheduler finds capacity there. A new template replaces a few pods
+// at a time; maxSurge counts as additional maxUnavailable.
 #include "api/pod.h"
 #include "controllers/table.h"
 #include "controllers/work_priv.h"
 
 static const struct hk_str none = {"", 0};
 
-/* A pod that ended is looked at for so long before it is replaced. */
+/* How long a finished pod is kept for inspection before it is replaced. */
 #define RETRY_NS (10 * WORK_SECOND_NS)
 
 struct place {
     uint32_t row;
     struct hk_str name;
-    bool wanted;                /* a pod shall run there */
-    bool kept;                  /* one that is there may stay */
-    const struct work_pod *pod; /* the oldest that is active */
+    bool wanted;                /* a pod must run there */
+    bool kept;                  /* an existing pod may stay */
+    const struct work_pod *pod; /* the oldest active pod */
 };
 
 struct daemon {
-    struct turn *t;
+    struct pass *t;
     struct json *root;
     const struct json *spec;
     struct work_pods pods;
@@ -31,9 +31,9 @@ struct daemon {
     int64_t min_ready_s;
 };
 
-/* ---- what concerns a daemon set ---- */
+/* ---- which keys a change concerns ---- */
 
-static void pod_changed(struct ctl *c, const struct mirror_change *ch)
+static void daemonset_on_pod_change(struct ctl *c, const struct mirror_change *ch)
 {
     work_pod_changed(c, ch, API_DAEMON_SET);
 }
@@ -53,7 +53,7 @@ static void node_changed(struct ctl *c, const struct mirror_change *ch)
 
 /* ---- the pod ---- */
 
-/* Daemons stay where others are driven away. */
+/* Daemon pods tolerate these taints, so they stay where other pods are evicted. */
 static const struct {
     const char *key, *effect;
     bool host_network_only;
@@ -80,11 +80,8 @@ static bool has_toleration(const struct json *list, const char *key, const char 
 
 static void put_tolerations(struct json *spec, struct hk_arena *a)
 {
-    struct json *list = (struct json *)json_get(spec, "tolerations");
+    struct json *list = json_need(spec, a, "tolerations", JSON_ARRAY);
 
-    if (!json_is(list, JSON_ARRAY)) {
-        list = json_put(spec, a, HK_STR("tolerations"), json_make_array());
-    }
     for (uint32_t i = 0; i < HK_LEN(tolerated); i++) {
         struct json tol = json_make_object();
 
@@ -99,13 +96,6 @@ static void put_tolerations(struct json *spec, struct hk_arena *a)
     }
 }
 
-static struct json *member(struct json *obj, struct hk_arena *a, const char *key)
-{
-    struct json *v = (struct json *)json_get(obj, key);
-
-    return json_is(v, JSON_OBJECT) ? v : json_put(obj, a, hk_str(key), json_make_object());
-}
-
 static struct json name_is(struct hk_str node, struct hk_arena *a)
 {
     struct json req = json_make_object(), values = json_make_array(), list = json_make_array();
@@ -118,10 +108,11 @@ static struct json name_is(struct hk_str node, struct hk_arena *a)
     return list;
 }
 
-/* The node's name takes the place of the template's own terms: they have been judged already. */
+/* The node's name replaces the terms of the template, which have been checked already. */
 static void put_affinity(struct json *spec, struct hk_arena *a, struct hk_str node)
 {
-    struct json *by_node = member(member(spec, a, "affinity"), a, "nodeAffinity");
+    struct json *by_node =
+        json_need(json_need(spec, a, "affinity", JSON_OBJECT), a, "nodeAffinity", JSON_OBJECT);
     struct json term = json_make_object(), terms = json_make_array(), required = json_make_object();
 
     json_put(&term, a, HK_STR("matchFields"), name_is(node, a));
@@ -130,7 +121,7 @@ static void put_affinity(struct json *spec, struct hk_arena *a, struct hk_str no
     json_put(by_node, a, HK_STR("requiredDuringSchedulingIgnoredDuringExecution"), required);
 }
 
-static bool create(struct daemon *d, const struct place *at, uint32_t *n)
+static bool daemonset_create_pod(struct daemon *d, const struct place *at, uint32_t *n)
 {
     struct hk_arena *a = d->t->mem;
     struct json pod = work_pod(d->t, d->root, json_get(d->spec, "template"),
@@ -143,27 +134,9 @@ static bool create(struct daemon *d, const struct place *at, uint32_t *n)
     return work_create_pod(d->t, d->root, &pod);
 }
 
-/* ---- places ---- */
+/* ---- nodes ---- */
 
-static bool tolerates(const struct api_toleration *tol, const struct api_taint *taint)
-{
-    return (tol->effect == API_EFFECT_ANY || tol->effect == taint->effect) &&
-           (tol->key.n == 0 || hk_str_eq(tol->key, taint->key)) &&
-           (tol->op == API_TOLERATE_EXISTS ||
-            (tol->op == API_TOLERATE_EQUAL && hk_str_eq(tol->value, taint->value)));
-}
-
-static bool is_tolerated(const struct daemon *d, const struct api_taint *taint)
-{
-    for (uint32_t i = 0; i < d->shape.tolerations.len; i++) {
-        if (tolerates(&d->shape.tolerations.at[i], taint)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool selects(const struct api_map *selector, const struct api_map *labels)
+static bool daemonset_selector_matches(const struct api_map *selector, const struct api_map *labels)
 {
     for (uint32_t i = 0; i < selector->len; i++) {
         const struct hk_str *value = api_map_get(labels, selector->at[i].key);
@@ -178,7 +151,7 @@ static bool selects(const struct api_map *selector, const struct api_map *labels
 static void judge_node(const struct daemon *d, const struct api_node *node, struct place *ret)
 {
     if ((d->shape.node_name.n > 0 && !hk_str_eq(d->shape.node_name, node->meta.name)) ||
-        !selects(&d->shape.node_selector, &node->meta.labels) ||
+        !daemonset_selector_matches(&d->shape.node_selector, &node->meta.labels) ||
         !api_node_selector_match(&d->shape.node_affinity.required, &node->meta.labels,
                                  node->meta.name)) {
         return;
@@ -187,7 +160,7 @@ static void judge_node(const struct daemon *d, const struct api_node *node, stru
     for (uint32_t i = 0; i < node->taints.len; i++) {
         const struct api_taint *taint = &node->taints.at[i];
 
-        if (taint->effect == API_EFFECT_PREFER_NO_SCHEDULE || is_tolerated(d, taint)) {
+        if (taint->effect == API_EFFECT_PREFER_NO_SCHEDULE || api_pod_tolerates(&d->shape, taint)) {
             continue;
         }
         ret->wanted = false;
@@ -195,7 +168,7 @@ static void judge_node(const struct daemon *d, const struct api_node *node, stru
     }
 }
 
-/* False when the template cannot be read as a pod. */
+/* False when the template is not a valid pod. */
 static bool read_shape(struct daemon *d)
 {
     struct hk_arena *a = d->t->mem;
@@ -206,7 +179,7 @@ static bool read_shape(struct daemon *d)
     put_tolerations((struct json *)json_get(&pod, "spec"), a);
     *root = pod;
     if (api_pod_decode(root, a, &d->shape, &err) < 0) {
-        turn_event(d->t, d->root, true, "FailedCreate", "Error creating: %s", err.text);
+        pass_event(d->t, d->root, true, "FailedCreate", "Error creating: %s", err.text);
         return false;
     }
     return true;
@@ -230,7 +203,7 @@ static void read_places(struct daemon *d)
     }
 }
 
-/* Scans run in the order of rows. */
+/* Binary search: places are sorted by row. */
 static struct place *place_at(const struct daemon *d, uint32_t row)
 {
     uint32_t lo = 0, hi = d->nplace;
@@ -255,14 +228,14 @@ static struct place *place_of(const struct daemon *d, const struct pod_digest *p
     return row == HK_NONE ? NULL : place_at(d, row);
 }
 
-/* ---- pods where they should be ---- */
+/* ---- pods by node ---- */
 
 static void judge_ended(struct daemon *d, const struct work_pod *p)
 {
     const int64_t at_ns = p->d->end_ns + RETRY_NS;
 
     if (d->t->now_ns < at_ns) {
-        turn_again_at(d->t, at_ns);
+        pass_again_at(d->t, at_ns);
         return;
     }
     (void)work_delete_pod(d->t, d->root, p);
@@ -277,7 +250,7 @@ static void seat_pods(struct daemon *d)
 
         if (p->d->terminating) {
             if (at && !at->pod) {
-                at->pod = p; /* the place is taken until it is gone */
+                at->pod = p; /* the node counts as occupied until the pod is gone */
             }
         } else if (!at || !at->kept) {
             (void)work_delete_pod(d->t, d->root, p);
@@ -295,14 +268,14 @@ static void seat_pods(struct daemon *d)
     }
 }
 
-static void fill(struct daemon *d)
+static void daemonset_create_missing(struct daemon *d)
 {
     const uint32_t limit = work_create_limit(d->t);
     uint32_t n = 0, made = 0;
 
     for (uint32_t i = 0; i < d->nplace && made < limit; i++) {
         if (d->places[i].wanted && !d->places[i].pod) {
-            if (!create(d, &d->places[i], &n)) {
+            if (!daemonset_create_pod(d, &d->places[i], &n)) {
                 return;
             }
             made++;
@@ -322,8 +295,8 @@ static bool is_old(const struct daemon *d, const struct place *at)
            !hk_str_is(d->revisions.hash, at->pod->d->revision);
 }
 
-/* Old pods that do not serve go at once, others as far as may be missing. */
-static void update(struct daemon *d)
+/* Deletes unavailable old pods at once, available ones up to the allowed number of missing pods. */
+static void daemonset_replace_old_pods(struct daemon *d)
 {
     const struct json *strategy = json_get(d->spec, "updateStrategy");
     const struct json *rolling = json_get(strategy, "rollingUpdate");
@@ -351,7 +324,7 @@ static void update(struct daemon *d)
 
 /* ---- status ---- */
 
-static bool write_status(struct daemon *d)
+static bool daemonset_write_status(struct daemon *d)
 {
     struct hk_arena *a = d->t->mem;
     struct json status = work_status(d->t, d->root);
@@ -383,7 +356,7 @@ static bool write_status(struct daemon *d)
 
 /* ---- one pass ---- */
 
-static void reconcile(struct ctl *c, struct turn *t)
+static void daemonset_reconcile(struct ctl *c, struct pass *t)
 {
     struct json root;
     struct daemon d = {.t = t, .root = &root};
@@ -400,17 +373,17 @@ static void reconcile(struct ctl *c, struct turn *t)
     (void)work_report(t, &root);
     read_places(&d);
     seat_pods(&d);
-    fill(&d);
+    daemonset_create_missing(&d);
     if (t->ncall == 0) {
-        update(&d);
+        daemonset_replace_old_pods(&d);
     }
-    if ((t->ncall == 0 || t->nerror > 0) && !write_status(&d)) {
+    if ((t->ncall == 0 || t->nerror > 0) && !daemonset_write_status(&d)) {
         work_revisions_trim(t, &root, &d.revisions, &d.pods, none);
     }
 }
 
 static const struct ctl_watch watches[] = {{&mirror_daemon_sets, work_changed},
-                                           {&mirror_pods, pod_changed},
+                                           {&mirror_pods, daemonset_on_pod_change},
                                            {&mirror_nodes, node_changed},
                                            {&mirror_controller_revisions, NULL},
                                            {0}};
@@ -418,4 +391,4 @@ static const struct ctl_watch watches[] = {{&mirror_daemon_sets, work_changed},
 const struct ctl_type ctl_daemonset = {.name = "daemonset-controller",
                                        .about = "runs a pod on each node",
                                        .watches = watches,
-                                       .reconcile = reconcile};
+                                       .reconcile = daemonset_reconcile};

@@ -17,7 +17,7 @@ static const char logger[] = "apiVersion: apps/v1\n"
                              "      nodeSelector: {disk: ssd}\n"
                              "      containers: [{name: main, image: 'a:1'}]\n";
 
-/* Pods go where their affinity says and run. */
+/* Binds pods to the node of their affinity and runs them. */
 static void bind_all(struct rig *r)
 {
     rig_settle(r);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deployments: one ReplicaSet per template, and the way from the old ones to the new. A pass does
-// the first of these that has something to do; the others follow in later passes:
+// Deployments: one ReplicaSet per template, and the rollout from the old ones to the new. A pass
+// does the first of these steps that has something to do; the others follow in later passes:
 //
-//   the new ReplicaSet exists and carries the revision -> the sizes follow spec.replicas -> the old
-//   ones make place for the new -> the status is told -> what is beyond the history is deleted
+//   the new ReplicaSet exists and has the revision -> sizes follow spec.replicas -> old ReplicaSets
+//   shrink as the new one grows -> write the status -> delete ReplicaSets beyond the history limit
 //
-// Sizes live in the ReplicaSets alone, so a rollout goes on wherever it was left.
+// Only the ReplicaSets store the sizes, so any process can continue a rollout.
 #include "controllers/table.h"
 #include "controllers/work_deployment_priv.h"
 
@@ -14,15 +14,15 @@
 
 static const struct hk_str none = {"", 0};
 
-/* ---- what concerns a deployment ---- */
+/* ---- which keys a change concerns ---- */
 
 static void set_changed(struct ctl *c, const struct mirror_change *ch)
 {
     work_part_changed(c, ch, API_DEPLOYMENT);
 }
 
-/* Recreate waits for the last old pod to be gone, which no ReplicaSet's status tells. */
-static void pod_changed(struct ctl *c, const struct mirror_change *ch)
+/* Recreate waits until the last old pod is gone, which no ReplicaSet status shows. */
+static void deployment_on_pod_change(struct ctl *c, const struct mirror_change *ch)
 {
     const struct pod_digest *d = ch->old;
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
@@ -80,7 +80,7 @@ static int by_age(const void *pa, const void *pb)
 
 static bool same_template(const struct json *a, const struct json *b, struct hk_arena *mem)
 {
-    struct json bare = json_clone(a, mem);
+    struct json bare = json_clone_as(a, JSON_OBJECT, mem);
     struct json *labels = (struct json *)json_at(&bare, "metadata.labels");
 
     if (labels) {
@@ -117,7 +117,7 @@ static void read_sets(struct rollout *r)
     find_new(r);
 }
 
-/* Both zero would allow no step at all: then one pod may be missing. */
+/* If both were zero, no step would be possible: then one pod may be unavailable. */
 static void read_strategy(struct rollout *r)
 {
     const struct json *strategy = json_at(r->root, "spec.strategy");
@@ -173,7 +173,7 @@ static void put_size_notes(const struct rollout *r, struct json *body)
 static void tell_scaled(const struct rollout *r, struct hk_str name, int64_t from, int64_t to)
 {
     if (from != to) {
-        turn_event(r->t, r->root, false, "ScalingReplicaSet",
+        pass_event(r->t, r->root, false, "ScalingReplicaSet",
                    "Scaled %s replica set %.*s from %lld to %lld", to > from ? "up" : "down",
                    HK_FMT(name), (long long)from, (long long)to);
     }
@@ -188,7 +188,7 @@ static void resize(const struct rollout *r, const struct set *s)
     put_size_notes(r, &patch);
     json_put(&spec, a, HK_STR("replicas"), json_make_int(s->want));
     json_put(&patch, a, HK_STR("spec"), spec);
-    if (turn_patch(r->t, &(struct turn_patch){.kind = api_kind(API_REPLICA_SET),
+    if (pass_patch(r->t, &(struct pass_patch){.kind = api_kind(API_REPLICA_SET),
                                               .ns = r->t->ns,
                                               .name = s->name,
                                               .type = PORT_PATCH_MERGE,
@@ -197,7 +197,7 @@ static void resize(const struct rollout *r, const struct set *s)
     }
 }
 
-/* Whether any size had to be changed. */
+/* True when any size had to change. */
 static bool apply_sizes(const struct rollout *r)
 {
     for (uint32_t i = 0; i < r->nset; i++) {
@@ -223,7 +223,7 @@ static bool is_scaled(const struct rollout *r)
     return false;
 }
 
-/* The only one with pods, or the newest of those without; NULL when several have pods. */
+/* The only set with pods, else the newest set; NULL when several have pods. */
 static struct set *active_or_latest(const struct rollout *r)
 {
     struct set *active = NULL;
@@ -250,9 +250,9 @@ static bool is_saturated(const struct rollout *r)
            annotated(&s->root, ANN_DESIRED, -1) == r->replicas;
 }
 
-/* What a set would gain or lose if all kept their shares (deployment util GetReplicaSetFraction).
- */
-static int64_t fraction(const struct rollout *r, const struct set *s)
+/* By how much a set grows or shrinks if all keep their shares (deployment util
+ * GetReplicaSetFraction). */
+static int64_t deployment_share_delta(const struct rollout *r, const struct set *s)
 {
     const int64_t max = r->replicas + r->max_surge;
     const int64_t before =
@@ -264,7 +264,7 @@ static int64_t fraction(const struct rollout *r, const struct set *s)
     return before == 0 ? 0 : llround((double)(s->replicas * max) / (double)before) - s->replicas;
 }
 
-/* Larger first; of equals the newer one when growing, the older one when shrinking. */
+/* Larger sets first; of equal ones the newer when growing, the older when shrinking. */
 static uint32_t *by_size(const struct rollout *r, bool growing)
 {
     uint32_t *at = hk_arena_array(r->t->mem, r->nset, sizeof(*at));
@@ -294,7 +294,7 @@ static void scale_in_proportion(struct rollout *r)
 
     for (uint32_t i = 0; more != 0 && i < r->nset; i++) {
         struct set *s = &r->sets[at[i]];
-        int64_t part = s->replicas > 0 ? fraction(r, s) : 0;
+        int64_t part = s->replicas > 0 ? deployment_share_delta(r, s) : 0;
 
         part = more > 0 ? HK_MIN(HK_MAX(part, 0), more - added)
                         : HK_MAX(HK_MIN(part, 0), more - added);
@@ -352,8 +352,9 @@ static bool is_inherited(struct hk_str key)
     return true;
 }
 
-/* Puts what the set lacks of the deployment's annotations; whether there was any. */
-static bool inherit(const struct rollout *r, const struct json *set, struct json *body)
+/* Copies annotations of the deployment that the set lacks; true when there were any. */
+static bool deployment_copy_annotations(const struct rollout *r, const struct json *set,
+                                        struct json *body)
 {
     const struct json *from = json_at(r->root, "metadata.annotations");
     bool any = false;
@@ -382,7 +383,7 @@ static int64_t first_size(const struct rollout *r)
 
 static struct json with_hash(const struct json *from, struct hk_arena *a, struct hk_str hash)
 {
-    struct json labels = json_is(from, JSON_OBJECT) ? json_clone(from, a) : json_make_object();
+    struct json labels = json_clone_as(from, JSON_OBJECT, a);
 
     json_put(&labels, a, HK_STR(API_LABEL_TEMPLATE_HASH), json_make_str(hash));
     return labels;
@@ -391,13 +392,10 @@ static struct json with_hash(const struct json *from, struct hk_arena *a, struct
 static struct json make_spec(const struct rollout *r, struct hk_str hash)
 {
     struct hk_arena *a = r->t->mem;
-    struct json spec = json_make_object(), template = json_clone(r->template, a);
-    struct json selector = json_clone(json_at(r->root, "spec.selector"), a);
+    struct json spec = json_make_object(), template = json_clone_as(r->template, JSON_OBJECT, a);
+    struct json selector = json_clone_as(json_at(r->root, "spec.selector"), JSON_OBJECT, a);
 
-    if (!json_get(&template, "metadata")) {
-        json_put(&template, a, HK_STR("metadata"), json_make_object());
-    }
-    json_put((struct json *)json_get(&template, "metadata"), a, HK_STR("labels"),
+    json_put(json_need(&template, a, "metadata", JSON_OBJECT), a, HK_STR("labels"),
              with_hash(json_at(&template, "metadata.labels"), a, hash));
     json_put(&selector, a, HK_STR("matchLabels"),
              with_hash(json_get(&selector, "matchLabels"), a, hash));
@@ -422,7 +420,7 @@ static struct json make_set(const struct rollout *r, struct hk_str name, struct 
     json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("ReplicaSet")));
     json_put(&body, a, HK_STR("metadata"), meta);
     json_put(&body, a, HK_STR("spec"), make_spec(r, hash));
-    inherit(r, NULL, &body);
+    deployment_copy_annotations(r, NULL, &body);
     put_size_notes(r, &body);
     work_annotate(&body, a, ANN_REVISION,
                   hk_str(hk_arena_printf(a, "%lld", (long long)last_old_revision(r) + 1)));
@@ -430,7 +428,7 @@ static struct json make_set(const struct rollout *r, struct hk_str name, struct 
     return body;
 }
 
-/* The name is taken by another template or another owner's: the next hash is tried. */
+/* Another template or owner uses the name: the next pass tries another hash. */
 static void note_collision(struct rollout *r, int64_t collisions)
 {
     struct json status = work_status(r->t, r->root);
@@ -454,12 +452,12 @@ static void create_new(struct rollout *r)
         return;
     }
     body = make_set(r, name, hash);
-    if (turn_create(r->t, api_kind(API_REPLICA_SET), &body)) {
+    if (pass_create(r->t, api_kind(API_REPLICA_SET), &body)) {
         tell_scaled(r, name, 0, first_size(r));
     }
 }
 
-/* The revision of a set that is new again grows, and what it was is remembered. */
+/* An old set that becomes the new one again gets a new revision; its history keeps the old one. */
 static bool put_revision(const struct rollout *r, struct json *patch)
 {
     struct hk_arena *a = r->t->mem;
@@ -479,7 +477,7 @@ static bool put_revision(const struct rollout *r, struct json *patch)
     return true;
 }
 
-/* Brings the new set's annotations and minReadySeconds up to date; whether they were not. */
+/* Updates the new set's annotations and minReadySeconds; true when they differed. */
 static bool mend_new(struct rollout *r)
 {
     struct hk_arena *a = r->t->mem;
@@ -488,7 +486,7 @@ static bool mend_new(struct rollout *r)
     bool any;
 
     json_put(&patch, a, HK_STR("metadata"), json_make_object());
-    any = inherit(r, &r->fresh->root, &patch);
+    any = deployment_copy_annotations(r, &r->fresh->root, &patch);
     any = put_revision(r, &patch) || any;
     if (json_int(json_at(&r->fresh->root, "spec.minReadySeconds"), 0) != min_ready_s) {
         struct json spec = json_make_object();
@@ -498,7 +496,7 @@ static bool mend_new(struct rollout *r)
         any = true;
     }
     if (any) {
-        turn_patch(r->t, &(struct turn_patch){.kind = api_kind(API_REPLICA_SET),
+        pass_patch(r->t, &(struct pass_patch){.kind = api_kind(API_REPLICA_SET),
                                               .ns = r->t->ns,
                                               .name = r->fresh->name,
                                               .type = PORT_PATCH_MERGE,
@@ -507,7 +505,7 @@ static bool mend_new(struct rollout *r)
     return any;
 }
 
-/* The deployment says which revision it is at; whether it did not yet. */
+/* Writes the revision on the deployment; true when it differed. */
 static bool mend_revision(struct rollout *r)
 {
     struct hk_arena *a = r->t->mem;
@@ -519,7 +517,7 @@ static bool mend_revision(struct rollout *r)
     json_put(&patch, a, HK_STR("metadata"), json_make_object());
     work_annotate(&patch, a, ANN_REVISION,
                   hk_str(hk_arena_printf(a, "%lld", (long long)r->fresh->revision)));
-    turn_patch(r->t, &(struct turn_patch){.kind = api_kind(API_DEPLOYMENT),
+    pass_patch(r->t, &(struct pass_patch){.kind = api_kind(API_DEPLOYMENT),
                                           .ns = r->t->ns,
                                           .name = r->t->name,
                                           .type = PORT_PATCH_MERGE,
@@ -527,7 +525,7 @@ static bool mend_revision(struct rollout *r)
     return true;
 }
 
-/* True when the new set is there as it should be. */
+/* True when the new set exists and is up to date. */
 static bool ensure_new(struct rollout *r)
 {
     if (!r->fresh) {
@@ -537,7 +535,7 @@ static bool ensure_new(struct rollout *r)
     return !mend_new(r) && !mend_revision(r);
 }
 
-/* ---- from the old to the new ---- */
+/* ---- rollout ---- */
 
 static bool grow_new(struct rollout *r)
 {
@@ -552,8 +550,8 @@ static bool grow_new(struct rollout *r)
     return s->want != s->replicas;
 }
 
-/* Takes up to limit pods from the old sets, oldest first: of those that do not serve when sick, of
- * all others else. How many it took. */
+/* Takes up to limit pods from the old sets, oldest first; sick: only unavailable ones. Returns
+ * their number. */
 static int64_t take_from_old(struct rollout *r, int64_t limit, bool sick)
 {
     int64_t taken = 0;
@@ -602,7 +600,7 @@ static bool has_old_pods(const struct rollout *r)
     return false;
 }
 
-/* Whether a write was asked for. */
+/* True when it requested a write. */
 static bool roll_by_recreation(struct rollout *r)
 {
     for (uint32_t i = 0; i < r->nset; i++) {
@@ -651,7 +649,7 @@ static void trim_history(struct rollout *r)
         if (is_old(r, s) && !work_is_going(&s->root)) {
             surplus--;
             if (s->replicas == 0 && s->there == 0) {
-                turn_delete(r->t, api_kind(API_REPLICA_SET), r->t->ns, s->name, s->uid,
+                pass_delete(r->t, api_kind(API_REPLICA_SET), r->t->ns, s->name, s->uid,
                             PORT_PROPAGATE_BACKGROUND);
             }
         }
@@ -660,7 +658,7 @@ static void trim_history(struct rollout *r)
 
 /* ---- one pass ---- */
 
-static bool act(struct rollout *r)
+static bool deployment_scale_or_roll(struct rollout *r)
 {
     if (is_scaled(r) || r->paused) {
         scale(r);
@@ -669,7 +667,7 @@ static bool act(struct rollout *r)
     return roll(r);
 }
 
-static void reconcile(struct ctl *c, struct turn *t)
+static void deployment_reconcile(struct ctl *c, struct pass *t)
 {
     struct json root;
     struct rollout r = {.t = t, .root = &root};
@@ -682,7 +680,7 @@ static void reconcile(struct ctl *c, struct turn *t)
     r.template = json_at(&root, "spec.template");
     read_strategy(&r);
     read_sets(&r);
-    if (act(&r)) {
+    if (deployment_scale_or_roll(&r)) {
         return;
     }
     if (!rollout_write_status(&r) && rollout_is_complete(&r)) {
@@ -692,10 +690,10 @@ static void reconcile(struct ctl *c, struct turn *t)
 
 static const struct ctl_watch watches[] = {{&mirror_deployments, work_changed},
                                            {&mirror_replica_sets, set_changed},
-                                           {&mirror_pods, pod_changed},
+                                           {&mirror_pods, deployment_on_pod_change},
                                            {0}};
 
 const struct ctl_type ctl_deployment = {.name = "deployment-controller",
                                         .about = "rolls templates out over ReplicaSets",
                                         .watches = watches,
-                                        .reconcile = reconcile};
+                                        .reconcile = deployment_reconcile};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a deployment says of itself: sums over its ReplicaSets, whether enough pods serve, and
-// whether the rollout moves. kubectl rollout status reads exactly this.
+// The status of a deployment: sums over its ReplicaSets, whether enough pods are available, and
+// whether the rollout progresses. `kubectl rollout status` reads these fields.
 #include "controllers/work_deployment_priv.h"
 
 static const struct hk_str none = {"", 0};
@@ -42,8 +42,9 @@ bool rollout_is_complete(const struct rollout *r)
 
 /* ---- conditions ---- */
 
-static void set_condition(struct rollout *r, struct json *status, const char *type,
-                          const char *value, const char *reason, const char *message)
+static void deployment_status_set_condition(struct rollout *r, struct json *status,
+                                            const char *type, const char *value, const char *reason,
+                                            const char *message)
 {
     work_set_condition(r->t, status,
                        &(struct work_condition){.type = type,
@@ -56,11 +57,12 @@ static void set_condition(struct rollout *r, struct json *status, const char *ty
 static void put_available(struct rollout *r, struct json *status, struct totals n)
 {
     if (n.available >= r->replicas - r->max_unavailable) {
-        set_condition(r, status, "Available", "True", "MinimumReplicasAvailable",
-                      "Deployment has minimum availability.");
+        deployment_status_set_condition(r, status, "Available", "True", "MinimumReplicasAvailable",
+                                        "Deployment has minimum availability.");
     } else {
-        set_condition(r, status, "Available", "False", "MinimumReplicasUnavailable",
-                      "Deployment does not have minimum availability.");
+        deployment_status_set_condition(r, status, "Available", "False",
+                                        "MinimumReplicasUnavailable",
+                                        "Deployment does not have minimum availability.");
     }
 }
 
@@ -70,7 +72,7 @@ static bool has_moved(struct totals old, struct totals now)
            now.ready > old.ready || now.available > old.available;
 }
 
-static struct hk_str reason_of(const struct json *cond)
+static struct hk_str deployment_status_reason(const struct json *cond)
 {
     return json_str(json_get(cond, "reason"), none);
 }
@@ -80,10 +82,10 @@ static void put_progress(struct rollout *r, struct json *status, const char *val
 {
     char *message = hk_arena_printf(r->t->mem, format, HK_FMT(r->fresh->name));
 
-    set_condition(r, status, "Progressing", value, reason, message);
+    deployment_status_set_condition(r, status, "Progressing", value, reason, message);
 }
 
-/* A move counts even when the words stay the same: the deadline runs from the last one. */
+/* Updates the time even if the message stays: the deadline counts from the last progress. */
 static void note_move(struct rollout *r, struct json *status)
 {
     struct json *cond;
@@ -97,20 +99,20 @@ static void judge_deadline(struct rollout *r, struct json *status, int64_t deadl
 {
     const struct json *cond = work_condition(status, "Progressing");
     const int64_t end_ns =
-        work_time_of(json_get(cond, "lastUpdateTime")) + deadline_s * WORK_SECOND_NS;
+        work_time_of(json_get(cond, "lastUpdateTime")) + hk_seconds_ns(deadline_s);
 
-    if (hk_str_is(reason_of(cond), "ProgressDeadlineExceeded")) {
+    if (hk_str_is(deployment_status_reason(cond), "ProgressDeadlineExceeded")) {
         return;
     }
     if (r->t->now_ns >= end_ns) {
         put_progress(r, status, "False", "ProgressDeadlineExceeded",
                      "ReplicaSet \"%.*s\" has timed out progressing.");
     } else {
-        turn_again_at(r->t, end_ns);
+        pass_again_at(r->t, end_ns);
     }
 }
 
-/* The condition speaks of another set, or there is none. */
+/* True when the condition is missing or is about another ReplicaSet. */
 static bool is_begun(const struct rollout *r, const struct json *cond)
 {
     char *quoted = hk_arena_printf(r->t->mem, "\"%.*s\"", HK_FMT(r->fresh->name));
@@ -124,13 +126,13 @@ static void put_progressing(struct rollout *r, struct json *status, struct total
     const struct json *cond = work_condition(status, "Progressing");
     const int64_t deadline_s = json_int(json_at(r->root, "spec.progressDeadlineSeconds"), 600);
 
-    if (deadline_s == INT32_MAX) { /* stands for never */
+    if (deadline_s == INT32_MAX) { /* means no deadline */
         work_drop_condition(r->t, status, "Progressing");
         return;
     }
     if (r->paused) {
-        set_condition(r, status, "Progressing", "Unknown", "DeploymentPaused",
-                      "Deployment is paused");
+        deployment_status_set_condition(r, status, "Progressing", "Unknown", "DeploymentPaused",
+                                        "Deployment is paused");
         return;
     }
     if (!r->fresh) {
@@ -145,8 +147,9 @@ static void put_progressing(struct rollout *r, struct json *status, struct total
         put_progress(r, status, "True", again ? "FoundNewReplicaSet" : "NewReplicaSetCreated",
                      again ? "Found new replica set \"%.*s\"" : "Created new replica set \"%.*s\"");
         judge_deadline(r, status, deadline_s);
-    } else if (hk_str_is(reason_of(cond), "NewReplicaSetAvailable") && now.there == now.updated) {
-        return; /* it has been rolled out; pods that fail or are added later do not undo that */
+    } else if (hk_str_is(deployment_status_reason(cond), "NewReplicaSetAvailable") &&
+               now.there == now.updated) {
+        return; /* rollout finished; pods that fail or are added later do not change that */
     } else if (has_moved(old, now)) {
         note_move(r, status);
         judge_deadline(r, status, deadline_s);
@@ -167,8 +170,10 @@ static void put_failure(struct rollout *r, struct json *status)
         work_drop_condition(r->t, status, "ReplicaFailure");
         return;
     }
-    set_condition(r, status, "ReplicaFailure", "True", hk_arena_str(r->t->mem, reason_of(cond)).s,
-                  hk_arena_str(r->t->mem, json_str(json_get(cond, "message"), none)).s);
+    deployment_status_set_condition(
+        r, status, "ReplicaFailure", "True",
+        hk_arena_str(r->t->mem, deployment_status_reason(cond)).s,
+        hk_arena_str(r->t->mem, json_str(json_get(cond, "message"), none)).s);
 }
 
 bool rollout_write_status(struct rollout *r)

@@ -55,8 +55,8 @@ static void a_new_deployment_has_one_set_of_its_revision(void **state)
     rig_fini(&r);
 }
 
-/* Between two steps never more than replicas + maxSurge pods, nor fewer ready ones than replicas -
- * maxUnavailable. */
+/* Between two steps there are never more than replicas + maxSurge pods, nor fewer ready ones than
+ * replicas - maxUnavailable. */
 static void a_new_template_is_rolled_out_within_its_bounds(void **state)
 {
     struct rig r;
@@ -130,7 +130,7 @@ static void recreate_waits_for_the_last_old_pod(void **state)
     rig_run(&r);
     rig_patch(&r, API_DEPLOYMENT, "web", TEMPLATE("a:2"));
     rig_settle(&r);
-    assert_int_equal(rig_count(&r, API_REPLICA_SET), 1); /* its pods are ending still */
+    assert_int_equal(rig_count(&r, API_REPLICA_SET), 1); /* its pods are still terminating */
     rig_reap(&r);
     assert_int_equal(rig_count(&r, API_REPLICA_SET), 2);
     rig_run(&r);
@@ -173,10 +173,35 @@ static void scaling_during_a_rollout_keeps_the_shares(void **state)
     rig_expect(&r, API_REPLICA_SET, work_nth(&r, API_REPLICA_SET, 1), "spec.replicas", "5");
     rig_patch(&r, API_DEPLOYMENT, "web", "spec: {replicas: 15}");
     rig_settle(&r);
-    /* The example of Kubernetes' documentation. */
+    /* The example from Kubernetes' documentation. */
     rig_expect(&r, API_REPLICA_SET, work_nth(&r, API_REPLICA_SET, 0), "spec.replicas", "11");
     rig_expect(&r, API_REPLICA_SET, work_nth(&r, API_REPLICA_SET, 1), "spec.replicas", "7");
     rig_fini(&r);
+}
+
+static void bounds_as_large_as_numbers_go(void **state)
+{
+    static const char *const bounds[] = {
+        "maxSurge: 9223372036854775807, maxUnavailable: 9223372036854775807",
+        "maxSurge: '9223372036854775807%', maxUnavailable: '9223372036854775807%'",
+        "maxSurge: -9223372036854775808, maxUnavailable: -9223372036854775808",
+        "maxSurge: '-9223372036854775808%', maxUnavailable: 1",
+    };
+
+    for (size_t i = 0; i < HK_LEN(bounds); i++) {
+        struct rig r;
+        char patch[256];
+
+        work_rig(&r);
+        rig_put(&r, web);
+        snprintf(patch, sizeof(patch), "spec: {strategy: {rollingUpdate: {%s}}}", bounds[i]);
+        rig_patch(&r, API_DEPLOYMENT, "web", patch);
+        rig_run(&r);
+        rig_patch(&r, API_DEPLOYMENT, "web", TEMPLATE("a:2"));
+        work_go_on(&r);
+        rig_expect(&r, API_DEPLOYMENT, "web", "spec.replicas", "4");
+        rig_fini(&r);
+    }
 }
 
 static void a_rollout_that_does_not_move_exceeds_its_deadline(void **state)
@@ -249,6 +274,7 @@ int main(void)
         cmocka_unit_test(recreate_waits_for_the_last_old_pod),
         cmocka_unit_test(a_paused_deployment_scales_but_does_not_roll),
         cmocka_unit_test(scaling_during_a_rollout_keeps_the_shares),
+        cmocka_unit_test(bounds_as_large_as_numbers_go),
         cmocka_unit_test(a_rollout_that_does_not_move_exceeds_its_deadline),
         cmocka_unit_test(no_more_old_sets_are_kept_than_the_limit),
         cmocka_unit_test(a_name_that_is_taken_leads_to_another),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lives of Kubernetes' workloads with something going wrong: a story is played once in peace, and
-// again for every call the controllers make and every way in which that call can go wrong. In the
-// end there must be as many pods, and every workload must say the same of itself.
+// Lives of Kubernetes' workloads with faults: a story runs once without faults, then again for
+// every call of the controllers and every way in which that call can fail. The final number of pods
+// and the final status of every workload must be the same.
 #include "base/log.h"
 #include "controllers/fault_rig_test.h"
 #include "controllers/work_rig_test.h"
@@ -11,12 +11,12 @@
 #define SPEC(image) "{restartPolicy: Never, containers: [{name: main, image: '" image "'}]}"
 #define POD(image) "{metadata: {labels: {app: x}}, spec: " SPEC(image) "}"
 
-/* Done by others when nothing else happens any more. */
+/* An action of others, done when nothing else is left to do. */
 struct deed {
     enum { DEED_NONE, DEED_PATCH, DEED_END } what;
-    enum api_kind_id kind; /* of the object x to be patched */
+    enum api_kind_id kind; /* of the object x to patch */
     const char *patch;
-    int code; /* of a pod that runs and ends */
+    int code; /* exit code for a running pod */
 };
 
 #define PATCH(kind, text)                                                                          \
@@ -30,7 +30,7 @@ struct deed {
 
 struct story {
     const char *name, *object;
-    struct deed deeds[6]; /* the last is none */
+    struct deed deeds[6]; /* ends with DEED_NONE */
 };
 
 static const struct story stories[] = {
@@ -76,7 +76,7 @@ static const struct story stories[] = {
       END(0)}},
 };
 
-/* ---- playing ---- */
+/* ---- running a story ---- */
 
 struct play {
     struct rig rig;
@@ -124,8 +124,8 @@ static bool try_deed(struct play *p)
     return true;
 }
 
-/* A node ends the pods that are being deleted, and runs those that are for it. An object with a
- * finalizer is not gone before that is. */
+/* Acts as the nodes: ends pods being deleted and runs bound ones. A pod with a finalizer stays
+ * until that is removed. */
 static void act_on_pod(void *ctx, const struct api_object *o)
 {
     struct rig *r = ctx;
@@ -161,7 +161,7 @@ static bool nodes_act(void *ctx)
 
 static bool play_to_the_end(struct play *p)
 {
-    /* Longer than any retry; the deadlines of rollouts are further away. */
+    /* Longer than any retry, shorter than the deadlines of rollouts. */
     const int64_t patience_ns = (int64_t)400 * 1000000000;
 
     for (int i = 0; i < 20000; i++) {
@@ -186,7 +186,7 @@ static int by_key(const void *a, const void *b)
     return hk_str_cmp(((const struct json_member *)a)->key, ((const struct json_member *)b)->key);
 }
 
-/* Without times, members in order, conditions by type. */
+/* Without times, members sorted, conditions by type. */
 static struct json in_order(const struct json *v, struct hk_arena *a)
 {
     struct json copy = json_make_object();
@@ -238,7 +238,7 @@ static void tell_world(struct rig *r, struct hk_buf *out)
     hk_buf_addf(out, "%u pods, %u claims\n", rig_count(r, API_POD), rig_count(r, API_PVC));
 }
 
-/* How many calls there were. */
+/* Returns the number of calls. */
 static uint32_t play(const struct story *story, enum fault fault, uint32_t at, struct hk_buf *out)
 {
     struct play p = {.story = story};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workloads whose pods are for Volcano's scheduler get their PodGroups from the PodGroup controller
-// (controllers.md 2.2).
+// Workloads for Volcano's scheduler get their PodGroups from the PodGroup controller
+// (docs/reference/controllers.md section 5.3).
 #include "controllers/work_rig_test.h"
 
 #define TEMPLATE                                                                                   \
@@ -35,7 +35,7 @@ static void begin(struct rig *r)
     rig_settle(r);
 }
 
-/* The group of the pods of that owner has so many members at least. */
+/* Checks minMember of the PodGroup of that owner's pods. */
 static void expect_group(struct rig *r, const char *uid, const char *min_member)
 {
     char name[300];

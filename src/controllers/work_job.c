@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// batch/v1 Jobs: pods until enough have succeeded or too many have failed. A pass does the first
-// of these that has something to do:
+// batch/v1 Jobs: runs pods until enough have succeeded or too many have failed. A pass performs the
+// first of these steps that has something to do:
 //
-//   finalizers of pods whose end is recorded -> pods to delete or to make -> the status
+//   remove finalizers of pods whose end is recorded -> delete or create pods -> write the status
 //
-// A job that ends first says so (SuccessCriteriaMet, FailureTarget), then loses what is left of its
-// pods, and is Complete or Failed when the last is gone and counted.
+// A job that ends first gets a condition (SuccessCriteriaMet, FailureTarget), then loses its
+// remaining pods, and is Complete or Failed when the last pod is gone and counted. A large job
+// creates its pods as they can be placed (pod_window.h).
+#include "controllers/keymem.h"
 #include "controllers/table.h"
 #include "controllers/work_job_priv.h"
 
@@ -14,12 +16,17 @@ static const struct hk_str none = {"", 0};
 #define BACKOFF_NS (10 * WORK_SECOND_NS)
 #define BACKOFF_MAX_NS (360 * WORK_SECOND_NS)
 
-static void pod_changed(struct ctl *c, const struct mirror_change *ch)
+static void batch_job_on_pod_change(struct ctl *c, const struct mirror_change *ch)
 {
     work_pod_changed(c, ch, API_BATCH_JOB);
 }
 
-/* ---- how it ends ---- */
+static void bjob_group_changed(struct ctl *c, const struct mirror_change *ch)
+{
+    work_group_changed(c, ch, API_BATCH_JOB);
+}
+
+/* ---- success and failure ---- */
 
 static int64_t start_ns(const struct bjob_pass *p)
 {
@@ -29,13 +36,13 @@ static int64_t start_ns(const struct bjob_pass *p)
 static bool is_past_deadline(struct bjob_pass *p)
 {
     const int64_t deadline_s = json_int(json_get(p->spec, "activeDeadlineSeconds"), -1);
-    const int64_t end_ns = start_ns(p) + deadline_s * WORK_SECOND_NS;
+    const int64_t end_ns = start_ns(p) + hk_seconds_ns(deadline_s);
 
     if (deadline_s < 0 || p->suspended || start_ns(p) == 0) {
         return false;
     }
     if (p->t->now_ns < end_ns) {
-        turn_again_at(p->t, end_ns);
+        pass_again_at(p->t, end_ns);
         return false;
     }
     return true;
@@ -63,7 +70,7 @@ static bool is_enough(const struct bjob_pass *p)
     return p->completions < 0 ? p->succeeded > 0 && p->active == 0 : p->succeeded >= p->completions;
 }
 
-/* What was said before stands. */
+/* An earlier verdict, from the conditions, is final. */
 static bool recall_verdict(struct bjob_pass *p)
 {
     const bool failed = work_condition_is(p->status, "FailureTarget", "True");
@@ -80,10 +87,10 @@ static bool recall_verdict(struct bjob_pass *p)
     return true;
 }
 
-static void judge(struct bjob_pass *p)
+static void batch_job_check_finished(struct bjob_pass *p)
 {
     if (p->verdict.reason) {
-        return; /* by the failure policy */
+        return; /* set by the failure policy */
     }
     if (is_past_backoff(p)) {
         p->verdict = (struct bjob_verdict){true, "BackoffLimitExceeded",
@@ -99,8 +106,8 @@ static void judge(struct bjob_pass *p)
 
 /* ---- pods to delete ---- */
 
-/* Deleted by us, it is no failure: first it is not tracked any more, then it goes. */
-static void dismiss(struct bjob_pass *p, const struct work_pod *pod)
+/* A pod deleted here must not count as failed: first remove its finalizer, then delete it. */
+static void batch_job_release_or_delete(struct bjob_pass *p, const struct work_pod *pod)
 {
     if (pod->d->tracked) {
         bjob_release_pod(p->t, work_pod_name(p->t, pod));
@@ -109,7 +116,7 @@ static void dismiss(struct bjob_pass *p, const struct work_pod *pod)
     }
 }
 
-/* Pods of a job that failed fail with it: they stay tracked. */
+/* If the job failed, its active pods count as failed too, so they keep their finalizers. */
 static void delete_active(struct bjob_pass *p)
 {
     for (uint32_t i = 0; i < p->pods.len; i++) {
@@ -119,12 +126,12 @@ static void delete_active(struct bjob_pass *p)
         if (p->verdict.reason && p->verdict.failed) {
             (void)work_delete_pod(p->t, p->root, &p->pods.at[i]);
         } else {
-            dismiss(p, &p->pods.at[i]);
+            batch_job_release_or_delete(p, &p->pods.at[i]);
         }
     }
 }
 
-/* Those that were dismissed, by whomever. */
+/* Deletes active pods without the finalizer, whoever removed it. */
 static void delete_dismissed(struct bjob_pass *p)
 {
     for (uint32_t i = 0; i < p->pods.len; i++) {
@@ -134,7 +141,7 @@ static void delete_dismissed(struct bjob_pass *p)
     }
 }
 
-/* All but one of an index, and all of an index that is not wanted. */
+/* Keeps one active pod per wanted index and deletes the others. */
 static void delete_surplus_indexes(struct bjob_pass *p)
 {
     bool *seen = hk_arena_zalloc(p->t->mem, (size_t)p->completions + 1);
@@ -146,7 +153,7 @@ static void delete_surplus_indexes(struct bjob_pass *p)
             continue;
         }
         if (index < 0 || index >= p->completions || p->done[index] || seen[index]) {
-            dismiss(p, &p->pods.at[i]);
+            batch_job_release_or_delete(p, &p->pods.at[i]);
         } else {
             seen[index] = true;
         }
@@ -164,13 +171,36 @@ static void delete_surplus(struct bjob_pass *p, int64_t less)
     }
     work_pods_rank(&active);
     for (int64_t i = 0; i < less; i++) {
-        dismiss(p, &active.at[i]);
+        batch_job_release_or_delete(p, &active.at[i]);
     }
 }
 
-/* ---- pods to make ---- */
+/* ---- pods to create ---- */
 
-/* After each failure in a row the wait doubles; a success ends the row. */
+/* When this controller noticed the last failure. The time in the pod may come from another
+ * machine's clock, or from before a change of ours. */
+struct bjob_notice {
+    int64_t end_ns;     /* the time in the pod */
+    int64_t noticed_ns; /* monotonic */
+};
+
+struct bjob_state {
+    struct keymem notices;
+};
+
+static int64_t bjob_since_failure_ns(const struct bjob_pass *p, int64_t end_ns)
+{
+    struct bjob_state *s = p->t->c->state;
+    struct bjob_notice *n = keymem_get(&s->notices, p->t->ns, p->t->name);
+    const int64_t told_ns = p->t->now_ns - end_ns;
+
+    if (n->end_ns != end_ns) {
+        *n = (struct bjob_notice){.end_ns = end_ns, .noticed_ns = ctl_mono(p->t->c)};
+    }
+    return HK_MAX(told_ns, ctl_mono(p->t->c) - n->noticed_ns);
+}
+
+/* The delay doubles with each failure after the last success. */
 static bool is_backing_off(struct bjob_pass *p)
 {
     int64_t last_success_ns = 0, last_ns = 0, wait_ns = BACKOFF_NS / 2;
@@ -188,32 +218,30 @@ static bool is_backing_off(struct bjob_pass *p)
             last_ns = HK_MAX(last_ns, d->end_ns);
         }
     }
-    if (last_ns == 0 || p->t->now_ns >= last_ns + wait_ns) {
+    if (last_ns == 0) {
         return false;
     }
-    turn_again_at(p->t, last_ns + wait_ns);
+    wait_ns -= bjob_since_failure_ns(p, last_ns);
+    if (wait_ns <= 0) {
+        return false;
+    }
+    pass_again_at(p->t, p->t->now_ns + wait_ns);
     return true;
 }
 
 static void put_tracking(struct json *pod, struct hk_arena *a)
 {
-    struct json *meta = (struct json *)json_get(pod, "metadata");
-    struct json *list = (struct json *)json_get(meta, "finalizers");
+    struct json *meta = json_need(pod, a, "metadata", JSON_OBJECT);
 
-    if (!json_is(list, JSON_ARRAY)) {
-        list = json_put(meta, a, HK_STR("finalizers"), json_make_array());
-    }
-    json_push(list, a, json_make_str(HK_STR(API_JOB_TRACKING)));
+    json_push(json_need(meta, a, "finalizers", JSON_ARRAY), a,
+              json_make_str(HK_STR(API_JOB_TRACKING)));
 }
 
 static void put_env(struct json *container, struct hk_arena *a)
 {
-    struct json *env = (struct json *)json_get(container, "env");
+    struct json *env = json_need(container, a, "env", JSON_ARRAY);
     struct json ref = json_make_object(), from = json_make_object(), var = json_make_object();
 
-    if (!json_is(env, JSON_ARRAY)) {
-        env = json_put(container, a, HK_STR("env"), json_make_array());
-    }
     for (uint32_t i = 0; i < env->len; i++) {
         if (hk_str_is(json_str(json_get(&env->items[i], "name"), none), "JOB_COMPLETION_INDEX")) {
             return;
@@ -283,7 +311,7 @@ static void create_indexes(struct bjob_pass *p, int64_t more)
         }
     }
     for (int64_t i = 0; i < p->completions && more > 0; i++) {
-        uint32_t n = (uint32_t)i << 8; /* so that the names' tails differ too */
+        uint32_t n = (uint32_t)i << 8; /* so that the name suffixes differ too */
 
         if (!p->done[i] && !taken[i]) {
             if (!create_pod(p, i, &n)) {
@@ -313,6 +341,8 @@ static void create_pods(struct bjob_pass *p, int64_t more)
     }
 }
 
+/* Without completions, the first success means that the work is done: no more pods are created, not
+ * even those held back by the window. */
 static int64_t want_active(const struct bjob_pass *p)
 {
     if (p->completions < 0) {
@@ -339,14 +369,15 @@ static void manage(struct bjob_pass *p)
     if (p->active > want) {
         delete_surplus(p, p->active - want);
     } else {
-        create_pods(p, want - p->active - (p->replaces_failed_only ? p->ending : 0));
+        create_pods(p, work_window_room(p->t, p->root, &p->pods, want,
+                                        p->active + (p->replaces_failed_only ? p->ending : 0)));
     }
 }
 
 /* ---- status ---- */
 
-static void set_condition(struct bjob_pass *p, struct json *status, const char *type,
-                          const char *value, const char *reason, struct hk_str message)
+static void batch_job_set_condition(struct bjob_pass *p, struct json *status, const char *type,
+                                    const char *value, const char *reason, struct hk_str message)
 {
     work_set_condition(p->t, status,
                        &(struct work_condition){.type = type,
@@ -356,23 +387,25 @@ static void set_condition(struct bjob_pass *p, struct json *status, const char *
                                                 .stamp = "lastProbeTime"});
 }
 
-/* The clock of activeDeadlineSeconds starts anew when a job is resumed. */
+/* activeDeadlineSeconds counts from the resumption of a suspended job. */
 static void put_suspension(struct bjob_pass *p, struct json *status)
 {
     const bool was = work_condition_is(status, "Suspended", "True");
 
     if (p->suspended) {
         json_del(status, "startTime");
-        set_condition(p, status, "Suspended", "True", "JobSuspended", HK_STR("Job suspended"));
+        batch_job_set_condition(p, status, "Suspended", "True", "JobSuspended",
+                                HK_STR("Job suspended"));
     } else if (was) {
-        set_condition(p, status, "Suspended", "False", "JobResumed", HK_STR("Job resumed"));
+        batch_job_set_condition(p, status, "Suspended", "False", "JobResumed",
+                                HK_STR("Job resumed"));
     }
     if (!p->suspended && !json_get(status, "startTime")) {
         json_put(status, p->t->mem, HK_STR("startTime"), work_time(p->t->now_ns, p->t->mem));
     }
 }
 
-static bool is_over(const struct bjob_pass *p)
+static bool batch_job_is_over(const struct bjob_pass *p)
 {
     return p->verdict.reason && p->active == 0 && p->ending == 0 && p->left_failed.len == 0 &&
            p->left_succeeded.len == 0;
@@ -385,33 +418,35 @@ static void put_end(struct bjob_pass *p, struct json *status)
     if (!v->reason) {
         return;
     }
-    set_condition(p, status, v->failed ? "FailureTarget" : "SuccessCriteriaMet", "True", v->reason,
-                  v->message);
-    if (!is_over(p)) {
+    batch_job_set_condition(p, status, v->failed ? "FailureTarget" : "SuccessCriteriaMet", "True",
+                            v->reason, v->message);
+    if (!batch_job_is_over(p)) {
         return;
     }
-    set_condition(p, status, v->failed ? "Failed" : "Complete", "True", v->reason, v->message);
+    batch_job_set_condition(p, status, v->failed ? "Failed" : "Complete", "True", v->reason,
+                            v->message);
     if (!v->failed) {
         json_put(status, p->t->mem, HK_STR("completionTime"), work_time(p->t->now_ns, p->t->mem));
     }
 }
 
-static void tell(struct bjob_pass *p, const struct json *old, const struct json *now)
+static void batch_job_report_events(struct bjob_pass *p, const struct json *old,
+                                    const struct json *now)
 {
     const bool is_suspended = work_condition_is(now, "Suspended", "True");
 
     if (is_suspended != work_condition_is(old, "Suspended", "True")) {
-        turn_event(p->t, p->root, false, is_suspended ? "Suspended" : "Resumed", "Job %s",
+        pass_event(p->t, p->root, false, is_suspended ? "Suspended" : "Resumed", "Job %s",
                    is_suspended ? "suspended" : "resumed");
     }
     if (work_condition_is(now, "Complete", "True")) {
-        turn_event(p->t, p->root, false, "Completed", "Job completed");
+        pass_event(p->t, p->root, false, "Completed", "Job completed");
     } else if (work_condition_is(now, "Failed", "True")) {
-        turn_event(p->t, p->root, true, p->verdict.reason, "%.*s", HK_FMT(p->verdict.message));
+        pass_event(p->t, p->root, true, p->verdict.reason, "%.*s", HK_FMT(p->verdict.message));
     }
 }
 
-static void write_status(struct bjob_pass *p)
+static void batch_job_write_status(struct bjob_pass *p)
 {
     const struct json old = work_status(p->t, p->root);
     struct json status = work_status(p->t, p->root);
@@ -420,15 +455,15 @@ static void write_status(struct bjob_pass *p)
     put_suspension(p, &status);
     put_end(p, &status);
     if (work_write_status(p->t, API_BATCH_JOB, p->root, status)) {
-        tell(p, &old, &status);
+        batch_job_report_events(p, &old, &status);
     }
 }
 
-/* ---- after the end ---- */
+/* ---- finished jobs ---- */
 
-/* Takes the finalizers from pods nobody counts: those of a job of the same name that is gone, and
- * when this one has ended its own that have too. */
-static void release_rest(struct turn *t, struct hk_str uid, bool has_ended)
+/* Removes finalizers from pods that no job counts any more: pods of a deleted job of the same name
+ * and, if this job has ended, its own ended pods. */
+static void release_rest(struct pass *t, struct hk_str uid, bool has_ended)
 {
     const struct mirror *m = ctl_mirror(t->c, API_POD);
 
@@ -443,21 +478,20 @@ static void release_rest(struct turn *t, struct hk_str uid, bool has_ended)
     }
 }
 
-static void expire(struct bjob_pass *p, const char *condition)
+static void batch_job_delete_after_ttl(struct bjob_pass *p, const char *condition)
 {
     const int64_t ttl_s = json_int(json_get(p->spec, "ttlSecondsAfterFinished"), -1);
     const struct json *cond = work_condition(p->status, condition);
-    const int64_t at_ns =
-        work_time_of(json_get(cond, "lastTransitionTime")) + ttl_s * WORK_SECOND_NS;
+    const int64_t at_ns = work_time_of(json_get(cond, "lastTransitionTime")) + hk_seconds_ns(ttl_s);
 
     if (ttl_s < 0) {
         return;
     }
     if (p->t->now_ns < at_ns) {
-        turn_again_at(p->t, at_ns);
+        pass_again_at(p->t, at_ns);
         return;
     }
-    turn_delete(p->t, api_kind(API_BATCH_JOB), p->t->ns, p->t->name, work_uid(p->root),
+    pass_delete(p->t, api_kind(API_BATCH_JOB), p->t->ns, p->t->name, work_uid(p->root),
                 PORT_PROPAGATE_FOREGROUND);
 }
 
@@ -486,13 +520,14 @@ static bool is_managed_by_us(const struct json *spec)
     return by.n == 0 || hk_str_is(by, "kubernetes.io/job-controller");
 }
 
-static void reconcile(struct ctl *c, struct turn *t)
+static void batch_job_reconcile(struct ctl *c, struct pass *t)
 {
     struct json root;
     struct bjob_pass p = {.t = t, .root = &root};
     bool first;
 
     if (!work_find(t, API_BATCH_JOB, &root) || work_is_going(&root)) {
+        keymem_forget(&((struct bjob_state *)c->state)->notices, t->ns, t->name);
         release_rest(t, none, true);
         return;
     }
@@ -503,33 +538,50 @@ static void reconcile(struct ctl *c, struct turn *t)
     }
     if (work_condition_is(p.status, "Complete", "True") ||
         work_condition_is(p.status, "Failed", "True")) {
+        keymem_forget(&((struct bjob_state *)c->state)->notices, t->ns, t->name);
         release_rest(t, work_uid(&root), true);
-        expire(&p, work_condition_is(p.status, "Failed", "True") ? "Failed" : "Complete");
+        batch_job_delete_after_ttl(&p, work_condition_is(p.status, "Failed", "True") ? "Failed"
+                                                                                     : "Complete");
         return;
     }
     read_spec(&p);
     p.pods = work_pods(t, &root);
     first = !recall_verdict(&p);
     bjob_count(&p);
-    judge(&p);
+    batch_job_check_finished(&p);
     (void)work_report(t, &root);
     release_rest(t, work_uid(&root), false);
     if (bjob_release(&p)) {
         return;
     }
-    /* A job says that it ends before it lets go of its pods. */
+    /* First write the condition that the job ends, then delete its pods. */
     if (!p.verdict.reason || !first) {
         manage(&p);
     }
     if (t->ncall == 0 || t->nerror > 0) {
-        write_status(&p);
+        batch_job_write_status(&p);
     }
 }
 
-static const struct ctl_watch watches[] = {
-    {&mirror_batch_jobs, work_changed}, {&mirror_pods, pod_changed}, {0}};
+static void bjob_open(struct ctl *c)
+{
+    keymem_init(&((struct bjob_state *)c->state)->notices, c, sizeof(struct bjob_notice), NULL);
+}
+
+static void bjob_close(struct ctl *c)
+{
+    keymem_fini(&((struct bjob_state *)c->state)->notices);
+}
+
+static const struct ctl_watch watches[] = {{&mirror_batch_jobs, work_changed},
+                                           {&mirror_pods, batch_job_on_pod_change},
+                                           {&mirror_podgroups, bjob_group_changed},
+                                           {0}};
 
 const struct ctl_type ctl_batch_job = {.name = "batch-job-controller",
                                        .about = "runs pods to completion",
                                        .watches = watches,
-                                       .reconcile = reconcile};
+                                       .state_size = sizeof(struct bjob_state),
+                                       .open = bjob_open,
+                                       .close = bjob_close,
+                                       .reconcile = batch_job_reconcile};

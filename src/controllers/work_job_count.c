@@ -1,27 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pods of a batch/v1 Job, each counted once.
+// Counts the pods of a batch/v1 Job, each exactly once.
 #include "controllers/work_job_priv.h"
 
 static const struct hk_str none = {"", 0};
 
 /* ---- lists of uids, sets of indexes ---- */
 
-static bool lists(const struct json *list, struct hk_str uid)
-{
-    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
-        if (hk_str_eq(json_str(&list->items[i], none), uid)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static const struct json *listed(const struct bjob_pass *p, const char *key)
+static const struct json *batch_job_count_uncounted_list(const struct bjob_pass *p, const char *key)
 {
     return json_get(json_get(p->status, "uncountedTerminatedPods"), key);
 }
 
-/* "0-2,5" */
+/* Parses "0-2,5". */
 static void read_indexes(struct hk_str text, bool *done, int64_t n)
 {
     struct hk_str part, first;
@@ -63,7 +53,7 @@ static struct hk_str write_indexes(const bool *done, int64_t n, struct hk_arena 
     return hk_arena_str(a, hk_buf_str(&text));
 }
 
-/* ---- judging ---- */
+/* ---- pod states ---- */
 
 static struct hk_str uid_of(const struct bjob_pass *p, uint32_t i)
 {
@@ -75,9 +65,9 @@ static bool is_index(const struct bjob_pass *p, const struct pod_digest *d)
     return d->index >= 0 && d->index < p->completions;
 }
 
-/* A pod that is deleted before it ends counts as failed, unless the job itself had it deleted: then
- * it is not tracked any more. */
-static enum bjob_pod_state judge(struct bjob_pass *p, uint32_t i)
+/* A pod deleted before it ends counts as failed, unless the job itself deleted it: then it has no
+ * finalizer any more. */
+static enum bjob_pod_state batch_job_count_pod_state(struct bjob_pass *p, uint32_t i)
 {
     const struct pod_digest *d = p->pods.at[i].d;
     struct bjob_failure f;
@@ -91,7 +81,7 @@ static enum bjob_pod_state judge(struct bjob_pass *p, uint32_t i)
         }
         return p->replaces_failed_only || !d->tracked ? BJOB_POD_ENDING : BJOB_POD_FAILED;
     }
-    if (!d->tracked || lists(listed(p, "failed"), uid_of(p, i))) {
+    if (!d->tracked || (p->listed[i] & BJOB_LISTED_FAILED)) {
         return BJOB_POD_FAILED;
     }
     f = bjob_judge_failure(p, &p->pods.at[i]);
@@ -102,20 +92,20 @@ static enum bjob_pod_state judge(struct bjob_pass *p, uint32_t i)
     return f.ignored ? BJOB_POD_IGNORED : BJOB_POD_FAILED;
 }
 
-/* Kubernetes lists no more at a time either: the object stays small. */
-static void list(struct bjob_pass *p, struct json *left, struct hk_str uid)
+/* The same limit as in Kubernetes, to keep the object small. */
+static void batch_job_count_add_uncounted(struct bjob_pass *p, struct json *left, uint32_t i,
+                                          enum bjob_listed how)
 {
     enum { LISTED_MAX = 500 };
 
-    if (left->len < LISTED_MAX && !lists(left, uid)) {
-        json_push(left, p->t->mem, json_make_str(uid));
+    if (left->len < LISTED_MAX && !(p->listed[i] & how)) {
+        json_push(left, p->t->mem, json_make_str(uid_of(p, i)));
     }
 }
 
 static void count_pod(struct bjob_pass *p, uint32_t i)
 {
     const struct pod_digest *d = p->pods.at[i].d;
-    const struct hk_str uid = uid_of(p, i);
 
     switch (p->states[i]) {
     case BJOB_POD_ACTIVE:
@@ -127,13 +117,13 @@ static void count_pod(struct bjob_pass *p, uint32_t i)
             p->done[d->index] = true;
         } else if (!p->indexed && d->tracked) {
             p->succeeded++;
-            list(p, &p->left_succeeded, uid);
+            batch_job_count_add_uncounted(p, &p->left_succeeded, i, BJOB_LISTED_SUCCEEDED);
         }
         break;
     case BJOB_POD_FAILED:
         p->failed += d->tracked;
         if (d->tracked) {
-            list(p, &p->left_failed, uid);
+            batch_job_count_add_uncounted(p, &p->left_failed, i, BJOB_LISTED_FAILED);
         }
         break;
     default:
@@ -142,24 +132,39 @@ static void count_pod(struct bjob_pass *p, uint32_t i)
     p->ending += d->terminating && d->phase != POD_SUCCEEDED && d->phase != POD_FAILED;
 }
 
-static bool is_tracked(const struct bjob_pass *p, struct hk_str uid)
+/* Indexes the tracked pods by a hash of their uids, because a job may have very many pods and both
+ * lists of uids are looked up. */
+static void index_tracked(const struct bjob_pass *p, struct hk_map *ret)
 {
     for (uint32_t i = 0; i < p->pods.len; i++) {
-        if (p->pods.at[i].d->tracked && hk_str_eq(uid_of(p, i), uid)) {
-            return true;
+        const struct hk_str uid = uid_of(p, i);
+
+        if (p->pods.at[i].d->tracked) {
+            hk_map_put(ret, hk_hash(uid.s, uid.n, 0) >> 1, i);
         }
     }
-    return false;
 }
 
-/* Those whose finalizer is gone have been counted by leaving the list. */
-static struct json still_listed(struct bjob_pass *p, const char *key, int64_t *counted)
+static uint32_t find_tracked(const struct bjob_pass *p, const struct hk_map *tracked,
+                             struct hk_str uid)
 {
-    const struct json *old = listed(p, key);
+    const uint32_t i = hk_map_get(tracked, hk_hash(uid.s, uid.n, 0) >> 1);
+
+    return i != HK_NONE && hk_str_eq(uid_of(p, i), uid) ? i : HK_NONE;
+}
+
+/* A listed pod without its finalizer leaves the list and is counted. */
+static struct json still_listed(struct bjob_pass *p, const char *key, enum bjob_listed how,
+                                const struct hk_map *tracked, int64_t *counted)
+{
+    const struct json *old = batch_job_count_uncounted_list(p, key);
     struct json left = json_make_array();
 
     for (uint32_t i = 0; json_is(old, JSON_ARRAY) && i < old->len; i++) {
-        if (is_tracked(p, json_str(&old->items[i], none))) {
+        const uint32_t pod = find_tracked(p, tracked, json_str(&old->items[i], none));
+
+        if (pod != HK_NONE) {
+            p->listed[pod] |= (uint8_t)how;
             json_push(&left, p->t->mem, old->items[i]);
         } else {
             ++*counted;
@@ -170,20 +175,25 @@ static struct json still_listed(struct bjob_pass *p, const char *key, int64_t *c
 
 void bjob_count(struct bjob_pass *p)
 {
+    HK_AUTO(hk_map_fini) struct hk_map tracked = {0};
+
+    p->listed = hk_arena_zalloc(p->t->mem, p->pods.len + 1);
+    index_tracked(p, &tracked);
     p->counted_succeeded = json_int(json_get(p->status, "succeeded"), 0);
     p->counted_failed = json_int(json_get(p->status, "failed"), 0);
-    p->left_succeeded = still_listed(p, "succeeded", &p->counted_succeeded);
-    p->left_failed = still_listed(p, "failed", &p->counted_failed);
+    p->left_succeeded =
+        still_listed(p, "succeeded", BJOB_LISTED_SUCCEEDED, &tracked, &p->counted_succeeded);
+    p->left_failed = still_listed(p, "failed", BJOB_LISTED_FAILED, &tracked, &p->counted_failed);
     if (p->indexed) {
         p->done = hk_arena_zalloc(p->t->mem, (size_t)p->completions + 1);
         read_indexes(json_str(json_get(p->status, "completedIndexes"), none), p->done,
                      p->completions);
     }
-    p->succeeded = p->counted_succeeded; /* and each tracked pod once, listed or not */
+    p->succeeded = p->counted_succeeded; /* then add each tracked pod once, listed or not */
     p->failed = p->counted_failed;
     p->states = hk_arena_zalloc(p->t->mem, p->pods.len + 1);
     for (uint32_t i = 0; i < p->pods.len; i++) {
-        p->states[i] = (uint8_t)judge(p, i);
+        p->states[i] = (uint8_t)batch_job_count_pod_state(p, i);
         count_pod(p, i);
     }
     if (p->indexed) {
@@ -197,7 +207,7 @@ void bjob_count(struct bjob_pass *p)
 
 /* ---- finalizers ---- */
 
-bool bjob_release_pod(struct turn *t, struct hk_str pod_name)
+bool bjob_release_pod(struct pass *t, struct hk_str pod_name)
 {
     struct hk_arena *a = t->mem;
     struct json names = json_make_array(), meta = json_make_object(), patch = json_make_object();
@@ -205,14 +215,14 @@ bool bjob_release_pod(struct turn *t, struct hk_str pod_name)
     json_push(&names, a, json_make_str(HK_STR(API_JOB_TRACKING)));
     json_put(&meta, a, HK_STR("$deleteFromPrimitiveList/finalizers"), names);
     json_put(&patch, a, HK_STR("metadata"), meta);
-    return turn_patch(t, &(struct turn_patch){.kind = api_kind(API_POD),
+    return pass_patch(t, &(struct pass_patch){.kind = api_kind(API_POD),
                                               .ns = t->ns,
                                               .name = pod_name,
                                               .type = PORT_PATCH_STRATEGIC,
                                               .body = &patch});
 }
 
-/* Whether the stored status already knows how the pod ended. */
+/* Whether the stored status records how the pod ended. */
 static bool is_recorded(const struct bjob_pass *p, const bool *done, uint32_t i)
 {
     const struct pod_digest *d = p->pods.at[i].d;
@@ -220,9 +230,9 @@ static bool is_recorded(const struct bjob_pass *p, const bool *done, uint32_t i)
     switch (p->states[i]) {
     case BJOB_POD_SUCCEEDED:
         return p->indexed ? !is_index(p, d) || done[d->index]
-                          : lists(listed(p, "succeeded"), uid_of(p, i));
+                          : (p->listed[i] & BJOB_LISTED_SUCCEEDED) != 0;
     case BJOB_POD_FAILED:
-        return lists(listed(p, "failed"), uid_of(p, i));
+        return (p->listed[i] & BJOB_LISTED_FAILED) != 0;
     default:
         return p->states[i] == BJOB_POD_IGNORED;
     }

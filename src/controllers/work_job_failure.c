@@ -14,7 +14,7 @@ static bool has_value(const struct json *values, int64_t code)
     return false;
 }
 
-/* The status of the container the rule speaks of, NULL none. */
+/* The status of the container that the rule names, NULL none. */
 static const struct json *match_container(const struct json *rule, const struct json *statuses)
 {
     const struct hk_str name = json_str(json_get(rule, "containerName"), none);
@@ -57,7 +57,7 @@ static struct hk_str match_conditions(const struct json *patterns, const struct 
     return none;
 }
 
-/* Why the rule matches, as Kubernetes says it; "" when it does not. */
+/* Why the rule matches, in the wording of Kubernetes; "" when it does not. */
 static struct hk_str match_rule(const struct bjob_pass *p, const struct json *rule, uint32_t at,
                                 const struct json *pod, struct hk_str name)
 {

@@ -6,11 +6,14 @@
 
 enum bjob_pod_state {
     BJOB_POD_ACTIVE,
-    BJOB_POD_ENDING, /* being deleted, and not counted (yet) */
+    BJOB_POD_ENDING, /* being deleted, not counted (yet) */
     BJOB_POD_SUCCEEDED,
     BJOB_POD_FAILED,
     BJOB_POD_IGNORED, /* failed in a way the job's policy does not count */
 };
+
+/* In status.uncountedTerminatedPods. */
+enum bjob_listed { BJOB_LISTED_SUCCEEDED = 1, BJOB_LISTED_FAILED = 2 };
 
 /* How a job ends; NULL reason: it does not yet. */
 struct bjob_verdict {
@@ -20,43 +23,44 @@ struct bjob_verdict {
 };
 
 struct bjob_pass {
-    struct turn *t;
+    struct pass *t;
     struct json *root;
     const struct json *spec, *status;
     struct work_pods pods;
     uint8_t *states; /* enum bjob_pod_state, by pod */
+    uint8_t *listed; /* by pod: how the stored status lists its uid, bits of enum bjob_listed */
     int64_t parallelism;
-    int64_t completions; /* -1: as soon as one has succeeded and none is active */
+    int64_t completions; /* -1: complete when one succeeded and none is active */
     bool indexed, suspended;
-    bool replaces_failed_only; /* a pod that ends is only replaced once it has */
+    bool replaces_failed_only; /* replace a terminating pod only after it has ended */
     struct bjob_verdict verdict;
 
     /* Filled by bjob_count. */
     int64_t active, ready, ending, succeeded, failed;
     bool *done;                                /* indexed: by index */
-    struct json left_succeeded, left_failed;   /* uids that are yet to be counted */
-    int64_t counted_succeeded, counted_failed; /* as the status shall say */
+    struct json left_succeeded, left_failed;   /* uids not yet counted */
+    int64_t counted_succeeded, counted_failed; /* for the status to write */
 };
 
 struct bjob_failure {
-    bool ignored;        /* the policy says not to count it */
-    struct hk_str fatal; /* the policy ends the job: why; "" no */
+    bool ignored;        /* the policy does not count it */
+    struct hk_str fatal; /* why the policy fails the job; "": it does not */
 };
 
-/* What the job's podFailurePolicy says of a failed pod that is still tracked. */
+/* Applies the job's podFailurePolicy to a failed pod that still has the tracking finalizer. */
 struct bjob_failure bjob_judge_failure(const struct bjob_pass *p, const struct work_pod *pod);
 
-/* Judges every pod and counts them. Pods that ended go through status.uncountedTerminatedPods, so
- * that each is counted once whatever dies in between:
+/* Classifies and counts all pods. Ended pods go through status.uncountedTerminatedPods, so that
+ * each is counted exactly once, even after a crash:
  *
- *   it ended -> its uid is listed -> the finalizer is taken from it -> the uid leaves the list and
- *   the number grows
+ *   the pod ends -> its uid is listed -> its finalizer is removed -> the uid leaves the list and
+ *   the count grows
  *
- * Of indexed jobs successes are known by their indexes instead. */
+ * For indexed jobs, successes are known by their completed indexes instead. */
 void bjob_count(struct bjob_pass *p);
-/* Asks for the finalizers of pods that have been listed; whether there were any. */
+/* Requests removal of the finalizers of listed pods; returns whether there were any. */
 bool bjob_release(struct bjob_pass *p);
-/* The status as counted. */
+/* Writes the counts into status. */
 void bjob_put_counts(struct bjob_pass *p, struct json *status);
-/* Takes the finalizer from a pod without counting it. */
-bool bjob_release_pod(struct turn *t, struct hk_str pod_name);
+/* Removes the finalizer of a pod without counting the pod. */
+bool bjob_release_pod(struct pass *t, struct hk_str pod_name);

@@ -18,7 +18,7 @@ static bool is_running(const struct json *pod)
     return hk_str_is(phase, "Running");
 }
 
-/* Ends one pod that runs. */
+/* Ends one running pod. */
 static void end_one(struct rig *r, int code)
 {
     char yaml[300];
@@ -139,6 +139,30 @@ static void failures_wait_ever_longer_and_end_the_job(void **state)
     rig_expect(&r, API_BATCH_JOB, "pi", "status.failed", "3");
     work_expect_condition(&r, API_BATCH_JOB, "pi", "FailureTarget", "True BackoffLimitExceeded");
     work_expect_condition(&r, API_BATCH_JOB, "pi", "Failed", "True BackoffLimitExceeded");
+    rig_fini(&r);
+}
+
+static int64_t clock_set_back(struct hk_clock *c)
+{
+    return c->mono_ns(c) - (int64_t)2 * 3600 * 1000000000;
+}
+
+/* The failure lies in the future by the node's clock, or by our own clock after a change. */
+static void a_failure_in_the_future_delays_the_next_pod_no_longer(void **state)
+{
+    struct rig r;
+
+    work_rig(&r);
+    rig_put(&r, pi);
+    rig_patch(&r, API_BATCH_JOB, "pi", "spec: {parallelism: 1, completions: 1}");
+    end_one(&r, 1);
+    r.clock.clock.wall_ns = clock_set_back;
+    rig_pass(&r, 5);
+    rig_run(&r);
+    assert_int_equal(count_running(&r), 0);
+    rig_pass(&r, 6);
+    rig_run(&r);
+    assert_int_equal(count_running(&r), 1);
     rig_fini(&r);
 }
 
@@ -321,6 +345,7 @@ int main(void)
         cmocka_unit_test(pods_are_tracked_until_they_are_counted),
         cmocka_unit_test(pods_of_a_job_that_is_gone_are_let_go),
         cmocka_unit_test(failures_wait_ever_longer_and_end_the_job),
+        cmocka_unit_test(a_failure_in_the_future_delays_the_next_pod_no_longer),
         cmocka_unit_test(a_job_that_fails_takes_its_other_pods_along),
         cmocka_unit_test(indexed_jobs_complete_each_index_once),
         cmocka_unit_test(a_suspended_job_has_no_pods_and_no_failures),

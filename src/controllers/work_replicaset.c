@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReplicaSets, and ReplicationControllers, which they came after: so many pods of one template.
-// Pods that ended do not count and are left to others; of too many those go first that are missed
-// least.
+// ReplicaSets and the older ReplicationControllers: a number of pods from one template. Finished
+// pods do not count and are left to others; surplus pods are deleted in the order of
+// work_pods_rank. A large set creates its pods as they can be placed (pod_window.h).
 #include "controllers/table.h"
 #include "controllers/work_priv.h"
 
@@ -18,7 +18,7 @@ static struct work_pods active_only(struct work_pods pods)
     return pods;
 }
 
-static void scale_up(struct turn *t, const struct json *root, int64_t more)
+static void scale_up(struct pass *t, const struct json *root, int64_t more)
 {
     const struct json *template = json_at(root, "spec.template");
     uint32_t n = 0;
@@ -34,7 +34,7 @@ static void scale_up(struct turn *t, const struct json *root, int64_t more)
     }
 }
 
-static void scale_down(struct turn *t, const struct json *root, struct work_pods pods, int64_t less)
+static void scale_down(struct pass *t, const struct json *root, struct work_pods pods, int64_t less)
 {
     work_pods_rank(&pods);
     for (int64_t i = 0; i < less; i++) {
@@ -44,7 +44,7 @@ static void scale_down(struct turn *t, const struct json *root, struct work_pods
     }
 }
 
-static void put_failure(struct turn *t, struct json *status, const struct turn_error *e)
+static void put_failure(struct pass *t, struct json *status, const struct pass_error *e)
 {
     if (e) {
         work_set_condition(t, status,
@@ -57,8 +57,8 @@ static void put_failure(struct turn *t, struct json *status, const struct turn_e
     }
 }
 
-static void write_status(struct turn *t, enum api_kind_id kind, struct json *root,
-                         const struct work_pods *pods, const struct turn_error *e)
+static void replicaset_write_status(struct pass *t, enum api_kind_id kind, struct json *root,
+                                    const struct work_pods *pods, const struct pass_error *e)
 {
     const int64_t min_ready_s = json_int(json_at(root, "spec.minReadySeconds"), 0);
     struct json status = work_status(t, root);
@@ -77,9 +77,9 @@ static void write_status(struct turn *t, enum api_kind_id kind, struct json *roo
     (void)work_write_status(t, kind, root, status);
 }
 
-static void reconcile(struct turn *t, enum api_kind_id kind)
+static void replicaset_reconcile(struct pass *t, enum api_kind_id kind)
 {
-    const struct turn_error *e;
+    const struct pass_error *e;
     struct work_pods pods;
     struct json root;
     int64_t want;
@@ -91,13 +91,13 @@ static void reconcile(struct turn *t, enum api_kind_id kind)
     e = work_report(t, &root);
     pods = active_only(work_pods(t, &root));
     if (pods.len < want) {
-        scale_up(t, &root, want - pods.len);
+        scale_up(t, &root, work_window_room(t, &root, &pods, want, pods.len));
     } else if (pods.len > want) {
         scale_down(t, &root, pods, pods.len - want);
     }
-    /* What was asked for is counted when it is there, in the pass after this. */
+    /* The next pass counts the pods that this pass requested. */
     if (t->ncall == 0 || e) {
-        write_status(t, kind, &root, &pods, e);
+        replicaset_write_status(t, kind, &root, &pods, e);
     }
 }
 
@@ -108,13 +108,20 @@ static void rs_pod_changed(struct ctl *c, const struct mirror_change *ch)
     work_pod_changed(c, ch, API_REPLICA_SET);
 }
 
-static void rs_reconcile(struct ctl *c, struct turn *t)
+static void rs_group_changed(struct ctl *c, const struct mirror_change *ch)
 {
-    reconcile(t, API_REPLICA_SET);
+    work_group_changed(c, ch, API_REPLICA_SET);
 }
 
-static const struct ctl_watch rs_watches[] = {
-    {&mirror_replica_sets, work_changed}, {&mirror_pods, rs_pod_changed}, {0}};
+static void rs_reconcile(struct ctl *c, struct pass *t)
+{
+    replicaset_reconcile(t, API_REPLICA_SET);
+}
+
+static const struct ctl_watch rs_watches[] = {{&mirror_replica_sets, work_changed},
+                                              {&mirror_pods, rs_pod_changed},
+                                              {&mirror_podgroups, rs_group_changed},
+                                              {0}};
 
 const struct ctl_type ctl_replicaset = {.name = "replicaset-controller",
                                         .about = "keeps so many pods of a template",
@@ -126,13 +133,20 @@ static void rc_pod_changed(struct ctl *c, const struct mirror_change *ch)
     work_pod_changed(c, ch, API_REPLICATION_CONTROLLER);
 }
 
-static void rc_reconcile(struct ctl *c, struct turn *t)
+static void rc_group_changed(struct ctl *c, const struct mirror_change *ch)
 {
-    reconcile(t, API_REPLICATION_CONTROLLER);
+    work_group_changed(c, ch, API_REPLICATION_CONTROLLER);
 }
 
-static const struct ctl_watch rc_watches[] = {
-    {&mirror_replication_controllers, work_changed}, {&mirror_pods, rc_pod_changed}, {0}};
+static void rc_reconcile(struct ctl *c, struct pass *t)
+{
+    replicaset_reconcile(t, API_REPLICATION_CONTROLLER);
+}
+
+static const struct ctl_watch rc_watches[] = {{&mirror_replication_controllers, work_changed},
+                                              {&mirror_pods, rc_pod_changed},
+                                              {&mirror_podgroups, rc_group_changed},
+                                              {0}};
 
 const struct ctl_type ctl_replication = {.name = "replicationcontroller-controller",
                                          .about = "keeps so many pods of a template",

@@ -76,7 +76,7 @@ static void failed_and_deleted_pods_are_replaced(void **state)
     rig_put(&r, web);
     rig_run(&r);
     rig_end(&r, work_nth(&r, API_POD, 0), 1);
-    assert_int_equal(rig_count(&r, API_POD), 4); /* the failed one is left for others to see */
+    assert_int_equal(rig_count(&r, API_POD), 4); /* the failed pod is left for inspection */
     rig_expect(&r, API_REPLICA_SET, "web", "status.replicas", "3");
     rig_remove(&r, API_POD, work_nth(&r, API_POD, 1));
     rig_settle(&r);
@@ -110,7 +110,7 @@ static void a_pod_that_cannot_be_made_shows_as_a_condition(void **state)
     work_rig(&r);
     rig_put(&r, web);
     rig_patch(&r, API_REPLICA_SET, "web", "spec: {replicas: 1}");
-    for (uint32_t i = 1; i <= 12; i++) { /* events among them */
+    for (uint32_t i = 1; i <= 12; i++) { /* Events included */
         port_mem_fail(r.mem, PORT_CREATE, i, HK_EDENIED);
     }
     rig_settle(&r);

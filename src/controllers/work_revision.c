@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Templates of the past, kept as ControllerRevisions by StatefulSets and DaemonSets: pods that
-// shall stay as they were can be made again, and kubectl rollout can show and undo.
+// Old templates of StatefulSets and DaemonSets, stored as ControllerRevisions, so that pods of an
+// old revision can be created again, and `kubectl rollout` can show and undo.
 #include "controllers/work_priv.h"
 
 #include <stdlib.h>
@@ -12,24 +12,24 @@ static const struct json *template_of(const struct json *revision)
     return json_at(revision, "data.spec.template");
 }
 
-static struct hk_str name_of(const struct json *revision)
+static struct hk_str work_revision_name(const struct json *revision)
 {
     return json_str(json_at(revision, "metadata.name"), none);
 }
 
-static int64_t number_of(const struct json *revision)
+static int64_t work_revision_number(const struct json *revision)
 {
     return json_int(json_get(revision, "revision"), 0);
 }
 
 static int by_number(const void *a, const void *b)
 {
-    const int64_t x = number_of(a), y = number_of(b);
+    const int64_t x = work_revision_number(a), y = work_revision_number(b);
 
-    return x != y ? (x > y) - (x < y) : hk_str_cmp(name_of(a), name_of(b));
+    return x != y ? (x > y) - (x < y) : hk_str_cmp(work_revision_name(a), work_revision_name(b));
 }
 
-static const struct json *read_all(struct turn *t, const struct json *root)
+static const struct json *work_revision_read_owned(struct pass *t, const struct json *root)
 {
     struct mirror *m = ctl_mirror(t->c, API_CONTROLLER_REVISION);
     struct json *list = hk_arena_zalloc(t->mem, sizeof(*list));
@@ -45,17 +45,17 @@ static const struct json *read_all(struct turn *t, const struct json *root)
     return list;
 }
 
-/* As it is kept: kubectl rollout undo sends it back as a patch, which is to replace all. */
-static struct json kept_template(struct turn *t, const struct json *root)
+/* The stored form: kubectl rollout undo sends it as a patch that must replace the template. */
+static struct json kept_template(struct pass *t, const struct json *root)
 {
-    struct json template = json_clone(json_at(root, "spec.template"), t->mem);
+    struct json template = json_clone_as(json_at(root, "spec.template"), JSON_OBJECT, t->mem);
 
     json_put(&template, t->mem, HK_STR("$patch"), json_make_str(HK_STR("replace")));
     return template;
 }
 
-static void create(struct turn *t, const struct json *root, struct hk_str name, struct hk_str hash,
-                   const struct json *template, int64_t number)
+static void work_revision_create(struct pass *t, const struct json *root, struct hk_str name,
+                                 struct hk_str hash, const struct json *template, int64_t number)
 {
     struct hk_arena *a = t->mem;
     const struct json *labels = json_at(root, "spec.selector.matchLabels");
@@ -66,7 +66,7 @@ static void create(struct turn *t, const struct json *root, struct hk_str name, 
     json_put(&data, a, HK_STR("spec"), spec);
     json_put(&meta, a, HK_STR("name"), json_make_str(name));
     json_put(&meta, a, HK_STR("namespace"), json_make_str(t->ns));
-    json_put(&meta, a, HK_STR("labels"), labels ? json_clone(labels, a) : json_make_object());
+    json_put(&meta, a, HK_STR("labels"), json_clone_as(labels, JSON_OBJECT, a));
     json_put(&body, a, HK_STR("apiVersion"), json_make_str(HK_STR("apps/v1")));
     json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("ControllerRevision")));
     json_put(&body, a, HK_STR("metadata"), meta);
@@ -74,44 +74,44 @@ static void create(struct turn *t, const struct json *root, struct hk_str name, 
     json_put(&body, a, HK_STR("data"), data);
     work_label(&body, a, "controller.kubernetes.io/hash", hash);
     kinds_own(&body, a, root);
-    turn_create(t, api_kind(API_CONTROLLER_REVISION), &body);
+    pass_create(t, api_kind(API_CONTROLLER_REVISION), &body);
 }
 
-/* A template of old that is wanted again becomes the newest. */
-static bool renew(struct turn *t, const struct json *revision, int64_t last)
+/* An old template that is wanted again becomes the newest revision. */
+static bool renew(struct pass *t, const struct json *revision, int64_t last)
 {
     struct json patch = json_make_object();
 
-    if (number_of(revision) == last) {
+    if (work_revision_number(revision) == last) {
         return true;
     }
     json_put(&patch, t->mem, HK_STR("revision"), json_make_int(last + 1));
-    turn_patch(t, &(struct turn_patch){.kind = api_kind(API_CONTROLLER_REVISION),
+    pass_patch(t, &(struct pass_patch){.kind = api_kind(API_CONTROLLER_REVISION),
                                        .ns = t->ns,
-                                       .name = name_of(revision),
+                                       .name = work_revision_name(revision),
                                        .type = PORT_PATCH_MERGE,
                                        .body = &patch});
     return false;
 }
 
-bool work_revise(struct turn *t, const struct json *root, struct work_revisions *ret)
+bool work_revise(struct pass *t, const struct json *root, struct work_revisions *ret)
 {
     const struct json template = kept_template(t, root);
     const uint64_t digest = json_hash(&template);
-    const struct json *list = read_all(t, root);
-    const int64_t last = list->len > 0 ? number_of(&list->items[list->len - 1]) : 0;
+    const struct json *list = work_revision_read_owned(t, root);
+    const int64_t last = list->len > 0 ? work_revision_number(&list->items[list->len - 1]) : 0;
     const struct mirror *m = ctl_mirror(t->c, API_CONTROLLER_REVISION);
 
     *ret = (struct work_revisions){.list = list};
     for (uint32_t i = 0; i < list->len; i++) {
         if (json_equal(template_of(&list->items[i]), &template)) {
-            ret->update = name_of(&list->items[i]);
+            ret->update = work_revision_name(&list->items[i]);
             ret->hash =
                 json_str(kinds_label(&list->items[i], "controller.kubernetes.io/hash"), none);
             return renew(t, &list->items[i], last);
         }
     }
-    for (uint64_t salt = 0;; salt++) { /* past names that others have taken */
+    for (uint64_t salt = 0;; salt++) { /* skip names in use */
         ret->hash = work_encode((uint32_t)hk_mix(digest + salt), t->mem);
         ret->update =
             hk_str(hk_arena_printf(t->mem, "%.*s-%.*s", HK_FMT(t->name), HK_FMT(ret->hash)));
@@ -119,14 +119,14 @@ bool work_revise(struct turn *t, const struct json *root, struct work_revisions 
             break;
         }
     }
-    create(t, root, ret->update, ret->hash, &template, last + 1);
+    work_revision_create(t, root, ret->update, ret->hash, &template, last + 1);
     return false;
 }
 
 const struct json *work_revision_template(const struct work_revisions *rs, struct hk_str name)
 {
     for (uint32_t i = 0; i < rs->list->len; i++) {
-        if (hk_str_eq(name_of(&rs->list->items[i]), name)) {
+        if (hk_str_eq(work_revision_name(&rs->list->items[i]), name)) {
             return template_of(&rs->list->items[i]);
         }
     }
@@ -140,7 +140,7 @@ static bool is_live(const struct json *revision, const struct work_pods *pods)
         json_str(kinds_label(revision, "controller.kubernetes.io/hash"), none);
 
     for (uint32_t i = 0; i < pods->len; i++) {
-        if (hk_str_is(name_of(revision), pods->at[i].d->revision) ||
+        if (hk_str_is(work_revision_name(revision), pods->at[i].d->revision) ||
             hk_str_is(hash, pods->at[i].d->revision)) {
             return true;
         }
@@ -148,7 +148,7 @@ static bool is_live(const struct json *revision, const struct work_pods *pods)
     return false;
 }
 
-void work_revisions_trim(struct turn *t, const struct json *root, const struct work_revisions *rs,
+void work_revisions_trim(struct pass *t, const struct json *root, const struct work_revisions *rs,
                          const struct work_pods *pods, struct hk_str current)
 {
     int64_t surplus = -json_int(json_at(root, "spec.revisionHistoryLimit"), 10);
@@ -157,14 +157,15 @@ void work_revisions_trim(struct turn *t, const struct json *root, const struct w
     for (uint32_t i = 0; i < rs->list->len; i++) {
         const struct json *r = &rs->list->items[i];
 
-        kept[i] =
-            hk_str_eq(name_of(r), rs->update) || hk_str_eq(name_of(r), current) || is_live(r, pods);
+        kept[i] = hk_str_eq(work_revision_name(r), rs->update) ||
+                  hk_str_eq(work_revision_name(r), current) || is_live(r, pods);
         surplus += !kept[i];
     }
     for (uint32_t i = 0; i < rs->list->len && surplus > 0; i++) {
         if (!kept[i]) {
-            turn_delete(t, api_kind(API_CONTROLLER_REVISION), t->ns, name_of(&rs->list->items[i]),
-                        work_uid(&rs->list->items[i]), PORT_PROPAGATE_BACKGROUND);
+            pass_delete(t, api_kind(API_CONTROLLER_REVISION), t->ns,
+                        work_revision_name(&rs->list->items[i]), work_uid(&rs->list->items[i]),
+                        PORT_PROPAGATE_BACKGROUND);
             surplus--;
         }
     }

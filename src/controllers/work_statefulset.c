@@ -1,30 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// StatefulSets: pods with numbers, names and claims of their own, made in order and taken down from
-// the end, one at a time unless the policy is Parallel. A new template replaces pods from the last
-// number down to the partition.
+// StatefulSets: pods with fixed ordinals, names and claims, created in order and deleted from the
+// last ordinal, one at a time unless the policy is Parallel. A large Parallel set creates its pods
+// as they fit (pod_window.h). A new template replaces pods from the last down to the partition.
 #include "controllers/table.h"
 #include "controllers/work_priv.h"
 
 static const struct hk_str none = {"", 0};
 
 struct stateful {
-    struct turn *t;
+    struct pass *t;
     struct json *root;
     const struct json *spec;
     struct work_pods pods;
     struct work_revisions revisions;
-    struct hk_str current;         /* name of the revision that is being left */
-    const struct work_pod **slots; /* by number from start on, NULL none */
+    struct hk_str current;         /* name of the old revision */
+    const struct work_pod **slots; /* by ordinal from start on, NULL none */
     int64_t start, replicas, partition, min_ready_s;
     bool parallel, by_hand; /* policy Parallel, strategy OnDelete */
 };
 
-static void pod_changed(struct ctl *c, const struct mirror_change *ch)
+static void statefulset_on_pod_change(struct ctl *c, const struct mirror_change *ch)
 {
     work_pod_changed(c, ch, API_STATEFUL_SET);
 }
 
-/* ---- making ---- */
+static void stateful_group_changed(struct ctl *c, const struct mirror_change *ch)
+{
+    work_group_changed(c, ch, API_STATEFUL_SET);
+}
+
+/* ---- creating ---- */
 
 static struct hk_str claim_name(const struct stateful *s, const struct json *template,
                                 int64_t ordinal)
@@ -46,13 +51,13 @@ static struct json make_claim(const struct stateful *s, const struct json *templ
 {
     struct hk_arena *a = s->t->mem;
     const struct json *selected = json_at(s->spec, "selector.matchLabels");
-    struct json claim = json_clone(template, a);
+    struct json claim = json_clone_as(template, JSON_OBJECT, a);
     struct json *meta;
 
     json_del(&claim, "status");
     json_put(&claim, a, HK_STR("apiVersion"), json_make_str(HK_STR("v1")));
     json_put(&claim, a, HK_STR("kind"), json_make_str(HK_STR("PersistentVolumeClaim")));
-    meta = (struct json *)json_get(&claim, "metadata");
+    meta = json_need(&claim, a, "metadata", JSON_OBJECT);
     json_put(meta, a, HK_STR("name"), json_make_str(name));
     json_put(meta, a, HK_STR("namespace"), json_make_str(s->t->ns));
     for (uint32_t i = 0; json_is(selected, JSON_OBJECT) && i < selected->len; i++) {
@@ -66,7 +71,7 @@ static struct json make_claim(const struct stateful *s, const struct json *templ
     return claim;
 }
 
-/* True when all claims of the pod are there. */
+/* True when all claims of the pod exist. */
 static bool ensure_claims(const struct stateful *s, int64_t ordinal)
 {
     const struct json *templates = json_get(s->spec, "volumeClaimTemplates");
@@ -79,14 +84,14 @@ static bool ensure_claims(const struct stateful *s, int64_t ordinal)
         if (mirror_find(m, s->t->ns, name) == HK_NONE) {
             const struct json claim = make_claim(s, &templates->items[i], name);
 
-            turn_create(s->t, api_kind(API_PVC), &claim);
+            pass_create(s->t, api_kind(API_PVC), &claim);
             all = false;
         }
     }
     return all;
 }
 
-/* A volume of a claim template's name becomes the claim. */
+/* A volume with the name of a claim template refers to the claim. */
 static void put_volumes(const struct stateful *s, struct json *spec, int64_t ordinal)
 {
     struct hk_arena *a = s->t->mem;
@@ -148,7 +153,7 @@ static struct json make_pod(const struct stateful *s, int64_t ordinal)
     return pod;
 }
 
-static void create(const struct stateful *s, int64_t ordinal)
+static void statefulset_create_pod(const struct stateful *s, int64_t ordinal)
 {
     struct json pod;
 
@@ -158,7 +163,7 @@ static void create(const struct stateful *s, int64_t ordinal)
     }
 }
 
-/* ---- as many as wanted ---- */
+/* ---- scaling ---- */
 
 static bool is_healthy(const struct stateful *s, const struct work_pod *p)
 {
@@ -166,18 +171,32 @@ static bool is_healthy(const struct stateful *s, const struct work_pod *p)
            work_pod_is_available(s->t, p->d, s->min_ready_s);
 }
 
-/* From the first number on; false when one is not as it should be and the order matters. */
-static bool fill(const struct stateful *s)
+/* How many missing pods to create in this pass. */
+static int64_t stateful_room(const struct stateful *s)
 {
+    int64_t have = 0, room;
+
+    for (int64_t i = 0; i < s->replicas; i++) {
+        have += s->slots[i] != NULL;
+    }
+    room = work_window_room(s->t, s->root, &s->pods, s->replicas, have);
+    return HK_MIN(room, TURN_CALLS_MAX);
+}
+
+/* Creates pods from the first ordinal on; false when one is not healthy and the order matters. */
+static bool statefulset_create_missing(const struct stateful *s)
+{
+    int64_t room = stateful_room(s);
     bool all = true;
 
     for (int64_t i = 0; i < s->replicas; i++) {
         const struct work_pod *p = s->slots[i];
 
-        if (!p) {
-            create(s, s->start + i);
-        } else if (pod_has_ended(p->d) && !p->d->terminating) {
-            (void)work_delete_pod(s->t, s->root, p); /* its name is needed */
+        if (!p && room > 0) {
+            statefulset_create_pod(s, s->start + i);
+            room--;
+        } else if (p && pod_has_ended(p->d) && !p->d->terminating) {
+            (void)work_delete_pod(s->t, s->root, p); /* its name is needed for the new pod */
         }
         if (!is_healthy(s, p)) {
             all = false;
@@ -189,7 +208,7 @@ static bool fill(const struct stateful *s)
     return all;
 }
 
-/* From the last number down; false when some are left. */
+/* Deletes surplus pods from the last ordinal down; false when some are left. */
 static bool shrink(const struct stateful *s)
 {
     const struct work_pod *last = NULL;
@@ -215,8 +234,8 @@ static bool shrink(const struct stateful *s)
 
 /* ---- a new template ---- */
 
-/* Waits for each pod it replaced before it goes on to the next. */
-static void update(const struct stateful *s)
+/* Waits for each replaced pod before it deletes the next one. */
+static void statefulset_replace_old_pods(const struct stateful *s)
 {
     for (int64_t i = s->replicas - 1; !s->by_hand && i >= s->partition; i--) {
         const struct work_pod *p = s->slots[i];
@@ -236,9 +255,9 @@ static void update(const struct stateful *s)
     }
 }
 
-/* ---- claims nobody needs ---- */
+/* ---- unused claims ---- */
 
-/* Of the numbers beyond the last, when no pod is left there. */
+/* Deletes the claims of ordinals beyond the last, once no pod is left there. */
 static void drop_claims(const struct stateful *s)
 {
     const struct json *templates = json_get(s->spec, "volumeClaimTemplates");
@@ -252,7 +271,7 @@ static void drop_claims(const struct stateful *s)
             const uint32_t row = mirror_find(m, s->t->ns, name);
 
             if (row != HK_NONE) {
-                turn_delete(s->t, api_kind(API_PVC), s->t->ns, name, mirror_uid(m, row),
+                pass_delete(s->t, api_kind(API_PVC), s->t->ns, name, mirror_uid(m, row),
                             PORT_PROPAGATE_BACKGROUND);
                 found = true;
             }
@@ -262,7 +281,7 @@ static void drop_claims(const struct stateful *s)
 
 /* ---- status ---- */
 
-static bool write_status(struct stateful *s)
+static bool statefulset_write_status(struct stateful *s)
 {
     struct hk_arena *a = s->t->mem;
     struct json status = work_status(s->t, s->root);
@@ -323,17 +342,17 @@ static void read_pods(struct stateful *s)
     }
 }
 
-static void act(struct stateful *s)
+static void statefulset_scale_and_update(struct stateful *s)
 {
-    if (!fill(s) && !s->parallel) {
+    if (!statefulset_create_missing(s) && !s->parallel) {
         return;
     }
     if (shrink(s) && s->t->ncall == 0) {
-        update(s);
+        statefulset_replace_old_pods(s);
     }
 }
 
-static void reconcile(struct ctl *c, struct turn *t)
+static void statefulset_reconcile(struct ctl *c, struct pass *t)
 {
     struct json root;
     struct stateful s = {.t = t, .root = &root};
@@ -351,15 +370,16 @@ static void reconcile(struct ctl *c, struct turn *t)
     }
     read_pods(&s);
     (void)work_report(t, &root);
-    act(&s);
-    if ((t->ncall == 0 || t->nerror > 0) && !write_status(&s)) {
+    statefulset_scale_and_update(&s);
+    if ((t->ncall == 0 || t->nerror > 0) && !statefulset_write_status(&s)) {
         drop_claims(&s);
         work_revisions_trim(t, &root, &s.revisions, &s.pods, s.current);
     }
 }
 
 static const struct ctl_watch watches[] = {{&mirror_stateful_sets, work_changed},
-                                           {&mirror_pods, pod_changed},
+                                           {&mirror_pods, statefulset_on_pod_change},
+                                           {&mirror_podgroups, stateful_group_changed},
                                            {&mirror_controller_revisions, NULL},
                                            {&mirror_claims, NULL},
                                            {0}};
@@ -367,4 +387,4 @@ static const struct ctl_watch watches[] = {{&mirror_stateful_sets, work_changed}
 const struct ctl_type ctl_statefulset = {.name = "statefulset-controller",
                                          .about = "keeps numbered pods with claims of their own",
                                          .watches = watches,
-                                         .reconcile = reconcile};
+                                         .reconcile = statefulset_reconcile};

@@ -98,7 +98,7 @@ static void shrinking_goes_from_the_end_and_waits(void **state)
     rig_settle(&r);
     rig_expect(&r, API_POD, "db-1", "metadata.deletionTimestamp", "");
     rig_reap(&r);
-    assert_string_equal(rig_names(&r, API_POD), "db-0 db-1"); /* the next is ending */
+    assert_string_equal(rig_names(&r, API_POD), "db-0 db-1"); /* the next pod is terminating */
     rig_reap(&r);
     assert_string_equal(rig_names(&r, API_POD), "db-0");
     assert_int_equal(rig_count(&r, API_PVC), 3);
@@ -155,7 +155,7 @@ static void a_new_template_goes_from_the_end_down_to_the_partition(void **state)
     rig_expect(&r, API_STATEFUL_SET, "db", "status.updatedReplicas", "2");
     rig_expect(&r, API_STATEFUL_SET, "db", "status.currentReplicas", "1");
 
-    /* Below the partition a pod comes back as it was. */
+    /* Below the partition a pod is recreated from the old template. */
     rig_remove(&r, API_POD, "db-0");
     work_go_on(&r);
     assert_string_equal(image_of(&r, "db-0"), "a:1");

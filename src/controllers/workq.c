@@ -3,7 +3,7 @@
 #include "controllers/workq.h"
 
 #define PAUSE_FIRST_NS ((int64_t)5 * 1000 * 1000)
-/* What could not be done while others were away is not long in coming when they are back. */
+/* A short maximum: work resumes soon after other processes are back. */
 #define PAUSE_LAST_NS ((int64_t)60 * 1000 * 1000 * 1000)
 
 /* ---- timers ---- */
@@ -70,7 +70,7 @@ static void key_forget(struct workq *q, uint32_t key)
 {
     struct workq_key *k = &q->keys.at[key];
 
-    if (k->state != WORKQ_IDLE || k->due_ns != INT64_MAX || k->failures > 0) {
+    if (k->state != WORKQ_IDLE || k->due_ns != INT64_MAX || k->failures > 0 || k->rest_ns != 0) {
         return;
     }
     hk_map_del(&q->at, (uint64_t)k->ns << 32 | k->name);
@@ -86,13 +86,16 @@ static void make_wait(struct workq *q, uint32_t key)
 
     if (k->state == WORKQ_BUSY) {
         k->again = true;
+    } else if (k->state == WORKQ_IDLE && k->rest_ns != 0) {
+        k->state = WORKQ_RESTING;
+        q->nresting++;
     } else if (k->state == WORKQ_IDLE) {
         k->state = WORKQ_WAITING;
         hk_vec_push(&q->ready, key);
     }
 }
 
-static void due(struct workq *q, uint32_t key, int64_t at_ns)
+static void workq_set_due(struct workq *q, uint32_t key, int64_t at_ns)
 {
     struct workq_key *k = &q->keys.at[key];
 
@@ -109,7 +112,21 @@ void workq_add(struct workq *q, struct hk_str ns, struct hk_str name)
 
 void workq_add_at(struct workq *q, struct hk_str ns, struct hk_str name, int64_t at_ns)
 {
-    due(q, key_get(q, ns, name), at_ns);
+    workq_set_due(q, key_get(q, ns, name), at_ns);
+}
+
+static void end_rest(struct workq *q, uint32_t key)
+{
+    struct workq_key *k = &q->keys.at[key];
+
+    k->rest_ns = 0;
+    if (k->state == WORKQ_RESTING) {
+        k->state = WORKQ_IDLE;
+        q->nresting--;
+        make_wait(q, key);
+    } else {
+        key_forget(q, key);
+    }
 }
 
 int64_t workq_tick(struct workq *q, int64_t now_ns)
@@ -117,15 +134,19 @@ int64_t workq_tick(struct workq *q, int64_t now_ns)
     while (q->timers.len > 0) {
         const struct workq_timer t = q->timers.at[0];
         struct workq_key *k = &q->keys.at[t.key];
-        const bool alive = k->name != 0 && k->due_ns == t.at_ns;
+        const bool is_due = k->name != 0 && k->due_ns == t.at_ns;
+        const bool is_rest = k->name != 0 && k->rest_ns == t.at_ns;
 
-        if (alive && t.at_ns > now_ns) {
+        if ((is_due || is_rest) && t.at_ns > now_ns) {
             return t.at_ns;
         }
         timer_pop(q);
-        if (alive) {
+        if (is_due) {
             k->due_ns = INT64_MAX;
             make_wait(q, t.key);
+        }
+        if (is_rest) {
+            end_rest(q, t.key);
         }
     }
     return INT64_MAX;
@@ -163,6 +184,17 @@ static void end_pass(struct workq *q, uint32_t key)
     }
 }
 
+void workq_rest(struct workq *q, uint32_t key, int64_t until_ns)
+{
+    struct workq_key *k = &q->keys.at[key];
+
+    hk_assert(k->state == WORKQ_BUSY);
+    if (until_ns > k->rest_ns) {
+        k->rest_ns = until_ns;
+        timer_push(q, (struct workq_timer){until_ns, key});
+    }
+}
+
 void workq_done(struct workq *q, uint32_t key)
 {
     q->keys.at[key].failures = 0;
@@ -181,7 +213,7 @@ void workq_failed(struct workq *q, uint32_t key, int64_t now_ns)
     const uint32_t shift = HK_MIN(q->keys.at[key].failures, 16);
 
     q->keys.at[key].failures++;
-    due(q, key, now_ns + HK_MIN(PAUSE_FIRST_NS << shift, PAUSE_LAST_NS));
+    workq_set_due(q, key, now_ns + HK_MIN(PAUSE_FIRST_NS << shift, PAUSE_LAST_NS));
     end_pass(q, key);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registration of the admission server, from the table of its rules. What it cannot answer
-// stops Volcano's own kinds and nothing else: of pods it sees only those that ask for Volcano, and
-// they go on without it.
+// The registration of the admission server, from the table of its rules. If the server fails, only
+// writes of Volcano's own kinds are blocked: it sees only pods that ask for Volcano, and these pass
+// without it.
 #pragma once
 
 #include "install/install.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the built-in texts part by part, fills in what the options say, and mends what no text can
-// say: rights that only some webhooks need.
+// Reads the built-in manifests part by part, fills in the options, and removes rights that the
+// enabled webhooks do not need.
 #include "install/install.h"
 
 #include "admission/volcano.h"
@@ -24,8 +24,8 @@ static const char *const part_names[] = {
     [INSTALL_QUEUES] = "queues",
 };
 
-/* Queues cannot be applied together with their definition, and the scheduler makes them; not every
- * cluster has nodes of ours. */
+/* Queues cannot be applied together with their CRD, and the scheduler creates them. Only clusters
+ * with hekla nodes need the agent part. */
 const uint32_t install_extra_parts = 1U << INSTALL_QUEUES | 1U << INSTALL_AGENT;
 
 const char *install_part_name(enum install_part part)
@@ -33,12 +33,12 @@ const char *install_part_name(enum install_part part)
     return part_names[part];
 }
 
-/* ---- filling in ---- */
+/* ---- placeholders ---- */
 
 struct filling {
     const struct install_opts *o;
     struct hk_arena *a;
-    const char *admissions; /* comma list of paths */
+    const char *admissions; /* comma-separated paths */
 };
 
 static const char *write_admissions(const struct install_opts *o, struct hk_arena *a)
@@ -68,11 +68,11 @@ static struct hk_str word_of(const struct filling *f, struct hk_str name)
             return hk_str(words[i].value);
         }
     }
-    hk_assert(!"a word that nobody knows"); /* the texts are ours */
+    hk_assert(!"a word that nobody knows"); /* only built-in manifests come here */
     return name;
 }
 
-/* "--x=$NAME" with the word in place; one per string is enough. */
+/* Replaces the placeholder in "--x=$NAME"; at most one per string. */
 static struct json fill_str(const struct filling *f, const struct json *v)
 {
     const struct hk_str text = {v->s, v->len};
@@ -90,7 +90,7 @@ static struct json fill_str(const struct filling *f, const struct json *v)
         hk_str(hk_arena_printf(f->a, "%.*s%.*s", (int)head, text.s, HK_FMT(word_of(f, name)))));
 }
 
-/* Names of the configurations that are registered. */
+/* Appends the names of the enabled configurations. */
 static void push_names(const struct filling *f, bool mutating, struct json *ret)
 {
     for (uint32_t i = 0; volcano_rules[i].path; i++) {
@@ -102,7 +102,7 @@ static void push_names(const struct filling *f, bool mutating, struct json *ret)
     }
 }
 
-static struct json fill(const struct filling *f, const struct json *v)
+static struct json install_fill_placeholders(const struct filling *f, const struct json *v)
 {
     struct json out;
 
@@ -116,14 +116,15 @@ static struct json fill(const struct filling *f, const struct json *v)
             if (hk_str_is(word, "$MUTATING") || hk_str_is(word, "$VALIDATING")) {
                 push_names(f, word.s[1] == 'M', &out);
             } else {
-                json_push(&out, f->a, fill(f, &v->items[i]));
+                json_push(&out, f->a, install_fill_placeholders(f, &v->items[i]));
             }
         }
         return out;
     case JSON_OBJECT:
         out = json_make_object();
         for (uint32_t i = 0; i < v->len; i++) {
-            json_put(&out, f->a, v->members[i].key, fill(f, &v->members[i].value));
+            json_put(&out, f->a, v->members[i].key,
+                     install_fill_placeholders(f, &v->members[i].value));
         }
         return out;
     default:
@@ -131,7 +132,7 @@ static struct json fill(const struct filling *f, const struct json *v)
     }
 }
 
-/* ---- mending ---- */
+/* ---- adjustments ---- */
 
 static bool is_registered(const struct install_opts *o, const char *path)
 {
@@ -140,8 +141,8 @@ static bool is_registered(const struct install_opts *o, const char *path)
     return !(o->disabled & 1U << (r - volcano_rules));
 }
 
-/* A list of names that came out empty would allow them all; and namespaces are looked at for the
- * sake of one rule alone. */
+/* Drops a rule with an empty resourceNames, which would allow all names, and a rule for namespaces,
+ * which only /podgroups/mutate needs. */
 static bool is_needed(const struct install_opts *o, const struct json *rule)
 {
     const struct json *names = json_get(rule, "resourceNames");
@@ -164,7 +165,7 @@ static void mend_role(const struct filling *f, struct json *role)
             json_push(&kept, f->a, rules->items[i]);
         }
     }
-    json_put(role, f->a, HK_STR("rules"), kept);
+    json_set(role, f->a, "rules", kept);
 }
 
 static void put_data(const struct filling *f, struct json *map, const char *key, const char *text)
@@ -172,15 +173,15 @@ static void put_data(const struct filling *f, struct json *map, const char *key,
     struct json data = json_make_object();
 
     if (text) {
-        json_put(&data, f->a, hk_str(key), json_make_str(hk_str(text)));
-        json_put(map, f->a, HK_STR("data"), data);
+        json_set_cstr(&data, f->a, key, text);
+        json_set(map, f->a, "data", data);
     }
 }
 
-static void mend(const struct filling *f, struct json *doc)
+static void install_adjust_object(const struct filling *f, struct json *doc)
 {
-    const struct hk_str kind = json_str(json_get(doc, "kind"), HK_STR(""));
-    const struct hk_str name = json_str(json_at(doc, "metadata.name"), HK_STR(""));
+    const struct hk_str kind = json_str_field(doc, "kind");
+    const struct hk_str name = json_str_at(doc, "metadata.name");
 
     if (hk_str_is(kind, "ClusterRole") && hk_str_is(name, "volcano-admission")) {
         mend_role(f, doc);
@@ -193,19 +194,19 @@ static void mend(const struct filling *f, struct json *doc)
 
 /* ---- parts ---- */
 
-static struct yaml_docs parse(const char *text, size_t len, struct hk_arena *a)
+static struct yaml_docs install_parse_yaml(const char *text, size_t len, struct hk_arena *a)
 {
     struct yaml_docs docs = {0};
     const int rc = yaml_parse((struct hk_str){text, len}, 0, a, &docs, NULL);
 
-    hk_assert(rc == 0); /* the texts are ours */
+    hk_assert(rc == 0); /* built-in manifests are valid */
     return docs;
 }
 
 static void add_crds(struct hk_arena *a, struct json *ret)
 {
     for (const struct crd_file *c = crd_files; c->name; c++) {
-        json_push(ret, a, parse(c->text, c->len, a).at[0]);
+        json_push(ret, a, install_parse_yaml(c->text, c->len, a).at[0]);
     }
 }
 
@@ -216,10 +217,10 @@ static void add_text(const struct filling *f, const char *name, struct json *ret
     while (strcmp(t->name, name) != 0) {
         t++;
     }
-    const struct yaml_docs docs = parse(t->text, t->len, f->a);
+    const struct yaml_docs docs = install_parse_yaml(t->text, t->len, f->a);
     for (uint32_t i = 0; i < docs.len; i++) {
-        struct json *doc = json_push(ret, f->a, fill(f, &docs.at[i]));
-        mend(f, doc);
+        struct json *doc = json_push(ret, f->a, install_fill_placeholders(f, &docs.at[i]));
+        install_adjust_object(f, doc);
     }
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cluster needs so that Hekla's programs can work in it, as objects: definitions, accounts
-// with the rights each program uses and no others, configuration, the programs themselves and the
-// webhooks. Names are those of Volcano's installer, so that what is there is replaced.
+// The objects that Hekla's programs need in a cluster: definitions, accounts with exactly the
+// rights each program uses, configuration, the programs themselves and the webhooks. Names are
+// those of Volcano's installer, so that an existing installation is replaced.
 #pragma once
 
 #include "base/err.h"
 #include "codec/json.h"
 
-/* In the order in which they are applied. */
+/* In the order of application. */
 enum install_part {
     INSTALL_NAMESPACE,
     INSTALL_CRDS,
@@ -25,18 +25,18 @@ enum install_part {
 
 /* "rbac". */
 const char *install_part_name(enum install_part part);
-/* Left out unless it is asked for: for each part a bit. */
+/* Bit set of the parts left out by default. */
 extern const uint32_t install_extra_parts;
 
 /* Everything is borrowed. */
 struct install_opts {
     const char *ns, *image;
-    const char *webhook_url;                     /* NULL: by way of the service */
-    const char *scheduler_conf, *admission_conf; /* their text; NULL: the usual one */
+    const char *webhook_url;                     /* NULL: through the service */
+    const char *scheduler_conf, *admission_conf; /* text of the files; NULL: the default */
     uint32_t replicas;
     uint32_t parts;    /* bit 1 << enum install_part */
-    uint32_t disabled; /* webhooks that are not registered, as volcano_options.disabled */
+    uint32_t disabled; /* webhooks not to register, as volcano_options.disabled */
 };
 
-/* Appends the objects to the array, in an order in which they can be made. */
+/* Appends the objects to the array in a valid order of creation. */
 void install_objects(const struct install_opts *o, struct hk_arena *a, struct json *ret);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is installed: every word filled in, nobody with more rights than the webhooks chosen need,
-// and pods that go on when the admission server does not.
+// The installed objects: all placeholders are filled, roles have only the rights that the chosen
+// webhooks need, and pods are admitted when the admission server is down.
 #include "install/install.h"
 
 #include "admission/volcano.h"
@@ -39,7 +39,7 @@ static const struct json *find(const struct json *list, const char *kind, const 
     return NULL;
 }
 
-/* The value as text, to compare with. */
+/* Compares the value as text. */
 static void assert_at(const struct json *doc, const char *path, const char *want)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -94,7 +94,7 @@ static void test_configuration_is_what_was_given(void **state)
               "{\"volcano-admission.conf\":\"resourceGroups: []\\n\"}");
 }
 
-/* Whether some rule of the role is about the resource. */
+/* Whether a rule of the role names the resource. */
 static bool has_right(const struct json *role, const char *resource)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -116,7 +116,7 @@ static void test_rights_follow_the_webhooks(void **state)
     const struct json few = objects(&o, &a);
     const struct json *role = find(&few, "ClusterRole", "volcano-admission");
     assert_false(has_right(role, "namespaces"));
-    assert_false(has_right(role, "[]")); /* would be everything */
+    assert_false(has_right(role, "[]")); /* an empty list would allow everything */
     assert_true(has_right(role, "[\"volcano-admission-service-jobs-validate\"]"));
     assert_false(has_right(role, "-mutate"));
 }

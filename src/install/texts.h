@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is installed, built in: the YAML of objects/ with its parts put together. Words that begin
-// with a dollar sign are for install.c to fill in.
+// The objects to install, built in: the assembled YAML of objects/. install.c replaces words that
+// start with a dollar sign.
 #pragma once
 
 #include <stddef.h>
 
 struct install_text {
-    const char *name; /* "rbac"; NULL behind the last one */
-    const char *text; /* YAML, some documents */
+    const char *name; /* "rbac"; NULL after the last one */
+    const char *text; /* YAML, one or more documents */
     size_t len;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates through GnuTLS. Keys are P-256: accepted everywhere, and cheap to shake hands with.
+// Certificates through GnuTLS. Keys are P-256: supported everywhere, with a cheap handshake.
 #include "net/cert.h"
 
 #include "base/vec.h"
@@ -17,14 +17,15 @@ void cert_pair_fini(struct cert_pair *p)
     *p = (struct cert_pair){0};
 }
 
-static bool same(const char *a, const char *b)
+static bool cert_str_equal(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
 bool cert_set_take(struct cert_set *s, const char *cert, const char *key, const char *ca)
 {
-    if (same(s->pair.cert_pem, cert) && same(s->pair.key_pem, key) && same(s->ca_pem, ca)) {
+    if (cert_str_equal(s->pair.cert_pem, cert) && cert_str_equal(s->pair.key_pem, key) &&
+        cert_str_equal(s->ca_pem, ca)) {
         return false;
     }
     cert_set_fini(s);
@@ -39,7 +40,7 @@ void cert_set_fini(struct cert_set *s)
     s->ca_pem = NULL;
 }
 
-/* The parts GnuTLS wants to have freed one by one. */
+/* Objects that GnuTLS requires to be freed one by one. */
 struct workshop {
     gnutls_x509_privkey_t key, ca_key;
     gnutls_x509_crt_t crt, ca_crt;
@@ -53,7 +54,7 @@ static void workshop_fini(struct workshop *w)
     gnutls_x509_privkey_deinit(w->ca_key);
 }
 
-static int fail(struct hk_err *err, const char *what, int rc)
+static int cert_fail_gnutls(struct hk_err *err, const char *what, int rc)
 {
     return hk_fail(err, HK_EIO, "cannot %s: %s", what, gnutls_strerror(rc));
 }
@@ -72,16 +73,16 @@ static int import_ca(struct workshop *w, const struct cert_pair *ca, struct hk_e
     int rc = import_crt(ca->cert_pem, &w->ca_crt);
 
     if (rc < 0) {
-        return fail(err, "read the authority's certificate", rc);
+        return cert_fail_gnutls(err, "read the authority's certificate", rc);
     }
     rc = gnutls_x509_privkey_init(&w->ca_key);
     if (rc == 0) {
         rc = gnutls_x509_privkey_import(w->ca_key, &text, GNUTLS_X509_FMT_PEM);
     }
-    return rc < 0 ? fail(err, "read the authority's key", rc) : 0;
+    return rc < 0 ? cert_fail_gnutls(err, "read the authority's key", rc) : 0;
 }
 
-/* 19 random bytes, positive and not zero, as RFC 5280 wants it. */
+/* 19 random bytes, positive and not zero, as RFC 5280 requires. */
 static int set_serial(gnutls_x509_crt_t crt)
 {
     unsigned char serial[19];
@@ -152,7 +153,7 @@ static int set_key_ids(struct workshop *w)
     return rc;
 }
 
-static int fill(struct workshop *w, const struct cert_opts *o)
+static int cert_fill_fields(struct workshop *w, const struct cert_opts *o)
 {
     gnutls_x509_crt_t crt = w->crt;
     int rc = gnutls_x509_crt_set_version(crt, 3);
@@ -186,11 +187,11 @@ static int export(struct workshop *w, struct cert_pair *ret, struct hk_err *err)
     }
     gnutls_free(cert.data);
     gnutls_free(key.data);
-    return rc < 0 ? fail(err, "write the certificate", rc) : 0;
+    return rc < 0 ? cert_fail_gnutls(err, "write the certificate", rc) : 0;
 }
 
-static int make(struct workshop *w, const struct cert_opts *o, struct cert_pair *ret,
-                struct hk_err *err)
+static int cert_make_pair(struct workshop *w, const struct cert_opts *o, struct cert_pair *ret,
+                          struct hk_err *err)
 {
     int rc = gnutls_x509_privkey_init(&w->key);
 
@@ -199,22 +200,22 @@ static int make(struct workshop *w, const struct cert_opts *o, struct cert_pair 
                                           GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0);
     }
     if (rc < 0) {
-        return fail(err, "make a key", rc);
+        return cert_fail_gnutls(err, "make a key", rc);
     }
     rc = gnutls_x509_crt_init(&w->crt);
-    rc = rc < 0 ? rc : fill(w, o);
+    rc = rc < 0 ? rc : cert_fill_fields(w, o);
     if (rc == 0) {
         rc = gnutls_x509_crt_sign2(w->crt, w->ca_crt ? w->ca_crt : w->crt,
                                    w->ca_key ? w->ca_key : w->key, GNUTLS_DIG_SHA256, 0);
     }
-    return rc < 0 ? fail(err, "make a certificate", rc) : export(w, ret, err);
+    return rc < 0 ? cert_fail_gnutls(err, "make a certificate", rc) : export(w, ret, err);
 }
 
 int cert_make_ca(const struct cert_opts *o, struct cert_pair *ret, struct hk_err *err)
 {
     HK_AUTO(workshop_fini) struct workshop w = {0};
 
-    return make(&w, o, ret, err);
+    return cert_make_pair(&w, o, ret, err);
 }
 
 int cert_make(const struct cert_opts *o, const struct cert_pair *ca, struct cert_pair *ret,
@@ -223,7 +224,7 @@ int cert_make(const struct cert_opts *o, const struct cert_pair *ca, struct cert
     HK_AUTO(workshop_fini) struct workshop w = {0};
     const int rc = import_ca(&w, ca, err);
 
-    return rc < 0 ? rc : make(&w, o, ret, err);
+    return rc < 0 ? rc : cert_make_pair(&w, o, ret, err);
 }
 
 int cert_expiry(const char *cert_pem, int64_t *ret_s, struct hk_err *err)
@@ -232,7 +233,7 @@ int cert_expiry(const char *cert_pem, int64_t *ret_s, struct hk_err *err)
     const int rc = import_crt(cert_pem, &w.crt);
 
     if (rc < 0) {
-        return fail(err, "read the certificate", rc);
+        return cert_fail_gnutls(err, "read the certificate", rc);
     }
     *ret_s = gnutls_x509_crt_get_expiration_time(w.crt);
     return 0;
@@ -290,14 +291,14 @@ void cert_subject_fini(struct cert_subject *s)
     *s = (struct cert_subject){0};
 }
 
-/* NULL when there is no such part. */
+/* NULL if there is no such part. */
 static char *subject_part(gnutls_x509_crt_t crt, const char *oid, unsigned at)
 {
     char text[256];
     size_t n = sizeof(text);
 
     if (gnutls_x509_crt_get_dn_by_oid(crt, oid, at, 0, text, &n) < 0 || strlen(text) != n) {
-        return NULL; /* a NUL inside would make one name pass for another */
+        return NULL; /* with a NUL inside, one name could pass for another */
     }
     return hk_strndup(text, n);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// New texts replace the old only when certificate and key belong together: files are written one
-// after the other, and half of a change is none.
+// Certificate files that are reloaded when they change. New contents replace the old only if
+// certificate and key match: files are written one after the other, so a change may be half
+// complete.
 #include "net/cert_files.h"
 
 #include "base/file.h"
@@ -16,7 +17,8 @@ struct cert_files {
     struct net_files *watch;
 };
 
-static int read_all(struct cert_files *c, struct hk_buf text[static 3], struct hk_err *err)
+static int cert_files_read_all(struct cert_files *c, struct hk_buf text[static 3],
+                               struct hk_err *err)
 {
     const char *const paths[] = {c->o.cert_file, c->o.key_file, c->o.ca_file};
     int rc = 0;
@@ -27,12 +29,12 @@ static int read_all(struct cert_files *c, struct hk_buf text[static 3], struct h
     return rc;
 }
 
-/* 1 when something changed, 0 when not. */
-static int load(struct cert_files *c, struct hk_err *err)
+/* Returns 1 if something changed, otherwise 0. */
+static int cert_files_load(struct cert_files *c, struct hk_err *err)
 {
     struct hk_buf text[3] = {0};
     struct identity *id = NULL;
-    int rc = read_all(c, text, err);
+    int rc = cert_files_read_all(c, text, err);
 
     if (rc == 0) {
         rc = identity_new(hk_buf_str(&text[0]).s, hk_buf_str(&text[1]).s, &id, err);
@@ -53,7 +55,7 @@ static void on_files(void *ctx)
 {
     struct cert_files *c = ctx;
     struct hk_err err = {0};
-    const int rc = load(c, &err);
+    const int rc = cert_files_load(c, &err);
 
     if (rc < 0) {
         hk_log(HK_LOG_ERROR, "certificate files not taken", "err=\"%s\"", err.text);
@@ -76,7 +78,7 @@ int cert_files_new(const struct cert_files_opts *o, struct cert_files **ret, str
                                                 .changed = on_files,
                                                 .ctx = c},
                        &c->watch, err);
-    rc = rc < 0 ? rc : load(c, err);
+    rc = rc < 0 ? rc : cert_files_load(c, err);
     if (rc < 0) {
         cert_files_free(c);
         return rc;

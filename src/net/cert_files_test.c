@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates in files: what can be used is, and half of a change is none.
+// Certificates in files: valid changes are used, and half of a change is ignored.
 #include "net/cert_files.h"
 
 #include "base/file.h"
@@ -61,7 +61,7 @@ static void count(void *ctx)
     ++*(int *)ctx;
 }
 
-/* Lets what was written be seen, and time pass in which it settles. */
+/* Runs the loop so that writes are noticed, and lets the settle time pass. */
 static void turn(struct net_loop *l, struct hk_clock_manual *clock)
 {
     assert_int_equal(net_loop_turn(l, -1, NULL), 0);
@@ -92,7 +92,7 @@ static void test_a_change_counts_once_it_is_whole(void **state)
     assert_string_equal(cert_files_now(c)->pair.cert_pem, old.cert_pem);
     assert_string_equal(cert_files_now(c)->ca_pem, ca.cert_pem);
 
-    put(cert_path, new.cert_pem); /* whose key is not there yet */
+    put(cert_path, new.cert_pem); /* its key is not there yet */
     turn(l, &clock);
     assert_int_equal(changes, 0);
     assert_string_equal(cert_files_now(c)->pair.cert_pem, old.cert_pem);

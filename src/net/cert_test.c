@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates: what they stand for, how long, and that they hold against their authority only.
+// Certificates: their names, their lifetime, and that only their own authority verifies them.
 #include "net/cert.h"
 
 #include <setjmp.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+// Connects without blocking the loop:
+//
 //   CONNECTING --> (tls) SHAKING --> OPEN
-//   anything that fails --> opened is told why
+//   any failure --> opened() gets the reason
 #include "net/dial.h"
 
 #include "net/tunnel.h"
@@ -17,17 +19,17 @@ struct net_dial {
     void (*opened)(void *ctx, const char *why);
     void (*ready)(void *ctx, uint32_t events);
     void *ctx;
-    struct net_watch *watch; /* NULL: it failed */
-    struct net_timer *doom;  /* tells what could not even begin */
+    struct net_watch *watch; /* NULL: the connection failed */
+    struct net_timer *doom;  /* reports a failure to start */
     int fd;
     enum state state;
-    const char *why;      /* literal */
-    gnutls_session_t tls; /* NULL: plain */
+    const char *why;      /* a string literal */
+    gnutls_session_t tls; /* NULL: no TLS */
     gnutls_certificate_credentials_t own;
     struct tunnel tunnel;
 };
 
-static void fail(struct net_dial *d, const char *why)
+static void net_dial_fail(struct net_dial *d, const char *why)
 {
     net_watch_del(d->watch);
     d->watch = NULL;
@@ -38,10 +40,10 @@ static void on_doom(void *ctx)
 {
     struct net_dial *d = ctx;
 
-    fail(d, d->why);
+    net_dial_fail(d, d->why);
 }
 
-static void stand(struct net_dial *d)
+static void net_dial_finish_open(struct net_dial *d)
 {
     d->state = OPEN;
     tunnel_open(&d->tunnel, d->fd, d->tls);
@@ -54,9 +56,9 @@ static void shake_hands(struct net_dial *d)
     const int rc = gnutls_handshake(d->tls);
 
     if (rc == 0) {
-        stand(d);
+        net_dial_finish_open(d);
     } else if (gnutls_error_is_fatal(rc)) {
-        fail(d, gnutls_strerror(rc));
+        net_dial_fail(d, gnutls_strerror(rc));
     } else {
         net_watch_change(d->watch, gnutls_record_get_direction(d->tls) ? EPOLLOUT : EPOLLIN);
     }
@@ -71,16 +73,16 @@ static void connected(struct net_dial *d)
         error = errno;
     }
     if (error != 0) {
-        fail(d, strerror(error));
+        net_dial_fail(d, strerror(error));
     } else if (d->tls) {
         d->state = SHAKING;
         shake_hands(d);
     } else {
-        stand(d);
+        net_dial_finish_open(d);
     }
 }
 
-static void on_ready(void *ctx, uint32_t events)
+static void net_dial_on_ready(void *ctx, uint32_t events)
 {
     struct net_dial *d = ctx;
 
@@ -93,7 +95,7 @@ static void on_ready(void *ctx, uint32_t events)
     }
 }
 
-/* ---- beginnings ---- */
+/* ---- connecting ---- */
 
 static int make_credentials(struct net_dial *d, const struct net_dial_opts *o)
 {
@@ -120,8 +122,8 @@ static int open_tls(struct net_dial *d, const struct net_dial_opts *o)
     return rc < 0 ? rc : gnutls_credentials_set(d->tls, GNUTLS_CRD_CERTIFICATE, d->own);
 }
 
-/* NULL: on its way. */
-static const char *begin(struct net_dial *d, const struct net_dial_opts *o)
+/* NULL: the connection is in progress. */
+static const char *net_dial_connect(struct net_dial *d, const struct net_dial_opts *o)
 {
     char host[INET6_ADDRSTRLEN];
     struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(o->port)};
@@ -150,12 +152,12 @@ struct net_dial *net_dial_new(struct net_loop *l, const struct net_dial_opts *o)
     struct net_dial *d = hk_zalloc(sizeof(*d));
 
     *d = (struct net_dial){.opened = o->opened, .ready = o->ready, .ctx = o->ctx, .fd = -1};
-    d->why = begin(d, o);
+    d->why = net_dial_connect(d, o);
     if (d->why) {
         d->doom = net_timer_new(l, on_doom, d);
         net_timer_at(d->doom, net_loop_now_ns(l));
     } else {
-        d->watch = net_watch_add(l, d->fd, EPOLLOUT, on_ready, d);
+        d->watch = net_watch_add(l, d->fd, EPOLLOUT, net_dial_on_ready, d);
     }
     return d;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// inotify on the directories, not on the files: names survive a rename, inodes do not.
+// Watches files for changes, with inotify on their directories: a name survives a rename, an inode
+// does not.
 #include "net/files.h"
 
 #include "base/str.h"
@@ -9,9 +10,9 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-/* A certificate and its key are two writes: both should have happened. */
+/* A certificate and its key are two writes: waits for both. */
 #define SETTLE_NS ((int64_t)100 * 1000 * 1000)
-/* Some file systems tell nothing. */
+/* Some file systems report no changes. */
 #define RECHECK_NS ((int64_t)60 * 1000 * 1000 * 1000)
 
 struct net_files {
@@ -19,10 +20,10 @@ struct net_files {
     int fd;
     struct net_watch *watch;
     struct net_timer *timer;
-    bool settling; /* the timer stands for a change */
+    bool settling; /* the timer waits after a change */
 };
 
-static void arm(struct net_files *f, int64_t wait_ns)
+static void net_files_set_timer(struct net_files *f, int64_t wait_ns)
 {
     net_timer_at(f->timer, net_loop_now_ns(f->o.loop) + wait_ns);
 }
@@ -32,7 +33,7 @@ static void on_due(void *ctx)
     struct net_files *f = ctx;
 
     f->settling = false;
-    arm(f, RECHECK_NS);
+    net_files_set_timer(f, RECHECK_NS);
     f->o.changed(f->o.ctx);
 }
 
@@ -43,9 +44,9 @@ static void on_event(void *ctx, uint32_t events)
 
     while (read(f->fd, buf, sizeof(buf)) > 0) {
     }
-    if (!f->settling) { /* a directory that never rests must not put it off for ever */
+    if (!f->settling) { /* a directory that changes all the time must not delay the call forever */
         f->settling = true;
-        arm(f, SETTLE_NS);
+        net_files_set_timer(f, SETTLE_NS);
     }
 }
 
@@ -80,7 +81,7 @@ int net_files_new(const struct net_files_opts *o, struct net_files **ret, struct
     }
     f->watch = net_watch_add(o->loop, f->fd, EPOLLIN, on_event, f);
     f->timer = net_timer_new(o->loop, on_due, f);
-    arm(f, RECHECK_NS);
+    net_files_set_timer(f, RECHECK_NS);
     *ret = f;
     return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hears when files may have changed: written in place, replaced by a rename, or swapped by the
-// symbolic link above them, as mounted ConfigMaps and Secrets are. What they hold is for the
-// listener to read and compare.
+// Reports that files may have changed: written in place, replaced by a rename, or swapped by a
+// symbolic link above them, as in mounted ConfigMaps and Secrets. The listener reads and compares
+// them.
 #pragma once
 
 #include "base/err.h"
@@ -11,9 +11,9 @@ struct net_files;
 
 struct net_files_opts {
     struct net_loop *loop;
-    const char *const *paths; /* copied from; NULL entries are passed over */
+    const char *const *paths; /* copied; NULL entries are skipped */
     uint32_t npaths;
-    void (*changed)(void *ctx); /* a moment after a change, and now and then without one */
+    void (*changed)(void *ctx); /* shortly after a change, sometimes without one */
     void *ctx;
 };
 

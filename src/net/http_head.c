@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Parses the head of an HTTP/1 answer: its end, its status, one header.
 #include "net/http_head.h"
 
 size_t http_head_end(struct hk_str text)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The head of an HTTP answer, for those who speak to servers by themselves.
+// Parses the head of an HTTP answer, for code that talks to servers without a library.
 #pragma once
 
 #include "base/str.h"
 
-/* Where the head ends, the empty line included; 0: not yet. */
+/* Length of the head with its empty line; 0: incomplete. */
 size_t http_head_end(struct hk_str text);
 /* The status of its first line, 0 when it has none. */
 int http_head_status(struct hk_str head);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections that were upgraded: the library holds them until we close them, and the handler has
-// their bytes (tunnel.h).
+// Upgraded connections: the library keeps them until this file closes them, and the handler reads
+// and writes their bytes (tunnel.h).
 #include "net/http_priv.h"
 
 #include <sys/epoll.h>
@@ -24,7 +24,7 @@ void http_tunnel_drop(struct request *q)
     q->hangup = NULL;
     q->opened = NULL;
     if (opened) {
-        /* What is left goes out first; that shall not take forever. */
+        /* Pending output is sent first, within the idle timeout. */
         http_set_deadline(q->conn, q->conn->server->opts.idle_timeout_ms);
         q->closing = true;
         q->conn->server->nclosing++;
@@ -45,7 +45,7 @@ static void on_tunnel_event(void *ctx, uint32_t events)
     }
 }
 
-/* The peer has been told 101. The socket the library offers is not used. */
+/* The answer 101 was sent. The socket that the library offers is not used. */
 static void on_upgraded(void *cls, struct MHD_Connection *mhd, void *ctx, const char *early,
                         size_t nearly, MHD_socket fd, struct MHD_UpgradeResponseHandle *opened)
 {
@@ -60,7 +60,7 @@ static void on_upgraded(void *cls, struct MHD_Connection *mhd, void *ctx, const 
     if (q->tunnel.cut) {
         q->tunnel.opened(q->tunnel.ctx, (struct hk_str){early, nearly});
     } else {
-        shutdown(c->fd, SHUT_RDWR); /* nobody wants it any more, and it cannot be closed here */
+        shutdown(c->fd, SHUT_RDWR); /* the handler is gone; closing is not possible here */
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains and keys, read once per change instead of once per handshake.
+// Certificate chains and keys, parsed once per change instead of once per handshake.
 #include "net/identity.h"
 
 #include "base/str.h"
@@ -7,7 +7,7 @@
 enum { MAX_CHAIN = 16 };
 
 struct identity {
-    uint32_t refs; /* of one thread: the loop's */
+    uint32_t refs; /* used by the loop's thread only */
     gnutls_pcert_st chain[MAX_CHAIN];
     unsigned nchain;
     gnutls_privkey_t key;
@@ -18,8 +18,8 @@ static gnutls_datum_t datum(const char *pem)
     return (gnutls_datum_t){(unsigned char *)pem, (unsigned)strlen(pem)};
 }
 
-static int read_pair(struct identity *id, const char *cert_pem, const char *key_pem,
-                     struct hk_err *err)
+static int identity_import_pair(struct identity *id, const char *cert_pem, const char *key_pem,
+                                struct hk_err *err)
 {
     const gnutls_datum_t cert = datum(cert_pem), key = datum(key_pem);
     unsigned n = MAX_CHAIN;
@@ -37,7 +37,7 @@ static int read_pair(struct identity *id, const char *cert_pem, const char *key_
     return 0;
 }
 
-/* A signature made by one and checked by the other: works for every kind of key. */
+/* Signs with one and verifies with the other: works for every kind of key. */
 static bool belong_together(const struct identity *id)
 {
     const gnutls_datum_t text = datum("hekla");
@@ -61,7 +61,7 @@ int identity_new(const char *cert_pem, const char *key_pem, struct identity **re
     int rc;
 
     id->refs = 1;
-    rc = read_pair(id, cert_pem, key_pem, err);
+    rc = identity_import_pair(id, cert_pem, key_pem, err);
     if (rc == 0 && !belong_together(id)) {
         rc = hk_fail(err, HK_EINVAL, "the key is not the certificate's");
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who a TLS server is: a certificate chain with its key, ready to be shown in handshakes. Counted,
-// so that a server may become somebody else while older connections still hold what they were
-// shown.
+// A TLS server's certificate chain and key, ready for handshakes. Reference-counted, so that a
+// server can change it while older connections still use the old one.
 #pragma once
 
 #include "base/err.h"
@@ -10,12 +9,12 @@
 
 struct identity;
 
-/* One reference. Fails when the texts are none, or do not belong together. */
+/* Returns one reference. Fails when the texts are invalid or do not match. */
 int identity_new(const char *cert_pem, const char *key_pem, struct identity **ret,
                  struct hk_err *err) HK_CHECKED;
 struct identity *identity_ref(struct identity *id);
 /* Takes NULL. */
 void identity_unref(struct identity *id);
-/* What GnuTLS asks for; good as long as the reference. */
+/* The values for GnuTLS; valid as long as the reference. */
 void identity_show(struct identity *id, gnutls_pcert_st **chain, unsigned *n,
                    gnutls_privkey_t *key);

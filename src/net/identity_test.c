@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identities: pairs that hold, and texts that do not make one.
+// Identities: valid pairs, and texts that are not valid.
 #include "net/cert.h"
 #include "net/identity.h"
 
@@ -37,7 +37,7 @@ static int end(void **state)
 static void what_does_not_belong_together_is_refused(void **state)
 {
     const struct {
-        const char *name, *cert, *key, *want; /* how the refusal begins; NULL: none */
+        const char *name, *cert, *key, *want; /* start of the error message; NULL: none */
     } rows[] = {
         {"a pair", pair.cert_pem, pair.key_pem, NULL},
         {"the key of another", pair.cert_pem, ca.key_pem, "the key is not the certificate's"},
@@ -73,7 +73,7 @@ static void a_chain_is_shown_whole(void **state)
     assert_int_equal(identity_new(text.data, pair.key_pem, &id, NULL), 0);
     identity_show(id, &chain, &n, &key);
     assert_int_equal(n, 2);
-    identity_unref(identity_ref(id)); /* still ours */
+    identity_unref(identity_ref(id)); /* still valid */
     identity_show(id, &chain, &n, &key);
     assert_non_null(key);
     identity_unref(id);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Opens a listening TCP socket.
 #include "net/listen.h"
 
 #include <arpa/inet.h>
@@ -51,7 +52,7 @@ static uint16_t bound_port(int fd)
     return ntohs(a.v4.sin_family == AF_INET ? a.v4.sin_port : a.v6.sin6_port);
 }
 
-/* Every address: IPv4 comes along with IPv6, where there is IPv6. */
+/* All addresses: an IPv6 socket also accepts IPv4; without IPv6, IPv4 only. */
 int listen_on(struct hk_str addr, uint16_t port, int *ret_fd, uint16_t *ret_port,
               struct hk_err *err)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A socket that listens.
+// Opens a listening socket.
 #pragma once
 
 #include "base/err.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop: one epoll set, a heap of timers, a signalfd. A turn waits for the first timer at the
-// latest, then calls what is ready: descriptors first, timers after them. Watches that are removed
-// while a turn runs stay in memory until it ends, since the kernel's list of ready ones may still
-// name them.
+// The loop: one epoll set, a heap of timers, a signalfd. A turn waits until the first timer at the
+// latest, then calls the handlers of ready descriptors, then those of due timers. A watch that is
+// removed during a turn stays in memory until its end, because the kernel's list of ready
+// descriptors may still contain it.
 #include "net/loop.h"
 
 #include "base/vec.h"
@@ -27,7 +27,7 @@ struct net_watch {
 struct net_timer {
     struct net_loop *loop;
     int64_t at_ns;
-    uint32_t slot; /* in the heap, UINT32_MAX when off */
+    uint32_t slot; /* index in the heap, UINT32_MAX: off */
     void (*fn)(void *ctx);
     void *ctx;
 };
@@ -53,11 +53,11 @@ struct net_loop *net_loop_new(struct hk_clock *clock)
     l->clock = clock;
     l->sigfd = -1;
     l->epfd = epoll_create1(EPOLL_CLOEXEC);
-    hk_assert(l->epfd >= 0); /* fails only when the process is out of descriptors at its start */
+    hk_assert(l->epfd >= 0); /* fails only if the process has no descriptors left at its start */
     return l;
 }
 
-static void bury(struct net_loop *l)
+static void net_loop_free_dead(struct net_loop *l)
 {
     while (l->dead) {
         struct net_watch *w = l->dead;
@@ -75,7 +75,7 @@ void net_loop_free(struct net_loop *l)
     if (l->sigfd >= 0) {
         close(l->sigfd);
     }
-    bury(l);
+    net_loop_free_dead(l);
     hk_assert(l->nwatches == 0 && l->heap.len == 0);
     close(l->epfd);
     hk_vec_fini(&l->heap);
@@ -123,26 +123,26 @@ void net_watch_del(struct net_watch *w)
     w->loop->dead = w;
 }
 
-/* ---- timers: a binary heap that knows where each timer sits ---- */
+/* ---- timers: a binary heap in which each timer knows its index ---- */
 
-static void place(struct net_loop *l, uint32_t slot, struct net_timer *t)
+static void net_loop_heap_set(struct net_loop *l, uint32_t slot, struct net_timer *t)
 {
     l->heap.at[slot] = t;
     t->slot = slot;
 }
 
-static void sift_up(struct net_loop *l, struct net_timer *t)
+static void net_loop_sift_up(struct net_loop *l, struct net_timer *t)
 {
     uint32_t slot = t->slot;
 
     while (slot > 0 && t->at_ns < l->heap.at[(slot - 1) / 2]->at_ns) {
-        place(l, slot, l->heap.at[(slot - 1) / 2]);
+        net_loop_heap_set(l, slot, l->heap.at[(slot - 1) / 2]);
         slot = (slot - 1) / 2;
     }
-    place(l, slot, t);
+    net_loop_heap_set(l, slot, t);
 }
 
-static void sift_down(struct net_loop *l, struct net_timer *t)
+static void net_loop_sift_down(struct net_loop *l, struct net_timer *t)
 {
     uint32_t slot = t->slot;
 
@@ -154,10 +154,10 @@ static void sift_down(struct net_loop *l, struct net_timer *t)
         if (child >= l->heap.len || t->at_ns <= l->heap.at[child]->at_ns) {
             break;
         }
-        place(l, slot, l->heap.at[child]);
+        net_loop_heap_set(l, slot, l->heap.at[child]);
         slot = child;
     }
-    place(l, slot, t);
+    net_loop_heap_set(l, slot, t);
 }
 
 struct net_timer *net_timer_new(struct net_loop *l, void (*fn)(void *ctx), void *ctx)
@@ -177,8 +177,8 @@ void net_timer_at(struct net_timer *t, int64_t at_ns)
         t->slot = l->heap.len;
         hk_vec_push(&l->heap, t);
     }
-    sift_up(l, t);
-    sift_down(l, t);
+    net_loop_sift_up(l, t);
+    net_loop_sift_down(l, t);
 }
 
 void net_timer_off(struct net_timer *t)
@@ -192,9 +192,9 @@ void net_timer_off(struct net_timer *t)
     struct net_timer *last = hk_vec_pop(&l->heap);
     t->slot = UINT32_MAX;
     if (last != t) {
-        place(l, slot, last);
-        sift_up(l, last);
-        sift_down(l, last);
+        net_loop_heap_set(l, slot, last);
+        net_loop_sift_up(l, last);
+        net_loop_sift_down(l, last);
     }
 }
 
@@ -206,8 +206,8 @@ void net_timer_free(struct net_timer *t)
     }
 }
 
-/* Timers due at the beginning only: one that arms itself for "now" waits for the next turn, so that
- * descriptors get theirs. */
+/* Fires only timers that were due at the start: a timer set to "now" waits for the next turn, so
+ * that descriptors get theirs. */
 static void fire_timers(struct net_loop *l)
 {
     const int64_t now = net_loop_now_ns(l);
@@ -224,7 +224,7 @@ static void fire_timers(struct net_loop *l)
 
 /* ---- turns ---- */
 
-/* Rounded up: waking early would mean spinning until the timer is due. */
+/* Rounded up: waking early would repeat turns until the timer is due. */
 static int wait_ms(const struct net_loop *l, int timeout_ms)
 {
     if (l->heap.len == 0) {
@@ -250,7 +250,7 @@ int net_loop_turn(struct net_loop *l, int timeout_ms, struct hk_err *err)
         }
     }
     fire_timers(l);
-    bury(l);
+    net_loop_free_dead(l);
     return 0;
 }
 

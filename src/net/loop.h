@@ -10,20 +10,20 @@ struct net_watch;
 struct net_timer;
 
 struct net_loop *net_loop_new(struct hk_clock *clock);
-/* Watches and timers must be gone. Takes NULL. */
+/* Free all watches and timers before. Takes NULL. */
 void net_loop_free(struct net_loop *l);
-/* Until net_loop_stop. */
+/* Runs until net_loop_stop. */
 int net_loop_run(struct net_loop *l, struct hk_err *err) HK_CHECKED;
-/* One turn, waiting at most timeout_ms (negative: until something happens). */
+/* Runs one iteration, waiting at most timeout_ms (negative: without limit). */
 int net_loop_turn(struct net_loop *l, int timeout_ms, struct hk_err *err) HK_CHECKED;
 void net_loop_stop(struct net_loop *l);
 
-/* events: EPOLLIN, EPOLLOUT... The fd stays the caller's. */
+/* events: EPOLLIN, EPOLLOUT... The caller keeps the fd. */
 struct net_watch *net_watch_add(struct net_loop *l, int fd, uint32_t events,
                                 void (*fn)(void *ctx, uint32_t events), void *ctx);
 void net_watch_change(struct net_watch *w, uint32_t events);
-/* Before the fd is closed. Takes NULL. fn is not called any more, not even for events of this turn.
- */
+/* Call before closing the fd. Takes NULL. fn is not called any more, not even for pending
+ * events. */
 void net_watch_del(struct net_watch *w);
 
 /* Fires once; arm again as needed, from fn too. at_ns is monotonic. */

@@ -113,7 +113,7 @@ struct pair {
     uint32_t calls;
 };
 
-/* Whichever is called first ends the other. */
+/* The first one called removes the other. */
 static void end_other(void *ctx, uint32_t events)
 {
     struct pair *p = ctx;

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// What only the node of a pod can answer: logs, terminals, forwarded ports. The agent's side
-// implements it; the server routes to it after authentication.
+// Requests that only the node of a pod can answer: logs, terminals, forwarded ports. The agent
+// implements this; the server routes to it after authentication.
 #pragma once
 
 #include "net/http.h"
+
+/* Log line in place of removed lines, with the numbers of lines and bytes. */
+#define NODE_LOG_REMOVED "hekla: %lld lines (%lld bytes) before this were removed by rotation"
 
 struct node_call {
     struct hk_str ns, pod;
     struct hk_str sub;   /* "log", "exec", "attach", "portforward", "proxy" */
     struct hk_str query; /* raw */
     struct http_request *http;
-    struct hk_str container; /* "": the query says which, or there is one */
-    bool kubelet;            /* asked as kubelets are: with other words in the query */
+    struct hk_str container; /* "": named in the query, or the only one */
+    bool kubelet;            /* uses kubelet's names of query parameters */
 };
 
 struct node_api {
     /* Answers the call, now or later. */
     void (*serve)(void *ctx, const struct node_call *call);
-    /* It has that pod. NULL: it answers for all of them. */
+    /* Whether the node has that pod. NULL: it serves all pods. */
     bool (*has)(void *ctx, struct hk_str ns, struct hk_str pod);
     void *ctx;
 };

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes: connect, and for all but TCP write the request and read as much of the answer as is
-// needed.
+// Probes: connects and, except for TCP, writes the request and reads the needed part of the answer.
 //
-//   dialling --> (tcp) good
-//            --> asking --> good when the answer says so
-//   anything that fails, and the deadline --> not good
+//   connecting --> (tcp) good
+//              --> request sent --> good if the answer says so
+//   any failure, and the deadline --> not good
 #include "net/probe.h"
 
 #include "net/dial.h"
@@ -13,12 +12,12 @@
 #include <errno.h>
 #include <sys/epoll.h>
 
-/* A status line is short, and so are gRPC's first frames; whoever sends more than this before what
- * we want to know does not speak our language. */
+/* A status line is short, and so are gRPC's first frames. A server that sends more before them does
+ * not speak the protocol. */
 #define ANSWER_MAX_BYTES 4096u
 
 struct net_probe {
-    struct net_dial *dial; /* NULL: there is nothing to be asked */
+    struct net_dial *dial; /* NULL: there is nothing to send */
     struct net_timer *timer;
     void (*done)(void *ctx, struct net_probe *p, bool good);
     void *ctx;
@@ -28,14 +27,14 @@ struct net_probe {
     size_t sent;
 };
 
-static void finish(struct net_probe *p, bool good)
+static void net_probe_finish(struct net_probe *p, bool good)
 {
     p->done(p->ctx, p, good);
 }
 
-static void on_timer(void *ctx)
+static void net_probe_on_timeout(void *ctx)
 {
-    finish(ctx, false);
+    net_probe_finish(ctx, false);
 }
 
 static bool is_patience(int e)
@@ -45,16 +44,16 @@ static bool is_patience(int e)
 
 /* ---- answers ---- */
 
-/* "HTTP/1.1 204 No Content": the status, 0 when the line is no such. */
-static int status_of(const struct hk_buf *line)
+/* The status in "HTTP/1.1 204 No Content"; 0 if the line has another form. */
+static int net_probe_http_status(const struct hk_buf *line)
 {
     int status = 0;
 
     return sscanf(line->data, "HTTP/1.%*1[01] %3d", &status) == 1 ? status : 0;
 }
 
-/* 1 good, 0 not, -1 more is needed. */
-static int judge(const struct net_probe *p)
+/* 1: good, 0: not good, -1: more bytes are needed. */
+static int net_probe_evaluate_reply(const struct net_probe *p)
 {
     int status;
 
@@ -64,7 +63,7 @@ static int judge(const struct net_probe *p)
     if (p->in.len == 0 || !memchr(p->in.data, '\n', p->in.len)) {
         return -1;
     }
-    status = status_of(&p->in);
+    status = net_probe_http_status(&p->in);
     return p->any_status ? status > 0 : status >= 200 && status <= 399;
 }
 
@@ -73,19 +72,19 @@ static void read_more(struct net_probe *p)
     char chunk[ANSWER_MAX_BYTES];
     int verdict;
 
-    do { /* TLS may hold more than the socket says */
+    do { /* TLS may have buffered more than the socket shows */
         const ssize_t n = net_dial_read(p->dial, chunk, sizeof(chunk));
 
         if (n < 0 && is_patience(errno)) {
             return;
         }
         hk_buf_add(&p->in, chunk, (size_t)HK_MAX(n, 0));
-        verdict = judge(p);
+        verdict = net_probe_evaluate_reply(p);
         if (verdict < 0 && (n <= 0 || p->in.len >= ANSWER_MAX_BYTES)) {
             verdict = 0;
         }
     } while (verdict < 0);
-    finish(p, verdict > 0);
+    net_probe_finish(p, verdict > 0);
 }
 
 static void write_more(struct net_probe *p)
@@ -94,7 +93,7 @@ static void write_more(struct net_probe *p)
 
     if (n < 0) {
         if (!is_patience(errno)) {
-            finish(p, false);
+            net_probe_finish(p, false);
         }
         return;
     }
@@ -102,20 +101,20 @@ static void write_more(struct net_probe *p)
     net_dial_want(p->dial, p->sent < p->out.len ? EPOLLOUT : EPOLLIN);
 }
 
-/* ---- beginnings ---- */
+/* ---- starting ---- */
 
-static void on_opened(void *ctx, const char *why)
+static void net_probe_on_opened(void *ctx, const char *why)
 {
     struct net_probe *p = ctx;
 
     if (why || p->kind == NET_PROBE_TCP) {
-        finish(p, !why);
+        net_probe_finish(p, !why);
     } else {
         net_dial_want(p->dial, EPOLLOUT);
     }
 }
 
-static void on_ready(void *ctx, uint32_t events)
+static void net_probe_on_ready(void *ctx, uint32_t events)
 {
     struct net_probe *p = ctx;
 
@@ -160,7 +159,7 @@ static void write_get(struct net_probe *p, const struct net_probe_opts *o)
     hk_buf_adds(&p->out, "Connection: close\r\n\r\n");
 }
 
-static void write_request(struct net_probe *p, const struct net_probe_opts *o)
+static void net_probe_write_request(struct net_probe *p, const struct net_probe_opts *o)
 {
     if (o->kind == NET_PROBE_GRPC) {
         probe_grpc_request(o, &p->out);
@@ -169,7 +168,7 @@ static void write_request(struct net_probe *p, const struct net_probe_opts *o)
     }
 }
 
-/* Whether the words can stand in a request without becoming something else. */
+/* Whether the text can be part of a request line or header unchanged. */
 static bool is_plain(struct hk_str s)
 {
     for (size_t i = 0; i < s.n; i++) {
@@ -197,15 +196,15 @@ struct net_probe *net_probe_new(struct net_loop *l, const struct net_probe_opts 
 
     *p = (struct net_probe){
         .done = o->done, .ctx = o->ctx, .kind = o->kind, .any_status = o->any_status};
-    p->timer = net_timer_new(l, on_timer, p);
+    p->timer = net_timer_new(l, net_probe_on_timeout, p);
     net_timer_at(p->timer, net_loop_now_ns(l) + (can ? o->timeout_ns : 0));
     if (can) {
-        write_request(p, o);
+        net_probe_write_request(p, o);
         p->dial = net_dial_new(l, &(struct net_dial_opts){.host = o->host,
                                                           .port = o->port,
                                                           .tls = o->kind == NET_PROBE_HTTPS,
-                                                          .opened = on_opened,
-                                                          .ready = on_ready,
+                                                          .opened = net_probe_on_opened,
+                                                          .ready = net_probe_on_ready,
                                                           .ctx = p});
     }
     return p;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one gRPC call kubelet makes: grpc.health.v1.Health/Check. Of HTTP/2 that takes four frames
-// there, and of what comes back only the first DATA frame matters, which holds the answer; a server
-// that ends the stream or the connection without one does not serve.
+// The one gRPC call that kubelet makes: grpc.health.v1.Health/Check. The request takes four HTTP/2
+// frames. Of the answer only the first DATA frame matters; a server that ends the stream or the
+// connection without one is not serving.
 //
-// Header fields are written as literals (RFC 7541, 6.2.2), with names from the static table where
-// it has them, so that no table has to be kept.
+// Header fields are written as literals (RFC 7541, 6.2.2), with names from the static table if
+// possible, so no dynamic table is needed.
 #include "net/probe_priv.h"
 
 #define FRAME_HEADER 9u
 #define STREAM 1u
-#define STRING_MAX 126u /* of a length in one byte */
+#define STRING_MAX 126u /* longest length in one byte */
 
 enum { FRAME_DATA = 0, FRAME_HEADERS = 1, FRAME_RST = 3, FRAME_SETTINGS = 4, FRAME_GOAWAY = 7 };
 enum { FLAG_END_STREAM = 1, FLAG_END_HEADERS = 4, FLAG_PADDED = 8 };
@@ -49,7 +49,7 @@ static void put_string(struct hk_buf *out, struct hk_str s)
     hk_buf_addstr(out, s);
 }
 
-/* A name from the table: four bits of index, the rest of a larger one in a second byte. */
+/* A name from the table: four bits of index, a larger one continues in a second byte. */
 static void put_field(struct hk_buf *out, unsigned name, struct hk_str value)
 {
     if (name < 15) {
@@ -77,7 +77,7 @@ static void put_headers(struct hk_buf *out, const struct net_probe_opts *o)
     put_frame(out, FRAME_HEADERS, FLAG_END_HEADERS, STREAM, &fields);
 }
 
-/* message HealthCheckRequest { string service = 1; }, behind gRPC's flag and length. */
+/* message HealthCheckRequest { string service = 1; }, after gRPC's flag and length. */
 static void put_message(struct hk_buf *out, struct hk_str service)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf message = {0}, body = {0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes against a listener that says what the case wants.
+// Probes against a listener that sends the answer of the test case.
 #include "net/probe.h"
 
 #include "net/cert.h"
@@ -122,7 +122,7 @@ static void grpc_says_whether_it_serves(void **state)
         struct hk_str answer;
         int good;
     } cases[] = {
-/* SETTINGS, HEADERS of stream 1, then what the case is about. */
+/* SETTINGS, HEADERS of stream 1, then the part under test. */
 #define BEGIN                                                                                      \
     "\0\0\0\4\0\0\0\0\0"                                                                           \
     "\0\0\1\1\4\0\0\0\1\x88"
@@ -168,7 +168,7 @@ static void grpc_says_whether_it_serves(void **state)
     }
 }
 
-/* A server that takes the first client's GET, in a thread of its own. */
+/* A server that accepts the first client's GET, in its own thread. */
 struct tls_server {
     int fd;
     gnutls_certificate_credentials_t own;

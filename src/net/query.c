@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Escapes of URLs, and parameters behind a question mark.
+// URL escapes and query parameters.
 #include "net/query.h"
 
 #include <strings.h>
@@ -70,7 +70,7 @@ int query_parse(struct hk_str text, struct hk_arena *a, struct query *ret, struc
     return 0;
 }
 
-static const struct query_param *find(const struct query *q, const char *key)
+static const struct query_param *query_find_param(const struct query *q, const char *key)
 {
     for (uint32_t k = 0; k < q->len; k++) {
         if (hk_str_is(q->at[k].key, key)) {
@@ -82,19 +82,19 @@ static const struct query_param *find(const struct query *q, const char *key)
 
 struct hk_str query_get(const struct query *q, const char *key)
 {
-    const struct query_param *p = find(q, key);
+    const struct query_param *p = query_find_param(q, key);
 
     return p ? p->value : HK_STR("");
 }
 
 bool query_has(const struct query *q, const char *key)
 {
-    return find(q, key) != NULL;
+    return query_find_param(q, key) != NULL;
 }
 
 bool query_bool(const struct query *q, const char *key)
 {
-    const struct query_param *p = find(q, key);
+    const struct query_param *p = query_find_param(q, key);
 
     return p && !hk_str_is(p->value, "0") && strcasecmp(p->value.s, "false") != 0;
 }

@@ -5,8 +5,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 
-/* Undoes percent escapes, and with plus the blanks written as '+'. Refuses NULs and broken escapes.
- */
+/* Decodes percent escapes, and with plus '+' as a blank. Refuses NULs and invalid escapes. */
 int query_decode(struct hk_str in, bool plus, struct hk_arena *a, struct hk_str *ret,
                  struct hk_err *err) HK_CHECKED;
 
@@ -19,12 +18,12 @@ struct query {
     uint32_t len;
 };
 
-/* At most QUERY_MAX parameters; '+' is a blank, broken escapes are refused. */
+/* At most QUERY_MAX parameters; '+' is a blank; invalid escapes are refused. */
 enum { QUERY_MAX = 256 };
 int query_parse(struct hk_str text, struct hk_arena *a, struct query *ret,
                 struct hk_err *err) HK_CHECKED;
 /* The first of that name, "" when there is none. */
 struct hk_str query_get(const struct query *q, const char *key);
 bool query_has(const struct query *q, const char *key);
-/* Absent, "0" and "false" are false; anything else, even nothing, is true. */
+/* Absent, "0" and "false" are false; anything else, even "", is true. */
 bool query_bool(const struct query *q, const char *key);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of SPDY/3.1: eight bytes of head, then data of a stream, or a control frame. Headers are
-// compressed with one zlib stream each way for the whole connection, which begins with a dictionary
-// that the protocol fixes; ours needs none, for we send empty headers only.
+// Frames of SPDY/3.1: eight bytes of head, then data of a stream, or a control frame. One zlib
+// stream per direction compresses the headers of the whole connection, starting with a dictionary
+// that the protocol defines. Our direction needs no dictionary: we send only empty headers.
 #include "net/spdy.h"
 
 #include <zlib.h>
@@ -10,7 +10,7 @@ enum {
     VERSION = 3,
     HEAD = 8,
     MAX_CONTROL = 64 << 10, /* compressed headers of a stream */
-    MAX_HEADERS = 64 << 10, /* and what they may come to */
+    MAX_HEADERS = 64 << 10, /* and their size after decompression */
     FLAG_FIN = 1,
     CONTROL = 0x80,
 };
@@ -27,10 +27,10 @@ enum frame_type {
 struct spdy {
     unsigned char head[HEAD];
     uint8_t nhead;
-    uint32_t left;         /* of the frame */
-    struct hk_buf control; /* the frame so far, when it is one of control */
-    uint32_t ended;        /* this stream's end is to be told next; 0 none */
-    struct hk_buf headers; /* of the last frame that had some */
+    uint32_t left;         /* bytes of the frame still to come */
+    struct hk_buf control; /* the frame so far, if it is a control frame */
+    uint32_t ended;        /* report this stream's end next; 0: none */
+    struct hk_buf headers; /* of the last frame with headers */
     struct hk_buf reply;   /* compressed */
     z_stream inflate, deflate;
 };
@@ -145,7 +145,7 @@ static bool use_dictionary(z_stream *z)
 
 /* ---- headers ---- */
 
-/* All of the text, which ends at a flush, into s->headers. */
+/* Decompresses all of the text, which ends at a flush, into s->headers. */
 static bool expand(struct spdy *s, struct hk_str text)
 {
     z_stream *z = &s->inflate;
@@ -180,7 +180,7 @@ static bool cut_text(struct hk_str *rest, struct hk_str *ret)
     return true;
 }
 
-/* The value of a header, "" when it has none; false when they are no headers. */
+/* The value of a header, "" if missing; false: the headers are malformed. */
 static bool find_header(const struct spdy *s, const char *name, struct hk_str *ret)
 {
     struct hk_str rest = hk_buf_str(&s->headers), key, value;
@@ -203,7 +203,7 @@ static bool find_header(const struct spdy *s, const char *name, struct hk_str *r
     return true;
 }
 
-/* No headers at all. */
+/* Compresses an empty header block. */
 static void compress_nothing(struct spdy *s)
 {
     static const unsigned char none[4];
@@ -250,7 +250,7 @@ static bool is_control(const struct spdy *s)
     return s->head[0] & CONTROL;
 }
 
-static uint8_t flags(const struct spdy *s)
+static uint8_t spdy_frame_flags(const struct spdy *s)
 {
     return s->head[4];
 }
@@ -260,7 +260,7 @@ static int nonsense(const char *what, struct hk_err *err)
     return hk_fail(err, HK_EINVAL, "SPDY: %s", what);
 }
 
-/* 1: an event. 0: nothing to be told. */
+/* 1: an event. 0: nothing to report. */
 static int open_stream(struct spdy *s, struct spdy_event *ret, struct hk_buf *out,
                        struct hk_err *err)
 {
@@ -274,7 +274,7 @@ static int open_stream(struct spdy *s, struct spdy_event *ret, struct hk_buf *ou
         return nonsense("a stream without a number or with bad headers", err);
     }
     write_reply(s, ret->stream, out);
-    s->ended = flags(s) & FLAG_FIN ? ret->stream : 0;
+    s->ended = spdy_frame_flags(s) & FLAG_FIN ? ret->stream : 0;
     return 1;
 }
 
@@ -289,7 +289,7 @@ static int take_control(struct spdy *s, struct spdy_event *ret, struct hk_buf *o
     switch (s->head[2] << 8 | s->head[3]) {
     case SYN_STREAM:
         return open_stream(s, ret, out, err);
-    case HEADERS: /* of no interest, but the compression goes on */
+    case HEADERS: /* ignored, but decompression must continue */
         if (f.n < 4 || !expand(s, (struct hk_str){f.s + 4, f.n - 4})) {
             return nonsense("headers that cannot be read", err);
         }
@@ -304,7 +304,7 @@ static int take_control(struct spdy *s, struct spdy_event *ret, struct hk_buf *o
         if (f.n != 4) {
             return nonsense("a ping of another length", err);
         }
-        if (get_u32(f.s) & 1) { /* not an answer */
+        if (get_u32(f.s) & 1) { /* the client's ping, not an answer */
             write_control(PING, 4, out);
             hk_buf_addstr(out, f);
         }
@@ -324,21 +324,21 @@ static int begin_frame(struct spdy *s, struct hk_err *err)
     return is_control(s) && s->left > MAX_CONTROL ? nonsense("a frame too long", err) : 0;
 }
 
-/* A piece of a data frame; an empty one that ends its stream, too. */
-static int take_data(struct spdy *s, struct hk_str bytes, struct spdy_event *ret)
+/* A piece of a data frame, or an empty one that ends its stream. */
+static int spdy_accept_data(struct spdy *s, struct hk_str bytes, struct spdy_event *ret)
 {
     *ret = (struct spdy_event){
         .type = SPDY_DATA, .stream = get_u32(s->head) & INT32_MAX, .bytes = bytes};
-    if (s->left == 0 && flags(s) & FLAG_FIN) {
+    if (s->left == 0 && spdy_frame_flags(s) & FLAG_FIN) {
         s->ended = ret->stream;
     }
     return bytes.n > 0;
 }
 
-/* What can be had of the frame, its head included; as spdy_read, with 0 also for a frame of which
- * nothing is to be told. */
-static int step(struct spdy *s, char **in, size_t *n, struct spdy_event *ret, struct hk_buf *out,
-                struct hk_err *err)
+/* Reads as much of the frame as is there, including its head. Like spdy_read, but also returns 0
+ * for a frame without an event. */
+static int spdy_read_frame(struct spdy *s, char **in, size_t *n, struct spdy_event *ret,
+                           struct hk_buf *out, struct hk_err *err)
 {
     size_t part;
     int rc;
@@ -361,7 +361,7 @@ static int step(struct spdy *s, char **in, size_t *n, struct spdy_event *ret, st
     s->left -= (uint32_t)part;
     s->nhead = s->left == 0 ? 0 : HEAD;
     if (!is_control(s)) {
-        return take_data(s, bytes, ret);
+        return spdy_accept_data(s, bytes, ret);
     }
     hk_buf_addstr(&s->control, bytes);
     return s->left == 0 ? take_control(s, ret, out, err) : 0;
@@ -378,12 +378,12 @@ int spdy_read(struct spdy *s, char **in, size_t *n, struct spdy_event *ret, stru
             s->ended = 0;
             return 1;
         }
-        rc = step(s, in, n, ret, out, err);
+        rc = spdy_read_frame(s, in, n, ret, out, err);
     }
     return rc;
 }
 
-/* ---- beginning and end ---- */
+/* ---- creation and freeing ---- */
 
 struct spdy *spdy_new(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SPDY from the other end: streams that are opened with compressed headers, data in any pieces, and
-// what no peer may send.
+// SPDY from the peer's side: streams with compressed headers, data in any pieces, and invalid
+// frames.
 #include "net/spdy.c"
 
 #include <setjmp.h>
@@ -12,7 +12,7 @@
 
 struct peer {
     struct spdy *spdy;
-    struct hk_buf sent;   /* by the peer, not yet read */
+    struct hk_buf sent;   /* sent by the peer, not yet read */
     struct hk_buf told;   /* "open 1 stdin\n", "data 1 abc\n", "end 1\n" */
     struct hk_buf answer; /* to the peer */
     z_stream deflate, inflate;
@@ -81,7 +81,7 @@ static void open_one(struct peer *p, uint32_t stream, const char *type, uint8_t 
     hk_buf_addstr(&p->sent, hk_buf_str(&packed));
 }
 
-/* What was sent is read, so many bytes at a time; the outcome. */
+/* Reads what was sent, `pieces` bytes at a time; returns the result. */
 static int take_all(struct peer *p, size_t pieces, struct hk_err *err)
 {
     static const char *const names[] = {"open", "data", "end", "reset", "away"};
@@ -164,7 +164,7 @@ static void test_pings_are_answered_and_other_frames_passed_over(void **state)
     assert_int_equal(p.answer.len, 12);
     assert_int_equal(get_u32(p.answer.data), 0x80030006);
     assert_int_equal(get_u32(p.answer.data + 8), 7);
-    add_u32(&p.sent, 0x80030006); /* the answer to a ping of ours */
+    add_u32(&p.sent, 0x80030006); /* the answer to our ping */
     add_u32(&p.sent, 4);
     add_u32(&p.sent, 8);
     add_u32(&p.sent, 0x80030009); /* a window */

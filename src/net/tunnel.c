@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads and writes the bytes of a tunnel, with or without TLS (tunnel.h).
 #include "net/tunnel.h"
 
 #include <errno.h>
@@ -8,10 +9,10 @@
 
 enum {
     RECORD = 16 << 10,
-    PROBE_S = 30, /* silence after which the kernel asks whether the peer is still there */
+    PROBE_S = 30, /* idle time after which the kernel checks whether the peer still exists */
 };
 
-static ssize_t pull(gnutls_transport_ptr_t ptr, void *p, size_t n)
+static ssize_t tunnel_pull_bytes(gnutls_transport_ptr_t ptr, void *p, size_t n)
 {
     struct tunnel *t = ptr;
 
@@ -26,8 +27,8 @@ static ssize_t pull(gnutls_transport_ptr_t ptr, void *p, size_t n)
     return got;
 }
 
-/* One record or a part of it; -1 with errno. */
-static ssize_t receive(struct tunnel *t, char *p, size_t n)
+/* Reads one record or a part of it; -1 with errno. */
+static ssize_t tunnel_receive_record(struct tunnel *t, char *p, size_t n)
 {
     ssize_t got;
 
@@ -46,14 +47,14 @@ static ssize_t receive(struct tunnel *t, char *p, size_t n)
     return -1;
 }
 
-/* What was decrypted and not asked for must not stay in the session: the library would take it. */
+/* Decrypted bytes must not stay in the session: the library would read them. */
 static void empty_session(struct tunnel *t)
 {
     size_t n;
 
     while (t->tls && (n = gnutls_record_check_pending(t->tls)) > 0) {
         hk_buf_reserve(&t->stash, n);
-        const ssize_t got = receive(t, t->stash.data + t->stash.len, n);
+        const ssize_t got = tunnel_receive_record(t, t->stash.data + t->stash.len, n);
         if (got <= 0) {
             return;
         }
@@ -80,7 +81,7 @@ void tunnel_open(struct tunnel *t, int fd, gnutls_session_t tls)
     if (tls) {
         gnutls_transport_get_ptr2(tls, &in, &out);
         gnutls_transport_set_ptr2(tls, t, out);
-        gnutls_transport_set_pull_function(tls, pull);
+        gnutls_transport_set_pull_function(tls, tunnel_pull_bytes);
         empty_session(t);
     }
 }
@@ -111,7 +112,7 @@ ssize_t tunnel_read(struct tunnel *t, char *p, size_t n)
     if (!t->tls && done == 0) {
         return recv(t->fd, p, n, MSG_DONTWAIT);
     }
-    while (t->tls && done < n && (got = receive(t, p + done, n - done)) > 0) {
+    while (t->tls && done < n && (got = tunnel_receive_record(t, p + done, n - done)) > 0) {
         done += (size_t)got;
     }
     empty_session(t);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tunnels through the HTTP server, plain and over TLS, against clients in the same thread: echoes
-// intact with many at a time and some that do not read, peers that leave, servers that go.
+// Tunnels through the HTTP server, plain and over TLS, with clients in the same thread: correct
+// echoes with many clients, some of which do not read, peers that leave, servers that stop.
 #include "net/cert.h"
 #include "net/http.h"
 
@@ -28,7 +28,7 @@ struct fixture {
     uint32_t opened, cut, closed;
 };
 
-/* ---- the server: an echo that holds one block at most ---- */
+/* ---- the server: an echo with at most one block in memory ---- */
 
 struct echo {
     struct fixture *f;
@@ -141,7 +141,7 @@ struct peer {
     gnutls_session_t tls;
     gnutls_certificate_credentials_t cred;
     size_t sent, got;
-    bool up;   /* its 101 has come */
+    bool up;   /* its 101 was received */
     bool lazy; /* does not read what it is sent */
     struct hk_buf head;
 };
@@ -211,7 +211,7 @@ static void peer_close(struct peer *p)
     hk_buf_fini(&p->head);
 }
 
-/* No period that divides a block. */
+/* The period does not divide a block. */
 static char byte_at(size_t k)
 {
     return (char)('a' + k * 7 / 3 % 23);
@@ -225,7 +225,7 @@ static void check_bytes(struct peer *p, const char *buf, size_t n)
     p->got += n;
 }
 
-/* The head of the answer, and the echo behind it. */
+/* Reads the head of the answer, and the echo after it. */
 static void peer_read(struct peer *p)
 {
     char buf[BLOCK];
@@ -270,7 +270,7 @@ static void work(struct fixture *f, struct peer *peers, uint32_t n)
     }
 }
 
-/* Until those that are not lazy have everything back. */
+/* Runs until all peers that are not lazy have everything back. */
 static void work_through(struct fixture *f, struct peer *peers, uint32_t n)
 {
     const int64_t deadline = net_loop_now_ns(f->loop) + (int64_t)PATIENCE_MS * 1000000;
@@ -340,7 +340,7 @@ static void closes(bool tls)
         turn(&f);
         n = peer_recv(&p, buf, sizeof(buf));
     } while (n < 0);
-    assert_int_equal(n, 4); /* what was written comes first */
+    assert_int_equal(n, 4); /* earlier bytes come first */
     while ((n = peer_recv(&p, buf, sizeof(buf))) < 0) {
         turn(&f);
     }

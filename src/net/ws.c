@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames:  FIN/op  MASK/length  [length of 2 or 8 bytes]  [mask of 4 bytes]  payload
+// WebSocket frames:
+//
+//   FIN/op  MASK/length  [length of 2 or 8 bytes]  [mask of 4 bytes]  payload
 #include "net/ws.h"
 
 #include <gnutls/crypto.h>
@@ -12,7 +14,7 @@ enum {
     FIN = 0x80,
     RESERVED = 0x70,
     OP = 0x0f,
-    CONTROL = 0x08, /* bit of an op */
+    CONTROL = 0x08, /* bit of an opcode */
     MASKED = 0x80,
     SHORT = 0x7f,
     LENGTH_2 = 126,
@@ -69,7 +71,7 @@ static int broken(struct ws_reader *r, const char *why, struct hk_err *err)
     return hk_fail(err, HK_EINVAL, "websocket: %s", why);
 }
 
-/* How long the head is, as far as can be told from what there is of it. */
+/* The length of the head, as far as the bytes so far show it. */
 static uint8_t head_size(const struct ws_reader *r)
 {
     uint8_t n = 2;
@@ -125,7 +127,7 @@ static int check_data(struct ws_reader *r, struct hk_err *err)
     return 0;
 }
 
-/* The head is whole. */
+/* Called when the head is complete. */
 static int begin_frame(struct ws_reader *r, struct hk_err *err)
 {
     const bool masked = r->head[1] & MASKED;
@@ -155,7 +157,7 @@ static void apply_mask(const unsigned char mask[4], uint8_t *at, char *p, size_t
     *at = (uint8_t)((*at + n) % 4);
 }
 
-/* As much of the payload as has come. */
+/* Returns as much of the payload as has arrived. */
 static struct hk_str take_payload(struct ws_reader *r, char **in, size_t *n)
 {
     const size_t part = (size_t)HK_MIN(r->left, (uint64_t)*n);
@@ -181,7 +183,7 @@ static bool give_control(struct ws_reader *r, struct hk_str part, struct ws_piec
     return true;
 }
 
-/* Nothing is told of a frame that has nothing and is not the last. */
+/* False for an empty frame that is not the last of its message. */
 static bool give_data(struct ws_reader *r, struct hk_str part, struct ws_piece *ret)
 {
     const bool last = r->left == 0 && r->fin;
@@ -195,7 +197,7 @@ static bool give_data(struct ws_reader *r, struct hk_str part, struct ws_piece *
     return true;
 }
 
-static bool give(struct ws_reader *r, char **in, size_t *n, struct ws_piece *ret)
+static bool ws_read_payload(struct ws_reader *r, char **in, size_t *n, struct ws_piece *ret)
 {
     const struct hk_str part = take_payload(r, in, n);
     const bool told = r->op & CONTROL ? give_control(r, part, ret) : give_data(r, part, ret);
@@ -219,8 +221,8 @@ int ws_read(struct ws_reader *r, char **in, size_t *n, struct ws_piece *ret, str
                 return rc;
             }
         }
-        /* At once for a frame without payload: no further byte may come. */
-        if ((*n > 0 || r->left == 0) && give(r, in, n, ret)) {
+        /* Also for a frame without payload: no more bytes may come. */
+        if ((*n > 0 || r->left == 0) && ws_read_payload(r, in, n, ret)) {
             return 1;
         }
     }
@@ -236,7 +238,7 @@ uint16_t ws_close_code(struct hk_str payload)
 
 /* ---- writing ---- */
 
-static void write_head(enum ws_op op, uint64_t n, const unsigned char *mask, struct hk_buf *out)
+static void ws_write_head(enum ws_op op, uint64_t n, const unsigned char *mask, struct hk_buf *out)
 {
     const int wide = n < LENGTH_2 ? 0 : n <= UINT16_MAX ? 2 : 8;
     const int brief = wide == 0 ? (int)n : wide == 2 ? LENGTH_2 : LENGTH_8;
@@ -262,7 +264,7 @@ static void mask_from(struct hk_buf *out, size_t from, const unsigned char *mask
 
 void ws_write(enum ws_op op, struct hk_str bytes, const unsigned char *mask, struct hk_buf *out)
 {
-    write_head(op, bytes.n, mask, out);
+    ws_write_head(op, bytes.n, mask, out);
     const size_t from = out->len;
     hk_buf_addstr(out, bytes);
     mask_from(out, from, mask);
@@ -271,7 +273,7 @@ void ws_write(enum ws_op op, struct hk_str bytes, const unsigned char *mask, str
 void ws_write_channel(uint8_t channel, struct hk_str bytes, const unsigned char *mask,
                       struct hk_buf *out)
 {
-    write_head(WS_BINARY, bytes.n + 1, mask, out);
+    ws_write_head(WS_BINARY, bytes.n + 1, mask, out);
     const size_t from = out->len;
     hk_buf_addc(out, (char)channel);
     hk_buf_addstr(out, bytes);

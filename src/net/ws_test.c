@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// WebSocket frames: valid and invalid ones, in pieces of any size.
 #include "net/ws.h"
 
 #include <setjmp.h>
@@ -8,8 +9,8 @@
 
 #include <cmocka.h>
 
-/* What a reader makes of the bytes, given so many at a time: "binary[first last]:text " for each
- * piece, joined ones of a message as one; "!code" after a failure. */
+/* The reader's output for the bytes, given `part` at a time: "binary[first last]:text " for each
+ * piece, pieces of one message joined; "!code" after a failure. */
 static void told(bool server, const void *bytes, size_t n, size_t part, struct hk_buf *out)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf copy = {0};
@@ -53,7 +54,7 @@ static void test_frames_are_told_however_they_come(void **state)
         CASE(false, "\x02\x00\x00\x00\x80\x00", "2:|"),
         CASE(false, "\x82\x00", "2:|"),
         CASE(false, "\x89\x02hi\x88\x02\x03\xe8", "9:hi|8:\x03\xe8|"),
-        /* A ping in the middle of a frame's message; sizes written longer than they need be. */
+        /* A ping inside a message; lengths encoded longer than necessary. */
         CASE(false,
              "\x82\x7e\x00\x03"
              "abc\x8a\x00",
@@ -62,15 +63,15 @@ static void test_frames_are_told_however_they_come(void **state)
         CASE(true, "\x81\x05Hello", "!1002"),             /* not masked */
         CASE(false, "\x81\x80\x01\x02\x03\x04", "!1002"), /* masked */
         CASE(false, "\xc1\x00", "!1002"),                 /* reserved bit */
-        CASE(false, "\x83\x00", "!1002"),                 /* no such data */
-        CASE(false, "\x8b\x00", "!1002"),                 /* no such control */
-        CASE(false, "\x09\x00", "!1002"),                 /* control in pieces */
+        CASE(false, "\x83\x00", "!1002"),                 /* unknown data opcode */
+        CASE(false, "\x8b\x00", "!1002"),                 /* unknown control opcode */
+        CASE(false, "\x09\x00", "!1002"),                 /* fragmented control frame */
         CASE(false, "\x89\x7e\x00\x80", "!1002"),         /* control too long */
-        CASE(false, "\x80\x00", "!1002"),                 /* goes on with nothing */
+        CASE(false, "\x80\x00", "!1002"),                 /* continuation without a message */
         CASE(false,
              "\x02\x01"
              "a\x81\x00",
-             "2:a!1002"),                         /* begins another */
+             "2:a!1002"),                         /* starts another message */
         CASE(false, "\x82\x7e\x10\x00", "!1009"), /* too long */
         CASE(false, "\x82\x7f\xff\xff\xff\xff\xff\xff\xff\xff", "!1009"),
 #undef CASE

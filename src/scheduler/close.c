@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a session: phases, conditions and messages. Runs while tentative placements still
-// stand, since the messages tell of them.
+// The end of a session: phases, conditions and messages. Runs before tentative placements are
+// undone, since the messages report them.
 #include "scheduler/close.h"
 
 #include "scheduler/session_priv.h"
 
-/* ---- phase (1.7) ---- */
+/* ---- phase ---- */
 
 static uint32_t releasing_on_node(const struct model *m, const struct job *j)
 {
@@ -20,7 +20,7 @@ static uint32_t releasing_on_node(const struct model *m, const struct job *j)
     return n;
 }
 
-static enum pg_phase phase_of(const struct model *m, const struct job *j, bool unschedulable)
+static enum pg_phase close_job_phase(const struct model *m, const struct job *j, bool unschedulable)
 {
     const struct tally *t = &j->tally;
     const int64_t completed = (int64_t)t->n[TASK_FAILED] + t->n[TASK_SUCCEEDED];
@@ -30,7 +30,7 @@ static enum pg_phase phase_of(const struct model *m, const struct job *j, bool u
     if (t->n[TASK_RUNNING] > 0 && unschedulable) {
         return PG_UNKNOWN;
     }
-    /* Upstream calls a group of minMember 0 completed before it ever ran (8.3 #23). */
+    /* Upstream's getPodGroupPhase returns Completed for minMember 0 before any pod ran. */
     if (scheduled >= j->min && scheduled == completed && t->total > 0 && scheduled > 0) {
         return PG_COMPLETED;
     }
@@ -40,9 +40,10 @@ static enum pg_phase phase_of(const struct model *m, const struct job *j, bool u
     return j->phase == PG_INQUEUE ? PG_INQUEUE : PG_PENDING;
 }
 
-/* ---- conditions (1.8) ---- */
+/* ---- conditions ---- */
 
-/* Leaving pods still hold the seats and nobody waits: the gang is winding down, not short. */
+/* Terminating pods still hold their places and no pod waits: the gang is shutting down, not short
+ * of members. */
 static bool winding_down(const struct model *m, const struct job *j)
 {
     const struct tally *t = &j->tally;
@@ -65,9 +66,9 @@ static enum note_condition condition_of(const struct session *ssn, const struct 
     return winding_down(ssn->m, j) ? NOTE_NONE : NOTE_UNSCHEDULABLE;
 }
 
-/* ---- words (1.9) ---- */
+/* ---- messages ---- */
 
-/* The state a task is explained by: what a discarded attempt had in mind, else where it stands. */
+/* The state that the message reports: that of a discarded attempt, else the current one. */
 static struct last_tx explained_by(const struct session *ssn, task_id t)
 {
     const struct task *task = model_task(ssn->m, t);
@@ -97,7 +98,7 @@ struct words {
     uint32_t n;
 };
 
-static void word(struct session *ssn, struct words *w, uint32_t n, const char *what)
+static void close_add_count_text(struct session *ssn, struct words *w, uint32_t n, const char *what)
 {
     w->at[w->n++] = hk_arena_printf(ssn->mem, "%u %s", n, what);
 }
@@ -124,16 +125,16 @@ static void write_pending(struct session *ssn, const struct job *j, struct hk_bu
         return;
     }
     if (ok > 0) {
-        word(ssn, &w, ok, "Schedulable");
+        close_add_count_text(ssn, &w, ok, "Schedulable");
     }
     if (j->tally.n[TASK_PENDING] > ok) {
-        word(ssn, &w, j->tally.n[TASK_PENDING] - ok, "Unschedulable");
+        close_add_count_text(ssn, &w, j->tally.n[TASK_PENDING] - ok, "Unschedulable");
     }
     hk_buf_adds(out, "; Pending: ");
     words_write(&w, out);
 }
 
-/* The task that sorts first among those with node errors speaks for the job. */
+/* The job reports the reasons of its first task in order that has node errors. */
 static task_id spokesman(struct session *ssn, const struct job *j)
 {
     task_id first = NO_TASK;
@@ -146,8 +147,7 @@ static task_id spokesman(struct session *ssn, const struct job *j)
     return first;
 }
 
-/* JobInfo.FitError, with the refusal of a queue or quota in upstream's place for a job-level error.
- */
+/* JobInfo.FitError; the refusal of a queue or quota replaces upstream's job-level error. */
 static void write_job_fit(struct session *ssn, job_id id, struct hk_buf *out)
 {
     const struct job *j = model_job(ssn->m, id);
@@ -157,7 +157,7 @@ static void write_job_fit(struct session *ssn, job_id id, struct hk_buf *out)
     hk_buf_addf(out, "pod group is %s, ", job_counts_ready(j) ? "ready" : "not ready");
     for (uint32_t s = 0; s < TASK_NSTATUS; s++) {
         if (j->tally.n[s] > 0) {
-            word(ssn, &w, j->tally.n[s], task_status_name(s));
+            close_add_count_text(ssn, &w, j->tally.n[s], task_status_name(s));
         }
     }
     w.at[w.n++] = hk_arena_printf(ssn->mem, "%d minAvailable", j->min);
@@ -190,15 +190,15 @@ static void write_texts(struct session *ssn, struct job_note *n)
     } else {
         n->message = "";
     }
-    /* Upstream warns of groups that are only waiting for their binds to be seen (8.3 #34), and of
-     * groups that have no pods yet. */
+    /* Upstream also warns about groups that only wait for watch events of their binds, and about
+     * groups without pods. */
     if ((n->phase == PG_UNKNOWN || n->phase == PG_PENDING || n->phase == PG_INQUEUE) &&
         j->tally.total > 0 && !job_counts_ready(j)) {
         n->event = gang_text(ssn, n->job, j->tally.n[TASK_PENDING], hk_buf_str(&fit));
     }
 }
 
-/* ---- pods (1.10) ---- */
+/* ---- pods ---- */
 
 static void pod_text(struct session *ssn, task_id t, const char *job_fit)
 {
@@ -237,7 +237,7 @@ static void note_list(struct session *ssn, task_id head, const char *job_fit)
         const struct task *task = model_task(ssn->m, t);
         const unsigned waiting =
             STATUS_BIT(TASK_PENDING) | STATUS_BIT(TASK_ALLOCATED) | STATUS_BIT(TASK_PIPELINED);
-        /* A held pod keeps the condition that says why its bind failed. */
+        /* A held pod keeps the condition that explains why its bind failed. */
         if (status_in(task->status, waiting) && !(task->flags & (TASK_GATED | TASK_HELD))) {
             pod_text(ssn, t, job_fit);
         }
@@ -262,13 +262,13 @@ static uint32_t waiting_tasks(const struct job *j)
 
 /* ---- which jobs ---- */
 
-static void mark(uint64_t *bits, job_id j)
+static void close_set_job_bit(uint64_t *bits, job_id j)
 {
     bits[j.i / 64] |= 1ULL << (j.i % 64);
 }
 
-/* Jobs looked at, jobs that changed before the session, and jobs that changed in it; but not those
- * that are parked, of whom the last word stands. */
+/* Jobs of this session, jobs that changed before it and jobs that changed in it, without parked
+ * jobs, whose last message is still true. */
 static uint32_t jobs_to_note(struct session *ssn, job_id **ret)
 {
     const struct model *m = ssn->m;
@@ -278,18 +278,18 @@ static uint32_t jobs_to_note(struct session *ssn, job_id **ret)
     job_id *out = hk_arena_array(ssn->mem, max + 1, sizeof(*out));
 
     for (uint32_t k = 0; k < ssn->njob; k++) {
-        mark(bits, ssn->jobs[k]);
+        close_set_job_bit(bits, ssn->jobs[k]);
     }
     for (uint32_t k = 0; k < ssn->nchanged; k++) {
-        mark(bits, ssn->changed[k]);
+        close_set_job_bit(bits, ssn->changed[k]);
     }
     for (uint32_t k = 0; k < m->dirty_jobs.len; k++) {
-        mark(bits, m->dirty_jobs.at[k]);
+        close_set_job_bit(bits, m->dirty_jobs.at[k]);
     }
     for (uint32_t w = 0; w < words; w++) {
         for (uint64_t b = bits[w]; b; b &= b - 1) {
             const job_id id = {w * 64 + (uint32_t)__builtin_ctzll(b)};
-            const struct job *j = model_job(m, id);
+            const struct job *j = &m->jobs.at[id.i]; /* a changed job may have been deleted */
             if (j->used && j->has_pg && !id_none(j->queue) &&
                 (j->active_pos == ID_NONE || session_is_awake(ssn, id))) {
                 out[n++] = id;
@@ -332,7 +332,7 @@ static bool placed_any(const struct session *ssn, const struct job *j)
     return j->tally.n[TASK_ALLOCATED] + j->tally.n[TASK_PIPELINED] + j->tally.n[TASK_BINDING] > 0;
 }
 
-/* Whether some action got as far as this job. */
+/* Whether some action considered this job. */
 static bool was_seen(const struct session *ssn, job_id id)
 {
     const struct job *j = model_job(ssn->m, id);
@@ -344,14 +344,14 @@ static bool was_seen(const struct session *ssn, job_id id)
     return seen;
 }
 
-/* Admitted, but by an action that comes after those which place. */
+/* Admitted by an action that runs after those that place tasks. */
 static bool was_left_over(const struct session *ssn, job_id id, const struct job_note *n)
 {
     return ((ssn->was_pending[id.i / 64] >> (id.i % 64)) & 1) && n->phase == PG_INQUEUE &&
            model_job(ssn->m, id)->tally.n[TASK_PENDING] > 0 && !was_seen(ssn, id);
 }
 
-/* When the clock may help. What it could do for a job whose time is up it has done. */
+/* The next time at which the clock alone can change an answer. Past times have had their effect. */
 static int64_t due_ns(struct session *ssn, job_id id)
 {
     int64_t first_ns = INT64_MAX;
@@ -364,8 +364,8 @@ static int64_t due_ns(struct session *ssn, job_id id)
     return first_ns;
 }
 
-/* A job that got nothing is left alone until an event that could change the answer. What it lacks
- * is in its tasks' reasons; a job nobody gave a reason for is looked at again after any event. */
+/* Parks a job that got nothing until an event that could change the answer. Its tasks' reasons say
+ * which; without any reason, every event wakes the job. */
 static void park(struct session *ssn, job_id id, const struct job_note *n)
 {
     const struct job *j = model_job(ssn->m, id);
@@ -376,7 +376,7 @@ static void park(struct session *ssn, job_id id, const struct job_note *n)
         return;
     }
     if ((n->phase == PG_PENDING && n->prev_phase != PG_PENDING) || was_left_over(ssn, id, n)) {
-        ssn->again = true; /* to be admitted anew, or placed */
+        ssn->again = true; /* the next session admits or places it */
         return;
     }
     if (ssn->job_msg[id.i]) {
@@ -392,7 +392,7 @@ static void park(struct session *ssn, job_id id, const struct job_note *n)
         }
     }
     if (j->policies.len > 0 || job_has_topology(ssn->m, id)) {
-        /* The reasons are those of the domain tried last; others may have had other ones. */
+        /* These are the reasons of the last domain tried; other domains may have other reasons. */
         dims = UINT64_MAX;
         why |= WAKE_NODE | WAKE_PODS | WAKE_VOLUME;
     }
@@ -413,9 +413,9 @@ static void note_job(struct session *ssn, job_id id, bool gang)
                          .failed = j->tally.n[TASK_FAILED],
                          .succeeded = j->tally.n[TASK_SUCCEEDED]};
 
-    n.phase = (uint8_t)phase_of(ssn->m, j, n.condition == NOTE_UNSCHEDULABLE);
+    n.phase = (uint8_t)close_job_phase(ssn->m, j, n.condition == NOTE_UNSCHEDULABLE);
     if (ssn->over_budget && waiting_tasks(j) > 0 && !was_seen(ssn, id)) {
-        n.condition = NOTE_NONE; /* nothing is known of it */
+        n.condition = NOTE_NONE; /* no action considered the job */
     } else if (ssn->opts.texts) {
         write_texts(ssn, &n);
         if (waiting_tasks(j) > 0) {
@@ -440,8 +440,8 @@ static bool has_plugin(const struct session *ssn, const char *name)
     return false;
 }
 
-/* What wakes every parked job under this configuration: new victims where actions evict, and
- * another queue's move since queues reclaim. */
+/* What wakes every parked job with this configuration: where actions evict, new victims and changes
+ * of other queues. */
 static uint8_t parks_on(const struct session *ssn)
 {
     uint8_t why = 0;

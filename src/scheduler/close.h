@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session has to say at its end: the new phase and condition of each PodGroup it looked at,
-// and why each pod waits, in the words users know (scheduler.md 1.7-1.10). Emit writes them, `hekla
-// schedule` prints them. Texts live in the session's arena.
+// The results of a session: the new phase and condition of each PodGroup it examined, and why each
+// pod waits, in Volcano's wording (docs/reference/scheduler.md section 7). Emit writes them to the
+// API, `hekla schedule` prints them. Texts live in the session's arena.
 #pragma once
 
 #include "scheduler/session.h"
@@ -14,8 +14,8 @@ struct job_note {
     uint8_t prev_phase;
     uint8_t condition; /* enum note_condition */
     uint32_t running, failed, succeeded;
-    int64_t missing;     /* unschedulable, with texts: how many tasks its minimum lacks */
-    const char *message; /* of the condition; NULL when texts were not asked for */
+    int64_t missing;     /* unschedulable, with texts: tasks missing from its minimum */
+    const char *message; /* of the condition; NULL without session_opts.texts */
     const char
         *event; /* "{p}/{t} tasks in gang unschedulable: ..." for waiting groups, else NULL */
 };
@@ -24,5 +24,5 @@ struct pod_note {
     task_id task;
     const char *reason; /* "Schedulable", "Unschedulable" */
     const char *message;
-    node_id nominated; /* to be written as nominatedNodeName, NO_NODE when not */
+    node_id nominated; /* value for nominatedNodeName, NO_NODE none */
 };

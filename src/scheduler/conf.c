@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the scheduler configuration: YAML in, actions and plugins with their options out. What
-// Volcano refuses is refused here, with the line; what it tolerates in silence becomes a warning
-// with the line. Options are parsed through the tables of plugins and actions, so nothing else
-// looks at text.
+// Volcano refuses is an error here, with its line; what Volcano silently tolerates is a warning,
+// with its line. Options are parsed by the tables of plugins and actions, so no other file reads
+// configuration text.
 
 #include "scheduler/conf.h"
 
@@ -28,7 +28,7 @@ const char conf_default_text[] = "actions: \"enqueue, allocate, backfill\"\n"
                                  "  - name: proportion\n"
                                  "  - name: nodeorder\n";
 
-/* Plugins a Volcano configuration may name that are not here (yet). */
+/* Plugins that a Volcano configuration may name; some are not implemented here. */
 static const char *const upstream_plugins[] = {
     "binpack",     "capacity",      "cdp",
     "conformance", "deviceshare",   "drf",
@@ -40,14 +40,14 @@ static const char *const upstream_plugins[] = {
     "tdm",         "task-topology", "usage",
 };
 
-/* Switches of extension points that nothing calls, upstream as here. */
+/* Switches of extension points that nothing calls, neither upstream nor here. */
 static const char *const idle_switches[] = {
     "enabledClusterOrder",
     "enableTargetJob",
     "enableReservedNodes",
 };
 
-static bool is_listed(struct hk_str name, const char *const *list, size_t n)
+static bool scheduler_conf_list_has_name(struct hk_str name, const char *const *list, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (hk_str_is(name, list[i])) {
@@ -71,9 +71,9 @@ static void warn(struct conf *c, uint32_t line, const char *fmt, ...)
                 (struct conf_warning){line, hk_arena_strndup(&c->mem, text.data, text.len)});
 }
 
-/* A member that is absent or null (NULL is returned) or of the type wanted. */
-static int member(const struct json *obj, const char *key, enum json_type type,
-                  const struct json **ret, struct hk_err *err)
+/* Gets a member, which must be absent, null (both return NULL) or of the type. */
+static int scheduler_conf_typed_member(const struct json *obj, const char *key, enum json_type type,
+                                       const struct json **ret, struct hk_err *err)
 {
     const struct json *v = json_get(obj, key);
 
@@ -89,21 +89,21 @@ static int member(const struct json *obj, const char *key, enum json_type type,
     return 0;
 }
 
-/* What entries for plugins and for actions have in common; the arguments may be NULL. */
+/* Reads what plugin and action entries have in common; *ret_args may become NULL. */
 static int name_and_arguments(const struct json *entry, struct hk_str *ret_name,
                               const struct json **ret_args, struct hk_err *err)
 {
     const struct json *name;
-    const int rc = member(entry, "name", JSON_STRING, &name, err);
+    const int rc = scheduler_conf_typed_member(entry, "name", JSON_STRING, &name, err);
 
     if (rc < 0) {
         return rc;
     }
     *ret_name = json_str(name, HK_STR(""));
-    return member(entry, "arguments", JSON_OBJECT, ret_args, err);
+    return scheduler_conf_typed_member(entry, "arguments", JSON_OBJECT, ret_args, err);
 }
 
-/* An element of a list of objects; *ret NULL when there is nothing behind the dash. */
+/* Gets element i of a list of objects; *ret is NULL when the element is empty. */
 static int object_item(const struct json *list, uint32_t i, const char *what,
                        const struct json **ret, struct hk_err *err)
 {
@@ -119,15 +119,15 @@ static int object_item(const struct json *list, uint32_t i, const char *what,
 
 /* ---- options ---- */
 
-/* What Go's strconv.ParseBool takes. */
+/* Accepts what Go's strconv.ParseBool accepts. */
 static bool parse_bool(struct hk_str s, bool *ret)
 {
     static const char *const yes[] = {"1", "t", "T", "TRUE", "true", "True"};
     static const char *const no[] = {"0", "f", "F", "FALSE", "false", "False"};
 
-    if (is_listed(s, yes, HK_LEN(yes))) {
+    if (scheduler_conf_list_has_name(s, yes, HK_LEN(yes))) {
         *ret = true;
-    } else if (is_listed(s, no, HK_LEN(no))) {
+    } else if (scheduler_conf_list_has_name(s, no, HK_LEN(no))) {
         *ret = false;
     } else {
         return false;
@@ -147,7 +147,7 @@ static bool read_float(const struct json *v, double *ret)
     return true;
 }
 
-static bool read_bool(const struct json *v, bool *ret)
+static bool scheduler_conf_read_bool(const struct json *v, bool *ret)
 {
     if (v->type == JSON_BOOL) {
         *ret = v->b;
@@ -156,7 +156,7 @@ static bool read_bool(const struct json *v, bool *ret)
     return v->type == JSON_STRING && parse_bool(json_str(v, HK_STR("")), ret);
 }
 
-/* Types are those Volcano takes for each kind. False: wrong type, the field keeps its value. */
+/* Accepts the types that Volcano accepts. False: wrong type, the field keeps its value. */
 static bool option_read(const struct opt *o, const struct json *v, void *state)
 {
     void *field = (char *)state + o->offset;
@@ -170,7 +170,7 @@ static bool option_read(const struct opt *o, const struct json *v, void *state)
     case OPT_FLOAT:
         return read_float(v, field);
     case OPT_BOOL:
-        return read_bool(v, field);
+        return scheduler_conf_read_bool(v, field);
     case OPT_STR:
         if (v->type == JSON_STRING) {
             *(struct hk_str *)field = json_str(v, HK_STR(""));
@@ -185,7 +185,7 @@ static bool option_read(const struct opt *o, const struct json *v, void *state)
     return true;
 }
 
-/* The default of the table, written as in YAML: a text that does not read is our own mistake. */
+/* Sets the default from the table, which is YAML text. A default that does not parse is a bug. */
 static void option_default(const struct opt *o, void *state)
 {
     struct json v = json_make_str(hk_str(o->dflt));
@@ -219,7 +219,7 @@ static const char *option_want(enum opt_type type)
     return names[type];
 }
 
-/* The option that a key belongs to. A prefix yields to the options that are named in full. */
+/* Finds the option of a key. A full name wins over a prefix. */
 static const struct opt *option_find(const struct opt *opts, uint32_t n, struct hk_str key)
 {
     const struct opt *prefix = NULL;
@@ -235,7 +235,7 @@ static const struct opt *option_find(const struct opt *opts, uint32_t n, struct 
     return prefix;
 }
 
-/* Room for as many pairs as there are arguments is made once per option. */
+/* Adds one pair. The first call for an option allocates room for all arguments. */
 static void pairs_add(struct conf *c, const struct opt *o, const struct json *args,
                       const struct json_member *arg, void *state)
 {
@@ -248,6 +248,13 @@ static void pairs_add(struct conf *c, const struct opt *o, const struct json *ar
     }
     const size_t skip = strlen(o->key);
     at[pairs->n++] = (struct opt_pair){{arg->key.s + skip, arg->key.n - skip}, arg->value.i};
+}
+
+/* Whether a weight is too large: weights are multiplied with scores and summed in 64 bits. */
+static bool is_beyond_range(const struct opt *o, const struct json *v)
+{
+    return (o->type == OPT_INT || o->type == OPT_PAIRS) && v->type == JSON_INT &&
+           (v->i < INT32_MIN || v->i > INT32_MAX);
 }
 
 /* Fills the options from args, which may be NULL; kind and name are for the warnings. */
@@ -263,6 +270,10 @@ static void options_read(struct conf *c, const struct opt *opts, uint32_t nopt,
         if (!o) {
             warn(c, arg->value.line, "%s '%s' has no argument '%.*s'", kind, name,
                  HK_FMT(arg->key));
+        } else if (is_beyond_range(o, &arg->value)) {
+            warn(c, arg->value.line,
+                 "argument '%.*s' of %s '%s' is %lld, want an integer from %d to %d: ignored",
+                 HK_FMT(arg->key), kind, name, (long long)arg->value.i, INT32_MIN, INT32_MAX);
         } else if (o->type == OPT_PAIRS && arg->value.type == JSON_INT) {
             pairs_add(c, o, args, arg, state);
         } else if (o->type == OPT_PAIRS || !option_read(o, &arg->value, state)) {
@@ -275,7 +286,7 @@ static void options_read(struct conf *c, const struct opt *opts, uint32_t nopt,
 
 /* ---- plugins ---- */
 
-/* False when the key is no switch at all. */
+/* False when the key is not a switch. */
 static bool switch_bits(struct hk_str key, uint64_t *ret)
 {
     *ret = 0;
@@ -285,7 +296,7 @@ static bool switch_bits(struct hk_str key, uint64_t *ret)
             *ret |= 1ULL << k;
         }
     }
-    return *ret != 0 || is_listed(key, idle_switches, HK_LEN(idle_switches));
+    return *ret != 0 || scheduler_conf_list_has_name(key, idle_switches, HK_LEN(idle_switches));
 }
 
 static int plugin_switch(struct conf *c, struct conf_plugin *p, const struct json_member *m,
@@ -322,7 +333,7 @@ static void plugin_resolve(struct conf *c, struct conf_plugin *p, const struct j
     if (p->p) {
         p->options = hk_arena_zalloc(&c->mem, p->p->state_size);
         options_read(c, p->p->opts, p->p->nopt, args, p->options, "plugin", p->p->name);
-    } else if (is_listed(p->name, upstream_plugins, HK_LEN(upstream_plugins))) {
+    } else if (scheduler_conf_list_has_name(p->name, upstream_plugins, HK_LEN(upstream_plugins))) {
         warn(c, p->line, "plugin '%.*s' is not available in this build", HK_FMT(p->name));
     } else {
         warn(c, p->line, "unknown plugin '%.*s'", HK_FMT(p->name));
@@ -354,7 +365,7 @@ static int read_plugin(struct conf *c, const struct json *entry, struct conf_plu
     return 0;
 }
 
-/* Volcano checks tier by tier: the two may stand in different ones. */
+/* Volcano checks each tier separately: drf and proportion may be in different tiers. */
 static int check_conflict(const struct conf *c, uint32_t first, struct hk_err *err)
 {
     const struct conf_plugin *drf = NULL, *proportion = NULL;
@@ -380,7 +391,7 @@ static int read_tier(struct conf *c, const struct json *tier, struct hk_err *err
     const struct json *list, *entry;
     int rc;
 
-    rc = member(tier, "plugins", JSON_ARRAY, &list, err);
+    rc = scheduler_conf_typed_member(tier, "plugins", JSON_ARRAY, &list, err);
     if (rc < 0) {
         return rc;
     }
@@ -405,8 +416,8 @@ static int read_tier(struct conf *c, const struct json *tier, struct hk_err *err
     return check_conflict(c, first, err);
 }
 
-/* Volcano keeps functions by plugin name: of a plugin listed twice the later arguments hold at both
- * places, but enableHierarchy is that of the first. */
+/* Volcano keeps functions by plugin name: if a plugin is listed twice, the later arguments apply to
+ * both entries, but enableHierarchy comes from the first. */
 static void join_twins(struct conf *c)
 {
     for (uint32_t i = 0; i < c->plugins.len; i++) {
@@ -425,7 +436,7 @@ static int read_tiers(struct conf *c, const struct json *root, struct hk_err *er
     const struct json *list, *tier;
     int rc;
 
-    rc = member(root, "tiers", JSON_ARRAY, &list, err);
+    rc = scheduler_conf_typed_member(root, "tiers", JSON_ARRAY, &list, err);
     for (uint32_t i = 0; rc == 0 && list && i < list->len; i++) {
         rc = object_item(list, i, "tier", &tier, err);
         if (rc == 0) {
@@ -440,7 +451,7 @@ static int read_tiers(struct conf *c, const struct json *root, struct hk_err *er
 
 /* ---- actions ---- */
 
-/* Checks a section and warns of one that nobody reads. */
+/* Checks a section and warns if nothing reads it. */
 static int check_section(struct conf *c, const struct json *section, struct hk_err *err)
 {
     const struct json *args;
@@ -467,7 +478,7 @@ static int check_sections(struct conf *c, const struct json *list, struct hk_err
     return rc;
 }
 
-/* The arguments of the first section with that name, NULL without one. */
+/* The arguments of the first section with that name, or NULL. */
 static const struct json *section_args(const struct json *list, const char *action)
 {
     for (uint32_t i = 0; list && i < list->len; i++) {
@@ -501,7 +512,7 @@ static int read_actions(struct conf *c, const struct json *root, struct hk_err *
     struct hk_str rest, part;
     int rc;
 
-    rc = member(root, "actions", JSON_STRING, &names, err);
+    rc = scheduler_conf_typed_member(root, "actions", JSON_STRING, &names, err);
     if (rc < 0) {
         return rc;
     }
@@ -511,7 +522,7 @@ static int read_actions(struct conf *c, const struct json *root, struct hk_err *
                        "\"enqueue, allocate, backfill\"",
                        HK_MAX(root->line, 1));
     }
-    rc = member(root, "configurations", JSON_ARRAY, &sections, err);
+    rc = scheduler_conf_typed_member(root, "configurations", JSON_ARRAY, &sections, err);
     if (rc == 0) {
         rc = check_sections(c, sections, err);
     }
@@ -538,11 +549,11 @@ static int read_actions(struct conf *c, const struct json *root, struct hk_err *
     return 0;
 }
 
-/* Read by nobody here, but a map of texts all the same. */
+/* Checks the metrics section, which is unused here: it must be a map of strings. */
 static int check_metrics(const struct json *root, struct hk_err *err)
 {
     const struct json *metrics;
-    const int rc = member(root, "metrics", JSON_OBJECT, &metrics, err);
+    const int rc = scheduler_conf_typed_member(root, "metrics", JSON_OBJECT, &metrics, err);
 
     for (uint32_t i = 0; rc == 0 && metrics && i < metrics->len; i++) {
         const struct json *v = &metrics->members[i].value;
@@ -648,7 +659,7 @@ int conf_file_reload(struct conf_file *f, struct hk_err *err)
     if (stamp == f->stamp) {
         return 0;
     }
-    f->stamp = stamp; /* of a bad text too: it is complained of once */
+    f->stamp = stamp; /* also if invalid: report it only once */
     rc = conf_parse(hk_buf_str(&text), &fresh, err);
     if (rc < 0) {
         return hk_wrap(err, rc, "scheduler configuration '%s'", f->path);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler configuration file: actions, tiers of plugins with switches and arguments,
-// per-action arguments (scheduler.md section 7). Immutable once read; a session borrows one.
+// per-action arguments. docs/scheduling.md#the-configuration-file describes it. Immutable once
+// read; a session borrows one.
 #pragma once
 
 #include "base/arena.h"
 #include "scheduler/hooks.h"
 
 struct conf_plugin {
-    const struct plugin *p; /* NULL: a name we do not know, reported and skipped */
+    const struct plugin *p; /* NULL: unknown plugin, reported and skipped */
     struct hk_str name;
     uint32_t tier;
     uint64_t off;   /* bit per hook_kind switched off */
@@ -32,17 +33,17 @@ struct conf {
     HK_VEC(struct conf_action) actions;
     HK_VEC(struct conf_plugin) plugins; /* in tier order */
     uint32_t ntier;
-    HK_VEC(struct conf_warning)
-    warnings;         /* tolerated, but worth a word: unknown plugins, bad types */
-    bool has_enqueue; /* the enqueue action is configured */
+    HK_VEC(struct conf_warning) warnings; /* tolerated problems: unknown plugins, bad types */
+    bool has_enqueue;                     /* the enqueue action is configured */
 };
 
-/* NULL on failure: the message has "line N: ...". The default file (7.4) is conf_default_text. */
+/* On failure the message names the line: "line N: ...". conf_default_text is in force without a
+ * file. */
 int conf_parse(struct hk_str text, struct conf **ret, struct hk_err *err) HK_CHECKED;
 extern const char conf_default_text[];
 void conf_free(struct conf *c);
 
-/* enableHierarchy as the first listing of the plugin says it. */
+/* enableHierarchy from the first entry of the plugin. */
 static inline bool conf_hierarchy(const struct conf *c, const struct plugin *p)
 {
     for (uint32_t k = 0; k < c->plugins.len; k++) {
@@ -59,9 +60,9 @@ struct conf_file {
     struct conf *now;
     uint64_t stamp; /* of the text last read */
 };
-/* Loads the default and, over it, the file. A bad file leaves the default in force and says why. */
+/* Loads the default, then the file. An invalid file keeps the default and sets err. */
 int conf_file_open(struct conf_file *f, const char *path, struct hk_err *err);
-/* Reads again; 1 when a new configuration is in force, 0 when nothing changed, negative (and the
- * old one kept) when the file is bad or unreadable. */
+/* Reads the file again; 1 when the configuration changed, 0 when not, negative (and the old one
+ * kept) when the file is invalid or unreadable. */
 int conf_file_reload(struct conf_file *f, struct hk_err *err);
 void conf_file_fini(struct conf_file *f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The configuration file, read against tables of its own: one plugin with an option of every type,
-// and bare ones under Volcano's names.
+// The configuration file, read with the test's own tables: one plugin with an option of every type,
+// and plugins without options under Volcano's names.
 
 #include "scheduler/conf.c"
 
@@ -17,7 +17,7 @@ struct probe {
     struct hk_str word;
     int64_t wait_ns;
     struct opt_pairs weights;
-    uint32_t rest; /* no option: must come out zero */
+    uint32_t rest; /* not an option: must stay zero */
 };
 
 static const struct opt probe_opts[] = {
@@ -198,6 +198,12 @@ static void what_volcano_tolerates_gives_a_warning_with_its_line(void **state)
          "argument 'probe.number' of plugin 'probe' is of type string, want integer: ignored"},
         {PROBE "      probe.number: 1.5\n", 6,
          "argument 'probe.number' of plugin 'probe' is of type number, want integer: ignored"},
+        {PROBE "      probe.number: 2147483648\n", 6,
+         "argument 'probe.number' of plugin 'probe' is 2147483648, want an integer from "
+         "-2147483648 to 2147483647: ignored"},
+        {PROBE "      probe.weights.gpu: -9223372036854775808\n", 6,
+         "argument 'probe.weights.gpu' of plugin 'probe' is -9223372036854775808, want an integer "
+         "from -2147483648 to 2147483647: ignored"},
         {PROBE "      probe.factor: many\n", 6,
          "argument 'probe.factor' of plugin 'probe' is of type string, want number: ignored"},
         {PROBE "      probe.on: 'no'\n", 6,
@@ -414,7 +420,7 @@ static void the_number_of_entries_is_bounded(void **state)
     assert_string_equal(err.text, "line 260: more than 256 plugins");
 }
 
-/* ---- the file behind a running scheduler ---- */
+/* ---- reloading the file ---- */
 
 static void write_file(const char *path, const char *text)
 {
@@ -449,7 +455,7 @@ static void a_good_file_replaces_the_configuration_and_a_bad_one_does_not(void *
              path);
     assert_string_equal(err.text, want);
     assert_int_equal(f.now->actions.len, 2);
-    assert_int_equal(conf_file_reload(&f, &err), 0); /* said once */
+    assert_int_equal(conf_file_reload(&f, &err), 0); /* reported only once */
 
     write_file(path, "actions: enqueue\n");
     assert_int_equal(conf_file_reload(&f, &err), 1);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binds, evictions and opened gates, and the traffic of all writes: lanes by urgency, a bounded
-// number of requests in flight, retries of those that must get through in the end. What statuses
-// and events say is in the files beside; events travel by the recorder.
+// Binds, evictions and removed gates, and the transport of all writes: lanes by urgency, a limit on
+// requests in flight, retries for writes that must succeed eventually. emit_status.c, emit_group.c,
+// emit_shard.c and emit_volume.c make the other writes; the recorder sends events.
+#include "api/port_status.h"
 #include "base/log.h"
-#include "codec/timefmt.h"
 #include "scheduler/emit_priv.h"
 
 #define IN_FLIGHT_DEFAULT 64u
@@ -15,7 +15,7 @@ struct hk_str emit_str(const struct emit *e, uint32_t id)
     return model_str(e->o.m, id);
 }
 
-/* Objects without uid go by "ns/name" in the model. */
+/* In the model, objects without uid have "ns/name" instead. */
 struct hk_str emit_uid(const struct emit *e, uint32_t uid)
 {
     const struct hk_str s = model_str(e->o.m, uid);
@@ -30,42 +30,25 @@ uint64_t emit_hash(uint64_t h, struct hk_str s)
 
 /* ---- bodies ---- */
 
-void emit_put_str(struct emit *e, struct json *obj, const char *key, struct hk_str v)
-{
-    json_put(obj, &e->mem, hk_str(key), json_make_str(v));
-}
-
-void emit_put_time(struct emit *e, struct json *obj, const char *key, int64_t ns)
-{
-    hk_buf_clear(&e->text);
-    time_write(ns, &e->text);
-    emit_put_str(e, obj, key, hk_arena_str(&e->mem, hk_buf_str(&e->text)));
-}
-
-struct json *emit_put_obj(struct emit *e, struct json *obj, const char *key)
-{
-    return json_put(obj, &e->mem, hk_str(key), json_make_object());
-}
-
 struct json emit_condition(struct emit *e, const char *type, const char *status,
                            struct hk_str reason, struct hk_str message)
 {
     struct json c = json_make_object();
 
-    emit_put_str(e, &c, "type", hk_str(type));
-    emit_put_str(e, &c, "status", hk_str(status));
-    emit_put_str(e, &c, "reason", reason);
-    emit_put_str(e, &c, "message", message);
+    json_set_cstr(&c, &e->mem, "type", type);
+    json_set_cstr(&c, &e->mem, "status", status);
+    json_set_str(&c, &e->mem, "reason", reason);
+    json_set_str(&c, &e->mem, "message", message);
     return c;
 }
 
 struct json *emit_put_uid(struct emit *e, struct json *body, const struct write *w)
 {
     const struct hk_str uid = emit_uid(e, w->uid);
-    struct json *meta = emit_put_obj(e, body, "metadata");
+    struct json *meta = json_set_object(body, &e->mem, "metadata");
 
     if (uid.n > 0) {
-        emit_put_str(e, meta, "uid", uid);
+        json_set_str(meta, &e->mem, "uid", uid);
     }
     return meta;
 }
@@ -77,21 +60,21 @@ static void bind_request(struct emit *e, const struct write *w, struct port_requ
 
     req->verb = PORT_CREATE;
     req->subresource = "binding";
-    emit_put_str(e, body, "apiVersion", HK_STR("v1"));
-    emit_put_str(e, body, "kind", HK_STR("Binding"));
-    meta = emit_put_obj(e, body, "metadata");
-    emit_put_str(e, meta, "name", req->name);
-    emit_put_str(e, meta, "namespace", req->ns);
+    json_set_cstr(body, &e->mem, "apiVersion", "v1");
+    json_set_cstr(body, &e->mem, "kind", "Binding");
+    meta = json_set_object(body, &e->mem, "metadata");
+    json_set_str(meta, &e->mem, "name", req->name);
+    json_set_str(meta, &e->mem, "namespace", req->ns);
     if (emit_uid(e, w->uid).n > 0) {
-        emit_put_str(e, meta, "uid", emit_uid(e, w->uid));
+        json_set_str(meta, &e->mem, "uid", emit_uid(e, w->uid));
     }
-    target = emit_put_obj(e, body, "target");
-    emit_put_str(e, target, "apiVersion", HK_STR("v1"));
-    emit_put_str(e, target, "kind", HK_STR("Node"));
-    emit_put_str(e, target, "name", emit_str(e, w->node));
+    target = json_set_object(body, &e->mem, "target");
+    json_set_cstr(target, &e->mem, "apiVersion", "v1");
+    json_set_cstr(target, &e->mem, "kind", "Node");
+    json_set_str(target, &e->mem, "name", emit_str(e, w->node));
 }
 
-/* What a pod is told before it is deleted (6.5). */
+/* The conditions a pod gets before its eviction: not ready, and the preemptor. */
 static void mark_request(struct emit *e, const struct write *w, struct port_request *req,
                          struct json *body)
 {
@@ -104,16 +87,16 @@ static void mark_request(struct emit *e, const struct write *w, struct port_requ
     req->verb = PORT_PATCH;
     req->patch = PORT_PATCH_STRATEGIC;
     req->subresource = "status";
-    emit_put_time(e, &c, "lastTransitionTime", now_ns);
+    json_set_time(&c, &e->mem, "lastTransitionTime", now_ns);
     json_push(&list, &e->mem, c);
     c = emit_condition(
         e, "DisruptionTarget", "True", HK_STR("PreemptionByScheduler"),
         hk_str(hk_arena_printf(&e->mem, "%s: preempting to accommodate a higher priority pod",
                                e->component)));
-    emit_put_time(e, &c, "lastTransitionTime", now_ns);
+    json_set_time(&c, &e->mem, "lastTransitionTime", now_ns);
     json_push(&list, &e->mem, c);
     emit_put_uid(e, body, w);
-    json_put(emit_put_obj(e, body, "status"), &e->mem, HK_STR("conditions"), list);
+    json_set(json_set_object(body, &e->mem, "status"), &e->mem, "conditions", list);
 }
 
 static void evict_request(struct emit *e, const struct write *w, struct port_request *req)
@@ -122,7 +105,7 @@ static void evict_request(struct emit *e, const struct write *w, struct port_req
     req->if_uid = emit_uid(e, w->uid);
 }
 
-/* Deletes the gate by its name and leaves others alone (6.7). */
+/* Deletes our scheduling gate by its name; other gates stay. */
 static bool gate_request(struct emit *e, const struct write *w, struct port_request *req,
                          struct json *body)
 {
@@ -135,15 +118,15 @@ static bool gate_request(struct emit *e, const struct write *w, struct port_requ
     }
     req->verb = PORT_PATCH;
     req->patch = PORT_PATCH_STRATEGIC;
-    emit_put_str(e, &gate, "$patch", HK_STR("delete"));
-    emit_put_str(e, &gate, "name", HK_STR(API_QUEUE_ALLOCATION_GATE));
+    json_set_cstr(&gate, &e->mem, "$patch", "delete");
+    json_set_cstr(&gate, &e->mem, "name", API_QUEUE_ALLOCATION_GATE);
     json_push(&list, &e->mem, gate);
     emit_put_uid(e, body, w);
-    json_put(emit_put_obj(e, body, "spec"), &e->mem, HK_STR("schedulingGates"), list);
+    json_set(json_set_object(body, &e->mem, "spec"), &e->mem, "schedulingGates", list);
     return true;
 }
 
-/* False when what it is about is gone. */
+/* False when the object of the write is gone. */
 static bool fill_request(struct emit *e, struct write *w, struct port_request *req,
                          struct json *body)
 {
@@ -169,7 +152,7 @@ static bool fill_request(struct emit *e, struct write *w, struct port_request *r
     }
 }
 
-/* ---- traffic ---- */
+/* ---- sending ---- */
 
 void emit_write_keep(struct emit *e, const struct write *w)
 {
@@ -198,7 +181,7 @@ void emit_set_id(struct emit *e, uint32_t *id, uint32_t to)
     *id = to;
 }
 
-/* Puts a write that has its references into a lane; *w is empty then. */
+/* Puts a write that holds its references into a lane and clears *w. */
 static void lane_put(struct lane *l, struct write *w)
 {
     hk_vec_push(&l->q, *w);
@@ -254,7 +237,7 @@ void emit_retry(struct emit *e, struct write *w)
     *w = (struct write){0};
 }
 
-/* Brings writes whose time has come back into their lane; the time of the next one. */
+/* Puts writes that are due back into their lane. Returns when the next one is due. */
 static int64_t wake_later(struct emit *e)
 {
     const int64_t now_ns = e->o.clock->mono_ns(e->o.clock);
@@ -274,7 +257,7 @@ static int64_t wake_later(struct emit *e)
     return next_ns;
 }
 
-/* The same for reasons, of which the first is always the next. */
+/* The same for reasons, which are sorted by due time. */
 static int64_t wake_reasons(struct emit *e)
 {
     const int64_t now_ns = e->o.clock->mono_ns(e->o.clock);
@@ -290,12 +273,7 @@ static int64_t wake_reasons(struct emit *e)
 
 task_id emit_task(const struct emit *e, const struct write *w)
 {
-    const struct model *m = e->o.m;
-    const task_id t = {w->row};
-
-    return w->row < m->tasks.len && model_task(m, t)->used && model_task(m, t)->uid == w->uid
-               ? t
-               : NO_TASK;
+    return model_task_of(e->o.m, w->task);
 }
 
 void emit_tell(struct emit *e, const struct write *w, enum emit_outcome what)
@@ -338,11 +316,11 @@ static void bind_done(struct emit *e, struct write *w, const struct port_msg *m)
         hk_buf_addf(&text, "failed to bind to node %.*s: %s", HK_FMT(node), m->err->text);
         emit_pod_condition(e, t, "SchedulerError", text.data, NO_NODE);
     }
-    emit_tell(e, w, EMIT_BIND_FAILED);
+    emit_tell(e, w, port_status_namespace_ends(m->status) ? EMIT_BIND_REFUSED : EMIT_BIND_FAILED);
 }
 
-/* Upstream stops here when the conditions were already there, and never deletes a pod whose first
- * deletion failed (8.3 #7). */
+/* Deletes the pod even if it had the conditions already. Upstream's Evict stops in that case, and
+ * never deletes a pod whose first deletion failed. */
 static void mark_done(struct emit *e, struct write *w, const struct port_msg *m)
 {
     if (m->rc < 0) {
@@ -362,7 +340,7 @@ static void evict_done(struct emit *e, struct write *w, const struct port_msg *m
     }
 }
 
-/* Not tried again from here: the next session asks the queue anew. */
+/* No retry here: the next session asks the queue again. */
 static void gate_done(struct emit *e, struct write *w, const struct port_msg *m)
 {
     const task_id t = emit_task(e, w);
@@ -377,7 +355,7 @@ static void gate_done(struct emit *e, struct write *w, const struct port_msg *m)
     emit_tell(e, w, m->rc < 0 ? EMIT_GATE_FAILED : EMIT_GATE_OPEN);
 }
 
-static void on_done(void *ctx, const struct port_msg *m)
+static void emit_on_done(void *ctx, const struct port_msg *m)
 {
     static void (*const done[WRITE_NKINDS])(struct emit *, struct write *,
                                             const struct port_msg *) = {
@@ -399,7 +377,7 @@ static void on_done(void *ctx, const struct port_msg *m)
     emit_write_fini(f->e, &w);
 }
 
-static void send(struct emit *e, struct write w)
+static void emit_send_write(struct emit *e, struct write w)
 {
     struct port_request req = {.field_manager = hk_str(e->component)};
     struct json body = json_make_object();
@@ -419,7 +397,7 @@ static void send(struct emit *e, struct write w)
     }
     e->busy++;
     req.body = req.verb == PORT_DELETE ? NULL : &body;
-    f->call = port_submit(e->o.port, &req, (struct port_sink){on_done, f});
+    f->call = port_submit(e->o.port, &req, (struct port_sink){emit_on_done, f});
     hk_arena_clear(&e->mem);
 }
 
@@ -432,7 +410,7 @@ int64_t emit_pump(struct emit *e)
 
     for (unsigned lane = 0; lane < LANE_N; lane++) {
         while (e->busy < e->nflight && lane_take(&e->lanes[lane], &w)) {
-            send(e, w);
+            emit_send_write(e, w);
         }
     }
     return next_ns;
@@ -462,13 +440,13 @@ static struct write pod_write(const struct emit *e, task_id t, enum write_kind k
 
     return (struct write){.kind = (uint8_t)kind,
                           .about = API_POD,
-                          .row = t.i,
+                          .task = model_task_ref(e->o.m, t),
                           .ns = task->ns,
                           .name = task->name,
                           .uid = task->uid};
 }
 
-static void bind(struct emit *e, const struct decision *d, int64_t volume_wait_ns)
+static void emit_push_bind(struct emit *e, const struct decision *d, int64_t volume_wait_ns)
 {
     struct write w = pod_write(e, d->task, WRITE_BIND);
 
@@ -497,7 +475,7 @@ static void ungate(struct emit *e, task_id t)
 {
     struct pod_known *k = emit_pod_row(e, t);
 
-    if (!k->ungated) { /* until the pod shows up without it */
+    if (!k->ungated) { /* stays set until the pod comes back without the gate */
         k->ungated = true;
         emit_push(e, LANE_PODS, pod_write(e, t, WRITE_GATE));
     }
@@ -510,7 +488,7 @@ void emit_session(struct emit *e, const struct session *ssn)
         if (d->kind == OP_EVICT) {
             evict(e, d);
         } else {
-            bind(e, d, ssn->volume_wait_ns);
+            emit_push_bind(e, d, ssn->volume_wait_ns);
         }
     }
     for (uint32_t k = 0; k < ssn->gates.len; k++) {
@@ -520,7 +498,7 @@ void emit_session(struct emit *e, const struct session *ssn)
     emit_pump(e);
 }
 
-/* ---- birth and death ---- */
+/* ---- life cycle ---- */
 
 struct emit *emit_new(const struct emit_opts *o)
 {

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decisions into API writes: the only way out. A closed session becomes binds, evictions, statuses,
-// conditions and events, each written only when it says something new, many requests at a time. A
-// bind that needs volumes waits for them here. Of what the API knows emit remembers hashes, not
-// objects. Runs on the scheduler's loop between
-// sessions; answers come back through the port.
+// Turns decisions into API writes: the only way out of the model. A closed session becomes binds,
+// evictions, statuses, conditions and events, each written only when it has changed, many requests
+// at a time. A bind that needs volumes waits for them here. Emit remembers hashes of the API's
+// state, not objects. Runs on the scheduler's loop between sessions; answers arrive through the
+// port.
 #pragma once
 
 #include "api/port.h"
 #include "scheduler/session.h"
 
 enum emit_outcome {
-    EMIT_BOUND,        /* the API took the bind; the watch will show it */
-    EMIT_BIND_FAILED,  /* or it may have been lost on the way: ask for the pod */
-    EMIT_EVICT_FAILED, /* likewise */
-    EMIT_GATE_OPEN,    /* the scheduling gate is gone */
-    EMIT_GATE_FAILED,  /* it is not */
+    EMIT_BOUND,        /* the API accepted the bind; the watch will show it */
+    EMIT_BIND_FAILED,  /* failed, or the answer was lost: read the pod */
+    EMIT_BIND_REFUSED, /* refused; a retry will not help soon */
+    EMIT_EVICT_FAILED, /* the same for an eviction */
+    EMIT_GATE_OPEN,    /* the scheduling gate was removed */
+    EMIT_GATE_FAILED,  /* its removal failed */
 };
 
 struct emit_opts {
@@ -26,7 +27,7 @@ struct emit_opts {
     struct hk_str shard;     /* name of its NodeShard, empty without */
     uint32_t in_flight;      /* requests at a time, 0: 64 */
     int64_t reason_wait_ns;  /* as in loop_opts */
-    uint64_t run;            /* told apart from other runs by this: part of transitionIDs */
+    uint64_t run;            /* distinguishes this run from others in transitionIDs */
     void (*on_outcome)(void *ctx, task_id t, enum emit_outcome what);
     void *ctx;
 };
@@ -34,24 +35,24 @@ struct emit_opts {
 struct emit;
 
 struct emit *emit_new(const struct emit_opts *o);
-/* Requests in flight are left to themselves. */
+/* Does not wait for requests in flight. */
 void emit_free(struct emit *e);
 
-/* Takes what a closed session decided and noted; sends as much as may be in flight. */
+/* Queues the decisions and notes of a closed session; sends as many as allowed at a time. */
 void emit_session(struct emit *e, const struct session *ssn);
-/* An object the API showed us, after the model has taken it (or failed to). */
+/* An object from the API, after the model has accepted or refused it. */
 void emit_learn(struct emit *e, const struct api_object *o);
-/* Some object of that kind is gone, and from the model too. */
+/* An object of that kind was deleted from the API and the model. */
 void emit_unlearn(struct emit *e, const struct api_kind *kind);
-/* Names of the nodes our shard has, and of those it is to have and waits for (7.8). */
+/* Writes to our NodeShard which nodes it uses, and for which it still waits. Both are names. */
 void emit_shard(struct emit *e, const uint32_t *in_use, uint32_t nin_use, const uint32_t *to_add,
                 uint32_t nto_add);
-/* The status in that revision of the job's PodGroup is from before our latest write of it. */
+/* The status in that revision of the job's PodGroup is older than our last write. */
 bool emit_is_ahead(const struct emit *e, job_id j, uint64_t rv);
 
 /* Sends what waits; returns the time (monotonic) of the next retry, INT64_MAX when none waits. */
 int64_t emit_pump(struct emit *e);
-/* From now on nothing waits for more to say: this is the end. */
+/* Sends all delayed writes without waiting; for shutdown. */
 void emit_hurry(struct emit *e);
 /* Requests waiting or in flight. */
 uint32_t emit_backlog(const struct emit *e);

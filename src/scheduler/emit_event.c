@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events about rows of the model. Writing, counting and dropping them is the recorder's business.
+// Events about rows of the model. The recorder writes, counts and drops them.
 #include "scheduler/emit_priv.h"
 
 void emit_event(struct emit *e, struct event_about about, bool warning, const char *reason,

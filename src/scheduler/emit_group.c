@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PodGroups: phase, counters and conditions, written together in one merge patch since the kind has
-// no status subresource. The list of conditions goes out whole, so what others put there is kept.
+// PodGroup statuses: phase, counters and conditions, in one merge patch since the kind has no
+// status subresource. A patch replaces the whole list of conditions, so it repeats those of others.
 #include "api/podgroup.h"
 #include "scheduler/emit_priv.h"
 
@@ -58,7 +58,7 @@ static char *id_text(struct emit *e, const uint64_t id[2])
                            (unsigned)(id[1] >> 48), (unsigned long long)id[1] & 0xffffffffffffULL);
 }
 
-/* What is no UUID gets one that stands for it. */
+/* A text that is not a UUID gets one derived from its hash. */
 static void id_parse(struct hk_str s, uint64_t ret[2])
 {
     unsigned a, b, c, d;
@@ -96,8 +96,9 @@ static void push_group(struct emit *e, job_id j, bool hurry)
     }
 }
 
-static bool set_condition(struct emit *e, const struct session *ssn, struct group_known *k,
-                          enum cond_type type, enum cond_status status, const char *message)
+static bool emit_group_set_condition(struct emit *e, const struct session *ssn,
+                                     struct group_known *k, enum cond_type type,
+                                     enum cond_status status, const char *message)
 {
     const uint64_t said = hash2(hk_str(cond_words[type].reason), hk_str(message));
     struct cond_known *c = &k->cond[type];
@@ -114,11 +115,12 @@ static bool set_condition(struct emit *e, const struct session *ssn, struct grou
     return true;
 }
 
-/* Upstream leaves the opposite condition True for ever (8.3 #9). */
+/* Sets the opposite condition to False; upstream leaves it True. */
 static bool deny_condition(struct emit *e, const struct session *ssn, struct group_known *k,
                            enum cond_type type)
 {
-    return k->cond[type].status == COND_TRUE && set_condition(e, ssn, k, type, COND_FALSE, "");
+    return k->cond[type].status == COND_TRUE &&
+           emit_group_set_condition(e, ssn, k, type, COND_FALSE, "");
 }
 
 static void keep_message(struct group_known *k, struct hk_str s)
@@ -133,13 +135,13 @@ static bool set_conditions(struct emit *e, const struct session *ssn, struct gro
     bool changed = false;
 
     if (n->condition == NOTE_UNSCHEDULABLE) {
-        changed = set_condition(e, ssn, k, COND_UNSCHEDULABLE, COND_TRUE, n->message);
+        changed = emit_group_set_condition(e, ssn, k, COND_UNSCHEDULABLE, COND_TRUE, n->message);
         changed |= deny_condition(e, ssn, k, COND_SCHEDULED);
         if (changed) {
             keep_message(k, hk_str(n->message));
         }
     } else if (n->condition == NOTE_SCHEDULED) {
-        changed = set_condition(e, ssn, k, COND_SCHEDULED, COND_TRUE, "");
+        changed = emit_group_set_condition(e, ssn, k, COND_SCHEDULED, COND_TRUE, "");
         if (deny_condition(e, ssn, k, COND_UNSCHEDULABLE)) {
             keep_message(k, HK_STR(""));
             changed = true;
@@ -160,25 +162,25 @@ static bool set_counters(struct group_known *k, const struct job_note *n)
     return changed;
 }
 
-/* What was said last is known by this: the same words about the same group again are only counted,
- * also when the recorder has forgotten them. */
-static uint64_t words(const char *text)
+/* Identifies the last message: the same message about the same group is only counted, even if the
+ * recorder has forgotten it. */
+static uint64_t emit_group_hash_message(const char *text)
 {
     return emit_hash(1, hk_str(text)) | 1;
 }
 
-/* A warning goes out with the condition that says the same. Until then it may have become wrong: a
- * gang whose pods are still being made is short of some. */
+/* Delays a warning until the condition with the same message is written. By then the warning may be
+ * wrong: a gang lacks members while its pods are still being created. */
 static void hold_warning(struct group_known *k, const char *text)
 {
     hk_free(k->warning);
-    k->warning = text && k->event != words(text) ? hk_strdup(text) : NULL;
+    k->warning = text && k->event != emit_group_hash_message(text) ? hk_strdup(text) : NULL;
 }
 
 static void tell_warning(struct emit *e, struct group_known *k, struct event_about about)
 {
     if (k->warning) {
-        k->event = words(k->warning);
+        k->event = emit_group_hash_message(k->warning);
         emit_event(e, about, true, "Unschedulable", k->warning);
         hk_free(k->warning);
         k->warning = NULL;
@@ -190,8 +192,8 @@ static struct event_about about_write(const struct write *w)
     return (struct event_about){API_PODGROUP, w->ns, w->name, w->uid};
 }
 
-/* Whether somebody may act on the new phase. That a gang which was let in has got its nodes is for
- * people, and pods that start at once are counted in the same write. */
+/* Whether a controller may act on the new phase. The change from Inqueue to Running only informs
+ * people; its write waits, so that it includes the counts of pods that start at once. */
 static bool is_awaited(uint8_t from, uint8_t to)
 {
     return from != to && !(from == PG_INQUEUE && to == PG_RUNNING);
@@ -209,9 +211,9 @@ void emit_note_group(struct emit *e, const struct session *ssn, const struct job
     if (changed) {
         push_group(e, n->job, hurry);
     }
-    /* Later refusals are in the warning's text. */
-    if (refusal && n->phase == PG_PENDING && k->refusal != words(refusal)) {
-        k->refusal = words(refusal);
+    /* Later refusals are part of the warning. */
+    if (refusal && n->phase == PG_PENDING && k->refusal != emit_group_hash_message(refusal)) {
+        k->refusal = emit_group_hash_message(refusal);
         emit_event_group(e, n->job, false, "Unschedulable", refusal);
     }
     hold_warning(k, n->event);
@@ -226,8 +228,8 @@ void emit_note_group(struct emit *e, const struct session *ssn, const struct job
 
 static void put_count(struct emit *e, struct json *status, const char *key, uint32_t n)
 {
-    /* Zero is left out, as Volcano's own writes leave it out. */
-    json_put(status, &e->mem, hk_str(key), n > 0 ? json_make_int(n) : (struct json){0});
+    /* Zero is left out, as in Volcano's own writes. */
+    json_set(status, &e->mem, key, n > 0 ? json_make_int(n) : (struct json){0});
 }
 
 static struct json condition_list(struct emit *e, const struct group_known *k)
@@ -247,8 +249,8 @@ static struct json condition_list(struct emit *e, const struct group_known *k)
         if (!told) {
             json_del(&c, "message");
         }
-        emit_put_str(e, &c, "transitionID", hk_str(id_text(e, known->id)));
-        emit_put_time(e, &c, "lastTransitionTime", known->changed_ns);
+        json_set_cstr(&c, &e->mem, "transitionID", id_text(e, known->id));
+        json_set_time(&c, &e->mem, "lastTransitionTime", known->changed_ns);
         json_push(&list, &e->mem, c);
     }
     if (k->others && json_parse(hk_str(k->others), 0, &e->mem, &others, NULL) == 0) {
@@ -272,12 +274,12 @@ bool emit_group_request(struct emit *e, const struct write *w, struct port_reque
     req->verb = PORT_PATCH;
     req->patch = PORT_PATCH_MERGE;
     emit_put_uid(e, body, w);
-    status = emit_put_obj(e, body, "status");
-    emit_put_str(e, status, "phase", hk_str(pg_phase_name(k->phase)));
+    status = json_set_object(body, &e->mem, "status");
+    json_set_cstr(status, &e->mem, "phase", pg_phase_name(k->phase));
     put_count(e, status, "running", k->running);
     put_count(e, status, "succeeded", k->succeeded);
     put_count(e, status, "failed", k->failed);
-    json_put(status, &e->mem, HK_STR("conditions"), condition_list(e, k));
+    json_set(status, &e->mem, "conditions", condition_list(e, k));
     return true;
 }
 
@@ -297,14 +299,14 @@ void emit_group_done(struct emit *e, struct write *w, const struct port_msg *m)
     }
 }
 
-/* Conditions other than ours, to be written back as they are. */
+/* Remembers conditions of other writers, to write them back unchanged. */
 static void learn_others(struct emit *e, struct group_known *k, const struct json *list)
 {
     bool any = false;
 
     hk_buf_clear(&e->text);
-    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
-        const struct hk_str type = json_str(json_get(&list->items[i], "type"), HK_STR(""));
+    for (uint32_t i = 0; i < json_len(list); i++) {
+        const struct hk_str type = json_str_field(&list->items[i], "type");
         if (!hk_str_is(type, cond_words[COND_UNSCHEDULABLE].type) &&
             !hk_str_is(type, cond_words[COND_SCHEDULED].type)) {
             hk_buf_addc(&e->text, any ? ',' : '[');

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The status of our own NodeShard (7.8): which nodes we use, so that other schedulers keep off them
-// and the one that waits for a node learns when we let it go.
+// The status of our own NodeShard: the nodes in use, so that other schedulers avoid them and a
+// scheduler that waits for a node learns when it is released (docs/reference/scheduler.md section
+// 2.8).
 #include "scheduler/emit_priv.h"
 
 #define LIST_IN_USE "nodesInUse"
@@ -15,14 +16,14 @@ static uint64_t hash_text(const struct hk_buf *text)
 static void put_names(struct emit *e, struct json *status, const char *key, const uint32_t *names,
                       uint32_t n)
 {
-    struct json *list = json_put(status, &e->mem, hk_str(key), json_make_array());
+    struct json *list = json_set_array(status, &e->mem, key);
 
     for (uint32_t k = 0; k < n; k++) {
         json_push(list, &e->mem, json_make_str(emit_str(e, names[k])));
     }
 }
 
-/* What we use is a part of what we are to have, so there is never anything left to remove. */
+/* The nodes in use are a subset of the desired ones, so nodesToRemove is always empty. */
 void emit_shard(struct emit *e, const uint32_t *in_use, uint32_t nin_use, const uint32_t *to_add,
                 uint32_t nto_add)
 {
@@ -58,8 +59,8 @@ bool emit_shard_request(struct emit *e, struct port_request *req, struct json *b
     req->subresource = "status";
     const int rc = json_parse(hk_str(k->text), 0, &e->mem, &status, NULL);
     hk_assert(rc == 0);
-    emit_put_time(e, &status, "lastUpdateTime", e->o.clock->wall_ns(e->o.clock));
-    json_put(body, &e->mem, HK_STR("status"), status);
+    json_set_time(&status, &e->mem, "lastUpdateTime", e->o.clock->wall_ns(e->o.clock));
+    json_set(body, &e->mem, "status", status);
     return true;
 }
 
@@ -85,7 +86,7 @@ void emit_learn_shard(struct emit *e, const struct api_object *o)
     }
     for (size_t i = 0; i < HK_LEN(keys); i++) {
         const struct json *list = from ? json_get(from, keys[i]) : NULL;
-        json_put(&status, &e->mem, hk_str(keys[i]),
+        json_set(&status, &e->mem, keys[i],
                  list && list->type == JSON_ARRAY ? *list : json_make_array());
     }
     hk_buf_clear(&e->text);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statuses: the PodScheduled condition of pods and what queues hold; PodGroups are next door.
-// Written when they differ from what the API is known to say, which is learned from its events and
-// kept as hashes. A write under way counts as known; the next one of the same object waits for it.
+// Statuses: the PodScheduled condition of pods and the allocation of queues; emit_group.c does
+// PodGroups. A status is written when it differs from the API's, which is known from watch events
+// and kept as hashes. A write in flight counts as known; the next one for the same object waits for
+// it.
 #include "api/queue.h"
 #include "base/log.h"
 #include "scheduler/emit_priv.h"
@@ -51,13 +52,13 @@ static struct queue_known *queue_row(struct emit *e, queue_id q)
 
 /* ---- failures ---- */
 
-/* Whether the same write may go through later. */
-static bool passes(int rc)
+/* Whether the same write may succeed later. */
+static bool emit_status_may_retry(int rc)
 {
     return rc == -HK_EIO || rc == -HK_ETIMEOUT || rc == -HK_EBUSY || rc == -HK_ECONFLICT;
 }
 
-static void complain(struct emit *e, const struct write *w, const struct port_msg *m)
+static void emit_status_log_failure(struct emit *e, const struct write *w, const struct port_msg *m)
 {
     hk_log(m->rc == -HK_ENOTFOUND ? HK_LOG_DEBUG : HK_LOG_WARN, "status write failed",
            "kind=%s namespace=%.*s name=%.*s err=\"%s\"", api_kind(w->about)->singular,
@@ -113,8 +114,8 @@ bool emit_turn_end(struct emit *e, struct write_turn *t, struct write *w, const 
         }
         return true;
     }
-    complain(e, w, m);
-    if (!passes(m->rc)) {
+    emit_status_log_failure(e, w, m);
+    if (!emit_status_may_retry(m->rc)) {
         return false;
     }
     t->queued = true;
@@ -136,43 +137,45 @@ void emit_pod_condition(struct emit *e, task_id t, const char *reason, const cha
     const struct task *task = model_task(m, t);
     const uint64_t said = hash3(HK_STR("False"), hk_str(reason), hk_str(message));
     struct pod_known *k = emit_pod_row(e, t);
-    const uint32_t node = id_none(nominated) ? 0 : m->nodes.name[nominated.i];
+    const node_id promised = id_none(nominated) ? task_nominated(m, t) : nominated;
+    const uint32_t node = id_none(promised) ? 0 : m->nodes.name[promised.i];
     const bool news = k->said != said;
 
-    if (!news && (node == 0 || node == k->nominated)) {
+    if (!news && node == k->nominated) {
         return;
     }
     k->said = said;
-    emit_set_id(e, &k->nominated, node ? node : k->nominated);
+    k->forgets = node == 0 && (k->forgets || k->nominated != 0);
+    emit_set_id(e, &k->nominated, node);
     k->waiting++;
     emit_push_reason(e, (struct write){.kind = WRITE_CONDITION,
                                        .about = API_POD,
-                                       .row = t.i,
+                                       .task = model_task_ref(e->o.m, t),
                                        .ns = task->ns,
                                        .name = task->name,
                                        .uid = task->uid,
-                                       .node = node,
                                        .reason = reason,
                                        .text = hk_strdup(message),
                                        .said = said,
                                        .news = news});
 }
 
-/* Whether what the condition says may still be true. That a bind failed stays true. */
+/* Whether the message may still be true. That a bind failed stays true as long as the pod
+ * exists. */
 static bool still_waits(const struct emit *e, const struct write *w)
 {
     const task_id t = emit_task(e, w);
 
-    if (strcmp(w->reason, "SchedulerError") == 0) {
-        return true;
+    if (id_none(t)) {
+        return false;
     }
-    return !id_none(t) &&
+    return strcmp(w->reason, "SchedulerError") == 0 ||
            !status_in(model_task(e->o.m, t)->status,
                       STATUS_BIT(TASK_BINDING) | STATUS_BIT(TASK_BOUND) | STATUS_BIT(TASK_RUNNING));
 }
 
-/* A gang that is short of its own pods waits for whoever makes them. With a slow API that takes
- * seconds, and words to each of those there are would make it slower. */
+/* Whether the gang's pods are still being created. With a slow API that takes seconds, and a status
+ * write for each existing pod would make it slower. */
 static bool is_in_the_making(const struct emit *e, const struct write *w)
 {
     const task_id t = emit_task(e, w);
@@ -188,7 +191,7 @@ static bool is_in_the_making(const struct emit *e, const struct write *w)
 static bool condition_request(struct emit *e, struct write *w, struct port_request *req,
                               struct json *body)
 {
-    struct pod_known *k = &e->pods.at[w->row];
+    struct pod_known *k = &e->pods.at[w->task.row];
     struct json list = json_make_array();
     struct json c, *status;
 
@@ -196,7 +199,7 @@ static bool condition_request(struct emit *e, struct write *w, struct port_reque
         return false;
     }
     if (k->said != w->said) {
-        k->waiting--; /* newer words follow */
+        k->waiting--; /* a newer message follows */
         return false;
     }
     const bool early = is_in_the_making(e, w);
@@ -224,21 +227,26 @@ static bool condition_request(struct emit *e, struct write *w, struct port_reque
     req->subresource = "status";
     c = emit_condition(e, "PodScheduled", "False", hk_str(w->reason), hk_str(w->text));
     if (!k->is_false) {
-        emit_put_time(e, &c, "lastTransitionTime", e->o.clock->wall_ns(e->o.clock));
+        json_set_time(&c, &e->mem, "lastTransitionTime", e->o.clock->wall_ns(e->o.clock));
     }
     json_push(&list, &e->mem, c);
     emit_put_uid(e, body, w);
-    status = emit_put_obj(e, body, "status");
-    json_put(status, &e->mem, HK_STR("conditions"), list);
-    if (w->node) {
-        emit_put_str(e, status, "nominatedNodeName", emit_str(e, w->node));
+    status = json_set_object(body, &e->mem, "status");
+    json_set(status, &e->mem, "conditions", list);
+    if (k->nominated) {
+        json_set_str(status, &e->mem, "nominatedNodeName", emit_str(e, k->nominated));
+    } else if (k->forgets) {
+        /* A nomination left in the API would be restored by the next event of the pod. */
+        json_set(status, &e->mem, "nominatedNodeName", (struct json){.type = JSON_NULL});
+        w->forgets = true;
+        k->forgets = false;
     }
     return true;
 }
 
 static void condition_done(struct emit *e, struct write *w, const struct port_msg *m)
 {
-    struct pod_known *k = &e->pods.at[w->row];
+    struct pod_known *k = &e->pods.at[w->task.row];
 
     if (k->uid != w->uid) {
         return;
@@ -249,8 +257,9 @@ static void condition_done(struct emit *e, struct write *w, const struct port_ms
         k->is_false = true;
         return;
     }
-    complain(e, w, m);
-    if (k->said == w->said && passes(m->rc)) {
+    emit_status_log_failure(e, w, m);
+    k->forgets = k->nominated == 0 && (k->forgets || w->forgets);
+    if (k->said == w->said && emit_status_may_retry(m->rc)) {
         k->waiting++;
         emit_retry(e, w);
     } else if (k->said == w->said) {
@@ -262,7 +271,6 @@ static void learn_pod(struct emit *e, const struct api_object *o)
 {
     const task_id t = model_task_find(e->o.m, o->ns, o->name);
     const struct json *list = json_at(&o->root, "status.conditions");
-    const struct hk_str none = HK_STR("");
     struct pod_known *k;
 
     if (id_none(t)) {
@@ -276,14 +284,12 @@ static void learn_pod(struct emit *e, const struct api_object *o)
     k->said = 0;
     k->is_false = false;
     hk_intern_drop(&e->o.m->str, k->nominated);
-    k->nominated =
-        hk_intern_hold(&e->o.m->str, json_str(json_at(&o->root, "status.nominatedNodeName"), none));
-    for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
+    k->nominated = hk_intern_hold(&e->o.m->str, json_str_at(&o->root, "status.nominatedNodeName"));
+    for (uint32_t i = 0; i < json_len(list); i++) {
         const struct json *c = &list->items[i];
-        if (hk_str_is(json_str(json_get(c, "type"), none), "PodScheduled")) {
-            const struct hk_str status = json_str(json_get(c, "status"), none);
-            k->said = hash3(status, json_str(json_get(c, "reason"), none),
-                            json_str(json_get(c, "message"), none));
+        if (hk_str_is(json_str_field(c, "type"), "PodScheduled")) {
+            const struct hk_str status = json_str_field(c, "status");
+            k->said = hash3(status, json_str_field(c, "reason"), json_str_field(c, "message"));
             k->is_false = hk_str_is(status, "False");
         }
     }
@@ -291,7 +297,7 @@ static void learn_pod(struct emit *e, const struct api_object *o)
 
 /* ---- queues ---- */
 
-/* Every queue's own allocations, added to each of its ancestors up to `root` (1.7). */
+/* Sums the amounts of each queue's tasks, for the queue and its ancestors up to `root`. */
 static void sum_queues(struct emit *e)
 {
     const struct model *m = e->o.m;
@@ -315,14 +321,14 @@ static void sum_queues(struct emit *e)
                     ? model_queue_find(m, model_str(m, model_queue(m, q)->parent_name))
                     : root;
             if (id_none(q)) {
-                break; /* upstream dereferences the missing parent */
+                break; /* upstream crashes on a missing parent */
             }
         }
     }
 }
 
-/* cpu and memory always, the rest when there is some. */
-static bool is_listed(uint32_t dim, int64_t v)
+/* cpu and memory always, others when not zero. */
+static bool emit_status_amount_is_shown(uint32_t dim, int64_t v)
 {
     return v != 0 || dim == DIM_CPU || dim == DIM_MEM;
 }
@@ -332,7 +338,7 @@ static uint64_t sum_hash(const struct emit *e, const int64_t *v)
     uint64_t h = 1;
 
     for (uint32_t d = 0; d < e->o.m->dims.n; d++) {
-        if (is_listed(d, v[d])) {
+        if (emit_status_amount_is_shown(d, v[d])) {
             h = hk_mix(hk_mix(h * 31 + d) + (uint64_t)v[d]);
         }
     }
@@ -366,7 +372,7 @@ static void note_queues(struct emit *e)
     }
 }
 
-static struct quantity amount(const struct model *m, uint32_t d, int64_t v)
+static struct quantity emit_status_amount_quantity(const struct model *m, uint32_t d, int64_t v)
 {
     if (m->dims.unit[d] == DIM_MILLI) {
         return quantity_of_milli(v, QUANTITY_DECIMAL_SI);
@@ -388,13 +394,11 @@ static bool queue_request(struct emit *e, const struct write *w, struct port_req
     req->verb = PORT_PATCH;
     req->patch = PORT_PATCH_MERGE;
     req->subresource = "status";
-    list = emit_put_obj(e, emit_put_obj(e, body, "status"), "allocated");
+    list = json_set_object(json_set_object(body, &e->mem, "status"), &e->mem, "allocated");
     for (uint32_t d = 0; d < m->dims.n; d++) {
-        struct json value = {0}; /* null takes an old amount away */
-        if (is_listed(d, v[d])) {
-            hk_buf_clear(&e->text);
-            quantity_write(amount(m, d, v[d]), &e->text);
-            value = json_make_str(hk_arena_str(&e->mem, hk_buf_str(&e->text)));
+        struct json value = {0}; /* null deletes an old amount */
+        if (emit_status_amount_is_shown(d, v[d])) {
+            value = json_make_quantity(emit_status_amount_quantity(m, d, v[d]), &e->mem);
         }
         json_put(list, &e->mem, m->dims.text[d], value);
     }
@@ -438,7 +442,7 @@ static void learn_queue(struct emit *e, const struct api_object *o)
     k->said = strange || api.allocated.len == 0 ? 0 : sum_hash(e, v);
 }
 
-/* ---- doors ---- */
+/* ---- entry points ---- */
 
 void emit_status_session(struct emit *e, const struct session *ssn)
 {
@@ -509,7 +513,7 @@ void emit_learn(struct emit *e, const struct api_object *o)
     hk_arena_clear(&e->mem);
 }
 
-/* Volumes that are awaited may be gone, or the node they were meant for, or the pod. */
+/* The deleted object may be a volume a bind waits for, or the node or pod of that bind. */
 void emit_unlearn(struct emit *e, const struct api_kind *kind)
 {
     switch (kind->id) {

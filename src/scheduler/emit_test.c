@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users see of the scheduler's work: binds, statuses, conditions and events, in the words of
-// Volcano and no more often than they change.
+// What users see of the scheduler's work: binds, statuses, conditions and events, with Volcano's
+// messages and only when they change.
 #include "scheduler/loop_rig_test.h"
 
 static void a_gang_is_bound_and_everybody_told(void **state)
@@ -209,7 +209,28 @@ static void a_victim_is_told_and_deleted(void **state)
     rig_free(r);
 }
 
-/* Upstream thinks it has deleted the pod once its conditions are written. */
+/* If the nomination stayed in the API, the next event of the pod would restore it. */
+static void a_promise_that_others_used_up_is_forgotten_in_the_api_too(void **state)
+{
+    struct rig *r = rig_new(RIG_PREEMPTING);
+
+    prepare_preemption(r);
+    rig_run(r);
+    assert_string_equal(rig_field(r, API_POD, "boss", "status.nominatedNodeName"), "n1");
+    rig_remove(r, API_POD, "victim");
+    rig_put(r, "{'apiVersion':'v1','kind':'Pod','metadata':{'namespace':'d','name':'stranger'},"
+               "'spec':{'schedulerName':'other','nodeName':'n1','containers':[{'name':'c',"
+               "'resources':{'requests':{'cpu':'4'}}}]},'status':{'phase':'Running'}}");
+    rig_run(r);
+    assert_string_equal(rig_field(r, API_POD, "boss", "spec.nodeName"), "-");
+    assert_string_equal(rig_field(r, API_POD, "boss", "status.nominatedNodeName"), "-");
+    port_mem_log_clear(r->mem);
+    rig_run_for(r, 10 * SEC);
+    assert_int_equal(rig_writes(r), 0);
+    rig_free(r);
+}
+
+/* Upstream treats the pod as deleted once its conditions are written. */
 static void an_eviction_that_fails_is_tried_again(void **state)
 {
     struct rig *r = rig_new(RIG_PREEMPTING);
@@ -230,7 +251,7 @@ static void an_event_that_comes_again_is_only_counted(void **state)
     rig_group(r, "g", 1, "");
     rig_pod(r, "a", "g", "8");
     rig_run(r);
-    /* The condition is lost, so the scheduler says it again. */
+    /* The condition is lost, so the scheduler writes it again. */
     for (int i = 0; i < 3; i++) {
         rig_pod(r, "a", "g", "9");
         rig_pod(r, "a", "g", "8");
@@ -394,25 +415,25 @@ static void our_shard_says_which_nodes_we_use(void **state)
     assert_int_equal(rig_calls(r, "patch nodeshards/status ours"), 1);
 
     port_mem_log_clear(r->mem);
-    rig_node(r, "n2", "8", "16Gi"); /* says nothing about shards */
+    rig_node(r, "n2", "8", "16Gi"); /* no change of shards */
     rig_run_for(r, 10 * SEC);
     assert_int_equal(rig_calls(r, "patch nodeshards"), 0);
 
-    put_shard(r, "theirs", "'n3'", "'n3'"); /* lets go of it */
+    put_shard(r, "theirs", "'n3'", "'n3'"); /* releases it */
     port_mem_fail(r->mem, PORT_PATCH, 1, HK_EIO);
     rig_run_for(r, SEC);
     assert_shard(r, "[\"n1\",\"n2\"]", "[]");
 
-    put_shard(r, "ours", "'n2'", "'n1','n2'"); /* n1 is to go to others */
+    put_shard(r, "ours", "'n2'", "'n1','n2'"); /* n1 will belong to others */
     rig_run(r);
     assert_shard(r, "[\"n2\"]", "[]");
     rig_free(r);
 }
 
-/* ---- traffic ---- */
+/* ---- sending ---- */
 
-/* While our write of the phase is on its way somebody touches the group: what he saw of its status
- * is old. */
+/* While our write of the phase is in flight, another client updates the group with an older
+ * status. */
 static void an_older_phase_does_not_undo_ours(void **state)
 {
     struct rig *r = rig_new(RIG_PLAIN);
@@ -507,7 +528,50 @@ static void who_waits_long_is_told_why(void **state)
     rig_free(r);
 }
 
-/* Whoever makes its pods is slow: each is there for seconds before the next. */
+/* What follows the failed bind of a pod: nothing, its deletion, or another pod of the same name. */
+enum after_failure { STAYS, GOES, IS_REPLACED };
+
+static void let_bind_fail(enum hk_code code, int64_t gone_after_ns, enum after_failure then)
+{
+    struct rig *r = rig_new_with(RIG_PLAIN, (struct loop_opts){.reason_wait_ns = 1000 * MSEC});
+
+    rig_small_cluster(r);
+    rig_run(r);
+    rig_group(r, "g", 1, "");
+    rig_pod(r, "a", "g", "1");
+    for (uint32_t i = 1; i <= 1000; i++) {
+        port_mem_fail(r->mem, PORT_CREATE, i, code); /* every bind, every event */
+    }
+    rig_run_for(r, gone_after_ns);
+    if (then != STAYS) {
+        rig_remove(r, API_POD, "a");
+        rig_node(r, "n2", "8", "16Gi"); /* wakes the scheduler, and reuses rows */
+    }
+    if (then == IS_REPLACED) {
+        rig_put(r,
+                "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'a','namespace':'d',"
+                "'uid':'second'},'spec':{'schedulerName':'volcano','containers':[{'name':'c'}]}}");
+    }
+    rig_run_for(r, 5 * SEC);
+    rig_check(r);
+    rig_free(r);
+}
+
+static void a_failed_bind_may_outlive_its_pod(void **state)
+{
+    static const enum hk_code codes[] = {HK_EIO, HK_ETIMEOUT, HK_ECONFLICT, HK_EINVAL,
+                                         HK_ENOTFOUND};
+
+    for (size_t i = 0; i < HK_LEN(codes); i++) {
+        for (int64_t ms = 1; ms <= 1200; ms += ms < 20 ? 1 : 117) {
+            let_bind_fail(codes[i], ms * MSEC, STAYS);
+            let_bind_fail(codes[i], ms * MSEC, GOES);
+            let_bind_fail(codes[i], ms * MSEC, IS_REPLACED);
+        }
+    }
+}
+
+/* The controller creates the gang's pods slowly, seconds apart. */
 static void pods_of_a_gang_in_the_making_are_not_told(void **state)
 {
     struct rig *r = rig_new_with(RIG_PLAIN, (struct loop_opts){.reason_wait_ns = 1000 * MSEC});
@@ -526,7 +590,7 @@ static void pods_of_a_gang_in_the_making_are_not_told(void **state)
     rig_free(r);
 }
 
-/* Its pods come one after the other. */
+/* The gang's pods are created one after the other. */
 static void a_gang_in_the_making_is_not_complained_about(void **state)
 {
     struct rig *r = rig_new_with(RIG_PLAIN, (struct loop_opts){.reason_wait_ns = 1000 * MSEC});
@@ -562,7 +626,7 @@ static void a_gang_that_stays_short_is_complained_about_once(void **state)
     rig_free(r);
 }
 
-/* Once it was let in. The pod starts as soon as it has a node. */
+/* After admission. The pod starts as soon as it has a node. */
 static void a_gang_that_starts_at_once_is_written_once(void **state)
 {
     struct rig *r = rig_new_with(RIG_PLAIN, (struct loop_opts){.reason_wait_ns = 1000 * MSEC});
@@ -583,7 +647,7 @@ static void a_gang_that_starts_at_once_is_written_once(void **state)
     rig_free(r);
 }
 
-/* Whoever makes pods waits to be let in; all else is read by people. */
+/* Controllers wait only for the admission; only people read the rest. */
 static void what_nobody_acts_on_shares_a_write(void **state)
 {
     struct rig *r = rig_new_with(NULL, (struct loop_opts){.reason_wait_ns = 1000 * MSEC});
@@ -616,6 +680,7 @@ int main(void)
         cmocka_unit_test(a_complaint_survives_a_write_of_the_counters),
         cmocka_unit_test(status_writes_are_tried_again),
         cmocka_unit_test(a_victim_is_told_and_deleted),
+        cmocka_unit_test(a_promise_that_others_used_up_is_forgotten_in_the_api_too),
         cmocka_unit_test(an_eviction_that_fails_is_tried_again),
         cmocka_unit_test(an_event_that_comes_again_is_only_counted),
         cmocka_unit_test(gated_pods_are_not_touched),
@@ -627,6 +692,7 @@ int main(void)
         cmocka_unit_test(many_binds_go_out_a_few_at_a_time),
         cmocka_unit_test(words_about_pods_that_got_a_node_meanwhile_are_not_said),
         cmocka_unit_test(who_waits_long_is_told_why),
+        cmocka_unit_test(a_failed_bind_may_outlive_its_pod),
         cmocka_unit_test(pods_of_a_gang_in_the_making_are_not_told),
         cmocka_unit_test(a_gang_in_the_making_is_not_complained_about),
         cmocka_unit_test(a_gang_that_stays_short_is_complained_about_once),

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binds that need volumes first (K9.3). Every reserved claim is written down in the API: in the
-// claimRef of the volume it is to have, or as the node a volume is to be made for. Others then bind
-// claim and volume, and their events tell how far they are; nobody asks in between. The bind goes
-// out once all claims are bound.
+// Binds that need volumes first (docs/reference/scheduler.md section 6.2). Every reserved claim is
+// written to the API: as claimRef of its volume, or as the node for which to provision a volume.
+// The volume controller and the provisioner then bind claim and volume, and watch events report
+// their progress; nothing is polled. The bind is sent once all claims are bound.
 //
-//   TO_WRITE --sent--> WRITING --taken--> WRITTEN --claim bound--> (ready)
-//       ^--- conflict ----' '---refused---.  '--taken back, or time is up--> (failed)
-//                                         '--------------------------------> (failed)
+//   TO_WRITE --sent--> WRITING --accepted--> WRITTEN --claim bound--> (ready)
+//       ^--- conflict ----' '---refused---.     '--undone, or timeout--> (failed)
+//                                         '----------------------------> (failed)
 //
-// What was written is not taken back when a bind is given up: the next try finds it there.
+// When a bind is given up, its writes stay: the next attempt uses them.
 #include "base/log.h"
 #include "scheduler/emit_priv.h"
 #include "scheduler/model/volumes.h"
@@ -27,8 +27,8 @@ static struct volume_bind *list_binds(struct emit *e, task_id t, uint32_t *ret_n
 
 /* ---- one claim ---- */
 
-static bool fail(struct hk_buf *why, const char *fmt, ...) HK_PRINTF(2, 3);
-static bool fail(struct hk_buf *why, const char *fmt, ...)
+static bool emit_volume_fail(struct hk_buf *why, const char *fmt, ...) HK_PRINTF(2, 3);
+static bool emit_volume_fail(struct hk_buf *why, const char *fmt, ...)
 {
     va_list ap;
 
@@ -38,30 +38,32 @@ static bool fail(struct hk_buf *why, const char *fmt, ...)
     return false;
 }
 
-static const char *name_of(const struct emit *e, uint32_t claim)
+static const char *emit_volume_claim_name(const struct emit *e, uint32_t claim)
 {
     const char *key = emit_str(e, claim).s, *slash = strchr(key, '/');
 
     return slash ? slash + 1 : key;
 }
 
-/* False with the words when the claim cannot get its volume any more. */
+/* False, with the message, when the claim can no longer get its volume. */
 static bool is_possible(const struct emit *e, const struct prebind *p, const struct volume_bind *b,
                         struct hk_buf *why)
 {
     if (b->claim_gone) {
-        return fail(why, "failed to check %s: could not find v1.PersistentVolumeClaim \"%s\"",
-                    b->pv ? "binding" : "provisioning pvc", emit_str(e, b->claim).s);
+        return emit_volume_fail(
+            why, "failed to check %s: could not find v1.PersistentVolumeClaim \"%s\"",
+            b->pv ? "binding" : "provisioning pvc", emit_str(e, b->claim).s);
     }
     if (b->unreachable) {
-        return fail(why,
-                    "pv \"%s\" node affinity doesn't match node \"%s\": no matching "
-                    "NodeSelectorTerms",
-                    emit_str(e, b->volume).s, emit_str(e, p->bind.node).s);
+        return emit_volume_fail(why,
+                                "pv \"%s\" node affinity doesn't match node \"%s\": no matching "
+                                "NodeSelectorTerms",
+                                emit_str(e, b->volume).s, emit_str(e, p->bind.node).s);
     }
     if (b->pv_gone && !b->bound) {
-        return fail(why, "failed to check binding: could not find v1.PersistentVolume \"%s\"",
-                    emit_str(e, b->pv).s);
+        return emit_volume_fail(
+            why, "failed to check binding: could not find v1.PersistentVolume \"%s\"",
+            emit_str(e, b->pv).s);
     }
     return true;
 }
@@ -69,12 +71,13 @@ static bool is_possible(const struct emit *e, const struct prebind *p, const str
 static bool undone(const struct emit *e, const struct volume_bind *b, struct hk_buf *why)
 {
     if (!b->pv) {
-        return fail(why, "provisioning failed for PVC \"%s\"", name_of(e, b->claim));
+        return emit_volume_fail(why, "provisioning failed for PVC \"%s\"",
+                                emit_volume_claim_name(e, b->claim));
     }
     if (b->taken) {
-        return fail(why, "pv \"%s\" belongs to another claim", emit_str(e, b->pv).s);
+        return emit_volume_fail(why, "pv \"%s\" belongs to another claim", emit_str(e, b->pv).s);
     }
-    return fail(why, "ClaimRef got reset for pv \"%s\"", emit_str(e, b->pv).s);
+    return emit_volume_fail(why, "ClaimRef got reset for pv \"%s\"", emit_str(e, b->pv).s);
 }
 
 static void push_write(struct emit *e, const struct prebind *p, uint32_t k,
@@ -83,7 +86,7 @@ static void push_write(struct emit *e, const struct prebind *p, uint32_t k,
     emit_push(e, LANE_PODS,
               (struct write){.kind = WRITE_VOLUME,
                              .about = b->pv ? API_PV : API_PVC,
-                             .row = p->bind.row,
+                             .task = p->bind.task,
                              .uid = p->bind.uid,
                              .name = b->pv ? b->pv : b->claim,
                              .node = p->bind.node,
@@ -91,7 +94,7 @@ static void push_write(struct emit *e, const struct prebind *p, uint32_t k,
                              .said = b->rv});
 }
 
-/* Sends what is due for the claim; false when there is no hope for it. */
+/* Sends the next write for the claim; false when the claim cannot succeed. */
 static bool advance_part(struct emit *e, struct prebind *p, uint32_t k, const struct volume_bind *b,
                          struct hk_buf *why)
 {
@@ -104,7 +107,7 @@ static bool advance_part(struct emit *e, struct prebind *p, uint32_t k, const st
         return true;
     }
     if (b->rv < part->rv || (part->state == PART_TO_WRITE && part->rv > 0 && b->rv == part->rv)) {
-        return true; /* the latest version is still on its way to us */
+        return true; /* the event of the latest version is not here yet */
     }
     if (part->state == PART_WRITTEN || b->taken) {
         return undone(e, b, why);
@@ -116,36 +119,36 @@ static bool advance_part(struct emit *e, struct prebind *p, uint32_t k, const st
 
 /* ---- requests ---- */
 
-/* Whoever else wrote to the object since we saw it goes first. */
+/* Writes of others since the version in the model cause a conflict. */
 static void put_revision(struct emit *e, struct json *meta, uint64_t rv)
 {
     if (rv > 0) {
-        emit_put_str(e, meta, "resourceVersion",
-                     hk_str(hk_arena_printf(&e->mem, "%llu", (unsigned long long)rv)));
+        json_set_cstr(meta, &e->mem, "resourceVersion",
+                      hk_arena_printf(&e->mem, "%llu", (unsigned long long)rv));
     }
 }
 
 static void put_claim_ref(struct emit *e, const struct volume_bind *b, struct json *meta,
                           struct json *body)
 {
-    struct json *ref = emit_put_obj(e, emit_put_obj(e, body, "spec"), "claimRef");
+    struct json *ref = json_set_object(json_set_object(body, &e->mem, "spec"), &e->mem, "claimRef");
     struct hk_str name = emit_str(e, b->claim), ns;
 
     hk_str_cut(&name, '/', &ns);
-    if (!b->prebound) { /* so that the claim's controller may undo it */
-        emit_put_str(e, emit_put_obj(e, meta, "annotations"), API_ANN_BOUND_BY_CONTROLLER,
-                     HK_STR("yes"));
+    if (!b->prebound) { /* lets the volume controller undo it */
+        json_set_cstr(json_set_object(meta, &e->mem, "annotations"), &e->mem,
+                      API_ANN_BOUND_BY_CONTROLLER, "yes");
     }
-    emit_put_str(e, ref, "apiVersion", HK_STR("v1"));
-    emit_put_str(e, ref, "kind", HK_STR("PersistentVolumeClaim"));
-    emit_put_str(e, ref, "namespace", ns);
-    emit_put_str(e, ref, "name", name);
-    emit_put_str(e, ref, "uid", emit_str(e, b->claim_uid));
+    json_set_cstr(ref, &e->mem, "apiVersion", "v1");
+    json_set_cstr(ref, &e->mem, "kind", "PersistentVolumeClaim");
+    json_set_str(ref, &e->mem, "namespace", ns);
+    json_set_str(ref, &e->mem, "name", name);
+    json_set_str(ref, &e->mem, "uid", emit_str(e, b->claim_uid));
 }
 
-static struct prebind *find(const struct emit *e, const struct write *w)
+static struct prebind *emit_volume_find_prebind(const struct emit *e, const struct write *w)
 {
-    const struct pod_known *k = w->row < e->pods.len ? &e->pods.at[w->row] : NULL;
+    const struct pod_known *k = w->task.row < e->pods.len ? &e->pods.at[w->task.row] : NULL;
 
     return k && k->uid == w->uid ? k->prebind : NULL;
 }
@@ -157,7 +160,7 @@ bool emit_volume_request(struct emit *e, struct write *w, struct port_request *r
     struct json *meta;
     uint32_t n;
 
-    if (!find(e, w) || id_none(t)) {
+    if (!emit_volume_find_prebind(e, w) || id_none(t)) {
         return false;
     }
     const struct volume_bind *binds = list_binds(e, t, &n);
@@ -166,7 +169,7 @@ bool emit_volume_request(struct emit *e, struct write *w, struct port_request *r
     }
     req->verb = PORT_PATCH;
     req->patch = PORT_PATCH_MERGE;
-    meta = emit_put_obj(e, body, "metadata");
+    meta = json_set_object(body, &e->mem, "metadata");
     put_revision(e, meta, w->said);
     if (w->about == API_PV) {
         put_claim_ref(e, &binds[w->slot], meta, body);
@@ -174,16 +177,16 @@ bool emit_volume_request(struct emit *e, struct write *w, struct port_request *r
     }
     hk_str_cut(&req->name, '/', &req->ns);
     if (binds[w->slot].claim_uid) {
-        emit_put_str(e, meta, "uid", emit_str(e, binds[w->slot].claim_uid));
+        json_set_str(meta, &e->mem, "uid", emit_str(e, binds[w->slot].claim_uid));
     }
-    emit_put_str(e, emit_put_obj(e, meta, "annotations"), API_ANN_SELECTED_NODE,
+    json_set_str(json_set_object(meta, &e->mem, "annotations"), &e->mem, API_ANN_SELECTED_NODE,
                  emit_str(e, w->node));
     return true;
 }
 
 void emit_volume_done(struct emit *e, struct write *w, const struct port_msg *m)
 {
-    struct prebind *p = find(e, w);
+    struct prebind *p = emit_volume_find_prebind(e, w);
 
     if (!p) {
         return;
@@ -201,7 +204,7 @@ void emit_volume_done(struct emit *e, struct write *w, const struct port_msg *m)
 
 /* ---- one bind ---- */
 
-static void give_up(struct emit *e, struct prebind *p, task_id t, const char *why)
+static void emit_volume_fail_bind(struct emit *e, struct prebind *p, task_id t, const char *why)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
@@ -212,8 +215,8 @@ static void give_up(struct emit *e, struct prebind *p, task_id t, const char *wh
     emit_tell(e, &p->bind, EMIT_BIND_FAILED);
 }
 
-/* True while the bind goes on waiting. */
-static bool advance(struct emit *e, struct prebind *p, int64_t now_ns)
+/* True while the bind still waits. */
+static bool emit_volume_advance_prebind(struct emit *e, struct prebind *p, int64_t now_ns)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf why = {0};
     const struct model *m = e->o.m;
@@ -222,24 +225,25 @@ static bool advance(struct emit *e, struct prebind *p, int64_t now_ns)
     uint32_t n;
 
     if (id_none(t) || model_task(m, t)->status != TASK_BINDING) {
-        return false; /* the pod is gone or going */
+        return false; /* the pod is deleted or terminating */
     }
     const struct volume_bind *b = list_binds(e, t, &n);
-    hk_assert(n == p->npart);
-    if (p->error) {
-        possible = fail(&why, "%s", p->error);
+    if (n != p->npart) {
+        possible = emit_volume_fail(&why, "its volumes are no longer reserved for it");
+    } else if (p->error) {
+        possible = emit_volume_fail(&why, "%s", p->error);
     } else if (!(m->nodes.flags[model_task(m, t)->node.i] & NODE_KNOWN)) {
-        possible = fail(&why, "node \"%s\" not found", emit_str(e, p->bind.node).s);
+        possible = emit_volume_fail(&why, "node \"%s\" not found", emit_str(e, p->bind.node).s);
     }
     for (uint32_t k = 0; k < n && possible; k++) {
         possible = advance_part(e, p, k, &b[k], &why);
         ready = ready && b[k].bound;
     }
     if (possible && !ready && now_ns >= p->due_ns) {
-        possible = fail(&why, "context deadline exceeded");
+        possible = emit_volume_fail(&why, "context deadline exceeded");
     }
     if (!possible) {
-        give_up(e, p, t, why.data);
+        emit_volume_fail_bind(e, p, t, why.data);
     } else if (ready) {
         meter_stage(e->o.meter, METER_PREBIND, p->since_ns);
         emit_push(e, LANE_PODS, p->bind);
@@ -249,7 +253,7 @@ static bool advance(struct emit *e, struct prebind *p, int64_t now_ns)
 
 static void prebind_free(struct emit *e, struct prebind *p)
 {
-    struct pod_known *k = &e->pods.at[p->bind.row];
+    struct pod_known *k = &e->pods.at[p->bind.task.row];
 
     if (k->prebind == p) {
         k->prebind = NULL;
@@ -261,7 +265,7 @@ static void prebind_free(struct emit *e, struct prebind *p)
 
 bool emit_prebind(struct emit *e, const struct write *bind, int64_t wait_ns)
 {
-    const task_id t = {bind->row};
+    const task_id t = emit_task(e, bind);
     const uint32_t n = volumes_reserved(e->o.m, t, NULL, 0);
     struct prebind *p;
 
@@ -292,7 +296,7 @@ int64_t emit_volume_tick(struct emit *e)
     e->prebind_due_ns = INT64_MAX;
     for (uint32_t k = 0; k < e->prebinds.len; k++) {
         struct prebind *p = e->prebinds.at[k];
-        if (advance(e, p, now_ns)) {
+        if (emit_volume_advance_prebind(e, p, now_ns)) {
             e->prebind_due_ns = HK_MIN(e->prebind_due_ns, p->due_ns);
             e->prebinds.at[n++] = p;
         } else {

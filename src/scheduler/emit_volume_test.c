@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods whose volumes are bound or made for them: the bind comes last, and is given up in words when
-// the volumes do not come.
+// Pods whose volumes must be bound or provisioned first: the bind comes last, and fails with a
+// message when the volumes do not arrive.
 #include "scheduler/loop_rig_test.h"
 
 #define SHORT_WAIT                                                                                 \
@@ -20,7 +20,7 @@ static void put_class(struct rig *r, const char *name, const char *provisioner)
             name, provisioner);
 }
 
-/* meta: further members of the metadata, spec of the spec, each beginning with a comma. */
+/* meta, spec: further members of the metadata and the spec, each beginning with a comma. */
 static void put_claim(struct rig *r, const char *name, const char *class_, const char *meta,
                       const char *spec)
 {
@@ -50,9 +50,9 @@ static void put_pod(struct rig *r, const char *name, const char *group, const ch
     rig_pod_of(r, name, group, "1", more.data);
 }
 
-static struct rig *rig_with_volumes(const char *conf)
+static struct rig *rig_with_volumes_and(const char *conf, struct loop_opts o)
 {
-    struct rig *r = rig_new(conf);
+    struct rig *r = rig_new_with(conf, o);
 
     rig_small_cluster(r);
     put_class(r, "local", "kubernetes.io/no-provisioner");
@@ -60,6 +60,11 @@ static struct rig *rig_with_volumes(const char *conf)
     rig_run(r);
     port_mem_log_clear(r->mem);
     return r;
+}
+
+static struct rig *rig_with_volumes(const char *conf)
+{
+    return rig_with_volumes_and(conf, (struct loop_opts){0});
 }
 
 /* A pod that waits for volume v to be bound to its claim. */
@@ -76,7 +81,7 @@ static struct rig *rig_waiting_for_bind(const char *conf)
     return r;
 }
 
-/* A pod that waits for a volume to be made. */
+/* A pod that waits for a volume to be provisioned. */
 static struct rig *rig_waiting_for_disk(const char *conf)
 {
     struct rig *r = rig_with_volumes(conf);
@@ -88,7 +93,7 @@ static struct rig *rig_waiting_for_disk(const char *conf)
     return r;
 }
 
-/* The part of the controller that binds claims. */
+/* Binds a claim, as the volume controller does. */
 static void finish_claim(struct rig *r, const char *claim, const char *class_, const char *volume)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf spec = {0};
@@ -120,7 +125,7 @@ static void a_bind_waits_for_its_volume(void **state)
     const uint64_t sessions = rig_sessions(r);
     port_mem_log_clear(r->mem);
     rig_run_for(r, 60 * SEC);
-    assert_int_equal(port_mem_log(r->mem).n, 0); /* nobody asks how it is going */
+    assert_int_equal(port_mem_log(r->mem).n, 0); /* nothing is polled */
     assert_int_equal(rig_sessions(r), sessions);
     assert_string_equal(node_of(r, "a"), "-");
 
@@ -143,14 +148,14 @@ static void a_volume_is_made_where_the_pod_goes(void **state)
     assert_string_equal(node_of(r, "a"), "-");
     finish_claim(r, "c", "cloud", "disk");
     rig_run(r);
-    assert_string_equal(node_of(r, "a"), "-"); /* the volume has not been seen */
+    assert_string_equal(node_of(r, "a"), "-"); /* the volume's event has not arrived */
     put_volume(r, "disk", "");
     rig_run(r);
     assert_string_equal(node_of(r, "a"), "n1");
     rig_free(r);
 }
 
-/* By another scheduler, or by this one before it was started anew. */
+/* Written by another scheduler, or by this one before a restart. */
 static void what_is_written_already_is_not_written_again(void **state)
 {
     struct rig *r = rig_with_volumes(RIG_PLAIN);
@@ -196,6 +201,25 @@ static void two_pods_share_a_claim(void **state)
     "False SchedulerError execute preBind for pod d/a failed: binding volumes: " why               \
     ", resync the task"
 
+/* The message about missing volumes is sent a second later, when the pod may be gone. */
+static void a_pod_may_go_after_its_volumes_are_given_up(void **state)
+{
+    for (int64_t ms = 4900; ms < 6200; ms += 50) {
+        struct rig *r =
+            rig_with_volumes_and(SHORT_WAIT, (struct loop_opts){.reason_wait_ns = 1000 * MSEC});
+
+        put_claim(r, "c", "cloud", "", "");
+        rig_group(r, "g", 1, "");
+        put_pod(r, "a", "g", "c");
+        rig_run_for(r, ms * MSEC);
+        rig_remove(r, API_POD, "a");
+        rig_run_for(r, 3 * SEC);
+        assert_int_equal(loop_stats(r->l).backlog, 0);
+        rig_check(r);
+        rig_free(r);
+    }
+}
+
 static void volumes_that_do_not_come_are_given_up(void **state)
 {
     struct rig *r = rig_waiting_for_bind(SHORT_WAIT);
@@ -209,7 +233,7 @@ static void volumes_that_do_not_come_are_given_up(void **state)
     assert_int_equal(rig_calls(r, "get pods d/a"), 1);
     rig_expect_event(r, "Warning a FailedScheduling: execute preBind for pod d/a failed: binding "
                         "volumes: context deadline exceeded, resync the task x1");
-    finish_claim(r, "c", "local", "v"); /* the second try waits by now */
+    finish_claim(r, "c", "local", "v"); /* the second try is waiting now */
     rig_run(r);
     assert_string_equal(node_of(r, "a"), "n1");
     rig_free(r);
@@ -233,7 +257,7 @@ static void failing_volumes_are_tried_less_and_less_often(void **state)
     rig_free(r);
 }
 
-/* What makes all waiting vain, and the words for it. */
+/* Events that make a bind fail, and their messages. */
 static void reset_claim_ref(struct rig *r)
 {
     put_volume(r, "v", "");
@@ -300,7 +324,7 @@ static void vain_waiting_ends_at_once(void **state)
         HK_AUTO(hk_buf_fini) struct hk_buf event = {0};
         cases[i].spoil(r);
         rig_run(r);
-        /* The event has the words for good; the condition may tell of the next try by now. */
+        /* The event keeps the message; the condition may already describe the next try. */
         hk_buf_addf(&event, "Warning a FailedScheduling: %s x1\n",
                     cases[i].want + strlen("False SchedulerError "));
         if (!strstr(rig_events(r), event.data)) {
@@ -311,7 +335,7 @@ static void vain_waiting_ends_at_once(void **state)
     }
 }
 
-/* Somebody else wrote to the volume in between: his version is awaited, then ours goes on top. */
+/* Another client wrote to the volume: the scheduler waits for that version, then writes again. */
 static void a_conflict_waits_for_the_newer_version(void **state)
 {
     struct rig *r = rig_with_volumes(RIG_PLAIN);
@@ -365,6 +389,7 @@ int main(void)
         cmocka_unit_test(failing_volumes_are_tried_less_and_less_often),
         cmocka_unit_test(vain_waiting_ends_at_once),
         cmocka_unit_test(a_conflict_waits_for_the_newer_version),
+        cmocka_unit_test(a_pod_may_go_after_its_volumes_are_given_up),
         cmocka_unit_test(a_volume_is_free_again_when_its_pod_is_gone),
         cmocka_unit_test(nothing_is_left_behind_when_the_scheduler_ends),
     };

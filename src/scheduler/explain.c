@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session knows about one waiting job.
+// Describes one waiting job from a session: the jobs ahead of it and what it lacks.
 #include "scheduler/explain.h"
 
-/* ---- who comes first ---- */
+/* ---- order of jobs ---- */
 
 static bool waits(const struct job *j)
 {
     return job_is_pending(j) || j->tally.n[TASK_PENDING] > 0;
 }
 
-/* The first plugin with an opinion decides, as in hooks_job_order: asked one by one, it has a name.
- */
+/* The name of the plugin that decides: the first with an opinion, as in hooks_job_order. */
 static const char *job_decider(struct session *ssn, job_id a, job_id b)
 {
     const struct hook_list *l = &ssn->hooks[HOOK_JOB_ORDER];
@@ -148,7 +147,7 @@ static struct lack_part *part_of(struct session *ssn, struct job_lacks *l, task_
     return &l->at[l->n++];
 }
 
-/* Different shapes beyond this are counted with the last one. */
+/* Further shapes are counted with the last one. */
 enum { PARTS_MAX = 64 };
 
 static void note_task(struct session *ssn, struct job_lacks *l, task_id t)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reasons and their words. The words are part of the contract: people grep for them.
+// Reasons and their messages. The messages are an interface: people grep for them.
 #include "scheduler/fit.h"
 
 static const struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a task does not go to a node, as data: a reason code with an argument, counted per task. Text
-// is made when someone reads it.
+// Why a task does not fit a node, as data: a reason code with an argument, counted per task. Text
+// is built only when needed.
 #pragma once
 
 #include "scheduler/model/model.h"
@@ -8,7 +8,7 @@
 enum verdict {
     FIT = 0,
     UNFIT, /* Unschedulable: eviction may help */
-    NEVER, /* UnschedulableAndUnresolvable, or an error: it will not */
+    NEVER, /* UnschedulableAndUnresolvable, or an error: eviction does not help */
 };
 
 enum reason_code {
@@ -42,8 +42,8 @@ struct reason {
 };
 
 enum verdict reason_verdict(enum reason_code c);
-/* "Insufficient cpu", "node(s) had untolerated taint(s)": the words of scheduler.md 1.9,
- * plugins.md 6.2. */
+/* Appends the reason as users read it, such as "Insufficient cpu"
+ * (docs/reference/plugins.md section 2). */
 void reason_write(const struct model *m, struct reason r, struct hk_buf *out);
 
 struct reason_count {
@@ -51,14 +51,14 @@ struct reason_count {
     uint32_t count;
 };
 
-/* What a search for a node met. Lives in the session's arena. */
+/* The reasons found in a search for a node. Lives in the session's arena. */
 struct fit_log {
     uint32_t nnodes; /* nodes that recorded a reason */
     uint32_t n, cap;
     struct reason_count *at;
     uint64_t *never;      /* bit per node row that answered NEVER */
-    uint32_t never_words; /* words behind never */
-    const char *base;     /* replaces "0/N nodes are unavailable", NULL: it does not */
+    uint32_t never_words; /* length of never in words */
+    const char *base;     /* replaces "0/N nodes are unavailable", or NULL */
     hyper_id hyper;       /* search limited to it; NO_HYPER for the whole cluster */
     struct hk_arena *mem;
 };

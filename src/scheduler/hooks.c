@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the answers of plugins combine. Each rule is one macro or function below and each hook says
-// which it follows; the plugins themselves and who calls them are others' business. Volcano's rules
-// are in its framework/session_plugins.go, oddities included: see narrow().
+// How the answers of plugins combine. Each rule is one macro or function below and each hook states
+// its rule. Actions call the hooks; plugins implement them. Volcano's rules are in its
+// framework/session_plugins.go, oddities included: see narrow().
 
 #include "scheduler/hooks.h"
 
@@ -32,6 +32,7 @@ static const struct {
     KIND(HOOK_OVERUSED, overused, "Overused", "enabledOverused"),
     KIND(HOOK_PREEMPTIVE, preemptive, "Preemptive", "enablePreemptive"),
     KIND(HOOK_ALLOCATABLE, allocatable, "Allocatable", "enabledAllocatable"),
+    KIND(HOOK_BINDABLE, bindable, "Bindable", "enabledAllocatable"),
     KIND(HOOK_JOB_READY, job_ready, "JobReady", "enableJobReady"),
     KIND(HOOK_JOB_PIPELINED, job_pipelined, "JobPipelined", "enableJobPipelined"),
     KIND(HOOK_SUB_READY, sub_ready, "SubJobReady", "enabledSubJobReady"),
@@ -100,7 +101,7 @@ bool plugin_has_hook(const struct plugin *p, enum hook_kind k)
     })
 #define ANY(ssn, kind, member, ...) FIRST(ssn, kind, member, __VA_ARGS__)
 
-/* vote: a reject ends it; a permit ends it at the edge of its tier; silence consents. */
+/* vote: a reject ends it; a permit ends it at the end of its tier; no vote at all passes. */
 #define VOTE(ssn, kind, member, ...)                                                               \
     ({                                                                                             \
         bool pass_ = true, permit_ = false;                                                        \
@@ -121,7 +122,7 @@ bool plugin_has_hook(const struct plugin *p, enum hook_kind k)
         pass_;                                                                                     \
     })
 
-/* tell: everyone hears. */
+/* tell: every plugin is called. */
 #define TELL(ssn, kind, member, ...)                                                               \
     EACH(h_, ssn, kind)                                                                            \
     {                                                                                              \
@@ -161,7 +162,7 @@ static int cmp_key(const struct model *m, uint32_t ns_a, uint32_t name_a, uint32
     if (a.n == b.n || memcmp(a.s, b.s, common) != 0) {
         return hk_str_cmp(a, b);
     }
-    /* One namespace begins with the other, whose slash meets a letter. */
+    /* One namespace is a prefix of the other: compare its slash with the next letter. */
     return a.n < b.n ? '/' - (unsigned char)b.s[common] : (unsigned char)a.s[common] - '/';
 }
 
@@ -223,15 +224,15 @@ int hooks_sub_order(struct session *ssn, sub_id a, sub_id b)
     return c != 0 ? c : cmp_i64_text(ssn->m, sa->match_index, sa->id, sb->match_index, sb->id);
 }
 
-/* Upstream's session holds jobs with a PodGroup and an existing queue; tasks of others are orphans.
- */
+/* Upstream's session holds jobs that have a PodGroup and an existing queue; other tasks are
+ * orphans. */
 static bool in_session(const struct model *m, job_id j)
 {
     return !id_none(j) && model_job(m, j)->has_pg && !id_none(model_job(m, j)->queue);
 }
 
-/* Upstream reverses an order by negating "less", so equal victims come before each other. Here the
- * arguments change places: of equal victims the one created later goes first. */
+/* Upstream reverses an order by negating "less", so that equal victims each come before the other.
+ * Here the arguments are swapped: of equal victims the later created one goes first. */
 bool hooks_victim_before(struct session *ssn, task_id a, task_id b, task_id preemptor)
 {
     const struct model *m = ssn->m;
@@ -260,7 +261,7 @@ bool hooks_pre_predicate(struct session *ssn, task_id t, struct reason *why)
     return ALL(ssn, HOOK_PRE_PREDICATE, pre_predicate, t, why);
 }
 
-/* Comes before anything a plugin says. */
+/* Drops nodes outside the scheduler's shard before any plugin is asked. */
 static uint32_t keep_usable(const struct session *ssn, node_id *nodes, uint32_t n,
                             struct fit_log *log)
 {
@@ -297,7 +298,7 @@ bool hooks_filter_local(struct session *ssn, task_id t)
 {
     EACH(h, ssn, HOOK_FILTER)
     {
-        if (h->p->filter_local && !ASK(h, ssn, filter_local, t)) {
+        if (!h->p->filter_local || !ASK(h, ssn, filter_local, t)) {
             return false;
         }
     }
@@ -306,7 +307,7 @@ bool hooks_filter_local(struct session *ssn, task_id t)
 
 int hooks_score(struct session *ssn, task_id t, const node_id *nodes, uint32_t n, double *score)
 {
-    /* To score one node anew takes hardly longer than to look at the clock. */
+    /* Scoring one node takes hardly longer than reading the clock. */
     struct meter *meter = n > 1 ? ssn->opts.meter : NULL;
     const int64_t since_ns = meter_start(meter);
 
@@ -328,7 +329,7 @@ bool hooks_score_local(struct session *ssn, task_id t)
 {
     EACH(h, ssn, HOOK_SCORE)
     {
-        if (h->p->score_local && !ASK(h, ssn, score_local, t)) {
+        if (!h->p->score_local || !ASK(h, ssn, score_local, t)) {
             return false;
         }
     }
@@ -350,7 +351,7 @@ node_id hooks_best_node(struct session *ssn, task_id t, const node_id *nodes, ui
 
 /* ---- victims ---- */
 
-/* Tasks as a set: membership only, so its inner order shows nowhere. */
+/* A set of tasks. Only membership is used, so its internal order has no effect. */
 struct task_set {
     uint32_t *slot;
     uint32_t mask;
@@ -368,7 +369,7 @@ static struct task_set task_set_new(struct hk_arena *mem, uint32_t room)
     return s;
 }
 
-/* Where t is, or belongs. */
+/* The slot of t, or a free one for it. */
 static uint32_t *task_set_at(const struct task_set *s, task_id t)
 {
     uint32_t i = (uint32_t)hk_mix(t.i) & s->mask;
@@ -384,7 +385,7 @@ static bool task_set_has(const struct task_set *s, task_id t)
     return *task_set_at(s, t) == t.i;
 }
 
-/* False when t was in already. */
+/* False when t was a member already. */
 static bool task_set_add(struct task_set *s, task_id t)
 {
     uint32_t *slot = task_set_at(s, t);
@@ -396,7 +397,7 @@ static bool task_set_add(struct task_set *s, task_id t)
     return true;
 }
 
-/* Keeps those of at that are also in with, order kept. */
+/* Keeps the elements of at that are also in with, in order. */
 static uint32_t intersect(struct hk_arena *mem, task_id *at, uint32_t n, const task_id *with,
                           uint32_t nwith)
 {
@@ -414,7 +415,7 @@ static uint32_t intersect(struct hk_arena *mem, task_id *at, uint32_t n, const t
     return kept;
 }
 
-/* Who asks for victims, and on whose behalf. */
+/* The hook that is asked for victims, and for which task or job. */
 struct asker {
     enum hook_kind hook;
     task_id task;         /* preemptable, reclaimable */
@@ -438,11 +439,11 @@ static enum vote ask_victims(struct session *ssn, const struct hook *h, const st
 
 /* narrow: intersect inside a tier; the first tier left with victims decides.
  *
- * A veto (no victims, no abstention) ends its own tier only: the next one is asked afresh. That is
- * upstream's and decides who is evicted, so it is kept. Two plugins that agree on nobody are a veto
- * too; upstream lets the next plugin of the tier start over there, so that {1}, {2}, {1,2} evicts
- * tasks that priority or conformance had refused. Every plugin sees all candidates, not what is
- * left of them. */
+ * A veto (no victims, no abstention) ends its own tier only; the next tier is asked from the start.
+ * Upstream does the same, and results depend on it. Two plugins with no victim in common are a
+ * veto, too; there upstream lets the next plugin of the tier start over, so that {1}, {2}, {1,2}
+ * evicts tasks that priority or conformance had refused. Every plugin sees all candidates, not only
+ * the remaining ones. */
 static uint32_t narrow(struct session *ssn, const struct asker *by, const task_id *in, uint32_t n,
                        task_id **ret)
 {
@@ -505,7 +506,7 @@ uint32_t hooks_evictable(struct session *ssn, enum evict_kind kind, job_id job, 
     return narrow(ssn, &by, in, n, ret);
 }
 
-/* Everyone a tier names, each once; the first tier that names anyone decides. */
+/* All victims that a tier names, each once; the first tier that names any decides. */
 uint32_t hooks_victim_tasks(struct session *ssn, const task_id *in, uint32_t n, task_id **ret)
 {
     const struct hook_list *list = &ssn->hooks[HOOK_VICTIM_TASKS];
@@ -551,6 +552,11 @@ bool hooks_allocatable(struct session *ssn, queue_id q, task_id t)
     return ALL(ssn, HOOK_ALLOCATABLE, allocatable, q, t);
 }
 
+bool hooks_bindable(struct session *ssn, queue_id q, task_id t)
+{
+    return ALL(ssn, HOOK_BINDABLE, bindable, q, t);
+}
+
 bool hooks_job_ready(struct session *ssn, job_id j)
 {
     return ALL(ssn, HOOK_JOB_READY, job_ready, j);
@@ -561,7 +567,7 @@ bool hooks_job_pipelined(struct session *ssn, job_id j)
     return VOTE(ssn, HOOK_JOB_PIPELINED, job_pipelined, j);
 }
 
-/* Without sub-group policies the one sub-job is the job. */
+/* Without sub-group policies the only sub-job is the whole job. */
 static bool is_whole_job(const struct model *m, sub_id s)
 {
     return model_job(m, model_sub(m, s)->job)->policies.len == 0;
@@ -588,7 +594,7 @@ const char *hooks_job_valid(struct session *ssn, job_id j)
     return FIRST(ssn, HOOK_JOB_VALID, job_valid, j);
 }
 
-/* all, within the first tier that has an opinion; nobody starves unasked. */
+/* all, within the first tier that has an opinion; false without any. */
 bool hooks_job_starving(struct session *ssn, job_id j)
 {
     const struct hook_list *list = &ssn->hooks[HOOK_JOB_STARVING];

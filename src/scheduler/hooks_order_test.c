@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Orders: the first plugin with an opinion decides, and what decides when none has one.
+// Orders: the first plugin with an opinion decides, then the defaults.
 #include "scheduler/hooks_rig_test.h"
 
 static void first_non_zero_comparison_wins(void **state)
@@ -23,13 +23,15 @@ static void equal_jobs_go_by_age_then_by_key(void **state)
     const job_id a = {0}, b = {1};
 
     arrange(w, HOOK_JOB_ORDER, "1");
-    w->jobs[0] = (struct job){.ns = text(w, "team"), .name = text(w, "x"), .creation_ns = 2};
-    w->jobs[1] = (struct job){.ns = text(w, "team"), .name = text(w, "y"), .creation_ns = 1};
+    w->jobs[0] =
+        (struct job){.used = true, .ns = text(w, "team"), .name = text(w, "x"), .creation_ns = 2};
+    w->jobs[1] =
+        (struct job){.used = true, .ns = text(w, "team"), .name = text(w, "y"), .creation_ns = 1};
     assert_true(hooks_job_order(&w->ssn, a, b) > 0);
     assert_int_equal(hooks_job_order_plugins(&w->ssn, a, b), 0);
     w->jobs[1].creation_ns = 2;
     assert_true(hooks_job_order(&w->ssn, a, b) < 0);
-    /* "team-a/y" comes before "team/x": the keys are compared as whole texts. */
+    /* "team-a/y" comes before "team/x": keys are compared as whole strings. */
     w->jobs[1].ns = text(w, "team-a");
     assert_true(hooks_job_order(&w->ssn, a, b) > 0);
     assert_true(hooks_job_order(&w->ssn, b, a) < 0);
@@ -45,8 +47,8 @@ static void equal_queues_go_by_age_then_by_name(void **state)
     struct world *w = *state;
     const queue_id a = {0}, b = {1};
 
-    w->queues[0] = (struct queue){.name = text(w, "a"), .creation_ns = 2};
-    w->queues[1] = (struct queue){.name = text(w, "b"), .creation_ns = 1};
+    w->queues[0] = (struct queue){.used = true, .name = text(w, "a"), .creation_ns = 2};
+    w->queues[1] = (struct queue){.used = true, .name = text(w, "b"), .creation_ns = 1};
     assert_true(hooks_queue_order(&w->ssn, a, b) > 0);
     w->queues[1].creation_ns = 2;
     assert_true(hooks_queue_order(&w->ssn, a, b) < 0);
@@ -59,8 +61,8 @@ static void victim_queues_reverse_the_queue_order_unless_a_plugin_decides(void *
     struct world *w = *state;
     const queue_id a = {0}, b = {1}, p = {2};
 
-    w->queues[0] = (struct queue){.name = text(w, "a")};
-    w->queues[1] = (struct queue){.name = text(w, "b")};
+    w->queues[0] = (struct queue){.used = true, .name = text(w, "a")};
+    w->queues[1] = (struct queue){.used = true, .name = text(w, "b")};
     assert_true(hooks_victim_queue_order(&w->ssn, a, b, p) > 0);
     struct fake *f = arrange(w, HOOK_VICTIM_QUEUE_ORDER, "1");
     f->order = -1;
@@ -81,7 +83,7 @@ static void equal_tasks_go_by_index_then_age_then_uid(void **state)
         {{ID_NONE, 2}, {1, 9}, {"u", "u"}, -1}, /* one without a number: age */
         {{ID_NONE, ID_NONE}, {3, 3}, {"v", "u"}, 1},
         {{0, 0}, {3, 3}, {"u", "v"}, -1},
-        {{0, 0}, {3, 3}, {"", ""}, -1}, /* the name is the last resort */
+        {{0, 0}, {3, 3}, {"", ""}, -1}, /* the name decides last */
     };
     struct world *w = *state;
     const task_id a = {0}, b = {1};
@@ -121,9 +123,11 @@ static void equal_sub_jobs_go_by_match_index_then_id(void **state)
 static void three_jobs(struct world *w)
 {
     for (uint32_t i = 0; i < 3; i++) {
-        w->queues[i] = (struct queue){.name = text(w, (const char *[]){"qa", "qb", "qc"}[i])};
-        w->jobs[i] = (struct job){.has_pg = true, .queue = {i}, .name = i, .creation_ns = i};
-        w->tasks[i] = (struct task){.job = {i}, .index = ID_NONE, .creation_ns = i};
+        w->queues[i] =
+            (struct queue){.used = true, .name = text(w, (const char *[]){"qa", "qb", "qc"}[i])};
+        w->jobs[i] =
+            (struct job){.used = true, .has_pg = true, .queue = {i}, .name = i, .creation_ns = i};
+        w->tasks[i] = (struct task){.used = true, .job = {i}, .index = ID_NONE, .creation_ns = i};
     }
 }
 
@@ -166,7 +170,7 @@ static void victims_of_two_queues_go_by_queue_alone(void **state)
     const task_id a = {0}, b = {1}, p = {2};
 
     three_jobs(w);
-    arrange(w, HOOK_JOB_ORDER, "1")->order = 1; /* would say: a first */
+    arrange(w, HOOK_JOB_ORDER, "1")->order = 1; /* would put a first */
     assert_true(hooks_victim_before(&w->ssn, b, a, p));
     assert_false(hooks_victim_before(&w->ssn, a, b, p));
 }
@@ -184,8 +188,7 @@ static void without_the_preemptors_job_queues_do_not_count(void **state)
     assert_false(hooks_victim_before(&w->ssn, b, a, NO_TASK));
 }
 
-/* Worked example 85: equal job order, so the task of lower priority goes although its job is older.
- */
+/* The plugins rank the jobs equal, so the task of lower priority goes although its job is older. */
 static void task_order_decides_between_equal_jobs_of_a_queue_not_their_age(void **state)
 {
     struct world *w = *state;

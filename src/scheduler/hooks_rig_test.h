@@ -270,6 +270,7 @@ static const struct plugin fake_plugin = {
     .overused = fake_queue_yes,
     .preemptive = fake_preemptive,
     .allocatable = fake_allocatable,
+    .bindable = fake_allocatable,
     .job_ready = fake_job_yes,
     .job_pipelined = fake_job_vote,
     .sub_ready = fake_sub_ready,
@@ -319,7 +320,10 @@ static int setup(void **state)
         w->tasks[i] = (struct task){.index = ID_NONE, .job = {0}, .used = true};
     }
     for (uint32_t i = 0; i < NJOB; i++) {
-        w->jobs[i].has_pg = true;
+        w->jobs[i].used = w->jobs[i].has_pg = true;
+    }
+    for (uint32_t i = 0; i < NQUEUE; i++) {
+        w->queues[i].used = true;
     }
     w->ssn.m = &w->m;
     w->ssn.mem = &w->mem;

@@ -21,7 +21,8 @@ static void every_kind_is_named_and_found_in_the_plugin(void **state)
 
 /* ---- victims ---- */
 
-/* A tier digit, then each plugin's answer: "0" abstains, "-" vetoes, letters name victims. */
+/* A tier digit for each plugin, then their answers: "0" abstains, "-" vetoes, letters name
+ * victims. */
 struct narrow_case {
     const char *tiers;
     const char *answers[NHOOK];
@@ -29,17 +30,17 @@ struct narrow_case {
 };
 
 static const struct narrow_case narrow_cases[] = {
-    {"11", {"ab", "bc"}, "b"},           /* example 81 */
-    {"11", {"0", "a"}, "a"},             /* 82 */
-    {"112", {"-", "a", "a"}, "a"},       /* 83: from tier 2 */
-    {"", {0}, ""},                       /* 84 */
+    {"11", {"ab", "bc"}, "b"},           /* answers of one tier are intersected */
+    {"11", {"0", "a"}, "a"},             /* an abstention is skipped */
+    {"112", {"-", "a", "a"}, "a"},       /* from tier 2 */
+    {"", {0}, ""},                       /* no plugin, no victim */
     {"1", {"0"}, ""},                    /* only abstentions */
-    {"112", {"cba", "abc", "d"}, "cba"}, /* order of the list that seeded; tier 2 is not asked */
-    {"12", {"a", "-"}, "a"},             /* a veto in a later tier is never heard */
-    {"112", {"a", "-", "c"}, "c"},       /* a veto binds its own tier */
+    {"112", {"cba", "abc", "d"}, "cba"}, /* order of the first list; tier 2 is not asked */
+    {"12", {"a", "-"}, "a"},             /* a later tier is not asked, so its veto has no effect */
+    {"112", {"a", "-", "c"}, "c"},       /* a veto ends only its own tier */
     {"112", {"a", "-", "-"}, ""},
-    {"111", {"a", "b", "ab"}, ""}, /* agreeing on nobody is a veto (upstream: "ab") */
-    {"112", {"a", "b", "c"}, "c"}, /* and left empty hands over to the next tier */
+    {"111", {"a", "b", "ab"}, ""}, /* no victim in common is a veto (upstream: "ab") */
+    {"112", {"a", "b", "c"}, "c"}, /* and the next tier decides */
     {"1111", {"abcd", "bcd", "0", "dc"}, "cd"},
 };
 
@@ -136,7 +137,7 @@ static void shuffle_victims_are_the_union_of_the_first_tier_with_any(void **stat
     }
 }
 
-/* ---- yes and no ---- */
+/* ---- yes or no ---- */
 
 static bool ask_yes(struct world *w, enum hook_kind kind)
 {
@@ -154,6 +155,8 @@ static bool ask_yes(struct world *w, enum hook_kind kind)
         return hooks_preemptive(ssn, q, &t, 1);
     case HOOK_ALLOCATABLE:
         return hooks_allocatable(ssn, q, t);
+    case HOOK_BINDABLE:
+        return hooks_bindable(ssn, q, t);
     case HOOK_JOB_READY:
         return hooks_job_ready(ssn, (job_id){0});
     case HOOK_SUB_READY:
@@ -167,7 +170,7 @@ static bool ask_yes(struct world *w, enum hook_kind kind)
 static void all_must_agree_and_the_first_no_ends_it(void **state)
 {
     static const enum hook_kind which[] = {HOOK_PRE_PREDICATE, HOOK_PREEMPTIVE, HOOK_ALLOCATABLE,
-                                           HOOK_JOB_READY, HOOK_SUB_READY};
+                                           HOOK_BINDABLE,      HOOK_JOB_READY,  HOOK_SUB_READY};
     struct world *w = *state;
 
     w->jobs[0].policies.len = 1;
@@ -216,7 +219,7 @@ static void starving_is_decided_by_the_first_tier_that_asks(void **state)
     assert_false(hooks_job_starving(&w->ssn, j));
     struct fake *f = arrange(w, HOOK_JOB_STARVING, "223");
     f[0].yes = f[1].yes = true;
-    assert_true(hooks_job_starving(&w->ssn, j)); /* tier 3's no is not heard */
+    assert_true(hooks_job_starving(&w->ssn, j)); /* tier 3 is not asked */
     assert_int_equal(f[2].calls, 0);
     f[1].yes = false;
     f[2].yes = true;
@@ -245,11 +248,11 @@ static void votes_are_counted_tier_by_tier(void **state)
         const char *tiers;
         enum vote vote[NHOOK];
         bool want;
-        uint32_t asked; /* plugins heard */
+        uint32_t asked; /* plugins called */
     } cases[] = {
         {"", {0}, true, 0},
         {"12", {ABSTAIN, ABSTAIN}, true, 2},
-        {"11", {PERMIT, REJECT}, false, 2}, /* a reject beats a permit of its tier */
+        {"11", {PERMIT, REJECT}, false, 2}, /* a reject wins over a permit of its tier */
         {"12", {PERMIT, REJECT}, true, 1},  /* but not one of an earlier tier */
         {"12", {REJECT, PERMIT}, false, 1},
         {"1122", {ABSTAIN, ABSTAIN, PERMIT, REJECT}, false, 4},
@@ -316,7 +319,7 @@ static void filters_run_in_turn_on_what_is_left(void **state)
 
     f[0].drop = 1;
     assert_int_equal(hooks_filter(&w->ssn, (task_id){0}, FILTER_PLACE, nodes, 1, NULL), 0);
-    assert_int_equal(f[1].calls, 1); /* nothing left to ask about */
+    assert_int_equal(f[1].calls, 1); /* no node left to filter */
 }
 
 static void one_far_looking_plugin_makes_filters_and_scores_not_local(void **state)
@@ -334,6 +337,21 @@ static void one_far_looking_plugin_makes_filters_and_scores_not_local(void **sta
     assert_true(hooks_score_local(&w->ssn, t));
     f[0].not_local = true;
     assert_false(hooks_score_local(&w->ssn, t));
+}
+
+/* A plugin without a *_local hook may depend on any node. */
+static void silent_plugins_are_not_local(void **state)
+{
+    static const struct plugin silent = {
+        .name = "silent", .filter = fake_filter, .score = fake_score};
+    struct world *w = *state;
+
+    arrange(w, HOOK_FILTER, "1");
+    w->ssn.hooks[HOOK_FILTER].at[0].p = &silent;
+    assert_false(hooks_filter_local(&w->ssn, (task_id){0}));
+    arrange(w, HOOK_SCORE, "1");
+    w->ssn.hooks[HOOK_SCORE].at[0].p = &silent;
+    assert_false(hooks_score_local(&w->ssn, (task_id){0}));
 }
 
 static void scores_add_up_and_an_error_ends_them(void **state)
@@ -368,7 +386,7 @@ static void the_first_plugin_that_names_a_best_node_chooses(void **state)
     assert_int_equal(hooks_best_node(&w->ssn, (task_id){0}, nodes, 2, score).i, 4);
 }
 
-/* ---- everyone hears ---- */
+/* ---- every plugin is called ---- */
 
 static void everyone_hears_even_after_a_refusal(void **state)
 {
@@ -454,6 +472,7 @@ int main(void)
         TEST(a_sub_job_without_policies_answers_as_its_job),
         TEST(filters_run_in_turn_on_what_is_left),
         TEST(one_far_looking_plugin_makes_filters_and_scores_not_local),
+        TEST(silent_plugins_are_not_local),
         TEST(scores_add_up_and_an_error_ends_them),
         TEST(the_first_plugin_that_names_a_best_node_chooses),
         TEST(everyone_hears_even_after_a_refusal),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door of the engine: finds who takes a kind, and keeps the list of objects that could not be
-// taken. What the kinds mean is in the files beside: ingest_pod.c, ingest_node.c and so on. Runs
-// between cycles, called by whoever reads manifests or hears watch events.
+// Entry point for API objects: calls the functions of the object's kind, and keeps the list of
+// objects that were refused. The kinds themselves are in ingest_pod.c, ingest_node.c and so on.
+// Runs between cycles, called by readers of manifests and watch events.
 #include "scheduler/ingest_priv.h"
 
 static const struct {
@@ -116,8 +116,8 @@ const struct ingest_problem *ingest_problems(const struct ingest *in, uint32_t *
     return in->problems.at;
 }
 
-/* Decoders say "line 12: " where they know better than the object's first line. */
-static const char *take_line(const char *text, uint32_t *line)
+/* Decoders begin an error with "line 12: " if they know a better line than the object's first. */
+static const char *ingest_strip_line_number(const char *text, uint32_t *line)
 {
     unsigned at;
     int used = 0;
@@ -129,7 +129,7 @@ static const char *take_line(const char *text, uint32_t *line)
     return text;
 }
 
-/* "ns/name", the name alone for kinds without namespaces, "(line 3)" for objects without name. */
+/* "ns/name"; the name alone for cluster-scoped kinds; "(line 3)" for objects without a name. */
 static struct hk_str object_name(struct ingest *in, const struct api_kind *kind,
                                  const struct json *doc)
 {
@@ -146,19 +146,20 @@ static struct hk_str object_name(struct ingest *in, const struct api_kind *kind,
     return hk_str(hk_arena_printf(&in->mem, "%.*s/%.*s", HK_FMT(ingest_ns(ns)), HK_FMT(name)));
 }
 
-static void record(struct ingest *in, const struct api_kind *kind, const struct json *doc,
-                   const char *file, const struct hk_err *err)
+static void ingest_record_problem(struct ingest *in, const struct api_kind *kind,
+                                  const struct json *doc, const char *file,
+                                  const struct hk_err *err)
 {
     uint32_t line = doc->line;
-    const char *text = take_line(err->text, &line);
+    const char *text = ingest_strip_line_number(err->text, &line);
 
     ingest_problem_set(in, kind, object_name(in, kind, doc), file, line, text);
 }
 
-/* ---- in and out ---- */
+/* ---- put and delete ---- */
 
-static int put(struct ingest *in, const struct api_kind *kind, const struct json *doc,
-               struct hk_err *err)
+static int ingest_put_object(struct ingest *in, const struct api_kind *kind, const struct json *doc,
+                             struct hk_err *err)
 {
     if (json_str(json_at(doc, "metadata.name"), HK_STR("")).n == 0) {
         return hk_fail(err, HK_EINVAL, "metadata.name: missing");
@@ -175,9 +176,9 @@ int ingest_put(struct ingest *in, const struct api_kind *kind, const struct json
     if (!kinds[kind->id].put) {
         return 0;
     }
-    rc = put(in, kind, doc, &why);
+    rc = ingest_put_object(in, kind, doc, &why);
     if (rc < 0) {
-        record(in, kind, doc, file, &why);
+        ingest_record_problem(in, kind, doc, file, &why);
         hk_err_set(err, (enum hk_code)why.code, "%s", why.text);
     } else if (in->problems.len > 0) {
         ingest_problem_clear(in, kind, object_name(in, kind, doc));

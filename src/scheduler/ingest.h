@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// API objects into model rows: the only way in. Keeps what the model does not: priority classes,
-// the hyperNode manifests, services and controllers whose selectors make default spread
-// constraints, and the objects that could not be taken, with the reason.
+// Turns API objects into model rows: the only way into the model. Also keeps what the model does
+// not: priority classes, hyperNode manifests, services and controllers whose selectors define
+// default spread constraints, and objects that could not be accepted, with the reason.
 #pragma once
 
 #include "api/object.h"
@@ -14,7 +14,7 @@ struct ingest_opts {
         *scheduler_names; /* pods with these schedulerNames are ours; none: "volcano" */
     uint32_t nscheduler_name;
     struct hk_str default_queue; /* "default" when empty */
-    bool make_queues;            /* create `default` and `root` rows when nobody else did */
+    bool make_queues;            /* create missing `default` and `root` queue rows */
 };
 
 /* Why an object is not in the model. */
@@ -22,34 +22,34 @@ struct ingest_problem {
     enum api_kind_id kind;
     char *object;  /* "ns/name", or the name alone; "(line 3)" when it has none */
     char *file;    /* NULL when it did not come from a file */
-    uint32_t line; /* of the trouble where that is known, else of the object; 0 unknown */
+    uint32_t line; /* of the error if known, else of the object; 0 unknown */
     char *text;
 };
 
 struct ingest;
 
-/* To be freed before the model ends. */
+/* Free it before the model. */
 struct ingest *ingest_new(struct model *m, const struct ingest_opts *o);
 void ingest_free(struct ingest *in);
 
 /* From the next settle on, nodes of the NodeShard of that name are in our shard (model.h). */
 void ingest_own_shard(struct ingest *in, struct hk_str name);
 
-/* Our shard as of the last settle: names of the nodes it has and of those it is to have but must
- * wait for. False while there is no such NodeShard. Valid until the next settle. */
+/* Our shard at the last settle: names of its nodes, and of those it must still wait for. False
+ * while there is no such NodeShard. Valid until the next settle. */
 struct ingest_shard {
     const uint32_t *in_use, *to_add;
     uint32_t nin_use, nto_add;
-    uint64_t version; /* changes whenever it was worked out anew */
+    uint64_t version; /* changes whenever it was recomputed */
 };
 bool ingest_shard(const struct ingest *in, struct ingest_shard *ret);
 
-/* Adds or replaces the object. Kinds the engine does not act on are ignored (returns 0). On failure
- * the model is as before, the problem is recorded (and cleared when a later version is taken). The
- * tree is not kept. file may be NULL. */
+/* Adds or replaces the object. Ignores unused kinds (returns 0). On failure the model is unchanged
+ * and the problem is recorded until a later version is accepted. The tree is not kept. file may be
+ * NULL. */
 int ingest_put(struct ingest *in, const struct api_kind *kind, const struct json *doc,
                const char *file, struct hk_err *err);
-/* Whether objects of the kind mean anything to the engine. */
+/* Whether the engine uses objects of the kind. */
 bool ingest_takes(const struct api_kind *kind);
 void ingest_del(struct ingest *in, const struct api_kind *kind, struct hk_str ns,
                 struct hk_str name);
@@ -58,6 +58,5 @@ void ingest_del(struct ingest *in, const struct api_kind *kind, struct hk_str ns
  * tree, default spread constraints, node shard). */
 void ingest_settle(struct ingest *in);
 
-/* In no particular order. A hyperNode tree that does not hold together is the problem of "(tree)".
- */
+/* Unordered. An inconsistent hyperNode tree is listed under "(tree)". */
 const struct ingest_problem *ingest_problems(const struct ingest *in, uint32_t *ret_n);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes and goes leaves nothing behind: after rounds of objects whose every word is new, the
-// string table is as large as before.
+// Deleted objects leave nothing behind: after rounds of objects with new strings only, the string
+// table is as large as before.
 
 #include "scheduler/ingest_fixture_test.h"
 #include "scheduler/model/topo.h"
@@ -8,12 +8,12 @@
 
 enum { ROUNDS = 20, PODS = 1000 };
 
-/* An object in which every @ stands for the number of the round and its own, every ' for ". */
+/* An object in which every @ is replaced by the round's number and its own, every ' by ". */
 struct pattern {
     enum api_kind_id kind;
     const char *ns, *name;
-    const char *spec; /* behind metadata.name */
-    uint32_t every;   /* pods for one of it */
+    const char *spec; /* after metadata.name */
+    uint32_t every;   /* number of pods per object */
 };
 
 static const struct pattern patterns[] = {
@@ -91,14 +91,14 @@ static const struct pattern patterns[] = {
      "'containers': [{'name': 'c', 'image': 'image-@:1', 'resources': {'requests': {'cpu': '1'}},"
      "'ports': [{'containerPort': 1, 'hostPort': 80, 'hostIP': '10.@'}]}]}",
      1},
-    {API_POD, "default", "spread-@", /* by default, like its service's and its controller's pods */
+    {API_POD, "default", "spread-@", /* default spreading, by its service and controller */
      "'uid': 'spread-uid-@', 'annotations': {'scheduling.k8s.io/group-name': 'group-@'},"
      "'labels': {'service': 'service-@', 'set': 'set-@'},"
      "'ownerReferences': [{'apiVersion': 'apps/v1', 'kind': 'ReplicaSet', 'name': 'set-@',"
      "'uid': 'set-uid-@', 'controller': true}]},"
      "'spec': {'schedulerName': 'volcano', 'containers': []}",
      100},
-    {API_POD, "ns-@", "lost-@", /* on a node nobody knows */
+    {API_POD, "ns-@", "lost-@", /* on an unknown node */
      "'uid': 'lost-uid-@', 'labels': {'app': 'app-@'}},"
      "'spec': {'schedulerName': 'volcano', 'nodeName': 'unknown-@', 'containers': []}",
      10},
@@ -171,7 +171,7 @@ static void settle(struct world *w)
     check_books(w);
 }
 
-/* What sessions ask of tasks makes counters and words. */
+/* Creates counters and messages for all tasks, as sessions do. */
 static void ask_everything(struct world *w)
 {
     model_words_age(&w->m);
@@ -187,7 +187,8 @@ static void ask_everything(struct world *w)
     check_books(w);
 }
 
-/* Backwards, forwards or by halves: what leans on others may go before or after them. */
+/* Puts objects forwards or backwards and deletes them in another order: an object may arrive or go
+ * before those it refers to. */
 static void churn(struct world *w, uint32_t round)
 {
     const uint32_t n = HK_LEN(patterns);
@@ -198,7 +199,7 @@ static void churn(struct world *w, uint32_t round)
     settle(w);
     ask_everything(w);
     for (uint32_t k = 0; k < n; k += 3) {
-        each(w, k, round, put); /* says nothing new */
+        each(w, k, round, put); /* no change */
     }
     settle(w);
     for (uint32_t k = 0; k < n; k++) {
@@ -239,7 +240,7 @@ static void strings_go_with_what_they_named(void **state)
     world_init(&w, &(struct ingest_opts){.make_queues = true});
     for (uint32_t round = 0; round < ROUNDS; round++) {
         churn(&w, round);
-        if (round < 2) { /* vocabulary is learned in the first ones, one of each order */
+        if (round < 2) { /* the first rounds, one of each order, add lasting strings */
             live = w.m.str.live;
             len = w.m.str.len;
             bytes = text_bytes(&w.m.str);

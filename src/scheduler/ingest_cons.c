@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constraints of a pod: selectors, terms, tolerations, ports, spread, claims, images (K1-K6, K13).
-// They are drafted in scratch memory and packed into canonical bytes; the same walk over the fields
-// that packs also unpacks, so the bytes are both the key equal constraints are found by and the
-// source the kept copy is made from.
+// Constraints of a pod: selectors, terms, tolerations, ports, spread, claims, images
+// (docs/reference/plugins.md section 4). They are built in scratch memory and packed into canonical
+// bytes. The same walk over the fields packs and unpacks, so the bytes are both the key for finding
+// equal constraints and the source of the stored copy.
 #include "scheduler/ingest_priv.h"
 
 /* ---- packing ---- */
 
-/* One of out (packing) and at (unpacking into mem) is set. */
+/* Either out (packing) or at (unpacking into mem) is set. */
 struct pack {
     struct hk_buf *out;
-    size_t room; /* that unpacking will take */
+    size_t room; /* bytes that unpacking needs */
     const char *at;
     struct hk_arena *mem;
 };
@@ -27,7 +27,7 @@ static void pack_bytes(struct pack *p, void *v, size_t n)
 
 #define PACK(p, field) pack_bytes(p, &(field), sizeof(field))
 
-/* The array to walk: the draft's own, or a fresh one. */
+/* The array to walk: the draft's own array, or a new one when unpacking. */
 static void *pack_array(struct pack *p, uint32_t *n, const void *at, size_t size)
 {
     PACK(p, *n);
@@ -190,7 +190,7 @@ cons_id ingest_cons_intern(struct ingest *in, const struct cons *draft)
     hk_buf_clear(&in->key);
     pack_cons(&packed, &walked);
 
-    /* There can be as many constraints as jobs, so each takes what it needs and no more. */
+    /* There can be as many constraints as jobs, so each allocates exactly what it needs. */
     hk_arena_reserve(&mem, packed.room + HK_ARENA_ROOM(sizeof(*c)) + HK_ARENA_ROOM(in->key.len));
     c = hk_arena_zalloc(&mem, sizeof(*c));
     key = hk_arena_alloc(&mem, in->key.len);
@@ -209,7 +209,7 @@ static bool names_nodes(const struct api_requirement *r)
     return r->op == API_OP_IN && hk_str_is(r->key, "metadata.name");
 }
 
-static bool lists(const struct api_requirement *r, struct hk_str name)
+static bool ingest_cons_values_have(const struct api_requirement *r, struct hk_str name)
 {
     for (uint32_t k = 0; k < r->values.len; k++) {
         if (hk_str_eq(r->values.at[k], name)) {
@@ -222,14 +222,14 @@ static bool lists(const struct api_requirement *r, struct hk_str name)
 static bool named_by_all(const struct api_node_term *t, struct hk_str name)
 {
     for (uint32_t k = 0; k < t->fields.len; k++) {
-        if (names_nodes(&t->fields.at[k]) && !lists(&t->fields.at[k], name)) {
+        if (names_nodes(&t->fields.at[k]) && !ingest_cons_values_have(&t->fields.at[k], name)) {
             return false;
         }
     }
     return true;
 }
 
-/* The term is bound to nodes by name, and its requirements name no node in common. */
+/* Whether the term requires node names and its requirements have no name in common. */
 static bool term_conflicts(const struct api_node_term *t)
 {
     for (uint32_t k = 0; k < t->fields.len; k++) {
@@ -247,7 +247,8 @@ static bool term_conflicts(const struct api_node_term *t)
     return false;
 }
 
-/* kube-scheduler refuses such a pod before it looks at any node (K2). */
+/* Whether no node name satisfies any of the terms. kube-scheduler refuses such a pod before it
+ * looks at any node. */
 static bool names_conflict(const struct api_node_selector *s)
 {
     for (uint32_t k = 0; k < s->len; k++) {
@@ -318,7 +319,7 @@ static uint32_t add_ports(struct ingest *in, const struct api_container *box, st
     return n;
 }
 
-/* Of the init containers only sidecars hold on to their ports (K4). */
+/* Of the init containers, only sidecars keep their ports. */
 static void draft_ports(struct ingest *in, const struct api_pod *pod, struct cons *c)
 {
     uint32_t room = 0;
@@ -385,7 +386,7 @@ static void draft_pod_affinity(struct ingest *in, const struct api_pod *pod, str
     c->pref_anti = pod_terms(in, apart->preferred.at, apart->preferred.len, ns, &c->npref_anti);
 }
 
-/* The selector with "key=value" for each matchLabelKeys entry the pod carries (K6.1). */
+/* The selector plus "key=value" for each matchLabelKeys entry that the pod has. */
 static struct label_sel spread_sel(struct ingest *in, const struct api_spread *s, struct labels l)
 {
     const struct label_sel base = ingest_sel(in, &s->labels);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands above pods: PodGroups become jobs, Queues queues; PriorityClasses, quotas, disruption
-// budgets and namespaces fill the small tables (1.5, 2.4-2.6). Priorities of jobs follow the
-// classes at settle, since either may come first.
+// Kinds above pods: PodGroups become jobs, Queues become queues; PriorityClasses, quotas,
+// disruption budgets and namespaces fill the small tables (docs/reference/scheduler.md sections 2.4
+// and 2.6). Job priorities are set at settle, since the class may arrive after the job.
 #include "scheduler/ingest_priv.h"
 
 #include "api/podgroup.h"
@@ -41,7 +41,7 @@ int ingest_class_put(struct ingest *in, const struct json *doc, struct hk_err *e
     in->classes.at[i] = (struct priority_class){
         .name = name, .value = pc.value, .never_preempts = pc.preemption == API_PREEMPT_NEVER};
     if (pc.global_default) {
-        in->default_class = name; /* the last one said wins, as upstream */
+        in->default_class = name; /* the last one wins, as upstream */
     } else if (in->default_class == name) {
         in->default_class = 0;
     }
@@ -94,7 +94,7 @@ static uint8_t preemptable(const struct api_meta *meta)
     return ingest_parse_bool(*v, &b) && b ? TRI_TRUE : TRI_FALSE;
 }
 
-/* 0 when there is none; a value that is no positive duration is as good as none. */
+/* 0 when absent or not a positive duration. */
 static int64_t waiting_ns(const struct api_meta *meta)
 {
     const struct hk_str *v = api_map_get(&meta->annotations, HK_STR(API_ANN_SLA_WAITING_TIME));
@@ -118,7 +118,8 @@ static void budget(const struct api_meta *meta, struct job_desc *d)
     }
 }
 
-static struct topo_spec topology(struct ingest *in, const struct api_network_topology *t)
+static struct topo_spec ingest_group_read_topology(struct ingest *in,
+                                                   const struct api_network_topology *t)
 {
     if (!t->present) {
         return (struct topo_spec){.mode = TOPO_NONE};
@@ -131,7 +132,8 @@ static struct topo_spec topology(struct ingest *in, const struct api_network_top
     };
 }
 
-static void roles(struct ingest *in, const struct api_podgroup *pg, struct job_desc *d)
+static void ingest_group_read_roles(struct ingest *in, const struct api_podgroup *pg,
+                                    struct job_desc *d)
 {
     struct role_min *at = hk_arena_array(&in->mem, pg->min_task_member.len, sizeof(*at));
 
@@ -161,7 +163,7 @@ static void policies(struct ingest *in, const struct api_podgroup *pg, struct jo
             .sel = ingest_sel(in, &p->labels),
             .keys = keys,
             .nkey = p->match_label_keys.len,
-            .topo = topology(in, &p->topology),
+            .topo = ingest_group_read_topology(in, &p->topology),
         };
     }
     d->policies = at;
@@ -199,7 +201,7 @@ int ingest_podgroup_put(struct ingest *in, const struct json *doc, struct hk_err
     if (rc < 0) {
         return rc;
     }
-    /* The decoder fills in "default", which need not be the default here. */
+    /* The decoder fills in "default", but the default queue here may have another name. */
     queue = json_str(json_at(pg.raw, "spec.queue"), HK_STR(""));
     struct job_desc d = {
         .ns = ingest_ns(pg.meta.ns),
@@ -213,14 +215,14 @@ int ingest_podgroup_put(struct ingest *in, const struct json *doc, struct hk_err
         .preemptable = preemptable(&pg.meta),
         .creation_ns = pg.meta.creation_ns,
         .waiting_ns = waiting_ns(&pg.meta),
-        .topo = topology(in, &pg.topology),
+        .topo = ingest_group_read_topology(in, &pg.topology),
     };
     rc = min_resources(in, &pg, &d, err);
     if (rc < 0) {
         return rc;
     }
     budget(&pg.meta, &d);
-    roles(in, &pg, &d);
+    ingest_group_read_roles(in, &pg, &d);
     policies(in, &pg, &d);
     rc = model_job_check(in->m, &d, err);
     if (rc < 0) {
@@ -273,7 +275,7 @@ static enum queue_state queue_state(const struct ingest *in, enum api_queue_stat
     case API_QUEUE_NO_STATE:
         break;
     }
-    /* Without a controller nobody would ever open it. */
+    /* Without a controller the queue would never become Open. */
     return in->make_queues ? QUEUE_OPEN : QUEUE_STATELESS;
 }
 
@@ -371,7 +373,7 @@ int ingest_quota_put(struct ingest *in, const struct json *doc, struct hk_err *e
     if (rc < 0) {
         return rc;
     }
-    /* Until its controller has reported, what the quota asks for is what is known. */
+    /* Use spec.hard until the quota's controller has written a status. */
     const struct api_resources *hard = q.hard.present ? &q.hard : &q.spec_hard;
     struct quota_item *at = hk_arena_array(&in->mem, hard->len + q.used.len, sizeof(*at));
 
@@ -418,7 +420,7 @@ void ingest_pdb_del(struct ingest *in, struct hk_str ns, struct hk_str name)
     model_pdb_del(in->m, ns, name);
 }
 
-/* The API server labels every namespace with its own name; manifests leave that out. */
+/* The API server labels every namespace with its name; manifests lack that label. */
 static struct labels namespace_labels(struct ingest *in, const struct api_meta *meta)
 {
     const struct hk_str key = HK_STR("kubernetes.io/metadata.name");

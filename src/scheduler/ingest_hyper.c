@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// HyperNode manifests, kept until settle: which nodes their members mean depends on all nodes there
-// are, and whether they form a tree on all manifests. A node's name never changes, so a pattern is
-// tried on each name once.
+// HyperNode manifests, kept until settle: their members depend on all nodes, and whether they form
+// a tree depends on all manifests. A node's name never changes, so each pattern is matched against
+// each name once.
 #include "scheduler/ingest_priv.h"
 
 #include "api/node.h"
@@ -9,9 +9,8 @@
 
 struct member {
     bool is_hyper;
-    uint32_t exact; /* name, 0 none */
-    bool has_regex;
-    regex_t regex;
+    uint32_t exact;        /* name, 0 none */
+    struct re2 *regex;     /* NULL: none */
     uint32_t tried;        /* of ingest.node_names */
     HK_VEC(uint32_t) hits; /* names the pattern matches */
     struct label_sel sel;  /* at NULL: none */
@@ -24,13 +23,11 @@ struct hyper_source {
     struct member *members;
 };
 
-static void source_free(struct hyper_source *s)
+static void ingest_hyper_source_free(struct hyper_source *s)
 {
     for (uint32_t k = 0; k < s->nmember; k++) {
         struct member *mb = &s->members[k];
-        if (mb->has_regex) {
-            regfree(&mb->regex);
-        }
+        re2_free(mb->regex);
         hk_vec_fini(&mb->hits);
         hk_free((void *)mb->sel.at);
     }
@@ -51,13 +48,13 @@ static void source_strings(const struct hyper_source *s, struct hk_intern *t, st
 static void source_drop(struct ingest *in, uint32_t at)
 {
     source_strings(in->hypers.at[at], &in->m->str, hk_intern_drop);
-    source_free(in->hypers.at[at]);
+    ingest_hyper_source_free(in->hypers.at[at]);
 }
 
 static void source_freep(struct hyper_source **s)
 {
     if (*s) {
-        source_free(*s);
+        ingest_hyper_source_free(*s);
     }
 }
 
@@ -69,16 +66,15 @@ static int member_read(struct ingest *in, const struct api_hypernode_member *fro
     to->is_hyper = from->type == API_MEMBER_HYPERNODE;
     to->exact = ingest_str(in, from->exact);
     if (to->is_hyper) {
-        return 0; /* hyperNodes are picked by name alone */
+        return 0; /* hyperNodes are selected by name only */
     }
     if (from->regex.n > 0) {
         rc = re2_compile(from->regex, &to->regex, err);
         if (rc < 0) {
             return rc;
         }
-        to->has_regex = true;
     }
-    if (from->labels.len > 0) { /* an empty selector picks no node here */
+    if (from->labels.len > 0) { /* an empty selector selects no node here */
         const struct label_sel sel = ingest_sel(in, &from->labels);
         to->sel = ingest_sel_copy(&sel);
     }
@@ -146,7 +142,7 @@ void ingest_hyper_node(struct ingest *in, uint32_t name)
     in->hypers_changed |= in->hypers.len > 0;
 }
 
-/* Others keep their order. Returns where it was. */
+/* Removes the name and keeps the order of the others. Returns its former position. */
 static uint32_t name_remove(uint32_t *at, uint32_t *len, uint32_t name)
 {
     uint32_t i = 0;
@@ -190,7 +186,7 @@ static void resolve_regex(const struct ingest *in, struct member *mb, member_vec
 {
     for (; mb->tried < in->node_names.len; mb->tried++) {
         const uint32_t name = in->node_names.at[mb->tried];
-        if (re2_matches(&mb->regex, model_str(in->m, name))) {
+        if (re2_matches(mb->regex, model_str(in->m, name))) {
             hk_vec_push(&mb->hits, name);
         }
     }
@@ -208,7 +204,7 @@ static void resolve_labels(const struct model *m, const struct label_sel *sel, m
     }
 }
 
-static struct hyper_desc resolve(struct ingest *in, struct hyper_source *s)
+static struct hyper_desc ingest_hyper_resolve_members(struct ingest *in, struct hyper_source *s)
 {
     member_vec v = {0};
     struct hyper_member *at;
@@ -217,7 +213,7 @@ static struct hyper_desc resolve(struct ingest *in, struct hyper_source *s)
         struct member *mb = &s->members[k];
         if (mb->exact) {
             add_name(&v, mb->is_hyper, mb->exact);
-        } else if (mb->has_regex) {
+        } else if (mb->regex) {
             resolve_regex(in, mb, &v);
         } else if (mb->sel.at) {
             resolve_labels(in->m, &mb->sel, &v);
@@ -252,9 +248,9 @@ void ingest_hyper_settle(struct ingest *in)
     }
     d = hk_arena_array(&in->mem, in->hypers.len, sizeof(*d));
     for (uint32_t k = 0; k < in->hypers.len; k++) {
-        d[k] = resolve(in, in->hypers.at[k]);
+        d[k] = ingest_hyper_resolve_members(in, in->hypers.at[k]);
     }
-    /* Order of arrival must not show. */
+    /* The order of arrival must not matter. */
     qsort(d, in->hypers.len, sizeof(*d), desc_cmp);
     if (model_hyper_rebuild(in->m, d, in->hypers.len, &err)) {
         ingest_problem_clear(in, api_kind(API_HYPERNODE), tree);
@@ -267,7 +263,7 @@ void ingest_hyper_settle(struct ingest *in)
 void ingest_hyper_fini(struct ingest *in)
 {
     for (uint32_t k = 0; k < in->hypers.len; k++) {
-        source_free(in->hypers.at[k]);
+        ingest_hyper_source_free(in->hypers.at[k]);
     }
     hk_vec_fini(&in->hypers);
     hk_map_fini(&in->hyper_at);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes: what they offer, with and without oversubscription (2.3), and what pods may ask of them.
+// Nodes: allocatable amounts, with and without oversubscription, labels, taints and images
+// (docs/reference/scheduler.md section 2.3).
 #include "scheduler/ingest_priv.h"
 
 #include "api/node.h"
@@ -12,7 +13,7 @@ static bool is_true(const struct api_map *map, struct hk_str key)
     return v && ingest_parse_bool(*v, &b) && b;
 }
 
-/* Amounts lent out twice, in milli-CPU and bytes; what is no number adds nothing, as upstream. */
+/* Oversubscribed amount in milli-CPU or bytes; an invalid value adds nothing, as upstream. */
 static int64_t extra(const struct api_node *node, struct hk_str key)
 {
     const struct hk_str *v = api_map_get(&node->meta.annotations, key);
@@ -24,7 +25,7 @@ static int64_t extra(const struct api_node *node, struct hk_str key)
     return HK_MIN(quantity_value(q), DIM_LIMIT);
 }
 
-static void lend(struct amount *at, uint32_t *n, uint32_t dim, int64_t v)
+static void ingest_node_add_to_amount(struct amount *at, uint32_t *n, uint32_t dim, int64_t v)
 {
     for (uint32_t k = 0; k < *n; k++) {
         if (at[k].dim == dim) {
@@ -37,8 +38,8 @@ static void lend(struct amount *at, uint32_t *n, uint32_t dim, int64_t v)
     }
 }
 
-static int amounts(struct ingest *in, const struct api_node *node, struct node_desc *d,
-                   struct hk_err *err)
+static int ingest_node_read_amounts(struct ingest *in, const struct api_node *node,
+                                    struct node_desc *d, struct hk_err *err)
 {
     struct amount *plain, *with;
     int rc = ingest_amounts(in, &node->allocatable, &plain, &d->nkalloc, err);
@@ -50,14 +51,17 @@ static int amounts(struct ingest *in, const struct api_node *node, struct node_d
     for (; d->nalloc < d->nkalloc; d->nalloc++) {
         with[d->nalloc] = plain[d->nalloc];
     }
-    lend(with, &d->nalloc, DIM_CPU, extra(node, HK_STR(API_ANN_OVERSUBSCRIPTION_CPU)));
-    lend(with, &d->nalloc, DIM_MEM, extra(node, HK_STR(API_ANN_OVERSUBSCRIPTION_MEMORY)));
+    ingest_node_add_to_amount(with, &d->nalloc, DIM_CPU,
+                              extra(node, HK_STR(API_ANN_OVERSUBSCRIPTION_CPU)));
+    ingest_node_add_to_amount(with, &d->nalloc, DIM_MEM,
+                              extra(node, HK_STR(API_ANN_OVERSUBSCRIPTION_MEMORY)));
     d->kalloc = plain;
     d->alloc = with;
     return 0;
 }
 
-static void taints(struct ingest *in, const struct api_node *node, struct node_desc *d)
+static void ingest_node_read_taints(struct ingest *in, const struct api_node *node,
+                                    struct node_desc *d)
 {
     struct taint *at = hk_arena_array(&in->mem, node->taints.len, sizeof(*at));
 
@@ -70,7 +74,7 @@ static void taints(struct ingest *in, const struct api_node *node, struct node_d
     d->ntaint = node->taints.len;
 }
 
-/* An image is known by each of its names. */
+/* Lists each image under all of its names. */
 static void images(struct ingest *in, const struct api_node *node, struct node_desc *d)
 {
     uint32_t room = 0;
@@ -90,7 +94,7 @@ static void images(struct ingest *in, const struct api_node *node, struct node_d
     d->images = at;
 }
 
-static unsigned flags(const struct api_node *node)
+static unsigned ingest_node_read_flags(const struct api_node *node)
 {
     unsigned f = node->unschedulable ? NODE_UNSCHEDULABLE : 0;
 
@@ -103,9 +107,9 @@ static unsigned flags(const struct api_node *node)
     return f;
 }
 
-/* HyperNodes pick nodes by name and label; status updates, the bulk of node events, are not news.
- */
-static bool is_news(const struct model *m, const struct node_desc *d)
+/* HyperNodes select nodes by name and label. Most node events are status updates, which change
+ * neither. */
+static bool ingest_node_identity_changed(const struct model *m, const struct node_desc *d)
 {
     const node_id n = model_node_find(m, d->name);
 
@@ -136,15 +140,15 @@ int ingest_node_put(struct ingest *in, const struct json *doc, struct hk_err *er
         .creation_ns = node.meta.creation_ns,
         .labels = labels.at,
         .nlabel = labels.n,
-        .flags = flags(&node),
+        .flags = ingest_node_read_flags(&node),
     };
-    rc = amounts(in, &node, &d, err);
+    rc = ingest_node_read_amounts(in, &node, &d, err);
     if (rc < 0) {
         return rc;
     }
-    taints(in, &node, &d);
+    ingest_node_read_taints(in, &node, &d);
     images(in, &node, &d);
-    const bool news = is_news(in->m, &d);
+    const bool news = ingest_node_identity_changed(in->m, &d);
     rc = model_node_put(in->m, &d, &n, err);
     if (rc == 0 && news) {
         ingest_hyper_node(in, ingest_str(in, d.name));

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods to tasks (2.2): what they request, which state they are in, whose they are. Pods of other
-// schedulers count only once they sit on a node; finished pods only while a job counts them.
+// Turns pods into tasks: requests, state and owner (docs/reference/scheduler.md section 2.2). Pods
+// of other schedulers count only once they have a node; finished pods only while a job counts them.
 #include "scheduler/ingest_priv.h"
 
-/* kube-scheduler's guess for containers that name no request (K13). */
+/* Scores use these amounts for a container without a request, as kube-scheduler's
+ * GetNonzeroRequestForResource. */
 #define GUESS_CPU_MILLI 100
 #define GUESS_MEM_BYTES ((int64_t)200 << 20)
 
 /* ---- requests ---- */
 
 struct request {
-    uint64_t has; /* dimensions some list named */
+    uint64_t has; /* dimensions that some list names */
     int64_t v[DIM_MAX];
-    int64_t nz_cpu, nz_mem; /* with guesses for what is missing */
+    int64_t nz_cpu, nz_mem; /* with defaults for missing requests */
 };
 
-/* Per dimension the larger of what is there and what the list says. */
+/* Raises each dimension to the amount in the list. */
 static int request_raise(struct ingest *in, struct request *r, const struct api_resources *list,
                          struct hk_err *err)
 {
@@ -64,8 +65,8 @@ static void request_guess(struct request *r)
     r->nz_mem = (r->has >> DIM_MEM) & 1 ? r->v[DIM_MEM] : GUESS_MEM_BYTES;
 }
 
-static const struct api_container_status *status_of(const struct api_container_status *at,
-                                                    uint32_t n, struct hk_str name)
+static const struct api_container_status *
+ingest_pod_resized_status(const struct api_container_status *at, uint32_t n, struct hk_str name)
 {
     for (uint32_t k = 0; k < n; k++) {
         if (hk_str_eq(at[k].name, name)) {
@@ -75,8 +76,8 @@ static const struct api_container_status *status_of(const struct api_container_s
     return NULL;
 }
 
-/* st: what the kubelet reports of a container being resized, or NULL. Until a resize is through,
- * the larger of the old and the new size counts; one that will never be is not counted. */
+/* st: the kubelet's status of a container being resized, or NULL. Until a resize is done, the
+ * larger of the old and the new size counts; an infeasible resize does not count. */
 static int container_request(struct ingest *in, const struct api_container *c,
                              const struct api_container_status *st, bool infeasible,
                              struct request *ret, struct hk_err *err)
@@ -97,7 +98,7 @@ static int container_request(struct ingest *in, const struct api_container *c,
     return rc;
 }
 
-/* Everything that runs together once the pod is up: containers and sidecars. */
+/* Sum of all that run together once the pod is up: containers and sidecars. */
 static int running_request(struct ingest *in, const struct api_pod *pod, struct request *sum,
                            struct hk_err *err)
 {
@@ -106,8 +107,9 @@ static int running_request(struct ingest *in, const struct api_pod *pod, struct 
 
     for (uint32_t k = 0; k < pod->containers.len; k++) {
         const struct api_container *c = &pod->containers.at[k];
-        rc = container_request(in, c, status_of(pod->statuses.at, pod->statuses.len, c->name),
-                               pod->resize_infeasible, &one, err);
+        rc = container_request(
+            in, c, ingest_pod_resized_status(pod->statuses.at, pod->statuses.len, c->name),
+            pod->resize_infeasible, &one, err);
         if (rc < 0) {
             return hk_wrap(err, rc, "spec.containers[%u].resources", k);
         }
@@ -121,9 +123,10 @@ static int running_request(struct ingest *in, const struct api_pod *pod, struct 
         if (!c->restart_always) {
             continue;
         }
-        rc = container_request(in, c,
-                               status_of(pod->init_statuses.at, pod->init_statuses.len, c->name),
-                               pod->resize_infeasible, &one, err);
+        rc = container_request(
+            in, c,
+            ingest_pod_resized_status(pod->init_statuses.at, pod->init_statuses.len, c->name),
+            pod->resize_infeasible, &one, err);
         if (rc < 0) {
             return hk_wrap(err, rc, "spec.initContainers[%u].resources", k);
         }
@@ -135,7 +138,7 @@ static int running_request(struct ingest *in, const struct api_pod *pod, struct 
     return 0;
 }
 
-/* The way there: each init container beside the sidecars begun before it. */
+/* Peak during startup: each init container together with the sidecars started before it. */
 static int init_peak(struct ingest *in, const struct api_pod *pod, struct request *peak,
                      struct hk_err *err)
 {
@@ -165,7 +168,7 @@ static bool set_by_pod(struct hk_str name)
            hk_str_starts(name, "hugepages-");
 }
 
-/* spec.resources speaks for the pod as a whole. */
+/* spec.resources overrides the sums of the containers. */
 static int pod_level(struct ingest *in, const struct api_pod *pod, struct request *r,
                      struct hk_err *err)
 {
@@ -225,9 +228,9 @@ static int pod_request(struct ingest *in, const struct api_pod *pod, struct requ
     return rc;
 }
 
-/* ---- the other columns ---- */
+/* ---- other columns ---- */
 
-static const struct hk_str *annotation(const struct api_pod *pod, const char *key)
+static const struct hk_str *ingest_pod_annotation(const struct api_pod *pod, const char *key)
 {
     return api_map_get(&pod->meta.annotations, hk_str(key));
 }
@@ -262,7 +265,7 @@ static uint32_t role_of(struct ingest *in, const struct api_pod *pod)
     return role ? ingest_str(in, *role) : 0;
 }
 
-static bool is_ours(const struct ingest *in, struct hk_str scheduler)
+static bool ingest_pod_is_own_scheduler(const struct ingest *in, struct hk_str scheduler)
 {
     for (uint32_t k = 0; k < in->nscheduler; k++) {
         if (hk_str_eq(in->schedulers[k], scheduler)) {
@@ -282,8 +285,8 @@ static bool is_preemptable(const struct api_pod *pod)
 
 static bool is_revocable(const struct api_pod *pod)
 {
-    const struct hk_str *zone = annotation(pod, API_ANN_REVOCABLE_ZONE);
-    const struct hk_str *preemptable = annotation(pod, API_ANN_PREEMPTABLE);
+    const struct hk_str *zone = ingest_pod_annotation(pod, API_ANN_REVOCABLE_ZONE);
+    const struct hk_str *preemptable = ingest_pod_annotation(pod, API_ANN_PREEMPTABLE);
     bool b;
 
     if (zone) {
@@ -308,7 +311,7 @@ static bool is_preempt_victim(const struct api_pod *pod)
 
 static unsigned gate_flags(const struct api_pod *pod)
 {
-    const struct hk_str *opt_in = annotation(pod, API_QUEUE_ALLOCATION_GATE);
+    const struct hk_str *opt_in = ingest_pod_annotation(pod, API_QUEUE_ALLOCATION_GATE);
     unsigned f = opt_in && hk_str_is(*opt_in, "true") ? TASK_GATE_OPT_IN : 0;
 
     if (pod->gates.len > 0) {
@@ -324,7 +327,7 @@ static unsigned flags_of(const struct ingest *in, const struct api_pod *pod)
 {
     unsigned f = gate_flags(pod);
 
-    f |= is_ours(in, pod->scheduler_name) ? TASK_OURS : 0;
+    f |= ingest_pod_is_own_scheduler(in, pod->scheduler_name) ? TASK_OURS : 0;
     f |= is_preemptable(pod) ? TASK_PREEMPTABLE : 0;
     f |= is_revocable(pod) ? TASK_REVOCABLE : 0;
     f |= is_critical(pod) ? TASK_CRITICAL : 0;
@@ -336,7 +339,7 @@ static unsigned flags_of(const struct ingest *in, const struct api_pod *pod)
 
 /* ---- priorities ---- */
 
-/* In a cluster admission has written the class's number into the pod; manifests name the class. */
+/* In a cluster, admission writes the class's value into the pod; manifests only name the class. */
 static void set_class(const struct ingest *in, const struct pod_note *note, struct task_desc *d)
 {
     const struct priority_class *c = ingest_class(in, note->prio_class);
@@ -354,7 +357,7 @@ static void set_class(const struct ingest *in, const struct pod_note *note, stru
 static void set_priority(const struct ingest *in, const struct api_pod *pod, struct pod_note *note,
                          struct task_desc *d)
 {
-    const struct hk_str *text = annotation(pod, API_ANN_TASK_PRIORITY);
+    const struct hk_str *text = ingest_pod_annotation(pod, API_ANN_TASK_PRIORITY);
     int64_t v;
 
     note->own_priority = pod->has_priority;
@@ -374,7 +377,7 @@ static void set_priority(const struct ingest *in, const struct api_pod *pod, str
     d->flags |= note->never_preempts ? TASK_NEVER_PREEMPTS : 0;
 }
 
-/* ---- in and out ---- */
+/* ---- put and delete ---- */
 
 static void note_strings(const struct pod_note *n, struct hk_intern *t, string_fn *f)
 {
@@ -402,14 +405,15 @@ void ingest_pod_del(struct ingest *in, struct hk_str ns, struct hk_str name)
     }
 }
 
-static bool is_wanted(const struct ingest *in, const struct api_pod *pod, struct hk_str group)
+static bool ingest_pod_is_relevant(const struct ingest *in, const struct api_pod *pod,
+                                   struct hk_str group)
 {
     const bool finished = pod->phase == API_POD_SUCCEEDED || pod->phase == API_POD_FAILED;
 
     if (finished && group.n == 0) {
         return false;
     }
-    return pod->node_name.n > 0 || is_ours(in, pod->scheduler_name);
+    return pod->node_name.n > 0 || ingest_pod_is_own_scheduler(in, pod->scheduler_name);
 }
 
 static shape_id shape_of(struct ingest *in, const struct request *r, cons_id cons)
@@ -427,8 +431,19 @@ static shape_id shape_of(struct ingest *in, const struct request *r, cons_id con
                    .req = req, .nreq = n, .nz_cpu = r->nz_cpu, .nz_mem = r->nz_mem, .cons = cons});
 }
 
-static int take(struct ingest *in, const struct api_pod *pod, const struct request *r,
-                struct hk_str group, struct hk_err *err)
+/* The job controller writes the first annotation, users of plain pods the second. */
+static struct hk_str queue_of(const struct api_pod *pod)
+{
+    const struct hk_str *ann = ingest_pod_annotation(pod, API_KEY_QUEUE_NAME);
+
+    if (!ann) {
+        ann = ingest_pod_annotation(pod, API_ANN_QUEUE_NAME);
+    }
+    return ann ? *ann : HK_STR("");
+}
+
+static int ingest_pod_put_task(struct ingest *in, const struct api_pod *pod,
+                               const struct request *r, struct hk_str group, struct hk_err *err)
 {
     const uint32_t ns = ingest_str(in, ingest_ns(pod->meta.ns));
     const struct labels labels = ingest_labels(in, &pod->meta.labels);
@@ -441,6 +456,7 @@ static int take(struct ingest *in, const struct api_pod *pod, const struct reque
         .group = group,
         .node = pod->node_name,
         .nominated = pod->nominated_node,
+        .queue = queue_of(pod),
         .role = role_of(in, pod),
         .flags = flags_of(in, pod),
         .status = status_from(pod),
@@ -475,24 +491,25 @@ int ingest_pod_put(struct ingest *in, const struct json *doc, struct hk_err *err
     if (rc < 0) {
         return rc;
     }
-    ann = annotation(&pod, API_ANN_GROUP_NAME);
+    ann = ingest_pod_annotation(&pod, API_ANN_GROUP_NAME);
     if (ann) {
         group = *ann;
     }
-    if (!is_wanted(in, &pod, group)) {
+    if (!ingest_pod_is_relevant(in, &pod, group)) {
         ingest_pod_del(in, ingest_ns(pod.meta.ns), pod.meta.name);
         return 0;
     }
     rc = pod_request(in, &pod, &r, err);
-    return rc < 0 ? rc : take(in, &pod, &r, group, err);
+    return rc < 0 ? rc : ingest_pod_put_task(in, &pod, &r, group, err);
 }
 
 /* ---- changing a row without its manifest ---- */
 
-/* What a put of the same pod would say; the shape is the caller's to set. */
+/* The description that a put of the same pod would have. The caller sets the shape. */
 static struct task_desc desc_of(const struct model *m, task_id t)
 {
     const struct task *task = model_task(m, t);
+    const node_id nominated = task_nominated(m, t);
 
     return (struct task_desc){
         .ns = model_str(m, task->ns),
@@ -500,8 +517,7 @@ static struct task_desc desc_of(const struct model *m, task_id t)
         .uid = model_str(m, task->uid),
         .group = id_none(task->job) ? HK_STR("") : model_str(m, model_job(m, task->job)->name),
         .node = id_none(task->node) ? HK_STR("") : model_str(m, m->nodes.name[task->node.i]),
-        .nominated =
-            id_none(task->nominated) ? HK_STR("") : model_str(m, m->nodes.name[task->nominated.i]),
+        .nominated = id_none(nominated) ? HK_STR("") : model_str(m, m->nodes.name[nominated.i]),
         .role = task->role,
         .priority = task->priority,
         .pod_priority = task->pod_priority,
@@ -514,7 +530,8 @@ static struct task_desc desc_of(const struct model *m, task_id t)
     };
 }
 
-/* Within a pod's amounts of the overflow guard, which counts the row twice, it stays as it was. */
+/* Puts the row again with other constraints. During a put the overflow guard counts the row twice;
+ * if that overflows, the row stays unchanged. */
 static void put_again(struct ingest *in, task_id t, struct task_desc *d, cons_id cons)
 {
     const struct shape *s = task_shape(in->m, t);

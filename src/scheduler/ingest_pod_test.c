@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods in, tasks out: each case is a small manifest and what the row must say.
+// Pods to tasks: each case is a small manifest and the expected row.
 #include "scheduler/ingest_fixture_test.h"
 
 /* ---- requests ---- */
@@ -230,6 +230,40 @@ static void pods_of_others_count_when_bound_and_finished_pods_when_in_a_job(void
         }
         if (cases[k].kept) {
             assert_int_equal(!id_none(model_task(&w.m, t)->job), cases[k].in_job);
+        }
+    }
+}
+
+/* A restarted scheduler finds pods whose PodGroup was deleted before: the pods name their queue. */
+static void a_bound_pod_without_its_podgroup_counts_in_the_queue_it_names(void **state)
+{
+    static const struct {
+        const char *about, *more;
+        int64_t cpu;
+    } cases[] = {
+        {"of a Job", ", volcano.sh/queue-name: q", 1000},
+        {"a plain one", ", scheduling.volcano.sh/queue-name: q", 1000},
+        {"in another queue", ", volcano.sh/queue-name: other", 0},
+        {"without a word", "", 0},
+    };
+
+    for (uint32_t k = 0; k < HK_LEN(cases); k++) {
+        WORLD(w);
+        HK_AUTO(hk_buf_fini) struct hk_buf y = {0};
+        hk_buf_addf(&y,
+                    "{apiVersion: v1, kind: Pod, metadata: {name: p, annotations:"
+                    " {scheduling.k8s.io/group-name: g%s}},"
+                    " spec: {schedulerName: volcano, nodeName: n1, containers:"
+                    " [{name: a, resources: {requests: {cpu: 1}}}]}, status: {phase: Running}}",
+                    cases[k].more);
+        load_fine(&w, y.data);
+        load_fine(&w, "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue,"
+                      " metadata: {name: q}, spec: {weight: 1}}");
+
+        const queue_id q = model_queue_find(&w.m, HK_STR("q"));
+        if (model_queue(&w.m, q)->allocated[DIM_CPU] != cases[k].cpu) {
+            fail_msg("%s: the queue holds %lldm cpu, want %lldm", cases[k].about,
+                     (long long)model_queue(&w.m, q)->allocated[DIM_CPU], (long long)cases[k].cpu);
         }
     }
 }
@@ -652,6 +686,7 @@ int main(void)
         TEST(flags_follow_annotations_labels_gates_and_classes),
         TEST(a_role_is_an_annotation_or_else_a_label),
         TEST(pods_of_others_count_when_bound_and_finished_pods_when_in_a_job),
+        TEST(a_bound_pod_without_its_podgroup_counts_in_the_queue_it_names),
         TEST(a_bound_pod_makes_a_placeholder_of_its_unknown_node),
         TEST(a_second_document_of_the_same_name_replaces_the_first),
         TEST(task_priority_is_annotation_then_spec_then_class),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the ingest files only. Each kind has a put, which takes the tree and either changes the
-// model or fails and changes nothing, and a del, which takes the name; the table in ingest.c names
-// them. Scratch memory of one call is ingest.mem. Strings it interns are held until its end by
-// ingest.held; the model and the tables here take references of their own to what they keep.
+// Shared by the ingest files only. Each kind has a put, which reads the tree and either changes the
+// model or fails without a change, and a del, which gets the name; the table in ingest.c lists
+// them. ingest.mem is scratch memory of one call. ingest.held holds its interned strings until the
+// end of the call; the model and the tables here take their own references.
 #pragma once
 
 #include "api/names.h"
@@ -19,27 +19,27 @@ struct priority_class {
     bool never_preempts;
 };
 
-/* Whatever picks pods by label and thereby spreads them by default (K6.4). */
+/* Kinds that pick pods by label: pods of one picker are spread by default. */
 enum picker_kind { PICK_SERVICE, PICK_RC, PICK_RS, PICK_STS, PICK_NKINDS };
 
 struct picker {
     uint32_t ns, name; /* 0: vacant */
     struct label_sel sel;
-    uint32_t shelf; /* services: where they are filed, ID_NONE when they pick nothing */
+    uint32_t shelf; /* services: row in shelves, ID_NONE when they select nothing */
 };
 
-/* The pod's controlling owner, when it is one that spreads its pods. */
+/* The pod's controller, if that is a picker. */
 struct pod_owner {
     uint32_t name; /* 0: none */
     uint8_t kind;  /* enum picker_kind */
 };
 
-/* What a task row does not say and a change elsewhere makes us ask again. */
+/* Data of a pod that is not in its task row but needed again when other objects change. */
 struct pod_note {
     struct pod_owner owner;
     uint32_t prio_class;
-    bool own_priority;   /* spec.priority is set: classes do not matter */
-    bool task_priority;  /* the annotation decides the order among tasks */
+    bool own_priority;   /* spec.priority is set: ignore classes */
+    bool task_priority;  /* the annotation sets the task priority */
     bool never_preempts; /* spec.preemptionPolicy */
 };
 
@@ -50,7 +50,7 @@ struct shard;        /* ingest_shard.c */
 
 struct ingest {
     struct model *m;
-    struct hk_arena own; /* the options' strings */
+    struct hk_arena own; /* strings of the options */
     struct hk_str *schedulers;
     uint32_t nscheduler;
     struct hk_str default_queue;
@@ -61,7 +61,7 @@ struct ingest {
     struct hk_buf key;
 
     HK_VEC(struct ingest_problem) problems;
-    struct hk_intern objects; /* "ns/name" of what had problems */
+    struct hk_intern objects; /* "ns/name" of objects with problems */
     struct hk_map problem_at; /* kind and object -> place in problems */
 
     HK_VEC(struct priority_class) classes;
@@ -77,39 +77,40 @@ struct ingest {
     HK_VEC(struct shelf) shelves; /* services by one label pair of their selector */
     HK_VEC(uint32_t) shelves_free;
     struct hk_map shelf_at;
-    HK_VEC(struct change) changes; /* since the last settle, the first few */
+    HK_VEC(struct change) changes; /* the first few since the last settle */
     HK_VEC(uint32_t) stale;        /* namespaces whose pickers changed since the last settle */
-    struct hk_map stale_ns;        /* the same as a set */
+    struct hk_map stale_ns;        /* as a set */
 
     HK_VEC(struct hyper_source *) hypers;
     struct hk_map hyper_at;
-    HK_VEC(uint32_t) node_names; /* of known nodes, in the order they came */
+    HK_VEC(uint32_t) node_names; /* of known nodes, in order of arrival */
     struct hk_map node_seen;
     bool hypers_changed;
 
     uint32_t shard_name; /* ours, 0 none */
     HK_VEC(struct shard *) shards;
     struct hk_map shard_at;
-    bool shards_changed; /* or nodes came */
+    bool shards_changed; /* or nodes were added */
     HK_VEC(uint32_t) shard_in_use, shard_to_add;
-    uint64_t shard_version; /* of these two, 0 until our shard was first seen */
+    uint64_t shard_version; /* of these two, 0 until our shard exists */
 };
 
 /* ---- ingest.c ---- */
 
-/* Ends a call: its scratch memory and the strings nobody kept. */
+/* Ends a call: clears scratch memory and releases its strings. */
 void ingest_clear(struct ingest *in);
 
 /* Replaces what was recorded for the object. line 0: unknown. */
 void ingest_problem_set(struct ingest *in, const struct api_kind *kind, struct hk_str object,
                         const char *file, uint32_t line, const char *text);
 void ingest_problem_clear(struct ingest *in, const struct api_kind *kind, struct hk_str object);
-/* Manifests may leave the namespace out. */
+/* "default" when the manifest has no namespace. */
 struct hk_str ingest_ns(struct hk_str ns);
-/* Objects read from files have no uid; the name keeps ties independent of the order of arrival. */
+/* The uid, or namespace/name for objects from files, so that ties do not depend on the order of
+ * arrival. */
 struct hk_str ingest_uid(struct ingest *in, const struct api_meta *meta);
 
-/* ---- ingest_spec.c: strings, labels, selectors and amounts as the model has them ---- */
+/* ---- ingest_spec.c: strings, labels, selectors and amounts in the model's form ---- */
 
 /* Held until ingest_clear. */
 uint32_t ingest_str(struct ingest *in, struct hk_str s);
@@ -122,11 +123,11 @@ struct label_sel ingest_sel(struct ingest *in, const struct api_selector *s);
 struct node_term ingest_term(struct ingest *in, const struct api_node_term *t);
 /* enum taint_effect; EFFECT_OTHER for none. */
 uint8_t ingest_effect(enum api_taint_effect e);
-/* A copy that outlives the call, in one block: hk_free its at. Its strings are the caller's to
- * hold. */
+/* A copy that outlives the call, in one block: hk_free its at. The caller must hold its strings. */
 struct label_sel ingest_sel_copy(const struct label_sel *s);
 bool ingest_sel_same(const struct label_sel *a, const struct label_sel *b);
-/* dim is HK_NONE for a resource nobody accounts for. Fails past DIM_LIMIT, naming the resource. */
+/* dim is HK_NONE for a resource that is not accounted for. Fails past DIM_LIMIT, naming the
+ * resource. */
 int ingest_amount(struct ingest *in, const struct api_resource *r, struct amount *ret,
                   struct hk_err *err) HK_CHECKED;
 /* The accounted part of a list, in ingest.mem. */
@@ -139,27 +140,27 @@ const struct hk_str *ingest_ann_or_label(const struct api_meta *meta, struct hk_
 
 /* ---- ingest_cons.c ---- */
 
-/* Fills the draft, which may borrow from ingest.mem; default spread rows are left to the caller. */
+/* Fills the draft, which may borrow from ingest.mem; the caller adds default spread rows. */
 void ingest_cons_draft(struct ingest *in, const struct api_pod *pod, struct labels labels,
                        struct cons *draft);
-/* Interns a copy of the draft; NO_CONS when it asks for nothing. */
+/* Interns a copy of the draft; NO_CONS when it has no constraints. */
 cons_id ingest_cons_intern(struct ingest *in, const struct cons *draft);
 
 /* ---- ingest_spread.c ---- */
 
 struct pod_owner ingest_spread_owner(struct ingest *in, const struct api_meta *meta);
-/* Adds the default rows to a draft without rows of its own, if anything picks the pod. */
+/* Adds the default rows to a draft without own rows, if a picker selects the pod. */
 void ingest_spread_default(struct ingest *in, struct cons *draft, uint32_t ns, struct labels labels,
                            struct pod_owner owner);
-/* Waiting pods of namespaces whose pickers changed get the rows that are due now. */
+/* Updates default rows of waiting pods in namespaces whose pickers changed. */
 void ingest_spread_settle(struct ingest *in);
 void ingest_spread_fini(struct ingest *in);
 
 /* ---- ingest_pod.c ---- */
 
-/* Classes changed: pods that were not given a number get their class's. */
+/* Classes changed: updates pods without spec.priority. */
 void ingest_pod_settle(struct ingest *in);
-/* Exchanges the constraints of a task that is not placed. */
+/* Replaces the constraints of an unplaced task. */
 void ingest_pod_set_cons(struct ingest *in, task_id t, cons_id c);
 
 /* ---- ingest_group.c ---- */
@@ -170,7 +171,7 @@ void ingest_group_settle(struct ingest *in);
 
 /* ---- ingest_hyper.c ---- */
 
-/* A node appeared or changed its labels. */
+/* A node was added, or its labels changed. */
 void ingest_hyper_node(struct ingest *in, uint32_t name);
 void ingest_hyper_node_gone(struct ingest *in, uint32_t name);
 void ingest_hyper_settle(struct ingest *in);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeShards: several schedulers share the nodes of a cluster out among themselves. Ours are the
-// nodes our shard is to have, less those another has not let go of yet (7.8). Which nodes these are
-// depends on all shards and nodes there are, so it is worked out at settle.
+// NodeShards: several schedulers divide the nodes of a cluster. This scheduler may use the nodes
+// that its shard desires, except those another shard still uses (docs/reference/scheduler.md
+// section 2.8). That depends on all shards and nodes, so it is computed at settle.
 #include "scheduler/ingest_priv.h"
 
 #include "api/nodeshard.h"
@@ -92,7 +92,7 @@ void ingest_own_shard(struct ingest *in, struct hk_str name)
 
 /* ---- settling ---- */
 
-/* What we have of what we are to have. */
+/* Splits the desired nodes into those usable now and those to add later. */
 static void share_out(struct ingest *in, const struct shard *own, const struct hk_map *usable)
 {
     hk_vec_clear(&in->shard_in_use);
@@ -107,7 +107,7 @@ static void share_out(struct ingest *in, const struct shard *own, const struct h
     in->shard_version++;
 }
 
-static void apply(struct ingest *in, const struct shard *own)
+static void ingest_shard_apply_own(struct ingest *in, const struct shard *own)
 {
     struct model *m = in->m;
     struct hk_map usable = {0};
@@ -130,7 +130,7 @@ static void apply(struct ingest *in, const struct shard *own)
     hk_map_fini(&usable);
 }
 
-/* While our shard is missing, things stay as they are. */
+/* If this scheduler's shard does not exist, the current nodes stay in use. */
 void ingest_shard_settle(struct ingest *in)
 {
     const struct api_kind *kind = api_kind(API_NODESHARD);
@@ -140,7 +140,7 @@ void ingest_shard_settle(struct ingest *in)
     }
     const struct shard *own = shard_find(in, in->shard_name);
     if (own) {
-        apply(in, own);
+        ingest_shard_apply_own(in, own);
     } else {
         ingest_problem_set(in, kind, model_str(in->m, in->shard_name), NULL, 0,
                            "this scheduler's node shard does not exist");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vocabulary of the kinds in the model's terms: strings become ids, selectors lists of ids,
-// quantities whole amounts. Everything made here lives in ingest.mem unless the name says copy.
+// Converts values shared by all kinds into the model's form: strings to ids, selectors to lists of
+// ids, quantities to integers. Results live in ingest.mem unless the function's name says copy.
 #include "scheduler/ingest_priv.h"
 
 _Static_assert((int)OP_IN == API_OP_IN && (int)OP_NOT_IN == API_OP_NOT_IN &&
@@ -82,7 +82,7 @@ struct label_sel ingest_sel(struct ingest *in, const struct api_selector *s)
     return (struct label_sel){.nothing = !s->present, .n = s->len, .at = reqs(in, s->at, s->len)};
 }
 
-/* A field nobody knows reads as "" on every node, so its requirement is answered here. */
+/* An unknown field is "" on every node, so the answer is known here. */
 static bool blank_matches(const struct api_requirement *r)
 {
     return (r->op == API_OP_IN) == (r->values.at[0].n == 0);
@@ -97,7 +97,7 @@ static void term_fields(struct ingest *in, const struct api_node_term *t, struct
         field[k] = ingest_req(in, r);
         if (!hk_str_is(r->key, "metadata.name")) {
             ret->never |= !blank_matches(r);
-            /* True of every node: no node's name is empty. */
+            /* Matches every node: no node's name is empty. */
             field[k] =
                 (struct label_req){.key = ingest_str(in, HK_STR("metadata.name")), .op = OP_NOT_IN};
         }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Default spreading (K6.4): a pod without constraints of its own is spread over hosts and zones
-// among the pods picked by the same Services and by its controller. Services may come and change
-// after the pods they pick, so changes are remembered and the waiting pods they concern are looked
-// at again before the next session. Nothing of the pods' manifests is needed for that: the model
-// holds their labels and other constraints, the note of the row their owner. Pods that are placed
-// keep what they had, since only an incoming pod's own rows are ever asked.
+// Default spreading: a pod without constraints of its own is spread over hosts and zones among the
+// pods selected by the same Services and by its controller (docs/reference/plugins.md section 4.6).
+// Services may arrive or change after their pods, so changes are collected and the waiting pods
+// concerned are checked again before the next session. That needs no manifests: the model has the
+// pods' labels and other constraints, and the row's note has their owner. Placed pods keep their
+// constraints, since only the rows of incoming pods are used.
 //
-// With one Service per job there are as many Services as jobs: each is filed under one label pair
-// it asks for, the rarest so far, and a pod looks only where its own labels point.
+// With one Service per job there are as many Services as jobs. Each is indexed under one label pair
+// of its selector, the rarest so far, and a pod looks only under its own labels.
 #include "scheduler/ingest_priv.h"
 
 #include "api/policy.h"
 
-/* Services that ask for the same label pair, any namespace. */
+/* Services indexed under the same label pair, in any namespace. */
 struct shelf {
     struct label pair;
     HK_VEC(uint32_t) at; /* rows of pickers */
@@ -20,7 +20,7 @@ struct shelf {
 
 /* ---- changes ---- */
 
-/* Past so many changes a pod is cheaper to look at than to test against each. */
+/* With more changes than this, checking every pod is cheaper than testing each change. */
 enum { CHANGES_FEW = 16 };
 
 struct change {
@@ -66,7 +66,7 @@ static void forget_changes(struct ingest *in)
     hk_map_clear(&in->stale_ns);
 }
 
-/* Whether a change may matter to the task, whose namespace is stale. */
+/* Whether a change may concern the task. The caller has checked its namespace. */
 static bool is_concerned(const struct ingest *in, task_id t)
 {
     const struct pod_owner owner = in->notes.at[t.i].owner;
@@ -103,7 +103,7 @@ static uint32_t shelf_need(struct ingest *in, struct label pair)
     return i;
 }
 
-/* The services of an empty one held its pair. */
+/* A shelf holds no reference to its pair, its Services do, so an empty one must go. */
 static void shelf_drop_if_empty(struct ingest *in, uint32_t i)
 {
     struct shelf *s = &in->shelves.at[i];
@@ -115,7 +115,7 @@ static void shelf_drop_if_empty(struct ingest *in, uint32_t i)
     }
 }
 
-/* A Service's selector is a plain map: every requirement is one value of one key. */
+/* Indexes a Service. Its selector is a plain map: each requirement is one value of one key. */
 static void file_service(struct ingest *in, uint32_t row)
 {
     struct picker *p = &in->pickers.at[row];
@@ -137,7 +137,7 @@ static void file_service(struct ingest *in, uint32_t row)
     }
 }
 
-static void unfile(struct ingest *in, uint32_t row)
+static void ingest_spread_remove_from_shelf(struct ingest *in, uint32_t row)
 {
     struct picker *p = &in->pickers.at[row];
     struct shelf *s;
@@ -163,7 +163,7 @@ static void picker_strings(const struct picker *p, struct hk_intern *t, string_f
     label_sel_strings(&p->sel, t, f);
 }
 
-static void drop(struct ingest *in, enum picker_kind kind, uint64_t key)
+static void ingest_spread_drop_picker(struct ingest *in, enum picker_kind kind, uint64_t key)
 {
     const uint32_t row = hk_map_get(&in->picker_at[kind], key);
 
@@ -171,7 +171,7 @@ static void drop(struct ingest *in, enum picker_kind kind, uint64_t key)
         return;
     }
     note_change(in, kind, key, &in->pickers.at[row].sel);
-    unfile(in, row);
+    ingest_spread_remove_from_shelf(in, row);
     picker_strings(&in->pickers.at[row], &in->m->str, hk_intern_drop);
     hk_free((void *)in->pickers.at[row].sel.at);
     in->pickers.at[row] = (struct picker){.shelf = ID_NONE};
@@ -196,11 +196,11 @@ static void picker_put(struct ingest *in, enum picker_kind kind, const struct ap
     uint32_t row = hk_map_get(&in->picker_at[kind], key);
     struct picker *p;
 
-    /* Status updates of controllers are frequent and say nothing new here. */
+    /* Status updates of controllers are frequent and change no selector. */
     if (row != HK_NONE && ingest_sel_same(&in->pickers.at[row].sel, &sel)) {
         return;
     }
-    drop(in, kind, key);
+    ingest_spread_drop_picker(in, kind, key);
     row = vacant_row(in);
     p = &in->pickers.at[row];
     p->ns = ns;
@@ -217,7 +217,7 @@ static void picker_put(struct ingest *in, enum picker_kind kind, const struct ap
 static void picker_del(struct ingest *in, enum picker_kind kind, struct hk_str ns,
                        struct hk_str name)
 {
-    drop(in, kind, PAIR_KEY(ingest_str(in, ns), ingest_str(in, name)));
+    ingest_spread_drop_picker(in, kind, PAIR_KEY(ingest_str(in, ns), ingest_str(in, name)));
 }
 
 #define PICKER(name, kind, decode)                                                                 \
@@ -241,7 +241,7 @@ PICKER(rc, PICK_RC, api_service_decode)
 PICKER(rs, PICK_RS, api_workload_decode)
 PICKER(sts, PICK_STS, api_workload_decode)
 
-/* ---- what a pod gets ---- */
+/* ---- constraints of a pod ---- */
 
 struct pod_owner ingest_spread_owner(struct ingest *in, const struct api_meta *meta)
 {
@@ -318,8 +318,8 @@ static int req_cmp(const void *a, const void *b)
     return x->n > 0 ? memcmp(x->vals, y->vals, x->n * sizeof(*x->vals)) : 0;
 }
 
-/* Sorted and without repeats, so that neither order of arrival nor overlap makes shapes differ. */
-static struct label_sel join(struct ingest *in, const req_vec *v)
+/* Sorted and without duplicates, so that order of arrival and overlap do not change the shape. */
+static struct label_sel ingest_spread_make_selector(struct ingest *in, const req_vec *v)
 {
     struct label_req *at = hk_arena_array(&in->mem, v->len, sizeof(*at));
     uint32_t n = 0;
@@ -350,7 +350,7 @@ void ingest_spread_default(struct ingest *in, struct cons *draft, uint32_t ns, s
     add_owner(in, ns, owner, &v);
     if (v.len > 0) {
         struct spread *at = hk_arena_array(&in->mem, HK_LEN(rows), sizeof(*at));
-        const struct label_sel sel = join(in, &v);
+        const struct label_sel sel = ingest_spread_make_selector(in, &v);
         for (uint32_t k = 0; k < HK_LEN(rows); k++) {
             at[k] = (struct spread){.topo_key = ingest_str(in, hk_str(rows[k].key)),
                                     .max_skew = rows[k].max_skew,
@@ -365,7 +365,7 @@ void ingest_spread_default(struct ingest *in, struct cons *draft, uint32_t ns, s
     hk_vec_fini(&v);
 }
 
-/* ---- looking again ---- */
+/* ---- updating waiting pods ---- */
 
 static bool same_rows(const struct cons *have, const struct cons *want)
 {

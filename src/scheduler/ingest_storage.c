@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims, volumes, storage classes and the CSI kinds, as the volume filters want them (K7-K9).
+// Claims, volumes, storage classes and the CSI kinds, in the form the volume filters use
+// (docs/reference/plugins.md section 5).
 #include "scheduler/ingest_priv.h"
 
 #include "api/storage.h"
 #include "scheduler/model/volumes.h"
 
-/* The id claims and capacities go by. */
+/* The id of a claim or capacity: its "ns/name". */
 static uint32_t path_id(struct ingest *in, struct hk_str ns, struct hk_str name)
 {
     return ingest_str(
@@ -44,7 +45,7 @@ static uint32_t annotation_id(struct ingest *in, const struct api_meta *meta, st
     return v ? ingest_str(in, *v) : 0;
 }
 
-/* 0 when it has none, as in a manifest. */
+/* 0 when absent, as in a manifest. */
 static uint64_t revision(const struct api_meta *meta)
 {
     int64_t rv;
@@ -54,7 +55,7 @@ static uint64_t revision(const struct api_meta *meta)
 
 /* ---- claims ---- */
 
-/* The annotation came before the field and still goes before it. */
+/* The annotation is older than the field and wins over it. */
 static uint32_t claim_class(struct ingest *in, const struct api_pvc *pvc)
 {
     const struct hk_str *old =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manifests of every kind but pods in, rows out, and what becomes of those that are refused.
+// Manifests of all kinds except pods become rows, and refused ones become problems.
 #include "scheduler/ingest_fixture_test.h"
 #include "scheduler/model/volumes.h"
 
@@ -354,7 +354,7 @@ static void a_problem_goes_with_a_better_version_or_the_object(void **state)
     load(&w, y.data);
     ingest_problems(w.in, &n);
     assert_int_equal(n, 3);
-    assert_int_equal(task(&w, "a")->priority, 3); /* the last good version stays */
+    assert_int_equal(task(&w, "a")->priority, 3); /* the last valid version stays */
 
     load(&w, POD("a") "spec: {schedulerName: volcano, priority: 4}\n");
     ingest_del(w.in, api_kind(API_POD), HK_STR("default"), HK_STR("b"));

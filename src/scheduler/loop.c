@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to run a session. Input is let settle for a moment, then looked at: a session is due when
-// some job changed, or when something happened that could help a job that waits for it, or when the
-// time came that it waits for. Our own writes come back as events that say nothing new and end
-// there.
+// Decides when to run a session. Waits a moment for input to settle, then checks it: a session is
+// due when a job changed, when an event could help a waiting job, or when a parked job's time has
+// come. Events of our own writes change nothing and cause no session.
 #include "api/names.h"
 #include "base/log.h"
 #include "base/prom.h"
@@ -13,8 +12,7 @@
 #define QUEUE_RETRY_NS ((int64_t)1000 * 1000 * 1000)
 #define BATCH 1024u
 
-/* What is watched (1.12). The first four are the scheduler's trade; without the others it can live.
- */
+/* The watched kinds. The scheduler needs the first four and can run without the others. */
 static const enum api_kind_id kinds[LOOP_NFEEDS] = {
     API_NODE,
     API_POD,
@@ -54,7 +52,7 @@ static int64_t mono(const struct loop *l)
 
 /* ---- input ---- */
 
-/* Whether the group's phase in this revision is from before our latest write of it. */
+/* Whether the event's phase is older than our latest write of it. */
 static bool is_old_phase(const struct loop *l, const struct api_object *o, uint8_t *ret_phase)
 {
     const struct model *m = &l->engine.m;
@@ -68,21 +66,21 @@ static bool is_old_phase(const struct loop *l, const struct api_object *o, uint8
     return *ret_phase != PG_NONE;
 }
 
-/* What else the event says is news, so it is taken with the phase that is on its way. */
+/* Applies the rest of the event, with the phase of our pending write. */
 static void take_with_phase(struct loop *l, const struct api_object *o, enum pg_phase phase)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
     const struct json *old = json_get(&o->root, "status");
     struct json doc = json_clone(&o->root, &a);
-    struct json status = json_is(old, JSON_OBJECT) ? json_clone(old, &a) : json_make_object();
+    struct json status = json_clone_as(old, JSON_OBJECT, &a);
 
-    json_put(&status, &a, HK_STR("phase"), json_make_str(hk_str(pg_phase_name(phase))));
-    json_put(&doc, &a, HK_STR("status"), status);
+    json_set_cstr(&status, &a, "phase", pg_phase_name(phase));
+    json_set(&doc, &a, "status", status);
     engine_put(&l->engine, o->kind, &doc);
 }
 
-/* With labels to select by, a node needs one of them. */
-static bool is_ours(const struct loop *l, const struct api_object *node)
+/* With label selectors configured, a node must match one of them. */
+static bool scheduler_loop_node_is_selected(const struct loop *l, const struct api_object *node)
 {
     const struct json *labels = json_at(&node->root, "metadata.labels");
 
@@ -96,7 +94,7 @@ static bool is_ours(const struct loop *l, const struct api_object *node)
     return l->o.nnode_label == 0;
 }
 
-/* A node that was ours; of the others nothing they do is news. */
+/* Drops a node that no longer matches; events of other nodes are ignored. */
 static void drop_if_known(struct loop *l, const struct api_object *node)
 {
     const struct model *m = &l->engine.m;
@@ -112,7 +110,7 @@ static uint32_t live_tasks(const struct loop *l)
     return l->engine.m.tasks.len - l->engine.m.tasks.free.len;
 }
 
-/* Pods that were there before us say nothing about how fast we hear of them. */
+/* Pods from before our start say nothing about the watch latency. */
 static void meter_watched(struct loop *l, const struct api_object *o, uint32_t before)
 {
     const struct model *m = &l->engine.m;
@@ -132,7 +130,7 @@ void loop_take(struct loop *l, const struct api_object *o)
     const uint32_t before = live_tasks(l);
     uint8_t phase;
 
-    if (o->kind->id == API_NODE && !is_ours(l, o)) {
+    if (o->kind->id == API_NODE && !scheduler_loop_node_is_selected(l, o)) {
         drop_if_known(l, o);
         return;
     }
@@ -153,7 +151,7 @@ void loop_drop(struct loop *l, const struct api_kind *kind, struct hk_str ns, st
     emit_unlearn(l->emit, kind);
 }
 
-/* ---- the two queues that must exist (1.1) ---- */
+/* ---- the two queues that must exist ---- */
 
 enum { QUEUE_ROOT, QUEUE_DEFAULT };
 
@@ -191,14 +189,13 @@ static void make_queue(struct loop *l, unsigned which)
     if (l->queues[which].call || !id_none(model_queue_find(&l->engine.m, name))) {
         return;
     }
-    json_put(&body, &a, HK_STR("apiVersion"),
-             json_make_str(hk_str(hk_arena_printf(&a, "%s/%s", kind->group, kind->version))));
-    json_put(&body, &a, HK_STR("kind"), json_make_str(hk_str(kind->kind)));
-    json_put(json_put(&body, &a, HK_STR("metadata"), json_make_object()), &a, HK_STR("name"),
-             json_make_str(name));
-    spec = json_put(&body, &a, HK_STR("spec"), json_make_object());
-    json_put(spec, &a, HK_STR("weight"), json_make_int(1));
-    json_put(spec, &a, HK_STR("reclaimable"), json_make_bool(which != QUEUE_ROOT));
+    json_set_cstr(&body, &a, "apiVersion",
+                  hk_arena_printf(&a, "%s/%s", kind->group, kind->version));
+    json_set_cstr(&body, &a, "kind", kind->kind);
+    json_set_str(json_set_object(&body, &a, "metadata"), &a, "name", name);
+    spec = json_set_object(&body, &a, "spec");
+    json_set_int(spec, &a, "weight", 1);
+    json_set_bool(spec, &a, "reclaimable", which != QUEUE_ROOT);
     l->queues[which].call =
         port_create(l->o.port, kind, HK_STR(""), &body,
                     (struct port_sink){which == QUEUE_ROOT ? on_root : on_default, l});
@@ -206,21 +203,22 @@ static void make_queue(struct loop *l, unsigned which)
 
 /* ---- feeds ---- */
 
-static void on_put(void *ctx, struct api_object *o)
+static void scheduler_loop_on_put(void *ctx, struct api_object *o)
 {
     const struct loop_feed *f = ctx;
 
     loop_take(f->l, o);
 }
 
-static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
+static void scheduler_loop_on_del(void *ctx, struct hk_str ns, struct hk_str name,
+                                  const struct api_object *last)
 {
     const struct loop_feed *f = ctx;
 
     loop_drop(f->l, f->kind, ns, name);
 }
 
-static void on_listed(void *ctx)
+static void scheduler_loop_on_listed(void *ctx)
 {
     const struct loop_feed *f = ctx;
 
@@ -230,7 +228,8 @@ static void on_listed(void *ctx)
     }
 }
 
-static const struct feed_ops fed = {on_put, on_del, on_listed};
+static const struct feed_ops fed = {scheduler_loop_on_put, scheduler_loop_on_del,
+                                    scheduler_loop_on_listed};
 
 static void start_feed(struct loop *l, unsigned k)
 {
@@ -270,7 +269,7 @@ static bool someone_is_awake(const struct model *m)
     return false;
 }
 
-/* Whether what came in since the last session could lead to a decision or a status. */
+/* Whether input since the last session could lead to a decision or a status. */
 static bool matters(struct loop *l)
 {
     struct engine *g = &l->engine;
@@ -289,7 +288,7 @@ static bool matters(struct loop *l)
     return false;
 }
 
-/* What was due at the session just held has been looked at. */
+/* Finds the next due time. The last session has handled those up to its own time. */
 static void look_for_time(struct loop *l)
 {
     const struct model *m = &l->engine.m;
@@ -303,7 +302,7 @@ static void look_for_time(struct loop *l)
     }
 }
 
-static void count(struct loop *l, const struct session *ssn)
+static void scheduler_loop_count_decisions(struct loop *l, const struct session *ssn)
 {
     l->stats.sessions++;
     l->stats.over_budget += ssn->over_budget;
@@ -323,10 +322,10 @@ static void cycle(struct loop *l)
     l->news_ns = 0;
     l->all_jobs = false;
     l->again = g->ssn.again || g->ssn.over_budget;
-    count(l, &g->ssn);
+    scheduler_loop_count_decisions(l, &g->ssn);
     look_for_time(l);
     emit_session(l->emit, &g->ssn);
-    l->again = l->again || matters(l); /* what was bound may help others */
+    l->again = l->again || matters(l); /* the binds may help other jobs */
 }
 
 static bool is_synced(struct loop *l)
@@ -340,7 +339,7 @@ static bool is_synced(struct loop *l)
     return true;
 }
 
-/* Notes when input came; the time at which it is to be looked at, INT64_MAX when there is none. */
+/* Records when input arrived. Returns when to check it, INT64_MAX when there is none. */
 static int64_t settled_ns(struct loop *l, int64_t now_ns)
 {
     if (l->inputs != l->inputs_seen) {
@@ -365,14 +364,14 @@ static void report_shard(struct loop *l)
     }
 }
 
-/* The monotonic time of l->due_ns, as far as can be told. */
+/* The estimated monotonic time of l->due_ns. */
 static int64_t due_mono_ns(const struct loop *l, int64_t now_ns)
 {
     return l->due_ns == INT64_MAX ? INT64_MAX
                                   : now_ns + HK_MAX(l->due_ns - l->o.clock->wall_ns(l->o.clock), 0);
 }
 
-/* Runs a session if one is due; when the next may be. */
+/* Runs a session if one is due. Returns when the next may be. */
 static int64_t session_tick(struct loop *l, int64_t now_ns)
 {
     const int64_t look_ns = settled_ns(l, now_ns);
@@ -455,7 +454,7 @@ struct hk_str loop_conf_text(const struct loop *l)
     return hk_str_is(text, conf_default_text) ? HK_STR("") : text;
 }
 
-/* ---- birth and death ---- */
+/* ---- life cycle ---- */
 
 struct loop_stats loop_stats(const struct loop *l)
 {
@@ -500,7 +499,7 @@ static void take_opts(struct loop *l, const struct loop_opts *o)
     l->due_ns = INT64_MAX;
 }
 
-/* One scheduler speaks under its name; several share one. */
+/* A single scheduler name is the events' component; several share the default name. */
 static struct hk_str component(const struct loop_opts *o)
 {
     return o->nscheduler_name == 1 ? o->scheduler_names[0] : HK_STR(API_SCHEDULER_NAME);

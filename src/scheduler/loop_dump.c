@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model as JSON, for people who wonder what the scheduler believes: nodes, queues, and jobs
-// with their tasks. Amounts are in the units of the model: milli-cores, bytes, thousandths, pieces.
+// Dumps the model as JSON, to show the scheduler's view: nodes, queues, and jobs with their tasks.
+// Amounts are in the model's units: milli-cores, bytes, thousandths, counts.
 #include "base/log.h"
 #include "codec/json.h"
 #include "scheduler/loop_priv.h"
@@ -8,12 +8,12 @@
 struct dump {
     const struct model *m;
     struct hk_buf *out;
-    bool first; /* of its list or object: no comma before it */
+    bool first; /* in its list or object: no comma before it */
 };
 
-/* ---- JSON, piece by piece: nothing is built up ---- */
+/* ---- JSON, written without building a tree ---- */
 
-static void next(struct dump *d)
+static void loop_dump_next_item(struct dump *d)
 {
     hk_buf_adds(d->out, d->first ? "" : ",");
     d->first = false;
@@ -21,28 +21,28 @@ static void next(struct dump *d)
 
 static void key(struct dump *d, const char *name)
 {
-    next(d);
+    loop_dump_next_item(d);
     hk_buf_addf(d->out, "\"%s\":", name);
 }
 
-static void begin(struct dump *d, const char *name, char bracket)
+static void loop_dump_begin(struct dump *d, const char *name, char bracket)
 {
     if (name) {
         key(d, name);
     } else {
-        next(d);
+        loop_dump_next_item(d);
     }
     hk_buf_addc(d->out, bracket);
     d->first = true;
 }
 
-static void end(struct dump *d, char bracket)
+static void loop_dump_end(struct dump *d, char bracket)
 {
     hk_buf_addc(d->out, bracket);
     d->first = false;
 }
 
-static void put_str(struct dump *d, const char *name, struct hk_str v)
+static void loop_dump_write_str(struct dump *d, const char *name, struct hk_str v)
 {
     key(d, name);
     json_write_str(v, d->out);
@@ -50,10 +50,10 @@ static void put_str(struct dump *d, const char *name, struct hk_str v)
 
 static void put_id(struct dump *d, const char *name, uint32_t id)
 {
-    put_str(d, name, model_str(d->m, id));
+    loop_dump_write_str(d, name, model_str(d->m, id));
 }
 
-static void put_int(struct dump *d, const char *name, int64_t v)
+static void loop_dump_write_int(struct dump *d, const char *name, int64_t v)
 {
     key(d, name);
     hk_buf_addf(d->out, "%lld", (long long)v);
@@ -62,7 +62,7 @@ static void put_int(struct dump *d, const char *name, int64_t v)
 static void put_dim(struct dump *d, uint32_t dim, int64_t v)
 {
     if (v != 0) {
-        next(d);
+        loop_dump_next_item(d);
         json_write_str(d->m->dims.text[dim], d->out);
         hk_buf_addf(d->out, ":%lld", (long long)v);
     }
@@ -70,81 +70,81 @@ static void put_dim(struct dump *d, uint32_t dim, int64_t v)
 
 static void put_amounts(struct dump *d, const char *name, const int64_t *v)
 {
-    begin(d, name, '{');
+    loop_dump_begin(d, name, '{');
     for (uint32_t k = 0; k < d->m->dims.n; k++) {
         put_dim(d, k, v[k]);
     }
-    end(d, '}');
+    loop_dump_end(d, '}');
 }
 
 /* ---- rows ---- */
 
 static void put_column(struct dump *d, const char *name, const struct matrix *x, uint32_t row)
 {
-    begin(d, name, '{');
+    loop_dump_begin(d, name, '{');
     for (uint32_t k = 0; k < d->m->dims.n; k++) {
         put_dim(d, k, x->col[k] ? x->col[k][row] : 0);
     }
-    end(d, '}');
+    loop_dump_end(d, '}');
 }
 
 static void put_nodes(struct dump *d)
 {
     const struct node_table *n = &d->m->nodes;
 
-    begin(d, "nodes", '[');
+    loop_dump_begin(d, "nodes", '[');
     for (uint32_t k = 0; k < n->len; k++) {
         if (!(n->flags[k] & NODE_KNOWN)) {
             continue;
         }
-        begin(d, NULL, '{');
+        loop_dump_begin(d, NULL, '{');
         put_id(d, "name", n->name[k]);
         put_column(d, "allocatable", &n->alloc, k);
         put_column(d, "idle", &n->idle, k);
         put_column(d, "used", &n->used, k);
         put_column(d, "releasing", &n->releasing, k);
         put_column(d, "pipelined", &n->pipelined, k);
-        end(d, '}');
+        loop_dump_end(d, '}');
     }
-    end(d, ']');
+    loop_dump_end(d, ']');
 }
 
 static void put_queues(struct dump *d)
 {
-    begin(d, "queues", '[');
+    loop_dump_begin(d, "queues", '[');
     for (uint32_t k = 0; k < d->m->queues.len; k++) {
         const struct queue *q = &d->m->queues.at[k];
         if (!q->used) {
             continue;
         }
-        begin(d, NULL, '{');
+        loop_dump_begin(d, NULL, '{');
         put_id(d, "name", q->name);
-        put_int(d, "weight", q->weight);
-        put_int(d, "jobs", q->njobs);
+        loop_dump_write_int(d, "weight", q->weight);
+        loop_dump_write_int(d, "jobs", q->njobs);
         put_amounts(d, "allocated", q->allocated);
         put_amounts(d, "request", q->request);
         put_amounts(d, "inqueue", q->inqueue);
-        end(d, '}');
+        loop_dump_end(d, '}');
     }
-    end(d, ']');
+    loop_dump_end(d, ']');
 }
 
 static void put_task(struct dump *d, const struct task *t, const struct shape *s)
 {
-    begin(d, NULL, '{');
+    loop_dump_begin(d, NULL, '{');
     put_id(d, "name", t->name);
     put_id(d, "uid", t->uid);
-    put_str(d, "status", hk_str(task_status_name(t->status)));
+    loop_dump_write_str(d, "status", hk_str(task_status_name(t->status)));
     if (!id_none(t->node)) {
         put_id(d, "node", d->m->nodes.name[t->node.i]);
     }
-    put_int(d, "priority", t->priority);
-    begin(d, "request", '{');
+    loop_dump_write_int(d, "priority", t->priority);
+    loop_dump_begin(d, "request", '{');
     for (uint32_t k = 0; k < s->nreq; k++) {
         put_dim(d, s->req[k].dim, s->req[k].v);
     }
-    end(d, '}');
-    end(d, '}');
+    loop_dump_end(d, '}');
+    loop_dump_end(d, '}');
 }
 
 static void put_tasks(struct dump *d, task_id head)
@@ -156,39 +156,39 @@ static void put_tasks(struct dump *d, task_id head)
 
 static void put_jobs(struct dump *d)
 {
-    begin(d, "jobs", '[');
+    loop_dump_begin(d, "jobs", '[');
     for (uint32_t k = 0; k < d->m->jobs.len; k++) {
         const struct job *j = &d->m->jobs.at[k];
         if (!j->used) {
             continue;
         }
-        begin(d, NULL, '{');
+        loop_dump_begin(d, NULL, '{');
         put_id(d, "namespace", j->ns);
         put_id(d, "name", j->name);
         put_id(d, "uid", j->uid);
         put_id(d, "queue", j->queue_name);
-        put_str(d, "phase", hk_str(pg_phase_name(j->phase)));
-        put_int(d, "minAvailable", j->min);
-        put_int(d, "priority", j->priority);
+        loop_dump_write_str(d, "phase", hk_str(pg_phase_name(j->phase)));
+        loop_dump_write_int(d, "minAvailable", j->min);
+        loop_dump_write_int(d, "priority", j->priority);
         put_amounts(d, "allocated", job_vec(d->m, (job_id){k}, JV_ALLOC));
-        begin(d, "tasks", '[');
+        loop_dump_begin(d, "tasks", '[');
         put_tasks(d, j->pending);
         put_tasks(d, j->others);
-        end(d, ']');
-        end(d, '}');
+        loop_dump_end(d, ']');
+        loop_dump_end(d, '}');
     }
-    end(d, ']');
+    loop_dump_end(d, ']');
 }
 
 void loop_dump(const struct loop *l, struct hk_buf *out)
 {
     struct dump d = {.m = &l->engine.m, .out = out, .first = true};
 
-    begin(&d, NULL, '{');
+    loop_dump_begin(&d, NULL, '{');
     put_nodes(&d);
     put_queues(&d);
     put_jobs(&d);
-    end(&d, '}');
+    loop_dump_end(&d, '}');
     hk_buf_addc(out, '\n');
 }
 
@@ -207,10 +207,10 @@ void loop_log_summary(const struct loop *l)
     }
     for (unsigned k = 0; k < TASK_NSTATUS; k++) {
         if (n[k] > 0) {
-            hk_buf_addf(&tasks, " %s=%u", task_status_name(k), n[k]);
+            hk_buf_addf(&tasks, "%s%s=%u", tasks.len > 0 ? " " : "", task_status_name(k), n[k]);
         }
     }
     hk_log(HK_LOG_INFO, "the cluster as seen",
-           "nodes=%u jobs=%u waiting=%u sessions=%llu backlog=%u%s", m->nodes.live, jobs,
+           "nodes=%u jobs=%u waiting=%u sessions=%llu backlog=%u tasks=\"%s\"", m->nodes.live, jobs,
            m->active.len, (unsigned long long)s.sessions, s.backlog, tasks.data ? tasks.data : "");
 }

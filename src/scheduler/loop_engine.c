@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine: what turns input into decisions, without a port and without a clock. Each input may
-// be written to a record, one JSON line each; reading them back in order gives the same decisions
-// to the byte, since nothing else reaches the model. A session's line carries what depends on the
-// machine: when it was, and where it ran out of time.
+// The engine turns input into decisions, without a port and without a clock. It can record each
+// input as one JSON line; replaying the lines in order gives the same decisions byte for byte,
+// since nothing else reaches the model. The line of a session holds what depends on the machine:
+// its time, and where it ran out of time.
+#include "base/crumb.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "scheduler/close.h"
@@ -12,7 +13,7 @@
 
 /* ---- writing the record ---- */
 
-static void begin(struct engine *g, const char *what)
+static void engine_begin_record(struct engine *g, const char *what)
 {
     hk_buf_clear(&g->text);
     hk_buf_addf(&g->text, "{\"%s\":", what);
@@ -32,8 +33,8 @@ static void add_pair(struct engine *g, uint32_t ns, uint32_t name)
     json_write_str(model_str(m, name), &g->text);
 }
 
-/* A record that cannot be written any further is given up. */
-static void end(struct engine *g)
+/* Stops recording after a write error. */
+static void engine_end_record(struct engine *g)
 {
     hk_buf_adds(&g->text, "}\n");
     if (fwrite(g->text.data, 1, g->text.len, g->record) != g->text.len) {
@@ -48,18 +49,18 @@ static void record_task(struct engine *g, const char *what, task_id t)
     const struct task *task = model_task(&g->m, t);
 
     if (g->record) {
-        begin(g, what);
+        engine_begin_record(g, what);
         add_pair(g, task->ns, task->name);
-        end(g);
+        engine_end_record(g);
     }
 }
 
 static void record_conf(struct engine *g)
 {
     if (g->record) {
-        begin(g, "conf");
+        engine_begin_record(g, "conf");
         json_write_str(g->conf.now->text, &g->text);
-        end(g);
+        engine_end_record(g);
     }
 }
 
@@ -70,7 +71,7 @@ int engine_record(struct engine *g, const struct engine_opts *o, const char *pat
     if (!g->record) {
         return hk_fail(err, HK_EIO, "%s: %s", path, strerror(errno));
     }
-    begin(g, "hekla");
+    engine_begin_record(g, "hekla");
     hk_buf_addf(&g->text,
                 "1,\"seed\":%lld,\"min_feasible\":%u,\"min_percentage\":%u,\"percentage\":%u",
                 (long long)o->session.seed, o->session.min_feasible, o->session.min_percentage,
@@ -88,36 +89,80 @@ int engine_record(struct engine *g, const struct engine_opts *o, const char *pat
         json_write_str(o->scheduler_names[k], &g->text);
     }
     hk_buf_addc(&g->text, ']');
-    end(g);
+    engine_end_record(g);
     record_conf(g);
     return 0;
 }
 
 /* ---- inputs ---- */
 
+/* Whether the process crashed on this object before. Such an object is left out until it
+ * changes. */
+static bool engine_has_crashed_before(const struct api_kind *kind, const struct json *doc)
+{
+    const struct json *meta = json_get(doc, "metadata");
+    const struct hk_str ns = json_str_field(meta, "namespace");
+    const struct hk_str name = json_str_field(meta, "name");
+    int64_t rv = 0;
+    bool news;
+
+    if (!hk_crumb_any()) {
+        return false;
+    }
+    (void)hk_str_int(json_str_field(meta, "resourceVersion"), &rv);
+    if (!hk_crumb_skips(kind->plural, ns, name, (uint64_t)rv, &news)) {
+        return false;
+    }
+    if (news) {
+        hk_log(
+            HK_LOG_ERROR, "skipping an object",
+            "controller=scheduler kind=%s object=%.*s%s%.*s why=\"not scheduled: the server died "
+            "of it twice. Change or delete it, and report the backtrace in the log\"",
+            kind->singular, HK_FMT(ns), ns.n > 0 ? "/" : "", HK_FMT(name));
+    }
+    return true;
+}
+
+/* The crash record names the scheduler's objects by kind. */
+static int take_in(struct engine *g, const struct api_kind *kind, const struct json *doc,
+                   struct hk_err *err)
+{
+    const struct json *meta = json_get(doc, "metadata");
+    int rc;
+
+    hk_crumb_enter(kind->plural, json_str_field(meta, "namespace"), json_str_field(meta, "name"));
+    rc = ingest_put(g->in, kind, doc, NULL, err);
+    hk_crumb_leave();
+    return rc;
+}
+
 void engine_put(struct engine *g, const struct api_kind *kind, const struct json *doc)
 {
     struct hk_err err = {0};
 
+    if (engine_has_crashed_before(kind, doc)) {
+        return;
+    }
+
     if (g->record) {
-        begin(g, "put");
+        engine_begin_record(g, "put");
         json_write_str(hk_str(kind->plural), &g->text);
         add_key(g, "group");
         json_write_str(hk_str(kind->group), &g->text);
         add_key(g, "obj");
         json_write(doc, &g->text);
-        end(g);
+        engine_end_record(g);
     }
-    if (ingest_put(g->in, kind, doc, NULL, &err) < 0) {
+    if (take_in(g, kind, doc, &err) < 0) {
         hk_log(HK_LOG_WARN, "object not taken", "kind=%s name=%.*s err=\"%s\"", kind->singular,
-               HK_FMT(json_str(json_at(doc, "metadata.name"), HK_STR(""))), err.text);
+               HK_FMT(json_str_at(doc, "metadata.name")), err.text);
     }
 }
 
 void engine_del(struct engine *g, const struct api_kind *kind, struct hk_str ns, struct hk_str name)
 {
     if (g->record) {
-        begin(g, "del");
+        engine_begin_record(g, "del");
         json_write_str(hk_str(kind->plural), &g->text);
         add_key(g, "group");
         json_write_str(hk_str(kind->group), &g->text);
@@ -125,7 +170,7 @@ void engine_del(struct engine *g, const struct api_kind *kind, struct hk_str ns,
         json_write_str(ns, &g->text);
         add_key(g, "name");
         json_write_str(name, &g->text);
-        end(g);
+        engine_end_record(g);
     }
     ingest_del(g->in, kind, ns, name);
 }
@@ -151,9 +196,9 @@ void engine_stay(struct engine *g, task_id t)
 void engine_settle(struct engine *g)
 {
     if (g->record) {
-        begin(g, "settle");
+        engine_begin_record(g, "settle");
         hk_buf_adds(&g->text, "true");
-        end(g);
+        engine_end_record(g);
     }
     ingest_settle(g->in);
 }
@@ -214,7 +259,7 @@ static uint64_t hash_text(uint64_t h, const char *s)
     return s ? hk_hash(s, strlen(s), h) : hk_mix(h);
 }
 
-/* Statuses and words are decisions too; a hash of them is enough to tell. */
+/* Statuses and messages are decisions, too; a hash is enough to compare them. */
 static uint64_t hash_notes(const struct engine *g)
 {
     const struct session *ssn = &g->ssn;
@@ -234,7 +279,7 @@ static uint64_t hash_notes(const struct engine *g)
     return h;
 }
 
-static void write_line(struct engine *g, bool all_jobs)
+static void engine_write_line(struct engine *g, bool all_jobs)
 {
     const uint64_t stop = g->ssn.over_budget ? g->ssn.budget.read_call : 0;
     struct hk_buf *out = &g->line;
@@ -247,6 +292,22 @@ static void write_line(struct engine *g, bool all_jobs)
     list_decisions(g, OP_EVICT, out);
     list_gates(g, out);
     hk_buf_addf(out, ",\"notes\":\"%016llx\"}\n", (unsigned long long)hash_notes(g));
+}
+
+/* A session that crashes while it works on a job is charged to that job's PodGroup, which is then
+ * left out like an object that crashed ingest. */
+static bool engine_name_job(void *ctx, struct hk_str *ret_ns, struct hk_str *ret_name)
+{
+    const struct session *ssn = ctx;
+    const struct job *j;
+
+    if (ssn->at_job.i >= ssn->m->jobs.len) {
+        return false; /* NO_JOB, or a broken session */
+    }
+    j = model_job(ssn->m, ssn->at_job);
+    *ret_ns = hk_intern_str(&ssn->m->str, j->ns);
+    *ret_name = hk_intern_str(&ssn->m->str, j->name);
+    return j->has_pg;
 }
 
 void engine_cycle(struct engine *g, int64_t now_ns, bool all_jobs, uint64_t stop_after)
@@ -262,23 +323,25 @@ void engine_cycle(struct engine *g, int64_t now_ns, bool all_jobs, uint64_t stop
     const int64_t since_ns = meter_start(o.meter);
     session_open(&g->ssn, &g->m, g->conf.now, &o, g->sm);
     meter_open(o.meter, since_ns);
+    hk_crumb_watch(api_kind(API_PODGROUP)->plural, engine_name_job, &g->ssn);
     session_run(&g->ssn);
+    hk_crumb_watch(NULL, NULL, NULL);
     g->seen = model_wake(&g->m);
     session_close(&g->ssn);
     meter_session(o.meter, since_ns);
     model_settle(&g->m);
-    write_line(g, all_jobs);
+    engine_write_line(g, all_jobs);
     if (g->record) {
         hk_buf_clear(&g->text);
-        hk_buf_add(&g->text, g->line.data, g->line.len - 2); /* end() closes it */
-        end(g);
+        hk_buf_add(&g->text, g->line.data, g->line.len - 2); /* engine_end_record() closes it */
+        engine_end_record(g);
         if (g->record) {
             fflush(g->record);
         }
     }
 }
 
-/* ---- birth and death ---- */
+/* ---- life cycle ---- */
 
 void engine_init(struct engine *g, const struct engine_opts *o)
 {

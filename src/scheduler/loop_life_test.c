@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a daemon asks of the loop: nodes chosen by label, and an end that leaves nothing half done.
+// What a daemon needs from the loop: nodes selected by label, and an orderly shutdown.
 #include "scheduler/loop_rig_test.h"
 
 static void labelled_node(struct rig *r, const char *name, const char *labels)
@@ -71,7 +71,7 @@ static void a_node_comes_and_goes_with_its_label(void **state)
     labelled_node(r, "n1", "'pool':'batch'");
     rig_run(r);
     assert_string_equal(rig_field(r, API_POD, "a", "spec.nodeName"), "n1");
-    labelled_node(r, "n1", "'pool':'web'"); /* its pod stays, and no other follows */
+    labelled_node(r, "n1", "'pool':'web'"); /* its pod stays, but no new one is placed there */
     rig_remove(r, API_POD, "a");
     rig_run(r);
     assert_string_equal(rig_field(r, API_POD, "b", "spec.nodeName"), "-");
@@ -102,7 +102,7 @@ static void nodes_that_are_not_ours_are_no_news(void **state)
     rig_free(r);
 }
 
-/* What runs on a node while it is not ours still takes its room when it is. */
+/* Pods that started on a node while it was not selected use its room once it is. */
 static void pods_of_a_node_that_was_not_ours_count(void **state)
 {
     struct rig *r = picky();
@@ -123,7 +123,7 @@ static void pods_of_a_node_that_was_not_ours_count(void **state)
     rig_free(r);
 }
 
-/* ---- the end ---- */
+/* ---- shutdown ---- */
 
 static void after_drain_nothing_is_decided(void **state)
 {
@@ -143,7 +143,7 @@ static void after_drain_nothing_is_decided(void **state)
     rig_free(r);
 }
 
-/* A gang whose first binds are out gets the others too. */
+/* A gang whose first binds have been sent gets the others, too. */
 static void what_was_decided_is_still_sent(void **state)
 {
     struct rig *r = rig_new_with(RIG_PLAIN, (struct loop_opts){.in_flight = 1});
@@ -173,7 +173,7 @@ static void what_was_decided_is_still_sent(void **state)
     rig_free(r);
 }
 
-/* What is written in no hurry goes out at once, and what would wait for more pods not at all. */
+/* Delayed writes are sent at once; those that wait for more pods are dropped. */
 static void the_end_waits_for_nothing(void **state)
 {
     struct rig *r = rig_new_with(RIG_PLAIN, (struct loop_opts){.reason_wait_ns = 1000 * MSEC});
@@ -194,7 +194,7 @@ static void the_end_waits_for_nothing(void **state)
     rig_free(r);
 }
 
-/* A bind that fails on the way out is the successor's to try again. */
+/* A bind that fails during shutdown is not retried; the next leader does that. */
 static void a_bind_that_fails_then_is_left_alone(void **state)
 {
     struct rig *r = rig_new(RIG_PLAIN);
@@ -218,7 +218,7 @@ static void a_bind_that_fails_then_is_left_alone(void **state)
     rig_free(r);
 }
 
-/* ---- showing it ---- */
+/* ---- dump ---- */
 
 static void a_dump_tells_of_nodes_queues_and_jobs(void **state)
 {

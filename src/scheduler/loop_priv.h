@@ -7,10 +7,10 @@
 #include "scheduler/ingest.h"
 #include "scheduler/loop.h"
 
-/* ---- loop_engine.c: model, ingest and sessions, with every input written down ---- */
+/* ---- loop_engine.c: model, ingest and sessions, with every input recorded ---- */
 
-/* Everything that may change the model goes through one of the engine_ functions, in the order it
- * happens; so a record of them is enough to decide the same again. */
+/* Every change of the model goes through an engine_ function, so a record of these calls, in order,
+ * suffices to repeat all decisions. */
 struct engine {
     struct model m;
     struct ingest *in;
@@ -19,7 +19,7 @@ struct engine {
     struct session ssn; /* the last one */
     struct session_opts opts;
     uint64_t cycles;
-    uint64_t seen; /* model_wake() that the last session took into account */
+    uint64_t seen; /* model_wake() at the last session */
     FILE *record;
     struct hk_buf line; /* of the last session */
     struct hk_buf text;
@@ -36,7 +36,7 @@ struct engine_opts {
 
 void engine_init(struct engine *g, const struct engine_opts *o);
 void engine_fini(struct engine *g);
-/* Writes the head of the record: all that engine_init was told. */
+/* Starts the record with the options of engine_init. */
 int engine_record(struct engine *g, const struct engine_opts *o, const char *path,
                   struct hk_err *err) HK_CHECKED;
 
@@ -45,20 +45,19 @@ void engine_del(struct engine *g, const struct api_kind *kind, struct hk_str ns,
                 struct hk_str name);
 void engine_unbind(struct engine *g, task_id t);
 void engine_hold(struct engine *g, task_id t, bool held);
-/* The pod will not be deleted after all. */
+/* The deletion of the pod failed. */
 void engine_stay(struct engine *g, task_id t);
 void engine_settle(struct engine *g);
-/* Reads the file again; 1 when a new configuration is in force. */
+/* Reads the file again; 1 when the configuration has changed. */
 int engine_reload(struct engine *g, struct hk_err *err);
-/* One session; its decisions stay in g->ssn until the next, and as a line in g->line. */
+/* Runs one session. Its decisions stay in g->ssn until the next one, and as text in g->line. */
 void engine_cycle(struct engine *g, int64_t now_ns, bool all_jobs, uint64_t stop_after);
 
 /* ---- loop_retry.c: tasks whose bind, eviction or gate failed ---- */
 
 struct retry {
     struct loop *l;
-    task_id task;
-    uint32_t uid; /* held */
+    task_ref task;
     bool evicting;
     uint8_t state; /* enum retry_state */
     uint32_t failures;
@@ -84,25 +83,25 @@ struct loop {
     struct loop_feed {
         struct loop *l;
         const struct api_kind *kind;
-    } fed[LOOP_NFEEDS]; /* whom the feeds tell */
+    } fed[LOOP_NFEEDS]; /* contexts of the feeds */
     HK_VEC(struct retry *) retries;
     struct hk_arena mem;
 
-    uint64_t inputs;          /* counts what was fed to the engine */
-    uint64_t inputs_seen;     /* at the last look */
-    int64_t news_ns, last_ns; /* first and latest input not yet looked at; 0 none */
+    uint64_t inputs;          /* counts inputs to the engine */
+    uint64_t inputs_seen;     /* inputs at the last check */
+    int64_t news_ns, last_ns; /* times of the first and latest unprocessed input; 0 none */
     bool again;               /* another session is due at once */
     bool draining;            /* no further sessions */
-    bool all_jobs;            /* it looks at parked jobs too */
-    int64_t due_ns;           /* by wall clock: when time helps a parked job, INT64_MAX never */
-    uint64_t shard_seen;      /* ingest_shard() that was reported */
+    bool all_jobs;            /* the next session includes parked jobs */
+    int64_t due_ns;           /* wall time when a parked job is due, INT64_MAX never */
+    uint64_t shard_seen;      /* last reported ingest_shard version */
     struct {
         uint64_t call;
         int64_t due_ns; /* INT64_MAX: nothing to do */
-    } queues[2];        /* root and default, made when missing */
+    } queues[2];        /* root and default, created when missing */
     struct loop_stats stats;
 };
 
-/* An object as the API shows it. */
+/* An object from the API. */
 void loop_take(struct loop *l, const struct api_object *o);
 void loop_drop(struct loop *l, const struct api_kind *kind, struct hk_str ns, struct hk_str name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a record back: each line is one input of the engine, or a session and what it decided.
+// Replays a record: each line is one input of the engine, or a session and its decisions.
 #include "base/log.h"
 #include "scheduler/loop_priv.h"
 
@@ -16,14 +16,10 @@ struct replay {
     struct hk_buf *out;
 };
 
-static struct hk_str word(const struct replay *r, const char *key)
+static const struct api_kind *loop_replay_find_kind(const struct replay *r, const char *verb)
 {
-    return json_str(json_get(&r->v, key), HK_STR(""));
-}
-
-static const struct api_kind *kind_of(const struct replay *r, const char *verb)
-{
-    const struct hk_str plural = word(r, verb), group = word(r, "group");
+    const struct hk_str plural = json_str_field(&r->v, verb);
+    const struct hk_str group = json_str_field(&r->v, "group");
 
     for (unsigned i = 0; i < API_NKINDS; i++) {
         const struct api_kind *k = api_kind(i);
@@ -40,8 +36,8 @@ static int do_head(struct replay *r, struct hk_err *err)
     const int64_t shard_mode = json_int(json_get(&r->v, "shard_mode"), SHARD_NONE);
     struct hk_str at[SCHEDULERS_MAX];
     struct engine_opts o = {.scheduler_names = at,
-                            .default_queue = word(r, "default_queue"),
-                            .shard_name = word(r, "shard")};
+                            .default_queue = json_str_field(&r->v, "default_queue"),
+                            .shard_name = json_str_field(&r->v, "shard")};
 
     if (r->open || json_int(json_get(&r->v, "hekla"), 0) != 1) {
         return hk_fail(err, HK_EINVAL, "not the head of a record of version 1");
@@ -56,7 +52,7 @@ static int do_head(struct replay *r, struct hk_err *err)
     o.session.percentage = (uint32_t)json_int(json_get(&r->v, "percentage"), 0);
     o.session.shard_mode = (enum shard_mode)shard_mode;
     o.session.open_gates = json_bool(json_get(&r->v, "open_gates"), false);
-    for (uint32_t k = 0; json_is(names, JSON_ARRAY) && k < names->len && k < SCHEDULERS_MAX; k++) {
+    for (uint32_t k = 0; k < json_len(names) && k < SCHEDULERS_MAX; k++) {
         at[o.nscheduler_name++] = json_str(&names->items[k], HK_STR(""));
     }
     engine_init(&r->g, &o);
@@ -67,7 +63,7 @@ static int do_head(struct replay *r, struct hk_err *err)
 static int do_conf(struct replay *r, struct hk_err *err)
 {
     struct conf *c = NULL;
-    const int rc = conf_parse(word(r, "conf"), &c, err);
+    const int rc = conf_parse(json_str_field(&r->v, "conf"), &c, err);
 
     if (rc == 0) {
         conf_free(r->g.conf.now);
@@ -78,7 +74,7 @@ static int do_conf(struct replay *r, struct hk_err *err)
 
 static int do_put(struct replay *r, struct hk_err *err)
 {
-    const struct api_kind *kind = kind_of(r, "put");
+    const struct api_kind *kind = loop_replay_find_kind(r, "put");
     const struct json *obj = json_get(&r->v, "obj");
 
     if (!kind || !json_is(obj, JSON_OBJECT)) {
@@ -90,18 +86,18 @@ static int do_put(struct replay *r, struct hk_err *err)
 
 static int do_del(struct replay *r, struct hk_err *err)
 {
-    const struct api_kind *kind = kind_of(r, "del");
+    const struct api_kind *kind = loop_replay_find_kind(r, "del");
 
     if (!kind) {
         return hk_fail(err, HK_EINVAL, "del without a known kind");
     }
-    engine_del(&r->g, kind, word(r, "ns"), word(r, "name"));
+    engine_del(&r->g, kind, json_str_field(&r->v, "ns"), json_str_field(&r->v, "name"));
     return 0;
 }
 
 static int find_task(struct replay *r, const char *verb, task_id *ret, struct hk_err *err)
 {
-    *ret = model_task_find(&r->g.m, word(r, verb), word(r, "name"));
+    *ret = model_task_find(&r->g.m, json_str_field(&r->v, verb), json_str_field(&r->v, "name"));
     return id_none(*ret) ? hk_fail(err, HK_EINVAL, "%s of an unknown pod", verb) : 0;
 }
 
@@ -217,7 +213,7 @@ int loop_replay_from(FILE *f, const char *name, struct hk_buf *out, struct hk_er
     } else if (ferror(f) || !r.open) {
         rc = hk_fail(err, HK_EIO, "%s: %s", name, r.open ? "cannot be read" : "is empty");
     }
-    free(line); /* getline's own */
+    free(line); /* allocated by getline */
     if (r.open) {
         engine_fini(&r.g);
     }

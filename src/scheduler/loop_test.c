@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the scheduler works and when it rests, and how it gets over what goes wrong on the way to
-// the API.
+// When the scheduler runs sessions and when it is idle, and how it recovers from API failures.
 #include "scheduler/loop_rig_test.h"
 
 /* ---- start ---- */
@@ -70,7 +69,7 @@ static void lists_come_page_by_page(void **state)
     rig_free(r);
 }
 
-/* ---- rest ---- */
+/* ---- idle ---- */
 
 static void fill_with_hopeless_jobs(struct rig *r, int n)
 {
@@ -107,7 +106,8 @@ static void our_own_writes_are_no_news(void **state)
     rig_group(r, "g", 1, "");
     rig_pod(r, "a", "g", "1");
     rig_run(r);
-    /* One to place it, one more to see whom that helps, one when it shows up as bound. */
+    /* One session to place it, one more to see whether that helps others, one when it is seen as
+     * bound. */
     assert_in_range(rig_sessions(r), 2, 3);
     const uint64_t sessions = rig_sessions(r);
     port_mem_log_clear(r->mem);
@@ -132,7 +132,7 @@ static void heartbeats_are_no_news(void **state)
     port_mem_log_clear(r->mem);
     rig_node(r, "n1", "4", "16Gi");
     rig_queue(r, "q", "");
-    rig_start(r, "a"); /* its new revision says nothing new */
+    rig_start(r, "a"); /* its new revision changes nothing */
     rig_run(r);
     assert_int_equal(rig_sessions(r), sessions);
     assert_int_equal(rig_writes(r), 0);
@@ -158,14 +158,14 @@ static void events_are_gathered_for_a_moment(void **state)
         rig_move_clock(r, MSEC / 2);
         loop_step(r->l, &wait);
     }
-    /* 15 ms of events, a session each 10 ms at the latest. */
+    /* 15 ms of events, and a session at least every 10 ms. */
     assert_int_equal(rig_sessions(r), sessions + 1);
     rig_run(r);
     assert_int_equal(loop_stats(r->l).binds, 30);
     rig_free(r);
 }
 
-/* ---- who is looked at again ---- */
+/* ---- which jobs are considered again ---- */
 
 static bool looked_at(struct rig *r, const char *group)
 {
@@ -179,7 +179,7 @@ static void add_blocked(struct rig *r)
 {
     rig_group(r, "gpu", 1, "");
     rig_pod_of(r, "wants-gpu", "gpu", "1",
-               ",'overhead':{'nvidia.com/gpu':'1'}"); /* a dimension no node has */
+               ",'overhead':{'nvidia.com/gpu':'1'}"); /* a resource that no node has */
     rig_group(r, "cpu", 1, "");
     rig_pod(r, "wants-cpu", "cpu", "4");
     rig_group(r, "label", 1, "");
@@ -209,9 +209,9 @@ static void a_parked_job_sleeps_until_its_own_want_is_met(void **state)
     rig_run(r);
     assert_int_equal(rig_sessions(r), sessions);
 
-    rig_remove(r, API_POD, "runs"); /* a core comes free: that is what "cpu" lacks */
+    rig_remove(r, API_POD, "runs"); /* frees the core that "cpu" lacks */
     rig_run(r);
-    assert_int_equal(rig_sessions(r), sessions + 2); /* freed and placed; seen bound */
+    assert_int_equal(rig_sessions(r), sessions + 2); /* freed and placed; seen as bound */
     assert_string_equal(rig_field(r, API_POD, "wants-cpu", "spec.nodeName"), "n1");
     assert_false(looked_at(r, "label"));
     assert_false(looked_at(r, "gpu"));
@@ -234,7 +234,7 @@ static void a_new_label_wakes_who_wants_it(void **state)
     rig_free(r);
 }
 
-/* A job waits for the company of pods that this very scheduler then places. */
+/* A job has affinity to pods that this scheduler places later. */
 static void a_bind_wakes_who_wants_to_be_near(void **state)
 {
     struct rig *r = rig_new(RIG_PLAIN);
@@ -261,7 +261,7 @@ static void a_bind_wakes_who_wants_to_be_near(void **state)
     rig_free(r);
 }
 
-/* No room comes free; a pod that could not be evicted now can. */
+/* No room becomes free, but a pod becomes evictable. */
 static void put_meek(struct rig *r, const char *preemptable)
 {
     rig_put(
@@ -317,7 +317,7 @@ static void put_impatient(struct rig *r, const char *name, const char *annotatio
             name, name, annotations);
 }
 
-/* Each at its own time, and nobody looks at the clock in between. */
+/* Each job at its own time, without polling in between. */
 static void the_clock_wakes_jobs_that_wait_for_it(void **state)
 {
     struct rig *r = rig_new(RIG_SLA);
@@ -346,12 +346,12 @@ static void the_clock_wakes_jobs_that_wait_for_it(void **state)
     assert_string_equal(rig_field(r, API_PODGROUP, "g", "status.phase"), "Inqueue");
 
     sessions = rig_sessions(r);
-    rig_run_for(r, 3600 * SEC); /* their time is over */
+    rig_run_for(r, 3600 * SEC); /* their deadlines are over */
     assert_int_equal(rig_sessions(r), sessions);
     rig_free(r);
 }
 
-/* A group admitted by the last action is not forgotten by those before it. */
+/* The actions before it still place a group that the last action admits. */
 static void odd_orders_of_actions_work(void **state)
 {
     struct rig *r = rig_new("actions: \"allocate, enqueue\"\n" RIG_PLUGINS);
@@ -364,7 +364,7 @@ static void odd_orders_of_actions_work(void **state)
     rig_free(r);
 }
 
-/* Fewer members than the minimum run: the group goes back to Pending and is admitted anew. */
+/* Fewer members than the minimum run: the group returns to Pending and is admitted again. */
 static void a_group_that_lost_members_is_admitted_again(void **state)
 {
     struct rig *r = rig_new(RIG_PLAIN);
@@ -431,7 +431,7 @@ static void failing_binds_are_tried_less_and_less_often(void **state)
     rig_free(r);
 }
 
-/* The answer to a bind was lost, but the bind was not: nobody else gets the room. */
+/* The answer to a bind was lost, but the bind succeeded: no other pod gets the room. */
 static void a_bind_whose_answer_was_lost_stands(void **state)
 {
     struct rig *r = rig_new(RIG_PLAIN);
@@ -480,8 +480,28 @@ static void a_pod_deleted_before_its_bind_is_forgotten(void **state)
     rig_free(r);
 }
 
-/* One member of a gang failed to bind. Younger work that would fit waits until the gang is whole.
- */
+/* The deletion of a namespace must not cause constant retries. */
+static void a_namespace_that_ends_takes_no_binds_and_is_left_alone(void **state)
+{
+    struct rig *r = rig_new(RIG_PLAIN);
+
+    rig_small_cluster(r);
+    rig_run(r);
+    port_mem_end_namespace(r->mem, "d");
+    port_mem_log_clear(r->mem);
+    rig_group(r, "g", 1, "");
+    rig_pod(r, "a", "g", "1");
+    rig_run_for(r, 10 * SEC);
+    assert_int_equal(rig_calls(r, "create pods/binding"), 1);
+    port_mem_end_namespace(r->mem, "");
+    rig_run_for(r, 30 * SEC);
+    assert_int_equal(rig_calls(r, "create pods/binding"), 2);
+    assert_string_equal(rig_field(r, API_POD, "a", "spec.nodeName"), "n1");
+    rig_free(r);
+}
+
+/* One member of a gang failed to bind. Newer work that would fit waits until the gang is
+ * complete. */
 static void a_torn_gang_is_mended_before_fresh_work(void **state)
 {
     struct rig *r = rig_new(RIG_PLAIN);
@@ -532,7 +552,7 @@ static void a_watch_that_is_too_old_lists_again(void **state)
     rig_run(r);
     const bool a_first = strcmp(rig_field(r, API_POD, "a", "spec.nodeName"), "n1") == 0;
     port_mem_end_watches(r->mem, HK_EGONE);
-    rig_remove(r, API_POD, a_first ? "a" : "b"); /* nobody is told */
+    rig_remove(r, API_POD, a_first ? "a" : "b"); /* without a watch event */
     port_mem_compact(r->mem);
     port_mem_log_clear(r->mem);
     rig_run_for(r, SEC);
@@ -585,7 +605,7 @@ static void a_new_configuration_is_taken_and_a_bad_one_is_not(void **state)
 
 /* ---- budget ---- */
 
-/* Each look at this clock takes a millisecond. */
+/* Each read of this clock takes a millisecond. */
 struct slow_clock {
     struct hk_clock clock;
     int64_t now_ns;
@@ -635,7 +655,8 @@ static void cycle_lines(const char *path, struct hk_buf *out)
     fclose(f);
 }
 
-/* A run with all that makes runs differ: failures, evictions, a budget, a new configuration. */
+/* A run with everything that makes runs differ: failures, evictions, a budget, a new
+ * configuration. */
 static void live(struct rig *r)
 {
     rig_small_cluster(r);
@@ -744,6 +765,7 @@ int main(void)
         cmocka_unit_test(a_group_that_lost_members_is_admitted_again),
         cmocka_unit_test(a_bind_that_fails_is_tried_again),
         cmocka_unit_test(failing_binds_are_tried_less_and_less_often),
+        cmocka_unit_test(a_namespace_that_ends_takes_no_binds_and_is_left_alone),
         cmocka_unit_test(a_bind_whose_answer_was_lost_stands),
         cmocka_unit_test(a_pod_deleted_before_its_bind_is_forgotten),
         cmocka_unit_test(a_torn_gang_is_mended_before_fresh_work),

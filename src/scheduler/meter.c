@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting what happens.
+// Counts events and durations for the metrics; meter_text.c prints them.
 #include "scheduler/meter_priv.h"
 
-const char *const meter_evicting[METER_NEVICTING] = {"preempt", "reclaim", "gangpreempt",
-                                                     "gangreclaim"};
+const char *const meter_evicting[QUEUE_NEVICTING] = {"preempt", "reclaim", "gangpreempt",
+                                                     "gangreclaim", "shuffle"};
 
 /* ---- counting ---- */
 
@@ -122,5 +122,27 @@ void meter_evicted(struct meter *x, const char *action)
 {
     for (unsigned k = 0; x && k < METER_NEVICTING; k++) {
         x->evicted[k] += strcmp(meter_evicting[k], action) == 0;
+    }
+}
+
+static struct queue *queue_of(const struct model *m, job_id j)
+{
+    return id_none(j) || id_none(model_job(m, j)->queue) ? NULL
+                                                         : model_queue(m, model_job(m, j)->queue);
+}
+
+void meter_eviction(struct meter *x, struct model *m, task_id victim, job_id by, const char *action)
+{
+    struct queue *from = x ? queue_of(m, model_task(m, victim)->job) : NULL;
+    struct queue *to = x ? queue_of(m, by) : NULL;
+
+    for (unsigned k = 0; k < QUEUE_NEVICTING; k++) {
+        const bool is = strcmp(meter_evicting[k], action) == 0;
+        if (from) {
+            from->evicted[k] += is;
+        }
+        if (to) {
+            to->evictions[k] += is;
+        }
     }
 }

@@ -8,9 +8,9 @@
 
 #define MS(ns) ((double)(ns) / 1e6)
 
-/* Volcano counts the transactions of these; shuffle has none. */
+/* Volcano counts the transactions of these; shuffle, the last, has none. */
 enum { METER_NEVICTING = 4 };
-extern const char *const meter_evicting[METER_NEVICTING];
+extern const char *const meter_evicting[QUEUE_NEVICTING];
 
 struct meter {
     struct hk_clock *clock;

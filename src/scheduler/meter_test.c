@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a scrape shows of a scheduler at work.
+// The metrics of a running scheduler.
 #include "scheduler/loop_rig_test.h"
 #include "scheduler/plugin.h"
 
@@ -43,7 +43,7 @@ static uint32_t count_lines(struct hk_str text, struct hk_str line)
     return n;
 }
 
-/* A scrape with a series or a head twice is refused as a whole. */
+/* Prometheus refuses a scrape with a duplicate series or header. */
 static void no_line_is_there_twice(void **state)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
@@ -98,7 +98,7 @@ static void before_the_first_session_there_is_nothing_but_zeros(void **state)
     rig_free(r);
 }
 
-/* ---- what happens ---- */
+/* ---- counters ---- */
 
 static void sessions_actions_and_plugins_are_timed(void **state)
 {
@@ -136,7 +136,7 @@ static void a_task_is_timed_from_its_creation_to_its_bind(void **state)
     rig_run(r);
     rig_move_clock(r, 2 * SEC - (r->clock.now_ns - RIG_START));
     rig_group(r, "g", 1, "");
-    rig_pod(r, "a", "g", "1"); /* says it was made at RIG_START */
+    rig_pod(r, "a", "g", "1"); /* created at RIG_START */
     rig_run(r);
     assert_string_equal(rig_field(r, API_POD, "a", "spec.nodeName"), "n1");
     static const char *const stages[] = {"Watched", "Assumed", "PreBound", "Bound"};
@@ -209,7 +209,7 @@ static void a_gang_that_is_short_is_counted_while_it_exists(void **state)
     rig_run(r);
     expect_none(r, "job_id=\"g\"");
     expect_none(r, "job_name=\"g\"");
-    rig_group(r, "g", 1, ""); /* another one of that name begins anew */
+    rig_group(r, "g", 1, ""); /* a new group of that name starts from zero */
     rig_run(r);
     expect_none(r, "volcano_job_retry_counts{");
     rig_free(r);
@@ -237,6 +237,8 @@ static void preemption_is_counted(void **state)
     expect(r, "volcano_total_preemption_attempts 1");
     expect(r, "volcano_pod_preemption_victims 1");
     expect(r, "volcano_eviction_transactions_total{action=\"preempt\"} 1");
+    expect(r, "volcano_queue_evicted_pods_total{action=\"preempt\",queue_name=\"q\"} 1");
+    expect(r, "volcano_queue_evictions_caused_total{action=\"preempt\",queue_name=\"q\"} 1");
     rig_free(r);
 }
 
@@ -261,7 +263,7 @@ static void queues_show_what_they_hold_ask_for_and_deserve(void **state)
     expect(r, "volcano_queue_overused{queue_name=\"q\"} 0");
     expect(r, "volcano_job_share{job_ns=\"d\",job_id=\"g\"} 0.25");
     expect_none(r, "volcano_queue_real_capacity_milli_cpu{");
-    rig_queue(r, "late", ""); /* no session has seen it */
+    rig_queue(r, "late", ""); /* after the last session */
     rig_remove(r, API_QUEUE, "default");
     rig_run(r);
     expect(r, "volcano_queue_allocated_milli_cpu{queue_name=\"late\"} 0");
@@ -319,7 +321,7 @@ static void a_tree_of_queues_adds_up(void **state)
     rig_free(r);
 }
 
-/* A session counts without asking for memory. */
+/* Counting allocates no memory. */
 static void counting_takes_no_memory(void **state)
 {
     struct hk_clock_manual clock;
@@ -337,7 +339,7 @@ static void counting_takes_no_memory(void **state)
     meter_evicted(x, "preempt");
     assert_int_equal(hk_alloc_calls(), before);
     meter_free(x);
-    meter_session(NULL, meter_start(NULL)); /* nobody counts */
+    meter_session(NULL, meter_start(NULL)); /* without a meter */
     meter_stage(NULL, METER_BIND, 0);
     meter_free(NULL);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was counted as text, with what the model and the last session's plugins say of jobs and
-// queues. Names, labels and bounds of buckets are Volcano's.
+// Prints the metrics: what meter.c counted, and what the model and the last session's plugins
+// report about jobs and queues. Names, labels and buckets are Volcano's.
 #include "scheduler/meter_priv.h"
 
 #define PREFIX "volcano_"
 
-/* ---- what was observed ---- */
+/* ---- histograms ---- */
 
 static void write_hist(struct hk_buf *out, const char *name, const char *help,
                        const struct hk_hist *h)
@@ -14,7 +14,7 @@ static void write_hist(struct hk_buf *out, const char *name, const char *help,
     hk_prom_hist(out, name, "", h);
 }
 
-/* Those nobody ever added to are left out, as a client library does it. */
+/* Leaves out empty histograms, as client libraries do. */
 static void write_labelled(struct hk_buf *out, const char *name, const struct hk_hist *h,
                            const char *labels)
 {
@@ -104,7 +104,7 @@ static void write_counters(const struct meter *x, struct hk_buf *out)
 
 /* ---- jobs ---- */
 
-/* True with the value when the job has the metric. */
+/* Returns true and the value when the job has the metric. */
 typedef bool job_value(const struct model *m, job_id j, double *ret);
 
 static bool job_start(const struct model *m, job_id j, double *ret)
@@ -143,7 +143,7 @@ static bool job_retries(const struct model *m, job_id j, double *ret)
     return *ret > 0;
 }
 
-/* The largest part of the cluster that it holds in any dimension, as drf reckons it. */
+/* The job's dominant share of the cluster, computed as in drf. */
 static bool job_share(const struct model *m, job_id j, double *ret)
 {
     const int64_t *alloc = job_vec(m, j, JV_ALLOC);
@@ -164,7 +164,7 @@ static void job_by_queue(const struct model *m, const struct job *j, struct hk_b
     hk_prom_label(out, ",", "job_namespace", model_str(m, j->ns));
 }
 
-/* Upstream leaves the namespace out of some: jobs of one name would be one line. */
+/* Upstream omits the namespace in some metrics: jobs with the same name would share a line. */
 static void job_by_name(const struct model *m, const struct job *j, struct hk_buf *out)
 {
     hk_prom_label(out, "{", "job_ns", model_str(m, j->ns));
@@ -200,7 +200,8 @@ static bool has_plugin(const struct session *ssn, const char *name)
     return false;
 }
 
-static void write_jobs(const struct model *m, const struct session *ssn, struct hk_buf *out)
+static void meter_text_write_jobs(const struct model *m, const struct session *ssn,
+                                  struct hk_buf *out)
 {
     uint32_t unscheduled = 0;
 
@@ -236,13 +237,13 @@ enum amounts { ALLOCATED, REQUEST, INQUEUE, DESERVED, CAPACITY, REAL_CAPACITY, N
 
 struct queue_line {
     queue_id id;
-    bool reported; /* a plugin says something about it */
+    bool reported; /* some plugin reported it */
     struct queue_report report;
     struct rvec amounts[NAMOUNTS];
     bool has[NAMOUNTS];
 };
 
-/* With the queues below it, where queues are a tree. */
+/* Adds a queue's amounts to itself and, in a tree, to its ancestors. */
 static void add_own(const struct model *m, struct queue_line *lines, uint32_t n, queue_id from)
 {
     const struct queue *q = model_queue(m, from);
@@ -270,7 +271,7 @@ static void ask_plugins(struct session *ssn, struct queue_line *l)
     }
 }
 
-/* Upstream goes on showing a resource that a queue once had, as 0. */
+/* Upstream keeps showing a resource that a queue once had, as 0. */
 static void remember_dims(struct queue *q, const struct queue_line *l)
 {
     for (unsigned k = 0; k < NAMOUNTS; k++) {
@@ -311,8 +312,9 @@ static struct queue_line *list_queues(struct model *m, struct session *ssn)
     return lines;
 }
 
-static void write_amount(const struct model *m, const struct queue *q, const struct queue_line *l,
-                         unsigned what, uint32_t dim, const char *name, struct hk_buf *out)
+static void meter_text_write_amount(const struct model *m, const struct queue *q,
+                                    const struct queue_line *l, unsigned what, uint32_t dim,
+                                    const char *name, struct hk_buf *out)
 {
     hk_buf_adds(out, name);
     hk_prom_label(out, "{", "queue_name", model_str(m, q->name));
@@ -322,6 +324,41 @@ static void write_amount(const struct model *m, const struct queue *q, const str
     hk_buf_adds(out, "} ");
     hk_prom_number(out, rvec_get(&l->amounts[what], dim) * m->dims.shown_scale[dim]);
     hk_buf_addc(out, '\n');
+}
+
+/* Writes only queues with evictions. */
+static void write_evictions(const struct model *m, const char *name, const char *help,
+                            const uint64_t *(*counts)(const struct queue *q), struct hk_buf *out)
+{
+    hk_prom_head(out, name, "counter", help);
+    for (uint32_t i = 0; i < m->queues.len; i++) {
+        const struct queue *q = &m->queues.at[i];
+        for (unsigned k = 0; q->used && k < QUEUE_NEVICTING; k++) {
+            if (counts(q)[k] > 0) {
+                hk_buf_addf(out, "%s{action=\"%s\"", name, meter_evicting[k]);
+                hk_prom_label(out, ",", "queue_name", model_str(m, q->name));
+                hk_buf_addf(out, "} %llu\n", (unsigned long long)counts(q)[k]);
+            }
+        }
+    }
+}
+
+static const uint64_t *pods_lost(const struct queue *q)
+{
+    return q->evicted;
+}
+
+static const uint64_t *pods_taken(const struct queue *q)
+{
+    return q->evictions;
+}
+
+static void write_queue_evictions(const struct model *m, struct hk_buf *out)
+{
+    write_evictions(m, PREFIX "queue_evicted_pods_total",
+                    "Pods of the queue that were evicted, by action.", pods_lost, out);
+    write_evictions(m, PREFIX "queue_evictions_caused_total",
+                    "Pods that were evicted for jobs of the queue, by action.", pods_taken, out);
 }
 
 static void write_family(const struct model *m, const struct queue_line *lines, unsigned what,
@@ -335,7 +372,7 @@ static void write_family(const struct model *m, const struct queue_line *lines, 
         }
         RVEC_EACH(d, dims & (q->metered | RVEC_BASE))
         {
-            write_amount(m, q, &lines[k], what, (uint32_t)d, name, out);
+            meter_text_write_amount(m, q, &lines[k], what, (uint32_t)d, name, out);
         }
     }
 }
@@ -381,11 +418,12 @@ static void write_queue_number(const struct model *m, const char *name, uint32_t
     hk_buf_addc(out, '\n');
 }
 
-static void write_queues(struct model *m, struct session *ssn, struct hk_buf *out)
+static void meter_text_write_queues(struct model *m, struct session *ssn, struct hk_buf *out)
 {
     struct queue_line *lines = list_queues(m, ssn);
 
     write_amounts(m, lines, out);
+    write_queue_evictions(m, out);
     hk_prom_head(out, PREFIX "queue_share", "gauge", "How much of what it deserves the queue has.");
     for (uint32_t k = 0; k < m->queues.len; k++) {
         if (lines[k].reported) {
@@ -413,11 +451,11 @@ void meter_write(const struct meter *x, struct model *m, struct session *ssn, st
     write_sessions(x, out);
     write_tasks(x, out);
     write_counters(x, out);
-    write_jobs(m, ssn, out);
-    write_queues(m, ssn, out);
+    meter_text_write_jobs(m, ssn, out);
+    meter_text_write_queues(m, ssn, out);
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static void list_tables(struct meter *x)
 {

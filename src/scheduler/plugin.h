@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The face of a plugin and of an action: a const struct naming its hooks and options. Reading the
-// configuration flattens each hook into an array in tier order (hooks.h). Options are parsed from
-// the table into the head of the plugin's state; a session gives every plugin a fresh copy, so what
-// must outlive a cycle is a column of the model.
+// The interface of plugins and actions: a const struct that names hooks and options. Loading the
+// configuration puts each hook into an array in tier order (hooks.h). Options are parsed into the
+// start of the plugin's state. Each session gives every plugin a fresh copy, so data that must
+// outlive a cycle belongs in a column of the model.
 #pragma once
 
 #include "base/vec.h"
@@ -17,7 +17,7 @@ enum opt_type {
     OPT_STR,      /* struct hk_str, lives as long as the configuration */
     OPT_DURATION, /* int64_t nanoseconds, from a Go duration string */
     OPT_PAIRS,    /* struct opt_pairs: every key that begins with opt.key, integer values */
-    OPT_IGNORED,  /* accepted, without effect here; help says why */
+    OPT_IGNORED,  /* accepted without effect; help says why */
 };
 
 struct opt_pair {
@@ -43,7 +43,8 @@ struct opt {
 
 enum vote { REJECT = -1, ABSTAIN = 0, PERMIT = 1 };
 
-/* A victim list: hooks fill out (room for n) from in, return how many, and vote. */
+/* Victim candidates: a hook copies the ones it selects from in to out (room for n), sets nout and
+ * votes. */
 struct victims {
     const task_id *in;
     uint32_t n;
@@ -55,10 +56,11 @@ enum evict_kind { EVICT_GANG_PREEMPT, EVICT_GANG_RECLAIM };
 
 enum filter_mode {
     FILTER_PLACE, /* allocate, backfill: any reason refuses the node */
-    FILTER_EVICT, /* preempt, reclaim, gang*: only NEVER does */
+    FILTER_EVICT, /* preempt, reclaim, gang*: only a NEVER reason does */
 };
 
-/* Lists of hyperNode lists, outer list = gradients (4.2.4). */
+/* Domains that a job may be put into: gradients, each a list of hyperNodes, in the order in which
+ * they are tried (docs/reference/scheduler.md section 4.4). */
 struct gradient {
     hyper_id *at;
     uint32_t n;
@@ -69,14 +71,14 @@ struct gradients {
 };
 enum gradient_purpose { GRADIENT_ALLOCATE, GRADIENT_EVICT };
 
-/* What a plugin makes of a queue. */
+/* A plugin's view of a queue. */
 struct queue_report {
     struct rvec deserved;
-    struct rvec limit; /* what it may hold, the guarantees of others left out */
-    double share;      /* how much of what it deserves it holds */
-    bool overused;     /* too much, as the plugin sees it */
-    bool capacity;     /* the plugin is about capabilities */
-    queue_id parent;   /* counts what this one holds as its own, too; NO_QUEUE without a tree */
+    struct rvec limit; /* the most it may hold: without guarantees of others */
+    double share;      /* allocated relative to deserved */
+    bool overused;     /* the plugin's own definition */
+    bool capacity;     /* the plugin enforces capabilities */
+    queue_id parent;   /* its totals include this queue; NO_QUEUE without a hierarchy */
 };
 
 /* Every hook may be NULL. self is the plugin's state for this session, options filled in. */
@@ -86,7 +88,7 @@ struct plugin {
     size_t state_size;
     const struct opt *opts;
     uint32_t nopt;
-    bool own_hierarchy; /* understands enableHierarchy */
+    bool own_hierarchy; /* supports enableHierarchy */
 
     void (*open)(struct session *ssn, void *self);
     void (*close)(struct session *ssn, void *self);
@@ -99,21 +101,21 @@ struct plugin {
     int (*task_order)(struct session *ssn, void *self, task_id a, task_id b);
     int (*sub_order)(struct session *ssn, void *self, sub_id a, sub_id b);
 
-    /* Before nodes are looked at; false refuses the task everywhere, *why says so. */
+    /* Runs before any node filter. False refuses the task on every node; *why gives the reason. */
     bool (*pre_predicate)(struct session *ssn, void *self, task_id t, struct reason *why);
-    /* Keeps the nodes that pass in nodes[0..ret), order kept; the others are recorded in log (may
-     * be NULL) with fit_log_add and fit_log_node. */
+    /* Moves the nodes that pass to nodes[0..ret), in order; records the others in log (may be NULL)
+     * with fit_log_add and fit_log_node. */
     uint32_t (*filter)(struct session *ssn, void *self, task_id t, enum filter_mode mode,
                        node_id *nodes, uint32_t n, struct fit_log *log);
     /* True when placing other tasks can change the answer only for the nodes they were placed on.
-     * NULL means always. */
+     * NULL means never, which is safe and slower: equal tasks then share no candidates. */
     bool (*filter_local)(struct session *ssn, void *self, task_id t);
     /* Adds this plugin's weighted score to score[i] of nodes[i]. A negative return empties the
      * whole score table (BatchNodeOrder error). */
     int (*score)(struct session *ssn, void *self, task_id t, const node_id *nodes, uint32_t n,
                  double *score);
-    /* True when a node's score depends on that node alone for this task: not on the other
-     * candidates and not on placements elsewhere. NULL means always. */
+    /* True when a node's score for this task depends on that node alone: not on other candidates,
+     * not on placements elsewhere. NULL means never, as above. */
     bool (*score_local)(struct session *ssn, void *self, task_id t);
     node_id (*best_node)(struct session *ssn, void *self, task_id t, const node_id *nodes,
                          uint32_t n, const double *score);
@@ -135,39 +137,44 @@ struct plugin {
     bool (*overused)(struct session *ssn, void *self, queue_id q);
     bool (*preemptive)(struct session *ssn, void *self, queue_id q, const task_id *t, uint32_t n);
     bool (*allocatable)(struct session *ssn, void *self, queue_id q, task_id t);
+    /* Called for an allocatable task that fits a node now. False when the queue has room for it
+     * only after releasing tasks are gone. */
+    bool (*bindable)(struct session *ssn, void *self, queue_id q, task_id t);
     bool (*job_ready)(struct session *ssn, void *self, job_id j);
     enum vote (*job_pipelined)(struct session *ssn, void *self, job_id j);
     bool (*sub_ready)(struct session *ssn, void *self, sub_id s);
     enum vote (*sub_pipelined)(struct session *ssn, void *self, sub_id s);
-    /* NULL when valid; else the message. */
+    /* NULL when valid, else the error message. */
     const char *(*job_valid)(struct session *ssn, void *self, job_id j);
     bool (*job_starving)(struct session *ssn, void *self, job_id j);
     enum vote (*job_enqueueable)(struct session *ssn, void *self, job_id j);
     void (*job_enqueued)(struct session *ssn, void *self, job_id j);
-    /* When the clock alone changes an answer about the job; INT64_MAX never. Everyone is asked. */
+    /* When the passing of time alone changes an answer about the job; INT64_MAX never. The earliest
+     * future time of all plugins counts. */
     int64_t (*job_due)(struct session *ssn, void *self, job_id j);
 
-    /* Everyone hears. The model already shows the change; a failing allocate undoes the operation
-     * (then deallocate is told to all, as upstream does). */
+    /* Every plugin is called. The model already contains the change. When one allocate returns
+     * false, the operation is undone and deallocate is called for every plugin, as upstream
+     * does. */
     bool (*allocate)(struct session *ssn, void *self, task_id t);
     void (*deallocate)(struct session *ssn, void *self, task_id t);
 
-    /* For reports alone, also after the session. False when the plugin has no opinion on the queue.
-     */
+    /* For reports only; also called after the session ends. False when the plugin ignores the
+     * queue. */
     bool (*queue_report)(struct session *ssn, void *self, queue_id q, struct queue_report *ret);
 };
 
 struct action {
     const char *name;
     const char *about;
-    bool evicts; /* may make room at others' cost */
+    bool evicts; /* may evict other tasks to make room */
     size_t args_size;
     const struct opt *opts;
     uint32_t nopt;
     void (*run)(struct session *ssn, const void *args);
 };
 
-/* Tables made by the build from plugins/meson.build and actions/meson.build. */
+/* Generated by the build from */
 extern const struct plugin *const plugin_table[];
 extern const uint32_t plugin_table_len;
 extern const struct action *const action_table[];

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosing a node (scheduler.md section 5): the best of the feasible ones.
+// Choosing a node: the best of the feasible ones (docs/reference/scheduler.md section 5).
 //
-// Tasks of one shape share their candidates (select_slot.c) where plugins say that a placement
-// changes nothing but its own node (filter_local, score_local); all others get a fresh search each
-// time. A shape that found no node at all is remembered until something frees room or the journal
-// is rewound past that point.
+// Tasks of one shape share their candidates (select_slot.c) if the plugins declare that a placement
+// affects only its own node (filter_local, score_local); all others search each time. A shape that
+// found no node is remembered until something frees room or the journal is rewound past that point.
 #include "scheduler/select_priv.h"
 
 struct select *select_new(void)
@@ -45,7 +44,7 @@ void select_open(struct session *ssn)
 void select_begin(struct session *ssn, hyper_id domain)
 {
     ssn->select->run++;
-    ssn->select->next_slot = 0; /* the same few slots, warm in cache and grown, serve every run */
+    ssn->select->next_slot = 0; /* every run reuses the same few slots, already in cache */
     ssn->select->domain = domain;
 }
 
@@ -84,7 +83,7 @@ static struct fit_log *known_failure(const struct session *ssn, shape_id shape)
     return f->log;
 }
 
-/* Failures found after the mark the journal went back to no longer hold. */
+/* Failures recorded after the mark that the journal was rewound to are no longer valid. */
 void select_rewound(struct session *ssn)
 {
     struct select *s = ssn->select;
@@ -132,7 +131,7 @@ static node_id ask_best_node(struct session *ssn, task_id t, const node_id *node
     return NO_NODE;
 }
 
-/* Best of the nodes of the group; NO_NODE when there is none or scoring failed. */
+/* The best node of the group; NO_NODE when there is none or scoring failed. */
 static node_id best_in_group(struct session *ssn, task_id t, const struct search *q, enum group g)
 {
     const struct shape *shape = task_shape(ssn->m, t);
@@ -236,7 +235,7 @@ static void sort_by_score(struct session *ssn, node_id *nodes, uint32_t n)
     }
 }
 
-/* Nodes of the own shard to the front, order kept otherwise. */
+/* Moves nodes of the own shard to the front; order is kept otherwise. */
 static void own_shard_first(const struct session *ssn, node_id *nodes, uint32_t n)
 {
     node_id *others = ssn->select->group.at;

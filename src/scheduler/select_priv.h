@@ -6,7 +6,7 @@
 
 enum { NSLOT = 8, BLOCK = 64 };
 
-/* Nodes of a lower group go first (5.3). */
+/* Nodes of a lower group go first, whatever their scores. */
 enum group {
     GROUP_IDLE,       /* fits now */
     GROUP_IDLE_OTHER, /* the same, in the shard of another scheduler */
@@ -27,9 +27,9 @@ struct slot {
     shape_id shape;
     uint32_t start, visited;
     uint32_t op_len;    /* journal length at the last use */
-    uint64_t op_serial; /* and its newest serial */
+    uint64_t op_serial; /* newest serial at that time */
     uint64_t gains;
-    bool heaped; /* candidates are in c as a heap; before, in node and score in order of visit */
+    bool heaped; /* candidates are a heap in c; else in node and score, in order of visit */
     HK_VEC(node_id) node;
     HK_VEC(double) score;
     struct {
@@ -70,7 +70,7 @@ static inline uint64_t newest_serial(const struct session *ssn)
     return ssn->ops.len ? ssn->ops.at[ssn->ops.len - 1].serial : 0;
 }
 
-/* Where nothing is being released or waited for, what is free later is free now. */
+/* Without Releasing or Pipelined tasks, future equals idle. */
 static inline bool fits_idle(const struct model *m, const struct shape *s, node_id n)
 {
     return m->unsettled == 0 || model_fits_idle(m, s, n);
@@ -92,7 +92,7 @@ static inline enum placement placement_of(enum group g)
 struct field {
     const node_id *list; /* NULL: rows 0..n */
     uint32_t n;
-    uint32_t live; /* what sampling goes by */
+    uint32_t live; /* basis of the sample size */
 };
 
 struct search {
@@ -106,15 +106,15 @@ struct search {
     uint32_t n;
 };
 
-/* A search from where the rotation stands. Its nodes go to the selection's own buffer, which the
- * next search takes over. */
+/* Starts a search at the rotating start. Its nodes go to a buffer of struct select that the next
+ * search overwrites. */
 struct search search_for(struct session *ssn, task_id t, hyper_id domain, enum filter_mode mode,
                          bool check);
-/* Goes on until want nodes are in out or every row was visited, and moves the rotation. */
+/* Continues until out has want nodes or every row was visited; advances the rotating start. */
 void search_run(struct session *ssn, struct search *q);
 /* Whether the search would keep the node of that row. */
 bool search_row(struct session *ssn, const struct search *q, uint32_t row, node_id *ret);
-/* Why no node will do, asking each one again. */
+/* Asks every node again and returns why none fits. */
 struct fit_log *search_explain(struct session *ssn, const struct search *q, hyper_id domain);
 
 /* ---- select_slot.c ---- */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feasible nodes (scheduler.md section 5): resource check, filters, and reasons when nothing is
-// left.
+// Feasible nodes: resource check, filters, and the reasons when no node is left
+// (docs/reference/scheduler.md section 5).
 //
-// A search visits node rows from a rotating start until enough feasible ones are met (5.1), in
-// blocks of 64 so that the resource check is a straight pass over columns.
+// A search visits node rows from a rotating start until it has found enough feasible ones
+// (select_want), in blocks of 64 so that the resource check is a straight pass over columns.
 #include "scheduler/select_priv.h"
 
-/* ---- the domain searched ---- */
+/* ---- the search domain ---- */
 
 static struct field field_of(const struct session *ssn, hyper_id domain)
 {
@@ -28,7 +28,7 @@ static node_id field_node(const struct field *f, uint32_t k)
 /* ---- resource check ---- */
 
 /* Marks the rows [a, a + n) whose future room does not cover the request: all ones in short_. Lanes
- * of one width and no branches, so that the compiler makes vector code of it. */
+ * of one width and no branches, so that the compiler can vectorize it. */
 static inline __attribute__((always_inline)) void mark_short(const struct model *m,
                                                              const struct shape *s, uint32_t a,
                                                              uint32_t n, int64_t short_[BLOCK])
@@ -104,7 +104,8 @@ static uint32_t take_block(const struct session *ssn, const struct field *f, tas
     return len;
 }
 
-/* Nodes the task itself was refused for good on, earlier in this session (3.6). */
+/* Drops the nodes that refused this task with NEVER earlier in the session: an eviction there would
+ * not help. */
 static uint32_t drop_never(const struct session *ssn, task_id t, node_id *nodes, uint32_t n)
 {
     const struct fit_log *log = ssn->fit[t.i];
@@ -124,7 +125,7 @@ static uint32_t drop_never(const struct session *ssn, task_id t, node_id *nodes,
 
 /* ---- searching ---- */
 
-/* The index in the rotation just behind the kept node. */
+/* The index in the rotation just after the kept node. */
 static uint32_t rotation_after(const struct search *q, node_id kept, uint32_t from)
 {
     for (uint32_t k = from; k < q->f.n; k++) {
@@ -135,7 +136,7 @@ static uint32_t rotation_after(const struct search *q, node_id kept, uint32_t fr
     return q->f.n;
 }
 
-static void visit(struct session *ssn, struct search *q)
+static void select_search_visit_nodes(struct session *ssn, struct search *q)
 {
     while (q->n < q->want && q->visited < q->f.n) {
         const uint32_t a = (q->start + q->visited) % q->f.n;
@@ -176,7 +177,7 @@ void search_run(struct session *ssn, struct search *q)
 {
     const int64_t since_ns = meter_start(ssn->opts.meter);
 
-    visit(ssn, q);
+    select_search_visit_nodes(ssn, q);
     meter_stage(ssn->opts.meter, METER_PREDICATE, since_ns);
     if (q->f.n > 0) {
         ssn->select->rotate = (q->start + q->visited) % q->f.n;
@@ -189,7 +190,7 @@ bool search_row(struct session *ssn, const struct search *q, uint32_t row, node_
            hooks_filter(ssn, q->t, q->mode, ret, 1, NULL) == 1;
 }
 
-/* ---- reasons, worked out only when a search came back empty ---- */
+/* ---- reasons, computed only when a search found nothing ---- */
 
 static uint32_t short_of(const struct model *m, const struct shape *s, node_id n)
 {
@@ -201,7 +202,7 @@ static uint32_t short_of(const struct model *m, const struct shape *s, node_id n
     return HK_NONE;
 }
 
-/* What filters say about the nodes. Those they have nothing against lack a pod slot. */
+/* Collects the filters' reasons. Nodes that pass all filters lack a pod slot. */
 static void explain_filters(struct session *ssn, const struct search *q, node_id *nodes, uint32_t n,
                             struct fit_log *log)
 {
@@ -215,8 +216,8 @@ static void explain_filters(struct session *ssn, const struct search *q, node_id
 
 struct fit_log *search_explain(struct session *ssn, const struct search *q, hyper_id domain)
 {
-    /* A task that asks for nothing but a slot leaves it to the filters to count pods: they have
-     * words of their own for a full node. */
+    /* For a task that requests only a slot, the filters count pods: they have their own message for
+     * a full node. */
     const bool amounts = q->check && !(model_task(ssn->m, q->t)->flags & TASK_BEST_EFFORT);
     const struct shape *s = task_shape(ssn->m, q->t);
     struct fit_log *log = session_fit_new(ssn);

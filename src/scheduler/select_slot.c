@@ -3,14 +3,13 @@
 // kept in a slot:
 //
 //   window   rows [start, start + visited) of the rotation; its feasible rows are the candidates
-//   heap     candidates ordered by (group, score, order of visit), made on the second use; before,
-//            one pass over their scores finds the best
-//   upkeep   the journal tells which nodes were touched since the last use: only those are scored
-//            again or dropped, and the window is widened when candidates run out
+//   heap     candidates ordered by (group, score, order of visit), made on the second use; on the
+//            first, one pass over their scores finds the best
+//   update   the journal lists the nodes touched since the last use: only those are scored again
+//            or dropped, and the window is widened when candidates run out
 //
-// That is exact only while a placement changes nothing but its own node; select.c sends only tasks
-// here for which that holds. With session_opts.plain the window is evaluated anew for every task:
-// the oracle of the shortcuts.
+// This is exact only while a placement affects nothing but its own node; select.c passes only such
+// tasks. With session_opts.plain the whole window is evaluated for every task, to test that.
 #include "scheduler/select_priv.h"
 
 /* ---- candidates of a slot ---- */
@@ -33,7 +32,7 @@ static void put_at(struct slot *s, uint32_t i, struct cand c)
     s->stamp[c.node.i] = s->life;
 }
 
-static uint32_t sift_up(struct slot *s, uint32_t i)
+static uint32_t select_slot_sift_up(struct slot *s, uint32_t i)
 {
     const struct cand c = s->c.at[i];
 
@@ -45,7 +44,7 @@ static uint32_t sift_up(struct slot *s, uint32_t i)
     return i;
 }
 
-static void sift_down(struct slot *s, uint32_t i)
+static void select_slot_sift_down(struct slot *s, uint32_t i)
 {
     const struct cand c = s->c.at[i];
 
@@ -68,8 +67,8 @@ static void sift_down(struct slot *s, uint32_t i)
 
 static void reheap_at(struct slot *s, uint32_t i)
 {
-    if (sift_up(s, i) == i) {
-        sift_down(s, i);
+    if (select_slot_sift_up(s, i) == i) {
+        select_slot_sift_down(s, i);
     }
 }
 
@@ -87,7 +86,7 @@ static void heapify(struct session *ssn, struct slot *s, task_id t)
                              .group = group_of(ssn, shape, s->node.at[i])});
     }
     for (uint32_t i = s->c.len / 2; i-- > 0;) {
-        sift_down(s, i);
+        select_slot_sift_down(s, i);
     }
     s->heaped = true;
 }
@@ -186,7 +185,7 @@ static void slot_used(const struct session *ssn, struct slot *s)
     s->op_serial = newest_serial(ssn);
 }
 
-/* Still a plain continuation of what the slot saw: nothing freed, nothing rewound. */
+/* Whether nothing was freed or rewound since the slot's last use. */
 static bool slot_current(const struct session *ssn, const struct slot *s)
 {
     if (s->gains != ssn->gains || s->op_len > ssn->ops.len) {
@@ -221,7 +220,7 @@ static bool add_candidates(struct session *ssn, struct slot *s, task_id t, const
                                             .seq = first_seq + i,
                                             .node = nodes[i],
                                             .group = group_of(ssn, shape, nodes[i])};
-        sift_up(s, s->c.len - 1);
+        select_slot_sift_up(s, s->c.len - 1);
     }
     return true;
 }
@@ -238,13 +237,13 @@ static bool slot_fill(struct session *ssn, struct slot *s, task_id t)
     q.visited = s->visited;
     q.want -= slot_len(s);
     search_run(ssn, &q);
-    /* Order of visit goes on growing: rows visited so far are a bound on earlier numbers. */
+    /* Visit numbers keep growing: the rows visited so far are an upper bound of earlier ones. */
     const uint32_t first_seq = s->visited;
     s->visited = q.visited;
     return q.n == 0 || add_candidates(ssn, s, t, q.out, q.n, first_seq);
 }
 
-/* Brings candidates on nodes touched since the last use up to date. */
+/* Updates the candidates on nodes touched since the last use. */
 static bool slot_sync(struct session *ssn, struct slot *s, task_id t)
 {
     const struct shape *shape = task_shape(ssn->m, t);
@@ -281,7 +280,7 @@ static bool slot_sync(struct session *ssn, struct slot *s, task_id t)
     return true;
 }
 
-/* The oracle: every row of the window again, as if nothing were known. */
+/* For comparison: evaluates every row of the window again without any cached state. */
 static bool slot_replay(struct session *ssn, struct slot *s, task_id t)
 {
     struct search q = search_for(ssn, t, ssn->select->domain, FILTER_PLACE, true);

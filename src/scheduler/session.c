@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening and closing a cycle: which jobs are looked at, topology normalised, plugins instantiated
-// from their options, hooks flattened; and the questions about a job that several plugins ask.
+// Opens and closes a session: selects its jobs, normalises topology, creates plugin states from
+// their options, and fills the hook arrays. Also has the checks of a job that several plugins use.
 #include "scheduler/reserve.h"
 #include "scheduler/session_priv.h"
 
@@ -63,7 +63,7 @@ void session_touch(struct session *ssn, task_id t)
     hk_vec_push(&ssn->sm->touched, t);
 }
 
-/* ---- topology (2.7) ---- */
+/* ---- topology (docs/reference/scheduler.md section 2.7) ---- */
 
 static bool tier_by_name(const struct model *m, uint32_t name, int32_t *ret)
 {
@@ -76,8 +76,8 @@ static bool tier_by_name(const struct model *m, uint32_t name, int32_t *ret)
     return false;
 }
 
-/* What the spec means today: names become numbers, soft becomes hard with a wide limit. An unknown
- * tier name leaves a hard spec without effect, as upstream has it. */
+/* Resolves the spec for this session: tier names become numbers, soft becomes hard with a wide
+ * limit. With an unknown tier name a hard spec has no effect, as upstream. */
 static void normalise(const struct model *m, struct topo_spec *t, int32_t widest)
 {
     bool has = t->has_tier;
@@ -117,7 +117,7 @@ static bool hyper_alive(const struct model *m, hyper_id h)
     return !id_none(h) && m->hypers.at[h.i].used;
 }
 
-/* The lowest domain that holds every node the sub-job's tasks are on. */
+/* The lowest domain that contains all nodes of the sub-job's tasks. */
 static hyper_id recover_mark(const struct model *m, sub_id s)
 {
     const struct job *j = model_job(m, model_sub(m, s)->job);
@@ -182,8 +182,8 @@ bool job_has_topology(const struct model *m, job_id j)
 
 #define BUDGET_STRIDE 64
 
-/* Active jobs that something could help, in id order, through a bit set: cheaper than sorting a
- * hundred thousand. */
+/* Lists active jobs that are awake, in id order. A bit set is cheaper than sorting a hundred
+ * thousand. */
 static void list_jobs(struct session *ssn)
 {
     const struct model *m = ssn->m;
@@ -288,6 +288,7 @@ void session_open(struct session *ssn, struct model *m, const struct conf *conf,
         .conf = conf,
         .opts = *opts,
         .now_ns = opts->now_ns,
+        .at_job = NO_JOB,
         .uid = ++sm->sessions,
         .mem = &sm->arena,
         .rand = &sm->rand,
@@ -345,14 +346,14 @@ void session_run(struct session *ssn)
         const struct conf_action *c = &ssn->conf->actions.at[k];
         const int64_t since_ns = meter_start(ssn->opts.meter);
         c->a->run(ssn, c->args);
+        ssn->at_job = NO_JOB;
         meter_action(ssn->opts.meter, c->a, since_ns);
     }
 }
 
 /* ---- closing ---- */
 
-/* Evicted tasks still sit on their node until the pod is gone: the next session sees them again.
- * What was bound may be what others wait to be near to. */
+/* Evicted tasks stay on their node until the pod is gone: the next session sees them again. */
 static void restore_view(struct session *ssn)
 {
     for (uint32_t k = 0; k < ssn->decisions.len; k++) {
@@ -380,7 +381,7 @@ void session_close(struct session *ssn)
     stmt_release(ssn);
     restore_view(ssn);
     ssn->m->in_session = false;
-    if (ssn->decisions.len > 0) {
+    if (ssn->decisions.len > 0) { /* other pods may wait to run near the bound ones */
         model_wake_up(ssn->m, WAKE_PODS);
     }
     ssn->sm->ops = ssn->ops;
@@ -389,42 +390,43 @@ void session_close(struct session *ssn)
     ssn->sm->serial = ssn->serial;
 }
 
-/* ---- questions (2.4) ---- */
+/* ---- checks of jobs (docs/reference/scheduler.md section 2.4) ---- */
 
 bool job_is_pending(const struct job *j)
 {
     return !j->has_pg || j->phase == PG_PENDING || j->phase == PG_NONE;
 }
 
-static bool enough(int64_t have, int32_t min)
+static bool session_meets_minimum(int64_t have, int32_t min)
 {
     return have >= min;
 }
 
 bool job_counts_ready(const struct job *j)
 {
-    return enough((int64_t)tally_ready(&j->tally) + j->tally.pending_be, j->min);
+    return session_meets_minimum((int64_t)tally_ready(&j->tally) + j->tally.pending_be, j->min);
 }
 
 bool job_counts_pipelined(const struct job *j)
 {
-    return enough(
+    return session_meets_minimum(
         (int64_t)j->tally.n[TASK_PIPELINED] + tally_ready(&j->tally) + j->tally.pending_be, j->min);
 }
 
 bool job_counts_starving(const struct job *j)
 {
-    return !enough((int64_t)j->tally.n[TASK_PIPELINED] + tally_ready(&j->tally), j->min);
+    return !session_meets_minimum((int64_t)j->tally.n[TASK_PIPELINED] + tally_ready(&j->tally),
+                                  j->min);
 }
 
 bool sub_counts_ready(const struct sub_job *s)
 {
-    return enough((int64_t)tally_ready(&s->tally) + s->tally.pending_be, s->min);
+    return session_meets_minimum((int64_t)tally_ready(&s->tally) + s->tally.pending_be, s->min);
 }
 
 bool sub_counts_pipelined(const struct sub_job *s)
 {
-    return enough(
+    return session_meets_minimum(
         (int64_t)s->tally.n[TASK_PIPELINED] + tally_ready(&s->tally) + s->tally.pending_be, s->min);
 }
 
@@ -440,15 +442,15 @@ static uint32_t count_pipelined(const struct tally *t)
     return count_ready(t) + t->n[TASK_PIPELINED];
 }
 
-/* Role minimums count only while minMember covers their sum. */
-static bool roles(const struct job *j, role_count *count)
+/* Role minimums count only if minMember is at least their sum. */
+static bool session_roles_satisfied(const struct job *j, role_count *count)
 {
     if (j->min < j->role_min_total) {
         return true;
     }
     for (uint32_t k = 0; k < j->roles.len; k++) {
         const struct role *r = &j->roles.at[k];
-        if (r->min > 0 && !enough(count(&r->tally), r->min)) {
+        if (r->min > 0 && !session_meets_minimum(count(&r->tally), r->min)) {
             return false;
         }
     }
@@ -457,17 +459,17 @@ static bool roles(const struct job *j, role_count *count)
 
 bool job_roles_valid(const struct job *j)
 {
-    return roles(j, tally_valid);
+    return session_roles_satisfied(j, tally_valid);
 }
 
 bool job_roles_ready(const struct job *j)
 {
-    return roles(j, count_ready);
+    return session_roles_satisfied(j, count_ready);
 }
 
 bool job_roles_pipelined(const struct job *j)
 {
-    return roles(j, count_pipelined);
+    return session_roles_satisfied(j, count_pipelined);
 }
 
 void session_ungate(struct session *ssn, task_id t)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One scheduling cycle: borrows the model and a configuration, lets actions run, and leaves behind
-// decisions (binds, evictions) and the new state of every PodGroup it looked at. Tentative changes
+// One scheduling cycle. It borrows the model and a configuration, runs the actions, and produces
+// decisions (binds, evictions) and the new state of every PodGroup it examined. Tentative changes
 // go through the journal and are rewound before the session ends.
 #pragma once
 
@@ -15,7 +15,7 @@ enum op_kind { OP_ALLOCATE, OP_PIPELINE, OP_EVICT };
 enum op_state {
     OP_OPEN,      /* tentative */
     OP_COMMITTED, /* handed to emit */
-    OP_UNDONE,    /* taken back out of order (backfill's UnPipeline) */
+    OP_UNDONE,    /* undone out of order (backfill's UnPipeline) */
 };
 
 struct op {
@@ -23,9 +23,9 @@ struct op {
     node_id node, prev_node;
     uint8_t kind, state;
     uint8_t prev_status;
-    bool evicted_for;   /* a pipeline that evictions paid for */
+    bool evicted_for;   /* a place that evictions paid for, promised beyond the session */
     const char *reason; /* eviction: action name */
-    job_id for_job;     /* eviction: on whose behalf */
+    job_id for_job;     /* eviction: the job it makes room for */
     uint64_t serial;    /* unique, growing */
 };
 
@@ -56,18 +56,18 @@ struct task_vec {
     uint32_t len, cap;
 };
 
-/* What the last discarded attempt had in mind for a task (1.10). */
+/* The task's placement in the last discarded attempt; the pod's message shows it. */
 struct last_tx {
     uint8_t status; /* TASK_PENDING: none */
     bool evicted_for;
     node_id node;
 };
 
-/* What nodes outside the scheduler's own shard are good for (7.8). */
+/* How the scheduler uses nodes outside its own shard. */
 enum shard_mode {
-    SHARD_NONE, /* there are no shards */
-    SHARD_HARD, /* nothing */
-    SHARD_SOFT, /* second choice */
+    SHARD_NONE, /* no shards */
+    SHARD_HARD, /* never used */
+    SHARD_SOFT, /* used as second choice */
 };
 
 struct session_opts {
@@ -77,23 +77,22 @@ struct session_opts {
     uint32_t min_percentage; /* --minimum-percentage-nodes-to-find, 5 */
     uint32_t percentage;     /* --percentage-nodes-to-find, 0 adaptive */
     enum shard_mode shard_mode;
-    bool open_gates; /* tasks with room in their queue lose its gate (SchedulingGatesQueueAdmission)
-                      */
-    bool plain;      /* every search is a full pass: the oracle of the shortcuts */
-    int64_t budget_ns;      /* stop starting new work after this long by clock, 0 none */
+    bool open_gates;        /* ungate tasks whose queue has room (SchedulingGatesQueueAdmission) */
+    bool plain;             /* search without shortcuts; tests compare both results */
+    int64_t budget_ns;      /* start no new work after this time, 0: no limit */
     struct hk_clock *clock; /* may be NULL without budget */
-    struct meter *meter;    /* who counts, or NULL */
-    uint64_t stop_after;    /* replay: stop at this call of session_over_budget instead, 0 never */
-    bool all_jobs;          /* look at parked jobs too */
-    bool texts;             /* close works out messages; without, phases and conditions only */
+    struct meter *meter;    /* receives the metrics, or NULL */
+    uint64_t stop_after;    /* replay: stop at this call of session_over_budget instead, 0: never */
+    bool all_jobs;          /* include parked jobs */
+    bool texts;             /* session_close builds messages, too, not only phases and conditions */
 };
 #define SESSION_OPTS_DEFAULT                                                                       \
     ((struct session_opts){.min_feasible = 100, .min_percentage = 5, .seed = 1})
 
-struct job_note; /* close.h: what close worked out for a PodGroup and for its pods */
+struct job_note; /* close.h: results of session_close for PodGroups and pods */
 struct pod_note;
 struct select;  /* select.c: candidate heaps and failure memory */
-struct reserve; /* reserve.h: room held for tasks others were evicted for */
+struct reserve; /* reserve.h: room held for tasks that caused evictions */
 
 struct session {
     struct model *m;
@@ -108,7 +107,8 @@ struct session {
     struct hook *opened; /* every configured plugin instance, for close */
     uint32_t nopened;
 
-    job_id *jobs; /* jobs worth a look, in id order: has PodGroup and queue, active */
+    job_id at_job; /* the one that an action works on: what a crash is charged to */
+    job_id *jobs;  /* jobs worth a look, in id order: has PodGroup and queue, active */
     uint32_t njob;
     struct rvec total; /* sum of alloc over known nodes */
 
@@ -119,7 +119,7 @@ struct session {
     struct task_vec gates; /* tasks whose queue-allocation gate is to be removed */
     uint64_t *is_ungated;  /* bit per task row of gates, NULL while there are none */
 
-    /* Columns by task row that are all zero between sessions. */
+    /* Columns by task row, all zero between sessions. */
     struct last_tx *last;
     struct fit_log **fit; /* node fit errors recorded in this session */
     uint32_t *op_of;      /* 1 + index of the task's newest op */
@@ -128,15 +128,15 @@ struct session {
     struct reserve *reserve;
     struct scheduler_mem *sm;
     bool over_budget;
-    bool again; /* a job waits for nothing but the next session */
+    bool again; /* some job only waits for the next session */
     struct {
         int64_t since_ns;
-        uint64_t calls, read_call, read_serial; /* asked so often; the clock was read then */
+        uint64_t calls, read_call, read_serial; /* calls made; values at the last clock read */
     } budget;
     uint64_t *was_pending; /* bit per job row of ssn->jobs that was not admitted at open */
 
-    int64_t volume_wait_ns; /* how long binds may wait for volumes, set by who reserves them */
-    uint8_t parks_on;       /* WAKE_* that concern every job under this configuration */
+    int64_t volume_wait_ns; /* how long binds may wait for volumes; set by the plugin */
+    uint8_t parks_on;       /* WAKE_* events that concern every job in this configuration */
     job_id *changed;        /* jobs that changed since the last session */
     uint32_t nchanged;
     struct {
@@ -149,42 +149,44 @@ struct session {
     } pod_notes;
 };
 
-/* Memory that outlives cycles so that a steady cycle allocates nothing: arena, journal, columns,
- * search slots. It also carries the rotating start of node searches and the seeded randomness from
- * cycle to cycle. */
+/* Memory kept between cycles so that a steady cycle allocates nothing: arena, journal, columns,
+ * search slots. It also keeps the rotating start of node searches and the random state. */
 struct scheduler_mem;
 struct scheduler_mem *scheduler_mem_new(uint64_t seed);
 void scheduler_mem_free(struct scheduler_mem *sm);
 
-/* Settles the model, opens plugins. */
+/* Updates the model's sums (model_settle) and opens the plugins. */
 void session_open(struct session *ssn, struct model *m, const struct conf *conf,
                   const struct session_opts *opts, struct scheduler_mem *sm);
 /* Runs the configured actions in order. */
 void session_run(struct session *ssn);
-/* Whether the time for this session is used up; then actions start nothing new. What was not
- * reached is not parked, so the next session begins with it. Reads the clock once per some calls or
+/* Whether the session has used up its time; actions then start nothing new. Jobs not reached are
+ * not parked, so the next session starts with them. Reads the clock only once every few calls or
  * changes. */
 bool session_over_budget(struct session *ssn);
-/* Closes plugins, works out PodGroup phases and messages (close.h), rewinds what was not committed.
- * The decisions stay readable until the next session_open on the same memory. */
+/* Closes plugins, computes PodGroup phases and messages (close.h), rewinds uncommitted changes.
+ * Decisions stay readable until the next session_open on the same memory. */
 void session_close(struct session *ssn);
 
-/* ---- statement: tentative changes, newest undone first ---- */
+/* ---- statement: tentative changes; the newest is undone first ---- */
 
 stmt_mark_t stmt_mark(const struct session *ssn);
-/* False (and nothing changed) when a plugin refuses or the task's job is gone. */
+/* False, with nothing changed, when a plugin refuses or the task's job is gone. */
 bool stmt_allocate(struct session *ssn, task_id t, node_id n);
 bool stmt_pipeline(struct session *ssn, task_id t, node_id n, bool evicted_for);
 void stmt_evict(struct session *ssn, task_id t, const char *reason, job_id for_job);
-/* Undoes everything since the mark and remembers what each task nearly got. */
+/* Undoes all changes since the mark, and records each task's undone placement (last_tx). */
 void stmt_rewind(struct session *ssn, stmt_mark_t mark);
-/* Sends what happened since the mark: allocations become Binding, evictions are final, pipelines
- * stay held until the session ends. */
+/* Commits the changes since the mark: allocations become Binding, evictions are final, pipelined
+ * tasks keep their room until the session ends. */
 void stmt_commit(struct session *ssn, stmt_mark_t mark);
 /* Commits every Allocated task of the job, whenever it was placed (backfill's dispatch). */
 void stmt_commit_job(struct session *ssn, job_id j);
-/* Takes back one pipelined task wherever it stands in the journal. */
+/* Undoes one pipelined task at any position in the journal. */
 void stmt_unpipeline(struct session *ssn, task_id t);
+
+/* The places found for the job since the mark are its own beyond the session, until it is bound. */
+void stmt_promise(struct session *ssn, stmt_mark_t mark, job_id j);
 
 /* A detached copy of the operations since the mark, in the session's arena, and its replay. */
 struct saved_ops {
@@ -195,55 +197,58 @@ struct saved_ops stmt_save(struct session *ssn, stmt_mark_t mark);
 /* False when an operation fails; those before it stay applied. */
 bool stmt_replay(struct session *ssn, const struct saved_ops *s);
 
-/* Asks for the removal of the task's queue-allocation gate; asking twice does no harm. */
+/* Requests removal of the task's queue-allocation gate. Repeated requests have no effect. */
 void session_ungate(struct session *ssn, task_id t);
 
-/* ---- choosing a node (select*.c, section 5) ---- */
+/* ---- choosing a node (select*.c; docs/reference/scheduler.md section 5) ---- */
 
-/* The nodes of a hyperNode; the virtual root stands for the whole cluster. */
+/* `domain` below: search the nodes of this hyperNode; the virtual root means the whole cluster. */
 enum placement { PLACE_NONE, PLACE_IDLE, PLACE_FUTURE };
-/* One run of the task loop: candidate windows are shared by tasks of one shape within it. */
+/* Starts a task loop; tasks of one shape share candidate windows within the loop. */
 void select_begin(struct session *ssn, hyper_id domain);
-/* Best node for the task by resource check, filters and scores; nodes where it fits now go before
- * those where it fits later, and among either those of the own shard first. PLACE_NONE leaves the
- * reasons in *ret_log (in the arena; may be shared with other tasks of the shape), or NULL there
- * when scoring failed. */
+/* Finds the best node by resource check, filters and scores. Nodes with room now precede nodes with
+ * room later; within each group, nodes of the own shard come first. On PLACE_NONE *ret_log holds
+ * the reasons (in the arena, perhaps shared with tasks of the same shape), or NULL when scoring
+ * failed. */
 enum placement select_node(struct session *ssn, task_id t, node_id *ret, struct fit_log **ret_log);
-/* All nodes (sampled) that pass the filters in the given mode, best score first when scored, those
- * of other shards last. With check_future the resource check stands in front. *ret in the arena.
- * Empty when scoring failed. */
+/* All nodes (sampled) that pass the filters in this mode; if scored, best first; nodes of other
+ * shards last. check_future adds the resource check before the filters. *ret is in the arena. Empty
+ * when scoring failed. */
 uint32_t select_nodes(struct session *ssn, task_id t, hyper_id domain, enum filter_mode mode,
                       bool check_future, bool scored, node_id **ret, struct fit_log **ret_log);
-/* How many feasible nodes to look for among n (5.1). */
+/* How many feasible nodes to look for among n (docs/scheduling.md#how-a-node-is-chosen). */
 uint32_t select_want(const struct session_opts *o, uint32_t n);
 
-/* Made and ended with scheduler_mem; told when a session opens and when the journal is rewound. */
+/* scheduler_mem creates and frees it. select_open runs when a session opens, select_rewound when
+ * the journal is rewound. */
 struct select *select_new(void);
 void select_free(struct select *s);
 void select_open(struct session *ssn);
 void select_rewound(struct session *ssn);
 
-/* ---- questions asked by several plugins and actions (2.4) ---- */
+/* ---- questions asked by several plugins and actions ---- */
 
 static inline bool session_in_shard(const struct session *ssn, node_id n)
 {
     return ssn->opts.shard_mode == SHARD_NONE || (ssn->m->nodes.flags[n.i] & NODE_IN_SHARD);
 }
-/* False where the node is none of this scheduler's business. */
+/* False when this scheduler must not use the node. */
 static inline bool session_may_use(const struct session *ssn, node_id n)
 {
     return ssn->opts.shard_mode != SHARD_HARD || session_in_shard(ssn, n);
 }
 
-/* Whether a look at the active job is due: asked for, or something happened, or its time came. */
+/* Whether to examine the active job: all jobs are wanted, an event may help it, or its time has
+ * come. */
 static inline bool session_is_awake(const struct session *ssn, job_id j)
 {
     return ssn->opts.all_jobs || model_job_awake(ssn->m, j) ||
            model_job(ssn->m, j)->park.due_ns <= ssn->now_ns;
 }
 
+/* docs/reference/scheduler.md section 2.4 has the formulas. */
 bool job_is_pending(const struct job *j);
-bool job_counts_ready(const struct job *j); /* "Ready" of 2.4 */
+bool job_counts_ready(const struct job *j);
 bool job_counts_pipelined(const struct job *j);
 bool job_counts_starving(const struct job *j);
 bool sub_counts_ready(const struct sub_job *s);

@@ -20,10 +20,10 @@ struct scheduler_mem {
     struct select *select;
 };
 
-/* Remembers that the columns of this task hold something. */
+/* Records that the columns of this task may be non-zero. */
 void session_touch(struct session *ssn, task_id t);
 
 /* close.c */
 void close_jobs(struct session *ssn);
-/* stmt.c: takes back all that was never committed. */
+/* stmt.c: undoes everything that was not committed. */
 void stmt_release(struct session *ssn);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One cycle from the inside: the journal, the choice of nodes, phases and messages at the end, and
-// room held over for those it was freed for.
+// A session: the journal, the choice of nodes, phases and messages at the end, and reservations.
 #include "scheduler/actions/cycle_test.h"
 #include "scheduler/close.h"
 #include "scheduler/reserve.h"
@@ -30,8 +29,7 @@ static void what_is_rewound_leaves_no_trace(void **state)
     assert_int_equal(r.m.nodes.idle.col[DIM_CPU][n.i], 2000);
     assert_int_equal(r.m.nodes.future.col[DIM_CPU][n.i], 2000);
     stmt_rewind(&r.ssn, inner);
-    assert_int_equal(model_task(&r.m, old)->status,
-                     TASK_BOUND); /* not Running, as upstream has it */
+    assert_int_equal(model_task(&r.m, old)->status, TASK_BOUND); /* upstream makes it Running */
     assert_int_equal(model_task(&r.m, b)->status, TASK_PENDING);
     assert_int_equal(r.ssn.last[b.i].status, TASK_PIPELINED);
     assert_int_equal(model_task(&r.m, a)->status, TASK_ALLOCATED);
@@ -63,7 +61,7 @@ static void what_is_committed_is_sent_and_pipelines_are_held(void **state)
     assert_pipelined(&r, "b@n");
     cycle_end(&r);
     assert_int_equal(model_task(&r.m, b)->status, TASK_PENDING);
-    assert_true(id_eq(model_task(&r.m, b)->nominated, n));
+    assert_true(id_eq(task_nominated(&r.m, b), n));
     assert_int_equal(model_task(&r.m, old)->status, TASK_RELEASING);
 }
 
@@ -148,7 +146,7 @@ static void reasons_are_counted_over_all_nodes(void **state)
                                    "memory, 1 Insufficient pods.");
     struct fit_log *again;
     assert_int_equal(select_node(&r.ssn, b, &n, &again), PLACE_NONE);
-    assert_ptr_equal(again, log); /* the shape is known to fit nowhere */
+    assert_ptr_equal(again, log); /* the failure of the shape is remembered */
     cycle_end(&r);
 }
 
@@ -173,7 +171,7 @@ static void a_failure_is_forgotten_when_the_journal_goes_back(void **state)
     cycle_end(&r);
 }
 
-/* The shared window and its heap against the plain loop, step by step. */
+/* Compares the shared window and its heap with the plain loop, step by step. */
 static void a_gang_goes_where_the_plain_loop_would_send_it(void **state)
 {
     static const char conf[] = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The journal: every tentative change of a session, in order, so that it can be rewound to a mark.
-// The model and the plugins see each change at once. Nothing is copied; undoing is doing the
-// opposite, newest first. What is committed becomes a decision; what is neither committed nor
-// rewound (a gang that is only pipelined) holds its room until the session ends.
+// The model and the plugins see each change at once. Nothing is copied: undo applies the opposite,
+// newest first. Committed changes become decisions. Changes neither committed nor rewound (a gang
+// that is only pipelined) keep their room until the session ends.
 #include "scheduler/session_priv.h"
 
-static struct op *push(struct session *ssn, struct op op)
+static struct op *stmt_push_op(struct session *ssn, struct op op)
 {
     op.serial = ++ssn->serial;
     hk_vec_push(&ssn->ops, op);
@@ -19,7 +19,8 @@ stmt_mark_t stmt_mark(const struct session *ssn)
     return ssn->ops.len;
 }
 
-static bool place(struct session *ssn, task_id t, node_id n, enum op_kind kind, bool evicted_for)
+static bool stmt_place_task(struct session *ssn, task_id t, node_id n, enum op_kind kind,
+                            bool evicted_for)
 {
     const enum task_status to = kind == OP_ALLOCATE ? TASK_ALLOCATED : TASK_PIPELINED;
     const struct task *task = model_task(ssn->m, t);
@@ -34,24 +35,24 @@ static bool place(struct session *ssn, task_id t, node_id n, enum op_kind kind, 
         hooks_deallocate(ssn, t);
         return false;
     }
-    push(ssn, (struct op){.task = t,
-                          .node = n,
-                          .prev_node = NO_NODE,
-                          .kind = (uint8_t)kind,
-                          .prev_status = TASK_PENDING,
-                          .evicted_for = evicted_for,
-                          .for_job = NO_JOB});
+    stmt_push_op(ssn, (struct op){.task = t,
+                                  .node = n,
+                                  .prev_node = NO_NODE,
+                                  .kind = (uint8_t)kind,
+                                  .prev_status = TASK_PENDING,
+                                  .evicted_for = evicted_for,
+                                  .for_job = NO_JOB});
     return true;
 }
 
 bool stmt_allocate(struct session *ssn, task_id t, node_id n)
 {
-    return place(ssn, t, n, OP_ALLOCATE, false);
+    return stmt_place_task(ssn, t, n, OP_ALLOCATE, false);
 }
 
 bool stmt_pipeline(struct session *ssn, task_id t, node_id n, bool evicted_for)
 {
-    return place(ssn, t, n, OP_PIPELINE, evicted_for);
+    return stmt_place_task(ssn, t, n, OP_PIPELINE, evicted_for);
 }
 
 void stmt_evict(struct session *ssn, task_id t, const char *reason, job_id for_job)
@@ -65,17 +66,17 @@ void stmt_evict(struct session *ssn, task_id t, const char *reason, job_id for_j
     task->flags |= TASK_EVICTED;
     hooks_deallocate(ssn, t);
     ssn->gains++;
-    push(ssn, (struct op){.task = t,
-                          .node = n,
-                          .prev_node = n,
-                          .kind = OP_EVICT,
-                          .prev_status = from,
-                          .reason = reason,
-                          .for_job = for_job});
+    stmt_push_op(ssn, (struct op){.task = t,
+                                  .node = n,
+                                  .prev_node = n,
+                                  .kind = OP_EVICT,
+                                  .prev_status = from,
+                                  .reason = reason,
+                                  .for_job = for_job});
 }
 
-/* Upstream's un-evict makes every task Running, even one that was only Bound (scheduler.md 8.3 #4);
- * we give back the state it had. */
+/* Restores the task's former state. Upstream's Statement.unevict makes every task Running, even one
+ * that was only Bound. */
 static void undo(struct session *ssn, const struct op *op)
 {
     struct task *task = model_task(ssn->m, op->task);
@@ -108,7 +109,7 @@ void stmt_rewind(struct session *ssn, stmt_mark_t mark)
     select_rewound(ssn);
 }
 
-static void commit(struct session *ssn, struct op *op, int64_t now_ns)
+static void stmt_commit_op(struct session *ssn, struct op *op, int64_t now_ns)
 {
     ssn->last[op->task.i] = (struct last_tx){0};
     if (op->kind == OP_PIPELINE) {
@@ -133,8 +134,12 @@ void stmt_commit(struct session *ssn, stmt_mark_t mark)
 
     for (uint32_t k = mark; k < ssn->ops.len; k++) {
         if (ssn->ops.at[k].state == OP_OPEN) {
-            commit(ssn, &ssn->ops.at[k], now_ns);
-            evicted_by = ssn->ops.at[k].kind == OP_EVICT ? ssn->ops.at[k].reason : evicted_by;
+            const struct op *op = &ssn->ops.at[k];
+            stmt_commit_op(ssn, &ssn->ops.at[k], now_ns);
+            if (op->kind == OP_EVICT) {
+                evicted_by = op->reason;
+                meter_eviction(ssn->opts.meter, ssn->m, op->task, op->for_job, op->reason);
+            }
         }
     }
     if (evicted_by) {
@@ -148,11 +153,11 @@ void stmt_commit_job(struct session *ssn, job_id j)
     const struct job *job = model_job(ssn->m, j);
     task_id next;
 
-    /* Tasks placed last stand first in the list, so this looks no further than it must. */
+    /* The latest placements are first in the list, so the loop ends early. */
     for (task_id t = job->others; job->tally.n[TASK_ALLOCATED] > 0 && !id_none(t); t = next) {
         next = model_task(ssn->m, t)->job_next;
         if (model_task(ssn->m, t)->status == TASK_ALLOCATED) {
-            commit(ssn, &ssn->ops.at[ssn->op_of[t.i] - 1], now_ns);
+            stmt_commit_op(ssn, &ssn->ops.at[ssn->op_of[t.i] - 1], now_ns);
         }
     }
 }
@@ -165,6 +170,14 @@ void stmt_unpipeline(struct session *ssn, task_id t)
     undo(ssn, op);
     op->state = OP_UNDONE;
     ssn->gains++;
+}
+
+void stmt_promise(struct session *ssn, stmt_mark_t mark, job_id j)
+{
+    for (uint32_t k = mark; k < ssn->ops.len; k++) {
+        struct op *op = &ssn->ops.at[k];
+        op->evicted_for |= op->kind != OP_EVICT && id_eq(model_task(ssn->m, op->task)->job, j);
+    }
 }
 
 struct saved_ops stmt_save(struct session *ssn, stmt_mark_t mark)
@@ -210,7 +223,7 @@ void stmt_release(struct session *ssn)
             continue;
         }
         undo(ssn, op);
-        if (op->kind == OP_PIPELINE && op->evicted_for) {
+        if (op->evicted_for) {
             model_task_nominate(ssn->m, op->task, op->node);
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy of the process and a pipe back.
+// Runs a function in a forked copy of the process and reads its output through a pipe.
 #include "sim/aside.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool write_all(int fd, struct hk_str s)
+static bool aside_write_all(int fd, struct hk_str s)
 {
     while (s.n > 0) {
         const ssize_t n = write(fd, s.s, s.n);
@@ -21,16 +21,16 @@ static bool write_all(int fd, struct hk_str s)
     return true;
 }
 
-/* The copy ends without the original's farewells: buffers, handlers and leak checks are not its. */
+/* Ends with _exit: exit handlers, stdio buffers and leak checks belong to the original. */
 _Noreturn static void run_copy(aside_fn *fn, void *ctx, int fd)
 {
     struct hk_buf out = {0};
 
     fn(ctx, &out);
-    _exit(write_all(fd, hk_buf_str(&out)) ? 0 : 1);
+    _exit(aside_write_all(fd, hk_buf_str(&out)) ? 0 : 1);
 }
 
-static int read_all(int fd, struct hk_buf *ret)
+static int aside_read_all(int fd, struct hk_buf *ret)
 {
     enum { STEP = 1 << 16 };
     ssize_t n;
@@ -77,7 +77,7 @@ int aside_run(aside_fn *fn, void *ctx, struct hk_buf *ret, struct hk_err *err)
     }
     close(fds[1]);
     hk_buf_clear(ret);
-    const int read_rc = read_all(fds[0], ret);
+    const int read_rc = aside_read_all(fds[0], ret);
     close(fds[0]);
     const int status = wait_for(pid);
     if (read_rc < 0 || status != 0) {

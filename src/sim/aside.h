@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trying things on a world without touching it: the work runs in a copy of the process, and all
-// that comes back is what it wrote. Memory is shared until it is changed, so a copy of a large
-// cluster costs little, and there is nothing to undo.
+// Tries things without changing this process: the work runs in a forked copy, and only what it
+// writes comes back. Memory is shared until changed, so a copy of a large cluster costs little, and
+// there is nothing to undo.
 #pragma once
 
 #include "base/err.h"
 #include "base/str.h"
 
-/* Called in the copy. It must not touch descriptors, threads or anything else that the original
- * shares with it. */
+/* Called in the copy. Must not use descriptors, threads or anything else shared with the
+ * original. */
 typedef void aside_fn(void *ctx, struct hk_buf *out);
 
-/* What fn wrote is in *ret. Fails when the copy could not be made or ended before its time. */
+/* *ret gets what fn wrote. Fails when fork fails or the copy ends early. */
 int aside_run(aside_fn *fn, void *ctx, struct hk_buf *ret, struct hk_err *err) HK_CHECKED;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The offline cluster: its life, its cycles, and what it remembers of them. Manifests come in
-// through cluster_load.c.
+// The offline cluster: creation and end, its cycles, and their results. cluster_load.c loads
+// manifests.
 #include "sim/cluster.h"
 
 #include "base/clock.h"
 
 #define PAIR_KEY(hi, lo) (((uint64_t)(hi) << 32) | (lo))
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 void cluster_init(struct cluster *c, const struct conf *conf, const struct cluster_opts *o)
 {
@@ -68,7 +68,7 @@ static struct hk_str node_name(const struct model *m, node_id n, struct hk_arena
     return hk_arena_str(a, model_str(m, m->nodes.name[n.i]));
 }
 
-/* ---- what a cycle leaves behind ---- */
+/* ---- results of a cycle ---- */
 
 static void record_bind(struct cluster *c, const struct decision *d)
 {
@@ -150,7 +150,7 @@ const struct cluster_group *cluster_group(const struct cluster *c, job_id j)
     return at == HK_NONE ? NULL : &c->groups.at[at];
 }
 
-static void replace(char **at, const char *text)
+static void cluster_set_str(char **at, const char *text)
 {
     hk_free(*at);
     *at = text ? hk_strdup(text) : NULL;
@@ -162,8 +162,8 @@ static void record_groups(struct cluster *c, const struct session *ssn)
         const struct job_note *n = &ssn->notes.at[k];
         struct cluster_group *g = group_need(c, n->job);
         g->condition = n->condition;
-        replace(&g->message, n->message);
-        replace(&g->event, n->event);
+        cluster_set_str(&g->message, n->message);
+        cluster_set_str(&g->event, n->event);
         if (n->phase != n->prev_phase) {
             hk_buf_addf(&c->trace, "phase     %.*s %s -> %s\n",
                         HK_FMT(cluster_job_name(&c->m, n->job, &c->last)),
@@ -172,7 +172,7 @@ static void record_groups(struct cluster *c, const struct session *ssn)
     }
 }
 
-/* Pods no session looks at: nobody would ever say why they wait. */
+/* Pods that no session considers: only this function explains why they wait. */
 static bool outside(struct cluster *c, const struct task *t, struct cluster_wait *w)
 {
     const struct job *j = id_none(t->job) ? NULL : model_job(&c->m, t->job);
@@ -239,7 +239,7 @@ static void record_shares(struct cluster *c, struct session *ssn)
     }
 }
 
-/* ---- promises ---- */
+/* ---- invariants ---- */
 
 static int check_room(const struct cluster *c, const struct session *ssn, struct hk_err *err)
 {
@@ -298,7 +298,8 @@ static int check_gangs(const struct cluster *c, const struct session *ssn, struc
     return 0;
 }
 
-static int check(const struct cluster *c, const struct session *ssn, struct hk_err *err)
+static int cluster_check_invariants(const struct cluster *c, const struct session *ssn,
+                                    struct hk_err *err)
 {
     int rc = model_check(&c->m, err);
 
@@ -370,7 +371,7 @@ int cluster_cycle(struct cluster *c, struct hk_err *err)
     record_groups(c, &ssn);
     record_waits(c, &ssn);
     record_shares(c, &ssn);
-    rc = check(c, &ssn, err);
+    rc = cluster_check_invariants(c, &ssn, err);
     if (!c->opts.hold) {
         cluster_settle(c);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manifests into an offline cluster: documents, lists, and the one thing a controller would add
-// before the scheduler could act - the PodGroup of a pod that names none.
+// Loads manifests into an offline cluster: documents, lists, and the one thing that a controller
+// would add before the scheduler can act, the PodGroup of a pod that names none.
 #include "sim/cluster.h"
 
 #include "api/names.h"
@@ -13,20 +13,19 @@ struct load {
     struct hk_arena *mem;
 };
 
-/* ---- what is not taken ---- */
+/* ---- refused objects ---- */
 
-static struct hk_str keep(struct cluster *c, struct hk_str s)
+static struct hk_str cluster_load_copy_str(struct cluster *c, struct hk_str s)
 {
     return hk_arena_str(&c->kept, s);
 }
 
-/* "Kind ns/name", as far as the object tells. */
-static struct hk_str describe(struct cluster *c, const struct json *obj)
+/* "Kind ns/name", or the parts of it that the object has. */
+static struct hk_str cluster_load_object_label(struct cluster *c, const struct json *obj)
 {
-    const struct hk_str none = HK_STR("");
-    const struct hk_str kind = json_str(json_get(obj, "kind"), none);
-    const struct hk_str ns = json_str(json_at(obj, "metadata.namespace"), none);
-    const struct hk_str name = json_str(json_at(obj, "metadata.name"), none);
+    const struct hk_str kind = json_str_field(obj, "kind");
+    const struct hk_str ns = json_str_at(obj, "metadata.namespace");
+    const struct hk_str name = json_str_at(obj, "metadata.name");
 
     return hk_str(hk_arena_printf(&c->kept, "%.*s %.*s%s%.*s", HK_FMT(kind), HK_FMT(ns),
                                   ns.n > 0 ? "/" : "", HK_FMT(name)));
@@ -41,14 +40,14 @@ static void ignore(struct load *l, const struct api_kind *kind, const struct jso
                                   : "this kind has no part in scheduling";
     }
     hk_vec_push(&l->c->ignored, ((struct cluster_ignored){
-                                    .object = describe(l->c, obj),
-                                    .file = keep(l->c, hk_str(l->file)),
+                                    .object = cluster_load_object_label(l->c, obj),
+                                    .file = cluster_load_copy_str(l->c, hk_str(l->file)),
                                     .line = obj->line,
                                     .why = why,
                                 }));
 }
 
-/* Messages begin with "line N: " where the reader knows it. */
+/* Messages begin with "line N: " where the decoder knows the line. */
 static void problem(struct load *l, const struct json *doc, const struct hk_err *err)
 {
     unsigned line = doc->line;
@@ -59,15 +58,16 @@ static void problem(struct load *l, const struct json *doc, const struct hk_err 
     }
     hk_vec_push(&l->c->problems, ((struct cluster_problem){
                                      .object = HK_STR(""),
-                                     .file = keep(l->c, hk_str(l->file)),
+                                     .file = cluster_load_copy_str(l->c, hk_str(l->file)),
                                      .line = line,
-                                     .text = keep(l->c, hk_str(err->text + skip)),
+                                     .text = cluster_load_copy_str(l->c, hk_str(err->text + skip)),
                                  }));
 }
 
 /* ---- the PodGroup of a pod without one ---- */
 
-static void add_amount(struct api_resource *sum, uint32_t *n, const struct api_resource *r)
+static void cluster_load_add_amount(struct api_resource *sum, uint32_t *n,
+                                    const struct api_resource *r)
 {
     for (uint32_t k = 0; k < *n; k++) {
         if (hk_str_eq(sum[k].name, r->name)) {
@@ -89,7 +89,7 @@ static void raise_to(struct api_resource *sum, uint32_t *n, const struct api_res
     sum[(*n)++] = *r;
 }
 
-/* What the pod takes to run: its containers together, or its largest init container. */
+/* What the pod needs to run: the sum of its containers, or its largest init container. */
 static struct json min_resources(const struct api_pod *pod, struct hk_arena *a)
 {
     struct json ret = json_make_object();
@@ -106,28 +106,27 @@ static struct json min_resources(const struct api_pod *pod, struct hk_arena *a)
     for (uint32_t k = 0; k < pod->containers.len; k++) {
         const struct api_resources *r = &pod->containers.at[k].requests;
         for (uint32_t i = 0; i < r->len; i++) {
-            add_amount(sum, &n, &r->at[i]);
+            cluster_load_add_amount(sum, &n, &r->at[i]);
         }
     }
     for (uint32_t k = 0; k < pod->init_containers.len; k++) {
         const struct api_container *init = &pod->init_containers.at[k];
         for (uint32_t i = 0; i < init->requests.len; i++) {
-            (init->restart_always ? add_amount : raise_to)(sum, &n, &init->requests.at[i]);
+            (init->restart_always ? cluster_load_add_amount : raise_to)(sum, &n,
+                                                                        &init->requests.at[i]);
         }
     }
     for (uint32_t i = 0; i < pod->overhead.len; i++) {
-        add_amount(sum, &n, &pod->overhead.at[i]);
+        cluster_load_add_amount(sum, &n, &pod->overhead.at[i]);
     }
     for (uint32_t k = 0; k < n; k++) {
-        HK_AUTO(hk_buf_fini) struct hk_buf b = {0};
-        quantity_write(sum[k].q, &b);
-        json_put(&ret, a, sum[k].name, json_make_str(hk_arena_str(a, hk_buf_str(&b))));
+        json_put(&ret, a, sum[k].name, json_make_quantity(sum[k].q, a));
     }
     return ret;
 }
 
-/* Pods of one controller share a group; "podgroup-" and the uid, or the name where files have
- * none. */
+/* Pods of one controller share a group: "podgroup-" plus the uid, or the name where manifests have
+ * no uid. */
 static struct hk_str group_name(const struct api_pod *pod, struct hk_arena *a)
 {
     const struct api_owner *owner = api_meta_controller(&pod->meta);
@@ -150,14 +149,14 @@ static struct json group_meta(const struct api_pod *pod, struct hk_str name, str
     for (size_t k = 0; k < HK_LEN(inherited); k++) {
         const struct hk_str *v = api_map_get(&pod->meta.annotations, hk_str(inherited[k]));
         if (v) {
-            json_put(&notes, a, hk_str(inherited[k]), json_make_str(*v));
+            json_set_str(&notes, a, inherited[k], *v);
         }
     }
-    json_put(&meta, a, HK_STR("name"), json_make_str(name));
-    json_put(&meta, a, HK_STR("namespace"), json_make_str(pod->meta.ns));
-    json_put(&meta, a, HK_STR("annotations"), notes);
+    json_set_str(&meta, a, "name", name);
+    json_set_str(&meta, a, "namespace", pod->meta.ns);
+    json_set(&meta, a, "annotations", notes);
     if (created) {
-        json_put(&meta, a, HK_STR("creationTimestamp"), *created);
+        json_set(&meta, a, "creationTimestamp", *created);
     }
     return meta;
 }
@@ -168,26 +167,18 @@ static struct json make_group(const struct api_pod *pod, struct hk_str name, str
         api_map_get(&pod->meta.annotations, HK_STR("scheduling.volcano.sh/queue-name"));
     struct json group = json_make_object(), spec = json_make_object();
 
-    json_put(&spec, a, HK_STR("minMember"), json_make_int(1));
-    json_put(&spec, a, HK_STR("minResources"), min_resources(pod, a));
+    json_set_int(&spec, a, "minMember", 1);
+    json_set(&spec, a, "minResources", min_resources(pod, a));
     if (queue) {
-        json_put(&spec, a, HK_STR("queue"), json_make_str(*queue));
+        json_set_str(&spec, a, "queue", *queue);
     }
     if (pod->priority_class_name.n > 0) {
-        json_put(&spec, a, HK_STR("priorityClassName"), json_make_str(pod->priority_class_name));
+        json_set_str(&spec, a, "priorityClassName", pod->priority_class_name);
     }
-    json_put(&group, a, HK_STR("metadata"), group_meta(pod, name, a));
-    json_put(&group, a, HK_STR("spec"), spec);
+    json_set(&group, a, "metadata", group_meta(pod, name, a));
+    json_set(&group, a, "spec", spec);
     group.line = pod->raw->line;
     return group;
-}
-
-/* The member as it can be changed, made when it is missing. */
-static struct json *need_object(struct json *obj, struct hk_arena *a, struct hk_str key)
-{
-    struct json *v = (struct json *)json_get_str(obj, key);
-
-    return json_is(v, JSON_OBJECT) ? v : json_put(obj, a, key, json_make_object());
 }
 
 static bool wants_group(const struct api_pod *pod)
@@ -197,7 +188,7 @@ static bool wants_group(const struct api_pod *pod)
     return hk_str_is(pod->scheduler_name, API_SCHEDULER_NAME) && (!group || group->n == 0);
 }
 
-/* Gives the pod its group; a pod that does not decode is left for ingest to complain about. */
+/* Gives the pod its group; ingest reports a pod that does not decode. */
 static struct json grouped(struct load *l, const struct json *obj)
 {
     struct json copy = *obj;
@@ -209,9 +200,9 @@ static struct json grouped(struct load *l, const struct json *obj)
     const struct hk_str ns = pod.meta.ns.n > 0 ? pod.meta.ns : HK_STR("default");
     const struct hk_str name = group_name(&pod, l->mem);
     copy = json_clone(obj, l->mem);
-    struct json *meta = need_object(&copy, l->mem, HK_STR("metadata"));
-    json_put(need_object(meta, l->mem, HK_STR("annotations")), l->mem, HK_STR(API_ANN_GROUP_NAME),
-             json_make_str(name));
+    struct json *meta = json_need(&copy, l->mem, "metadata", JSON_OBJECT);
+    json_set_str(json_need(meta, l->mem, "annotations", JSON_OBJECT), l->mem, API_ANN_GROUP_NAME,
+                 name);
     const job_id j = model_job_find(&l->c->m, ns, name);
     if (id_none(j) || !model_job(&l->c->m, j)->has_pg) {
         const struct json group = make_group(&pod, name, l->mem);
@@ -222,7 +213,7 @@ static struct json grouped(struct load *l, const struct json *obj)
 
 /* ---- documents ---- */
 
-/* Problems are recorded by ingest; the walk goes on. */
+/* Ingest records problems; loading continues. */
 static int load_object(void *ctx, const struct api_kind *kind, const struct json *obj,
                        struct hk_err *err)
 {
@@ -237,14 +228,13 @@ static int load_object(void *ctx, const struct api_kind *kind, const struct json
     return 0;
 }
 
-/* Items of a plain List are documents of their own: a broken one does not take the rest along. */
+/* Items of a plain List are separate documents: a broken one does not affect the others. */
 static void load_doc(struct load *l, const struct json *doc)
 {
     const struct json *items = json_get(doc, "items");
     struct hk_err err = {0};
 
-    if (hk_str_is(json_str(json_get(doc, "kind"), HK_STR("")), "List") &&
-        json_is(items, JSON_ARRAY)) {
+    if (hk_str_is(json_str_field(doc, "kind"), "List") && json_is(items, JSON_ARRAY)) {
         for (uint32_t i = 0; i < items->len; i++) {
             load_doc(l, &items->items[i]);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The offline cluster: what loading adds and reports, and what the world does between cycles.
+// The offline cluster: what loading adds and reports, and external changes between cycles.
 #include "sim/cluster.h"
 #include "sim/report.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report for people: queues, nodes before and after, what was placed, what waits and why. The
-// one for programs is in report_json.c.
+// The report for people: queues, nodes before and after, what was placed, what waits and why.
+// report_json.c writes the one for programs.
 #include "sim/report.h"
 
 #include "sim/table.h"
@@ -48,7 +48,7 @@ void report_amount(const struct model *m, uint32_t dim, double v, struct hk_buf 
         m->dims.unit[dim] == DIM_MILLI ? quantity_of_milli(whole, f) : quantity_of(whole, f), out);
 }
 
-/* "3.3", "1.5Gi": near enough to read. */
+/* "3.3", "1.5Gi": rounded for reading. */
 static struct hk_str human(const struct model *m, uint32_t dim, double v, struct hk_arena *a)
 {
     static const char *const suffix[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi"};
@@ -75,8 +75,8 @@ static struct hk_str human(const struct model *m, uint32_t dim, double v, struct
 }
 
 /* "cpu 2, memory 4Gi"; pods are left out. */
-static struct hk_str amounts(const struct model *m, const double *v, uint64_t mask,
-                             struct hk_arena *a)
+static struct hk_str report_amounts_text(const struct model *m, const double *v, uint64_t mask,
+                                         struct hk_arena *a)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf b = {0};
 
@@ -97,12 +97,12 @@ static struct hk_str dense_amounts(const struct model *m, const int64_t *v, stru
     for (uint32_t k = 0; k < m->dims.n; k++) {
         d[k] = (double)v[k];
     }
-    return amounts(m, d, m->dims.n < 64 ? (1ULL << m->dims.n) - 1 : UINT64_MAX, a);
+    return report_amounts_text(m, d, m->dims.n < 64 ? (1ULL << m->dims.n) - 1 : UINT64_MAX, a);
 }
 
 /* ---- tables ---- */
 
-static void heading(const char *text, bool colour, struct hk_buf *out)
+static void report_write_heading(const char *text, bool colour, struct hk_buf *out)
 {
     hk_buf_adds(out, out->len > 0 ? "\n" : "");
     table_style_on(TABLE_BOLD, colour, out);
@@ -111,7 +111,7 @@ static void heading(const char *text, bool colour, struct hk_buf *out)
     hk_buf_addc(out, '\n');
 }
 
-/* `root` and an unused `default` exist everywhere and say nothing. */
+/* Hides `root` and an unused `default`, which exist in every cluster. */
 bool report_shows_queue(const struct model *m, uint32_t q)
 {
     const struct queue *queue = &m->queues.at[q];
@@ -126,7 +126,7 @@ void report_queues(const struct cluster *c, bool colour, struct hk_buf *out)
     HK_AUTO(table_fini) struct table t = {0};
     const struct model *m = &c->m;
 
-    heading("Queues", colour, out);
+    report_write_heading("Queues", colour, out);
     table_init(&t, "NAME WEIGHT STATE JOBS ALLOCATED DESERVED");
     for (uint32_t q = 0; q < m->queues.len; q++) {
         static const char *const states[] = {"Open", "Closed", "Closing", "Unknown", "-"};
@@ -143,9 +143,10 @@ void report_queues(const struct cluster *c, bool colour, struct hk_buf *out)
                   "%s", states[queue->state]);
         table_add(&t, TABLE_PLAIN, "%u", queue->njobs);
         table_add(&t, TABLE_PLAIN, "%.*s", HK_FMT(dense_amounts(m, queue->allocated, &t.mem)));
-        table_add(&t, TABLE_PLAIN, "%.*s",
-                  HK_FMT(deserved ? amounts(m, deserved->v, deserved->has | RVEC_BASE, &t.mem)
-                                  : HK_STR("-")));
+        table_add(
+            &t, TABLE_PLAIN, "%.*s",
+            HK_FMT(deserved ? report_amounts_text(m, deserved->v, deserved->has | RVEC_BASE, &t.mem)
+                            : HK_STR("-")));
     }
     table_write(&t, colour, out);
 }
@@ -168,7 +169,7 @@ static void node_cell(struct table *t, const struct cluster *c, const struct rep
     }
 }
 
-/* Resources beyond cpu, memory and pods, as they are now. */
+/* Current amounts of resources other than cpu, memory and pods. */
 static struct hk_str other_amounts(const struct model *m, uint32_t n, struct hk_arena *a)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf b = {0};
@@ -189,7 +190,7 @@ void report_nodes(const struct cluster *c, const struct report_before *b, bool c
     HK_AUTO(table_fini) struct table t = {0};
     const struct model *m = &c->m;
 
-    heading("Nodes (used / allocatable)", colour, out);
+    report_write_heading("Nodes (used / allocatable)", colour, out);
     table_init(&t, "NAME CPU MEMORY PODS OTHER");
     for (uint32_t n = 0; n < m->nodes.len; n++) {
         if (!(m->nodes.flags[n] & NODE_KNOWN)) {
@@ -205,7 +206,7 @@ void report_nodes(const struct cluster *c, const struct report_before *b, bool c
     table_write(&t, colour, out);
 }
 
-/* The job of "ns/name"; NO_JOB when the pod is gone or alone. */
+/* The job of the pod "ns/name"; NO_JOB when the pod is gone or has no job. */
 static job_id job_of(const struct cluster *c, struct hk_str pod)
 {
     struct hk_str ns;
@@ -233,7 +234,7 @@ void report_jobs(const struct cluster *c, bool colour, struct hk_buf *out)
     HK_AUTO(table_fini) struct table t = {0};
     const struct model *m = &c->m;
 
-    heading("Jobs", colour, out);
+    report_write_heading("Jobs", colour, out);
     table_init(&t, "NAME QUEUE PRIORITY PHASE MIN PLACED");
     for (uint32_t i = 0; i < m->jobs.len; i++) {
         if (m->jobs.at[i].used && m->jobs.at[i].has_pg) {
@@ -248,7 +249,7 @@ void report_tasks(const struct cluster *c, bool colour, struct hk_buf *out)
     HK_AUTO(table_fini) struct table t = {0};
     const struct model *m = &c->m;
 
-    heading("Tasks", colour, out);
+    report_write_heading("Tasks", colour, out);
     table_init(&t, "NAME PRIORITY STATUS NODE REQUESTS");
     for (uint32_t i = 0; i < m->tasks.len; i++) {
         const struct task *task = &m->tasks.at[i];
@@ -271,9 +272,9 @@ void report_tasks(const struct cluster *c, bool colour, struct hk_buf *out)
     table_write(&t, colour, out);
 }
 
-/* ---- what happened ---- */
+/* ---- results ---- */
 
-/* By job row: "w-0 on n1, w-1 on n2" of what the run bound. */
+/* By job row: "w-0 on n1, w-1 on n2", the pods bound in this run. */
 static struct hk_buf *placements(const struct cluster *c)
 {
     struct hk_buf *ret = hk_zalloc_array(c->m.jobs.len + 1, sizeof(*ret));
@@ -290,7 +291,7 @@ static struct hk_buf *placements(const struct cluster *c)
     return ret;
 }
 
-/* JOB QUEUE PHASE MIN PLACED and a last word. */
+/* JOB QUEUE PHASE MIN PLACED, and a last column. */
 static void outcome_row(struct table *t, const struct cluster *c, uint32_t job,
                         enum table_style style, struct hk_str last)
 {
@@ -327,11 +328,11 @@ static void placed(const struct cluster *c, bool colour, struct hk_buf *out)
         }
         hk_buf_fini(&where[i]);
     }
-    heading("Jobs placed", colour, out);
+    report_write_heading("Jobs placed", colour, out);
     table_or_none(&t, colour, out);
 }
 
-/* By job row: 1 + the first of its pods among the waits, 0 when none waits. */
+/* By job row: 1 + the index in waits of its first waiting pod, 0 when none waits. */
 static uint32_t *first_waits(const struct cluster *c)
 {
     uint32_t *ret = hk_zalloc_array(c->m.jobs.len + 1, sizeof(*ret));
@@ -345,7 +346,7 @@ static uint32_t *first_waits(const struct cluster *c)
     return ret;
 }
 
-/* What was said of the group, else of one of its pods. */
+/* The message about the group, else about one of its pods. */
 static struct hk_str job_reason(const struct cluster *c, uint32_t job, uint32_t wait)
 {
     const struct cluster_group *g = cluster_group(c, (job_id){job});
@@ -359,7 +360,7 @@ static struct hk_str job_reason(const struct cluster *c, uint32_t job, uint32_t 
     return wait > 0 ? c->waits.at[wait - 1].message : HK_STR("");
 }
 
-static void waiting(const struct cluster *c, bool colour, struct hk_buf *out)
+static void report_write_waiting(const struct cluster *c, bool colour, struct hk_buf *out)
 {
     HK_AUTO(table_fini) struct table t = {0};
     HK_AUTO(hk_freep) uint32_t *wait = first_waits(c);
@@ -371,7 +372,7 @@ static void waiting(const struct cluster *c, bool colour, struct hk_buf *out)
             outcome_row(&t, c, i, TABLE_BAD, job_reason(c, i, wait[i]));
         }
     }
-    heading("Jobs waiting", colour, out);
+    report_write_heading("Jobs waiting", colour, out);
     table_or_none(&t, colour, out);
 }
 
@@ -382,7 +383,7 @@ static void evicted(const struct cluster *c, bool colour, struct hk_buf *out)
     if (c->evictions.len == 0) {
         return;
     }
-    heading("Evictions", colour, out);
+    report_write_heading("Evictions", colour, out);
     table_init(&t, "POD FOR ACTION CYCLE");
     for (uint32_t k = 0; k < c->evictions.len; k++) {
         const struct cluster_eviction *e = &c->evictions.at[k];
@@ -401,7 +402,7 @@ static void held(const struct cluster *c, bool colour, struct hk_buf *out)
     if (c->pipelined.len == 0) {
         return;
     }
-    heading("Waiting for room that is being released", colour, out);
+    report_write_heading("Waiting for room that is being released", colour, out);
     table_init(&t, "POD NODE");
     for (uint32_t k = 0; k < c->pipelined.len; k++) {
         table_add(&t, TABLE_PLAIN, "%.*s", HK_FMT(c->pipelined.at[k].pod));
@@ -429,7 +430,7 @@ void report_problems(const struct cluster *c, bool colour, struct hk_buf *out)
     if (!report_has_problems(c)) {
         return;
     }
-    heading("Problems in the input (these objects were left out)", colour, out);
+    report_write_heading("Problems in the input (these objects were left out)", colour, out);
     for (uint32_t k = 0; k < c->problems.len; k++) {
         const struct cluster_problem *q = &c->problems.at[k];
         hk_buf_adds(out, "  ");
@@ -443,12 +444,12 @@ void report_problems(const struct cluster *c, bool colour, struct hk_buf *out)
     }
 }
 
-static void ignored(const struct cluster *c, bool colour, struct hk_buf *out)
+static void report_write_ignored(const struct cluster *c, bool colour, struct hk_buf *out)
 {
     if (c->ignored.len == 0) {
         return;
     }
-    heading("Ignored", colour, out);
+    report_write_heading("Ignored", colour, out);
     for (uint32_t k = 0; k < c->ignored.len; k++) {
         const struct cluster_ignored *i = &c->ignored.at[k];
         hk_buf_adds(out, "  ");
@@ -463,9 +464,9 @@ void report_text(const struct cluster *c, const struct report_before *b, bool co
     report_queues(c, colour, out);
     report_nodes(c, b, colour, out);
     placed(c, colour, out);
-    waiting(c, colour, out);
+    report_write_waiting(c, colour, out);
     evicted(c, colour, out);
     held(c, colour, out);
     report_problems(c, colour, out);
-    ignored(c, colour, out);
+    report_write_ignored(c, colour, out);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs scenarios: line after line, each one twice, and says what came out as TAP.
+// Runs scenarios line by line, each scenario twice, and writes the results as TAP.
 #include "sim/scn_priv.h"
 
 #include "sim/report.h"
 
 #include "codec/timefmt.h"
 
-/* Where every scenario begins: 2026-01-01T00:00:00Z. */
+/* Start time of every scenario: 2026-01-01T00:00:00Z. */
 #define SCN_START_NS (1767225600LL * 1000000000LL)
 
 enum { SCN_MAX_RANGE = 100000 };
@@ -33,7 +33,7 @@ struct hk_str scn_body(const struct scn_run *r, struct hk_buf *scratch)
 
 /* ---- ranges ---- */
 
-/* "[a-b]" anywhere in the word, once. */
+/* Expands "[a-b]", which may occur once, anywhere in the word. */
 int scn_expand(struct scn_run *r, struct hk_str word, struct scn_names *ret, struct hk_err *err)
 {
     const char *open = word.n > 0 ? memchr(word.s, '[', word.n) : NULL;
@@ -188,7 +188,7 @@ static int conf_line(struct scn_run *r, struct hk_err *err)
     return rc < 0 ? rc : set_conf(r, hk_buf_str(&text), err);
 }
 
-/* ---- time and the world ---- */
+/* ---- time and external changes ---- */
 
 static int cycle_line(struct scn_run *r, struct hk_err *err)
 {
@@ -325,7 +325,7 @@ static bool is_known(const struct scn_run *r, struct hk_str text)
     return false;
 }
 
-/* Objects that were refused though nobody expected it. */
+/* Fails on refused objects that the scenario does not expect. */
 static int check_problems(const struct scn_run *r, struct hk_err *err)
 {
     uint32_t n;
@@ -369,9 +369,9 @@ static int run_case(struct scn_run *r, const struct scn_case *c, struct hk_err *
     return rc < 0 ? rc : check_problems(r, err);
 }
 
-/* ---- telling ---- */
+/* ---- reports ---- */
 
-/* Every line behind "# ". */
+/* Writes every line after "# ". */
 static void diagnose(struct hk_str text, struct hk_buf *out)
 {
     struct hk_str rest = hk_str_trim(text), part;
@@ -398,7 +398,7 @@ static void tell_state(const struct scn_run *r, struct hk_buf *out)
     diagnose(hk_buf_str(&b), out);
 }
 
-/* The first lines that differ, with the cycle they stand in. */
+/* Writes the first lines that differ, and their cycle. */
 static void tell_difference(struct hk_str fast, struct hk_str plain, struct hk_buf *out)
 {
     struct hk_str a, b, cycle = HK_STR("cycle 0");
@@ -415,9 +415,9 @@ static void tell_difference(struct hk_str fast, struct hk_str plain, struct hk_b
                 HK_FMT(cycle), HK_FMT(a), HK_FMT(b));
 }
 
-/* True when the scenario holds; otherwise out says why. */
-static bool judge(const struct scn_file *f, const struct scn_case *c, const struct scn_opts *o,
-                  struct hk_buf *out)
+/* True when the scenario passes; otherwise out explains why not. */
+static bool scn_check_case(const struct scn_file *f, const struct scn_case *c,
+                           const struct scn_opts *o, struct hk_buf *out)
 {
     HK_AUTO(run_fini) struct scn_run fast, plain;
     struct hk_err err = {0}, unheard = {0};
@@ -442,13 +442,13 @@ static bool judge(const struct scn_file *f, const struct scn_case *c, const stru
     return rc == 0 && plain_rc == 0;
 }
 
-static void point(struct scn_tally *tally, bool ok, const char *path, struct hk_str name,
-                  struct hk_buf *out)
+static void scn_write_tap_point(struct scn_tally *tally, bool ok, const char *path,
+                                struct hk_str name, struct hk_buf *out)
 {
     tally->run++;
     tally->failed += !ok;
     hk_buf_addf(out, "%sok %u - %s: ", ok ? "" : "not ", tally->run, path);
-    /* A '#' would begin a directive. */
+    /* TAP takes a '#' as the start of a directive. */
     for (size_t k = 0; k < name.n; k++) {
         hk_buf_addc(out, name.s[k] == '#' ? ' ' : name.s[k]);
     }
@@ -462,14 +462,14 @@ void scn_run(const char *path, struct hk_str text, const struct scn_opts *o,
     struct hk_err err = {0};
 
     if (scn_parse(&f, path, text, &err) < 0) {
-        point(tally, false, path, HK_STR("can be read"), out);
+        scn_write_tap_point(tally, false, path, HK_STR("can be read"), out);
         diagnose(hk_str(err.text), out);
         return;
     }
     for (uint32_t k = 0; k < f.cases.len; k++) {
         HK_AUTO(hk_buf_fini) struct hk_buf why = {0};
-        const bool ok = judge(&f, &f.cases.at[k], o, &why);
-        point(tally, ok, path, f.cases.at[k].name, out);
+        const bool ok = scn_check_case(&f, &f.cases.at[k], o, &why);
+        scn_write_tap_point(tally, ok, path, f.cases.at[k].name, out);
         hk_buf_addstr(out, hk_buf_str(&why));
     }
 }

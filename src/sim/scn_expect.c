@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expectations: each compares a line with the cluster as the last cycle left it, and says what it
-// found instead.
+// Expectations: each compares a line with the cluster after the last cycle, and reports any
+// difference.
 #include "sim/scn_priv.h"
 
 #include "sim/report.h"
@@ -11,47 +11,48 @@
 
 /* ---- references ---- */
 
-static const struct scn_word *word(const struct scn_run *r, uint32_t k)
+static const struct scn_word *scn_expect_word(const struct scn_run *r, uint32_t k)
 {
     return &r->line->words[k];
 }
 
-/* The value of key=value among the words from the given one on; s NULL when missing. */
+/* The value of key=value from word `from` on; s is NULL when missing. */
 static struct hk_str option(const struct scn_run *r, uint32_t from, const char *key)
 {
     for (uint32_t k = from; k < r->line->n; k++) {
-        if (hk_str_is(word(r, k)->key, key) && word(r, k)->value.s) {
-            return word(r, k)->value;
+        if (hk_str_is(scn_expect_word(r, k)->key, key) && scn_expect_word(r, k)->value.s) {
+            return scn_expect_word(r, k)->value;
         }
     }
     return (struct hk_str){0};
 }
 
-/* Refuses what is neither a bare word nor one of the options (separated by blanks). */
+/* Refuses options that are not in the list (separated by blanks); plain words pass. */
 static int only_options(const struct scn_run *r, uint32_t from, const char *options,
                         struct hk_err *err)
 {
     for (uint32_t k = from; k < r->line->n; k++) {
         struct hk_str rest = hk_str(options), part;
-        bool known = !word(r, k)->value.s;
+        bool known = !scn_expect_word(r, k)->value.s;
         while (!known && hk_str_cut(&rest, ' ', &part)) {
-            known = hk_str_eq(part, word(r, k)->key);
+            known = hk_str_eq(part, scn_expect_word(r, k)->key);
         }
         if (!known) {
-            return scn_fail(r, err, "expect %.*s knows no '%.*s='", HK_FMT(word(r, 1)->key),
-                            HK_FMT(word(r, k)->key));
+            return scn_fail(r, err, "expect %.*s knows no '%.*s='",
+                            HK_FMT(scn_expect_word(r, 1)->key), HK_FMT(scn_expect_word(r, k)->key));
         }
     }
     return 0;
 }
 
-/* Whether the text holds what was asked for, if anything was. */
+/* Whether the text contains the wanted part, if there is one. */
 static bool says(struct scn_run *r, struct hk_str text, struct hk_str want)
 {
     return !want.s || hk_str_contains(text, hk_arena_strndup(&r->mem, want.s, want.n));
 }
 
-static int count_of(const struct scn_run *r, struct hk_str text, int64_t *ret, struct hk_err *err)
+static int scn_expect_parse_count(const struct scn_run *r, struct hk_str text, int64_t *ret,
+                                  struct hk_err *err)
 {
     return hk_str_int(text, ret) ? 0
                                  : scn_fail(r, err, "count '%.*s', want a number", HK_FMT(text));
@@ -98,7 +99,8 @@ static void tasks_of_job(struct scn_run *r, struct hk_str job, struct refs *ret)
 }
 
 /* Adds a task, a range of tasks, or every task of a job. */
-static int resolve(struct scn_run *r, struct hk_str text, struct refs *ret, struct hk_err *err)
+static int scn_expect_resolve_refs(struct scn_run *r, struct hk_str text, struct refs *ret,
+                                   struct hk_err *err)
 {
     struct scn_names names;
     const int rc = scn_expand(r, text, &names, err);
@@ -116,21 +118,21 @@ static int resolve(struct scn_run *r, struct hk_str text, struct refs *ret, stru
     return rc;
 }
 
-/* Those that the line names beside these options. */
+/* Resolves the tasks named on an expect line, which may have only these options besides. */
 static int resolve_line(struct scn_run *r, const char *options, struct refs *ret,
                         struct hk_err *err)
 {
     int rc = only_options(r, 2, options, err);
 
     for (uint32_t k = 2; k < r->line->n && rc == 0; k++) {
-        if (!word(r, k)->value.s) {
-            rc = resolve(r, word(r, k)->key, ret, err);
+        if (!scn_expect_word(r, k)->value.s) {
+            rc = scn_expect_resolve_refs(r, scn_expect_word(r, k)->key, ret, err);
         }
     }
     return rc;
 }
 
-/* Whether the pod, "namespace/name", is the object. */
+/* Whether the pod "namespace/name" is the object. */
 static bool same_pod(const struct scn_object *o, struct hk_str pod)
 {
     return pod.n == o->ns.n + 1 + o->name.n && memcmp(pod.s, o->ns.s, o->ns.n) == 0 &&
@@ -175,7 +177,7 @@ static const char *whereabouts(struct scn_run *r, task_id t)
 }
 
 /* "n1" or "n1|n2" */
-static bool one_of(struct hk_str choices, struct hk_str name)
+static bool scn_expect_matches_choice(struct hk_str choices, struct hk_str name)
 {
     struct hk_str part;
 
@@ -190,7 +192,7 @@ static bool one_of(struct hk_str choices, struct hk_str name)
 static int bound_word(struct scn_run *r, const struct scn_word *w, uint32_t *n, struct hk_err *err)
 {
     struct refs refs = {0};
-    const int rc = resolve(r, w->key, &refs, err);
+    const int rc = scn_expect_resolve_refs(r, w->key, &refs, err);
     const bool counting = option(r, 2, "count").s != NULL;
 
     for (uint32_t k = 0; rc == 0 && k < refs.n; k++) {
@@ -200,10 +202,10 @@ static int bound_word(struct scn_run *r, const struct scn_word *w, uint32_t *n, 
         if (counting && !w->value.s) {
             continue;
         }
-        if (!ok ||
-            (w->value.s &&
-             !one_of(w->value,
-                     model_str(&r->c.m, r->c.m.nodes.name[model_task(&r->c.m, t)->node.i])))) {
+        if (!ok || (w->value.s &&
+                    !scn_expect_matches_choice(
+                        w->value,
+                        model_str(&r->c.m, r->c.m.nodes.name[model_task(&r->c.m, t)->node.i])))) {
             return scn_fail(r, err, "expected %.*s bound%s%.*s, it is %s", HK_FMT(refs.at[k].name),
                             w->value.s ? " to " : "", HK_FMT(w->value.s ? w->value : HK_STR("")),
                             whereabouts(r, t));
@@ -217,11 +219,11 @@ static int expect_bound(struct scn_run *r, struct hk_err *err)
     const struct hk_str count = option(r, 2, "count");
     int64_t want = 0;
     uint32_t n = 0;
-    int rc = count.s ? count_of(r, count, &want, err) : 0;
+    int rc = count.s ? scn_expect_parse_count(r, count, &want, err) : 0;
 
     for (uint32_t k = 2; k < r->line->n && rc == 0; k++) {
-        if (!hk_str_is(word(r, k)->key, "count")) {
-            rc = bound_word(r, word(r, k), &n, err);
+        if (!hk_str_is(scn_expect_word(r, k)->key, "count")) {
+            rc = bound_word(r, scn_expect_word(r, k), &n, err);
         }
     }
     if (rc == 0 && count.s && n != want) {
@@ -230,7 +232,7 @@ static int expect_bound(struct scn_run *r, struct hk_err *err)
     return rc;
 }
 
-/* ---- why tasks wait ---- */
+/* ---- reasons of waiting tasks ---- */
 
 static const struct cluster_wait *wait_of(const struct scn_run *r, const struct scn_object *o)
 {
@@ -242,7 +244,7 @@ static const struct cluster_wait *wait_of(const struct scn_run *r, const struct 
     return NULL;
 }
 
-/* Everything said about the task and its job, one text per line. */
+/* All messages about the task and its job, one per line. */
 static void reasons(struct scn_run *r, const struct scn_object *o, struct hk_buf *out)
 {
     const struct cluster_wait *w = wait_of(r, o);
@@ -318,7 +320,8 @@ static int expect_pod(struct scn_run *r, struct hk_err *err)
 
 /* ---- what the last cycle did ---- */
 
-static bool is_listed(const struct scn_run *r, const struct refs *refs, struct hk_str pod)
+static bool scn_expect_refs_have_pod(const struct scn_run *r, const struct refs *refs,
+                                     struct hk_str pod)
 {
     for (uint32_t k = 0; k < refs->n; k++) {
         if (same_pod(refs->at[k].o, pod)) {
@@ -354,13 +357,13 @@ static int evicted_count(struct scn_run *r, struct hk_str count, struct hk_err *
     struct refs refs = {0};
     int64_t want;
     uint32_t n = 0;
-    int rc = count_of(r, count, &want, err);
+    int rc = scn_expect_parse_count(r, count, &want, err);
 
     if (rc == 0 && of.s) {
-        rc = resolve(r, of, &refs, err);
+        rc = scn_expect_resolve_refs(r, of, &refs, err);
     }
     for (uint32_t k = r->c.first_eviction; rc == 0 && k < r->c.evictions.len; k++) {
-        n += !of.s || is_listed(r, &refs, r->c.evictions.at[k].pod);
+        n += !of.s || scn_expect_refs_have_pod(r, &refs, r->c.evictions.at[k].pod);
     }
     if (rc == 0 && n != want) {
         return scn_fail(r, err, "expected %lld evicted, got %u: %s", (long long)want, n,
@@ -381,10 +384,10 @@ static int expect_evicted(struct scn_run *r, struct hk_err *err)
     }
     for (uint32_t k = 2; k < r->line->n && rc == 0; k++) {
         struct refs refs = {0};
-        if (hk_str_is(word(r, k)->key, "none")) {
+        if (hk_str_is(scn_expect_word(r, k)->key, "none")) {
             continue;
         }
-        rc = resolve(r, word(r, k)->key, &refs, err);
+        rc = scn_expect_resolve_refs(r, scn_expect_word(r, k)->key, &refs, err);
         for (uint32_t i = 0; i < refs.n && rc == 0; i++) {
             want++;
             if (!was_evicted(r, refs.at[i].o)) {
@@ -414,7 +417,7 @@ static bool is_pipelined(const struct scn_run *r, const struct scn_object *o, st
 {
     for (uint32_t k = 0; k < r->c.pipelined.len; k++) {
         if (same_pod(o, r->c.pipelined.at[k].pod)) {
-            return !nodes.s || one_of(nodes, r->c.pipelined.at[k].node);
+            return !nodes.s || scn_expect_matches_choice(nodes, r->c.pipelined.at[k].node);
         }
     }
     return false;
@@ -425,10 +428,10 @@ static int expect_pipelined(struct scn_run *r, struct hk_err *err)
 {
     const struct hk_str count = option(r, 2, "count");
     int64_t want = -1;
-    int rc = count.s ? count_of(r, count, &want, err) : 0;
+    int rc = count.s ? scn_expect_parse_count(r, count, &want, err) : 0;
 
     for (uint32_t k = 2; k < r->line->n && rc == 0; k++) {
-        const struct scn_word *w = word(r, k);
+        const struct scn_word *w = scn_expect_word(r, k);
         struct refs refs = {0};
         if (hk_str_is(w->key, "count")) {
             continue;
@@ -437,7 +440,7 @@ static int expect_pipelined(struct scn_run *r, struct hk_err *err)
             want = 0;
             continue;
         }
-        rc = resolve(r, w->key, &refs, err);
+        rc = scn_expect_resolve_refs(r, w->key, &refs, err);
         for (uint32_t i = 0; i < refs.n && rc == 0; i++) {
             if (!is_pipelined(r, refs.at[i].o, w->value)) {
                 return scn_fail(r, err, "expected %.*s pipelined%s%.*s; pipelined: %s",
@@ -460,10 +463,10 @@ static int expect_binds(struct scn_run *r, struct hk_err *err)
     int64_t want = 0;
     int rc;
 
-    if (!count.s && !(r->line->n == 3 && hk_str_is(word(r, 2)->key, "none"))) {
+    if (!count.s && !(r->line->n == 3 && hk_str_is(scn_expect_word(r, 2)->key, "none"))) {
         return scn_fail(r, err, "want expect binds count=N or none");
     }
-    rc = count.s ? count_of(r, count, &want, err) : 0;
+    rc = count.s ? scn_expect_parse_count(r, count, &want, err) : 0;
     if (rc == 0 && got != want) {
         return scn_fail(r, err, "expected %lld binds in the last cycle, got %u", (long long)want,
                         got);
@@ -471,7 +474,7 @@ static int expect_binds(struct scn_run *r, struct hk_err *err)
     return rc;
 }
 
-/* Tasks of the line were bound in the last cycle, in this order among themselves. */
+/* Checks that the last cycle bound the line's tasks in this relative order. */
 static int expect_order(struct scn_run *r, struct hk_err *err)
 {
     uint32_t at = r->c.first_bind;
@@ -479,7 +482,7 @@ static int expect_order(struct scn_run *r, struct hk_err *err)
 
     for (uint32_t k = 2; k < r->line->n && rc == 0; k++) {
         struct refs refs = {0};
-        rc = resolve(r, word(r, k)->key, &refs, err);
+        rc = scn_expect_resolve_refs(r, scn_expect_word(r, k)->key, &refs, err);
         for (uint32_t i = 0; i < refs.n && rc == 0; i++) {
             while (at < r->c.binds.len && !same_pod(refs.at[i].o, r->c.binds.at[at].pod)) {
                 at++;
@@ -495,7 +498,7 @@ static int expect_order(struct scn_run *r, struct hk_err *err)
 
 /* ---- amounts ---- */
 
-/* Stored units of "2" or "4Gi" in the dimension; fractions of them may matter for shares. */
+/* Converts "2" or "4Gi" to the model's units; shares may need fractions of them. */
 static int amount_of(struct scn_run *r, const struct scn_word *w, uint32_t *ret_dim, double *ret,
                      struct hk_err *err)
 {
@@ -521,7 +524,7 @@ static const char *amount_text(struct scn_run *r, uint32_t dim, double v)
     return hk_arena_str(&r->mem, hk_buf_str(&b)).s;
 }
 
-/* Shares are written with two or three digits; half a percent is as good as equal. */
+/* Scenarios write shares with two or three digits, so half a percent counts as equal. */
 static bool close_to(double got, double want)
 {
     return fabs(got - want) <= 1 + fabs(want) * 0.005;
@@ -529,7 +532,8 @@ static bool close_to(double got, double want)
 
 static int expect_idle(struct scn_run *r, struct hk_err *err)
 {
-    const node_id n = r->line->n > 2 ? model_node_find(&r->c.m, word(r, 2)->key) : NO_NODE;
+    const node_id n =
+        r->line->n > 2 ? model_node_find(&r->c.m, scn_expect_word(r, 2)->key) : NO_NODE;
 
     if (id_none(n)) {
         return scn_fail(r, err, "want expect idle NODE cpu=...");
@@ -537,15 +541,16 @@ static int expect_idle(struct scn_run *r, struct hk_err *err)
     for (uint32_t k = 3; k < r->line->n; k++) {
         uint32_t dim = 0;
         double want = 0;
-        const int rc = amount_of(r, word(r, k), &dim, &want, err);
+        const int rc = amount_of(r, scn_expect_word(r, k), &dim, &want, err);
         if (rc < 0) {
             return rc;
         }
         const double got = (double)r->c.m.nodes.idle.col[dim][n.i];
         if (got != want) {
             return scn_fail(r, err, "expected %.*s=%.*s idle on %.*s, got %s",
-                            HK_FMT(word(r, k)->key), HK_FMT(word(r, k)->value),
-                            HK_FMT(word(r, 2)->key), amount_text(r, dim, got));
+                            HK_FMT(scn_expect_word(r, k)->key),
+                            HK_FMT(scn_expect_word(r, k)->value),
+                            HK_FMT(scn_expect_word(r, 2)->key), amount_text(r, dim, got));
         }
     }
     return 0;
@@ -593,7 +598,8 @@ static int queue_share(struct scn_run *r, queue_id q, struct hk_str value, struc
 /* expect queue q allocated cpu=2 deserved cpu=3.33 share=0.5 */
 static int expect_queue(struct scn_run *r, struct hk_err *err)
 {
-    const queue_id q = r->line->n > 2 ? model_queue_find(&r->c.m, word(r, 2)->key) : NO_QUEUE;
+    const queue_id q =
+        r->line->n > 2 ? model_queue_find(&r->c.m, scn_expect_word(r, 2)->key) : NO_QUEUE;
     bool deserved = false;
     int rc = 0;
 
@@ -601,7 +607,7 @@ static int expect_queue(struct scn_run *r, struct hk_err *err)
         return scn_fail(r, err, "want expect queue NAME, and that queue to exist");
     }
     for (uint32_t k = 3; k < r->line->n && rc == 0; k++) {
-        const struct scn_word *w = word(r, k);
+        const struct scn_word *w = scn_expect_word(r, k);
         if (!w->value.s && (hk_str_is(w->key, "allocated") || hk_str_is(w->key, "deserved"))) {
             deserved = hk_str_is(w->key, "deserved");
         } else if (hk_str_is(w->key, "share") && w->value.s) {
@@ -623,10 +629,12 @@ static int expect_phase(struct scn_run *r, struct hk_err *err)
     if (r->line->n != 4) {
         return scn_fail(r, err, "want expect phase JOB PHASE");
     }
-    rc = find_job(r, word(r, 2)->key, &j, err);
-    if (rc == 0 && !hk_str_is(word(r, 3)->key, pg_phase_name(model_job(&r->c.m, j)->phase))) {
-        return scn_fail(r, err, "expected %.*s %.*s, it is %s", HK_FMT(word(r, 2)->key),
-                        HK_FMT(word(r, 3)->key), pg_phase_name(model_job(&r->c.m, j)->phase));
+    rc = find_job(r, scn_expect_word(r, 2)->key, &j, err);
+    if (rc == 0 &&
+        !hk_str_is(scn_expect_word(r, 3)->key, pg_phase_name(model_job(&r->c.m, j)->phase))) {
+        return scn_fail(r, err, "expected %.*s %.*s, it is %s", HK_FMT(scn_expect_word(r, 2)->key),
+                        HK_FMT(scn_expect_word(r, 3)->key),
+                        pg_phase_name(model_job(&r->c.m, j)->phase));
     }
     return rc;
 }
@@ -642,7 +650,7 @@ static int expect_condition(struct scn_run *r, struct hk_err *err)
         return scn_fail(r, err, "want expect condition JOB TYPE");
     }
     if (rc == 0) {
-        rc = find_job(r, word(r, 2)->key, &j, err);
+        rc = find_job(r, scn_expect_word(r, 2)->key, &j, err);
     }
     if (rc < 0) {
         return rc;
@@ -650,9 +658,9 @@ static int expect_condition(struct scn_run *r, struct hk_err *err)
     const struct cluster_group *g = cluster_group(&r->c, j);
     const char *got = names[g ? g->condition : NOTE_NONE];
     const struct hk_str said = hk_str(g && g->message ? g->message : "");
-    if (!hk_str_is(word(r, 3)->key, got) || !says(r, said, message)) {
+    if (!hk_str_is(scn_expect_word(r, 3)->key, got) || !says(r, said, message)) {
         return scn_fail(r, err, "expected condition %.*s%s%.*s, got %s: %.*s",
-                        HK_FMT(word(r, 3)->key), message.s ? ": " : "",
+                        HK_FMT(scn_expect_word(r, 3)->key), message.s ? ": " : "",
                         HK_FMT(message.s ? message : HK_STR("")), got, HK_FMT(said));
     }
     return 0;
@@ -668,8 +676,8 @@ static int expect_problem(struct scn_run *r, struct hk_err *err)
     if (r->line->n != 3) {
         return scn_fail(r, err, "want expect problem \"text\"");
     }
-    const struct hk_str want =
-        hk_str(hk_arena_strndup(&r->mem, word(r, 2)->key.s, word(r, 2)->key.n));
+    const struct hk_str want = hk_str(
+        hk_arena_strndup(&r->mem, scn_expect_word(r, 2)->key.s, scn_expect_word(r, 2)->key.n));
     ingest_settle(r->c.in);
     const struct ingest_problem *p = ingest_problems(r->c.in, &n);
     hk_vec_push(&r->known_problems, want);
@@ -706,12 +714,13 @@ int scn_expect_line(struct scn_run *r, struct hk_err *err)
         return scn_fail(r, err, "want expect and what is expected");
     }
     for (size_t k = 0; k < HK_LEN(checks); k++) {
-        if (hk_str_is(word(r, 1)->key, checks[k].word)) {
+        if (hk_str_is(scn_expect_word(r, 1)->key, checks[k].word)) {
             if (r->line->n < 3) {
                 return scn_fail(r, err, "expect %s of what?", checks[k].word);
             }
             return checks[k].check(r, err);
         }
     }
-    return scn_fail(r, err, "nothing is expected by the word '%.*s'", HK_FMT(word(r, 1)->key));
+    return scn_fail(r, err, "nothing is expected by the word '%.*s'",
+                    HK_FMT(scn_expect_word(r, 1)->key));
 }

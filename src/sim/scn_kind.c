@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of things a scenario describes. Each is a table of fields: a key, what its value looks
-// like and where it goes in the manifest.
+// The kinds of objects in a scenario. Each is a table of fields: a key, the form of its value, and
+// its place in the manifest.
 #include "sim/scn_priv.h"
 
 #include "api/names.h"
 #include "codec/quantity.h"
 
-static struct hk_arena *mem(struct scn_edit *e)
+static struct hk_arena *scn_kind_arena(struct scn_edit *e)
 {
     return &e->r->mem;
-}
-
-static struct json str(struct hk_str s)
-{
-    return json_make_str(s);
 }
 
 /* ---- nodes ---- */
@@ -23,10 +18,10 @@ static int set_allocatable(struct scn_edit *e)
     if (!e->value.s) {
         return scn_bad_value(e, "an amount");
     }
-    json_put(scn_need(e->doc, mem(e), "status.allocatable"), mem(e), scn_resource(e->rest),
-             str(e->value));
-    json_put(scn_need(e->doc, mem(e), "status.capacity"), mem(e), scn_resource(e->rest),
-             str(e->value));
+    json_put(json_need_at(e->doc, scn_kind_arena(e), "status.allocatable", JSON_OBJECT),
+             scn_kind_arena(e), scn_resource(e->rest), json_make_str(e->value));
+    json_put(json_need_at(e->doc, scn_kind_arena(e), "status.capacity", JSON_OBJECT),
+             scn_kind_arena(e), scn_resource(e->rest), json_make_str(e->value));
     return 0;
 }
 
@@ -61,12 +56,13 @@ static int set_taint(struct scn_edit *e)
     if (effect.n == 0) {
         return scn_bad_value(e, "key=value:Effect");
     }
-    json_put(&t, mem(e), HK_STR("key"), str(key));
+    json_set_str(&t, scn_kind_arena(e), "key", key);
     if (value.s) {
-        json_put(&t, mem(e), HK_STR("value"), str(value));
+        json_set_str(&t, scn_kind_arena(e), "value", value);
     }
-    json_put(&t, mem(e), HK_STR("effect"), str(effect));
-    json_push(scn_need_list(e->doc, mem(e), "spec", "taints"), mem(e), t);
+    json_set_str(&t, scn_kind_arena(e), "effect", effect);
+    json_push(json_need_at(e->doc, scn_kind_arena(e), "spec.taints", JSON_ARRAY), scn_kind_arena(e),
+              t);
     return 0;
 }
 
@@ -81,25 +77,27 @@ static int set_image_held(struct scn_edit *e)
                               &size, NULL) < 0) {
         return scn_bad_value(e, "name@size");
     }
-    json_push(&names, mem(e), str((struct hk_str){e->value.s, (size_t)(at - e->value.s)}));
-    json_put(&image, mem(e), HK_STR("names"), names);
-    json_put(&image, mem(e), HK_STR("sizeBytes"), json_make_int(quantity_value(size)));
-    json_push(scn_need_list(e->doc, mem(e), "status", "images"), mem(e), image);
+    json_push(&names, scn_kind_arena(e),
+              json_make_str((struct hk_str){e->value.s, (size_t)(at - e->value.s)}));
+    json_set(&image, scn_kind_arena(e), "names", names);
+    json_set_int(&image, scn_kind_arena(e), "sizeBytes", quantity_value(size));
+    json_push(json_need_at(e->doc, scn_kind_arena(e), "status.images", JSON_ARRAY),
+              scn_kind_arena(e), image);
     return 0;
 }
 
 static void init_node(struct scn_run *r, struct json *doc, struct hk_str ref)
 {
-    json_put(scn_need(doc, &r->mem, "metadata.labels"), &r->mem, HK_STR(API_LABEL_HOSTNAME),
-             str(ref));
-    scn_set_at(doc, &r->mem, "status.allocatable.pods", str(HK_STR("10")));
-    scn_set_at(doc, &r->mem, "status.capacity.pods", str(HK_STR("10")));
+    json_set_str(json_need_at(doc, &r->mem, "metadata.labels", JSON_OBJECT), &r->mem,
+                 API_LABEL_HOSTNAME, ref);
+    json_set_at(doc, &r->mem, "status.allocatable.pods", json_make_str(HK_STR("10")));
+    json_set_at(doc, &r->mem, "status.capacity.pods", json_make_str(HK_STR("10")));
 }
 
 /* ---- jobs ---- */
 
 /* soft, hard, hard:2, hard:rack */
-static int topology(struct scn_edit *e, struct hk_str text, struct json *ret)
+static int scn_kind_parse_topology(struct scn_edit *e, struct hk_str text, struct json *ret)
 {
     struct hk_str rest = text, mode;
     int64_t tier;
@@ -109,11 +107,11 @@ static int topology(struct scn_edit *e, struct hk_str text, struct json *ret)
     if (!text.s || !(hk_str_is(mode, "hard") || hk_str_is(mode, "soft"))) {
         return scn_bad_value(e, "soft, hard, hard:TIER or hard:TIERNAME");
     }
-    json_put(ret, mem(e), HK_STR("mode"), str(mode));
+    json_set_str(ret, scn_kind_arena(e), "mode", mode);
     if (rest.s && hk_str_int(rest, &tier)) {
-        json_put(ret, mem(e), HK_STR("highestTierAllowed"), json_make_int(tier));
+        json_set_int(ret, scn_kind_arena(e), "highestTierAllowed", tier);
     } else if (rest.s) {
-        json_put(ret, mem(e), HK_STR("highestTierName"), str(rest));
+        json_set_str(ret, scn_kind_arena(e), "highestTierName", rest);
     }
     return 0;
 }
@@ -121,10 +119,10 @@ static int topology(struct scn_edit *e, struct hk_str text, struct json *ret)
 static int set_topology(struct scn_edit *e)
 {
     struct json t;
-    const int rc = topology(e, e->value, &t);
+    const int rc = scn_kind_parse_topology(e, e->value, &t);
 
     if (rc == 0) {
-        scn_set_at(e->doc, mem(e), "spec.networkTopology", t);
+        json_set_at(e->doc, scn_kind_arena(e), "spec.networkTopology", t);
     }
     return rc;
 }
@@ -136,20 +134,21 @@ static int subgroup_item(struct scn_edit *e, struct json *policy, struct hk_str 
     struct json t;
 
     if (hk_str_is(key, "size") && hk_str_int(v, &n)) {
-        json_put(policy, mem(e), HK_STR("subGroupSize"), json_make_int(n));
+        json_set_int(policy, scn_kind_arena(e), "subGroupSize", n);
     } else if (hk_str_is(key, "min") && hk_str_int(v, &n)) {
-        json_put(policy, mem(e), HK_STR("minSubGroups"), json_make_int(n));
+        json_set_int(policy, scn_kind_arena(e), "minSubGroups", n);
     } else if (hk_str_is(key, "key")) {
-        json_push(scn_need_list(policy, mem(e), "", "matchLabelKeys"), mem(e), str(v));
+        json_push(json_need(policy, scn_kind_arena(e), "matchLabelKeys", JSON_ARRAY),
+                  scn_kind_arena(e), json_make_str(v));
     } else if (hk_str_is(key, "topology")) {
-        const int rc = topology(e, v, &t);
+        const int rc = scn_kind_parse_topology(e, v, &t);
         if (rc < 0) {
             return rc;
         }
-        json_put(policy, mem(e), HK_STR("networkTopology"), t);
+        json_set(policy, scn_kind_arena(e), "networkTopology", t);
     } else if (hk_str_starts(key, "select/")) {
-        json_put(scn_need(policy, mem(e), "labelSelector.matchLabels"), mem(e),
-                 (struct hk_str){key.s + 7, key.n - 7}, str(v));
+        json_put(json_need_at(policy, scn_kind_arena(e), "labelSelector.matchLabels", JSON_OBJECT),
+                 scn_kind_arena(e), (struct hk_str){key.s + 7, key.n - 7}, json_make_str(v));
     } else {
         return scn_bad_value(e, "size:N,min:N,key:LABEL,select/LABEL:VALUE,topology:MODE");
     }
@@ -163,13 +162,14 @@ static int set_subgroup(struct scn_edit *e)
     struct hk_str rest = e->value, part, key;
     int rc = 0;
 
-    json_put(&policy, mem(e), HK_STR("name"), str(e->rest));
+    json_set_str(&policy, scn_kind_arena(e), "name", e->rest);
     while (rc == 0 && hk_str_cut(&rest, ',', &part)) {
         hk_str_cut(&part, ':', &key);
         rc = part.s ? subgroup_item(e, &policy, key, part) : scn_bad_value(e, "key:value pairs");
     }
     if (rc == 0) {
-        json_push(scn_need_list(e->doc, mem(e), "spec", "subGroupPolicy"), mem(e), policy);
+        json_push(json_need_at(e->doc, scn_kind_arena(e), "spec.subGroupPolicy", JSON_ARRAY),
+                  scn_kind_arena(e), policy);
     }
     return rc;
 }
@@ -182,11 +182,12 @@ static int set_role_min(struct scn_edit *e)
     if (!e->value.s || !hk_str_int(e->value, &v)) {
         return scn_bad_value(e, "a whole number");
     }
-    json_put(scn_need(e->doc, mem(e), "spec.minTaskMember"), mem(e), e->rest, json_make_int(v));
+    json_put(json_need_at(e->doc, scn_kind_arena(e), "spec.minTaskMember", JSON_OBJECT),
+             scn_kind_arena(e), e->rest, json_make_int(v));
     return 0;
 }
 
-/* prio=N: a class of that value, made when first asked for. */
+/* prio=N: a PriorityClass of that value, created at first use. */
 static int set_job_priority(struct scn_edit *e)
 {
     struct json pc = json_make_object();
@@ -195,10 +196,11 @@ static int set_job_priority(struct scn_edit *e)
     if (!e->value.s || !hk_str_int(e->value, &v)) {
         return scn_bad_value(e, "a whole number");
     }
-    const struct hk_str name = hk_str(hk_arena_printf(mem(e), "prio%.*s", HK_FMT(e->value)));
-    scn_set_at(&pc, mem(e), "metadata.name", str(name));
-    scn_set_at(&pc, mem(e), "value", json_make_int(v));
-    scn_set_at(e->doc, mem(e), "spec.priorityClassName", str(name));
+    const struct hk_str name =
+        hk_str(hk_arena_printf(scn_kind_arena(e), "prio%.*s", HK_FMT(e->value)));
+    json_set_at(&pc, scn_kind_arena(e), "metadata.name", json_make_str(name));
+    json_set_at(&pc, scn_kind_arena(e), "value", json_make_int(v));
+    json_set_at(e->doc, scn_kind_arena(e), "spec.priorityClassName", json_make_str(name));
     ingest_put(e->r->c.in, api_kind(API_PRIORITY_CLASS), &pc, NULL, NULL);
     return 0;
 }
@@ -207,59 +209,62 @@ static void init_job(struct scn_run *r, struct json *doc, struct hk_str ref)
 {
     const struct hk_str phase = r->c.conf->has_enqueue ? HK_STR("Pending") : HK_STR("Inqueue");
 
-    scn_set_at(doc, &r->mem, "status.phase", str(phase));
+    json_set_at(doc, &r->mem, "status.phase", json_make_str(phase));
 }
 
 /* ---- tasks ---- */
 
 static struct json *container(struct json *doc, struct hk_arena *a)
 {
-    struct json *list = scn_need_list(doc, a, "spec", "containers");
+    struct json *list = json_need_at(doc, a, "spec.containers", JSON_ARRAY);
 
     if (list->len > 0) {
         return &list->items[0];
     }
     struct json *c = json_push(list, a, json_make_object());
-    json_put(c, a, HK_STR("name"), str(HK_STR("main")));
+    json_set_cstr(c, a, "name", "main");
     return c;
 }
 
 static int set_request(struct scn_edit *e)
 {
-    struct json *requests = scn_need(container(e->doc, mem(e)), mem(e), "resources.requests");
+    struct json *requests = json_need_at(container(e->doc, scn_kind_arena(e)), scn_kind_arena(e),
+                                         "resources.requests", JSON_OBJECT);
 
     if (!e->value.s) {
         return scn_bad_value(e, "an amount");
     }
-    json_put(requests, mem(e), scn_resource(e->rest), str(e->value));
+    json_put(requests, scn_kind_arena(e), scn_resource(e->rest), json_make_str(e->value));
     return 0;
 }
 
-static int place(struct scn_edit *e, const char *phase)
+static int scn_kind_set_node(struct scn_edit *e, const char *phase)
 {
     if (e->rest.n == 0 || e->value.s) {
         return scn_bad_value(e, "the name of a node");
     }
-    scn_set_at(e->doc, mem(e), "spec.nodeName", str(e->rest));
-    scn_set_at(e->doc, mem(e), "status.phase", str(hk_str(phase)));
+    json_set_at(e->doc, scn_kind_arena(e), "spec.nodeName", json_make_str(e->rest));
+    json_set_at(e->doc, scn_kind_arena(e), "status.phase", json_make_str(hk_str(phase)));
     return 0;
 }
 
 static int set_run(struct scn_edit *e)
 {
-    scn_set_at(e->doc, mem(e), "status.startTime", scn_time(e->r, scn_creation_ns(e->r)));
-    return place(e, "Running");
+    json_set_at(e->doc, scn_kind_arena(e), "status.startTime",
+                scn_time(e->r, scn_creation_ns(e->r)));
+    return scn_kind_set_node(e, "Running");
 }
 
 static int set_bound(struct scn_edit *e)
 {
-    return place(e, "Pending");
+    return scn_kind_set_node(e, "Pending");
 }
 
 static int set_releasing(struct scn_edit *e)
 {
-    scn_set_at(e->doc, mem(e), "metadata.deletionTimestamp", scn_time(e->r, e->r->c.now_ns));
-    return place(e, "Running");
+    json_set_at(e->doc, scn_kind_arena(e), "metadata.deletionTimestamp",
+                scn_time(e->r, e->r->c.now_ns));
+    return scn_kind_set_node(e, "Running");
 }
 
 /* key=value:Effect, key:Effect for any value, * for everything */
@@ -272,17 +277,18 @@ static int set_toleration(struct scn_edit *e)
     if (rc < 0) {
         return rc;
     }
-    json_put(&t, mem(e), HK_STR("operator"), str(value.s ? HK_STR("Equal") : HK_STR("Exists")));
+    json_set_cstr(&t, scn_kind_arena(e), "operator", value.s ? "Equal" : "Exists");
     if (!hk_str_is(key, "*")) {
-        json_put(&t, mem(e), HK_STR("key"), str(key));
+        json_set_str(&t, scn_kind_arena(e), "key", key);
     }
     if (value.s) {
-        json_put(&t, mem(e), HK_STR("value"), str(value));
+        json_set_str(&t, scn_kind_arena(e), "value", value);
     }
     if (effect.n > 0) {
-        json_put(&t, mem(e), HK_STR("effect"), str(effect));
+        json_set_str(&t, scn_kind_arena(e), "effect", effect);
     }
-    json_push(scn_need_list(e->doc, mem(e), "spec", "tolerations"), mem(e), t);
+    json_push(json_need_at(e->doc, scn_kind_arena(e), "spec.tolerations", JSON_ARRAY),
+              scn_kind_arena(e), t);
     return 0;
 }
 
@@ -297,11 +303,11 @@ static int set_ports(struct scn_edit *e)
         if (!hk_str_int(part, &port)) {
             return scn_bad_value(e, "host ports with commas between");
         }
-        json_put(&p, mem(e), HK_STR("hostPort"), json_make_int(port));
-        json_put(&p, mem(e), HK_STR("containerPort"), json_make_int(port));
-        json_push(&list, mem(e), p);
+        json_set_int(&p, scn_kind_arena(e), "hostPort", port);
+        json_set_int(&p, scn_kind_arena(e), "containerPort", port);
+        json_push(&list, scn_kind_arena(e), p);
     }
-    json_put(container(e->doc, mem(e)), mem(e), HK_STR("ports"), list);
+    json_set(container(e->doc, scn_kind_arena(e)), scn_kind_arena(e), "ports", list);
     return 0;
 }
 
@@ -313,11 +319,11 @@ static int set_gates(struct scn_edit *e)
     while (hk_str_cut(&rest, ',', &part)) {
         struct json gate = json_make_object();
         if (part.n > 0) {
-            json_put(&gate, mem(e), HK_STR("name"), str(part));
-            json_push(&list, mem(e), gate);
+            json_set_str(&gate, scn_kind_arena(e), "name", part);
+            json_push(&list, scn_kind_arena(e), gate);
         }
     }
-    scn_set_at(e->doc, mem(e), "spec.schedulingGates", list);
+    json_set_at(e->doc, scn_kind_arena(e), "spec.schedulingGates", list);
     return 0;
 }
 
@@ -326,7 +332,7 @@ static int set_image(struct scn_edit *e)
     if (!e->value.s) {
         return scn_bad_value(e, "the name of an image");
     }
-    json_put(container(e->doc, mem(e)), mem(e), HK_STR("image"), str(e->value));
+    json_set_str(container(e->doc, scn_kind_arena(e)), scn_kind_arena(e), "image", e->value);
     return 0;
 }
 
@@ -337,20 +343,21 @@ static int set_claim(struct scn_edit *e)
     if (!e->value.s) {
         return scn_bad_value(e, "the name of a claim");
     }
-    json_put(&v, mem(e), HK_STR("name"), str(e->value));
-    scn_set_at(&v, mem(e), "persistentVolumeClaim.claimName", str(e->value));
-    json_push(scn_need_list(e->doc, mem(e), "spec", "volumes"), mem(e), v);
+    json_set_str(&v, scn_kind_arena(e), "name", e->value);
+    json_set_at(&v, scn_kind_arena(e), "persistentVolumeClaim.claimName", json_make_str(e->value));
+    json_push(json_need_at(e->doc, scn_kind_arena(e), "spec.volumes", JSON_ARRAY),
+              scn_kind_arena(e), v);
     return 0;
 }
 
 static void init_pod(struct scn_run *r, struct json *doc, struct hk_str ref)
 {
     container(doc, &r->mem);
-    scn_set_at(doc, &r->mem, "spec.schedulerName", str(HK_STR(API_SCHEDULER_NAME)));
-    scn_set_at(doc, &r->mem, "status.phase", str(HK_STR("Pending")));
+    json_set_at(doc, &r->mem, "spec.schedulerName", json_make_str(HK_STR(API_SCHEDULER_NAME)));
+    json_set_at(doc, &r->mem, "status.phase", json_make_str(HK_STR("Pending")));
 }
 
-/* "j1/0" belongs to the PodGroup j1, wherever that lives. */
+/* "j1/0" belongs to the PodGroup j1, in that group's namespace. */
 static void init_task(struct scn_run *r, struct json *doc, struct hk_str ref)
 {
     struct hk_str rest = ref, job;
@@ -358,10 +365,10 @@ static void init_task(struct scn_run *r, struct json *doc, struct hk_str ref)
     init_pod(r, doc, ref);
     hk_str_cut(&rest, '/', &job);
     const struct scn_object *group = scn_job_find(r, job);
-    json_put(scn_need(doc, &r->mem, "metadata.annotations"), &r->mem, HK_STR(API_ANN_GROUP_NAME),
-             str(job));
+    json_set_str(json_need_at(doc, &r->mem, "metadata.annotations", JSON_OBJECT), &r->mem,
+                 API_ANN_GROUP_NAME, job);
     if (group) {
-        scn_set_at(doc, &r->mem, "metadata.namespace", str(group->ns));
+        json_set_at(doc, &r->mem, "metadata.namespace", json_make_str(group->ns));
     }
 }
 
@@ -379,9 +386,11 @@ static int add_members(struct scn_edit *e, const char *type)
         }
         for (uint32_t k = 0; k < names.n; k++) {
             struct json m = json_make_object();
-            json_put(&m, mem(e), HK_STR("type"), str(hk_str(type)));
-            scn_set_at(&m, mem(e), "selector.exactMatch.name", str(names.at[k]));
-            json_push(scn_need_list(e->doc, mem(e), "spec", "members"), mem(e), m);
+            json_set_cstr(&m, scn_kind_arena(e), "type", type);
+            json_set_at(&m, scn_kind_arena(e), "selector.exactMatch.name",
+                        json_make_str(names.at[k]));
+            json_push(json_need_at(e->doc, scn_kind_arena(e), "spec.members", JSON_ARRAY),
+                      scn_kind_arena(e), m);
         }
     }
     return 0;
@@ -404,36 +413,37 @@ static int set_member_match(struct scn_edit *e)
     if (!e->value.s) {
         return scn_bad_value(e, "a pattern");
     }
-    json_put(&m, mem(e), HK_STR("type"), str(HK_STR("Node")));
-    scn_set_at(&m, mem(e), "selector.regexMatch.pattern", str(e->value));
-    json_push(scn_need_list(e->doc, mem(e), "spec", "members"), mem(e), m);
+    json_set_cstr(&m, scn_kind_arena(e), "type", "Node");
+    json_set_at(&m, scn_kind_arena(e), "selector.regexMatch.pattern", json_make_str(e->value));
+    json_push(json_need_at(e->doc, scn_kind_arena(e), "spec.members", JSON_ARRAY),
+              scn_kind_arena(e), m);
     return 0;
 }
 
 static void init_pvc(struct scn_run *r, struct json *doc, struct hk_str ref)
 {
-    json_push(scn_need_list(doc, &r->mem, "spec", "accessModes"), &r->mem,
-              str(HK_STR("ReadWriteOnce")));
-    scn_set_at(doc, &r->mem, "status.phase", str(HK_STR("Pending")));
+    json_push(json_need_at(doc, &r->mem, "spec.accessModes", JSON_ARRAY), &r->mem,
+              json_make_str(HK_STR("ReadWriteOnce")));
+    json_set_at(doc, &r->mem, "status.phase", json_make_str(HK_STR("Pending")));
 }
 
 static void init_pv(struct scn_run *r, struct json *doc, struct hk_str ref)
 {
-    json_push(scn_need_list(doc, &r->mem, "spec", "accessModes"), &r->mem,
-              str(HK_STR("ReadWriteOnce")));
-    scn_set_at(doc, &r->mem, "status.phase", str(HK_STR("Available")));
+    json_push(json_need_at(doc, &r->mem, "spec.accessModes", JSON_ARRAY), &r->mem,
+              json_make_str(HK_STR("ReadWriteOnce")));
+    json_set_at(doc, &r->mem, "status.phase", json_make_str(HK_STR("Available")));
 }
 
-/* volume=PV: the claim has it for good. */
+/* volume=PV: the claim is bound to it. */
 static int set_pvc_volume(struct scn_edit *e)
 {
     if (!e->value.s) {
         return scn_bad_value(e, "the name of a volume");
     }
-    scn_set_at(e->doc, mem(e), "spec.volumeName", str(e->value));
-    scn_set_at(e->doc, mem(e), "status.phase", str(HK_STR("Bound")));
-    json_put(scn_need(e->doc, mem(e), "metadata.annotations"), mem(e),
-             HK_STR(API_ANN_BIND_COMPLETED), str(HK_STR("yes")));
+    json_set_at(e->doc, scn_kind_arena(e), "spec.volumeName", json_make_str(e->value));
+    json_set_at(e->doc, scn_kind_arena(e), "status.phase", json_make_str(HK_STR("Bound")));
+    json_set_cstr(json_need_at(e->doc, scn_kind_arena(e), "metadata.annotations", JSON_OBJECT),
+                  scn_kind_arena(e), API_ANN_BIND_COMPLETED, "yes");
     return 0;
 }
 
@@ -443,27 +453,29 @@ static int set_pv_claim(struct scn_edit *e)
     if (!e->value.s) {
         return scn_bad_value(e, "the name of a claim");
     }
-    scn_set_at(e->doc, mem(e), "spec.claimRef.namespace", str(HK_STR("ns")));
-    scn_set_at(e->doc, mem(e), "spec.claimRef.name", str(e->value));
-    scn_set_at(e->doc, mem(e), "status.phase", str(HK_STR("Bound")));
+    json_set_at(e->doc, scn_kind_arena(e), "spec.claimRef.namespace", json_make_str(HK_STR("ns")));
+    json_set_at(e->doc, scn_kind_arena(e), "spec.claimRef.name", json_make_str(e->value));
+    json_set_at(e->doc, scn_kind_arena(e), "status.phase", json_make_str(HK_STR("Bound")));
     return 0;
 }
 
-/* nodes=a,b: reachable from these only */
+/* nodes=a,b: the volume is reachable only from these */
 static int set_pv_nodes(struct scn_edit *e)
 {
     struct json req = json_make_object(), values = json_make_array(), term = json_make_object();
     struct hk_str rest = e->value, part;
 
     while (hk_str_cut(&rest, ',', &part)) {
-        json_push(&values, mem(e), str(part));
+        json_push(&values, scn_kind_arena(e), json_make_str(part));
     }
-    json_put(&req, mem(e), HK_STR("key"), str(HK_STR(API_LABEL_HOSTNAME)));
-    json_put(&req, mem(e), HK_STR("operator"), str(HK_STR("In")));
-    json_put(&req, mem(e), HK_STR("values"), values);
-    json_push(scn_need_list(&term, mem(e), "", "matchExpressions"), mem(e), req);
-    json_push(scn_need_list(e->doc, mem(e), "spec.nodeAffinity.required", "nodeSelectorTerms"),
-              mem(e), term);
+    json_set_cstr(&req, scn_kind_arena(e), "key", API_LABEL_HOSTNAME);
+    json_set_cstr(&req, scn_kind_arena(e), "operator", "In");
+    json_set(&req, scn_kind_arena(e), "values", values);
+    json_push(json_need(&term, scn_kind_arena(e), "matchExpressions", JSON_ARRAY),
+              scn_kind_arena(e), req);
+    json_push(json_need_at(e->doc, scn_kind_arena(e),
+                           "spec.nodeAffinity.required.nodeSelectorTerms", JSON_ARRAY),
+              scn_kind_arena(e), term);
     return 0;
 }
 
@@ -630,7 +642,8 @@ const struct scn_kind *scn_kind_find(struct hk_str word)
 
 /* ---- finding the field ---- */
 
-static bool matches(const struct scn_field *f, struct hk_str key, struct hk_str *rest)
+static bool scn_kind_field_matches(const struct scn_field *f, struct hk_str key,
+                                   struct hk_str *rest)
 {
     *rest = key;
     if (!f->key) {
@@ -648,11 +661,11 @@ static bool matches(const struct scn_field *f, struct hk_str key, struct hk_str 
     return true;
 }
 
-static const struct scn_field *find(const struct scn_field *fields, struct hk_str key,
-                                    struct hk_str *rest)
+static const struct scn_field *scn_kind_find_field(const struct scn_field *fields,
+                                                   struct hk_str key, struct hk_str *rest)
 {
     for (const struct scn_field *f = fields; f->set; f++) {
-        if (matches(f, key, rest)) {
+        if (scn_kind_field_matches(f, key, rest)) {
             return f;
         }
     }
@@ -664,12 +677,12 @@ int scn_kind_set(struct scn_run *r, const struct scn_kind *kind, struct json *do
 {
     struct scn_edit e = {.r = r, .doc = doc, .value = w->value, .err = err};
 
-    e.f = find(common_fields, w->key, &e.rest);
+    e.f = scn_kind_find_field(common_fields, w->key, &e.rest);
     if (!e.f && api_kind(kind->id)->namespaced) {
-        e.f = find(namespaced_fields, w->key, &e.rest);
+        e.f = scn_kind_find_field(namespaced_fields, w->key, &e.rest);
     }
     if (!e.f) {
-        e.f = find(kind->fields, w->key, &e.rest);
+        e.f = scn_kind_find_field(kind->fields, w->key, &e.rest);
     }
     if (!e.f) {
         return scn_fail(r, err, "%s has no '%.*s'", kind->word, HK_FMT(w->key));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario lines that describe things, as API objects. A line about something that exists changes
-// what it names and keeps the rest; what the words mean is in scn_field.c. Objects enter through
-// ingest, as they would from a watch.
+// Turns scenario lines into API objects. A line about an existing object changes the named fields
+// and keeps the rest; scn_field.c interprets the words. Objects go through ingest, as from a watch.
 #include "sim/scn_priv.h"
 
 #include "api/patch.h"
@@ -9,7 +8,8 @@
 
 /* ---- objects by reference ---- */
 
-static struct scn_object *find(const struct scn_run *r, const char *word, struct hk_str ref)
+static struct scn_object *scn_object_find(const struct scn_run *r, const char *word,
+                                          struct hk_str ref)
 {
     char key[256];
     const int n = snprintf(key, sizeof(key), "%s %.*s", word, HK_FMT(ref));
@@ -23,17 +23,18 @@ static struct scn_object *find(const struct scn_run *r, const char *word, struct
 
 const struct scn_object *scn_task_find(const struct scn_run *r, struct hk_str ref)
 {
-    const struct scn_object *o = find(r, "task", ref);
+    const struct scn_object *o = scn_object_find(r, "task", ref);
 
-    return o ? o : find(r, "pod", ref);
+    return o ? o : scn_object_find(r, "pod", ref);
 }
 
 const struct scn_object *scn_job_find(const struct scn_run *r, struct hk_str ref)
 {
-    return find(r, "job", ref);
+    return scn_object_find(r, "job", ref);
 }
 
-static struct scn_object *add(struct scn_run *r, const struct scn_kind *kind, struct hk_str ref)
+static struct scn_object *scn_object_add(struct scn_run *r, const struct scn_kind *kind,
+                                         struct hk_str ref)
 {
     const struct hk_str key = hk_str(hk_arena_printf(&r->mem, "%s %.*s", kind->word, HK_FMT(ref)));
     const uint32_t id = hk_intern(&r->refs, key);
@@ -60,18 +61,18 @@ static void fresh(struct scn_run *r, const struct scn_kind *kind, struct hk_str 
                   struct json *doc)
 {
     *doc = json_make_object();
-    scn_set_at(doc, &r->mem, "metadata.name", json_make_str(object_name(r, ref)));
+    json_set_at(doc, &r->mem, "metadata.name", json_make_str(object_name(r, ref)));
     if (api_kind(kind->id)->namespaced) {
-        scn_set_at(doc, &r->mem, "metadata.namespace", json_make_str(HK_STR("ns")));
+        json_set_at(doc, &r->mem, "metadata.namespace", json_make_str(HK_STR("ns")));
     }
-    scn_set_at(doc, &r->mem, "metadata.creationTimestamp", scn_time(r, scn_creation_ns(r)));
+    json_set_at(doc, &r->mem, "metadata.creationTimestamp", scn_time(r, scn_creation_ns(r)));
     if (kind->init) {
         kind->init(r, doc, ref);
     }
 }
 
-/* What the scheduler and the world did to the object since it was last described. False when it is
- * no longer there. */
+/* Copies changes since the object was last described (node, phase) into it. False when the object
+ * no longer exists. */
 static bool catch_up(struct scn_run *r, struct scn_object *o)
 {
     const struct model *m = &r->c.m;
@@ -83,35 +84,34 @@ static bool catch_up(struct scn_run *r, struct scn_object *o)
         }
         const struct task *task = model_task(m, t);
         if (!id_none(task->node)) {
-            scn_set_at(
-                &o->doc, &r->mem, "spec.nodeName",
-                json_make_str(hk_arena_str(&r->mem, model_str(m, m->nodes.name[task->node.i]))));
+            json_set_at(&o->doc, &r->mem, "spec.nodeName",
+                        json_make_str_copy(model_str(m, m->nodes.name[task->node.i]), &r->mem));
         }
         if (task->status == TASK_RUNNING) {
-            scn_set_at(&o->doc, &r->mem, "status.phase", json_make_str(HK_STR("Running")));
+            json_set_at(&o->doc, &r->mem, "status.phase", json_make_str(HK_STR("Running")));
         }
     } else if (o->kind == API_PODGROUP) {
         const job_id j = model_job_find(m, o->ns, o->name);
         if (id_none(j) || !model_job(m, j)->has_pg) {
             return false;
         }
-        scn_set_at(&o->doc, &r->mem, "status.phase",
-                   json_make_str(hk_str(pg_phase_name(model_job(m, j)->phase))));
+        json_set_at(&o->doc, &r->mem, "status.phase",
+                    json_make_str(hk_str(pg_phase_name(model_job(m, j)->phase))));
     }
     return true;
 }
 
-/* What ingest refuses is a problem, which the scenario may expect. */
-static void submit(struct scn_run *r, struct scn_object *o)
+/* A refused object becomes a problem, which the scenario may expect. */
+static void scn_object_ingest(struct scn_run *r, struct scn_object *o)
 {
-    o->ns = json_str(json_at(&o->doc, "metadata.namespace"), HK_STR(""));
-    o->name = json_str(json_at(&o->doc, "metadata.name"), HK_STR(""));
+    o->ns = json_str_at(&o->doc, "metadata.namespace");
+    o->name = json_str_at(&o->doc, "metadata.name");
     ingest_put(r->c.in, api_kind(o->kind), &o->doc, r->file->path, NULL);
 }
 
 /* ---- lines ---- */
 
-/* The manifest under a line is merged into the object. */
+/* Merges the manifest below a line into the object. */
 static int apply_body(struct scn_run *r, struct json *doc, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf scratch = {0};
@@ -139,7 +139,7 @@ static int apply_body(struct scn_run *r, struct json *doc, struct hk_err *err)
 static int one_object(struct scn_run *r, const struct scn_kind *kind, struct hk_str ref,
                       struct hk_err *err)
 {
-    struct scn_object *o = find(r, kind->word, ref);
+    struct scn_object *o = scn_object_find(r, kind->word, ref);
     int rc = 0;
 
     if (r->made >= r->opts->max_objects) {
@@ -150,7 +150,7 @@ static int one_object(struct scn_run *r, const struct scn_kind *kind, struct hk_
         return scn_fail(r, err, "task '%.*s': want JOB/NAME", HK_FMT(ref));
     }
     if (!o || o->doc.type != JSON_OBJECT || !catch_up(r, o)) {
-        o = add(r, kind, ref);
+        o = scn_object_add(r, kind, ref);
         fresh(r, kind, ref, &o->doc);
     }
     for (uint32_t k = 2; k < r->line->n && rc == 0; k++) {
@@ -160,7 +160,7 @@ static int one_object(struct scn_run *r, const struct scn_kind *kind, struct hk_
         rc = apply_body(r, &o->doc, err);
     }
     if (rc == 0) {
-        submit(r, o);
+        scn_object_ingest(r, o);
     }
     return rc;
 }
@@ -202,7 +202,7 @@ int scn_delete_line(struct scn_run *r, struct hk_err *err)
     }
     rc = scn_expand(r, l->words[2].key, &names, err);
     for (uint32_t k = 0; rc == 0 && k < names.n; k++) {
-        struct scn_object *o = find(r, kind->word, names.at[k]);
+        struct scn_object *o = scn_object_find(r, kind->word, names.at[k]);
         if (!o || o->doc.type != JSON_OBJECT) {
             return scn_fail(r, err, "no %s '%.*s'", kind->word, HK_FMT(names.at[k]));
         }
@@ -224,8 +224,8 @@ int scn_finish_line(struct scn_run *r, const char *phase, struct hk_err *err)
             if (!o || o->doc.type != JSON_OBJECT || !catch_up(r, o)) {
                 return scn_fail(r, err, "no task '%.*s'", HK_FMT(names.at[k]));
             }
-            scn_set_at(&o->doc, &r->mem, "status.phase", json_make_str(hk_str(phase)));
-            submit(r, o);
+            json_set_at(&o->doc, &r->mem, "status.phase", json_make_str(hk_str(phase)));
+            scn_object_ingest(r, o);
         }
     }
     return rc;

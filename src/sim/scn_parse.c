@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scenario text into lines of words: quotes, comments, heredocs, and where one scenario ends and
-// the next begins. What the words mean is for others.
+// Splits scenario text into lines of words: quotes, comments, heredocs, and the bounds of
+// scenarios. Other files interpret the words.
 #include "sim/scn_priv.h"
 
 struct parser {
@@ -12,7 +12,7 @@ struct parser {
     HK_VEC(struct scn_word) words;
 };
 
-static int fail(const struct parser *p, struct hk_err *err, const char *what)
+static int scn_parse_fail(const struct parser *p, struct hk_err *err, const char *what)
 {
     return hk_fail(err, HK_EINVAL, "%s:%u: %s", p->f->path, p->line, what);
 }
@@ -30,7 +30,7 @@ static bool next_line(struct parser *p)
     return true;
 }
 
-static void skip_blanks(struct parser *p)
+static void scn_parse_skip_blanks(struct parser *p)
 {
     while (p->now.n > 0 && (p->now.s[0] == ' ' || p->now.s[0] == '\t')) {
         p->now.s++;
@@ -38,9 +38,9 @@ static void skip_blanks(struct parser *p)
     }
 }
 
-/* One word from the front of the line. Quotes may stand anywhere in it; the first '=' outside of
- * them parts key from value. */
-static int take_word(struct parser *p, struct scn_word *ret, struct hk_err *err)
+/* Cuts one word from the line. Quotes may occur anywhere in it; the first '=' outside of quotes
+ * separates key and value. */
+static int scn_parse_word(struct parser *p, struct scn_word *ret, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf b = {0};
     size_t eq = SIZE_MAX, i = 0;
@@ -62,7 +62,7 @@ static int take_word(struct parser *p, struct scn_word *ret, struct hk_err *err)
         }
     }
     if (quoted) {
-        return fail(p, err, "a quote is not closed");
+        return scn_parse_fail(p, err, "a quote is not closed");
     }
     const struct hk_str whole = hk_arena_str(&p->f->mem, hk_buf_str(&b));
     *ret = (struct scn_word){.key = whole};
@@ -74,8 +74,9 @@ static int take_word(struct parser *p, struct scn_word *ret, struct hk_err *err)
     return 0;
 }
 
-/* The text up to a line that holds the mark alone. */
-static int take_body(struct parser *p, struct hk_str mark, struct hk_str *ret, struct hk_err *err)
+/* The text up to a line that contains only the mark. */
+static int scn_parse_body(struct parser *p, struct hk_str mark, struct hk_str *ret,
+                          struct hk_err *err)
 {
     const uint32_t begin = p->line;
     const char *from = p->rest.n > 0 ? p->rest.s : "";
@@ -88,7 +89,7 @@ static int take_body(struct parser *p, struct hk_str mark, struct hk_str *ret, s
         }
     }
     p->line = begin;
-    return fail(p, err, "the text begun with << has no end");
+    return scn_parse_fail(p, err, "the text begun with << has no end");
 }
 
 static int take_words(struct parser *p, struct scn_line *line, struct hk_err *err)
@@ -98,21 +99,21 @@ static int take_words(struct parser *p, struct scn_line *line, struct hk_err *er
 
     hk_vec_clear(&p->words);
     for (;;) {
-        skip_blanks(p);
+        scn_parse_skip_blanks(p);
         if (p->now.n == 0 || p->now.s[0] == '#') {
             break;
         }
-        rc = take_word(p, &w, err);
+        rc = scn_parse_word(p, &w, err);
         if (rc < 0) {
             return rc;
         }
         if (hk_str_starts(w.key, "<<")) {
             const struct hk_str mark = {w.key.s + 2, w.key.n - 2};
-            skip_blanks(p);
+            scn_parse_skip_blanks(p);
             if (mark.n == 0 || (p->now.n > 0 && p->now.s[0] != '#')) {
-                return fail(p, err, "want the end of the line behind <<EOF");
+                return scn_parse_fail(p, err, "want the end of the line behind <<EOF");
             }
-            rc = take_body(p, mark, &line->body, err);
+            rc = scn_parse_body(p, mark, &line->body, err);
             break;
         }
         hk_vec_push(&p->words, w);
@@ -131,7 +132,7 @@ static int begin_case(struct parser *p, const struct scn_line *line, struct hk_e
 
     if (line->n != 2 || line->words[1].value.s) {
         p->line = line->line;
-        return fail(p, err, "want scenario \"name\"");
+        return scn_parse_fail(p, err, "want scenario \"name\"");
     }
     if (f->cases.len == 0) {
         f->preamble = f->lines.len;
@@ -142,12 +143,12 @@ static int begin_case(struct parser *p, const struct scn_line *line, struct hk_e
     return 0;
 }
 
-static int take_line(struct parser *p, struct hk_err *err)
+static int scn_parse_line(struct parser *p, struct hk_err *err)
 {
     struct scn_line line = {.line = p->line};
     int rc;
 
-    skip_blanks(p);
+    scn_parse_skip_blanks(p);
     if (p->now.n > 0 && p->now.s[0] == '#' && !p->title.s) {
         p->title = hk_str_trim((struct hk_str){p->now.s + 1, p->now.n - 1});
     }
@@ -156,7 +157,7 @@ static int take_line(struct parser *p, struct hk_err *err)
         return rc;
     }
     if (line.n == 0) {
-        return fail(p, err, "text without a statement");
+        return scn_parse_fail(p, err, "text without a statement");
     }
     if (hk_str_is(line.words[0].key, "scenario")) {
         return begin_case(p, &line, err);
@@ -188,7 +189,7 @@ int scn_parse(struct scn_file *f, const char *path, struct hk_str text, struct h
         return hk_fail(err, HK_ELIMIT, "%s: larger than %d bytes", path, SCN_MAX_BYTES);
     }
     while (rc == 0 && next_line(&p)) {
-        rc = take_line(&p, err);
+        rc = scn_parse_line(&p, err);
     }
     if (rc == 0 && f->cases.len == 0) {
         whole_file(&p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the scenario files only: scn_parse.c makes lines, scn_object.c turns those that
-// describe things into API objects, scn_expect.c judges, scn.c runs.
+// Shared by the scenario files only: scn_parse.c splits lines, scn_object.c turns descriptions into
+// API objects, scn_expect.c checks expectations, scn.c runs.
 #pragma once
 
 #include "sim/cluster.h"
@@ -8,7 +8,7 @@
 
 /* ---- lines ---- */
 
-/* "key=value" or a bare word; quotes are gone. */
+/* "key=value" or a bare word, without quotes. */
 struct scn_word {
     struct hk_str key;
     struct hk_str value; /* s is NULL without '=' */
@@ -18,7 +18,7 @@ struct scn_line {
     uint32_t line;
     uint32_t n;
     struct scn_word *words;
-    struct hk_str body; /* the lines behind this one, up to the mark of <<EOF; s NULL without */
+    struct hk_str body; /* the lines after this one, up to the mark of <<EOF; s NULL without */
 };
 
 struct scn_case {
@@ -35,14 +35,14 @@ struct scn_file {
     uint32_t preamble; /* lines before the first `scenario`, part of every case */
 };
 
-/* Messages begin with "path:line: ". text must outlive the file. */
+/* Error messages start with "path:line: ". text must outlive the file. */
 int scn_parse(struct scn_file *f, const char *path, struct hk_str text,
               struct hk_err *err) HK_CHECKED;
 void scn_file_fini(struct scn_file *f);
 
 /* ---- running ---- */
 
-/* An object as the scenario last described it. */
+/* The latest state of an object in the scenario. */
 struct scn_object {
     enum api_kind_id kind;
     struct hk_str ns, name; /* "ns", "j1-0" */
@@ -52,23 +52,23 @@ struct scn_object {
 struct scn_run {
     const struct scn_file *file;
     const struct scn_opts *opts;
-    const struct scn_line *line; /* being run */
+    const struct scn_line *line; /* current line */
     struct hk_arena mem;
     struct cluster c;
     struct conf *conf;
     struct hk_intern refs;                /* "task j1/0" -> row of objects */
     HK_VEC(struct scn_object) objects;    /* by id of refs */
-    uint32_t made;                        /* objects so far: creation times differ by it */
-    HK_VEC(struct hk_str) known_problems; /* the scenario expects these */
+    uint32_t made;                        /* objects so far: makes creation times differ */
+    HK_VEC(struct hk_str) known_problems; /* problems that the scenario expects */
 };
 
 /* Fails with "path:line: ..." of the current line. */
 int scn_fail(const struct scn_run *r, struct hk_err *err, const char *fmt, ...) HK_PRINTF(3, 4);
 
-/* The line's body behind as many line ends as lines precede it: numbers in messages stay true. */
+/* The line's body, preceded by empty lines so that line numbers in messages are right. */
 struct hk_str scn_body(const struct scn_run *r, struct hk_buf *scratch);
 
-/* Names a word stands for: "j1/[0-2]" is three. In r->mem. */
+/* The names that a word expands to: "j1/[0-2]" is three. In r->mem. */
 struct scn_names {
     struct hk_str *at;
     uint32_t n;
@@ -80,13 +80,13 @@ struct scn_kind;
 
 /* ---- scn_object.c ---- */
 
-/* Creates or changes the objects of a line. What ingest refuses is its problem, not an error here.
- */
+/* Creates or changes the objects of a line. An object that ingest refuses becomes a problem, not an
+ * error here. */
 int scn_object_line(struct scn_run *r, const struct scn_kind *kind, struct hk_err *err) HK_CHECKED;
-/* `object <<EOF`: manifests as they are. */
+/* `object <<EOF`: unchanged manifests. */
 int scn_raw_line(struct scn_run *r, struct hk_err *err) HK_CHECKED;
 int scn_delete_line(struct scn_run *r, struct hk_err *err) HK_CHECKED;
-/* `done` and `fail`: pods end in the phase. */
+/* `done` and `fail`: sets the pods' phase. */
 int scn_finish_line(struct scn_run *r, const char *phase, struct hk_err *err) HK_CHECKED;
 /* NULL when the scenario has no such task or pod. */
 const struct scn_object *scn_task_find(const struct scn_run *r, struct hk_str ref);
@@ -94,13 +94,13 @@ const struct scn_object *scn_job_find(const struct scn_run *r, struct hk_str ref
 
 /* ---- scn_field.c ---- */
 
-/* One word at work on one object. */
+/* One word applied to one object. */
 struct scn_edit {
     struct scn_run *r;
     struct json *doc;
     const struct scn_field *f;
     struct hk_str value; /* s NULL for a bare word */
-    struct hk_str rest;  /* what follows the prefix in the key */
+    struct hk_str rest;  /* the part of the key after the prefix */
     struct hk_err *err;
 };
 
@@ -112,19 +112,15 @@ struct scn_field {
     const char *path; /* dotted, for the setters below; the annotation's name for set_annotation */
 };
 
-/* Text, whole number, boolean (bare is true), "a,b", KEY=VALUE behind a prefix, an annotation (bare
+/* Text, whole number, boolean (bare is true), "a,b", KEY=VALUE after a prefix, an annotation (bare
  * is "true"), "cpu:4,mem:8Gi", a duration. */
 scn_set_fn scn_set_str, scn_set_int, scn_set_bool, scn_set_list, scn_set_map, scn_set_annotation,
     scn_set_resources, scn_set_age;
 int scn_bad_value(struct scn_edit *e, const char *want);
 
-/* The object at a dotted path, made on the way; "" is doc itself. */
-struct json *scn_need(struct json *doc, struct hk_arena *a, const char *path);
-struct json *scn_need_list(struct json *doc, struct hk_arena *a, const char *path, const char *key);
-void scn_set_at(struct json *doc, struct hk_arena *a, const char *path, struct json v);
 struct json scn_time(struct scn_run *r, int64_t ns);
-/* Of the object being made. Later lines are younger, if only by a microsecond: ties fall as they
- * are written. */
+/* Creation time of the current object. Later lines are at least a microsecond younger, so ties
+ * break in the order of lines. */
 int64_t scn_creation_ns(const struct scn_run *r);
 /* "cpu" for cpu, "memory" for mem and memory, other names as they are. */
 struct hk_str scn_resource(struct hk_str word);
@@ -132,7 +128,7 @@ bool scn_is_resource(struct hk_str word);
 
 /* ---- scn_kind.c ---- */
 
-/* A statement that makes objects of one kind. */
+/* A statement that creates objects of one kind. */
 struct scn_kind {
     const char *word;
     enum api_kind_id id;
@@ -140,13 +136,13 @@ struct scn_kind {
     void (*init)(struct scn_run *r, struct json *doc, struct hk_str ref); /* NULL: nothing to add */
 };
 
-/* NULL when the word makes no object. */
+/* NULL when the word is no such statement. */
 const struct scn_kind *scn_kind_find(struct hk_str word);
-/* Puts one word of a line into the manifest. */
+/* Applies one word of a line to the manifest. */
 int scn_kind_set(struct scn_run *r, const struct scn_kind *kind, struct json *doc,
                  const struct scn_word *w, struct hk_err *err) HK_CHECKED;
 
 /* ---- scn_expect.c ---- */
 
-/* Fails with expected beside actual. */
+/* Fails with a message of expected and actual values. */
 int scn_expect_line(struct scn_run *r, struct hk_err *err) HK_CHECKED;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scenario runner itself: what it accepts, what it refuses and in which words.
+// The scenario runner: what it accepts, what it refuses, and its messages.
 #include "sim/scn.h"
 
 #include <setjmp.h>
@@ -22,7 +22,7 @@ static struct scn_tally run(const char *text, struct hk_buf *out)
 
 static const struct {
     const char *text;
-    const char *says; /* NULL: the scenario holds */
+    const char *says; /* NULL: the scenario passes */
 } cases[] = {
     {"", NULL},
     {"# only a title\n", NULL},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aligned tables.
+// Writes tables with aligned columns.
 #include "sim/table.h"
 
 static const char *const escapes[] = {
@@ -49,7 +49,7 @@ void table_add(struct table *t, enum table_style style, const char *fmt, ...)
     hk_vec_push(&t->cells, ((struct table_cell){hk_arena_str(&t->mem, hk_buf_str(&text)), style}));
 }
 
-/* Code points: names may hold any letter. */
+/* Counts code points, not bytes: names may be UTF-8. */
 static size_t width(struct hk_str s)
 {
     size_t n = 0;
@@ -60,7 +60,7 @@ static size_t width(struct hk_str s)
     return n;
 }
 
-static void measure(const struct table *t, size_t *widths)
+static void sim_table_measure_columns(const struct table *t, size_t *widths)
 {
     for (uint32_t k = 0; k < t->cells.len; k++) {
         const size_t w = width(t->cells.at[k].text);
@@ -72,7 +72,7 @@ void table_write(const struct table *t, bool colour, struct hk_buf *out)
 {
     HK_AUTO(hk_freep) size_t *widths = hk_zalloc_array(t->ncol, sizeof(*widths));
 
-    measure(t, widths);
+    sim_table_measure_columns(t, widths);
     for (uint32_t k = 0; k < t->cells.len; k++) {
         const struct table_cell *cell = &t->cells.at[k];
         const uint32_t col = k % t->ncol;
@@ -85,7 +85,7 @@ void table_write(const struct table *t, bool colour, struct hk_buf *out)
             hk_buf_addf(out, "%*s", (int)(widths[col] - width(cell->text)) + 2, "");
         } else {
             while (out->data[out->len - 1] == ' ') {
-                out->len--; /* an empty last cell leaves the padding before it */
+                out->len--; /* drop the padding before an empty last cell */
             }
             hk_buf_addc(out, '\n');
         }

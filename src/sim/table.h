@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables for people: columns as wide as their widest cell, two blanks between. The last column is
-// not padded, so long messages do no harm.
+// Text tables: columns as wide as their widest cell, separated by two blanks. The last column is
+// not padded, so long messages are fine.
 #pragma once
 
 #include "base/arena.h"
@@ -22,10 +22,10 @@ struct table {
 /* Headers separated by blanks: "NAME CPU MEMORY". */
 void table_init(struct table *t, const char *headers);
 void table_fini(struct table *t);
-/* The next cell of the row; the row after ncol of them. */
+/* Adds the next cell; every ncol cells form a row. */
 void table_add(struct table *t, enum table_style style, const char *fmt, ...) HK_PRINTF(3, 4);
 void table_write(const struct table *t, bool colour, struct hk_buf *out);
 
-/* Begins and ends a style; nothing without colour. */
+/* Start and end a style; write nothing without colour. */
 void table_style_on(enum table_style style, bool colour, struct hk_buf *out);
 void table_style_off(enum table_style style, bool colour, struct hk_buf *out);

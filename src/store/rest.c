@@ -1,91 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port itself: calls from submission to outcome, the queue that port_poll empties, and what is
-// published told to those who live off it (kinds, collector, namespaces, watches). What each verb
-// does is in the files beside.
+// The port itself. Dispatches each call to the file of its verb, keeps the queue of outcomes that
+// port_poll empties, and passes every published change on to kinds, garbage collector, namespaces,
+// quotas and watches. No other rest file calls this one.
+#include "base/crumb.h"
 #include "codec/timefmt.h"
 #include "store/rest_priv.h"
 
-#include <stdarg.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 enum { EVENT_TTL_S = 3600 };
 
-int64_t rest_now(const struct rest *r)
-{
-    return r->clock->wall_ns(r->clock);
-}
-
-void rest_kick(struct rest *r)
-{
-    const uint64_t one = 1;
-
-    if (!r->kicked) {
-        r->kicked = true;
-        (void)!write(r->event_fd, &one, sizeof(one));
-    }
-}
-
-void rest_warn(struct rest_call *c, const char *fmt, ...)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf b = {0};
-    va_list ap;
-
-    va_start(ap, fmt);
-    hk_buf_vaddf(&b, fmt, ap);
-    va_end(ap);
-    hk_vec_push(&c->adm.warnings, hk_arena_strndup(&c->mem, b.data, b.len));
-}
-
 /* ---- calls ---- */
-
-static struct rest_call *call_new(struct rest *r, const struct port_request *req,
-                                  struct port_sink sink)
-{
-    struct rest_call *c = hk_zalloc(sizeof(*c));
-
-    c->r = r;
-    c->mem = hk_arena_pool_take(&r->mem);
-    c->id = ++r->last_call;
-    c->sink = sink;
-    c->req = req;
-    c->text_only = req->text_only;
-    c->ns = hk_arena_str(&c->mem, req->ns);
-    c->name = hk_arena_str(&c->mem, req->name);
-    c->adm.mem = &c->mem;
-    c->slot = r->calls.len;
-    hk_vec_push(&r->calls, c);
-    return c;
-}
-
-static void let_go(struct rest_call *c)
-{
-    for (uint32_t i = 0; i < c->held.len; i++) {
-        store_obj_unref(c->held.at[i]);
-    }
-    hk_vec_fini(&c->held);
-    for (uint32_t i = 0; i < c->lent.len; i++) {
-        api_object_unref(c->lent.at[i]);
-    }
-    hk_vec_fini(&c->lent);
-    hk_arena_pool_give(&c->r->mem, &c->mem);
-}
-
-/* The trees have served: of a call that waits for the disk only the names are needed. Thousands may
- * wait, and the next one works in memory that is warm. */
-static void call_wait(struct rest_call *c)
-{
-    if (c->rc < 0 || c->has_status || c->items.len > 0 || c->adm.warnings.len > 0) {
-        return;
-    }
-    c->names = hk_alloc(c->ns.n + c->name.n + 1);
-    memcpy(c->names, c->ns.s, c->ns.n);
-    memcpy(c->names + c->ns.n, c->name.s, c->name.n);
-    c->ns.s = c->names;
-    c->name.s = c->names + c->ns.n;
-    let_go(c);
-}
 
 static void call_free(struct rest_call *c)
 {
@@ -102,116 +29,11 @@ static void call_free(struct rest_call *c)
     admission_request_fini(&c->adm);
     hk_vec_fini(&c->items);
     hk_vec_fini(&c->causes);
-    let_go(c);
+    rest_lister_free(c->lister);
+    rest_deleter_free(c->deleter);
+    rest_call_release(c);
     hk_free(c->names);
     hk_free(c);
-}
-
-/* The outcome is known: it waits for port_poll. */
-static void call_end(struct rest_call *c)
-{
-    c->next = NULL;
-    *c->r->last = c;
-    c->r->last = &c->next;
-    rest_kick(c->r);
-}
-
-static void stored_object(struct rest_call *c, const struct store_obj *o)
-{
-    if (!c->sink.on_msg || o->res != c->k->res || c->items.len > 0) {
-        return;
-    }
-    api_object_unref(c->obj);
-    c->obj = rest_object(c->r, c->k, o, !c->text_only || c->scale);
-    c->rv = o->rv;
-    if (c->deletes && !c->has_status && (c->k->flags & REST_DELETE_STATUS)) {
-        rest_succeed(c, 200);
-        c->status.name = hk_arena_str(&c->mem, o->name).s;
-        c->status.group = c->k->kind->group[0] != '\0' ? c->k->kind->group : NULL;
-        c->status.kind = c->k->kind->plural;
-        c->status.uid = hk_arena_str(&c->mem, o->uid).s;
-    }
-}
-
-static void on_stored(void *ctx, int rc, const struct store_obj *o, const struct hk_err *err)
-{
-    struct rest_call *c = ctx;
-
-    c->writes--;
-    *rest_unborn(c->r, c->k->res) -= c->created && c->writes == 0;
-    if (rc < 0 && c->rc == 0) {
-        c->err = *err;
-        rest_fail_store(c, rc);
-        rest_quota_load(c->r); /* what was staged and charged is undone */
-    } else if (rc == 0 && c->rc == 0 && c->writes == 0) {
-        stored_object(c, o);
-        if (c->scale && c->obj) {
-            rest_scale_answer(c);
-        }
-    }
-    if (c->writes == 0 && c->submitted) {
-        call_end(c);
-    }
-}
-
-static struct api_object *head_object(struct rest *r, const struct rest_kind *k, struct hk_str ns,
-                                      struct hk_str name)
-{
-    bool staged;
-    const struct store_obj *head = store_head(r->store, k->res, ns, name, &staged);
-
-    return head ? rest_object(r, k, head, true) : NULL;
-}
-
-int rest_store(struct rest_call *c, enum store_verb verb, const struct rest_kind *k,
-               struct hk_str ns, struct hk_str name, struct json *root, uint64_t expect_rv)
-{
-    const struct store_write w = {
-        .verb = verb,
-        .res = k->res,
-        .ns = ns,
-        .name = name,
-        .root = root,
-        .mem = &c->mem,
-        .expect_rv = expect_rv,
-    };
-    const struct rest_kind *kept = rest_kind_by_res(c->r, k->res);
-    const bool charged = rest_quota_watches(c->r, kept, ns);
-    struct api_object *old = charged ? head_object(c->r, kept, ns, name) : NULL;
-    const int rc = store_submit(c->r->store, &w, on_stored, c, &c->err);
-
-    if (rc == 0) {
-        *rest_unborn(c->r, c->k->res) += c->created && c->writes == 0;
-        c->writes++;
-    }
-    if (rc == 0 && charged) {
-        rest_quota_charge(c->r, kept, ns, name, old ? &old->root : NULL,
-                          verb == STORE_DELETE ? NULL : root);
-    }
-    api_object_unref(old);
-    return rc < 0 ? rest_fail_store(c, rc) : 0;
-}
-
-int rest_answer_tree(struct rest_call *c, const struct api_kind *kind, const struct json *doc)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-    struct json shown;
-    int rc;
-
-    api_object_unref(c->obj);
-    c->obj = NULL;
-    if (kind == c->k->kind) {
-        shown = json_clone(doc, &c->mem);
-        rest_view_show(c->k, &shown, &c->mem);
-        doc = &shown;
-    }
-    json_write(doc, &text);
-    rc = api_object_parse(kind, hk_buf_str(&text), &c->obj, &c->err);
-    if (rc < 0) {
-        return rest_fail_bad(c, "%s", hk_arena_printf(&c->mem, "%s", c->err.text));
-    }
-    c->rv = c->obj->rv;
-    return 0;
 }
 
 static int check_subresource(struct rest_call *c)
@@ -273,12 +95,12 @@ static int run_create(struct rest_call *c)
                                        : rest_evict(c);
 }
 
-static int run(struct rest_call *c)
+static int rest_run_call(struct rest_call *c)
 {
     static int (*const verbs[PORT_NVERBS])(struct rest_call *) = {
         [PORT_GET] = rest_get,
         [PORT_LIST] = rest_list,
-        [PORT_WATCH] = NULL, /* answers more than once, elsewhere */
+        [PORT_WATCH] = NULL, /* answered by rest_watch.c: a watch has many answers */
         [PORT_CREATE] = run_create,
         [PORT_UPDATE] = rest_update,
         [PORT_PATCH] = rest_patch,
@@ -290,21 +112,47 @@ static int run(struct rest_call *c)
     return verbs[c->req->verb](c);
 }
 
+static void run_guarded(struct rest_call *c)
+{
+    const enum rest_guard guard = rest_guard_enter(c);
+
+    if (guard != REST_GUARD_REFUSED) {
+        rest_run_call(c);
+    }
+    if (guard == REST_GUARD_ENTERED) {
+        hk_crumb_leave();
+    }
+}
+
 static int call_check(struct rest_call *c)
 {
     c->k = rest_kind_of(c->r, c->req->kind);
     if (!c->k || !c->k->served) {
-        c->k = c->r->namespaces; /* some kind, so that there is one */
+        c->k = c->r->namespaces; /* any kind: callers need one */
         return rest_fail_unknown(c);
     }
     c->adm.kind = c->k->kind;
     return check_request(c);
 }
 
+/* Ends one turn of the call: the call waits for its next turn or for its writes, or is complete. */
+static void call_go_on(struct rest_call *c)
+{
+    c->submitted = !c->lister && !c->deleter;
+    if (!c->submitted && c->writes == 0) {
+        hk_vec_push(&c->r->lists, c);
+        rest_kick(c->r);
+    } else if (c->submitted && c->writes == 0) {
+        rest_call_end(c);
+    } else if (c->submitted) {
+        rest_call_wait(c);
+    }
+}
+
 static uint64_t rest_submit(struct port *p, const struct port_request *req, struct port_sink sink)
 {
     struct rest *r = (struct rest *)p;
-    struct rest_call *c = call_new(r, req, sink);
+    struct rest_call *c = rest_call_new(r, req, sink);
     const uint64_t id = c->id;
     int rc = call_check(c);
 
@@ -318,15 +166,10 @@ static uint64_t rest_submit(struct port *p, const struct port_request *req, stru
             return id;
         }
     } else if (rc == 0) {
-        run(c);
+        run_guarded(c);
     }
     c->req = NULL;
-    c->submitted = true;
-    if (c->writes == 0) {
-        call_end(c);
-    } else {
-        call_wait(c);
-    }
+    call_go_on(c);
     return id;
 }
 
@@ -334,7 +177,7 @@ int rest_watch_open(struct rest *r, const struct port_request *req, void (*wake)
                     void *ctx, struct hk_arena *mem, struct rest_watch **ret,
                     struct port_status *ret_status)
 {
-    struct rest_call *c = call_new(r, req, (struct port_sink){0});
+    struct rest_call *c = rest_call_new(r, req, (struct port_sink){0});
     int rc = call_check(c);
 
     if (rc == 0) {
@@ -346,7 +189,7 @@ int rest_watch_open(struct rest *r, const struct port_request *req, void (*wake)
     } else {
         struct port_cause *causes = hk_arena_array(mem, c->causes.len, sizeof(*causes));
         for (uint32_t i = 0; i < c->causes.len; i++) {
-            causes[i] = c->causes.at[i]; /* of literals: a watch has no field errors */
+            causes[i] = c->causes.at[i]; /* string literals: a watch has no field errors */
         }
         *ret_status = (struct port_status){
             .code = c->status.code,
@@ -361,7 +204,7 @@ int rest_watch_open(struct rest *r, const struct port_request *req, void (*wake)
     return rc;
 }
 
-static void deliver(struct rest_call *c)
+static void rest_deliver_answer(struct rest_call *c)
 {
     struct port_msg m = {
         .type = PORT_DONE,
@@ -405,7 +248,7 @@ static uint32_t deliver_outcomes(struct rest *r, uint32_t max)
     while (n < max && r->first) {
         struct rest_call *c = take_outcome(r);
         if (c->sink.on_msg) {
-            deliver(c);
+            rest_deliver_answer(c);
             n++;
         }
         call_free(c);
@@ -413,25 +256,57 @@ static uint32_t deliver_outcomes(struct rest *r, uint32_t max)
     return n;
 }
 
+/* Runs one slice of the first list or collection deletion in the queue. An incomplete one goes to
+ * the end of the queue. */
+static void lists_go_on(struct rest *r)
+{
+    if (r->lists.len == 0) {
+        return;
+    }
+    struct rest_call *c = r->lists.at[0];
+    memmove(r->lists.at, r->lists.at + 1, (r->lists.len - 1) * sizeof(*r->lists.at));
+    r->lists.len--;
+    if (!c->lister) {
+        rest_delete_go_on(c);
+    } else if (c->sink.on_msg || c->deleter) {
+        rest_list_go_on(c);
+    } else { /* the call was cancelled */
+        rest_lister_free(hk_take(c->lister));
+    }
+    if (c->rc < 0) { /* the list has failed */
+        rest_deleter_free(hk_take(c->deleter));
+    }
+    call_go_on(c);
+}
+
+uint32_t rest_deliver(struct rest *r, uint32_t max)
+{
+    const uint32_t n = deliver_outcomes(r, max);
+
+    if (r->kicked_by_answers && !r->first) {
+        rest_unwake(r); /* saves one turn of the loop */
+    }
+    return n;
+}
+
 static uint32_t rest_poll(struct port *p, uint32_t max)
 {
     struct rest *r = (struct rest *)p;
-    uint64_t kicks;
     bool more = false;
 
-    if (r->kicked) {
-        r->kicked = false;
-        (void)!read(r->event_fd, &kicks, sizeof(kicks));
-    }
+    rest_unwake(r);
+    r->kicked_by_answers = false;
     rest_kinds_sweep(r);
     store_poll(r->store);
     rest_gc_run(r);
     rest_drain_run(r);
     rest_crd_run(r);
     rest_quota_run(r);
+    lists_go_on(r);
+    rest_watch_go_on(r);
     uint32_t n = deliver_outcomes(r, max);
     n += rest_watch_deliver(r, max - n, &more);
-    if (more || r->first) {
+    if (more || r->first || r->lists.len > 0) {
         rest_kick(r);
     }
     return n;
@@ -469,9 +344,9 @@ static const struct port_ops rest_ops = {
     .free = rest_port_free,
 };
 
-/* ---- what is published ---- */
+/* ---- published changes ---- */
 
-/* When an event of an earlier run was written, as far as it tells. */
+/* The time when an event of an earlier run was written, if the object contains it. */
 static int64_t event_written_ns(const struct rest *r, const struct store_obj *o)
 {
     static const char *const paths[] = {"metadata.creationTimestamp", "lastTimestamp", "eventTime",
@@ -496,7 +371,8 @@ static void note_expiry(struct rest *r, const struct store_event *ev)
     if (ev->obj->res != r->events->res || ev->type == STORE_DELETED) {
         return;
     }
-    const int64_t from_ns = r->running ? rest_now(r) : event_written_ns(r, ev->obj);
+    const int64_t age_ns = r->running ? 0 : rest_now(r) - event_written_ns(r, ev->obj);
+    const int64_t from_ns = rest_mono(r) - age_ns;
     hk_vec_push(&r->expiries,
                 (struct rest_expiry){from_ns + EVENT_TTL_S * REST_SECOND, store_obj_ref(ev->obj)});
 }
@@ -526,7 +402,7 @@ static bool feed_state(void *ctx, const struct store_obj *o)
     return true;
 }
 
-/* All there is, as if it had just come. */
+/* Feeds all stored objects of the resource, as if they had just been created. */
 static void feed_all(struct rest *r, uint32_t res)
 {
     store_scan(r->store, res, HK_STR(""), HK_STR(""), HK_STR(""), feed_state, r);
@@ -536,7 +412,7 @@ static void on_publish(void *ctx)
 {
     struct rest *r = ctx;
 
-    /* The list of resources may grow on the way, by a definition. */
+    /* A CustomResourceDefinition among the objects may add resources during this loop. */
     for (uint32_t i = 0; i < r->resources.len; i++) {
         const uint32_t res = r->resources.at[i];
         const uint64_t before = r->seen.at[i];
@@ -560,9 +436,9 @@ static void on_publish(void *ctx)
     rest_kick(r);
 }
 
-static void expire(struct rest *r)
+static void rest_expire_events(struct rest *r)
 {
-    const int64_t now = rest_now(r);
+    const int64_t now = rest_mono(r);
     const struct port_sink nobody = {0};
 
     while (r->expiries_at < r->expiries.len && r->expiries.at[r->expiries_at].at_ns <= now) {
@@ -589,7 +465,7 @@ static void expire(struct rest *r)
 
 void rest_tick(struct rest *r)
 {
-    expire(r);
+    rest_expire_events(r);
     rest_watch_tick(r);
     rest_gc_tick(r);
     rest_drain_tick(r);
@@ -635,6 +511,9 @@ struct rest *rest_new(const struct rest_opts *o)
     r->rand = o->rand;
     r->admission = !o->no_admission;
     r->volcano = o->volcano;
+    r->tolerations = o->tolerations;
+    r->budget = o->budget;
+    r->max_per_namespace = o->max_per_namespace;
     r->last = &r->first;
     r->lookup = rest_lookup(r);
     open_fds(r);
@@ -674,15 +553,14 @@ void rest_free(struct rest *r)
     for (uint32_t i = r->expiries_at; i < r->expiries.len; i++) {
         store_obj_unref(r->expiries.at[i].obj);
     }
-    for (size_t i = 0; i < HK_LEN(r->cache); i++) {
-        api_object_unref(r->cache[i]);
-    }
+    rest_drop_cache(r);
     rest_gc_fini(r);
     rest_drain_fini(r);
     rest_quota_fini(r);
     rest_kinds_fini(r);
     hk_arena_pool_fini(&r->mem);
     hk_vec_fini(&r->calls);
+    hk_vec_fini(&r->lists);
     hk_vec_fini(&r->unborn);
     hk_vec_fini(&r->watches);
     hk_vec_fini(&r->expiries);

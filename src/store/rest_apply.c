@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server-side apply: a manager says which fields it wants, the server remembers who said what. A
-// field another manager holds with another value is a conflict, unless the apply is forced; a field
-// the manager no longer mentions goes away when nobody else holds it.
+// Server-side apply: a manager sends the fields it wants, and the server records which manager set
+// which field. A field that another manager owns with a different value is a conflict, unless the
+// apply is forced. A field that the manager no longer sends is removed when no other manager owns
+// it.
 //
-// Objects nobody ever applied carry no managedFields: remembering every writer of every object
-// would double them for readers that do not exist.
+// Objects that were never applied have no managedFields: recording every writer of every object
+// would double their size without a use.
 #include "store/rest_priv.h"
 
 enum { MANAGER_MAX = 128 };
 
-/* One entry of managedFields under work. */
+/* One entry of managedFields while it is processed. */
 struct manager {
     struct hk_str name, operation, version, sub, time;
     struct json fields;
-    struct json dispute; /* fields an apply wants otherwise */
+    struct json dispute; /* fields that the apply wants to change */
 };
 
 struct managers {
@@ -46,7 +47,7 @@ static void managers_read(struct managers *all, const struct json *doc)
     }
 }
 
-/* The caller's own entry, made when missing. */
+/* The caller's own entry. Creates a missing one. */
 static struct manager *managers_own(struct managers *all, const char *operation, const char *sub)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
@@ -74,7 +75,7 @@ static struct manager *managers_own(struct managers *all, const char *operation,
     return &all->at.at[all->at.len - 1];
 }
 
-/* The time of an entry moves only with its fields. */
+/* The time of an entry changes only when its fields do. */
 static void manager_set(struct rest_call *c, struct manager *m, struct json fields)
 {
     struct json now = json_make_object();
@@ -235,7 +236,7 @@ static int apply_new(struct managers *all, struct json *body, struct json applie
     return rc;
 }
 
-/* Whose fields the apply wants otherwise; how many managers that is. */
+/* Finds the managers whose fields the apply wants to change. Returns their number. */
 static uint32_t find_disputes(struct managers *all, const struct manager *own,
                               const struct json *applied, const struct json *old,
                               const struct json *body)
@@ -252,7 +253,7 @@ static uint32_t find_disputes(struct managers *all, const struct manager *own,
     return n;
 }
 
-/* What was applied before, is no longer, and nobody else holds. */
+/* Fields that the manager applied before, does not send now, and no other manager owns. */
 static struct json dropped(struct managers *all, const struct manager *own,
                            const struct json *applied)
 {
@@ -292,7 +293,7 @@ static int apply_over(struct managers *all, const struct json *body, struct json
     return rc;
 }
 
-static int apply(struct rest_call *c, struct json *body)
+static int rest_apply_apply_body(struct rest_call *c, struct json *body)
 {
     struct managers all = {.c = c};
     struct json old;
@@ -309,8 +310,8 @@ static int apply(struct rest_call *c, struct json *body)
     return rc;
 }
 
-/* Sets of fields are kept as the objects are, so an apply through another version is taken over
- * first; only the answer is in the version asked for. */
+/* Field sets use the storage version. An apply in another version is converted first, and only its
+ * answer is converted back. */
 int rest_apply(struct rest_call *c)
 {
     const struct rest_kind *asked = c->k;
@@ -324,7 +325,7 @@ int rest_apply(struct rest_call *c)
         rest_put_kind(c, &body);
         c->k = rest_kind_by_res(c->r, asked->res);
     }
-    const int rc = apply(c, &body);
+    const int rc = rest_apply_apply_body(c, &body);
     if (c->obj && !asked->storage) { /* nothing was written */
         c->obj = rest_object_show(asked, c->obj);
     }

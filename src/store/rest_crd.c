@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a CustomResourceDefinition is given when it is taken: the finalizer that holds it while
-// objects of its kind exist, and a status that says whether its names were free, which is when
-// rest_kinds.c makes rows of it. One whose names are taken waits until they are given back.
+// Prepares a CustomResourceDefinition for storage: adds the finalizer that keeps it while objects
+// of its kind exist, and a status that says whether its names are free. If they are, rest_kinds.c
+// serves the kind; if not, the definition waits until the names become free.
 #include "api/schema.h"
 #include "store/rest_priv.h"
 
@@ -9,23 +9,25 @@ static void put_finalizer(struct rest_call *c, struct json *doc)
 {
     struct json *meta = rest_edit(doc, &c->mem, "metadata");
     const struct json *old = json_get(meta, "finalizers");
-    struct json list = json_is(old, JSON_ARRAY) ? json_clone(old, &c->mem) : json_make_array();
+    struct json list = json_clone_as(old, JSON_ARRAY, &c->mem);
 
     json_push(&list, &c->mem, json_make_str(HK_STR(REST_CRD_FINALIZER)));
     json_put(meta, &c->mem, HK_STR("finalizers"), list);
 }
 
-/* Every version that may still be in the store stays listed. */
+/* Adds to status.storedVersions every version that may still be in the store. Validation runs
+ * later: a version may have no name yet. */
 static void note_stored(struct rest_call *c, struct json *doc)
 {
     struct hk_arena *a = &c->mem;
     const struct json *versions = json_at(doc, "spec.versions");
     const struct json *had = json_at(doc, "status.storedVersions");
-    struct json list = json_is(had, JSON_ARRAY) ? json_clone(had, a) : json_make_array();
+    struct json list = json_clone_as(had, JSON_ARRAY, a);
 
     for (uint32_t i = 0; json_is(versions, JSON_ARRAY) && i < versions->len; i++) {
         const struct json *name = json_get(&versions->items[i], "name");
-        bool listed = !json_bool(json_get(&versions->items[i], "storage"), false);
+        bool listed = !json_is(name, JSON_STRING) ||
+                      !json_bool(json_get(&versions->items[i], "storage"), false);
         for (uint32_t k = 0; k < list.len; k++) {
             listed = listed || json_equal(&list.items[k], name);
         }
@@ -38,12 +40,12 @@ static void note_stored(struct rest_call *c, struct json *doc)
 
 /* ---- schemas ---- */
 
-/* A place in a schema, chained through the callers' frames. */
+/* A position in a schema, linked to its parent in the caller's stack frame. */
 struct place {
     const struct place *up;
     const char *field;
-    struct hk_str key; /* of a map, when not empty */
-    uint32_t index;    /* of a list */
+    struct hk_str key; /* of a map, if not empty */
+    uint32_t index;    /* index in a list */
     bool listed;
 };
 
@@ -70,8 +72,7 @@ static void warn_rule(struct rest_call *c, const struct place *at, struct hk_str
               path.data, HK_FMT(rule));
 }
 
-/* People must know which of their rules nobody will hold them to. The caller has compiled the
- * schema, so its depth is bounded. */
+/* Warns about rules that are not enforced. The caller compiled the schema, so depth is bounded. */
 static void warn_rules(struct rest_call *c, const struct place *at, const struct json *schema)
 {
     static const char *const maps[] = {"properties", "patternProperties"};
@@ -143,7 +144,7 @@ static bool short_name_taken(const struct rest_kind *k, struct hk_str word)
     return false;
 }
 
-/* Whether the kind answers to the word as a resource. */
+/* Whether the kind uses the word as a resource name. */
 static bool resource_taken(const struct rest_kind *k, struct hk_str word)
 {
     return hk_str_is(word, k->kind->plural) || hk_str_is(word, k->kind->singular) ||
@@ -157,9 +158,9 @@ static bool kind_taken(const struct rest_kind *k, struct hk_str word)
     return hk_str_is(word, k->kind->kind) || (list.n > 0 && hk_str_eq(word, list));
 }
 
-/* The other kinds of the group that are served. */
-static bool taken(struct rest_call *c, const struct json *spec, struct hk_str word,
-                  bool (*test)(const struct rest_kind *k, struct hk_str word))
+/* Tests the other served kinds of the group. */
+static bool rest_crd_name_is_taken(struct rest_call *c, const struct json *spec, struct hk_str word,
+                                   bool (*test)(const struct rest_kind *k, struct hk_str word))
 {
     const struct hk_str group = json_str(json_get(spec, "group"), HK_STR(""));
     const struct hk_str plural = json_str(json_at(spec, "names.plural"), HK_STR(""));
@@ -174,7 +175,7 @@ static bool taken(struct rest_call *c, const struct json *spec, struct hk_str wo
     return false;
 }
 
-/* Keeps the name when it is free; else tells the reason, "Singular" and the like. */
+/* Accepts the name if it is free; otherwise sets the condition's reason, such as "Singular". */
 static void take_name(struct rest_call *c, const struct json *spec, const char *key,
                       struct json *accepted, const char **reason, struct hk_str *word)
 {
@@ -185,7 +186,7 @@ static void take_name(struct rest_call *c, const struct json *spec, const char *
     if (!v) {
         return;
     }
-    if (taken(c, spec, name, of_kind ? kind_taken : resource_taken)) {
+    if (rest_crd_name_is_taken(c, spec, name, of_kind ? kind_taken : resource_taken)) {
         *reason = hk_arena_printf(&c->mem, "%c%sConflict", key[0] - 'a' + 'A', key + 1);
         *word = name;
         return;
@@ -200,7 +201,7 @@ static void take_short_names(struct rest_call *c, const struct json *spec, struc
 
     for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
         const struct hk_str name = json_str(&list->items[i], HK_STR(""));
-        if (taken(c, spec, name, resource_taken)) {
+        if (rest_crd_name_is_taken(c, spec, name, resource_taken)) {
             *reason = "ShortNamesConflict";
             *word = name;
             return;
@@ -211,7 +212,7 @@ static void take_short_names(struct rest_call *c, const struct json *spec, struc
     }
 }
 
-/* Rows change with the event of this write, before anybody is told: no step in between. */
+/* Established at once: the event of this write changes the kind rows before watchers see it. */
 static void accept_names(struct rest_call *c, struct json *doc)
 {
     static const char *const keys[] = {"plural", "singular", "kind", "listKind"};
@@ -257,7 +258,7 @@ void rest_crd_prepare(struct rest_call *c, struct json *doc, const struct json *
     const struct json *status = json_get(doc, "status");
 
     check_schemas(c, doc);
-    if (status) { /* it may be the old object's very own, which must not change */
+    if (status) { /* the object may share its status with the old one, which must not change */
         json_put(doc, &c->mem, HK_STR("status"), json_clone(status, &c->mem));
     }
     if (!old && !rest_has_finalizer(doc, REST_CRD_FINALIZER)) {
@@ -277,7 +278,7 @@ void rest_crd_feed(struct rest *r, const struct store_event *ev)
 }
 
 struct waiting {
-    HK_VEC(const struct store_obj *) at; /* held */
+    HK_VEC(const struct store_obj *) at; /* holds references */
 };
 
 static bool on_definition(void *ctx, const struct store_obj *o)
@@ -293,7 +294,7 @@ static bool on_definition(void *ctx, const struct store_obj *o)
     return true;
 }
 
-/* An update that changes nothing takes the definition through rest_crd_prepare again. */
+/* Sends an update without changes, so that rest_crd_prepare checks the definition again. */
 static void try_again(struct rest *r, const struct store_obj *o)
 {
     const struct json nothing = json_make_object();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Definitions and what becomes of the objects they define when they change, clash or end.
+// CustomResourceDefinitions, and their objects when definitions change, conflict or are deleted.
 #include "store/rest_rig_test.h"
 
 #define NS HK_STR("default")
@@ -30,7 +30,7 @@ static void test_old_objects_are_read_by_the_new_schema(void **state)
          200},
         {"Box", GET("x"), NULL, 200,
          .see = {"spec", "{\"a\":1,\"c\":\"new\"}", "metadata.generation", "1"}},
-        /* a write that changes nothing of what is shown is no change of the spec */
+        /* a write that changes nothing visible does not change the spec */
         {"Box", MERGE("x"), "{'metadata':{'labels':{'l':'1'}}}", 200,
          .see = {"spec", "{\"a\":1,\"c\":\"new\"}", "metadata.generation", "1"}},
         {"Box", CREATE, "{'metadata':{'name':'y'},'spec':{'a':1}}", 201,
@@ -126,6 +126,23 @@ static void test_an_ending_definition_takes_nothing_new(void **state)
     assert_null(rest_kind_find(g->rest, HK_STR("x.io"), HK_STR("v1"), HK_STR("boxes")));
 }
 
+/* Versions are listed before they are validated. */
+static void test_a_version_without_a_name_is_refused(void **state)
+{
+    static const struct step steps[] = {
+        {CRD, DEFINE, BOXES("boxes", "Box", "'a':{'type':'integer'}"), 201},
+        {CRD, REDEFINE("boxes.x.io"), "{'spec':{'versions':[{'served':true,'storage':true}]}}", 422,
+         "Invalid"},
+        {CRD, REDEFINE("boxes.x.io"), "{'spec':{'versions':[{'name':7,'storage':true}]}}", 422,
+         "Invalid"},
+        {CRD, REDEFINE("boxes.x.io"), "{'spec':{'versions':[null]}}", 422, "Invalid"},
+        {CRD, REDEFINE("boxes.x.io"), "{'spec':null}", 422, "Invalid"},
+        {CRD, .req = {.verb = PORT_GET, .name = HK_STR("boxes.x.io")}, NULL, 200},
+    };
+
+    rig_story(*state, steps);
+}
+
 static int setup(void **state)
 {
     struct rig *g = hk_zalloc(sizeof(*g));
@@ -153,6 +170,7 @@ int main(void)
         TEST(rules_nobody_evaluates_are_told),
         TEST(a_taken_name_keeps_a_definition_waiting),
         TEST(an_ending_definition_takes_nothing_new),
+        TEST(a_version_without_a_name_is_refused),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

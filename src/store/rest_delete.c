@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deletion. Only what nothing holds goes at once:
+// Deletion. An object is removed at once only if nothing keeps it:
 //
 //   bound pod, not finished, grace > 0  -> deletionTimestamp in the future; the node agent ends it
-//   finalizers, own or by policy        -> deletionTimestamp now; the last to let go ends it
+//   finalizers, own or by policy        -> deletionTimestamp now; removed with the last finalizer
 //   namespace with spec.finalizers      -> deletionTimestamp now, phase Terminating
 //   else                                -> removed
 //
-// A second deletion may shorten the grace, and removes when none is left.
+// A second deletion may shorten the grace period; with none left it removes the object.
 #include "codec/timefmt.h"
 #include "store/rest_priv.h"
 
@@ -32,8 +32,8 @@ static int check_preconditions(struct rest_call *c, const struct store_obj *o,
     return 0;
 }
 
-static int admit(struct rest_call *c, const struct store_obj *o, const struct json *old,
-                 bool dry_run)
+static int rest_delete_admit(struct rest_call *c, const struct store_obj *o, const struct json *old,
+                             bool dry_run)
 {
     struct admission_request *q = &c->adm;
 
@@ -59,7 +59,7 @@ static int admit(struct rest_call *c, const struct store_obj *o, const struct js
     return q->errors.len > 0 ? rest_fail_invalid(c) : 0;
 }
 
-/* How long the pod may take. */
+/* The grace period of the pod. */
 static int64_t pod_grace(const struct json *pod, const struct rest_delete_opts *o)
 {
     const struct hk_str phase = json_str(json_at(pod, "status.phase"), HK_STR(""));
@@ -73,7 +73,8 @@ static int64_t pod_grace(const struct json *pod, const struct rest_delete_opts *
     return grace < 0 ? 1 : grace;
 }
 
-/* The pod is going already: a shorter grace moves its end forward. Returns the grace that holds. */
+/* The pod is already terminating: a shorter grace period moves its end forward. Returns the grace
+ * period in effect. */
 static int64_t shorten(struct rest_call *c, struct json *doc, const struct rest_delete_opts *o)
 {
     const int64_t had = json_int(json_at(doc, "metadata.deletionGracePeriodSeconds"), 0);
@@ -83,13 +84,13 @@ static int64_t shorten(struct rest_call *c, struct json *doc, const struct rest_
         return had;
     }
     if (time_parse(rest_meta_str(doc, "deletionTimestamp"), &end_ns, NULL) == 0) {
-        end_ns -= (had - HK_MAX(o->grace_s, 0)) * REST_SECOND;
+        end_ns += hk_seconds_ns(HK_MAX(o->grace_s, 0)) - hk_seconds_ns(had);
     }
     rest_meta_delete(c, doc, end_ns, HK_MAX(o->grace_s, 0));
     return HK_MAX(o->grace_s, 0);
 }
 
-/* Marks what goes with grace; 0 when there is none, or none left. */
+/* Marks an object that has a grace period. Returns 0 if it has none, or none is left. */
 static int64_t mark_grace(struct rest_call *c, struct json *doc, const struct rest_delete_opts *o)
 {
     if (c->k != c->r->pods) {
@@ -100,12 +101,12 @@ static int64_t mark_grace(struct rest_call *c, struct json *doc, const struct re
     }
     const int64_t grace = pod_grace(doc, o);
     if (grace > 0) {
-        rest_meta_delete(c, doc, rest_now(c->r) + grace * REST_SECOND, grace);
+        rest_meta_delete(c, doc, rest_now(c->r) + hk_seconds_ns(grace), grace);
     }
     return grace;
 }
 
-/* The policy that holds: asked for, begun by an earlier deletion, or the kind's. */
+/* The policy in effect: the requested one, that of an earlier deletion, or the kind's default. */
 static enum port_propagation policy_of(const struct rest_call *c, const struct json *doc,
                                        enum port_propagation asked)
 {
@@ -125,13 +126,13 @@ static void push_finalizer(struct rest_call *c, struct json *doc, const char *na
 {
     struct json *meta = rest_edit(doc, &c->mem, "metadata");
     const struct json *old = json_get(meta, "finalizers");
-    struct json list = json_is(old, JSON_ARRAY) ? json_clone(old, &c->mem) : json_make_array();
+    struct json list = json_clone_as(old, JSON_ARRAY, &c->mem);
 
     json_push(&list, &c->mem, json_make_str(hk_str(name)));
     json_put(meta, &c->mem, HK_STR("finalizers"), list);
 }
 
-/* The policy is written down as a finalizer, for the collector to take away. */
+/* Records the policy as a finalizer, which the garbage collector removes. */
 static void mark_policy(struct rest_call *c, struct json *doc, enum port_propagation asked)
 {
     const enum port_propagation policy = policy_of(c, doc, asked);
@@ -149,7 +150,7 @@ static void mark_policy(struct rest_call *c, struct json *doc, enum port_propaga
     }
 }
 
-/* A namespace is held by its content. */
+/* A namespace stays until it is empty. */
 static bool mark_namespace(struct rest_call *c, struct json *doc)
 {
     const struct json *held = json_at(doc, "spec.finalizers");
@@ -175,7 +176,7 @@ int rest_delete_one(struct rest_call *c, struct hk_str ns, struct hk_str name,
     if (!head) {
         return rest_fail_missing(c, c->k, name);
     }
-    if (check_preconditions(c, head, o) < 0 || admit(c, head, &old, o->dry_run) < 0) {
+    if (check_preconditions(c, head, o) < 0 || rest_delete_admit(c, head, &old, o->dry_run) < 0) {
         return c->rc;
     }
     struct json doc = json_clone(&old, &c->mem);
@@ -199,7 +200,7 @@ int rest_delete_one(struct rest_call *c, struct hk_str ns, struct hk_str name,
     return rest_store(c, STORE_DELETE, c->k, head->ns, head->name, NULL, head->rv);
 }
 
-static struct rest_delete_opts opts_of(const struct port_request *req)
+struct rest_delete_opts rest_delete_opts_of(const struct port_request *req)
 {
     return (struct rest_delete_opts){
         .if_uid = req->if_uid,
@@ -213,28 +214,7 @@ static struct rest_delete_opts opts_of(const struct port_request *req)
 
 int rest_delete(struct rest_call *c)
 {
-    const struct rest_delete_opts o = opts_of(c->req);
+    const struct rest_delete_opts o = rest_delete_opts_of(c->req);
 
     return rest_delete_one(c, c->ns, c->name, &o);
-}
-
-int rest_delete_collection(struct rest_call *c)
-{
-    const struct rest_delete_opts o = opts_of(c->req);
-
-    if (rest_list(c) < 0) {
-        return c->rc;
-    }
-    for (uint32_t i = 0; i < c->items.len; i++) {
-        const struct api_object *item = c->items.at[i];
-        c->name = item->name;
-        /* What went meanwhile is gone as wished. */
-        if (rest_delete_one(c, item->ns, item->name, &o) < 0 && c->rc != -HK_ENOTFOUND) {
-            return c->rc;
-        }
-        c->rc = 0;
-        c->has_status = false;
-    }
-    c->name = HK_STR("");
-    return 0;
 }

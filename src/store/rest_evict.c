@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evictions: deletions that ask the pod's disruption budget first. Budget, mark and deletion are
-// staged one behind the other, so nothing can come between the question and the deed.
+// Evictions: deletions that the pod's PodDisruptionBudget must allow. The update of the budget, the
+// mark on the pod and the deletion are staged together, so no other write comes between check and
+// deletion.
 #include "api/meta.h"
 #include "store/rest_priv.h"
 
@@ -39,7 +40,7 @@ static bool is_ready(const struct json *pod)
     return false;
 }
 
-/* Pods that serve nobody are no loss. */
+/* A pod that is pending, finished or being deleted needs no budget. */
 static bool needs_budget(const struct json *pod)
 {
     const struct hk_str phase = json_str(json_at(pod, "status.phase"), HK_STR("Pending"));
@@ -66,9 +67,9 @@ static int fail_budget(struct rest_call *c, int retry_s, const char *why)
                      "Cannot evict pod as it would violate the pod's disruption budget.");
 }
 
-/* One disruption less is allowed, and this pod is the reason. */
-static int spend(struct rest_call *c, const struct store_obj *head, const struct json *old,
-                 int64_t allowed)
+/* Takes one allowed disruption from the budget and records this pod in it. */
+static int rest_evict_use_disruption(struct rest_call *c, const struct store_obj *head,
+                                     const struct json *old, int64_t allowed)
 {
     struct hk_arena *a = &c->mem;
     struct json doc = json_clone(old, a);
@@ -108,7 +109,7 @@ static int ask_budget(struct rest_call *c, const struct json *pod, const struct 
                             (long long)json_int(json_at(&doc, "status.desiredHealthy"), 0),
                             (long long)json_int(json_at(&doc, "status.currentHealthy"), 0)));
     }
-    return c->req->dry_run ? 0 : spend(c, head, &doc, allowed);
+    return c->req->dry_run ? 0 : rest_evict_use_disruption(c, head, &doc, allowed);
 }
 
 static int check_budget(struct rest_call *c, const struct json *pod)
@@ -137,9 +138,19 @@ static int mark_target(struct rest_call *c, const struct store_obj *head, const 
     return rest_store(c, STORE_UPDATE, c->k, head->ns, head->name, &doc, head->rv);
 }
 
-static struct rest_delete_opts opts_of(struct rest_call *c)
+static const struct api_kind eviction_kind = {
+    .id = API_NKINDS,
+    .group = "policy",
+    .version = "v1",
+    .kind = "Eviction",
+    .plural = "evictions",
+    .singular = "eviction",
+    .namespaced = true,
+};
+
+static struct rest_delete_opts opts_of(const struct rest_call *c, const struct json *body)
 {
-    const struct json *o = json_get(c->req->body, "deleteOptions");
+    const struct json *o = json_get(body, "deleteOptions");
     const struct json *grace = json_get(o, "gracePeriodSeconds");
 
     return (struct rest_delete_opts){
@@ -152,7 +163,7 @@ static struct rest_delete_opts opts_of(struct rest_call *c)
 
 int rest_evict(struct rest_call *c)
 {
-    const struct rest_delete_opts o = opts_of(c);
+    struct json body = json_clone(c->req->body, &c->mem);
     struct json pod;
     bool staged;
     const struct store_obj *head = rest_head(c, c->k, c->ns, c->name, &pod, &staged);
@@ -160,6 +171,10 @@ int rest_evict(struct rest_call *c)
     if (!head) {
         return rest_fail_missing(c, c->k, c->name);
     }
+    if (rest_decode_body(c, &eviction_kind, &body) < 0) {
+        return c->rc;
+    }
+    const struct rest_delete_opts o = opts_of(c, &body);
     if (check_budget(c, &pod) < 0 ||
         (!o.dry_run && needs_budget(&pod) && mark_target(c, head, &pod) < 0) ||
         rest_delete_one(c, c->ns, c->name, &o) < 0) {

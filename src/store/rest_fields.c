@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of fields, for server-side apply: who set what. A set is a trie in the form Kubernetes keeps
-// in managedFields, so it is stored as it is used:
+// Sets of fields for server-side apply. A set is a trie in the format of managedFields in
+// Kubernetes, so it is stored without conversion:
 //
 //   "f:name"        a member of an object
 //   "k:{...}"       the element of a list with these keys; "." inside: the element itself
 //   "v:..."         the element of a list of plain values
 //
-// A branch that ends is a field; lists without keys and maps marked so are single fields.
+// A leaf is a field. Atomic maps and lists without keys are single fields.
 #include "api/type.h"
 #include "store/rest_priv.h"
 
@@ -87,7 +87,7 @@ static struct hk_str edge(const char *kind, const struct json *v, struct hk_aren
     return hk_arena_str(a, hk_buf_str(&text));
 }
 
-/* The branch of an element of a list. */
+/* The branch name of a list element. */
 static struct hk_str element_edge(struct fields_topo t, enum list_form form, const struct json *v,
                                   struct hk_arena *a)
 {
@@ -117,7 +117,7 @@ static bool element_is(const struct json *v, const struct json *keys)
     return true;
 }
 
-/* Where in a list the branch leads, HK_NONE when nowhere. */
+/* The index of the branch's element in the list, or HK_NONE. */
 static uint32_t element_find(const struct json *list, struct hk_str branch, struct hk_arena *a)
 {
     const struct hk_str text = {branch.s + 2, branch.n - 2};
@@ -135,7 +135,8 @@ static uint32_t element_find(const struct json *list, struct hk_str branch, stru
     return HK_NONE;
 }
 
-static const struct json *follow(const struct json *v, struct hk_str branch, struct hk_arena *a)
+static const struct json *rest_fields_find_branch(const struct json *v, struct hk_str branch,
+                                                  struct hk_arena *a)
 {
     if (hk_str_starts(branch, "f:")) {
         return json_get_str(v, (struct hk_str){branch.s + 2, branch.n - 2});
@@ -146,7 +147,8 @@ static const struct json *follow(const struct json *v, struct hk_str branch, str
 
 /* ---- sets ---- */
 
-static struct json *grow(struct json *set, struct hk_str branch, struct hk_arena *a)
+static struct json *rest_fields_add_branch(struct json *set, struct hk_str branch,
+                                           struct hk_arena *a)
 {
     const struct json *had = json_get_str(set, branch);
 
@@ -158,26 +160,28 @@ static struct hk_str member_edge(struct hk_str key, struct hk_arena *a)
     return hk_str(hk_arena_printf(a, "f:%.*s", HK_FMT(key)));
 }
 
-static void collect(struct fields_topo t, const struct json *v, struct json *set,
-                    struct hk_arena *a)
+static void rest_fields_collect_set(struct fields_topo t, const struct json *v, struct json *set,
+                                    struct hk_arena *a)
 {
     const enum list_form form = v->type == JSON_ARRAY ? list_form(t) : LIST_ATOMIC;
 
     for (uint32_t i = 0; v->type == JSON_OBJECT && !is_atomic_map(t) && i < v->len; i++) {
         const struct json_member *m = &v->members[i];
-        collect(topo_member(t, m->key), &m->value, grow(set, member_edge(m->key, a), a), a);
+        rest_fields_collect_set(topo_member(t, m->key), &m->value,
+                                rest_fields_add_branch(set, member_edge(m->key, a), a), a);
     }
     for (uint32_t i = 0; form != LIST_ATOMIC && i < v->len; i++) {
-        struct json *branch = grow(set, element_edge(t, form, &v->items[i], a), a);
+        struct json *branch =
+            rest_fields_add_branch(set, element_edge(t, form, &v->items[i], a), a);
         if (form == LIST_MAP) {
-            grow(branch, HK_STR("."), a);
-            collect(topo_element(t), &v->items[i], branch, a);
+            rest_fields_add_branch(branch, HK_STR("."), a);
+            rest_fields_collect_set(topo_element(t), &v->items[i], branch, a);
         }
     }
 }
 
-/* Identity and what the server keeps belong to nobody. */
-static void strip(struct json *set, struct hk_arena *a)
+/* Removes fields without an owner: the object's identity and fields that the server sets. */
+static void rest_fields_remove_server_fields(struct json *set, struct hk_arena *a)
 {
     static const char *const server[] = {
         "f:name",     "f:namespace",  "f:uid",           "f:creationTimestamp",
@@ -190,7 +194,7 @@ static void strip(struct json *set, struct hk_arena *a)
     if (!meta) {
         return;
     }
-    struct json *edit = grow(set, HK_STR("f:metadata"), a);
+    struct json *edit = rest_fields_add_branch(set, HK_STR("f:metadata"), a);
     for (size_t i = 0; i < HK_LEN(server); i++) {
         json_del(edit, server[i]);
     }
@@ -203,8 +207,8 @@ struct json fields_of(struct fields_topo t, const struct json *v, struct hk_aren
 {
     struct json set = json_make_object();
 
-    collect(t, v, &set, a);
-    strip(&set, a);
+    rest_fields_collect_set(t, v, &set, a);
+    rest_fields_remove_server_fields(&set, a);
     return set;
 }
 
@@ -224,6 +228,7 @@ struct json fields_minus(const struct json *x, const struct json *y, struct hk_a
 {
     struct json set = json_make_object();
 
+    y = json_index(y, a);
     for (uint32_t i = 0; i < x->len; i++) {
         const struct json_member *m = &x->members[i];
         const struct json *other = json_get_str(y, m->key);
@@ -244,14 +249,17 @@ struct json fields_dispute(const struct json *x, const struct json *y, const str
 {
     struct json set = json_make_object();
 
+    y = json_index(y, a);
+    v = json_index(v, a);
+    w = json_index(w, a);
     for (uint32_t i = 0; i < x->len; i++) {
         const struct json_member *m = &x->members[i];
         const struct json *other = json_get_str(y, m->key);
         if (!other || hk_str_is(m->key, ".")) {
             continue;
         }
-        const struct json *one = follow(v, m->key, a);
-        const struct json *two = follow(w, m->key, a);
+        const struct json *one = rest_fields_find_branch(v, m->key, a);
+        const struct json *two = rest_fields_find_branch(w, m->key, a);
         if (m->value.len > 0 && other->len > 0) {
             const struct json sub = fields_dispute(&m->value, other, one, two, a);
             if (sub.len > 0) {
@@ -264,7 +272,7 @@ struct json fields_dispute(const struct json *x, const struct json *y, const str
     return set;
 }
 
-/* ---- two states ---- */
+/* ---- comparing two states ---- */
 
 struct diff {
     struct json *changed, *gone;
@@ -274,17 +282,17 @@ struct diff {
 static void diff_values(struct fields_topo t, const struct json *a, const struct json *b,
                         struct diff d);
 
-/* A branch that one side lacks. */
+/* Adds a branch that one side lacks. */
 static void add_branch(struct json *set, struct fields_topo t, struct hk_str branch,
                        const struct json *v, struct hk_arena *mem)
 {
     struct json all = json_make_object();
 
-    collect(t, v, &all, mem);
+    rest_fields_collect_set(t, v, &all, mem);
     json_put(set, mem, branch, all);
 }
 
-/* A branch of b; a is NULL where it lacks it. */
+/* Compares one branch of b; a is NULL where a lacks the branch. */
 static void diff_branch(struct fields_topo t, struct hk_str branch, const struct json *a,
                         const struct json *b, struct diff d)
 {
@@ -312,11 +320,12 @@ static void diff_lists(struct fields_topo t, enum list_form form, const struct j
 {
     for (uint32_t i = 0; i < b->len; i++) {
         const struct hk_str branch = element_edge(t, form, &b->items[i], d.mem);
-        diff_branch(topo_element(t), branch, follow(a, branch, d.mem), &b->items[i], d);
+        diff_branch(topo_element(t), branch, rest_fields_find_branch(a, branch, d.mem),
+                    &b->items[i], d);
     }
     for (uint32_t i = 0; i < a->len; i++) {
         const struct hk_str branch = element_edge(t, form, &a->items[i], d.mem);
-        if (!follow(b, branch, d.mem)) {
+        if (!rest_fields_find_branch(b, branch, d.mem)) {
             add_branch(d.gone, topo_element(t), branch, &a->items[i], d.mem);
         }
     }
@@ -330,6 +339,8 @@ static void diff_values(struct fields_topo t, const struct json *a, const struct
     if (a->type != b->type) {
         return;
     }
+    a = json_index(a, d.mem);
+    b = json_index(b, d.mem);
     if (form != LIST_ATOMIC) {
         diff_lists(t, form, a, b, d);
     }
@@ -353,8 +364,8 @@ void fields_diff(struct fields_topo t, const struct json *a, const struct json *
     *ret_changed = json_make_object();
     *ret_gone = json_make_object();
     diff_values(t, a, b, (struct diff){ret_changed, ret_gone, mem});
-    strip(ret_changed, mem);
-    strip(ret_gone, mem);
+    rest_fields_remove_server_fields(ret_changed, mem);
+    rest_fields_remove_server_fields(ret_gone, mem);
 }
 
 /* ---- changing objects ---- */
@@ -386,6 +397,7 @@ void fields_merge(struct fields_topo t, struct json *target, const struct json *
         *target = *v;
         return;
     }
+    *target = *json_index(target, a);
     for (uint32_t i = 0; i < v->len; i++) {
         const struct json_member *m = &v->members[i];
         const struct json *had = json_get_str(target, m->key);
@@ -407,19 +419,18 @@ static void remove_member(struct json *target, struct hk_str key, const struct j
                           struct hk_arena *a)
 {
     const struct json *had = json_get_str(target, key);
-    char *name = hk_arena_strndup(a, key.s, key.n);
 
     if (!had) {
         return;
     }
     if (set->len == 0) {
-        json_del(target, name);
+        json_doom(target, key);
         return;
     }
     struct json value = *had;
     fields_remove(&value, set, a);
     if ((value.type == JSON_OBJECT || value.type == JSON_ARRAY) && value.len == 0) {
-        json_del(target, name);
+        json_doom(target, key);
     } else {
         json_put(target, a, key, value);
     }
@@ -427,6 +438,7 @@ static void remove_member(struct json *target, struct hk_str key, const struct j
 
 void fields_remove(struct json *target, const struct json *set, struct hk_arena *a)
 {
+    *target = *json_index(target, a);
     for (uint32_t i = 0; i < set->len; i++) {
         const struct json_member *m = &set->members[i];
         if (hk_str_starts(m->key, "f:")) {
@@ -443,9 +455,10 @@ void fields_remove(struct json *target, const struct json *set, struct hk_arena 
             fields_remove(&target->items[at], &m->value, a);
         }
     }
+    json_sweep(target);
 }
 
-/* ---- words ---- */
+/* ---- paths in messages ---- */
 
 struct walk {
     struct hk_arena *mem;
@@ -475,7 +488,7 @@ static const char *path_add(const char *path, struct hk_str branch, struct hk_ar
     return hk_arena_str(a, hk_buf_str(&text)).s;
 }
 
-static void each(const struct walk *w, const struct json *set, const char *path)
+static void rest_fields_visit_leaves(const struct walk *w, const struct json *set, const char *path)
 {
     for (uint32_t i = 0; i < set->len; i++) {
         const struct json_member *m = &set->members[i];
@@ -486,7 +499,7 @@ static void each(const struct walk *w, const struct json *set, const char *path)
         if (m->value.len == 0) {
             w->fn(w->ctx, at);
         } else {
-            each(w, &m->value, at);
+            rest_fields_visit_leaves(w, &m->value, at);
         }
     }
 }
@@ -494,5 +507,5 @@ static void each(const struct walk *w, const struct json *set, const char *path)
 void fields_each(const struct json *set, struct hk_arena *a,
                  void (*fn)(void *ctx, const char *path), void *ctx)
 {
-    each(&(struct walk){a, fn, ctx}, set, "");
+    rest_fields_visit_leaves(&(struct walk){a, fn, ctx}, set, "");
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The collector: objects whose owners are all gone go too. It knows only objects that name owners;
-// whether an owner exists is asked of the store, by name and uid, when it matters.
+// The garbage collector: deletes objects whose owners are all gone. Its graph contains only objects
+// with ownerReferences; it looks up an owner in the store, by name and uid, when needed.
 //
-//   event -> who might be affected is queued -> a look at each -> deletion, or references or a
-//   finalizer taken away, as ordinary calls of the port -> the next event
+//   event -> affected objects are queued -> each is checked -> deletion, or removal of references
+//   or of a finalizer, as ordinary calls of the port -> the next event
 //
-// Owners that wait: "foregroundDeletion" is taken away when no dependent that blocks is left,
-// "orphan" when no dependent names the owner any more.
+// Owners that wait: "foregroundDeletion" is removed when no blocking dependent is left, "orphan"
+// when no dependent refers to the owner any more.
 #include "store/rest_priv.h"
 
 #define GC_RETRY_NS (1 * REST_SECOND)
@@ -104,7 +104,7 @@ static void feed_gone(struct gc *g, struct hk_str uid)
     item_drop(g, id);
 }
 
-/* Sorting out the many objects the collector has nothing to do with must not cost a parse. */
+/* Avoids parsing the many objects that do not concern the collector. */
 static bool mentions(const struct store_obj *o, const char *word)
 {
     return memmem(o->text.s, o->text.n, word, strlen(word)) != NULL;
@@ -155,7 +155,7 @@ static void feed_item(struct gc *g, const struct store_obj *o, const struct json
     const uint32_t id = node_hold(g, o->uid);
     struct gc_item *item = g->nodes.at[id].item;
     if (item) {
-        hk_intern_drop(&g->uids, id); /* held already */
+        hk_intern_drop(&g->uids, id); /* the node holds a reference already */
         store_obj_unref(item->obj);
     } else {
         g->nodes.at[id].item = item = hk_zalloc(sizeof(*item));
@@ -210,9 +210,9 @@ void rest_gc_feed(struct rest *r, const struct store_event *ev)
     }
 }
 
-/* ---- deeds ---- */
+/* ---- actions ---- */
 
-static void on_done(void *ctx, const struct port_msg *m)
+static void rest_gc_on_done(void *ctx, const struct port_msg *m)
 {
     struct rest *r = ctx;
     struct gc *g = &r->gc;
@@ -227,15 +227,15 @@ static void on_done(void *ctx, const struct port_msg *m)
         n->refused = 0;
         return;
     }
-    /* Twice as long each time: what stands in the way may stand there for days. */
+    /* Double the delay each time: the obstacle may stay for days. */
     const int64_t delay_ns = GC_RETRY_NS << HK_MIN(n->refused, GC_MAX_DOUBLINGS);
     n->refused = (uint8_t)HK_MIN(n->refused + 1, GC_MAX_DOUBLINGS);
-    hk_vec_push(&g->later, (struct gc_later){id, rest_now(r) + delay_ns});
+    hk_vec_push(&g->later, (struct gc_later){id, rest_mono(r) + delay_ns});
 }
 
-static void submit(struct rest *r, uint32_t id, const struct port_request *req)
+static void rest_gc_submit(struct rest *r, uint32_t id, const struct port_request *req)
 {
-    const uint64_t call = port_submit(&r->port, req, (struct port_sink){on_done, r});
+    const uint64_t call = port_submit(&r->port, req, (struct port_sink){rest_gc_on_done, r});
 
     hk_map_put(&r->gc.tries, call, id);
 }
@@ -252,10 +252,10 @@ static void submit_delete(struct rest *r, uint32_t id, const struct store_obj *o
         .propagation = policy,
     };
 
-    submit(r, id, &req);
+    rest_gc_submit(r, id, &req);
 }
 
-/* Writes one list of the metadata anew; only if this is still the object that was looked at. */
+/* Replaces one list of the metadata, if the object still has the same uid. */
 static void submit_list(struct rest *r, uint32_t id, const struct store_obj *o, const char *key,
                         struct json list)
 {
@@ -273,13 +273,13 @@ static void submit_list(struct rest *r, uint32_t id, const struct store_obj *o, 
         .patch = PORT_PATCH_MERGE,
         .body = &patch,
     };
-    submit(r, id, &req);
+    rest_gc_submit(r, id, &req);
 }
 
-/* ---- a look at an owner that waits ---- */
+/* ---- checking an owner that waits ---- */
 
-static void release(struct rest *r, uint32_t id, const struct store_obj *head,
-                    const struct json *doc, const char *finalizer)
+static void rest_gc_remove_finalizer(struct rest *r, uint32_t id, const struct store_obj *head,
+                                     const struct json *doc, const char *finalizer)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     struct json copy = json_clone(doc, &mem);
@@ -290,8 +290,9 @@ static void release(struct rest *r, uint32_t id, const struct store_obj *head,
     }
 }
 
-/* Takes the owner's name off the dependent; nothing to do when an earlier look has. */
-static void strip(struct rest *r, uint32_t owner, const struct store_obj *dependent)
+/* Removes the owner's reference from the dependent, unless an earlier check has done so. */
+static void rest_gc_remove_owner_ref(struct rest *r, uint32_t owner,
+                                     const struct store_obj *dependent)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     struct json doc;
@@ -326,12 +327,15 @@ static bool blocks(const struct gc_item *item, uint32_t owner)
     return false;
 }
 
-static bool blocked(const struct gc *g, uint32_t owner)
+/* An owner is in the namespace of its dependents or is cluster-scoped. A reference from another
+ * namespace does not block its deletion. */
+static bool blocked(const struct gc *g, uint32_t owner, struct hk_str ns)
 {
     const struct gc_node *n = &g->nodes.at[owner];
 
     for (uint32_t i = 0; i < n->dependents.len; i++) {
-        if (blocks(g->nodes.at[n->dependents.at[i]].item, owner)) {
+        const struct gc_item *item = g->nodes.at[n->dependents.at[i]].item;
+        if (blocks(item, owner) && (ns.n == 0 || hk_str_eq(item->obj->ns, ns))) {
             return true;
         }
     }
@@ -355,22 +359,22 @@ static void look_owner(struct rest *r, uint32_t id)
         for (uint32_t i = 0; i < g->nodes.at[id].dependents.len; i++) {
             const struct gc_item *item = g->nodes.at[g->nodes.at[id].dependents.at[i]].item;
             if (item) {
-                strip(r, id, item->obj);
+                rest_gc_remove_owner_ref(r, id, item->obj);
             }
         }
         if (g->nodes.at[id].dependents.len == 0) {
-            release(r, id, o, &doc, REST_ORPHAN_FINALIZER);
+            rest_gc_remove_finalizer(r, id, o, &doc, REST_ORPHAN_FINALIZER);
         }
-    } else if (rest_has_finalizer(&doc, REST_FOREGROUND) && !blocked(g, id)) {
-        release(r, id, o, &doc, REST_FOREGROUND);
+    } else if (rest_has_finalizer(&doc, REST_FOREGROUND) && !blocked(g, id, o->ns)) {
+        rest_gc_remove_finalizer(r, id, o, &doc, REST_FOREGROUND);
     }
 }
 
-/* ---- a look at a dependent ---- */
+/* ---- checking a dependent ---- */
 
 enum owner_state {
-    OWNER_SOLID,   /* there, or nobody can tell */
-    OWNER_WAITING, /* going, and waits for its dependents to go first */
+    OWNER_SOLID,   /* exists, or may exist */
+    OWNER_WAITING, /* being deleted, and waits for its dependents to go first */
     OWNER_ABSENT,
 };
 
@@ -381,7 +385,7 @@ static enum owner_state owner_state(struct rest *r, const struct store_obj *depe
         rest_kind_by_name(r, json_str(json_get(ref, "apiVersion"), HK_STR("")),
                           json_str(json_get(ref, "kind"), HK_STR("")));
 
-    /* An owner of unknown kind, or in a namespace that is not said, proves nothing. */
+    /* An owner of unknown kind, or without a known namespace, may exist. */
     if (!k || (k->kind->namespaced && dependent->ns.n == 0)) {
         return OWNER_SOLID;
     }
@@ -401,7 +405,7 @@ static enum owner_state owner_state(struct rest *r, const struct store_obj *depe
     return waits ? OWNER_WAITING : OWNER_SOLID;
 }
 
-/* How the object itself wants its dependents treated. */
+/* The object's own policy for its dependents. */
 static enum port_propagation own_policy(const struct json *doc, bool owner_waits, bool has_own)
 {
     if (owner_waits && has_own) {
@@ -414,7 +418,8 @@ static enum port_propagation own_policy(const struct json *doc, bool owner_waits
                                                     : PORT_PROPAGATE_BACKGROUND;
 }
 
-static void judge(struct rest *r, uint32_t id, const struct store_obj *o, const struct json *doc)
+static void rest_gc_check_owners(struct rest *r, uint32_t id, const struct store_obj *o,
+                                 const struct json *doc)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     const struct json *refs = json_at(doc, "metadata.ownerReferences");
@@ -449,7 +454,7 @@ static void look_dependent(struct rest *r, uint32_t id)
     hk_arena_clear(mem);
     if (head && hk_str_eq(head->uid, o->uid) && json_parse(head->text, 0, mem, &doc, NULL) == 0 &&
         !rest_deleting(&doc)) {
-        judge(r, id, o, &doc);
+        rest_gc_check_owners(r, id, o, &doc);
     }
 }
 
@@ -479,7 +484,7 @@ void rest_gc_run(struct rest *r)
 void rest_gc_tick(struct rest *r)
 {
     struct gc *g = &r->gc;
-    const int64_t now = rest_now(r);
+    const int64_t now = rest_mono(r);
     uint32_t kept = 0;
 
     for (uint32_t i = 0; i < g->later.len; i++) {

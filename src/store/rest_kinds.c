@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of kinds: those of the registry, more that are stored without anybody here acting on
-// them, other versions of both, and those that CustomResourceDefinitions add while we run. A
-// definition of a kind that has a row already (Volcano's own) lends it schema and columns; the row
-// stays when the definition goes.
+// The rows of kinds: those of the registry, kinds that are only stored, other versions of both, and
+// kinds that CustomResourceDefinitions add at run time. A definition of a kind that already has a
+// row (Volcano's own) lends the row its schema and columns; the row stays when the definition is
+// deleted.
 #include "api/schema.h"
 #include "store/rest_priv.h"
 
-/* A row with what only this file needs; rows are handed out as their first member. */
+/* A row with private data of this file. Callers get its first member. */
 struct row {
     struct rest_kind pub;
-    struct api_kind own; /* of a kind that came with a definition */
+    struct api_kind own; /* for a kind that a definition added */
     struct rest_lent *lent;
     bool builtin;
 };
@@ -54,7 +54,7 @@ static struct row *row_find(const struct rest *r, struct hk_str group, struct hk
     return NULL;
 }
 
-/* Another version of what a row keeps. */
+/* Adds another version of a stored kind. */
 static void row_view(struct rest *r, const struct api_kind *kind, const struct rest_view *view)
 {
     struct hk_str group, version;
@@ -221,7 +221,7 @@ bool rest_kind_has(const struct rest_kind *k, const char *sub)
 
 /* ---- definitions ---- */
 
-static const char *dup(const struct json *v, struct hk_str fallback)
+static const char *rest_kinds_copy_str(const struct json *v, struct hk_str fallback)
 {
     const struct hk_str s = json_str(v, fallback);
     return hk_strndup(s.s, s.n);
@@ -235,14 +235,14 @@ static struct row *row_define(struct rest *r, const struct json *spec, const str
     struct api_kind *k = &row->own;
 
     k->id = API_NKINDS;
-    k->group = dup(json_get(spec, "group"), HK_STR(""));
-    k->version = dup(json_get(version, "name"), HK_STR(""));
-    k->kind = dup(json_get(names, "kind"), HK_STR(""));
-    k->plural = dup(json_get(names, "plural"), HK_STR(""));
-    k->singular = dup(json_get(names, "singular"), hk_str(k->kind));
+    k->group = rest_kinds_copy_str(json_get(spec, "group"), HK_STR(""));
+    k->version = rest_kinds_copy_str(json_get(version, "name"), HK_STR(""));
+    k->kind = rest_kinds_copy_str(json_get(names, "kind"), HK_STR(""));
+    k->plural = rest_kinds_copy_str(json_get(names, "plural"), HK_STR(""));
+    k->singular = rest_kinds_copy_str(json_get(names, "singular"), hk_str(k->kind));
     k->namespaced = hk_str_is(json_str(json_get(spec, "scope"), HK_STR("")), "Namespaced");
     for (uint32_t i = 0; i < HK_LEN(k->short_names) && json_item(words, i); i++) {
-        k->short_names[i] = dup(json_item(words, i), HK_STR(""));
+        k->short_names[i] = rest_kinds_copy_str(json_item(words, i), HK_STR(""));
     }
     row->pub.kind = k;
     row->pub.crd = true;
@@ -252,7 +252,7 @@ static struct row *row_define(struct rest *r, const struct json *spec, const str
     return row;
 }
 
-/* What was lent before lives until nobody can be using it. */
+/* Keeps the old loan until no caller can be using it. */
 static void give_back(struct rest *r, struct row *row)
 {
     if (row->lent) {
@@ -270,7 +270,7 @@ static void row_lend(struct rest *r, struct row *row, const struct json *crd, ui
     const struct json *listed = json_get(spec, "names");
 
     *copy = json_clone(version, &l->mem);
-    *names = listed ? json_clone(listed, &l->mem) : json_make_object();
+    *names = json_clone_as(listed, JSON_OBJECT, &l->mem);
     if (!row->pub.schema || !json_equal(row->pub.schema, json_at(copy, "schema.openAPIV3Schema"))) {
         row->pub.schema_rv = rv;
     }
@@ -278,7 +278,7 @@ static void row_lend(struct rest *r, struct row *row, const struct json *crd, ui
     row->lent = l;
     row->pub.schema = json_at(copy, "schema.openAPIV3Schema");
     if (row->pub.schema && schema_new(row->pub.schema, &l->rules, NULL) < 0) {
-        l->rules = NULL; /* refused by now, but older stores may hold one */
+        l->rules = NULL; /* refused now, but older stores may contain one */
     }
     row->pub.rules = l->rules;
     row->pub.columns = json_get(copy, "additionalPrinterColumns");
@@ -303,7 +303,7 @@ static void row_forget(struct rest *r, struct row *row)
     row->pub.served = row->pub.storage = row->builtin;
 }
 
-/* Rows of the definition's group and plural; a version that is no longer listed stops serving. */
+/* Stops serving versions that the definition no longer lists, in rows of its group and plural. */
 static void forget_versions(struct rest *r, const struct json *spec, const struct json *versions)
 {
     const struct hk_str group = json_str(json_get(spec, "group"), HK_STR(""));

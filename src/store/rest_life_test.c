@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How objects end: grace, finalizers, owners, namespaces, definitions, age.
+// Ends of objects: grace periods, finalizers, owners, namespaces, definitions, expiry.
 #include "store/rest_rig_test.h"
 
 #define NS HK_STR("default")
@@ -47,6 +47,53 @@ static void test_a_bound_pod_goes_with_grace(void **state)
     rig_story(*state, steps);
 }
 
+/* The API does not limit grace periods; the deletion time must stay a valid timestamp. */
+static void test_grace_without_bound(void **state)
+{
+    static const struct step steps[] = {
+        {"Pod", CREATE,
+         "{'metadata':{'name':'p'},'spec':{'nodeName':'n1','terminationGracePeriodSeconds':"
+         "9223372036854775807," BOX "}}",
+         201},
+        {"Pod", DELETE("p"), NULL, 200,
+         .see = {"metadata.deletionTimestamp", "2094-01-20T06:18:13Z",
+                 "metadata.deletionGracePeriodSeconds", "9223372036854775807"}},
+        {"Pod", DELETE("p", .has_grace = true, .grace_s = 10), NULL, 200,
+         .see = {"metadata.deletionTimestamp", "2026-01-02T03:04:15Z",
+                 "metadata.deletionGracePeriodSeconds", "10"}},
+        {"Pod", CREATE, "{'metadata':{'name':'q'},'spec':{'nodeName':'n1'," BOX "}}", 201},
+        {"Pod", DELETE("q", .has_grace = true, .grace_s = INT64_MAX), NULL, 200,
+         .see = {"metadata.deletionTimestamp", "2094-01-20T06:18:13Z"}},
+        {"Pod", CREATE, "{'metadata':{'name':'r'},'spec':{'nodeName':'n1'," BOX "}}", 201},
+        {"Pod", DELETE("r", .has_grace = true, .grace_s = INT64_MIN), NULL, 200,
+         .see = {"metadata.deletionGracePeriodSeconds", "1"}},
+    };
+
+    rig_story(*state, steps);
+}
+
+/* Objects that are being deleted, and wait for a finalizer, are not written again. */
+static void test_a_collection_of_ending_objects(void **state)
+{
+    static const struct step before[] = {
+        {"ConfigMap", CREATE, "{'metadata':{'name':'a','finalizers':['x.io/y']}}", 201},
+        {"ConfigMap", CREATE, "{'metadata':{'name':'b','finalizers':['x.io/y']}}", 201},
+    };
+    struct rig *g = *state;
+    const struct port_request all = {
+        .verb = PORT_DELETE_COLLECTION, .kind = rig_kind(g, "ConfigMap"), .ns = NS};
+
+    rig_story(g, before);
+    for (int i = 0; i < 3; i++) {
+        struct answer a = rig_ask(g, &all);
+
+        assert_int_equal(a.code, 200);
+        assert_string_equal(a.names, "a b");
+        assert_null(a.obj);
+        answer_fini(&a);
+    }
+}
+
 static void test_other_pods_go_at_once(void **state)
 {
     static const struct step steps[] = {
@@ -89,7 +136,7 @@ static void test_finalizers_hold_an_object(void **state)
 
 /* ---- owners ---- */
 
-/* Makes an object of the kind with owners given as "name" of Secrets, '*' before it blocks. */
+/* Creates an object of the kind; owners: names of Secrets, '*' before a name blocks. */
 static void make(struct rig *g, const char *kind, const char *name, const char *owners)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf body = {0};
@@ -202,7 +249,7 @@ static void test_owners_that_never_were_take_the_object_along(void **state)
          "{'metadata':{'name':'odd','ownerReferences':[{'apiVersion':'x.io/v1','kind':'Odd',"
          "'name':'o','uid':'u'}]}}",
          201},
-        {"ConfigMap", GET("odd"), NULL, 200}, /* of an unknown kind: nobody can tell */
+        {"ConfigMap", GET("odd"), NULL, 200}, /* an owner of unknown kind may exist */
     };
 
     make(g, "ConfigMap", "lost", "nobody");
@@ -234,7 +281,7 @@ static void test_a_namespace_ends_with_its_content(void **state)
          "NamespaceTerminating metadata.namespace; "},
         {"ConfigMap", .req = {.verb = PORT_GET, .ns = HK_STR("work"), .name = HK_STR("a")}, NULL,
          404},
-        {"Namespace", OF_NS(PORT_GET), NULL, 200}, /* the pod still has its grace */
+        {"Namespace", OF_NS(PORT_GET), NULL, 200}, /* the pod still has its grace period */
         {"Pod",
          .req = {.verb = PORT_DELETE, .ns = HK_STR("work"), .name = HK_STR("p"), .has_grace = true},
          NULL, 200},
@@ -330,7 +377,7 @@ static void test_a_schema_prunes_fills_in_and_checks(void **state)
     rig_story(g, steps);
 }
 
-/* ---- what waits, and what is refused ---- */
+/* ---- waiting and refusals ---- */
 
 static void test_an_ending_namespace_says_what_it_waits_for(void **state)
 {
@@ -376,7 +423,7 @@ static void test_an_ending_namespace_says_what_it_waits_for(void **state)
 
 static void test_a_refused_deletion_is_tried_less_and_less_often(void **state)
 {
-    /* This namespace may not be deleted, whoever owned it. */
+    /* This namespace cannot be deleted, whatever its owner. */
     static const struct step steps[] = {
         {"Namespace",
          .req = {.verb = PORT_PATCH, .name = HK_STR("kube-public"), .patch = PORT_PATCH_MERGE},
@@ -409,7 +456,7 @@ static void test_every_namespace_has_the_authority(void **state)
         {"ConfigMap",
          .req = {.verb = PORT_GET, .ns = HK_STR("new"), .name = HK_STR("kube-root-ca.crt")}, NULL,
          200},
-        /* and it does not keep the namespace from ending */
+        /* and it does not stop the namespace from being deleted */
         {"Namespace", .req = {.verb = PORT_DELETE, .name = HK_STR("new")}, NULL, 200},
         {"Namespace", .req = {.verb = PORT_GET, .name = HK_STR("new")}, NULL, 404},
     };
@@ -420,7 +467,7 @@ static void test_every_namespace_has_the_authority(void **state)
     rig_story(g, steps);
 }
 
-/* ---- age ---- */
+/* ---- expiry ---- */
 
 static void test_events_last_an_hour(void **state)
 {
@@ -470,6 +517,75 @@ static void test_events_age_while_nobody_runs(void **state)
     assert_false(rig_has(g, "Event", "default", "old"));
 }
 
+/* ---- changes of the wall clock ---- */
+
+enum { CLOCK_STEP_S = 7200 };
+
+static int64_t clock_set_back(struct hk_clock *c)
+{
+    return c->mono_ns(c) - CLOCK_STEP_S * 1000000000LL;
+}
+
+static int64_t clock_set_ahead(struct hk_clock *c)
+{
+    return c->mono_ns(c) + CLOCK_STEP_S * 1000000000LL;
+}
+
+static void test_a_clock_that_is_set_back_delays_no_try(void **state)
+{
+    static const struct step steps[] = {
+        {"Namespace",
+         .req = {.verb = PORT_PATCH, .name = HK_STR("kube-public"), .patch = PORT_PATCH_MERGE},
+         "{'metadata':{'ownerReferences':[{'apiVersion':'v1','kind':'Node','name':'n','uid'"
+         ":'u'}]}}",
+         200},
+    };
+    struct rig *g = *state;
+
+    rig_story(g, steps);
+    g->clock.clock.wall_ns = clock_set_back;
+    rig_sleep(g, 1);
+    assert_int_equal((rest_next_ns(g->rest) - g->clock.now_ns) / 1000000000, 2);
+}
+
+static void test_a_namespace_ends_when_the_clock_is_set_back(void **state)
+{
+    static const struct step steps[] = {
+        {"Namespace", .req = {.verb = PORT_CREATE}, "{'metadata':{'name':'old'}}", 201},
+        {"ConfigMap", .req = {.verb = PORT_CREATE, .ns = HK_STR("old")},
+         "{'metadata':{'name':'held','finalizers':['x.io/a']}}", 201},
+        {"Namespace", .req = {.verb = PORT_DELETE, .name = HK_STR("old")}, NULL, 200},
+    };
+    struct rig *g = *state;
+    int64_t next_ns;
+
+    rig_story(g, steps);
+    next_ns = rest_next_ns(g->rest) - g->clock.now_ns;
+    g->clock.clock.wall_ns = clock_set_back;
+    rig_sleep(g, next_ns / 1000000000 + 1);
+    /* One attempt was made, and the next one is not later. */
+    assert_in_range(rest_next_ns(g->rest) - g->clock.now_ns, 1, next_ns);
+}
+
+static void test_events_last_an_hour_whatever_the_clock_says(void **state)
+{
+    static const struct step steps[] = {
+        {"Event", CREATE,
+         "{'metadata':{'name':'old'},'involvedObject':{'kind':'Pod','namespace':'default',"
+         "'name':'p'},'type':'Normal'}",
+         201},
+    };
+    struct rig *g = *state;
+
+    rig_story(g, steps);
+    g->clock.clock.wall_ns = clock_set_ahead;
+    rig_sleep(g, 3599);
+    assert_true(rig_has(g, "Event", "default", "old"));
+    g->clock.clock.wall_ns = clock_set_back;
+    rig_sleep(g, 2);
+    assert_false(rig_has(g, "Event", "default", "old"));
+}
+
 static int setup(void **state)
 {
     struct rig *g = hk_zalloc(sizeof(*g));
@@ -493,6 +609,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_a_bound_pod_goes_with_grace),
+        TEST(test_grace_without_bound),
+        TEST(test_a_collection_of_ending_objects),
         TEST(test_other_pods_go_at_once),
         TEST(test_finalizers_hold_an_object),
         TEST(test_background_takes_the_dependents_along),
@@ -509,6 +627,9 @@ int main(void)
         TEST(test_every_namespace_has_the_authority),
         TEST(test_events_last_an_hour),
         TEST(test_events_age_while_nobody_runs),
+        TEST(test_a_clock_that_is_set_back_delays_no_try),
+        TEST(test_a_namespace_ends_when_the_clock_is_set_back),
+        TEST(test_events_last_an_hour_whatever_the_clock_says),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading: one object, and lists in pages. All pages of a list show one revision: the present is
-// rolled back with the history of what changed since, so a list costs nothing between its pages and
-// expires only when that history does.
+// Reading: single objects, and lists in pages. All pages of a list show one revision: the history
+// of changes rolls the current state back. So a list uses no memory between its pages, and expires
+// only when that history does. A long list is built in slices in the same way, and other calls run
+// between them.
 #include "codec/base64.h"
 #include "store/rest_priv.h"
+
+/* Memory limit of one slice of a list. */
+#define LIST_ROOM ((size_t)8 << 20)
 
 /* ---- get ---- */
 
@@ -23,14 +27,14 @@ int rest_get(struct rest_call *c)
     return 0;
 }
 
-/* ---- the token of a page ---- */
+/* ---- continue tokens ---- */
 
 struct page {
-    uint64_t rv; /* 0: now */
+    uint64_t rv; /* 0: the current one */
     struct hk_str after_ns, after_name;
 };
 
-/* "rv/namespace/name", coded so that nobody takes it apart. */
+/* "rv/namespace/name", encoded because clients must not parse it. */
 static const char *token_write(struct rest_call *c, uint64_t rv, const struct store_obj *last)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf plain = {0}, coded = {0};
@@ -68,25 +72,31 @@ static int token_read(struct rest_call *c, struct page *ret)
 
 /* ---- the state at a revision ---- */
 
-/* An object that has changed since, as it was: NULL when there was none. */
+/* The earlier state of an object that changed later; NULL if it did not exist. */
 struct past {
     struct hk_str ns, name;
-    const struct store_obj *was; /* held */
+    const struct store_obj *was; /* holds a reference */
 };
 
-struct lister {
+struct rest_lister {
     struct rest_call *c;
     struct rest_filter filter;
-    struct page page;
-    HK_VEC(struct past) past; /* in order of (namespace, name), behind the page's beginning */
+    struct page page; /* where the next slice starts */
+    uint32_t limit;
+    bool continued;                                   /* not the first page */
+    uint64_t past_rv;                                 /* the revision up to which past was read */
+    uint64_t slice_end;                               /* a value of rest.work */
+    bool cut;                                         /* the slice ended before the list did */
+    struct hk_buf at_ns, at_name, last_ns, last_name; /* keys, kept between slices */
+    HK_VEC(struct past) past; /* in order of (namespace, name), after the start of the page */
     uint32_t past_at;
     struct hk_intern keys;        /* objects in past */
-    const struct store_obj *last; /* shown last */
+    const struct store_obj *last; /* the last one shown */
     bool full;
 };
 
-static int key_cmp(struct hk_str ns_a, struct hk_str name_a, struct hk_str ns_b,
-                   struct hk_str name_b)
+static int rest_list_compare_keys(struct hk_str ns_a, struct hk_str name_a, struct hk_str ns_b,
+                                  struct hk_str name_b)
 {
     const int ns = hk_str_cmp(ns_a, ns_b);
     return ns != 0 ? ns : hk_str_cmp(name_a, name_b);
@@ -96,11 +106,11 @@ static int past_cmp(const void *a, const void *b)
 {
     const struct past *x = a;
     const struct past *y = b;
-    return key_cmp(x->ns, x->name, y->ns, y->name);
+    return rest_list_compare_keys(x->ns, x->name, y->ns, y->name);
 }
 
-/* The first change after the revision tells what was before. */
-static void past_note(struct lister *l, const struct store_event *ev)
+/* The first change after the revision contains the state before it. */
+static void past_note(struct rest_lister *l, const struct store_event *ev)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf key = {0};
     const uint32_t known = l->keys.live;
@@ -108,7 +118,8 @@ static void past_note(struct lister *l, const struct store_event *ev)
     hk_buf_addf(&key, "%.*s/%.*s", HK_FMT(ev->obj->ns), HK_FMT(ev->obj->name));
     hk_intern(&l->keys, hk_buf_str(&key));
     if (l->keys.live == known ||
-        key_cmp(ev->obj->ns, ev->obj->name, l->page.after_ns, l->page.after_name) <= 0) {
+        rest_list_compare_keys(ev->obj->ns, ev->obj->name, l->page.after_ns, l->page.after_name) <=
+            0) {
         return;
     }
     hk_vec_push(&l->past, (struct past){
@@ -118,11 +129,11 @@ static void past_note(struct lister *l, const struct store_event *ev)
                           });
 }
 
-static int fail_expired(struct lister *l)
+static int fail_expired(struct rest_lister *l)
 {
     const struct store_obj from = {.ns = l->page.after_ns, .name = l->page.after_name};
 
-    if (l->c->req->cont.n == 0) {
+    if (!l->continued) {
         return rest_fail_expired(l->c, "The resourceVersion for the provided list is too old.");
     }
     l->c->status.cont = token_write(l->c, 0, &from);
@@ -132,33 +143,35 @@ static int fail_expired(struct lister *l)
               "this response to retrieve the remainder of the results.");
 }
 
-static int past_read(struct lister *l)
+/* Reads the changes since the last call, or since the revision of the list. */
+static int past_read(struct rest_lister *l)
 {
     const struct store *s = l->c->r->store;
-    uint64_t rv = l->page.rv;
+    const uint32_t known = l->past.len;
     enum store_next next;
     struct store_event ev;
 
-    while ((next = store_next(s, l->c->k->res, l->filter.ns, &rv, &ev)) == STORE_NEXT_EVENT) {
+    while ((next = store_next(s, l->c->k->res, l->filter.ns, &l->past_rv, &ev)) ==
+           STORE_NEXT_EVENT) {
         past_note(l, &ev);
     }
     if (next == STORE_NEXT_GONE) {
         return fail_expired(l);
     }
-    if (l->past.len > 0) {
-        qsort(l->past.at, l->past.len, sizeof(*l->past.at), past_cmp);
+    if (l->past.len > known) { /* entries up to past_at were shown and sort before all others */
+        qsort(l->past.at + l->past_at, l->past.len - l->past_at, sizeof(*l->past.at), past_cmp);
     }
     return 0;
 }
 
 /* ---- the list ---- */
 
-static bool full(const struct lister *l)
+static bool full(const struct rest_lister *l)
 {
-    return l->c->req->limit > 0 && l->c->items.len >= l->c->req->limit;
+    return l->limit > 0 && l->c->items.len >= l->limit;
 }
 
-static void show(struct lister *l, const struct store_obj *o)
+static void list_show_object(struct rest_lister *l, const struct store_obj *o)
 {
     struct rest_call *c = l->c;
 
@@ -170,6 +183,7 @@ static void show(struct lister *l, const struct store_obj *o)
         c->remaining++;
         return;
     }
+    c->r->work += c->text_only ? 0 : REST_WORK_PARSED * o->text.n;
     struct api_object *obj = rest_object(c->r, c->k, o, !c->text_only);
     if (obj) {
         hk_vec_push(&c->items, obj);
@@ -177,23 +191,23 @@ static void show(struct lister *l, const struct store_obj *o)
     }
 }
 
-/* With selectors the count of the rest is not told, so nobody needs to look further. */
-static bool enough(const struct lister *l)
+/* With selectors the answer has no remainingItemCount, so the list stops when the page is full. */
+static bool rest_list_has_enough(const struct rest_lister *l)
 {
     return l->full && (l->filter.labels.len > 0 || l->filter.fields.len > 0);
 }
 
-/* Shows what was, up to the key; true when the key itself was among it. */
-static bool show_past(struct lister *l, const struct store_obj *upto)
+/* Shows past states up to the key; true if the key itself was among them. */
+static bool show_past(struct rest_lister *l, const struct store_obj *upto)
 {
     for (; l->past_at < l->past.len; l->past_at++) {
         const struct past *p = &l->past.at[l->past_at];
-        const int order = upto ? key_cmp(p->ns, p->name, upto->ns, upto->name) : -1;
+        const int order = upto ? rest_list_compare_keys(p->ns, p->name, upto->ns, upto->name) : -1;
         if (order > 0) {
             return false;
         }
         if (p->was) {
-            show(l, p->was);
+            list_show_object(l, p->was);
         }
         if (order == 0) {
             l->past_at++;
@@ -203,39 +217,68 @@ static bool show_past(struct lister *l, const struct store_obj *upto)
     return false;
 }
 
-static bool on_state(void *ctx, const struct store_obj *o)
+static struct hk_str keep_key(struct hk_buf *b, struct hk_str key)
 {
-    struct lister *l = ctx;
-
-    if (!show_past(l, o)) {
-        show(l, o);
-    }
-    return !enough(l);
+    hk_buf_clear(b);
+    hk_buf_addstr(b, key);
+    return hk_buf_str(b);
 }
 
-static void read_all(struct lister *l)
+/* The next slice starts after the object. The object may be gone by then, so its key is kept. */
+static void slice_cut(struct rest_lister *l, const struct store_obj *at)
+{
+    l->cut = true;
+    l->page.after_ns = keep_key(&l->at_ns, at->ns);
+    l->page.after_name = keep_key(&l->at_name, at->name);
+    if (l->last) {
+        keep_key(&l->last_ns, l->last->ns);
+        keep_key(&l->last_name, l->last->name);
+        l->last = NULL;
+    }
+}
+
+static bool on_state(void *ctx, const struct store_obj *o)
+{
+    struct rest_lister *l = ctx;
+
+    if (!show_past(l, o)) {
+        list_show_object(l, o);
+    }
+    if (l->c->r->work >= l->slice_end) {
+        slice_cut(l, o);
+        return false;
+    }
+    return !rest_list_has_enough(l);
+}
+
+static void rest_list_read_all(struct rest_lister *l)
 {
     const struct rest_filter *f = &l->filter;
     const struct store *s = l->c->r->store;
 
     if (f->name.n > 0 && l->past.len == 0 && (f->ns.n > 0 || !f->k->kind->namespaced)) {
         const struct store_obj *o = store_get(s, f->k->res, f->ns, f->name);
-        if (o && l->c->req->cont.n == 0) {
-            show(l, o);
+        if (o && !l->continued) {
+            list_show_object(l, o);
         }
         return;
     }
+    l->cut = false;
+    l->slice_end = l->c->r->work + REST_SLICE;
     store_scan(s, f->k->res, f->ns, l->page.after_ns, l->page.after_name, on_state, l);
-    show_past(l, NULL);
+    if (!l->cut) {
+        show_past(l, NULL);
+    }
 }
 
-static int list_run(struct lister *l)
+static int list_begin(struct rest_lister *l)
 {
     struct rest_call *c = l->c;
     const uint64_t now = store_rv(c->r->store);
 
-    if (rest_filter_init(&l->filter, c) < 0 ||
-        (c->req->cont.n > 0 && token_read(c, &l->page) < 0)) {
+    l->limit = c->req->limit;
+    l->continued = c->req->cont.n > 0;
+    if (rest_filter_init(&l->filter, c) < 0 || (l->continued && token_read(c, &l->page) < 0)) {
         return c->rc;
     }
     if (c->req->rv > now) {
@@ -245,33 +288,79 @@ static int list_run(struct lister *l)
                          "Timeout: Too large resource version: %llu, current: %llu",
                          (unsigned long long)c->req->rv, (unsigned long long)now);
     }
-    if (c->req->cont.n == 0 && c->req->match == PORT_MATCH_EXACT) {
+    if (!l->continued && c->req->match == PORT_MATCH_EXACT) {
         l->page.rv = c->req->rv;
     }
     c->rv = l->page.rv > 0 ? l->page.rv : now;
-    if (l->page.rv > 0 && l->page.rv < now && past_read(l) < 0) {
-        return c->rc;
-    }
-    read_all(l);
+    l->past_rv = c->rv;
+    return 0;
+}
+
+static void list_end(struct rest_lister *l)
+{
+    struct rest_call *c = l->c;
+    const struct store_obj kept = {.ns = hk_buf_str(&l->last_ns),
+                                   .name = hk_buf_str(&l->last_name)};
+
     if (l->full) {
-        c->cont = token_write(c, c->rv, l->last);
+        c->cont = token_write(c, c->rv, l->last ? l->last : &kept);
     }
-    if (enough(l)) {
+    if (rest_list_has_enough(l)) {
         c->remaining = 0;
     }
-    return 0;
+}
+
+void rest_lister_free(struct rest_lister *l)
+{
+    if (!l) {
+        return;
+    }
+    for (uint32_t i = 0; i < l->past.len; i++) {
+        store_obj_unref(l->past.at[i].was);
+    }
+    hk_vec_fini(&l->past);
+    hk_intern_fini(&l->keys);
+    rest_filter_fini(&l->filter);
+    hk_buf_fini(&l->at_ns);
+    hk_buf_fini(&l->at_name);
+    hk_buf_fini(&l->last_ns);
+    hk_buf_fini(&l->last_name);
+    hk_free(l);
+}
+
+void rest_list_go_on(struct rest_call *c)
+{
+    struct rest_lister *l = c->lister;
+
+    if (!hk_budget_fits(c->r->budget, LIST_ROOM)) {
+        c->status.retry_after_s = 1;
+        rest_fail(c, 429, HK_EBUSY, "TooManyRequests",
+                  "the server is short of memory for a list of %u or more objects: ask for it in "
+                  "pages (limit=500), or again later",
+                  c->items.len);
+    } else if (store_rv(c->r->store) == c->rv || past_read(l) == 0) {
+        rest_list_read_all(l);
+        if (l->cut) {
+            return;
+        }
+        list_end(l);
+    }
+    rest_lister_free(l);
+    c->lister = NULL;
 }
 
 int rest_list(struct rest_call *c)
 {
-    struct lister l = {.c = c};
-    const int rc = list_run(&l);
+    struct rest_lister *l = hk_zalloc(sizeof(*l));
 
-    for (uint32_t i = 0; i < l.past.len; i++) {
-        store_obj_unref(l.past.at[i].was);
+    l->c = c;
+    if (list_begin(l) < 0) {
+        rest_lister_free(l);
+        return c->rc;
     }
-    hk_vec_fini(&l.past);
-    hk_intern_fini(&l.keys);
-    rest_filter_fini(&l.filter);
-    return rc;
+    c->lister = l;
+    if (c->r->lists.len == 0) { /* else the list waits for its turn */
+        rest_list_go_on(c);
+    }
+    return c->rc;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Object metadata: who an object is, when it came, that it is going, how often its spec changed.
-// The server's fields are set here and nowhere else; what a client puts into them is ignored or
-// refused.
+// Object metadata: identity, creation and deletion time, and generation. Only this file sets the
+// fields that the server owns; values from clients are ignored or refused.
 #include "codec/timefmt.h"
 #include "store/rest_priv.h"
 
@@ -9,81 +8,6 @@ enum {
     NAME_MAX_GENERATED = 63,
     NAME_RANDOM = 5,
 };
-
-struct json *rest_edit(struct json *obj, struct hk_arena *a, const char *key)
-{
-    const struct json *v = json_get(obj, key);
-    return json_put(obj, a, hk_str(key), json_is(v, JSON_OBJECT) ? *v : json_make_object());
-}
-
-void rest_put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str value)
-{
-    json_put(obj, a, hk_str(key), json_make_str(value));
-}
-
-void rest_put_time(struct json *obj, struct hk_arena *a, const char *key, int64_t ns)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-
-    time_write(ns, &text);
-    rest_put_str(obj, a, key, hk_arena_str(a, hk_buf_str(&text)));
-}
-
-struct hk_str rest_meta_str(const struct json *doc, const char *key)
-{
-    return json_str(json_get(json_get(doc, "metadata"), key), HK_STR(""));
-}
-
-bool rest_deleting(const struct json *doc)
-{
-    return rest_meta_str(doc, "deletionTimestamp").n > 0;
-}
-
-static const struct json *finalizers_of(const struct json *doc)
-{
-    const struct json *v = json_at(doc, "metadata.finalizers");
-    return json_is(v, JSON_ARRAY) ? v : NULL;
-}
-
-uint32_t rest_finalizers(const struct json *doc)
-{
-    const struct json *v = finalizers_of(doc);
-    return v ? v->len : 0;
-}
-
-bool rest_has_finalizer(const struct json *doc, const char *name)
-{
-    const struct json *v = finalizers_of(doc);
-
-    for (uint32_t i = 0; v && i < v->len; i++) {
-        if (hk_str_is(json_str(&v->items[i], HK_STR("")), name)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool rest_drop_finalizer(struct json *doc, struct hk_arena *a, const char *name)
-{
-    const struct json *v = finalizers_of(doc);
-    struct json left = json_make_array();
-
-    if (!rest_has_finalizer(doc, name)) {
-        return false;
-    }
-    for (uint32_t i = 0; i < v->len; i++) {
-        if (!hk_str_is(json_str(&v->items[i], HK_STR("")), name)) {
-            json_push(&left, a, v->items[i]);
-        }
-    }
-    struct json *meta = rest_edit(doc, a, "metadata");
-    if (left.len == 0) {
-        json_del(meta, "finalizers");
-    } else {
-        json_put(meta, a, HK_STR("finalizers"), left);
-    }
-    return true;
-}
 
 static int check_kind(struct rest_call *c, const struct json *doc)
 {
@@ -143,7 +67,7 @@ static const char *new_uid(struct rest_call *c)
                            (unsigned long long)b & 0xffffffffffffULL);
 }
 
-/* Members of no meaning in a body that makes an object. */
+/* Members that are ignored in the body of a create. */
 static void wipe_system(struct json *meta)
 {
     static const char *const wiped[] = {
@@ -239,7 +163,7 @@ static int check_revision(struct rest_call *c, const struct json *doc, const str
     return hk_str_eq(want, have) ? 0 : rest_fail_modified(c);
 }
 
-static int check_uid(struct rest_call *c, const struct json *doc, const struct json *old)
+static int rest_meta_check_uid(struct rest_call *c, const struct json *doc, const struct json *old)
 {
     const struct hk_str want = rest_meta_str(doc, "uid");
     const struct hk_str have = rest_meta_str(old, "uid");
@@ -267,7 +191,7 @@ int rest_meta_update(struct rest_call *c, struct json *doc, const struct json *o
     };
     const struct json *was = json_get(old, "metadata");
 
-    if (check_revision(c, doc, old) < 0 || check_uid(c, doc, old) < 0) {
+    if (check_revision(c, doc, old) < 0 || rest_meta_check_uid(c, doc, old) < 0) {
         return c->rc;
     }
     rest_put_kind(c, doc);
@@ -287,8 +211,8 @@ int rest_meta_update(struct rest_call *c, struct json *doc, const struct json *o
     return 0;
 }
 
-/* Whether a change of that member makes a new generation. Only where nothing keeps status and spec
- * apart does the status count too. */
+/* Whether a change of that member increments the generation. The status counts only for kinds
+ * without a status subresource. */
 static bool counts(const struct rest_kind *k, struct hk_str key)
 {
     if (hk_str_is(key, "status")) {
@@ -297,7 +221,7 @@ static bool counts(const struct rest_kind *k, struct hk_str key)
     return !hk_str_is(key, "metadata") && !hk_str_is(key, "kind") && !hk_str_is(key, "apiVersion");
 }
 
-/* Members of a that b has otherwise. */
+/* Compares the members of a with those of b. */
 static bool content_differs(const struct rest_kind *k, const struct json *a, const struct json *b)
 {
     for (uint32_t i = 0; i < a->len; i++) {
@@ -336,39 +260,6 @@ void rest_meta_delete(struct rest_call *c, struct json *doc, int64_t at_ns, int6
     if (begins && json_int(json_get(meta, "generation"), 0) > 0) {
         generation_next(c, doc);
     }
-}
-
-void rest_condition_put(struct json *doc, struct hk_arena *a, int64_t now_ns, const char *type,
-                        const char *status, const char *reason, const char *message)
-{
-    struct json *st = rest_edit(doc, a, "status");
-    const struct json *old = json_get(st, "conditions");
-    struct json all = json_make_array();
-    struct json mine = json_make_object();
-    uint32_t at = HK_NONE;
-
-    rest_put_str(&mine, a, "type", hk_str(type));
-    for (uint32_t i = 0; json_is(old, JSON_ARRAY) && i < old->len; i++) {
-        if (hk_str_is(json_str(json_get(&old->items[i], "type"), HK_STR("")), type)) {
-            mine = json_clone(&old->items[i], a);
-            at = i;
-        }
-        json_push(&all, a, old->items[i]);
-    }
-    if (!hk_str_is(json_str(json_get(&mine, "status"), HK_STR("")), status)) {
-        rest_put_time(&mine, a, "lastTransitionTime", now_ns);
-    }
-    rest_put_str(&mine, a, "status", hk_str(status));
-    if (reason) {
-        rest_put_str(&mine, a, "reason", hk_str(reason));
-        rest_put_str(&mine, a, "message", hk_str(message));
-    }
-    if (at != HK_NONE) {
-        all.items[at] = mine;
-    } else {
-        json_push(&all, a, mine);
-    }
-    json_put(rest_edit(doc, a, "status"), a, HK_STR("conditions"), all);
 }
 
 void rest_condition(struct rest_call *c, struct json *doc, const char *type, const char *status,

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Namespaces, from birth to end, and the end of CustomResourceDefinitions, which is alike: a thing
-// marked for deletion is held by a finalizer until all it contains has been deleted and is gone.
+// Namespaces from creation to deletion, and the deletion of CustomResourceDefinitions, which works
+// the same way: a finalizer keeps the deleted object until its content is gone.
 //
-//   marked -> drain: delete what is left -> ... -> nothing left -> finalizer taken away -> gone
+//   marked -> drain: delete what is left -> ... -> nothing left -> remove the finalizer -> gone
+#include "base/crumb.h"
+#include "base/log.h"
 #include "store/rest_priv.h"
 
 #define DRAIN_RETRY_NS (5 * REST_SECOND)
 
 static const struct port_sink nobody = {0};
 
-/* ---- birth ---- */
+/* ---- creation ---- */
 
-/* Creates an object that is nothing but its name, unless it is there. */
+/* Creates an object that has only a name, unless it exists. */
 static void make_named(struct rest *r, const struct rest_kind *k, struct hk_str ns,
                        struct hk_str name)
 {
@@ -45,12 +47,13 @@ static bool marked(struct rest *r, const struct store_obj *o)
     return yes;
 }
 
-/* ---- what every namespace has ---- */
+/* ---- objects that every namespace has ---- */
 
 #define ACCOUNT "default"
 #define CA_MAP "kube-root-ca.crt"
+#define FURNISHER "namespace-furnisher" /* its name in the crash record */
 
-/* Whether the event leaves its namespace without something it should have. */
+/* Whether the default objects of the event's namespace may be missing or changed. */
 static bool unfurnishes(const struct rest *r, const struct store_event *ev)
 {
     const struct store_obj *o = ev->obj;
@@ -109,16 +112,34 @@ static void furnish_ca(struct rest *r, struct hk_str ns)
     port_submit(&r->port, &req, nobody);
 }
 
-/* An account for pods that name none, and the authority they can trust. */
+/* Whether creating the default objects in this namespace crashed the server twice. */
+static bool rest_namespace_has_crashed_before(const struct store_obj *ns)
+{
+    bool news;
+    const bool skipped = hk_crumb_skips(FURNISHER, HK_STR(""), ns->name, ns->rv, &news);
+
+    if (news) {
+        hk_log(HK_LOG_ERROR, "skipping an object",
+               "controller=" FURNISHER
+               " object=%.*s why=\"the server died of it twice: its default "
+               "service account and " CA_MAP " are not made until the namespace changes\"",
+               HK_FMT(ns->name));
+    }
+    return skipped;
+}
+
+/* Creates a service account for pods that name none, and the ConfigMap with the CA certificate. */
 static void furnish(struct rest *r)
 {
     while (r->unfurnished.len > 0) {
         const struct store_obj *o = hk_vec_pop(&r->unfurnished);
         const struct hk_str ns = o->res == r->namespaces->res ? o->name : o->ns;
         const struct store_obj *home = store_get(r->store, r->namespaces->res, HK_STR(""), ns);
-        if (home && !marked(r, home)) {
+        if (home && !marked(r, home) && !rest_namespace_has_crashed_before(home)) {
+            hk_crumb_enter(FURNISHER, HK_STR(""), ns);
             make_named(r, r->accounts, ns, HK_STR(ACCOUNT));
             furnish_ca(r, ns);
+            hk_crumb_leave();
         }
         store_obj_unref(o);
     }
@@ -140,7 +161,7 @@ void rest_publish_ca(struct rest *r, const char *pem)
     rest_kick(r);
 }
 
-/* ---- end ---- */
+/* ---- deletion ---- */
 
 static uint32_t drain_find(const struct rest *r, struct hk_str uid)
 {
@@ -206,8 +227,9 @@ static bool on_content(void *ctx, const struct store_obj *o)
     return true;
 }
 
-/* Everything inside the namespace, or of the defined kind. */
-static void collect(struct rest *r, const struct store_obj *container, struct content *all)
+/* Collects all objects in the namespace, or of the defined kind. */
+static void rest_namespace_collect_content(struct rest *r, const struct store_obj *container,
+                                           struct content *all)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     struct json crd;
@@ -226,7 +248,7 @@ static void collect(struct rest *r, const struct store_obj *container, struct co
     }
 }
 
-/* Asks for the deletion of what nobody has asked for yet. */
+/* Deletes the objects that are not being deleted already. */
 static void empty_out(struct rest *r, const struct content *all)
 {
     for (uint32_t i = 0; i < all->at.len; i++) {
@@ -247,7 +269,7 @@ static void empty_out(struct rest *r, const struct content *all)
     }
 }
 
-/* A namespace without "kubernetes" among the finalizers of its spec. */
+/* Removes "kubernetes" from the namespace's spec.finalizers. */
 static void finalize_namespace(struct rest *r, const struct store_obj *o)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
@@ -290,7 +312,7 @@ static void finalize_crd(struct rest *r, const struct store_obj *o)
     }
 }
 
-/* ---- what a namespace still waits for, in its status ---- */
+/* ---- status conditions of a terminating namespace ---- */
 
 struct tally {
     struct hk_str word;
@@ -383,7 +405,7 @@ static void put_progress(struct rest *r, struct json *doc, const struct content 
     hk_vec_fini(&finalizers.at);
 }
 
-/* Once everything left has been asked to go, and only waits. */
+/* Reports what the namespace waits for, once all of its content is being deleted. */
 static void tell_progress(struct rest *r, const struct store_obj *o, const struct content *all)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
@@ -416,7 +438,7 @@ static void drain_one(struct rest *r, const struct store_obj *container)
 {
     struct content all = {0};
 
-    collect(r, container, &all);
+    rest_namespace_collect_content(r, container, &all);
     empty_out(r, &all);
     if (all.at.len > 0 && container->res == r->namespaces->res) {
         tell_progress(r, container, &all);
@@ -444,14 +466,14 @@ void rest_drain_run(struct rest *r)
     if (r->drains.len == 0) {
         r->drain_retry_ns = 0;
     } else if (r->drain_retry_ns == 0) {
-        r->drain_retry_ns = rest_now(r) + DRAIN_RETRY_NS;
+        r->drain_retry_ns = rest_mono(r) + DRAIN_RETRY_NS;
     }
 }
 
-/* What failed, or was held by a finalizer of its own, is looked at again. */
+/* Checks all drains again: deletions may have failed, or waited for finalizers. */
 void rest_drain_tick(struct rest *r)
 {
-    if (r->drain_retry_ns == 0 || rest_now(r) < r->drain_retry_ns) {
+    if (r->drain_retry_ns == 0 || rest_mono(r) < r->drain_retry_ns) {
         return;
     }
     for (uint32_t i = 0; i < r->drains.len; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects made of stored states: parsed once for those who ask one after the other, seen by the
-// newest schema and in the version that is asked for; and the newest of them for admission, those
-// included whose creation is under way.
+// Objects made from stored states: parsed once for consecutive readers, with the newest schema
+// applied and in the requested version. Also gives admission the newest objects, including those
+// whose creation is not yet committed.
 #include "store/rest_priv.h"
 
 /* ---- objects ---- */
@@ -50,13 +50,13 @@ struct api_object *rest_object(struct rest *r, const struct rest_kind *k, const 
 {
     struct api_object **slot = &r->cache[hk_mix((uint64_t)(uintptr_t)o) & (REST_CACHE - 1)];
 
-    /* The cached object holds its state, so an address cannot come back for another one. */
+    /* The cached object holds a reference to its state, so the address stays unique. */
     const bool fresh = !rest_schema_outdated(k, o);
     if (fresh && *slot && (*slot)->owner == o && (*slot)->kind == k->kind) {
         return api_object_ref(*slot);
     }
     struct api_object *made = object_make(k, o, tree);
-    if (fresh && made && tree && made->owner == o) {
+    if (fresh && made && tree && made->owner == o && hk_budget_room(r->budget) == HK_ROOM_ENOUGH) {
         api_object_unref(*slot);
         *slot = api_object_ref(made);
     }
@@ -97,7 +97,7 @@ const struct store_obj *rest_head_shared(struct rest_call *c, const struct rest_
     return o;
 }
 
-/* ---- what admission may ask ---- */
+/* ---- lookups for admission ---- */
 
 static const struct json *lookup_get(void *ctx, const struct api_kind *kind, struct hk_str ns,
                                      struct hk_str name)
@@ -110,11 +110,11 @@ static const struct json *lookup_get(void *ctx, const struct api_kind *kind, str
                                                                                            : NULL;
 }
 
-/* A walk over the newest states of a resource. */
+/* An iteration over the newest states of a resource. */
 struct each {
     struct rest *r;
     const struct rest_kind *k;
-    bool (*fn)(void *arg, const struct json *obj); /* NULL: only counted */
+    bool (*fn)(void *arg, const struct json *obj); /* NULL: only count */
     void *arg;
     uint32_t n;
     bool stop;
@@ -145,7 +145,7 @@ uint32_t *rest_unborn(struct rest *r, uint32_t res)
     return &r->unborn.at[res];
 }
 
-/* What is published in its newest state, then what was created and is not yet published. */
+/* Visits published objects in their newest state, then created ones that are not yet published. */
 static void each_newest(struct each *e, uint32_t res, struct hk_str ns)
 {
     struct rest *r = e->r;

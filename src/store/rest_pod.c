@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Doors to a running pod: ephemeralcontainers, through which containers for looking around are
-// added, and resize, through which what containers may use is changed. Whatever else a request
-// brings is left aside.
+// Two subresources of a running pod: ephemeralcontainers adds containers for debugging, resize
+// changes the resources of containers. All other changes in a request are ignored.
 #include "store/rest_priv.h"
 
-static struct hk_str name_of(const struct json *container)
+static struct hk_str rest_pod_container_name(const struct json *container)
 {
     return json_str(json_get(container, "name"), HK_STR(""));
 }
 
-static const struct json *find(const struct json *list, struct hk_str name)
+static const struct json *rest_pod_find_container(const struct json *list, struct hk_str name)
 {
     for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
-        if (hk_str_eq(name_of(&list->items[i]), name)) {
+        if (hk_str_eq(rest_pod_container_name(&list->items[i]), name)) {
             return &list->items[i];
         }
     }
     return NULL;
 }
 
-/* The pod as it was, with the request's words about which state it means. */
-static struct json begin(struct rest_call *c, const struct json *doc, const struct json *old)
+/* The old pod, with the uid and resourceVersion of the request. */
+static struct json rest_pod_copy_old_pod(struct rest_call *c, const struct json *doc,
+                                         const struct json *old)
 {
     static const char *const meant[] = {"resourceVersion", "uid"};
     struct json result = json_clone(old, &c->mem);
@@ -44,14 +44,15 @@ static const char *field_at(struct rest_call *c, uint32_t i, const char *key)
 
 static bool name_taken(const struct json *spec, const struct json *added, uint32_t i)
 {
-    const struct hk_str name = name_of(&added->items[i]);
+    const struct hk_str name = rest_pod_container_name(&added->items[i]);
 
     for (uint32_t k = 0; k < i; k++) {
-        if (hk_str_eq(name_of(&added->items[k]), name)) {
+        if (hk_str_eq(rest_pod_container_name(&added->items[k]), name)) {
             return true;
         }
     }
-    return find(json_get(spec, "containers"), name) || find(json_get(spec, "initContainers"), name);
+    return rest_pod_find_container(json_get(spec, "containers"), name) ||
+           rest_pod_find_container(json_get(spec, "initContainers"), name);
 }
 
 static void check_added(struct rest_call *c, const struct json *spec, const struct json *list,
@@ -62,17 +63,17 @@ static void check_added(struct rest_call *c, const struct json *spec, const stru
     const struct json *one = &list->items[i];
     const struct hk_str target = json_str(json_get(one, "targetContainerName"), HK_STR(""));
 
-    if (name_of(one).n == 0) {
+    if (rest_pod_container_name(one).n == 0) {
         rest_field_error(c, "FieldValueRequired", field_at(c, i, "name"), "Required value");
     } else if (name_taken(spec, list, i)) {
         rest_field_error(c, "FieldValueDuplicate", field_at(c, i, "name"),
-                         "Duplicate value: \"%.*s\"", HK_FMT(name_of(one)));
+                         "Duplicate value: \"%.*s\"", HK_FMT(rest_pod_container_name(one)));
     }
     if (json_str(json_get(one, "image"), HK_STR("")).n == 0) {
         rest_field_error(c, "FieldValueRequired", field_at(c, i, "image"), "Required value");
     }
-    if (target.n > 0 && !find(json_get(spec, "containers"), target) &&
-        !find(json_get(spec, "initContainers"), target)) {
+    if (target.n > 0 && !rest_pod_find_container(json_get(spec, "containers"), target) &&
+        !rest_pod_find_container(json_get(spec, "initContainers"), target)) {
         rest_field_error(c, "FieldValueNotFound", field_at(c, i, "targetContainerName"),
                          "Not found: \"%.*s\"", HK_FMT(target));
     }
@@ -88,15 +89,17 @@ static void check_added(struct rest_call *c, const struct json *spec, const stru
     }
 }
 
-/* A container that was added stays as it was added, for the life of the pod. */
+/* An added container never changes during the life of the pod. */
 static void check_kept(struct rest_call *c, const struct json *had, const struct json *list)
 {
     for (uint32_t i = 0; json_is(had, JSON_ARRAY) && i < had->len; i++) {
-        const struct json *now = find(list, name_of(&had->items[i]));
+        const struct json *now =
+            rest_pod_find_container(list, rest_pod_container_name(&had->items[i]));
         if (!now || !json_equal(now, &had->items[i])) {
             rest_field_error(c, "FieldValueForbidden", "spec.ephemeralContainers",
                              "Forbidden: existing ephemeral containers \"%.*s\" may not be %s",
-                             HK_FMT(name_of(&had->items[i])), now ? "changed" : "removed");
+                             HK_FMT(rest_pod_container_name(&had->items[i])),
+                             now ? "changed" : "removed");
         }
     }
 }
@@ -106,11 +109,11 @@ void rest_pod_ephemeral(struct rest_call *c, struct json *doc, const struct json
     const struct json *wanted = json_at(doc, "spec.ephemeralContainers");
     const struct json *had = json_at(old, "spec.ephemeralContainers");
     struct json list = json_is(wanted, JSON_ARRAY) ? *wanted : json_make_array();
-    struct json result = begin(c, doc, old);
+    struct json result = rest_pod_copy_old_pod(c, doc, old);
 
     check_kept(c, had, &list);
     for (uint32_t i = 0; i < list.len; i++) {
-        if (!find(had, name_of(&list.items[i]))) {
+        if (!rest_pod_find_container(had, rest_pod_container_name(&list.items[i]))) {
             check_added(c, json_get(old, "spec"), &list, i);
         }
     }
@@ -140,7 +143,8 @@ static void take_sizes(struct rest_call *c, struct json *spec, const struct json
     const struct json *list = json_get(spec, key);
 
     for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
-        const struct json *from = find(json_get(wanted, key), name_of(&list->items[i]));
+        const struct json *from = rest_pod_find_container(json_get(wanted, key),
+                                                          rest_pod_container_name(&list->items[i]));
         if (from) {
             take_member(c, &list->items[i], from, "resources");
             take_member(c, &list->items[i], from, "resizePolicy");
@@ -148,7 +152,7 @@ static void take_sizes(struct rest_call *c, struct json *spec, const struct json
     }
 }
 
-/* Whether the two differ in anything but the processors and memory they name. */
+/* Whether the two differ in any resource other than CPU and memory. */
 static bool other_amounts_differ(const struct json *a, const struct json *b)
 {
     static const char *const kinds[] = {"requests", "limits"};
@@ -175,7 +179,8 @@ static void check_sizes(struct rest_call *c, const struct json *doc, const struc
         const struct json *now = json_at(doc, lists[k]);
         const struct json *before = json_at(old, lists[k]);
         for (uint32_t i = 0; json_is(now, JSON_ARRAY) && i < now->len; i++) {
-            const struct json *was = find(before, name_of(&now->items[i]));
+            const struct json *was =
+                rest_pod_find_container(before, rest_pod_container_name(&now->items[i]));
             if (other_amounts_differ(&now->items[i], was) ||
                 other_amounts_differ(was, &now->items[i])) {
                 rest_field_error(c, "FieldValueForbidden", "spec",
@@ -188,7 +193,7 @@ static void check_sizes(struct rest_call *c, const struct json *doc, const struc
 
 void rest_pod_resize(struct rest_call *c, struct json *doc, const struct json *old)
 {
-    struct json result = begin(c, doc, old);
+    struct json result = rest_pod_copy_old_pod(c, doc, old);
     struct json *spec = rest_edit(&result, &c->mem, "spec");
 
     take_sizes(c, spec, json_get(doc, "spec"), "containers");

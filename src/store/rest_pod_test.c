@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The doors to a running pod: containers that are added to it, and sizes that change.
+// Subresources of a running pod: ephemeral containers and resize.
 #include "store/rest_rig_test.h"
 
 #define NS HK_STR("default")

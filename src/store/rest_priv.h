@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the rest_*.c files only: the state of the port, a call on its way through, and what
-// each file offers the others.
+// Shared by the rest_*.c files only: the state of the port, a call in progress, and the functions
+// of each file.
 #pragma once
 
 #include "api/selector.h"
@@ -10,7 +10,14 @@
 #include "store/rest.h"
 
 enum {
-    REST_CACHE = 4096, /* parsed objects kept for those who ask next, a power of two */
+    REST_CACHE = 4096, /* cached parsed objects, a power of two */
+    /* Work that a list or watch may do before it yields: some milliseconds. One unit is about a
+     * nanosecond: one skimmed byte. */
+    REST_SLICE = 2 << 20,
+    REST_WORK_OBJECT = 256, /* for looking at an object at all */
+    REST_WORK_PARSED = 4,   /* for each byte that is parsed */
+    REST_WORK_DELETED = 8,  /* for each byte of an object that is deleted */
+    REST_MAX_TERMS = 256,   /* requirements of a selector */
 };
 
 #define REST_SECOND ((int64_t)1000000000)
@@ -26,19 +33,22 @@ struct rest_call {
     uint64_t id;
     struct port_sink sink;
     struct hk_arena mem;            /* trees and texts of this call */
-    const struct port_request *req; /* while it is being submitted, else NULL */
+    const struct port_request *req; /* during rest_submit, else NULL */
     const struct rest_kind *k;
     struct hk_str ns, name;
-    char *names;                           /* both, once mem has been given back; else NULL */
-    HK_VEC(const struct store_obj *) held; /* states that trees in mem borrow from */
-    HK_VEC(struct api_object *) lent;      /* parsed states, of rest_head_shared */
+    char *names;                           /* copy of both after mem is released; else NULL */
+    HK_VEC(const struct store_obj *) held; /* states that trees in mem point into */
+    HK_VEC(struct api_object *) lent;      /* references held for rest_head_shared */
     struct admission_request adm;          /* collects field errors and warnings */
     uint32_t writes;                       /* not yet durable */
-    bool submitted;                        /* rest_submit is through with it */
-    bool deletes;                          /* the last of the writes removes the object */
+    bool submitted;                        /* rest_submit has returned */
+    bool deletes;                          /* the last write removes the object */
     bool text_only;
-    bool scale;                 /* answered with the Scale of the object */
-    const struct json *managed; /* metadata.managedFields to be, by an apply; else NULL */
+    bool vital;                          /* as of store_write */
+    void (*finish)(struct rest_call *c); /* changes the stored object into the answer; or NULL */
+    struct rest_lister *lister;          /* a list that is not complete, else NULL */
+    struct rest_deleter *deleter; /* what is listed will be deleted, or is not all deleted yet */
+    const struct json *managed;   /* metadata.managedFields to be, by an apply; else NULL */
 
     /* the outcome */
     int rc;
@@ -61,6 +71,8 @@ struct rest_filter {
     struct hk_str ns;
     struct hk_str name; /* metadata.name=...: "" any */
     struct api_selector labels;
+    struct hk_intern label_keys; /* of the requirements */
+    struct hk_str *label_values; /* by key: values of the current object, .s NULL when absent */
     struct api_field_selector fields; /* without metadata.name=, which is above */
     bool needs_tree;
 };
@@ -68,18 +80,19 @@ struct rest_filter {
 struct rest_watch {
     struct rest *r;
     struct rest_filter filter;
-    HK_VEC(const struct store_obj *) initial; /* not yet shown, held */
+    HK_VEC(const struct store_obj *) initial; /* not yet delivered, held */
     uint32_t initial_at;
     uint32_t res_at;  /* in rest.resources */
-    bool initial_end; /* their bookmark is still to come */
-    uint64_t rv;      /* everything up to here was shown */
-    uint64_t marked;  /* by a bookmark, the last one */
+    bool initial_end; /* the bookmark after them is still to send */
+    uint64_t rv;      /* everything up to here was delivered */
+    uint64_t marked;  /* revision of the last bookmark */
     bool bookmarks, text_only, dirty, gone;
+    bool yielded; /* stopped after a slice, has more to examine */
     int64_t bookmark_ns;
-    struct api_object *shown; /* lent to the caller */
-    void (*wake)(void *ctx);  /* pulled */
+    struct api_object *shown; /* borrowed by the caller */
+    void (*wake)(void *ctx);  /* pulled watches */
     void *ctx;
-    uint64_t call; /* pushed */
+    uint64_t call; /* pushed watches */
     struct port_sink sink;
 };
 
@@ -100,17 +113,17 @@ struct gc_item {
     HK_VEC(struct gc_owner) owners;
 };
 
-/* All that is known of a uid: the object itself when it names owners, who names it as an owner, and
- * whether somebody should have a look. */
+/* A uid: the object itself if it names owners, the objects that name it as owner, and whether a
+ * check is due. */
 struct gc_node {
     struct gc_item *item;
     HK_VEC(uint32_t) dependents;      /* ids */
-    const struct store_obj *deleting; /* an owner that waits for or lets go of dependents, held */
+    const struct store_obj *deleting; /* an owner in foreground or orphan deletion, held */
     bool queued;
-    uint8_t refused; /* deeds in a row */
+    uint8_t refused; /* refused writes in a row */
 };
 
-/* To be looked at again. */
+/* A check to repeat later. */
 struct gc_later {
     uint32_t id;
     int64_t at_ns;
@@ -120,12 +133,12 @@ struct gc {
     struct hk_intern uids;
     HK_VEC(struct gc_node) nodes; /* by id */
     HK_VEC(uint32_t) queue;
-    HK_VEC(struct gc_later) later; /* what was refused */
-    struct hk_map tries;           /* calls under way, to the id they were made for */
-    struct hk_arena mem;           /* of the object being looked at */
+    HK_VEC(struct gc_later) later; /* checks whose write was refused */
+    struct hk_map tries;           /* calls in flight, to the id they concern */
+    struct hk_arena mem;           /* scratch for one object */
 };
 
-/* Content that must go before its namespace or CRD may. */
+/* A namespace or CRD that is deleted after its content. */
 struct drain {
     const struct store_obj *obj; /* the namespace or CRD, held */
     bool dirty;
@@ -133,7 +146,7 @@ struct drain {
 
 struct quota_book;
 
-/* What the newest definition lends to a row: trees and the compiled schema. */
+/* Trees and compiled schema of a CRD's newest definition, to which a row points. */
 struct rest_lent {
     struct hk_arena mem;
     struct schema *rules;
@@ -146,116 +159,151 @@ struct rest {
     struct hk_rand *rand;
     bool admission;
     const struct volcano_options *volcano;
+    const struct admission_tolerations *tolerations;
+    struct hk_budget *budget;
+    bool memory_tried; /* since rest_watch_memory: to find some */
+    uint32_t max_per_namespace;
     struct admission_lookup lookup;
-    struct rest_call *lookup_call; /* whose memory the answers of lookup live in */
+    struct rest_call *lookup_call; /* whose memory holds the answers of lookup */
 
     HK_VEC(struct rest_kind *) kinds;
     uint64_t kinds_generation;
-    HK_VEC(uint32_t) resources;       /* each once */
-    HK_VEC(uint64_t) seen;            /* by position in resources: published events looked at */
-    HK_VEC(struct rest_lent *) spent; /* by rows that were changed; freed by the next poll */
+    HK_VEC(uint32_t) resources;       /* each resource once */
+    HK_VEC(uint64_t) seen;            /* by position in resources: published events processed */
+    HK_VEC(struct rest_lent *) spent; /* replaced data of rows; freed by the next poll */
     const struct rest_kind *namespaces, *crds, *pods, *events, *pdbs, *resource_quotas;
     const struct rest_kind *accounts, *config_maps;
 
     uint64_t last_call;
     struct rest_call *first, **last;  /* outcomes to deliver */
     HK_VEC(struct rest_call *) calls; /* all that exist, for cancel */
-    HK_VEC(uint32_t) unborn;          /* by resource: calls whose object is not yet published */
+    HK_VEC(struct rest_call *)
+    lists;                   /* calls with a lister or a deleter, the next one to go on
+                                         first; but for those that wait for writes of theirs */
+    uint64_t work;           /* done so far, see rest_filter_match */
+    HK_VEC(uint32_t) unborn; /* by resource: calls whose object is not yet published */
     HK_VEC(struct rest_watch *) watches;
     struct api_object *cache[REST_CACHE];
-    bool running;                        /* what the store held at the start has been read */
+    bool running;                        /* the store's initial content was read */
     HK_VEC(struct rest_expiry) expiries; /* by time */
     uint32_t expiries_at;
     struct gc gc;
     HK_VEC(struct drain) drains;
     int64_t drain_retry_ns;
-    HK_VEC(const struct store_obj *) unfurnished; /* namespaces, or what they lack; held */
+    HK_VEC(const struct store_obj *) unfurnished; /* namespaces or missing defaults; held */
     char *ca_pem;                                 /* NULL: none is published */
-    rest_sign_fn *sign;                           /* of tokens, NULL: nobody */
+    rest_sign_fn *sign;                           /* signs tokens, NULL: no token subresource */
     void *sign_ctx;
     HK_VEC(struct quota_book *) quotas; /* in order of namespace and name */
     bool quotas_dirty;
-    bool names_freed; /* by a definition: those without names may try again */
+    bool names_freed; /* a CRD freed names: others may claim them */
     int event_fd, epoll_fd;
     bool kicked;              /* event_fd is readable */
+    bool kicked_by_answers;   /* only because outcomes wait */
     struct hk_arena_pool mem; /* for calls */
 };
 
 /* ---- rest_object.c ---- */
 
-/* The object of a state, its tree parsed unless the text is enough. The caller's reference; NULL
- * only when the store holds what is no object. */
+/* The object of a state, parsed if tree. The caller owns the reference; NULL only when the stored
+ * text is not an object. */
 struct api_object *rest_object(struct rest *r, const struct rest_kind *k, const struct store_obj *o,
                                bool tree);
-/* An object, its tree parsed, in the version of the row and by its newest schema. Takes o. */
+/* Converts a parsed object to the row's version and newest schema. Takes o. */
 struct api_object *rest_object_show(const struct rest_kind *k, struct api_object *o);
-/* The newest state, staged ones included, parsed into the call's memory, which keeps it. NULL when
- * there is none. */
+/* The newest state, staged or published, parsed into the call's memory. NULL when there is none. */
 const struct store_obj *rest_head(struct rest_call *c, const struct rest_kind *k, struct hk_str ns,
                                   struct hk_str name, struct json *ret, bool *ret_staged);
-/* The same, with what others have parsed: nothing of the tree may be changed, not even through a
- * copy of its top. */
+/* The same from the shared cache: do not change the tree, not even through a copy of its top. */
 const struct store_obj *rest_head_shared(struct rest_call *c, const struct rest_kind *k,
                                          struct hk_str ns, struct hk_str name, struct json *ret,
                                          bool *ret_staged);
-/* How many creations in the resource are under way. Of most there are none, while there may be
- * thousands of others. */
+/* Number of creations in flight in the resource. Usually 0, though thousands of other calls may be
+ * in flight. */
 uint32_t *rest_unborn(struct rest *r, uint32_t res);
-/* What admission may ask. */
+/* The lookup functions for admission. */
 struct admission_lookup rest_lookup(struct rest *r);
 
-/* ---- rest.c ---- */
+/* ---- rest_base.c ---- */
 
 int64_t rest_now(const struct rest *r);
+/* For everything that waits: nobody sets this clock. */
+int64_t rest_mono(const struct rest *r);
+/* Makes port_poll worth calling. */
+void rest_kick(struct rest *r);
+/* The same, and its opposite, for outcomes alone: rest.c may take it back when it has delivered all
+ * of them at once. */
+void rest_wake(struct rest *r);
+void rest_unwake(struct rest *r);
+void rest_warn(struct rest_call *c, const char *fmt, ...) HK_PRINTF(2, 3);
+
+/* ---- rest_call.c ---- */
+
+struct rest_call *rest_call_new(struct rest *r, const struct port_request *req,
+                                struct port_sink sink);
+/* Frees what only the work on the request needs, while the call waits for the disk. */
+void rest_call_wait(struct rest_call *c);
+/* Frees the call's arena and what it borrows. */
+void rest_call_release(struct rest_call *c);
+/* The outcome is known: queues it for port_poll. */
+void rest_call_end(struct rest_call *c);
 /* Hands a write to the store. The call ends when its last write does; the object of the last one
  * is its answer. */
 int rest_store(struct rest_call *c, enum store_verb verb, const struct rest_kind *k,
                struct hk_str ns, struct hk_str name, struct json *root, uint64_t expect_rv);
-/* Answers with a tree that was not written. */
+/* Answers with a tree without writing it. */
 int rest_answer_tree(struct rest_call *c, const struct api_kind *kind, const struct json *doc);
-/* Makes port_poll worth calling. */
-void rest_kick(struct rest *r);
-void rest_warn(struct rest_call *c, const char *fmt, ...) HK_PRINTF(2, 3);
+/* Forgets the parsed objects that are kept for the next reader. */
+void rest_drop_cache(struct rest *r);
+/* Fails when memory is too short for something new. */
+int rest_check_memory(struct rest_call *c);
 
 /* ---- rest_kinds.c ---- */
 
 void rest_kinds_init(struct rest *r);
 void rest_kinds_fini(struct rest *r);
-/* A CustomResourceDefinition came, changed or went. */
+/* A CustomResourceDefinition was created, changed or deleted. */
 void rest_kinds_feed(struct rest *r, const struct store_event *ev);
-/* Frees what rows no longer point to. */
+/* Frees data that rows no longer point to. */
 void rest_kinds_sweep(struct rest *r);
 const struct rest_kind *rest_kind_of(const struct rest *r, const struct api_kind *kind);
-/* The row whose version the objects are kept in. */
+/* The row of the stored version. */
 const struct rest_kind *rest_kind_by_res(const struct rest *r, uint32_t res);
 
 /* ---- rest_table.c ---- */
 
-/* Kinds outside the registry; NULL behind the last. */
+/* Kinds outside the registry; NULL after the last. */
 const struct api_kind *rest_table_kind(size_t i);
-/* Of enum rest_flag. */
+/* Bits of enum rest_flag. */
 uint32_t rest_table_flags(const struct api_kind *k);
-/* Field paths that may be selected by, NULL-terminated. */
+/* Field paths allowed in field selectors, NULL-terminated. */
 const char *const *rest_kind_fields(const struct rest_kind *k);
 
 /* ---- rest_view.c ---- */
 
-/* Kinds that are other versions of kept ones; NULL behind the last. */
+/* Kinds that are other versions of stored ones; NULL after the last. */
 const struct api_kind *rest_view_at(size_t i, const struct rest_view **ret);
-/* The group and version objects are kept in. */
+/* The stored group and version. */
 void rest_view_of(const struct rest_view *v, struct hk_str *ret_group, struct hk_str *ret_version);
-/* From the kept form into that of the row, in place. rest_view_take goes back. */
+/* Converts from the stored version to the row's, in place. rest_view_take does the reverse. */
 void rest_view_show(const struct rest_kind *k, struct json *doc, struct hk_arena *a);
 
 /* ---- rest_crd.c ---- */
 
-/* Finalizer and status of a new or changed definition. */
+/* Sets finalizer and status of a new or changed definition. */
 void rest_crd_prepare(struct rest_call *c, struct json *doc, const struct json *old);
 /* Whether all its names were accepted. */
 bool rest_crd_established(const struct json *doc);
-/* A definition changed: others may have waited for its names. */
+/* A definition changed: others may wait for its names. */
 void rest_crd_feed(struct rest *r, const struct store_event *ev);
 void rest_crd_run(struct rest *r);
+
+/* ---- rest_guard.c ---- */
+
+/* Before a call runs: it is refused, with its answer set; or entered in the record of crashes, until
+ * hk_crumb_leave(); or not of interest. */
+enum rest_guard { REST_GUARD_NONE, REST_GUARD_ENTERED, REST_GUARD_REFUSED };
+enum rest_guard rest_guard_enter(struct rest_call *c);
 
 /* ---- rest_status.c: all return the negative code they set ---- */
 
@@ -264,7 +312,7 @@ int rest_fail(struct rest_call *c, int http, enum hk_code code, const char *reas
 int rest_fail_bad(struct rest_call *c, const char *fmt, ...) HK_PRINTF(2, 3);
 /* The patch does not apply. Names no object: kubectl then shows the message. */
 int rest_fail_patch(struct rest_call *c, const char *why);
-/* There is no such kind or subresource. */
+/* The kind or subresource does not exist. */
 int rest_fail_unknown(struct rest_call *c);
 int rest_fail_missing(struct rest_call *c, const struct rest_kind *k, struct hk_str name);
 int rest_fail_exists(struct rest_call *c, struct hk_str name);
@@ -275,45 +323,49 @@ int rest_fail_method(struct rest_call *c, const char *verb);
 int rest_fail_expired(struct rest_call *c, const char *fmt, ...) HK_PRINTF(2, 3);
 /* From the collected field errors. */
 int rest_fail_invalid(struct rest_call *c);
-/* By the code and the words of admission, the collected field errors as causes. */
+/* With admission's code and message; the collected field errors become causes. */
 int rest_fail_admission(struct rest_call *c, int rc);
 int rest_fail_store(struct rest_call *c, int rc);
 void rest_cause(struct rest_call *c, const char *reason, const char *field, const char *message);
 void rest_field_error(struct rest_call *c, const char *reason, const char *field, const char *fmt,
                       ...) HK_PRINTF(4, 5);
-/* A Success in place of the object. */
+/* Answers with a Status Success instead of the object. */
 void rest_succeed(struct rest_call *c, int http);
 /* "pods" or "jobs.batch.volcano.sh". */
 const char *rest_resource(struct rest_call *c, const struct api_kind *kind);
 
-/* ---- rest_meta.c ---- */
+/* ---- rest_doc.c ---- */
 
-/* The member as an object that may be edited, made when absent. */
+/* The member as a changeable object, created when absent. */
 struct json *rest_edit(struct json *obj, struct hk_arena *a, const char *key);
 void rest_put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str value);
 void rest_put_time(struct json *obj, struct hk_arena *a, const char *key, int64_t ns);
 struct hk_str rest_meta_str(const struct json *doc, const char *key);
 bool rest_deleting(const struct json *doc);
 bool rest_has_finalizer(const struct json *doc, const char *name);
-/* Takes the finalizer away; false when it was not there. */
+/* Removes the finalizer; false when it was absent. */
 bool rest_drop_finalizer(struct json *doc, struct hk_arena *a, const char *name);
 uint32_t rest_finalizers(const struct json *doc);
-/* Checks kind, name and namespace of a body against the request. */
-int rest_check_identity(struct rest_call *c, const struct json *doc);
-/* Every object carries its kind, and is kept in one version whichever it was written through. */
-void rest_put_kind(struct rest_call *c, struct json *doc);
-/* Makes the metadata of a new object. generateName is left to rest_generate_name. */
-int rest_meta_create(struct rest_call *c, struct json *doc);
-void rest_generate_name(struct rest_call *c, struct json *doc);
-/* What only the server sets stays as it was. */
-int rest_meta_update(struct rest_call *c, struct json *doc, const struct json *old);
-/* Counts up when a change outside metadata and status, or to none, calls for it. */
-void rest_meta_generation(struct rest_call *c, struct json *doc, const struct json *old);
-/* Marks the beginning or the hastening of the end. */
-void rest_meta_delete(struct rest_call *c, struct json *doc, int64_t at_ns, int64_t grace_s);
-/* Sets the condition, moving lastTransitionTime only with the status. */
+/* Sets the condition; lastTransitionTime changes only with the status. */
 void rest_condition_put(struct json *doc, struct hk_arena *a, int64_t now_ns, const char *type,
                         const char *status, const char *reason, const char *message);
+
+/* ---- rest_meta.c ---- */
+
+/* Checks kind, name and namespace of a body against the request. */
+int rest_check_identity(struct rest_call *c, const struct json *doc);
+/* Sets apiVersion and kind to those of the stored version. */
+void rest_put_kind(struct rest_call *c, struct json *doc);
+/* Sets the metadata of a new object, except for generateName (rest_generate_name). */
+int rest_meta_create(struct rest_call *c, struct json *doc);
+void rest_generate_name(struct rest_call *c, struct json *doc);
+/* Restores the metadata that only the server may set. */
+int rest_meta_update(struct rest_call *c, struct json *doc, const struct json *old);
+/* Increments metadata.generation when the change requires it: outside metadata and status. */
+void rest_meta_generation(struct rest_call *c, struct json *doc, const struct json *old);
+/* Sets or shortens deletionTimestamp and grace period. */
+void rest_meta_delete(struct rest_call *c, struct json *doc, int64_t at_ns, int64_t grace_s);
+/* rest_condition_put at the present time. */
 void rest_condition(struct rest_call *c, struct json *doc, const char *type, const char *status,
                     const char *reason, const char *message);
 
@@ -322,58 +374,59 @@ void rest_condition(struct rest_call *c, struct json *doc, const char *type, con
 int rest_create(struct rest_call *c);
 int rest_update(struct rest_call *c);
 int rest_patch(struct rest_call *c);
-/* Creates from a tree that lives in the call. */
+/* Creates from a tree in the call's memory. */
 int rest_create_doc(struct rest_call *c, struct json *doc);
-/* The whole way of an update from the wanted tree, which lives in the call, over the newest state.
- */
+/* Performs a whole update: the wanted tree, in the call's memory, over the newest state. */
 int rest_update_doc(struct rest_call *c, const char *sub, struct json *doc,
                     const struct store_obj *head, const struct json *old, bool staged);
-/* Its end: removes an object that waited for this, writes nothing when nothing changed. */
+/* The last step of an update: writes if something changed, or removes an object whose deletion
+ * waited for this. */
 int rest_commit(struct rest_call *c, struct json *doc, const struct store_obj *head,
                 const struct json *old, bool staged);
-/* The patch of the request, applied to doc in place. */
+/* Applies the patch of the request to doc in place. */
 int rest_patch_apply(struct rest_call *c, const struct rest_kind *k, struct json *doc);
 
 /* ---- rest_sub.c, rest_evict.c, rest_token.c ---- */
 
+/* Decodes the body of a subresource, an object of its own kind. A value of the wrong type is a 400;
+ * unknown fields are dropped. */
+int rest_decode_body(struct rest_call *c, const struct api_kind *kind, struct json *body);
 int rest_bind(struct rest_call *c);
 int rest_scale_get(struct rest_call *c);
 int rest_scale_write(struct rest_call *c);
-/* Turns the answer, which is the scaled object, into its Scale. */
-void rest_scale_answer(struct rest_call *c);
 int rest_evict(struct rest_call *c);
 int rest_token(struct rest_call *c);
 
-/* ---- rest_pod.c: what comes through a door to a pod, in place of doc ---- */
+/* ---- rest_pod.c: subresources of pods; doc becomes old with only their fields changed ---- */
 
 void rest_pod_ephemeral(struct rest_call *c, struct json *doc, const struct json *old);
 void rest_pod_resize(struct rest_call *c, struct json *doc, const struct json *old);
-/* What is left to check once defaults are filled in. */
+/* Checks that need defaults. */
 void rest_pod_check_resize(struct rest_call *c, const struct json *doc, const struct json *old);
 
-/* ---- rest_schema.c: what a CRD's schema does to its objects, nothing to other kinds ---- */
+/* ---- rest_schema.c: applies a CRD's schema; no effect on other kinds ---- */
 
-/* Prunes, collecting the unknown, and fills in defaults. */
+/* Prunes unknown fields, collects their names, and sets defaults. */
 void rest_schema_apply(struct rest_call *c, struct json *doc);
-/* Whether the state was written before the schema became what it is. */
+/* Whether the state was written before the schema's last change. */
 bool rest_schema_outdated(const struct rest_kind *k, const struct store_obj *o);
-/* Brings a stored tree up to the schema. */
+/* Prunes and defaults a stored tree by the current schema. */
 void rest_schema_refresh(const struct rest_kind *k, struct json *doc, struct hk_arena *mem);
 /* Collects field errors. */
 void rest_schema_validate(struct rest_call *c, const struct json *doc);
 
 /* ---- rest_fields.c: sets of fields, as tries in the form of FieldsV1 ---- */
 
-/* What is known of a value's shape: how lists and maps in it merge. Zeroed: nothing. */
+/* The type of a value: how its lists and maps merge. Zeroed: unknown. */
 struct fields_topo {
     const struct api_type *type;
     const struct api_field *field;
     const struct json *schema;
 };
 struct fields_topo fields_root(const struct rest_kind *k);
-/* All fields of the value, without those only the server sets. */
+/* All fields of the value, except those that only the server sets. */
 struct json fields_of(struct fields_topo t, const struct json *v, struct hk_arena *a);
-/* Fields of b that a has not, or has otherwise, and of a that b has no more. */
+/* Fields of b that are missing or different in a, and fields of a that are missing in b. */
 void fields_diff(struct fields_topo t, const struct json *a, const struct json *b,
                  struct json *ret_changed, struct json *ret_gone, struct hk_arena *mem);
 struct json fields_union(const struct json *x, const struct json *y, struct hk_arena *a);
@@ -381,10 +434,10 @@ struct json fields_minus(const struct json *x, const struct json *y, struct hk_a
 /* Fields in both sets whose values in v and w differ. */
 struct json fields_dispute(const struct json *x, const struct json *y, const struct json *v,
                            const struct json *w, struct hk_arena *a);
-/* Puts the value over the target, which changes in place. */
+/* Merges the value into the target. */
 void fields_merge(struct fields_topo t, struct json *target, const struct json *v,
                   struct hk_arena *a);
-/* Takes the fields out of the target. */
+/* Removes the fields from the target. */
 void fields_remove(struct json *target, const struct json *set, struct hk_arena *a);
 /* Calls fn with the path (".spec.replicas") of each field. */
 void fields_each(const struct json *set, struct hk_arena *a,
@@ -394,13 +447,13 @@ void fields_each(const struct json *set, struct hk_arena *a,
 
 /* Server-side apply of the request's body. */
 int rest_apply(struct rest_call *c);
-/* An ordinary write to an object that was applied before: who changed what is noted in doc. */
+/* An ordinary write to an object that was applied before: updates managedFields in doc. */
 void rest_apply_note(struct rest_call *c, const char *sub, struct json *doc,
                      const struct json *old);
 
 /* ---- rest_delete.c ---- */
 
-/* How to delete, taken from a request or from inside. */
+/* How to delete, from a request or an internal caller. */
 struct rest_delete_opts {
     struct hk_str if_uid;
     uint64_t if_rv;
@@ -409,28 +462,49 @@ struct rest_delete_opts {
     int64_t grace_s;
     bool dry_run;
 };
+struct rest_delete_opts rest_delete_opts_of(const struct port_request *req);
 int rest_delete(struct rest_call *c);
-int rest_delete_collection(struct rest_call *c);
 int rest_delete_one(struct rest_call *c, struct hk_str ns, struct hk_str name,
                     const struct rest_delete_opts *o);
+
+/* ---- rest_collection.c ---- */
+
+/* May leave the call incomplete, with a deleter, and perhaps with a lister before that: then
+ * rest_delete_go_on is called until it has none, each time when no writes of the call are left. */
+int rest_delete_collection(struct rest_call *c);
+/* One slice of it. */
+void rest_delete_go_on(struct rest_call *c);
+/* Takes NULL. */
+void rest_deleter_free(struct rest_deleter *d);
 
 /* ---- rest_list.c ---- */
 
 int rest_get(struct rest_call *c);
+/* May leave the call unfinished with a lister: call rest_list_go_on until it has none. */
 int rest_list(struct rest_call *c);
+/* One slice of it. */
+void rest_list_go_on(struct rest_call *c);
+/* Takes NULL. */
+void rest_lister_free(struct rest_lister *l);
+
+/* ---- rest_filter.c ---- */
+
 int rest_filter_init(struct rest_filter *f, struct rest_call *c);
 void rest_filter_fini(struct rest_filter *f);
+/* Adds its work to r->work. */
 bool rest_filter_match(struct rest *r, const struct rest_filter *f, const struct store_obj *o);
 
 /* ---- rest_watch.c ---- */
 
 int rest_watch_start(struct rest_call *c, struct rest_watch **ret);
-/* Objects of the resource, by its place in rest.resources, have changed after the revision. */
+/* Objects of the resource (index in rest.resources) changed after the revision. */
 void rest_watch_feed(struct rest *r, uint32_t res_at, uint64_t after);
 uint32_t rest_watch_deliver(struct rest *r, uint32_t max, bool *ret_more);
-/* Ends the pushed watch of that call without a word. */
+/* Ends the pushed watch of that call without a message. */
 void rest_watch_cancel(struct rest *r, uint64_t call);
 void rest_watch_tick(struct rest *r);
+/* Continues watches that stopped after a slice. */
+void rest_watch_go_on(struct rest *r);
 int64_t rest_watch_next_ns(const struct rest *r);
 
 /* ---- rest_gc.c ---- */
@@ -447,12 +521,12 @@ void rest_drain_feed(struct rest *r, const struct store_event *ev);
 void rest_drain_run(struct rest *r);
 void rest_drain_tick(struct rest *r);
 void rest_drain_fini(struct rest *r);
-/* Makes the namespaces that are missing. */
+/* Creates missing standard namespaces. */
 void rest_namespace_seed(struct rest *r);
 
 /* ---- rest_quota.c ---- */
 
-/* Whether writes of the kind in the namespace are to be charged. */
+/* Whether a quota counts writes of the kind in the namespace. */
 bool rest_quota_watches(const struct rest *r, const struct rest_kind *k, struct hk_str ns);
 /* A write was staged: the states before and after it, NULL when there is none. */
 void rest_quota_charge(struct rest *r, const struct rest_kind *k, struct hk_str ns,
@@ -463,6 +537,6 @@ bool rest_quota_used(void *ctx, struct hk_str ns, struct hk_str quota, struct hk
 void rest_quota_run(struct rest *r);
 void rest_quota_tick(struct rest *r);
 int64_t rest_quota_next_ns(const struct rest *r);
-/* Opens the books anew, from what is published. */
+/* Recomputes all usage from the published objects. */
 void rest_quota_load(struct rest *r);
 void rest_quota_fini(struct rest *r);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger of ResourceQuotas: for each quota a book of what its namespace uses, staged writes
-// included, so that admission neither counts objects again for every create nor lets two creates of
-// one commit pass on the same room. Books follow the writes as they are staged; status.hard and
-// status.used follow the books, one write at a time per quota.
+// Usage of ResourceQuotas: for each quota a book of what its namespace uses, including staged
+// writes. So admission does not count objects again for every create, and two creates of one commit
+// cannot use the same remainder. Staging a write updates the books; status.hard and status.used
+// follow the books, one write at a time per quota.
 //
 //   write staged -> books of its namespace charged, dirty -> [poll] -> status differs: written
 //
-// A book that cannot be carried on (a new quota, changed hard limits, a failed disk, the end of a
-// pod's grace, which no write marks) is counted from the objects when somebody next asks.
+// A book that cannot be updated (a new quota, changed hard limits, a failed disk, the end of a
+// pod's grace period, which causes no write) is counted from the objects when it is next needed.
 #include "codec/timefmt.h"
 #include "store/rest_priv.h"
 
@@ -16,7 +16,7 @@
 struct quota_line {
     struct hk_str resource;
     struct quantity used;
-    enum quantity_format format; /* of the limit: how nothing is written */
+    enum quantity_format format; /* of the limit: the format in which zero is written */
 };
 
 struct quota_book {
@@ -25,10 +25,10 @@ struct quota_book {
     struct json quota; /* newest state */
     struct quota_line *lines;
     uint32_t nlines;
-    bool recount;       /* the lines are not true */
-    bool dirty;         /* the status may not be */
-    uint64_t call;      /* that writes the status; 0 none */
-    int64_t recount_ns; /* when the lines stop being true by themselves; 0 never */
+    bool recount;       /* the lines are out of date */
+    bool dirty;         /* the status may be out of date */
+    uint64_t call;      /* the call that writes the status; 0: none */
+    int64_t recount_ns; /* monotonic: when the lines become out of date by themselves; 0: never */
 };
 
 /* ---- books, in order of (namespace, name) ---- */
@@ -40,7 +40,7 @@ static int book_cmp(const struct quota_book *b, struct hk_str ns, struct hk_str 
     return by_ns != 0 ? by_ns : hk_str_cmp(b->name, name);
 }
 
-/* The place of the first book that is not before the key. */
+/* The index of the first book that is not before the key. */
 static uint32_t book_place(const struct rest *r, struct hk_str ns, struct hk_str name)
 {
     uint32_t from = 0, to = r->quotas.len;
@@ -100,7 +100,7 @@ static struct quota_book *book_new(struct hk_str ns, struct hk_str name, const s
     return b;
 }
 
-/* A quota came or changed; one whose spec is as before keeps its lines. */
+/* Adds or updates the book of a quota; if the spec is unchanged, the lines stay valid. */
 static void book_put(struct rest *r, struct hk_str ns, struct hk_str name, const struct json *quota)
 {
     const uint32_t i = book_place(r, ns, name);
@@ -138,7 +138,7 @@ static void book_drop(struct rest *r, struct hk_str ns, struct hk_str name)
 
 /* ---- lines ---- */
 
-/* A pod on its way out counts until its grace is over. */
+/* A terminating pod counts until its grace period is over. */
 static void note_grace(const struct rest *r, struct quota_book *b, const struct json *pod)
 {
     int64_t end_ns;
@@ -147,7 +147,8 @@ static void note_grace(const struct rest *r, struct quota_book *b, const struct 
         end_ns < rest_now(r)) {
         return;
     }
-    end_ns += REST_SECOND; /* timestamps end with their second */
+    /* Timestamps have whole seconds: a pod's grace period ends with the second. */
+    end_ns = rest_mono(r) + end_ns + REST_SECOND - rest_now(r);
     b->recount_ns = b->recount_ns == 0 ? end_ns : HK_MIN(b->recount_ns, end_ns);
 }
 
@@ -156,7 +157,7 @@ struct grace_walk {
     struct quota_book *book;
 };
 
-static bool on_pod(void *arg, const struct json *pod)
+static bool rest_quota_on_pod(void *arg, const struct json *pod)
 {
     const struct grace_walk *w = arg;
 
@@ -182,11 +183,12 @@ static void book_count(struct rest *r, struct quota_book *b)
     }
     b->recount = false;
     b->recount_ns = 0;
-    r->lookup.each(r, r->pods->kind, b->ns, on_pod, &walk);
+    r->lookup.each(r, r->pods->kind, b->ns, rest_quota_on_pod, &walk);
 }
 
-static struct quantity cost(const struct rest *r, const struct quota_book *b, uint32_t line,
-                            const struct rest_kind *k, const struct json *obj)
+static struct quantity rest_quota_object_cost(const struct rest *r, const struct quota_book *b,
+                                              uint32_t line, const struct rest_kind *k,
+                                              const struct json *obj)
 {
     if (!obj) {
         return (struct quantity){0};
@@ -202,7 +204,8 @@ static void book_charge(struct rest *r, struct quota_book *b, const struct rest_
         return;
     }
     for (uint32_t i = 0; i < b->nlines; i++) {
-        const struct quantity more = quantity_sub(cost(r, b, i, k, new), cost(r, b, i, k, old));
+        const struct quantity more = quantity_sub(rest_quota_object_cost(r, b, i, k, new),
+                                                  rest_quota_object_cost(r, b, i, k, old));
         if (more.nano != 0) {
             b->lines[i].used = quantity_add(b->lines[i].used, more);
             soil(r, b);
@@ -256,7 +259,7 @@ bool rest_quota_used(void *ctx, struct hk_str ns, struct hk_str quota, struct hk
 
 /* ---- the status ---- */
 
-static struct json status_of(const struct quota_book *b, struct hk_arena *mem)
+static struct json rest_quota_make_status(const struct quota_book *b, struct hk_arena *mem)
 {
     const struct json *hard = json_at(&b->quota, "spec.hard");
     struct json used = json_make_object();
@@ -277,7 +280,7 @@ static struct json status_of(const struct quota_book *b, struct hk_arena *mem)
     return status;
 }
 
-static void on_written(void *ctx, const struct port_msg *m)
+static void rest_quota_on_written(void *ctx, const struct port_msg *m)
 {
     struct rest *r = ctx;
 
@@ -288,7 +291,7 @@ static void on_written(void *ctx, const struct port_msg *m)
         }
         b->call = 0;
         if (m->rc < 0) {
-            b->recount_ns = rest_now(r) + QUOTA_RETRY_NS;
+            b->recount_ns = rest_mono(r) + QUOTA_RETRY_NS;
         } else if (b->dirty) {
             soil(r, b);
         }
@@ -308,7 +311,7 @@ static void book_write(struct rest *r, struct quota_book *b)
         return;
     }
     book_count(r, b);
-    const struct json status = status_of(b, &mem);
+    const struct json status = rest_quota_make_status(b, &mem);
     if (json_equal(&status, json_get(&doc, "status"))) {
         return;
     }
@@ -321,8 +324,8 @@ static void book_write(struct rest *r, struct quota_book *b)
         .subresource = "status",
         .body = &doc,
     };
-    b->call = port_submit(&r->port, &req, (struct port_sink){on_written, r});
-    b->dirty = false; /* by this very write */
+    b->call = port_submit(&r->port, &req, (struct port_sink){rest_quota_on_written, r});
+    b->dirty = false; /* the write above makes the status current */
 }
 
 void rest_quota_run(struct rest *r)
@@ -343,7 +346,7 @@ void rest_quota_run(struct rest *r)
 
 void rest_quota_tick(struct rest *r)
 {
-    const int64_t now = rest_now(r);
+    const int64_t now = rest_mono(r);
 
     for (uint32_t i = 0; i < r->quotas.len; i++) {
         struct quota_book *b = r->quotas.at[i];
@@ -367,7 +370,7 @@ int64_t rest_quota_next_ns(const struct rest *r)
     return next;
 }
 
-/* ---- beginning and end ---- */
+/* ---- start and stop ---- */
 
 static bool on_quota(void *ctx, const struct store_obj *o)
 {

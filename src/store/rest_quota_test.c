@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Quotas: usage that follows what happens in the namespace, and creates that cannot share the same
-// last place.
+// Quotas: usage follows the changes in the namespace, and two creates cannot share the last place.
 #include "store/rest_rig_test.h"
 
 #define NS HK_STR("default")
@@ -57,7 +56,7 @@ static void test_usage_follows_the_spec(void **state)
         {"ResourceQuota", GET("q"), NULL, 200,
          .see = {"status.hard", "{\"requests.cpu\":\"4\"}", "status.used",
                  "{\"requests.cpu\":\"1\"}"}},
-        /* what others write into the status does not stay */
+        /* values that others write into the status do not stay */
         {"ResourceQuota", STATUS("q"), "{'status':{'used':{'requests.cpu':'0'}}}", 200},
         {"ResourceQuota", GET("q"), NULL, 200, USED("{\"requests.cpu\":\"1\"}")},
     };
@@ -140,7 +139,7 @@ static void test_creates_of_one_commit_share_the_room(void **state)
     }
 }
 
-/* The ledger is made anew from the objects, and repairs what the status missed. */
+/* The usage is counted from the objects again, and corrects the status. */
 static void test_usage_survives_a_restart(void **state)
 {
     static const struct step before[] = {
@@ -179,6 +178,61 @@ static int teardown(void **state)
     return 0;
 }
 
+/* ---- without a quota ---- */
+
+static void test_a_namespace_holds_so_many_of_a_kind(void **state)
+{
+    static const struct step steps[] = {
+        {"ConfigMap", CREATE, "{'metadata':{'name':'a'}}", 201},
+        {"ConfigMap", CREATE, "{'metadata':{'name':'b'}}", 201},
+        {"ConfigMap", CREATE, "{'metadata':{'name':'c'}}", 403, "Forbidden",
+         "configmaps \"c\" is forbidden: namespace \"default\" holds 2 configmaps, and at most 2 "
+         "are "
+         "allowed (--max-objects-per-namespace); delete some of them first"},
+        {"Secret", CREATE, "{'metadata':{'name':'c'}}", 201},
+        {"ConfigMap", MERGE("a"), "{'data':{'k':'v'}}", 200},
+        {"ConfigMap", DELETE("a"), NULL, 200},
+        {"ConfigMap", CREATE, "{'metadata':{'name':'c'}}", 201},
+        {"ConfigMap", CREATE, "{'metadata':{'name':'d'}}", 403, "Forbidden"},
+        {"ConfigMap", DELETE("b"), NULL, 200},
+        {"ConfigMap", DELETE("c"), NULL, 200},
+        {"ConfigMap", CREATE, "{'metadata':{'name':'d'}}", 201},
+    };
+    struct rig g = {.max_per_namespace = 2};
+
+    rig_open(&g, true);
+    rig_story(&g, steps);
+    rig_close(&g);
+}
+
+/* Writes count before they are durable. */
+static void test_creations_under_way_count(void **state)
+{
+    struct rig g = {.max_per_namespace = 2};
+    struct answer answers[4] = {0};
+    uint32_t made = 0, refused = 0;
+
+    rig_open(&g, true);
+    for (size_t i = 0; i < HK_LEN(answers); i++) {
+        char text[64];
+        snprintf(text, sizeof(text), "{'metadata':{'name':'m-%zu'}}", i);
+        const struct port_request req = {.verb = PORT_CREATE,
+                                         .kind = rig_kind(&g, "ConfigMap"),
+                                         .ns = HK_STR("default"),
+                                         .body = rig_json(&g, text)};
+        port_submit(g.port, &req, (struct port_sink){rig_on_msg, &answers[i]});
+    }
+    rig_settle(&g);
+    for (size_t i = 0; i < HK_LEN(answers); i++) {
+        made += answers[i].code == 201;
+        refused += answers[i].code == 403;
+        answer_fini(&answers[i]);
+    }
+    assert_int_equal(made, 2);
+    assert_int_equal(refused, 2);
+    rig_close(&g);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
@@ -190,6 +244,8 @@ int main(void)
         TEST(nothing_is_written_when_nothing_changed),
         TEST(creates_of_one_commit_share_the_room),
         TEST(usage_survives_a_restart),
+        cmocka_unit_test(test_a_namespace_holds_so_many_of_a_kind),
+        cmocka_unit_test(test_creations_under_way_count),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

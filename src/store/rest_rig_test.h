@@ -17,6 +17,7 @@ struct rig {
     struct hk_rand rand;
     struct store *store;
     struct rest *rest;
+    uint32_t max_per_namespace;
     struct port *port;
     struct hk_arena mem;                   /* bodies and remembered texts */
     int count;                             /* of changes that must differ */
@@ -54,6 +55,7 @@ static inline void rig_open(struct rig *g, bool admission)
         .rand = &g->rand,
         .no_admission = !admission,
         .volcano = g->volcano,
+        .max_per_namespace = g->max_per_namespace,
     };
     g->rest = rest_new(&ro);
     g->port = rest_port(g->rest);

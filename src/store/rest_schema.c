@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the schema of a definition does to objects of its kind: unknown fields fall out, defaults
-// come in, faults become field errors. Kinds without a schema pass untouched. Changing a schema
-// does not touch what is stored: older objects are pruned and filled in whenever they are read.
+// Applies the schema of a CustomResourceDefinition to objects of its kind: removes unknown fields,
+// adds defaults and reports violations as field errors. Kinds without a schema are not changed. A
+// new schema does not rewrite stored objects: they are pruned and defaulted whenever they are read.
 #include "api/schema.h"
 #include "store/rest_priv.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of a refusal: code, reason, message and details of a Kubernetes Status. Clients decide
-// by the reason and people read the message, so both are spelled here once, as Kubernetes does.
+// Error answers: code, reason, message and details of a Kubernetes Status. Clients act on the
+// reason and people read the message, so both are spelled here once, as in Kubernetes.
 #include "store/rest_priv.h"
 
 const char *rest_resource(struct rest_call *c, const struct api_kind *kind)
@@ -11,7 +11,7 @@ const char *rest_resource(struct rest_call *c, const struct api_kind *kind)
     return hk_arena_printf(&c->mem, "%s.%s", kind->plural, kind->group);
 }
 
-static const char *text_of(struct rest_call *c, struct hk_str s)
+static const char *rest_status_copy_str(struct rest_call *c, struct hk_str s)
 {
     return s.n > 0 ? hk_arena_strndup(&c->mem, s.s, s.n) : NULL;
 }
@@ -24,16 +24,16 @@ HK_PRINTF(2, 0) static const char *format(struct rest_call *c, const char *fmt, 
     return hk_arena_str(&c->mem, hk_buf_str(&b)).s;
 }
 
-/* Name and resource the refusal is about. */
+/* Sets the name and resource that the error is about. */
 static void details(struct rest_call *c, const struct api_kind *kind, struct hk_str name)
 {
-    c->status.name = text_of(c, name);
+    c->status.name = rest_status_copy_str(c, name);
     c->status.group = kind->group[0] != '\0' ? kind->group : NULL;
     c->status.kind = kind->plural;
 }
 
-static int fail(struct rest_call *c, int http, enum hk_code code, const char *reason,
-                const char *message)
+static int rest_status_fail(struct rest_call *c, int http, enum hk_code code, const char *reason,
+                            const char *message)
 {
     c->has_status = true;
     c->status.success = false;
@@ -53,7 +53,7 @@ int rest_fail(struct rest_call *c, int http, enum hk_code code, const char *reas
     const char *message = format(c, fmt, ap);
     va_end(ap);
     details(c, c->k->kind, c->name);
-    return fail(c, http, code, reason, message);
+    return rest_status_fail(c, http, code, reason, message);
 }
 
 int rest_fail_bad(struct rest_call *c, const char *fmt, ...)
@@ -63,7 +63,7 @@ int rest_fail_bad(struct rest_call *c, const char *fmt, ...)
     va_start(ap, fmt);
     const char *message = format(c, fmt, ap);
     va_end(ap);
-    return fail(c, 400, HK_EINVAL, "BadRequest", message);
+    return rest_status_fail(c, 400, HK_EINVAL, "BadRequest", message);
 }
 
 int rest_fail_patch(struct rest_call *c, const char *why)
@@ -71,19 +71,19 @@ int rest_fail_patch(struct rest_call *c, const char *why)
     const char *message = hk_arena_printf(
         &c->mem, "the server rejected our request due to an error in our request: %s", why);
 
-    return fail(c, 422, HK_EINVAL, "Invalid", message);
+    return rest_status_fail(c, 422, HK_EINVAL, "Invalid", message);
 }
 
 int rest_fail_unknown(struct rest_call *c)
 {
-    return fail(c, 404, HK_ENOTFOUND, "NotFound",
-                "the server could not find the requested resource");
+    return rest_status_fail(c, 404, HK_ENOTFOUND, "NotFound",
+                            "the server could not find the requested resource");
 }
 
 int rest_fail_missing(struct rest_call *c, const struct rest_kind *k, struct hk_str name)
 {
     details(c, k->kind, name);
-    return fail(
+    return rest_status_fail(
         c, 404, HK_ENOTFOUND, "NotFound",
         hk_arena_printf(&c->mem, "%s \"%.*s\" not found", rest_resource(c, k->kind), HK_FMT(name)));
 }
@@ -91,9 +91,9 @@ int rest_fail_missing(struct rest_call *c, const struct rest_kind *k, struct hk_
 int rest_fail_exists(struct rest_call *c, struct hk_str name)
 {
     details(c, c->k->kind, name);
-    return fail(c, 409, HK_EEXIST, "AlreadyExists",
-                hk_arena_printf(&c->mem, "%s \"%.*s\" already exists", rest_resource(c, c->k->kind),
-                                HK_FMT(name)));
+    return rest_status_fail(c, 409, HK_EEXIST, "AlreadyExists",
+                            hk_arena_printf(&c->mem, "%s \"%.*s\" already exists",
+                                            rest_resource(c, c->k->kind), HK_FMT(name)));
 }
 
 int rest_fail_conflict(struct rest_call *c, const char *fmt, ...)
@@ -108,10 +108,11 @@ int rest_fail_conflict(struct rest_call *c, const char *fmt, ...)
     if (sub) {
         c->status.kind = hk_arena_printf(&c->mem, "%s/%s", c->k->kind->plural, sub);
     }
-    return fail(c, 409, HK_ECONFLICT, "Conflict",
-                hk_arena_printf(&c->mem, "Operation cannot be fulfilled on %s%s%s \"%.*s\": %s",
-                                rest_resource(c, c->k->kind), sub ? "/" : "", sub ? sub : "",
-                                HK_FMT(c->name), why));
+    return rest_status_fail(c, 409, HK_ECONFLICT, "Conflict",
+                            hk_arena_printf(&c->mem,
+                                            "Operation cannot be fulfilled on %s%s%s \"%.*s\": %s",
+                                            rest_resource(c, c->k->kind), sub ? "/" : "",
+                                            sub ? sub : "", HK_FMT(c->name), why));
 }
 
 int rest_fail_modified(struct rest_call *c)
@@ -123,9 +124,10 @@ int rest_fail_modified(struct rest_call *c)
 int rest_fail_method(struct rest_call *c, const char *verb)
 {
     details(c, c->k->kind, c->name);
-    return fail(c, 405, HK_EUNSUP, "MethodNotAllowed",
-                hk_arena_printf(&c->mem, "%s is not supported on resources of kind \"%s\"", verb,
-                                rest_resource(c, c->k->kind)));
+    return rest_status_fail(c, 405, HK_EUNSUP, "MethodNotAllowed",
+                            hk_arena_printf(&c->mem,
+                                            "%s is not supported on resources of kind \"%s\"", verb,
+                                            rest_resource(c, c->k->kind)));
 }
 
 int rest_fail_expired(struct rest_call *c, const char *fmt, ...)
@@ -135,7 +137,7 @@ int rest_fail_expired(struct rest_call *c, const char *fmt, ...)
     va_start(ap, fmt);
     const char *message = format(c, fmt, ap);
     va_end(ap);
-    return fail(c, 410, HK_EGONE, "Expired", message);
+    return rest_status_fail(c, 410, HK_EGONE, "Expired", message);
 }
 
 void rest_cause(struct rest_call *c, const char *reason, const char *field, const char *message)
@@ -176,25 +178,26 @@ int rest_fail_invalid(struct rest_call *c)
     causes_of_errors(c);
     details(c, c->k->kind, c->name);
     c->status.kind = c->k->kind->kind;
-    return fail(c, 422, HK_EINVAL, "Invalid", hk_arena_str(&c->mem, hk_buf_str(&b)).s);
+    return rest_status_fail(c, 422, HK_EINVAL, "Invalid", hk_arena_str(&c->mem, hk_buf_str(&b)).s);
 }
 
 int rest_fail_admission(struct rest_call *c, int rc)
 {
-    const struct hk_err why = c->err; /* fail writes over it */
+    const struct hk_err why = c->err; /* rest_fail() overwrites it */
 
-    if (c->adm.denial) { /* a webhook that says no names neither code nor reason */
-        return fail(c, 400, HK_EINVAL, NULL, c->adm.denial);
+    if (c->adm.denial) { /* the webhook denied the request without code and reason */
+        return rest_status_fail(c, 400, HK_EINVAL, NULL, c->adm.denial);
     }
     if (rc == -HK_EDENIED) {
         causes_of_errors(c);
         return rest_fail(c, 403, HK_EDENIED, "Forbidden", "%s%s%.*s%s is forbidden: %s",
                          rest_resource(c, c->k->kind), c->name.n > 0 ? " \"" : "", HK_FMT(c->name),
-                         c->name.n > 0 ? "\"" : "", why.text);
+                         c->name.n > 0 ? "\"" : "", c->adm.refusal ? c->adm.refusal : why.text);
     }
     if (rc == -HK_ENOTFOUND) {
         details(c, c->r->namespaces->kind, c->ns);
-        return fail(c, 404, HK_ENOTFOUND, "NotFound", text_of(c, hk_str(why.text)));
+        return rest_status_fail(c, 404, HK_ENOTFOUND, "NotFound",
+                                rest_status_copy_str(c, hk_str(why.text)));
     }
     if (rc == -HK_EINVAL) {
         return rest_fail_bad(c, "%s", why.text);
@@ -213,8 +216,10 @@ int rest_fail_store(struct rest_call *c, int rc)
         return rest_fail_missing(c, c->k, c->name);
     case HK_ECONFLICT:
         return rest_fail_modified(c);
+    case HK_EFULL:
+        return rest_fail(c, 507, HK_EFULL, "InsufficientStorage", "%s", why.text);
     default:
-        rest_cause(c, NULL, NULL, text_of(c, hk_str(why.text)));
+        rest_cause(c, NULL, NULL, rest_status_copy_str(c, hk_str(why.text)));
         return rest_fail(c, 500, HK_EIO, "InternalError", "Internal error occurred: %s", why.text);
     }
 }

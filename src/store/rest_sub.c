@@ -1,13 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Doors to a part of an object: binding a pod to its node, and the scale of whatever has replicas.
+// Subresources that change a part of an object: the binding of a pod to its node, and the scale of
+// any kind with replicas.
 #include "api/patch.h"
 #include "store/rest_priv.h"
 
+int rest_decode_body(struct rest_call *c, const struct api_kind *kind, struct json *body)
+{
+    struct admission_request q = {.kind = kind, .obj = body, .mem = &c->mem};
+    struct hk_err err = {0};
+    const int rc = admission_decode(&q, &err);
+
+    admission_request_fini(&q);
+    return rc < 0 ? rest_fail_bad(c, "%s", err.text) : 0;
+}
+
 /* ---- binding ---- */
 
-static int check_binding(struct rest_call *c, const struct store_obj *pod, const struct json *old)
+static const struct api_kind binding_kind = {
+    .id = API_NKINDS,
+    .group = "",
+    .version = "v1",
+    .kind = "Binding",
+    .plural = "bindings",
+    .singular = "binding",
+    .namespaced = true,
+};
+
+static int check_binding(struct rest_call *c, const struct json *body, const struct store_obj *pod,
+                         const struct json *old)
 {
-    const struct json *body = c->req->body;
     const struct hk_str kind = json_str(json_at(body, "target.kind"), HK_STR(""));
     const struct hk_str bound = json_str(json_at(old, "spec.nodeName"), HK_STR(""));
     const struct json *gates = json_at(old, "spec.schedulingGates");
@@ -37,11 +58,12 @@ static int check_binding(struct rest_call *c, const struct store_obj *pod, const
     return 0;
 }
 
-/* uid and resourceVersion of a binding, when given, say which state of the pod is meant. */
-static int check_meant(struct rest_call *c, const struct store_obj *pod, const struct json *old)
+/* A uid or resourceVersion in the binding must match the pod. */
+static int check_meant(struct rest_call *c, const struct json *body, const struct store_obj *pod,
+                       const struct json *old)
 {
-    const struct hk_str uid = rest_meta_str(c->req->body, "uid");
-    const struct hk_str rv = rest_meta_str(c->req->body, "resourceVersion");
+    const struct hk_str uid = rest_meta_str(body, "uid");
+    const struct hk_str rv = rest_meta_str(body, "resourceVersion");
 
     if (uid.n > 0 && !hk_str_eq(uid, pod->uid)) {
         return rest_fail_conflict(
@@ -54,9 +76,10 @@ static int check_meant(struct rest_call *c, const struct store_obj *pod, const s
     return 0;
 }
 
-static void merge_meta(struct rest_call *c, struct json *doc, const char *key)
+static void merge_meta(struct rest_call *c, const struct json *body, struct json *doc,
+                       const char *key)
 {
-    const struct json *from = json_get(json_get(c->req->body, "metadata"), key);
+    const struct json *from = json_get(json_get(body, "metadata"), key);
 
     if (json_is(from, JSON_OBJECT)) {
         const struct json copy = json_clone(from, &c->mem);
@@ -67,6 +90,7 @@ static void merge_meta(struct rest_call *c, struct json *doc, const char *key)
 
 int rest_bind(struct rest_call *c)
 {
+    struct json body = json_clone(c->req->body, &c->mem);
     struct json old;
     bool staged;
     const struct store_obj *head = rest_head_shared(c, c->k, c->ns, c->name, &old, &staged);
@@ -74,14 +98,15 @@ int rest_bind(struct rest_call *c)
     if (!head) {
         return rest_fail_missing(c, c->k, c->name);
     }
-    if (check_meant(c, head, &old) < 0 || check_binding(c, head, &old) < 0) {
+    if (rest_decode_body(c, &binding_kind, &body) < 0 || check_meant(c, &body, head, &old) < 0 ||
+        check_binding(c, &body, head, &old) < 0) {
         return c->rc;
     }
     struct json doc = json_clone(&old, &c->mem);
     rest_put_str(rest_edit(&doc, &c->mem, "spec"), &c->mem, "nodeName",
-                 hk_arena_str(&c->mem, json_str(json_at(c->req->body, "target.name"), HK_STR(""))));
-    merge_meta(c, &doc, "annotations");
-    merge_meta(c, &doc, "labels");
+                 json_str(json_at(&body, "target.name"), HK_STR("")));
+    merge_meta(c, &body, &doc, "annotations");
+    merge_meta(c, &body, &doc, "labels");
     rest_condition(c, &doc, "PodScheduled", "True", NULL, NULL);
     json_del(rest_edit(&doc, &c->mem, "status"), "nominatedNodeName");
     if (rest_commit(c, &doc, head, &old, staged) < 0) {
@@ -103,7 +128,7 @@ static const struct api_kind scale_kind = {
     .namespaced = true,
 };
 
-/* A CRD's path without its leading dot, or the usual one. */
+/* The CRD's path without its leading dot, or the default path. */
 static const char *scale_path(struct rest_call *c, const char *key, const char *usual)
 {
     const struct hk_str path = json_str(json_get(c->k->scale, key), hk_str(usual));
@@ -112,7 +137,7 @@ static const char *scale_path(struct rest_call *c, const char *key, const char *
     return hk_arena_strndup(&c->mem, path.s + dot, path.n - dot);
 }
 
-/* The selector in kubectl's text: from a LabelSelector, a plain map, or already text. */
+/* The selector as kubectl's text: made from a LabelSelector or a plain map, or already text. */
 static struct hk_str selector_text(struct rest_call *c, const struct json *doc)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -161,7 +186,7 @@ static struct json scale_of(struct rest_call *c, const struct json *doc)
     return scale;
 }
 
-void rest_scale_answer(struct rest_call *c)
+static void rest_scale_answer(struct rest_call *c)
 {
     const struct json scale = scale_of(c, &c->obj->root);
 
@@ -180,7 +205,7 @@ int rest_scale_get(struct rest_call *c)
     return c->rc;
 }
 
-/* The wanted Scale: the body, or the present one patched. */
+/* The wanted Scale: the body, or the current Scale with the patch applied. */
 static int wanted_scale(struct rest_call *c, const struct json *old, struct json *ret)
 {
     static const struct rest_kind plain = {.kind = &scale_kind};
@@ -215,7 +240,7 @@ int rest_scale_write(struct rest_call *c)
     if (!head) {
         return rest_fail_missing(c, c->k, c->name);
     }
-    if (wanted_scale(c, &old, &scale) < 0) {
+    if (wanted_scale(c, &old, &scale) < 0 || rest_decode_body(c, &scale_kind, &scale) < 0) {
         return c->rc;
     }
     const int64_t n = json_int(json_at(&scale, "spec.replicas"), 0);
@@ -231,6 +256,6 @@ int rest_scale_write(struct rest_call *c)
     if (rv.n > 0) {
         rest_put_str(rest_edit(&doc, &c->mem, "metadata"), &c->mem, "resourceVersion", rv);
     }
-    c->scale = true;
+    c->finish = rest_scale_answer;
     return rest_update_doc(c, NULL, &doc, head, &old, staged);
 }

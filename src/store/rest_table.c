@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about built-in kinds as tables: the kinds that are stored though nobody here acts on them,
-// how kinds depart from the common behaviour, and by which fields each can be selected.
+// Tables about built-in kinds: kinds that are only stored, deviations from the common behaviour,
+// and the fields that select objects of each kind.
 #include "store/rest_priv.h"
 
 #define GV(group_, version_) .group = (group_), .version = (version_)
@@ -57,8 +57,8 @@ static const struct api_kind extra[] = {
           "prioritylevelconfiguration", CLUSTER, STATUS, NULL),
 };
 
-/* How kinds depart from the rule, which is: no generation, updates without resourceVersion
- * overwrite, a deletion answers with a Status. */
+/* Deviations from the default, which is: no generation, updates without resourceVersion overwrite,
+ * a deletion answers with a Status. */
 static const struct {
     const char *group, *plural;
     uint32_t set, clear;

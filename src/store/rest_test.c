@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the port over the store answers: writes, conflicts, lists and the words of refusals.
+// Answers of the port over the store: writes, conflicts, lists and error messages.
 #include "store/rest_rig_test.h"
 
 #include "admission/volcano.h"
@@ -10,7 +10,7 @@
 #define UPDATE(n) .req = {.verb = PORT_UPDATE, .ns = NS, .name = HK_STR(n)}
 #define MERGE(n) .req = {.verb = PORT_PATCH, .ns = NS, .name = HK_STR(n), .patch = PORT_PATCH_MERGE}
 #define DELETE(n) .req = {.verb = PORT_DELETE, .ns = NS, .name = HK_STR(n)}
-#define BOX "'containers':[{'name':'c','image':'i'}]" /* no pod without */
+#define BOX "'containers':[{'name':'c','image':'i'}]" /* every pod needs one */
 #define STATUS(v, n)                                                                               \
     .req = {.verb = (v),                                                                           \
             .ns = NS,                                                                              \
@@ -106,13 +106,13 @@ static void test_status_and_spec_are_apart(void **state)
         {"HyperJob", GET("j"), NULL, 200, .see = {"metadata.generation", "1"}},
         {"HyperJob", MERGE("j"), "{'spec':{'minAvailable':2},'status':{'running':7}}", 200,
          .see = {"status.running", "1", "metadata.generation", "2"}},
-        /* no status subresource: content like any other, and it counts */
+        /* no status subresource: a normal field that increments the generation */
         {"PodGroup", CREATE, "{'metadata':{'name':'g'},'status':{'phase':'Pending'}}", 201,
          .see = {"status.phase", "Pending"}},
         {"PodGroup", STATUS(PORT_PATCH, "g"), "{'status':{'phase':'Inqueue'}}", 404},
         {"PodGroup", MERGE("g"), "{'status':{'phase':'Inqueue'}}", 200,
          .see = {"status.phase", "Inqueue", "metadata.generation", "2"}},
-        /* old kinds take what people hang on objects along */
+        /* for old kinds a status write also changes labels and annotations */
         {"Node", .req = {.verb = PORT_CREATE},
          "{'metadata':{'name':'n'},'status':{'phase':'Pending'}}", 201,
          .see = {"status.phase", "Pending"}},
@@ -270,7 +270,7 @@ static void test_an_eviction_asks_the_budget(void **state)
         {"PodDisruptionBudget", GET("b"), NULL, 200,
          .see = {"status.disruptionsAllowed", "0", "status.disruptedPods.p",
                  "2026-01-02T03:04:05Z"}},
-        {"Pod", EVICT("q"), "{}", 201}, /* pending pods are free */
+        {"Pod", EVICT("q"), "{}", 201}, /* pending pods need no budget */
         {"Pod", EVICT("q"), "{}", 404},
     };
 
@@ -339,7 +339,7 @@ static struct answer page(struct rig *g, const char *cont)
     return ask(g, "ConfigMap", req, NULL);
 }
 
-/* What comes, changes and goes between two pages does not show. */
+/* Changes between two pages are not visible. */
 static void test_pages_show_one_revision(void **state)
 {
     struct rig *g = *state;
@@ -448,7 +448,7 @@ static void test_appliers_hold_what_they_set(void **state)
          "FieldManagerConflict .spec.replicas; "},
         {"Deployment", APPLY("bob", .force = true), DEPLOY("'replicas':3,"), 200,
          .see = {"spec.replicas", "3"}},
-        /* bob's now: ann may let go of it, and of what nobody else wants */
+        /* now owned by bob: ann may drop it, and fields without another owner */
         {"Deployment", APPLY("ann"), DEPLOY(""), 200,
          .see = {"spec.replicas", "3", "spec.minReadySeconds", "-"}},
         {"Deployment",
@@ -569,7 +569,7 @@ static int setup(void **state)
     return 0;
 }
 
-/* Of rest_opts: the deletion of a queue with pods, refused only when asked for. */
+/* With rest_opts: deleting a queue with pods is refused only if requested. */
 static void test_rules_of_volcano_take_options(void **state)
 {
     static const struct volcano_options strict = {.refuse_busy_queues = true};

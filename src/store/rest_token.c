@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// serviceaccounts/NAME/token: TokenRequests are checked here and signed by whoever holds the key
-// (rest_sign_tokens). Nothing of a token is stored.
+// serviceaccounts/NAME/token: checks TokenRequests. The function set with rest_sign_tokens signs
+// them. Tokens are not stored.
 #include "store/rest_priv.h"
 
 enum { DEFAULT_S = 3600, MIN_S = 600 };
 #define MAX_S ((int64_t)1 << 32)
-/* What kubelets ask for when a pod said nothing, and what they get, since programs of old read the
- * file but once: Kubernetes' WarnOnlyBoundTokenExpirationPeriod. It dies with its pod anyway. */
+/* The time kubelets request when a pod sets none, and the time they get, because old programs read
+ * the file only once: Kubernetes' WarnOnlyBoundTokenExpirationPeriod. The token becomes invalid
+ * with its pod anyway. */
 #define ASKED_FOR_PODS_S 3607
 #define GIVEN_TO_PODS_S ((int64_t)365 * 24 * 3600)
 
@@ -41,8 +42,8 @@ static int check_duration(struct rest_call *c, int64_t seconds)
                      (long long)seconds, fault);
 }
 
-static int check_uid(struct rest_call *c, const char *plural, struct hk_str name,
-                     struct hk_str wanted, struct hk_str uid)
+static int rest_token_check_uid(struct rest_call *c, const char *plural, struct hk_str name,
+                                struct hk_str wanted, struct hk_str uid)
 {
     if (wanted.n == 0 || hk_str_eq(wanted, uid)) {
         return 0;
@@ -65,8 +66,9 @@ static int check_pod(struct rest_call *c, const struct json *pod)
                          HK_FMT(c->name));
 }
 
-/* What the token is to live and die with, when the request names it. */
-static int bind(struct rest_call *c, const struct json *ref, struct rest_token *t)
+/* Binds the token to the life of the object that the request names, if any. */
+static int rest_token_bind_to_object(struct rest_call *c, const struct json *ref,
+                                     struct rest_token *t)
 {
     const struct hk_str kind = json_str(json_get(ref, "kind"), HK_STR(""));
     const struct hk_str name = json_str(json_get(ref, "name"), HK_STR(""));
@@ -88,7 +90,7 @@ static int bind(struct rest_call *c, const struct json *ref, struct rest_token *
     if (!o) {
         return rest_fail_missing(c, k, name);
     }
-    if (check_uid(c, k->kind->plural, name, uid, o->uid) < 0) {
+    if (rest_token_check_uid(c, k->kind->plural, name, uid, o->uid) < 0) {
         return c->rc;
     }
     t->bound_kind = pod ? HK_STR("pod") : HK_STR("secret");
@@ -105,13 +107,14 @@ static void set_times(struct rest_call *c, int64_t seconds, struct rest_token *t
     t->expires_s = t->issued_s + (own && seconds == ASKED_FOR_PODS_S ? GIVEN_TO_PODS_S : seconds);
 }
 
-/* The request, with what the token became. expirationTimestamp is what was asked for: when to ask
- * again. */
-static int answer(struct rest_call *c, const struct rest_token *t, int64_t seconds)
+/* Answers with the request and the token. expirationTimestamp is the requested one: the time to
+ * request a new token. */
+static int rest_token_write_answer(struct rest_call *c, const struct json *body,
+                                   const struct rest_token *t, int64_t seconds)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     struct hk_arena *a = &c->mem;
-    struct json doc = json_clone(c->req->body, a);
+    struct json doc = json_clone(body, a);
     struct json *meta = rest_edit(&doc, a, "metadata"), *status;
 
     rest_put_str(&doc, a, "kind", HK_STR("TokenRequest"));
@@ -130,8 +133,7 @@ static int answer(struct rest_call *c, const struct rest_token *t, int64_t secon
 
 int rest_token(struct rest_call *c)
 {
-    const struct json *body = c->req->body, *audiences = json_at(body, "spec.audiences");
-    const int64_t seconds = json_int(json_at(body, "spec.expirationSeconds"), DEFAULT_S);
+    struct json body = json_clone(c->req->body, &c->mem);
     struct rest_token t = {.ns = c->ns, .account = c->name};
     struct json doc;
     bool staged;
@@ -143,7 +145,13 @@ int rest_token(struct rest_call *c)
     if (!account) {
         return rest_fail_missing(c, c->k, c->name);
     }
-    if (check_duration(c, seconds) < 0 || bind(c, json_at(body, "spec.boundObjectRef"), &t) < 0) {
+    if (rest_decode_body(c, &request_kind, &body) < 0) {
+        return c->rc;
+    }
+    const struct json *audiences = json_at(&body, "spec.audiences");
+    const int64_t seconds = json_int(json_at(&body, "spec.expirationSeconds"), DEFAULT_S);
+    if (check_duration(c, seconds) < 0 ||
+        rest_token_bind_to_object(c, json_at(&body, "spec.boundObjectRef"), &t) < 0) {
         return c->rc;
     }
     t.account_uid = account->uid;
@@ -152,5 +160,5 @@ int rest_token(struct rest_call *c)
                                   (unsigned long long)hk_rand_u64(c->r->rand),
                                   (unsigned long long)hk_rand_u64(c->r->rand)));
     set_times(c, seconds, &t);
-    return answer(c, &t, seconds);
+    return rest_token_write_answer(c, &body, &t, seconds);
 }

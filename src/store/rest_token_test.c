@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TokenRequests, signed by somebody who writes down what he signs.
+// TokenRequests, with a signer that records what it signs.
 #include "store/rest_rig_test.h"
 
 #define NS HK_STR("default")
@@ -28,7 +28,7 @@ static void test_a_token_says_what_was_asked_for(void **state)
                  "status.expirationTimestamp", "2026-01-02T04:04:05Z"}},
         {"ServiceAccount", TOKEN("bot"), ASK("'expirationSeconds':700," OF_POD), 200,
          .see = {"status.token", "default/bot pod/p 700"}},
-        /* what kubelets ask for by default lives as long as its pod */
+        /* tokens that kubelets request by default live as long as their pod */
         {"ServiceAccount", TOKEN("bot"), ASK("'expirationSeconds':3607," OF_POD), 200,
          .see = {"status.token", "default/bot pod/p 31536000", "status.expirationTimestamp",
                  "2026-01-02T04:04:12Z"}},

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Versions of a kind beside the one its objects are kept in. A view has a row of its own and no
-// objects: what is read through it is shown in its form, what is written through it is taken into
-// the kept one. Most differ in the name alone, as do the versions of a CustomResourceDefinition;
-// the others say which members are called otherwise, or bring two functions.
+// Versions of a kind other than its storage version. A view has its own row and no objects: reads
+// convert objects to its version, writes convert them to the storage version. Most views differ
+// only in the version name, as do the versions of a CustomResourceDefinition; others rename members
+// or have two conversion functions.
 #include "store/rest_priv.h"
 
 struct rename {
-    const char *here, *kept; /* members at the top of the object */
+    const char *here, *kept; /* members at the top level of the object */
 };
 
 struct rest_view {
@@ -29,7 +29,7 @@ static bool is_cpu(const struct json *metric, const char *value)
            json_is(json_at(metric, value), JSON_INT);
 }
 
-/* Moves the number of the metric on processor time out of the list; the rest of it is left. */
+/* Moves the CPU metric from the list to a single number; other metrics stay in the list. */
 static void cpu_show(struct json *part, const char *list, const char *value, const char *key,
                      struct hk_arena *a)
 {
@@ -78,7 +78,7 @@ static void cpu_take(struct json *part, const char *list, const char *inner, con
     json_del(part, key);
 }
 
-/* What the view has no member for travels as an annotation, so that writing back loses nothing. */
+/* Saves a member that the view lacks as an annotation, so that writing back loses nothing. */
 static void hang(struct json *doc, const char *key, const char *annotation, struct hk_arena *a)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -151,7 +151,7 @@ static const struct rename event_names[] = {
     {NULL, NULL},
 };
 
-/* What kubectl from 1.20 on and clients of its time ask for. */
+/* Versions requested by kubectl from 1.20 on and by clients of that time. */
 static const struct rest_view views[] = {
     {.kind = {API_EVENT, "events.k8s.io", "v1", "Event", "events", "event", true, false, {"ev"}},
      .of_group = "",
@@ -198,7 +198,7 @@ void rest_view_of(const struct rest_view *v, struct hk_str *ret_group, struct hk
     *ret_version = hk_str(v->of_version);
 }
 
-/* ---- there and back ---- */
+/* ---- conversion in both directions ---- */
 
 static void rename_member(struct json *doc, const char *from, const char *to, struct hk_arena *a)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One object seen through several versions: what is written through one reads through the others,
-// and nothing is lost on the way there and back.
+// One object in several versions: a write in one version is read in the others, and no field is
+// lost in a round trip.
 #include "store/rest_rig_test.h"
 
 #define NS HK_STR("default")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches. Each is a place in the store's history and a filter; events are computed when somebody
-// takes them, so a slow watcher costs nothing but the risk of falling out of the history. Watches
-// of the port are drained by port_poll, those of the HTTP server by its streams.
+// Watches. Each is a position in the store's history and a filter. Events are computed when they
+// are read, so a slow watcher costs nothing, but its position may expire from the history.
+// port_poll reads watches of the port; the HTTP server's streams read theirs.
 #include "store/rest_priv.h"
 
 #define BOOKMARK_NS (60 * REST_SECOND)
@@ -16,7 +16,7 @@ static bool hold_state(void *ctx, const struct store_obj *o)
     return true;
 }
 
-/* From now on, beginning with what there is. */
+/* Starts at the current revision; with initial, sends the existing objects first. */
 static void start_now(struct rest_watch *w, bool initial)
 {
     struct store *s = w->r->store;
@@ -60,7 +60,7 @@ int rest_watch_start(struct rest_call *c, struct rest_watch **ret)
     w->r = c->r;
     w->bookmarks = c->req->bookmarks;
     w->text_only = c->req->text_only;
-    w->bookmark_ns = rest_now(c->r) + BOOKMARK_NS;
+    w->bookmark_ns = rest_mono(c->r) + BOOKMARK_NS;
     w->dirty = true;
     while (c->r->resources.at[w->res_at] != c->k->res) {
         w->res_at++;
@@ -103,17 +103,31 @@ uint64_t rest_watch_rv(const struct rest_watch *w)
 
 /* ---- the next message ---- */
 
-static bool lend(struct rest_watch *w, enum port_msg_type type, struct api_object *o, uint64_t rv,
-                 struct port_msg *ret)
+static bool rest_watch_fill_msg(struct rest_watch *w, enum port_msg_type type, struct api_object *o,
+                                uint64_t rv, struct port_msg *ret)
 {
     w->shown = o;
     *ret = (struct port_msg){.type = type, .call = w->call, .rv = rv, .obj = o};
     return o != NULL;
 }
 
-static bool next_initial(struct rest_watch *w, struct port_msg *ret)
+/* True: the work limit of this turn is reached. */
+static bool yield(struct rest_watch *w, uint64_t until)
+{
+    if (w->r->work < until) {
+        return false;
+    }
+    w->yielded = true;
+    rest_kick(w->r);
+    return true;
+}
+
+static bool next_initial(struct rest_watch *w, uint64_t until, struct port_msg *ret)
 {
     while (w->initial_at < w->initial.len) {
+        if (yield(w, until)) {
+            return false;
+        }
         const struct store_obj *o = w->initial.at[w->initial_at++];
         struct api_object *obj = NULL;
         if (rest_filter_match(w->r, &w->filter, o)) {
@@ -121,7 +135,7 @@ static bool next_initial(struct rest_watch *w, struct port_msg *ret)
         }
         store_obj_unref(o);
         if (obj) {
-            return lend(w, PORT_ADDED, obj, obj->rv, ret);
+            return rest_watch_fill_msg(w, PORT_ADDED, obj, obj->rv, ret);
         }
     }
     hk_vec_fini(&w->initial);
@@ -129,7 +143,7 @@ static bool next_initial(struct rest_watch *w, struct port_msg *ret)
     return false;
 }
 
-/* What left the selection is shown as it was, under the revision at which it left. */
+/* An object that left the selection is sent in its old state, with the revision of the change. */
 static struct api_object *object_left(struct rest_watch *w, const struct store_event *ev)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
@@ -148,8 +162,9 @@ static struct api_object *object_left(struct rest_watch *w, const struct store_e
     return api_object_parse(w->filter.k->kind, hk_buf_str(&text), &ret, NULL) < 0 ? NULL : ret;
 }
 
-/* The event as the selection sees it; false when it does not. */
-static bool see(struct rest_watch *w, const struct store_event *ev, struct port_msg *ret)
+/* The event as the selection sees it; false if the watch does not select the object. */
+static bool rest_watch_fill_event(struct rest_watch *w, const struct store_event *ev,
+                                  struct port_msg *ret)
 {
     const bool was = ev->prev && rest_filter_match(w->r, &w->filter, ev->prev);
     const bool is = ev->type != STORE_DELETED && rest_filter_match(w->r, &w->filter, ev->obj);
@@ -159,15 +174,16 @@ static bool see(struct rest_watch *w, const struct store_event *ev, struct port_
         return false;
     }
     if (!is && ev->type != STORE_DELETED) {
-        return lend(w, type, object_left(w, ev), ev->rv, ret);
+        return rest_watch_fill_msg(w, type, object_left(w, ev), ev->rv, ret);
     }
-    return lend(w, type, rest_object(w->r, w->filter.k, ev->obj, !w->text_only), ev->rv, ret);
+    return rest_watch_fill_msg(w, type, rest_object(w->r, w->filter.k, ev->obj, !w->text_only),
+                               ev->rv, ret);
 }
 
-static void mark(struct rest_watch *w, bool initial_end, struct port_msg *ret)
+static void rest_watch_fill_bookmark(struct rest_watch *w, bool initial_end, struct port_msg *ret)
 {
     w->marked = w->rv;
-    w->bookmark_ns = rest_now(w->r) + BOOKMARK_NS;
+    w->bookmark_ns = rest_mono(w->r) + BOOKMARK_NS;
     *ret = (struct port_msg){
         .type = PORT_BOOKMARK, .call = w->call, .rv = w->rv, .initial_end = initial_end};
 }
@@ -190,6 +206,7 @@ static enum rest_next fall_out(struct rest_watch *w, struct port_msg *ret)
 
 enum rest_next rest_watch_next(struct rest_watch *w, struct port_msg *ret)
 {
+    const uint64_t until = w->r->work + REST_SLICE;
     struct store_event ev;
     enum store_next next = STORE_NEXT_EVENT;
 
@@ -198,35 +215,42 @@ enum rest_next rest_watch_next(struct rest_watch *w, struct port_msg *ret)
     if (w->gone) {
         return fall_out(w, ret);
     }
-    if (next_initial(w, ret)) {
+    w->yielded = false;
+    if (next_initial(w, until, ret)) {
         return REST_NEXT_EVENT;
+    }
+    if (w->yielded) {
+        return REST_NEXT_NONE;
     }
     if (w->initial_end) {
         w->initial_end = false;
-        mark(w, true, ret);
+        rest_watch_fill_bookmark(w, true, ret);
         return REST_NEXT_EVENT;
     }
     while ((next = store_next(w->r->store, w->filter.k->res, w->filter.ns, &w->rv, &ev)) ==
            STORE_NEXT_EVENT) {
-        if (see(w, &ev, ret)) {
+        if (rest_watch_fill_event(w, &ev, ret)) {
             return REST_NEXT_EVENT;
+        }
+        if (yield(w, until)) {
+            return REST_NEXT_NONE;
         }
     }
     if (next == STORE_NEXT_GONE) {
         return fall_out(w, ret);
     }
     w->dirty = false;
-    if (w->bookmarks && rest_now(w->r) >= w->bookmark_ns) {
-        mark(w, false, ret);
+    if (w->bookmarks && rest_mono(w->r) >= w->bookmark_ns) {
+        rest_watch_fill_bookmark(w, false, ret);
         return REST_NEXT_EVENT;
     }
     return REST_NEXT_NONE;
 }
 
-/* ---- who has something to take ---- */
+/* ---- watches with pending events ---- */
 
-/* Who had taken everything has missed nothing up to the revision: however long his resource was
- * quiet, he does not fall out of the history. */
+/* A watch that had read everything has missed nothing up to this revision, so it does not expire,
+ * however long its resource was quiet. */
 static void rouse(struct rest_watch *w, uint64_t seen)
 {
     if (w->dirty) {
@@ -250,7 +274,7 @@ void rest_watch_feed(struct rest *r, uint32_t res_at, uint64_t after)
 
 void rest_watch_tick(struct rest *r)
 {
-    const int64_t now = rest_now(r);
+    const int64_t now = rest_mono(r);
 
     for (uint32_t i = 0; i < r->watches.len; i++) {
         struct rest_watch *w = r->watches.at[i];
@@ -259,6 +283,17 @@ void rest_watch_tick(struct rest *r)
         }
     }
     rest_kick(r);
+}
+
+void rest_watch_go_on(struct rest *r)
+{
+    for (uint32_t i = 0; i < r->watches.len; i++) {
+        struct rest_watch *w = r->watches.at[i];
+        if (w->yielded && w->wake) {
+            w->yielded = false;
+            w->wake(w->ctx);
+        }
+    }
 }
 
 int64_t rest_watch_next_ns(const struct rest *r)
@@ -274,7 +309,7 @@ int64_t rest_watch_next_ns(const struct rest *r)
     return next;
 }
 
-/* ---- pushed ---- */
+/* ---- watches of the port ---- */
 
 static struct rest_watch *find_call(struct rest *r, uint64_t call)
 {
@@ -291,9 +326,9 @@ void rest_watch_cancel(struct rest *r, uint64_t call)
     rest_watch_close(call > 0 ? find_call(r, call) : NULL);
 }
 
-/* The callback may cancel this watch and others, and start new ones: it is looked for anew after
- * each message. */
-static uint32_t drain(struct rest *r, uint64_t call, uint32_t max)
+/* The callback may cancel this and other watches and start new ones, so the watch is looked up
+ * again after each message. */
+static uint32_t rest_watch_deliver_call(struct rest *r, uint64_t call, uint32_t max)
 {
     struct rest_watch *w;
     uint32_t n = 0;
@@ -329,7 +364,7 @@ uint32_t rest_watch_deliver(struct rest *r, uint32_t max, bool *ret_more)
         }
     }
     for (uint32_t i = 0; i < calls.len; i++) {
-        n += drain(r, calls.at[i], max - n);
+        n += rest_watch_deliver_call(r, calls.at[i], max - n);
     }
     *ret_more = n == max && calls.len > 0;
     hk_vec_fini(&calls);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches: what they begin with, what they show of changes, when they end.
+// Watches: their first events, later changes, and their end.
 #include "store/rest_rig_test.h"
 
 #define NS HK_STR("default")
@@ -7,12 +7,12 @@
 #define MERGE(n) .req = {.verb = PORT_PATCH, .ns = NS, .name = HK_STR(n), .patch = PORT_PATCH_MERGE}
 #define DELETE(n) .req = {.verb = PORT_DELETE, .ns = NS, .name = HK_STR(n)}
 
-/* What a watch has shown, as text: "+a ~a -a !" for added, modified, deleted, bookmark. */
+/* Events of a watch as text: "+a ~a -a !" for added, modified, deleted, bookmark. */
 struct log {
     char text[2048];
     uint64_t rv;
     int rc;
-    uint32_t cancel_at; /* the watch ends itself after so many messages */
+    uint32_t cancel_at; /* cancel the watch after this many messages */
     uint32_t n;
     struct port *port;
 };
@@ -177,7 +177,7 @@ static void test_a_revision_out_of_history_is_refused(void **state)
     assert_int_equal(l.rc, -HK_EGONE);
 }
 
-/* However much happens elsewhere. */
+/* Even with many changes in other resources. */
 static void test_a_quiet_watch_stays_in_history(void **state)
 {
     struct rig *g = *state;
@@ -216,7 +216,7 @@ static void wake(void *ctx)
     ++*(int *)ctx;
 }
 
-/* The HTTP server's way: at its own pace, told once that there is something. */
+/* As the HTTP server reads: at its own speed, with one wakeup for new events. */
 static void test_a_pulled_watch_waits_for_nobody(void **state)
 {
     struct rig *g = *state;

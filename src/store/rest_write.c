@@ -4,14 +4,15 @@
 //   decode -> identity -> system metadata -> status apart -> defaults and mutation -> generation
 //     -> validation -> store
 //
-// A patch is an update whose body is computed from the newest state; since nothing comes between
-// reading that state and staging the write, patches never conflict with one another.
+// A patch is an update whose body is computed from the newest state. No other write comes between
+// reading that state and staging the write, so patches never conflict with one another.
 #include "api/patch.h"
+#include "base/log.h"
 #include "store/rest_priv.h"
 
 enum { GENERATE_TRIES = 8 };
 
-/* ---- fields that should not be there ---- */
+/* ---- unknown and duplicate fields ---- */
 
 static void list_fault(struct hk_buf *out, const char *what, const char *field)
 {
@@ -39,8 +40,7 @@ static int fail_strict(struct rest_call *c)
         k->version, k->kind, list.data);
 }
 
-/* Fields nobody knows, found by the last step, and once the whole body was looked at those it had
- * twice. */
+/* Handles unknown fields of the last step and, if the whole body was checked, duplicates. */
 static int judge_fields(struct rest_call *c, bool whole)
 {
     const uint32_t twice = whole ? c->req->nduplicates : 0;
@@ -75,18 +75,21 @@ static void admission_begin(struct rest_call *c, const char *sub, struct json *d
     q->dry_run = c->req->dry_run;
     q->mem = &c->mem;
     q->lookup = &c->r->lookup;
+    q->rights = c->req->rights;
     q->volcano = c->r->volcano;
+    q->tolerations = c->r->tolerations;
     q->now_ns = rest_now(c->r);
     c->r->lookup_call = c;
 }
 
-static int decode(struct rest_call *c, const char *sub, struct json *doc, const struct json *old)
+static int rest_write_decode_object(struct rest_call *c, const char *sub, struct json *doc,
+                                    const struct json *old)
 {
     if (!c->r->admission) {
         return 0;
     }
     admission_begin(c, sub, doc, old);
-    c->adm.kind = c->k->kind; /* still in the form it came in */
+    c->adm.kind = c->k->kind; /* not yet converted to the storage version */
     const int rc = admission_decode(&c->adm, &c->err);
     return rc < 0 ? rest_fail_admission(c, rc) : judge_fields(c, false);
 }
@@ -101,6 +104,14 @@ static int mutate(struct rest_call *c, const char *sub, struct json *doc, const 
     return rc < 0 ? rest_fail_admission(c, rc) : 0;
 }
 
+static void log_audit(const struct rest_call *c)
+{
+    if (c->adm.audit) {
+        hk_log(HK_LOG_WARN, "audit", "kind=%s namespace=%.*s name=%.*s note=\"%s\"",
+               c->adm.kind->kind, HK_FMT(c->ns), HK_FMT(c->name), c->adm.audit);
+    }
+}
+
 static int validate(struct rest_call *c, const char *sub, struct json *doc, const struct json *old)
 {
     int rc = 0;
@@ -108,6 +119,7 @@ static int validate(struct rest_call *c, const char *sub, struct json *doc, cons
     if (c->r->admission) {
         admission_begin(c, sub, doc, old);
         rc = admission_validate(&c->adm, &c->err);
+        log_audit(c);
     }
     if (rc < 0) {
         return rest_fail_admission(c, rc);
@@ -124,7 +136,7 @@ static bool is_crd(const struct rest_call *c)
 
 static int prepare_new(struct rest_call *c, struct json *doc)
 {
-    if (decode(c, NULL, doc, NULL) < 0 || rest_check_identity(c, doc) < 0) {
+    if (rest_write_decode_object(c, NULL, doc, NULL) < 0 || rest_check_identity(c, doc) < 0) {
         return c->rc;
     }
     rest_view_take(c->k, doc, &c->mem);
@@ -145,7 +157,7 @@ static int prepare_new(struct rest_call *c, struct json *doc)
     return validate(c, NULL, doc, NULL);
 }
 
-/* A generated name that is taken is drawn again, a few times. */
+/* Draws another generated name if the first is taken, a few times. */
 static int find_name(struct rest_call *c, struct json *doc)
 {
     const bool generated = rest_meta_str(c->req->body, "name").n == 0 && c->req->name.n == 0;
@@ -167,13 +179,51 @@ static int find_name(struct rest_call *c, struct json *doc)
     return 0;
 }
 
+/* An update or apply that creates the object also needs the create right. */
+static int check_create_right(struct rest_call *c)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf why = {0};
+    const struct api_kind *k = c->k->kind;
+    const struct rights_ask ask = {.verb = HK_STR("create"),
+                                   .group = hk_str(k->group),
+                                   .resource = hk_str(k->plural),
+                                   .ns = c->ns,
+                                   .name = c->name};
+
+    if (c->req->verb == PORT_CREATE || rights_allow(c->req->rights, &ask)) {
+        return 0;
+    }
+    rights_write_refusal(c->req->rights->user, &ask, &why);
+    return rest_fail(c, 403, HK_EDENIED, "Forbidden", "%s \"%.*s\" is forbidden: %s",
+                     rest_resource(c, k), HK_FMT(c->name), why.data);
+}
+
+/* Limits a namespace without a ResourceQuota, so that it cannot fill the server. */
+static int check_number(struct rest_call *c)
+{
+    const uint32_t max = c->r->max_per_namespace;
+    const uint32_t n = c->k->kind->namespaced ? store_count_in(c->r->store, c->k->res, c->ns) : 0;
+    const char *what = rest_resource(c, c->k->kind);
+
+    if (max == 0 || n < max) {
+        return 0;
+    }
+    return rest_fail(c, 403, HK_EDENIED, "Forbidden",
+                     "%s \"%.*s\" is forbidden: namespace \"%.*s\" holds %u %s, and at most %u are "
+                     "allowed (--max-objects-per-namespace); delete some of them first",
+                     what, HK_FMT(c->name), HK_FMT(c->ns), n, what, max);
+}
+
 int rest_create_doc(struct rest_call *c, struct json *doc)
 {
+    if (check_create_right(c) < 0 || rest_check_memory(c) < 0) {
+        return c->rc;
+    }
     if (c->k->ending) {
         return rest_fail(c, 405, HK_EUNSUP, "MethodNotAllowed",
                          "create not allowed while custom resource definition is terminating");
     }
-    if (prepare_new(c, doc) < 0 || find_name(c, doc) < 0) {
+    if (prepare_new(c, doc) < 0 || find_name(c, doc) < 0 || check_number(c) < 0) {
         return c->rc;
     }
     c->created = true;
@@ -204,7 +254,7 @@ static void keep_member(struct rest_call *c, struct json *to, const struct json 
     }
 }
 
-/* Through the status only the status comes, and for old kinds what people hang on objects. */
+/* A status write changes only .status (and, for old kinds, labels and annotations). */
 static void isolate_status(struct rest_call *c, struct json *doc, const struct json *old)
 {
     static const char *const hung[] = {"labels", "annotations", "finalizers"};
@@ -215,13 +265,13 @@ static void isolate_status(struct rest_call *c, struct json *doc, const struct j
         keep_member(c, meta, json_get(doc, "metadata"), hung[i]);
     }
     keep_member(c, &result, doc, "status");
-    /* What the client said about identity is still to be checked. */
+    /* The client's identity fields are checked later. */
     keep_member(c, meta, json_get(doc, "metadata"), "resourceVersion");
     keep_member(c, meta, json_get(doc, "metadata"), "uid");
     *doc = result;
 }
 
-/* Of a namespace's spec, finalizers go through their own door. */
+/* Finalizers in a namespace's spec change only through the finalize subresource. */
 static void isolate_finalize(struct rest_call *c, struct json *doc, const struct json *old)
 {
     const struct json *wanted = json_at(doc, "spec.finalizers");
@@ -252,7 +302,7 @@ static void isolate(struct rest_call *c, const char *sub, struct json *doc, cons
     }
 }
 
-/* Nothing holds it any more. */
+/* True: the deleted object has neither finalizers nor a grace period left. */
 static bool may_go(const struct rest_call *c, const struct json *doc)
 {
     const struct json *held = c->k == c->r->namespaces ? json_at(doc, "spec.finalizers") : NULL;
@@ -270,12 +320,16 @@ int rest_commit(struct rest_call *c, struct json *doc, const struct store_obj *h
     if (may_go(c, doc)) {
         return rest_store(c, STORE_DELETE, c->k, head->ns, head->name, doc, head->rv);
     }
-    /* A state that is not yet durable must not be told; writing it again costs one revision. */
+    /* The answer must not show a state that is not durable yet: such a state is written again. */
     if (!staged && json_equal(doc, old)) {
+        if (c->items.len > 0) {
+            return 0; /* one of a collection: the list is the answer */
+        }
+        api_object_unref(c->obj);
         c->obj = rest_object(c->r, c->k, head, true);
         c->rv = head->rv;
-        if (c->scale) {
-            rest_scale_answer(c);
+        if (c->finish) {
+            c->finish(c);
         }
         return 0;
     }
@@ -285,7 +339,7 @@ int rest_commit(struct rest_call *c, struct json *doc, const struct store_obj *h
 int rest_update_doc(struct rest_call *c, const char *sub, struct json *doc,
                     const struct store_obj *head, const struct json *old, bool staged)
 {
-    if (decode(c, sub, doc, old) < 0 || rest_check_identity(c, doc) < 0) {
+    if (rest_write_decode_object(c, sub, doc, old) < 0 || rest_check_identity(c, doc) < 0) {
         return c->rc;
     }
     rest_view_take(c->k, doc, &c->mem);
@@ -373,7 +427,7 @@ static int patch_strategic(struct rest_call *c, const struct rest_kind *k, struc
     if (k->flags & REST_CUSTOM) {
         return fail_media(c);
     }
-    /* The patch's strings outlive the submission only as a copy. */
+    /* A copy: the call outlives the request. */
     const struct json patch = json_clone(c->req->body, &c->mem);
     const int rc = api_patch_strategic(doc, &patch, k->kind, &c->mem, &c->err);
     if (rc < 0) {

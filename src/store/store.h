@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store: objects by resource, namespace and name, as JSON bytes, under one growing revision.
-// Knows nothing of Kubernetes beyond metadata.resourceVersion; rest.h puts the rules on top. One
-// thread owns it. A write is checked against the newest staged state and staged; a second thread
-// commits many staged writes with one fsync; store_poll then publishes them in order, tells
-// watchers and answers callers. Nobody sees or is told of a write before it is durable, and what
-// was told survives kill -9.
+// The store: objects by resource, namespace and name, as JSON bytes, under one growing revision. Of
+// Kubernetes it knows only metadata.resourceVersion and, on a full disk, the deletion mark; rest.h
+// adds the rules. One thread owns it. A write is checked against the newest staged state and
+// staged; a second thread commits many staged writes with one fsync; store_poll then publishes them
+// in order, notifies watchers and answers callers. No write is visible before it is durable, and a
+// published write survives kill -9.
 //
 //   submit -> staged (head) -> [poll] -> batch committed by the writer -> [poll] -> published (get,
 //   scan, ring) -> done()
 #pragma once
 
+#include "base/budget.h"
 #include "base/err.h"
 #include "base/vec.h"
 #include "codec/json.h"
@@ -17,55 +18,71 @@
 struct store;
 
 struct store_opts {
-    const char *path;     /* database file; NULL: in memory, durable at once */
-    uint32_t ring_events; /* history kept for watchers, 0: 100,000 */
-    size_t ring_bytes;    /* 0: 256 MiB */
+    const char *path;         /* database file; NULL: in memory, durable at once */
+    uint32_t ring_events;     /* history kept for watchers, 0: 100,000 */
+    size_t ring_bytes;        /* 0: 256 MiB, or an eighth of the memory there is */
+    struct hk_budget *budget; /* memory that writes must leave; NULL: no end of it */
+    uint64_t ballast_bytes;   /* room on the disk to be given up when it is full; 0: none */
+    bool must_exist;          /* there was a store here: a missing file is a loss */
+    int64_t now_s;            /* wall time, for the number of such a generation; 0: it counts on */
+    bool accept_loss;         /* go on without what is missing, in a new generation of revisions */
+    /* For simulations, which must repeat to the byte: store_poll commits by itself what the poll
+     * before it sent, instead of a second thread, and the file is one of the named SQLite VFS. */
+    bool no_thread;
+    const char *vfs; /* NULL: the default one */
 };
 
-/* Shared by the index, the ring and everyone who reads; immutable. */
+/* Shared by index, ring and readers; immutable. */
 struct store_obj {
     _Atomic uint32_t refs;
     uint32_t res;
     struct hk_str ns, name, uid; /* in text's block, NUL-terminated */
     uint64_t rv, created_rv;
-    struct hk_str text; /* compact JSON with its resourceVersion in it */
+    struct hk_str text; /* compact JSON, including resourceVersion */
 };
 struct store_obj *store_obj_ref(const struct store_obj *o);
 void store_obj_unref(const struct store_obj *o);
 
-/* Opens or makes the database; HK_EBUSY when another process has it open. Reads the log: a torn
- * tail is cut at the last whole commit, a row whose checksum differs fails the call with HK_EIO. */
+/* Opens or creates the database; HK_EBUSY when another process has it open. Reads the log and cuts
+ * a torn tail at the last whole commit. Fails with HK_EIO, leaving everything as it is, when
+ * acknowledged data is missing or damaged. Deletes a damaged row that a later one replaced, and
+ * logs it. */
 int store_open(const struct store_opts *o, struct store **ret, struct hk_err *err) HK_CHECKED;
-/* Commits what is staged, then ends; whose done was not called yet never hears of it. */
+/* Commits staged writes, then ends; their done callbacks are not called. */
 void store_close(struct store *s);
 
 /* Readable when store_poll has something to do. */
 int store_fd(const struct store *s);
-/* Hands what was staged since the last call to the writer, publishes committed batches and answers
- * their callers; returns how many writes. */
+/* Sends newly staged writes to the writer, publishes committed batches and answers their callers;
+ * returns the number of writes. */
 uint32_t store_poll(struct store *s);
 /* Waits until everything staged so far is published. For tests and shutdown. */
 void store_flush(struct store *s);
 
-/* A number for "plural.group", made on first use, the same after a restart. */
+/* The number of "plural.group", assigned on first use and kept across restarts. */
 uint32_t store_res(struct store *s, struct hk_str group, struct hk_str plural);
 
 /* ---- reading: published state ---- */
 
 uint64_t store_rv(const struct store *s);
-/* Commits to the disk since the store was opened: many writes share one. */
+/* Number of disk commits since store_open; many writes share one. */
 uint64_t store_commits(const struct store *s);
-/* Why writes are refused; NULL while the disk works. */
+/* Why writes are refused; NULL while all are accepted. HK_EFULL: the disk is full, and all but
+ * deletions are, or memory is short, and those are that would take more of it. */
 const struct hk_err *store_failure(const struct store *s);
+/* The same as far as it is the disk's doing. */
+const struct hk_err *store_disk_failure(const struct store *s);
 /* Borrowed until the next store_poll; NULL when there is none. */
 const struct store_obj *store_get(const struct store *s, uint32_t res, struct hk_str ns,
                                   struct hk_str name);
-/* In order of (namespace, name), from behind (after_ns, after_name), which need not exist (both
+/* Ordered by (namespace, name), starting after (after_ns, after_name), which need not exist (both
  * empty: from the start); ns empty: all. Stops when fn returns false. */
 typedef bool store_scan_fn(void *ctx, const struct store_obj *o);
 void store_scan(const struct store *s, uint32_t res, struct hk_str ns, struct hk_str after_ns,
                 struct hk_str after_name, store_scan_fn *fn, void *ctx);
 uint32_t store_count(const struct store *s, uint32_t res);
+/* Of one namespace, those included whose creation is staged. */
+uint32_t store_count_in(const struct store *s, uint32_t res, struct hk_str ns);
 
 /* ---- writing ---- */
 
@@ -75,23 +92,25 @@ struct store_write {
     enum store_verb verb;
     uint32_t res;
     struct hk_str ns, name;
-    struct json *root; /* create, update: its metadata.resourceVersion is set here. Delete: the last
-                        * state to show watchers, NULL for the stored one */
+    struct json *root; /* create, update: store_submit sets its resourceVersion. Delete: last state
+                        * for watchers, NULL: the stored one */
     struct hk_arena *mem; /* for changes to root */
     uint64_t expect_rv;   /* of the head; 0: whatever is there */
+    bool vital;           /* the system needs it to go on: may grow a little when memory is short */
 };
-/* rc 0: durable and published, obj its new state (for a delete the last one). -HK_EIO: the disk
- * failed and the write is undone, unless the process dies before that is so on disk as well. */
+/* rc 0: durable and published; obj is the new state (after a delete the last one). -HK_EIO: the
+ * disk failed and the write is undone, unless the process dies before the undo is on disk. */
 typedef void store_done_fn(void *ctx, int rc, const struct store_obj *obj,
                            const struct hk_err *err);
 
-/* The newest state, staged writes included: what the next write is checked against. *ret_staged
- * tells whether it is not yet durable. Borrowed until the next call. NULL when there is none. */
+/* The newest state, staged or published, against which the next write is checked. *ret_staged says
+ * whether it is not yet durable. Borrowed until the next call. NULL when there is none. */
 const struct store_obj *store_head(const struct store *s, uint32_t res, struct hk_str ns,
                                    struct hk_str name, bool *ret_staged);
 /* Fails at once with HK_EEXIST, HK_ENOTFOUND or HK_ECONFLICT, nothing staged; or with HK_EIO when
- * the disk failed earlier, and then makes the writer try whether it works again. done is called
- * later from store_poll, never from here. */
+ * the disk failed earlier, with HK_EFULL when it is full and the write is no deletion, and then
+ * makes the writer try whether that is over; with HK_EFULL when memory is short and the write takes
+ * more of it. done is called later from store_poll, never from here. */
 int store_submit(struct store *s, const struct store_write *w, store_done_fn *done, void *ctx,
                  struct hk_err *err) HK_CHECKED;
 
@@ -100,22 +119,25 @@ int store_submit(struct store *s, const struct store_write *w, store_done_fn *do
 enum store_event_type { STORE_ADDED, STORE_MODIFIED, STORE_DELETED };
 struct store_event {
     enum store_event_type type;
-    uint64_t rv;                  /* of the change; a deletion has one of its own */
+    uint64_t rv;                  /* of the change; a deletion has its own */
     const struct store_obj *obj;  /* DELETED: the last state, with this revision in its text */
     const struct store_obj *prev; /* before the change, NULL for ADDED */
 };
-/* The next published event of the resource (and namespace, when not empty) after *rv, which moves
- * on past it; to store_rv when there is none. *ret is borrowed until the next store_poll. Gone when
- * *rv is older than the history. */
+/* Returns the next published event of the resource (and namespace, when not empty) after *rv, and
+ * sets *rv to its revision, or to store_rv when there is none. *ret is borrowed until the next
+ * store_poll. GONE when *rv is older than the history. */
 enum store_next { STORE_NEXT_NONE, STORE_NEXT_EVENT, STORE_NEXT_GONE };
 enum store_next store_next(const struct store *s, uint32_t res, struct hk_str ns, uint64_t *rv,
                            struct store_event *ret);
 /* The oldest revision a watch can start from. */
 uint64_t store_oldest_rv(const struct store *s);
-/* fn is called at the end of each store_poll that published something. */
+/* Calls fn at the end of each store_poll that published something; all of it is still in the
+ * history then, even in a short one. */
 void store_on_publish(struct store *s, void (*fn)(void *ctx), void *ctx);
-/* No longer, for who ends before the store; not from inside such a call. */
+/* Unregisters fn. Must not be called from inside fn. */
 void store_off_publish(struct store *s, void (*fn)(void *ctx), void *ctx);
+/* Gives up most of the history if memory is short. */
+void store_shed(struct store *s);
 /* Called now and then by the owner: drops revisions older than the history from the file, a slice
  * at a time; further slices follow by themselves while no writes wait. After a disk failure, tries
  * whether writes work again. */

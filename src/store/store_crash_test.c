@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the store promises when things break: processes killed in mid-write, files cut short, disks
-// that refuse writes and syncs. The disk's failures come from a layer put under SQLite.
+// The store's guarantees under faults: processes killed during writes, truncated files, disks that
+// refuse writes and syncs. A layer under SQLite injects the disk failures.
 #include "base/clock.h"
-#include "store/store.h"
+#include "store/store_priv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 enum {
     KEYS = 64,
     IN_FLIGHT = 32,
-    RING_EVENTS = 128, /* more than can be in flight, so that what was lost last can be seen */
+    RING_EVENTS = 128, /* more than can be in flight, so that the last losses are visible */
     PATH_ROOM = 64,
 };
 
@@ -34,7 +34,7 @@ enum {
 enum fault { FAULT_NONE, FAULT_SYNC, FAULT_WRITE };
 
 static _Atomic int fault;
-static _Atomic int fault_after; /* so many writes and syncs still work */
+static _Atomic int fault_after; /* this many writes and syncs still work */
 
 struct faulty_file {
     sqlite3_file base;
@@ -62,7 +62,7 @@ static int faulty_read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
     return real_of(f)->pMethods->xRead(real_of(f), p, n, at);
 }
 
-/* A full disk takes part of the bytes first. */
+/* A full disk accepts part of the bytes first. */
 static int faulty_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 {
     if (fault_strikes(FAULT_WRITE)) {
@@ -166,7 +166,7 @@ static void set_fault(enum fault kind, int after)
     atomic_store(&fault, (int)kind);
 }
 
-/* ---- fixture: a store and what was acknowledged of it ---- */
+/* ---- fixture: a store and its acknowledged writes ---- */
 
 struct ack {
     uint64_t rv;
@@ -181,7 +181,7 @@ struct fixture {
     uint32_t pods;
     struct hk_rand rand;
     uint32_t in_flight, nfailed;
-    int pipe; /* to tell of acknowledged writes, or -1 */
+    int pipe; /* reports acknowledged writes, or -1 */
     struct ack acks[KEYS];
     uint64_t max_acked;
 };
@@ -202,6 +202,14 @@ static int setup(void **state)
     return 0;
 }
 
+static void unlink_witness(const char *path)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf witness = {0};
+
+    store_witness_path(path, &witness);
+    unlink(witness.data);
+}
+
 static int teardown(void **state)
 {
     struct fixture *f = *state;
@@ -210,6 +218,7 @@ static int teardown(void **state)
     store_close(f->s);
     unlink(f->path);
     unlink(f->wal);
+    unlink_witness(f->path);
     rmdir(f->dir);
     hk_free(f);
     return 0;
@@ -289,7 +298,7 @@ static int submit(struct fixture *f, enum store_verb verb, const char *name, str
     return rc;
 }
 
-/* Any write of any key that the head allows. */
+/* Any write of any key that the current state allows. */
 static int submit_random(struct fixture *f, struct hk_err *err)
 {
     char name[16];
@@ -311,7 +320,7 @@ static void wait_and_poll(struct fixture *f)
     store_poll(f->s);
 }
 
-/* Bursts of random size, for ever. */
+/* Bursts of random size, without end. */
 __attribute__((noreturn)) static void write_until_killed(struct fixture *f)
 {
     for (;;) {
@@ -326,7 +335,7 @@ __attribute__((noreturn)) static void write_until_killed(struct fixture *f)
     }
 }
 
-/* A child that writes; its acknowledgements can be read from *ret_fd. */
+/* A child process that writes; its acknowledgements arrive on *ret_fd. */
 static pid_t start_writer(struct fixture *f, int *ret_fd)
 {
     int fds[2];
@@ -378,7 +387,7 @@ static void kill_writer(struct fixture *f, pid_t pid, int fd)
 
 /* ---- checking ---- */
 
-/* Revisions follow one another, across all crashes. */
+/* Revisions are consecutive, across all crashes. */
 static void check_history(struct fixture *f)
 {
     uint64_t rv = store_oldest_rv(f->s), last = rv;
@@ -406,8 +415,8 @@ static bool was_deleted_after(struct fixture *f, struct hk_str name, uint64_t rv
     return false;
 }
 
-/* What was acknowledged is there, or something newer that was on its way. From here on the state
- * found counts as acknowledged: it was shown. */
+/* Acknowledged writes are there, or newer ones that were in flight. From now on the found state
+ * counts as acknowledged: readers saw it. */
 static void check_acks(struct fixture *f)
 {
     assert_true(store_rv(f->s) >= f->max_acked);
@@ -441,7 +450,7 @@ static void acknowledged_writes_survive_kills(void **state)
     enum { ROUNDS = 24 };
 
     for (int i = 0; i < ROUNDS; i++) {
-        /* At times before the first answer, at times before the file is open. */
+        /* Sometimes before the first answer, sometimes before the file is open. */
         const uint32_t want = hk_rand_below(&f->rand, 150);
         uint32_t n = 0;
         int fd;
@@ -455,7 +464,7 @@ static void acknowledged_writes_survive_kills(void **state)
         check_history(f);
         check_acks(f);
         close_store(f);
-        (void)hk_rand_u64(&f->rand); /* each writer does something else */
+        (void)hk_rand_u64(&f->rand); /* each writer gets another sequence */
     }
     assert_true(f->max_acked > ROUNDS);
 }
@@ -498,7 +507,20 @@ static void write_whole(const char *path, const void *p, size_t n)
     close(fd);
 }
 
-/* What a crash of the machine may leave of the WAL: any part of it. */
+/* The witness as synced when the store was opened: later versions were not synced. */
+static void write_first_witness(const char *path)
+{
+    struct store_witness *w;
+    struct store_told told;
+
+    assert_int_equal(store_witness_read(path, &told, NULL), 0);
+    assert_int_equal(told.found, STORE_TOLD);
+    told = (struct store_told){.identity = told.identity};
+    assert_int_equal(store_witness_open(path, &told, &w, NULL), 0);
+    store_witness_free(w);
+}
+
+/* A crash of the machine may leave any part of the WAL. */
 static void torn_tails_are_cut_at_a_commit(void **state)
 {
     struct fixture *f = *state;
@@ -519,6 +541,7 @@ static void torn_tails_are_cut_at_a_commit(void **state)
         const size_t n = wal.len / CUTS * i + (i == CUTS ? wal.len % CUTS : 0);
         write_whole(f->path, db.data, db.len);
         write_whole(f->wal, wal.data, n);
+        write_first_witness(f->path);
         open_at(f, f->path);
         check_history(f);
         assert_true(store_rv(f->s) >= before);
@@ -528,7 +551,7 @@ static void torn_tails_are_cut_at_a_commit(void **state)
     assert_true(before >= f->max_acked);
 }
 
-/* Goes on until a write is taken again. */
+/* Continues until a write is accepted again. */
 static void await_recovery(struct fixture *f)
 {
     struct hk_err err = {0};
@@ -559,11 +582,11 @@ static void failed_syncs_fail_their_writes(void **state)
     set_fault(FAULT_SYNC, 0);
     assert_int_equal(submit(f, STORE_UPDATE, "p1", &err), 0);
     assert_int_equal(submit(f, STORE_CREATE, "p2", &err), 0);
-    assert_int_equal(submit(f, STORE_DELETE, "p1", &err), 0); /* of a state that will not be */
+    assert_int_equal(submit(f, STORE_DELETE, "p1", &err), 0); /* never becomes durable */
     store_flush(f->s);
     assert_int_equal(f->nfailed, 3);
 
-    /* Reads go on, of the state before. */
+    /* Reads continue, of the earlier state. */
     assert_int_equal(store_rv(f->s), 2);
     assert_int_equal(store_get(f->s, f->pods, D, HK_STR("p1"))->rv, 2);
     assert_int_equal(store_head(f->s, f->pods, D, HK_STR("p1"), &staged)->rv, 2);
@@ -582,7 +605,7 @@ static void failed_syncs_fail_their_writes(void **state)
 
     set_fault(FAULT_NONE, 0);
     await_recovery(f);
-    assert_true(store_rv(f->s) > 5); /* 3, 4 and 5 were given to what failed */
+    assert_true(store_rv(f->s) > 5); /* 3, 4 and 5 were assigned to failed writes */
     rv = store_rv(f->s);
     close_store(f);
     open_at(f, f->path);
@@ -596,8 +619,8 @@ static bool add_object(void *ctx, const struct store_obj *o)
     return true;
 }
 
-/* Fails the n-th write or sync for every other n that a few bursts need; whatever was told must be
- * what the file says after it. */
+/* Fails the n-th write or sync for every other n in a few bursts; then the file must match what was
+ * acknowledged. */
 static void memory_and_file_agree_after_failures(void **state, enum fault kind, bool recover)
 {
     struct fixture *f = *state;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The newest staged write of each key that has one: what the next write of the key is checked
-// against. A hash table with chains through the writes themselves, so that staging allocates
-// nothing.
+// The newest staged write of each key that has one: the next write of the key is checked against
+// it. A hash table with chains through the writes themselves, so staging allocates nothing.
 #include "store/store_priv.h"
 
 enum { SLOTS_FIRST = 64 };

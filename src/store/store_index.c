@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The objects of one resource in the order of (namespace, name): a B-tree whose keys are the
-// objects themselves. Changes go down the tree once, splitting full nodes and filling up thin ones
-// on the way, so nothing has to climb back.
+// objects themselves. Changes descend the tree once, splitting full nodes and filling thin ones on
+// the way, so they never go back up.
 #include "store/store_priv.h"
 
 enum {
-    MIN_KIDS = 16, /* of an inner node other than the root */
+    MIN_KIDS = 16, /* for inner nodes other than the root */
     MIN_KEYS = MIN_KIDS - 1,
     MAX_KEYS = 2 * MIN_KIDS - 1, /* a leaf is 256 bytes */
 };
 
 struct index_node {
-    uint16_t len; /* keys */
+    uint16_t len; /* number of keys */
     bool leaf;
     const struct store_obj *keys[MAX_KEYS];
-    struct index_node *kids[]; /* len + 1; a leaf has no room for them */
+    struct index_node *kids[]; /* len + 1; a leaf has no space for them */
 };
 
 static struct index_node *node_new(bool leaf)
@@ -38,19 +38,19 @@ static void node_free(struct index_node *x, store_index_end_fn *end)
     hk_free(x);
 }
 
-static int key_cmp(struct store_key a, const struct store_obj *b)
+static int store_index_compare_key(struct store_key a, const struct store_obj *b)
 {
     const int d = hk_str_cmp(a.ns, b->ns);
 
     return d != 0 ? d : hk_str_cmp(a.name, b->name);
 }
 
-static struct store_key key_of(const struct store_obj *o)
+static struct store_key store_index_object_key(const struct store_obj *o)
 {
     return (struct store_key){o->ns, o->name};
 }
 
-/* The first position whose key is not before the one asked for. */
+/* The first position whose key is not before the given one. */
 static uint32_t node_find(const struct index_node *x, struct store_key key, bool *ret_equal)
 {
     uint32_t lo = 0, hi = x->len;
@@ -58,7 +58,7 @@ static uint32_t node_find(const struct index_node *x, struct store_key key, bool
     *ret_equal = false;
     while (lo < hi) {
         const uint32_t mid = (lo + hi) / 2;
-        const int d = key_cmp(key, x->keys[mid]);
+        const int d = store_index_compare_key(key, x->keys[mid]);
         if (d == 0) {
             *ret_equal = true;
             return mid;
@@ -86,7 +86,7 @@ static void kids_move(struct index_node *x, uint32_t to, uint32_t from, uint32_t
 
 /* ---- growing ---- */
 
-/* Halves the full child i; its middle key moves up. x is not full. */
+/* Splits the full child i; its middle key moves up. x is not full. */
 static void split_kid(struct index_node *x, uint32_t i)
 {
     struct index_node *left = x->kids[i];
@@ -120,7 +120,7 @@ const struct store_obj *store_index_put(struct store_index *ix, const struct sto
     }
     for (;;) {
         bool equal;
-        const uint32_t i = node_find(x, key_of(o), &equal);
+        const uint32_t i = node_find(x, store_index_object_key(o), &equal);
         if (equal) {
             const struct store_obj *old = x->keys[i];
             x->keys[i] = o;
@@ -134,7 +134,7 @@ const struct store_obj *store_index_put(struct store_index *ix, const struct sto
             return NULL;
         }
         if (x->kids[i]->len == MAX_KEYS) {
-            split_kid(x, i); /* then look again: the new key may be ours, or left of ours */
+            split_kid(x, i); /* then search again: the new key may be equal to key or before it */
         } else {
             x = x->kids[i];
         }
@@ -171,7 +171,7 @@ static void borrow_right(struct index_node *x, uint32_t i)
     kids_move(from, 0, 1, from->len + 1);
 }
 
-/* Child i takes in key i and child i + 1, both of which are thin. */
+/* Merges key i and child i + 1 into child i; both children are thin. */
 static void merge_kids(struct index_node *x, uint32_t i)
 {
     struct index_node *left = x->kids[i], *right = x->kids[i + 1];
@@ -189,7 +189,7 @@ static void merge_kids(struct index_node *x, uint32_t i)
     kids_move(x, i + 1, i + 2, x->len - i);
 }
 
-/* The node to go on with for child i, with a key to spare. */
+/* Returns the node to continue with for child i; it has a spare key. */
 static struct index_node *fill_kid(struct index_node *x, uint32_t i)
 {
     if (x->kids[i]->len > MIN_KEYS) {
@@ -231,7 +231,7 @@ static const struct store_obj *take_first(struct index_node *x)
     return o;
 }
 
-/* x is the root or has a key to spare. */
+/* x is the root or has a spare key. */
 static const struct store_obj *node_del(struct index_node *x, struct store_key key)
 {
     for (;;) {
@@ -277,7 +277,7 @@ const struct store_obj *store_index_del(struct store_index *ix, struct store_key
     return found;
 }
 
-/* ---- looking ---- */
+/* ---- lookups ---- */
 
 const struct store_obj *store_index_get(const struct store_index *ix, struct store_key key)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events watchers can still ask for, in the order of revisions, with the memory they hold on
-// to.
+// The events that watchers can still read, in the order of revisions, and the memory they use.
 #include "store/store_priv.h"
 
-enum { EVENTS_FIRST = 1024 }; /* room to begin with */
+enum { EVENTS_FIRST = 1024 }; /* initial capacity */
 
 static size_t obj_bytes(const struct store_obj *o)
 {
@@ -49,8 +48,9 @@ uint32_t store_ring_find(const struct store_ring *r, uint64_t rv)
     return lo;
 }
 
-/* An object counts once, from the event that made it until the one that replaced it leaves; if none
- * has, until its own leaves, and again when one does. */
+/* The memory of an object counts once: from its own event until the event that replaced it leaves
+ * the ring. If no event replaced it, it counts until its own event leaves, and again when a later
+ * event replaces it. */
 void store_ring_push(struct store_ring *r, const struct store_event *e)
 {
     r->bytes += obj_bytes(e->obj);
@@ -63,7 +63,7 @@ void store_ring_push(struct store_ring *r, const struct store_event *e)
     *slot(r, r->len++) = *e;
 }
 
-/* The newest stays whatever its size: its row tells the next start where revisions are. */
+/* The newest event stays whatever its size: its row gives the next start the last revision. */
 bool store_ring_over(const struct store_ring *r)
 {
     return r->len > 1 && (r->len > r->max_events || r->bytes > r->max_bytes);

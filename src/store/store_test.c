@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the store promises its owner: checks against staged state, order, visibility, watches
-// without gaps, history that ends, and files that come back as they were left. Most of it is run
-// twice, in memory and on disk.
+// The store's guarantees to its owner: checks against staged state, order, visibility, watches
+// without gaps, limited history, and files that reopen unchanged. Most tests run twice, in memory
+// and on disk.
 #include "base/clock.h"
 #include "store/store_priv.h"
 
@@ -70,12 +70,21 @@ static int setup_disk(void **state)
     return setup(state, true);
 }
 
+static void unlink_store(const char *path)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf witness = {0};
+
+    store_witness_path(path, &witness);
+    unlink(path);
+    unlink(witness.data);
+}
+
 static int teardown(void **state)
 {
     struct fixture *f = *state;
 
     store_close(f->s);
-    unlink(f->path);
+    unlink_store(f->path);
     rmdir(f->dir);
     hk_arena_fini(&f->arena);
     hk_buf_fini(&f->seen);
@@ -186,7 +195,7 @@ static void add_event(struct fixture *f, const struct store_event *e)
     hk_buf_addc(&f->seen, ' ');
 }
 
-/* All events behind *rv, then "." or "gone". */
+/* All events after *rv, then "." or "gone". */
 static void drain(struct fixture *f, uint32_t res, struct hk_str ns, uint64_t *rv)
 {
     struct store_event e;
@@ -207,7 +216,7 @@ static bool add_name(void *ctx, const struct store_obj *o)
     return true;
 }
 
-/* ---- tests of both kinds ---- */
+/* ---- tests in memory and on disk ---- */
 
 static void nothing_shows_before_poll(void **state)
 {
@@ -273,7 +282,7 @@ static void writes_are_checked_against_the_staged_head(void **state)
         {STORE_CREATE, 0, 0}, /* 6 */
     };
 
-    /* First all of them staged, then each published before the next. */
+    /* First with all of them staged, then with each published before the next. */
     for (int flushed = 0; flushed < 2; flushed++) {
         const uint64_t base = store_rv(f->s) - 1;
         for (size_t i = 0; i < HK_LEN(steps); i++) {
@@ -336,13 +345,13 @@ static void events_come_in_order_with_what_was_before(void **state)
     drain(f, f->nodes, NOWHERE, &nodes);
     expect_seen(f, "+n@3 .");
     assert_int_equal(all, 6);
-    assert_int_equal(elsewhere, 6); /* others' events are passed, so that it does not fall behind */
+    assert_int_equal(elsewhere, 6); /* other resources' events advance it */
     assert_int_equal(nodes, 6);
 
     all = 4;
     drain(f, f->pods, NOWHERE, &all);
     expect_seen(f, "+b@5 -a@6<4 .");
-    all = 1000; /* of the future */
+    all = 1000; /* in the future */
     drain(f, f->pods, NOWHERE, &all);
     expect_seen(f, ".");
     assert_int_equal(all, 1000);
@@ -536,7 +545,7 @@ static void submit_next(void *ctx, int rc, const struct store_obj *obj, const st
 
     on_done(ctx, rc, obj, err);
     if (obj->rv < 5) {
-        /* Published before its caller hears of it. */
+        /* Published before its caller gets the answer. */
         assert_ptr_equal(store_get(f->s, f->pods, D, obj->name), obj);
         const struct store_write w = {.verb = STORE_UPDATE,
                                       .res = f->pods,
@@ -576,6 +585,62 @@ static void callers_may_submit_from_their_answer(void **state)
     expect_seen(f, "ok:a@2 ok:a@3 ok:a@4 ok:a@5 ");
 }
 
+struct hearer {
+    struct fixture *f;
+    uint64_t rv;
+    uint32_t events;
+};
+
+static void hear_events(void *ctx)
+{
+    struct hearer *h = ctx;
+    struct store_event ev;
+    enum store_next next;
+
+    while ((next = store_next(h->f->s, h->f->pods, NOWHERE, &h->rv, &ev)) == STORE_NEXT_EVENT) {
+        h->events++;
+    }
+    assert_int_equal(next, STORE_NEXT_NONE);
+}
+
+/* A garbage collector that missed a deletion would never recover. */
+static void hooks_are_told_all_of_a_batch_that_exceeds_the_history(void **state)
+{
+    struct fixture *f = *state;
+    enum { WRITES = 30 };
+    struct hearer h = {.f = f};
+
+    f->opts.ring_events = 4;
+    reopen(f);
+    h.rv = store_rv(f->s);
+    store_on_publish(f->s, hear_events, &h);
+    for (uint32_t i = 0; i < WRITES; i++) {
+        char name[NAME_ROOM];
+        snprintf(name, sizeof(name), "p%u", i);
+        assert_int_equal(create(f, name), 0);
+    }
+    store_flush(f->s);
+    assert_int_equal(h.events, WRITES);
+    assert_int_equal(store_rv(f->s) - store_oldest_rv(f->s), 4); /* and then it is short again */
+}
+
+/* Without a thread, the poll after the one that sent a write commits it, and no earlier one. */
+static void without_a_thread_polls_commit(void **state)
+{
+    struct fixture *f = *state;
+
+    f->opts.no_thread = true;
+    reopen(f);
+    assert_int_equal(create(f, "a"), 0);
+    assert_int_equal(store_poll(f->s), f->on_disk ? 0 : 1);
+    store_flush(f->s);
+    expect_seen(f, "ok:a@2 ");
+    assert_int_equal(create(f, "b"), 0);
+    hk_buf_clear(&f->seen);
+    reopen(f);
+    assert_int_equal(store_count(f->s, f->pods), f->on_disk ? 2 : 0);
+}
+
 static void closing_ends_what_is_in_flight(void **state)
 {
     struct fixture *f = *state;
@@ -589,7 +654,7 @@ static void closing_ends_what_is_in_flight(void **state)
     assert_int_equal(store_count(f->s, f->pods), f->on_disk ? 2 : 0);
 }
 
-/* A watcher that falls behind by chance sees every revision once, in order. */
+/* A watcher with random delays sees every revision once, in order. */
 static void watches_have_no_gaps(void **state)
 {
     struct fixture *f = *state;
@@ -653,7 +718,7 @@ static void the_index_agrees_with_a_plain_array(void **state)
     hk_rand_seed(&rand, 7);
     for (uint32_t i = 0; i < STEPS; i++) {
         const uint32_t k = hk_rand_below(&rand, KEYS);
-        /* The tree fills up, is worn down, and so on. */
+        /* The tree alternately grows and shrinks. */
         const bool put = hk_rand_below(&rand, 10) < (i / (STEPS / 6) % 2 == 0 ? 8u : 2u);
         char name[NAME_ROOM];
         const int n = snprintf(name, sizeof(name), "k%u", k);
@@ -702,7 +767,7 @@ static void files_come_back_as_they_were_left(void **state)
     store_close(f->s);
     f->s = NULL;
     assert_int_equal(store_open(&f->opts, &f->s, NULL), 0);
-    /* In another order than before. */
+    /* In a different order than before. */
     f->nodes = store_res(f->s, HK_STR(""), HK_STR("nodes"));
     f->pods = store_res(f->s, HK_STR(""), HK_STR("pods"));
     assert_int_equal(f->pods, pods);
@@ -779,15 +844,18 @@ static void damaged_files_are_refused(void **state)
         const char *sql, *want;
         int rc;
     } cases[] = {
-        {"UPDATE log SET text = replace(text, '\"v\":0', '\"v\":1') WHERE rev = 2",
-         "revision 2 is damaged: its checksum differs", -HK_EIO},
-        {"UPDATE log SET rev = 9 WHERE rev = 3", "revision 9 is damaged: its checksum differs",
-         -HK_EIO},
+        {"UPDATE log SET text = replace(text, '\"v\":1', '\"v\":0') WHERE rev = 3",
+         "revision 3 of pods default/a", -HK_EIO},
+        {"UPDATE log SET rev = 9 WHERE rev = 3", "revision 9 of pods default/a", -HK_EIO},
         {"DELETE FROM log WHERE rev = 2", "revision 3 does not follow from those before it",
          -HK_EIO},
-        {"DELETE FROM resources", "revision 2 is of unknown resource 1", -HK_EIO},
+        {"DELETE FROM resources", "its list of resources is damaged", -HK_EIO},
         {"UPDATE resources SET id = id + 4", "resource 'pods' has number 5, out of order", -HK_EIO},
-        {"PRAGMA user_version = 2", "format 2, want 1", -HK_EUNSUP},
+        {"UPDATE resources SET name = 'podz' WHERE id = 1", "its list of resources is damaged",
+         -HK_EIO},
+        {"UPDATE marks SET rev = rev + 1 WHERE name = 'compacted'", "its marks are damaged",
+         -HK_EIO},
+        {"PRAGMA user_version = 3", "format 3, want 2", -HK_EUNSUP},
     };
 
     for (size_t i = 0; i < HK_LEN(cases); i++) {
@@ -803,14 +871,14 @@ static void damaged_files_are_refused(void **state)
             fail_msg("case %zu: %d '%s', want %d '%s'", i, rc, err.text, cases[i].rc,
                      cases[i].want);
         }
-        unlink(f->path);
+        unlink_store(f->path);
         reopen(f);
     }
 }
 
 static void compact_fully(struct fixture *f)
 {
-    /* Slices follow one another; a write behind the last one tells that they are through. */
+    /* Slices follow one another; a write after the last one shows that all are done. */
     for (int i = 0; i < 10; i++) {
         store_compact(f->s);
         assert_int_equal(write_to(f, STORE_CREATE, f->nodes, NOWHERE, "n", 0, 0), 0);
@@ -828,7 +896,7 @@ static void compaction_keeps_state_and_history(void **state)
 
     f->opts.ring_events = 10;
     reopen(f);
-    assert_int_equal(create(f, "kept"), 0); /* 2, and never touched again */
+    assert_int_equal(create(f, "kept"), 0); /* 2, and never changed again */
     for (int i = 0; i < 300; i++) {
         char name[NAME_ROOM];
         snprintf(name, sizeof(name), "p%d", i % 3);
@@ -838,7 +906,7 @@ static void compaction_keeps_state_and_history(void **state)
     flush_quietly(f);
     compact_fully(f);
 
-    /* kept, p1, p2; the ring's ten and what they replaced. */
+    /* kept, p1, p2; the ring's ten and the rows they replaced. */
     assert_in_range(ask_file(f, "SELECT count(*) FROM log"), 12, 26);
     assert_int_equal(store_rv(f->s), 303 + 20);
     assert_int_equal(store_count(f->s, f->pods), 3);
@@ -849,7 +917,7 @@ static void compaction_keeps_state_and_history(void **state)
     oldest = store_oldest_rv(f->s);
     assert_int_equal(oldest, 313);
 
-    /* History that was dropped stays gone, even if there is room for more now. */
+    /* Dropped history does not return, even if the limit is larger now. */
     f->opts.ring_events = 1000;
     reopen(f);
     assert_in_range(store_oldest_rv(f->s), 300, 313);
@@ -899,6 +967,8 @@ int main(void)
         BOTH(big_scans_come_in_pages),
         BOTH(objects_live_as_long_as_somebody_holds_them),
         BOTH(callers_may_submit_from_their_answer),
+        BOTH(hooks_are_told_all_of_a_batch_that_exceeds_the_history),
+        BOTH(without_a_thread_polls_commit),
         BOTH(closing_ends_what_is_in_flight),
         BOTH(watches_have_no_gaps),
         cmocka_unit_test(the_index_agrees_with_a_plain_array),

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+// Chooses the source of the serving certificate, files or the Secret, for webhook/manager.c.
 #include "webhook/certs.h"
 
 #include "net/cert_files.h"
 
 struct webhook_certs {
     struct webhook_certs_opts o;
-    struct cert_files *files; /* or else: */
+    struct cert_files *files; /* NULL: use the Secret */
     struct webhook_secret *secret;
-    struct cert_set found; /* in it */
+    struct cert_set found; /* content of the Secret */
 };
 
 static void on_found(void *ctx, const char *cert_pem, const char *key_pem, const char *ca_pem)

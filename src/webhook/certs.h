@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the serving certificate comes from: from files (net/cert_files.h), or from the Secret of
-// webhook/secret.h.
+// The serving certificate: from files (net/cert_files.h), or from the Secret of webhook/secret.h.
 #pragma once
 
 #include "net/cert.h"
@@ -11,20 +10,19 @@ struct webhook_certs;
 struct webhook_certs_opts {
     struct net_loop *loop;
     struct hk_clock *clock;
-    /* cert_file NULL: by way of the Secret. ca_file may be NULL. All are borrowed. */
+    /* cert_file NULL: use the Secret. ca_file may be NULL. All are borrowed. */
     const char *cert_file, *key_file, *ca_file;
     struct port *port;
     const char *ns, *service, *host;
-    /* The certificate or the authority is another than before. Not called for files that are read
-     * by webhook_certs_new. */
+    /* The certificate or authority has changed. Not called for files read by webhook_certs_new. */
     void (*changed)(void *ctx);
     void *ctx;
 };
 
-/* Fails when there are files and they cannot be used; later such changes are only logged. */
+/* Fails when given files are unusable; later such changes are only logged. */
 int webhook_certs_new(const struct webhook_certs_opts *o, struct webhook_certs **ret,
                       struct hk_err *err) HK_CHECKED;
-/* What it is now; nothing in it as long as there is none. */
+/* The current certificate; empty while there is none. */
 const struct cert_set *webhook_certs_now(const struct webhook_certs *c);
 /* Takes NULL. */
 void webhook_certs_free(struct webhook_certs *c);

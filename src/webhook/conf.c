@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two generations at most: the one in force, and the one being read.
+// Keeps at most two generations: the current configuration, and the one being read.
 #include "webhook/conf.h"
 
 #include "base/file.h"
@@ -36,14 +36,18 @@ static int understand(struct generation *g, struct hk_err *err)
     if (rc < 0) {
         return rc;
     }
-    if (docs.len != 1) {
+    if (docs.len > 1) {
         return hk_fail(err, HK_EINVAL, "%u documents, want 1", docs.len);
     }
-    g->tree = docs.at[0];
+    if (hk_str_trim(hk_buf_str(&g->text)).n == 0) { /* perhaps being written */
+        return hk_fail(err, HK_EINVAL, "the file is empty, want a document or a comment");
+    }
+    /* Volcano's chart ships a file with only comments: a configuration without resource groups. */
+    g->tree = docs.len == 0 || docs.at[0].type == JSON_NULL ? json_make_object() : docs.at[0];
     return volcano_check_conf(&g->tree, err);
 }
 
-static void load(void *ctx)
+static void webhook_conf_load(void *ctx)
 {
     struct webhook_conf *c = ctx;
     HK_AUTO(generation_fini) struct generation next = {0};
@@ -77,13 +81,13 @@ int webhook_conf_new(struct net_loop *loop, const char *path, struct volcano_opt
     c->options = options;
     rc = net_files_new(
         &(struct net_files_opts){
-            .loop = loop, .paths = &c->path, .npaths = 1, .changed = load, .ctx = c},
+            .loop = loop, .paths = &c->path, .npaths = 1, .changed = webhook_conf_load, .ctx = c},
         &c->files, err);
     if (rc < 0) {
         hk_free(c);
         return rc;
     }
-    load(c);
+    webhook_conf_load(c);
     *ret = c;
     return 0;
 }

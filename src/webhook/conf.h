@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resource-group file of --admission-conf: read at start and again whenever it changes. What
-// cannot be read or understood is logged, and the last good content stays in force.
+// The resource-group file of --admission-conf: read at start and after each change. Problems are
+// logged, and the last good content stays in use.
 #pragma once
 
 #include "admission/volcano.h"
@@ -8,8 +8,8 @@
 
 struct webhook_conf;
 
-/* Keeps options->conf at the last good content, NULL before the first. Fails only when changes of
- * the file could not be seen. The path is borrowed. */
+/* Sets options->conf to the last good content, NULL before the first. Fails only when the file
+ * cannot be watched. The path is borrowed. */
 int webhook_conf_new(struct net_loop *loop, const char *path, struct volcano_options *options,
                      struct webhook_conf **ret, struct hk_err *err) HK_CHECKED;
 /* Takes NULL. */

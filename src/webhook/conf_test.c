@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resource-group file on disk: read, replaced, spoilt, gone and back.
+// The resource-group file on disk: read, replaced, made invalid, deleted and restored.
 #include "webhook/conf.h"
 
 #include "base/file.h"
@@ -97,7 +97,7 @@ static void a_restless_directory_hides_nothing(void **state)
     unlink(other);
 }
 
-/* What is wrong stays without effect: the change after it is the next that is seen. */
+/* An invalid file has no effect; the next valid change does. */
 static void a_bad_file_changes_nothing(void **state)
 {
     static const char *const bad[] = {"", "a: [", "[]", "resourceGroups: {}", "a: 1\n---\nb: 2\n"};
@@ -115,6 +115,24 @@ static void a_bad_file_changes_nothing(void **state)
     assert_int_equal(unlink(r->path), 0);
     save(r, GROUPS("back"));
     becomes(r, "back");
+}
+
+static void a_file_of_comments_is_a_configuration_without_groups(void **state)
+{
+    static const char *const bare[] = {"#resourceGroups:\n#- resourceGroup: a\n", "---\n", "{}\n"};
+    struct rig *r = *state;
+
+    save(r, bare[0]);
+    load(r);
+    assert_non_null(r->options.conf);
+    assert_null(json_get(r->options.conf, "resourceGroups"));
+    for (size_t i = 1; i < HK_LEN(bare); i++) {
+        save(r, GROUPS("some"));
+        becomes(r, "some");
+        save(r, bare[i]);
+        becomes(r, "");
+        assert_non_null(r->options.conf);
+    }
 }
 
 static void a_missing_file_may_come_later(void **state)
@@ -143,6 +161,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_that_changes_is_read_again, begin, end),
         cmocka_unit_test_setup_teardown(a_restless_directory_hides_nothing, begin, end),
         cmocka_unit_test_setup_teardown(a_bad_file_changes_nothing, begin, end),
+        cmocka_unit_test_setup_teardown(a_file_of_comments_is_a_configuration_without_groups, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(a_missing_file_may_come_later, begin, end),
         cmocka_unit_test_setup_teardown(a_missing_directory_is_told, begin, end),
     };

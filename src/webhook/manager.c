@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wires the parts together and keeps their order: an authority is published before a certificate
-// made by it is shown, and nothing is judged before the cluster has been seen once.
+// Connects the parts and keeps their order: the server switches to a new certificate only after its
+// CA is published, and starts only after the first list of the cluster's objects.
 #include "webhook/manager.h"
 
 #include "base/log.h"
@@ -16,9 +16,9 @@ struct webhook_manager {
     struct webhook_certs *certs;
     struct webhook_publish *publish;
     struct webhook_conf *conf;
-    struct webhook_server *server; /* NULL: not yet ready */
-    bool change_due;               /* the server shows another certificate than the newest */
-    bool over;                     /* failed, and said so */
+    struct webhook_server *server; /* NULL: not ready */
+    bool change_due;               /* the server does not use the newest certificate yet */
+    bool over;                     /* failed and reported */
 };
 
 static bool wants(const struct webhook_manager_opts *o, const char *path)
@@ -43,7 +43,8 @@ static void begin_serving(struct webhook_manager *m)
                                           .cert_pem = pair->cert_pem,
                                           .key_pem = pair->key_pem,
                                           .options = &m->o.options,
-                                          .lookup = webhook_state_lookup(m->state)};
+                                          .lookup = webhook_state_lookup(m->state),
+                                          .api = m->o.port};
     struct hk_err err = {0};
 
     if (webhook_server_new(&o, &m->server, &err) < 0) {
@@ -67,9 +68,9 @@ static void change_certificate(struct webhook_manager *m)
     }
 }
 
-/* Who brings files knows when the API server may see them; of our own making a certificate is shown
- * when its authority is trusted. */
-static void advance(struct webhook_manager *m)
+/* Certificates from files are used at once: whoever writes the files knows when the API server
+ * trusts them. Our own certificates are used once their CA is published. */
+static void webhook_manager_advance(struct webhook_manager *m)
 {
     if (!m->server && !m->over && webhook_certs_now(m->certs)->pair.cert_pem &&
         webhook_state_synced(m->state)) {
@@ -86,7 +87,7 @@ static void on_settled(void *ctx)
     struct webhook_manager *m = ctx;
 
     if (m->certs) {
-        advance(m);
+        webhook_manager_advance(m);
     }
 }
 
@@ -96,7 +97,7 @@ static void on_certs(void *ctx)
 
     m->change_due = true;
     webhook_publish_set(m->publish, webhook_certs_now(m->certs)->ca_pem, m->o.cert_file != NULL);
-    advance(m);
+    webhook_manager_advance(m);
 }
 
 int64_t webhook_manager_run(struct webhook_manager *m)
@@ -105,13 +106,13 @@ int64_t webhook_manager_run(struct webhook_manager *m)
     const int64_t state = webhook_state_tick(m->state, now_ns);
     const int64_t publish = webhook_publish_tick(m->publish, now_ns);
 
-    advance(m);
+    webhook_manager_advance(m);
     return HK_MIN(state, publish);
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
-static int begin(struct webhook_manager *m, struct hk_err *err)
+static int webhook_manager_open_certs_conf(struct webhook_manager *m, struct hk_err *err)
 {
     const struct webhook_certs_opts certs = {.loop = m->o.loop,
                                              .clock = m->o.clock,
@@ -154,7 +155,7 @@ int webhook_manager_new(const struct webhook_manager_opts *o, struct webhook_man
                                                                     .disabled = o->options.disabled,
                                                                     .settled = on_settled,
                                                                     .ctx = m});
-    rc = begin(m, err);
+    rc = webhook_manager_open_certs_conf(m, err);
     if (rc < 0) {
         webhook_manager_free(m);
         return rc;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole over a port in memory and a clock that moves when told to: certificates that are made,
+// The whole webhook manager over a port in memory and a manual clock: certificates are created,
 // shared, published and renewed, also when calls fail.
 #include "webhook/manager.h"
 
@@ -62,7 +62,7 @@ static void replica_open(struct rig *r, struct replica *p)
     }
 }
 
-/* Whatever can happen without time passing. */
+/* Runs everything that can happen without time passing. */
 static void settle(struct replica *p, uint32_t n)
 {
     uint32_t heard;
@@ -81,7 +81,7 @@ static void pass(struct replica *p, uint32_t n, int64_t ns)
     p->rig->clock.now_ns += ns;
     port_mem_set_now(p->rig->mem, p->rig->clock.now_ns);
     settle(p, n);
-    settle(p, n); /* a timer's call is answered in the turn after */
+    settle(p, n); /* a call from a timer is answered one turn later */
 }
 
 static int begin(void **state)
@@ -106,7 +106,7 @@ static int end(void **state)
     return 0;
 }
 
-/* ---- looking ---- */
+/* ---- checks ---- */
 
 static void make_hook(struct rig *r)
 {
@@ -133,7 +133,7 @@ static const char *bundle_at(struct rig *r, uint32_t i)
     return hk_arena_str(&r->arena, hk_buf_str(&text)).s;
 }
 
-/* A part of the Secret; "" when there is none. */
+/* A value of the Secret; "" when there is none. */
 static const char *part(struct rig *r, const char *key)
 {
     const struct api_object *o =
@@ -225,7 +225,7 @@ static void a_secret_out_of_reach_is_waited_for(void **state)
     replica_open(r, &p);
     settle(&p, 1);
     assert_int_equal(p.port, 0);
-    pass(&p, 1, (int64_t)1 * 1000000000); /* read now, but cannot be written */
+    pass(&p, 1, (int64_t)1 * 1000000000); /* the read succeeds, the write fails */
     assert_int_equal(p.port, 0);
     pass(&p, 1, (int64_t)2 * 1000000000);
     assert_int_not_equal(p.port, 0);
@@ -238,7 +238,7 @@ static void replicas_share_one_certificate(void **state)
     struct replica p[2];
 
     replica_open(r, &p[0]);
-    replica_open(r, &p[1]); /* both find no Secret, and one of them is first */
+    replica_open(r, &p[1]); /* both find no Secret; one creates it first */
     settle(p, 2);
     assert_int_not_equal(p[0].port, 0);
     assert_int_not_equal(p[1].port, 0);
@@ -263,7 +263,7 @@ static void what_ends_soon_is_renewed_everywhere(void **state)
     pass(p, 2, 10 * DAY_NS);
     assert_string_not_equal(part(r, "tls.crt"), cert);
     assert_true(cert_serves(part(r, "tls.crt"), part(r, "ca.crt"), "hooks.vs.svc"));
-    assert_non_null(strstr(part(r, "ca.crt"), ca)); /* the one before is trusted still */
+    assert_non_null(strstr(part(r, "ca.crt"), ca)); /* the previous CA is still trusted */
     assert_string_equal(bundle_at(r, 0), part(r, "ca.crt"));
     pass(p, 2, DAY_NS);
     expect_shown(&p[0], part(r, "tls.crt"));
@@ -271,7 +271,7 @@ static void what_ends_soon_is_renewed_everywhere(void **state)
 
     const char *second = part(r, "ca.crt");
     pass(p, 2, 310 * DAY_NS);
-    assert_null(strstr(part(r, "ca.crt"), ca)); /* but not the one before that */
+    assert_null(strstr(part(r, "ca.crt"), ca)); /* the CA before that is not */
     assert_int_equal(strncmp(strstr(part(r, "ca.crt") + 1, "-----BEGIN"), second, 200), 0);
     webhook_manager_free(p[0].manager);
     webhook_manager_free(p[1].manager);
@@ -294,7 +294,7 @@ static void a_replica_that_is_behind_leaves_the_bundle_alone(void **state)
     while (hk_str_cut(&rest, '\n', &line)) {
         writes += hk_str_starts(line, "update validatingwebhookconfigurations");
     }
-    assert_in_range(writes, 1, 2); /* one, or both at the same moment; never back and forth */
+    assert_in_range(writes, 1, 2); /* one, or both at the same time; never alternating */
     assert_string_equal(bundle_at(r, 0), part(r, "ca.crt"));
     webhook_manager_free(p[0].manager);
     webhook_manager_free(p[1].manager);
@@ -309,7 +309,7 @@ static void a_renewal_is_shown_only_when_it_is_trusted(void **state)
     replica_open(r, &p);
     settle(&p, 1);
     const char *cert = part(r, "tls.crt");
-    port_mem_fail(r->mem, PORT_UPDATE, 2, HK_EDENIED); /* the first is the Secret's */
+    port_mem_fail(r->mem, PORT_UPDATE, 2, HK_EDENIED); /* the first update is that of the Secret */
     pass(&p, 1, 310 * DAY_NS);
     assert_string_not_equal(part(r, "tls.crt"), cert);
     expect_shown(&p, cert);

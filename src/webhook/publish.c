@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row per rule with its configuration, if there is one. A row that differs is written; a write
-// that failed, conflicts included, is repeated after a pause from what the watch has told by then.
+// One row per rule with its configuration, if that exists. A row that differs is written. A failed
+// write, conflicts included, is repeated after a pause, from the state that the watch shows then.
 #include "webhook/publish.h"
 
 #include "admission/volcano.h"
@@ -33,7 +33,7 @@ struct row {
     struct webhook_publish *owner;
     const struct volcano_rule *rule; /* NULL: not enabled */
     char name[WEBHOOK_PUBLISH_NAME];
-    struct api_object *obj; /* NULL: not there */
+    struct api_object *obj; /* NULL: does not exist */
     uint64_t call;
     int64_t due_ns; /* of the next attempt; INT64_MAX: none is needed */
 };
@@ -50,10 +50,10 @@ struct webhook_publish {
     struct shelf shelves[NFEEDS];
     struct row rows[MAX_RULES];
     struct hk_buf bundle; /* base64; empty: nothing to publish */
-    struct hk_buf first;  /* what must be in a bundle; empty: it must be ours */
+    struct hk_buf first;  /* certificate that a bundle must contain; empty: exact match */
 };
 
-static int64_t now(const struct webhook_publish *p)
+static int64_t webhook_publish_now_ns(const struct webhook_publish *p)
 {
     return p->o.clock->mono_ns(p->o.clock);
 }
@@ -62,7 +62,7 @@ static int64_t now(const struct webhook_publish *p)
 
 static bool hook_differs(const struct webhook_publish *p, const struct json *hook)
 {
-    const struct hk_str coded = json_str(json_at(hook, "clientConfig.caBundle"), HK_STR(""));
+    const struct hk_str coded = json_str_at(hook, "clientConfig.caBundle");
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
     if (hk_str_eq(coded, hk_buf_str(&p->bundle))) {
@@ -72,11 +72,11 @@ static bool hook_differs(const struct webhook_publish *p, const struct json *hoo
            !hk_str_contains(hk_buf_str(&text), p->first.data);
 }
 
-static bool differs(const struct row *r)
+static bool webhook_publish_bundle_differs(const struct row *r)
 {
     const struct json *hooks = r->obj ? json_get(&r->obj->root, "webhooks") : NULL;
 
-    for (uint32_t i = 0; json_is(hooks, JSON_ARRAY) && i < hooks->len; i++) {
+    for (uint32_t i = 0; i < json_len(hooks); i++) {
         if (hook_differs(r->owner, json_item(hooks, i))) {
             return r->owner->bundle.len > 0;
         }
@@ -87,7 +87,7 @@ static bool differs(const struct row *r)
 bool webhook_publish_settled(const struct webhook_publish *p)
 {
     for (size_t i = 0; i < MAX_RULES; i++) {
-        if (differs(&p->rows[i])) {
+        if (webhook_publish_bundle_differs(&p->rows[i])) {
             return false;
         }
     }
@@ -96,7 +96,7 @@ bool webhook_publish_settled(const struct webhook_publish *p)
 
 /* ---- writing ---- */
 
-static void on_written(void *ctx, const struct port_msg *m)
+static void webhook_publish_on_written(void *ctx, const struct port_msg *m)
 {
     struct row *r = ctx;
 
@@ -107,11 +107,11 @@ static void on_written(void *ctx, const struct port_msg *m)
         hk_log(m->rc == -HK_ECONFLICT ? HK_LOG_INFO : HK_LOG_ERROR, "authority not published",
                "configuration=%s err=\"%s\"", r->name, m->err->text);
     }
-    /* The watch tells what came of it; until then the row looks as before. */
-    r->due_ns = now(r->owner) + PAUSE_NS;
+    /* The watch shows the result; until then the row is unchanged. */
+    r->due_ns = webhook_publish_now_ns(r->owner) + PAUSE_NS;
 }
 
-static void mend(struct json *hooks, struct hk_str bundle, struct hk_arena *a)
+static void webhook_publish_set_bundle(struct json *hooks, struct hk_str bundle, struct hk_arena *a)
 {
     for (uint32_t i = 0; i < hooks->len; i++) {
         struct json *hook = &hooks->items[i];
@@ -123,35 +123,36 @@ static void mend(struct json *hooks, struct hk_str bundle, struct hk_arena *a)
         if (json_is(json_get(hook, "clientConfig"), JSON_OBJECT)) {
             client = *json_get(hook, "clientConfig");
         }
-        json_put(&client, a, HK_STR("caBundle"), json_make_str(bundle));
-        json_put(hook, a, HK_STR("clientConfig"), client);
+        json_set_str(&client, a, "caBundle", bundle);
+        json_set(hook, a, "clientConfig", client);
     }
 }
 
-static void publish(struct row *r)
+static void webhook_publish_write_row(struct row *r)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
     struct json doc = json_clone(&r->obj->root, &a);
 
-    mend((struct json *)json_get(&doc, "webhooks"), hk_buf_str(&r->owner->bundle), &a);
+    webhook_publish_set_bundle((struct json *)json_get(&doc, "webhooks"),
+                               hk_buf_str(&r->owner->bundle), &a);
     r->due_ns = INT64_MAX;
-    r->call =
-        port_update(r->owner->o.port, r->obj->kind, NULL, &doc, (struct port_sink){on_written, r});
+    r->call = port_update(r->owner->o.port, r->obj->kind, NULL, &doc,
+                          (struct port_sink){webhook_publish_on_written, r});
 }
 
-/* Writes what differs, if it is not being written. */
+/* Writes the row if it differs and no write is in flight. */
 static void attend(struct row *r)
 {
-    if (!differs(r)) {
+    if (!webhook_publish_bundle_differs(r)) {
         r->due_ns = INT64_MAX;
     } else if (r->call == 0) {
-        publish(r);
+        webhook_publish_write_row(r);
     }
 }
 
 /* ---- from the API ---- */
 
-static struct row *find(struct shelf *sh, struct hk_str name)
+static struct row *webhook_publish_find_row(struct shelf *sh, struct hk_str name)
 {
     const bool mutates = sh == &sh->owner->shelves[MUTATING];
 
@@ -171,10 +172,10 @@ static void tell_if_settled(struct webhook_publish *p)
     }
 }
 
-static void on_put(void *ctx, struct api_object *o)
+static void webhook_publish_on_put(void *ctx, struct api_object *o)
 {
     struct shelf *sh = ctx;
-    struct row *r = find(sh, o->name);
+    struct row *r = webhook_publish_find_row(sh, o->name);
 
     if (r) {
         api_object_unref(r->obj);
@@ -184,10 +185,11 @@ static void on_put(void *ctx, struct api_object *o)
     }
 }
 
-static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
+static void webhook_publish_on_del(void *ctx, struct hk_str ns, struct hk_str name,
+                                   const struct api_object *last)
 {
     struct shelf *sh = ctx;
-    struct row *r = find(sh, name);
+    struct row *r = webhook_publish_find_row(sh, name);
 
     if (r) {
         api_object_unref(r->obj);
@@ -196,7 +198,7 @@ static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct
     }
 }
 
-static void on_listed(void *ctx)
+static void webhook_publish_on_listed(void *ctx)
 {
     const struct shelf *sh = ctx;
     const bool mutates = sh == &sh->owner->shelves[MUTATING];
@@ -210,7 +212,7 @@ static void on_listed(void *ctx)
     }
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 void webhook_publish_name(const char *path, char *out, size_t room)
 {
@@ -224,7 +226,9 @@ void webhook_publish_name(const char *path, char *out, size_t room)
 
 static void open_shelf(struct webhook_publish *p, unsigned which)
 {
-    static const struct feed_ops ops = {.put = on_put, .del = on_del, .listed = on_listed};
+    static const struct feed_ops ops = {.put = webhook_publish_on_put,
+                                        .del = webhook_publish_on_del,
+                                        .listed = webhook_publish_on_listed};
     struct shelf *sh = &p->shelves[which];
 
     if (sh->wanted) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells the API server whom to trust: keeps the caBundle of the webhook configurations that belong
-// to the enabled rules (volcano-admission-service-jobs-mutate, ...) equal to ours. They may appear
-// late, or be applied anew without it; both are mended as soon as the watch tells.
+// Tells the API server which authority to trust: keeps the caBundle of the webhook configurations
+// of enabled rules (volcano-admission-service-jobs-mutate, ...) equal to ours. Corrects
+// configurations that appear late or lose the bundle as soon as the watch reports them.
 #pragma once
 
 #include "api/port.h"
@@ -10,15 +10,15 @@
 struct webhook_publish;
 
 enum { WEBHOOK_PUBLISH_NAME = 64 };
-/* How the configuration of a path is called: "volcano-admission-service-jobs-mutate". There is
- * WEBHOOK_PUBLISH_NAME room for it. */
+/* The name of a path's configuration: "volcano-admission-service-jobs-mutate". room should be
+ * WEBHOOK_PUBLISH_NAME. */
 void webhook_publish_name(const char *path, char *out, size_t room);
 
 struct webhook_publish_opts {
     struct port *port;
     struct hk_clock *clock;
-    uint32_t disabled; /* rules, as in struct volcano_options */
-    /* Every configuration there is trusts the authority: called whenever that becomes true. */
+    uint32_t disabled; /* disabled rules, as in struct volcano_options */
+    /* Called whenever all existing configurations have come to trust the authority. */
     void (*settled)(void *ctx);
     void *ctx;
 };
@@ -26,9 +26,9 @@ struct webhook_publish_opts {
 struct webhook_publish *webhook_publish_new(const struct webhook_publish_opts *o);
 /* Takes NULL. */
 void webhook_publish_free(struct webhook_publish *p);
-/* The authorities, as PEM; NULL: the configurations are left as they are. Unless exact, a bundle
- * that holds the first of them is good enough: another replica may be ahead of us. */
+/* Sets the authorities, as PEM; NULL: leaves the configurations unchanged. Unless exact, accepts a
+ * bundle that contains the first of them: another replica may be ahead of us. */
 void webhook_publish_set(struct webhook_publish *p, const char *ca_pem, bool exact);
 bool webhook_publish_settled(const struct webhook_publish *p);
-/* Acts when its time has come; the monotonic time of its next act, INT64_MAX none. */
+/* Does what is due; returns the monotonic time of the next action, INT64_MAX none. */
 int64_t webhook_publish_tick(struct webhook_publish *p, int64_t now_ns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading AdmissionReviews and writing their answers. What is refused first: the review itself, its
-// resource, its operation (an unknown one may carry no object at all), then its objects.
+// Reads AdmissionReviews and writes the responses. Checks in this order: the review itself, its
+// resource, its operation (an unknown one may have no object at all), then its objects.
 #include "webhook/review.h"
 
 #include "codec/base64.h"
@@ -9,27 +9,26 @@
 #define ANSWER_HEAD                                                                                \
     "{\"kind\":\"AdmissionReview\",\"apiVersion\":\"" REVIEW_VERSION "\",\"response\":{\"uid\":"
 
-enum { REFUSED_CODE = 400 }; /* what an API server makes of a refusal without a code, too */
+enum { REFUSED_CODE = 400 }; /* also what an API server uses for a refusal without a code */
 
-/* One review under way. */
+/* One review in progress. */
 struct exam {
     const struct webhook_review *r;
     struct json doc;
-    const struct json *request; /* an object once it is known to be one, else NULL */
+    const struct json *request; /* NULL until it is known to be an object */
     struct admission_request q;
+    struct rights rights; /* of the requesting user, as q sees them */
+    bool may;             /* the answer to ask */
+    bool asked;
+    struct rights_ask ask;
     struct hk_err err;
 };
 
-static const struct json *field(const struct json *obj, const char *key)
+static const struct json *webhook_review_non_null_field(const struct json *obj, const char *key)
 {
     const struct json *v = json_get(obj, key);
 
     return json_is(v, JSON_NULL) ? NULL : v;
-}
-
-static struct hk_str text(const struct json *obj, const char *key)
-{
-    return json_str(json_get(obj, key), HK_STR(""));
 }
 
 /* ---- reading ---- */
@@ -48,10 +47,11 @@ static int read_review(struct exam *x, struct hk_str body)
                        "couldn't get version/kind; json parse error: %s, want object",
                        json_type_name(x->doc.type));
     }
-    request = field(&x->doc, "request");
-    x->request = json_is(request, JSON_OBJECT) ? request : NULL; /* its uid goes into the answer */
+    request = webhook_review_non_null_field(&x->doc, "request");
+    x->request = json_is(request, JSON_OBJECT) ? request : NULL; /* the response needs its uid */
 
-    const struct hk_str version = text(&x->doc, "apiVersion"), kind = text(&x->doc, "kind");
+    const struct hk_str version = json_str_field(&x->doc, "apiVersion");
+    const struct hk_str kind = json_str_field(&x->doc, "kind");
     if (!hk_str_is(version, REVIEW_VERSION) || !hk_str_is(kind, "AdmissionReview")) {
         return hk_fail(&x->err, HK_EINVAL,
                        "no kind \"%.*s\" is registered for version \"%.*s\", want "
@@ -65,22 +65,22 @@ static int read_review(struct exam *x, struct hk_str body)
     return 0;
 }
 
-/* As Go prints a GroupVersionResource. */
+/* Formats a GroupVersionResource like Go. */
 static int check_resource(struct exam *x)
 {
     const struct api_kind *k = api_kind(x->r->rule->kind);
-    const struct json *resource = field(x->request, "resource");
+    const struct json *resource = webhook_review_non_null_field(x->request, "resource");
 
-    if (hk_str_is(text(resource, "group"), k->group) &&
-        hk_str_is(text(resource, "version"), k->version) &&
-        hk_str_is(text(resource, "resource"), k->plural)) {
+    if (hk_str_is(json_str_field(resource, "group"), k->group) &&
+        hk_str_is(json_str_field(resource, "version"), k->version) &&
+        hk_str_is(json_str_field(resource, "resource"), k->plural)) {
         return 0;
     }
     return hk_fail(&x->err, HK_EINVAL, "expect resource to be %s/%s, Resource=%s", k->group,
                    k->version, k->plural);
 }
 
-/* Objects say what they are, and it must be what the resource holds. */
+/* The object's own apiVersion and kind must match the resource. */
 static int check_object(struct exam *x, const char *key, const struct json *obj)
 {
     const struct api_kind *k = api_kind(x->r->rule->kind);
@@ -91,19 +91,19 @@ static int check_object(struct exam *x, const char *key, const struct json *obj)
                        obj ? json_type_name(obj->type) : "missing");
     }
     api_kind_write_version(k, &version);
-    if (!hk_str_eq(text(obj, "apiVersion"), hk_buf_str(&version)) ||
-        !hk_str_is(text(obj, "kind"), k->kind)) {
+    if (!hk_str_eq(json_str_field(obj, "apiVersion"), hk_buf_str(&version)) ||
+        !hk_str_is(json_str_field(obj, "kind"), k->kind)) {
         return hk_fail(&x->err, HK_EINVAL, "request.%s: %.*s of %.*s, want %s of %s", key,
-                       HK_FMT(text(obj, "kind")), HK_FMT(text(obj, "apiVersion")), k->kind,
-                       version.data);
+                       HK_FMT(json_str_field(obj, "kind")),
+                       HK_FMT(json_str_field(obj, "apiVersion")), k->kind, version.data);
     }
     return 0;
 }
 
-/* An object as a typed server reads it; the tree is ours, so it may be mended in place. */
-static int read_object(struct exam *x, const char *key, struct json **ret)
+/* Decodes an object like a typed server, in place: the tree belongs to this review. */
+static int webhook_review_read_object(struct exam *x, const char *key, struct json **ret)
 {
-    struct json *obj = (struct json *)field(x->request, key);
+    struct json *obj = (struct json *)webhook_review_non_null_field(x->request, key);
     int rc = check_object(x, key, obj);
 
     if (rc == 0) {
@@ -128,32 +128,53 @@ static bool find_verb(struct hk_str operation, enum admission_verb *ret)
     return false;
 }
 
-/* A deletion carries the old object alone, and from old servers not even that. */
+/* A delete carries only the old object, from old servers not even that. */
 static int read_objects(struct exam *x)
 {
     struct json *obj = NULL, *old = NULL;
     int rc = 0;
 
     if (x->q.verb != ADMIT_CREATE &&
-        (x->q.verb == ADMIT_UPDATE || field(x->request, "oldObject"))) {
-        rc = read_object(x, "oldObject", &old);
+        (x->q.verb == ADMIT_UPDATE || webhook_review_non_null_field(x->request, "oldObject"))) {
+        rc = webhook_review_read_object(x, "oldObject", &old);
     }
     if (rc == 0 && x->q.verb != ADMIT_DELETE) {
-        rc = read_object(x, "object", &obj);
+        rc = webhook_review_read_object(x, "object", &obj);
     }
     x->q.obj = obj;
     x->q.old = old;
     return rc;
 }
 
-/* A name yet to be generated is empty in the request as it is in the object. */
+/* A name that is yet to be generated is empty in both the request and the object. */
 static void read_names(struct exam *x)
 {
     const struct json *meta = json_get(x->q.obj ? x->q.obj : x->q.old, "metadata");
-    const struct hk_str own = text(meta, "name");
+    const struct hk_str own = json_str_field(meta, "name");
 
-    x->q.ns = text(x->request, "namespace");
-    x->q.name = own.n > 0 ? own : text(x->request, "name");
+    x->q.ns = json_str_field(x->request, "namespace");
+    x->q.name = own.n > 0 ? own : json_str_field(x->request, "name");
+}
+
+/* ---- rights ---- */
+
+static bool review_note_ask(void *ctx, const struct rights_ask *ask)
+{
+    struct exam *x = ctx;
+
+    x->asked = true;
+    x->ask = *ask;
+    return x->may;
+}
+
+static void read_person(struct exam *x)
+{
+    const struct json *user = webhook_review_non_null_field(x->request, "userInfo");
+
+    x->rights = (struct rights){.ctx = x,
+                                .user = hk_arena_str(x->r->mem, json_str_field(user, "username")).s,
+                                .allows = review_note_ask};
+    x->q.rights = &x->rights;
 }
 
 /* ---- judging ---- */
@@ -169,7 +190,7 @@ static int refuse_operation(struct exam *x, struct hk_str operation)
     return -HK_EINVAL;
 }
 
-static int judge(struct exam *x, struct hk_str body, struct json *ret_patch)
+static int webhook_review_evaluate(struct exam *x, struct hk_str body, struct json *ret_patch)
 {
     struct hk_str operation;
     int rc = read_review(x, body);
@@ -178,7 +199,7 @@ static int judge(struct exam *x, struct hk_str body, struct json *ret_patch)
     if (rc < 0) {
         return rc;
     }
-    operation = text(x->request, "operation");
+    operation = json_str_field(x->request, "operation");
     if (!find_verb(operation, &x->q.verb) || !(x->r->rule->verbs & 1U << x->q.verb)) {
         return refuse_operation(x, operation);
     }
@@ -187,6 +208,7 @@ static int judge(struct exam *x, struct hk_str body, struct json *ret_patch)
         return rc;
     }
     read_names(x);
+    read_person(x);
     return volcano_review(x->r->rule, &x->q, x->r->options, ret_patch);
 }
 
@@ -221,26 +243,93 @@ static void write_warnings(const struct exam *x, struct hk_buf *out)
     hk_buf_adds(out, x->q.warnings.len > 0 ? "]" : "");
 }
 
-bool webhook_review(const struct webhook_review *r, struct hk_str body, struct hk_buf *out)
+/* True when the request is allowed, or would be if the user has the right in x->ask. */
+static bool examine(const struct webhook_review *r, struct exam *x, struct hk_str body,
+                    struct hk_buf *out)
 {
-    struct exam x = {.r = r,
-                     .q = {.kind = api_kind(r->rule->kind),
-                           .mem = r->mem,
-                           .lookup = r->lookup,
-                           .now_ns = r->now_ns}};
     struct json patch = json_make_array();
-    const bool allowed = judge(&x, body, &patch) == 0;
+    bool allowed;
 
+    x->r = r;
+    x->q = (struct admission_request){
+        .kind = api_kind(r->rule->kind), .mem = r->mem, .lookup = r->lookup, .now_ns = r->now_ns};
+    allowed = webhook_review_evaluate(x, body, &patch) == 0;
     hk_buf_adds(out, ANSWER_HEAD);
-    json_write_str(text(x.request, "uid"), out);
+    json_write_str(json_str_field(x->request, "uid"), out);
     if (allowed) {
         hk_buf_adds(out, ",\"allowed\":true");
         write_patch(&patch, out);
     } else {
-        write_refusal(&x, out);
+        write_refusal(x, out);
     }
-    write_warnings(&x, out);
+    write_warnings(x, out);
     hk_buf_adds(out, "}}");
-    admission_request_fini(&x.q);
+    admission_request_fini(&x->q);
     return allowed;
+}
+
+bool webhook_review(const struct webhook_review *r, struct hk_str body, struct hk_buf *out)
+{
+    struct exam x = {0};
+
+    return examine(r, &x, body, out);
+}
+
+/* ---- asking for rights ---- */
+
+static void set_filled(struct json *obj, struct hk_arena *a, const char *key, struct hk_str v)
+{
+    if (v.n > 0) {
+        json_set_str(obj, a, key, v);
+    }
+}
+
+static struct json access_review_of(const struct exam *x)
+{
+    static const char *const same[] = {"uid", "groups", "extra"};
+    const struct json *user = webhook_review_non_null_field(x->request, "userInfo");
+    struct hk_arena *a = x->r->mem;
+    struct json doc = json_make_object(), spec = json_make_object(), deed = json_make_object();
+
+    set_filled(&spec, a, "user", json_str_field(user, "username"));
+    for (size_t i = 0; i < HK_LEN(same); i++) {
+        const struct json *v = webhook_review_non_null_field(user, same[i]);
+        if (v) {
+            json_set(&spec, a, same[i], *v);
+        }
+    }
+    set_filled(&deed, a, "verb", x->ask.verb);
+    set_filled(&deed, a, "group", x->ask.group);
+    set_filled(&deed, a, "resource", x->ask.resource);
+    set_filled(&deed, a, "subresource", x->ask.sub);
+    set_filled(&deed, a, "namespace", x->ask.ns);
+    set_filled(&deed, a, "name", x->ask.name);
+    json_set(&spec, a, "resourceAttributes", deed);
+    json_set_cstr(&doc, a, "apiVersion", "authorization.k8s.io/v1");
+    json_set_cstr(&doc, a, "kind", "SubjectAccessReview");
+    json_set(&doc, a, "spec", spec);
+    return doc;
+}
+
+bool webhook_review_asks(const struct webhook_review *r, struct hk_str body, struct hk_buf *out,
+                         struct webhook_question *ret)
+{
+    struct exam yes = {.may = true}, no = {0};
+
+    *ret = (struct webhook_question){0};
+    (void)examine(r, &no, body, &ret->denied);
+    if (!no.asked) {
+        *out = ret->denied;
+        ret->denied = (struct hk_buf){0};
+        return false;
+    }
+    (void)examine(r, &yes, body, &ret->allowed);
+    ret->access_review = access_review_of(&yes);
+    return true;
+}
+
+void webhook_question_fini(struct webhook_question *q)
+{
+    hk_buf_fini(&q->allowed);
+    hk_buf_fini(&q->denied);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reviews as text in and text out: every path with something it allows, refuses or changes, wrong
-// operations and resources, and what does not deserve to be called a review. Quotes are written '
-// for reading's sake; answers leave out their common head.
+// Reviews as text in and text out: each path with a request that it allows, refuses or changes,
+// wrong operations and resources, and invalid reviews. For readability ' stands for "; answers omit
+// their common head.
 #include "webhook/review.h"
 
 #include "api/patch.h"
@@ -66,7 +66,7 @@ struct rig {
     struct hk_buf out;
 };
 
-/* With ' for ". */
+/* Replaces ' by ". */
 static struct hk_str quoted(struct rig *r, const char *text)
 {
     char *copy = hk_arena_strndup(&r->mem, text, strlen(text));
@@ -129,7 +129,7 @@ static void rig_fini(struct rig *r)
     hk_arena_fini(&r->mem);
 }
 
-/* The response alone, and its patch as JSON instead of base64. */
+/* Only the response, with its patch as JSON instead of base64. */
 static struct hk_str ask(struct rig *r, const char *path, struct hk_str body)
 {
     static const char head[] =
@@ -148,7 +148,7 @@ static struct hk_str ask(struct rig *r, const char *path, struct hk_str body)
     return (struct hk_str){r->out.data + sizeof(head) - 1, r->out.len - sizeof(head)};
 }
 
-/* Base64, for the patches we expect. */
+/* Base64, for the expected patches. */
 static int letter(char c)
 {
     static const char all[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -322,7 +322,7 @@ static void wrong_operations_and_resources_are_refused(void **state)
          NO("expect resource to be scheduling.volcano.sh/v1beta1, Resource=queues")},
     };
 
-    /* The quotes of those words are their own. */
+    /* Messages contain real ' characters, so compare them unquoted. */
     for (size_t i = 0; i < HK_LEN(rows); i++) {
         struct rig r;
         rig_init(&r);
@@ -347,7 +347,7 @@ static void wrong_operations_and_resources_are_refused(void **state)
 static void what_is_no_review_is_refused(void **state)
 {
     static const struct {
-        const char *name, *body, *uid, *want; /* how the message begins */
+        const char *name, *body, *uid, *want; /* prefix of the message */
     } rows[] = {
         {"nothing", "", "", PARSE},
         {"no JSON", "apiVersion: v1", "", PARSE},
@@ -437,9 +437,63 @@ static void what_a_mutation_gives_is_valid(void **state)
     rig_fini(&r);
 }
 
+#define OF_COMMANDS "bus.volcano.sh", "v1alpha1", "commands"
+#define COMMAND(kind)                                                                              \
+    "{'apiVersion':'bus.volcano.sh/v1alpha1','kind':'Command'," META                               \
+    ",'action':'CloseQueue','target':{'kind':'" kind "','name':'q'}}"
+#define BY_ANN ",'userInfo':{'username':'ann','groups':['g'],'extra':{'k':['v']}}"
+
+/* Whether the answer depends on rights; both answers, and the request to the API server. */
+static void rights_are_asked_for(void **state)
+{
+    static const struct {
+        const char *body, *asked, *allowed, *denied;
+    } rows[] = {
+        {ON(OF_COMMANDS, "CREATE", BY_ANN ",'object':" COMMAND("Queue")),
+         "{'apiVersion':'authorization.k8s.io/v1','kind':'SubjectAccessReview','spec':{'user':"
+         "'ann','groups':['g'],'extra':{'k':['v']},'resourceAttributes':{'verb':'update','group':"
+         "'scheduling.volcano.sh','resource':'queues','name':'q'}}}",
+         "'allowed':true}", "'allowed':false"},
+        {ON(OF_COMMANDS, "CREATE", BY_ANN ",'object':" COMMAND("Job")),
+         "{'apiVersion':'authorization.k8s.io/v1','kind':'SubjectAccessReview','spec':{'user':"
+         "'ann','groups':['g'],'extra':{'k':['v']},'resourceAttributes':{'verb':'update','group':"
+         "'batch.volcano.sh','resource':'jobs','namespace':'ns','name':'q'}}}",
+         "'allowed':true}", "'allowed':false"},
+        {ON(OF_COMMANDS, "CREATE", BY_ANN ",'object':" COMMAND("Pod")), NULL, "'allowed':true}",
+         NULL},
+        {ON(OF_COMMANDS, "UPDATE",
+            BY_ANN ",'oldObject':" COMMAND("Queue") ",'object':" COMMAND("Queue")),
+         NULL, "'allowed':true}", NULL},
+        {ON(OF_COMMANDS, "CREATE", BY_ANN), NULL, "'allowed':false", NULL},
+    };
+
+    for (size_t i = 0; i < HK_LEN(rows); i++) {
+        HK_AUTO(hk_buf_fini) struct hk_buf out = {0}, asked = {0};
+        struct webhook_question q = {0};
+        struct rig r;
+
+        rig_init(&r);
+        const struct webhook_review review = {.rule =
+                                                  volcano_rule_find(HK_STR("/commands/validate")),
+                                              .lookup = &r.lookup,
+                                              .mem = &r.mem};
+        const bool asks = webhook_review_asks(&review, quoted(&r, rows[i].body), &out, &q);
+        assert_int_equal(asks, rows[i].asked != NULL);
+        assert_non_null(strstr(asks ? q.allowed.data : out.data, quoted(&r, rows[i].allowed).s));
+        if (asks) {
+            json_write(&q.access_review, &asked);
+            assert_string_equal(asked.data, quoted(&r, rows[i].asked).s);
+            assert_non_null(strstr(q.denied.data, quoted(&r, rows[i].denied).s));
+        }
+        webhook_question_fini(&q);
+        rig_fini(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rights_are_asked_for),
         cmocka_unit_test(every_path_judges),
         cmocka_unit_test(wrong_operations_and_resources_are_refused),
         cmocka_unit_test(what_is_no_review_is_refused),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Secret's life, one call at a time:
+// The life of the Secret with the certificates, one call at a time:
 //
-//   look --there and good--> found, look again later
-//     |  --missing--> make, create --+
-//     |  --bad or ending--> make, update --+--> found
-//     '<---- somebody else was first ------'     (any other failure: look again after a pause)
+//   get --exists and valid--> report, get again later
+//    |  --missing--> make, create --------------+
+//    |  --invalid or expiring--> make, update --+--> report
+//    '<---- another replica was first ----------'     (any other failure: get again after a pause)
 #include "webhook/secret.h"
 
 #include "base/log.h"
@@ -18,7 +18,7 @@
 enum {
     CERT_DAYS = 365,
     RENEW_DAYS = 60,
-    LOOK_S = 60, /* between two looks at a good Secret */
+    LOOK_S = 60, /* between two checks of a valid Secret */
     PAUSE_FIRST_S = 1,
     PAUSE_LAST_S = 32,
 };
@@ -31,7 +31,7 @@ struct webhook_secret {
     char *name; /* "service.ns.svc" */
 };
 
-/* The three texts of a Secret. */
+/* The three PEM texts of a Secret. */
 struct trio {
     struct hk_buf cert, key, ca;
 };
@@ -55,18 +55,19 @@ static void look_after(struct webhook_secret *s, int64_t seconds)
 
 /* ---- judging ---- */
 
-static bool read_part(const struct json *data, const char *key, struct hk_buf *out)
+static bool webhook_secret_read_part(const struct json *data, const char *key, struct hk_buf *out)
 {
-    return cert_read_base64(json_str(json_get(data, key), HK_STR("")), out, NULL) == 0 &&
-           out->len > 0 && strlen(out->data) == out->len;
+    return cert_read_base64(json_str_field(data, key), out, NULL) == 0 && out->len > 0 &&
+           strlen(out->data) == out->len;
 }
 
 static bool read_trio(const struct json *secret, struct trio *ret)
 {
     const struct json *data = json_get(secret, "data");
 
-    return read_part(data, "tls.crt", &ret->cert) && read_part(data, "tls.key", &ret->key) &&
-           read_part(data, "ca.crt", &ret->ca);
+    return webhook_secret_read_part(data, "tls.crt", &ret->cert) &&
+           webhook_secret_read_part(data, "tls.key", &ret->key) &&
+           webhook_secret_read_part(data, "ca.crt", &ret->ca);
 }
 
 static bool belong_together(const struct trio *t)
@@ -110,7 +111,7 @@ static int sign(const struct webhook_secret *s, struct cert_pair *ca, struct cer
     return rc < 0 ? rc : cert_make(&serving, ca, ret, err);
 }
 
-/* The newest authority of the bundle so far stays in it, as long as it holds. */
+/* Keeps the newest CA of the old bundle while it is valid. */
 static void keep_authority(const struct webhook_secret *s, const struct hk_buf *old,
                            struct hk_buf *bundle)
 {
@@ -128,11 +129,11 @@ static void put_part(struct json *data, struct hk_arena *a, const char *key, con
     HK_AUTO(hk_buf_fini) struct hk_buf coded = {0};
 
     cert_write_base64(text, &coded);
-    json_put(data, a, hk_str(key), json_make_str(hk_arena_str(a, hk_buf_str(&coded))));
+    json_set_str_copy(data, a, key, hk_buf_str(&coded));
 }
 
-static int fill(const struct webhook_secret *s, const struct trio *old, struct json *secret,
-                struct hk_arena *a, struct hk_err *err)
+static int webhook_secret_fill_data(const struct webhook_secret *s, const struct trio *old,
+                                    struct json *secret, struct hk_arena *a, struct hk_err *err)
 {
     HK_AUTO(cert_pair_fini) struct cert_pair ca = {0};
     HK_AUTO(cert_pair_fini) struct cert_pair pair = {0};
@@ -151,7 +152,7 @@ static int fill(const struct webhook_secret *s, const struct trio *old, struct j
     put_part(&data, a, "tls.crt", pair.cert_pem);
     put_part(&data, a, "tls.key", pair.key_pem);
     put_part(&data, a, "ca.crt", bundle.data);
-    json_put(secret, a, HK_STR("data"), data);
+    json_set(secret, a, "data", data);
     return 0;
 }
 
@@ -159,44 +160,46 @@ static struct json new_secret(const struct webhook_secret *s, struct hk_arena *a
 {
     struct json meta = json_make_object(), secret = json_make_object();
 
-    json_put(&meta, a, HK_STR("name"), json_make_str(HK_STR(SECRET_NAME)));
-    json_put(&meta, a, HK_STR("namespace"), json_make_str(hk_str(s->o.ns)));
-    json_put(&secret, a, HK_STR("apiVersion"), json_make_str(HK_STR("v1")));
-    json_put(&secret, a, HK_STR("kind"), json_make_str(HK_STR("Secret")));
-    json_put(&secret, a, HK_STR("metadata"), meta);
-    json_put(&secret, a, HK_STR("type"), json_make_str(HK_STR("Opaque")));
+    json_set_cstr(&meta, a, "name", SECRET_NAME);
+    json_set_cstr(&meta, a, "namespace", s->o.ns);
+    json_set_cstr(&secret, a, "apiVersion", "v1");
+    json_set_cstr(&secret, a, "kind", "Secret");
+    json_set(&secret, a, "metadata", meta);
+    json_set_cstr(&secret, a, "type", "Opaque");
     return secret;
 }
 
 /* ---- calls ---- */
 
-static void look(void *ctx);
-static void on_written(void *ctx, const struct port_msg *m);
+static void webhook_secret_get(void *ctx);
+static void webhook_secret_on_written(void *ctx, const struct port_msg *m);
 
-static void fail(struct webhook_secret *s, const char *what, const struct hk_err *err)
+static void webhook_secret_retry_later(struct webhook_secret *s, const char *what,
+                                       const struct hk_err *err)
 {
     hk_log(HK_LOG_ERROR, what, "secret=%s/" SECRET_NAME " err=\"%s\"", s->o.ns, err->text);
     look_after(s, s->pause_s);
     s->pause_s = HK_MIN(s->pause_s * 2, (int64_t)PAUSE_LAST_S);
 }
 
-/* old is what the Secret holds, NULL when there is none. */
-static void make(struct webhook_secret *s, const struct api_object *old, const struct trio *before)
+/* old is the current Secret, NULL when there is none. */
+static void webhook_secret_create_or_renew(struct webhook_secret *s, const struct api_object *old,
+                                           const struct trio *before)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
-    const struct port_sink sink = {on_written, s};
+    const struct port_sink sink = {webhook_secret_on_written, s};
     struct json secret = old ? json_clone(&old->root, &a) : new_secret(s, &a);
     struct hk_err err = {0};
 
-    if (fill(s, before, &secret, &a, &err) < 0) {
-        fail(s, "cannot make certificates", &err);
+    if (webhook_secret_fill_data(s, before, &secret, &a, &err) < 0) {
+        webhook_secret_retry_later(s, "cannot make certificates", &err);
         return;
     }
     s->call = old ? port_update(s->o.port, api_kind(API_SECRET), NULL, &secret, sink)
                   : port_create(s->o.port, api_kind(API_SECRET), hk_str(s->o.ns), &secret, sink);
 }
 
-/* Whether the Secret can be used; if so it is. */
+/* True when the Secret is valid; then reports it and schedules the next check. */
 static bool use(struct webhook_secret *s, const struct api_object *secret, struct trio *t)
 {
     if (!read_trio(&secret->root, t) || !is_good(s, t)) {
@@ -208,7 +211,7 @@ static bool use(struct webhook_secret *s, const struct api_object *secret, struc
     return true;
 }
 
-static void on_written(void *ctx, const struct port_msg *m)
+static void webhook_secret_on_written(void *ctx, const struct port_msg *m)
 {
     static const struct hk_err changed = {.text = "what was stored is not what was sent"};
     struct webhook_secret *s = ctx;
@@ -216,11 +219,11 @@ static void on_written(void *ctx, const struct port_msg *m)
 
     s->call = 0;
     if (m->rc == -HK_EEXIST || m->rc == -HK_ECONFLICT) {
-        look(s); /* another replica was faster */
+        webhook_secret_get(s); /* another replica was faster */
     } else if (m->rc < 0) {
-        fail(s, "cannot store certificates", m->err);
+        webhook_secret_retry_later(s, "cannot store certificates", m->err);
     } else if (!use(s, m->obj, &t)) {
-        fail(s, "cannot store certificates", &changed);
+        webhook_secret_retry_later(s, "cannot store certificates", &changed);
     } else {
         hk_log(HK_LOG_INFO, "certificates stored", "secret=%s/" SECRET_NAME, s->o.ns);
     }
@@ -233,13 +236,13 @@ static void on_looked(void *ctx, const struct port_msg *m)
 
     s->call = 0;
     if (m->rc < 0 && m->rc != -HK_ENOTFOUND) {
-        fail(s, "cannot read certificates", m->err);
+        webhook_secret_retry_later(s, "cannot read certificates", m->err);
     } else if (m->rc < 0 || !use(s, m->obj, &t)) {
-        make(s, m->rc < 0 ? NULL : m->obj, &t);
+        webhook_secret_create_or_renew(s, m->rc < 0 ? NULL : m->obj, &t);
     }
 }
 
-static void look(void *ctx)
+static void webhook_secret_get(void *ctx)
 {
     struct webhook_secret *s = ctx;
 
@@ -247,7 +250,7 @@ static void look(void *ctx)
                        (struct port_sink){on_looked, s});
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 struct webhook_secret *webhook_secret_new(const struct webhook_secret_opts *o)
 {
@@ -258,8 +261,8 @@ struct webhook_secret *webhook_secret_new(const struct webhook_secret_opts *o)
     s->pause_s = PAUSE_FIRST_S;
     hk_buf_addf(&name, "%s.%s.svc", o->service, o->ns);
     s->name = name.data;
-    s->timer = net_timer_new(o->loop, look, s);
-    look(s);
+    s->timer = net_timer_new(o->loop, webhook_secret_get, s);
+    webhook_secret_get(s);
     return s;
 }
 

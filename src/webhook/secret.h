@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates that nobody has to bring: kept in the Secret volcano-admission-secret, made when it
-// does not exist, and made anew some time before they end. All replicas look there and use what is
-// there, so the first to write decides. The key of an authority is forgotten once it has signed:
-// each renewal has an authority of its own, and ca.crt names the one before as well, until
-// everybody has moved.
+// Automatic certificates in the Secret volcano-admission-secret: created when missing, renewed some
+// time before they expire. All replicas use the Secret's content, so the first to write decides.
+// The key of an authority is dropped after signing: each renewal has a new authority, and ca.crt
+// also names the previous one until all clients have changed.
 #pragma once
 
 #include "api/port.h"
@@ -16,9 +15,9 @@ struct webhook_secret_opts {
     struct net_loop *loop;
     struct hk_clock *clock;
     struct port *port;
-    const char *ns, *service; /* borrowed, as all of these: names the certificate stands for */
-    const char *host;         /* one more, or NULL */
-    /* What the Secret holds, whenever it was read and can be used. */
+    const char *ns, *service; /* borrowed, like the next: names of the certificate */
+    const char *host;         /* one more name, or NULL */
+    /* Called with the Secret's content whenever it was read and is usable. */
     void (*found)(void *ctx, const char *cert_pem, const char *key_pem, const char *ca_pem);
     void *ctx;
 };

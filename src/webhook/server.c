@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routes and bounds of the admission server. A review is answered within the call that brings it:
-// nothing it needs is ever waited for.
+// Routes and limits of the admission server. A review is answered within its request handler. Only
+// rules that check rights wait: they ask the API server and respond when its answer arrives.
 #include "webhook/server.h"
 
+#include "base/log.h"
 #include "net/http.h"
 #include "webhook/review.h"
 
@@ -12,18 +13,34 @@ enum {
     MAX_CONNECTIONS = 4096,
     REQUEST_MS = 30 * 1000,
     IDLE_MS = 90 * 1000,
-    KEPT_BYTES = 4 << 20, /* memory of reviews that is kept for the next one */
+    KEPT_BYTES = 4 << 20, /* review memory kept for the next one */
+};
+
+static const struct api_kind access_reviews = {.id = API_NKINDS,
+                                               .group = "authorization.k8s.io",
+                                               .version = "v1",
+                                               .kind = "SubjectAccessReview",
+                                               .plural = "subjectaccessreviews",
+                                               .singular = "subjectaccessreview"};
+
+/* A review that waits for the API server's answer about a user's rights. */
+struct waiting {
+    struct webhook_server *server;
+    struct http_request *http;
+    struct webhook_question question;
+    uint64_t call;
 };
 
 struct webhook_server {
     struct webhook_server_opts o;
     struct http_server *http, *health;
-    struct hk_arena mem; /* of the review under way */
+    struct hk_arena mem; /* of the current review */
+    HK_VEC(struct waiting *) waiting;
 };
 
 /* ---- small answers ---- */
 
-static void write_status(void *ctx, int status, struct hk_buf *body)
+static void webhook_server_write_status(void *ctx, int status, struct hk_buf *body)
 {
     static const struct {
         int status;
@@ -46,7 +63,7 @@ static void write_status(void *ctx, int status, struct hk_buf *body)
                 rows[i].message, rows[i].reason, status);
 }
 
-static void refuse(struct http_request *q, int status)
+static void webhook_server_reply_error(struct http_request *q, int status)
 {
     static const struct http_header headers[] = {
         {HK_STR("Content-Type"), HK_STR("application/json")},
@@ -54,13 +71,13 @@ static void refuse(struct http_request *q, int status)
     };
     struct hk_buf body = {0};
 
-    write_status(NULL, status, &body);
+    webhook_server_write_status(NULL, status, &body);
     http_reply(q, status, headers, status == 405 ? 2 : 1, &body);
 }
 
 /* ---- reviews ---- */
 
-/* NULL when the path is none, or not enabled. */
+/* NULL when the path is unknown or its rule not enabled. */
 static const struct volcano_rule *find_rule(const struct webhook_server *s, struct hk_str path)
 {
     const struct volcano_rule *rule = volcano_rule_find(path);
@@ -68,24 +85,79 @@ static const struct volcano_rule *find_rule(const struct webhook_server *s, stru
     return rule && !(s->o.options->disabled & 1U << (rule - volcano_rules)) ? rule : NULL;
 }
 
-static void review(struct webhook_server *s, const struct volcano_rule *rule,
-                   struct http_request *q)
+static void webhook_server_reply(struct http_request *q, struct hk_buf *body)
 {
     static const struct http_header json = {HK_STR("Content-Type"), HK_STR("application/json")};
+
+    http_reply(q, 200, &json, 1, body);
+}
+
+static void waiting_free(struct waiting *w)
+{
+    webhook_question_fini(&w->question);
+    hk_free(w);
+}
+
+/* Refuses the write unless the API server confirms the user's right. */
+static void on_access(void *ctx, const struct port_msg *m)
+{
+    struct waiting *w = ctx;
+    struct webhook_server *s = w->server;
+    const bool may =
+        m->rc == 0 && m->obj && json_bool(json_at(&m->obj->root, "status.allowed"), false);
+
+    if (m->rc < 0) {
+        hk_log(HK_LOG_ERROR, "cannot ask for the rights of a person, refusing the write",
+               "err=\"%s\"", m->err->text);
+    }
+    for (uint32_t i = 0; i < s->waiting.len; i++) {
+        if (s->waiting.at[i] == w) {
+            hk_vec_swap_remove(&s->waiting, i);
+            break;
+        }
+    }
+    webhook_server_reply(w->http, may ? &w->question.allowed : &w->question.denied);
+    waiting_free(w);
+}
+
+static void ask_rights(struct webhook_server *s, struct http_request *q,
+                       const struct webhook_question *question)
+{
+    struct waiting *w = hk_zalloc(sizeof(*w));
+
+    *w = (struct waiting){.server = s, .http = q, .question = *question};
+    hk_vec_push(&s->waiting, w);
+    w->call = port_submit(s->o.api,
+                          &(struct port_request){.verb = PORT_CREATE,
+                                                 .kind = &access_reviews,
+                                                 .body = &w->question.access_review},
+                          (struct port_sink){on_access, w});
+}
+
+static void webhook_server_run_review(struct webhook_server *s, const struct volcano_rule *rule,
+                                      struct http_request *q)
+{
     const struct webhook_review r = {.rule = rule,
                                      .options = s->o.options,
                                      .lookup = s->o.lookup,
                                      .now_ns = s->o.clock->wall_ns(s->o.clock),
                                      .mem = &s->mem};
+    struct webhook_question question;
     struct hk_buf body = {0};
 
-    (void)webhook_review(&r, q->body, &body);
+    if (rule->asks_rights && s->o.api && webhook_review_asks(&r, q->body, &body, &question)) {
+        ask_rights(s, q, &question);
+    } else {
+        if (!rule->asks_rights || !s->o.api) {
+            (void)webhook_review(&r, q->body, &body);
+        }
+        webhook_server_reply(q, &body);
+    }
     if (s->mem.total > KEPT_BYTES) {
         hk_arena_fini(&s->mem);
     } else {
         hk_arena_clear(&s->mem);
     }
-    http_reply(q, 200, &json, 1, &body);
 }
 
 static void handle(void *ctx, struct http_request *q)
@@ -95,18 +167,18 @@ static void handle(void *ctx, struct http_request *q)
     struct hk_buf nothing = {0};
 
     if (!rule) {
-        refuse(q, 404);
+        webhook_server_reply_error(q, 404);
     } else if (!hk_str_is(q->method, "POST")) {
-        refuse(q, 405);
+        webhook_server_reply_error(q, 405);
     } else if (!hk_str_is(http_request_header(q, "Content-Type"), "application/json")) {
         http_reply(q, 200, NULL, 0, &nothing); /* as upstream does */
     } else {
-        review(s, rule, q);
+        webhook_server_run_review(s, rule, q);
     }
 }
 
-/* Nobody reads what is sent to a path that does not exist. */
-static int admit(void *ctx, const struct http_request *q)
+/* Refuses unknown paths before the body is read. */
+static int webhook_server_check_path(void *ctx, const struct http_request *q)
 {
     return find_rule(ctx, q->path) ? 0 : 404;
 }
@@ -120,14 +192,14 @@ static void handle_health(void *ctx, struct http_request *q)
     struct hk_buf body = {0};
 
     if (!hk_str_is(q->path, "/healthz")) {
-        refuse(q, 404);
+        webhook_server_reply_error(q, 404);
         return;
     }
     hk_buf_adds(&body, "ok");
     http_reply(q, 200, &plain, 1, &body);
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 static int open_reviews(struct webhook_server *s, struct hk_err *err)
 {
@@ -140,9 +212,9 @@ static int open_reviews(struct webhook_server *s, struct hk_err *err)
                                 .max_connections = MAX_CONNECTIONS,
                                 .idle_timeout_ms = IDLE_MS,
                                 .header_timeout_ms = REQUEST_MS,
-                                .admit = admit,
+                                .admit = webhook_server_check_path,
                                 .handle = handle,
-                                .refusal = write_status,
+                                .refusal = webhook_server_write_status,
                                 .ctx = s};
 
     return http_server_new(s->o.loop, &o, &s->http, err);
@@ -160,7 +232,7 @@ static int open_health(struct webhook_server *s, struct hk_err *err)
                                 .idle_timeout_ms = IDLE_MS,
                                 .header_timeout_ms = REQUEST_MS,
                                 .handle = handle_health,
-                                .refusal = write_status,
+                                .refusal = webhook_server_write_status,
                                 .ctx = s};
 
     return s->o.health ? http_server_new(s->o.loop, &o, &s->health, err) : 0;
@@ -215,6 +287,11 @@ void webhook_server_free(struct webhook_server *s)
     if (!s) {
         return;
     }
+    for (uint32_t i = 0; i < s->waiting.len; i++) {
+        port_cancel(s->o.api, s->waiting.at[i]->call);
+        waiting_free(s->waiting.at[i]);
+    }
+    hk_vec_fini(&s->waiting);
     http_server_free(s->http);
     http_server_free(s->health);
     hk_arena_fini(&s->mem);

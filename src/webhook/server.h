@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The admission server: reviews over HTTPS, one path per enabled rule, and a second address for
-// health checks when it is wanted.
+// The admission server: reviews over HTTPS, one path per enabled rule, and optionally a second
+// address for health checks.
 #pragma once
 
 #include "admission/volcano.h"
+#include "api/port.h"
 #include "base/clock.h"
 #include "net/loop.h"
 
@@ -18,9 +19,10 @@ struct webhook_server_opts {
     struct hk_str health_addr;
     uint16_t health_port;
     const char *cert_pem, *key_pem;
-    /* Both are read for each review, and may change between turns of the loop. */
+    /* Both are read for each review, and may change between loop iterations. */
     const struct volcano_options *options;
     const struct admission_lookup *lookup;
+    struct port *api; /* for checks of rights, polled by the owner; NULL: such rules refuse */
 };
 
 int webhook_server_new(const struct webhook_server_opts *o, struct webhook_server **ret,
@@ -28,10 +30,10 @@ int webhook_server_new(const struct webhook_server_opts *o, struct webhook_serve
 uint16_t webhook_server_port(const struct webhook_server *s);
 /* 0 without health. */
 uint16_t webhook_server_health_port(const struct webhook_server *s);
-/* Shows another certificate to those who connect from now on. */
+/* Uses another certificate for new connections. */
 int webhook_server_become(struct webhook_server *s, const char *cert_pem, const char *key_pem,
                           struct hk_err *err) HK_CHECKED;
-/* Takes no more, answers what is there, for up to grace_ms. */
+/* Accepts no more requests and answers open ones, for up to grace_ms. */
 void webhook_server_stop(struct webhook_server *s, int64_t grace_ms);
 /* Takes NULL. */
 void webhook_server_free(struct webhook_server *s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The admission server over TLS: what it answers to whom, and another certificate while it runs.
+// The admission server over TLS: its answers, and a change of certificate while it runs.
 #include "webhook/rig_test.h"
 #include "webhook/server.h"
 

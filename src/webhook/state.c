@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two shelves of objects without namespace, by name. Queues are chained by parent as well: whether
-// a queue has children is asked by every new job, and must not cost a walk over all queues.
+// Two tables of cluster-scoped objects, by name. Queues are also linked by parent: every new job
+// asks whether a queue has children, and the answer must not need a walk over all queues.
 #include "webhook/state.h"
 
 #include "api/feed.h"
@@ -66,14 +66,14 @@ static void chain(struct shelf *sh, uint32_t i, struct hk_str parent)
 
 /* ---- rows ---- */
 
-static uint32_t find(const struct shelf *sh, struct hk_str name)
+static uint32_t webhook_state_find_row(const struct shelf *sh, struct hk_str name)
 {
     const uint32_t id = hk_intern_find(&sh->state->str, name);
 
     return id == HK_NONE ? HK_NONE : hk_map_get(&sh->at, id);
 }
 
-static uint32_t add(struct shelf *sh, struct hk_str name)
+static uint32_t webhook_state_add_row(struct shelf *sh, struct hk_str name)
 {
     const uint32_t id = hk_intern_hold(&sh->state->str, name);
     uint32_t i = sh->rows.len;
@@ -99,24 +99,25 @@ static void clear_row(struct shelf *sh, uint32_t i)
     *r = (struct row){0};
 }
 
-static void on_put(void *ctx, struct api_object *o)
+static void webhook_state_on_put(void *ctx, struct api_object *o)
 {
     struct shelf *sh = ctx;
-    uint32_t i = find(sh, o->name);
+    uint32_t i = webhook_state_find_row(sh, o->name);
 
     if (i == HK_NONE) {
-        i = add(sh, o->name);
+        i = webhook_state_add_row(sh, o->name);
     }
     unchain(sh, &sh->rows.at[i]);
     api_object_unref(sh->rows.at[i].obj);
     sh->rows.at[i].obj = api_object_ref(o);
-    chain(sh, i, json_str(json_at(&o->root, "spec.parent"), HK_STR("")));
+    chain(sh, i, json_str_at(&o->root, "spec.parent"));
 }
 
-static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct api_object *last)
+static void webhook_state_on_del(void *ctx, struct hk_str ns, struct hk_str name,
+                                 const struct api_object *last)
 {
     struct shelf *sh = ctx;
-    const uint32_t i = find(sh, name);
+    const uint32_t i = webhook_state_find_row(sh, name);
 
     if (i != HK_NONE) {
         clear_row(sh, i);
@@ -124,7 +125,7 @@ static void on_del(void *ctx, struct hk_str ns, struct hk_str name, const struct
     }
 }
 
-/* ---- looking ---- */
+/* ---- reading ---- */
 
 static struct shelf *shelf_of(struct webhook_state *s, const struct api_kind *kind)
 {
@@ -134,17 +135,17 @@ static struct shelf *shelf_of(struct webhook_state *s, const struct api_kind *ki
     return kind->id == API_NAMESPACE ? &s->namespaces : NULL;
 }
 
-static const struct json *get(void *ctx, const struct api_kind *kind, struct hk_str ns,
-                              struct hk_str name)
+static const struct json *webhook_state_lookup_get(void *ctx, const struct api_kind *kind,
+                                                   struct hk_str ns, struct hk_str name)
 {
     const struct shelf *sh = shelf_of(ctx, kind);
-    const uint32_t i = sh ? find(sh, name) : HK_NONE;
+    const uint32_t i = sh ? webhook_state_find_row(sh, name) : HK_NONE;
 
     return i == HK_NONE ? NULL : &sh->rows.at[i].obj->root;
 }
 
-static void each(void *ctx, const struct api_kind *kind, struct hk_str ns,
-                 bool (*fn)(void *arg, const struct json *obj), void *arg)
+static void webhook_state_lookup_each(void *ctx, const struct api_kind *kind, struct hk_str ns,
+                                      bool (*fn)(void *arg, const struct json *obj), void *arg)
 {
     const struct shelf *sh = shelf_of(ctx, kind);
 
@@ -173,12 +174,12 @@ const struct admission_lookup *webhook_state_lookup(struct webhook_state *s)
     return &s->lookup;
 }
 
-/* ---- life ---- */
+/* ---- open and close ---- */
 
 static void open_shelf(struct webhook_state *s, struct shelf *sh, enum api_kind_id kind,
                        const struct webhook_state_opts *o)
 {
-    static const struct feed_ops ops = {.put = on_put, .del = on_del};
+    static const struct feed_ops ops = {.put = webhook_state_on_put, .del = webhook_state_on_del};
 
     sh->state = s;
     sh->wanted = true;
@@ -212,8 +213,10 @@ struct webhook_state *webhook_state_new(const struct webhook_state_opts *o)
 {
     struct webhook_state *s = hk_zalloc(sizeof(*s));
 
-    s->lookup =
-        (struct admission_lookup){.ctx = s, .get = get, .each = each, .each_child = each_child};
+    s->lookup = (struct admission_lookup){.ctx = s,
+                                          .get = webhook_state_lookup_get,
+                                          .each = webhook_state_lookup_each,
+                                          .each_child = each_child};
     s->queues.state = s->namespaces.state = s;
     if (o->queues) {
         open_shelf(s, &s->queues, API_QUEUE, o);

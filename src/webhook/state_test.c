@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules are told of the cluster as it changes, children of queues above all.
+// What the rules see of the cluster as it changes, mainly the children of queues.
 #include "webhook/state.h"
 
 #include "api/port_mem.h"
@@ -44,7 +44,7 @@ static int end(void **state)
     return 0;
 }
 
-/* Everything that waits. */
+/* Handles all waiting messages. */
 static void pump(struct rig *r)
 {
     do {
@@ -135,7 +135,7 @@ static void children_follow_their_parents(void **state)
     expect_children(r, "root", "");
     expect_children(r, "a", "c ");
 
-    put(r, "Queue", "d", "a"); /* in a's place */
+    put(r, "Queue", "d", "a"); /* under the deleted a */
     pump(r);
     expect_children(r, "a", "d c ");
 }

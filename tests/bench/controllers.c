@@ -266,7 +266,7 @@ static bool turn(struct world *w)
     const uint32_t n = port_poll(w->port, POLL_MAX);
     const int64_t next_ns = w->mgr ? manager_run(w->mgr) : INT64_MAX;
 
-    if (rest_next_ns(w->rest) <= w->clock->wall_ns(w->clock)) {
+    if (rest_next_ns(w->rest) <= w->clock->mono_ns(w->clock)) {
         rest_tick(w->rest);
     }
     return n > 0 || next_ns == 0;
@@ -285,7 +285,7 @@ static bool go_on(struct world *w)
     if (turn(w)) {
         return true;
     }
-    if (w->inflight == 0 && (!w->mgr || manager_idle(w->mgr))) {
+    if (w->inflight == 0 && (!w->mgr || (manager_idle(w->mgr) && !manager_rests(w->mgr)))) {
         return false;
     }
     wait_for_news(w);

@@ -89,7 +89,7 @@ static uint32_t count_promised(const struct bench *b)
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < m->tasks.len; i++) {
-        n += m->tasks.at[i].used && !id_none(m->tasks.at[i].nominated);
+        n += m->tasks.at[i].used && !id_none(model_node_of(m, m->tasks.at[i].nominated));
     }
     return n;
 }
@@ -120,7 +120,7 @@ static void put_back(struct bench *b)
         }
     }
     for (uint32_t i = 0; i < m->tasks.len; i++) {
-        m->tasks.at[i].nominated = NO_NODE;
+        m->tasks.at[i].nominated = (node_ref){0};
     }
     for (uint32_t i = 0; i < m->jobs.len; i++) {
         if (m->jobs.at[i].used) {

@@ -120,16 +120,16 @@ launch controller-manager manager --leader-elect=false
 # ---- mistakes ----
 
 step 'options that cannot hold are refused in one line' '
-    stumbles agent "--no-node without --sim-nodes leaves nothing to do" \
+    stumbles agent "--no-node needs --sim-nodes: else there is no node to run" \
         --kubeconfig "$KUBECONFIG" --no-node &&
     stumbles agent "option --address is '"'here'"', want an IP address" \
         --kubeconfig "$KUBECONFIG" --address here &&
-    stumbles agent "want both --tls-cert-file and --tls-private-key-file, or none" \
+    stumbles agent "--tls-cert-file and --tls-private-key-file must be given together" \
         --kubeconfig "$KUBECONFIG" --tls-cert-file x &&
     stumbles agent "option --node is '"'N_1'"'" --kubeconfig "$KUBECONFIG" --node N_1 &&
     stumbles agent "no certificate in '"'/etc/passwd'"'" --kubeconfig "$KUBECONFIG" \
         --data-dir "$dir/none" --listen 127.0.0.1:0 --client-ca-file /etc/passwd &&
-    stumbles agent "no API server: want --kubeconfig or --master" --data-dir "$dir/none" \
+    stumbles agent "no API server: outside of a pod --kubeconfig or --master is required" --data-dir "$dir/none" \
         --listen 127.0.0.1:0
 '
 

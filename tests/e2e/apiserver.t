@@ -110,7 +110,7 @@ stop TERM
 
 step 'options that make no sense are told in one line' '
     "$HEKLA" apiserver 2>"$dir/out" && exit 1
-    says "want --data-dir DIR" && [ "$(wc -l <"$dir/out")" -eq 1 ] || exit 1
+    says "--data-dir DIR is required" && [ "$(wc -l <"$dir/out")" -eq 1 ] || exit 1
     "$HEKLA" apiserver -d "$dir/x" --listen nowhere 2>"$dir/out" && exit 1
     says "want ADDR:PORT"
 '

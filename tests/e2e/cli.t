@@ -35,6 +35,11 @@ complains() {
     return 1
 }
 
+# complains_without TEXT: the same, and the line does not have the text.
+complains_without() {
+    complains "" && ! grep -qF -- "$1" "$dir/err"
+}
+
 # terminal COMMAND: in a terminal of 30 rows and 120 columns; what it shows is kept in $dir/out.
 terminal() {
     env -u NO_COLOR TERM=xterm timeout 60 script -qfec "stty rows 30 cols 120; $1" "$dir/out" </dev/null >/dev/null
@@ -131,7 +136,7 @@ step 'the created job is printed when it is asked for' '
 '
 
 step 'mistakes are told in one line' '
-    h 2 run && complains "want a command" &&
+    h 2 run && complains "the command is missing" &&
     h 2 run -n 0 -- true && complains "--count is" &&
     h 2 run --cpu much -- true && complains "--cpu is" &&
     h 2 run --time 5 -- true && complains "1-12:00:00" &&
@@ -217,7 +222,8 @@ step 'waiting for a failure, for several jobs and for a removal' '
 
 step 'a wrong name is told with the one that was meant' '
     h 2 wait breif && complains "did you mean" && h 2 logs breif && complains "did you mean" &&
-    h 2 cancel breif && complains "did you mean" && h 2 wait brief --for lunch && complains "want completed"
+    h 2 wait br && complains_without "did you mean" && h 2 wait zz && complains_without "did you mean" &&
+    h 2 cancel breif && complains "no job" && complains_without "did you mean" && h 2 wait brief --for lunch && complains "want completed"
 '
 
 # ---- lists ----
@@ -328,7 +334,7 @@ step 'objects in files are applied, checked, and refused' '
     h 0 apply -f examples/queue.yaml && says "queues.scheduling.volcano.sh/research applied" &&
     h 0 apply --dry-run -f examples/job.yaml && says "jobs.batch.volcano.sh/train is good" && h 2 jobs train &&
     h 0 apply -f examples/queue.yaml && h 2 apply -f /no/such/file && complains "cannot open" &&
-    printf "apiVersion: v9\nkind: Nonsense\n" >"$dir/bad.yaml" && h 2 apply -f "$dir/bad.yaml" && complains "is not known here" &&
+    printf "apiVersion: v9\nkind: Nonsense\n" >"$dir/bad.yaml" && h 2 apply -f "$dir/bad.yaml" && complains "is not supported here" &&
     sed "s/weight: 2/weight: heavy/" examples/queue.yaml >"$dir/bad.yaml" && h 2 apply -f "$dir/bad.yaml" && complains "spec.weight"
 '
 
@@ -338,10 +344,24 @@ step 'every verb has a page, and the shells complete its options' '
     done
     "$HEKLA" completion bash >"$dir/completion" && bash -c "
         . \"\$1\"; COMP_WORDS=(\"$HEKLA\" logs par) COMP_CWORD=2; _hekla; echo \"\${COMPREPLY[*]}\"" \
-        bash "$dir/completion" >"$dir/out" && prints parts &&
+        bash "$dir/completion" >"$dir/out" && prints "parts parts-task-0 parts-task-1 parts-task-2" &&
     bash -c "
         . \"\$1\"; COMP_WORDS=(\"$HEKLA\" jobs -o y) COMP_CWORD=3; _hekla; echo \"\${COMPREPLY[*]}\"" \
-        bash "$dir/completion" >"$dir/out" && prints yaml && h 0 completion bash && says "--retries" "--no-prefix"
+        bash "$dir/completion" >"$dir/out" && prints yaml
+'
+
+# offers WORDS...: __complete has the answers in $dir/out, one per line.
+offers() {
+    "$HEKLA" __complete "$HEKLA" "$@" >"$dir/out" 2>"$dir/err" && [ ! -s "$dir/err" ]
+}
+
+step 'names of jobs, pods, queues, nodes and namespaces are completed while the server answers' '
+    offers logs parts && says parts parts-task-0 && offers jobs par && prints parts && offers pods parts-task-1 && prints parts-task-1 &&
+    offers run --queue def && prints default && offers queues ro && prints root &&
+    offers jobs -n kube-sys && prints kube-system && offers jobs --namespace=kube-sys && prints --namespace=kube-system &&
+    "$HEKLA" nodes -o name | sed "s,.*/,," >"$dir/nodes" && offers drain "" && cmp "$dir/nodes" "$dir/out" &&
+    offers jobs -n kube-system "" && prints "" && offers jobs -n kube-system -A par && prints parts &&
+    offers vcctl job view --name par && prints parts && offers vcctl queue get -n def && prints default
 '
 
 # idle: no pod has anything left on the node.

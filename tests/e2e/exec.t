@@ -287,8 +287,8 @@ SAY
     [ $? -eq 6 ]
 '
 step 'mistakes get one line and 255' '
-    exits 255 "$HEKLA" exec && complains "want a pod or job, and a command" &&
-    exits 255 "$HEKLA" exec p && complains "want a command" &&
+    exits 255 "$HEKLA" exec && complains "a pod or job and a command are missing" &&
+    exits 255 "$HEKLA" exec p && complains "is missing" &&
     exits 255 "$HEKLA" exec nobody -- true && complains "no pod '\''nobody'\''" &&
     exits 255 "$HEKLA" exec train/worker/7 -- true && complains "no pod" &&
     exits 255 "$HEKLA" exec p -c zz -- true && complains "container zz is not valid" &&
@@ -315,7 +315,7 @@ step 'a copy that fails leaves nothing behind' '
     exits 2 "$HEKLA" cp "p:$dir/nothing" "$dir/h6" && complains "No such file" &&
     exits 2 "$HEKLA" cp "$dir/nothing" "p:$dir/h6" && complains "cannot read" &&
     exits 2 "$HEKLA" cp a b && complains "must be POD:PATH" &&
-    exits 2 "$HEKLA" cp "p:$dir/big" /nowhere/x && complains "cannot make" &&
+    exits 2 "$HEKLA" cp "p:$dir/big" /nowhere/x && complains "cannot create" &&
     ! ls -A "$dir" | grep -q "h6\|hekla-cp"
 '
 step 'nothing is left when the pods are gone' '

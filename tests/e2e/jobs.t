@@ -159,7 +159,7 @@ step 'times of the election must fit together' '
 '
 step 'without a server to talk to it does not start' '
     complains "cannot open" --kubeconfig "$dir/absent" &&
-    complains "want --kubeconfig or --master"
+    complains "--kubeconfig or --master is required"
 '
 step '--version and --help' '
     "$HEKLA" controller-manager --version >"$dir/out" && says "hekla " &&

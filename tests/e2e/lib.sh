@@ -1,14 +1,13 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The words in which tests with a server and kubectl are written. A test sets HEKLA (the program) and
-# dir (a directory of its own), reads this file, and begins with start. It may set kubectl, when it
-# is another than the installed one, verb, when the server is to be another than hekla apiserver,
-# options for it, kube_options when it is a real one, and label, which then precedes the names of the
-# points.
+# Functions for tests with a server and kubectl. A test sets HEKLA (the program) and dir (its own
+# directory), sources this file, and calls start first. It may also set: kubectl (default: the
+# installed one), verb (the server; default: apiserver), options (of the server), kube_options (of a
+# real control plane), and label (a prefix for the names of points).
 #
-# HEKLA_BACKEND=kube puts a real control plane in the place of the server: kube-apiserver for
-# hekla apiserver, and with Hekla's programs as processes of their own for hekla up.
+# HEKLA_BACKEND=kube uses a real control plane instead: kube-apiserver in place of hekla apiserver;
+# in place of hekla up also Hekla's programs as separate processes.
 kubectl=${kubectl:-kubectl}
 verb=${verb:-apiserver}
 options=${options:-}
@@ -18,7 +17,7 @@ pid=
 count=0 failed=0
 real_home=$HOME
 
-# on_kube: the server is a real one.
+# on_kube: succeeds if the test runs on a real control plane.
 on_kube() {
     [ "${HEKLA_BACKEND:-}" = kube ]
 }
@@ -27,7 +26,7 @@ if on_kube && ! scripts/kube-peers >/dev/null 2>"$dir/peers"; then
     exit 0
 fi
 
-# step NAME SCRIPT: one point; the script must succeed.
+# step NAME SCRIPT: one TAP point; passes if the script succeeds.
 step() {
     count=$((count + 1))
     if (eval "$2") >"$dir/log" 2>&1; then
@@ -39,8 +38,8 @@ step() {
     fi
 }
 
-# start: a server on a free port; returns when it says that it is ready, and leaves $data, $url and
-# the administrator's $token. HOME keeps kubectl's caches of other servers out.
+# start: starts a server on a free port, waits until it is ready, and sets $data, $url and the
+# administrator's $token. Sets HOME, so that kubectl does not use caches of other servers.
 start() {
     data=$dir/data
     rm -f "$dir/ready"
@@ -49,7 +48,7 @@ start() {
         kube) server=tests/kube/cluster.py further=$kube_options ready_s=180 ;;
         *) server=$HEKLA further='' ready_s=30 ;;
     esac
-    # shellcheck disable=SC2086 # options are words
+    # shellcheck disable=SC2086 # options must be split into words
     HOME=$real_home "$server" "$verb" --data-dir "$data" --listen 127.0.0.1:0 $options $further \
         >"$dir/ready" 2>"$dir/server" &
     pid=$!
@@ -64,7 +63,7 @@ start() {
     export KUBECONFIG HOME
 }
 
-# server_pid: the process that answers requests; $pid is the one that is stopped.
+# server_pid: prints the process that serves requests; stop sends its signal to $pid instead.
 server_pid() {
     if on_kube; then
         cat "$data/kube-apiserver.pid"
@@ -73,7 +72,7 @@ server_pid() {
     fi
 }
 
-# audit_log: where a real server has a line for each request.
+# audit_log: prints the path of the audit log of a real API server.
 audit_log() {
     if [ -n "${HEKLA_AUDIT:-}" ]; then
         echo "$HEKLA_AUDIT/$pid.log"
@@ -82,7 +81,7 @@ audit_log() {
     fi
 }
 
-# stop SIGNAL: ends the server, and leaves its $status.
+# stop SIGNAL: ends the server, and sets $status.
 stop() {
     [ -n "$pid" ] || return 0
     kill -s "$1" "$pid" 2>/dev/null
@@ -91,8 +90,8 @@ stop() {
     pid=
 }
 
-# config_of VERB: the kubeconfig of a daemon: on a real server that of its account, with no more
-# rights than the daemon needs.
+# config_of VERB: prints the kubeconfig for a daemon; on a real API server, with only the rights of
+# the daemon's service account.
 config_of() {
     on_kube || { echo "$KUBECONFIG"; return; }
     case $1 in
@@ -103,8 +102,8 @@ config_of() {
     esac
 }
 
-# launch VERB NAME ARG...: a daemon beside the server, by a name of the test's, whose process is
-# then $NAME; returns when it has started.
+# launch VERB NAME ARG...: starts a daemon, waits until it is up, and sets $NAME to its pid. The test
+# chooses NAME.
 launch() {
     daemon=$1 name=$2
     shift 2
@@ -114,14 +113,14 @@ launch() {
     within 20 grep -q ' started' "$dir/$name.out"
 }
 
-# ended NAME: waits for it, and leaves its $status.
+# ended NAME: waits for the daemon to end, and sets $status.
 ended() {
     eval "ends=\$$1 $1="
     wait "$ends" 2>/dev/null
     status=$?
 }
 
-# halt NAME SIGNAL: ends it, and leaves its $status.
+# halt NAME SIGNAL: ends the daemon, and sets $status.
 halt() {
     eval "ends=\$$1"
     [ -n "$ends" ] || return 0
@@ -129,17 +128,17 @@ halt() {
     ended "$1"
 }
 
-# port NAME WORD: on which it serves health or metrics.
+# port NAME WORD: prints the port of the daemon's health or metrics endpoint.
 port() {
     sed -n "s/.*$2 on port \([0-9]*\).*/\1/p" "$dir/$1.out"
 }
 
-# scrape NAME: its metrics, in $dir/scrape.
+# scrape NAME: writes the daemon's metrics to $dir/scrape.
 scrape() {
     curl -sS --max-time 10 "http://127.0.0.1:$(port "$1" metrics)/metrics" >"$dir/scrape"
 }
 
-# metric NAME LINE: a line of its metrics.
+# metric NAME LINE: the daemon's metrics contain the line.
 metric() {
     scrape "$1"
     grep -qxF -- "$2" "$dir/scrape" && return 0
@@ -148,7 +147,7 @@ metric() {
     return 1
 }
 
-# stumbles VERB TEXT ARG...: does not start with these options, and says so in one line.
+# stumbles VERB TEXT ARG...: the daemon refuses these options with one line that has the text.
 stumbles() {
     daemon=$1 text=$2
     shift 2
@@ -162,7 +161,7 @@ stumbles() {
     return 1
 }
 
-# k ARG...: kubectl within a deadline; what it prints is kept in $dir/out and $dir/err.
+# k ARG...: runs kubectl with a timeout; its output goes to $dir/out and $dir/err.
 k() {
     timeout 30 "$kubectl" "$@" >"$dir/out" 2>"$dir/err" && return 0
     echo "kubectl $*: exit status $?"
@@ -170,7 +169,7 @@ k() {
     return 1
 }
 
-# refused TEXT ARG...: kubectl must fail and say the text, on however many lines.
+# refused TEXT ARG...: kubectl must fail and print the text, which may span lines.
 refused() {
     text=$1
     shift
@@ -184,7 +183,7 @@ refused() {
     return 1
 }
 
-# says TEXT...: the last command printed each text; words are one space apart.
+# says TEXT...: the last command printed each text; runs of white space count as one space.
 says() {
     for text; do
         tr -s ' \t' ' ' <"$dir/out" | grep -qF -- "$text" && continue
@@ -210,17 +209,17 @@ prints() {
     return 1
 }
 
-# field TYPE/NAME PATH VALUE: the object's field, read again from the server.
+# field TYPE/NAME PATH VALUE: the object's field on the server has the value.
 field() {
     k get "$1" -o jsonpath="{$2}" && prints "$3"
 }
 
-# gone TYPE/NAME
+# gone TYPE/NAME: the object does not exist.
 gone() {
     refused NotFound get "$1"
 }
 
-# within SECONDS COMMAND...: until the command succeeds; its last words are shown when it never does.
+# within SECONDS COMMAND...: retries until the command succeeds; prints its last output if it never does.
 within() {
     end=$(($(date +%s) + $1))
     shift
@@ -234,7 +233,7 @@ within() {
     done
 }
 
-# content: one point; the server that was stopped had nothing to complain about.
+# content: one TAP point; the stopped server exited with 0 and logged nothing.
 content() {
     step 'the server had nothing to complain about' '
         echo "exit status $status"
@@ -243,9 +242,9 @@ content() {
     '
 }
 
-# with_each_kubectl: the test's write_files and steps, once with every line "LABEL KUBECTL" of
-# $top/kubectls, each time with a server and a directory of its own; lines of $top/missing are
-# skipped points.
+# with_each_kubectl: runs the test's write_files and steps for every line "LABEL KUBECTL" of
+# $top/kubectls, each time with a new server and directory; lines of $top/missing become skipped
+# points.
 with_each_kubectl() {
     while read -r label kubectl; do
         dir=$top/$label
@@ -262,7 +261,27 @@ with_each_kubectl() {
     done <"$top/missing"
 }
 
-# finish: the plan; fails when a point did.
+# gives STATUS ARG...: hekla exits with that status; its output goes to $dir/out and $dir/err.
+gives() {
+    want=$1
+    shift
+    timeout 60 "$HEKLA" "$@" >"$dir/out" 2>"$dir/err"
+    got=$?
+    [ "$got" -eq "$want" ] && return 0
+    echo "hekla $*: exit status $got, expected $want"
+    cat "$dir/out" "$dir/err"
+    return 1
+}
+
+# complains TEXT: the last command printed exactly one line to stderr, with the text.
+complains() {
+    grep -qF -- "$1" "$dir/err" && [ "$(wc -l <"$dir/err")" -eq 1 ] && return 0
+    echo "expected one line with: $1"
+    cat "$dir/err"
+    return 1
+}
+
+# finish: prints the TAP plan; fails if a point failed.
 finish() {
     echo "1..$count"
     [ "$failed" -eq 0 ]

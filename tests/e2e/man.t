@@ -6,6 +6,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 HEKLA=${HEKLA:-build/hekla}
 dir=$(mktemp -d) || exit 1
+mkfifo "$dir/never"
 trap 'rm -rf "$dir"' EXIT
 . tests/e2e/lib.sh
 
@@ -74,38 +75,88 @@ fi
 
 # completes WORDS...: what bash offers for the last of them.
 completes() {
-    bash -c '. "$1"
+    PATH=$dir/bin:$PATH bash -c '. "$1"
         shift
         COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
         _hekla && echo "${COMPREPLY[@]}"' bash "$dir/bash" "$@" >"$dir/out"
 }
 
+mkdir "$dir/bin"
+for name in hekla $programs vc-scheduler; do
+    ln -s "$(realpath "$HEKLA")" "$dir/bin/$name"
+done
 for shell in bash zsh fish; do
     "$HEKLA" completion $shell >"$dir/$shell"
 done
 step 'bash completes verbs, options and their values' '
     completes hekla stat && prints status && completes hekla status --out && prints --output &&
         completes hekla status -o "" && prints "text json yaml" && completes hekla status --output = j && prints json &&
+        completes hekla status --output = && prints "text json yaml" &&
         completes hekla help dow && prints down && completes hekla completion f && prints fish &&
-        completes hekla up --data-dir /et && prints /etc && completes hekla up --no && says "--no-node"
+        completes hekla up --data-dir /et && prints /etc && completes hekla up --no && says "--no-node" &&
+        completes hekla up --no-node --image-roots /etc/passw && says /etc/passwd &&
+        completes hekla top --sort = a && prints age && completes hekla scheduler --leader-elect = f && prints false &&
+        completes hekla run -n 2 --outp && prints --output && completes vc-scheduler --scheduler-c && prints --scheduler-conf
 '
 step 'and those of vcctl and its short forms' '
     completes vcctl job r && prints "resume run" && completes hekla vcctl job r && prints "resume run" &&
         completes vcctl jobflow describe -o "" && prints "yaml json" && completes vsub --im && prints --image &&
-        completes hekla vcctl queue operate --action o && prints open && completes /usr/bin/vcctl queue op && prints operate
+        completes hekla vcctl queue operate --action o && prints open && completes "$dir/bin/vcctl" queue op && prints operate &&
+        completes vcctl job run --filename /etc/passw && says /etc/passwd
 '
-# told VERB OPTION: the scripts of all shells have the option.
-told() {
-    sed -n "/^_hekla_flags/,/^}/s/^ *'hekla $1') //p" "$dir/bash" | grep -qw -e "$2" || echo "bash: hekla $1 $2"
-    sed -n "/^    'hekla $1')/,/;;/p" "$dir/zsh" | grep -qF -e "'*$2[" -e "'*$2=" || echo "zsh: hekla $1 $2"
-    grep -e "__hekla_at hekla $1'" "$dir/fish" | grep -qF -e " -l ${2#--} " || echo "fish: hekla $1 $2"
-}
-
-step 'every verb and option is in the scripts of all shells' '
+# What stands behind -- or begins a command is no option of ours.
+step 'an argument is completed as an argument' '
+    completes hekla exec pod -- --no && prints "" && completes hekla run make --ga && silent --gang &&
+        completes hekla version "" && prints "" && completes hekla nonsense --o && prints ""
+'
+# A shell other than bash gets the word as it is typed, and what each answer is about.
+step 'a word with its option in it is answered whole' '
+    "$HEKLA" __complete hekla status --output=j >"$dir/out" && prints --output=json &&
+        "$HEKLA" __complete hekla status --data-dir=/et >"$dir/out" && prints :dirs &&
+        "$HEKLA" __complete hekla dow >"$dir/out" && says "down end"
+'
+step 'every option of every verb is offered, but none without effect' '
     for v in $verbs; do
-        [ "$v" = vcctl ] || for o in $("$HEKLA" "$v" --help | options); do told "$v" "$o"; done
-    done >"$dir/out"
-    prints ""
+        [ "$v" != vcctl ] || continue
+        "$HEKLA" "$v" --help | sed -n "/^OPTIONS/,/^$/p" | options | sort >"$dir/want"
+        "$HEKLA" __complete hekla "$v" -- | cut -f1 | sort >"$dir/got"
+        "$HEKLA" "$v" --help | sed -n "s/^ *\(-[A-Za-z]\), --.*/\1/p" | sort >"$dir/letters"
+        diff "$dir/want" "$dir/got" && [ -z "$(uniq -d "$dir/want")$(uniq -d "$dir/letters")" ] ||
+            { echo "hekla $v"; exit 1; }
+    done
+    "$HEKLA" __complete hekla scheduler --sched >"$dir/out" && says --scheduler-conf && silent schedule-period
+'
+# The listener accepts the connection and never says anything.
+step 'a server that does not answer is not waited for' '
+    python3 -c "
+import socket, sys, time
+s = socket.socket()
+s.bind((\"127.0.0.1\", 0))
+s.listen()
+print(s.getsockname()[1], flush=True)
+sys.stdin.read()" <"$dir/never" >"$dir/port" &
+    listener=$!
+    exec 9>"$dir/never"
+    within 20 test -s "$dir/port"
+    code=0
+    timeout 60 "$HEKLA" __complete hekla logs --server "https://127.0.0.1:$(cat "$dir/port")" "" \
+        >"$dir/out" 2>&1 || code=$?
+    exec 9>&-
+    wait $listener
+    [ $code -eq 0 ] && prints "" &&
+        "$HEKLA" __complete hekla logs --kubeconfig /no/such/file "" >"$dir/out" 2>&1 && prints ""
+'
+step 'options without effect are listed once, by name' '
+    "$HEKLA" help scheduler | sed -n "/^ *Accepted for compatibility, no effect:/,/^$/p" >"$dir/out" &&
+        says --schedule-period --resync-period --logtostderr --one-output &&
+        has hekla-scheduler "Accepted for compatibility, no effect:" && has hekla-agent "--vmodule" &&
+        "$HEKLA" help controller-manager >"$dir/out" && says --worker-threads, && silent "As above"
+'
+step 'choices and defaults are named' '
+    "$HEKLA" help jobs >"$dir/out" && says "-o, --output table|wide|json|yaml|name" "Default: table." &&
+        "$HEKLA" help scheduler >"$dir/out" && says "--scheduler-sharding-mode none|hard|soft" &&
+        has hekla-status "text|json|yaml" && has hekla-scheduler "second choice. Default: none." &&
+        has hekla-scheduler "Default: 15s." && has hekla-scheduler "Default: :11251." && has hekla-scheduler "Default: 2000."
 '
 for shell in zsh fish; do
     if command -v $shell >/dev/null; then

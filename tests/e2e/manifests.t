@@ -82,18 +82,18 @@ start
 
 step 'without options, everything that runs inside a cluster is printed' '
     m
-    kinds_are "ClusterRole=5 ClusterRoleBinding=3 ConfigMap=2 CustomResourceDefinition=14 Deployment=3 MutatingWebhookConfiguration=4 Namespace=1 Role=3 RoleBinding=3 Service=3 ServiceAccount=3 ValidatingWebhookConfiguration=7"
+    kinds_are "ClusterRole=5 ClusterRoleBinding=3 ConfigMap=2 CustomResourceDefinition=14 Deployment=3 MutatingWebhookConfiguration=4 Namespace=1 Role=3 RoleBinding=3 Service=3 ServiceAccount=3 ValidatingWebhookConfiguration=8"
 '
 
 step 'with an address for the webhooks, what runs beside the cluster needs' '
     m --webhook-url https://10.0.0.5:8443 --with agent
-    kinds_are "ClusterRole=6 ClusterRoleBinding=4 CustomResourceDefinition=14 MutatingWebhookConfiguration=4 Namespace=1 Role=4 RoleBinding=4 ServiceAccount=4 ValidatingWebhookConfiguration=7"
+    kinds_are "ClusterRole=6 ClusterRoleBinding=4 CustomResourceDefinition=14 MutatingWebhookConfiguration=4 Namespace=1 Role=4 RoleBinding=4 ServiceAccount=4 ValidatingWebhookConfiguration=8"
     says "url: https://10.0.0.5:8443/jobs/mutate"
 '
 
 step 'several replicas have budgets' '
     m --replicas 2
-    kinds_are "ClusterRole=5 ClusterRoleBinding=3 ConfigMap=2 CustomResourceDefinition=14 Deployment=3 MutatingWebhookConfiguration=4 Namespace=1 PodDisruptionBudget=3 Role=3 RoleBinding=3 Service=3 ServiceAccount=3 ValidatingWebhookConfiguration=7"
+    kinds_are "ClusterRole=5 ClusterRoleBinding=3 ConfigMap=2 CustomResourceDefinition=14 Deployment=3 MutatingWebhookConfiguration=4 Namespace=1 PodDisruptionBudget=3 Role=3 RoleBinding=3 Service=3 ServiceAccount=3 ValidatingWebhookConfiguration=8"
 '
 
 step 'parts can be chosen, added and left out' '
@@ -120,7 +120,7 @@ step 'as JSON it is one list' '
     python3 -c "
 import json, sys
 doc = json.load(open(sys.argv[1]))
-assert doc[\"kind\"] == \"List\" and len(doc[\"items\"]) == 51, len(doc[\"items\"])" "$dir/out"
+assert doc[\"kind\"] == \"List\" and len(doc[\"items\"]) == 52, len(doc[\"items\"])" "$dir/out"
 '
 
 step 'every definition is small enough to be remembered in an annotation' '

@@ -22,7 +22,7 @@ says_so() {
 status_of() {
     case $1 in
     exec) echo 255 ;;
-    run | apply | logs | wait | explain | cp | jobs | pods | queues | nodes | flows | cancel | suspend | resume | history | top) echo 2 ;;
+    run | apply | logs | wait | explain | cp | jobs | pods | queues | nodes | flows | cancel | suspend | resume | history | top | cordon | uncordon | drain) echo 2 ;;
     *) echo 1 ;;
     esac
 }
@@ -59,7 +59,7 @@ with() {
 step 'a verb that is none' '
     wrong "unknown verb \"upp\", did you mean \"up\"?" upp &&
         wrong "unknown verb \"nonsense\" (see \"hekla help\")" nonsense &&
-        wrong "unknown option \"-x\", want a verb first" -x &&
+        wrong "unknown option \"-x\", a verb comes first" -x &&
         wrong "unknown verb \"nonsense\"" help nonsense
 '
 step 'an option that is none' '
@@ -82,12 +82,22 @@ step 'numbers and addresses that are none' '
         wrong "want ADDR:PORT" apiserver --data-dir "$dir/x" --listen 127.0.0.1:65536 &&
         [ ! -e "$dir/x" ]
 '
+if [ "$(id -u)" -eq 0 ]; then
+step 'root does not open the machine to everybody who reaches it' '
+    for address in 0.0.0.0 "[::]" 192.0.2.1 "[2001:db8::1]"; do
+        wrong "as root: pods run as root here, so whoever may create a pod through this address owns the machine" \
+            up --data-dir "$dir/x" --listen "$address:0" || exit 1
+        wrong "(--trust-all-users)" up --detach --data-dir "$dir/x" --listen "$address:0" || exit 1
+    done
+    [ ! -e "$dir/x" ]
+'
+fi
 step 'what has to be said' '
-    wrong "apiserver: want --data-dir DIR" apiserver &&
-        wrong "schedule: no input, want -f FILE" schedule && wrong "apply: no input, want -f FILE" apply && wrong "scn: no files" scn &&
-        wrong "completion: want a shell: bash, zsh or fish" completion &&
-        wrong "want --webhook-url, or --webhook-namespace" webhook-manager &&
-        wrong "want --kubeconfig or --master" controller-manager
+    wrong "apiserver: --data-dir DIR is required" apiserver &&
+        wrong "schedule: no input, give it with -f FILE" schedule && wrong "apply: no input, give it with -f FILE" apply && wrong "scn: no FILE is given" scn &&
+        wrong "completion: the shell is missing: bash, zsh or fish" completion &&
+        wrong "--webhook-url, or --webhook-namespace and --webhook-service-name are required" webhook-manager &&
+        wrong "outside of a pod --kubeconfig or --master is required" controller-manager
 '
 step 'arguments that nobody asked for' '
     wrong "up: unexpected \"more\"" up more && wrong "version: unexpected \"more\"" version more &&
@@ -98,8 +108,8 @@ step 'files that are not there, or are something else' '
         wrong "cannot open \"/no/such/file\"" controller-manager --kubeconfig /no/such/file &&
         wrong "cannot read \"/no/such/file\"" up --data-dir "$dir/x" --image-roots /no/such/file &&
         wrong "\"$dir/file\" is not a directory" up --data-dir "$dir/file" &&
-        wrong "cannot make the directory \"/proc/x\"" up --data-dir /proc/x &&
-        wrong "Cannot assign requested address" up --data-dir "$dir/y" --listen 192.0.2.1:1
+        wrong "cannot create the directory \"/proc/x\"" up --data-dir /proc/x &&
+        wrong "Cannot assign requested address" up --no-node --data-dir "$dir/y" --listen 192.0.2.1:1
 '
 
 start

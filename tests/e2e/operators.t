@@ -289,6 +289,6 @@ YAML
 stop TERM
 step 'the server complained of nothing but the queue that was late' '
     echo "exit status $status"
-    ! grep -v "queue.scheduling.volcano.sh .late. not found\|works again" "$dir/server" && [ "$status" -eq 0 ]
+    ! grep -v "queue.scheduling.volcano.sh .*late.* not found\|recovered" "$dir/server" && [ "$status" -eq 0 ]
 '
 finish

@@ -180,7 +180,7 @@ step 'no input is one line and status 1' '
 '
 step 'unknown options and bad values are one line and status 1' '
     run 1 schedule --bogus && one_line && says err "--bogus" &&
-    run 1 schedule -f x -o yaml && one_line && says err "text json" &&
+    run 1 schedule -f x -o yaml && one_line && says err "one of: text, json" &&
     run 1 schedule -f x --cycles 0 && one_line && says err "--cycles" &&
     run 1 schedule -f x --now yesterday && one_line && says err "--now" &&
     run 1 schedule -f && one_line && says err "FILE"
@@ -224,7 +224,7 @@ step 'plugins lists actions, plugins, hooks and arguments' '
 '
 step 'the bash completion script loads and completes' '
     run 0 completion bash && command -v bash >/dev/null &&
-    bash -c ". \"$dir/out\"; COMP_WORDS=(hekla plug); COMP_CWORD=1; _hekla;
+    bash -c ". \"$dir/out\"; COMP_WORDS=(\"$HEKLA\" plug); COMP_CWORD=1; _hekla;
         [ \"\${COMPREPLY[*]}\" = plugins ]" &&
     run 0 completion zsh && run 0 completion fish && run 1 completion tcsh && one_line
 '

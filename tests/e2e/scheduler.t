@@ -146,18 +146,18 @@ mkdir "$dir/conf" "$dir/dumps"
 step 'bad options are told in one line' '
     complains "unknown option '\''--nonsense'\''" --nonsense &&
     complains "option --percentage-nodes-to-find is '\''all'\''" --percentage-nodes-to-find=all &&
-    complains "want one of: none hard soft" --scheduler-sharding-mode=firm &&
+    complains "want one of: none, hard, soft" --scheduler-sharding-mode=firm &&
     complains "option --schedule-period is '\''soon'\'', want a duration" --schedule-period=soon &&
     complains "unrecognized feature gate: Magic" --feature-gates=Magic=true &&
     complains "unexpected '\''please'\''" please &&
-    complains "want --kubeconfig or --master"
+    complains "--kubeconfig or --master is required"
 '
 step '--version and --help' '
     "$HEKLA" scheduler --version >"$dir/out" && says "hekla " &&
     "$HEKLA" scheduler --help >"$dir/out" && says "--scheduler-conf FILE"
 '
 step 'without a default there has to be a good configuration' '
-    complains "want --scheduler-conf FILE" --disable-default-scheduler-config &&
+    complains "--disable-default-scheduler-config needs --scheduler-conf FILE" --disable-default-scheduler-config &&
     complains "$dir/absent" --disable-default-scheduler-config --scheduler-conf "$dir/absent" &&
     echo "actions: \"juggle\"" >"$dir/bad.conf" &&
     complains "juggle" --disable-default-scheduler-config=true --scheduler-conf "$dir/bad.conf"
@@ -342,7 +342,7 @@ halt first KILL
 step 'it takes over when the first one is killed, and binds on' '
     job h 1 1 && within 30 changed_hands 1 && within 20 works second &&
     metric second "leader_election_master_status{name=\"volcano\"} 1" && places h 1 &&
-    grep -q "msg=\"another leads: there is nothing to show\"" "$dir/second.err"
+    grep -q "msg=\"not the leader: nothing to show\"" "$dir/second.err"
 '
 # shellcheck disable=SC2086
 schedule first $quick

@@ -21,26 +21,6 @@ up() {
     timeout 60 "$HEKLA" up --detach --data-dir "$data" --listen 127.0.0.1:0 "$@" >"$dir/out"
 }
 
-# gives STATUS ARG...: hekla ends with that status; what it prints is in $dir/out and $dir/err.
-gives() {
-    want=$1
-    shift
-    timeout 60 "$HEKLA" "$@" >"$dir/out" 2>"$dir/err"
-    got=$?
-    [ "$got" -eq "$want" ] && return 0
-    echo "hekla $*: exit status $got, expected $want"
-    cat "$dir/out" "$dir/err"
-    return 1
-}
-
-# complains TEXT: the last command said one line on stderr, with the text.
-complains() {
-    grep -qF -- "$1" "$dir/err" && [ "$(wc -l <"$dir/err")" -eq 1 ] && return 0
-    echo "expected one line with: $1"
-    cat "$dir/err"
-    return 1
-}
-
 # json EXPRESSION: true of d, the document that was printed last.
 json() {
     python3 -c 'import json, sys
@@ -130,7 +110,7 @@ step 'and of what runs' '
 '
 before=$(uids)
 step 'down ends the server, and pods go on' '
-    gives 0 down --data-dir "$data" && says "hekla up has ended" "2 pods go on running" &&
+    gives 0 down --data-dir "$data" && says "hekla up has ended" "2 pods continue to run" &&
         gives 3 status --data-dir "$data" && within 20 processes 2
 '
 step 'the next server finds them again' '
@@ -138,7 +118,7 @@ step 'the next server finds them again' '
         k get pods -o "jsonpath={.items[*].status.containerStatuses[*].restartCount}" && prints "0 0"
 '
 step 'down --pods ends them first, and leaves nothing of them' '
-    gives 0 down --pods --data-dir "$data" && silent "go on running" && processes 0 &&
+    gives 0 down --pods --data-dir "$data" && silent "continue" && processes 0 &&
         left=$(traces $before) || exit 1
     [ -z "$left" ] || { echo "$left"; exit 1; }
 '
@@ -148,7 +128,7 @@ step 'the job goes on with new ones' '
 '
 step 'pods without a server can be ended too' '
     gives 0 down --data-dir "$data" && within 20 processes 2 &&
-        gives 0 down --pods --data-dir "$data" && says "2 pods of an earlier one have ended" &&
+        gives 0 down --pods --data-dir "$data" && says "2 pods of an earlier server have ended" &&
         processes 0 && [ -z "$(ls "$data/node/run")" ]
 '
 step 'a killed server leaves no claim' '
@@ -160,6 +140,13 @@ step 'the log of the server is empty: it had nothing to complain about' '
     cat "$data/hekla.log" && [ ! -s "$data/hekla.log" ]
 '
 
+step 'root may say that every user is trusted, or run no pods, and then listens for others' '
+    gives 0 up --detach --data-dir "$dir/wide" --listen 0.0.0.0:0 --trust-all-users && gives 0 down --data-dir "$dir/wide" &&
+        gives 0 up --detach --data-dir "$dir/wide" --listen 0.0.0.0:0 --no-node && gives 0 down --data-dir "$dir/wide" &&
+        for address in 127.0.0.1 127.9.9.9 "[::ffff:127.0.0.1]"; do
+            gives 0 up --detach --data-dir "$dir/wide" --listen "$address:0" && gives 0 down --data-dir "$dir/wide" || exit 1
+        done
+'
 step 'a server that was killed, and its directory removed, leaves nothing in memory' '
     "$HEKLA" up --detach --data-dir "$dir/lost" --listen 127.0.0.1:0 && memory=$(readlink "$dir/lost/node/run") || exit 1
     [ -e "$memory.net/.of" ] && kill -9 "$("$HEKLA" status --data-dir "$dir/lost" -o json | sed -n "s/.*\"pid\": \([0-9]*\).*/\1/p")" || exit 1
@@ -219,7 +206,7 @@ PYTHON
     done
 '
 step 'so is a directory that cannot be made' '
-    gives 1 up --data-dir /dev/null/x && complains "cannot make the directory" &&
+    gives 1 up --data-dir /dev/null/x && complains "cannot create the directory" &&
         gives 1 up --data-dir "" && complains "is empty"
 '
 step 'so is a database that is none' '

@@ -117,7 +117,7 @@ step 'what is not enforced is told in the status of the pod' '
     [ "$(id -u)" -ne 0 ] || { within 20 k get pod mine-w-0 -o "jsonpath={.status.message}" && says "not enforced"; }
 '
 step 'after down and up it is the same job, and it completes' '
-    h down >"$dir/out" && says "2 pods go on running" && h up --detach --listen 127.0.0.1:0 &&
+    h down >"$dir/out" && says "2 pods continue to run" && h up --detach --listen 127.0.0.1:0 &&
         within 20 is job.batch.volcano.sh/mine .status.running 2 && as_user touch "$home/go" &&
         within 20 is job.batch.volcano.sh/mine .status.state.phase Completed && logged mine-w-0 done
 '
@@ -144,7 +144,7 @@ step 'XDG_STATE_HOME says where, and a directory that cannot be written to is to
     XDG_STATE_HOME=$home/other h up --detach --no-node --listen 127.0.0.1:0 >"$dir/out" &&
         says "kubeconfig $home/other/hekla/kubeconfig" && XDG_STATE_HOME=$home/other h down || exit 1
     h up --data-dir /proc/1/x 2>"$dir/out" && exit 1
-    says "cannot make the directory" && [ "$(wc -l <"$dir/out")" -eq 1 ] || exit 1
+    says "cannot create the directory" && [ "$(wc -l <"$dir/out")" -eq 1 ] || exit 1
     mkdir -m 755 "$dir/closed" && if [ "$(id -u)" -eq 0 ]; then
         h up --data-dir "$dir/closed" 2>"$dir/out" && exit 1
         says "cannot write to the directory" && [ "$(wc -l <"$dir/out")" -eq 1 ]

@@ -236,6 +236,32 @@ step 'the next one finds the certificate of the first' '
 '
 stop_hooks TERM
 
+# ---- rights ----
+
+# command_by USER: a review of a Command that closes a queue.
+command_by() {
+    review bus.volcano.sh v1alpha1 commands "{\"apiVersion\":\"bus.volcano.sh/v1alpha1\",\"kind\":\"Command\",
+        \"metadata\":{\"name\":\"n\"},\"action\":\"CloseQueue\",\"target\":{\"apiVersion\":
+        \"scheduling.volcano.sh/v1beta1\",\"kind\":\"Queue\",\"name\":\"default\"}}" &&
+        sed -i "s/\"uid\":\"u-1\",/&\"userInfo\":{\"username\":\"$1\"},/" "$dir/body"
+}
+start_hooks --enabled-admission /commands/validate
+step 'who may not update a queue may not have it closed by a Command' '
+    command_by eve &&
+    is "$(ask "$dir/own.crt" "$service" /commands/validate --data "@$dir/body")" 200 &&
+    answers "\"allowed\":false" && answers "CloseQueue of Queue \\\"default\\\" takes the right to update it: User \\\"eve\\\" cannot update resource \\\"queues\\\"" &&
+    command_by "" &&
+    is "$(ask "$dir/own.crt" "$service" /commands/validate --data "@$dir/body")" 200 &&
+    answers "\"allowed\":false"
+'
+step 'who may update it may' '
+    k create clusterrole closer --verb=update --resource=queues.scheduling.volcano.sh --resource-name=default &&
+    k create clusterrolebinding closer --clusterrole=closer --user=carl && command_by carl &&
+    within 10 eval "is \"\$(ask $dir/own.crt $service /commands/validate --data @$dir/body)\" 200 &&
+        answers \"\\\"allowed\\\":true\""
+'
+stop_hooks TERM
+
 # ---- files ----
 
 cp "$data/server.crt" "$dir/tls.crt"
@@ -321,7 +347,7 @@ step 'options that make no sense are told' '
     for row in \
         "--port=70000|the port should be in the range of 1 and 65535" \
         "--enabled-admission=/jobs/eat|enabled admission /jobs/eat not found" \
-        "--tls-cert-file=x|want both --tls-cert-file and --tls-private-key-file" \
+        "--tls-cert-file=x|--tls-cert-file and --tls-private-key-file must be given together" \
         "--feature-gates=Nope=true|unrecognized feature gate: Nope" \
         "--tls-cert-file=$dir/none --tls-private-key-file=$dir/none|$dir/none"; do
         "$HEKLA" webhook-manager --kubeconfig "$KUBECONFIG" --webhook-namespace volcano-system \

@@ -266,7 +266,7 @@ step 'what is not there is told in one line, with the nearest name' '
         fails "hekla: explain: there is no job '\''zebra'\'' in namespace '\''default'\''" zebra &&
         fails "hekla: explain: there is no queue '\''none'\''" queue/none &&
         fails "hekla: explain: '\''shoe/x'\'': want job, podgroup, pod, queue or jobflow before the /" shoe/x &&
-        fails "hekla: explain: explain what? want a job (see '\''hekla help explain'\'')"
+        fails "hekla: explain: the name of a job is missing (see '\''hekla help explain'\'')"
 '
 step 'who may not see the cluster is told what is missing' '
     sed "s/^  user:.*/&/; s/^ *token: .*/    as: stranger\n&/" "$KUBECONFIG" >"$dir/stranger" &&

@@ -8,6 +8,7 @@ library under the server, and from a file system that is really full where we ma
 """
 
 import os
+import subprocess
 import threading
 
 from harness import (DEADLINE_S, HEKLA, MAPS, OURS, Path, Server, SmallDisk, Tap, await_true,
@@ -95,6 +96,15 @@ class Suite:
         expect("log lines about it", len(lines), 1)
         expect_in("the log line", lines[0], self.words)
 
+    def status_is(self, code, *texts):
+        """What hekla status says, of a directory that is the same for us."""
+        if self.server.seen == self.server.data:
+            done = subprocess.run([str(HEKLA), "status", "--data-dir", str(self.server.data)],
+                                  capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+            expect("exit status of hekla status", done.returncode, code)
+            for text in texts:
+                expect_in("what it says", done.stdout, text)
+
     def reads_go_on(self):
         self.check_objects()
         expect("code of a read", self.server.api("GET", f"{MAPS}/o-1").code, 200)
@@ -104,6 +114,7 @@ class Suite:
         expect("liveness", self.server.api("GET", "/livez").code, 200)
         expect_in("metrics", self.server.api("GET", "/metrics").body.decode(),
                   "\nhekla_store_writable 0\n")
+        self.status_is(4, "refused: ", self.words)
 
     def recovers(self):
         rv = self.server.list_rv()
@@ -112,6 +123,7 @@ class Suite:
         self.server.await_log(RECOVERED)
         expect("readiness", self.server.api("GET", "/readyz").code, 200)
         expect("newer revision", self.server.list_rv() > rv, True)
+        self.status_is(0, "is running")
         self.check_objects()
 
     def survives(self):
@@ -151,7 +163,7 @@ def flickers(disk):
                 code = client.request("POST", MAPS, config_map(name)).code
                 with lock:
                     (kept if code == 201 else refused).add(name)
-                    if code not in (201, 500):
+                    if code not in (201, 500, 507): # the last: full, and just working again
                         wrong.append((name, code))
 
     disk.work()
@@ -174,6 +186,77 @@ def flickers(disk):
         expect(f"objects in {life} life", found, kept)
         server.kill()
         server.start()
+
+
+class Full:
+    """A disk that is really full: what the ballast is for."""
+
+    def __init__(self):
+        self.disk = SmallDisk()
+        self.server = self.disk.server
+
+    def starts(self):
+        self.server.start()
+        for k in range(60):
+            answer = self.server.api("POST", MAPS, config_map(f"o-{k}", "x" * 20000))
+            expect(f"code of a write ({answer})", answer.code, 201)
+        expect("ballast", (self.disk.seen / "data/store.db-ballast").stat().st_blocks >= 16384, True)
+
+    def fills(self):
+        """Writes go on out of the ballast, and then only deletions do."""
+        self.disk.fill()
+        self.refused = self.until_refused()
+        status = self.refused.json()
+        expect("refusal", (status["code"], status["reason"]), (507, "InsufficientStorage"))
+        expect_in("message", status["message"], "only deletions are accepted")
+        self.server.await_log('msg="the disk is full, taking deletions only until there is room"')
+        expect("readiness", self.server.api("GET", "/readyz").code, 500)
+        metrics = self.server.api("GET", "/metrics").body.decode()
+        expect_in("metrics", metrics, "\nhekla_store_full 1\n")
+        expect_in("metrics", metrics, "\nhekla_store_writable 0\n")
+
+    def until_refused(self):
+        for k in range(1000):
+            answer = self.server.api("POST", MAPS, config_map(f"more-{k}", "x" * 20000))
+            if answer.code != 201:
+                return answer
+        raise AssertionError("no write was refused")
+
+    def deletes(self):
+        code = self.server.api("PUT", f"{MAPS}/o-1", config_map("o-1", "new")).code
+        expect("code of an update", code, 507)
+        for k in range(40):
+            answer = self.server.api("DELETE", f"{MAPS}/o-{k}")
+            expect(f"code of a deletion ({answer})", answer.code, 200)
+
+    def restarts(self):
+        """Killed on the full disk, it starts there, and goes on as it was."""
+        self.server.kill()
+        self.disk.fill()
+        self.server.start()
+        expect("code of a write",
+               self.server.api("POST", MAPS, config_map("none")).code, 507)
+        for k in range(40, 60):
+            answer = self.server.api("DELETE", f"{MAPS}/o-{k}")
+            expect(f"code of a deletion ({answer})", answer.code, 200)
+        expect("code of a read", self.server.api("GET", f"{MAPS}/o-59").code, 404)
+
+    def recovers(self):
+        self.disk.work()
+        expect("code of a deletion of the rest", self.server.api("DELETE", OURS).code, 200)
+        await_true("a write that works", lambda: self.server.api(
+            "POST", MAPS, config_map("again")).code in (201, 409))
+        self.server.await_log(RECOVERED)
+        expect("readiness", self.server.api("GET", "/readyz").code, 200)
+        expect("ballast", (self.disk.seen / "data/store.db-ballast").stat().st_blocks > 4096, True)
+        self.disk.end()
+
+    def run(self, tap):
+        tap.step("ballast: the server keeps some of the disk", self.starts)
+        tap.step("ballast: a full disk takes only deletions, and says so", self.fills)
+        tap.step("ballast: deletions go through", self.deletes)
+        tap.step("ballast: a start on the full disk goes through", self.restarts)
+        tap.step("ballast: writes work again when there is room", self.recovers)
 
 
 def full_from_the_start():
@@ -223,11 +306,13 @@ def main():
 
     small = SmallDisk()
     if small.mounted:
+        small.server.args = ("--ballast", "0")
         Suite(small, small.fill, "disk is full").run(tap, "a full file system")
         small.end()
+        Full().run(tap)
         tap.step("a disk that is full from the start", full_from_the_start)
     else:
-        tap.skip("a full file system", "may not mount one")
+        tap.skip("a full file system, with and without ballast", "may not mount one")
     tap.step("a second server on the same directory is refused", second_is_refused)
     tap.step("a database that is none is refused", rubbish_is_refused)
     tap.done()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the fault tests share: TAP points, a server of their own, and a client that can misbehave.
+"""Shared code of the fault tests: TAP points, a server, and a client that can misbehave.
 
-Standard library only. HEKLA names the program. Everything waits for a condition with a deadline;
-whatever a test starts ends with it.
+Standard library only. HEKLA is the program. Every wait is for a condition and has a deadline;
+processes that a test starts end with the test.
 """
 
 import atexit
@@ -30,7 +30,7 @@ OURS = MAPS + "?labelSelector=made-by%3Dtest" # the server makes some too
 
 
 class Tap:
-    """Numbered points; a step that raises is a failed one."""
+    """Numbered TAP points; a step that raises is a failed point."""
 
     def __init__(self):
         self.count = self.failed = 0
@@ -67,7 +67,7 @@ def expect_in(what, got, want):
 
 
 def await_true(what, fn, seconds=DEADLINE_S):
-    """Asks again and again until the answer is yes."""
+    """Polls fn until it returns a true value."""
     end = time.monotonic() + seconds
     while not fn():
         if time.monotonic() > end:
@@ -76,7 +76,7 @@ def await_true(what, fn, seconds=DEADLINE_S):
 
 
 def scratch():
-    """A directory that goes away with the test."""
+    """A directory that is removed when the test ends."""
     path = Path(tempfile.mkdtemp(prefix="hekla-faults-"))
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path
@@ -87,7 +87,7 @@ class Server:
 
     def __init__(self, data, *args, verb="apiserver", program=HEKLA, env=None, prefix=(),
                  seen=None):
-        """seen: the path of data for us, when the server lives among other mounts."""
+        """seen: the path of data for the test, if the server has another mount namespace."""
         self.data, self.args, self.prefix = Path(data), args, list(prefix)
         self.verb, self.program = verb, str(program)
         self.seen = Path(seen or data)
@@ -101,8 +101,9 @@ class Server:
         self.process = subprocess.Popen(command, env=self.env, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.log = []
-        threading.Thread(target=self._read_log, args=(self.process, self.log),
-                         daemon=True).start()
+        self.reader = threading.Thread(target=self._read_log, args=(self.process, self.log),
+                                       daemon=True)
+        self.reader.start()
         return self
 
     @staticmethod
@@ -119,7 +120,7 @@ class Server:
             raise AssertionError(f"no server: {line!r} {self.log}")
         self.port = int(line.split("ready at https://127.0.0.1:")[1].split(",")[0])
         self.token = (self.seen / "tokens.csv").read_text().split(",")[0]
-        if not self.context: # the authority stays the same for the life of the directory
+        if not self.context: # the CA of a data directory never changes
             self.context = ssl.create_default_context(cafile=self.seen / "ca.crt")
         return self
 
@@ -127,7 +128,7 @@ class Server:
         return self.launch().await_ready()
 
     def kill(self):
-        """kill -9; nothing when it does not run."""
+        """Sends SIGKILL if the server runs."""
         if self.process and self.process.poll() is None:
             self.process.kill()
         if self.process:
@@ -136,7 +137,7 @@ class Server:
             self.process = None
 
     def stop(self):
-        """SIGTERM; returns the exit status."""
+        """Sends SIGTERM; returns the exit status."""
         self.process.send_signal(signal.SIGTERM)
         status = self.process.wait(DEADLINE_S)
         self.process.stdout.close()
@@ -170,7 +171,7 @@ class Server:
         return Client(self, **options)
 
     def api(self, method, path, body=None, **options):
-        """One request on a connection of its own."""
+        """One request on a new connection."""
         with self.client() as client:
             return client.request(method, path, body, **options)
 
@@ -271,10 +272,8 @@ class Client:
 
     def answer(self):
         code, headers = self.answer_head()
-        body = b""
         if "chunked" in headers.get("transfer-encoding", ""):
-            while chunk := self._chunk():
-                body += chunk
+            body = b"".join(iter(self._chunk, b""))
         else:
             body = self._exactly(int(headers.get("content-length", 0)))
         return Answer(code, headers, body)
@@ -295,27 +294,25 @@ class Client:
 
 
 class SmallDisk:
-    """A server over a file system of a few megabytes, which only it and we can see. With a name,
-    only that part of its directory is there."""
+    """A server with its data on a file system of a few megabytes, in its own mount namespace. With
+    part, only that part of the data directory is on the small file system."""
 
-    SIZE = 16 << 20
-
-    def __init__(self, part=None, **options):
+    def __init__(self, part=None, args=(), size=16 << 20, **options):
         top = scratch()
         path = top / "data" / part if part else top / "disk"
         path.mkdir(parents=True)
         self.holder = subprocess.Popen(
             ["unshare", "-m", "sh", "-c",
-             f"mount -t tmpfs -o size={self.SIZE} tmpfs '{path}' && echo mounted && exec cat"],
+             f"mount -t tmpfs -o size={size} tmpfs '{path}' && echo mounted && exec cat"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.mounted = self.holder.stdout.readline() == b"mounted\n"
         self.seen = Path(f"/proc/{self.holder.pid}/root{path}")
-        self.server = Server(top / "data" if part else path / "data",
+        self.server = Server(top / "data" if part else path / "data", *args,
                              seen=self.seen.parent if part else self.seen / "data",
                              prefix=["nsenter", "-m", "-t", str(self.holder.pid)], **options)
 
     def fill(self):
-        """Until not a byte more fits."""
+        """Writes until the file system is full."""
         with open(self.seen / "filler", "ab", buffering=0) as file:
             for size in (1 << 20, 1 << 12, 1):
                 try:
@@ -340,7 +337,7 @@ def config_map(name, value="1", **more):
 
 
 def raise_files(want):
-    """Lets this process have that many descriptors, or as many as it may; returns how many."""
+    """Raises the limit of descriptors to want, or to the hard limit; returns the new limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = want if hard == resource.RLIM_INFINITY else min(want, hard)
     if soft < allowed:

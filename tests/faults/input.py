@@ -5,7 +5,7 @@
 After every row the server is alive and nothing is stored; at the end its memory is what it was.
 """
 
-from harness import MAPS, OURS, Server, Tap, config_map, expect, expect_in, json, scratch
+from harness import MAPS, OURS, Path, Server, Tap, config_map, expect, expect_in, json, scratch
 
 PODS = "/api/v1/namespaces/default/pods"
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
@@ -367,9 +367,48 @@ class Suite:
         if grown > GROWTH_KIB:
             raise AssertionError(f"memory grew by {grown} KiB, want at most {GROWTH_KIB}")
 
+    def wide_patches(self):
+        """Squares would make it sixteen times, and hold up everybody for seconds."""
+        few = cost_of_patches(self.server, PATCHED)
+        many = cost_of_patches(self.server, 4 * PATCHED)
+        if many > 9 * max(few, 4):
+            raise AssertionError(f"expected about {4 * few} ticks for {4 * PATCHED} members, "
+                                 f"{few} for {PATCHED}, actual: {many}")
+
     def ends_clean(self):
         expect("exit status", self.server.stop(), 0)
         expect("log", self.server.log, [])
+
+
+PATCHED = 8000
+PATCHES = ("application/merge-patch+json", "application/strategic-merge-patch+json",
+           "application/apply-patch+yaml")
+
+
+def cpu_ticks(server):
+    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def cost_of_patches(server, members):
+    """Processor time of creating, changing and emptying an object of that many members."""
+    keys = [f"key-{i:06}" for i in range(members)]
+    before = cpu_ticks(server)
+    for n, kind in enumerate(PATCHES):
+        name = f"wide-{members}-{n}"
+        path = f"{MAPS}/{name}?fieldManager=wide"
+        server.api("POST", MAPS, config_map(name))
+        for value in ("a", "b", None):
+            if value is None and "apply" in kind:
+                data = {}
+            else:
+                data = {key: value for key in keys}
+            body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+            answer = server.api("PATCH", path, body, content_type=kind)
+            expect(f"answer to {kind} of {members} members", answer.code, 200)
+        left = [key for key in answer.json().get("data", {}) if key in keys[:3]]
+        expect(f"members left by {kind}", left, [])
+    return cpu_ticks(server) - before
 
 
 def main():
@@ -383,6 +422,7 @@ def main():
     tap.step("refused: a body from somebody unknown", suite.refused_unknown)
     tap.step("what is not HTTP harms nobody", suite.not_http)
     tap.step("a body of exactly the limit is taken", suite.largest)
+    tap.step("four times the members cost a patch about four times as much", suite.wide_patches)
     tap.step("memory stays what it is", suite.memory)
     tap.step("the server ends without a complaint", suite.ends_clean)
     tap.done()

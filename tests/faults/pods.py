@@ -156,11 +156,11 @@ class Node:
 
     def nurseries(self):
         """The process that forks for the server, as a list."""
-        return [pid for pid in self.processes("HEKLA_MARK") if comm(pid) == "hekla-nursery"]
+        return [pid for pid in self.processes("HEKLA_MARK") if comm(pid) == "hekla-spawner"]
 
     def shims(self):
         return [pid for pid in self.processes("HEKLA_MARK")
-                if comm(pid) != "hekla-nursery" and
+                if comm(pid) != "hekla-spawner" and
                 (not self.server.process or pid != self.server.process.pid)]
 
     def groups(self):
@@ -187,7 +187,7 @@ class Node:
         found = [f"process {pid}" for pid in self.processes("HEKLA_POD_MARK")]
         found += [f"shim {pid}" for pid in self.shims()]
         found += [str(p) for part in ("pods", "run") if (node / part).exists()
-                  for p in (node / part).iterdir() if p.name != ".root"] # there as long as the node is
+                  for p in (node / part).iterdir() if p.name[0] != "."] # of the node itself
         found += [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()
                   if line.split()[4].startswith(str(self.server.data) + "/")]
         found += self.groups()

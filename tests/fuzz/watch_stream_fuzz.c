@@ -5,6 +5,7 @@
 
 #include "client/decode.h"
 #include "client/frame.h"
+#include "client/list_reader.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -54,8 +55,23 @@ static void check_list(struct hk_str text, bool text_only)
     struct decode_list list;
     struct port_status status;
     struct hk_err err = {0};
+    size_t held = 0;
+    HK_AUTO(list_reader_fini)
+    struct list_reader r = {.kind = api_kind(API_POD),
+                            .text_only = text_only,
+                            .max_item = 1 << 20,
+                            .max_held = 1 << 24,
+                            .held_all = &held,
+                            .max_held_all = 1 << 24};
+    const size_t part = text.n % 7 + 1;
+    int rc = 0;
 
-    if (decode_list(api_kind(API_POD), text, text_only, &mem, &list, &err) == 0) {
+    for (size_t at = 0; rc == 0 && at < text.n; at += part) {
+        const struct hk_str bytes = {text.s + at, HK_MIN(part, text.n - at)};
+        rc = list_reader_feed(&r, bytes, &err);
+    }
+    rc = rc < 0 ? rc : list_reader_finish(&r, &mem, &list, &err);
+    if (rc == 0) {
         for (uint32_t i = 0; i < list.nitems; i++) {
             hk_assert(list.items[i]->text.n > 0);
             api_object_unref(list.items[i]);

@@ -463,7 +463,7 @@ def webhooks(tap, world):
         world.await_phase("caught")
         world.made_once("caught", CORES)
         expect_in("the controllers' log", hekla.processes["controllers"].text(),
-                  'msg="works again" controller=job-controller object=default/caught')
+                  'msg="recovered" controller=job-controller object=default/caught')
         world.check()
 
     def expired_files():

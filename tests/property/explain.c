@@ -2,7 +2,7 @@
 // hekla explain does not make things up: in random clusters every change that it claims would let a
 // job start is made to the objects, the engine is loaded with them from nothing, and must start it.
 // Nor may the job start without.
-#include "sim/explain.h"
+#include "explain/explain.h"
 #include "base/clock.h"
 
 #include <stdio.h>

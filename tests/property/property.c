@@ -237,12 +237,13 @@ static int compare_state(const struct model *a, const struct model *b, struct hk
     }
     for (uint32_t i = 0; i < a->tasks.len; i++) {
         const struct task *x = &a->tasks.at[i], *y = &b->tasks.at[i];
-        if (x->status != y->status || !id_eq(x->node, y->node) ||
-            !id_eq(x->nominated, y->nominated)) {
+        const node_id x_waits = model_node_of(a, x->nominated);
+        const node_id y_waits = model_node_of(b, y->nominated);
+        if (x->status != y->status || !id_eq(x->node, y->node) || !id_eq(x_waits, y_waits)) {
             return hk_fail(err, HK_EINVAL,
                            "task %u: fast %s on %d nominated %d, plain %s on %d nominated %d", i,
-                           task_status_name(x->status), (int)x->node.i, (int)x->nominated.i,
-                           task_status_name(y->status), (int)y->node.i, (int)y->nominated.i);
+                           task_status_name(x->status), (int)x->node.i, (int)x_waits.i,
+                           task_status_name(y->status), (int)y->node.i, (int)y_waits.i);
         }
     }
     return 0;

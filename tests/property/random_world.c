@@ -691,7 +691,7 @@ static void print_tasks(const struct model *m)
         const struct shape *s = model_shape(m, t->shape);
         printf("# task %u %.*s %s job=%d node=%d shape=%u priority=%d flags=%x nominated=%d", i,
                HK_FMT(model_str(m, t->name)), task_status_name(t->status), (int)t->job.i,
-               (int)t->node.i, t->shape.i, t->priority, t->flags, (int)t->nominated.i);
+               (int)t->node.i, t->shape.i, t->priority, t->flags, (int)t->nominated.row);
         for (uint32_t k = 0; k < s->nreq; k++) {
             printf(" %.*s=%lld", HK_FMT(m->dims.text[s->req[k].dim]), (long long)s->req[k].v);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// env: every container learns the index of its pod within the task.
+// env: gives every container the index of its pod within the task.
 #include "controllers/jobplugin.h"
 
 struct index_env {
@@ -7,7 +7,7 @@ struct index_env {
     struct hk_str index;
 };
 
-static void add(void *ctx, struct json *container)
+static void env_plugin_add_to_container(void *ctx, struct json *container)
 {
     const struct index_env *e = ctx;
 
@@ -20,7 +20,7 @@ static int env_pod(const struct job_plugin_use *use, const struct api_job_task *
 {
     struct index_env e = {use->a, hk_str(hk_arena_printf(use->a, "%d", (int)index))};
 
-    job_each_container(pod, true, add, &e);
+    job_each_container(pod, true, env_plugin_add_to_container, &e);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hcclrank: the rank of a pod as an annotation, for Ascend's collective library. A RANK that the
-// template or another plugin set counts; else masters come first, then workers.
+// hcclrank: sets the rank of a pod as an annotation, for Ascend's collective library. A RANK from
+// the template or another plugin is used; otherwise masters come first, then workers.
 #include "controllers/jobplugin.h"
 
 struct hcclrank_opts {
@@ -48,7 +48,8 @@ static struct hk_str rank_by_task(const struct job_plugin_use *use, const struct
 static int hcclrank_pod(const struct job_plugin_use *use, const struct api_job_task *task,
                         int32_t index, struct json *pod, struct hk_err *err)
 {
-    struct json *notes = (struct json *)json_at(pod, "metadata.annotations");
+    struct json *meta = json_need(pod, use->a, "metadata", JSON_OBJECT);
+    struct json *notes = json_need(meta, use->a, "annotations", JSON_OBJECT);
     struct hk_str rank = HK_STR("");
 
     if (json_str(json_get(notes, "hccl/rankIndex"), HK_STR("")).n > 0) {

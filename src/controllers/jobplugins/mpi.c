@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mpi: the master learns the addresses of the workers, everybody exposes the port of sshd. The keys
-// come from the ssh plugin, the names from svc; admission adds both.
+// mpi: gives the master the addresses of the workers and exposes the sshd port of every pod. The
+// ssh plugin provides the keys, svc the names; admission adds both plugins.
 #include "controllers/jobplugin.h"
 
 struct mpi_opts {
@@ -23,7 +23,7 @@ struct mpi_add {
     struct hk_str hosts; /* s NULL: no variable */
 };
 
-static void add(void *ctx, struct json *container)
+static void mpi_add_to_container(void *ctx, struct json *container)
 {
     const struct mpi_add *m = ctx;
 
@@ -57,7 +57,7 @@ static int mpi_pod(const struct job_plugin_use *use, const struct api_job_task *
         }
         m.hosts = worker_hosts(use, workers);
     }
-    job_each_container(pod, true, add, &m);
+    job_each_container(pod, true, mpi_add_to_container, &m);
     return 0;
 }
 

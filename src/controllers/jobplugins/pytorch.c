@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pytorch: the variables torch.distributed meets by, and on request an init container that holds
-// workers back until the master listens.
+// pytorch: sets the variables of torch.distributed and, on request, adds an init container that
+// holds workers back until the master listens.
 #include "controllers/jobplugin.h"
 
 struct pytorch_opts {
@@ -30,7 +30,7 @@ struct pytorch_add {
     int64_t port_number;
 };
 
-static void add(void *ctx, struct json *container)
+static void pytorch_add_to_container(void *ctx, struct json *container)
 {
     const struct pytorch_add *p = ctx;
 
@@ -43,21 +43,22 @@ static void add(void *ctx, struct json *container)
     }
 }
 
-static struct hk_str number(struct hk_arena *a, int64_t n)
+static struct hk_str pytorch_format_int(struct hk_arena *a, int64_t n)
 {
     return hk_str(hk_arena_printf(a, "%lld", (long long)n));
 }
 
-/* Every master is rank 0, as upstream has it: more than one makes no sense. */
-static struct hk_str rank_of(const struct job_plugin_use *use, const struct api_job_task *task,
-                             int32_t index)
+/* Every master has rank 0, as upstream: more than one master is not supported. */
+static struct hk_str pytorch_task_rank(const struct job_plugin_use *use,
+                                       const struct api_job_task *task, int32_t index)
 {
     const struct pytorch_opts *o = use->opts;
 
     if (hk_str_eq(task->name, o->master)) {
         return HK_STR("0");
     }
-    return hk_str_eq(task->name, o->worker) ? number(use->a, (int64_t)index + 1) : HK_STR("");
+    return hk_str_eq(task->name, o->worker) ? pytorch_format_int(use->a, (int64_t)index + 1)
+                                            : HK_STR("");
 }
 
 static bool has_container(const struct json *list, const char *name)
@@ -112,10 +113,11 @@ static int pytorch_pod(const struct job_plugin_use *use, const struct api_job_ta
         return 0;
     }
     p.master = job_address(use, master, 0);
-    p.port = number(use->a, o->port);
-    p.world = number(use->a, (int64_t)master->replicas + (worker ? worker->replicas : 0));
-    p.rank = rank_of(use, task, index);
-    job_each_container(pod, false, add, &p);
+    p.port = pytorch_format_int(use->a, o->port);
+    p.world =
+        pytorch_format_int(use->a, (int64_t)master->replicas + (worker ? worker->replicas : 0));
+    p.rank = pytorch_task_rank(use, task, index);
+    job_each_container(pod, false, pytorch_add_to_container, &p);
     if (o->wait && hk_str_eq(task->name, o->worker)) {
         add_wait(use, &p, pod);
     }

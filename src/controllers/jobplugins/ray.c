@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ray: the head starts a Ray cluster, the workers join it, and a Service makes it reachable.
+// ray: the head starts a Ray cluster, the workers join it, and a Service exposes it.
 #include "api/names.h"
 #include "controllers/jobplugin.h"
 
@@ -26,12 +26,12 @@ static const struct job_opt opts[] = {
 
 struct ray_add {
     const struct job_plugin_use *use;
-    struct hk_str container; /* whose command is replaced */
+    struct hk_str container; /* its command is replaced */
     bool head;
     char *command;
 };
 
-static void add(void *ctx, struct json *container)
+static void ray_add_to_container(void *ctx, struct json *container)
 {
     const struct ray_add *r = ctx;
     const struct ray_opts *o = r->use->opts;
@@ -77,14 +77,14 @@ static int ray_pod(const struct job_plugin_use *use, const struct api_job_task *
     } else {
         return 0;
     }
-    job_each_container(pod, false, add, &r);
+    job_each_container(pod, false, ray_add_to_container, &r);
     return 0;
 }
 
 /* ---- the Service ---- */
 
-static void put(const struct job_plugin_use *use, struct json *obj, const char *key,
-                struct hk_str value)
+static void ray_set_str(const struct job_plugin_use *use, struct json *obj, const char *key,
+                        struct hk_str value)
 {
     json_put(obj, use->a, hk_str(key), json_make_str(value));
 }
@@ -94,10 +94,10 @@ static void add_service_port(const struct job_plugin_use *use, struct json *port
 {
     struct json v = json_make_object();
 
-    put(use, &v, "name", hk_str(name));
+    ray_set_str(use, &v, "name", hk_str(name));
     json_put(&v, use->a, HK_STR("port"), json_make_int(port));
-    put(use, &v, "protocol", HK_STR("TCP"));
-    put(use, &v, "targetPort", hk_str(name));
+    ray_set_str(use, &v, "protocol", HK_STR("TCP"));
+    ray_set_str(use, &v, "targetPort", hk_str(name));
     json_push(ports, use->a, v);
 }
 
@@ -107,13 +107,13 @@ static void make_service(const struct job_plugin_use *use, struct json *body)
     struct json ports = json_make_array(), selector = json_make_object();
     struct json *spec = json_put(body, use->a, HK_STR("spec"), json_make_object());
 
-    put(use, &selector, API_KEY_JOB_NAME, use->job->meta.name);
-    put(use, &selector, API_KEY_JOB_NAMESPACE, use->job->meta.ns);
-    put(use, &selector, API_KEY_TASK_SPEC, o->head);
+    ray_set_str(use, &selector, API_KEY_JOB_NAME, use->job->meta.name);
+    ray_set_str(use, &selector, API_KEY_JOB_NAMESPACE, use->job->meta.ns);
+    ray_set_str(use, &selector, API_KEY_TASK_SPEC, o->head);
     add_service_port(use, &ports, "gcs", o->port);
     add_service_port(use, &ports, "dashboard", o->dashboard_port);
     add_service_port(use, &ports, "client-server", o->client_port);
-    put(use, spec, "type", HK_STR("ClusterIP"));
+    ray_set_str(use, spec, "type", HK_STR("ClusterIP"));
     json_put(spec, use->a, HK_STR("selector"), selector);
     json_put(spec, use->a, HK_STR("ports"), ports);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ssh: the pods of a job log in to one another without a password. A Secret holds one key pair for
-// all of them and a client configuration with their names. The pair is made once and stays until
-// the job rests; a restart keeps it, since pods may live on across it.
+// ssh: the pods of a job can log in to one another without a password. A Secret holds one key pair
+// for all pods and a client configuration with their names. The pair is created once and kept until
+// the job is at rest; a restart keeps it, because some pods may survive.
 #include "controllers/jobplugin.h"
 
 #include "codec/base64.h"
@@ -49,8 +49,8 @@ static void write_config(const struct job_plugin_use *use, struct hk_buf *out)
         for (int32_t k = 0; k < job_hosts(task); k++) {
             const struct hk_str host = job_host(use, task, k), at = job_address(use, task, k);
 
-            /* By both names: MPI_HOST and the files of svc have the long one, and without a match
-             * the port would be forgotten. */
+            /* Both names: MPI_HOST and the files of svc use the long one, and without a match ssh
+             * would use the default port. */
             hk_buf_addf(out, "Host %.*s %.*s\n  HostName %.*s\n  Port %lld\n", HK_FMT(host),
                         HK_FMT(at), HK_FMT(at), (long long)port_of(use->opts));
         }
@@ -59,7 +59,7 @@ static void write_config(const struct job_plugin_use *use, struct hk_buf *out)
 
 /* ---- keys ---- */
 
-/* A field of an SSH key: its length and its bytes. */
+/* A field of an SSH key: length and bytes. */
 static void add_field(struct hk_buf *out, const void *p, size_t n)
 {
     const unsigned char len[4] = {(unsigned char)(n >> 24), (unsigned char)(n >> 16),
@@ -69,7 +69,7 @@ static void add_field(struct hk_buf *out, const void *p, size_t n)
     hk_buf_add(out, p, n);
 }
 
-/* The line of an authorized_keys file. GnuTLS gives numbers with the leading zero they need. */
+/* Writes an authorized_keys line. GnuTLS returns numbers with the leading zero that SSH needs. */
 static void write_public(const gnutls_datum_t *modulus, const gnutls_datum_t *exponent,
                          struct hk_buf *out)
 {
@@ -83,7 +83,7 @@ static void write_public(const gnutls_datum_t *modulus, const gnutls_datum_t *ex
     hk_buf_addc(out, '\n');
 }
 
-/* PKCS#1 in PEM, and the public line. GnuTLS can fail here only for want of memory or entropy. */
+/* Writes private key (PKCS#1 in PEM) and public line. Fails only without memory or entropy. */
 static void make_keys(struct hk_buf *private, struct hk_buf *public)
 {
     gnutls_datum_t pem = {0}, m = {0}, e = {0};
@@ -170,7 +170,7 @@ static uint32_t ssh_objects(const struct job_plugin_use *use, struct job_object 
 
 /* ---- pods ---- */
 
-static void add(void *ctx, struct json *container)
+static void ssh_add_to_container(void *ctx, struct json *container)
 {
     const struct job_plugin_use *use = ctx;
     const struct ssh_opts *o = use->opts;
@@ -212,7 +212,7 @@ static int ssh_pod(const struct job_plugin_use *use, const struct api_job_task *
     json_put(&volume, use->a, HK_STR("name"), json_make_str(secret_name(use)));
     json_put(&volume, use->a, HK_STR("secret"), source);
     json_push(job_list(spec, use->a, "volumes"), use->a, volume);
-    job_each_container(pod, true, add, (void *)use);
+    job_each_container(pod, true, ssh_add_to_container, (void *)use);
     return 0;
 }
 

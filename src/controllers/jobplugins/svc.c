@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // svc: the pods of a job find each other by name. A headless Service gives each pod an address, a
-// ConfigMap lists all of them as files and variables, and a NetworkPolicy keeps strangers out.
+// ConfigMap lists all of them as files and variables, and a NetworkPolicy blocks other pods.
 #include "api/names.h"
 #include "controllers/jobplugin.h"
 
@@ -25,7 +25,7 @@ static struct hk_str map_name(const struct job_plugin_use *use)
     return hk_str(hk_arena_printf(use->a, "%.*s-svc", HK_FMT(use->job->meta.name)));
 }
 
-/* The task's name as part of a key: "-" becomes "_", and in variables letters are upper case. */
+/* The task's name as part of a key: "-" becomes "_"; in variables, letters are upper case. */
 static char *word_of(const struct job_plugin_use *use, const struct api_job_task *task, bool upper)
 {
     char *word = hk_arena_strndup(use->a, task->name.s, task->name.n);
@@ -66,8 +66,8 @@ static struct hk_str joined(const struct job_plugin_use *use, const struct api_j
     return hk_arena_str(use->a, hk_buf_str(&text));
 }
 
-static void put(const struct job_plugin_use *use, struct json *obj, const char *key,
-                struct hk_str value)
+static void svc_set_str(const struct job_plugin_use *use, struct json *obj, const char *key,
+                        struct hk_str value)
 {
     json_put(obj, use->a, hk_str(key), json_make_str(value));
 }
@@ -79,11 +79,11 @@ static struct json map_data(const struct job_plugin_use *use)
     for (uint32_t i = 0; i < use->job->tasks.len; i++) {
         const struct api_job_task *task = &use->job->tasks.at[i];
 
-        put(use, &data, hk_arena_printf(use->a, "%s.host", word_of(use, task, false)),
-            joined(use, task, '\n'));
-        put(use, &data, hosts_key(use, task), joined(use, task, ','));
-        put(use, &data, num_key(use, task),
-            hk_str(hk_arena_printf(use->a, "%d", (int)job_hosts(task))));
+        svc_set_str(use, &data, hk_arena_printf(use->a, "%s.host", word_of(use, task, false)),
+                    joined(use, task, '\n'));
+        svc_set_str(use, &data, hosts_key(use, task), joined(use, task, ','));
+        svc_set_str(use, &data, num_key(use, task),
+                    hk_str(hk_arena_printf(use->a, "%d", (int)job_hosts(task))));
     }
     return data;
 }
@@ -110,8 +110,8 @@ static struct json own_pods(const struct job_plugin_use *use)
 {
     struct json labels = json_make_object();
 
-    put(use, &labels, API_KEY_JOB_NAME, use->job->meta.name);
-    put(use, &labels, API_KEY_JOB_NAMESPACE, use->job->meta.ns);
+    svc_set_str(use, &labels, API_KEY_JOB_NAME, use->job->meta.name);
+    svc_set_str(use, &labels, API_KEY_JOB_NAMESPACE, use->job->meta.ns);
     return labels;
 }
 
@@ -120,7 +120,7 @@ static void make_service(const struct job_plugin_use *use, struct json *body)
     const struct svc_opts *o = use->opts;
     struct json *spec = json_put(body, use->a, HK_STR("spec"), json_make_object());
 
-    put(use, spec, "clusterIP", HK_STR("None"));
+    svc_set_str(use, spec, "clusterIP", HK_STR("None"));
     json_put(spec, use->a, HK_STR("selector"), own_pods(use));
     json_put(spec, use->a, HK_STR("publishNotReadyAddresses"),
              json_make_bool(o->publish_not_ready));
@@ -150,7 +150,7 @@ static void make_policy(const struct job_plugin_use *use, struct json *body)
     json_put(spec, use->a, HK_STR("policyTypes"), types);
 }
 
-/* All the ConfigMap goes by: names of tasks and how many hosts each has. */
+/* Hash of the inputs of the ConfigMap: task names and their numbers of hosts. */
 static uint64_t want_of(const struct job_plugin_use *use)
 {
     uint64_t h = 1;
@@ -183,15 +183,15 @@ static void add_key_env(const struct job_plugin_use *use, struct json *container
 {
     struct json env = json_make_object(), ref = json_make_object(), from = json_make_object();
 
-    put(use, &ref, "name", map_name(use));
-    put(use, &ref, "key", hk_str(key));
+    svc_set_str(use, &ref, "name", map_name(use));
+    svc_set_str(use, &ref, "key", hk_str(key));
     json_put(&from, use->a, HK_STR("configMapKeyRef"), ref);
-    put(use, &env, "name", hk_str(key));
+    svc_set_str(use, &env, "name", hk_str(key));
     json_put(&env, use->a, HK_STR("valueFrom"), from);
     json_push(job_list(container, use->a, "env"), use->a, env);
 }
 
-static void add(void *ctx, struct json *container)
+static void svc_add_to_container(void *ctx, struct json *container)
 {
     const struct job_plugin_use *use = ctx;
     const struct svc_opts *o = use->opts;
@@ -201,16 +201,16 @@ static void add(void *ctx, struct json *container)
         add_key_env(use, container, hosts_key(use, &use->job->tasks.at[i]));
         add_key_env(use, container, num_key(use, &use->job->tasks.at[i]));
     }
-    put(use, &mount, "mountPath", HK_STR(MOUNT_PATH));
-    put(use, &mount, "name", map_name(use));
+    svc_set_str(use, &mount, "mountPath", HK_STR(MOUNT_PATH));
+    svc_set_str(use, &mount, "name", map_name(use));
     json_push(job_list(container, use->a, "volumeMounts"), use->a, mount);
 }
 
-static void fill(const struct job_plugin_use *use, struct json *spec, const char *key,
-                 struct hk_str value)
+static void svc_default_str(const struct job_plugin_use *use, struct json *spec, const char *key,
+                            struct hk_str value)
 {
     if (json_str(json_get(spec, key), HK_STR("")).n == 0) {
-        put(use, spec, key, value);
+        svc_set_str(use, spec, key, value);
     }
 }
 
@@ -220,13 +220,13 @@ static int svc_pod(const struct job_plugin_use *use, const struct api_job_task *
     struct json *spec = (struct json *)json_get(pod, "spec");
     struct json volume = json_make_object(), source = json_make_object();
 
-    fill(use, spec, "hostname", json_str(json_at(pod, "metadata.name"), HK_STR("")));
-    fill(use, spec, "subdomain", use->job->meta.name);
-    put(use, &source, "name", map_name(use));
-    put(use, &volume, "name", map_name(use));
+    svc_default_str(use, spec, "hostname", json_str(json_at(pod, "metadata.name"), HK_STR("")));
+    svc_default_str(use, spec, "subdomain", use->job->meta.name);
+    svc_set_str(use, &source, "name", map_name(use));
+    svc_set_str(use, &volume, "name", map_name(use));
     json_put(&volume, use->a, HK_STR("configMap"), source);
     json_push(job_list(spec, use->a, "volumes"), use->a, volume);
-    job_each_container(pod, true, add, (void *)use);
+    job_each_container(pod, true, svc_add_to_container, (void *)use);
     return 0;
 }
 

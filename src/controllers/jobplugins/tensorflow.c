@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tensorflow: TF_CONFIG in every container, the cluster by roles and the pod's place in it.
+// tensorflow: sets TF_CONFIG in every container: the cluster by roles, the pod's role and index.
 #include "controllers/jobplugin.h"
 
 enum { ROLE_PS, ROLE_WORKER, ROLE_CHIEF, ROLE_EVALUATOR, NROLES };
@@ -69,7 +69,7 @@ struct config_env {
     struct hk_str text;
 };
 
-static void add(void *ctx, struct json *container)
+static void tensorflow_add_to_container(void *ctx, struct json *container)
 {
     const struct config_env *e = ctx;
 
@@ -82,10 +82,10 @@ static int tensorflow_pod(const struct job_plugin_use *use, const struct api_job
     struct config_env e = {.a = use->a};
 
     if (use->job->tasks.len == 1 && use->job->tasks.at[0].replicas == 1) {
-        return 0; /* nobody to talk to */
+        return 0; /* no other pods */
     }
     e.text = config(use, task, index);
-    job_each_container(pod, false, add, &e);
+    job_each_container(pod, false, tensorflow_add_to_container, &e);
     return 0;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// allocate: places the tasks of admitted jobs, queue by queue and job by job. A job gets what it
-// needs to become ready in one go and then one task per turn, so that queues stay even. What makes
-// a job ready is sent off; what only waits for room being freed stays held until the session ends.
+// allocate: places the tasks of admitted jobs, queue by queue and job by job. A job gets everything
+// it needs to become ready in one turn and then one task per turn, so that queues stay balanced.
+// The placements of a ready job are committed. Tasks that wait for room being freed keep their
+// place until the session ends.
 
 #include "scheduler/actions/domain.h"
 #include "scheduler/actions/options.h"
@@ -10,10 +11,10 @@
 
 struct allocator {
     struct placer placer;
-    struct worksheet **sheet; /* by job, made when its first turn comes */
+    struct worksheet **sheet; /* by job, made at its first turn */
 };
 
-/* Without the enqueue action everybody is admitted here. */
+/* Without the enqueue action, allocate admits every pending job itself. */
 static bool admitted(struct session *ssn, job_id j)
 {
     if (!job_is_pending(model_job(ssn->m, j))) {
@@ -26,7 +27,7 @@ static bool admitted(struct session *ssn, job_id j)
     return true;
 }
 
-static uint32_t collect(struct session *ssn, job_id **ret)
+static uint32_t allocate_collect_jobs(struct session *ssn, job_id **ret)
 {
     job_id *jobs = hk_arena_array(ssn->mem, ssn->njob, sizeof(jobs[0]));
     uint32_t n = 0;
@@ -55,7 +56,7 @@ static struct worksheet *sheet_of(struct allocator *a, job_id j)
     return a->sheet[j.i];
 }
 
-/* Both return true when the job was made ready and has tasks left. */
+/* Both turn functions return true when the job became ready and has tasks left. */
 
 static bool turn_flat(struct allocator *a, struct worksheet *w)
 {
@@ -72,7 +73,7 @@ static bool turn_flat(struct allocator *a, struct worksheet *w)
         return false;
     }
     if (!hooks_job_ready(ssn, w->job)) {
-        return false; /* held, neither sent nor taken back */
+        return false; /* the placements stay, uncommitted */
     }
     stmt_commit(ssn, mark);
     if (nominated) {
@@ -107,23 +108,38 @@ static bool turn_once(struct allocator *a, job_id j)
     return turn_flat(a, w);
 }
 
-/* A job left without a place may have met room held for others of lower priority: it tries again
- * without that. */
-static bool turn(struct allocator *a, job_id j)
+/* A job that found no place may have met room reserved for jobs of lower priority, so it tries
+ * again without those reservations. Room it then waits for is promised to it instead of them. */
+static bool turn_yielded(struct allocator *a, job_id j)
+{
+    struct session *ssn = a->placer.ssn;
+    const stmt_mark_t mark = stmt_mark(ssn);
+
+    a->sheet[j.i] = NULL;
+    const bool more = turn_once(a, j);
+    if (!reserve_restore(ssn)) {
+        stmt_promise(ssn, mark, j);
+    }
+    return more;
+}
+
+static bool allocate_try_job(struct allocator *a, job_id j)
 {
     struct session *ssn = a->placer.ssn;
 
     if (sheet_of(a, j)->n == 0) {
-        return false; /* only best-effort tasks held room: backfill looks after them */
+        return false; /* only best-effort tasks held room: backfill places them */
     }
     const stmt_mark_t mark = stmt_mark(ssn);
-    const bool more = turn_once(a, j);
+    bool more = turn_once(a, j);
 
-    if (more || stmt_mark(ssn) != mark || hooks_job_ready(ssn, j) || !reserve_yield(ssn, j)) {
-        return more;
+    if (!more && stmt_mark(ssn) == mark && !hooks_job_ready(ssn, j) && reserve_yield(ssn, j)) {
+        more = turn_yielded(a, j);
     }
-    a->sheet[j.i] = NULL;
-    return turn_once(a, j);
+    if (!more) {
+        reserve_return(ssn, j);
+    }
+    return more;
 }
 
 static bool any_reserved(const struct session *ssn, const job_id *jobs, uint32_t n)
@@ -136,7 +152,7 @@ static bool any_reserved(const struct session *ssn, const job_id *jobs, uint32_t
     return false;
 }
 
-/* The jobs a full queue takes out of this action with it. */
+/* Records the queue's limit as the reason for every job left in a full queue. */
 static void note_left_out(struct allocator *a, struct turns *turns, queue_id q)
 {
     job_id j;
@@ -157,7 +173,7 @@ static void allocate_run(struct session *ssn, const void *args)
     job_id j;
 
     placer_init(&a.placer, ssn);
-    const uint32_t n = collect(ssn, &jobs);
+    const uint32_t n = allocate_collect_jobs(ssn, &jobs);
     const bool held = any_reserved(ssn, jobs, n);
     turns_init(&turns, ssn, jobs, n);
     while (!session_over_budget(ssn) && turns_take_queue(&turns, &q)) {
@@ -169,10 +185,11 @@ static void allocate_run(struct session *ssn, const void *args)
         if (!turns_take_job(&turns, q, &j)) {
             continue;
         }
-        /* What is held for a job fills its queue: that must not keep the job from taking it up. */
+        /* Reservations of a job count against its queue: the job may use them even if they fill
+         * it. */
         if (full && !reserve_has(ssn, j)) {
             place_note_limit(&a.placer, j);
-        } else if (turn(&a, j)) {
+        } else if (allocate_try_job(&a, j)) {
             turns_put_job(&turns, q, j);
         }
         turns_put_queue(&turns, q);

@@ -22,7 +22,7 @@ static void other_roles_go_on_after_one_failed(void **state)
     rig_task(&r, "j", "p3", .req = "cpu=1", .role = "worker");
     cycle_run(&r, CONF("allocate", ""));
     assert_bound(&r, "p3@n1");
-    /* The skipped one tells what the first of its role met. */
+    /* The skipped task reports the reasons of the first task of its role. */
     assert_non_null(r.ssn.fit[same.i]);
     assert_int_equal(r.ssn.fit[same.i]->at[0].why.code, REASON_INSUFFICIENT);
     cycle_end(&r);
@@ -81,7 +81,8 @@ static void gang_is_bound_whole_or_not_at_all(void **state)
     cycle_end(&r);
 }
 
-/* Ready with the first, the rest one by one while the other queue gets its turns. */
+/* Each job is ready with its first task; the others follow one by one while the queues
+ * alternate. */
 static void queues_alternate_once_jobs_are_ready(void **state)
 {
     RIG(r);
@@ -169,7 +170,7 @@ static void gated_tasks_wait(void **state)
 }
 
 /* Four sub-groups of one (two needed) and two of two (one needed) on four nodes: those needed for
- * the minimums are served first (example 30b). */
+ * the minimums are placed first. */
 static void required_sub_groups_go_first(void **state)
 {
     RIG(r);

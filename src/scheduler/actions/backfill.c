@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// backfill: places best-effort tasks, which ask for nothing but a pod slot and are nobody else's
-// work. Queue limits are not asked. A job that is ready has all its placed tasks sent off, those
-// that allocate held back included.
+// backfill: places best-effort tasks, which request only a pod slot and which no other action
+// places. It ignores queue limits. For a ready job it commits all placed tasks, including those
+// that allocate left uncommitted.
 
 #include "scheduler/actions/idsort.h"
 #include "scheduler/actions/options.h"
@@ -13,7 +13,7 @@ struct line {
     uint32_t n;
 };
 
-static bool wanted(const struct task *t)
+static bool backfill_is_best_effort(const struct task *t)
 {
     return (t->flags & TASK_BEST_EFFORT) && !(t->flags & (TASK_GATED | TASK_HELD));
 }
@@ -25,7 +25,7 @@ static bool has_best_effort(struct session *ssn, job_id j)
     return job->tally.pending_be > 0 || job->tally.n[TASK_PIPELINED] > 0;
 }
 
-/* Tasks that only wait for a slot give the promise back: there may be a free slot by now. */
+/* Unpipelines best-effort tasks: there may be a free slot by now. */
 static void unpipeline(struct session *ssn, job_id j)
 {
     const struct model *m = ssn->m;
@@ -55,7 +55,7 @@ static void add_tasks(struct session *ssn, job_id j, struct line *line)
     uint32_t n = 0;
 
     for (task_id t = model_job(m, j)->pending; !id_none(t); t = model_task(m, t)->job_next) {
-        if (wanted(model_task(m, t))) {
+        if (backfill_is_best_effort(model_task(m, t))) {
             from[n++] = t;
         }
     }
@@ -63,8 +63,8 @@ static void add_tasks(struct session *ssn, job_id j, struct line *line)
     line->n += n;
 }
 
-/* All tasks in the order they will be tried: a queue is drained before the next one. */
-static struct line collect(struct session *ssn)
+/* All tasks in the order in which they are tried: all of one queue before the next queue. */
+static struct line backfill_collect_tasks(struct session *ssn)
 {
     const struct model *m = ssn->m;
     struct turns turns;
@@ -89,7 +89,7 @@ static struct line collect(struct session *ssn)
     return line;
 }
 
-static void place(struct placer *p, task_id t)
+static void backfill_place_task(struct placer *p, task_id t)
 {
     struct session *ssn = p->ssn;
     const job_id j = model_task(ssn->m, t)->job;
@@ -97,6 +97,7 @@ static void place(struct placer *p, task_id t)
     struct reason why = {0};
     node_id n;
 
+    ssn->at_job = j;
     if (!hooks_pre_predicate(ssn, t, &why)) {
         session_fit_set(ssn, t, place_refusal(p, HYPER_ROOT, why));
         return;
@@ -120,7 +121,7 @@ static void place(struct placer *p, task_id t)
 
 static void backfill_run(struct session *ssn, const void *args)
 {
-    const struct line line = collect(ssn);
+    const struct line line = backfill_collect_tasks(ssn);
     struct placer placer;
 
     if (line.n == 0) {
@@ -129,7 +130,7 @@ static void backfill_run(struct session *ssn, const void *args)
     placer_init(&placer, ssn);
     select_begin(ssn, HYPER_ROOT);
     for (uint32_t i = 0; i < line.n && !session_over_budget(ssn); i++) {
-        place(&placer, line.at[i]);
+        backfill_place_task(&placer, line.at[i]);
     }
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundles of victims; see bundle.h. Pure questions about a job's counts, asked by gang_evict.c.
+// Bundles of victims; see bundle.h. Pure functions of a job's counts, called by gang_evict.c.
 
 #include "scheduler/actions/bundle.h"
 
 #include <math.h>
 
-/* What a job can lose before it breaks, going down as tasks are taken. */
+/* How much a job can lose before its gang breaks; counts down as tasks are evicted. */
 struct spare {
     const struct model *m;
     const struct job *job;
@@ -13,11 +13,11 @@ struct spare {
     bool by_role;
     int64_t *role_left;  /* by role of the job, where it has a minimum */
     int64_t *ready_subs; /* by policy, the default sub-job's last */
-    sub_id *broken;      /* ready sub-jobs that lost a member already */
+    sub_id *broken;      /* ready sub-jobs that already lost a member */
     uint32_t nbroken;
 };
 
-static uint32_t group_of(const struct spare *s, const struct sub_job *sub)
+static uint32_t bundle_policy_index(const struct spare *s, const struct sub_job *sub)
 {
     return sub->policy == ID_NONE ? s->job->policies.len : sub->policy;
 }
@@ -45,7 +45,7 @@ static struct spare spare_of(const struct model *m, struct hk_arena *mem, job_id
         s.role_left[i] = (int64_t)tally_ready(&r->tally) + r->tally.pending_be - r->min;
     }
     for (sub_id k = job->first_sub; !id_none(k); k = model_sub(m, k)->next) {
-        s.ready_subs[group_of(&s, model_sub(m, k))] += sub_counts_ready(model_sub(m, k));
+        s.ready_subs[bundle_policy_index(&s, model_sub(m, k))] += sub_counts_ready(model_sub(m, k));
     }
     return s;
 }
@@ -71,7 +71,7 @@ static bool is_broken(const struct spare *s, sub_id k)
     return !sub_counts_ready(model_sub(s->m, k));
 }
 
-static bool take(struct spare *s, task_id t)
+static bool bundle_use_surplus(struct spare *s, task_id t)
 {
     const struct task *task = model_task(s->m, t);
     int64_t *role = role_left(s, task);
@@ -80,7 +80,7 @@ static bool take(struct spare *s, task_id t)
         return false;
     }
     if (s->job->policies.len > 0 && !is_broken(s, task->sub)) {
-        const uint32_t group = group_of(s, model_sub(s->m, task->sub));
+        const uint32_t group = bundle_policy_index(s, model_sub(s->m, task->sub));
         if (s->ready_subs[group] <= group_min(s, group)) {
             return false;
         }
@@ -105,7 +105,7 @@ uint32_t bundle_split(const struct model *m, struct hk_arena *mem, job_id j, con
     safe.at = hk_arena_array(mem, n, sizeof(safe.at[0]));
     whole.at = hk_arena_array(mem, n, sizeof(whole.at[0]));
     for (uint32_t i = 0; i < n; i++) {
-        if (broken || take(&spare, tasks[i])) {
+        if (broken || bundle_use_surplus(&spare, tasks[i])) {
             safe.at[safe.n++] = tasks[i];
         } else {
             whole.at[whole.n++] = tasks[i];

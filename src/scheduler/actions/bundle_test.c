@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bundles: what a gang can spare and what breaks it (worked examples 60 to 64).
+// Bundles: the members that a gang can spare, and those whose loss breaks it.
 #include "scheduler/actions/bundle.h"
 
 #include "scheduler/plugins/rig_test.h"
@@ -45,7 +45,7 @@ static void gang_spares_what_is_above_its_minimum(void **state)
         const char *safe, *whole;
     } cases[] = {
         {3, true, 5, "t1 t2", "t3 t4 t5"}, {2, false, 4, "t1 t2", "t3 t4"},
-        {5, false, 3, "t1 t2 t3", ""}, /* already short of its minimum: nothing left to break */
+        {5, false, 3, "t1 t2 t3", ""}, /* already below its minimum: nothing left to break */
         {3, false, 3, "", "t1 t2 t3"},     {0, false, 2, "t1 t2", ""},
     };
 
@@ -135,9 +135,9 @@ static void return_weighs_local_use_against_global_loss(void **state)
 
     rig_open(&r, "gang", "");
     const struct demand d = {need, r.m.dims.n};
-    assert_true(fabs(bundle_roi(&r.m, &b, &d) - 0.5) < 1e-9); /* 2 of 4 asked for, 4 of 4 lost */
+    assert_true(fabs(bundle_roi(&r.m, &b, &d) - 0.5) < 1e-9); /* 2 of 4 requested, 4 of 4 lost */
     need[DIM_CPU] = 1000;
-    assert_true(fabs(bundle_roi(&r.m, &b, &d) - 0.25) < 1e-9); /* more than asked for is no use */
+    assert_true(fabs(bundle_roi(&r.m, &b, &d) - 0.25) < 1e-9); /* no more than requested counts */
     b.safe = true;
     assert_true(isinf(bundle_roi(&r.m, &b, &d)));
 }

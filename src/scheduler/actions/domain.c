@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The domain path of allocate. Every domain of a gradient is tried on the live model and taken
-// back; then the winner's operations are done again. A gradient of one domain has nothing to
-// compare, so its operations just stay.
+// The domain path of allocate. It tries every domain of a gradient on the live model and rewinds
+// each trial, then replays the operations of the best one. A gradient of one domain needs no
+// comparison, so its operations simply stay.
 
 #include "scheduler/actions/domain.h"
 
@@ -9,8 +9,8 @@ struct trial {
     hyper_id domain;
     double score;
     struct saved_ops ops;
-    struct worksheet *sheet; /* job: what the trial left of it */
-    hyper_id *marks;         /* job: of its rows */
+    struct worksheet *sheet; /* job: the worksheet after the trial */
+    hyper_id *marks;         /* job: the marks of its sub-jobs */
     uint32_t next;           /* sub-job: position in its task list */
 };
 
@@ -45,7 +45,7 @@ bool domain_is_narrow(const struct session *ssn, job_id j)
     const struct job *job = model_job(m, j);
 
     if (ssn->hooks[HOOK_GRADIENT_JOB].n == 0) {
-        return false; /* nobody enforces it */
+        return false; /* no plugin enforces a topology */
     }
     bool narrow = limits(m, &job->topo);
     for (sub_id s = job->first_sub; !narrow && !id_none(s); s = model_sub(m, s)->next) {
@@ -71,7 +71,8 @@ static const struct trial *trials_best(const struct trials *t)
     return best;
 }
 
-/* Upstream leaves the operations before a failing one in the session, held by nobody. */
+/* All or nothing. Upstream leaves the operations before a failing one in the session, where no
+ * statement owns them. */
 static bool redo(struct session *ssn, const struct saved_ops *ops)
 {
     const stmt_mark_t mark = stmt_mark(ssn);
@@ -145,7 +146,7 @@ static enum outcome gradient_of_one(struct placer *p, struct worksheet *w, struc
                                     hyper_id domain, double *ret_score)
 {
     const uint32_t from = row->tasks.next;
-    /* Scored first: the plugins add the sub-job's whole request to what is in use. */
+    /* Score before placing: the plugins add the sub-job's whole request to the used amounts. */
     struct trial one = {.domain = domain};
 
     if (!score_trials(p->ssn, row->sub, &(struct trials){&one, 1})) {
@@ -232,9 +233,10 @@ static void set_marks(const struct model *m, const struct worksheet *w, const hy
     }
 }
 
-/* Fills a copy of the worksheet into the domain. False: not enough for the job; operations stand
- * either way, marks have moved. */
-static bool fill(struct placer *p, const struct worksheet *w, hyper_id domain, struct trial *t)
+/* Places a copy of the worksheet into the domain. False: not enough for the job. In both cases the
+ * operations stay in the journal and the marks have moved. */
+static bool domain_try_domain(struct placer *p, const struct worksheet *w, hyper_id domain,
+                              struct trial *t)
 {
     struct session *ssn = p->ssn;
     const stmt_mark_t mark = stmt_mark(ssn);
@@ -265,7 +267,8 @@ static bool fill(struct placer *p, const struct worksheet *w, hyper_id domain, s
            (hooks_job_ready(ssn, w->job) || hooks_job_pipelined(ssn, w->job));
 }
 
-static void adopt(struct worksheet *w, const struct trial *t, struct domain_choice *ret)
+static void domain_accept_trial(struct worksheet *w, const struct trial *t,
+                                struct domain_choice *ret)
 {
     *w = *t->sheet;
     w->order.ctx = w;
@@ -281,10 +284,10 @@ static enum outcome try_gradient(struct placer *p, struct worksheet *w, const st
     struct trials t = trials_new(ssn, g->n);
 
     for (uint32_t i = 0; i < g->n; i++) {
-        const bool ok = fill(p, w, g->at[i], &t.at[t.n]);
+        const bool ok = domain_try_domain(p, w, g->at[i], &t.at[t.n]);
         set_marks(ssn->m, w, before);
         if (ok && g->n == 1) {
-            adopt(w, &t.at[0], ret);
+            domain_accept_trial(w, &t.at[0], ret);
             return OUTCOME_PLACED;
         }
         if (ok) {
@@ -299,11 +302,11 @@ static enum outcome try_gradient(struct placer *p, struct worksheet *w, const st
     if (!redo(ssn, &best->ops)) {
         return OUTCOME_GIVE_UP;
     }
-    adopt(w, best, ret);
+    domain_accept_trial(w, best, ret);
     return OUTCOME_PLACED;
 }
 
-/* Where plugins left no domain to try, no task has a reason of its own. */
+/* When the plugins offer no domain, no task has a reason of its own: the job gets a message. */
 static void note_no_domain(struct session *ssn, const struct worksheet *w)
 {
     for (uint32_t i = 0; i < w->n; i++) {

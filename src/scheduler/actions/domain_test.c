@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocation in topology domains (worked examples 16 to 21, 29, 30), with gradients from a small
-// plugin of the test's own: domains below the start, by tier, that keep the job within its limit.
+// Allocation in topology domains. A small test plugin makes the gradients: domains below the start,
+// by tier, that keep the job within its limit.
 #include "scheduler/actions/domain.h"
 
 #include "scheduler/actions/cycle_test.h"
@@ -177,8 +177,7 @@ static void later_members_stay_with_the_first(void **state)
     }
 }
 
-/* A job bound to one domain of two, with its pods held apart by size: the domain is chosen whole.
- */
+/* One node of the first domain is in use: the job goes whole into the second domain. */
 static void failed_domains_leave_no_trace(void **state)
 {
     RIG(r);
@@ -206,7 +205,7 @@ static void nomination_is_redeemed_or_dropped(void **state)
         uint32_t at = 2;
         for (uint32_t k = 0; k < r.m.tasks.len; k++) {
             if (id_eq(r.m.tasks.at[k].job, j)) {
-                r.m.tasks.at[k].nominated = (node_id){at++};
+                model_task_nominate(&r.m, (task_id){k}, (node_id){at++});
             }
         }
         run(&r);

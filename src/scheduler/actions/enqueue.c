@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// enqueue: admits PodGroups, so that their pods get created and the other actions look at them.
-// Queues alternate job by job; a refused job does not hold up the next one of its queue. Validity
-// is not asked for: a group has no pods before it is admitted.
+// enqueue: admits PodGroups, so that their pods get created and the other actions consider them.
+// Queues alternate job by job; a refused job does not block the next one of its queue. Job validity
+// is not checked: a group has no pods before it is admitted.
 
 #include "scheduler/actions/turns.h"
 
-static bool admit(struct session *ssn, job_id j)
+static bool enqueue_job_is_admitted(struct session *ssn, job_id j)
 {
     return !model_job(ssn->m, j)->has_minres || hooks_job_enqueueable(ssn, j);
 }
@@ -28,7 +28,7 @@ static void enqueue_run(struct session *ssn, const void *args)
         if (!turns_take_job(&turns, q, &j)) {
             continue;
         }
-        if (admit(ssn, j)) {
+        if (enqueue_job_is_admitted(ssn, j)) {
             hooks_job_enqueued(ssn, j);
             model_job_set_phase(ssn->m, j, PG_INQUEUE);
         }

@@ -1,41 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// For each starving job, and each domain it may live in: bundles of victims are evicted one after
-// the other, best first, until every task of the job has a place; then evictions that turn out
-// unneeded are taken back. All of it happens in the journal: what does not lead to a whole job is
-// rewound.
+// The search of gangpreempt and gangreclaim. For each starving job and each domain allowed for it,
+// evicts bundles of victims, best first, until every task of the job has a place, then takes back
+// unneeded evictions (gang_trim.c). Everything happens in the journal and is rewound unless the
+// whole job fits.
 
 #include "scheduler/actions/gang_evict.h"
 
-#include "scheduler/actions/bundle.h"
 #include "scheduler/actions/domain.h"
+#include "scheduler/actions/gang_evict_priv.h"
 #include "scheduler/actions/idsort.h"
 #include "scheduler/actions/options.h"
 #include "scheduler/actions/room.h"
 #include "scheduler/actions/turns.h"
+#include "scheduler/reserve.h"
 
-struct bundles {
-    struct bundle *at;
-    uint32_t *order; /* indexes, first to go first */
-    uint32_t n;
-};
-
-/* How often to try leaving a bundle out. */
+/* How many bundles to try to leave out. */
 enum { MAX_SPARED = 8 };
-
-struct evictor {
-    struct session *ssn;
-    enum evict_kind kind;
-    const char *reason;
-    uint32_t max_domains;
-    bool allow_whole;
-    uint64_t *allowed; /* bit per task row, clear between uses */
-
-    /* The job being served. */
-    struct worksheet sheet;
-    bool was_ready;
-    struct demand need;
-    hyper_id *placed; /* by row of the sheet */
-};
 
 /* ---- nodes of a domain ---- */
 
@@ -52,9 +32,9 @@ static node_id domain_node(const struct session *ssn, hyper_id h, uint32_t i)
     return (m->nodes.flags[n.i] & NODE_KNOWN) && session_may_use(ssn, n) ? n : NO_NODE;
 }
 
-/* ---- who may be a victim ---- */
+/* ---- possible victims ---- */
 
-static bool may_be_victim(const struct evictor *e, const struct task *v)
+static bool gang_evict_may_be_victim(const struct evictor *e, const struct task *v)
 {
     const struct model *m = e->ssn->m;
     const struct job *by = model_job(m, e->sheet.job);
@@ -69,7 +49,7 @@ static bool may_be_victim(const struct evictor *e, const struct task *v)
     }
     if (e->kind == EVICT_GANG_RECLAIM) {
         return v->status == TASK_RUNNING && !id_eq(job->queue, by->queue) &&
-               model_queue(m, job->queue)->reclaimable;
+               model_queue(m, job->queue)->reclaimable && !room_gang_waits(job);
     }
     return (v->status == TASK_RUNNING || v->status == TASK_BOUND) && id_eq(job->queue, by->queue) &&
            job->priority < by->priority;
@@ -101,7 +81,7 @@ static uint32_t victims_in(const struct evictor *e, hyper_id domain, task_id *ou
         const node_id node = domain_node(e->ssn, domain, i);
         task_id t = id_none(node) ? NO_TASK : m->nodes.first[node.i];
         for (; !id_none(t); t = model_task(m, t)->node_next) {
-            if (!may_be_victim(e, model_task(m, t))) {
+            if (!gang_evict_may_be_victim(e, model_task(m, t))) {
                 continue;
             }
             if (out) {
@@ -131,7 +111,7 @@ struct bundle_order {
     const struct bundles *b;
 };
 
-/* Negative: a's job is to suffer first. */
+/* Negative: evict from a's job first. */
 static int by_owner(const struct evictor *e, const struct bundle *a, const struct bundle *b)
 {
     const struct model *m = e->ssn->m;
@@ -145,7 +125,8 @@ static int by_owner(const struct evictor *e, const struct bundle *a, const struc
                : hooks_victim_queue_order(e->ssn, qa, qb, model_job(m, e->sheet.job)->queue);
 }
 
-static int by_name(const struct model *m, const struct bundle *a, const struct bundle *b)
+static int gang_evict_compare_jobs(const struct model *m, const struct bundle *a,
+                                   const struct bundle *b)
 {
     const struct job *ja = model_job(m, a->job), *jb = model_job(m, b->job);
     int c = hk_str_cmp(model_str(m, ja->ns), model_str(m, jb->ns));
@@ -172,7 +153,8 @@ static bool bundle_first(void *ctx, uint32_t ia, uint32_t ib)
     if (a->roi != b->roi) {
         return a->roi > b->roi;
     }
-    return by_name(o->e->ssn->m, a, b) < 0; /* one job has one bundle of each kind */
+    return gang_evict_compare_jobs(o->e->ssn->m, a, b) <
+           0; /* a job has at most one bundle of each kind */
 }
 
 static void sort_bundles(struct evictor *e, struct bundles *b)
@@ -215,7 +197,51 @@ static bool is_allowed(const void *ctx, task_id t)
     return (bits[t.i / 64] >> (t.i % 64)) & 1;
 }
 
-/* Asks the plugins once about all tasks in order, and drops what they refuse. */
+/* Keeps in the bundle only tasks that its queue holds beyond its share, in order; a bundle that
+ * would break its gang is kept whole or emptied. The kept tasks are evicted in the journal. */
+static void keep_beyond_share(struct evictor *e, struct bundle *b)
+{
+    struct session *ssn = e->ssn;
+    const stmt_mark_t mark = stmt_mark(ssn);
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < b->n; i++) {
+        const stmt_mark_t before = stmt_mark(ssn);
+        stmt_evict(ssn, b->at[i], e->reason, e->sheet.job);
+        if (room_beyond_share(ssn, b->at[i])) {
+            b->at[kept++] = b->at[i];
+        } else {
+            stmt_rewind(ssn, b->safe ? before : mark);
+            if (!b->safe) {
+                b->n = 0;
+                return;
+            }
+        }
+    }
+    b->n = kept;
+}
+
+/* Each bundle is checked after the evictions of those before it. Any subset of the kept tasks is
+ * beyond the shares as well: with fewer victims evicted, their queues hold only more. */
+static void keep_bundles_beyond_share(struct evictor *e, struct bundles *b)
+{
+    const stmt_mark_t mark = stmt_mark(e->ssn);
+
+    for (uint32_t i = 0; i < b->n; i++) {
+        keep_beyond_share(e, &b->at[b->order[i]]);
+    }
+    stmt_rewind(e->ssn, mark);
+}
+
+/* Without a plugin that knows the shares of queues, gangs of other queues are not broken: they
+ * could break this job's gang in turn. */
+static bool may_break(const struct evictor *e)
+{
+    return e->allow_whole &&
+           (e->kind == EVICT_GANG_PREEMPT || e->ssn->hooks[HOOK_PREEMPTIVE].n > 0);
+}
+
+/* Asks the plugins once about all tasks in order, and drops those they refuse. */
 static void restrict_bundles(struct evictor *e, hyper_id domain, struct bundles *b, uint32_t ntask)
 {
     struct session *ssn = e->ssn;
@@ -233,7 +259,12 @@ static void restrict_bundles(struct evictor *e, hyper_id domain, struct bundles 
     }
     for (uint32_t i = 0; i < b->n; i++) {
         bundle_restrict(&b->at[i], is_allowed, e->allowed);
-        if (b->at[i].n > 0 && (b->at[i].safe || e->allow_whole)) {
+    }
+    if (e->kind == EVICT_GANG_RECLAIM && ssn->hooks[HOOK_PREEMPTIVE].n > 0) {
+        keep_bundles_beyond_share(e, b);
+    }
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (b->at[i].n > 0 && (b->at[i].safe || may_break(e))) {
             b->at[kept++] = b->at[i];
         }
     }
@@ -257,11 +288,11 @@ static struct bundles bundles_in(struct evictor *e, hyper_id domain)
     return b;
 }
 
-/* ---- placing the job on what is free ---- */
+/* ---- placing the job ---- */
 
-/* Upstream passes nodes here whose filters might be satisfied by evictions that are not planned,
- * and evicts for pods that still cannot start; evicted pods are out of the filters' sight, so all
- * of them can be asked. */
+/* Upstream accepts nodes here whose filters might pass after evictions that are not planned, and
+ * evicts for pods that still cannot start. Here the filters no longer see evicted pods, so all of
+ * them are asked. */
 static bool place_row_in(struct evictor *e, const struct sheet_row *row, hyper_id domain)
 {
     struct session *ssn = e->ssn;
@@ -276,7 +307,7 @@ static bool place_row_in(struct evictor *e, const struct sheet_row *row, hyper_i
         struct reason why;
         node_id n;
         ok = hooks_allocatable(ssn, q, t) && hooks_pre_predicate(ssn, t, &why) &&
-             select_node(ssn, t, &n, &log) != PLACE_NONE && stmt_pipeline(ssn, t, n, true);
+             select_node(ssn, t, &n, &log) != PLACE_NONE && stmt_pipeline(ssn, t, n, false);
     }
     if (ok && (hooks_sub_ready(ssn, row->sub) || hooks_sub_pipelined(ssn, row->sub))) {
         return true;
@@ -308,7 +339,7 @@ static bool place_row(struct evictor *e, uint32_t i, hyper_id domain)
     return false;
 }
 
-/* Every sub-job in order until the job can start. False: nothing changed. */
+/* Places the sub-jobs in order until the job can start. False: nothing changed. */
 static bool place_job(struct evictor *e, hyper_id domain)
 {
     struct session *ssn = e->ssn;
@@ -335,141 +366,9 @@ static bool place_job(struct evictor *e, hyper_id domain)
     return false;
 }
 
-/* ---- taking back what was not needed ---- */
-
-/* Room a node has left over, less what victims that stay take up again. */
-struct leftover {
-    const struct model *m;
-    uint32_t *slot; /* by node row: 1 + row in back */
-    int64_t *back;  /* [slot][dimension] */
-    uint32_t n;
-};
-
-static int64_t *regained(struct leftover *l, node_id n)
-{
-    if (l->slot[n.i] == 0) {
-        l->slot[n.i] = ++l->n;
-    }
-    return l->back + (size_t)(l->slot[n.i] - 1) * l->m->dims.n;
-}
-
-static void give_back(struct leftover *l, task_id v, int sign)
-{
-    const struct shape *s = task_shape(l->m, v);
-    int64_t *back = regained(l, model_task(l->m, v)->node);
-
-    for (uint32_t k = 0; k < s->nreq; k++) {
-        back[s->req[k].dim] += sign * s->req[k].v;
-    }
-}
-
-static bool can_stay(struct leftover *l, task_id v)
-{
-    const node_id n = model_task(l->m, v)->node;
-    const struct shape *s = task_shape(l->m, v);
-    const int64_t *back = regained(l, n);
-
-    for (uint32_t k = 0; k < s->nreq; k++) {
-        const uint32_t dim = s->req[k].dim;
-        if (l->m->nodes.future.col[dim][n.i] - back[dim] < s->req[k].v) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Splits off the tasks that must go; those that can stay are dropped. */
-static uint32_t still_needed(struct leftover *l, const struct bundle *b, task_id *out)
-{
-    uint32_t stay = 0, n = 0;
-
-    if (b->safe) {
-        for (uint32_t i = b->n; i-- > 0;) {
-            if (can_stay(l, b->at[i])) {
-                give_back(l, b->at[i], 1);
-            } else {
-                out[n++] = b->at[i];
-            }
-        }
-        return n;
-    }
-    while (stay < b->n && can_stay(l, b->at[stay])) {
-        give_back(l, b->at[stay++], 1);
-    }
-    if (stay == b->n) {
-        return 0;
-    }
-    while (stay > 0) { /* a broken gang gains nothing from a few members */
-        give_back(l, b->at[--stay], -1);
-    }
-    memcpy(out, b->at, b->n * sizeof(out[0]));
-    return b->n;
-}
-
-static void evict_all(struct evictor *e, const task_id *v, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        stmt_evict(e->ssn, v[i], e->reason, e->sheet.job);
-    }
-}
-
-/* The places of a saved statement once more, with fewer victims gone: those that stay may stand in
- * the way of a filter. */
-static bool place_again(struct session *ssn, const struct saved_ops *saved)
-{
-    for (uint32_t k = 0; k < saved->n; k++) {
-        const struct op *op = &saved->at[k];
-        node_id one[1] = {op->node};
-        if (op->kind != OP_PIPELINE) {
-            continue;
-        }
-        if (!model_fits_future(ssn->m, task_shape(ssn->m, op->task), op->node) ||
-            hooks_filter(ssn, op->task, FILTER_PLACE, one, 1, NULL) == 0 ||
-            !stmt_pipeline(ssn, op->task, op->node, true)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Victims whose room is left over stay, those chosen last before those chosen first. The places
- * found are kept: looking for new ones could move the job off the room it was freed. */
-static bool trim(struct evictor *e, const struct bundles *b, uint32_t nused, stmt_mark_t mark)
-{
-    struct session *ssn = e->ssn;
-    const struct model *m = ssn->m;
-    struct leftover l = {.m = m};
-    uint32_t all = 0, n = 0;
-
-    for (uint32_t i = 0; i < nused; i++) {
-        all += b->at[b->order[i]].n;
-    }
-    task_id *needed = hk_arena_array(ssn->mem, all, sizeof(needed[0]));
-    l.slot = hk_arena_zalloc(ssn->mem, m->nodes.len * sizeof(l.slot[0]));
-    l.back = hk_arena_zalloc(ssn->mem, (size_t)all * m->dims.n * sizeof(l.back[0]));
-    for (uint32_t i = nused; i-- > 0;) {
-        n += still_needed(&l, &b->at[b->order[i]], needed + n);
-    }
-    if (n == all) {
-        return true;
-    }
-    const struct saved_ops before = stmt_save(ssn, mark);
-    stmt_rewind(ssn, mark);
-    evict_all(e, needed, n);
-    if (place_again(ssn, &before)) {
-        return true;
-    }
-    stmt_rewind(ssn, mark);
-    if (stmt_replay(ssn, &before)) {
-        return true;
-    }
-    stmt_rewind(ssn, mark);
-    return false;
-}
-
 /* ---- the search ---- */
 
-/* Idle and leaving amounts of the domain, before any eviction of ours. */
+/* Idle and releasing amounts of the domain, before this job's evictions. */
 static int64_t *free_in(struct evictor *e, hyper_id domain)
 {
     const struct model *m = e->ssn->m;
@@ -484,7 +383,7 @@ static int64_t *free_in(struct evictor *e, hyper_id domain)
     return sum;
 }
 
-static bool enough(const struct demand *need, const int64_t *have)
+static bool gang_evict_covers_demand(const struct demand *need, const int64_t *have)
 {
     for (uint32_t d = 0; d < need->n; d++) {
         if (need->v[d] > have[d]) {
@@ -508,13 +407,14 @@ static void evict_used(struct evictor *e, const struct bundles *b, uint32_t nuse
 {
     for (uint32_t i = 0; i < nused; i++) {
         if (i != but) {
-            evict_all(e, b->at[b->order[i]].at, b->at[b->order[i]].n);
+            gang_evict_all(e, b->at[b->order[i]].at, b->at[b->order[i]].n);
         }
     }
 }
 
-/* Bundles are taken until the job fits, and the last one may have made earlier ones pointless:
- * those are left out as wholes, a few at most. Returns how many remain in use, first in order. */
+/* Bundles are evicted until the job fits, and the last one may have made earlier ones unnecessary.
+ * Tries to leave out up to MAX_SPARED whole bundles. Returns how many remain in use, at the front
+ * of the order. */
 static uint32_t spare_bundles(struct evictor *e, struct bundles *b, uint32_t nused, hyper_id domain,
                               stmt_mark_t mark)
 {
@@ -540,22 +440,53 @@ static uint32_t spare_bundles(struct evictor *e, struct bundles *b, uint32_t nus
     return stmt_replay(ssn, &best) ? nused : 0;
 }
 
-/* True: evictions and places stand. False: nothing changed. */
+/* Whether preempt's rule about shares permits the placements made since the mark. Rewinds them and,
+ * if permitted, replays them. */
+static bool keeps_share(struct evictor *e, stmt_mark_t mark)
+{
+    struct session *ssn = e->ssn;
+    bool took_share = false;
+    uint32_t n = 0;
+
+    if (!e->watch_share) {
+        return true;
+    }
+    const struct saved_ops saved = stmt_save(ssn, mark);
+    task_id *placed = hk_arena_array(ssn->mem, saved.n, sizeof(placed[0]));
+    stmt_rewind(ssn, mark);
+    for (uint32_t k = 0; k < saved.n; k++) {
+        const task_id t = saved.at[k].task;
+        if (saved.at[k].kind == OP_EVICT) {
+            gang_evict_all(e, &t, 1);
+            took_share |= !room_beyond_share(ssn, t);
+        } else {
+            placed[n++] = t;
+        }
+    }
+    const bool leaves = took_share && n > 0 && room_leaves_share(ssn, placed, n);
+    stmt_rewind(ssn, mark);
+    return !leaves && stmt_replay(ssn, &saved);
+}
+
+/* True: the placements stay, with the evictions they need, if any. False: nothing changed. */
 static bool search_domain(struct evictor *e, hyper_id domain)
 {
     struct session *ssn = e->ssn;
     const stmt_mark_t mark = stmt_mark(ssn);
     int64_t *have = free_in(e, domain);
-    struct bundles b = bundles_in(e, domain);
 
+    if (gang_evict_covers_demand(&e->need, have) && place_job(e, domain)) {
+        return true;
+    }
+    struct bundles b = bundles_in(e, domain);
     for (uint32_t i = 0; i < b.n; i++) {
         const struct bundle *at = &b.at[b.order[i]];
-        evict_all(e, at->at, at->n);
+        gang_evict_all(e, at->at, at->n);
         add_requests(ssn->m, at->at, at->n, have);
-        if (enough(&e->need, have) && place_job(e, domain)) {
+        if (gang_evict_covers_demand(&e->need, have) && place_job(e, domain)) {
             const uint32_t nused = spare_bundles(e, &b, i + 1, domain, mark);
-            if (nused > 0) {
-                return trim(e, &b, nused, mark);
+            if (nused > 0 && gang_trim(e, &b, nused, mark) && keeps_share(e, mark)) {
+                return true;
             }
             break;
         }
@@ -564,7 +495,7 @@ static bool search_domain(struct evictor *e, hyper_id domain)
     return false;
 }
 
-static bool listed(const hyper_id *at, uint32_t n, hyper_id h)
+static bool gang_evict_list_has_hyper(const hyper_id *at, uint32_t n, hyper_id h)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (id_eq(at[i], h)) {
@@ -586,7 +517,7 @@ static uint32_t domains_of(struct evictor *e, hyper_id **ret)
     }
     for (uint32_t i = 0; i < g.n; i++) {
         for (uint32_t k = 0; k < g.at[i].n && n < e->max_domains; k++) {
-            if (!listed(at, n, g.at[i].at[k])) {
+            if (!gang_evict_list_has_hyper(at, n, g.at[i].at[k])) {
                 at[n++] = g.at[i].at[k];
             }
         }
@@ -598,8 +529,8 @@ static uint32_t domains_of(struct evictor *e, hyper_id **ret)
     return n;
 }
 
-/* What must fit: everything when the job cannot start yet, else the next sub-job. False when the
- * queue may not ask for it. */
+/* Sets what must fit: everything if the job cannot start yet, else the next sub-job. False when the
+ * queue may not ask for that. */
 static bool set_demand(struct evictor *e)
 {
     struct session *ssn = e->ssn;
@@ -626,6 +557,14 @@ static bool set_demand(struct evictor *e)
            hooks_preemptive(ssn, model_job(m, w->job)->queue, tasks, n);
 }
 
+/* Without a plugin that knows shares, only a job short of its minimum may take from other queues:
+ * they would take back anything beyond it. */
+static bool may_ask(const struct evictor *e)
+{
+    return e->kind == EVICT_GANG_PREEMPT || e->ssn->hooks[HOOK_PREEMPTIVE].n > 0 ||
+           job_counts_starving(model_job(e->ssn->m, e->sheet.job));
+}
+
 static void evict_for_job(struct evictor *e, job_id j)
 {
     struct session *ssn = e->ssn;
@@ -638,7 +577,7 @@ static void evict_for_job(struct evictor *e, job_id j)
     }
     e->was_ready = hooks_job_ready(ssn, j);
     e->placed = hk_arena_array(ssn->mem, e->sheet.n, sizeof(e->placed[0]));
-    if (!set_demand(e)) {
+    if (!may_ask(e) || !set_demand(e)) {
         return;
     }
     const uint32_t n = domains_of(e, &domains);
@@ -646,6 +585,12 @@ static void evict_for_job(struct evictor *e, job_id j)
         if (!search_domain(e, domains[i])) {
             continue;
         }
+        if (!room_was_paid(ssn, mark)) {
+            /* Allocate places the job. Reserve the room until then, or others would count on it. */
+            reserve_add(ssn, mark);
+            return;
+        }
+        stmt_promise(ssn, mark, j);
         stmt_commit(ssn, mark);
         for (uint32_t k = 0; k < e->sheet.n; k++) {
             if (!id_none(e->placed[k])) {
@@ -664,6 +609,7 @@ void gang_evict_run(struct session *ssn, enum evict_kind kind, const struct gang
         .reason = kind == EVICT_GANG_PREEMPT ? "gangpreempt" : "gangreclaim",
         .max_domains = args->max_domains > 0 ? (uint32_t)HK_MIN(args->max_domains, 1 << 16) : 8,
         .allow_whole = args->allow_whole,
+        .watch_share = kind == EVICT_GANG_PREEMPT && room_queues_reclaim(ssn),
         .allowed = hk_arena_zalloc(ssn->mem, (ssn->m->tasks.len / 64 + 1) * sizeof(e.allowed[0])),
     };
     struct turns turns;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search of gangpreempt and gangreclaim: domain by domain, bundles of victims are added until
-// the whole starving job fits.
+// The search of gangpreempt and gangreclaim: domain by domain, adds bundles of victims until the
+// whole starving job fits.
 #pragma once
 
 #include "scheduler/session.h"

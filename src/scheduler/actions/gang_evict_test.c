@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gangpreempt and gangreclaim: room for whole jobs, and not one eviction more (worked examples 65
-// to 67).
+// gangpreempt and gangreclaim: room for whole jobs, without a needless eviction.
 #include "scheduler/actions/cycle_test.h"
 
 #define PLUGINS                                                                                    \
@@ -81,7 +80,7 @@ static void equal_priority_is_left_alone(void **state)
     expect(&r, PREEMPT, "", "");
 }
 
-/* What "loose" can spare is enough: "tight" stays whole although its priority is lower. */
+/* The spare members of "loose" are enough: "tight" stays whole although its priority is lower. */
 static void spare_members_go_before_whole_gangs(void **state)
 {
     RIG(r);

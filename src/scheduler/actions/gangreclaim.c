@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gangreclaim: makes room for whole starving jobs, topology included, by evicting from queues
-// beyond their share.
+// gangreclaim: makes room for whole starving jobs, topology included, by evicting from queues that
+// exceed their share.
 
 #include "scheduler/actions/gang_evict.h"
 

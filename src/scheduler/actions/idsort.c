@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A merge sort that notices order. qsort_r is neither stable nor free of malloc.
+// A stable merge sort that is fast on sorted input. qsort_r is neither stable nor free of malloc.
 
 #include "scheduler/actions/idsort.h"
 
@@ -23,7 +23,7 @@ static void insertion(const struct sorter *s, uint32_t *at, uint32_t n)
     }
 }
 
-static void merge(const struct sorter *s, uint32_t *at, uint32_t half, uint32_t n)
+static void idsort_merge(const struct sorter *s, uint32_t *at, uint32_t half, uint32_t n)
 {
     uint32_t i = 0, k = half, out = 0;
 
@@ -45,7 +45,7 @@ static void sort(const struct sorter *s, uint32_t *at, uint32_t n)
     sort(s, at, half);
     sort(s, at + half, n - half);
     if (s->less(s->ctx, at[half], at[half - 1])) {
-        merge(s, at, half, n);
+        idsort_merge(s, at, half, n);
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorts ids under a caller's order. Stable; ids that come in order, or strictly against it, cost
-// one pass: pods of a job are born in the order they will be taken.
+// Sorts ids with the caller's comparison. Stable. Sorted or strictly reversed input costs one pass:
+// pods of a job are usually created in the order they are placed.
 #pragma once
 
 #include "base/arena.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// idsort: order, stability, and one pass over what is sorted already.
+// idsort: order, stability, and a single pass over sorted input.
 
 #include "scheduler/actions/idsort.h"
 
@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-/* Ids are ordered by their tens only, so that equal ones show whether they kept their places. */
+/* Compares ids by their tens only, so that equal ids show whether the sort is stable. */
 static bool tens(void *ctx, uint32_t a, uint32_t b)
 {
     ++*(uint32_t *)ctx;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that several actions have in their option tables.
+// Option rows shared by several actions.
 #pragma once
 
 #include "scheduler/plugin.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes a sub-job's tasks in order, asks the queue and the filters, and places what fits through
-// the journal. Which job, which domain and what is committed in the end is the caller's business.
+// Goes through a sub-job's tasks in order, asks the queue and the filters, and places tasks that
+// fit through the journal. The caller chooses job and domain and decides what to commit.
 
 #include "scheduler/actions/place.h"
 
@@ -42,7 +42,7 @@ static bool is_domain(const struct hyper *h)
     return h->used && !h->placeholder;
 }
 
-/* Without hyperNodes the virtual root is the lowest there is. */
+/* The lowest tier in use; without hyperNodes that of the virtual root. */
 static int32_t lowest_tier(const struct model *m)
 {
     int32_t tier = m->hypers.at[HYPER_ROOT.i].tier;
@@ -65,7 +65,7 @@ static void map_lowest(struct placer *p)
     for (uint32_t i = 0; i < m->nodes.len; i++) {
         p->lowest[i] = none;
     }
-    for (uint32_t h = m->hypers.len - 1; h > 0; h--) { /* of several the first one counts */
+    for (uint32_t h = m->hypers.len - 1; h > 0; h--) { /* backwards: the first of several wins */
         const struct hyper *hyper = &m->hypers.at[h];
         for (uint32_t i = 0; is_domain(hyper) && hyper->tier == tier && i < hyper->nodes.len; i++) {
             p->lowest[hyper->nodes.at[i].i] = (hyper_id){h};
@@ -73,9 +73,9 @@ static void map_lowest(struct placer *p)
     }
 }
 
-/* Scores of a topology sub-job look at where it already is, tentative placements included, so its
- * mark moves along inside the loop. */
-static void follow(struct placer *p, sub_id s, node_id n)
+/* The scores of a sub-job with a topology depend on where it already is, including tentative
+ * placements, so its mark is updated after each placement. */
+static void place_update_sub_job_mark(struct placer *p, sub_id s, node_id n)
 {
     const struct model *m = p->ssn->m;
     struct sub_job *sub = model_sub(m, s);
@@ -137,8 +137,8 @@ struct fit_log *place_refusal(struct placer *p, hyper_id domain, struct reason w
     return p->pre_log;
 }
 
-/* A role that failed once is not tried again (Volcano's FitFailedRoles). Its tasks nearly always
- * have one shape, and then the first one's reasons are theirs as well. */
+/* A role that failed once is not tried again (Volcano's FitFailedRoles). Tasks of a role nearly
+ * always have the same shape; those that do share the first one's reasons. */
 static bool skip_role(struct placer *p, const struct sheet_row *row, task_id t)
 {
     struct session *ssn = p->ssn;
@@ -165,7 +165,8 @@ static int64_t role_occupied(const struct role *r)
     return (int64_t)tally_ready(&r->tally) + r->tally.pending_be;
 }
 
-/* NeedContinueAllocating (2.4): whether going on after a failure can still make the job ready. */
+/* Whether continuing after a failure can still make the job ready, as upstream's
+ * NeedContinueAllocating (docs/reference/scheduler.md section 4.3). */
 static bool worth_going_on(const struct model *m, const struct sheet_row *row)
 {
     const struct sub_job *sub = model_sub(m, row->sub);
@@ -194,7 +195,8 @@ static bool worth_going_on(const struct model *m, const struct sheet_row *row)
     return true;
 }
 
-static enum step fail(struct placer *p, struct sheet_row *row, task_id t, struct fit_log *log)
+static enum step place_record_misfit(struct placer *p, struct sheet_row *row, task_id t,
+                                     struct fit_log *log)
 {
     sheet_row_fail(p->ssn, row, t, log);
     return worth_going_on(p->ssn->m, row) ? STEP_NEXT : STEP_STOP;
@@ -212,10 +214,10 @@ static enum placement fits_now_or_later(const struct model *m, task_id t, node_i
     return model_fits_idle(m, s, n) ? PLACE_IDLE : PLACE_FUTURE;
 }
 
-/* A node that was promised earlier is tried alone before the others. */
+/* Tries the nominated node alone before the others. */
 static enum placement on_nominated(struct session *ssn, task_id t, hyper_id domain, node_id *ret)
 {
-    const node_id n = model_task(ssn->m, t)->nominated;
+    const node_id n = task_nominated(ssn->m, t);
     node_id one[1] = {n};
 
     if (id_none(n) || !holds_node(ssn->m, domain, n)) {
@@ -229,12 +231,19 @@ static enum placement on_nominated(struct session *ssn, task_id t, hyper_id doma
     return where;
 }
 
-static bool put(struct session *ssn, task_id t, node_id n, enum placement where)
+/* If the node has room now but the queue only after other tasks have left, pipelines the task on
+ * the node. Upstream binds it, and the queue exceeds its limit until they are gone. */
+static bool place_allocate_or_pipeline(struct session *ssn, task_id t, node_id n,
+                                       enum placement where)
 {
-    return where == PLACE_IDLE ? stmt_allocate(ssn, t, n) : stmt_pipeline(ssn, t, n, false);
+    const queue_id q = model_job(ssn->m, model_task(ssn->m, t)->job)->queue;
+
+    return where == PLACE_IDLE && hooks_bindable(ssn, q, t) ? stmt_allocate(ssn, t, n)
+                                                            : stmt_pipeline(ssn, t, n, false);
 }
 
-/* The queue has room for the task: its gate may go if that is all that keeps it back. */
+/* The queue has room for the task: removes our scheduling gate if the pod opted in and has no other
+ * gate. */
 static void open_gate(struct session *ssn, task_id t)
 {
     const unsigned want = TASK_GATE_OPT_IN | TASK_GATE_OURS_ONLY;
@@ -264,19 +273,20 @@ static enum step place_one(struct placer *p, job_id j, struct sheet_row *row, hy
         return STEP_NEXT;
     }
     if (!hooks_pre_predicate(ssn, t, &why)) {
-        return fail(p, row, t, place_refusal(p, domain, why));
+        return place_record_misfit(p, row, t, place_refusal(p, domain, why));
     }
     enum placement where = on_nominated(ssn, t, domain, &n);
     if (where == PLACE_NONE) {
         where = select_node(ssn, t, &n, &log);
     }
     if (where == PLACE_NONE) {
-        return log ? fail(p, row, t, log) : STEP_NEXT; /* no reasons: scoring failed */
+        return log ? place_record_misfit(p, row, t, log)
+                   : STEP_NEXT; /* no reasons: scoring failed */
     }
-    if (!put(ssn, t, n, where)) {
+    if (!place_allocate_or_pipeline(ssn, t, n, where)) {
         return STEP_NEXT;
     }
-    follow(p, row->sub, n);
+    place_update_sub_job_mark(p, row->sub, n);
     return STEP_PLACED;
 }
 
@@ -286,7 +296,7 @@ bool place_tasks(struct placer *p, struct worksheet *w, struct sheet_row *row, h
     const stmt_mark_t mark = stmt_mark(ssn);
     task_id t;
 
-    /* A cluster without nodes gets its message; an empty domain among others needs none. */
+    /* A cluster without nodes needs a message; an empty domain among others does not. */
     if (!id_eq(domain, HYPER_ROOT) && !has_nodes(ssn->m, domain)) {
         return false;
     }
@@ -337,9 +347,11 @@ bool place_nominated(struct placer *p, struct worksheet *w, struct sheet_row *ro
     }
     for (uint32_t i = row->tasks.next; ok && i < row->tasks.n; i++) {
         const task_id t = row->tasks.at[i];
-        const node_id n = model_task(m, t)->nominated;
-        const enum placement where = fits_now_or_later(m, t, n); /* those before it took room */
-        ok = where != PLACE_NONE && put(ssn, t, n, where);
+        const node_id n = task_nominated(m, t);
+        const enum placement where = fits_now_or_later(m, t, n);
+        /* Check again: the tasks before this one used room on nodes and in the queue. */
+        ok = where != PLACE_NONE && hooks_allocatable(ssn, q, t) &&
+             place_allocate_or_pipeline(ssn, t, n, where);
     }
     if (!ok) {
         stmt_rewind(ssn, mark);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // preempt: makes room for starving jobs by evicting lower ones of the same queue (phase A), then
-// lets tasks of a job displace others of the same job (phase B). What is evicted for a job is sent
-// off only when the whole job has a place; a task that found none leaves no trace.
+// lets tasks of a job displace others of the same job (phase B). Evictions for a job are committed
+// only when the whole job has a place; those for a task that finds no place are undone.
 
 #include "scheduler/actions/preempt_priv.h"
 
@@ -13,7 +13,7 @@ enum { PHASE_JOBS, PHASE_TASKS };
 
 /* ---- victims ---- */
 
-static bool may_be_victim(const struct model *m, const struct task *v, const struct task *t)
+static bool preempt_may_be_victim(const struct model *m, const struct task *v, const struct task *t)
 {
     if (!status_in(v->status, STATUS_BIT(TASK_BOUND) | STATUS_BIT(TASK_RUNNING))) {
         return false;
@@ -24,23 +24,30 @@ static bool may_be_victim(const struct model *m, const struct task *v, const str
     return (v->flags & TASK_PREEMPTABLE) && room_in_session(m, v->job);
 }
 
+/* Upstream lets a tier that ignores priorities (drf, for example) choose jobs of higher priority as
+ * victims, which then take their room back by priority, and so on. */
 static bool of_other_job(const struct model *m, const struct task *v, const struct task *t)
 {
-    return may_be_victim(m, v, t) && !id_eq(v->job, t->job) &&
-           id_eq(model_job(m, v->job)->queue, model_job(m, t->job)->queue);
+    if (!preempt_may_be_victim(m, v, t) || id_eq(v->job, t->job)) {
+        return false;
+    }
+    const struct job *from = model_job(m, v->job), *to = model_job(m, t->job);
+    return id_eq(from->queue, to->queue) &&
+           (from->priority < to->priority ||
+            (from->priority == to->priority && !room_gang_waits(from)));
 }
 
-/* Upstream leaves the choice to plugins, so that without priority in the deciding tier a member
- * makes way for its equal, cycle after cycle. */
+/* Upstream leaves the choice to plugins: without priority in the deciding tier, a member is evicted
+ * for another of equal priority in every cycle. */
 static bool of_same_job(const struct model *m, const struct task *v, const struct task *t)
 {
-    return id_eq(v->job, t->job) && v->priority < t->priority && may_be_victim(m, v, t);
+    return id_eq(v->job, t->job) && v->priority < t->priority && preempt_may_be_victim(m, v, t);
 }
 
 bool preempt_victims(struct preemptor *p, task_id t, node_id n, task_id **ret, uint32_t *ret_n)
 {
     if (!room_candidates(&p->room, t, n, p->may)) {
-        return false; /* plugins only take away from these */
+        return false; /* plugins can only shorten this list */
     }
     *ret_n = hooks_preemptable(p->ssn, t, p->room.at, p->room.n, ret);
     meter_victims(p->ssn->opts.meter, *ret_n);
@@ -49,7 +56,7 @@ bool preempt_victims(struct preemptor *p, task_id t, node_id n, task_id **ret, u
 
 /* ---- one task ---- */
 
-/* A victim of an earlier preemption is still on its way out. */
+/* Whether a victim of an earlier preemption is still terminating on the node. */
 static bool room_is_coming(const struct model *m, task_id t, node_id n)
 {
     const int32_t priority = model_task(m, t)->pod_priority;
@@ -66,18 +73,18 @@ static bool room_is_coming(const struct model *m, task_id t, node_id n)
 
 static bool has_promise(const struct model *m, task_id t)
 {
-    const node_id n = model_task(m, t)->nominated;
+    const node_id n = task_nominated(m, t);
 
     return !id_none(n) && (m->nodes.flags[n.i] & NODE_KNOWN);
 }
 
-/* A task that was promised a node waits while its victims leave. Upstream asks the filters alone,
- * which know nothing of cpu and memory, so there a promise that somebody else ate up keeps the task
- * from preempting for ever. */
+/* A task with a nominated node waits while its victims terminate. Upstream asks only the filters,
+ * which ignore cpu and memory, so there a task whose promised room was used by others can never
+ * preempt again. */
 static bool may_preempt(struct session *ssn, task_id t)
 {
     const struct model *m = ssn->m;
-    const node_id n = model_task(m, t)->nominated;
+    const node_id n = task_nominated(m, t);
     node_id one[1] = {n};
 
     if (model_task(m, t)->flags & TASK_NEVER_PREEMPTS) {
@@ -87,9 +94,38 @@ static bool may_preempt(struct session *ssn, task_id t)
         return true;
     }
     if (hooks_filter(ssn, t, FILTER_EVICT, one, 1, NULL) == 0) {
-        return true; /* it will never do */
+        return true; /* the node can never fit */
     }
     return !room_is_coming(m, t, n);
+}
+
+static bool are_equals(const struct model *m, task_id a, task_id b)
+{
+    const job_id ja = model_task(m, a)->job, jb = model_task(m, b)->job;
+
+    return !id_eq(ja, jb) && model_job(m, ja)->priority == model_job(m, jb)->priority;
+}
+
+/* Whether the victim could preempt the task in turn: between jobs of equal priority, plugins that
+ * permit both directions do not permit the eviction. */
+static bool preempt_may_return(struct session *ssn, task_id victim, task_id t)
+{
+    task_id *prey;
+
+    return are_equals(ssn->m, victim, t) && hooks_preemptable(ssn, victim, &t, 1, &prey) > 0;
+}
+
+bool preempt_occupy(struct preemptor *p, task_id t, node_id n, const task_id *victims, uint32_t nv)
+{
+    bool equals = false;
+
+    if (p->room.took_share && room_leaves_share(p->ssn, &t, 1)) {
+        return false;
+    }
+    for (uint32_t i = 0; !equals && i < nv; i++) {
+        equals = are_equals(p->ssn->m, victims[i], t);
+    }
+    return room_occupy(p->ssn, t, n, victims, nv, equals ? preempt_may_return : NULL);
 }
 
 /* Nodes by score; on each, the fewest evictions that make room. */
@@ -103,7 +139,7 @@ static bool preempt_normal(struct preemptor *p, task_id t, const node_id *nodes,
             !room_make(&p->room, t, nodes[i], victims, nvictim, &gone)) {
             continue;
         }
-        if (stmt_pipeline(p->ssn, t, nodes[i], gone > 0)) {
+        if (preempt_occupy(p, t, nodes[i], victims, gone)) {
             return true;
         }
         stmt_rewind(p->ssn, mark);
@@ -123,9 +159,9 @@ static bool preempt_task(struct preemptor *p, task_id t, uint8_t phase)
     if (room_memo_hopeless(&p->memo, ssn, &key) || !hooks_pre_predicate(ssn, t, &why)) {
         return false;
     }
-    if (has_promise(ssn->m, t) && room_fits(ssn, t, model_task(ssn->m, t)->nominated)) {
-        /* Its own part of the promise still holds; it is others of the gang that lack room. */
-        return stmt_pipeline(ssn, t, model_task(ssn->m, t)->nominated, false);
+    if (has_promise(ssn->m, t) && room_fits(ssn, t, task_nominated(ssn->m, t))) {
+        /* This task's nominated node still has room; other members of the gang lack room. */
+        return stmt_pipeline(ssn, t, task_nominated(ssn->m, t), false);
     }
     if (!may_preempt(ssn, t)) {
         return false;
@@ -163,8 +199,8 @@ static void preempt_for_job(struct preemptor *p, struct attempt *a)
     room_settle(&p->memo, ssn, a->job, mark);
 }
 
-/* Upstream sends these off without asking whether the job can start: members made way for others
- * of a gang that could not start all the same. */
+/* Upstream commits these evictions without checking that the job can start, so members are evicted
+ * for other members of a gang that still cannot start. */
 static void preempt_within_job(struct preemptor *p, const struct attempt *a)
 {
     struct session *ssn = p->ssn;
@@ -213,6 +249,7 @@ static void preempt_run(struct session *ssn, const void *args)
     job_id *jobs;
     queue_id q;
 
+    p.room.watch_share = room_queues_reclaim(ssn);
     room_memo_init(&p.memo);
     const uint32_t n = turns_collect(ssn, is_preemptor, &jobs);
     turns_init(&turns, ssn, jobs, n);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topology-aware preemption: evicts on one node after the other until enough nodes are known to
-// work, taking everything back each time, then does it for good on the node where it hurts least.
-// Upstream simulates on copies of nodes; here the journal is the simulation, so queue limits and
-// filters answer for the state that will really be.
+// Topology-aware preemption: tries evictions node by node until enough nodes are known to work,
+// rewinding each time, then repeats them on the node where they cost least. Upstream simulates on
+// copies of nodes; here the journal is the simulation, so queue limits and filters see the
+// resulting state.
 
 #include "scheduler/actions/preempt_priv.h"
 
@@ -24,10 +24,10 @@ static uint32_t candidates_wanted(const struct preempt_args *a, uint32_t nodes)
     return (uint32_t)HK_MAX(HK_MIN(n, (int64_t)nodes), 0);
 }
 
-/* Like the sum of kube-scheduler: no priority counts for nothing. */
+/* As in kube-scheduler: no priority adds a negative amount to the sum. */
 #define SHIFT ((int64_t)INT32_MAX + 1)
 
-static void weigh(const struct session *ssn, struct candidate *c)
+static void preempt_dryrun_compute_cost(const struct session *ssn, struct candidate *c)
 {
     const struct model *m = ssn->m;
     int32_t highest = INT32_MIN;
@@ -60,7 +60,7 @@ static bool hurts_less(const struct candidate *a, const struct candidate *b)
     return a->earliest_ns > b->earliest_ns;
 }
 
-/* False when the node needs no victim (allocate will use it) or has too few. */
+/* False when the node needs no victim (allocate will use it) or has too few victims. */
 static bool try_node(struct preemptor *p, task_id t, node_id n, struct candidate *ret)
 {
     struct session *ssn = p->ssn;
@@ -72,8 +72,9 @@ static bool try_node(struct preemptor *p, task_id t, node_id n, struct candidate
         !room_make(&p->room, t, n, victims, nvictim, &gone)) {
         return false;
     }
+    const bool lasts = gone > 0 && preempt_occupy(p, t, n, victims, gone);
     stmt_rewind(ssn, mark);
-    if (gone == 0) {
+    if (!lasts) {
         return false;
     }
     *ret = (struct candidate){
@@ -84,7 +85,7 @@ static bool try_node(struct preemptor *p, task_id t, node_id n, struct candidate
     for (uint32_t i = 0; i < gone; i++) {
         ret->victims[i] = victims[gone - 1 - i];
     }
-    weigh(ssn, ret);
+    preempt_dryrun_compute_cost(ssn, ret);
     return true;
 }
 

@@ -14,13 +14,16 @@ struct preemptor {
     const struct preempt_args *args;
     struct room room;
     struct room_memo memo;
-    room_candidate *may; /* who can be a victim in this phase */
+    room_candidate *may; /* which tasks can be victims in this phase */
 };
 
-/* Victims on the node as plugins allow them, in the arena. False when even all of them would not
+/* Victims on the node that plugins allow, in the arena. False when evicting all of them would not
  * make room. */
 bool preempt_victims(struct preemptor *p, task_id t, node_id n, task_id **ret, uint32_t *ret_n);
 
-/* Topology-aware mode: tries nodes one by one, takes everything back, and evicts on the one where
- * it hurts least. False: nothing changed. */
+/* room_occupy with preempt's room_return rule. */
+bool preempt_occupy(struct preemptor *p, task_id t, node_id n, const task_id *victims, uint32_t nv);
+
+/* Topology-aware mode: tries nodes one by one, undoes each try, and evicts on the node with the
+ * least harm. False: nothing changed. */
 bool preempt_dryrun(struct preemptor *p, task_id t, const node_id *nodes, uint32_t n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// preempt in both modes: who is evicted, and that nobody is for nothing (worked examples 36 to 47).
+// preempt in both modes: which pods it evicts, and that no eviction is useless.
 #include "scheduler/actions/cycle_test.h"
 
 #define PLUGINS                                                                                    \
@@ -42,7 +42,7 @@ static void fits_without_eviction(void **state)
     running(&r, "j", "p1", .req = "cpu=1", .node = "n1");
     running(&r, "j", "p2", .req = "cpu=1", .node = "n1");
     rig_task(&r, "j", "p3", .req = "cpu=1");
-    /* A node that needs no victim is none of the dry run's business. */
+    /* The dry run ignores nodes that need no victim. */
     expect(&r, *state, "", strstr(*state, "configurations") ? "" : "p3@n1");
 }
 
@@ -179,7 +179,7 @@ static void other_queues_are_left_alone(void **state)
     expect(&r, *state, "l1@n1", "h1@n1");
 }
 
-/* Two of three members would find room; a gang that cannot start evicts nobody. */
+/* Two of three members would find room; a gang that cannot start evicts no pod. */
 static void gang_that_does_not_fit_evicts_nobody(void **state)
 {
     RIG(r);
@@ -195,7 +195,8 @@ static void gang_that_does_not_fit_evicts_nobody(void **state)
     expect(&r, *state, "", "");
 }
 
-/* The two small ones come first in victim order, but the large one makes them unnecessary. */
+/* The two small pods come first in victim order, but evicting the large one makes that
+ * unnecessary. */
 static void evictions_that_became_unneeded_are_taken_back(void **state)
 {
     RIG(r);
@@ -210,7 +211,7 @@ static void evictions_that_became_unneeded_are_taken_back(void **state)
     expect(&r, *state, "l3@n1", "h1@n1");
 }
 
-/* Jobs nobody tells apart: the one that stays a gang without it gives a member. */
+/* Plugins rank the jobs equal: the job that can spare a member loses one. */
 static void spare_members_go_before_needed_ones(void **state)
 {
     RIG(r);
@@ -230,7 +231,7 @@ static void spare_members_go_before_needed_ones(void **state)
     expect(&r, conf, "a-x-1@n1", "h1@n1");
 }
 
-/* The promised node has been taken by others and nobody is leaving it: try again. */
+/* Others use the promised node and no pod on it is terminating: the task preempts again. */
 static void broken_promise_does_not_bar_preemption(void **state)
 {
     RIG(r);
@@ -241,9 +242,9 @@ static void broken_promise_does_not_bar_preemption(void **state)
     const task_id l1 = running(&r, "low", "l1", .req = "cpu=1", .node = "n1");
     const task_id h1 = rig_task(&r, "high", "h1", .req = "cpu=1");
     model_task(&r.m, h1)->pod_priority = HIGH;
-    model_task(&r.m, h1)->nominated = n1;
+    model_task_nominate(&r.m, h1, n1);
     expect(&r, *state, "l1@n1", "h1@n1");
-    /* From now on its room is coming. */
+    /* From now on a victim is terminating there. */
     model_task(&r.m, l1)->flags |= TASK_TERMINATING | TASK_PREEMPT_VICTIM;
     running(&r, "low", "l2", .req = "cpu=1", .node = "n1");
     expect(&r, *state, "", "");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// reclaim: gives a queue that lacks its share what others have beyond theirs. Which queue may take
-// and which must give is the plugins' business (Preemptive, Reclaimable); this evicts no more than
-// needed, only when nothing fits without, and never what the victim's queue could take right back.
+// reclaim: gives a queue below its share what other queues hold beyond theirs. Plugins decide which
+// queue may take and which must give (Preemptive, Reclaimable). This action evicts no more than
+// needed, only if nothing fits without evicting, and only what exceeds the victim queue's share.
 
 #include "scheduler/actions/domain.h"
 #include "scheduler/actions/options.h"
@@ -14,49 +14,38 @@ struct reclaimer {
     struct room_memo memo;
 };
 
-static bool may_be_victim(const struct model *m, const struct task *v, const struct task *t)
+static bool reclaim_may_be_victim(const struct model *m, const struct task *v, const struct task *t)
 {
     if (v->status != TASK_RUNNING || !(v->flags & TASK_PREEMPTABLE) ||
         !room_in_session(m, v->job)) {
         return false;
     }
-    const queue_id q = model_job(m, v->job)->queue;
-    return !id_eq(q, model_job(m, t->job)->queue) && model_queue(m, q)->reclaimable;
+    const struct job *from = model_job(m, v->job);
+    return !id_eq(from->queue, model_job(m, t->job)->queue) &&
+           model_queue(m, from->queue)->reclaimable && !room_gang_waits(from);
 }
 
-/* With the roles swapped, the move could be undone by the same rules: the victim's queue is
- * entitled to the victim again and the task just placed would be its prey. Two queues that each
- * exceed their share in another dimension would evict one another for ever. */
-static bool bounces(struct session *ssn, task_id t, task_id victim)
+/* Without a plugin that knows the shares of queues, each queue may take from every other one. Then
+ * a task is not evicted if its queue could at once reclaim the room from the new task. */
+static bool reclaim_may_return(struct session *ssn, task_id victim, task_id t)
 {
     const struct model *m = ssn->m;
-    const queue_id q = model_job(m, model_task(m, t)->job)->queue;
-    const queue_id vq = model_job(m, model_task(m, victim)->job)->queue;
     task_id *prey;
 
-    return model_queue(m, q)->reclaimable && (model_task(m, t)->flags & TASK_PREEMPTABLE) &&
-           hooks_preemptive(ssn, vq, &victim, 1) &&
+    return model_queue(m, model_job(m, model_task(m, t)->job)->queue)->reclaimable &&
+           (model_task(m, t)->flags & TASK_PREEMPTABLE) &&
            hooks_reclaimable(ssn, victim, &t, 1, &prey) > 0;
-}
-
-static bool any_bounces(struct session *ssn, task_id t, const task_id *v, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (bounces(ssn, t, v[i])) {
-            return true;
-        }
-    }
-    return false;
 }
 
 static bool reclaim_on(struct reclaimer *r, task_id t, node_id n)
 {
     struct session *ssn = r->ssn;
+    const bool shares = ssn->hooks[HOOK_PREEMPTIVE].n > 0;
     const stmt_mark_t mark = stmt_mark(ssn);
     task_id *victims = NULL;
     uint32_t gone;
 
-    if (!room_candidates(&r->room, t, n, may_be_victim) || r->room.n == 0) {
+    if (!room_candidates(&r->room, t, n, reclaim_may_be_victim) || r->room.n == 0) {
         return false;
     }
     const uint32_t nvictim = hooks_reclaimable(ssn, t, r->room.at, r->room.n, &victims);
@@ -64,14 +53,14 @@ static bool reclaim_on(struct reclaimer *r, task_id t, node_id n)
         !room_make(&r->room, t, n, victims, nvictim, &gone)) {
         return false;
     }
-    if (stmt_pipeline(ssn, t, n, gone > 0) && !any_bounces(ssn, t, victims, gone)) {
+    if (room_occupy(ssn, t, n, victims, gone, shares ? NULL : reclaim_may_return)) {
         return true;
     }
     stmt_rewind(ssn, mark);
     return false;
 }
 
-/* Waiting for room that comes anyway beats taking it from others. */
+/* Prefers waiting for room that is being freed over evicting other tasks. */
 static bool wait_somewhere(struct session *ssn, task_id t, const node_id *nodes, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -131,8 +120,8 @@ static void reclaim_for_job(struct reclaimer *r, queue_id q, job_id j)
     room_settle(&r->memo, ssn, j, mark);
 }
 
-/* A job bound to a topology domain would not use room that is freed just anywhere: that is
- * gangreclaim's work. Upstream evicts for it all the same. */
+/* Leaves jobs bound to a topology domain to gangreclaim: they cannot use room freed on arbitrary
+ * nodes. Upstream evicts for them all the same. */
 static bool is_reclaimer(struct session *ssn, job_id j)
 {
     return hooks_job_starving(ssn, j) && !domain_is_narrow(ssn, j);
@@ -140,7 +129,8 @@ static bool is_reclaimer(struct session *ssn, job_id j)
 
 static void reclaim_run(struct session *ssn, const void *args)
 {
-    struct reclaimer r = {.ssn = ssn, .room = {.ssn = ssn, .reason = "reclaim"}};
+    struct reclaimer r = {.ssn = ssn,
+                          .room = {.ssn = ssn, .reason = "reclaim", .consent = room_beyond_share}};
     struct turns turns;
     job_id *jobs;
     queue_id q;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// reclaim: who gives, who does not, and that nobody gives for nothing (worked examples 52 to 59).
+// reclaim: which queues lose pods, which do not, and that no eviction is useless.
 #include "scheduler/actions/cycle_test.h"
 
 #define PLUGINS(fair)                                                                              \
@@ -89,7 +89,7 @@ static void closed_queue_takes_nothing(void **state)
     }
 }
 
-/* Without JobPipelined half a gang may take: the second member asks for itself. */
+/* Without JobPipelined a part of a gang may reclaim: the second member does so by itself. */
 static void member_that_may_reclaim_does(void **state)
 {
     RIG(r);
@@ -117,7 +117,7 @@ static void free_room_is_used_before_that_of_others(void **state)
     running(&r, "j1", "p1", .req = "cpu=1", .node = "n1");
     running(&r, "j1", "p2", .req = "cpu=1", .node = "n1");
     rig_task(&r, "j2", "w1", .req = "cpu=2");
-    /* Upstream looks at n1 first, finds it full, and evicts. */
+    /* Upstream tries n1 first, finds it full, and evicts. */
     expect(&r, CONF, "", "w1@n2");
 }
 
@@ -135,27 +135,26 @@ static void gang_protected_by_its_minimum_stays(void **state)
     expect(&r, CONF, "", "");
 }
 
-/* Each queue is beyond its share in one dimension and short in the other: without a guard they
- * would evict one another's pods for ever. */
-static void what_would_be_taken_right_back_is_not_taken(void **state)
+/* Each queue exceeds its share in one dimension and lacks the other: without a guard they would
+ * evict each other's pods forever. */
+static void what_the_queue_is_entitled_to_is_not_taken(void **state)
 {
     static const char conf[] = "actions: reclaim\ntiers:\n- plugins:\n  - name: gang\n"
                                "    enableReclaimable: false\n  - name: capacity\n";
 
-    for (int reclaimable = 0; reclaimable < 2; reclaimable++) {
+    for (int beyond = 0; beyond < 2; beyond++) {
         RIG(r);
         rig_node(&r, "n1", "cpu=10 mem=10 pods=10");
-        rig_queue(&r, "q1", .deserved = "cpu=8 mem=2");
-        const queue_id q2 = rig_queue(&r, "q2", .deserved = "cpu=2 mem=8");
-        model_queue(&r.m, q2)->reclaimable = reclaimable;
+        rig_queue(&r, "q1", .deserved = beyond ? "cpu=6 mem=2" : "cpu=8 mem=2");
+        rig_queue(&r, "q2", .deserved = "cpu=2 mem=8");
         job(&r, "j1", "q1", 0);
         job(&r, "j2", "q2", 1);
         running(&r, "j1", "p1", .req = "cpu=5 mem=5", .node = "n1");
         running(&r, "j1", "p2", .req = "cpu=2 mem=5", .node = "n1");
         rig_task(&r, "j2", "w1", .req = "cpu=3 mem=5", .flags = TASK_PREEMPTABLE);
-        /* p2 would do, but q1 could claim it back (cpu 5+2 <= 8) from w1, which is beyond q2's cpu,
-         * unless nobody may take from q2 at all. */
-        expect(&r, conf, reclaimable ? "" : "p2@n1", reclaimable ? "" : "w1@n1");
+        /* q1 holds 7 cpu and more memory than it deserves. With 8 cpu deserved it could reclaim p2,
+         * from q2 or from others; with 6 it could not. */
+        expect(&r, conf, beyond ? "p2@n1" : "", beyond ? "w1@n1" : "");
     }
 }
 
@@ -169,7 +168,7 @@ int main(void)
         cmocka_unit_test(member_that_may_reclaim_does),
         cmocka_unit_test(free_room_is_used_before_that_of_others),
         cmocka_unit_test(gang_protected_by_its_minimum_stays),
-        cmocka_unit_test(what_would_be_taken_right_back_is_not_taken),
+        cmocka_unit_test(what_the_queue_is_entitled_to_is_not_taken),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Room for one task on one node; see room.h. Everything happens on the live model through the
-// journal, so queue limits and filters are asked about the very state they would meet.
+// Makes room for one task on one node; see room.h. Everything happens on the live model through the
+// journal, so queue limits and filters see exactly the resulting state.
 
 #include "scheduler/actions/room.h"
+
+#include "scheduler/reserve.h"
 
 bool room_fits(struct session *ssn, task_id t, node_id n)
 {
@@ -53,16 +55,16 @@ bool room_candidates(struct room *r, task_id t, node_id n, room_candidate *may)
     return room_covers(m, t, n, r->at, r->n);
 }
 
-/* ---- who goes first ---- */
+/* ---- order of victims ---- */
 
 static bool has_surplus(const struct job *j)
 {
     return (int64_t)tally_ready(&j->tally) > j->min;
 }
 
-/* Volcano's victim order; between jobs of one queue that no plugin tells apart, a member its gang
+/* Volcano's victim order. Between jobs of one queue that plugins rank equal, a member that its gang
  * can spare goes before one whose loss breaks the gang. */
-static bool goes_before(struct session *ssn, task_id a, task_id b, task_id t)
+static bool room_victim_before(struct session *ssn, task_id a, task_id b, task_id t)
 {
     const struct model *m = ssn->m;
     const job_id ja = model_task(m, a)->job, jb = model_task(m, b)->job;
@@ -76,13 +78,14 @@ static bool goes_before(struct session *ssn, task_id a, task_id b, task_id t)
     return hooks_victim_before(ssn, a, b, t);
 }
 
-/* Evictions change shares and surpluses, hence a look at all that are left each time. */
+/* Moves the next victim to the front. Evictions change shares and surpluses, so all remaining
+ * candidates are compared each time. */
 static void bring_next(struct session *ssn, task_id t, task_id *v, uint32_t nv)
 {
     uint32_t best = 0;
 
     for (uint32_t i = 1; i < nv; i++) {
-        if (goes_before(ssn, v[i], v[best], t)) {
+        if (room_victim_before(ssn, v[i], v[best], t)) {
             best = i;
         }
     }
@@ -91,9 +94,9 @@ static void bring_next(struct session *ssn, task_id t, task_id *v, uint32_t nv)
     v[best] = x;
 }
 
-/* ---- who may stay ---- */
+/* ---- taking evictions back ---- */
 
-/* The node would still have the amounts without this eviction. */
+/* Whether the node would have enough for the task without this eviction. */
 static bool spares(const struct model *m, task_id t, node_id n, task_id victim)
 {
     const struct shape *s = task_shape(m, t), *sv = task_shape(m, victim);
@@ -116,8 +119,8 @@ static void evict_but(struct room *r, task_id t, const task_id *v, uint32_t nv, 
     }
 }
 
-/* Takes evictions back that later ones made unnecessary, the most important victim first. The last
- * one is needed: before it the task did not fit. */
+/* Takes back evictions that later ones made unnecessary, the most important victim first. The last
+ * eviction stays: before it the task did not fit. */
 static uint32_t reprieve(struct room *r, task_id t, node_id n, stmt_mark_t mark, task_id *v,
                          uint32_t nv)
 {
@@ -144,19 +147,89 @@ bool room_make(struct room *r, task_id t, node_id n, task_id *v, uint32_t nv, ui
     const stmt_mark_t mark = stmt_mark(r->ssn);
     uint32_t gone = 0;
 
+    r->took_share = false;
     while (!room_fits(r->ssn, t, n)) {
         if (gone == nv) {
             stmt_rewind(r->ssn, mark);
             return false;
         }
+        const stmt_mark_t before = stmt_mark(r->ssn);
         bring_next(r->ssn, t, v + gone, nv - gone);
-        stmt_evict(r->ssn, v[gone++], r->reason, model_task(r->ssn->m, t)->job);
+        stmt_evict(r->ssn, v[gone], r->reason, model_task(r->ssn->m, t)->job);
+        if (r->consent && !r->consent(r->ssn, v[gone])) {
+            stmt_rewind(r->ssn, before);
+            v[gone] = v[--nv];
+            continue;
+        }
+        r->took_share |= r->watch_share && !room_beyond_share(r->ssn, v[gone]);
+        gone++;
     }
     *ret_n = gone > 1 ? reprieve(r, t, n, mark, v, gone) : gone;
     return true;
 }
 
-/* ---- memory of failures ---- */
+/* ---- victims that could return ---- */
+
+bool room_beyond_share(struct session *ssn, task_id evicted)
+{
+    const queue_id q = model_job(ssn->m, model_task(ssn->m, evicted)->job)->queue;
+
+    return ssn->hooks[HOOK_PREEMPTIVE].n == 0 || !hooks_preemptive(ssn, q, &evicted, 1);
+}
+
+bool room_queues_reclaim(const struct session *ssn)
+{
+    bool found = false;
+
+    for (uint32_t k = 0; k < ssn->conf->actions.len; k++) {
+        const char *name = ssn->conf->actions.at[k].a->name;
+        found |= strcmp(name, "reclaim") == 0 || strcmp(name, "gangreclaim") == 0;
+    }
+    return found;
+}
+
+bool room_leaves_share(struct session *ssn, const task_id *t, uint32_t n)
+{
+    const queue_id q = model_job(ssn->m, model_task(ssn->m, t[0])->job)->queue;
+
+    return !hooks_preemptive(ssn, q, t, n);
+}
+
+/* Allocates the task for the check, since a gang's protection depends on its count of running
+ * members. */
+static bool any_returns(struct session *ssn, task_id t, node_id n, const task_id *victims,
+                        uint32_t nvictim, room_return *may_return)
+{
+    const stmt_mark_t mark = stmt_mark(ssn);
+    bool returns = !stmt_allocate(ssn, t, n);
+
+    for (uint32_t i = 0; !returns && i < nvictim; i++) {
+        returns = may_return(ssn, victims[i], t);
+    }
+    stmt_rewind(ssn, mark);
+    return returns;
+}
+
+bool room_occupy(struct session *ssn, task_id t, node_id n, const task_id *victims,
+                 uint32_t nvictim, room_return *may_return)
+{
+    if (nvictim > 0 && may_return && any_returns(ssn, t, n, victims, nvictim, may_return)) {
+        return false;
+    }
+    return stmt_pipeline(ssn, t, n, nvictim > 0);
+}
+
+bool room_was_paid(const struct session *ssn, stmt_mark_t mark)
+{
+    for (uint32_t k = mark; k < ssn->ops.len; k++) {
+        if (ssn->ops.at[k].kind == OP_EVICT && ssn->ops.at[k].state == OP_OPEN) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- remembered failures ---- */
 
 void room_memo_init(struct room_memo *memo)
 {
@@ -221,10 +294,15 @@ void room_settle(struct room_memo *memo, struct session *ssn, job_id j, stmt_mar
     if (stmt_mark(ssn) == mark) {
         return;
     }
-    if (hooks_job_pipelined(ssn, j)) {
-        stmt_commit(ssn, mark);
-    } else {
+    if (!hooks_job_pipelined(ssn, j)) {
         stmt_rewind(ssn, mark);
         room_memo_changed(memo);
+    } else if (room_was_paid(ssn, mark)) {
+        /* The victims were evicted for all of the placed members. Members that found room without
+         * evictions keep it, too, or the gang would lack them once the victims are gone. */
+        stmt_promise(ssn, mark, j);
+        stmt_commit(ssn, mark);
+    } else {
+        reserve_add(ssn, mark);
     }
 }

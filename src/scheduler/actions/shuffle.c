@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shuffle: evicts running pods that plugins (rescheduling, tdm, pdb) want elsewhere. What becomes
-// of them is for later cycles to see.
+// shuffle: evicts running pods that plugins (rescheduling, tdm, pdb) want elsewhere. Later cycles
+// place their replacements.
 
 #include "scheduler/session.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues and jobs taking turns; see turns.h. Run by every action that works job by job.
+// Queues and jobs taking turns; see turns.h. Used by every action that works job by job.
 
 #include "scheduler/actions/turns.h"
 
+#include "base/crumb.h"
 #include "scheduler/actions/idsort.h"
 
 static bool job_first(void *ctx, uint32_t a, uint32_t b)
@@ -84,12 +85,15 @@ bool turns_take_job(struct turns *t, queue_id q, job_id *ret)
     if (line->back.len > 0 &&
         (!waiting || job_first(t->ssn, line->back.at[0], line->at[line->next]))) {
         ret->i = hk_heap_pop(&line->back);
-        return true;
-    }
-    if (waiting) {
+    } else if (waiting) {
         ret->i = line->at[line->next++];
+    } else {
+        t->ssn->at_job = NO_JOB;
+        return false;
     }
-    return waiting;
+    t->ssn->at_job = *ret;
+    hk_crumb_moved();
+    return true;
 }
 
 void turns_put_job(struct turns *t, queue_id q, job_id j)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose turn it is: queues in QueueOrder, the jobs of each in JobOrder. A job or queue that was
-// taken comes back only when put back, and is then placed by its order of that moment. The keys of
-// queues move while they wait (shares do), so queues sit in a heap as in Volcano; a waiting job's
-// key does not, so those of a queue are sorted once, when its first turn comes.
+// The order of turns: queues in QueueOrder, the jobs of each in JobOrder. A taken job or queue
+// returns only when put back, at the position of that moment. Keys of waiting queues change (their
+// shares do), so queues are in a heap, as in Volcano; keys of waiting jobs do not, so the jobs of a
+// queue are sorted once, at its first turn.
 #pragma once
 
 #include "scheduler/session.h"
@@ -27,7 +27,6 @@ void turns_put_queue(struct turns *t, queue_id q);
 bool turns_take_job(struct turns *t, queue_id q, job_id *ret);
 void turns_put_job(struct turns *t, queue_id q, job_id j);
 
-/* Jobs of the session that were admitted and are valid, for turns_init: those that keep says yes to
- * (NULL: all). */
+/* Admitted, valid jobs of the session for which keep returns true (NULL: all), for turns_init. */
 uint32_t turns_collect(struct session *ssn, bool (*keep)(struct session *ssn, job_id j),
                        job_id **ret);

@@ -7,14 +7,21 @@
 
 /* ---- tasks ---- */
 
-/* By sub-job, so that rows are runs, then in TaskOrder. */
+/* Sorts by sub-job, so that each row is contiguous, then tasks for which others were evicted, then
+ * by TaskOrder. If a sibling went first, it could use the room freed for a gang, and the gang would
+ * fail. */
 static bool task_first(void *ctx, uint32_t a, uint32_t b)
 {
     struct session *ssn = ctx;
-    const sub_id sa = ssn->m->tasks.at[a].sub, sb = ssn->m->tasks.at[b].sub;
+    const struct task *ta = &ssn->m->tasks.at[a], *tb = &ssn->m->tasks.at[b];
 
-    if (!id_eq(sa, sb)) {
-        return sa.i < sb.i;
+    if (!id_eq(ta->sub, tb->sub)) {
+        return ta->sub.i < tb->sub.i;
+    }
+    const bool a_waits = !id_none(model_node_of(ssn->m, ta->nominated));
+    const bool b_waits = !id_none(model_node_of(ssn->m, tb->nominated));
+    if (a_waits != b_waits) {
+        return a_waits;
     }
     return hooks_task_order(ssn, (task_id){a}, (task_id){b}) < 0;
 }
@@ -79,11 +86,11 @@ static bool sub_first(void *ctx, uint32_t a, uint32_t b)
     return hooks_sub_order(ctx, (sub_id){a}, (sub_id){b}) < 0;
 }
 
-static void require(struct worksheet *w, sub_id s)
+static void worksheet_mark_required(struct worksheet *w, sub_id s)
 {
     uint32_t lo = 0, hi = w->n;
 
-    while (lo < hi) { /* rows ascend by sub-job */
+    while (lo < hi) { /* rows are sorted by sub-job */
         const uint32_t mid = lo + (hi - lo) / 2;
         if (w->rows[mid].sub.i < s.i) {
             lo = mid + 1;
@@ -96,8 +103,8 @@ static void require(struct worksheet *w, sub_id s)
     }
 }
 
-/* Marks the sub-jobs that must become ready for their groups to reach minSubGroups. One without
- * tasks to place takes up a place as well. */
+/* Marks the sub-jobs that must become ready for their groups to reach minSubGroups. A sub-job
+ * without tasks to place counts as well. */
 static void mark_required(struct worksheet *w)
 {
     struct session *ssn = w->ssn;
@@ -126,7 +133,7 @@ static void mark_required(struct worksheet *w)
         const uint32_t policy = model_sub(m, (sub_id){lacking[i]})->policy;
         if (ready[policy] < job->policies.at[policy].min_groups) {
             ready[policy]++;
-            require(w, (sub_id){lacking[i]});
+            worksheet_mark_required(w, (sub_id){lacking[i]});
         }
     }
 }

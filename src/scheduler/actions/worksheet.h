@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job still has to place: its Pending tasks by sub-job, in the order they will be tried.
-// Task order cannot change within a session, so a list is sorted once and a copy of it is a
-// position.
+// The unplaced part of a job: its Pending tasks by sub-job, in the order of tries. Task order is
+// constant within a session, so a list is sorted once, and a copy of it is just a position.
 #pragma once
 
 #include "scheduler/session.h"
@@ -11,7 +10,7 @@ struct task_list {
     uint32_t n, next;
 };
 
-/* A role of which a task found no node, and what it met. */
+/* A role with a task that found no node, and the reasons. */
 struct failed_role {
     uint32_t role;
     shape_id shape;
@@ -20,8 +19,8 @@ struct failed_role {
 
 struct sheet_row {
     sub_id sub;
-    bool required; /* its group lacks ready sub-jobs */
-    bool placed;   /* the domain path found it a place */
+    bool required; /* its group needs more ready sub-jobs */
+    bool placed;   /* the domain search placed it */
     struct task_list tasks;
     struct failed_role *failed;
     uint32_t nfailed;
@@ -36,8 +35,8 @@ struct worksheet {
 };
 
 enum sheet_kind {
-    SHEET_ALLOCATE, /* tasks held by the queue-admission gate alone are listed (4.2.1) */
-    SHEET_EVICT,    /* gated tasks are left out */
+    SHEET_ALLOCATE, /* lists tasks whose only gate is our own, so that allocate can open it */
+    SHEET_EVICT,    /* leaves out all gated tasks */
 };
 
 /* Whether worksheet_init would find a task. */
@@ -49,7 +48,7 @@ struct worksheet *worksheet_copy(const struct worksheet *w);
 /* The role's failure in this row, NULL when none. */
 const struct failed_role *sheet_row_failed(const struct sheet_row *r, uint32_t role);
 void sheet_row_fail(struct session *ssn, struct sheet_row *r, task_id t, struct fit_log *log);
-/* Forgets failures and the fit errors of tasks from that position on. */
+/* Clears failures, and fit errors of tasks from that position on. */
 void sheet_row_forget(struct session *ssn, struct sheet_row *r, uint32_t from);
 
 /* Pending tasks of a job without gates, best-effort ones included, in TaskOrder. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proof of the books: every sum the model keeps is worked out again from the rows and compared.
-// Tests, the simulator and the scenario runner call it after every cycle.
+// Checks the model: recomputes every sum from the rows and compares it with the stored one. Tests,
+// the simulator and the scenario runner call it after every cycle.
 #include "scheduler/model/model_priv.h"
 #include "scheduler/model/topo.h"
 
@@ -46,14 +46,14 @@ static void add_task(struct proof *p, const struct task *t)
     }
 }
 
-static int differs(struct proof *p, const char *what, struct hk_str name, struct hk_str dim,
-                   int64_t books, int64_t rows)
+static int model_check_fail_mismatch(struct proof *p, const char *what, struct hk_str name,
+                                     struct hk_str dim, int64_t books, int64_t rows)
 {
     return hk_fail(p->err, HK_EINVAL, "%s '%.*s' %.*s: books say %lld, rows say %lld", what,
                    HK_FMT(name), HK_FMT(dim), (long long)books, (long long)rows);
 }
 
-static int check_node(struct proof *p, uint32_t n)
+static int model_check_node(struct proof *p, uint32_t n)
 {
     const struct node_table *t = &p->m->nodes;
     const struct hk_str name = model_str(p->m, t->name[n]);
@@ -61,34 +61,39 @@ static int check_node(struct proof *p, uint32_t n)
     for (uint32_t d = 0; d < p->m->dims.n; d++) {
         const struct hk_str dim = p->m->dims.text[d];
         if (t->used.col[d][n] != p->used.col[d][n]) {
-            return differs(p, "node used", name, dim, t->used.col[d][n], p->used.col[d][n]);
+            return model_check_fail_mismatch(p, "node used", name, dim, t->used.col[d][n],
+                                             p->used.col[d][n]);
         }
         if (t->releasing.col[d][n] != p->releasing.col[d][n]) {
-            return differs(p, "node releasing", name, dim, t->releasing.col[d][n],
-                           p->releasing.col[d][n]);
+            return model_check_fail_mismatch(p, "node releasing", name, dim, t->releasing.col[d][n],
+                                             p->releasing.col[d][n]);
         }
         if (t->pipelined.col[d][n] != p->pipelined.col[d][n]) {
-            return differs(p, "node pipelined", name, dim, t->pipelined.col[d][n],
-                           p->pipelined.col[d][n]);
+            return model_check_fail_mismatch(p, "node pipelined", name, dim, t->pipelined.col[d][n],
+                                             p->pipelined.col[d][n]);
         }
         if (t->idle.col[d][n] != t->alloc.col[d][n] - p->used.col[d][n]) {
-            return differs(p, "node idle", name, dim, t->idle.col[d][n],
-                           t->alloc.col[d][n] - p->used.col[d][n]);
+            return model_check_fail_mismatch(p, "node idle", name, dim, t->idle.col[d][n],
+                                             t->alloc.col[d][n] - p->used.col[d][n]);
         }
         if (t->future.col[d][n] !=
             t->idle.col[d][n] + t->releasing.col[d][n] - t->pipelined.col[d][n]) {
-            return differs(p, "node future", name, dim, t->future.col[d][n],
-                           t->idle.col[d][n] + t->releasing.col[d][n] - t->pipelined.col[d][n]);
+            return model_check_fail_mismatch(p, "node future", name, dim, t->future.col[d][n],
+                                             t->idle.col[d][n] + t->releasing.col[d][n] -
+                                                 t->pipelined.col[d][n]);
         }
         if (t->kused.col[d][n] != p->kused.col[d][n]) {
-            return differs(p, "node view", name, dim, t->kused.col[d][n], p->kused.col[d][n]);
+            return model_check_fail_mismatch(p, "node view", name, dim, t->kused.col[d][n],
+                                             p->kused.col[d][n]);
         }
     }
     if (t->npods[n] != p->npods[n]) {
-        return differs(p, "node pods in view", name, HK_STR(""), t->npods[n], p->npods[n]);
+        return model_check_fail_mismatch(p, "node pods in view", name, HK_STR(""), t->npods[n],
+                                         p->npods[n]);
     }
     if (t->nz_cpu[n] != p->nz_cpu[n] || t->nz_mem[n] != p->nz_mem[n]) {
-        return differs(p, "node non-zero requests", name, HK_STR(""), t->nz_cpu[n], p->nz_cpu[n]);
+        return model_check_fail_mismatch(p, "node non-zero requests", name, HK_STR(""),
+                                         t->nz_cpu[n], p->nz_cpu[n]);
     }
     return 0;
 }
@@ -111,7 +116,7 @@ static int check_nodes(struct proof *p)
         }
     }
     for (uint32_t n = 0; n < m->nodes.len; n++) {
-        const int rc = check_node(p, n);
+        const int rc = model_check_node(p, n);
         if (rc < 0) {
             return rc;
         }
@@ -119,7 +124,12 @@ static int check_nodes(struct proof *p)
     return 0;
 }
 
-static void count_task(const struct model *m, task_id t, struct tally *tally, int64_t *alloc)
+/* Amounts of the tasks of a job or queue, by state. */
+struct holding {
+    int64_t alloc[DIM_MAX], leaving[DIM_MAX], pending[DIM_MAX];
+};
+
+static void count_task(const struct model *m, task_id t, struct tally *tally, struct holding *sum)
 {
     const struct task *task = model_task(m, t);
     const struct shape *s = task_shape(m, t);
@@ -127,12 +137,15 @@ static void count_task(const struct model *m, task_id t, struct tally *tally, in
     tally->n[task->status]++;
     tally->total++;
     tally->pending_be += task->status == TASK_PENDING && (task->flags & TASK_BEST_EFFORT);
-    for (uint32_t k = 0; status_in(task->status, STATUS_ALLOCATED) && k < s->nreq; k++) {
-        alloc[s->req[k].dim] += s->req[k].v;
+    for (uint32_t k = 0; k < s->nreq; k++) {
+        const bool leaving = task->status == TASK_RELEASING && !id_none(task->node);
+        sum->alloc[s->req[k].dim] += status_in(task->status, STATUS_ALLOCATED) ? s->req[k].v : 0;
+        sum->leaving[s->req[k].dim] += leaving ? s->req[k].v : 0;
+        sum->pending[s->req[k].dim] += task->status == TASK_PENDING ? s->req[k].v : 0;
     }
 }
 
-static int check_job(struct proof *p, job_id job, int64_t *alloc)
+static int check_job(struct proof *p, job_id job, struct holding *sum)
 {
     const struct model *m = p->m;
     const struct job *j = model_job(m, job);
@@ -140,28 +153,59 @@ static int check_job(struct proof *p, job_id job, int64_t *alloc)
 
     for (task_id t = j->pending; !id_none(t); t = model_task(m, t)->job_next) {
         if (model_task(m, t)->status != TASK_PENDING) {
-            return differs(p, "job pending list", model_str(m, j->name), HK_STR("status"),
-                           TASK_PENDING, model_task(m, t)->status);
+            return model_check_fail_mismatch(p, "job pending list", model_str(m, j->name),
+                                             HK_STR("status"), TASK_PENDING,
+                                             model_task(m, t)->status);
         }
-        count_task(m, t, &tally, alloc);
+        count_task(m, t, &tally, sum);
     }
     for (task_id t = j->others; !id_none(t); t = model_task(m, t)->job_next) {
-        count_task(m, t, &tally, alloc);
+        count_task(m, t, &tally, sum);
     }
     for (uint32_t s = 0; s < TASK_NSTATUS; s++) {
         if (j->tally.n[s] != tally.n[s]) {
-            return differs(p, "job", model_str(m, j->name), hk_str(task_status_name(s)),
-                           j->tally.n[s], tally.n[s]);
+            return model_check_fail_mismatch(p, "job", model_str(m, j->name),
+                                             hk_str(task_status_name(s)), j->tally.n[s],
+                                             tally.n[s]);
         }
     }
     if (j->tally.total != tally.total || j->tally.pending_be != tally.pending_be) {
-        return differs(p, "job", model_str(m, j->name), HK_STR("total"), j->tally.total,
-                       tally.total);
+        return model_check_fail_mismatch(p, "job", model_str(m, j->name), HK_STR("total"),
+                                         j->tally.total, tally.total);
     }
     for (uint32_t d = 0; d < m->dims.n; d++) {
-        if (job_vec(m, job, JV_ALLOC)[d] != alloc[d]) {
-            return differs(p, "job allocated", model_str(m, j->name), m->dims.text[d],
-                           job_vec(m, job, JV_ALLOC)[d], alloc[d]);
+        if (job_vec(m, job, JV_ALLOC)[d] != sum->alloc[d]) {
+            return model_check_fail_mismatch(p, "job allocated", model_str(m, j->name),
+                                             m->dims.text[d], job_vec(m, job, JV_ALLOC)[d],
+                                             sum->alloc[d]);
+        }
+        if (job_vec(m, job, JV_LEAVING)[d] != sum->leaving[d]) {
+            return model_check_fail_mismatch(p, "job leaving", model_str(m, j->name),
+                                             m->dims.text[d], job_vec(m, job, JV_LEAVING)[d],
+                                             sum->leaving[d]);
+        }
+    }
+    return 0;
+}
+
+static int model_check_queue(struct proof *p, uint32_t i, const struct holding *sum)
+{
+    const struct model *m = p->m;
+    const struct queue *q = &m->queues.at[i];
+
+    for (uint32_t d = 0; q->used && d < m->dims.n; d++) {
+        if (q->allocated[d] != sum->alloc[d]) {
+            return model_check_fail_mismatch(p, "queue allocated", model_str(m, q->name),
+                                             m->dims.text[d], q->allocated[d], sum->alloc[d]);
+        }
+        if (q->leaving[d] != sum->leaving[d]) {
+            return model_check_fail_mismatch(p, "queue leaving", model_str(m, q->name),
+                                             m->dims.text[d], q->leaving[d], sum->leaving[d]);
+        }
+        if (q->request[d] != sum->alloc[d] + sum->pending[d]) {
+            return model_check_fail_mismatch(p, "queue request", model_str(m, q->name),
+                                             m->dims.text[d], q->request[d],
+                                             sum->alloc[d] + sum->pending[d]);
         }
     }
     return 0;
@@ -170,30 +214,27 @@ static int check_job(struct proof *p, job_id job, int64_t *alloc)
 static int check_jobs(struct proof *p)
 {
     const struct model *m = p->m;
-    int64_t *queues =
-        hk_arena_zalloc(&p->mem, (m->queues.len + 1) * (size_t)DIM_MAX * sizeof(*queues));
+    struct holding *queues = hk_arena_zalloc(&p->mem, (m->queues.len + 1) * sizeof(*queues));
+    int rc = 0;
 
     for (uint32_t i = 0; i < m->jobs.len; i++) {
-        int64_t alloc[DIM_MAX] = {0};
+        struct holding sum = {0};
         const struct job *j = &m->jobs.at[i];
-        const int rc = j->used ? check_job(p, (job_id){i}, alloc) : 0;
+        rc = j->used ? check_job(p, (job_id){i}, &sum) : 0;
         if (rc < 0) {
             return rc;
         }
-        for (uint32_t d = 0; j->used && !id_none(j->queue) && d < m->dims.n; d++) {
-            queues[(size_t)j->queue.i * DIM_MAX + d] += alloc[d];
+        const queue_id q = j->used ? job_books(j) : NO_QUEUE;
+        for (uint32_t d = 0; !id_none(q) && d < m->dims.n; d++) {
+            queues[q.i].alloc[d] += sum.alloc[d];
+            queues[q.i].leaving[d] += sum.leaving[d];
+            queues[q.i].pending[d] += j->has_pg ? sum.pending[d] : 0;
         }
     }
-    for (uint32_t i = 0; i < m->queues.len; i++) {
-        for (uint32_t d = 0; m->queues.at[i].used && d < m->dims.n; d++) {
-            const int64_t want = queues[(size_t)i * DIM_MAX + d];
-            if (m->queues.at[i].allocated[d] != want) {
-                return differs(p, "queue allocated", model_str(m, m->queues.at[i].name),
-                               m->dims.text[d], m->queues.at[i].allocated[d], want);
-            }
-        }
+    for (uint32_t i = 0; rc == 0 && i < m->queues.len; i++) {
+        rc = model_check_queue(p, i, &queues[i]);
     }
-    return 0;
+    return rc;
 }
 
 int model_check(const struct model *m, struct hk_err *err)

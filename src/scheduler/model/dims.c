@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resource names to dimensions, and which names are accounted for (scheduler.md 2.1).
+// Maps resource names to dimensions, and decides which names count (docs/reference/scheduler.md
+// section 1).
 #include "scheduler/model/dims.h"
 
 static bool is_extended(struct hk_str name)
@@ -19,7 +20,7 @@ bool dims_counts(struct hk_str name)
            is_extended(name);
 }
 
-static uint32_t add(struct dims *d, struct hk_intern *str, struct hk_str name)
+static uint32_t dims_add_dim(struct dims *d, struct hk_intern *str, struct hk_str name)
 {
     const uint32_t k = d->n++;
     const bool bytes = hk_str_is(name, "ephemeral-storage") || hk_str_starts(name, "hugepages-");
@@ -36,9 +37,9 @@ static uint32_t add(struct dims *d, struct hk_intern *str, struct hk_str name)
 void dims_init(struct dims *d, struct hk_intern *str)
 {
     *d = (struct dims){0};
-    add(d, str, HK_STR("cpu"));
-    add(d, str, HK_STR("memory"));
-    add(d, str, HK_STR("pods"));
+    dims_add_dim(d, str, HK_STR("cpu"));
+    dims_add_dim(d, str, HK_STR("memory"));
+    dims_add_dim(d, str, HK_STR("pods"));
 }
 
 uint32_t dims_find(const struct dims *d, struct hk_str name)
@@ -61,5 +62,5 @@ uint32_t dims_intern(struct dims *d, struct hk_intern *str, struct hk_str name)
     if (!dims_counts(name)) {
         return HK_NONE;
     }
-    return d->n == DIM_MAX ? DIM_MAX : add(d, str, name);
+    return d->n == DIM_MAX ? DIM_MAX : dims_add_dim(d, str, name);
 }

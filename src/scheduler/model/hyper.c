@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hyperNode tree (2.7): topology domains over nodes. Ingest resolves selectors to names and
-// hands the whole tree over whenever a manifest or the node set changes; rows keep their ids by
-// name. Row 0 is the virtual root above everything.
+// The hyperNode tree: topology domains over nodes (docs/reference/scheduler.md section 2.7). Ingest
+// resolves selectors to names and passes the whole tree whenever a manifest or the set of nodes
+// changes; rows keep their ids by name. Row 0 is the virtual root above all hyperNodes.
 #include "scheduler/model/model_priv.h"
 
 void hyper_fini(struct hyper *h)
@@ -11,6 +11,9 @@ void hyper_fini(struct hyper *h)
     hk_free(h->bits);
     *h = (struct hyper){0};
 }
+
+/* Leaves one tier for the root, which is above the highest. */
+#define MAX_TIER (INT32_MAX - 1)
 
 hyper_id model_hyper_find(const struct model *m, struct hk_str name)
 {
@@ -31,13 +34,38 @@ static hyper_id row_for(struct model *m, const struct hyper_desc *d)
     }
     hyper_strings(&m->hypers.at[h.i], &m->str, hk_intern_drop);
     hyper_fini(&m->hypers.at[h.i]);
-    m->hypers.at[h.i] = (struct hyper){
-        .used = true, .name = name, .tier = d->tier, .tier_name = tier_name, .parent = NO_HYPER};
+    m->hypers.at[h.i] = (struct hyper){.used = true,
+                                       .name = name,
+                                       .tier = HK_MIN(d->tier, MAX_TIER),
+                                       .tier_name = tier_name,
+                                       .parent = NO_HYPER};
     return h;
+}
+
+static void forget_mark(const struct model *m, hyper_id *mark)
+{
+    if (!id_none(*mark) && !id_eq(*mark, HYPER_ROOT) && !m->hypers.at[mark->i].used) {
+        *mark = NO_HYPER;
+    }
+}
+
+/* Clears references of jobs to deleted hyperNodes, whose rows may be reused for others. */
+static void forget_marks(struct model *m)
+{
+    for (uint32_t i = 0; i < m->jobs.len; i++) {
+        if (m->jobs.at[i].used) {
+            forget_mark(m, &m->jobs.at[i].mark);
+        }
+    }
+    for (uint32_t i = 0; i < m->subs.len; i++) {
+        forget_mark(m, &m->subs.at[i].mark);
+        forget_mark(m, &m->subs.at[i].nominated);
+    }
 }
 
 static void drop_gone(struct model *m)
 {
+    forget_marks(m);
     for (uint32_t i = 1; i < m->hypers.len; i++) {
         struct hyper *h = &m->hypers.at[i];
         if (!h->used && h->name != 0) {
@@ -100,14 +128,14 @@ static bool add_members(struct model *m, hyper_id id, const struct hyper_desc *d
     return ok;
 }
 
-/* Node sets grow upwards; tiers strictly fall on the way down, so there is no cycle to meet. */
-static void gather(struct model *m, hyper_id id)
+/* Collects the nodes of all children. Tiers strictly decrease downwards, so there is no cycle. */
+static void model_hyper_collect_nodes(struct model *m, hyper_id id)
 {
     struct hyper *h = &m->hypers.at[id.i];
     const uint32_t words = (h->nbit + 63) / 64;
 
     for (uint32_t k = 0; k < h->children.len; k++) {
-        gather(m, h->children.at[k]);
+        model_hyper_collect_nodes(m, h->children.at[k]);
         for (uint32_t w = 0; w < words; w++) {
             h->bits[w] |= m->hypers.at[h->children.at[k].i].bits[w];
         }
@@ -141,7 +169,7 @@ bool model_hyper_rebuild(struct model *m, const struct hyper_desc *d, uint32_t n
     }
     for (uint32_t k = 0; k < n; k++) {
         if (id_none(m->hypers.at[rows.at[k].i].parent)) {
-            gather(m, rows.at[k]);
+            model_hyper_collect_nodes(m, rows.at[k]);
         }
     }
     hk_vec_fini(&rows);

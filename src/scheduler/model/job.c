@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs, their sub-jobs and roles: counts by state, sums of requests, and which jobs are worth a
-// look in the next session. A row appears with the PodGroup or with the first pod that names it,
-// and goes when neither is left.
+// Jobs, their sub-jobs and roles: counts by state, sums of requests, and which jobs the next
+// session must consider. A row is created with the PodGroup or with the first pod that names it,
+// and removed when neither is left.
 #include "scheduler/model/model_priv.h"
 
 static const char *const phase_names[] = {
@@ -16,14 +16,14 @@ const char *pg_phase_name(enum pg_phase p)
 
 /* ---- lists of tasks ---- */
 
-static task_id *list_of(struct job *j, enum task_status s)
+static task_id *model_job_task_list(struct job *j, enum task_status s)
 {
     return s == TASK_PENDING ? &j->pending : &j->others;
 }
 
 static void list_push(struct model *m, struct job *j, task_id t, enum task_status s)
 {
-    task_id *head = list_of(j, s);
+    task_id *head = model_job_task_list(j, s);
     struct task *task = model_task(m, t);
 
     task->job_prev = NO_TASK;
@@ -39,7 +39,7 @@ static void list_take(struct model *m, struct job *j, task_id t, enum task_statu
     struct task *task = model_task(m, t);
 
     if (id_none(task->job_prev)) {
-        *list_of(j, s) = task->job_next;
+        *model_job_task_list(j, s) = task->job_next;
     } else {
         model_task(m, task->job_prev)->job_next = task->job_next;
     }
@@ -87,15 +87,21 @@ static void vec_add(int64_t *v, const struct shape *s, int sign)
     }
 }
 
-/* What a task in that state adds to sums of its job and queue. */
-static void sums(struct model *m, job_id job, const struct shape *s, enum task_status st, int sign)
+/* Adds what a task in that state contributes to its job and queue; placed: it is on a node. */
+static void sums(struct model *m, job_id job, const struct shape *s, enum task_status st,
+                 bool placed, int sign)
 {
     const struct job *j = model_job(m, job);
     const bool alloc = status_in(st, STATUS_ALLOCATED), pending = st == TASK_PENDING;
-    struct queue *q = id_none(j->queue) ? NULL : model_queue(m, j->queue);
+    const bool leaving = st == TASK_RELEASING && placed;
+    const queue_id books = job_books(j);
+    struct queue *q = id_none(books) ? NULL : model_queue(m, books);
 
     if (alloc) {
         vec_add(job_vec(m, job, JV_ALLOC), s, sign);
+    }
+    if (leaving) {
+        vec_add(job_vec(m, job, JV_LEAVING), s, sign);
     }
     if (pending) {
         vec_add(job_vec(m, job, JV_PENDING), s, sign);
@@ -103,26 +109,25 @@ static void sums(struct model *m, job_id job, const struct shape *s, enum task_s
     if (q && alloc) {
         vec_add(q->allocated, s, sign);
     }
-    if (q && (alloc || pending)) {
+    if (q && leaving) {
+        vec_add(q->leaving, s, sign);
+    }
+    if (q && (alloc || (pending && j->has_pg))) {
         vec_add(q->request, s, sign);
     }
 }
 
-/* Some queue holds or asks for less: limits and shares of others may have moved. */
-static void tell_queue(struct model *m)
-{
-    if (!m->in_session) {
-        m->wake.queue = ++m->version;
-    }
-}
+/* States in which a task counts against its queue. */
+#define QUEUE_HOLDS (STATUS_ALLOCATED | STATUS_BIT(TASK_RELEASING))
 
-/* Gated tasks are taken off what a queue owes a job, but for our own gate (1.11). */
+/* Requests of gated tasks are deducted from what their queue promised the job. A task whose only
+ * gate is our own counts as not gated: the queue is about to remove that gate. */
 static bool counts_as_gated(const struct task *t)
 {
     return (t->flags & TASK_GATED) && !(t->flags & TASK_GATE_OURS_ONLY);
 }
 
-static void count_everywhere(struct model *m, task_id t, enum task_status s, int sign)
+static void count_everywhere(struct model *m, task_id t, enum task_status s, bool placed, int sign)
 {
     const struct task *task = model_task(m, t);
     struct job *j = model_job(m, task->job);
@@ -134,12 +139,13 @@ static void count_everywhere(struct model *m, task_id t, enum task_status s, int
     if (r) {
         tally_count(&r->tally, s, be, sign);
     }
-    sums(m, task->job, task_shape(m, t), s, sign);
+    sums(m, task->job, task_shape(m, t), s, placed, sign);
 }
 
-void job_task_change(struct model *m, task_id t, enum task_status from, enum task_status to)
+void job_task_change(struct model *m, task_id t, enum task_status from, bool was_placed)
 {
     const job_id job = model_task(m, t)->job;
+    const enum task_status to = model_task(m, t)->status;
     struct job *j;
 
     if (id_none(job)) {
@@ -150,17 +156,17 @@ void job_task_change(struct model *m, task_id t, enum task_status from, enum tas
         list_take(m, j, t, from);
         list_push(m, j, t, to);
     }
-    count_everywhere(m, t, from, -1);
-    count_everywhere(m, t, to, 1);
+    count_everywhere(m, t, from, was_placed, -1);
+    count_everywhere(m, t, to, !id_none(model_task(m, t)->node), 1);
     job_mark_dirty(m, job);
-    if (status_in(from, STATUS_ALLOCATED) && !status_in(to, STATUS_ALLOCATED)) {
-        tell_queue(m);
+    if (status_in(from, QUEUE_HOLDS) && (to != from) && !status_in(to, STATUS_ALLOCATED)) {
+        job_wake_queue(m);
     }
 }
 
 /* ---- sub-jobs ---- */
 
-/* Takes the reference to id. */
+/* Takes over the reference to id. */
 static sub_id sub_new(struct model *m, job_id job, uint32_t policy, uint32_t id)
 {
     const sub_id s = {TABLE_ROW(&m->subs)};
@@ -182,7 +188,7 @@ static sub_id sub_new(struct model *m, job_id job, uint32_t policy, uint32_t id)
     return s;
 }
 
-/* Minimum and topology follow the PodGroup's spec. */
+/* Copies minimum and topology from the PodGroup's spec. */
 static void sub_refresh(struct model *m, sub_id s)
 {
     struct sub_job *sub = model_sub(m, s);
@@ -219,7 +225,7 @@ static bool policy_values(const struct model *m, const struct policy *p, struct 
     return true;
 }
 
-/* With a reference. */
+/* Returns the name with a reference. */
 static uint32_t sub_name(struct model *m, job_id job, const struct policy *p, struct hk_str values)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf id = {0};
@@ -232,7 +238,7 @@ static uint32_t sub_name(struct model *m, job_id job, const struct policy *p, st
     return hk_intern_hold(&m->str, hk_buf_str(&id));
 }
 
-/* The first policy that yields values takes the pod, else the default sub-job (2.5). */
+/* The sub-job of the first sub-group policy whose keys the pod has, else the default sub-job. */
 static sub_id sub_for(struct model *m, job_id job, struct labels l)
 {
     struct job *j = model_job(m, job);
@@ -283,7 +289,7 @@ static void sub_drop(struct model *m, job_id job, sub_id s)
     hk_vec_push(&m->subs.free, s.i);
 }
 
-/* ---- tasks come and go ---- */
+/* ---- adding and removing tasks ---- */
 
 void job_task_add(struct model *m, task_id t)
 {
@@ -300,7 +306,7 @@ void job_task_add(struct model *m, task_id t)
     j->tally.total++;
     role_need(m, j, task->role)->tally.total++;
     list_push(m, j, t, task->status);
-    count_everywhere(m, t, task->status, 1);
+    count_everywhere(m, t, task->status, !id_none(task->node), 1);
     vec_add(job_vec(m, job, JV_TOTAL), task_shape(m, t), 1);
     if (counts_as_gated(task)) {
         vec_add(job_vec(m, job, JV_GATED), task_shape(m, t), 1);
@@ -316,7 +322,7 @@ void job_task_remove(struct model *m, task_id t)
     struct job *j = model_job(m, job);
     const sub_id s = task->sub;
 
-    count_everywhere(m, t, task->status, -1);
+    count_everywhere(m, t, task->status, !id_none(task->node), -1);
     vec_add(job_vec(m, job, JV_TOTAL), task_shape(m, t), -1);
     if (counts_as_gated(task)) {
         vec_add(job_vec(m, job, JV_GATED), task_shape(m, t), -1);
@@ -330,7 +336,7 @@ void job_task_remove(struct model *m, task_id t)
     if (--model_sub(m, s)->tally.total == 0) {
         sub_drop(m, job, s);
     }
-    tell_queue(m);
+    job_wake_queue(m);
     job_mark_dirty(m, job);
     job_drop_if_idle(m, job);
 }
@@ -356,11 +362,12 @@ job_id job_need(struct model *m, uint32_t ns, uint32_t name)
         return job;
     }
     job.i = TABLE_ROW(&m->jobs);
-    j = model_job(m, job);
+    j = &m->jobs.at[job.i];
     *j = (struct job){.used = true,
                       .ns = ns,
                       .name = name,
                       .queue = NO_QUEUE,
+                      .held_in = NO_QUEUE,
                       .first_sub = NO_SUB,
                       .default_sub = NO_SUB,
                       .pending = NO_TASK,
@@ -455,7 +462,7 @@ void job_drop_if_idle(struct model *m, job_id job)
     hk_map_del(&m->job_by_key, PAIR_KEY(j->ns, j->name));
     job_strings(j, &m->str, hk_intern_drop);
     job_fini(j);
-    /* Stays in dirty_jobs: settle skips rows that are not used. */
+    /* The row stays in dirty_jobs: settle skips unused rows. */
     *j = (struct job){.dirty = j->dirty, .active_pos = ID_NONE};
     hk_vec_push(&m->jobs.free, job.i);
 }
@@ -465,18 +472,47 @@ void job_drop_if_idle(struct model *m, job_id job)
 static void count_in_queue(struct model *m, job_id job, int sign)
 {
     const struct job *j = model_job(m, job);
+    const queue_id books = job_books(j);
     struct queue *q;
 
-    if (id_none(j->queue)) {
+    if (id_none(books)) {
         return;
     }
-    q = model_queue(m, j->queue);
-    q->njobs += (uint32_t)sign;
+    q = model_queue(m, books);
+    q->njobs += j->has_pg ? (uint32_t)sign : 0;
     for (uint32_t d = 0; d < m->dims.n; d++) {
         q->allocated[d] += sign * job_vec(m, job, JV_ALLOC)[d];
-        q->request[d] += sign * (job_vec(m, job, JV_ALLOC)[d] + job_vec(m, job, JV_PENDING)[d]);
-        q->inqueue[d] += sign * job_vec(m, job, JV_INQ)[d];
-        q->elastic[d] += sign * job_vec(m, job, JV_ELASTIC)[d];
+        q->leaving[d] += sign * job_vec(m, job, JV_LEAVING)[d];
+        q->request[d] += sign * job_vec(m, job, JV_ALLOC)[d];
+        if (j->has_pg) {
+            q->request[d] += sign * job_vec(m, job, JV_PENDING)[d];
+            q->inqueue[d] += sign * job_vec(m, job, JV_INQ)[d];
+            q->elastic[d] += sign * job_vec(m, job, JV_ELASTIC)[d];
+        }
+    }
+}
+
+/* Counts the pods of a job without PodGroup in this queue; NO_QUEUE: in none. */
+static void hold_in_queue(struct model *m, job_id job, queue_id q)
+{
+    struct job *j = model_job(m, job);
+
+    hk_assert(!j->has_pg);
+    if (!id_eq(j->held_in, q)) {
+        count_in_queue(m, job, -1);
+        j->held_in = q;
+        count_in_queue(m, job, 1);
+        job_wake_queue(m);
+    }
+}
+
+void job_learn_queue(struct model *m, job_id job, struct hk_str queue)
+{
+    struct job *j = model_job(m, job);
+
+    if (!j->has_pg && j->queue_name == 0 && queue.n > 0) {
+        j->queue_name = hk_intern_hold(&m->str, queue);
+        hold_in_queue(m, job, model_queue_find(m, queue));
     }
 }
 
@@ -488,18 +524,36 @@ void job_set_queue(struct model *m, job_id job, queue_id q)
         count_in_queue(m, job, -1);
         j->queue = q;
         count_in_queue(m, job, 1);
-        tell_queue(m);
+        job_wake_queue(m);
         job_mark_dirty(m, job);
     }
     job_refresh_active(m, job);
+}
+
+static void enter_queue(struct model *m, job_id job, queue_id q)
+{
+    if (model_job(m, job)->has_pg) {
+        job_set_queue(m, job, q);
+    } else {
+        hold_in_queue(m, job, q);
+    }
 }
 
 void queue_attach_jobs(struct model *m, queue_id q)
 {
     for (uint32_t i = 0; i < m->jobs.len; i++) {
         const struct job *j = &m->jobs.at[i];
-        if (j->used && j->has_pg && j->queue_name == model_queue(m, q)->name) {
-            job_set_queue(m, (job_id){i}, q);
+        if (j->used && j->queue_name == model_queue(m, q)->name) {
+            enter_queue(m, (job_id){i}, q);
+        }
+    }
+}
+
+void queue_detach_jobs(struct model *m, queue_id q)
+{
+    for (uint32_t i = 0; i < m->jobs.len; i++) {
+        if (m->jobs.at[i].used && id_eq(job_books(&m->jobs.at[i]), q)) {
+            enter_queue(m, (job_id){i}, NO_QUEUE);
         }
     }
 }
@@ -553,7 +607,7 @@ static void set_policies(struct model *m, struct job *j, const struct job_desc *
     }
 }
 
-/* Policies changed: every task finds its sub-job again. */
+/* After a change of policies: assigns every task to its sub-job again. */
 static void regroup(struct model *m, job_id job)
 {
     struct job *j = model_job(m, job);
@@ -597,74 +651,6 @@ static void set_minres(struct model *m, job_id job, const struct job_desc *d)
     }
 }
 
-/* ---- has anything been said that is new? ---- */
-
-static uint64_t hash_n(uint64_t h, uint64_t v)
-{
-    return hk_mix(h * 31 + v);
-}
-
-static uint64_t hash_s(uint64_t h, struct hk_str s)
-{
-    return hk_hash(s.n > 0 ? s.s : "", s.n, hash_n(h, s.n));
-}
-
-static uint64_t hash_topo(uint64_t h, const struct topo_spec *t)
-{
-    h = hash_n(h, (uint64_t)t->mode << 1 | t->has_tier);
-    return hash_n(hash_n(h, (uint32_t)t->tier), t->tier_name);
-}
-
-static uint64_t hash_policy(uint64_t h, const struct policy_desc *p)
-{
-    h = hash_topo(hash_s(h, p->name), &p->topo);
-    h = hash_n(hash_n(h, (uint32_t)p->size), (uint32_t)p->min_groups);
-    h = hash_n(hash_n(h, (uint64_t)p->has_sel << 1 | p->sel.nothing), p->sel.n);
-    for (uint32_t k = 0; k < p->sel.n; k++) {
-        const struct label_req *r = &p->sel.at[k];
-        h = hash_n(hash_n(hash_n(hash_n(h, r->key), r->op), (uint64_t)r->num), r->n);
-        for (uint32_t i = 0; i < r->n; i++) {
-            h = hash_n(h, r->vals[i]);
-        }
-    }
-    h = hash_n(h, p->nkey);
-    for (uint32_t k = 0; k < p->nkey; k++) {
-        h = hash_n(h, p->keys[k]);
-    }
-    return h;
-}
-
-static uint64_t hash_lists(uint64_t h, const struct job_desc *d)
-{
-    h = hash_n(hash_n(h, d->has_minres), d->nminres);
-    for (uint32_t k = 0; k < d->nminres; k++) {
-        h = hash_n(hash_n(h, d->minres[k].dim), (uint64_t)d->minres[k].v);
-    }
-    h = hash_n(h, d->nmin_items);
-    for (uint32_t k = 0; k < d->nmin_items; k++) {
-        h = hash_n(hash_n(h, d->min_items[k].name), (uint64_t)d->min_items[k].milli);
-    }
-    h = hash_n(h, d->nrole);
-    for (uint32_t k = 0; k < d->nrole; k++) {
-        h = hash_n(hash_n(h, d->roles[k].name), (uint32_t)d->roles[k].min);
-    }
-    h = hash_n(h, d->npolicy);
-    for (uint32_t k = 0; k < d->npolicy; k++) {
-        h = hash_policy(h, &d->policies[k]);
-    }
-    return h;
-}
-
-static uint64_t hash_desc(const struct job_desc *d)
-{
-    uint64_t h = hash_s(hash_s(hash_s(1, d->uid), d->queue), d->prio_class);
-
-    h = hash_n(hash_n(h, (uint32_t)d->min), d->preemptable);
-    h = hash_n(hash_n(h, (uint64_t)d->creation_ns), (uint64_t)d->waiting_ns);
-    h = hash_s(hash_s(h, d->budget_min), d->budget_max_unavailable);
-    return hash_lists(hash_topo(h, &d->topo), d);
-}
-
 int model_job_check(const struct model *m, const struct job_desc *d, struct hk_err *err)
 {
     const job_id old = model_job_find(m, d->ns, d->name);
@@ -693,7 +679,7 @@ static job_id need_named(struct model *m, struct hk_str ns_text, struct hk_str n
     return job;
 }
 
-/* The old description's strings go when the new one has its own. */
+/* Drops the old description's strings after the new one holds its own. */
 static void set_spec(struct model *m, job_id job, const struct job_desc *d)
 {
     struct job *j = model_job(m, job);
@@ -727,7 +713,7 @@ job_id model_job_put(struct model *m, const struct job_desc *d)
     const job_id job = need_named(m, d->ns, d->name);
     struct job *j = model_job(m, job);
     const bool regroups = j->policies.len > 0 || d->npolicy > 0;
-    const uint64_t said = hash_desc(d);
+    const uint64_t said = job_desc_hash(d);
 
     if (j->has_pg && j->said == said && j->priority == d->priority) {
         model_job_set_phase(m, job, d->phase);
@@ -735,7 +721,10 @@ job_id model_job_put(struct model *m, const struct job_desc *d)
     }
     j->said = said;
     set_spec(m, job, d);
-    j->has_pg = true;
+    if (!j->has_pg) {
+        hold_in_queue(m, job, NO_QUEUE);
+        j->has_pg = true;
+    }
     if (regroups) {
         regroup(m, job);
     }
@@ -750,11 +739,13 @@ job_id model_job_put(struct model *m, const struct job_desc *d)
 void model_job_del(struct model *m, job_id job)
 {
     struct job *j = model_job(m, job);
+    const queue_id q = j->queue;
 
-    j->has_pg = false;
     j->phase = PG_NONE;
     memset(&j->meter, 0, sizeof(j->meter));
     job_set_queue(m, job, NO_QUEUE);
+    j->has_pg = false;
+    hold_in_queue(m, job, q);
     job_mark_dirty(m, job);
     job_drop_if_idle(m, job);
 }
@@ -764,7 +755,7 @@ void model_job_set_phase(struct model *m, job_id job, enum pg_phase p)
     if (model_job(m, job)->phase != p) {
         model_job(m, job)->phase = (uint8_t)p;
         model_job(m, job)->changed =
-            ++m->version; /* never rewound, so true even inside a session */
+            ++m->version; /* phases are never rewound, so this holds even inside a session */
         job_mark_dirty(m, job);
         job_refresh_active(m, job);
     }
@@ -776,125 +767,6 @@ void model_job_set_priority(struct model *m, job_id job, int32_t priority)
         model_job(m, job)->priority = priority;
         job_mark_dirty(m, job);
     }
-}
-
-/* ---- settling: what admitted jobs still owe ---- */
-
-/* inq(job, allocated) of plugins.md 1.11: what minResources still lacks, gated pods deducted.
- * ephemeral-storage is not part of it. */
-static void owed(const struct model *m, job_id job, bool minus_alloc, int64_t *ret)
-{
-    const struct job *j = model_job(m, job);
-    const int64_t *min = job_vec(m, job, JV_MINRES), *alloc = job_vec(m, job, JV_ALLOC);
-    const int64_t *gated = job_vec(m, job, JV_GATED);
-
-    for (uint32_t d = 0; d < m->dims.n; d++) {
-        int64_t v = min[d];
-        if (minus_alloc) {
-            v = hk_str_is(m->dims.text[d], "ephemeral-storage") ? 0 : v - alloc[d];
-        }
-        if (j->ngated > 0) {
-            v -= gated[d];
-        }
-        ret[d] = HK_MAX(v, 0);
-    }
-}
-
-static void settle_job(struct model *m, job_id job)
-{
-    const struct job *j = model_job(m, job);
-    const bool runs = j->phase == PG_RUNNING && (int64_t)tally_allocated(&j->tally) >= j->min;
-    int64_t inq[DIM_MAX] = {0}, over[DIM_MAX] = {0}, elastic[DIM_MAX] = {0};
-    struct queue *q = id_none(j->queue) ? NULL : model_queue(m, j->queue);
-    int64_t *old_inq = job_vec(m, job, JV_INQ), *old_elastic = job_vec(m, job, JV_ELASTIC);
-    int64_t *old_over = job_vec(m, job, JV_OVER);
-    bool less = false;
-
-    if (q && j->has_minres && (j->phase == PG_INQUEUE || runs)) {
-        owed(m, job, true, inq);
-        owed(m, job, j->phase != PG_INQUEUE, over);
-    }
-    for (uint32_t d = 0; d < m->dims.n; d++) {
-        if (q) {
-            elastic[d] = HK_MAX(job_vec(m, job, JV_ALLOC)[d] - job_vec(m, job, JV_MINRES)[d], 0);
-            q->inqueue[d] += inq[d] - old_inq[d];
-            q->elastic[d] += elastic[d] - old_elastic[d];
-        }
-        m->over_inqueue[d] += over[d] - old_over[d];
-        less = less || inq[d] < old_inq[d] || over[d] < old_over[d];
-        old_inq[d] = inq[d];
-        old_elastic[d] = elastic[d];
-        old_over[d] = over[d];
-    }
-    if (less) {
-        tell_queue(m);
-    }
-}
-
-void model_settle(struct model *m)
-{
-    for (uint32_t k = 0; k < m->dirty_jobs.len; k++) {
-        const job_id job = m->dirty_jobs.at[k];
-        model_job(m, job)->dirty = false;
-        if (model_job(m, job)->used) {
-            settle_job(m, job);
-            job_refresh_active(m, job);
-        }
-    }
-    hk_vec_clear(&m->dirty_jobs);
-}
-
-/* ---- parking ---- */
-
-void model_job_park(struct model *m, job_id job, uint64_t dims, uint8_t why, int64_t due_ns)
-{
-    model_job(m, job)->park =
-        (struct park){.at = m->version, .dims = dims, .why = why, .due_ns = due_ns};
-}
-
-bool model_job_awake(const struct model *m, job_id job)
-{
-    const struct job *j = model_job(m, job);
-    const struct park *p = &j->park;
-
-    if (p->at == 0 || j->changed > p->at) {
-        return true;
-    }
-    if (((p->why & WAKE_NODE) && m->wake.node > p->at) ||
-        ((p->why & WAKE_PODS) && m->wake.pods > p->at) ||
-        ((p->why & WAKE_VICTIM) && m->wake.victim > p->at) ||
-        ((p->why & WAKE_VOLUME) && m->wake.volume > p->at) ||
-        ((p->why & WAKE_QUEUE) && m->wake.queue > p->at)) {
-        return true;
-    }
-    for (uint64_t d = p->dims; d; d &= d - 1) {
-        if (m->wake.gain[__builtin_ctzll(d)] > p->at) {
-            return true;
-        }
-    }
-    return false;
-}
-
-uint64_t model_wake(const struct model *m)
-{
-    uint64_t v = HK_MAX(HK_MAX(m->wake.node, m->wake.pods), HK_MAX(m->wake.queue, m->wake.victim));
-
-    v = HK_MAX(v, m->wake.volume);
-    for (uint32_t d = 0; d < m->dims.n; d++) {
-        v = HK_MAX(v, m->wake.gain[d]);
-    }
-    return v;
-}
-
-void model_wake_up(struct model *m, unsigned why)
-{
-    const uint64_t now = ++m->version;
-
-    m->wake.node = why & WAKE_NODE ? now : m->wake.node;
-    m->wake.pods = why & WAKE_PODS ? now : m->wake.pods;
-    m->wake.queue = why & WAKE_QUEUE ? now : m->wake.queue;
-    m->wake.victim = why & WAKE_VICTIM ? now : m->wake.victim;
-    m->wake.volume = why & WAKE_VOLUME ? now : m->wake.volume;
 }
 
 void job_restride(struct model *m, uint32_t stride)

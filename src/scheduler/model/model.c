@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model as a whole: beginning and end, dimensions, and what is interned - shapes, constraints,
-// pod identities - with the memo of static filter answers.
+// The model as a whole: creation and end, dimensions, and interned objects (shapes, constraints,
+// pod identities), with the cache of static filter answers.
 #include "scheduler/model/model_priv.h"
 #include "scheduler/model/topo.h"
 #include "scheduler/model/volumes.h"
@@ -26,7 +26,7 @@ static void cons_free(struct cons *c)
         return;
     }
     hk_free(c->verdict);
-    mem = c->mem; /* c itself lives in it */
+    mem = c->mem; /* c itself is allocated in it */
     hk_arena_fini(&mem);
 }
 
@@ -78,6 +78,7 @@ void model_fini(struct model *m)
     fini_tables(m);
     node_table_fini(&m->nodes);
     TABLE_FINI(&m->tasks);
+    hk_vec_fini(&m->task_gen);
     TABLE_FINI(&m->shapes);
     TABLE_FINI(&m->jobs);
     TABLE_FINI(&m->subs);
@@ -124,7 +125,7 @@ int model_dim(struct model *m, struct hk_str name, uint32_t *ret, struct hk_err 
     return 0;
 }
 
-/* ---- words of reasons ---- */
+/* ---- messages of reasons ---- */
 
 uint32_t model_word(struct model *m, struct hk_str s)
 {
@@ -158,12 +159,12 @@ void model_words_age(struct model *m)
 
 /* ---- interning by content hash ---- */
 
-/* Walks the slots of a content hash: same() says whether row i is equal. Returns the row, or
- * HK_NONE with *slot where a new one goes. */
+/* Looks up a content hash: same() compares with row i. Returns the row, or HK_NONE with *slot where
+ * a new one goes. */
 typedef bool same_fn(const struct model *m, uint32_t i, const void *what);
 
-static uint32_t probe(const struct model *m, const struct hk_map *map, uint64_t *slot,
-                      same_fn *same, const void *what)
+static uint32_t model_probe_slot(const struct model *m, const struct hk_map *map, uint64_t *slot,
+                                 same_fn *same, const void *what)
 {
     for (;; (*slot)++) {
         if (*slot == UINT64_MAX) {
@@ -236,7 +237,7 @@ shape_id model_shape_intern(struct model *m, const struct shape_desc *d)
     }
     qsort(key.req, key.nreq, sizeof(key.req[0]), amount_cmp);
     slot = shape_hash(&key);
-    i = probe(m, &m->shape_by_hash, &slot, shape_same, &key);
+    i = model_probe_slot(m, &m->shape_by_hash, &slot, shape_same, &key);
     if (i == HK_NONE) {
         i = TABLE_ROW(&m->shapes);
         s = &m->shapes.at[i];
@@ -295,13 +296,13 @@ static bool cons_same(const struct model *m, uint32_t i, const void *what)
     return a && a->key_len == b->key_len && memcmp(a->key, b->key, a->key_len) == 0;
 }
 
-static bool ask(struct model *m, uint32_t key)
+static bool model_add_asked_key(struct model *m, uint32_t key)
 {
     if (hk_map_get(&m->asked_keys, key) != HK_NONE) {
         return false;
     }
     hk_map_put(&m->asked_keys, key, 1);
-    hk_intern_keep(&m->str, key); /* a question once asked may come again */
+    hk_intern_keep(&m->str, key); /* never dropped: constraints may use the key again */
     return true;
 }
 
@@ -311,7 +312,7 @@ static bool ask_terms(struct model *m, const struct node_term *t, uint32_t n)
 
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t k = 0; k < t[i].nreq; k++) {
-            news |= ask(m, t[i].req[k].key);
+            news |= model_add_asked_key(m, t[i].req[k].key);
         }
         if (t[i].nfield > 0 && !m->asked_node_name) {
             m->asked_node_name = news = true;
@@ -320,14 +321,14 @@ static bool ask_terms(struct model *m, const struct node_term *t, uint32_t n)
     return news;
 }
 
-/* Label keys nobody asked for are not part of a node's class; a new question splits classes. */
+/* Only label keys that constraints use are part of a node's class; a new key splits classes. */
 static void ask_for(struct model *m, const struct cons *c)
 {
     bool news = ask_terms(m, c->term, c->nterm);
 
     news |= ask_terms(m, c->pref, c->npref);
     for (uint32_t k = 0; k < c->nsel; k++) {
-        news |= ask(m, c->sel[k].key);
+        news |= model_add_asked_key(m, c->sel[k].key);
     }
     for (uint32_t i = 0; news && i < m->nodes.len; i++) {
         if (!id_none(m->nodes.class_[i])) {
@@ -344,7 +345,7 @@ cons_id model_cons_intern(struct model *m, struct cons *c)
         return NO_CONS;
     }
     c->hash = hk_hash(c->key, c->key_len, 3);
-    i = probe(m, &m->cons_by_hash, &c->hash, cons_same, c);
+    i = model_probe_slot(m, &m->cons_by_hash, &c->hash, cons_same, c);
     if (i != HK_NONE) {
         cons_free(c);
         return (cons_id){i};
@@ -425,7 +426,7 @@ ident_id model_ident_intern(struct model *m, uint32_t ns, const struct label *la
 {
     const struct ident_key key = {.ns = ns, .n = n, .labels = labels};
     uint64_t slot = hk_hash(labels, n * sizeof(*labels), ns);
-    uint32_t i = probe(m, &m->ident_by_hash, &slot, ident_same, &key);
+    uint32_t i = model_probe_slot(m, &m->ident_by_hash, &slot, ident_same, &key);
 
     if (i == HK_NONE) {
         struct label *at = hk_zalloc_array(n + 1, sizeof(*at));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The live model of the cluster: dense tables of nodes, tasks, jobs, sub-jobs and queues, kept true
-// by ingest between cycles and by the journal inside one. Nothing is ever copied for a session.
-// Layouts are open on purpose: policy reads columns, only the functions here and in journal.c write
-// them.
+// The live model of the cluster: dense tables of nodes, tasks, jobs, sub-jobs and queues. Ingest
+// updates it between cycles, the journal inside one; sessions use it without a copy. Layouts are
+// open on purpose: policy reads columns, only the functions here and in stmt.c write them.
 //
 //   node row:  idle + used = alloc;  future = idle + releasing - pipelined   (every dimension)
-//   job row:   alloc = sum of requests of its tasks in an allocated state; n[] counts tasks by
-//   state queue row: allocated, request = sums over its jobs
+//   job row:   alloc = sum of requests of its tasks in an allocated state;
+//              n[] counts tasks by state
+//   queue row: allocated, leaving, request = sums over its jobs
 //
-// model_check() proves these books. Rows are reused after deletion; ids are valid while the object
-// is.
+// model_check() verifies these sums. Rows are reused after deletion; an id is valid while its
+// object exists.
 #pragma once
 
 #include "base/err.h"
@@ -20,7 +20,7 @@
 /* Volcano's task states, in its order. */
 enum task_status {
     TASK_PENDING,
-    TASK_ALLOCATED, /* placed in this session, not yet sent */
+    TASK_ALLOCATED, /* placed in this session, not yet committed */
     TASK_PIPELINED, /* waits for room that is being released */
     TASK_BINDING,   /* sent to the API, answer outstanding */
     TASK_BOUND,
@@ -55,17 +55,17 @@ enum {
     TASK_REVOCABLE = 1 << 8,
     TASK_NO_LABELS = 1 << 9,
     TASK_IN_VIEW = 1 << 10,        /* counted in the node's view (see node table) */
-    TASK_EVICTED = 1 << 11,        /* Releasing by our own hand in this session */
+    TASK_EVICTED = 1 << 11,        /* evicted in this session */
     TASK_PREEMPT_VICTIM = 1 << 12, /* DisruptionTarget, reason PreemptionByScheduler */
     TASK_OURS = 1 << 13,           /* schedulerName is ours */
     TASK_NOMINATED = 1 << 14,      /* listed in model.nominated */
-    TASK_HELD = 1 << 15,           /* not to be placed for now: its last bind failed */
+    TASK_HELD = 1 << 15,           /* do not place it now: its last bind failed */
 };
 
 struct task {
     job_id job; /* NO_JOB: occupies its node, is never scheduled */
     sub_id sub;
-    node_id node; /* where it is or is tentatively placed */
+    node_id node; /* where it runs or is tentatively placed */
     shape_id shape;
     ident_id ident;
     uint32_t role;
@@ -74,12 +74,12 @@ struct task {
     uint16_t flags;
     uint8_t status;
     bool used;    /* row in use */
-    bool leaving; /* we asked for its deletion; events that do not show it yet are old */
+    bool leaving; /* we requested its deletion; ignore older events */
     uint32_t ns, name, uid;
-    uint32_t index; /* number behind the last dash, ID_NONE when none (3.4) */
+    uint32_t index; /* number after the last dash of the name; ID_NONE without */
     int64_t creation_ns, start_ns;
-    node_id nominated;
-    task_id job_next, job_prev;   /* job's pending list or other list */
+    node_ref nominated;
+    task_id job_next, job_prev;   /* in the job's list of pending or of other tasks */
     task_id node_next, node_prev; /* tasks on a node */
 };
 
@@ -96,8 +96,8 @@ struct shape {
     cons_id cons; /* NO_CONS when unconstrained */
     uint32_t nreq;
     struct amount *req;     /* ascending by dimension, zero amounts left out, heap */
-    int64_t nz_cpu, nz_mem; /* Kubernetes' non-zero request (K13) */
-    bool best_effort;       /* nothing but pods asked for */
+    int64_t nz_cpu, nz_mem; /* Kubernetes' non-zero request, for scores */
+    bool best_effort;       /* requests nothing but pods */
     uint64_t slot;          /* key in shape_by_hash */
 };
 
@@ -123,7 +123,7 @@ static inline int64_t shape_req(const struct shape *s, uint32_t dim)
 
 /* ---- nodes ---- */
 
-/* One column per dimension, each nodes.cap long, made when the dimension is first seen. */
+/* One column per dimension, nodes.cap long, allocated when the dimension is first seen. */
 struct matrix {
     int64_t *col[DIM_MAX];
 };
@@ -157,7 +157,7 @@ struct image_vec {
 };
 
 struct node_table {
-    uint32_t len, cap; /* rows, dead ones included */
+    uint32_t len, cap; /* rows, including free ones */
     HK_VEC(uint32_t) free;
     uint32_t live; /* rows with NODE_KNOWN */
     struct matrix alloc, idle, used, releasing, pipelined, future;
@@ -175,7 +175,8 @@ struct node_table {
     task_id *first; /* tasks on the node, newest first */
     struct port_vec *ports;
     struct image_vec *images;
-    uint64_t *version; /* changes whenever the row's amounts do */
+    uint64_t *version; /* changes with the row's amounts */
+    uint32_t *gen;     /* counts the nodes that have used the row */
     int64_t *creation_ns;
 };
 
@@ -184,7 +185,7 @@ struct node_table {
 enum pg_phase { PG_NONE, PG_PENDING, PG_RUNNING, PG_UNKNOWN, PG_INQUEUE, PG_COMPLETED };
 const char *pg_phase_name(enum pg_phase p);
 
-/* Tasks counted by state: all one needs for ready, pipelined, starving. */
+/* Tasks counted by state; enough to decide ready, pipelined and starving. */
 struct tally {
     uint32_t n[TASK_NSTATUS];
     uint32_t pending_be; /* Pending best-effort, gated ones included */
@@ -215,7 +216,8 @@ struct role {
 
 enum topo_mode { TOPO_NONE, TOPO_SOFT, TOPO_HARD };
 
-/* spec.networkTopology as written, and as normalised at session open (2.7). */
+/* spec.networkTopology as written, and what it means in this session (eff_*): names of tiers become
+ * numbers, soft becomes hard (docs/reference/scheduler.md section 2.7). */
 struct topo_spec {
     uint8_t mode; /* enum topo_mode */
     bool has_tier;
@@ -228,7 +230,7 @@ struct topo_spec {
 struct policy { /* spec.subGroupPolicy[] */
     uint32_t name;
     int32_t size, min_groups;
-    struct label_sel sel; /* nothing: no selector given, every pod qualifies */
+    struct label_sel sel; /* "nothing" means no selector: every pod qualifies */
     bool has_sel;
     uint32_t nkey;
     const uint32_t *key;
@@ -249,21 +251,22 @@ struct sub_job {
     sub_id next;        /* of the same job */
 };
 
-/* Why a job that found no place is left alone until something that could help it happens. */
+/* Events that may help a job that could not be placed; it stays parked until one of them
+ * happens. */
 enum {
-    WAKE_NODE = 1 << 0,   /* a node came, or changed its labels, taints or cordon */
-    WAKE_PODS = 1 << 1,   /* some pod came, went or was bound: affinity, spread, ports */
-    WAKE_QUEUE = 1 << 2,  /* some queue changed or got room, or a quota did */
-    WAKE_VICTIM = 1 << 3, /* some pod on a node may be evicted that could not be before */
-    WAKE_VOLUME = 1 << 4, /* some claim, volume, class or what CSI says of them changed */
+    WAKE_NODE = 1 << 0,   /* a node was added, or its labels, taints or cordon changed */
+    WAKE_PODS = 1 << 1,   /* a pod was added, deleted or bound: affinity, spread, ports */
+    WAKE_QUEUE = 1 << 2,  /* a queue or quota changed or gained room */
+    WAKE_VICTIM = 1 << 3, /* a pod on a node became evictable */
+    WAKE_VOLUME = 1 << 4, /* a claim, volume, class or CSI object changed */
 };
 struct park {
-    uint64_t at;    /* model.version when it was parked, 0 not parked */
-    uint64_t dims;  /* room in one of these dimensions helps */
+    uint64_t at;    /* model.version when parked, 0: not parked */
+    uint64_t dims;  /* more room in one of these dimensions helps */
     uint8_t why;    /* WAKE_* */
-    int64_t due_ns; /* the clock helps then (sla), INT64_MAX never */
+    int64_t due_ns; /* time to try again (sla), INT64_MAX never */
 };
-/* model.version of the last event of each kind, tentative changes of a session not counted. */
+/* model.version at the last event of each kind. Tentative changes of a session do not count. */
 struct wake {
     uint64_t gain[DIM_MAX];
     uint64_t node, pods, queue, victim, volume;
@@ -279,6 +282,8 @@ struct min_item { /* spec.minResources as written, for resourcequota */
 struct job {
     uint32_t ns, name, uid;
     queue_id queue; /* NO_QUEUE: that queue does not exist, the job waits outside of sessions */
+    /* Without a PodGroup: the queue whose books show what the job's pods hold until they end. */
+    queue_id held_in;
     uint32_t queue_name;
     bool used;
     bool has_pg; /* a PodGroup object exists */
@@ -306,18 +311,19 @@ struct job {
     uint32_t ngated; /* gated tasks that count in gated[] */
     bool dirty;      /* listed in model.dirty_jobs */
     struct park park;
-    uint32_t active_pos; /* place in model.active, ID_NONE when not there */
-    uint64_t changed;    /* model.version at its last change that is not tentative */
+    uint32_t active_pos; /* index in model.active, ID_NONE when absent */
+    uint64_t changed;    /* model.version at its last non-tentative change */
     struct {
         int64_t placed_ns; /* when a task last got its place, 0 never */
         uint32_t retries, missing;
-        bool looked; /* missing means something */
-    } meter;         /* what metrics tell of it (meter.h) */
-    uint64_t said;   /* hash of the PodGroup's description, phase aside */
+        bool looked; /* `missing` is valid */
+    } meter;         /* for metrics (meter.h) */
+    uint64_t said;   /* hash of the PodGroup's description without phase */
 };
 
 enum job_vec {
     JV_ALLOC,
+    JV_LEAVING, /* Releasing tasks that still hold a node */
     JV_TOTAL,
     JV_PENDING,
     JV_MINRES,
@@ -330,6 +336,7 @@ enum job_vec {
 
 /* ---- queues ---- */
 
+enum { QUEUE_NEVICTING = 5 }; /* number of actions that evict */
 enum queue_state { QUEUE_OPEN, QUEUE_CLOSED, QUEUE_CLOSING, QUEUE_UNKNOWN, QUEUE_STATELESS };
 
 struct queue {
@@ -344,10 +351,13 @@ struct queue {
     bool has_capability, has_deserved, has_guarantee;
     struct rvec capability, deserved, guarantee;
     uint32_t njobs;
-    /* Sums over the queue's jobs. */
+    /* Sums over the queue's jobs, and over pods bound in it whose PodGroup is gone. */
     int64_t allocated[DIM_MAX], request[DIM_MAX]; /* request = allocated + Pending */
+    int64_t leaving[DIM_MAX];                     /* held by Releasing tasks until they are gone */
     int64_t inqueue[DIM_MAX], elastic[DIM_MAX];
-    uint64_t metered; /* dimensions that metrics ever showed of it (meter.h) */
+    uint64_t metered; /* dimensions that metrics have shown (meter.h) */
+    /* Pods evicted from the queue, and pods evicted for its jobs, by action (meter.h). */
+    uint64_t evicted[QUEUE_NEVICTING], evictions[QUEUE_NEVICTING];
 };
 
 /* ---- hyperNodes ---- */
@@ -359,7 +369,7 @@ struct hyper {
     uint32_t tier_name;
     hyper_id parent;
     HK_VEC(hyper_id) children;
-    HK_VEC(node_id) nodes; /* all below, in id order; empty for the virtual root: every live node */
+    HK_VEC(node_id) nodes; /* all below, by id; empty for the virtual root: every live node */
     uint64_t *bits;        /* the same as a bit set over node rows, NULL for the virtual root */
     uint32_t nbit;         /* rows the bit set covers */
 };
@@ -400,7 +410,7 @@ struct ident {
 
 struct class_row {
     uint32_t refs;
-    struct labels labels; /* asked-for keys only */
+    struct labels labels; /* only keys that selectors use */
     const struct taint *taints;
     uint32_t ntaint;
     bool unschedulable;
@@ -425,6 +435,7 @@ struct model {
     uint32_t stride; /* amounts per job vector, >= dims.n */
     struct node_table nodes;
     TABLE(task) tasks;
+    HK_VEC(uint32_t) task_gen; /* by task row: counts the pods that have used the row */
     TABLE(shape) shapes;
     TABLE(job) jobs;
     TABLE(sub_job) subs;
@@ -439,7 +450,7 @@ struct model {
     HK_VEC(struct ns_row) namespaces;
     struct hk_map node_by_name, task_by_key, job_by_key, queue_by_name, hyper_by_name, sub_by_key,
         shape_by_hash, cons_by_hash, ident_by_hash, class_by_hash, asked_keys, ns_by_name;
-    bool hyper_ready;           /* the tree is consistent (2.7) */
+    bool hyper_ready;           /* the hyperNode tree is consistent */
     bool asked_node_name;       /* some term uses metadata.name */
     uint32_t key_unschedulable; /* string id of the cordon taint's key */
     struct topo *topo;
@@ -448,41 +459,69 @@ struct model {
     int64_t used_total[DIM_MAX];   /* sum of used over known nodes */
     int64_t requested[DIM_MAX];    /* sum over all tasks: the overflow guard */
     int64_t minres_total[DIM_MAX]; /* sum of minResources over all jobs: the overflow guard */
-    int64_t over_inqueue[DIM_MAX]; /* overcommit's reading of what is admitted */
+    int64_t over_inqueue[DIM_MAX]; /* admitted work, as overcommit counts it */
     HK_VEC(job_id) active;         /* jobs with Pending tasks or not yet admitted */
-    HK_VEC(task_id) nominated; /* tasks with a nominated node; may list some that no longer wait */
-    HK_VEC(job_id) dirty_jobs; /* contributions to settle before the next session */
-    uint32_t gate_opt_in;      /* tasks with TASK_GATE_OPT_IN: capacity's reservations sleep at 0 */
-    uint32_t
-        unsettled; /* tasks on nodes that are Releasing or Pipelined: idle differs from future */
-    uint32_t prefer_taints;       /* nodes carrying a PreferNoSchedule taint */
-    uint32_t nimages;             /* node-image pairs known: ImageLocality sleeps at 0 */
-    HK_VEC(uint32_t) image_nodes; /* by image string id: nodes that have it */
+    HK_VEC(task_ref) nominated;    /* tasks with a nominated node, some no longer waiting */
+    HK_VEC(job_id) dirty_jobs;     /* jobs whose sums model_settle must update */
+    uint32_t gate_opt_in;   /* tasks with TASK_GATE_OPT_IN; at 0 capacity skips reservations */
+    uint32_t unsettled;     /* Releasing or Pipelined tasks on nodes; at 0 idle equals future */
+    uint32_t prefer_taints; /* nodes carrying a PreferNoSchedule taint */
+    uint32_t nimages;       /* known node-image pairs; at 0 ImageLocality is skipped */
+    HK_VEC(uint32_t) image_nodes; /* by image string id: number of nodes with it */
     uint64_t version;             /* counts every change */
     HK_VEC(uint32_t) words;       /* model_word */
-    struct hk_map word_age;       /* word -> sessions opened since it was last used, 0 or 1 */
+    struct hk_map word_age;       /* word -> sessions opened since its last use, 0 or 1 */
     struct wake wake;
-    bool in_session; /* changes are tentative: they wake nobody */
+    bool in_session; /* changes are tentative and wake no job */
 };
 
 void model_init(struct model *m);
 void model_fini(struct model *m);
 
+/* An id is valid while its object exists. To remember an object longer, keep a reference
+ * (ids.h). */
 static inline struct task *model_task(const struct model *m, task_id t)
 {
+    hk_debug_assert(t.i < m->tasks.len && m->tasks.at[t.i].used);
     return &m->tasks.at[t.i];
 }
 static inline struct job *model_job(const struct model *m, job_id j)
 {
+    hk_debug_assert(j.i < m->jobs.len && m->jobs.at[j.i].used);
     return &m->jobs.at[j.i];
 }
 static inline struct sub_job *model_sub(const struct model *m, sub_id s)
 {
+    hk_debug_assert(s.i < m->subs.len);
     return &m->subs.at[s.i];
 }
 static inline struct queue *model_queue(const struct model *m, queue_id q)
 {
+    hk_debug_assert(q.i < m->queues.len && m->queues.at[q.i].used);
     return &m->queues.at[q.i];
+}
+static inline task_ref model_task_ref(const struct model *m, task_id t)
+{
+    return (task_ref){t.i, m->task_gen.at[t.i]};
+}
+/* NO_TASK when the pod is gone. */
+static inline task_id model_task_of(const struct model *m, task_ref r)
+{
+    return r.gen != 0 && m->task_gen.at[r.row] == r.gen ? (task_id){r.row} : NO_TASK;
+}
+static inline node_ref model_node_ref(const struct model *m, node_id n)
+{
+    return id_none(n) ? (node_ref){0} : (node_ref){n.i, m->nodes.gen[n.i]};
+}
+/* NO_NODE when the node's row is gone. */
+static inline node_id model_node_of(const struct model *m, node_ref r)
+{
+    return r.gen != 0 && m->nodes.gen[r.row] == r.gen ? (node_id){r.row} : NO_NODE;
+}
+/* The node whose room the task waits for, NO_NODE when none. */
+static inline node_id task_nominated(const struct model *m, task_id t)
+{
+    return model_node_of(m, model_task(m, t)->nominated);
 }
 static inline struct shape *model_shape(const struct model *m, shape_id s)
 {
@@ -511,10 +550,10 @@ static inline struct labels ident_labels(const struct model *m, ident_id i)
 }
 
 /* ---- writing: ingest, tests and the benchmark generator ----
- * Whoever hands string ids over holds them until the call returns; rows hold what they keep. */
+ * Callers hold the string ids they pass until the call returns; rows take their own references. */
 
-/* Adds a dimension column everywhere when needed. HK_NONE: not accounted for; fails with HK_ELIMIT
- * when DIM_MAX names are in use. */
+/* Returns the dimension of a resource, and adds its columns when new. *ret is HK_NONE for resources
+ * that are not accounted for. Fails with HK_ELIMIT when DIM_MAX names are in use. */
 int model_dim(struct model *m, struct hk_str name, uint32_t *ret, struct hk_err *err) HK_CHECKED;
 
 struct node_desc {
@@ -532,20 +571,20 @@ struct node_desc {
     uint32_t nimage;
     unsigned flags; /* NODE_UNSCHEDULABLE and on; NODE_KNOWN is implied, NODE_IN_SHARD kept */
 };
-/* Adds or replaces; pods already bound there stay on its books. Only what could let a pod in that
- * was kept out - more room, other labels, taints or flags - wakes anybody. */
+/* Adds or replaces; pods already bound there stay counted. Wakes jobs only if a refused pod might
+ * fit now: more room, other labels, taints or flags. */
 int model_node_put(struct model *m, const struct node_desc *d, node_id *ret,
                    struct hk_err *err) HK_CHECKED;
-/* Forgets the Node object; the row stays as a placeholder while tasks are on it. */
+/* Removes the Node object; the row stays as a placeholder while tasks are on it. */
 void model_node_del(struct model *m, node_id n);
-/* Whether the known node belongs to the scheduler's shard. */
+/* Sets whether the known node belongs to the scheduler's shard. */
 void model_node_shard(struct model *m, node_id n, bool in);
 node_id model_node_find(const struct model *m, struct hk_str name);
-/* A placeholder row when the name is new. */
+/* Finds the node, or adds a placeholder row. */
 node_id model_node_need(struct model *m, struct hk_str name);
 
 struct shape_desc {
-    const struct amount *req; /* pods: 1 included, any order, each dimension once */
+    const struct amount *req; /* including pods: 1; in any order, each dimension once */
     uint32_t nreq;
     int64_t nz_cpu, nz_mem;
     cons_id cons;
@@ -553,10 +592,10 @@ struct shape_desc {
 /* Takes one reference on the shape (and the shape one on the cons). */
 shape_id model_shape_intern(struct model *m, const struct shape_desc *d);
 void model_shape_unref(struct model *m, shape_id s);
-/* Takes c (its arena included): an equal one already known is returned instead and c is freed.
- * c->key must hold the canonical bytes. Marks label keys its terms ask for. NO_CONS on NULL. */
+/* Takes c with its arena. If an equal one exists, returns that and frees c. c->key must hold the
+ * canonical bytes. Marks the label keys that its terms use. Returns NO_CONS for NULL. */
 cons_id model_cons_intern(struct model *m, struct cons *c);
-/* Lives as long as some task has it; one that no task takes goes with the first task put that names
+/* Lives while some task uses it. An unused one is freed by the next model_task_put that names
  * it. */
 ident_id model_ident_intern(struct model *m, uint32_t ns, const struct label *labels, uint32_t n);
 
@@ -564,19 +603,20 @@ struct task_desc {
     struct hk_str ns, name, uid, group; /* group: PodGroup name, empty when none */
     struct hk_str node;                 /* spec.nodeName */
     struct hk_str nominated;
+    struct hk_str queue; /* as the pod names it: counts only when there is no PodGroup to ask */
     uint32_t role;
     int32_t priority, pod_priority;
     unsigned flags;
     enum task_status status;
     int64_t creation_ns, start_ns;
-    shape_id shape; /* the task takes this reference over */
+    shape_id shape; /* model_task_put takes over this reference */
     ident_id ident;
     struct labels labels; /* for sub-group policies: the ident's labels */
 };
-/* Adds or replaces (by namespace/name). A description that says nothing new wakes nobody. A task in
- * an allocated state whose new description still has no node keeps its place (1.12), and one we
- * asked to leave stays Releasing. Fails with HK_ELIMIT past the overflow guard; then nothing
- * changes and the shape reference is dropped. */
+/* Adds or replaces (by namespace/name). An unchanged description wakes no job. A task in an
+ * allocated state whose new description still has no node keeps its place, since the event is older
+ * than our bind; one we asked to leave stays Releasing. Fails with HK_ELIMIT past the overflow
+ * guard; then nothing changes and the shape reference is dropped. */
 int model_task_put(struct model *m, const struct task_desc *d, task_id *ret,
                    struct hk_err *err) HK_CHECKED;
 void model_task_del(struct model *m, task_id t);
@@ -613,11 +653,11 @@ struct job_desc {
     struct topo_spec topo;
     struct hk_str budget_min, budget_max_unavailable;
 };
-/* A description that says nothing new wakes nobody. */
-/* Whether all minimums together stay within DIM_TOTAL_LIMIT; ask before model_job_put. */
+/* Fails when the sum of all minimums would exceed DIM_TOTAL_LIMIT. Call before model_job_put. */
 int model_job_check(const struct model *m, const struct job_desc *d, struct hk_err *err) HK_CHECKED;
+/* An unchanged description wakes no job. */
 job_id model_job_put(struct model *m, const struct job_desc *d);
-/* The PodGroup is gone; the row lives on while tasks name it. */
+/* Removes the PodGroup; the row stays while tasks name it. */
 void model_job_del(struct model *m, job_id j);
 job_id model_job_find(const struct model *m, struct hk_str ns, struct hk_str name);
 void model_job_set_phase(struct model *m, job_id j, enum pg_phase p);
@@ -632,12 +672,12 @@ struct queue_desc {
     bool has_capability, has_deserved, has_guarantee;
     struct rvec capability, deserved, guarantee;
 };
-/* A description that says nothing new wakes nobody. */
+/* An unchanged description wakes no job. */
 queue_id model_queue_put(struct model *m, const struct queue_desc *d);
 void model_queue_del(struct model *m, queue_id q);
 queue_id model_queue_find(const struct model *m, struct hk_str name);
 
-/* Without labels it is forgotten: the API server gives every namespace one. */
+/* Replaces the labels; n = 0 removes the namespace (a live one always has a label). */
 void model_namespace_put(struct model *m, uint32_t name, const struct label *labels, uint32_t n);
 struct labels model_namespace_labels(const struct model *m, uint32_t name);
 
@@ -670,46 +710,45 @@ struct hyper_desc {
     const struct hyper_member *members;
     uint32_t nmember;
 };
-/* Replaces the whole tree (virtual root aside) and works out node sets; false when the tree is
- * inconsistent - two parents, a cycle, a parent not above its child - with the words in err. Then
- * model.hyper_ready is false. Names of nodes not known are left out. */
+/* Replaces the whole tree except the virtual root, and computes node sets; unknown node names are
+ * left out. False, with a message in err and model.hyper_ready = false, when the tree is
+ * inconsistent: two parents, a cycle, or a parent not above its child. */
 bool model_hyper_rebuild(struct model *m, const struct hyper_desc *d, uint32_t n,
                          struct hk_err *err);
 hyper_id model_hyper_find(const struct model *m, struct hk_str name);
 /* Lowest common ancestor; an empty side gives the other; NO_HYPER when there is none. */
 hyper_id model_hyper_lca(const struct model *m, hyper_id a, hyper_id b);
 #define HYPER_ROOT ((hyper_id){0})
-/* Makes the virtual root current: all live nodes, parent of every top hyperNode. Called at open. */
+/* Updates the virtual root: all live nodes, parent of every top hyperNode. Called at open. */
 void model_hyper_root(struct model *m);
 
-/* A text a reason refers to. Lives until the session after the next one opens: what is said again
- * in every session costs memory only once. */
+/* Interns a text for a reason. It lives until the session after the next one opens, so a text
+ * repeated in every session is stored once. */
 uint32_t model_word(struct model *m, struct hk_str s);
 /* Called when a session opens. */
 void model_words_age(struct model *m);
 
-/* Brings queue sums of admitted-but-not-running work up to date; called before a session opens. */
+/* Updates queue sums of admitted but not running work; called before a session opens. */
 void model_settle(struct model *m);
 
 /* ---- moving tasks: the journal and ingest ---- */
 
-/* Puts the task in a state, on a node or off it, and keeps every book. Leaving a node: NO_NODE. */
+/* Sets the task's state and node (NO_NODE: none) and updates every sum. */
 void model_task_move(struct model *m, task_id t, enum task_status status, node_id node);
 /* Remembers the node a task waits for (nominatedNodeName). */
 void model_task_nominate(struct model *m, task_id t, node_id n);
-/* A bind came to nothing: the task is Pending again and its room free. */
+/* A bind failed: makes the task Pending and frees its room. */
 void model_task_unbind(struct model *m, task_id t);
-/* The eviction of the task came to nothing: events say again what it does. */
+/* The eviction failed: events decide the task's state again. */
 void model_task_stay(struct model *m, task_id t);
-/* Keeps a Pending task from being placed, or lets it go again. */
+/* Sets whether a Pending task is kept from being placed. */
 void model_task_hold(struct model *m, task_id t, bool held);
-/* Takes a task out of its node's view or puts it back. */
+/* Removes a task from its node's view, or adds it again. */
 void model_task_view(struct model *m, task_id t, bool in_view);
 
 /* ---- reading ---- */
 
-/* Whether anything but the clock happened since the job was parked that could help it. True for
- * jobs not parked. */
+/* Whether an event since parking could help the job (the clock aside). True for jobs not parked. */
 bool model_job_awake(const struct model *m, job_id j);
 /* model.version of the newest event that could help a parked job. */
 uint64_t model_wake(const struct model *m);
@@ -732,10 +771,9 @@ static inline uint8_t model_static(struct model *m, cons_id c, node_id n)
     return model_static_eval(m, c, k);
 }
 
-/* Fits what is idle now / what will be free once releases are through. */
+/* Whether the shape fits the idle amounts now, or after all releases. */
 bool model_fits_idle(const struct model *m, const struct shape *s, node_id n);
 bool model_fits_future(const struct model *m, const struct shape *s, node_id n);
 
-/* Recomputes every sum from the rows and compares. On a mismatch says which and returns -HK_EINVAL.
- */
+/* Recomputes every sum from the rows. On a mismatch names it in err and returns -HK_EINVAL. */
 int model_check(const struct model *m, struct hk_err *err) HK_CHECKED;

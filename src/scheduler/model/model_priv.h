@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the files of the model room only.
+// Private to the files of scheduler/model.
 #pragma once
 
 #include "scheduler/model/model.h"
 
 #define PAIR_KEY(hi, lo) (((uint64_t)(hi) << 32) | (lo))
 
-/* A fresh or reused zeroed row of a TABLE. */
+/* Returns a new or reused row of a TABLE, zeroed. */
 #define TABLE_ROW(t)                                                                               \
     ({                                                                                             \
         uint32_t row_;                                                                             \
@@ -20,12 +20,12 @@
         row_;                                                                                      \
     })
 
-/* Columns for every dimension in dims, each nodes.cap long. */
+/* Allocates missing columns, one per dimension in dims, each nodes.cap long. */
 void node_columns(struct model *m);
 void node_table_fini(struct node_table *t);
-/* Works out the class of the row anew. */
+/* Recomputes the row's class. */
 void node_reclass(struct model *m, node_id n);
-/* Frees a placeholder nobody sits on any more. */
+/* Frees the row if it is a placeholder without tasks. */
 void node_drop_if_idle(struct model *m, node_id n);
 
 /* Adds (sign 1) or removes (-1) a task in a state to the amounts of a node. */
@@ -34,34 +34,49 @@ void node_books(struct model *m, const struct shape *s, enum task_status status,
 /* Adds or removes the task in the node's Kubernetes view. */
 void node_view(struct model *m, task_id t, node_id n, int sign);
 
-/* The job row for a task's group, made without a PodGroup when it is new. */
+/* The job row for a task's group; creates one without PodGroup if needed. */
 job_id job_need(struct model *m, uint32_t ns, uint32_t name);
-/* Books of a task in its job, sub-job, role and queue; the task's status must be its current one.
- */
+/* Add or remove a task's amounts in its job, sub-job, role and queue; task.status must be
+ * current. */
 void job_task_add(struct model *m, task_id t);
 void job_task_remove(struct model *m, task_id t);
-/* A status change of a task that stays in the job. */
-void job_task_change(struct model *m, task_id t, enum task_status from, enum task_status to);
+/* Records a status change of a task that stays in the job. The row shows the new status; `from` is
+ * the old one, and was_placed says whether the task had a node then. */
+void job_task_change(struct model *m, task_id t, enum task_status from, bool was_placed);
 /* Frees the row when neither a PodGroup nor a task needs it. */
 void job_drop_if_idle(struct model *m, job_id j);
 void job_mark_dirty(struct model *m, job_id j);
-/* Enters or leaves model.active as its state says. */
+/* Adds the job to model.active or removes it, as its state requires. */
 void job_refresh_active(struct model *m, job_id j);
 void job_restride(struct model *m, uint32_t stride);
+/* Wakes jobs that wait for room in a queue. */
+void job_wake_queue(struct model *m);
+/* Over all that the PodGroup says. */
+uint64_t job_desc_hash(const struct job_desc *d);
 
-/* Whether a task in that state stands on its node's books. */
+/* Whether a task in that state counts in its node's amounts. */
 static inline bool status_on_node(enum task_status s)
 {
     return s != TASK_PENDING && s != TASK_SUCCEEDED && s != TASK_FAILED;
 }
 void job_fini(struct job *j);
 void job_set_queue(struct model *m, job_id job, queue_id q);
+/* The queue whose books the job's tasks stand in. */
+static inline queue_id job_books(const struct job *j)
+{
+    return j->has_pg ? j->queue : j->held_in;
+}
+/* A pod on a node says which queue it was bound in. Counts for a job of which nothing else is known:
+ * its PodGroup was gone before this process started. */
+void job_learn_queue(struct model *m, job_id job, struct hk_str queue);
 /* A queue appeared: jobs that name it enter it. */
 void queue_attach_jobs(struct model *m, queue_id q);
+/* A queue disappears: its jobs wait without one, and what it holds is on nobody's books. */
+void queue_detach_jobs(struct model *m, queue_id q);
 void quota_fini(struct quota *q);
 void pdb_fini(struct pdb *p);
 void hyper_fini(struct hyper *h);
-/* ---- strings.c: every string id the row holds ---- */
+/* ---- strings.c: call f for every string id in the row ---- */
 
 struct node_face {
     struct labels labels;
@@ -77,19 +92,19 @@ void images_strings(const struct image_vec *v, struct hk_intern *t, string_fn *f
 void class_strings(const struct class_row *c, struct hk_intern *t, string_fn *f);
 void ident_strings(const struct ident *i, struct hk_intern *t, string_fn *f);
 void task_strings(const struct task *task, struct hk_intern *t, string_fn *f);
-/* What the PodGroup's description brought. */
+/* Only the strings from the PodGroup's description. */
 void job_spec_strings(const struct job *j, struct hk_intern *t, string_fn *f);
 void job_strings(const struct job *j, struct hk_intern *t, string_fn *f);
 void queue_strings(const struct queue *q, struct hk_intern *t, string_fn *f);
 void hyper_strings(const struct hyper *h, struct hk_intern *t, string_fn *f);
 void quota_strings(const struct quota *q, struct hk_intern *t, string_fn *f);
 void pdb_strings(const struct pdb *p, struct hk_intern *t, string_fn *f);
-/* Rows that are not in use are zero and name nothing but the empty string. */
+/* Includes unused rows: they are zero and refer only to the empty string. */
 #define ROWS_STRINGS(table, row_strings, t, f)                                                     \
     for (uint32_t i_ = 0; i_ < (table)->len; i_++) {                                               \
         row_strings(&(table)->at[i_], t, f);                                                       \
     }
-/* Proves that no row refers to a string it does not hold. */
+/* Checks that every row holds a reference to each string it uses. */
 int strings_check(const struct model *m, struct hk_err *err) HK_CHECKED;
 
 void ident_ref(struct model *m, ident_id i);

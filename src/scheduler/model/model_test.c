@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables: rows come and go, sums stay true, what is interned is shared and given back.
+// The tables: adding and removing rows, sums, and shared interned objects.
 #include "scheduler/model/model_priv.h"
 #include "scheduler/plugins/rig_test.h"
 
@@ -77,7 +77,7 @@ static void a_pod_may_come_before_its_node_and_group(void **state)
 
     assert_false(id_none(n1));
     assert_int_equal(r.m.nodes.live, 0);
-    assert_int_equal(r.m.nodes.future.col[DIM_CPU][n1.i], -1000); /* fits nobody */
+    assert_int_equal(r.m.nodes.future.col[DIM_CPU][n1.i], -1000); /* no task fits */
     rig_node(&r, "n1", "cpu=4 pods=10");
     assert_int_equal(r.m.nodes.idle.col[DIM_CPU][n1.i], 3000);
     assert_int_equal(r.m.queues.at[0].allocated[DIM_CPU], 0);
@@ -100,6 +100,42 @@ static void a_node_leaves_a_placeholder_until_its_pods_are_gone(void **state)
     model_task_del(&r.m, t);
     assert_true(id_none(model_node_find(&r.m, HK_STR("n1"))));
     assert_books(&r);
+}
+
+static void a_reference_does_not_outlive_its_pod_or_node(void **state)
+{
+    RIG(r);
+    const node_id n1 = rig_node(&r, "n1", "cpu=4 pods=10");
+    const task_id a = rig_task(&r, NULL, "a", .req = "cpu=1");
+    const task_ref pod = model_task_ref(&r.m, a);
+    const node_ref node = model_node_ref(&r.m, n1);
+
+    assert_true(id_eq(model_task_of(&r.m, pod), a));
+    assert_true(id_eq(model_node_of(&r.m, node), n1));
+    model_task_del(&r.m, a);
+    model_node_del(&r.m, n1);
+    assert_true(id_none(model_task_of(&r.m, pod)));
+    assert_true(id_none(model_node_of(&r.m, node)));
+    assert_true(id_eq(rig_task(&r, NULL, "b", .req = "cpu=1"), a)); /* the same row again */
+    assert_true(id_eq(rig_node(&r, "n2", "cpu=4 pods=10"), n1));
+    assert_true(id_none(model_task_of(&r.m, pod)));
+    assert_true(id_none(model_node_of(&r.m, node)));
+    assert_true(id_none(model_task_of(&r.m, (task_ref){0})));
+    assert_true(id_none(model_node_of(&r.m, model_node_ref(&r.m, NO_NODE))));
+}
+
+/* The node is deleted and its row reused for another node: the pod is nominated to neither. */
+static void a_nomination_ends_with_its_node(void **state)
+{
+    RIG(r);
+    const node_id n1 = rig_node(&r, "n1", "cpu=4 pods=10");
+    const task_id t = rig_task(&r, NULL, "t", .req = "cpu=1");
+
+    model_task_nominate(&r.m, t, n1);
+    assert_true(id_eq(task_nominated(&r.m, t), n1));
+    model_node_del(&r.m, n1);
+    assert_true(id_eq(rig_node(&r, "n2", "cpu=4 pods=10"), n1));
+    assert_true(id_none(task_nominated(&r.m, t)));
 }
 
 static void an_event_older_than_our_bind_changes_nothing(void **state)
@@ -165,6 +201,46 @@ static void a_queue_may_come_after_its_jobs_and_go_before_them(void **state)
     assert_int_equal(model_queue(&r.m, q)->njobs, 1);
     model_queue_del(&r.m, q);
     assert_true(id_none(model_job(&r.m, j)->queue));
+    assert_books(&r);
+}
+
+static void what_pods_hold_outlives_their_podgroup(void **state)
+{
+    RIG(r);
+    queue_id q = rig_queue(&r, "q");
+    rig_node(&r, "n1", "cpu=4 pods=10");
+    const job_id j = rig_job(&r, "j", "q", .min = 1, .phase = PG_RUNNING);
+    const task_id t = rig_task(&r, "j", "t", .req = "cpu=1", .status = TASK_RUNNING, .node = "n1");
+    rig_task(&r, "j", "waits", .req = "cpu=2");
+
+    model_job_del(&r.m, j);
+    model_settle(&r.m);
+    assert_true(id_none(model_job(&r.m, j)->queue));
+    assert_int_equal(model_queue(&r.m, q)->njobs, 0);
+    assert_int_equal(model_queue(&r.m, q)->allocated[DIM_CPU], 1000);
+    assert_int_equal(model_queue(&r.m, q)->request[DIM_CPU], 1000); /* no pod requests the rest */
+    assert_int_equal(model_queue(&r.m, q)->elastic[DIM_CPU], 0);    /* not evictable */
+    assert_books(&r);
+
+    model_queue_del(&r.m, q);
+    q = rig_queue(&r, "q");
+    assert_int_equal(model_queue(&r.m, q)->allocated[DIM_CPU], 1000);
+    model_task_move(&r.m, t, TASK_RELEASING, model_task(&r.m, t)->node);
+    assert_int_equal(model_queue(&r.m, q)->allocated[DIM_CPU], 0);
+    assert_int_equal(model_queue(&r.m, q)->leaving[DIM_CPU], 1000);
+    assert_books(&r);
+
+    const queue_id other = rig_queue(&r, "other");
+    rig_job(&r, "j", "other", .min = 1);
+    assert_int_equal(model_queue(&r.m, q)->leaving[DIM_CPU], 0);
+    assert_int_equal(model_queue(&r.m, other)->leaving[DIM_CPU], 1000);
+    assert_int_equal(model_queue(&r.m, other)->request[DIM_CPU], 2000);
+    assert_books(&r);
+
+    model_job_del(&r.m, model_job_find(&r.m, HK_STR("ns"), HK_STR("j")));
+    model_task_del(&r.m, t);
+    assert_int_equal(model_queue(&r.m, other)->leaving[DIM_CPU], 0);
+    assert_int_equal(model_queue(&r.m, other)->request[DIM_CPU], 0);
     assert_books(&r);
 }
 
@@ -267,6 +343,12 @@ static void hyper_nodes_make_a_tree_or_say_why_not(void **state)
     assert_true(id_eq(model_hyper_lca(&r.m, s1, NO_HYPER), s1));
     assert_int_equal(r.m.hypers.at[HYPER_ROOT.i].tier, 3);
 
+    tree[0].tier = INT32_MAX; /* the API sets no limit */
+    assert_true(model_hyper_rebuild(&r.m, tree, 3, &err));
+    model_hyper_root(&r.m);
+    assert_int_equal(r.m.hypers.at[HYPER_ROOT.i].tier, INT32_MAX);
+    assert_int_equal(r.m.hypers.at[top.i].tier, INT32_MAX - 1);
+
     tree[0].tier = 1;
     assert_false(model_hyper_rebuild(&r.m, tree, 3, &err));
     assert_string_equal(err.text,
@@ -290,7 +372,7 @@ static void a_parked_job_wakes_for_what_it_lacks(void **state)
 
     model_job_park(&r.m, j, 1ULL << DIM_CPU, WAKE_NODE, INT64_MAX);
     assert_false(model_job_awake(&r.m, j));
-    model_task_del(&r.m, ram); /* memory is not what it lacks */
+    model_task_del(&r.m, ram); /* it does not lack memory */
     assert_false(model_job_awake(&r.m, j));
     model_task_del(&r.m, big);
     assert_true(model_job_awake(&r.m, j));
@@ -327,7 +409,7 @@ static void the_books_miss_a_string_nobody_holds(void **state)
     RIG(r);
     struct hk_err err = {0};
     const task_id t = rig_task(&r, NULL, "lonely", .req = "cpu=1");
-    const uint32_t name = model_task(&r.m, t)->name; /* the rig makes it the uid, too */
+    const uint32_t name = model_task(&r.m, t)->name; /* the rig uses it as uid, too */
 
     assert_int_equal(model_check(&r.m, &err), 0);
     model_task(&r.m, t)->role = name;
@@ -340,6 +422,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(which_names_count),
+        cmocka_unit_test(a_reference_does_not_outlive_its_pod_or_node),
+        cmocka_unit_test(a_nomination_ends_with_its_node),
         cmocka_unit_test(a_task_moves_and_the_books_follow),
         cmocka_unit_test(a_pod_may_come_before_its_node_and_group),
         cmocka_unit_test(a_node_leaves_a_placeholder_until_its_pods_are_gone),
@@ -347,6 +431,7 @@ int main(void)
         cmocka_unit_test(equal_requests_share_a_shape_until_the_last_one_goes),
         cmocka_unit_test(a_job_goes_with_its_last_pod_when_the_group_is_gone),
         cmocka_unit_test(a_queue_may_come_after_its_jobs_and_go_before_them),
+        cmocka_unit_test(what_pods_hold_outlives_their_podgroup),
         cmocka_unit_test(what_a_running_job_holds_beyond_its_minimum_is_elastic),
         cmocka_unit_test(totals_past_the_limit_are_refused_and_change_nothing),
         cmocka_unit_test(more_resource_names_than_room_are_refused),

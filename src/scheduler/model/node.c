@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node table: rows, amounts, classes, and the Kubernetes view of each node. A row whose Node
-// object is gone stays as a placeholder with nothing allocatable while pods are bound to it, so it
-// fits nobody.
+// The node table: rows, amounts, classes, and the Kubernetes view of each node. While pods are
+// bound to a node whose Node object is gone, its row stays as a placeholder with nothing
+// allocatable, so no task fits.
 #include "scheduler/model/model_priv.h"
 #include "scheduler/model/topo.h"
 
@@ -42,7 +42,7 @@ void node_columns(struct model *m)
     }
 }
 
-static void grow(struct model *m)
+static void model_node_grow_table(struct model *m)
 {
     struct node_table *t = &m->nodes;
     const uint32_t from = t->cap, to = from ? from * 2 : 64;
@@ -67,6 +67,7 @@ static void grow(struct model *m)
     COLUMN(t, ports, from, to);
     COLUMN(t, images, from, to);
     COLUMN(t, version, from, to);
+    COLUMN(t, gen, from, to);
     COLUMN(t, creation_ns, from, to);
     t->cap = to;
 }
@@ -106,6 +107,7 @@ void node_table_fini(struct node_table *t)
     hk_free(t->ports);
     hk_free(t->images);
     hk_free(t->version);
+    hk_free(t->gen);
     hk_free(t->creation_ns);
     hk_vec_fini(&t->free);
     *t = (struct node_table){0};
@@ -233,11 +235,12 @@ node_id model_node_need(struct model *m, struct hk_str name)
         n.i = hk_vec_pop(&t->free);
     } else {
         if (t->len == t->cap) {
-            grow(m);
+            model_node_grow_table(m);
         }
         n.i = t->len++;
     }
     t->name[n.i] = hk_intern_hold(&m->str, name);
+    t->gen[n.i] += t->gen[n.i] == 0;
     t->first[n.i] = NO_TASK;
     t->class_[n.i] = (class_id){ID_NONE};
     hk_map_put(&m->node_by_name, t->name[n.i], n.i);
@@ -250,7 +253,7 @@ void node_drop_if_idle(struct model *m, node_id n)
 {
     struct node_table *t = &m->nodes;
 
-    /* A finished task remembers its node longer than the row may live. */
+    /* The row may be gone already: a finished task keeps its node's row number longer. */
     if (id_none(t->class_[n.i]) || (t->flags[n.i] & NODE_KNOWN) || !id_none(t->first[n.i])) {
         return;
     }
@@ -259,6 +262,7 @@ void node_drop_if_idle(struct model *m, node_id n)
     t->class_[n.i] = (class_id){ID_NONE};
     hk_intern_drop(&m->str, t->name[n.i]);
     t->name[n.i] = 0;
+    t->gen[n.i]++; /* invalidates references to the node */
     hk_vec_push(&t->free, n.i);
 }
 
@@ -352,7 +356,7 @@ static void set_labels(struct model *m, node_id n, const struct label *at, uint3
     l->n = len;
 }
 
-/* Classes and topology counters hear of the change while the old labels still stand. */
+/* Updates classes and topology counters before the old labels are freed. */
 static void set_face(struct model *m, node_id n, const struct node_desc *d)
 {
     struct node_face old = node_face(m, n), face;
@@ -369,7 +373,7 @@ static void set_face(struct model *m, node_id n, const struct node_desc *d)
     m->wake.node = ++m->version;
 }
 
-/* Used amounts of known nodes are summed for overcommit. */
+/* Sums the used amounts of known nodes, for overcommit. */
 static void count_used(struct model *m, node_id n, int sign)
 {
     for (uint32_t d = 0; d < m->dims.n; d++) {
@@ -377,8 +381,8 @@ static void count_used(struct model *m, node_id n, int sign)
     }
 }
 
-static int check_amounts(const struct model *m, const struct node_desc *d, node_id have,
-                         struct hk_err *err)
+static int model_node_check_amounts(const struct model *m, const struct node_desc *d, node_id have,
+                                    struct hk_err *err)
 {
     for (uint32_t k = 0; k < d->nalloc; k++) {
         const uint32_t dim = d->alloc[k].dim;
@@ -395,7 +399,6 @@ static int check_amounts(const struct model *m, const struct node_desc *d, node_
     return 0;
 }
 
-/* The row already has these labels, taints and flags. */
 static bool same_face(const struct node_table *t, node_id n, const struct node_desc *d)
 {
     const struct labels *l = &t->labels[n.i];
@@ -421,7 +424,7 @@ static bool same_face(const struct node_table *t, node_id n, const struct node_d
 int model_node_put(struct model *m, const struct node_desc *d, node_id *ret, struct hk_err *err)
 {
     struct node_table *t = &m->nodes;
-    int rc = check_amounts(m, d, model_node_find(m, d->name), err);
+    int rc = model_node_check_amounts(m, d, model_node_find(m, d->name), err);
     node_id n;
 
     if (rc < 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues, and the small tables beside them: quotas, disruption budgets, namespaces.
+// Queues, and three small tables: quotas, disruption budgets, namespaces.
 #include "scheduler/model/model_priv.h"
 #include "scheduler/model/topo.h"
 
@@ -41,7 +41,7 @@ queue_id model_queue_put(struct model *m, const struct queue_desc *d)
     if (fresh) {
         id.i = TABLE_ROW(&m->queues);
     }
-    q = model_queue(m, id);
+    q = &m->queues.at[id.i];
     const struct queue old = *q;
     q->used = true;
     q->name = hk_intern_hold(&m->str, d->name);
@@ -72,11 +72,7 @@ void model_queue_del(struct model *m, queue_id id)
 {
     struct queue *q = model_queue(m, id);
 
-    for (uint32_t i = 0; i < m->jobs.len; i++) {
-        if (m->jobs.at[i].used && id_eq(m->jobs.at[i].queue, id)) {
-            job_set_queue(m, (job_id){i}, NO_QUEUE);
-        }
-    }
+    queue_detach_jobs(m, id);
     hk_map_del(&m->queue_by_name, q->name);
     queue_strings(q, &m->str, hk_intern_drop);
     *q = (struct queue){0};

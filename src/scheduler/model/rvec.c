@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resource vectors of queues and policies: Volcano's arithmetic and its many ways to compare.
-// Absent dimensions hold 0, so reading one needs no test; presence is asked only where the rules
-// differ.
+// Resource vectors of queues and policies: Volcano's arithmetic and its many comparisons. Absent
+// dimensions hold 0, so reading one needs no check; presence matters only where the rules differ.
 #include "scheduler/model/rvec.h"
 
 #include <math.h>
@@ -9,7 +8,7 @@
 
 #define RVEC_PODS (1ULL << DIM_PODS)
 
-static uint64_t present(const struct rvec *r)
+static uint64_t rvec_present_dims(const struct rvec *r)
 {
     return r->has | RVEC_BASE;
 }
@@ -19,12 +18,12 @@ static bool le(double a, double b)
     return a < b || fabs(a - b) < RVEC_EPS;
 }
 
-/* Dimensions the restricted comparisons look at. */
-static uint64_t asked(const struct rvec *req)
+/* Dimensions that the restricted comparisons use. */
+static uint64_t rvec_requested_dims(const struct rvec *req)
 {
     uint64_t mask = 0;
 
-    RVEC_EACH(d, present(req) & ~RVEC_PODS)
+    RVEC_EACH(d, rvec_present_dims(req) & ~RVEC_PODS)
     {
         if (req->v[d] > 0) {
             mask |= 1ULL << d;
@@ -57,7 +56,7 @@ void rvec_set(struct rvec *r, uint32_t d, double v)
 
 void rvec_add(struct rvec *a, const struct rvec *b)
 {
-    RVEC_EACH(d, present(b))
+    RVEC_EACH(d, rvec_present_dims(b))
     {
         rvec_set(a, (uint32_t)d, rvec_get(a, (uint32_t)d) + b->v[d]);
     }
@@ -67,7 +66,7 @@ void rvec_sub(struct rvec *a, const struct rvec *b)
 {
     const bool scalars = (a->has & ~RVEC_BASE) != 0;
 
-    RVEC_EACH(d, scalars ? present(b) : RVEC_BASE)
+    RVEC_EACH(d, scalars ? rvec_present_dims(b) : RVEC_BASE)
     {
         rvec_set(a, (uint32_t)d, rvec_get(a, (uint32_t)d) - b->v[d]);
     }
@@ -75,7 +74,7 @@ void rvec_sub(struct rvec *a, const struct rvec *b)
 
 void rvec_scale(struct rvec *a, double k)
 {
-    RVEC_EACH(d, present(a))
+    RVEC_EACH(d, rvec_present_dims(a))
     {
         a->v[d] *= k;
     }
@@ -86,7 +85,7 @@ void rvec_exceed(struct rvec *ret, const struct rvec *a, const struct rvec *b)
     struct rvec more;
 
     rvec_zero(&more); /* ret may be a or b */
-    RVEC_EACH(d, present(a))
+    RVEC_EACH(d, rvec_present_dims(a))
     {
         const double surplus = a->v[d] - rvec_get(b, (uint32_t)d);
         if (surplus > 0) {
@@ -98,7 +97,7 @@ void rvec_exceed(struct rvec *ret, const struct rvec *a, const struct rvec *b)
 
 void rvec_min_inf(struct rvec *a, const struct rvec *b)
 {
-    RVEC_EACH(d, present(a) & present(b))
+    RVEC_EACH(d, rvec_present_dims(a) & rvec_present_dims(b))
     {
         a->v[d] = fmin(a->v[d], b->v[d]);
     }
@@ -106,7 +105,7 @@ void rvec_min_inf(struct rvec *a, const struct rvec *b)
 
 void rvec_min_zero(struct rvec *a, const struct rvec *b)
 {
-    RVEC_EACH(d, present(a))
+    RVEC_EACH(d, rvec_present_dims(a))
     {
         a->v[d] = fmin(a->v[d], rvec_get(b, (uint32_t)d));
     }
@@ -114,12 +113,12 @@ void rvec_min_zero(struct rvec *a, const struct rvec *b)
 
 void rvec_max(struct rvec *a, const struct rvec *b)
 {
-    RVEC_EACH(d, present(a) | present(b))
+    RVEC_EACH(d, rvec_present_dims(a) | rvec_present_dims(b))
     {
         double v = rvec_get(b, (uint32_t)d);
-        if (((present(a) & present(b)) >> d) & 1) {
+        if (((rvec_present_dims(a) & rvec_present_dims(b)) >> d) & 1) {
             v = fmax(a->v[d], v);
-        } else if ((present(a) >> d) & 1) {
+        } else if ((rvec_present_dims(a) >> d) & 1) {
             v = a->v[d];
         }
         rvec_set(a, (uint32_t)d, v);
@@ -132,7 +131,7 @@ void rvec_max(struct rvec *a, const struct rvec *b)
 
 bool rvec_le_zero(const struct rvec *a, const struct rvec *b)
 {
-    RVEC_EACH(d, present(a))
+    RVEC_EACH(d, rvec_present_dims(a))
     {
         if (!le(a->v[d], rvec_get(b, (uint32_t)d))) {
             return false;
@@ -143,10 +142,10 @@ bool rvec_le_zero(const struct rvec *a, const struct rvec *b)
 
 bool rvec_le_inf(const struct rvec *a, const struct rvec *b)
 {
-    if (present(b) & ~present(a)) {
+    if (rvec_present_dims(b) & ~rvec_present_dims(a)) {
         return false;
     }
-    RVEC_EACH(d, present(a) & present(b))
+    RVEC_EACH(d, rvec_present_dims(a) & rvec_present_dims(b))
     {
         if (!le(a->v[d], b->v[d])) {
             return false;
@@ -159,7 +158,7 @@ bool rvec_fits(const struct rvec *a, const struct rvec *b, const struct rvec *re
 {
     uint64_t over = 0;
 
-    RVEC_EACH(d, asked(req))
+    RVEC_EACH(d, rvec_requested_dims(req))
     {
         if (rvec_get(a, (uint32_t)d) > rvec_get(b, (uint32_t)d)) {
             over |= 1ULL << d;
@@ -173,7 +172,7 @@ bool rvec_fits(const struct rvec *a, const struct rvec *b, const struct rvec *re
 
 bool rvec_any_le(const struct rvec *a, const struct rvec *b, const struct rvec *req)
 {
-    RVEC_EACH(d, asked(req))
+    RVEC_EACH(d, rvec_requested_dims(req))
     {
         const double x = rvec_get(a, (uint32_t)d), y = rvec_get(b, (uint32_t)d);
         if (!(x < RVEC_EPS && y < RVEC_EPS) && le(x, y)) {
@@ -185,11 +184,11 @@ bool rvec_any_le(const struct rvec *a, const struct rvec *b, const struct rvec *
 
 bool rvec_any_gt(const struct rvec *a, const struct rvec *b, const struct rvec *req)
 {
-    RVEC_EACH(d, asked(req) & present(b))
+    RVEC_EACH(d, rvec_requested_dims(req) & rvec_present_dims(b))
     {
         const bool base = d == DIM_CPU || d == DIM_MEM;
         if (base && b->v[d] < RVEC_EPS) {
-            continue; /* cpu and memory cannot be absent: nearly nothing stands for it */
+            continue; /* cpu and memory are always present: nearly 0 means absent */
         }
         if (rvec_get(a, (uint32_t)d) > b->v[d]) {
             return true;
@@ -200,10 +199,10 @@ bool rvec_any_gt(const struct rvec *a, const struct rvec *b, const struct rvec *
 
 bool rvec_same(const struct rvec *a, const struct rvec *b)
 {
-    if (present(a) != present(b)) {
+    if (rvec_present_dims(a) != rvec_present_dims(b)) {
         return false;
     }
-    RVEC_EACH(d, present(a))
+    RVEC_EACH(d, rvec_present_dims(a))
     {
         if (a->v[d] != b->v[d]) {
             return false;
@@ -221,7 +220,7 @@ uint64_t rvec_names(const struct rvec *a)
 {
     uint64_t mask = 0;
 
-    RVEC_EACH(d, present(a))
+    RVEC_EACH(d, rvec_present_dims(a))
     {
         if (a->v[d] >= RVEC_EPS) {
             mask |= 1ULL << d;

@@ -30,13 +30,13 @@ static inline double rvec_get(const struct rvec *r, uint32_t d)
 }
 void rvec_set(struct rvec *r, uint32_t d, double v);
 void rvec_add(struct rvec *a, const struct rvec *b);
-/* raw sub: results may go below zero; when a has no scalars at all, those of b are skipped. */
+/* a -= b; results may be negative. When a has no scalars at all, those of b are skipped. */
 void rvec_sub(struct rvec *a, const struct rvec *b);
 void rvec_scale(struct rvec *a, double k);
 /* Positive part of a - b; scalars without surplus disappear ("exceed"). */
 void rvec_exceed(struct rvec *ret, const struct rvec *a, const struct rvec *b);
-/* Per-dimension minimum; a scalar b lacks keeps a's value (inf) or becomes 0. A scalar only b has
- * is not added. */
+/* Per-dimension minimum. For a scalar that b lacks, _inf keeps a's value and _zero stores 0. A
+ * scalar that only b has is not added. */
 void rvec_min_inf(struct rvec *a, const struct rvec *b);
 void rvec_min_zero(struct rvec *a, const struct rvec *b);
 /* Per-dimension maximum, adding b's scalars; negative scalars dropped. */
@@ -44,14 +44,15 @@ void rvec_max(struct rvec *a, const struct rvec *b);
 
 /* a <= b, fuzzy, over the dimensions of a; a scalar missing in b counts 0 ("LessEqual Zero"). */
 bool rvec_le_zero(const struct rvec *a, const struct rvec *b);
-/* The same, missing in b passes; false if b has a scalar a lacks ("LessEqual Infinity"). */
+/* The same, but a scalar missing in b passes; false if b has a scalar that a lacks ("LessEqual
+ * Infinity"). */
 bool rvec_le_inf(const struct rvec *a, const struct rvec *b);
 /* Only dimensions with req > 0, pods ignored, no epsilon; *fail gets the mask of those where a > b
  * ("LessEqualWithDimensionAndResourcesName"). */
 bool rvec_fits(const struct rvec *a, const struct rvec *b, const struct rvec *req, uint64_t *fail);
 /* Some dimension with req > 0 (not pods, not tiny in both) has a <= b, fuzzy. */
 bool rvec_any_le(const struct rvec *a, const struct rvec *b, const struct rvec *req);
-/* Some dimension with req > 0 (not pods) that b knows (cpu/memory: b >= eps) has a > b strictly. */
+/* Some dimension with req > 0 (not pods) present in b (cpu/memory: b >= eps) has a > b strictly. */
 bool rvec_any_gt(const struct rvec *a, const struct rvec *b, const struct rvec *req);
 /* Exactly equal, key sets included. */
 bool rvec_same(const struct rvec *a, const struct rvec *b);

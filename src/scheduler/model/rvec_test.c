@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Volcano's operations on resource vectors: two scalars, "x" and "y", beside cpu, memory and pods.
+// Volcano's operations on resource vectors: cpu, memory, pods and two scalars, "x" and "y".
 #include "scheduler/model/rvec.h"
 
 #include "base/str.h"
@@ -122,11 +122,11 @@ static const struct {
     {"cpu=1 mem=1", "cpu=1 mem=2", true, true, false},
     {"cpu=1.05", "cpu=1", true, true, false}, /* within epsilon */
     {"cpu=1.1", "cpu=1", false, false, false},
-    {"x=1", "cpu=1", false, true, false}, /* missing on the right: zero or without bound */
+    {"x=1", "cpu=1", false, true, false}, /* missing on the right: zero or unlimited */
     {"x=0", "cpu=1", true, true, false},
     {"cpu=1", "cpu=1 x=5", true, false, false}, /* missing on the left */
     {"cpu=1 x=2", "cpu=1 x=2", true, true, true},
-    {"cpu=1 x=0", "cpu=1", true, true, false}, /* a zero key is a key */
+    {"cpu=1 x=0", "cpu=1", true, true, false}, /* a zero value counts as present */
     {"", "", true, true, true},
     {"pods=2", "pods=1", false, false, false}, /* pods count here */
 };
@@ -151,9 +151,9 @@ static const struct {
     {"cpu=3 mem=9", "cpu=2 mem=4", "cpu=1", 1 << DIM_CPU, false, true},
     {"cpu=2 mem=9", "cpu=2 mem=4", "cpu=1", 0, true, false},
     {"cpu=2.05", "cpu=2", "cpu=1", 1 << DIM_CPU, true, true}, /* fits has no epsilon, any_le has */
-    {"x=1", "", "x=1", 1 << DIM_X, false, false},             /* any_gt: b does not know x */
+    {"x=1", "", "x=1", 1 << DIM_X, false, false},             /* any_gt: b lacks x */
     {"x=1", "x=0", "x=1", 1 << DIM_X, false, true},
-    {"cpu=1", "", "cpu=1", 1 << DIM_CPU, false, false}, /* cpu near zero in b is not known either */
+    {"cpu=1", "", "cpu=1", 1 << DIM_CPU, false, false}, /* cpu near zero in b counts as absent */
     {"cpu=0 mem=5", "cpu=0 mem=4", "cpu=1 mem=1", 1 << DIM_MEM, false, true}, /* nothing in both */
     {"pods=5", "pods=1", "pods=1", 0, false, false},
     {"cpu=3 mem=3", "cpu=2 mem=4", "cpu=1 mem=1", 1 << DIM_CPU, true, true},

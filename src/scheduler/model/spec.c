@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matching of labels, node terms and taints (K1-K3). Pure functions over interned ids.
+// Matching of labels, node terms and taints (docs/reference/plugins.md sections 4.1 to 4.3). Pure
+// functions over interned ids.
 #include "scheduler/model/spec.h"
 
 #include "base/map.h"
@@ -23,7 +24,7 @@ bool labels_get(struct labels l, uint32_t key, uint32_t *ret_val)
     return true;
 }
 
-static bool one_of(const struct label_req *r, uint32_t val)
+static bool spec_label_in_values(const struct label_req *r, uint32_t val)
 {
     for (uint32_t k = 0; k < r->n; k++) {
         if (r->vals[k] == val) {
@@ -33,7 +34,8 @@ static bool one_of(const struct label_req *r, uint32_t val)
     return false;
 }
 
-static bool compare(const struct label_req *r, uint32_t val, const struct hk_intern *str)
+static bool spec_compare_int_label(const struct label_req *r, uint32_t val,
+                                   const struct hk_intern *str)
 {
     int64_t have;
 
@@ -48,16 +50,16 @@ static bool value_match(const struct label_req *r, bool present, uint32_t val,
 {
     switch ((enum label_op)r->op) {
     case OP_IN:
-        return present && one_of(r, val);
+        return present && spec_label_in_values(r, val);
     case OP_NOT_IN:
-        return !present || !one_of(r, val);
+        return !present || !spec_label_in_values(r, val);
     case OP_EXISTS:
         return present;
     case OP_NOT_EXISTS:
         return !present;
     case OP_GT:
     case OP_LT:
-        return present && compare(r, val, str);
+        return present && spec_compare_int_label(r, val, str);
     }
     return false;
 }

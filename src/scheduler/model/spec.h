@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pods ask for and nodes offer, interned: label sets, selectors, taints, tolerations,
-// affinity, spread, ports, volumes. Built by ingest, read by predicates and nodeorder. Strings are
+// What pods request and nodes offer, interned: label sets, selectors, taints, tolerations,
+// affinity, spread, ports, volumes. Ingest builds it; predicates and nodeorder read it. Strings are
 // ids of the model's string table; label sets are sorted by key id.
 #pragma once
 
@@ -33,8 +33,8 @@ struct label_sel {
     const struct label_req *at;
 };
 
-/* One node selector term: requirements on labels and on metadata.name (K2). An erroneous or empty
- * term matches no node. */
+/* One node selector term: requirements on labels and on metadata.name. An erroneous or empty term
+ * matches no node. */
 struct node_term {
     bool never;
     uint32_t nreq, nfield;
@@ -58,12 +58,12 @@ struct taint {
 struct toleration {
     uint32_t key, val; /* key 0: every key */
     uint8_t exists;    /* operator Exists */
-    uint8_t never;     /* an operator nobody knows */
+    uint8_t never;     /* unknown operator: tolerates nothing */
     uint8_t any_effect;
     uint8_t effect;
 };
 
-/* Inter-pod term (K5.1). */
+/* Inter-pod term (docs/reference/plugins.md section 4.5). */
 struct pod_term {
     struct label_sel sel;
     uint32_t topo_key;
@@ -80,7 +80,7 @@ struct spread {
     bool hard;            /* DoNotSchedule */
     bool honor_affinity;  /* nodeAffinityPolicy */
     bool honor_taints;    /* nodeTaintsPolicy */
-    bool system_default;  /* K6.4 */
+    bool system_default;  /* added by us, since the pod has no constraints of its own */
     struct label_sel sel; /* matchLabelKeys merged in */
 };
 
@@ -90,7 +90,7 @@ struct host_port {
     uint8_t proto; /* 0 TCP, 1 UDP, 2 SCTP, 3 other */
 };
 
-/* The part of a pod spec that decides where it may and would like to run, its requests aside. */
+/* The part of a pod spec, besides requests, that restricts or prefers nodes. */
 struct cons {
     uint32_t refs;
     struct hk_arena mem; /* owns everything below */
@@ -105,7 +105,7 @@ struct cons {
     const struct node_term *term;
     uint32_t npref;
     const struct node_term *pref;
-    bool pref_error; /* an erroneous preference: scoring fails (K2) */
+    bool pref_error; /* an erroneous preference: scoring fails */
     uint32_t ntol;
     const struct toleration *tol;
     uint32_t nport;
@@ -121,20 +121,19 @@ struct cons {
     uint32_t nimage;
     const uint32_t *image; /* string ids, tag added */
     uint32_t nimage_containers;
-    bool name_conflict; /* metadata.name terms that exclude one another: "pod affinity terms
-                           conflict" */
+    bool name_conflict; /* metadata.name terms exclude one another: "pod affinity terms conflict" */
 
     uint8_t *verdict; /* [class] STATIC_* bits | STATIC_KNOWN, filled lazily by model_static */
     uint32_t nverdict;
 };
 
-/* Sorted by key, at most one value per key. */
+/* l must be sorted by key, with one value per key. */
 bool labels_get(struct labels l, uint32_t key, uint32_t *ret_val);
 struct hk_intern;
 
-/* hk_intern_keep, hk_intern_drop and the like. */
+/* For example hk_intern_keep or hk_intern_drop. */
 typedef void string_fn(struct hk_intern *t, uint32_t id);
-/* Call f for every string id in it, as often as it is there (strings.c). */
+/* Call f for every string id in the object, once per occurrence (strings.c). */
 void labels_strings(struct labels l, struct hk_intern *t, string_fn *f);
 void label_sel_strings(const struct label_sel *s, struct hk_intern *t, string_fn *f);
 void node_terms_strings(const struct node_term *at, uint32_t n, struct hk_intern *t, string_fn *f);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which strings each row of the model keeps alive. Each function calls f once for every string id a
-// row holds, so that taking references, giving them back and proving that none is missing are the
-// same walk. A string the model refers to but a row below does not name is held by something that
-// lives longer: a pod's host port by its constraints, a domain's value by the node's labels.
+// Which strings each row of the model references. Each function calls f once for every string id of
+// a row, so the same walk takes references, drops them and checks that none is missing. A string
+// that no row below lists is referenced by something that lives longer: a pod's host port by its
+// constraints, a domain's value by the node's labels.
 #include "scheduler/model/model_priv.h"
 #include "scheduler/model/topo.h"
 #include "scheduler/model/volumes.h"
@@ -181,7 +181,7 @@ void pdb_strings(const struct pdb *p, struct hk_intern *t, string_fn *f)
     ids_strings(p->disrupted.at, p->disrupted.len, t, f);
 }
 
-/* ---- proof ---- */
+/* ---- checks ---- */
 
 static void nodes_strings(const struct model *m, struct hk_intern *t, string_fn *f)
 {
@@ -223,7 +223,7 @@ static void model_strings(const struct model *m, struct hk_intern *t, string_fn 
     topo_strings(m->topo, t, f);
 }
 
-static void count(struct hk_intern *t, uint32_t id)
+static void strings_add_ref(struct hk_intern *t, uint32_t id)
 {
     t->at[id].refs++;
 }
@@ -233,7 +233,7 @@ int strings_check(const struct model *m, struct hk_err *err)
     HK_AUTO(hk_freep) struct hk_intern_row *rows = hk_zalloc_array(m->str.len + 1, sizeof(*rows));
     struct hk_intern named = {.at = rows, .len = m->str.len};
 
-    model_strings(m, &named, count);
+    model_strings(m, &named, strings_add_ref);
     for (uint32_t id = 1; id < m->str.len; id++) {
         if (rows[id].refs > hk_intern_refs(&m->str, id)) {
             return hk_fail(err, HK_EINVAL, "string %u '%s': %u references, rows hold %u", id,

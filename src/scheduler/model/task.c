@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The task table: a row per pod, its place in the job's lists and on a node, and the one function
-// that moves it, model_task_move.
+// The task table: a row per pod, its position in the job's lists and on a node, and the only
+// function that moves it, model_task_move.
 #include "scheduler/model/model_priv.h"
+#include "scheduler/model/topo.h"
 #include "scheduler/model/volumes.h"
 
 static const char *const status_names[TASK_NSTATUS] = {
@@ -24,7 +25,7 @@ task_id model_task_find(const struct model *m, struct hk_str ns, struct hk_str n
     return (task_id){hk_map_get(&m->task_by_key, PAIR_KEY(a, b))};
 }
 
-/* ---- on and off nodes ---- */
+/* ---- tasks on nodes ---- */
 
 static void link_node(struct model *m, task_id t, node_id n)
 {
@@ -73,7 +74,7 @@ static void enter_node(struct model *m, task_id t)
     model_task_view(m, t, true);
 }
 
-/* The task's room is free now, or will be. */
+/* Wakes jobs that wait for what this task uses: its room is free now, or will be. */
 static void tell_gain(struct model *m, task_id t)
 {
     const struct shape *s = task_shape(m, t);
@@ -98,7 +99,7 @@ static void leave_node(struct model *m, task_id t)
     tell_gain(m, t);
 }
 
-static bool on_node(const struct task *task)
+static bool model_task_is_on_node(const struct task *task)
 {
     return status_on_node(task->status) && !id_none(task->node);
 }
@@ -107,7 +108,7 @@ void model_task_move(struct model *m, task_id t, enum task_status status, node_i
 {
     struct task *task = model_task(m, t);
     const enum task_status from = task->status;
-    const bool was = on_node(task);
+    const bool was_placed = !id_none(task->node), was = model_task_is_on_node(task);
     const bool stays = was && status_on_node(status) && id_eq(task->node, node);
 
     if (stays) {
@@ -118,13 +119,13 @@ void model_task_move(struct model *m, task_id t, enum task_status status, node_i
     }
     task->status = (uint8_t)status;
     task->node = node;
-    if (!stays && on_node(task)) {
+    if (!stays && model_task_is_on_node(task)) {
         enter_node(m, t);
     }
-    if (from == status) {
+    if (from == status && was_placed == !id_none(node)) {
         return;
     }
-    job_task_change(m, t, from, status);
+    job_task_change(m, t, from, was_placed);
     if (stays && status == TASK_RELEASING) {
         tell_gain(m, t);
     }
@@ -161,16 +162,17 @@ void model_task_nominate(struct model *m, task_id t, node_id n)
 {
     struct task *task = model_task(m, t);
 
-    task->nominated = n;
+    task->nominated = model_node_ref(m, n);
     if (!id_none(n) && !(task->flags & TASK_NOMINATED)) {
         task->flags |= TASK_NOMINATED;
-        hk_vec_push(&m->nominated, t);
+        hk_vec_push(&m->nominated, model_task_ref(m, t));
     }
 }
 
 /* ---- rows ---- */
 
-/* The index Volcano orders equal tasks by: digits behind the last of at least two dashes. */
+/* The index by which Volcano orders equal tasks: the digits after the last of at least two
+ * dashes. */
 static uint32_t pod_index(struct hk_str name)
 {
     const char *last = memrchr(name.s, '-', name.n);
@@ -210,12 +212,12 @@ static int check_total(const struct model *m, const struct task_desc *d, task_id
     return 0;
 }
 
-static void detach(struct model *m, task_id t)
+static void model_task_detach(struct model *m, task_id t)
 {
     struct task *task = model_task(m, t);
     const node_id n = task->node;
 
-    if (on_node(task)) {
+    if (model_task_is_on_node(task)) {
         leave_node(m, t);
     }
     if (!id_none(task->job)) {
@@ -231,9 +233,9 @@ static void detach(struct model *m, task_id t)
     }
 }
 
-static void fill(struct model *m, task_id t, const struct task_desc *d)
+static void model_task_fill_row(struct model *m, task_id t, const struct task_desc *d)
 {
-    struct task *task = model_task(m, t);
+    struct task *task = &m->tasks.at[t.i];
 
     *task = (struct task){
         .used = true,
@@ -253,7 +255,6 @@ static void fill(struct model *m, task_id t, const struct task_desc *d)
         .index = pod_index(d->name),
         .creation_ns = d->creation_ns,
         .start_ns = d->start_ns,
-        .nominated = NO_NODE,
         .job_next = NO_TASK,
         .job_prev = NO_TASK,
         .node_next = NO_TASK,
@@ -268,27 +269,30 @@ static void fill(struct model *m, task_id t, const struct task_desc *d)
     }
 }
 
-static void attach(struct model *m, task_id t, const struct task_desc *d)
+static void model_task_attach(struct model *m, task_id t, const struct task_desc *d)
 {
-    fill(m, t, d);
+    model_task_fill_row(m, t, d);
     struct task *task = model_task(m, t);
 
     requested(m, task_shape(m, t), 1);
     ident_ref(m, task->ident);
     m->gate_opt_in += (task->flags & TASK_GATE_OPT_IN) != 0;
-    if (on_node(task)) {
+    if (model_task_is_on_node(task)) {
         enter_node(m, t);
     }
     if (d->group.n) {
         const uint32_t group = hk_intern_hold(&m->str, d->group);
         task->job = job_need(m, task->ns, group);
         hk_intern_drop(&m->str, group);
+        if (model_task_is_on_node(task)) {
+            job_learn_queue(m, task->job, d->queue);
+        }
         job_task_add(m, t);
     }
     m->version++;
 }
 
-/* A pod event that has not yet caught up with our own bind says nothing new (1.12). */
+/* Whether the pod event is older than our own bind. */
 static bool is_stale(const struct model *m, task_id t, const struct task_desc *d)
 {
     const struct task *task = model_task(m, t);
@@ -297,12 +301,11 @@ static bool is_stale(const struct model *m, task_id t, const struct task_desc *d
            d->status == TASK_PENDING && hk_str_eq(model_str(m, task->uid), d->uid);
 }
 
-/* Flags that pods do not say: a new description of the same pod keeps them. */
+/* Flags that do not come from the pod: a new description of the same pod keeps them. */
 #define OWN_FLAGS (TASK_IN_VIEW | TASK_BEST_EFFORT | TASK_NOMINATED | TASK_HELD)
 
-/* Whether the row can stay where it is: same pod, same lists, same amounts on the books. Most
- * events are of this kind - a pod started, its conditions changed - and must not look as if room
- * came free. */
+/* Whether the row can stay in place: same pod, same lists, same amounts. Most events are of this
+ * kind (a pod started, its conditions changed) and must not look as if room became free. */
 static bool keeps_seat(const struct model *m, task_id t, const struct task_desc *d)
 {
     const struct task *task = model_task(m, t);
@@ -315,7 +318,7 @@ static bool keeps_seat(const struct model *m, task_id t, const struct task_desc 
            hk_str_eq(group, d->group) && hk_str_eq(model_str(m, task->uid), d->uid);
 }
 
-static void update(struct model *m, task_id t, const struct task_desc *d)
+static void model_task_update(struct model *m, task_id t, const struct task_desc *d)
 {
     struct task *task = model_task(m, t);
     const node_id from = task->node, n = d->node.n ? model_node_need(m, d->node) : NO_NODE;
@@ -323,9 +326,14 @@ static void update(struct model *m, task_id t, const struct task_desc *d)
     const uint16_t flags =
         (uint16_t)((task->flags & OWN_FLAGS) | (d->flags & ~(unsigned)OWN_FLAGS));
     const bool said = flags != task->flags || task->pod_priority != d->pod_priority ||
-                      !id_eq(nominated, task->nominated);
+                      !id_eq(nominated, model_node_of(m, task->nominated));
+    const bool recount = ((flags ^ task->flags) & TASK_TERMINATING) && (flags & TASK_IN_VIEW);
 
     task->flags = flags;
+    if (recount) { /* spreading does not count pods that are being deleted */
+        topo_pod_remove(m, t, from);
+        topo_pod_add(m, t, from);
+    }
     task->pod_priority = d->pod_priority;
     task->creation_ns = d->creation_ns;
     task->start_ns = d->start_ns;
@@ -346,7 +354,7 @@ static void update(struct model *m, task_id t, const struct task_desc *d)
     }
 }
 
-/* An event from before our own eviction took effect does not bring the pod back. */
+/* An event older than our own eviction does not undo it. */
 static struct task_desc as_leaving(const struct model *m, task_id t, const struct task_desc *d)
 {
     const struct task *task = model_task(m, t);
@@ -359,19 +367,28 @@ static struct task_desc as_leaving(const struct model *m, task_id t, const struc
     return copy;
 }
 
-/* The row begins anew. Its description may be made of the model's own words, which must not go with
- * the row, job or node they come from before they are read. */
-static void replace(struct model *m, task_id t, const struct task_desc *d)
+/* Rebuilds the row. The description may point to strings of the model itself, so they are held
+ * until the new row has read them. */
+static void model_task_replace(struct model *m, task_id t, const struct task_desc *d)
 {
     const struct task old = *model_task(m, t);
-    const uint32_t words[] = {hk_intern_hold(&m->str, d->group), hk_intern_hold(&m->str, d->node),
-                              hk_intern_hold(&m->str, d->nominated)};
+    const struct job *j = id_none(old.job) ? NULL : model_job(m, old.job);
+    struct task_desc copy = *d;
 
-    detach(m, t);
-    attach(m, t, d);
+    if (j && j->queue_name && hk_str_eq(model_str(m, j->name), d->group)) {
+        copy.queue = model_str(m, j->queue_name); /* the only task's job is created again */
+    }
+    const uint32_t words[] = {hk_intern_hold(&m->str, d->group), hk_intern_hold(&m->str, d->node),
+                              hk_intern_hold(&m->str, d->nominated),
+                              hk_intern_hold(&m->str, copy.queue)};
+
+    model_task_detach(m, t);
+    model_task_attach(m, t, &copy);
     if (old.uid == model_task(m, t)->uid) {
         model_task(m, t)->leaving = old.leaving;
         model_task(m, t)->flags |= old.flags & TASK_HELD;
+    } else {
+        m->task_gen.at[t.i]++; /* another pod of the same name */
     }
     task_strings(&old, &m->str, hk_intern_drop);
     for (uint32_t k = 0; k < HK_LEN(words); k++) {
@@ -379,16 +396,20 @@ static void replace(struct model *m, task_id t, const struct task_desc *d)
     }
 }
 
-static task_id add(struct model *m, const struct task_desc *d)
+static task_id model_task_add(struct model *m, const struct task_desc *d)
 {
     const task_id t = {TABLE_ROW(&m->tasks)};
 
-    attach(m, t, d);
+    if (t.i == m->task_gen.len) {
+        hk_vec_push(&m->task_gen, 1);
+    }
+    model_task_attach(m, t, d);
     hk_map_put(&m->task_by_key, PAIR_KEY(model_task(m, t)->ns, model_task(m, t)->name), t.i);
     return t;
 }
 
-static int put(struct model *m, const struct task_desc *d, task_id *ret, struct hk_err *err)
+static int model_task_add_or_update(struct model *m, const struct task_desc *d, task_id *ret,
+                                    struct hk_err *err)
 {
     task_id t = model_task_find(m, d->ns, d->name);
     struct task_desc copy;
@@ -406,7 +427,7 @@ static int put(struct model *m, const struct task_desc *d, task_id *ret, struct 
     }
     if (!id_none(t) && keeps_seat(m, t, d)) {
         model_shape_unref(m, d->shape);
-        update(m, t, d);
+        model_task_update(m, t, d);
         *ret = t;
         return 0;
     }
@@ -416,9 +437,9 @@ static int put(struct model *m, const struct task_desc *d, task_id *ret, struct 
         return rc;
     }
     if (id_none(t)) {
-        t = add(m, d);
+        t = model_task_add(m, d);
     } else {
-        replace(m, t, d);
+        model_task_replace(m, t, d);
     }
     *ret = t;
     return 0;
@@ -429,8 +450,8 @@ int model_task_put(struct model *m, const struct task_desc *d, task_id *ret, str
     const ident_id ident = d->ident;
     int rc;
 
-    ident_ref(m, ident); /* the old row may hold the last one, or no row come to hold it */
-    rc = put(m, d, ret, err);
+    ident_ref(m, ident); /* the old row may hold the last reference, the new row none */
+    rc = model_task_add_or_update(m, d, ret, err);
     ident_unref(m, ident);
     return rc;
 }
@@ -440,9 +461,10 @@ void model_task_del(struct model *m, task_id t)
     struct task *task = model_task(m, t);
 
     hk_map_del(&m->task_by_key, PAIR_KEY(task->ns, task->name));
-    detach(m, t);
+    model_task_detach(m, t);
     task_strings(model_task(m, t), &m->str, hk_intern_drop);
     *model_task(m, t) = (struct task){0};
+    m->task_gen.at[t.i]++; /* invalidates references to the pod */
     hk_vec_push(&m->tasks.free, t.i);
     m->version++;
 }

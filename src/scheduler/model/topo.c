@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topology counters: pods come and go, constraints bring counters and take them along. Domains and
-// counts are in topo_node.c, who matches what in topo_index.c.
+// Topology counters: adding and removing pods, and the counters of constraints. Domains and counts
+// are in topo_node.c, matching is in topo_index.c.
 #include "scheduler/model/topo_priv.h"
 
 /* ---- counters ---- */
@@ -44,7 +44,7 @@ static struct topo_counter *terms_counter(struct model *m, const struct pod_term
     return c;
 }
 
-/* Scoring by host name looks at the node itself and lets every node take part (K6.5). */
+/* Soft spreading by host name counts on the node itself and includes every node. */
 static bool spread_by_node(const struct model *m, const struct spread *s)
 {
     return !s->hard && hk_str_is(model_str(m, s->topo_key), "kubernetes.io/hostname");
@@ -156,8 +156,8 @@ void topo_pod_remove(struct model *m, task_id t, node_id n)
     *p = (struct topo_pod){0};
 }
 
-/* From the first question on, pods in view are followed. */
-static void wake(const struct model *m)
+/* Starts to follow pods in view, when the first counter is needed. */
+static void topo_start_tracking(const struct model *m)
 {
     struct topo *t = m->topo;
 
@@ -175,7 +175,7 @@ static void wake(const struct model *m)
     }
 }
 
-/* ---- labels of a namespace change ---- */
+/* ---- changed namespace labels ---- */
 
 static bool counter_has_namespace_selector(const struct topo_counter *c)
 {
@@ -204,7 +204,7 @@ void topo_namespace_changed(struct model *m)
     }
 }
 
-/* ---- what a cons brings ---- */
+/* ---- counters of constraints ---- */
 
 static struct topo_cons *cons_need(struct topo *t, cons_id c)
 {
@@ -221,7 +221,7 @@ void topo_cons_known(struct model *m, cons_id c)
     if (cons->nanti + cons->npref_aff + cons->npref_anti == 0) {
         return;
     }
-    wake(m);
+    topo_start_tracking(m);
     if (cons_need(m->topo, c)->known) {
         return;
     }
@@ -299,7 +299,7 @@ const struct topo_plan *topo_plan(struct model *m, task_id task)
     if (!c || c->naff + c->nanti + c->npref_aff + c->npref_anti + c->nspread == 0) {
         return NULL;
     }
-    wake(m);
+    topo_start_tracking(m);
     topo_node_rows(m);
     for (p = cons_need(t, id)->plans; p && p->ns != ns; p = p->next) {
     }
@@ -349,7 +349,7 @@ const struct topo_ident *topo_ident(struct model *m, ident_id i)
     return m->topo->awake ? topo_index_ident(m, i) : NULL;
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 struct topo *topo_new(void)
 {
@@ -409,7 +409,7 @@ void topo_strings(const struct topo *t, struct hk_intern *strings, string_fn *f)
     }
 }
 
-/* ---- proof ---- */
+/* ---- checks ---- */
 
 static bool counts_task(const struct model *m, const struct topo_counter *c,
                         const struct task *task)

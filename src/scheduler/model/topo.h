@@ -1,47 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods counted by topology domain, for inter-pod affinity and topology spread (K5, K6). A counter
-// is one question - "how many pods that match this selector (or carry this term) sit in each value
-// of this label key" - kept true by the model as pods come and go, so no filter ever walks all
-// pods.
+// Pods counted by topology domain, for inter-pod affinity and topology spread
+// (docs/reference/plugins.md sections 4.5 and 4.6). A counter is one question - "how many pods that
+// match this selector (or carry this term) are in each value of this label key" - kept up to date
+// by the model, so no filter ever visits all pods.
 //
-//   plan      the counters one cons asks for: its own terms and spread rows, made when first asked
-//   owners    the counters of terms that pods with a cons carry: what others must respect or like
-//   ident     what meets a pod with these labels: counters it adds to, terms of others it matches
+//   plan      the counters that one cons needs: its own terms and spread rows, made on first use
+//   owners    the counters of terms that pods with a cons carry: they restrict or attract others
+//   ident     for pods with these labels: the counters they add to, the terms of others they match
 //
-// A cons brings its counters and takes them along when it dies. While no cons asks for anything,
-// the calls below return at once.
+// Counters are created and freed together with their cons. While no cons needs a counter, the calls
+// below return at once.
 #pragma once
 
 #include "scheduler/model/model.h"
 
-/* A label key nodes are grouped by; each value some node carries is a domain. */
+/* A label key that groups nodes; each value found on some node is a domain. */
 struct topo_key {
     uint32_t label;       /* string id; ID_NONE: every node is a domain of its own */
     uint32_t *domain;     /* [node row], ID_NONE when the node lacks the label */
     uint32_t *val;        /* [domain] the value */
-    uint32_t *nodes;      /* [domain] nodes that carry it */
+    uint32_t *nodes;      /* [domain] nodes with that value */
     uint32_t len, cap;    /* domains, vacant ones included */
     struct hk_map by_val; /* value -> domain */
     HK_VEC(uint32_t) vacant;
 };
 
-/* A job's pods sit in few of many domains: most pages are never made. */
+/* A job's pods occupy few of many domains, so most pages are never allocated. */
 #define TOPO_PAGE 64
 
 struct topo_counter {
     const struct topo_key *key;
-    int32_t **page; /* [domain / TOPO_PAGE] counts; NULL, as a whole or one, stands for zeros */
+    int32_t **page; /* [domain / TOPO_PAGE] counts; a NULL array or page means zeros */
     int64_t total;
     int32_t weight; /* of a preferred term, negative for anti-affinity */
 
-    /* Spread only. Nodes left out by K6.2 neither count nor make a domain. */
+    /* Spread only. Nodes that do not take part (topo_node_takes_part) neither count nor make a
+     * domain. */
     uint64_t *included;  /* bit per node row; NULL: every node counts */
     uint32_t *in_domain; /* [domain] included nodes */
     uint32_t ndomain;    /* domains with included nodes */
     int32_t min;         /* lowest count among them; read it through topo_min */
-    uint32_t at_min;     /* domains at min, 0: work it out again */
+    uint32_t at_min;     /* domains at min, 0: min must be recomputed */
 
-    /* What is counted; for topo.c. */
+    /* What the counter counts; used by topo.c only. */
     uint8_t kind;
     uint32_t nterm;
     const struct pod_term *term;
@@ -49,10 +50,10 @@ struct topo_counter {
     cons_id cons;
     uint32_t ns;
     uint32_t slot;              /* in the list of all counters */
-    uint32_t anchor, in_anchor; /* label pair it is filed under and the place there */
+    uint32_t anchor, in_anchor; /* label pair that lists it, and its index there */
 };
 
-/* What a cons asks for, in one namespace. */
+/* The counters one cons needs in one namespace. */
 struct topo_plan {
     struct topo_plan *next;
     uint32_t ns;
@@ -73,13 +74,13 @@ struct topo_ident {
     struct topo_counters anti; /* owners: required anti-affinity terms that match it */
     struct topo_counters pref; /* owners: preferred terms that match it */
     uint32_t *posted;          /* [label] place in that pair's list */
-    task_id first;             /* its pods in a node's view */
+    task_id first;             /* first of its pods that are in a node's view */
     bool filed;
 };
 
 struct topo *topo_new(void);
 void topo_free(struct topo *t);
-/* Calls f for every string id held. */
+/* Calls f for every string id that topo refers to. */
 void topo_strings(const struct topo *t, struct hk_intern *strings, string_fn *f);
 
 /* ---- called by the model ---- */
@@ -91,20 +92,19 @@ void topo_pod_remove(struct model *m, task_id t, node_id n);
 void topo_node_changed(struct model *m, node_id n);
 /* Labels of a namespace changed (namespaceSelector). */
 void topo_namespace_changed(struct model *m);
-/* A cons was interned: terms its pods will carry count as "in play" before the first one is placed.
- */
+/* A cons was interned: its terms count before the first of its pods is placed. */
 void topo_cons_known(struct model *m, cons_id c);
 /* The row is about to be freed; no pod with it is in view. */
 void topo_cons_forget(struct model *m, cons_id c);
 void topo_ident_forget(struct model *m, ident_id i);
 
-/* ---- asked by filters and scores ---- */
+/* ---- called by filters and scores ---- */
 
-/* What the task's cons asks for; NULL when that is nothing. Stays valid while the cons does. */
+/* The counters of the task's cons, NULL for none. Valid while the cons is. */
 const struct topo_plan *topo_plan(struct model *m, task_id t);
-/* NULL when no term of any pod, placed or waiting, concerns anybody. Valid until the next call. */
+/* NULL when no pod, placed or waiting, has any term. Valid until the next call. */
 const struct topo_ident *topo_ident(struct model *m, ident_id i);
-/* Whether a pod with that ident matches every one of an incoming pod's terms (K5.1). */
+/* Whether a pod with that ident matches every one of an incoming pod's terms. */
 bool topo_terms_match(const struct model *m, const struct pod_term *term, uint32_t n, ident_id i);
 /* Lowest count over the included domains, 0 without any. */
 int32_t topo_min(struct topo_counter *c);
@@ -128,5 +128,5 @@ static inline int32_t topo_count(const struct topo_counter *c, node_id n)
     return d == ID_NONE ? 0 : topo_at(c, d);
 }
 
-/* Counts every counter anew, pod by pod, and compares. */
+/* Recounts every counter pod by pod and compares. */
 int topo_check(const struct model *m, struct hk_err *err) HK_CHECKED;

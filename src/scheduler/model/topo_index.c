@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which counters a pod's labels concern. Two indexes keep the work small when ten thousand jobs
-// each bring a selector of their own: idents are listed under every label pair they have, counters
-// are filed under one pair their selector cannot do without. A new counter looks only at the idents
-// of its pair, a new ident only at the counters of its pairs; from then on a pod coming or going is
-// a walk over its ident's list. Pair 0 stands for "any labels": all idents are listed there, and
-// counters without a pair to go by are filed there.
+// Which counters match a pod's labels. Two indexes keep this fast when ten thousand jobs each bring
+// their own selector: idents are listed under each of their label pairs, counters under one pair
+// that their selector requires. A new counter is matched only with the idents of its pair, a new
+// ident only with the counters of its pairs. After that, adding or removing a pod is a walk over
+// its ident's list. Pair 0 means "any labels": it lists all idents, and counters whose selector
+// requires no pair.
 #include "scheduler/model/topo_priv.h"
 
 /* ---- matching ---- */
@@ -24,7 +24,7 @@ static bool namespace_selected(const struct model *m, const struct pod_term *t, 
     return t->has_ns_sel && label_sel_match(&t->ns_sel, model_namespace_labels(m, ns), &m->str);
 }
 
-/* The term of a pod on a node, asked about an incoming pod. */
+/* Whether the term of a pod on a node matches an incoming pod. */
 static bool carried_term_match(const struct model *m, const struct pod_term *t,
                                const struct ident *i)
 {
@@ -32,9 +32,8 @@ static bool carried_term_match(const struct model *m, const struct pod_term *t,
            label_sel_match(&t->sel, i->labels, &m->str);
 }
 
-/* The term of an incoming pod, asked about a pod on a node. Kubernetes also tries the namespace
- * selector on an empty label set: one made of NotIn and DoesNotExist alone takes every namespace.
- */
+/* Whether the term of an incoming pod matches a pod on a node. Kubernetes also tries the namespace
+ * selector on an empty label set: one with only NotIn and DoesNotExist matches every namespace. */
 static bool incoming_term_match(const struct model *m, const struct pod_term *t,
                                 const struct ident *i)
 {
@@ -62,7 +61,7 @@ bool topo_index_match(const struct model *m, const struct topo_counter *c, ident
     case COUNT_TERMS:
         return topo_terms_match(m, c->term, c->nterm, i);
     case COUNT_SPREAD:
-        /* An empty selector counts nobody here, though it matches the pod itself (K6.1). */
+        /* As in Kubernetes, an empty selector counts no pod, though it matches the pod itself. */
         return c->ns == ident->ns && c->spread->sel.n > 0 &&
                label_sel_match(&c->spread->sel, ident->labels, &m->str);
     case OWNER_ANTI:
@@ -110,7 +109,7 @@ static void pair_drop_if_empty(struct topo *t, uint32_t p)
     hk_vec_push(&t->vacant_pairs, p);
 }
 
-/* ---- counters and idents meet ---- */
+/* ---- matching counters and idents ---- */
 
 static struct topo_counters *ident_list(struct topo_ident *row, const struct topo_counter *c)
 {
@@ -127,7 +126,7 @@ static void list_remove(struct topo_counters *list, const struct topo_counter *c
     }
 }
 
-/* A counter that appears after the pods counts those already there. */
+/* A new counter counts the existing pods. */
 static void counter_meet(const struct model *m, struct topo_counter *c, ident_id i)
 {
     struct topo *t = m->topo;
@@ -148,7 +147,7 @@ static void counter_meet(const struct model *m, struct topo_counter *c, ident_id
     }
 }
 
-/* The pair with the fewest idents among those the selector insists on. */
+/* The pair with the fewest idents among those that the selector requires. */
 static void anchor_try(const struct topo *t, const struct label_sel *sel, struct label *best,
                        uint32_t *ret_len)
 {
@@ -240,8 +239,7 @@ struct topo_ident *topo_index_ident(const struct model *m, ident_id i)
     return &t->idents.at[i.i];
 }
 
-/* Which of an ident's places lies in that pair: 0 for pair 0, else one behind the label's number.
- */
+/* Index into posted of the ident's entry in pair p: 0 for pair 0, else 1 + the label's index. */
 static uint32_t nth_place(const struct model *m, ident_id i, uint32_t p)
 {
     const struct labels l = ident_labels(m, i);

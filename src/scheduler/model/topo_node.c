@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The node side of the topology counters: label keys as columns from node to domain, counts per
-// domain, and which nodes take part in a spread row.
+// domain, and the nodes that a spread constraint includes.
 #include "scheduler/model/topo_priv.h"
 
 #define UNTOLERATED ((1u << EFFECT_NO_SCHEDULE) | (1u << EFFECT_NO_EXECUTE))
@@ -24,7 +24,7 @@ static bool counter_includes(const struct topo_counter *c, node_id n)
     return !c->included || (c->included[n.i / 64] >> (n.i % 64)) & 1;
 }
 
-static int32_t *count_of(struct topo_counter *c, uint32_t domain)
+static int32_t *topo_node_domain_count(struct topo_counter *c, uint32_t domain)
 {
     if (!c->page) {
         c->page = hk_zalloc_array(c->key->cap / TOPO_PAGE, sizeof(*c->page));
@@ -44,7 +44,7 @@ void topo_node_count(struct topo_counter *c, node_id n, int sign)
     if (d == ID_NONE || !counter_includes(c, n)) {
         return;
     }
-    count = count_of(c, d);
+    count = topo_node_domain_count(c, d);
     *count += sign;
     c->total += sign;
     hk_assert(*count >= 0);
@@ -95,7 +95,7 @@ int32_t topo_min(struct topo_counter *c)
 
 /* ---- keys, domains and included nodes ---- */
 
-static void *grow(void *p, uint32_t from, uint32_t to, size_t size)
+static void *topo_node_grow_zeroed(void *p, uint32_t from, uint32_t to, size_t size)
 {
     p = hk_realloc_array(p, to, size);
     memset((char *)p + (size_t)from * size, 0, (size_t)(to - from) * size);
@@ -109,18 +109,20 @@ static void key_reserve(struct topo *t, struct topo_key *key, uint32_t want)
     }
     const uint32_t least = HK_MAX(want, key->cap * 2);
     const uint32_t cap = (least + TOPO_PAGE - 1) / TOPO_PAGE * TOPO_PAGE;
-    key->nodes = grow(key->nodes, key->cap, cap, sizeof(*key->nodes));
-    key->val = grow(key->val, key->cap, cap, sizeof(*key->val));
+    key->nodes = topo_node_grow_zeroed(key->nodes, key->cap, cap, sizeof(*key->nodes));
+    key->val = topo_node_grow_zeroed(key->val, key->cap, cap, sizeof(*key->val));
     for (uint32_t k = 0; k < t->all.len; k++) {
         struct topo_counter *c = t->all.at[k];
         if (c->key != key) {
             continue;
         }
         if (c->page) {
-            c->page = grow(c->page, key->cap / TOPO_PAGE, cap / TOPO_PAGE, sizeof(*c->page));
+            c->page = topo_node_grow_zeroed(c->page, key->cap / TOPO_PAGE, cap / TOPO_PAGE,
+                                            sizeof(*c->page));
         }
         if (c->in_domain) {
-            c->in_domain = grow(c->in_domain, key->cap, cap, sizeof(*c->in_domain));
+            c->in_domain =
+                topo_node_grow_zeroed(c->in_domain, key->cap, cap, sizeof(*c->in_domain));
         }
     }
     key->cap = cap;
@@ -263,7 +265,8 @@ void topo_node_rows(const struct model *m)
     for (uint32_t k = 0; k < t->all.len; k++) {
         struct topo_counter *c = t->all.at[k];
         if (c->included) {
-            c->included = grow(c->included, WORDS(from), WORDS(to), sizeof(uint64_t));
+            c->included =
+                topo_node_grow_zeroed(c->included, WORDS(from), WORDS(to), sizeof(uint64_t));
         }
     }
     t->nrow = to;
@@ -317,7 +320,7 @@ void topo_node_key_free(struct topo_key *key)
     hk_free(key);
 }
 
-/* ---- a node changes ---- */
+/* ---- node changes ---- */
 
 static bool node_unchanged(const struct model *m, node_id n)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the files of the topology counters only: topo.c (pods, constraints), topo_node.c
-// (domains and counts), topo_index.c (who matches what).
+// (domains and counts), topo_index.c (which pods match which counters).
 #pragma once
 
 #include "scheduler/model/model_priv.h"
@@ -13,7 +13,7 @@ enum counter_kind {
     OWNER_PREF,   /* pods that carry a preferred term */
 };
 
-/* What was counted for a pod, so that the model may change the task's row in any order. */
+/* The values counted for a pod, kept so that the model may change the task's row in any order. */
 struct topo_pod {
     task_id next, prev; /* same ident */
     node_id node;
@@ -35,7 +35,7 @@ struct topo_pair {
 };
 
 struct topo {
-    bool awake;    /* some cons asked; pods and idents are followed */
+    bool awake;    /* some cons needs counters: pods and idents are tracked */
     uint32_t nrow; /* node rows seen */
     HK_VEC(struct topo_key *) keys;
     struct topo_counters all;
@@ -54,29 +54,30 @@ static inline bool counter_is_owner(const struct topo_counter *c)
 
 /* ---- topo.c ---- */
 
-/* Adds or takes away one pod in all counters it belongs to. */
+/* Adds the pod to (sign 1) or removes it from (-1) all its counters. */
 void topo_pod_count(struct topo *t, const struct topo_pod *p, int sign);
 
 /* ---- topo_node.c ---- */
 
 void topo_node_count(struct topo_counter *c, node_id n, int sign);
-/* Takes in node rows added since the last look. */
+/* Adds the node rows created since the last call. */
 void topo_node_rows(const struct model *m);
-/* The column of a label key, made when new. */
+/* The column of a label key, created when new. */
 struct topo_key *topo_node_key(struct model *m, uint32_t label);
 void topo_node_key_free(struct topo_key *key);
-/* Makes a new spread counter heed which nodes take part. */
+/* Computes which nodes a new spread counter includes. */
 void topo_node_include(const struct model *m, struct topo_counter *c);
 void topo_node_zero(struct topo_counter *c);
 /* Frees the arrays of a counter. */
 void topo_node_fini(struct topo_counter *c);
-/* Whether K6.2 lets the node take part in a spread row; everybody does in other counters. */
+/* Whether the node counts for a spread row: it has the topology keys, and node affinity and taints
+ * let the pod go there as far as the row honours them. Every node counts in other counters. */
 bool topo_node_takes_part(const struct model *m, const struct topo_counter *c, node_id n);
 
 /* ---- topo_index.c ---- */
 
 bool topo_index_match(const struct model *m, const struct topo_counter *c, ident_id i);
-/* Introduces a counter to the idents it matches and counts their pods. */
+/* Links a counter to the idents it matches and counts their pods. */
 void topo_index_add(const struct model *m, struct topo_counter *c);
 void topo_index_remove(struct topo *t, struct topo_counter *c);
 struct topo_ident *topo_index_ident(const struct model *m, ident_id i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Topology counters against small clusters with known answers, and against a recount after every
+// Topology counters, compared with known answers for small clusters and with a recount after every
 // step of a long random history.
 #include "base/clock.h"
 #include "scheduler/model/fixture_test.h"
@@ -236,8 +236,8 @@ static void test_namespace_selectors_follow_namespace_labels(void **state)
     assert_counts_true(m);
 }
 
-/* K5.1: an incoming pod's selector of NotIn alone takes every namespace, a placed pod's does not.
- */
+/* A namespace selector with only NotIn matches every namespace in an incoming pod's term, but not
+ * in the term of a placed pod. */
 static void test_negative_namespace_selector_is_lopsided(void **state)
 {
     struct model *m = *state;
@@ -287,6 +287,12 @@ static void test_spread_leaves_out_nodes_and_terminating_pods(void **state)
     assert_int_equal(s->total, 2);
     put_node(m, "n3", "zone=c");
     assert_int_equal(topo_min(s), 0);
+    assert_counts_true(m);
+
+    /* A pod that is already counted is deleted. */
+    fx_pod(m, (struct fx_pod){
+                  .name = "p1", .labels = "app=web", .node = "n1", .flags = TASK_TERMINATING});
+    assert_int_equal(topo_count(s, n1), 0);
     assert_counts_true(m);
 }
 
@@ -395,7 +401,8 @@ static void test_counts_stay_true_through_a_long_history(void **state)
     for (uint32_t step = 0; step < STEPS; step++) {
         const uint32_t k = step % NCONS;
         if (step < NCONS || step % 97 == 0) {
-            /* The keeper is the cons's last user once pods with it are gone: ids get reused. */
+            /* The keeper holds the last reference once other pods with the constraint are gone: ids
+             * get reused. */
             snprintf(name, sizeof(name), "keeper%u", k);
             cons[k] = random_cons(m, &r);
             keeper[k] = put_pod(m, name, "app=a", NULL, &cons[k]);

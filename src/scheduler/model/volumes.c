@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of storage objects that volume limits, zones and binding are worked out from: rows
-// come and go with their objects. Nothing here writes to the API. In-tree volume sources are not
-// translated to their CSI drivers; they count against no limit.
+// Tables of storage objects, from which volume limits, zones and binding are computed. Nothing here
+// writes to the API. In-tree volume sources are not translated to their CSI drivers; they count
+// against no limit.
 
 #include "scheduler/model/volumes_priv.h"
 
 static const char *const zone_keys[NZONE] = {
-    /* A beta key may be satisfied by the stable key two places on. */
+    /* The stable key two entries further on also satisfies a beta key. */
     "failure-domain.beta.kubernetes.io/zone",
     "failure-domain.beta.kubernetes.io/region",
     "topology.kubernetes.io/zone",
@@ -15,7 +15,7 @@ static const char *const zone_keys[NZONE] = {
 
 /* ---- copies ---- */
 
-/* Terms with all their requirements and values in one block; one hk_free ends them. */
+/* Copies terms with all requirements and values into one block; free it with hk_free. */
 static struct node_term *terms_copy(const struct node_term *in, uint32_t n)
 {
     size_t nreq = 0, nval = 0;
@@ -56,7 +56,7 @@ static struct node_term *selector_copy(const struct label_sel *s)
     return terms_copy(&t, 1);
 }
 
-/* ---- the strings rows hold ---- */
+/* ---- strings of rows ---- */
 
 static void claim_strings(const struct claim *c, struct hk_intern *t, string_fn *f)
 {
@@ -267,7 +267,7 @@ void volumes_claim_del(struct model *m, uint32_t key)
 
 /* ---- volumes ---- */
 
-/* Order within a class: the smallest that suffices is looked for first. */
+/* Order within a class: smallest first, as the search wants. */
 static bool pv_before(const struct model *m, const struct pv *a, const struct pv *b)
 {
     if (a->d.capacity != b->d.capacity) {
@@ -276,7 +276,7 @@ static bool pv_before(const struct model *m, const struct pv *a, const struct pv
     return hk_str_cmp(model_str(m, a->d.name), model_str(m, b->d.name)) < 0;
 }
 
-/* Where the volume is in its class, or belongs. */
+/* The position of the volume in its class, or where to insert it. */
 static uint32_t pv_place(const struct model *m, const struct sclass *s, const struct pv *p)
 {
     uint32_t lo = 0, hi = s->pvs.len;
@@ -309,7 +309,7 @@ static void pv_list(struct model *m, uint32_t row)
     }
 }
 
-/* Takes a row out of a chain that begins in the map. */
+/* Removes a row from a chain that begins in the map. */
 #define CHAIN_DROP(map, key, row, table, link)                                                     \
     do {                                                                                           \
         uint32_t at_ = hk_map_get(map, key);                                                       \
@@ -555,10 +555,10 @@ void volumes_attachment_del(struct model *m, uint32_t name)
     model_wake_up(m, WAKE_VOLUME);
 }
 
-/* ---- words ---- */
+/* ---- messages ---- */
 
-/* Built on the stack: a task that waits for its claim is refused in every cycle, and only the first
- * time may cost memory. */
+/* Formats on the stack: a task that waits for its claim is refused in every cycle, and only the
+ * first time may allocate memory. */
 struct reason volumes_reason(struct model *m, const char *fmt, ...)
 {
     char text[1024];

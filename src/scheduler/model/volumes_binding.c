@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// VolumeBinding (K9): which volume each claim of a pod has or would get on a node, and
-// reservations. A reservation only says which volume a claim would get, so that no other task is
-// promised the same one; writing it to the API is emit's part.
+// VolumeBinding: which volume each claim of a pod has or would get on a node, and reservations
+// (docs/reference/plugins.md sections 5.3 and 5.4). A reservation only records which volume a claim
+// would get, so that no other task gets the same one; emit_volume.c writes it to the API.
 
 #include "scheduler/model/volumes_priv.h"
 
@@ -19,7 +19,7 @@ static enum claim_state claim_state(const struct volumes *v, const struct claim 
     return s && s->d.mode == BINDING_WAIT ? CLAIM_WAITS : CLAIM_UNBOUND;
 }
 
-/* Everything but binding itself that keeps a claim from being used. */
+/* Checks everything except binding that can make a claim unusable. */
 static bool claim_usable(struct model *m, task_id t, uint32_t key, bool ephemeral,
                          struct reason *why)
 {
@@ -93,7 +93,7 @@ static bool is_chosen(const struct volumes *v, uint32_t pv)
     return false;
 }
 
-/* What any volume must offer, be it the claim's already or free. */
+/* What every volume must satisfy, bound to the claim already or free. */
 static bool pv_suits(const struct volumes *v, uint32_t row, const struct claim *c)
 {
     const struct pv *p = &v->pvs.at[row];
@@ -103,7 +103,7 @@ static bool pv_suits(const struct volumes *v, uint32_t row, const struct claim *
            p->d.attributes_class == c->d.attributes_class && !is_chosen(v, row);
 }
 
-/* A volume that is promised to this very claim, by its claimRef or by a reservation. */
+/* The volume promised to this claim by its claimRef or by a reservation. */
 static uint32_t pv_promised(const struct volumes *v, const struct claim *c)
 {
     if (c->assumed_pv != ID_NONE && v->pvs.at[c->assumed_pv].d.ref == 0 &&
@@ -142,8 +142,7 @@ static uint32_t first_of_size(const struct volumes *v, const struct sclass *s, i
     return lo;
 }
 
-/* The volume for a claim on that node: the promised one or the smallest free one; ID_NONE without.
- */
+/* The volume for a claim on that node: the promised or the smallest free one; ID_NONE if none. */
 static uint32_t pv_match(const struct model *m, const struct claim *c, node_id n)
 {
     const struct volumes *v = m->volumes;
@@ -181,8 +180,9 @@ static bool has_capacity(const struct model *m, const struct sclass *s, int64_t 
     return false;
 }
 
-/* REASON_NONE when a volume can be made for the claim on that node. */
-static enum reason_code provision(const struct model *m, const struct claim *c, node_id n)
+/* REASON_NONE when a volume can be provisioned for the claim on that node. */
+static enum reason_code volumes_binding_check_provision(const struct model *m,
+                                                        const struct claim *c, node_id n)
 {
     const struct sclass *s = find_class(m->volumes, c->d.class_);
 
@@ -193,8 +193,9 @@ static enum reason_code provision(const struct model *m, const struct claim *c, 
     return has_capacity(m, s, c->d.request, n) ? REASON_NONE : REASON_VOLUME_CAPACITY;
 }
 
-/* Bound claims: the first that is in the way decides. */
-static enum reason_code check_bound(const struct model *m, const struct cons *k, node_id n)
+/* Checks bound claims: the first that excludes the node decides. */
+static enum reason_code volumes_binding_check_bound(const struct model *m, const struct cons *k,
+                                                    node_id n)
 {
     const struct volumes *v = m->volumes;
 
@@ -214,8 +215,8 @@ static enum reason_code check_bound(const struct model *m, const struct cons *k,
     return REASON_NONE;
 }
 
-/* Waiting claims into v->plan: those already to be provisioned here first, then by size. False when
- * one of them is meant for another node. */
+/* Puts waiting claims into v->plan: those already to be provisioned here first, then by size. False
+ * when one is assigned to another node. */
 static bool plan_begin(struct model *m, const struct cons *k, node_id n)
 {
     struct volumes *v = m->volumes;
@@ -260,7 +261,7 @@ static void plan_sort(struct volumes *v)
     }
 }
 
-/* Finds a source for every waiting claim: all volumes first, then what must be provisioned. */
+/* Finds a source for every waiting claim: existing volumes first, then provisioning. */
 static enum reason_code plan_node(struct model *m, const struct cons *k, node_id n)
 {
     struct volumes *v = m->volumes;
@@ -283,7 +284,7 @@ static enum reason_code plan_node(struct model *m, const struct cons *k, node_id
     }
     for (uint32_t i = 0; i < v->plan.len && why == REASON_NONE; i++) {
         if (v->plan.at[i].pv == ID_NONE) {
-            why = provision(m, &v->claims.at[v->plan.at[i].claim], n);
+            why = volumes_binding_check_provision(m, &v->claims.at[v->plan.at[i].claim], n);
         }
     }
     return why;
@@ -297,7 +298,8 @@ uint32_t volumes_filter_binding(struct model *m, task_id t, node_id n, struct re
     if (!k || k->nclaim == 0) {
         return 0;
     }
-    const enum reason_code bound = check_bound(m, k, n), waiting = plan_node(m, k, n);
+    const enum reason_code bound = volumes_binding_check_bound(m, k, n),
+                           waiting = plan_node(m, k, n);
     if (bound == REASON_VOLUME_AFFINITY) {
         why[nwhy++] = (struct reason){.code = bound};
     }
@@ -376,7 +378,7 @@ bool volumes_reserve(struct model *m, task_id t, node_id n)
     if (!k || k->nclaim == 0) {
         return true;
     }
-    if (check_bound(m, k, n) != REASON_NONE || plan_node(m, k, n) != REASON_NONE) {
+    if (volumes_binding_check_bound(m, k, n) != REASON_NONE || plan_node(m, k, n) != REASON_NONE) {
         return false;
     }
     for (uint32_t i = 0; i < v->plan.len; i++) {
@@ -402,8 +404,8 @@ static void look_at_claim(const struct claim *c, uint32_t node, struct volume_bi
     b->taken = c->d.selected_node != 0 && !b->written;
 }
 
-/* The claim may have been deleted and made anew since it was reserved; then it is another. */
-static struct volume_bind look(const struct model *m, const struct hold *h)
+/* A claim deleted and created again since its reservation is a different claim. */
+static struct volume_bind volumes_binding_state(const struct model *m, const struct hold *h)
 {
     const struct volumes *v = m->volumes;
     const struct claim *held = &v->claims.at[h->claim];
@@ -432,7 +434,7 @@ uint32_t volumes_reserved(const struct model *m, task_id t, struct volume_bind *
     for (uint32_t row = hk_map_get(&v->hold_by_task, t.i); row != HK_NONE;
          row = v->holds.at[row].next, n++) {
         if (n < room) {
-            ret[n] = look(m, &v->holds.at[row]);
+            ret[n] = volumes_binding_state(m, &v->holds.at[row]);
         }
     }
     return n;

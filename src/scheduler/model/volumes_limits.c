@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeVolumeLimits (K7): how many volumes of a CSI driver a node can attach. Counted when asked,
-// from the pods on the node and its VolumeAttachments.
+// NodeVolumeLimits: how many volumes of a CSI driver a node can attach. Counted on demand, from the
+// pods on the node and its VolumeAttachments (docs/reference/plugins.md section 5.1).
 
 #include "scheduler/model/volumes_priv.h"
 
-/* Whatever could go wrong is found out node by node. */
+/* Nothing to check in advance: all failures depend on the node. */
 bool volumes_pre_limits(struct model *m, task_id t, struct reason *why)
 {
     return true;
 }
 
 /* A volume as one number: driver and handle, or driver and claim while there is no volume yet. 0
- * when nobody counts it. */
+ * when no limit counts it. */
 static uint64_t volume_number(const struct volumes *v, const struct claim *c)
 {
     const struct pv *p = find_pv(v, c->d.volume);
@@ -36,7 +36,6 @@ static int cmp_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts and leaves each number once. */
 static uint32_t numbers_unique(uint64_t *at, uint32_t n)
 {
     uint32_t kept = 0;
@@ -52,7 +51,7 @@ static uint32_t numbers_unique(uint64_t *at, uint32_t n)
     return kept;
 }
 
-/* The task's own volumes into v->fresh; a reason when a claim is not to be had. */
+/* Puts the task's volumes into v->fresh; returns a reason when a claim is not usable. */
 static struct reason fresh_volumes(struct model *m, task_id t)
 {
     struct volumes *v = m->volumes;
@@ -77,7 +76,7 @@ static struct reason fresh_volumes(struct model *m, task_id t)
     return (struct reason){0};
 }
 
-/* Volumes of the pods on the node into v->attached. */
+/* Puts the volumes of the node's other pods into v->attached. */
 static void pod_volumes(struct model *m, task_id but, node_id n)
 {
     struct volumes *v = m->volumes;
@@ -105,8 +104,8 @@ static bool number_in(const uint64_t *at, uint32_t n, uint64_t number)
     return n > 0 && bsearch(&number, at, n, sizeof(*at), cmp_number) != NULL;
 }
 
-/* Leaves those of the task's volumes in v->fresh that no pod of the node uses yet. A volume known
- * only through an attachment stays, as upstream has it. */
+/* Removes volumes that a pod of the node already uses from v->fresh. A volume known only through an
+ * attachment stays, as upstream. */
 static void fresh_minus_attached(struct volumes *v)
 {
     uint32_t kept = 0;

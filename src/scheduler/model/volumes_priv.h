@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables behind volumes.h, shared by the files that answer its questions.
 //
-// Rows of claims and volumes outlive their object while a reservation points at them: `used` says
-// whether the object is there, `nhold` how many reservations remain.
+// Rows of claims and volumes outlive their object while a reservation refers to them: `used` says
+// whether the object exists, `nhold` how many reservations remain.
 #pragma once
 
 #include "scheduler/model/model_priv.h"
 #include "scheduler/model/volumes.h"
 
 struct claim {
-    struct claim_desc d;   /* sel is not used: see sel below */
-    struct node_term *sel; /* its requirements; NULL accepts every volume */
+    struct claim_desc d;   /* its sel is unused; see below */
+    struct node_term *sel; /* selector requirements; NULL accepts every volume */
     bool used;
     uint32_t nhold;
     uint32_t assumed_pv;   /* row, ID_NONE none */
-    uint32_t assumed_node; /* name of the node it is to be provisioned on, 0 none */
+    uint32_t assumed_node; /* name of the node to provision it on, 0 none */
 };
 
 struct pv {
@@ -22,11 +22,11 @@ struct pv {
     bool used;
     bool zoned; /* has one of the zone labels */
     uint32_t nhold;
-    uint32_t assumed;  /* claim row that holds it, ID_NONE none */
+    uint32_t assumed;  /* row of the claim that reserved it, ID_NONE none */
     uint32_t ref_next; /* next volume with the same claimRef */
 };
 
-/* A name that is a class, or that volumes or capacities give as theirs. */
+/* A name of a StorageClass, or a class name that volumes or capacities use. */
 struct sclass {
     struct storage_class_desc d;
     bool known; /* a StorageClass exists */
@@ -42,7 +42,7 @@ struct csi_node {
 
 struct csi_capacity {
     uint32_t key, class_;
-    struct node_term *topology; /* its requirements; NULL: no node */
+    struct node_term *topology; /* selector requirements; NULL: no node */
     int64_t limit;
 };
 
@@ -51,7 +51,7 @@ struct attachment {
     uint32_t next; /* of the same node */
 };
 
-/* One claim that one task has spoken for. */
+/* One claim reserved for one task. */
 struct hold {
     uint32_t claim;
     uint32_t pv; /* ID_NONE: to be provisioned */
@@ -59,7 +59,7 @@ struct hold {
     uint32_t next; /* of the same task */
 };
 
-/* Where the claims of a task would come from on the node in question. */
+/* How to satisfy one claim of a task on the node being checked. */
 struct plan_item {
     uint32_t claim;
     uint32_t pv; /* ID_NONE: provisioned */
@@ -71,7 +71,7 @@ enum { NZONE = 4 };
 struct volumes {
     TABLE(claim) claims;
     TABLE(pv) pvs;
-    TABLE(sclass) classes; /* never shrinks: names of classes are few */
+    TABLE(sclass) classes; /* never shrinks: class names are few */
     TABLE(csi_node) csi_nodes;
     TABLE(csi_capacity) capacities;
     TABLE(attachment) attachments;
@@ -101,7 +101,7 @@ static inline struct pv *find_pv(const struct volumes *v, uint32_t name)
     return row == HK_NONE ? NULL : &v->pvs.at[row];
 }
 
-/* The StorageClass, NULL when there is none of that name. */
+/* NULL when there is no StorageClass of that name. */
 static inline const struct sclass *find_class(const struct volumes *v, uint32_t name)
 {
     const uint32_t row = name == 0 ? HK_NONE : hk_map_get(&v->class_by_name, name);
@@ -140,13 +140,13 @@ static inline bool has_zone_label(const struct volumes *v, struct labels l)
     return false;
 }
 
-/* A claim made for another pod's ephemeral volume is not this one's. */
+/* Whether the claim was made for an ephemeral volume of this very pod. */
 static inline bool owns(const struct model *m, task_id t, const struct claim *c)
 {
     return c->d.owner != 0 && c->d.owner == model_task(m, t)->uid;
 }
 
-/* The name behind the namespace. */
+/* The name without its namespace. */
 static inline const char *key_name(const struct model *m, uint32_t key)
 {
     const char *text = model_str(m, key).s, *slash = strchr(text, '/');
@@ -158,6 +158,6 @@ static inline const char *key_name(const struct model *m, uint32_t key)
 void volumes_claim_drop(struct model *m, uint32_t row);
 void volumes_pv_drop(struct model *m, uint32_t row);
 
-/* A REASON_TEXT, and the one for an ephemeral claim that belongs to another pod. */
+/* Build a REASON_TEXT; the second one for an ephemeral claim of another pod. */
 struct reason volumes_reason(struct model *m, const char *fmt, ...) HK_PRINTF(2, 3);
 struct reason volumes_not_owner(struct model *m, task_id t, uint32_t key, const char *prefix);

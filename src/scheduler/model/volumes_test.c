@@ -65,6 +65,7 @@ static int setup(void **state)
 
     w->m.volumes = volumes_new();
     w->m.tasks.at = w->tasks;
+    w->m.tasks.len = NTASK;
     w->m.shapes.at = w->shapes;
     w->m.cons.at = w->cons_at;
     w->m.nodes.labels = w->labels;
@@ -73,7 +74,8 @@ static int setup(void **state)
     for (uint32_t i = 0; i < NTASK; i++) {
         char name[8];
         snprintf(name, sizeof(name), "p%u", i);
-        w->tasks[i] = (struct task){.shape = {i}, .flags = TASK_IN_VIEW, .node_next = NO_TASK};
+        w->tasks[i] =
+            (struct task){.used = true, .shape = {i}, .flags = TASK_IN_VIEW, .node_next = NO_TASK};
         w->tasks[i].ns = id(w, "ns");
         w->tasks[i].name = id(w, name);
         w->tasks[i].uid = id(w, name);
@@ -127,7 +129,7 @@ static void put_on(struct world *w, uint32_t t, uint32_t n)
     w->first[n] = (task_id){t};
 }
 
-/* ---- objects; fields a case cares about are set on top ---- */
+/* ---- objects; cases set further fields ---- */
 
 static struct claim_desc claim_of(struct world *w, const char *key, const char *class_,
                                   int64_t size)
@@ -168,7 +170,7 @@ static struct pv_desc pv_of(struct world *w, const char *name, const char *class
     };
 }
 
-/* host: the node it can be reached from, NULL for all. */
+/* host: the only node that can reach it, NULL for all. */
 static void put_pv_desc(struct world *w, struct pv_desc *d, const char *host)
 {
     const uint32_t val = host ? id(w, host) : 0;
@@ -247,7 +249,7 @@ static void assert_pre(struct world *w, bool (*pre)(struct model *, task_id, str
 #define assert_zone(w, t, n, want)                                                                 \
     assert_string_equal(words(w, volumes_filter_zone(&(w)->m, T(t), N(n))), want)
 
-/* want: reasons joined by blanks. */
+/* want: the reasons, separated by blanks. */
 static void assert_binding(struct world *w, uint32_t t, uint32_t n, const char *want)
 {
     struct reason why[4];
@@ -261,7 +263,7 @@ static void assert_binding(struct world *w, uint32_t t, uint32_t n, const char *
     assert_string_equal(got, want);
 }
 
-/* want: the volume the task holds for that claim, "" when it is to be provisioned. */
+/* want: the volume that the task reserved for the claim, "" when it will be provisioned. */
 static void assert_reserved(struct world *w, uint32_t t, const char *claim, const char *want)
 {
     struct volume_bind b[MAX];
@@ -326,7 +328,7 @@ static void limits_world(struct world *w)
     put_on(w, 1, 0);
 }
 
-/* Example 16: three in use, one more attached, one wanted, four allowed. */
+/* Three in use, one more attached, one wanted, four allowed. */
 static void volumes_of_pods_attachments_and_the_task_add_up(void **state)
 {
     struct world *w = *state;
@@ -460,7 +462,6 @@ static void put_zoned(struct world *w, const char *name, const char *labels)
     put_pv_desc(w, &d, NULL);
 }
 
-/* Example 17. */
 static void a_volume_of_two_zones_goes_to_either(void **state)
 {
     struct world *w = *state;
@@ -473,7 +474,7 @@ static void a_volume_of_two_zones_goes_to_either(void **state)
     set_node(w, 2, "topology.kubernetes.io/region=r");
     assert_zone(w, 0, 0, "");
     assert_zone(w, 0, 1, "zone");
-    assert_zone(w, 0, 2, "zone"); /* has a region, so it should have a zone */
+    assert_zone(w, 0, 2, "zone"); /* has a region label, so a missing zone fails */
     assert_zone(w, 0, 3, "");     /* none of the four labels */
 }
 
@@ -495,7 +496,7 @@ static void a_beta_label_is_satisfied_by_the_stable_one(void **state)
     assert_zone(w, 0, 1, "");
     assert_zone(w, 0, 2, "zone");
     put_zoned(w, "v", "topology.kubernetes.io/zone=a");
-    assert_zone(w, 0, 1, "zone"); /* but not the other way round */
+    assert_zone(w, 0, 1, "zone"); /* but not vice versa */
     put_zoned(w, "v", "app=x");
     assert_zone(w, 0, 2, "");
 }
@@ -611,7 +612,6 @@ static void a_bound_volume_keeps_its_pod_near(void **state)
     assert_int_equal(volumes_reserved(&w->m, T(0), NULL, 0), 0);
 }
 
-/* Example 18. */
 static void the_smallest_claims_take_the_smallest_volumes(void **state)
 {
     struct world *w = *state;
@@ -630,7 +630,6 @@ static void the_smallest_claims_take_the_smallest_volumes(void **state)
     assert_false(volumes_bound(&w->m, T(0)));
 }
 
-/* Example 19. */
 static void without_a_free_volume_a_local_claim_does_not_bind(void **state)
 {
     struct world *w = *state;
@@ -703,7 +702,7 @@ static void a_volume_made_for_the_claim_wins_over_a_smaller_one(void **state)
     assert_true(volumes_reserve(&w->m, T(0), N(0)));
     assert_reserved(w, 0, "ns/c", "mine");
     volumes_unreserve(&w->m, T(0));
-    assert_binding(w, 0, 1, "bind"); /* out of reach, and the small one is no way out */
+    assert_binding(w, 0, 1, "bind"); /* unreachable, and the small one does not suffice */
     mine.capacity = GI - 1;
     put_pv_desc(w, &mine, "n0");
     assert_true(volumes_reserve(&w->m, T(0), N(1)));
@@ -745,7 +744,7 @@ static void a_selected_node_binds_the_claim_to_it(void **state)
     set_claims(w, 0, "c");
     assert_binding(w, 0, 0, "bind");
     assert_true(volumes_reserve(&w->m, T(0), N(1)));
-    assert_reserved(w, 0, "ns/c", ""); /* straight to provisioning, past the free volume */
+    assert_reserved(w, 0, "ns/c", ""); /* provisioned, although a volume is free */
 }
 
 static void storage_capacity_is_checked_for_drivers_that_track_it(void **state)
@@ -798,7 +797,7 @@ static void reasons_come_together_in_upstreams_order(void **state)
     assert_binding(w, 0, 0, "affinity bind");
     set_claims(w, 0, "wait lost");
     assert_binding(w, 0, 0, "bind gone");
-    set_claims(w, 0, "lost far"); /* the first in the way decides */
+    set_claims(w, 0, "lost far"); /* the first failing claim decides */
     assert_binding(w, 0, 0, "gone");
 }
 
@@ -821,7 +820,7 @@ static void a_reserved_volume_is_not_promised_twice(void **state)
     assert_reserved(w, 0, "ns/a", "v1");
     assert_reserved(w, 1, "ns/b", "v2");
     volumes_unreserve(&w->m, T(0));
-    volumes_unreserve(&w->m, T(0)); /* once more does no harm */
+    volumes_unreserve(&w->m, T(0)); /* a second call is harmless */
     assert_int_equal(volumes_reserved(&w->m, T(0), NULL, 0), 0);
     assert_true(volumes_reserve(&w->m, T(2), N(0)));
     assert_reserved(w, 2, "ns/b", "v2");
@@ -850,7 +849,7 @@ static void a_shared_claim_is_held_until_its_last_pod_lets_go(void **state)
     volumes_unreserve(&w->m, T(1));
     assert_true(volumes_reserve(&w->m, T(2), N(1)));
     assert_reserved(w, 2, "ns/a", "");
-    assert_binding(w, 0, 0, "bind"); /* now it is node 1 that the claim waits for */
+    assert_binding(w, 0, 0, "bind"); /* the claim now belongs to node 1 */
     assert_binding(w, 0, 1, "");
 }
 
@@ -890,14 +889,14 @@ static void reservations_survive_objects_that_go_and_come(void **state)
     assert_true(volumes_reserve(&w->m, T(0), N(0)));
     assert_binding(w, 1, 0, "bind");
 
-    d.ref = id(w, "ns/b"); /* someone else was quicker: the API is right */
+    d.ref = id(w, "ns/b"); /* another client was faster: the API wins */
     put_pv_desc(w, &d, NULL);
     assert_binding(w, 1, 0, "");
     volumes_pv_del(&w->m, id(w, "nobody"));
     volumes_claim_del(&w->m, id(w, "nobody"));
 }
 
-/* The order of arrival must not matter, and equal sizes go by name. */
+/* The order of arrival must not matter; equal sizes are tried by name. */
 static void volumes_of_a_class_are_tried_by_size_then_name(void **state)
 {
     struct world *w = *state;

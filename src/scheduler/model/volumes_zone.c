@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// VolumeZone (K8): a pod goes where the zone and region labels of its bound volumes say.
+// VolumeZone: a pod runs only in the zones and regions that the labels of its bound volumes name
+// (docs/reference/plugins.md section 5.2).
 
 #include "scheduler/model/volumes_priv.h"
 
 #define ZONE_FAILED "plugin VolumeZone pre-predicates failed "
 
-/* An unbound claim has no zone yet, if it may wait for its pod; otherwise it should have been
- * bound. */
+/* An unbound claim has no zone yet if it waits for its first consumer; otherwise it should already
+ * be bound. */
 static bool zone_of_unbound(struct model *m, const struct claim *c, struct reason *why)
 {
     const struct sclass *s = find_class(m->volumes, c->d.class_);
@@ -56,7 +57,7 @@ bool volumes_pre_zone(struct model *m, task_id t, struct reason *why)
     return true;
 }
 
-/* Cuts the part before "__" off *rest; blanks around it do not count. */
+/* Cuts the part before "__" off *rest and trims blanks. */
 static bool zone_cut(struct hk_str *rest, struct hk_str *part)
 {
     if (!rest->s) {
@@ -68,8 +69,8 @@ static bool zone_cut(struct hk_str *rest, struct hk_str *part)
     return true;
 }
 
-/* Whether the value, a zone or several joined by "__", holds the node's. A value with an empty zone
- * in it says nothing. */
+/* Whether the value, one zone or several joined by "__", contains the node's zone. A value with an
+ * empty zone matches every node. */
 static bool zone_holds(struct hk_str value, struct hk_str zone)
 {
     struct hk_str part;

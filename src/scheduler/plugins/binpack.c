@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// binpack: the fuller a node would be, the better, so that others stay empty. The score is the
-// weighted mean of how full each asked-for resource would get, and nothing where one would
-// overflow.
+// binpack: prefers nodes that would be fullest, so that others stay empty. The score is the
+// weighted mean of how full each requested resource would get, and 0 if one would overflow.
 
 #include "scheduler/session.h"
 
@@ -31,7 +30,7 @@ static void set_weight(struct binpack *b, uint32_t dim, int64_t w)
     b->of[dim] = w < 0 ? 1 : (double)w;
 }
 
-static int64_t weight_of(const struct binpack *b, struct hk_str name)
+static int64_t binpack_resource_weight(const struct binpack *b, struct hk_str name)
 {
     for (uint32_t i = 0; i < b->weights.n; i++) {
         if (hk_str_eq(b->weights.at[i].name, name)) {
@@ -49,15 +48,15 @@ static void binpack_open(struct session *ssn, void *self)
     while (hk_str_cut(&rest, ',', &name)) {
         name = hk_str_trim(name);
         const uint32_t dim = dims_find(&ssn->m->dims, name);
-        if (dim != HK_NONE) { /* otherwise no pod asks for it and no node has it */
-            set_weight(b, dim, weight_of(b, name));
+        if (dim != HK_NONE) { /* otherwise no pod requests it and no node has it */
+            set_weight(b, dim, binpack_resource_weight(b, name));
         }
     }
     set_weight(b, DIM_CPU, b->cpu);
     set_weight(b, DIM_MEM, b->memory);
 }
 
-/* Adds the term of one resource; a node it would not fit on falls out for good. */
+/* Adds the term of one resource; a node without room for it scores 0 in the end. */
 static void add_term(const struct node_table *nodes, const node_id *at, uint32_t n, uint32_t dim,
                      int64_t req, double weight, double *sum)
 {
@@ -99,6 +98,12 @@ static int binpack_score(struct session *ssn, void *self, task_id t, const node_
     return 0;
 }
 
+/* The score depends on the node alone. */
+static bool binpack_score_local(struct session *ssn, void *self, task_id t)
+{
+    return true;
+}
+
 const struct plugin plugin_binpack = {
     .name = "binpack",
     .about = "prefer the nodes that are fullest already",
@@ -107,4 +112,5 @@ const struct plugin plugin_binpack = {
     .nopt = HK_LEN(binpack_opts),
     .open = binpack_open,
     .score = binpack_score,
+    .score_local = binpack_score_local,
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scores that upstream pins down, and the edges around them, on nodes made by hand.
+// The scores of upstream's tests, and edge cases, on nodes made by hand.
 
 #include "scheduler/plugins/binpack.c"
 
@@ -102,16 +102,15 @@ static void a_node_scores_by_how_full_it_would_be(void **state)
         /* just fits: no epsilon either way */
         {1, 1, 1, "", {1000}, {2000}, {1000}, 100},
         {1, 1, 1, "", {1000}, {2000}, {1001}, 0},
-        /* a resource without weight neither counts nor stops anything */
+        /* a resource without weight neither counts nor excludes */
         {1, 0, 1, "", {3000, GI}, {2000, 2 * GI}, {0}, 50},
         {1, 0, 0, "", {1000, GI}, {2000, 2 * GI}, {0}, 0},
         {1, -5, 1, "", {1000, GI}, {2000, 4 * GI}, {0}, 37.5},
         {-2, 1, 1, "", {1000}, {2000}, {0}, -100},
         {0, 1, 1, "", {1000}, {2000}, {0}, 0},
-        /* foo is asked for but not listed */
+        /* foo is requested but not listed */
         {1, 1, 1, "", {1000, 0, 1, 3000}, {2000, 0, 0, 1000}, {0}, 50},
-        /* pods only when listed; a negative weight stands for 1; blanks and strangers are skipped
-         */
+        /* pods only when listed; a negative weight means 1; blanks and unknown names are skipped */
         {1, 1, 1, " pods ,, nobody.io/x", {1000, 0, 1}, {2000, 0, 4}, {0}, 37.5},
         /* cpu and memory keep their own weights */
         {1, 3, 1, "cpu", {1000, GI}, {2000, 4 * GI}, {0}, 43.75},
@@ -126,7 +125,7 @@ static void a_node_scores_by_how_full_it_would_be(void **state)
                             .weights = {weights, HK_LEN(weights)}};
         set_request(w, cases[k].req);
         set_node(w, 7, cases[k].alloc, cases[k].used);
-        w->score[0] = 1; /* the plugin adds to what others gave */
+        w->score[0] = 1; /* the plugin adds to the score of others */
         binpack_open(&w->ssn, &b);
         assert_int_equal(binpack_score(&w->ssn, &b, (task_id){0}, &(node_id){7}, 1, w->score), 0);
         assert_near(w->score[0], 1 + cases[k].want, k);

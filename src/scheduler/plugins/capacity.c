@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// capacity: every queue has a capability it never exceeds, a deserved share it gets back by
-// reclaiming, and a guarantee nobody reclaims; flat or, with enableHierarchy, as a tree in which
-// every ancestor has a say. Quotas of dynamically allocated devices are not accounted for.
+// capacity: every queue has a capability that it never exceeds, a deserved share that it regains by
+// reclaiming, and a guarantee that cannot be reclaimed. Queues are flat or, with enableHierarchy, a
+// tree in which the limits of every ancestor apply. Quotas of dynamically allocated devices do not
+// count.
 #include "scheduler/plugins/capacity_tree.h"
 #include "scheduler/plugins/victims.h"
 
@@ -11,9 +12,9 @@ struct capacity {
     bool hierarchy;
     struct capacity_tree tree;
     struct sparse victim_queues;
-    struct rvec *left; /* by slot of victim_queues: what the queue holds without its victims */
-    /* Room kept for tasks that let the queue open their scheduling gate; NULL when there are none.
-     */
+    struct rvec *left; /* by slot of victim_queues: held without its victims */
+    /* Room reserved for tasks that opted in to the queue-allocation gate; NULL when there are
+     * none. */
     int64_t *reserved;     /* [queue][ndim] */
     uint64_t *is_reserved; /* bit per task */
     struct names_text last;
@@ -37,13 +38,13 @@ static struct ledger_row *row(const struct capacity *c, queue_id q)
     return ledger_row(&c->books, q);
 }
 
-/* The next queue whose limits bind q, NO_QUEUE at the end. */
+/* The next queue whose limits apply to q, NO_QUEUE at the end. */
 static queue_id above(const struct capacity *c, queue_id q)
 {
     return c->hierarchy ? capacity_parent(&c->tree, q) : NO_QUEUE;
 }
 
-/* ---- room kept for tasks on their way through the queue's gate ---- */
+/* ---- room reserved for tasks with the queue-allocation gate ---- */
 
 static void reserve(struct capacity *c, const struct model *m, queue_id q, task_id t, bool on)
 {
@@ -80,7 +81,7 @@ static void open_reservations(struct capacity *c, struct session *ssn)
     }
 }
 
-/* There is room for the task beside what other tasks have reserved. */
+/* Whether the task fits besides the reservations of other tasks. */
 static bool beside_reserved(const struct capacity *c, const struct model *m, queue_id q, task_id t)
 {
     const struct shape *s = task_shape(m, t);
@@ -137,7 +138,7 @@ static void capacity_open(struct session *ssn, void *self)
 
 /* ---- order ---- */
 
-/* The smaller share first; of two equal ones the queue that deserves something. */
+/* The smaller share goes first; of two equal ones the queue that deserves something. */
 static int share_order(const struct capacity *c, queue_id a, queue_id b)
 {
     const double l = ledger_share(&c->books, row(c, a)), r = ledger_share(&c->books, row(c, b));
@@ -148,8 +149,8 @@ static int share_order(const struct capacity *c, queue_id a, queue_id b)
     return rvec_empty(&row(c, a)->deserved) - rvec_empty(&row(c, b)->deserved);
 }
 
-/* Two leaves stand for the branches in which they part. Upstream leaves the shares of inner queues
- * as they were at session open, so that one branch may take all of a session; here they follow. */
+/* Compares two leaves by their ancestors just below the common one. Upstream fixes the shares of
+ * inner queues when the session opens, so one branch may take a whole session; here they change. */
 static int tree_order(const struct capacity *c, queue_id a, queue_id b)
 {
     const bool l = capacity_is_leaf(&c->tree, a), r = capacity_is_leaf(&c->tree, b);
@@ -174,12 +175,12 @@ static int capacity_queue_order(struct session *ssn, void *self, queue_id a, que
         return lp > rp ? -1 : 1;
     }
     if (!row(c, a)->in || !row(c, b)->in) {
-        return row(c, b)->in - row(c, a)->in; /* queues that get nothing come last */
+        return row(c, b)->in - row(c, a)->in; /* queues that take no part come last */
     }
     return c->hierarchy ? tree_order(c, a, b) : share_order(c, a, b);
 }
 
-/* The queue nearer to the preemptor's gives first. */
+/* The queue nearer to the preemptor's is evicted from first. */
 static int capacity_victim_queue_order(struct session *ssn, void *self, queue_id a, queue_id b,
                                        queue_id preemptor)
 {
@@ -215,6 +216,18 @@ static bool capacity_allocatable(struct session *ssn, void *self, queue_id q, ta
     return true;
 }
 
+static bool capacity_bindable(struct session *ssn, void *self, queue_id q, task_id t)
+{
+    const struct capacity *c = self;
+
+    for (queue_id a = q; !id_none(a); a = above(c, a)) {
+        if (!ledger_has_room_now(row(c, a), task_shape(ssn->m, t))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static enum vote capacity_job_enqueueable(struct session *ssn, void *self, job_id job)
 {
     struct capacity *c = self;
@@ -246,7 +259,8 @@ static void capacity_job_enqueued(struct session *ssn, void *self, job_id job)
 
 /* ---- reclaim: who may take ---- */
 
-/* With these tasks the queue would stay within what it deserves of something they ask for. */
+/* Whether the queue with these tasks stays within its deserved amount of a resource they
+ * request. */
 static bool deserves(const struct capacity *c, queue_id q, const struct rvec *more)
 {
     struct rvec used;
@@ -286,7 +300,7 @@ static bool capacity_preemptive(struct session *ssn, void *self, queue_id q, con
 
 /* ---- reclaim: who must give ---- */
 
-/* What the queue holds without the victims taken so far. */
+/* The amounts of the queue without the victims chosen so far. */
 static struct rvec *left_of(struct capacity *c, queue_id q)
 {
     bool fresh;
@@ -298,7 +312,7 @@ static struct rvec *left_of(struct capacity *c, queue_id q)
     return left;
 }
 
-/* The queue deserves nothing of what the task uses. */
+/* Whether the queue deserves none of the resources that the task uses. */
 static bool undeserved(const struct capacity *c, queue_id q, const struct rvec *task)
 {
     return (rvec_names(task) & rvec_names(&row(c, q)->deserved)) == 0;
@@ -317,7 +331,7 @@ static bool must_give(struct capacity *c, queue_id q, const struct rvec *task)
     return undeserved(c, q, task) || rvec_any_gt(left_of(c, q), &row(c, q)->deserved, task);
 }
 
-/* Some queue but the root is among the nearest ancestors of both. */
+/* Whether both have a common ancestor below the root, within c->levels. */
 static bool share_ancestor(const struct capacity *c, queue_id a, queue_id b)
 {
     for (int64_t i = 1; i <= c->levels; i++) {
@@ -345,8 +359,9 @@ struct reclaim {
     struct rvec request;
 };
 
-/* The ancestor whose word counts at that level, NO_QUEUE when none does. */
-static queue_id judge(const struct capacity *c, const struct reclaim *r, queue_id q, int64_t level)
+/* The ancestor whose limits count at that level, NO_QUEUE when there is none. */
+static queue_id capacity_reclaim_ancestor(const struct capacity *c, const struct reclaim *r,
+                                          queue_id q, int64_t level)
 {
     const queue_id a = capacity_ancestor(&c->tree, q, level);
 
@@ -357,7 +372,7 @@ static queue_id judge(const struct capacity *c, const struct reclaim *r, queue_i
     return a;
 }
 
-/* Levels worth a look: past the root there is nothing. */
+/* Number of levels to check: there are none above the root. */
 static int64_t levels_of(const struct capacity *c, queue_id q)
 {
     return c->hierarchy ? HK_MIN(c->levels, (int64_t)c->tree.at[q.i].depth) : 0;
@@ -367,7 +382,7 @@ static bool ancestors_give(struct capacity *c, const struct reclaim *r, queue_id
                            const struct rvec *task)
 {
     for (int64_t level = 1; level <= levels_of(c, q); level++) {
-        const queue_id a = judge(c, r, q, level);
+        const queue_id a = capacity_reclaim_ancestor(c, r, q, level);
 
         if (!id_none(a) && !must_give(c, a, task)) {
             return false;
@@ -384,7 +399,7 @@ static bool is_victim(struct capacity *c, const struct reclaim *r, queue_id q,
     if ((common & ~(1ULL << DIM_PODS)) == 0 || !above_guarantee(c, q, task)) {
         return false;
     }
-    /* Neither deserves it and one house owns both: moving it would gain nothing. */
+    /* Neither queue deserves it and both have a common ancestor: moving it gains nothing. */
     if (levels_of(c, q) > 0 && undeserved(c, q, task) && undeserved(c, r->queue, &r->request) &&
         share_ancestor(c, r->queue, q)) {
         return false;
@@ -392,11 +407,12 @@ static bool is_victim(struct capacity *c, const struct reclaim *r, queue_id q,
     return must_give(c, q, task) && ancestors_give(c, r, q, task);
 }
 
-static void take(struct capacity *c, const struct reclaim *r, queue_id q, const struct rvec *task)
+static void capacity_subtract_victim(struct capacity *c, const struct reclaim *r, queue_id q,
+                                     const struct rvec *task)
 {
     rvec_sub(left_of(c, q), task);
     for (int64_t level = 1; level <= levels_of(c, q); level++) {
-        const queue_id a = judge(c, r, q, level);
+        const queue_id a = capacity_reclaim_ancestor(c, r, q, level);
 
         if (!id_none(a)) {
             rvec_sub(left_of(c, a), task);
@@ -410,7 +426,7 @@ struct victim_order {
     task_id reclaimer;
 };
 
-static bool goes_before(void *ctx, uint32_t a, uint32_t b)
+static bool capacity_victim_before(void *ctx, uint32_t a, uint32_t b)
 {
     const struct victim_order *o = ctx;
 
@@ -428,7 +444,7 @@ static void judge_candidate(struct capacity *c, const struct model *m, const str
     }
     shape_rvec(task_shape(m, t), &task);
     if (is_victim(c, r, q, &task)) {
-        take(c, r, q, &task);
+        capacity_subtract_victim(c, r, q, &task);
         victims_keep(v, t);
     }
 }
@@ -451,7 +467,7 @@ static enum vote capacity_reclaimable(struct session *ssn, void *self, task_id r
                            .len = v->n,
                            .cap = v->n,
                            .fixed = true,
-                           .less = goes_before,
+                           .less = capacity_victim_before,
                            .ctx = &order};
     for (uint32_t k = 0; k < v->n; k++) {
         heap.at[k] = k;
@@ -464,7 +480,7 @@ static enum vote capacity_reclaimable(struct session *ssn, void *self, task_id r
     return PERMIT;
 }
 
-/* Bundles come in an order of their own; only the queue itself is asked. */
+/* Bundles have their own order; only the victim's queue is checked, not its ancestors. */
 static enum vote capacity_evictable(struct session *ssn, void *self, enum evict_kind kind,
                                     job_id job, hyper_id domain, struct victims *v)
 {
@@ -496,10 +512,11 @@ static enum vote capacity_evictable(struct session *ssn, void *self, enum evict_
 
 /* ---- events ---- */
 
-static void moved(struct session *ssn, struct capacity *c, queue_id q, task_id t, int sign)
+static void capacity_move_task(struct session *ssn, struct capacity *c, queue_id q, task_id t,
+                               int sign)
 {
     for (queue_id a = q; !id_none(a); a = above(c, a)) {
-        ledger_move(row(c, a), task_shape(ssn->m, t), sign);
+        ledger_move(row(c, a), ssn->m, t, sign);
     }
 }
 
@@ -508,20 +525,20 @@ static bool capacity_allocate(struct session *ssn, void *self, task_id t)
     struct capacity *c = self;
     const queue_id q = ledger_queue(ssn->m, t);
 
-    moved(ssn, c, q, t, 1);
+    capacity_move_task(ssn, c, q, t, 1);
     reserve(c, ssn->m, q, t, false);
     return true;
 }
 
-/* Upstream renews the reservation of an evicted task, too, and so keeps the room it was to give up.
- */
+/* Upstream also renews the reservation of an evicted task, and so keeps the room that the eviction
+ * should free. */
 static void capacity_deallocate(struct session *ssn, void *self, task_id t)
 {
     struct capacity *c = self;
     const queue_id q = ledger_queue(ssn->m, t);
     const struct task *task = model_task(ssn->m, t);
 
-    moved(ssn, c, q, t, -1);
+    capacity_move_task(ssn, c, q, t, -1);
     if ((task->flags & TASK_GATE_OPT_IN) && task->status == TASK_PENDING) {
         reserve(c, ssn->m, q, t, true);
     }
@@ -552,6 +569,7 @@ const struct plugin plugin_capacity = {
     .queue_order = capacity_queue_order,
     .victim_queue_order = capacity_victim_queue_order,
     .allocatable = capacity_allocatable,
+    .bindable = capacity_bindable,
     .preemptive = capacity_preemptive,
     .reclaimable = capacity_reclaimable,
     .evictable = capacity_evictable,

@@ -7,8 +7,8 @@ extern const struct plugin plugin_capacity;
 
 enum { NQUEUE = 7, FLAT = -1 };
 
-/* A queue, what one running task of it uses, and what a waiting one asks for. The job of the
- * waiting task has that as its minimum. */
+/* A queue, the amounts of its running task, and the request of its waiting task, which is also the
+ * minimum of that task's job. */
 struct entry {
     struct rig_queue q;
     const char *used, *wants;
@@ -100,7 +100,7 @@ static const char *message(struct world *w, uint32_t k)
     return text ? text : "";
 }
 
-/* The books are the head of the plugin's state. */
+/* The ledger is the first member of the plugin's state. */
 static struct ledger_row *row(struct world *w, uint32_t k)
 {
     return ledger_row(rig_self(&w->r), w->queue[k]);
@@ -112,7 +112,7 @@ static const struct {
     const char *about, *node;
     int levels;
     struct entry at[NQUEUE];
-    bool want; /* for the last queue that waits */
+    bool want; /* for the last queue with a waiting task */
 } placements[] = {
     {"within the capability",
      "cpu=9 mem=9 pods=9",
@@ -240,7 +240,7 @@ static void minima_of_admitted_jobs_count_in_the_parent(void **state)
                                         "insufficient memory");
 }
 
-/* Upstream would schedule nothing at all in the first five. */
+/* Upstream schedules nothing at all with any of the first five. */
 static void broken_queues_do_not_stop_the_others(void **state)
 {
     static const struct entry at[NQUEUE] = {
@@ -274,7 +274,7 @@ static void broken_queues_do_not_stop_the_others(void **state)
     RIG_VICTIMS(v, w.running[1]);
     assert_int_equal(plugin_capacity.reclaimable(&w.r.ssn, rig_self(&w.r), w.pending[6], &v),
                      PERMIT);
-    assert_int_equal(v.nout, 0); /* nobody knows what it deserves */
+    assert_int_equal(v.nout, 0); /* its deserved amount is unknown */
     assert_int_equal(plugin_capacity.reclaimable(&w.r.ssn, rig_self(&w.r), w.pending[3], &v),
                      REJECT);
     assert_true(plugin_capacity.queue_order(&w.r.ssn, rig_self(&w.r), w.queue[6], w.queue[1]) < 0);
@@ -332,11 +332,11 @@ static void leaves_stand_for_the_branches_in_which_they_part(void **state)
     assert_true(plugin_capacity.queue_order(ssn, self, w.queue[3], w.queue[1]) <
                 0); /* leaf first */
 
-    /* What the session places moves inner queues, too. */
+    /* Placements of the session change the shares of inner queues, too. */
     assert_true(stmt_allocate(ssn, w.pending[5], model_node_find(&w.r.m, HK_STR("n"))));
     assert_true(plugin_capacity.queue_order(ssn, self, w.queue[5], w.queue[3]) > 0);
 
-    /* The nearer relative gives first. */
+    /* Victims come first from the nearer queue. */
     assert_true(plugin_capacity.victim_queue_order(ssn, self, w.queue[4], w.queue[5], w.queue[3]) <
                 0);
     assert_true(plugin_capacity.victim_queue_order(ssn, self, w.queue[5], w.queue[4], w.queue[3]) >
@@ -492,7 +492,7 @@ static void reclaim_weighs_what_queues_deserve(void **state)
     }
 }
 
-/* Victims already chosen count: a queue gives down to what it deserves and no further. */
+/* Victims already chosen count: a queue loses pods down to its deserved amount and no further. */
 static void victims_of_one_queue_add_up(void **state)
 {
     RIG(r);
@@ -557,11 +557,11 @@ static void tasks_past_their_gate_keep_their_room(void **state)
     void *self = rig_self(&r);
 
     assert_true(plugin_capacity.allocatable(ssn, self, q, small));
-    assert_false(plugin_capacity.allocatable(ssn, self, q, large)); /* 2 are kept */
+    assert_false(plugin_capacity.allocatable(ssn, self, q, large)); /* 2 are reserved */
     assert_true(plugin_capacity.allocatable(ssn, self, q, opened)); /* for this one */
 
     const stmt_mark_t mark = stmt_mark(ssn);
-    assert_true(stmt_allocate(ssn, opened, n)); /* held now, not kept as well */
+    assert_true(stmt_allocate(ssn, opened, n)); /* allocated now, no longer reserved */
     assert_true(plugin_capacity.allocatable(ssn, self, q, small));
     stmt_rewind(ssn, mark);
     assert_false(plugin_capacity.allocatable(ssn, self, q, large));

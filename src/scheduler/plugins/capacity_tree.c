@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue tree of capacity. Only what hangs under the queue named "root" is part of it, so a
-// missing parent or a circle of parents costs the queues concerned and nobody else (upstream stops
-// scheduling altogether).
+// The queue tree of capacity. It contains only queues below the queue named "root", so a missing
+// parent or a cycle excludes only the queues concerned (upstream stops all scheduling).
 #include "scheduler/plugins/capacity_tree.h"
 
 #define ROOT_NAME "root"
@@ -14,7 +13,7 @@ static queue_id wanted_parent(const struct model *m, queue_id root, const struct
     return (queue_id){hk_map_get(&m->queue_by_name, q->parent_name)};
 }
 
-/* From the back, so that lists of children are in id order. */
+/* Goes backwards, so that the lists of children are in id order. */
 static void link_children(struct capacity_tree *t, const struct model *m)
 {
     for (uint32_t k = 0; k < m->queues.len; k++) {
@@ -32,7 +31,7 @@ static void link_children(struct capacity_tree *t, const struct model *m)
     }
 }
 
-/* Breadth first; order doubles as the queue of those to visit. */
+/* Breadth first; order is also the list of queues still to visit. */
 static void walk_down(struct capacity_tree *t, struct ledger *books)
 {
     if (id_none(t->root)) {
@@ -59,14 +58,15 @@ static void sum_up(const struct capacity_tree *t, struct ledger *books)
 
         for (uint32_t d = 0; d < books->ndim; d++) {
             p->allocated[d] += c->allocated[d];
+            p->leaving[d] += c->leaving[d];
             p->promised[d] += c->promised[d];
         }
     }
 }
 
-/* What a capability leaves out is that of above: cpu and memory when not positive, others when
+/* Fills in what a capability lacks from the parent: cpu and memory when not positive, others when
  * absent. */
-static void inherit(struct rvec *cap, const struct rvec *above)
+static void capacity_tree_inherit_capability(struct rvec *cap, const struct rvec *above)
 {
     RVEC_EACH(d, above->has | RVEC_BASE)
     {
@@ -79,8 +79,8 @@ static void inherit(struct rvec *cap, const struct rvec *above)
     }
 }
 
-/* Everything the nodes have, without bound. Upstream uses it for a root without any capability and
- * takes what a partial one leaves out for zero, which stops the whole tree for want of memory. */
+/* No limit for all resources of the nodes. Upstream uses this for a root without any capability,
+ * but treats what a partial one lacks as zero, which blocks the whole tree. */
 static void unbounded(const struct session *ssn, struct rvec *ret)
 {
     rvec_zero(ret);
@@ -107,7 +107,7 @@ static void open_root(struct capacity_tree *t, struct session *ssn, struct ledge
 
     unbounded(ssn, &all);
     own_capability(model_queue(ssn->m, t->root), &root->capability);
-    inherit(&root->capability, &all);
+    capacity_tree_inherit_capability(&root->capability, &all);
     r->limit = root->capability;
     rvec_zero(&r->guarantee);
     for (queue_id c = root->first_child; !id_none(c); c = t->at[c.i].next) {
@@ -116,8 +116,8 @@ static void open_root(struct capacity_tree *t, struct session *ssn, struct ledge
     }
 }
 
-/* A child may take what the guarantees of all siblings leave of its parent's limit, plus its own.
- */
+/* A child's limit is its parent's limit minus the guarantees of the other children, at most its own
+ * capability. */
 static void open_children(struct capacity_tree *t, struct session *ssn, struct ledger *books,
                           queue_id p)
 {
@@ -133,15 +133,14 @@ static void open_children(struct capacity_tree *t, struct session *ssn, struct l
         struct ledger_row *r = ledger_row(books, c);
 
         own_capability(model_queue(ssn->m, c), &t->at[c.i].capability);
-        inherit(&t->at[c.i].capability, &t->at[p.i].capability);
+        capacity_tree_inherit_capability(&t->at[c.i].capability, &t->at[p.i].capability);
         r->limit = spare;
         rvec_add(&r->limit, &r->guarantee);
         rvec_min_inf(&r->limit, &t->at[c.i].capability);
     }
 }
 
-/* Why a queue does not hang under the root: somewhere above it a parent is missing, or there is no
- * end. */
+/* Why a queue is not below the root: some ancestor is missing, or its ancestors form a cycle. */
 static const char *unreached_text(const struct capacity_tree *t, struct session *ssn, queue_id q)
 {
     const struct model *m = ssn->m;
@@ -168,7 +167,7 @@ static const char *unreached_text(const struct capacity_tree *t, struct session 
     return hk_arena_printf(ssn->mem, "queue '%.*s': its parents form a circle", HK_FMT(name));
 }
 
-/* Words only for queues whose jobs will ask. */
+/* Refuses jobs in inner queues and outside the tree; only queues with jobs need a message. */
 static void refuse_broken(const struct capacity_tree *t, struct session *ssn, struct ledger *books)
 {
     for (uint32_t k = 0; k < books->n; k++) {

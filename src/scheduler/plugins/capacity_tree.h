@@ -5,10 +5,10 @@
 #include "scheduler/plugins/ledger.h"
 
 struct capacity_node {
-    queue_id parent; /* NO_QUEUE for the root and for queues that do not hang under it */
+    queue_id parent; /* NO_QUEUE for the root and for queues outside the tree */
     queue_id first_child, next;
     uint32_t depth;         /* 0: the root */
-    struct rvec capability; /* with what the parent's fills in */
+    struct rvec capability; /* missing dimensions come from the parent */
 };
 
 struct capacity_tree {
@@ -18,9 +18,9 @@ struct capacity_tree {
     uint32_t n;
 };
 
-/* Builds the tree and fills in the books: sums of children, limits, deserved shares. A queue that
- * does not hang under the root is not in, and it or an inner queue with jobs of its own gets a
- * refusal; the others go on. */
+/* Builds the tree and fills the ledger: sums of children, limits, deserved shares. A queue outside
+ * the tree does not take part. It, or an inner queue with its own jobs, gets a refusal; other
+ * queues are not affected. */
 void capacity_tree_open(struct capacity_tree *t, struct session *ssn, struct ledger *books);
 
 static inline queue_id capacity_parent(const struct capacity_tree *t, queue_id q)
@@ -28,15 +28,15 @@ static inline queue_id capacity_parent(const struct capacity_tree *t, queue_id q
     return t->at[q.i].parent;
 }
 
-/* Takes new jobs as far as the tree is concerned. */
+/* Only leaves accept jobs. */
 static inline bool capacity_is_leaf(const struct capacity_tree *t, queue_id q)
 {
     return id_none(t->at[q.i].first_child) && !id_eq(q, t->root);
 }
 
-/* The ancestor that many levels up, 1 being the parent; NO_QUEUE past the root. */
+/* The ancestor `level` levels up (1: the parent); NO_QUEUE past the root. */
 queue_id capacity_ancestor(const struct capacity_tree *t, queue_id q, int64_t level);
 /* Depth of the deepest queue that is an ancestor of both. */
 uint32_t capacity_common_depth(const struct capacity_tree *t, queue_id a, queue_id b);
-/* q or the ancestor of it at that depth. */
+/* q, or its ancestor at that depth. */
 queue_id capacity_at_depth(const struct capacity_tree *t, queue_id q, uint32_t depth);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conformance: pods the cluster itself depends on are never evicted.
+// conformance: never evicts pods that the cluster itself depends on.
 #include "scheduler/plugins/victims.h"
 
 static enum vote conformance_spare(struct session *ssn, void *self, task_id evictor,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conformance: critical pods are left out of every kind of eviction.
+// conformance: no kind of eviction chooses critical pods.
 #include "scheduler/plugins/rig_test.h"
 
 extern const struct plugin plugin_conformance;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // drf: dominant resource fairness between jobs. The job whose largest share of any resource is
-// smallest goes first, and may preempt from jobs that hold more. Shares are read from the model's
-// books when asked for and kept until a task of the job moves. Fairness between queues by
-// enableHierarchy lives in hdrf.c.
+// smallest goes first, and may preempt jobs that hold more. Shares are computed from the model's
+// sums on demand and cached until a task of the job moves. Fairness between queues
+// (enableHierarchy) is in hdrf.c.
 #include "scheduler/plugins/drf.h"
 
 #include "scheduler/plugins/hdrf.h"
@@ -24,7 +24,7 @@ static void drf_open(struct session *ssn, void *self)
     }
     sparse_init(&s->extra_jobs, ssn->mem, m->jobs.len);
     sparse_init(&s->victim_jobs, ssn->mem, m->jobs.len);
-    /* Left as it is: untouched rows cost address space only. */
+    /* Not zeroed: untouched rows cost only address space. */
     s->extra = hk_arena_array(ssn->mem, m->jobs.len, s->ndim * sizeof(*s->extra));
     s->pipelined = hk_arena_zalloc(ssn->mem, (m->tasks.len / 64 + 1) * sizeof(*s->pipelined));
     s->share = hk_arena_array(ssn->mem, m->jobs.len, sizeof(*s->share));
@@ -91,15 +91,15 @@ static int drf_job_order(struct session *ssn, void *self, job_id a, job_id b)
     return (l > r) - (l < r);
 }
 
-static void take(int64_t *amounts, const struct shape *s)
+static void drf_subtract_request(int64_t *amounts, const struct shape *s)
 {
     for (uint32_t k = 0; k < s->nreq; k++) {
         amounts[s->req[k].dim] -= s->req[k].v;
     }
 }
 
-/* A candidate goes while its job would still hold at least the preemptor's share without it. As
- * upstream, a candidate that is spared counts as gone for those of its job that follow. */
+/* A candidate is a victim while its job would still hold at least the preemptor's share without it.
+ * As upstream, a candidate that is spared counts as evicted for later candidates of its job. */
 static enum vote drf_preemptable(struct session *ssn, void *self, task_id preemptor,
                                  struct victims *v)
 {
@@ -133,7 +133,7 @@ static enum vote drf_preemptable(struct session *ssn, void *self, task_id preemp
         if (fresh) {
             drf_job_alloc(s, m, job, theirs);
         }
-        take(theirs, task_shape(m, t));
+        drf_subtract_request(theirs, task_shape(m, t));
         if (ls - drf_dominant(s, theirs) <= SHARE_DELTA) {
             victims_keep(v, t);
         }
@@ -142,7 +142,7 @@ static enum vote drf_preemptable(struct session *ssn, void *self, task_id preemp
     return PERMIT;
 }
 
-/* The model's books already show the change, those of pipelined tasks are kept here. */
+/* The model's sums already contain the change; amounts of pipelined tasks are kept here. */
 static bool drf_allocate(struct session *ssn, void *self, task_id t)
 {
     struct drf *s = self;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// drf: dominant shares as tasks come and go, the order they give, and preemption between shares.
+// drf: dominant shares as tasks are added and removed, the resulting order, and preemption.
 #include "scheduler/plugins/drf.h"
 
 #include "scheduler/plugins/rig_test.h"
 
 extern const struct plugin plugin_drf;
 
-/* n running tasks of the job, kept in ret. */
+/* Adds n running tasks to the job and stores them in ret. */
 static void run(struct rig *r, const char *job, const char *req, task_id *ret, unsigned n)
 {
     for (unsigned k = 0; k < n; k++) {
@@ -80,8 +80,8 @@ static void shares_follow_the_journal(void **state)
     assert_true(share(&r, b) == 0.4);
 }
 
-/* Of five tasks with a tenth each, two go to a preemptor that will hold three tenths. A candidate
- * that is spared counts as gone for those behind it. */
+/* Of five tasks with a tenth each, a preemptor that will hold three tenths gets two. A candidate
+ * that is spared counts as evicted for those after it. */
 static void preemption_stops_where_shares_meet(void **state)
 {
     RIG(r);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gang: a job starts with all of its minimum members, or not at all, and eviction does not take a
-// running job below that minimum. The conditions users read are written when the session closes.
+// gang: a job starts with all of its minimum members or not at all, and evictions do not take a
+// running job below that minimum. close.c writes the conditions that users see.
 #include "scheduler/plugins/victims.h"
 
 struct gang {
@@ -19,7 +19,7 @@ static bool group_exists(const struct sub_job *s)
     return s->tally.total > 0;
 }
 
-/* Every policy has as many sub-jobs that pass the test as it asks for. */
+/* Whether every policy has as many sub-jobs that pass the test as it requires. */
 static bool groups_enough(const struct model *m, const struct job *j,
                           bool (*passes)(const struct sub_job *))
 {
@@ -85,7 +85,7 @@ static enum vote gang_spare(struct session *ssn, void *self, task_id evictor, st
     return PERMIT;
 }
 
-/* Bundles of the gang actions look after minima themselves. */
+/* The bundles of the gang actions respect minimums already. */
 static enum vote gang_evictable(struct session *ssn, void *self, enum evict_kind kind, job_id job,
                                 hyper_id domain, struct victims *v)
 {
@@ -93,15 +93,15 @@ static enum vote gang_evictable(struct session *ssn, void *self, enum evict_kind
     return PERMIT;
 }
 
-/* Runs, but lost members: a node went away, or a bind failed. */
+/* The job runs but lost members: a node failed, or a bind failed. */
 static bool is_broken(const struct job *j)
 {
     return !job_counts_ready(j) && j->tally.n[TASK_RUNNING] + j->tally.n[TASK_BOUND] > 0;
 }
 
-/* A job that can already run waits; one still short of its minimum goes first. Roles and sub-groups
- * do not count here. Among the short, one whose members sit idle for want of a seat goes before
- * fresh work (upstream leaves that to age). */
+/* A job below its minimum goes before a ready one. Roles and sub-groups do not count here. Among
+ * jobs below their minimum, one with running members that wait goes before new work (upstream
+ * leaves that to age). */
 static int gang_job_order(struct session *ssn, void *self, job_id a, job_id b)
 {
     const struct job *ja = model_job(ssn->m, a), *jb = model_job(ssn->m, b);

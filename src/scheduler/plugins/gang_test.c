@@ -41,7 +41,7 @@ static void spares_jobs_down_to_their_minimum(void **state)
     assert_int_equal(plugin_gang.preemptable(&r.ssn, rig_self(&r), t[0], &v), PERMIT);
     assert_string_equal(rig_names(&r, &v), "t1 t2 u1");
 
-    v.nout = 0; /* counters of one call do not reach into the next */
+    v.nout = 0; /* counters start from zero in each call */
     assert_int_equal(plugin_gang.reclaimable(&r.ssn, rig_self(&r), t[0], &v), PERMIT);
     assert_string_equal(rig_names(&r, &v), "t1 t2 u1");
 
@@ -105,7 +105,7 @@ static void too_few_valid_tasks_are_counted(void **state)
                         "Not enough valid tasks for gang-scheduling, valid: 2, min: 3");
 }
 
-/* Best-effort tasks that wait make a job ready, yet it starves. */
+/* Waiting best-effort tasks make a job ready, yet it starves. */
 static void counts_decide_ready_pipelined_and_starving(void **state)
 {
     static const struct {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients of hyperNodes; see gradient.h. Room is summed up when it is asked for: Volcano compares
-// with sums of the session's beginning, and tries domains that were filled since or passes over
-// those where an eviction made room.
+// Gradients of hyperNodes; see gradient.h. Room is summed on demand. Volcano compares with sums
+// from the start of the session, so it tries domains that have been filled since and skips those
+// where an eviction made room.
 
 #include "scheduler/plugins/gradient.h"
 
@@ -18,7 +18,7 @@ struct domains {
 
 /* ---- where to search ---- */
 
-/* The highest domain around the mark that the limit allows; NO_HYPER when the mark is beyond it. */
+/* The highest domain within the limit that contains the mark; NO_HYPER when the mark exceeds it. */
 static hyper_id highest_allowed(const struct model *m, hyper_id mark, int32_t limit)
 {
     hyper_id best = NO_HYPER;
@@ -56,7 +56,7 @@ static int domain_cmp(const void *a, const void *b)
     return hk_str_cmp(x->name, y->name);
 }
 
-/* Everything under the root within the limit, lowest tier first. */
+/* All domains below the root within the limit, lowest tier first. */
 static struct domains domains_below(struct session *ssn, hyper_id root, int32_t limit)
 {
     const struct model *m = ssn->m;
@@ -90,14 +90,14 @@ static bool sum_reaches(const struct model *m, hyper_id id, const int64_t *col, 
     for (uint32_t i = 0; sum < want && i < rows; i++) {
         const node_id n = root ? (node_id){i} : h->nodes.at[i];
         if (m->nodes.flags[n.i] & NODE_KNOWN) {
-            sum += HK_MAX(col[n.i], (int64_t)0); /* what one node lacks no other owes */
+            sum += HK_MAX(col[n.i], (int64_t)0); /* a deficit of one node does not reduce others */
         }
     }
     return sum >= want;
 }
 
-static bool covers(const struct model *m, hyper_id h, const struct matrix *have,
-                   const int64_t *need)
+static bool gradient_domain_covers(const struct model *m, hyper_id h, const struct matrix *have,
+                                   const int64_t *need)
 {
     for (uint32_t d = 0; need && d < m->dims.n; d++) {
         if (need[d] > 0 && !sum_reaches(m, h, have->col[d], need[d])) {
@@ -107,14 +107,16 @@ static bool covers(const struct model *m, hyper_id h, const struct matrix *have,
     return true;
 }
 
-static bool has_room(const struct model *m, hyper_id h, const int64_t *need)
+static bool gradient_domain_has_room(const struct model *m, hyper_id h, const int64_t *need)
 {
-    return covers(m, h, &m->nodes.idle, need) || covers(m, h, &m->nodes.future, need);
+    return gradient_domain_covers(m, h, &m->nodes.idle, need) ||
+           gradient_domain_covers(m, h, &m->nodes.future, need);
 }
 
 /* ---- lists ---- */
 
-static void push(struct gradients *g, const struct domain *d, const struct domain *last)
+static void gradient_push_domain(struct gradients *g, const struct domain *d,
+                                 const struct domain *last)
 {
     if (!last || last->tier != d->tier) {
         g->at[g->n] = (struct gradient){.at = g->n > 0 ? g->at[g->n - 1].at + g->at[g->n - 1].n
@@ -132,8 +134,9 @@ static void gradients_init(struct session *ssn, struct gradients *g, uint32_t ro
     g->at[0].at = hk_arena_array(ssn->mem, room, sizeof(hyper_id));
 }
 
-/* The sub-job of an elastic job asks for more than it needs to start. Volcano offers it only
- * domains that hold all of that, so that it may wait for ever beside room for its minimum. */
+/* Offers domains with room for the whole request first, then those with room for the minimum.
+ * Volcano offers an elastic job only the former, so it may wait forever although its minimum
+ * fits. */
 bool gradient_allocate(struct session *ssn, const struct gradient_ask *a, struct gradients *ret)
 {
     const struct model *m = ssn->m;
@@ -148,16 +151,16 @@ bool gradient_allocate(struct session *ssn, const struct gradient_ask *a, struct
 
     gradients_init(ssn, ret, d.n);
     for (uint32_t i = 0; i < d.n; i++) {
-        taken[i] = !id_none(a->mark) || has_room(m, d.at[i].h, a->need);
+        taken[i] = !id_none(a->mark) || gradient_domain_has_room(m, d.at[i].h, a->need);
         if (taken[i]) {
-            push(ret, &d.at[i], last);
+            gradient_push_domain(ret, &d.at[i], last);
             last = &d.at[i];
         }
     }
     last = NULL;
     for (uint32_t i = 0; a->least && i < d.n; i++) {
-        if (!taken[i] && has_room(m, d.at[i].h, a->least)) {
-            push(ret, &d.at[i], last);
+        if (!taken[i] && gradient_domain_has_room(m, d.at[i].h, a->least)) {
+            gradient_push_domain(ret, &d.at[i], last);
             last = &d.at[i];
         }
     }
@@ -176,7 +179,7 @@ bool gradient_evict(struct session *ssn, const struct gradient_ask *a, uint32_t 
     struct domains d = domains_below(ssn, root, a->limit);
     uint32_t n = 0;
     for (uint32_t i = 0; i < d.n; i++) {
-        if (!id_none(a->mark) || covers(m, d.at[i].h, &m->nodes.alloc, a->need)) {
+        if (!id_none(a->mark) || gradient_domain_covers(m, d.at[i].h, &m->nodes.alloc, a->need)) {
             d.at[n++] = d.at[i];
         }
     }
@@ -185,9 +188,9 @@ bool gradient_evict(struct session *ssn, const struct gradient_ask *a, uint32_t 
     for (uint32_t end = n, from; end > 0 && max > 0; end = from) {
         for (from = end; from > 0 && d.at[from - 1].tier == d.at[end - 1].tier; from--) {
         }
-        /* Where a tier does not fit in whole, its last ones do. */
+        /* If a tier exceeds the limit, use its last domains. */
         for (uint32_t i = end - from > max ? end - max : from; i < end; i++, max--) {
-            push(ret, &d.at[i], last);
+            gradient_push_domain(ret, &d.at[i], last);
             last = &d.at[i];
         }
     }
@@ -197,5 +200,5 @@ bool gradient_evict(struct session *ssn, const struct gradient_ask *a, uint32_t 
 void gradient_only(struct session *ssn, hyper_id start, struct gradients *ret)
 {
     gradients_init(ssn, ret, 1);
-    push(ret, &(struct domain){.h = start}, NULL);
+    gradient_push_domain(ret, &(struct domain){.h = start}, NULL);
 }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which hyperNodes a job or sub-job may be put into, as gradients: lists of one tier each, in the
-// order they are to be tried (scheduler.md 4.2.4).
+// order in which they are tried (docs/reference/scheduler.md section 4.4).
 #pragma once
 
 #include "scheduler/session.h"
 
 struct gradient_ask {
-    hyper_id start;       /* the part of the tree to stay in */
+    hyper_id start;       /* root of the allowed part of the tree */
     int32_t limit;        /* highest tier allowed */
-    hyper_id mark;        /* where some of its tasks are already, NO_HYPER when nowhere */
-    const int64_t *need;  /* by dimension: what all of its tasks ask for; NULL nothing */
-    const int64_t *least; /* what it cannot start without; NULL the same as need */
+    hyper_id mark;        /* where its placed tasks are, NO_HYPER when none */
+    const int64_t *need;  /* by dimension: request of all its tasks; NULL: nothing */
+    const int64_t *least; /* minimum to start; NULL: the same as need */
 };
 
-/* Lowest tier first, by name within one. Domains that have room for all come before those that have
- * it for the least. False when mark and start have no part of the tree in common. */
+/* Lowest tier first, then by name. Domains with room for need come before those with room only for
+ * least. False when mark and start share no part of the tree. */
 bool gradient_allocate(struct session *ssn, const struct gradient_ask *a, struct gradients *ret);
-/* Highest tier first, domains large enough when empty, max of them at most. */
+/* Highest tier first; only domains that would be large enough when empty, max at most. */
 bool gradient_evict(struct session *ssn, const struct gradient_ask *a, uint32_t max,
                     struct gradients *ret);
-/* The start and nothing else. */
+/* Only the start. */
 void gradient_only(struct session *ssn, hyper_id start, struct gradients *ret);

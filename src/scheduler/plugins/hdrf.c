@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hierarchical dominant resource fairness. Queues hang in a tree along their annotation
-// volcano.sh/hierarchy ("root/eng/dev"), jobs are the leaves:
+// Hierarchical dominant resource fairness. The annotation volcano.sh/hierarchy ("root/eng/dev")
+// arranges queues in a tree, with jobs as leaves:
 //
 //   root --- sci(50) --- job, job, ...
 //       \--- eng(50) --- dev(50) --- job ...
 //                   \--- prod(50) -- job ...
 //
-// A leaf is saturated when it can use no more. A node adds up its children, the unsaturated ones
+// A leaf is saturated when it can use no more. A node sums up its children, the unsaturated ones
 // scaled down to the smallest share among them, so that a child blocked on one resource does not
-// speak for its siblings. A move marks the path of its leaf; marked nodes are worked out when an
-// order is asked for.
+// dominate its siblings. A change marks the path of its leaf; marked nodes are computed when an
+// order is needed.
 #include "scheduler/plugins/hdrf.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ struct hdrf_node {
     double share;
     double *alloc;
     bool saturated;
-    bool marked; /* then its ancestors are, too */
+    bool marked; /* implies that its ancestors are, too */
 };
 
 struct hdrf {
@@ -52,8 +52,8 @@ static uint32_t path_len(struct hk_str path)
     return n;
 }
 
-/* The text ends in NUL or in the next slash, where strtod stops. */
-static double weight_of(struct hk_str text)
+/* strtod stops at the end of the text: it is followed by NUL or a slash. */
+static double hdrf_parse_weight(struct hk_str text)
 {
     char *end = NULL;
     const double w = text.n > 0 ? strtod(text.s, &end) : 1;
@@ -93,8 +93,8 @@ static uint32_t child_named(const struct hdrf *h, uint32_t parent, struct hk_str
     return c;
 }
 
-/* Walks the queue's path, adding what is missing; a weight is that of the first queue to name the
- * node. The first element stands for the root whatever it is called. */
+/* Walks the queue's path and adds missing nodes; the first queue to name a node sets its weight.
+ * The first element is the root, whatever its name. */
 static uint32_t path_node(struct hdrf *h, struct session *ssn, const struct queue *q)
 {
     struct hk_str path = model_str(ssn->m, q->hierarchy), name;
@@ -109,7 +109,7 @@ static uint32_t path_node(struct hdrf *h, struct session *ssn, const struct queu
         if (!hk_str_cut(&weights, '/', &weight)) {
             weight = HK_STR("");
         }
-        at = child != ID_NONE ? child : node_add(h, ssn, at, name, weight_of(weight));
+        at = child != ID_NONE ? child : node_add(h, ssn, at, name, hdrf_parse_weight(weight));
     }
     return at;
 }
@@ -216,7 +216,8 @@ void hdrf_moved(struct hdrf *h, const struct model *m, task_id t, int sign)
     }
 }
 
-/* It has all it asked for of something, or asks for something the cluster has no more of. */
+/* Whether the leaf has all it requested of a resource, or requests one that the cluster has run out
+ * of. */
 static bool leaf_full(const struct hdrf *h, const int64_t *alloc, const int64_t *want)
 {
     for (uint32_t d = 0; d < h->drf->ndim; d++) {
@@ -237,7 +238,7 @@ static double dominant(const struct drf *s, const double *amounts)
     return most;
 }
 
-/* Fills in saturation and returns the scale of unsaturated children. */
+/* Computes saturation and returns the scale of unsaturated children. */
 static double node_scan(struct hdrf *h, const struct model *m, struct hdrf_node *n)
 {
     double scale = 1;
@@ -292,8 +293,8 @@ static void node_sum(struct hdrf *h, const struct model *m, struct hdrf_node *n,
     n->share = dominant(h->drf, n->alloc);
 }
 
-/* Children stand behind their parents, so one pass from the back sees them first. */
-static void refresh(struct hdrf *h, const struct model *m)
+/* Children come after their parents, so one backward pass sees them first. */
+static void hdrf_refresh(struct hdrf *h, const struct model *m)
 {
     for (uint32_t k = h->nodes[0].marked ? h->n : 0; k-- > 0;) {
         struct hdrf_node *n = &h->nodes[k];
@@ -314,8 +315,8 @@ static int node_order(const struct hdrf_node *a, const struct hdrf_node *b)
     return (l > r) - (l < r);
 }
 
-/* The level nearest to the root at which the paths differ decides; levels only one path has do not
- * count. Climbing up, that is the last difference met. */
+/* The level nearest to the root where the paths differ decides; levels that only one path has do
+ * not count. Going up, that is the last difference found. */
 int hdrf_queue_order(struct hdrf *h, const struct model *m, queue_id a, queue_id b)
 {
     uint32_t l = h->of_queue[a.i], r = h->of_queue[b.i];
@@ -324,7 +325,7 @@ int hdrf_queue_order(struct hdrf *h, const struct model *m, queue_id a, queue_id
     if (l == ID_NONE || r == ID_NONE) {
         return 0;
     }
-    refresh(h, m);
+    hdrf_refresh(h, m);
     while (h->nodes[l].depth > h->nodes[r].depth) {
         l = h->nodes[l].parent;
     }
@@ -346,8 +347,8 @@ static void imagine(struct hdrf *h, const struct model *m, task_id t, int sign)
     hdrf_moved(h, m, t, sign);
 }
 
-/* Each candidate by itself: it goes when the reclaimer's queue would still be behind after the
- * swap. */
+/* Checks each candidate by itself: it is a victim if the reclaimer's queue would still be behind
+ * after the exchange. */
 void hdrf_reclaimable(struct hdrf *h, const struct model *m, task_id reclaimer, struct victims *v)
 {
     const struct job *mine = victim_job(m, reclaimer);

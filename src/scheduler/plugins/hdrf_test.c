@@ -8,7 +8,7 @@ enum { NQUEUE = 5, NTASK = 30 };
 
 struct entry {
     const char *path, *weights, *req;
-    unsigned ntask, want; /* tasks asked for and placed */
+    unsigned ntask, want; /* tasks requested and placed */
 };
 
 static const struct {
@@ -146,7 +146,7 @@ static void what_is_rewound_leaves_no_trace(void **state)
     assert_int_equal(order(&f, 0, 1), 0);
 }
 
-/* Each candidate is judged by itself: as long as the reclaimer's queue would still be behind. */
+/* Each candidate is checked by itself: a victim if the reclaimer's queue would still be behind. */
 static void reclaim_takes_from_queues_ahead(void **state)
 {
     static const struct entry at[NQUEUE] = {{"root/a", "1/1", "cpu=1", 8, 0},
@@ -167,7 +167,7 @@ static void reclaim_takes_from_queues_ahead(void **state)
     v.nout = 0;
     assert_int_equal(plugin_drf.reclaimable(&f.r.ssn, rig_self(&f.r), f.task[1][2], &v), PERMIT);
     assert_string_equal(rig_names(&f.r, &v), ""); /* 3 against 3 */
-    assert_true(order(&f, 1, 0) < 0);             /* 2 against 4: the thought left no trace */
+    assert_true(order(&f, 1, 0) < 0);             /* 2 against 4: the check changed nothing */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Books of hyperNodes; see hyper_books.h. Made by network-topology-aware when a session opens.
+// Sums per hyperNode; see hyper_books.h. network-topology-aware makes them when a session opens.
 
 #include "scheduler/plugins/hyper_books.h"
 
@@ -117,7 +117,8 @@ void hyper_books_open(struct hyper_books *b, struct session *ssn, const uint32_t
     b->place = hk_arena_array(ssn->mem, ssn->m->tasks.len, sizeof(b->place[0]));
 }
 
-static void add(struct hyper_books *b, const struct shape *s, hyper_id h, int sign)
+static void hyper_books_add_request(struct hyper_books *b, const struct shape *s, hyper_id h,
+                                    int sign)
 {
     int64_t *used = b->used + (size_t)h.i * b->ndim;
 
@@ -134,9 +135,9 @@ static void add_everywhere(struct hyper_books *b, const struct model *m, task_id
 {
     const struct shape *s = task_shape(m, t);
 
-    add(b, s, HYPER_ROOT, sign);
+    hyper_books_add_request(b, s, HYPER_ROOT, sign);
     for (uint32_t k = b->first[n.i]; k < b->first[n.i + 1]; k++) {
-        add(b, s, b->at[k], sign);
+        hyper_books_add_request(b, s, b->at[k], sign);
     }
 }
 
@@ -146,7 +147,7 @@ node_id hyper_books_allocate(struct hyper_books *b, const struct model *m, task_
 
     add_everywhere(b, m, t, task->node, 1);
     if (task->status != TASK_ALLOCATED && task->status != TASK_PIPELINED) {
-        return NO_NODE; /* an eviction taken back */
+        return NO_NODE; /* an undone eviction */
     }
     b->place[t.i] = task->node;
     return task->node;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inter-pod affinity: filter and score (K5.3, K5.5). Upstream collects the same numbers by walking
-// every pod for every task; here they are kept by the model. That also does away with its list of
-// nodes with anti-affinity pods made once per session, which let two pods placed in one session
-// break an anti-affinity rule.
+// Inter-pod affinity: filter and score (docs/reference/plugins.md section 4.5). Upstream collects
+// the counts by walking over every pod for every task; here the model maintains them. So there is
+// no per-session list of nodes with anti-affinity pods, which upstream has and which lets two pods
+// placed in one session violate an anti-affinity rule.
 #include "scheduler/plugins/interpod.h"
 
 static bool counts_nobody(const struct topo_plan *p)
@@ -131,7 +131,7 @@ void interpod_score(struct model *m, task_id t, const node_id *nodes, uint32_t n
         max = HK_MAX(max, raw[i]);
     }
     for (uint32_t i = 0; i < n && max > min; i++) {
-        /* Kubernetes divides first: 29 of 100 comes out as 28. */
+        /* Kubernetes divides first: 29 of 100 becomes 28. */
         const double part = (double)(raw[i] - min) / (double)(max - min);
         score[i] += (double)(weight * (int64_t)(100 * part));
     }

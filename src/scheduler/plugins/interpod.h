@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inter-pod affinity and anti-affinity (K5) for predicates and nodeorder, read from the counters of
-// model/topo.h.
+// Inter-pod affinity and anti-affinity for predicates and nodeorder, read from the counters of
+// model/topo.h (docs/reference/plugins.md section 4.5).
 #pragma once
 
 #include "scheduler/fit.h"
 #include "scheduler/model/topo.h"
 
-/* What one task asks of every node; made once per search, valid until a placement. */
+/* What one task requires of every node; made once per search, valid until a placement. */
 struct interpod {
     const struct topo_plan *plan;  /* its own terms, NULL when it has none */
     struct topo_counters existing; /* anti-affinity terms of others that match it */
-    bool first;                    /* nobody matches its affinity yet and it matches itself */
+    bool first;                    /* no pod matches its affinity yet, and it matches itself */
 };
 
 /* False when no node can refuse the task. */
@@ -20,7 +20,7 @@ enum reason_code interpod_check(const struct interpod *ip, node_id n);
 /* Whether a placement elsewhere, now or later in the session, can change a node's answer. */
 bool interpod_filters(struct model *m, task_id t);
 
-/* Whether preferred terms, its own or those of others, have a say. */
+/* Whether preferred terms, its own or those of others, affect the score. */
 bool interpod_scores(struct model *m, task_id t);
 /* Adds weight x (0 to 100) to each score. */
 void interpod_score(struct model *m, task_id t, const node_id *nodes, uint32_t n, int64_t weight,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session books of queues: loading them from the model's sums, limits of a flat set of queues,
-// shares, and the question whether one more job may be admitted. Used by proportion, capacity and,
-// for its words, overcommit.
+// Amounts of queues during a session: loading them from the model's sums, limits of a flat set of
+// queues, shares, and whether one more job may be admitted. Used by proportion, capacity and, for
+// its messages, overcommit.
 #include "scheduler/plugins/ledger.h"
 
 void ledger_open(struct ledger *l, struct session *ssn, bool undeserving_full)
@@ -21,13 +21,14 @@ void ledger_open(struct ledger *l, struct session *ssn, bool undeserving_full)
         if (!q->used) {
             continue;
         }
-        r->in = q->njobs > 0;
+        r->in = q->njobs > 0 || q->allocated[DIM_PODS] + q->leaving[DIM_PODS] > 0;
         if (q->state != QUEUE_OPEN) {
             r->refusal = hk_arena_printf(ssn->mem, "queue '%.*s' is not open",
                                          HK_FMT(model_str(m, q->name)));
         }
         for (uint32_t d = 0; d < l->ndim; d++) {
             r->allocated[d] = q->allocated[d];
+            r->leaving[d] = q->leaving[d];
             r->promised[d] = q->inqueue[d] - q->elastic[d];
         }
         if (q->has_guarantee) {
@@ -36,7 +37,7 @@ void ledger_open(struct ledger *l, struct session *ssn, bool undeserving_full)
     }
 }
 
-/* Capability as a cap: cpu and memory left out mean no cap. */
+/* The queue's capability; without cpu or memory there is no limit for them. */
 static void cap_of(const struct queue *q, struct rvec *ret)
 {
     *ret = q->capability;
@@ -79,6 +80,21 @@ queue_id ledger_queue(const struct model *m, task_id t)
     const job_id j = model_task(m, t)->job;
 
     return id_none(j) || !model_job(m, j)->has_pg ? NO_QUEUE : model_job(m, j)->queue;
+}
+
+void ledger_move(struct ledger_row *r, const struct model *m, task_id t, int sign)
+{
+    const unsigned placed = STATUS_BIT(TASK_ALLOCATED) | STATUS_BIT(TASK_PIPELINED);
+    const struct shape *s = task_shape(m, t);
+    const uint8_t status = model_task(m, t)->status;
+    /* Evicted, or an eviction was undone: then the task has its former state again. */
+    const bool evicted = sign < 0 ? status == TASK_RELEASING : !status_in(status, placed);
+
+    for (uint32_t k = 0; k < s->nreq; k++) {
+        r->allocated[s->req[k].dim] += sign * s->req[k].v;
+        r->leaving[s->req[k].dim] -= evicted ? sign * s->req[k].v : 0;
+    }
+    r->stale = true;
 }
 
 double ledger_share(const struct ledger *l, struct ledger_row *r)
@@ -150,15 +166,19 @@ void shape_rvec(const struct shape *s, struct rvec *ret)
     }
 }
 
+void shape_add(const struct shape *s, int64_t *sum)
+{
+    for (uint32_t k = 0; k < s->nreq; k++) {
+        sum[s->req[k].dim] += s->req[k].v;
+    }
+}
+
 void tasks_rvec(const struct model *m, const task_id *t, uint32_t n, struct rvec *ret)
 {
     int64_t sum[DIM_MAX] = {0};
 
     for (uint32_t k = 0; k < n; k++) {
-        const struct shape *s = task_shape(m, t[k]);
-        for (uint32_t r = 0; r < s->nreq; r++) {
-            sum[s->req[r].dim] += s->req[r].v;
-        }
+        shape_add(task_shape(m, t[k]), sum);
     }
     rvec_from(ret, sum, m->dims.n);
 }

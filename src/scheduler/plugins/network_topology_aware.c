@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// network-topology-aware: a job whose tasks talk a lot stays within a small part of the network.
-// For jobs with a topology it offers the hyperNodes they may be put into, prefers those that get
-// fullest, and inside them nodes close to where the job already is. Pods without a topology go
-// where hyperNodes are in use anyway, so that whole ones stay free.
+// network-topology-aware: keeps jobs whose tasks communicate a lot within a small part of the
+// network. For jobs with a topology it offers the allowed hyperNodes, prefers those that become
+// fullest, and inside them nodes close to the job's other tasks. Pods without a topology go to
+// hyperNodes already in use, so that whole ones stay free.
 
 #include "scheduler/plugins/gradient.h"
 #include "scheduler/plugins/hyper_books.h"
 
 #include <math.h>
 
-/* What the tasks of a sub-job ask for, by dimension. */
+/* What the tasks of a sub-job request, by dimension. */
 struct appetite {
     int64_t *all;
-    int64_t *waiting; /* those that have no place yet */
-    int64_t *small;   /* the smallest request of any one */
+    int64_t *waiting; /* of those without a place */
+    int64_t *small;   /* smallest request of a single task */
 };
 
 struct topology_aware {
@@ -24,13 +24,13 @@ struct topology_aware {
     double fading;
     int64_t max_evict;
 
-    double of[DIM_MAX]; /* weight by place in the books */
+    double of[DIM_MAX]; /* weight by index in the books */
     struct hyper_books books;
-    double *tier_weight; /* by hyperNode: how much it counts for pods without a topology */
+    double *tier_weight; /* by hyperNode: its weight for pods without a topology */
     double tier_total;   /* of all tiers; 0: no such scores */
-    double *value;       /* by hyperNode, for the call at hand */
+    double *value;       /* by hyperNode, during the current call */
     struct {
-        sub_id sub;  /* whose tasks are counted, NO_SUB nobody's */
+        sub_id sub;  /* whose tasks are counted, or NO_SUB */
         uint32_t *n; /* by hyperNode */
     } crew;
     struct appetite *appetite; /* by sub-job; made for all of a job at once */
@@ -61,7 +61,7 @@ static double at_least_zero(int64_t weight)
     return weight < 0 ? 1 : (double)weight;
 }
 
-static int64_t weight_of(const struct topology_aware *a, struct hk_str name)
+static int64_t topology_aware_resource_weight(const struct topology_aware *a, struct hk_str name)
 {
     for (uint32_t i = 0; i < a->weights.n; i++) {
         if (hk_str_eq(a->weights.at[i].name, name)) {
@@ -71,7 +71,7 @@ static int64_t weight_of(const struct topology_aware *a, struct hk_str name)
     return 1;
 }
 
-/* cpu and memory have weights of their own; listing them changes nothing. */
+/* cpu and memory have their own weights; listing them has no effect. */
 static uint32_t list_resources(struct topology_aware *a, const struct model *m, uint32_t *dims)
 {
     struct hk_str rest = a->resources, name;
@@ -88,13 +88,13 @@ static uint32_t list_resources(struct topology_aware *a, const struct model *m, 
         if (d != HK_NONE && !((seen >> d) & 1)) {
             seen |= 1ULL << d;
             dims[n] = d;
-            a->of[n++] = at_least_zero(weight_of(a, name));
+            a->of[n++] = at_least_zero(topology_aware_resource_weight(a, name));
         }
     }
     return n;
 }
 
-/* Every tier between the lowest and the highest counts, those nobody uses included. */
+/* Every tier between the lowest and the highest counts, including unused ones. */
 static double fading_sum(double fading, int32_t from, int32_t to)
 {
     if (fading == 1) {
@@ -207,7 +207,7 @@ static void appetite_add(const struct appetite *ap, const struct model *m, task_
     add_request(m, t, 1, ap->all);
 }
 
-/* All sub-jobs of a job at once: it may have thousands. */
+/* Computes all sub-jobs of a job at once: there may be thousands. */
 static const struct appetite *appetite_of(struct topology_aware *a, struct session *ssn, sub_id id)
 {
     const struct model *m = ssn->m;
@@ -240,7 +240,8 @@ static void appetite_move(const struct topology_aware *a, const struct model *m,
     }
 }
 
-/* What the tasks the sub-job still needs ask for at least; NULL when it needs all that wait. */
+/* The least that the tasks the sub-job still needs can request; NULL when it needs all that
+ * wait. */
 static const int64_t *appetite_least(const struct appetite *ap, struct session *ssn, sub_id s)
 {
     const struct sub_job *sub = model_sub(ssn->m, s);
@@ -259,7 +260,8 @@ static const int64_t *appetite_least(const struct appetite *ap, struct session *
 
 /* ---- events ---- */
 
-static void moved(struct topology_aware *a, const struct model *m, task_id t, node_id n, int sign)
+static void topology_aware_move_task(struct topology_aware *a, const struct model *m, task_id t,
+                                     node_id n, int sign)
 {
     if (!id_none(n) && id_eq(a->crew.sub, model_task(m, t)->sub)) {
         crew_add(a, n, sign);
@@ -272,7 +274,7 @@ static bool topology_aware_allocate(struct session *ssn, void *self, task_id t)
     const uint8_t status = model_task(ssn->m, t)->status;
 
     if (a->books.n > 0) {
-        moved(a, ssn->m, t, hyper_books_allocate(&a->books, ssn->m, t), 1);
+        topology_aware_move_task(a, ssn->m, t, hyper_books_allocate(&a->books, ssn->m, t), 1);
     }
     if (status == TASK_ALLOCATED || status == TASK_PIPELINED) {
         appetite_move(a, ssn->m, t, -1);
@@ -285,7 +287,7 @@ static void topology_aware_deallocate(struct session *ssn, void *self, task_id t
     struct topology_aware *a = self;
 
     if (a->books.n > 0) {
-        moved(a, ssn->m, t, hyper_books_deallocate(&a->books, ssn->m, t), -1);
+        topology_aware_move_task(a, ssn->m, t, hyper_books_deallocate(&a->books, ssn->m, t), -1);
     }
     if (model_task(ssn->m, t)->status == TASK_PENDING) {
         appetite_move(a, ssn->m, t, 1);
@@ -294,8 +296,9 @@ static void topology_aware_deallocate(struct session *ssn, void *self, task_id t
 
 /* ---- domains ---- */
 
-static bool offer(struct topology_aware *a, struct session *ssn, const struct gradient_ask *ask,
-                  enum gradient_purpose why, struct gradients *ret)
+static bool topology_aware_offer_gradients(struct topology_aware *a, struct session *ssn,
+                                           const struct gradient_ask *ask,
+                                           enum gradient_purpose why, struct gradients *ret)
 {
     if (why == GRADIENT_EVICT) {
         return gradient_evict(ssn, ask, (uint32_t)HK_MIN(a->max_evict, (int64_t)UINT32_MAX), ret);
@@ -318,7 +321,7 @@ static bool topology_aware_gradient_job(struct session *ssn, void *self, job_id 
         gradient_only(ssn, start, ret);
         return true;
     }
-    return offer(self, ssn, &ask, why, ret);
+    return topology_aware_offer_gradients(self, ssn, &ask, why, ret);
 }
 
 static bool topology_aware_gradient_sub(struct session *ssn, void *self, sub_id s, hyper_id start,
@@ -335,12 +338,12 @@ static bool topology_aware_gradient_sub(struct session *ssn, void *self, sub_id 
     const struct appetite *ap = appetite_of(a, ssn, s);
     ask.need = ap->waiting;
     ask.least = appetite_least(ap, ssn, s);
-    return offer(a, ssn, &ask, why, ret);
+    return topology_aware_offer_gradients(a, ssn, &ask, why, ret);
 }
 
 /* ---- scores ---- */
 
-static double scaled(const struct topology_aware *a, double score)
+static double topology_aware_scale_score(const struct topology_aware *a, double score)
 {
     return 100 * (double)a->weight * score;
 }
@@ -398,12 +401,12 @@ static int topology_aware_hyper_order(struct session *ssn, void *self, sub_id s,
     for (uint32_t i = 0; i < n; i++) {
         const double v = a->value[at[i].i];
         const double more = nbest > 1 && v == best ? crew_share(a, m, at[i]) : 0;
-        score[i] += scaled(a, v + more);
+        score[i] += topology_aware_scale_score(a, v + more);
     }
     return 0;
 }
 
-/* The lower the smallest hyperNode around h and the mark, the better. */
+/* The lower the tier of the smallest hyperNode that contains h and the mark, the better. */
 static double closeness(const struct topology_aware *a, const struct model *m, hyper_id h,
                         hyper_id mark)
 {
@@ -442,7 +445,7 @@ static void score_close(struct topology_aware *a, const struct model *m, sub_id 
         }
         const double v = a->value[h.i];
         const double more = nbest > 1 && v == best ? crew_share(a, m, h) : 0;
-        score[i] += scaled(a, v + more);
+        score[i] += topology_aware_scale_score(a, v + more);
     }
 }
 
@@ -459,8 +462,8 @@ static double pod_fullness(const struct topology_aware *a, const struct shape *s
     return fullness_value(&f);
 }
 
-/* A mean over tiers, nearer ones counting more. A node that is in no hyperNode of a tier scores in
- * full there: better that than to break into a free hyperNode. */
+/* A mean over tiers, in which nearer tiers count more. A node in no hyperNode of a tier gets the
+ * full score there: using it is better than using a free hyperNode. */
 static void score_full(struct topology_aware *a, const struct model *m, task_id t,
                        const node_id *nodes, uint32_t n, double *score)
 {
@@ -478,12 +481,12 @@ static void score_full(struct topology_aware *a, const struct model *m, task_id 
         int64_t tier = INT64_MIN;
         for (uint32_t k = b->first[nodes[i].i]; k < b->first[nodes[i].i + 1]; k++) {
             const hyper_id h = b->at[k];
-            if (m->hypers.at[h.i].tier != tier) { /* of two of one tier the first counts */
+            if (m->hypers.at[h.i].tier != tier) { /* the first of a tier counts */
                 tier = m->hypers.at[h.i].tier;
                 sum -= a->value[h.i];
             }
         }
-        score[i] += scaled(a, sum / a->tier_total);
+        score[i] += topology_aware_scale_score(a, sum / a->tier_total);
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worked examples of domains and scores, over the tree s3, s4 under s1; s5, s6 under s2; s1, s2
-// under s0. The virtual root is tier 4.
+// Domains and scores in the tree s3, s4 under s1; s5, s6 under s2; s1, s2 under s0. The virtual
+// root is tier 4.
 #include "scheduler/plugins/rig_test.h"
 
 #include "scheduler/hooks.h"
@@ -115,7 +115,7 @@ static void nodes_near_the_job_score_higher(void **state)
         const task_id t = rig_task(&r, "j", "p", .req = "cpu=1");
         const sub_id s = sub(&r, j);
         open_with(&r, cases[i].arguments);
-        assert_near(score(&r, t, "n3a"), 0); /* it is nowhere yet */
+        assert_near(score(&r, t, "n3a"), 0); /* not placed yet */
         model_sub(&r.m, s)->mark = hyper(&r, "s3");
         assert_near(score(&r, t, "n3a"), cases[i].near);
         assert_near(score(&r, t, "n4b"), cases[i].next);
@@ -210,7 +210,7 @@ static void fuller_domains_score_higher(void **state)
     for (uint32_t i = 0; i < 3; i++) {
         assert_near(got[i], want[i]);
     }
-    /* What is in use counts on top of the whole sub-job. */
+    /* Used amounts count in addition to the whole sub-job. */
     const stmt_mark_t mark = stmt_mark(&r.ssn);
     assert_true(stmt_allocate(&r.ssn, a, model_node_find(&r.m, HK_STR("n4a"))));
     assert_true(hooks_hyper_order(&r.ssn, s, at, 3, got));
@@ -251,7 +251,7 @@ static void domains_keep_a_job_within_its_tier(void **state)
         {2, NULL, "s3", NULL, "s3 s4 | s1"},
         {1, NULL, "s3", NULL, "s3"},
         {2, NULL, "s3", "s4", "s4"},
-        {2, "cpu=99", "s3", "s4", "s4"}, /* part of it runs: the rest has to be near it */
+        {2, "cpu=99", "s3", "s4", "s4"}, /* part of it runs: the rest must be near */
         {2, NULL, "s3", "s2", NULL},
         {1, NULL, "s1", NULL, NULL}, /* already spread too far */
     };
@@ -289,7 +289,7 @@ static void without_topology_there_is_one_domain(void **state)
     assert_string_equal(words(&r, &g), "s2");
 }
 
-/* Room is what is free at the moment of asking. */
+/* Only what is free at the time of the call counts. */
 static void full_domains_are_left_out(void **state)
 {
     RIG(r);
@@ -305,13 +305,14 @@ static void full_domains_are_left_out(void **state)
     open_with(&r, "");
     const stmt_mark_t mark = stmt_mark(&r.ssn);
     assert_true(stmt_allocate(&r.ssn, o, model_node_find(&r.m, HK_STR("n4a"))));
-    /* A job of one may start where both do not fit, should it come to that. */
+    /* A job with minimum 1 may start in a domain without room for both tasks, as the last
+     * choice. */
     assert_true(hooks_gradient_sub(&r.ssn, s, HYPER_ROOT, GRADIENT_ALLOCATE, &g));
     assert_string_equal(words(&r, &g), "s3 s5 s6 | s4");
     model_sub(&r.m, s)->min = 2;
     assert_true(hooks_gradient_sub(&r.ssn, s, HYPER_ROOT, GRADIENT_ALLOCATE, &g));
     assert_string_equal(words(&r, &g), "s3 s5 s6");
-    /* For those who evict only size counts. */
+    /* For evictions only the domain's size counts. */
     assert_true(hooks_gradient_sub(&r.ssn, s, HYPER_ROOT, GRADIENT_EVICT, &g));
     assert_string_equal(words(&r, &g), "s3 s4 s5 s6");
     stmt_rewind(&r.ssn, mark);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// nodeorder: the weighted sum of the score plugins of Kubernetes (plugins.md 4.2). The resource
-// scores are in resources.c, the ones that count pods in interpod.c and spread.c; here are the rest
-// and the question which of them matter for a task at all.
+// nodeorder: the weighted sum of the score plugins of Kubernetes (docs/reference/plugins.md section
+// 6). The resource scores are in resources.c, those that count pods in interpod.c and spread.c.
+// This file has the others and decides which of them matter for a task.
 #include "scheduler/plugins/interpod.h"
 #include "scheduler/plugins/resources.h"
 #include "scheduler/plugins/spread.h"
@@ -9,7 +9,7 @@
 
 struct nodeorder {
     int64_t least, most, balanced, node_affinity, pod_affinity, taints, spread, images;
-    uint32_t gpu; /* dimension of nvidia.com/gpu, HK_NONE when nobody speaks of it */
+    uint32_t gpu; /* dimension of nvidia.com/gpu, HK_NONE when unused */
 };
 
 static const struct opt options[] = {
@@ -38,7 +38,7 @@ static void nodeorder_open(struct session *ssn, void *self)
     o->gpu = dims_find(&ssn->m->dims, HK_STR("nvidia.com/gpu"));
 }
 
-/* Whole points of a hundred, the rest dropped. */
+/* Percentage, rounded down. */
 static int64_t percent(int64_t part, int64_t whole)
 {
     return 100 * part / whole;
@@ -46,8 +46,8 @@ static int64_t percent(int64_t part, int64_t whole)
 
 typedef int64_t raw_fn(const struct model *m, const struct cons *c, node_id n);
 
-/* Points in proportion to the raw value, a hundred for the highest among the nodes; turned round, a
- * hundred for a raw value of zero. */
+/* Score proportional to the raw value: 100 for the highest among the nodes; if turned, 100 for a
+ * raw value of zero. */
 static void relative_score(const struct model *m, const struct cons *c, const node_id *nodes,
                            uint32_t n, raw_fn *raw_of, bool turned, int64_t weight,
                            struct hk_arena *mem, double *score)
@@ -94,7 +94,7 @@ static int64_t untolerated(const struct model *m, const struct cons *c, node_id 
     return count;
 }
 
-/* Without any such taint every node gets full marks. */
+/* Without any such taint every node gets the full score. */
 static void add_to_all(int64_t v, uint32_t n, double *score)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -117,7 +117,7 @@ static bool images_known(const struct model *m, const struct cons *c)
     return false;
 }
 
-/* An image counts for more the more nodes have it: a rare one would draw every pod to one place. */
+/* An image counts more the more nodes have it: a rare one would attract every pod to one node. */
 static int64_t image_size(const struct model *m, node_id n, uint32_t image)
 {
     const struct image_vec *have = &m->nodes.images[n.i];

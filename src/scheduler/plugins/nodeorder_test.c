@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every scorer against the numbers of the reference, one scorer switched on at a time, and the
-// block arithmetic against the plain one.
+// Every scorer compared with numbers computed by hand, one scorer enabled at a time, and the block
+// arithmetic compared with the plain one.
 #include "base/clock.h"
 #include "scheduler/plugins/fixture_test.h"
 #include "scheduler/plugins/resources.h"
@@ -16,7 +16,7 @@ extern const struct plugin plugin_nodeorder;
 #define GI ((int64_t)1 << 30)
 #define MI ((int64_t)1 << 20)
 
-/* All scorers off. */
+/* Disables all scorers. */
 static int set_up(void **state)
 {
     struct fx_plugin *f = fx_plugin_new(&plugin_nodeorder);
@@ -130,7 +130,7 @@ static void test_gpus_are_part_of_the_balance_of_those_who_ask(void **state)
     assert_scored(f, without, n, 68);
 }
 
-/* A random amount, now and then at the edge of what doubles can do. */
+/* A random amount, sometimes at the limit of exact doubles. */
 static int64_t amount(struct hk_rand *r, int64_t max)
 {
     switch (hk_rand_below(r, 12)) {
@@ -165,7 +165,7 @@ static void random_columns(struct model *m, struct hk_rand *r, bool rare)
     }
 }
 
-/* Fewer than eight nodes are scored one by one in integers; many go by blocks of doubles. */
+/* Fewer than eight nodes are scored one by one in integers; more in blocks of doubles. */
 static void test_blocks_score_as_single_nodes_do(void **state)
 {
     struct fx_plugin *f = *state;

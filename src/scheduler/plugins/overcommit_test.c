@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// overcommit: how many minima of jobs the cluster may be promised.
+// overcommit: how much of the jobs' minimums is admitted.
 #include "scheduler/plugins/rig_test.h"
 
 extern const struct plugin plugin_overcommit;

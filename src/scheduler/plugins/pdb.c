@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// pdb: evictions stay within PodDisruptionBudgets. Budgets are counted afresh in every call, over
-// the candidates in the order given.
+// pdb: keeps evictions within PodDisruptionBudgets. Every call counts the budgets from the start,
+// over the candidates in the given order.
 #include "scheduler/plugins/victims.h"
 
-/* A selector without requirements covers nothing here, as in kube-scheduler. */
-static bool covers(const struct model *m, const struct pdb *p, const struct task *t)
+/* A selector without requirements matches nothing here, as in kube-scheduler. */
+static bool pdb_plugin_selects_task(const struct model *m, const struct pdb *p,
+                                    const struct task *t)
 {
     return p->used && p->ns == t->ns && !p->sel.nothing && p->sel.n > 0 &&
            label_sel_match(&p->sel, ident_labels(m, t->ident), &m->str);
 }
 
-/* The budget has already been charged for this pod. */
 static bool charged(const struct pdb *p, uint32_t pod)
 {
     for (uint32_t k = 0; k < p->disrupted.len; k++) {
@@ -21,7 +21,7 @@ static bool charged(const struct pdb *p, uint32_t pod)
     return false;
 }
 
-/* Charges every budget that covers the task, also when one of them is already spent. */
+/* Charges every budget that covers the task, even when one of them is used up. */
 static bool within_budgets(const struct model *m, const struct task *t, int64_t *allowed)
 {
     bool within = true;
@@ -29,7 +29,7 @@ static bool within_budgets(const struct model *m, const struct task *t, int64_t 
     for (uint32_t k = 0; k < m->pdbs.len; k++) {
         const struct pdb *p = &m->pdbs.at[k];
 
-        if (covers(m, p, t) && !charged(p, t->name)) {
+        if (pdb_plugin_selects_task(m, p, t) && !charged(p, t->name)) {
             within &= --allowed[k] >= 0;
         }
     }

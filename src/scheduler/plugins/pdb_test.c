@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pdb: how far budgets let an ordered list of candidates go.
+// pdb: which candidates of an ordered list the budgets permit to evict.
 #include "scheduler/plugins/rig_test.h"
 
 extern const struct plugin plugin_pdb;
@@ -9,7 +9,7 @@ enum { NO_PDB = -1 };
 static const struct {
     const char *about;
     int32_t allowed;
-    const char *disrupted; /* pod the budget has been charged for */
+    const char *disrupted; /* pod already charged to the budget */
     const char *ns;
     bool empty_selector;
     const char *want;
@@ -57,7 +57,7 @@ static void budgets_limit_victims(void **state)
         RIG_VICTIMS(v, t1, t2, bare);
         assert_int_equal(plugin_pdb.preemptable(&r.ssn, NULL, t1, &v), PERMIT);
         assert_string_equal(rig_names(&r, &v), cases[k].want);
-        v.nout = 0; /* budgets are counted afresh in every call */
+        v.nout = 0; /* each call counts budgets from the start */
         assert_int_equal(plugin_pdb.reclaimable(&r.ssn, NULL, t1, &v), PERMIT);
         assert_string_equal(rig_names(&r, &v), cases[k].want);
         v.nout = 0;

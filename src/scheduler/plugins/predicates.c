@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// predicates: the filters of Kubernetes in the order and with the abort rules of plugins.md 4.1.
-// What a node offers - labels, taints, cordon - is answered per class by model_static; this file
-// adds the pod count and host ports, asks interpod.c, spread.c and the volume books for the rest,
-// and reserves volumes as tasks are placed.
+// predicates: the filters of Kubernetes. docs/reference/plugins.md section 3 lists their order and
+// which answers end the checks of a node. model_static answers by node class for labels, taints and
+// cordon. This file adds the pod count and host ports, calls interpod.c, spread.c and the volume
+// filters for the rest, and reserves volumes as tasks are placed.
 #include "scheduler/model/topo.h"
 #include "scheduler/model/volumes.h"
 #include "scheduler/plugins/interpod.h"
@@ -56,19 +56,19 @@ static struct reason text_reason(struct model *m, struct hk_str text)
     return (struct reason){.code = REASON_TEXT, .arg = model_word(m, text)};
 }
 
-/* ---- what the filters cannot see to ---- */
+/* ---- opening ---- */
 
 #define SECOND_NS ((int64_t)1000 * 1000 * 1000)
 
 static void predicates_open(struct session *ssn, void *self)
 {
     const struct predicates *p = self;
-    const int64_t longest_s = INT64_MAX / SECOND_NS / 4; /* may be added to a time */
+    const int64_t longest_s = INT64_MAX / SECOND_NS / 4; /* adding it to a time must not overflow */
 
     ssn->volume_wait_ns = HK_MIN(HK_MAX(p->volume_wait_s, 0), longest_s) * SECOND_NS;
 }
 
-/* ---- before nodes are looked at ---- */
+/* ---- before nodes are checked ---- */
 
 static bool predicates_pre_predicate(struct session *ssn, void *self, task_id t, struct reason *why)
 {
@@ -90,14 +90,14 @@ static bool predicates_pre_predicate(struct session *ssn, void *self, task_id t,
 
 /* ---- one task against nodes ---- */
 
-/* What a task asks for, worked out once per search. */
+/* What a task requires, computed once per search. */
 struct check {
     const struct predicates *p;
     struct model *m;
     task_id task;
     cons_id id;
     const struct cons *cons;
-    uint8_t mask; /* STATIC_* filters that are on */
+    uint8_t mask; /* enabled STATIC_* filters */
     bool ports, interpod, spread, volumes;
     uint32_t any_ip;
     struct interpod pods;
@@ -128,7 +128,7 @@ static void check_begin(struct check *k, struct session *ssn, const struct predi
     k->volumes = (p->volume_limits || p->volume_zone || p->volume_binding) && volumes_asked(m, t);
 }
 
-static inline bool is_full(const struct model *m, node_id n)
+static inline bool predicates_node_is_full(const struct model *m, node_id n)
 {
     return m->nodes.kalloc.col[DIM_PODS][n.i] <= (int64_t)m->nodes.npods[n.i];
 }
@@ -153,8 +153,8 @@ static bool ports_free(const struct check *k, node_id n)
     return true;
 }
 
-/* Notes a failure; true when it ends the round, as every code but Unschedulable does. */
-static bool refuse(struct answer *a, struct reason why)
+/* Records a failure. True when it ends the checks, as every code but Unschedulable does. */
+static bool predicates_add_reason(struct answer *a, struct reason why)
 {
     const enum verdict v = reason_verdict(why.code);
 
@@ -168,7 +168,7 @@ static bool refuse(struct answer *a, struct reason why)
 
 static bool refuse_code(struct answer *a, enum reason_code code)
 {
-    return refuse(a, (struct reason){.code = (uint16_t)code});
+    return predicates_add_reason(a, (struct reason){.code = (uint16_t)code});
 }
 
 static enum reason_code static_reason(uint8_t bits)
@@ -179,7 +179,7 @@ static enum reason_code static_reason(uint8_t bits)
                                        : REASON_NONE;
 }
 
-/* What volume binding has to say comes as one reason, its parts joined. */
+/* Joins all failures of volume binding into one reason. */
 static void check_binding(const struct check *k, node_id n, struct answer *a)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -187,18 +187,18 @@ static void check_binding(const struct check *k, node_id n, struct answer *a)
     const uint32_t nwhy = volumes_filter_binding(k->m, k->task, n, why);
 
     if (nwhy == 1) {
-        refuse(a, why[0]);
+        predicates_add_reason(a, why[0]);
     }
     for (uint32_t i = 0; nwhy > 1 && i < nwhy; i++) {
         hk_buf_adds(&text, i > 0 ? ", " : "");
         reason_write(k->m, why[i], &text);
     }
     if (nwhy > 1) {
-        refuse(a, text_reason(k->m, hk_buf_str(&text)));
+        predicates_add_reason(a, text_reason(k->m, hk_buf_str(&text)));
     }
 }
 
-static void check_node(const struct check *k, node_id n, struct answer *a)
+static void predicates_check_node(const struct check *k, node_id n, struct answer *a)
 {
     const struct predicates *p = k->p;
 
@@ -208,7 +208,7 @@ static void check_node(const struct check *k, node_id n, struct answer *a)
         refuse_code(a, REASON_NODE_GONE);
         return;
     }
-    if (is_full(k->m, n)) {
+    if (predicates_node_is_full(k->m, n)) {
         refuse_code(a, REASON_POD_NUMBER);
     }
     if (refuse_code(a, static_reason(model_static(k->m, k->id, n) & k->mask))) {
@@ -220,10 +220,12 @@ static void check_node(const struct check *k, node_id n, struct answer *a)
     if (k->interpod && refuse_code(a, interpod_check(&k->pods, n))) {
         return;
     }
-    if (k->volumes && p->volume_limits && refuse(a, volumes_filter_limits(k->m, k->task, n))) {
+    if (k->volumes && p->volume_limits &&
+        predicates_add_reason(a, volumes_filter_limits(k->m, k->task, n))) {
         return;
     }
-    if (k->volumes && p->volume_zone && refuse(a, volumes_filter_zone(k->m, k->task, n))) {
+    if (k->volumes && p->volume_zone &&
+        predicates_add_reason(a, volumes_filter_zone(k->m, k->task, n))) {
         return;
     }
     if (k->spread && refuse_code(a, spread_check(&k->rows, n))) {
@@ -234,7 +236,7 @@ static void check_node(const struct check *k, node_id n, struct answer *a)
     }
 }
 
-static void record(struct fit_log *log, node_id n, const struct answer *a)
+static void predicates_record_answer(struct fit_log *log, node_id n, const struct answer *a)
 {
     for (uint32_t i = 0; i < a->n; i++) {
         fit_log_add(log, a->why[i]);
@@ -242,16 +244,16 @@ static void record(struct fit_log *log, node_id n, const struct answer *a)
     fit_log_node(log, n, a->verdict);
 }
 
-/* The full round for one node; true keeps it. */
+/* All checks for one node; true keeps it. */
 static bool keep_node(const struct check *k, enum filter_mode mode, node_id n, struct fit_log *log)
 {
     struct answer a;
 
-    check_node(k, n, &a);
+    predicates_check_node(k, n, &a);
     if (a.verdict == FIT || (a.verdict == UNFIT && mode == FILTER_EVICT)) {
         return true;
     }
-    record(log, n, &a);
+    predicates_record_answer(log, n, &a);
     return false;
 }
 
@@ -273,8 +275,8 @@ static struct memo memo_of(const struct check *k)
     return (struct memo){&k->m->classes.at[0].plain, sizeof(struct class_row), k->m->classes.len};
 }
 
-/* With nothing but class and pod count to look at, a node that passes costs a few loads. One that
- * fails, or whose class nobody asked about yet, goes the long way. */
+/* For tasks that depend only on class and pod count: a node that passes costs a few loads. A node
+ * that fails, or whose class is not in the memo yet, gets all checks. */
 static uint32_t filter_plain(const struct check *k, enum filter_mode mode, node_id *nodes,
                              uint32_t n, struct fit_log *log)
 {
@@ -330,9 +332,9 @@ static bool predicates_filter_local(struct session *ssn, void *self, task_id t)
 
 /* ---- placements ---- */
 
-/* A pipelined task reserves nothing yet, and a running one that comes back from a rewound eviction
- * has its volumes already. Upstream asks in both cases; the second time it fails, and the pod is
- * then missing from its books until the session ends. */
+/* A pipelined task reserves nothing yet, and a running task restored by a rewound eviction has its
+ * volumes already. Upstream reserves in both cases; the second fails, and the pod is then missing
+ * from its books until the session ends. */
 static bool predicates_allocate(struct session *ssn, void *self, task_id t)
 {
     const struct predicates *p = self;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The filters against the worked examples of the reference: which nodes stay, and the words for
-// those that do not.
+// The filters: which nodes pass, and the messages for those that do not.
 #include "scheduler/model/volumes.h"
 #include "scheduler/plugins/fixture_test.h"
 
@@ -17,7 +16,7 @@ static int set_up(void **state)
     return 0;
 }
 
-/* What one node answers: "" when it passes, else its reasons joined by "; ". */
+/* The answer for one node: "" when it passes, else its reasons joined by "; ". */
 static const char *answer(struct fx_plugin *f, task_id t, node_id n, enum filter_mode mode)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf b = {0};
@@ -169,7 +168,7 @@ static void test_host_ports_clash_by_number_protocol_and_address(void **state)
         {"0.0.0.0", "10.0.0.1", 80, 80, 0, 0, PORTS},
         {"0.0.0.0", "0.0.0.0", 8080, 8080, 0, 0, PORTS},
         {"0.0.0.0", "0.0.0.0", 8080, 8081, 0, 0, ""},
-        {"::", "10.0.0.1", 80, 80, 0, 0, ""}, /* no wildcard */
+        {"::", "10.0.0.1", 80, 80, 0, 0, ""}, /* not a wildcard */
     };
 
     for (uint32_t k = 0; k < HK_LEN(cases); k++) {
@@ -254,7 +253,7 @@ static void test_anti_affinity_works_both_ways(void **state)
     assert_answer(f, guard, n2, "");
     model_task_move(&f->m, web, TASK_PENDING, NO_NODE);
 
-    /* Placed in this very session: upstream would not see it. */
+    /* Placed in this session: upstream would not see it. */
     model_task_move(&f->m, guard, TASK_PIPELINED, n1);
     assert_answer(f, web, n1, EXISTING);
     assert_answer(f, web, n2, "");
@@ -434,7 +433,7 @@ static void test_answers_are_local_unless_pods_look_at_pods(void **state)
     const task_id spreads = put_pod(f, "spreads", "", NULL, &even);
     assert_false(f->p->filter_local(&f->ssn, f->self, spreads));
 
-    /* Still pending, but its term would bind the plain pod once it is placed. */
+    /* Still pending, but its term would apply to the plain pod once it is placed. */
     const cons_id c = terms(f, true, "app=web", NULL, "host");
     const task_id guard = put_pod(f, "guard", "app=db", NULL, &c);
     assert_false(f->p->filter_local(&f->ssn, f->self, guard));

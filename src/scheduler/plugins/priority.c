@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// priority: jobs, sub-jobs and tasks go by priority, and only lower priority is preempted. Reclaim
-// between queues is not its business.
+// priority: orders jobs, sub-jobs and tasks by priority, and permits preemption only of lower
+// priority. It has no say in reclaim between queues.
 #include "scheduler/plugins/victims.h"
 
-/* The higher number goes first. */
 static int higher_first(int32_t a, int32_t b)
 {
     return (a < b) - (a > b);
@@ -24,7 +23,7 @@ static int priority_task_order(struct session *ssn, void *self, task_id a, task_
     return higher_first(model_task(ssn->m, a)->priority, model_task(ssn->m, b)->priority);
 }
 
-/* Between jobs their priorities decide, inside one job those of the tasks. */
+/* Between jobs the job priorities decide, inside one job the task priorities. */
 static enum vote priority_preemptable(struct session *ssn, void *self, task_id preemptor,
                                       struct victims *v)
 {
@@ -64,7 +63,7 @@ static enum vote priority_evictable(struct session *ssn, void *self, enum evict_
     return PERMIT;
 }
 
-/* Wants room for every task, best-effort and gated ones included. */
+/* Every task without a place counts, including best-effort and gated ones. */
 static bool priority_job_starving(struct session *ssn, void *self, job_id job)
 {
     const struct tally *t = &model_job(ssn->m, job)->tally;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// priority: orders, and who may be preempted for whom.
+// priority: orders, and which tasks may preempt which.
 #include "scheduler/plugins/rig_test.h"
 
 extern const struct plugin plugin_priority;
@@ -44,7 +44,7 @@ static void higher_priority_goes_first(void **state)
     assert_true(plugin_priority.task_order(&w.r.ssn, NULL, w.mid_task, w.low_old) < 0);
 }
 
-/* Between jobs the jobs' priority decides, inside one job that of the tasks. */
+/* Between jobs the job priorities decide, inside one job the task priorities. */
 static void only_lower_priority_is_preempted(void **state)
 {
     HK_AUTO(world_fini) struct world w;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// proportion: splits the cluster among the queues that have jobs by weight. Shares are filled like
-// vessels under one tap: a queue that has all it asks for, or may take no more, leaves its part to
-// the others. The result, fixed for the session, is what a queue may use; what it holds beyond that
-// can be reclaimed.
+// proportion: divides the cluster among the queues with jobs by weight. A queue that has all it
+// requests, or has reached its limit, leaves the rest to the others. The result is fixed for the
+// session: a queue may use that much, and others can reclaim what it holds beyond.
 #include "scheduler/plugins/ledger.h"
 #include "scheduler/plugins/victims.h"
+
+#include <math.h>
 
 struct proportion {
     struct ledger books;
@@ -18,11 +19,12 @@ struct proportion {
 struct split {
     struct ledger *books;
     const struct model *m;
-    bool *done; /* by queue: its share is settled */
+    bool *done;       /* by queue: its share is final */
+    int64_t *victims; /* [queue][DIM_MAX]: held by terminating victims */
     struct rvec remaining;
 };
 
-static int64_t weight_of(const struct model *m, uint32_t queue)
+static int64_t proportion_queue_weight(const struct model *m, uint32_t queue)
 {
     return HK_MAX(m->queues.at[queue].weight, 0);
 }
@@ -32,12 +34,45 @@ static int64_t open_weight(const struct split *s)
     int64_t sum = 0;
 
     for (uint32_t k = 0; k < s->books->n; k++) {
-        sum += s->done[k] ? 0 : weight_of(s->m, k);
+        sum += s->done[k] ? 0 : proportion_queue_weight(s->m, k);
     }
     return sum;
 }
 
-/* Gives one queue its part of what remains; adds what it gained or gave back. */
+/* What terminating victims hold. Their owners create them again, so they still count as requests.
+ * Without them (as upstream), every eviction would change the shares that caused it, and change
+ * them back when the pod returns. */
+static void count_victims(struct session *ssn, int64_t *sums)
+{
+    const struct model *m = ssn->m;
+    const int64_t *leaving = m->nodes.releasing.col[DIM_PODS];
+
+    for (uint32_t n = 0; m->unsettled > 0 && n < m->nodes.len; n++) {
+        task_id t = leaving[n] > 0 ? m->nodes.first[n] : NO_TASK;
+        for (; !id_none(t); t = model_task(m, t)->node_next) {
+            const struct task *task = model_task(m, t);
+            const queue_id q = ledger_queue(m, t);
+            if (task->status == TASK_RELEASING && (task->flags & TASK_PREEMPT_VICTIM) &&
+                !id_none(q)) {
+                shape_add(task_shape(m, t), sums + (size_t)q.i * DIM_MAX);
+            }
+        }
+    }
+}
+
+/* What the queue holds and requests. */
+static void request_of(const struct split *s, uint32_t queue, struct rvec *ret)
+{
+    const int64_t *victims = s->victims + (size_t)queue * DIM_MAX;
+    int64_t sum[DIM_MAX];
+
+    for (uint32_t d = 0; d < s->books->ndim; d++) {
+        sum[d] = s->m->queues.at[queue].request[d] + victims[d];
+    }
+    rvec_from(ret, sum, s->books->ndim);
+}
+
+/* Gives one queue its part of the remainder; adds the amount gained or given back. */
 static void pour(struct split *s, uint32_t queue, double part, struct rvec *gained,
                  struct rvec *given)
 {
@@ -45,7 +80,7 @@ static void pour(struct split *s, uint32_t queue, double part, struct rvec *gain
     const struct rvec before = r->deserved;
     struct rvec request, more = s->remaining;
 
-    rvec_from(&request, s->m->queues.at[queue].request, s->books->ndim);
+    request_of(s, queue, &request);
     rvec_scale(&more, part);
     rvec_add(&r->deserved, &more);
     rvec_min_inf(&r->deserved, &r->limit);
@@ -59,8 +94,7 @@ static void pour(struct split *s, uint32_t queue, double part, struct rvec *gain
     rvec_add(given, &more);
 }
 
-/* One round over the open queues, all served from the same remainder; false when it was the last.
- */
+/* One round over the unfinished queues, all from the same remainder; false after the last. */
 static bool split_round(struct split *s)
 {
     const int64_t weight = open_weight(s);
@@ -74,7 +108,7 @@ static bool split_round(struct split *s)
     rvec_zero(&given);
     for (uint32_t k = 0; k < s->books->n; k++) {
         if (!s->done[k]) {
-            pour(s, k, (double)weight_of(s->m, k) / (double)weight, &gained, &given);
+            pour(s, k, (double)proportion_queue_weight(s->m, k) / (double)weight, &gained, &given);
         }
     }
     rvec_add(&s->remaining, &given);
@@ -82,17 +116,35 @@ static bool split_round(struct split *s)
     return !rvec_empty(&s->remaining) && !rvec_same(&s->remaining, &before);
 }
 
+/* The rounds leave a remainder below RVEC_EPS, whose distribution depends on all requests. Amounts
+ * are whole numbers, so a share that is this close to the next one is rounded up; otherwise whether
+ * a pod fits would depend on unrelated requests. */
+static void round_shares(struct ledger *books)
+{
+    for (uint32_t k = 0; k < books->n; k++) {
+        struct rvec *r = &books->at[k].deserved;
+        RVEC_EACH(d, rvec_names(r))
+        {
+            const double whole = ceil(r->v[d]);
+            r->v[d] = whole - r->v[d] <= RVEC_EPS ? whole : r->v[d];
+        }
+    }
+}
+
 static void split_cluster(struct session *ssn, struct ledger *books)
 {
     struct split s = {.books = books, .m = ssn->m, .remaining = ssn->total};
 
     s.done = hk_arena_array(ssn->mem, books->n, sizeof(*s.done));
+    s.victims = hk_arena_zalloc(ssn->mem, (size_t)books->n * DIM_MAX * sizeof(*s.victims));
+    count_victims(ssn, s.victims);
     for (uint32_t k = 0; k < books->n; k++) {
         s.done[k] = !books->at[k].in;
     }
     while (split_round(&s)) {
         /* until a round changes nothing */
     }
+    round_shares(books);
 }
 
 static void proportion_open(struct session *ssn, void *self)
@@ -121,7 +173,7 @@ static int proportion_queue_order(struct session *ssn, void *self, queue_id a, q
     return (l > r) - (l < r);
 }
 
-/* Every dimension of what it deserves is reached, pods included. */
+/* Whether the queue has reached its deserved amount in every dimension, pods included. */
 static bool proportion_overused(struct session *ssn, void *self, queue_id q)
 {
     struct proportion *p = self;
@@ -141,6 +193,13 @@ static bool proportion_allocatable(struct session *ssn, void *self, queue_id q, 
            ledger_has_room(r, &r->deserved, task_shape(ssn->m, t));
 }
 
+static bool proportion_bindable(struct session *ssn, void *self, queue_id q, task_id t)
+{
+    struct proportion *p = self;
+
+    return ledger_has_room_now(ledger_row(&p->books, q), task_shape(ssn->m, t));
+}
+
 static bool proportion_preemptive(struct session *ssn, void *self, queue_id q, const task_id *t,
                                   uint32_t n)
 {
@@ -154,7 +213,7 @@ static bool proportion_preemptive(struct session *ssn, void *self, queue_id q, c
     return !r->refusal && rvec_fits(&used, &r->deserved, &more, NULL);
 }
 
-/* A queue gives while it holds more of anything than it deserves. */
+/* Tasks of a queue are victims while it exceeds its deserved amount of any resource. */
 static enum vote proportion_reclaimable(struct session *ssn, void *self, task_id reclaimer,
                                         struct victims *v)
 {
@@ -206,24 +265,24 @@ static void proportion_job_enqueued(struct session *ssn, void *self, job_id job)
     ledger_promise(ssn->m, job, ledger_row(&p->books, model_job(ssn->m, job)->queue)->promised);
 }
 
-static void moved(struct session *ssn, struct proportion *p, task_id t, int sign)
+static void proportion_move_task(struct session *ssn, struct proportion *p, task_id t, int sign)
 {
     const queue_id q = ledger_queue(ssn->m, t);
 
     if (!id_none(q)) {
-        ledger_move(ledger_row(&p->books, q), task_shape(ssn->m, t), sign);
+        ledger_move(ledger_row(&p->books, q), ssn->m, t, sign);
     }
 }
 
 static bool proportion_allocate(struct session *ssn, void *self, task_id t)
 {
-    moved(ssn, self, t, 1);
+    proportion_move_task(ssn, self, t, 1);
     return true;
 }
 
 static void proportion_deallocate(struct session *ssn, void *self, task_id t)
 {
-    moved(ssn, self, t, -1);
+    proportion_move_task(ssn, self, t, -1);
 }
 
 static bool proportion_queue_report(struct session *ssn, void *self, queue_id q,
@@ -242,6 +301,7 @@ const struct plugin plugin_proportion = {
     .queue_order = proportion_queue_order,
     .overused = proportion_overused,
     .allocatable = proportion_allocatable,
+    .bindable = proportion_bindable,
     .preemptive = proportion_preemptive,
     .reclaimable = proportion_reclaimable,
     .job_enqueueable = proportion_job_enqueueable,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// proportion: the split by weight, and what it decides.
+// proportion: the division by weight, and the decisions that follow from it.
 #include "scheduler/plugins/ledger.h"
 #include "scheduler/plugins/rig_test.h"
 
@@ -7,7 +7,7 @@
 
 extern const struct plugin plugin_proportion;
 
-/* The books are the head of the plugin's state. */
+/* The ledger is the first member of the plugin's state. */
 static struct ledger_row *row(struct rig *r, queue_id q)
 {
     return ledger_row(rig_self(r), q);
@@ -52,7 +52,7 @@ static void the_cluster_is_split_by_weight(void **state)
         queue_id q[NQUEUE];
 
         rig_node(&r, "n", splits[c].total);
-        rig_queue(&r, "idle", .weight = 100); /* without jobs it has no part */
+        rig_queue(&r, "idle", .weight = 100); /* gets nothing without jobs */
         for (unsigned k = 0; k < NQUEUE && splits[c].at[k].request; k++) {
             const char name[] = {(char)('a' + k), '\0'};
 
@@ -70,14 +70,14 @@ static void the_cluster_is_split_by_weight(void **state)
 
             print_message("# case %zu: %s: queue %u has %g %g, want %g %g\n", c, splits[c].about, k,
                           cpu, mem, splits[c].at[k].cpu, splits[c].at[k].mem);
-            /* The tap closes when less than 0.1 of a unit is left. */
+            /* The rounds end when less than 0.1 of a unit is left. */
             assert_true(fabs(cpu - splits[c].at[k].cpu) < 0.001);
             assert_true(fabs(mem - splits[c].at[k].mem) < 0.2);
         }
     }
 }
 
-/* q1 deserves 2/2 and holds 1/2: only what a task asks for is compared. */
+/* q1 deserves 2/2 and holds 1/2: only requested resources are compared. */
 static void only_what_a_task_asks_for_is_compared(void **state)
 {
     static const struct {
@@ -119,7 +119,7 @@ static void a_closed_queue_gets_nothing_new(void **state)
     assert_string_equal(r.ssn.job_msg[j.i], "queue 'q' is not open");
 }
 
-/* What the first job already holds does not count twice. */
+/* Amounts that the first job already holds do not count twice. */
 static void admission_counts_what_runs_once(void **state)
 {
     RIG(r);
@@ -161,7 +161,7 @@ static void priority_then_share_orders_queues(void **state)
     assert_true(stmt_allocate(&r.ssn, tb, n));
     assert_true(plugin_proportion.queue_order(&r.ssn, rig_self(&r), a, b) < 0);
     const stmt_mark_t mark = stmt_mark(&r.ssn);
-    assert_true(stmt_pipeline(&r.ssn, ta, n, false)); /* all a asked for: its share is whole */
+    assert_true(stmt_pipeline(&r.ssn, ta, n, false)); /* a has all: its share is complete */
     assert_true(plugin_proportion.queue_order(&r.ssn, rig_self(&r), a, b) > 0);
     stmt_rewind(&r.ssn, mark);
     assert_true(plugin_proportion.queue_order(&r.ssn, rig_self(&r), a, b) < 0);
@@ -177,7 +177,7 @@ static void overused_is_every_dimension_reached(void **state)
     rig_job(&r, "jp", "part");
     rig_task(&r, "jf", "f", .req = "cpu=1 mem=1", .status = TASK_RUNNING, .node = "n");
     rig_task(&r, "jp", "p", .req = "cpu=1 mem=1", .status = TASK_RUNNING, .node = "n");
-    rig_task(&r, "jp", "p2"); /* one more pod wanted */
+    rig_task(&r, "jp", "p2"); /* requests one more pod */
     rig_open(&r, "proportion", "");
     assert_true(plugin_proportion.overused(&r.ssn, rig_self(&r), full));
     assert_false(plugin_proportion.overused(&r.ssn, rig_self(&r), part));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// resourcequota: a PodGroup is not admitted while a Kubernetes ResourceQuota of its namespace could
-// not hold its minimum. Names are compared literally ("requests.cpu" is not "cpu") and amounts
-// exactly. What the session itself admits is remembered until it ends.
+// resourcequota: does not admit a PodGroup whose minimum exceeds a Kubernetes ResourceQuota of its
+// namespace. Names are compared literally ("requests.cpu" is not "cpu") and amounts exactly. What
+// this session admits counts until the session ends.
 #include "scheduler/session.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ static void resourcequota_open(struct session *ssn, void *self)
     qsort_r(r->order, r->n, sizeof(*r->order), by_namespace, m->quotas.at);
 }
 
-/* Place in order of the namespace's first quota. */
+/* Index in order of the namespace's first quota. */
 static uint32_t first_of(const struct resourcequota *r, const struct model *m, uint32_t ns)
 {
     uint32_t lo = 0, hi = r->n;
@@ -59,8 +59,8 @@ static uint32_t first_of(const struct resourcequota *r, const struct model *m, u
     for (uint32_t k = first_of(r, m, nspace);                                                      \
          k < (r)->n && (m)->quotas.at[(r)->order[k]].ns == (nspace); k++)
 
-/* What the job's minimum says about a name; false when it does not mention it. */
-static bool asked(const struct job *j, uint32_t name, int64_t *ret)
+/* The job's minimum for a name; false when it is not listed. */
+static bool resourcequota_requested_amount(const struct job *j, uint32_t name, int64_t *ret)
 {
     for (uint32_t k = 0; k < j->min_items.len; k++) {
         if (j->min_items.at[k].name == name) {
@@ -83,11 +83,12 @@ static bool exceeds(const struct job *j, const struct quota_item *item, int64_t 
     const int64_t used = item->has_used ? item->used_milli : 0;
     int64_t more;
 
-    return item->has_hard && asked(j, item->name, &more) &&
+    return item->has_hard && resourcequota_requested_amount(j, item->name, &more) &&
            add_capped(add_capped(used, pending), more) > item->hard_milli;
 }
 
-static bool has_room(const struct job *j, const struct quota *q, const int64_t *pending)
+static bool resourcequota_has_room(const struct job *j, const struct quota *q,
+                                   const int64_t *pending)
 {
     for (uint32_t k = 0; k < q->items.len; k++) {
         if (exceeds(j, &q->items.at[k], pending[k])) {
@@ -105,7 +106,7 @@ static int64_t column_milli(const struct job *j, const struct quota_item *item, 
 
     switch (col) {
     case REQUESTED:
-        (void)asked(j, item->name, &milli);
+        (void)resourcequota_requested_amount(j, item->name, &milli);
         break;
     case USED:
         milli = item->has_used ? item->used_milli : 0;
@@ -117,7 +118,7 @@ static int64_t column_milli(const struct job *j, const struct quota_item *item, 
     return milli;
 }
 
-static int by_name(const void *a, const void *b, void *ctx)
+static int resourcequota_compare_names(const void *a, const void *b, void *ctx)
 {
     const struct model *m = ctx;
     const struct quota_item *x = *(struct quota_item *const *)a,
@@ -143,9 +144,9 @@ static const char *map_text(struct session *ssn, const struct job *j,
     return hk_arena_printf(ssn->mem, "%s]", text);
 }
 
-/* Speaks of the exceeded names only; what is used leaves out what this session admitted. */
-static const char *refusal(struct session *ssn, const struct job *j, const struct quota *q,
-                           const int64_t *pending)
+/* Lists only the exceeded names; "used" excludes what this session admitted. */
+static const char *resourcequota_write_exceeded(struct session *ssn, const struct job *j,
+                                                const struct quota *q, const int64_t *pending)
 {
     const struct quota_item **over = hk_arena_array(ssn->mem, q->items.len, sizeof(*over));
     uint32_t n = 0;
@@ -155,7 +156,7 @@ static const char *refusal(struct session *ssn, const struct job *j, const struc
             over[n++] = &q->items.at[k];
         }
     }
-    qsort_r(over, n, sizeof(*over), by_name, ssn->m);
+    qsort_r(over, n, sizeof(*over), resourcequota_compare_names, ssn->m);
     return hk_arena_printf(ssn->mem,
                            "resource quota insufficient, requested: %s, used: %s, limited: %s",
                            map_text(ssn, j, over, n, REQUESTED), map_text(ssn, j, over, n, USED),
@@ -176,8 +177,8 @@ static enum vote resourcequota_job_enqueueable(struct session *ssn, void *self, 
         const uint32_t row = r->order[k];
         const struct quota *q = &m->quotas.at[row];
 
-        if (!has_room(j, q, r->pending[row])) {
-            ssn->job_msg[job.i] = refusal(ssn, j, q, r->pending[row]);
+        if (!resourcequota_has_room(j, q, r->pending[row])) {
+            ssn->job_msg[job.i] = resourcequota_write_exceeded(ssn, j, q, r->pending[row]);
             return REJECT;
         }
     }
@@ -197,7 +198,7 @@ static void resourcequota_job_enqueued(struct session *ssn, void *self, job_id j
 
         for (uint32_t i = 0; i < q->items.len; i++) {
             int64_t more;
-            if (asked(j, q->items.at[i].name, &more)) {
+            if (resourcequota_requested_amount(j, q->items.at[i].name, &more)) {
                 r->pending[row][i] = add_capped(r->pending[row][i], more);
             }
         }

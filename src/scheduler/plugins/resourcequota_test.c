@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// resourcequota: what a namespace's quotas say to a job's minimum.
+// resourcequota: a job's minimum compared with the quotas of its namespace.
 #include "scheduler/plugins/rig_test.h"
 
 extern const struct plugin plugin_resourcequota;

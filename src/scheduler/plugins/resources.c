@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resource scores, a block of nodes at a time: amounts are fetched into arrays of doubles, then
-// each score is a loop without branches that the compiler turns into vector code.
+// Resource scores, a block of nodes at a time: amounts are loaded into arrays of doubles, then each
+// score is a loop without branches that the compiler can vectorize.
 //
 // The doubles are exact. Amounts up to 2^46 (64 TiB, or 70 billion cores) times 100 stay below
-// 2^53, and the quotient q of two such integers, at most 100, is off by no more than 2^-47 while it
-// is at least 2^-46 away from the next integer unless it is one: cutting it off gives the integer
-// quotient. A block with a larger amount, or a node that offers none of a resource, is done one by
-// one.
+// 2^53. The quotient q of two such integers, at most 100, has an error of at most 2^-47, but is at
+// least 2^-46 away from the next integer unless it is one: truncating it gives the integer
+// quotient. A block with a larger amount, or with a node that lacks a resource, is computed node by
+// node.
 #include "scheduler/plugins/resources.h"
 
 #include <math.h>
@@ -14,16 +14,16 @@
 enum { BLOCK = 64, CPU = 0, MEM = 1, GPU = 2, NRES = 3 };
 
 #define EXACT_BITS 46
-#define INLINE __attribute__((always_inline)) /* into both widths below */
-/* Fewer nodes than this - one that was just placed on, mostly - are not worth a block. */
+#define INLINE __attribute__((always_inline)) /* into both vector widths below */
+/* Fewer nodes than this (often the one just used) do not use blocks. */
 #define FEW 8
 
-/* What the task asks for and where the columns are. */
+/* The task's requests and the columns to use. */
 struct ask {
     const struct resource_weights *w;
     const int64_t *cap[NRES], *used[NRES], *nz[2];
     int64_t req[NRES], nz_req[2];
-    uint32_t nres; /* dimensions of the balance: 2, or 3 with GPUs */
+    uint32_t nres; /* dimensions in the balance: 2, or 3 with GPUs */
     bool balanced;
 };
 
@@ -32,7 +32,7 @@ struct block {
     double score[BLOCK];
 };
 
-/* ---- the plain way: one node, integers ---- */
+/* ---- one node, integers ---- */
 
 static int64_t least_one(int64_t req, int64_t cap)
 {
@@ -97,9 +97,9 @@ static double score_one(const struct ask *a, uint32_t n)
     return (double)score;
 }
 
-/* ---- the quick way: a block of nodes, doubles ---- */
+/* ---- a block of nodes, doubles ---- */
 
-/* Lanes behind the last node are computed and thrown away; they must be harmless. */
+/* Lanes after the last node are computed and ignored; they must not divide by zero. */
 static void block_clear(struct block *b)
 {
     *b = (struct block){0};
@@ -110,19 +110,21 @@ static void block_clear(struct block *b)
     }
 }
 
-/* Exact for 0 <= v < 2^52, and one instruction a lane where converting integers is not. */
+/* Exact for 0 <= v < 2^52, and one instruction per lane, unlike an integer conversion. */
 static inline INLINE double as_double(int64_t v)
 {
-    const uint64_t bits = (uint64_t)v | 0x4330000000000000; /* 2^52, v in its lowest digits */
+    const uint64_t bits = (uint64_t)v | 0x4330000000000000; /* 2^52 + v as a double */
     double d;
 
     memcpy(&d, &bits, sizeof(d));
     return d - 4503599627370496.0;
 }
 
-/* Fetches from[row] + add for each node; returns the bits seen. Nodes mostly stand in a row. */
-static inline INLINE uint64_t fetch(const int64_t *from, int64_t add, const node_id *nodes,
-                                    uint32_t n, bool in_a_row, double *to)
+/* Fetches from[row] + add for each node; returns the OR of all values. Node rows are mostly
+ * contiguous. */
+static inline INLINE uint64_t resources_fetch_column(const int64_t *from, int64_t add,
+                                                     const node_id *nodes, uint32_t n,
+                                                     bool in_a_row, double *to)
 {
     uint64_t seen = 0;
 
@@ -152,7 +154,7 @@ static inline INLINE bool offers_none(const double *cap, uint32_t n)
     return none;
 }
 
-/* False when some amount is outside of what the loops below can do. */
+/* False when an amount is out of range for the loops below. */
 static inline INLINE bool block_load(struct block *b, const struct ask *a, const node_id *nodes,
                                      uint32_t n)
 {
@@ -161,13 +163,13 @@ static inline INLINE bool block_load(struct block *b, const struct ask *a, const
     bool none = false;
 
     for (uint32_t r = 0; r < a->nres; r++) {
-        seen |= fetch(a->cap[r], 0, nodes, n, in_a_row, b->cap[r]);
-        seen |= fetch(a->used[r], 0, nodes, n, in_a_row, b->used[r]);
+        seen |= resources_fetch_column(a->cap[r], 0, nodes, n, in_a_row, b->cap[r]);
+        seen |= resources_fetch_column(a->used[r], 0, nodes, n, in_a_row, b->used[r]);
         seen |= (uint64_t)a->req[r];
         none |= offers_none(b->cap[r], n);
     }
     for (uint32_t r = 0; r < 2; r++) {
-        seen |= fetch(a->nz[r], a->nz_req[r], nodes, n, in_a_row, b->nz[r]);
+        seen |= resources_fetch_column(a->nz[r], a->nz_req[r], nodes, n, in_a_row, b->nz[r]);
     }
     return seen >> EXACT_BITS == 0 && !none;
 }
@@ -182,7 +184,7 @@ static inline INLINE int32_t most_part(double req, double cap)
     return (int32_t)((req > cap ? cap : req) * 100 / cap);
 }
 
-static inline INLINE double fraction(double used, double cap)
+static inline INLINE double resources_used_fraction(double used, double cap)
 {
     const double f = used / cap;
     return f > 1 ? 1 : f;
@@ -201,13 +203,13 @@ static inline INLINE int32_t balance3(double f0, double f1, double f2)
     return (int32_t)((1 - sqrt(sum / 3)) * 100);
 }
 
-/* Whole points, in integers as upstream: a half is dropped. */
+/* Integer mean, rounded down as upstream. */
 static inline INLINE int32_t middle(int32_t a, int32_t b)
 {
     return (a + b) / 2;
 }
 
-/* What the task changes about the balance: 50 points and more for better, fewer for worse. */
+/* How the task changes the balance: 50 points or more for better, fewer for worse. */
 static inline INLINE int32_t shift(int32_t without, int32_t with)
 {
     return 50 + (50 + with - without) / 2;
@@ -233,10 +235,10 @@ static inline INLINE void block_balanced2(struct block *b, double cpu, double me
 {
     for (uint32_t i = 0; i < BLOCK; i++) {
         const double c = b->cap[CPU][i], m = b->cap[MEM][i];
-        const int32_t without =
-            balance2(fraction(b->used[CPU][i], c), fraction(b->used[MEM][i], m));
-        const int32_t with =
-            balance2(fraction(b->used[CPU][i] + cpu, c), fraction(b->used[MEM][i] + mem, m));
+        const int32_t without = balance2(resources_used_fraction(b->used[CPU][i], c),
+                                         resources_used_fraction(b->used[MEM][i], m));
+        const int32_t with = balance2(resources_used_fraction(b->used[CPU][i] + cpu, c),
+                                      resources_used_fraction(b->used[MEM][i] + mem, m));
         b->score[i] += weight * shift(without, with);
     }
 }
@@ -246,16 +248,17 @@ static inline INLINE void block_balanced3(struct block *b, double cpu, double me
 {
     for (uint32_t i = 0; i < BLOCK; i++) {
         const double c = b->cap[CPU][i], m = b->cap[MEM][i], g = b->cap[GPU][i];
-        const int32_t without = balance3(fraction(b->used[CPU][i], c), fraction(b->used[MEM][i], m),
-                                         fraction(b->used[GPU][i], g));
-        const int32_t with =
-            balance3(fraction(b->used[CPU][i] + cpu, c), fraction(b->used[MEM][i] + mem, m),
-                     fraction(b->used[GPU][i] + gpu, g));
+        const int32_t without = balance3(resources_used_fraction(b->used[CPU][i], c),
+                                         resources_used_fraction(b->used[MEM][i], m),
+                                         resources_used_fraction(b->used[GPU][i], g));
+        const int32_t with = balance3(resources_used_fraction(b->used[CPU][i] + cpu, c),
+                                      resources_used_fraction(b->used[MEM][i] + mem, m),
+                                      resources_used_fraction(b->used[GPU][i] + gpu, g));
         b->score[i] += weight * shift(without, with);
     }
 }
 
-/* Adds the scores of up to BLOCK nodes; false when it cannot. */
+/* Adds the scores of up to BLOCK nodes; false when amounts are out of range. */
 static inline INLINE bool block_score(struct block *b, const struct ask *a, const node_id *nodes,
                                       uint32_t n, double *score)
 {
@@ -281,7 +284,7 @@ static inline INLINE bool block_score(struct block *b, const struct ask *a, cons
     return true;
 }
 
-/* The same arithmetic at both widths, so the same bits. */
+/* Both widths use the same arithmetic, so their results are identical. */
 #ifdef HK_AVX2
 HK_AVX2 static bool block_score_avx2(struct block *b, const struct ask *a, const node_id *nodes,
                                      uint32_t n, double *score)
@@ -316,7 +319,7 @@ static struct ask ask_for(const struct model *m, const struct shape *s,
         .nres = 2,
     };
 
-    /* A scalar the pod does not ask for is no part of the balance. */
+    /* A scalar resource that the pod does not request is not part of the balance. */
     if (gpus > 0) {
         a.cap[GPU] = t->kalloc.col[w->gpu];
         a.used[GPU] = t->kused.col[w->gpu];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scores by free and used resources: LeastAllocated, MostAllocated, BalancedAllocation (plugins.md
-// 4.2, K13). They run for every task over every candidate, so this is the innermost loop of
-// scoring.
+// Scores by free and used resources: LeastAllocated, MostAllocated, BalancedAllocation
+// (docs/reference/plugins.md section 6). They run for every task over every candidate, so this is
+// the innermost loop of scoring.
 #pragma once
 
 #include "scheduler/model/model.h"

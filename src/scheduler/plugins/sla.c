@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// sla: bounds how long a job waits. Once its time is up the job is admitted and what it holds while
-// waiting for more is kept; before that the earlier deadline goes first.
+// sla: limits how long a job waits. After its deadline the job is admitted, and keeps what it holds
+// while it waits for more; before that, the earlier deadline goes first.
 #include "scheduler/session.h"
 
 struct sla {
-    int64_t waiting_ns; /* for jobs that say nothing themselves; <= 0 none */
+    int64_t waiting_ns; /* for jobs without a limit of their own; <= 0 none */
 };
 
 static const struct opt sla_opts[] = {
@@ -12,7 +12,7 @@ static const struct opt sla_opts[] = {
         "longest wait of jobs without an annotation of their own"),
 };
 
-/* 0: may wait for ever. */
+/* 0: no limit. */
 static int64_t waiting_limit(const struct sla *s, const struct job *j)
 {
     const int64_t limit = j->waiting_ns > 0 ? j->waiting_ns : s->waiting_ns;
@@ -20,8 +20,8 @@ static int64_t waiting_limit(const struct sla *s, const struct job *j)
     return HK_MAX(limit, 0);
 }
 
-/* INT64_MAX: none. */
-static int64_t deadline(const struct sla *s, const struct job *j)
+/* INT64_MAX: no deadline. */
+static int64_t sla_deadline_ns(const struct sla *s, const struct job *j)
 {
     const int64_t limit = waiting_limit(s, j);
     int64_t at;
@@ -34,20 +34,20 @@ static int64_t deadline(const struct sla *s, const struct job *j)
 
 static int sla_job_order(struct session *ssn, void *self, job_id a, job_id b)
 {
-    const int64_t l = deadline(self, model_job(ssn->m, a));
-    const int64_t r = deadline(self, model_job(ssn->m, b));
+    const int64_t l = sla_deadline_ns(self, model_job(ssn->m, a));
+    const int64_t r = sla_deadline_ns(self, model_job(ssn->m, b));
 
     return (l > r) - (l < r);
 }
 
 static enum vote sla_overdue(struct session *ssn, void *self, job_id job)
 {
-    return ssn->now_ns >= deadline(self, model_job(ssn->m, job)) ? PERMIT : ABSTAIN;
+    return ssn->now_ns >= sla_deadline_ns(self, model_job(ssn->m, job)) ? PERMIT : ABSTAIN;
 }
 
 static int64_t sla_job_due(struct session *ssn, void *self, job_id job)
 {
-    return deadline(self, model_job(ssn->m, job));
+    return sla_deadline_ns(self, model_job(ssn->m, job));
 }
 
 const struct plugin plugin_sla = {

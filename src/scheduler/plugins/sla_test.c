@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sla: deadlines from the argument and from jobs, and what they decide.
+// sla: deadlines from the argument and from jobs, and the decisions that follow.
 #include "scheduler/plugins/rig_test.h"
 
 extern const struct plugin plugin_sla;
@@ -36,7 +36,7 @@ static void the_earlier_deadline_goes_first(void **state)
 {
     static const struct {
         const char *conf;
-        int order; /* of plain against own */
+        int order; /* order of plain relative to own */
     } cases[] = {
         {CONF("sla-waiting-time: 3m"), -1},
         {CONF("sla-waiting-time: 2h"), 1},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pod topology spread: filter (K6.3) and score (K6.5).
+// Pod topology spread: filter and score (docs/reference/plugins.md section 4.6).
 #include "scheduler/plugins/spread.h"
 
 #include <math.h>
@@ -62,8 +62,8 @@ enum reason_code spread_check(const struct spread_filter *f, node_id n)
 
 /* ---- score ---- */
 
-/* The classic series (Sun's e_log, which Go uses too) in plain arithmetic: libm picks its variant
- * by processor, and a last bit that differs can change a rounded score. */
+/* The series of Sun's e_log, which Go uses too, in plain arithmetic: libm chooses a variant by
+ * processor, and a different last bit can change a rounded score. */
 double spread_log(double x)
 {
     int exp;
@@ -103,7 +103,7 @@ static bool node_has_key(const struct model *m, const struct spread *s, node_id 
     return labels_get(m->nodes.labels[n.i], s->topo_key, &val);
 }
 
-/* A node without one of the keys is out, unless the constraints are the system's own. */
+/* A node that lacks one of the keys does not count, except for system default constraints. */
 static bool node_ignored(const struct model *m, const struct soft *soft, uint32_t nsoft, node_id n)
 {
     for (uint32_t k = 0; k < nsoft; k++) {
@@ -114,7 +114,7 @@ static bool node_ignored(const struct model *m, const struct soft *soft, uint32_
     return false;
 }
 
-/* Distinct values among the nodes; those without the key share one. */
+/* Number of distinct values among the nodes; those without the key share one. */
 static uint32_t domains_among(const struct topo_key *key, const node_id *nodes, uint32_t n,
                               struct hk_arena *mem)
 {

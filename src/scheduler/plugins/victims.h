@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What victim filters share: whose job a candidate belongs to, and a set of rows that is emptied at
-// no cost, for counters that live during one call.
+// Shared by victim filters: the job of a candidate, and a set of rows that can be emptied at no
+// cost, for counters within one call.
 #pragma once
 
 #include "scheduler/session.h"
@@ -17,7 +17,7 @@ static inline void victims_keep_all(struct victims *v)
     }
 }
 
-/* The job when it takes part in sessions, NULL for orphans. */
+/* The task's job if it takes part in sessions, else NULL. */
 static inline const struct job *victim_job(const struct model *m, task_id t)
 {
     const job_id id = model_task(m, t)->job;
@@ -29,8 +29,8 @@ static inline const struct job *victim_job(const struct model *m, task_id t)
     return j->has_pg && !id_none(j->queue) ? j : NULL;
 }
 
-/* Row numbers below a limit, numbered in order of arrival. Emptying it is setting n to 0: a row is
- * in when its slot points back at it. */
+/* A set of row numbers below a limit; each has a slot in order of arrival. Set n to 0 to empty it:
+ * a row is in the set only if its slot points back at it. */
 struct sparse {
     uint32_t *slot; /* by row */
     uint32_t *row;  /* by slot */
