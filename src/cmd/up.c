@@ -4,6 +4,7 @@
 // thread runs the loop; after each iteration every part that got messages continues its work.
 #include "cmd/host.h"
 
+#include "api/names.h"
 #include "base/log.h"
 #include "cmd/conf_map.h"
 #include "cmd/detach.h"
@@ -36,6 +37,7 @@ struct up_opts {
     const char *conf;
     struct node_flags node;
     struct sim_nodes_opts sim;
+    struct option_list scheduler_names; /* empty: default_scheduler_names */
     int64_t node_grace_ns, pod_gc_quarantine_ns;
     int64_t finished_pods_max; /* 0: keep all */
     bool detach;
@@ -51,6 +53,7 @@ struct up {
     struct spawner *spawner;
     struct net_files *conf_file; /* NULL: no file */
     struct conf_map conf_map;
+    HK_VEC(struct hk_str) scheduler_names;
     struct node node;
     struct sim_nodes sim;
     struct node_api node_api;
@@ -58,6 +61,12 @@ struct up {
     bool clearing; /* the node's pods were asked to end */
     int parent;    /* descriptor of the parent that waits for the start; -1: none */
     int64_t ready_ns;
+};
+
+/* No other scheduler runs here unless somebody starts one, and most programs name none. */
+static const struct hk_str default_scheduler_names[] = {
+    {API_SCHEDULER_NAME, sizeof(API_SCHEDULER_NAME) - 1},
+    {API_SCHEDULER_NAME_DEFAULT, sizeof(API_SCHEDULER_NAME_DEFAULT) - 1},
 };
 
 static const struct option_row options[] = {
@@ -75,6 +84,11 @@ static const struct option_row options[] = {
                 "read again when it changes; an invalid one is reported and the last valid one "
                 "stays in force. The one in force is in the ConfigMap " CONF_MAP_NS
                 "/" CONF_MAP_NAME "."),
+    ROW_LIST(0, "scheduler-name", "NAME", struct up_opts, scheduler_names,
+             API_SCHEDULER_NAME ", " API_SCHEDULER_NAME_DEFAULT,
+             "Schedule the pods that name this scheduler. May be given more than once. Pods that "
+             "name none are pods of " API_SCHEDULER_NAME_DEFAULT
+             ": leave that name out when another scheduler places them."),
     NODE_OPTIONS(struct up_opts, node, " Agents on other machines may register through the API."),
     ROW_INCLUDE(struct up_opts, sim, sim_nodes_options),
     ROW_DURATION(0, "node-monitor-grace-period", struct up_opts, node_grace_ns, S_NS, "40s",
@@ -124,7 +138,9 @@ static struct manager *start_controllers(struct up *u, const struct up_opts *o)
         .port = rest_port(u->host.rest),
         .clock = u->host.clock,
         .rand = &u->host.rand,
-        .conf = {.prober = u->prober,
+        .conf = {.scheduler_names = u->scheduler_names.at,
+                 .nscheduler_name = u->scheduler_names.len,
+                 .prober = u->prober,
                  .local_zone = "Local",
                  .node_grace_ns = o->node_grace_ns,
                  .pod_gc_quarantine_ns = o->pod_gc_quarantine_ns,
@@ -177,6 +193,16 @@ static bool up_has_pod(void *ctx, struct hk_str ns, struct hk_str pod)
            (u->sim.agent && agent_has(u->sim.agent, ns, pod));
 }
 
+static void up_name_schedulers(struct up *u, const struct option_list *given)
+{
+    for (uint32_t i = 0; i < given->len; i++) {
+        hk_vec_push(&u->scheduler_names, hk_str(given->at[i]));
+    }
+    for (size_t i = 0; given->len == 0 && i < HK_LEN(default_scheduler_names); i++) {
+        hk_vec_push(&u->scheduler_names, default_scheduler_names[i]);
+    }
+}
+
 static int up_open_parts(struct up *u, const struct up_opts *o, struct hk_err *err)
 {
     struct host_opts host = o->host;
@@ -198,6 +224,8 @@ static int up_open_parts(struct up *u, const struct up_opts *o, struct hk_err *e
     rc = loop_new(&(struct loop_opts){.port = rest_port(u->host.rest),
                                       .clock = u->host.clock,
                                       .conf_path = o->conf,
+                                      .scheduler_names = u->scheduler_names.at,
+                                      .nscheduler_name = u->scheduler_names.len,
                                       .quiet_ns = QUIET_NS,
                                       .reason_wait_ns = REASON_WAIT_NS,
                                       .session = SESSION_OPTS_DEFAULT},
@@ -319,8 +347,10 @@ static int up(const struct up_opts *o)
 {
     struct up u = {.parent = -1};
     struct hk_err err = {0};
-    int rc = up_open_parts(&u, o, &err);
+    int rc;
 
+    up_name_schedulers(&u, &o->scheduler_names);
+    rc = up_open_parts(&u, o, &err);
     rc = rc < 0 ? rc : host_announce(&u.host, &o->host, "up", &err);
     rc = rc < 0 ? rc : up_release(&u, o, &err);
     rc = rc < 0 ? rc : up_loop_once(&u, &err);
@@ -334,6 +364,7 @@ static int up(const struct up_opts *o)
     metrics_free(u.controller_metrics);
     cmd_prober_free(u.prober);
     host_close(&u.host);
+    hk_vec_fini(&u.scheduler_names);
     if (rc < 0) {
         verb_complain("up: %s", err.text);
     }
@@ -360,18 +391,22 @@ static int up_run(const struct verb *v, int argc, char **argv)
     HK_AUTO(hk_buf_fini) struct hk_buf dir = {0}, log = {0};
     struct up_opts o = {.sim = sim_nodes_opts_default()};
     struct hk_err err = {0};
-    const int rc = verb_parse(v, argc, argv, &o);
+    int rc = verb_parse(v, argc, argv, &o);
     int status;
 
     if (rc != 0) {
+        hk_vec_fini(&o.scheduler_names);
         return rc < 0 ? EXIT_BAD : EXIT_OK;
     }
     if (where_settle(&o.host.dir, &dir, &err) < 0 || node_check(&o.node, &err) < 0 ||
         check_listen(&o, &err) < 0) {
-        return verb_complain("up: %s", err.text);
+        rc = verb_complain("up: %s", err.text);
+    } else {
+        write_log_path(&o, &log);
+        rc = o.detach && !detach(log.data, &status) ? status : up(&o);
     }
-    write_log_path(&o, &log);
-    return o.detach && !detach(log.data, &status) ? status : up(&o);
+    hk_vec_fini(&o.scheduler_names);
+    return rc;
 }
 
 const struct verb verb_up = {
@@ -396,6 +431,8 @@ const struct verb verb_up = {
             "No privileges are needed. Without them containers run as the user of the server, in "
             "namespaces where the kernel lets users create them, and the status of each pod says "
             "what cannot be enforced.\n"
+            "The scheduler takes the pods of 'volcano' and of 'default-scheduler', so pods that "
+            "name no scheduler start, too. See --scheduler-name.\n"
             "vcctl, its short forms and the verbs of this program find a server in the default "
             "directory without being told; kubectl needs KUBECONFIG. 'hekla status' shows the "
             "state of the server, 'hekla down' ends it.",

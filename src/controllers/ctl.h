@@ -87,6 +87,8 @@ void ctl_add_at(struct ctl *c, struct hk_str ns, struct hk_str name, int64_t at_
 /* The mirror of one of the controller's own watches. */
 struct mirror *ctl_mirror(struct ctl *c, enum api_kind_id kind);
 const struct ctl_conf *ctl_conf(const struct ctl *c);
+/* Whether the scheduler of that name is one of --scheduler-name. */
+bool ctl_is_own_scheduler(const struct ctl_conf *conf, struct hk_str name);
 struct hk_str ctl_config_ns(const struct ctl_conf *conf);
 struct hk_str ctl_config_name(const struct ctl_conf *conf);
 struct hk_rand *ctl_rand(struct ctl *c);

@@ -321,28 +321,37 @@ static void digest_workload(const struct json *root, struct pod_digest *d)
     d->target = kinds_copy_str(target_of(root));
 }
 
+static bool has_no_group(const struct json *root)
+{
+    return json_str(kinds_annotation(root, API_ANN_GROUP_NAME), none).n == 0;
+}
+
 static bool wants_group(const struct json *root)
 {
     const struct hk_str scheduler = json_str(json_at(root, "spec.schedulerName"), none);
 
-    return json_str(kinds_annotation(root, API_ANN_GROUP_NAME), none).n == 0 &&
-           !hk_str_is(scheduler, API_SCHEDULER_NAME_DEFAULT);
+    return has_no_group(root) && !hk_str_is(scheduler, API_SCHEDULER_NAME_DEFAULT);
+}
+
+static struct hk_str owner_or_uid(const struct json *root)
+{
+    const struct hk_str owner = by_controller(root);
+
+    return owner.n > 0 ? owner : json_str(json_at(root, "metadata.uid"), none);
 }
 
 static struct hk_str by_wanted_group(const struct json *root)
 {
-    const struct hk_str owner = by_controller(root);
-
-    if (!wants_group(root)) {
-        return none;
-    }
-    return owner.n > 0 ? owner : json_str(json_at(root, "metadata.uid"), none);
+    return wants_group(root) ? owner_or_uid(root) : none;
 }
 
-static bool digest_pod(const struct json *root, void *digest)
+static struct hk_str by_missing_group(const struct json *root)
 {
-    struct pod_digest *d = digest;
+    return has_no_group(root) ? owner_or_uid(root) : none;
+}
 
+static bool digest_pod_as(const struct json *root, bool wants, struct pod_digest *d)
+{
     d->phase = (uint8_t)pod_phase_find(json_str(json_at(root, "status.phase"), none));
     d->terminating = is_terminating(root);
     d->evicted = kinds_is_true(root, "DisruptionTarget");
@@ -354,8 +363,18 @@ static bool digest_pod(const struct json *root, void *digest)
         !int32_of(kinds_annotation(root, API_KEY_COMPLETION_INDEX), &d->index)) {
         d->index = index_in_name(json_str(json_at(root, "metadata.name"), none));
     }
-    d->wants_group = wants_group(root);
-    return d->wants_group || (d->tracked && d->phase == POD_FAILED);
+    d->wants_group = wants;
+    return wants || (d->tracked && d->phase == POD_FAILED);
+}
+
+static bool digest_pod(const struct json *root, void *digest)
+{
+    return digest_pod_as(root, wants_group(root), digest);
+}
+
+static bool digest_pod_of_any_scheduler(const struct json *root, void *digest)
+{
+    return digest_pod_as(root, has_no_group(root), digest);
 }
 
 static struct hk_str by_tracker(const struct json *root)
@@ -386,9 +405,19 @@ static void drop_pod(void *digest)
     hk_free(d->target);
 }
 
+/* Keeps the text of pods of default-scheduler, too. */
+static const struct mirror_type mirror_pods_of_any_scheduler = {
+    .kind = API_POD,
+    .required = true,
+    .digest_size = sizeof(struct pod_digest),
+    .digest = digest_pod_of_any_scheduler,
+    .drop = drop_pod,
+    .index = {by_controller, by_missing_group, by_tracker, by_node}};
+
 const struct mirror_type mirror_pods = {
     .kind = API_POD,
     .required = true,
+    .as_default_scheduler = &mirror_pods_of_any_scheduler,
     .digest_size = sizeof(struct pod_digest),
     .digest = digest_pod,
     .drop = drop_pod,

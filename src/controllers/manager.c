@@ -3,6 +3,8 @@
 // manager_run when the port has messages or the returned time has come.
 #include "controllers/ctl_priv.h"
 
+#include "api/names.h"
+
 #define POLL_MAX 4096u
 #define PASSES_MAX 64u /* before other controllers run */
 #define PASSES_NS ((int64_t)5 * 1000 * 1000)
@@ -70,7 +72,26 @@ struct hk_str ctl_config_name(const struct ctl_conf *conf)
     return conf->config_name.n > 0 ? conf->config_name : HK_STR("volcano-controller-configmap");
 }
 
+bool ctl_is_own_scheduler(const struct ctl_conf *conf, struct hk_str name)
+{
+    for (uint32_t i = 0; i < conf->nscheduler_name; i++) {
+        if (hk_str_eq(name, conf->scheduler_names[i])) {
+            return true;
+        }
+    }
+    return conf->nscheduler_name == 0 && hk_str_is(name, API_SCHEDULER_NAME);
+}
+
 /* ---- open and close ---- */
+
+static const struct mirror_type *choose_mirror_type(const struct manager *m,
+                                                    const struct mirror_type *type)
+{
+    return type->as_default_scheduler &&
+                   ctl_is_own_scheduler(&m->o.conf, HK_STR(API_SCHEDULER_NAME_DEFAULT))
+               ? type->as_default_scheduler
+               : type;
+}
 
 static void ctl_manager_add_watch(struct manager *m, struct ctl *c, const struct ctl_watch *w)
 {
@@ -82,7 +103,7 @@ static void ctl_manager_add_watch(struct manager *m, struct ctl *c, const struct
             .port = m->o.port,
             .clock = m->o.clock,
             .str = &m->str,
-            .type = w->type,
+            .type = choose_mirror_type(m, w->type),
             .ns = w->type->own_config ? ctl_config_ns(&m->o.conf) : HK_STR(""),
             .name = w->type->own_config ? ctl_config_name(&m->o.conf) : HK_STR("")});
     }

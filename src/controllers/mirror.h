@@ -19,6 +19,9 @@ struct mirror_type {
     enum api_kind_id kind;
     bool required;
     bool own_config; /* only the configuration object that ctl_conf names */
+    /* Replaces this type where default-scheduler is one of the scheduler names. NULL: nothing does.
+     */
+    const struct mirror_type *as_default_scheduler;
     size_t digest_size;
     /* Fills the zeroed digest; returns whether to keep the text. NULL: no digest, keep the text. */
     bool (*digest)(const struct json *root, void *digest);

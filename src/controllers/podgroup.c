@@ -81,15 +81,7 @@ static struct json owner_read(const struct group_pass *p, const struct owner_kin
 
 static bool ctl_podgroup_is_own_pod(const struct ctl *c, const struct json *pod)
 {
-    const struct ctl_conf *conf = ctl_conf(c);
-    const struct hk_str name = json_str(json_at(pod, "spec.schedulerName"), none);
-
-    for (uint32_t i = 0; i < conf->nscheduler_name; i++) {
-        if (hk_str_eq(name, conf->scheduler_names[i])) {
-            return true;
-        }
-    }
-    return conf->nscheduler_name == 0 && hk_str_is(name, API_SCHEDULER_NAME);
+    return ctl_is_own_scheduler(ctl_conf(c), json_str(json_at(pod, "spec.schedulerName"), none));
 }
 
 static void add_key(struct ctl *c, struct hk_str ns, struct hk_str uid, bool only_if_there)

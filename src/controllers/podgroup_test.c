@@ -113,6 +113,18 @@ static void the_schedulers_can_be_named(void **state)
     groups("podgroup-u-p");
 }
 
+static void default_scheduler_can_be_one_of_them(void **state)
+{
+    static const struct hk_str names[] = {{"volcano", 7}, {"default-scheduler", 17}};
+
+    rig.conf.scheduler_names = names;
+    rig.conf.nscheduler_name = 2;
+    rig_restart(&rig);
+    put(POD("p", "", "default-scheduler", "") POD("q", "", "other", "")
+            POD("a", OWNED("ReplicaSet", "r"), "default-scheduler", ""));
+    groups("podgroup-u-p podgroup-u-r");
+}
+
 #define JDB_SET                                                                                    \
     SET("ReplicaSet", "r",                                                                         \
         "volcano.sh/jdb-min-available: '2', volcano.sh/custom-key: x, other: y, "                  \
@@ -392,6 +404,7 @@ int main(void)
         TEST(pods_of_a_set_share_a_group_37),
         TEST(pods_of_others_are_left_alone_37),
         TEST(the_schedulers_can_be_named),
+        TEST(default_scheduler_can_be_one_of_them),
         TEST(annotations_of_the_owner_are_inherited_38),
         TEST(unless_that_is_switched_off_38),
         TEST(what_a_pod_says_goes_into_its_group),

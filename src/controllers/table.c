@@ -16,6 +16,7 @@ static const struct ctl_type *const node_types[] = {
     &ctl_node_lifecycle,
     &ctl_node_eviction,
     &ctl_node_podgc,
+    &ctl_pod_unclaimed,
 };
 
 const struct ctl_type *const *manager_workload_types(uint32_t *ret_n)

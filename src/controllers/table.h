@@ -16,5 +16,6 @@ extern const struct ctl_type ctl_queue;
 /* For Kubernetes' own workloads and volumes; manager_workload_types lists them. */
 extern const struct ctl_type ctl_replicaset, ctl_replication, ctl_deployment, ctl_statefulset,
     ctl_daemonset, ctl_batch_job, ctl_batch_cronjob, ctl_volume;
-/* For failing nodes; manager_node_types lists them. */
-extern const struct ctl_type ctl_node_lifecycle, ctl_node_eviction, ctl_node_podgc;
+/* For failing nodes and pods without a scheduler; manager_node_types lists them. */
+extern const struct ctl_type ctl_node_lifecycle, ctl_node_eviction, ctl_node_podgc,
+    ctl_pod_unclaimed;

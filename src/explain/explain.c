@@ -151,7 +151,8 @@ static void explain_load_objects(struct explainer *x)
 
 static void open_world(struct explainer *x, const struct explain_opts *o, struct hk_arena *a)
 {
-    const struct cluster_opts c = {.now_ns = o->now_ns, .step_ns = 1000000000, .seed = 1};
+    const struct cluster_opts c = {
+        .now_ns = o->now_ns, .step_ns = 1000000000, .seed = 1, .default_scheduler = true};
 
     *x = (struct explainer){
         .o = o, .a = a, .answer = json_make_object(), .changes = json_make_array()};

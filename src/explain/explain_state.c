@@ -105,6 +105,14 @@ static struct json ended_sentence(struct explainer *x)
                         (int)job->failed, why.n > 0 ? "; " : "", HK_FMT(why));
 }
 
+/* The scheduler of `hekla up` also takes pods of default-scheduler; its controller has made the
+ * PodGroup that they name. In a cluster where another scheduler takes them, they have none. */
+static bool is_own_scheduler(struct hk_str scheduler, struct hk_str group)
+{
+    return hk_str_is(scheduler, API_SCHEDULER_NAME) ||
+           (hk_str_is(scheduler, API_SCHEDULER_NAME_DEFAULT) && group.n > 0);
+}
+
 /* Handles a pod that waits for no existing PodGroup: it has a node, another scheduler, or no
  * group. */
 static bool pod_is_others(struct explainer *x, const struct explain_subject *s)
@@ -122,7 +130,7 @@ static bool pod_is_others(struct explainer *x, const struct explain_subject *s)
         json_set_str(&x->answer, x->a, "node", node);
         return true;
     }
-    if (!hk_str_is(scheduler, API_SCHEDULER_NAME)) {
+    if (!is_own_scheduler(scheduler, group)) {
         explain_state_set_state(x, "foreign",
                                 explain_text(x, "is for the scheduler '%.*s'", HK_FMT(scheduler)));
         return true;
@@ -143,7 +151,7 @@ static bool say_unmade(struct explainer *x)
 {
     const struct api_job *job = &x->job;
 
-    if (job->scheduler_name.n > 0 && !hk_str_is(job->scheduler_name, API_SCHEDULER_NAME)) {
+    if (job->scheduler_name.n > 0 && !is_own_scheduler(job->scheduler_name, job->meta.name)) {
         explain_state_set_state(
             x, "foreign",
             explain_text(x, "is for the scheduler '%.*s'", HK_FMT(job->scheduler_name)));

@@ -3,6 +3,7 @@
 // manifests.
 #include "sim/cluster.h"
 
+#include "api/names.h"
 #include "base/clock.h"
 
 #define PAIR_KEY(hi, lo) (((uint64_t)(hi) << 32) | (lo))
@@ -11,7 +12,13 @@
 
 void cluster_init(struct cluster *c, const struct conf *conf, const struct cluster_opts *o)
 {
-    const struct ingest_opts in = {.make_queues = true};
+    static const struct hk_str names[] = {
+        {API_SCHEDULER_NAME, sizeof(API_SCHEDULER_NAME) - 1},
+        {API_SCHEDULER_NAME_DEFAULT, sizeof(API_SCHEDULER_NAME_DEFAULT) - 1},
+    };
+    const struct ingest_opts in = {.make_queues = true,
+                                   .scheduler_names = names,
+                                   .nscheduler_name = o->default_scheduler ? 2 : 1};
 
     *c = (struct cluster){.opts = *o, .conf = conf, .now_ns = o->now_ns};
     model_init(&c->m);

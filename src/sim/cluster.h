@@ -16,6 +16,7 @@ struct cluster_opts {
     enum shard_mode shard_mode;
     struct hk_str shard_name; /* our NodeShard, empty without shards */
     bool plain;               /* session_opts.plain */
+    bool default_scheduler;   /* grouped pods of default-scheduler are ours, too */
     bool hold; /* decisions take effect at cluster_settle, not at the end of a cycle */
 };
 
