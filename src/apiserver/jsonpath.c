@@ -118,6 +118,41 @@ static size_t bracket_len(struct hk_str s)
     return 0;
 }
 
+/* Reads one part of "[start:end:step]"; an empty one keeps the default. */
+static bool read_bound(struct hk_str *rest, int64_t *at)
+{
+    struct hk_str part;
+
+    if (!hk_str_cut(rest, ':', &part)) {
+        return true;
+    }
+    part = hk_str_trim(part);
+    return part.n == 0 || hk_str_int(part, at);
+}
+
+/* Selects what client-go's jsonpath does: negative bounds count from the end, the end is left out,
+ * and a step is positive. */
+static void each_of_slice(const struct walk *w, const struct json *v, struct hk_str in,
+                          struct hk_str rest)
+{
+    const int64_t len = json_len(v);
+    int64_t start = 0, end = len, step = 1;
+
+    if (!read_bound(&in, &start) || !read_bound(&in, &end) || !read_bound(&in, &step) || in.s ||
+        step < 1) {
+        return;
+    }
+    start += start < 0 ? len : 0;
+    end += end < 0 ? len : 0;
+    if (start < 0) {
+        return;
+    }
+    end = HK_MIN(end, len);
+    for (; start < end; start += HK_MIN(step, len)) {
+        jsonpath_walk(w, &v->items[start], rest);
+    }
+}
+
 static void step_bracket(const struct walk *w, const struct json *v, struct hk_str path)
 {
     const size_t n = bracket_len(path);
@@ -135,6 +170,8 @@ static void step_bracket(const struct walk *w, const struct json *v, struct hk_s
         jsonpath_walk(w, json_get_str(v, (struct hk_str){in.s + 1, in.n - 2}), rest);
     } else if (read_filter(in, &filter)) {
         each_match(w, v, &filter, rest);
+    } else if (json_is(v, JSON_ARRAY) && memchr(in.s, ':', in.n)) {
+        each_of_slice(w, v, in, rest);
     } else if (json_is(v, JSON_ARRAY) && hk_str_int(in, &index)) {
         index += index < 0 ? (int64_t)v->len : 0;
         if (index >= 0 && index < (int64_t)v->len) {
