@@ -34,6 +34,8 @@ enum port_patch {
     PORT_PATCH_APPLY,     /* server-side apply */
 };
 
+enum { PORT_FIELD_MANAGER_MAX = 128 }; /* bytes of port_request.field_manager */
+
 /* Content type of a patch body. */
 const char *port_patch_media(enum port_patch type);
 

@@ -243,11 +243,28 @@ static int take_dry_run(struct exchange *x)
     return 0;
 }
 
+/* The name of a client that gives no fieldManager, as kube-apiserver finds it: its User-Agent up to
+ * the slash, cut at the first byte that is not printable. */
+static struct hk_str program_of(struct hk_str agent)
+{
+    size_t n = 0;
+
+    while (n < agent.n && n < PORT_FIELD_MANAGER_MAX && agent.s[n] != '/' && agent.s[n] >= ' ' &&
+           agent.s[n] <= '~') {
+        n++;
+    }
+    return (struct hk_str){agent.s, n};
+}
+
 static int take_write(struct exchange *x)
 {
     const struct hk_str validation = query_get(&x->query, "fieldValidation");
 
     x->req.field_manager = query_get(&x->query, "fieldManager");
+    if (x->req.field_manager.n == 0 &&
+        !body_type_is(body_type(x), port_patch_media(PORT_PATCH_APPLY))) {
+        x->req.field_manager = program_of(http_request_header(x->http, "User-Agent"));
+    }
     x->req.validate = PORT_VALIDATE_WARN;
     if (hk_str_is(validation, "Strict")) {
         x->req.validate = PORT_VALIDATE_STRICT;

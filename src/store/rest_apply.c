@@ -8,8 +8,6 @@
 // would double their size without a use.
 #include "store/rest_priv.h"
 
-enum { MANAGER_MAX = 128 };
-
 /* One entry of managedFields while it is processed. */
 struct manager {
     struct hk_str name, operation, version, sub, time;
@@ -213,12 +211,12 @@ static int check_body(struct rest_call *c)
                          "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: "
                          "is required for apply patch");
     }
-    if (c->req->field_manager.n > MANAGER_MAX) {
+    if (c->req->field_manager.n > PORT_FIELD_MANAGER_MAX) {
         rest_cause(c, "FieldValueTooLong", "fieldManager", "Too long");
         return rest_fail(c, 422, HK_EINVAL, "Invalid",
                          "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may "
                          "not be more than %d bytes",
-                         MANAGER_MAX);
+                         PORT_FIELD_MANAGER_MAX);
     }
     return rest_check_identity(c, body);
 }
