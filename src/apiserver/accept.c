@@ -65,8 +65,11 @@ static bool take_form(const struct clause *c, struct accept *ret)
         ret->form = FORM_OBJECT;
         return true;
     }
-    if (!hk_str_is(c->group, "meta.k8s.io") || !hk_str_is(c->version, "v1")) {
-        return false; /* every client that lists v1beta1 lists v1 before it */
+    ret->version = hk_str_is(c->version, "v1")        ? "v1"
+                   : hk_str_is(c->version, "v1beta1") ? "v1beta1"
+                                                      : NULL;
+    if (!hk_str_is(c->group, "meta.k8s.io") || !ret->version) {
+        return false;
     }
     ret->list = hk_str_is(c->as, "PartialObjectMetadataList");
     ret->form = hk_str_is(c->as, "Table") ? FORM_TABLE : FORM_METADATA;

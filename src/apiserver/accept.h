@@ -18,6 +18,7 @@ struct accept {
     bool pretty;
     bool list;           /* FORM_METADATA: asked for as PartialObjectMetadataList */
     const char *include; /* FORM_TABLE: includeObject */
+    const char *version; /* of meta.k8s.io, "v1" or "v1beta1"; NULL for FORM_OBJECT */
 };
 
 /* Fails when the requested media type cannot be produced: 406. */

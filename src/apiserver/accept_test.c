@@ -13,6 +13,9 @@ static const char *describe(const struct accept *a)
     if (a->yaml) {
         return "yaml";
     }
+    if (a->form == FORM_TABLE && strcmp(a->version, "v1beta1") == 0) {
+        return "table v1beta1";
+    }
     return a->form == FORM_TABLE    ? "table"
            : a->form == FORM_OBJECT ? "json"
            : a->list                ? "metas"
@@ -36,6 +39,7 @@ static void test_forms(void **state)
          "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
          "meta"},
         {"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", "metas"},
+        {"application/json;as=Table;v=v1beta1;g=meta.k8s.io, application/json", "table v1beta1"},
         {"application/json;as=Table;v=v2;g=meta.k8s.io", NULL},
         {"application/json;as=Table;v=v2;g=meta.k8s.io,application/json;q=0.5", "json"},
         {"application/json;as=Nothing;v=v1;g=meta.k8s.io", NULL},

@@ -82,7 +82,7 @@ static void answer_write_object_text(const struct api_object *o, struct hk_buf *
     }
 }
 
-static void write_metadata(const struct api_object *o, struct hk_buf *out)
+static void write_metadata(const struct exchange *x, const struct api_object *o, struct hk_buf *out)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena scratch = {0};
     struct json tree = o->root;
@@ -91,8 +91,10 @@ static void write_metadata(const struct api_object *o, struct hk_buf *out)
     if (o->text.n > 0 && json_parse(o->text, 0, &scratch, &tree, &err) < 0) {
         tree = json_make_object();
     }
-    hk_buf_adds(out, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\","
-                     "\"metadata\":");
+    hk_buf_addf(out,
+                "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\","
+                "\"metadata\":",
+                x->accept.version);
     const struct json *meta = json_get(&tree, "metadata");
     if (meta) {
         json_write(meta, out);
@@ -119,7 +121,11 @@ static void answer_write_row(struct exchange *x, const struct api_object *o, str
         .rv = o->rv,
         .text = o->text.n > 0 ? o->text : hk_buf_str(&text),
     };
-    printer_write_row(x->kind, &row, x->accept.include, clock->wall_ns(clock), out);
+    printer_write_row(x->kind, &row,
+                      &(struct printer_style){.version = x->accept.version,
+                                              .include = x->accept.include,
+                                              .now_ns = clock->wall_ns(clock)},
+                      out);
 }
 
 void object_write(struct exchange *x, struct api_object *o, struct hk_buf *out)
@@ -129,10 +135,10 @@ void object_write(struct exchange *x, struct api_object *o, struct hk_buf *out)
         answer_write_object_text(o, out);
         break;
     case FORM_METADATA:
-        write_metadata(o, out);
+        write_metadata(x, o, out);
         break;
     case FORM_TABLE:
-        printer_write_head(x->kind, &(struct printer_page){.rv = o->rv}, out);
+        printer_write_head(x->kind, &(struct printer_page){x->accept.version, .rv = o->rv}, out);
         answer_write_row(x, o, out);
         hk_buf_adds(out, "]}");
         break;
@@ -147,8 +153,9 @@ static void write_list_kind(const struct exchange *x, struct hk_buf *out)
     const struct hk_str named = json_str_field(x->kind->names, "listKind");
 
     if (x->accept.form == FORM_METADATA) {
-        hk_buf_adds(out,
-                    "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/v1\"");
+        hk_buf_addf(out,
+                    "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/%s\"",
+                    x->accept.version);
         return;
     }
     hk_buf_adds(out, "{\"kind\":");
@@ -165,7 +172,8 @@ static void write_list_kind(const struct exchange *x, struct hk_buf *out)
 void list_write_head(struct exchange *x, const struct port_msg *m, struct hk_buf *out)
 {
     if (x->accept.form == FORM_TABLE) {
-        printer_write_head(x->kind, &(struct printer_page){m->rv, m->cont, m->remaining}, out);
+        printer_write_head(
+            x->kind, &(struct printer_page){x->accept.version, m->rv, m->cont, m->remaining}, out);
         return;
     }
     write_list_kind(x, out);

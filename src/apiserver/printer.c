@@ -279,19 +279,21 @@ static void write_defined_cells(const struct json *columns, const struct json *o
 
 /* ---- the table ---- */
 
-static void write_object(const struct store_obj *o, const struct json *tree, const char *include,
-                         struct hk_buf *out)
+static void write_object(const struct store_obj *o, const struct json *tree,
+                         const struct printer_style *style, struct hk_buf *out)
 {
     const struct json *meta = json_get(tree, "metadata");
 
     hk_buf_adds(out, ",\"object\":");
-    if (strcmp(include, "None") == 0) {
+    if (strcmp(style->include, "None") == 0) {
         hk_buf_adds(out, "null");
-    } else if (strcmp(include, "Object") == 0) {
+    } else if (strcmp(style->include, "Object") == 0) {
         hk_buf_addstr(out, o->text);
     } else {
-        hk_buf_adds(out, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\","
-                         "\"metadata\":");
+        hk_buf_addf(out,
+                    "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/%s\","
+                    "\"metadata\":",
+                    style->version);
         if (meta) {
             json_write(meta, out);
         } else {
@@ -322,7 +324,7 @@ static bool is_defined(const struct rest_kind *k)
 }
 
 static void printer_write_object_row(const struct rest_kind *k, const struct store_obj *o,
-                                     const char *include, int64_t now_ns, struct hk_arena *scratch,
+                                     const struct printer_style *style, struct hk_arena *scratch,
                                      struct hk_buf *out)
 {
     struct json tree;
@@ -332,15 +334,15 @@ static void printer_write_object_row(const struct rest_kind *k, const struct sto
     }
     hk_buf_adds(out, "{\"cells\":[");
     if (is_defined(k)) {
-        write_defined_cells(k->columns, &tree, now_ns, out);
+        write_defined_cells(k->columns, &tree, style->now_ns, out);
     } else {
         struct json kept = k->view ? json_clone(&tree, scratch) : tree;
         rest_view_take(k, &kept, scratch);
-        write_sheet_cells(print_sheet(k), &kept, now_ns, out);
+        write_sheet_cells(print_sheet(k), &kept, style->now_ns, out);
     }
     hk_buf_addc(out, ']');
     write_conditions(k, &tree, out);
-    write_object(o, &tree, include, out);
+    write_object(o, &tree, style, out);
     hk_buf_addc(out, '}');
 }
 
@@ -348,9 +350,9 @@ void printer_write_head(const struct rest_kind *k, const struct printer_page *pa
                         struct hk_buf *out)
 {
     hk_buf_addf(out,
-                "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1\","
+                "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\","
                 "\"metadata\":{\"resourceVersion\":\"%llu\"",
-                (unsigned long long)page->rv);
+                page->version, (unsigned long long)page->rv);
     if (page->cont.n > 0) {
         hk_buf_adds(out, ",\"continue\":");
         json_write_str(page->cont, out);
@@ -368,9 +370,9 @@ void printer_write_head(const struct rest_kind *k, const struct printer_page *pa
 }
 
 void printer_write_row(const struct rest_kind *k, const struct store_obj *obj,
-                       const char *include_object, int64_t now_ns, struct hk_buf *out)
+                       const struct printer_style *style, struct hk_buf *out)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena scratch = {0};
 
-    printer_write_object_row(k, obj, include_object, now_ns, &scratch, out);
+    printer_write_object_row(k, obj, style, &scratch, out);
 }

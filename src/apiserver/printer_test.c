@@ -44,9 +44,11 @@ static const struct json *print(struct rig *g, const struct rest_kind *k, const 
     int64_t now_ns = 0;
 
     assert_int_equal(time_parse(HK_STR(NOW), &now_ns, NULL), 0);
-    const struct printer_page page = {.rv = 7, .cont = HK_STR("more"), .remaining = 2};
+    const struct printer_style style = {.version = "v1", .include = include, .now_ns = now_ns};
+    const struct printer_page page = {
+        .version = "v1", .rv = 7, .cont = HK_STR("more"), .remaining = 2};
     printer_write_head(k, &page, &out);
-    printer_write_row(k, &row, include, now_ns, &out);
+    printer_write_row(k, &row, &style, &out);
     hk_buf_adds(&out, "]}");
     if (json_parse(hk_arena_str(&g->mem, hk_buf_str(&out)), 0, &g->mem, v, &err) < 0) {
         fail_msg("%s in %s", err.text, out.data);

@@ -41,7 +41,7 @@ static void write_bookmark(const struct exchange *x, uint64_t rv, bool initial_e
     if (plain) {
         api_kind_write_version(x->kind->kind, out);
     } else {
-        hk_buf_adds(out, "meta.k8s.io/v1");
+        hk_buf_addf(out, "meta.k8s.io/%s", x->accept.version);
     }
     hk_buf_addf(out,
                 "\",\"metadata\":{\"resourceVersion\":\"%llu\",\"creationTimestamp\":null%s}}}\n",

@@ -1,0 +1,103 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# What programs written for Kubernetes rely on, one contract per step: pods that name no scheduler,
+# the forms of answers that other clients ask for, and the names under which their writes are
+# recorded. Two simulated nodes run the pods. HEKLA names the program; needs kubectl and python3.
+cd "$(dirname "$0")/../.." || exit 1
+HEKLA=${HEKLA:-build/hekla}
+if ! command -v kubectl >/dev/null; then
+    echo '1..0 # skip no kubectl'
+    exit 0
+fi
+dir=$(mktemp -d) || exit 1
+trap 'stop KILL; rm -rf "$dir"' EXIT
+verb=up options='--no-node --sim-nodes 2'
+. tests/e2e/lib.sh
+
+# get PATH HEADER...: an answer of the API with these request headers.
+get() {
+    path=$1
+    shift
+    for header in "$@"; do
+        set -- "$@" -H "$header"
+        shift
+    done
+    curl -sS -A client --cacert "$data/ca.crt" -H "Authorization: Bearer $token" "$@" "$url$path" \
+        >"$dir/out"
+}
+
+# phase POD PHASE: as field, but for within.
+phase() {
+    field "pod/$1" .status.phase "$2"
+}
+
+# told POD TEXT: an event about the pod has the text.
+told() {
+    k get events --field-selector "involvedObject.name=$1" && says "$2"
+}
+
+start
+
+step 'a pod that names no scheduler starts' '
+    k run plain --image=x --command -- sleep 1000 && within 10 phase plain Running
+'
+step 'a Deployment and a batch Job that name none start as well' '
+    k create deployment web --image=x --replicas=2 -- sleep 1000 &&
+        k create job once --image=x -- true &&
+        k rollout status deployment/web --timeout=20s &&
+        k wait --for=jsonpath={.status.active}=1 job/once --timeout=20s
+'
+step 'explain speaks of such a pod as of any other' '
+    "$HEKLA" explain pod/plain >"$dir/out" &&
+        says "default/plain is Running on node"
+'
+step 'a pod whose scheduler does not run gets an event that says so' '
+    k run stray --image=x --overrides="{\"spec\":{\"schedulerName\":\"nobody\"}}" --command -- true &&
+        within 20 told stray "no scheduler has taken this pod: it names the scheduler '"'nobody'"'"
+'
+step 'a Table of meta.k8s.io/v1beta1 is given to those who know no other' '
+    get /api/v1/namespaces/default/pods \
+        "Accept: application/json;as=Table;v=v1beta1;g=meta.k8s.io, application/json" &&
+        says "\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1beta1\"" "\"rows\":[{\"cells\":[\"once-"
+'
+step 'a column may show the last of a list' '
+    kubectl apply -f - <<YAML &&
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: trains.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Train, plural: trains}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+    additionalPrinterColumns:
+    - {name: State, type: string, jsonPath: ".status.conditions[-1:].type"}
+YAML
+        k wait --for=condition=Established crd/trains.example.com --timeout=10s &&
+        kubectl create -f - <<YAML &&
+apiVersion: example.com/v1
+kind: Train
+metadata: {name: t}
+status: {conditions: [{type: Created}, {type: Succeeded}]}
+YAML
+        k get trains && says "NAME STATE" "t Succeeded"
+'
+# shared VALUE: the manifest of a ConfigMap.
+shared() {
+    printf '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"shared"},"data":{"a":"%s"}}' "$1"
+}
+
+step 'a client that names no field manager is recorded under its own name' '
+    shared 1 | kubectl apply --server-side -f - &&
+        curl -sS -A "myprog/1.2 (linux)" --cacert "$data/ca.crt" -H "Authorization: Bearer $token" \
+            -X PATCH -H "Content-Type: application/merge-patch+json" -d "{\"data\":{\"a\":\"2\"}}" \
+            "$url/api/v1/namespaces/default/configmaps/shared" >/dev/null &&
+        shared 3 | refused "conflict with \"myprog\"" apply --server-side -f -
+'
+stop TERM
+finish
