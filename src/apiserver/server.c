@@ -479,6 +479,7 @@ static int64_t or_usual(int64_t wish_ms, int64_t usual_s)
 int server_new(const struct server_opts *o, struct server **ret, struct hk_err *err)
 {
     struct server *s = hk_zalloc(sizeof(*s));
+    const int64_t idle_timeout_ms = or_usual(o->idle_timeout_ms, SERVER_IDLE_TIMEOUT_S);
     const uint32_t most = connection_limit(o->max_connections, o->budget);
     const size_t bodies =
         HK_MAX(memory_share(o->budget, BODIES_SHARE, MAX_BODIES_BYTES), 2 * (size_t)MAX_BODY_BYTES);
@@ -495,7 +496,7 @@ int server_new(const struct server_opts *o, struct server **ret, struct hk_err *
         .max_per_peer = HK_MAX(most / 2, 1),
         .max_per_user = HK_MAX(most / 2, 1),
         .max_descriptor = descriptor_limit(),
-        .idle_timeout_ms = or_usual(o->idle_timeout_ms, SERVER_IDLE_TIMEOUT_S),
+        .idle_timeout_ms = idle_timeout_ms,
         .header_timeout_ms = or_usual(o->header_timeout_ms, SERVER_HEADER_TIMEOUT_S),
         .admit = on_body,
         .handle = server_on_request,
@@ -504,6 +505,7 @@ int server_new(const struct server_opts *o, struct server **ret, struct hk_err *
     };
 
     s->opts = *o;
+    s->opts.idle_timeout_ms = idle_timeout_ms;
     s->max_unread = memory_share(o->budget, UNREAD_SHARE, MAX_UNREAD_BYTES);
     s->max_in_flight = (uint32_t)HK_MAX(
         HK_MIN(memory_share(o->budget, 1, SIZE_MAX) / REQUEST_COST, (size_t)MAX_IN_FLIGHT),

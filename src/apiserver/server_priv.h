@@ -8,6 +8,7 @@
 //   answer.c    outcomes to bodies
 //   list_stream.c  long lists to streams
 //   watch_stream.c  watches to streams
+//   watch_socket.c  watches over WebSockets
 #pragma once
 
 #include "api/rights.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watches as streams of JSON lines. A stream holds only a position in the history. When the client
-// can read more, the stream pulls as many events as fit one write, so a burst needs few writes and
-// a slow client no memory. If its position expires, the stream ends with an ERROR event.
-#include "apiserver/server_priv.h"
+// Watches as streams of JSON lines, or over a WebSocket (watch_socket.c). A stream holds only a
+// position in the history. When the client can read more, the stream pulls as many events as fit one
+// write, so a burst needs few writes and a slow client no memory. If its position expires, the
+// stream ends with an ERROR event.
+#include "apiserver/watch_socket.h"
 
 enum { DEFAULT_TIMEOUT_S = 1800, MAX_TIMEOUT_S = 86400 };
 
@@ -10,6 +11,7 @@ struct watch_stream {
     struct exchange *x;
     struct rest_watch *watch;
     struct net_timer *timer;
+    struct watch_socket *socket; /* NULL: a stream of lines */
     bool expired;
 };
 
@@ -17,7 +19,11 @@ static void on_wake(void *ctx)
 {
     struct watch_stream *w = ctx;
 
-    http_resume(w->x->http);
+    if (w->socket) {
+        watch_socket_resume(w->socket);
+    } else {
+        http_resume(w->x->http);
+    }
 }
 
 static void on_expired(void *ctx)
@@ -25,7 +31,7 @@ static void on_expired(void *ctx)
     struct watch_stream *w = ctx;
 
     w->expired = true;
-    http_resume(w->x->http);
+    on_wake(w);
 }
 
 /* The bookmark has the kind of the events in this form. */
@@ -73,27 +79,35 @@ static void write_gone(const struct port_status *s, struct hk_buf *out)
     hk_buf_adds(out, "}\n");
 }
 
-static bool watch_stream_fill(void *ctx, struct hk_buf *out, size_t room)
+static enum watch_step watch_stream_next(void *ctx, struct hk_buf *out)
 {
     struct watch_stream *w = ctx;
+    struct port_msg m = {0};
 
-    while (out->len < room) {
-        struct port_msg m = {0};
-        const enum rest_next next = rest_watch_next(w->watch, &m);
-        if (next == REST_NEXT_GONE) {
-            write_gone(m.status, out);
-            return false;
+    switch (rest_watch_next(w->watch, &m)) {
+    case REST_NEXT_GONE:
+        write_gone(m.status, out);
+        return WATCH_STEP_END;
+    case REST_NEXT_NONE:
+        if (w->expired && w->x->req.bookmarks) {
+            write_bookmark(w->x, rest_watch_rv(w->watch), false, out);
         }
-        if (next == REST_NEXT_NONE) {
-            if (w->expired && w->x->req.bookmarks) {
-                write_bookmark(w->x, rest_watch_rv(w->watch), false, out);
-            }
-            return !w->expired;
-        }
+        return w->expired ? WATCH_STEP_END : WATCH_STEP_NONE;
+    default:
         write_event(w->x, &m, out);
         w->x->server->counters.events_sent++;
+        return WATCH_STEP_EVENT;
     }
-    return true;
+}
+
+static bool watch_stream_fill(void *ctx, struct hk_buf *out, size_t room)
+{
+    enum watch_step step = WATCH_STEP_EVENT;
+
+    while (out->len < room && step == WATCH_STEP_EVENT) {
+        step = watch_stream_next(ctx, out);
+    }
+    return step != WATCH_STEP_END;
 }
 
 static void watch_stream_on_end(void *ctx)
@@ -118,15 +132,29 @@ static int64_t timeout_s(const struct exchange *x)
     return DEFAULT_TIMEOUT_S + hk_rand_below(x->server->opts.rand, DEFAULT_TIMEOUT_S);
 }
 
-void watch_stream_begin(struct exchange *x)
+static void watch_stream_answer(struct watch_stream *w)
 {
     static const struct http_header headers[] = {
         {HK_STR("Content-Type"), HK_STR("application/json")},
         {HK_STR("Cache-Control"), HK_STR("no-cache, private")},
     };
-    struct server *s = x->server;
-    struct watch_stream *w = hk_zalloc(sizeof(*w));
 
+    http_reply_stream(
+        w->x->http, 200, headers, HK_LEN(headers),
+        &(struct http_stream){.pull = watch_stream_fill, .ended = watch_stream_on_end, .ctx = w});
+}
+
+void watch_stream_begin(struct exchange *x)
+{
+    const bool socket = watch_socket_is_asked(x);
+    struct server *s = x->server;
+    struct watch_stream *w;
+
+    if (socket && watch_socket_check(x) < 0) {
+        answer_refusal(x);
+        return;
+    }
+    w = hk_zalloc(sizeof(*w));
     w->x = x;
     if (rest_watch_open(s->opts.rest, &x->req, on_wake, w, &x->mem, &w->watch, &x->refusal) < 0) {
         hk_free(w);
@@ -137,7 +165,11 @@ void watch_stream_begin(struct exchange *x)
     net_timer_at(w->timer, net_loop_now_ns(s->opts.loop) + timeout_s(x) * 1000000000);
     s->counters.watches++;
     s->counters.requests[0]++;
-    http_reply_stream(
-        x->http, 200, headers, HK_LEN(headers),
-        &(struct http_stream){.pull = watch_stream_fill, .ended = watch_stream_on_end, .ctx = w});
+    if (socket) {
+        w->socket = watch_socket_begin(x, &(struct watch_source){.next = watch_stream_next,
+                                                                 .ended = watch_stream_on_end,
+                                                                 .ctx = w});
+    } else {
+        watch_stream_answer(w);
+    }
 }

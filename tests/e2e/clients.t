@@ -99,5 +99,12 @@ step 'a client that names no field manager is recorded under its own name' '
             "$url/api/v1/namespaces/default/configmaps/shared" >/dev/null &&
         shared 3 | refused "conflict with \"myprog\"" apply --server-side -f -
 '
+step 'a watch over a WebSocket sends a text frame per event' '
+    python3 tests/e2e/websocket.py "$url" "$data/ca.crt" "$token" \
+        /api/v1/namespaces/default/configmaps?watch=true >"$dir/out" &
+    reader=$!
+    k create configmap seen --from-literal=a=1 && wait "$reader" &&
+        says "HTTP/1.1 101 Switching Protocols" "ADDED ConfigMap seen"
+'
 stop TERM
 finish
