@@ -39,6 +39,7 @@ const char *const role_names[] = {
     "admin",
     "cluster-admin",
     "edit",
+    "hekla:cluster-reader",
     "system:basic-user",
     "system:discovery",
     "system:public-info-viewer",
@@ -75,6 +76,13 @@ const struct role_rule role_rules[] = {
     {"admin", "create", "authorization.k8s.io", "localsubjectaccessreviews", NULL},
     {"admin", READ " " WRITE, "rbac.authorization.k8s.io", "rolebindings roles", NULL},
 
+    /* What a pod may ask for and which queues there are: nothing in it belongs to one user. */
+    {"hekla:cluster-reader", READ, "", "nodes", NULL},
+    {"hekla:cluster-reader", READ, "scheduling.k8s.io", "priorityclasses", NULL},
+    {"hekla:cluster-reader", READ, "storage.k8s.io", "storageclasses", NULL},
+    {"hekla:cluster-reader", READ, "scheduling.volcano.sh", "queues", NULL},
+    {"hekla:cluster-reader", READ, "topology.volcano.sh", "hypernodes", NULL},
+
     {"system:basic-user", "create", "authorization.k8s.io",
      "selfsubjectaccessreviews selfsubjectrulesreviews", NULL},
     {"system:basic-user", "create", "authentication.k8s.io", "selfsubjectreviews", NULL},
@@ -88,6 +96,7 @@ const struct role_rule role_rules[] = {
 
 const struct role_grant role_grants[] = {
     {"cluster-admin", "system:masters"},
+    {"hekla:cluster-reader", "system:authenticated"},
     {"system:basic-user", "system:authenticated"},
     {"system:discovery", "system:authenticated"},
     {"system:public-info-viewer", "system:authenticated system:unauthenticated"},

@@ -106,5 +106,16 @@ step 'a watch over a WebSocket sends a text frame per event' '
     k create configmap seen --from-literal=a=1 && wait "$reader" &&
         says "HTTP/1.1 101 Switching Protocols" "ADDED ConfigMap seen"
 '
+step 'everybody may read nodes, queues and priority classes, and no pods of others' '
+    k create serviceaccount guest &&
+        k auth can-i list nodes --as=system:serviceaccount:default:guest \
+            --as-group=system:authenticated && prints yes &&
+        for kind in nodes queues.scheduling.volcano.sh priorityclasses.scheduling.k8s.io; do
+            k get "$kind" --as=system:serviceaccount:default:guest --as-group=system:authenticated ||
+                exit 1
+        done &&
+        refused "cannot list resource \"pods\"" get pods --as=system:serviceaccount:default:guest \
+            --as-group=system:authenticated
+'
 stop TERM
 finish
