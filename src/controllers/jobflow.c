@@ -377,6 +377,15 @@ static bool all_done(const struct flow_pass *p)
 
 static void jobflow_report_failure(struct pass *t, const struct json *root)
 {
+    if (t->nerror > 0 && t->failures == 1) { /* upstream reports only the last failure */
+        const struct pass_error *e = &t->errors[0];
+
+        if (e->kind == api_kind(API_JOB)) {
+            pass_event(t, root, true, "FailedStep", "retrying job '%s': %s", e->name, e->text);
+        } else {
+            pass_event(t, root, true, "FailedStep", "retrying: %s", e->text);
+        }
+    }
     if (t->nerror > 0 && t->failures == pass_patience(t)) {
         pass_event(t, root, true, "SyncJobFlow", "SyncJobFlow JobFlow failed for %s",
                    t->errors[0].text);

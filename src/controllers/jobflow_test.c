@@ -160,6 +160,7 @@ static void a_missing_template_is_waited_for(void **state)
     set_phase(&r, "f-b", "Running");
     rig_pass(&r, 400);
     expect_phase(&r, "Running"); /* other steps continue */
+    rig_expect_events(&r, "FailedStep", "retrying: jobtemplates.flow.volcano.sh \"a\" not found");
     rig_expect_events(
         &r, "SyncJobFlow",
         "SyncJobFlow JobFlow failed for jobtemplates.flow.volcano.sh \"a\" not found");
