@@ -4,6 +4,7 @@
 
 #include "api/names.h"
 #include "api/podgroup_priv.h"
+#include "codec/timefmt.h"
 
 static const char *const phase_names[] = {
     "",           "Pending",   "Aborting",    "Aborted",    "Running", "Restarting",
@@ -304,4 +305,47 @@ const struct api_job_task *api_job_task_find(const struct api_job *job, struct h
         }
     }
     return NULL;
+}
+
+/* ---- attempts ---- */
+
+static int64_t attempt_end_ns(const struct json *attempt)
+{
+    int64_t ns;
+
+    return time_parse(json_str_field(attempt, "endTime"), &ns, NULL) < 0 ? INT64_MAX : ns;
+}
+
+/* Whether a failed in a newer run than b, or in the same run and earlier. */
+static bool attempt_is_before(const struct json *a, const struct json *b)
+{
+    const int64_t x = json_int_at(a, "retry"), y = json_int_at(b, "retry");
+
+    return x != y ? x > y : attempt_end_ns(a) < attempt_end_ns(b);
+}
+
+const struct json *api_job_first_failure(const struct json *job)
+{
+    const struct json *list = json_at(job, "status.attempts"), *first = NULL;
+
+    for (uint32_t i = 0; i < json_len(list); i++) {
+        const struct json *a = &list->items[i];
+
+        if (json_int_at(a, "exitCode") != 0 && (!first || attempt_is_before(a, first))) {
+            first = a;
+        }
+    }
+    return first;
+}
+
+void api_job_write_end(const struct json *attempt, struct hk_buf *out)
+{
+    const struct hk_str reason = json_str_field(attempt, "reason");
+    const long long code = (long long)json_int_at(attempt, "exitCode");
+
+    if (reason.n > 0 && !hk_str_is(reason, "Error")) {
+        hk_buf_addf(out, "%.*s (exit code %lld)", HK_FMT(reason), code);
+    } else {
+        hk_buf_addf(out, "exit code %lld", code);
+    }
 }

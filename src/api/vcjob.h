@@ -20,6 +20,11 @@ enum api_job_phase {
 };
 
 /* "" for the first. */
+/* The attempt of status.attempts that failed first in the newest run of the job: the cause, where
+ * the others were ended because of it. NULL without failures. */
+const struct json *api_job_first_failure(const struct json *job);
+/* Appends how an attempt ended: "OOMKilled (exit code 137)", "exit code 3". */
+void api_job_write_end(const struct json *attempt, struct hk_buf *out);
 const char *api_job_phase_name(enum api_job_phase phase);
 /* Completed, Failed or Terminated. */
 bool api_job_is_finished(enum api_job_phase phase);

@@ -92,25 +92,20 @@ void progress_write(const struct term *t, const struct api_object *job, struct h
 
 void progress_write_failure(const struct api_object *job, struct hk_buf *out)
 {
-    const struct json *attempts = json_list_at(&job->root, "status.attempts");
+    const struct json *a = api_job_first_failure(&job->root);
 
-    for (uint32_t i = attempts->len; i-- > 0;) {
-        const struct json *a = &attempts->items[i];
-        const int64_t code = json_int_at(a, "exitCode");
-        const struct hk_str message = json_str_field(a, "message");
-
-        if (code != 0) {
-            hk_buf_addf(out, "%.*s-%lld: ", HK_FMT(json_str_field(a, "task")),
-                        (long long)json_int_at(a, "index"));
-            if (message.n > 0) {
-                hk_buf_addstr(out, message);
-            } else {
-                hk_buf_addf(out, "exit code %lld", (long long)code);
-            }
-            return;
-        }
+    if (!a) {
+        hk_buf_addstr(out, json_str_at(&job->root, "status.state.message"));
+        return;
     }
-    hk_buf_addstr(out, json_str_at(&job->root, "status.state.message"));
+    const struct hk_str message = json_str_field(a, "message");
+    hk_buf_addf(out, "%.*s-%lld: ", HK_FMT(json_str_field(a, "task")),
+                (long long)json_int_at(a, "index"));
+    if (message.n > 0) {
+        hk_buf_addstr(out, message);
+    } else {
+        api_job_write_end(a, out);
+    }
 }
 
 /* ---- the exit status ---- */

@@ -3,6 +3,7 @@
 // ahead, and possible fixes.
 #include "cli/show_explain.h"
 
+#include "api/vcjob.h"
 #include "base/clock.h"
 #include "cli/show_priv.h"
 #include "codec/timefmt.h"
@@ -149,13 +150,14 @@ static void duration_line(struct page *p, const char *key, const char *name)
 
 static void failure_line(struct page *p)
 {
-    const struct json *bad = json_get(p->doc, "lastFailure");
+    const struct json *bad = json_get(p->doc, "failure");
 
     if (bad) {
         show_explain_write_label(p, "failure");
-        hk_buf_addf(p->out, "pod %.*s of task %.*s ended with code %lld\n",
-                    HK_FMT(json_str_field(bad, "pod")), HK_FMT(json_str_field(bad, "task")),
-                    (long long)json_int_at(bad, "exitCode"));
+        hk_buf_addf(p->out, "pod %.*s of task %.*s: ", HK_FMT(json_str_field(bad, "pod")),
+                    HK_FMT(json_str_field(bad, "task")));
+        api_job_write_end(bad, p->out);
+        hk_buf_addc(p->out, '\n');
     }
     if (json_int_at(p->doc, "retries") > 0) {
         show_explain_write_label(p, "retries");

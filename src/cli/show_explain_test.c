@@ -72,11 +72,11 @@ static const struct {
     {"{\"namespace\":\"x\",\"name\":\"j\",\"state\":\"ended\",\"phase\":\"Failed\",\"summary\":"
      "\"has failed\","
      "\"tookSeconds\":40,\"retries\":2,\"maxRetry\":3,"
-     "\"lastFailure\":{\"pod\":\"j-w-0\",\"task\":\"w\",\"exitCode\":3},\"changes\":[],\"tried\":"
+     "\"failure\":{\"pod\":\"j-w-0\",\"task\":\"w\",\"exitCode\":3},\"changes\":[],\"tried\":"
      "0}",
      "x/j has failed.\n"
      "  took     40s\n"
-     "  failure  pod j-w-0 of task w ended with code 3\n"
+     "  failure  pod j-w-0 of task w: exit code 3\n"
      "  retries  2 of 3\n"},
     {"{\"name\":\"f\",\"namespace\":\"x\",\"state\":\"running\",\"summary\":\"goes on\",\"steps\":["
      "{\"step\":\"one\",\"job\":\"f-one\",\"phase\":\"Running\"},"

@@ -457,7 +457,7 @@ const struct verb verb_explain = {
         "       advice        what to do about them\n"
         "       changes    change, text, its particulars, evicts (pods), delays (jobs)\n"
         "       tried      how many changes were tried; cut: there are more\n"
-        "       phase, reason, message, retries, lastFailure   of a job that ended\n"
+        "       phase, reason, message, retries, failure   of a job that ended\n"
         "       notes      what could not be read\n"
         "\n"
         "EXIT STATUS\n"

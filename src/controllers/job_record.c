@@ -23,6 +23,9 @@ void job_attempt_fini(struct job_attempt *at)
 
 static const char *job_record_end_reason(const struct pod_digest *d, bool stopped)
 {
+    if (d->evicted && strcmp(d->reason, "Error") == 0) {
+        return "Preempted"; /* SIGTERM ended the container: its exit code says nothing */
+    }
     if (d->reason[0]) {
         return d->reason;
     }

@@ -256,6 +256,15 @@ static void digest_life(const struct json *root, struct pod_digest *d)
     }
 }
 
+/* The condition says who evicted the pod and why; a container that was told to end says nothing. */
+static void digest_eviction(const struct json *root, struct pod_digest *d)
+{
+    if (d->evicted && !d->message[0]) {
+        hk_free(d->message);
+        d->message = kinds_copy_str(json_get(kinds_condition(root, "DisruptionTarget"), "message"));
+    }
+}
+
 static uint8_t workload_of(const struct json *root)
 {
     static const enum api_kind_id workloads[] = {API_REPLICA_SET, API_REPLICATION_CONTROLLER,
@@ -358,6 +367,7 @@ static bool digest_pod_as(const struct json *root, bool wants, struct pod_digest
     d->says_ready = kinds_is_true(root, "Ready");
     digest_job_keys(root, d);
     digest_life(root, d);
+    digest_eviction(root, d);
     digest_workload(root, d);
     if (!int32_of(kinds_annotation(root, API_KEY_TASK_INDEX), &d->index) &&
         !int32_of(kinds_annotation(root, API_KEY_COMPLETION_INDEX), &d->index)) {

@@ -35,23 +35,10 @@ static void put_since_creation(struct explainer *x, const char *key)
 
 /* ---- ended, ending ---- */
 
-/* The last attempt that failed. */
-static const struct json *last_failure(const struct explainer *x)
-{
-    const struct json *list = json_at(&x->job_obj->root, "status.attempts"), *found = NULL;
-
-    for (uint32_t k = 0; k < json_len(list); k++) {
-        if (json_int(json_get(&list->items[k], "exitCode"), 0) != 0) {
-            found = &list->items[k];
-        }
-    }
-    return found;
-}
-
 static void put_ended(struct explainer *x)
 {
     const struct api_job *job = &x->job;
-    const struct json *bad = last_failure(x);
+    const struct json *bad = api_job_first_failure(&x->job_obj->root);
     int64_t created;
 
     json_set_cstr(&x->answer, x->a, "phase", api_job_phase_name(job->phase));
@@ -66,7 +53,7 @@ static void put_ended(struct explainer *x)
     json_set_int(&x->answer, x->a, "succeeded", job->succeeded);
     json_set_int(&x->answer, x->a, "failed", job->failed);
     if (bad) {
-        json_set(&x->answer, x->a, "lastFailure", *bad);
+        json_set(&x->answer, x->a, "failure", *bad);
     }
     if (job->last_transition_ns > 0) {
         json_set_time(&x->answer, x->a, "since", job->last_transition_ns);

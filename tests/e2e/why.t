@@ -166,7 +166,7 @@ step 'a job that has ended tells how' '
     explains shy "default/shy has completed: 1 pods succeeded, 0 failed" took &&
         job bad 1 10m "exit 3" "maxRetry: 1" "policies: [{event: PodFailed, action: RestartJob}]" |
         kubectl create -f - && within 20 phase bad Failed &&
-        explains bad "default/bad has failed" "pod bad-w-0 of task w ended with code 3" &&
+        explains bad "default/bad has failed" "pod bad-w-0 of task w: exit code 3" &&
         kubectl delete job.batch.volcano.sh shy still bad
 '
 step 'a suspended job says so, and what would become of it' '
@@ -273,7 +273,7 @@ step 'who may not see the cluster is told what is missing' '
         ! e calm --kubeconfig "$dir/stranger" >/dev/null && grep -F "jobs.batch.volcano.sh is forbidden" "$dir/err" &&
         kubectl create clusterrole looks --verb=get,list --resource=nodes,pods,namespaces,podgroups,queues,jobs.batch.volcano.sh &&
         kubectl create clusterrolebinding looks --clusterrole=looks --user=stranger &&
-        e calm --kubeconfig "$dir/stranger" && says "default/calm runs" "note: priorityclasses were left out" \
+        e calm --kubeconfig "$dir/stranger" && says "default/calm runs" "note: poddisruptionbudgets were left out" \
             "note: the built-in configuration was used"
 '
 step 'when all is deleted the node is as it was' '
