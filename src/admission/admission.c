@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of admission rules and the three passes over it: mutate, validate, judge. A pass runs
+// The table of admission rules and the three passes over it: mutate, validate, enforce. A pass runs
 // its rules in table order. Built-in plugins have Kubernetes' order: namespaces, limit ranges,
 // accounts, taints, priorities, tolerations, storage classes, webhooks, and quota last.
 #include "admission/admission_priv.h"
@@ -35,7 +35,7 @@ static const struct admit_row rows[] = {
      .validate = admit_node_validate},
     {CORE, "Namespace", ON_WRITE, .mutate = admit_namespace_default,
      .validate = admit_pod_security_labels},
-    {CORE, "Namespace", ON_UPDATE, .judge = admit_pod_security_namespace},
+    {CORE, "Namespace", ON_UPDATE, .enforce = admit_pod_security_namespace},
     KIND(CORE, "Service", service),
     {CORE, "ConfigMap", ON_WRITE, .validate = admit_configmap_validate},
     KIND(CORE, "Secret", secret),
@@ -56,35 +56,35 @@ static const struct admit_row rows[] = {
     {"coordination.k8s.io", "Lease", ON_WRITE, .validate = admit_lease_validate},
     {"policy", "PodDisruptionBudget", ON_WRITE, .validate = admit_pdb_validate},
     {"scheduling.k8s.io", "PriorityClass", ON_WRITE, NULL, admit_priority_default,
-     admit_priority_validate, admit_priority_judge},
+     admit_priority_validate, admit_priority_enforce},
     KIND(STORAGE, "StorageClass", storageclass),
     KIND("apiextensions.k8s.io", "CustomResourceDefinition", crd),
-    {RBAC, "Role", ON_WRITE, .validate = admit_role_validate, .judge = admit_role_judge},
-    {RBAC, "ClusterRole", ON_WRITE, .validate = admit_role_validate, .judge = admit_role_judge},
+    {RBAC, "Role", ON_WRITE, .validate = admit_role_validate, .enforce = admit_role_enforce},
+    {RBAC, "ClusterRole", ON_WRITE, .validate = admit_role_validate, .enforce = admit_role_enforce},
     {RBAC, "RoleBinding", ON_WRITE, NULL, admit_binding_default, admit_binding_validate,
-     admit_binding_judge},
+     admit_binding_enforce},
     {RBAC, "ClusterRoleBinding", ON_WRITE, NULL, admit_binding_default, admit_binding_validate,
-     admit_binding_judge},
+     admit_binding_enforce},
 
     /* rights of the requesting user */
-    {"bus.volcano.sh", "Command", ON_WRITE, .judge = admit_command_judge},
-    {CORE, "Pod", ON_CREATE, .judge = admit_nodename_pod},
-    {.verbs = ON_WRITE, .judge = admit_nodename_template},
+    {"bus.volcano.sh", "Command", ON_WRITE, .enforce = admit_command_enforce},
+    {CORE, "Pod", ON_CREATE, .enforce = admit_nodename_pod},
+    {.verbs = ON_WRITE, .enforce = admit_nodename_template},
 
     /* Pod Security Standards, and system priority classes */
-    {CORE, "Pod", ON_WRITE, .judge = admit_pod_security_pod},
-    {CORE, "Pod", ON_UPDATE, "ephemeralcontainers", .judge = admit_pod_security_pod},
-    {CORE, "Pod", ON_UPDATE, "resize", .judge = admit_pod_security_pod},
-    {.verbs = ON_WRITE, .judge = admit_pod_security_template},
-    {"scheduling.volcano.sh", "PodGroup", ON_WRITE, .judge = admit_priority_group},
-    {"batch.volcano.sh", "Job", ON_WRITE, .judge = admit_priority_group},
+    {CORE, "Pod", ON_WRITE, .enforce = admit_pod_security_pod},
+    {CORE, "Pod", ON_UPDATE, "ephemeralcontainers", .enforce = admit_pod_security_pod},
+    {CORE, "Pod", ON_UPDATE, "resize", .enforce = admit_pod_security_pod},
+    {.verbs = ON_WRITE, .enforce = admit_pod_security_template},
+    {"scheduling.volcano.sh", "PodGroup", ON_WRITE, .enforce = admit_priority_group},
+    {"batch.volcano.sh", "Job", ON_WRITE, .enforce = admit_priority_group},
 
     /* plugins */
     {.verbs = ON_CREATE, .mutate = admit_namespace_lifecycle},
-    {CORE, "Namespace", ON_DELETE, .judge = admit_namespace_keep},
-    {CORE, "Pod", ON_CREATE, .mutate = admit_limitrange_pod, .judge = admit_limitrange_judge},
-    {CORE, "Pod", ON_UPDATE, "resize", .judge = admit_limitrange_judge},
-    {CORE, "PersistentVolumeClaim", ON_WRITE, .judge = admit_limitrange_judge},
+    {CORE, "Namespace", ON_DELETE, .enforce = admit_namespace_keep},
+    {CORE, "Pod", ON_CREATE, .mutate = admit_limitrange_pod, .enforce = admit_limitrange_enforce},
+    {CORE, "Pod", ON_UPDATE, "resize", .enforce = admit_limitrange_enforce},
+    {CORE, "PersistentVolumeClaim", ON_WRITE, .enforce = admit_limitrange_enforce},
     {CORE, "Pod", ON_CREATE, .mutate = admit_serviceaccount_pod},
     {CORE, "Node", ON_CREATE, .mutate = admit_node_taint},
     {CORE, "Pod", ON_WRITE, .mutate = admit_priority_pod},
@@ -92,10 +92,12 @@ static const struct admit_row rows[] = {
     {CORE, "PersistentVolumeClaim", ON_CREATE, .mutate = admit_pvc_class},
     /* Volcano's webhooks run after the plugins that change objects and before the quotas. The
      * initial pod status follows, because it shows the gates that they set. */
-    {.verbs = ON_WRITE | ON_DELETE, .mutate = admit_volcano_mutate, .judge = admit_volcano_judge},
+    {.verbs = ON_WRITE | ON_DELETE,
+     .mutate = admit_volcano_mutate,
+     .enforce = admit_volcano_enforce},
     {CORE, "Pod", ON_CREATE, .mutate = admit_pod_prepare},
-    {.verbs = ON_WRITE, .judge = admit_quota_judge},
-    {CORE, "Pod", ON_UPDATE, "resize", .judge = admit_quota_judge},
+    {.verbs = ON_WRITE, .enforce = admit_quota_enforce},
+    {CORE, "Pod", ON_UPDATE, "resize", .enforce = admit_quota_enforce},
 };
 
 static bool applies(const struct admit_row *row, const struct admission_request *q)
@@ -132,8 +134,8 @@ int admission_validate(struct admission_request *q, struct hk_err *err)
         }
     }
     for (size_t i = 0; i < HK_LEN(rows) && q->errors.len == 0; i++) {
-        if (rows[i].judge && applies(&rows[i], q)) {
-            const int rc = rows[i].judge(q, err);
+        if (rows[i].enforce && applies(&rows[i], q)) {
+            const int rc = rows[i].enforce(q, err);
             if (rc < 0) {
                 return rc;
             }

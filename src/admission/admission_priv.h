@@ -23,8 +23,8 @@ struct admit_row {
     unsigned verbs;
     const char *subresource; /* NULL: the object itself */
     int (*mutate)(struct admission_request *q, struct hk_err *err);
-    void (*validate)(struct admission_request *q);                 /* adds field errors */
-    int (*judge)(struct admission_request *q, struct hk_err *err); /* policy, for valid objects */
+    void (*validate)(struct admission_request *q);                   /* adds field errors */
+    int (*enforce)(struct admission_request *q, struct hk_err *err); /* policy, for valid objects */
 };
 
 /* ---- field paths and field errors: cause.c ---- */
@@ -102,7 +102,8 @@ enum name_rule {
 bool name_check(struct admission_request *q, const struct path *p, struct hk_str text,
                 enum name_rule rule);
 /* The same as text, separated by sep. */
-bool name_tell(struct hk_str text, enum name_rule rule, const char *sep, struct hk_buf *out);
+bool name_write_errors(struct hk_str text, enum name_rule rule, const char *sep,
+                       struct hk_buf *out);
 /* Labels or a nodeSelector: keys and values. */
 void name_check_labels(struct admission_request *q, const struct path *p,
                        const struct json *labels);
@@ -118,11 +119,6 @@ bool edit_has(const struct json *obj, const char *key);
 struct json *edit_get(struct json *obj, const char *key);
 /* Dotted path; NULL when a step is missing. */
 struct json *edit_at(struct json *obj, const char *path);
-/* The object or array under key, created when absent; changeable until the next put into obj. */
-struct json *edit_object(struct json *obj, struct hk_arena *a, const char *key);
-struct json *edit_array(struct json *obj, struct hk_arena *a, const char *key);
-void edit_put(struct json *obj, struct hk_arena *a, const char *key, struct json v);
-void edit_put_str(struct json *obj, struct hk_arena *a, const char *key, const char *v);
 /* Set the value only when absent or null. An empty string counts as absent, as in Go. */
 void edit_default_str(struct json *obj, struct hk_arena *a, const char *key, const char *v);
 void edit_default_int(struct json *obj, struct hk_arena *a, const char *key, int64_t v);
@@ -191,16 +187,16 @@ void admit_pod_validate_resources(struct admission_request *q, const struct path
 int admit_priority_pod(struct admission_request *q, struct hk_err *err);
 int admit_priority_default(struct admission_request *q, struct hk_err *err);
 void admit_priority_validate(struct admission_request *q);
-int admit_priority_judge(struct admission_request *q, struct hk_err *err);
+int admit_priority_enforce(struct admission_request *q, struct hk_err *err);
 int admit_priority_group(struct admission_request *q, struct hk_err *err);
 
 int admit_limitrange_default(struct admission_request *q, struct hk_err *err);
 void admit_limitrange_validate(struct admission_request *q);
 int admit_limitrange_pod(struct admission_request *q, struct hk_err *err);
-int admit_limitrange_judge(struct admission_request *q, struct hk_err *err);
+int admit_limitrange_enforce(struct admission_request *q, struct hk_err *err);
 
 void admit_quota_validate(struct admission_request *q);
-int admit_quota_judge(struct admission_request *q, struct hk_err *err);
+int admit_quota_enforce(struct admission_request *q, struct hk_err *err);
 
 int admit_serviceaccount_pod(struct admission_request *q, struct hk_err *err);
 
@@ -228,7 +224,7 @@ void admit_template_validate(struct admission_request *q, const struct path *spe
 /* Run the rules of volcano.h for kind and verb: apply patches of mutating rules, refuse by
  * validating rules. */
 int admit_volcano_mutate(struct admission_request *q, struct hk_err *err);
-int admit_volcano_judge(struct admission_request *q, struct hk_err *err);
+int admit_volcano_enforce(struct admission_request *q, struct hk_err *err);
 
 int admit_job_default(struct admission_request *q, struct hk_err *err);
 int admit_job_prepare(struct admission_request *q, struct hk_err *err);
@@ -258,12 +254,12 @@ int admit_pv_default(struct admission_request *q, struct hk_err *err);
 void admit_pv_validate(struct admission_request *q);
 
 void admit_role_validate(struct admission_request *q);
-int admit_role_judge(struct admission_request *q, struct hk_err *err);
+int admit_role_enforce(struct admission_request *q, struct hk_err *err);
 int admit_binding_default(struct admission_request *q, struct hk_err *err);
 void admit_binding_validate(struct admission_request *q);
-int admit_binding_judge(struct admission_request *q, struct hk_err *err);
+int admit_binding_enforce(struct admission_request *q, struct hk_err *err);
 
-int admit_command_judge(struct admission_request *q, struct hk_err *err);
+int admit_command_enforce(struct admission_request *q, struct hk_err *err);
 int admit_nodename_pod(struct admission_request *q, struct hk_err *err);
 int admit_nodename_template(struct admission_request *q, struct hk_err *err);
 

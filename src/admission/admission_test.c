@@ -542,7 +542,8 @@ static const struct rig_case kind_cases[] = {
     CASE("a minute too many", CRON("'60 * * * *'", ""),
          "spec.schedule: Invalid value: \"60 * * * *\": minute '60', want 0 to 59"),
     CASE("a word that cron does not know", CRON("'@sometimes'", ""),
-         "spec.schedule: Invalid value: \"@sometimes\": '@sometimes' is none of the words of cron"),
+         "spec.schedule: Invalid value: \"@sometimes\": '@sometimes' is not a word that schedules "
+         "may use"),
     CASE("a zone in the schedule", CRON("'CRON_TZ=UTC 0 * * * *'", ""),
          "spec.schedule: Invalid value: \"CRON_TZ=UTC 0 * * * *\": cannot use TZ or CRON_TZ in "
          "schedule, use timeZone field instead"),

@@ -27,7 +27,7 @@ const char *amount_text(struct quantity v, struct hk_arena *a)
 
 void amount_put(struct json *list, struct hk_arena *a, struct hk_str name, struct quantity v)
 {
-    json_put(list, a, hk_arena_str(a, name), json_make_str(hk_str(amount_text(v, a))));
+    json_put(list, a, hk_arena_str(a, name), json_make_quantity(v, a));
 }
 
 /* A running sum that remembers whether anything was added. */

@@ -44,14 +44,14 @@ static bool is_refused(const struct admission_request *q, struct hk_buf *why)
         rights_allow(q->rights, &ask)) {
         return false;
     }
-    hk_buf_addf(why, "%.*s of %.*s \"%.*s\" takes the right to update it: ",
+    hk_buf_addf(why, "%.*s of %.*s \"%.*s\" requires the right to update it: ",
                 HK_FMT(edit_str(q->obj, "action")),
                 HK_FMT(edit_str(json_get(q->obj, "target"), "kind")), HK_FMT(ask.name));
     rights_write_refusal(q->rights->user, &ask, why);
     return true;
 }
 
-int admit_command_judge(struct admission_request *q, struct hk_err *err)
+int admit_command_enforce(struct admission_request *q, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf why = {0};
 

@@ -120,7 +120,7 @@ int admit_secret_default(struct admission_request *q, struct hk_err *err)
     edit_default_str(q->obj, q->mem, "type", "Opaque");
     if (edit_size(strings) > 0) {
         struct json copy = *json_get(q->obj, "stringData");
-        struct json *data = edit_object(q->obj, q->mem, "data");
+        struct json *data = json_need(q->obj, q->mem, "data", JSON_OBJECT);
         for (uint32_t i = 0; i < copy.len; i++) {
             const struct hk_str v = json_str(&copy.members[i].value, HK_STR(""));
             json_put(data, q->mem, copy.members[i].key, json_make_str(base64(v, q->mem)));

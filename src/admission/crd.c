@@ -7,8 +7,8 @@
 
 int admit_crd_default(struct admission_request *q, struct hk_err *err)
 {
-    struct json *spec = edit_object(q->obj, q->mem, "spec");
-    struct json *names = edit_object(spec, q->mem, "names");
+    struct json *spec = json_need(q->obj, q->mem, "spec", JSON_OBJECT);
+    struct json *names = json_need(spec, q->mem, "names", JSON_OBJECT);
     const struct hk_str kind = edit_str(names, "kind");
     char *lower = hk_arena_strndup(q->mem, kind.s, kind.n);
 
@@ -20,7 +20,8 @@ int admit_crd_default(struct admission_request *q, struct hk_err *err)
         edit_default_str(names, q->mem, "listKind",
                          hk_arena_printf(q->mem, "%.*sList", HK_FMT(kind)));
     }
-    edit_default_str(edit_object(spec, q->mem, "conversion"), q->mem, "strategy", "None");
+    edit_default_str(json_need(spec, q->mem, "conversion", JSON_OBJECT), q->mem, "strategy",
+                     "None");
     return 0;
 }
 

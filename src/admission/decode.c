@@ -210,7 +210,7 @@ static int admission_decode_read_time(const struct walk *w, const struct spot *s
         time_write(ns, &text);
     }
     if (!hk_str_eq(in, hk_buf_str(&text))) {
-        *v = json_make_str(hk_arena_str(w->q->mem, hk_buf_str(&text)));
+        *v = json_make_str_copy(hk_buf_str(&text), w->q->mem);
     }
     return 0;
 }

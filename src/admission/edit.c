@@ -21,53 +21,33 @@ struct json *edit_at(struct json *obj, const char *path)
     return v && v->type != JSON_NULL ? v : NULL;
 }
 
-void edit_put(struct json *obj, struct hk_arena *a, const char *key, struct json v)
-{
-    json_put(obj, a, hk_str(key), v);
-}
-
-void edit_put_str(struct json *obj, struct hk_arena *a, const char *key, const char *v)
-{
-    edit_put(obj, a, key, json_make_str(hk_str(v)));
-}
-
-struct json *edit_object(struct json *obj, struct hk_arena *a, const char *key)
-{
-    return json_need(obj, a, key, JSON_OBJECT);
-}
-
-struct json *edit_array(struct json *obj, struct hk_arena *a, const char *key)
-{
-    return json_need(obj, a, key, JSON_ARRAY);
-}
-
 void edit_default_str(struct json *obj, struct hk_arena *a, const char *key, const char *v)
 {
     const struct json *now = json_get(obj, key);
 
     if (!edit_has(obj, key) || (now->type == JSON_STRING && now->len == 0)) {
-        edit_put_str(obj, a, key, v);
+        json_set_cstr(obj, a, key, v);
     }
 }
 
 void edit_default_int(struct json *obj, struct hk_arena *a, const char *key, int64_t v)
 {
     if (!edit_has(obj, key)) {
-        edit_put(obj, a, key, json_make_int(v));
+        json_set_int(obj, a, key, v);
     }
 }
 
 void edit_default_bool(struct json *obj, struct hk_arena *a, const char *key, bool v)
 {
     if (!edit_has(obj, key)) {
-        edit_put(obj, a, key, json_make_bool(v));
+        json_set_bool(obj, a, key, v);
     }
 }
 
 void edit_default_object(struct json *obj, struct hk_arena *a, const char *key)
 {
     if (!edit_has(obj, key)) {
-        edit_put(obj, a, key, json_make_object());
+        json_set_object(obj, a, key);
     }
 }
 

@@ -9,11 +9,11 @@
 
 int admit_job_default(struct admission_request *q, struct hk_err *err)
 {
-    struct json *spec = edit_object(q->obj, q->mem, "spec");
+    struct json *spec = json_need(q->obj, q->mem, "spec", JSON_OBJECT);
     struct json *pod;
 
     if (!edit_has(spec, "completions") && !edit_has(spec, "parallelism")) {
-        edit_put(spec, q->mem, "completions", json_make_int(1));
+        json_set_int(spec, q->mem, "completions", 1);
     }
     edit_default_int(spec, q->mem, "parallelism", 1);
     edit_default_int(spec, q->mem, "backoffLimit", 6);
@@ -32,14 +32,14 @@ static void admit_job_default_label(struct json *labels, struct hk_arena *a, con
                                     struct hk_str value)
 {
     if (!edit_has(labels, key)) {
-        edit_put(labels, a, key, json_make_str(value));
+        json_set_str(labels, a, key, value);
     }
 }
 
 /* A job selects its pods by its own uid, so it cannot adopt pods of another job. */
 int admit_job_prepare(struct admission_request *q, struct hk_err *err)
 {
-    struct json *spec = edit_object(q->obj, q->mem, "spec");
+    struct json *spec = json_need(q->obj, q->mem, "spec", JSON_OBJECT);
     const struct json *metadata = json_get(q->obj, "metadata");
     const struct hk_str uid = edit_str(metadata, "uid");
     const struct hk_str name = edit_str(metadata, "name");
@@ -51,23 +51,24 @@ int admit_job_prepare(struct admission_request *q, struct hk_err *err)
     if (uid.n == 0 || json_bool(json_get(spec, "manualSelector"), false)) {
         return 0;
     }
-    template = edit_object(spec, q->mem, "template");
-    labels = edit_object(edit_object(template, q->mem, "metadata"), q->mem, "labels");
+    template = json_need(spec, q->mem, "template", JSON_OBJECT);
+    labels = json_need(json_need(template, q->mem, "metadata", JSON_OBJECT), q->mem, "labels",
+                       JSON_OBJECT);
     admit_job_default_label(labels, q->mem, UID_LABEL, uid);
     admit_job_default_label(labels, q->mem, "controller-uid", uid);
     admit_job_default_label(labels, q->mem, NAME_LABEL_KEY, name);
     admit_job_default_label(labels, q->mem, "job-name", name);
     if (!edit_has(spec, "selector")) {
-        edit_put(&match, q->mem, UID_LABEL, json_make_str(uid));
-        edit_put(&selector, q->mem, "matchLabels", match);
-        edit_put(spec, q->mem, "selector", selector);
+        json_set_str(&match, q->mem, UID_LABEL, uid);
+        json_set(&selector, q->mem, "matchLabels", match);
+        json_set(spec, q->mem, "selector", selector);
     }
     return 0;
 }
 
 int admit_cronjob_default(struct admission_request *q, struct hk_err *err)
 {
-    struct json *spec = edit_object(q->obj, q->mem, "spec");
+    struct json *spec = json_need(q->obj, q->mem, "spec", JSON_OBJECT);
     struct json *pod;
 
     edit_default_str(spec, q->mem, "concurrencyPolicy", "Allow");

@@ -127,11 +127,11 @@ void admit_limitrange_validate(struct admission_request *q)
 static void fill_container(struct visit *v, struct json *container, const char *field,
                            const struct json *defaults)
 {
-    struct json *resources = edit_object(container, v->q->mem, "resources");
+    struct json *resources = json_need(container, v->q->mem, "resources", JSON_OBJECT);
     HK_AUTO(hk_buf_fini) struct hk_buf set = {0};
 
     for (uint32_t i = 0; i < edit_size(defaults); i++) {
-        struct json *list = edit_object(resources, v->q->mem, field);
+        struct json *list = json_need(resources, v->q->mem, field, JSON_OBJECT);
         if (!json_get_str(list, defaults->members[i].key)) {
             json_put(list, v->q->mem, hk_arena_str(v->q->mem, defaults->members[i].key),
                      json_clone(&defaults->members[i].value, v->q->mem));
@@ -169,9 +169,9 @@ int admit_limitrange_pod(struct admission_request *q, struct hk_err *err)
 
     each_limit(&v);
     if (set.len > 0) {
-        metadata = edit_object(q->obj, q->mem, "metadata");
-        edit_put_str(edit_object(metadata, q->mem, "annotations"), q->mem, ANNOTATION,
-                     hk_arena_printf(q->mem, "LimitRanger plugin set: %s", set.data));
+        metadata = json_need(q->obj, q->mem, "metadata", JSON_OBJECT);
+        json_set_cstr(json_need(metadata, q->mem, "annotations", JSON_OBJECT), q->mem, ANNOTATION,
+                      hk_arena_printf(q->mem, "LimitRanger plugin set: %s", set.data));
     }
     return 0;
 }
@@ -305,7 +305,7 @@ static void check_claim(struct visit *v, const struct json *limit)
     }
 }
 
-int admit_limitrange_judge(struct admission_request *q, struct hk_err *err)
+int admit_limitrange_enforce(struct admission_request *q, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     const bool pod = strcmp(q->kind->kind, "Pod") == 0;

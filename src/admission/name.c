@@ -279,7 +279,7 @@ bool name_check(struct admission_request *q, const struct path *p, struct hk_str
     return !c.any;
 }
 
-bool name_tell(struct hk_str text, enum name_rule rule, const char *sep, struct hk_buf *out)
+bool name_write_errors(struct hk_str text, enum name_rule rule, const char *sep, struct hk_buf *out)
 {
     struct complaint c = {.text = text, .out = out, .sep = sep, .prefix = ""};
 

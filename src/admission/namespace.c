@@ -29,22 +29,22 @@ int admit_namespace_lifecycle(struct admission_request *q, struct hk_err *err)
 
 int admit_namespace_default(struct admission_request *q, struct hk_err *err)
 {
-    struct json *metadata = edit_object(q->obj, q->mem, "metadata");
+    struct json *metadata = json_need(q->obj, q->mem, "metadata", JSON_OBJECT);
     const struct hk_str name = edit_str(metadata, "name");
 
     if (name.n > 0) {
-        json_put(edit_object(metadata, q->mem, "labels"), q->mem, HK_STR(NAME_LABEL_KEY),
-                 json_make_str(name));
+        json_set_str(json_need(metadata, q->mem, "labels", JSON_OBJECT), q->mem, NAME_LABEL_KEY,
+                     name);
     }
     if (q->verb == ADMIT_CREATE) {
-        struct json *finalizers =
-            edit_array(edit_object(q->obj, q->mem, "spec"), q->mem, "finalizers");
+        struct json *finalizers = json_need(json_need(q->obj, q->mem, "spec", JSON_OBJECT), q->mem,
+                                            "finalizers", JSON_ARRAY);
         if (!edit_list_has(finalizers, HK_STR("kubernetes"))) {
             json_push(finalizers, q->mem, json_make_str(HK_STR("kubernetes")));
         }
         struct json status = json_make_object();
-        edit_put_str(&status, q->mem, "phase", "Active");
-        edit_put(q->obj, q->mem, "status", status);
+        json_set_cstr(&status, q->mem, "phase", "Active");
+        json_set(q->obj, q->mem, "status", status);
     }
     return 0;
 }

@@ -9,7 +9,7 @@ int admit_node_default(struct admission_request *q, struct hk_err *err)
     struct json *status = edit_get(q->obj, "status");
 
     if (status && edit_has(status, "capacity") && !edit_has(status, "allocatable")) {
-        edit_put(status, q->mem, "allocatable", *json_get(status, "capacity"));
+        json_set(status, q->mem, "allocatable", *json_get(status, "capacity"));
     }
     return 0;
 }
@@ -48,11 +48,11 @@ int admit_node_taint(struct admission_request *q, struct hk_err *err)
     if (is_ready(q->obj)) {
         return 0;
     }
-    spec = edit_object(q->obj, q->mem, "spec");
+    spec = json_need(q->obj, q->mem, "spec", JSON_OBJECT);
     if (!has_taint(json_get(spec, "taints"), TAINT_NOT_READY, "NoSchedule")) {
-        edit_put_str(&taint, q->mem, "key", TAINT_NOT_READY);
-        edit_put_str(&taint, q->mem, "effect", "NoSchedule");
-        json_push(edit_array(spec, q->mem, "taints"), q->mem, taint);
+        json_set_cstr(&taint, q->mem, "key", TAINT_NOT_READY);
+        json_set_cstr(&taint, q->mem, "effect", "NoSchedule");
+        json_push(json_need(spec, q->mem, "taints", JSON_ARRAY), q->mem, taint);
     }
     return 0;
 }

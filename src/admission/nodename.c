@@ -10,7 +10,7 @@ static bool admit_nodename_is_set(const struct json *spec)
     return edit_str(spec, "nodeName").n > 0;
 }
 
-static int judge_place(struct admission_request *q, const struct path *spec, struct hk_err *err)
+static int check_choice(struct admission_request *q, const struct path *spec, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf why = {0};
     HK_AUTO(hk_buf_fini) struct hk_buf where = {0};
@@ -25,18 +25,20 @@ static int judge_place(struct admission_request *q, const struct path *spec, str
     }
     path_write(&p, &where);
     rights_write_refusal(q->rights->user, &ask, &why);
-    return hk_fail(err, HK_EDENIED,
-                   "%s: choosing the node of a pod takes the right to bind it: %s; leave nodeName "
-                   "out and the scheduler will choose, or use nodeSelector or affinity",
-                   where.data, why.data);
+    return hk_fail(
+        err, HK_EDENIED,
+        "%s: choosing the node of a pod requires the right to bind it: %s; leave nodeName "
+        "out and the scheduler will choose, or use nodeSelector or affinity",
+        where.data, why.data);
 }
 
 int admit_nodename_pod(struct admission_request *q, struct hk_err *err)
 {
     const struct path spec = path_field(NULL, "spec");
 
-    return q->rights && admit_nodename_is_set(json_get(q->obj, "spec")) ? judge_place(q, &spec, err)
-                                                                        : 0;
+    return q->rights && admit_nodename_is_set(json_get(q->obj, "spec"))
+               ? check_choice(q, &spec, err)
+               : 0;
 }
 
 /* Search through the templates of an object. */
@@ -58,14 +60,14 @@ static bool nodename_note_old(void *arg, const struct path *path, const struct j
     return true;
 }
 
-static bool nodename_judge_template(void *arg, const struct path *path, const struct json *template)
+static bool nodename_check_template(void *arg, const struct path *path, const struct json *template)
 {
     struct nodename_search *s = arg;
     const struct path spec_path = path_field(path, "spec");
     const struct json *spec = json_get(template, "spec");
 
     if (admit_nodename_is_set(spec) && !edit_list_has(&s->before, edit_str(spec, "nodeName"))) {
-        s->rc = judge_place(s->q, &spec_path, s->err);
+        s->rc = check_choice(s->q, &spec_path, s->err);
     }
     return s->rc == 0;
 }
@@ -80,6 +82,6 @@ int admit_nodename_template(struct admission_request *q, struct hk_err *err)
     if (q->old) {
         admit_each_template(q->kind, q->old, nodename_note_old, &s);
     }
-    admit_each_template(q->kind, q->obj, nodename_judge_template, &s);
+    admit_each_template(q->kind, q->obj, nodename_check_template, &s);
     return s.rc;
 }

@@ -37,7 +37,7 @@ static void default_http(struct json *handler, struct hk_arena *a)
 static void default_count(struct json *probe, struct hk_arena *a, const char *key, int64_t v)
 {
     if (json_int(json_get(probe, key), 0) == 0) {
-        edit_put(probe, a, key, json_make_int(v));
+        json_set_int(probe, a, key, v);
     }
 }
 
@@ -56,7 +56,7 @@ static void default_probe(struct json *container, struct hk_arena *a, const char
     if (edit_get(probe, "grpc")) {
         struct json *grpc = edit_get(probe, "grpc");
         if (!edit_has(grpc, "service")) {
-            edit_put_str(grpc, a, "service", "");
+            json_set_cstr(grpc, a, "service", "");
         }
     }
 }
@@ -70,7 +70,7 @@ static void default_ports(struct json *container, struct hk_arena *a, bool host_
         const int64_t number = json_int(json_get(port, "containerPort"), 0);
         edit_default_str(port, a, "protocol", "TCP");
         if (host_network && number != 0 && json_int(json_get(port, "hostPort"), 0) == 0) {
-            edit_put(port, a, "hostPort", json_make_int(number));
+            json_set_int(port, a, "hostPort", number);
         }
     }
 }
@@ -101,7 +101,7 @@ static void round_up(struct json *list, struct hk_arena *a)
 
 static void default_resources(struct json *container, struct hk_arena *a, bool fill)
 {
-    struct json *resources = edit_object(container, a, "resources");
+    struct json *resources = json_need(container, a, "resources", JSON_OBJECT);
     const struct json *limits;
     struct json *requests;
 
@@ -214,7 +214,7 @@ static void default_volume(struct json *volume, struct hk_arena *a)
         default_claim_template(edit_get(volume, "ephemeral"), a);
     }
     if (edit_get(volume, "hostPath") && !edit_has(edit_get(volume, "hostPath"), "type")) {
-        edit_put_str(edit_get(volume, "hostPath"), a, "type", "");
+        json_set_cstr(edit_get(volume, "hostPath"), a, "type", "");
     }
 }
 
@@ -227,9 +227,9 @@ static void pair_account_names(struct json *spec, struct hk_arena *a)
     const struct hk_str old = edit_str(spec, "serviceAccount");
 
     if (name.n > 0) {
-        edit_put(spec, a, "serviceAccount", json_make_str(name));
+        json_set_str(spec, a, "serviceAccount", name);
     } else if (old.n > 0) {
-        edit_put(spec, a, "serviceAccountName", json_make_str(old));
+        json_set_str(spec, a, "serviceAccountName", old);
     }
 }
 
@@ -268,11 +268,11 @@ void admit_pod_default_template(struct json *spec, struct hk_arena *a)
 
 int admit_pod_default(struct admission_request *q, struct hk_err *err)
 {
-    struct json *spec = edit_object(q->obj, q->mem, "spec");
+    struct json *spec = json_need(q->obj, q->mem, "spec", JSON_OBJECT);
 
     default_spec(spec, q->mem, false);
     if (json_int(json_get(spec, "terminationGracePeriodSeconds"), 0) < 0) {
-        edit_put(spec, q->mem, "terminationGracePeriodSeconds", json_make_int(1));
+        json_set_int(spec, q->mem, "terminationGracePeriodSeconds", 1);
     }
     return 0;
 }
@@ -300,11 +300,11 @@ static void admit_pod_add_toleration(struct json *spec, struct hk_arena *a, cons
     if (tolerates(json_get(spec, "tolerations"), key)) {
         return;
     }
-    edit_put_str(&t, a, "key", key);
-    edit_put_str(&t, a, "operator", "Exists");
-    edit_put_str(&t, a, "effect", "NoExecute");
-    edit_put(&t, a, "tolerationSeconds", json_make_int(seconds));
-    json_push(edit_array(spec, a, "tolerations"), a, t);
+    json_set_cstr(&t, a, "key", key);
+    json_set_cstr(&t, a, "operator", "Exists");
+    json_set_cstr(&t, a, "effect", "NoExecute");
+    json_set_int(&t, a, "tolerationSeconds", seconds);
+    json_push(json_need(spec, a, "tolerations", JSON_ARRAY), a, t);
 }
 
 int admit_pod_tolerations(struct admission_request *q, struct hk_err *err)
@@ -368,12 +368,12 @@ static void put_gated(struct json *status, struct hk_arena *a)
 {
     struct json condition = json_make_object();
 
-    edit_put_str(&condition, a, "type", "PodScheduled");
-    edit_put_str(&condition, a, "status", "False");
-    edit_put_str(&condition, a, "reason", "SchedulingGated");
-    edit_put_str(&condition, a, "message",
-                 "Scheduling is blocked due to non-empty scheduling gates");
-    json_push(edit_array(status, a, "conditions"), a, condition);
+    json_set_cstr(&condition, a, "type", "PodScheduled");
+    json_set_cstr(&condition, a, "status", "False");
+    json_set_cstr(&condition, a, "reason", "SchedulingGated");
+    json_set_cstr(&condition, a, "message",
+                  "Scheduling is blocked due to non-empty scheduling gates");
+    json_push(json_need(status, a, "conditions", JSON_ARRAY), a, condition);
 }
 
 int admit_pod_prepare(struct admission_request *q, struct hk_err *err)
@@ -381,11 +381,11 @@ int admit_pod_prepare(struct admission_request *q, struct hk_err *err)
     const struct json *spec = json_get(q->obj, "spec");
     struct json status = json_make_object();
 
-    edit_put_str(&status, q->mem, "phase", "Pending");
-    edit_put_str(&status, q->mem, "qosClass", admission_pod_qos(spec));
+    json_set_cstr(&status, q->mem, "phase", "Pending");
+    json_set_cstr(&status, q->mem, "qosClass", admission_pod_qos(spec));
     if (edit_len(json_get(spec, "schedulingGates")) > 0) {
         put_gated(&status, q->mem);
     }
-    edit_put(q->obj, q->mem, "status", status);
+    json_set(q->obj, q->mem, "status", status);
     return 0;
 }

@@ -111,8 +111,8 @@ static void add_warning(struct admission_request *q, const char *text)
 }
 
 /* Records how a pod or template violates the audited and the warned level. */
-static void tell_faults(struct admission_request *q, const struct json *ns,
-                        const struct json *metadata, const struct json *spec, bool warn)
+static void warn_violations(struct admission_request *q, const struct json *ns,
+                            const struct json *metadata, const struct json *spec, bool warn)
 {
     const struct standard audit = standard_of(ns, MODE_AUDIT);
     const struct standard warned = warned_of(ns);
@@ -144,7 +144,7 @@ static bool has_same_images(const struct json *now, const struct json *old, cons
 
 /* An update of a running pod can change images and add ephemeral containers. Other updates leave
  * the pod as admitted and need no check. */
-static bool is_judged(const struct admission_request *q)
+static bool is_checked(const struct admission_request *q)
 {
     static const char *const lists[] = {"initContainers", "containers", "ephemeralContainers"};
 
@@ -164,11 +164,11 @@ int admit_pod_security_pod(struct admission_request *q, struct hk_err *err)
     const struct standard enforced = standard_of(ns, MODE_ENFORCE);
     const char *faults;
 
-    if (!ns || !is_judged(q)) {
+    if (!ns || !is_checked(q)) {
         return 0;
     }
     faults = find_faults(q, &enforced, metadata, spec);
-    tell_faults(q, ns, metadata, spec, !faults);
+    warn_violations(q, ns, metadata, spec, !faults);
     if (!faults) {
         return 0;
     }
@@ -179,14 +179,14 @@ int admit_pod_security_pod(struct admission_request *q, struct hk_err *err)
 /* ---- templates ---- */
 
 /* Templates that violate the same rules produce one warning. */
-static bool pod_security_tell_template(void *arg, const struct path *path,
+static bool pod_security_warn_template(void *arg, const struct path *path,
                                        const struct json *template)
 {
     struct admission_request *q = arg;
     const struct json *ns = admit_get(q, api_kind(API_NAMESPACE), HK_STR(""), q->ns);
     const uint32_t before = q->warnings.len;
 
-    tell_faults(q, ns, json_get(template, "metadata"), json_get(template, "spec"), true);
+    warn_violations(q, ns, json_get(template, "metadata"), json_get(template, "spec"), true);
     if (before > 0 && q->warnings.len > before &&
         strcmp(q->warnings.at[before - 1], q->warnings.at[before]) == 0) {
         q->warnings.len = before;
@@ -197,7 +197,7 @@ static bool pod_security_tell_template(void *arg, const struct path *path,
 /* Templates produce only warnings; the pods are checked when they are created. */
 int admit_pod_security_template(struct admission_request *q, struct hk_err *err)
 {
-    admit_each_template(q->kind, q->obj, pod_security_tell_template, q);
+    admit_each_template(q->kind, q->obj, pod_security_warn_template, q);
     return 0;
 }
 
@@ -243,7 +243,7 @@ static bool census_add(void *arg, const struct json *pod)
     return true;
 }
 
-static void tell_census(struct admission_request *q, const struct census *c)
+static void warn_existing_pods(struct admission_request *q, const struct census *c)
 {
     for (uint32_t i = 0; i < c->n; i++) {
         const uint32_t others = c->at[i].pods - 1;
@@ -270,7 +270,7 @@ int admit_pod_security_namespace(struct admission_request *q, struct hk_err *err
                                        "PodSecurity enforce level \"%s:%.*s\"",
                                        HK_FMT(q->name), pss_level_name(now.level),
                                        HK_FMT(now.version)));
-        tell_census(q, &c);
+        warn_existing_pods(q, &c);
     }
     return 0;
 }

@@ -192,7 +192,7 @@ static void check_level(enum pss_level level, const char *text, const char *want
     rig_fini(&r);
 }
 
-static void each_control_says_who_breaks_it(void **state)
+static void each_control_names_the_violating_containers(void **state)
 {
     for (size_t i = 0; i < HK_LEN(standard_cases); i++) {
         const struct standard_case *c = &standard_cases[i];
@@ -324,7 +324,7 @@ static void check_words(const char *state, const char *old, const char *text, co
     "status: {state: Open}\n"
 #define FAULT "would violate PodSecurity \"baseline:latest\": host namespaces (hostPID=true)"
 
-static void who_writes_a_workload_is_told(void **state)
+static void writers_of_workloads_get_warnings(void **state)
 {
     check_words(ENFORCE("baseline"), NULL, DEPLOYMENT, FAULT, "");
     check_words(ENFORCE("baseline") OPEN_QUEUE, NULL, VCJOB, FAULT, "");
@@ -345,7 +345,7 @@ static void who_writes_a_workload_is_told(void **state)
     "volumes: [{name: v, hostPath: {path: /}}]}\n---\n"                                            \
     "apiVersion: v1\nkind: Pod\nmetadata: {name: o, namespace: other}\nspec: {hostPID: true}\n"
 
-static void a_stricter_namespace_tells_of_the_pods_it_has(void **state)
+static void a_stricter_namespace_warns_of_its_existing_pods(void **state)
 {
     check_words(PODS, NAMESPACE(""), NAMESPACE("pod-security.kubernetes.io/enforce: baseline"),
                 "existing pods in namespace \"team\" violate the new PodSecurity enforce level "
@@ -360,12 +360,12 @@ static void a_stricter_namespace_tells_of_the_pods_it_has(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_control_says_who_breaks_it),
+        cmocka_unit_test(each_control_names_the_violating_containers),
         cmocka_unit_test(odd_shapes_are_survived),
         cmocka_unit_test(labels_decide),
         cmocka_unit_test(labels_that_mean_nothing_are_refused),
-        cmocka_unit_test(who_writes_a_workload_is_told),
-        cmocka_unit_test(a_stricter_namespace_tells_of_the_pods_it_has),
+        cmocka_unit_test(writers_of_workloads_get_warnings),
+        cmocka_unit_test(a_stricter_namespace_warns_of_its_existing_pods),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -242,7 +242,7 @@ static const struct rig_case fault_cases[] = {
          "spec.containers[0].livenessProbe.successThreshold: Invalid value: 2: must be 1"),
 };
 
-static void test_faults_are_told_field_by_field(void **state)
+static void test_faults_are_reported_by_field(void **state)
 {
     rig_check(fault_cases, HK_LEN(fault_cases));
 }
@@ -343,7 +343,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stored_pod_shows_its_defaults),
-        cmocka_unit_test(test_faults_are_told_field_by_field),
+        cmocka_unit_test(test_faults_are_reported_by_field),
         cmocka_unit_test(test_few_fields_of_a_pod_may_change),
         cmocka_unit_test(test_status_changes_within_reason),
     };

@@ -22,7 +22,7 @@ static bool restore_images(struct admission_request *q, struct json *spec, const
     for (uint32_t i = 0; i < edit_len(list) && i < edit_len(before); i++) {
         const struct json *image = json_get(json_item(before, i), "image");
         if (image && edit_has(&list->items[i], "image")) {
-            edit_put(&list->items[i], q->mem, "image", *image);
+            json_set(&list->items[i], q->mem, "image", *image);
         }
     }
     return edit_len(list) == edit_len(before);
@@ -35,7 +35,7 @@ static void admit_pod_update_restore_field(struct admission_request *q, struct j
 
     json_del(spec, key);
     if (before) {
-        edit_put(spec, q->mem, key, *before);
+        json_set(spec, q->mem, key, *before);
     }
 }
 

@@ -151,14 +151,14 @@ static void keep_old(struct admission_request *q, struct json *spec)
 
     for (size_t i = 0; i < HK_LEN(fields); i++) {
         if (!edit_has(spec, fields[i]) && edit_has(old, fields[i])) {
-            edit_put(spec, q->mem, fields[i], *json_get(old, fields[i]));
+            json_set(spec, q->mem, fields[i], *json_get(old, fields[i]));
         }
     }
 }
 
 int admit_priority_pod(struct admission_request *q, struct hk_err *err)
 {
-    struct json *spec = edit_object(q->obj, q->mem, "spec");
+    struct json *spec = json_need(q->obj, q->mem, "spec", JSON_OBJECT);
     struct rank rank = {0};
     int rc;
 
@@ -176,11 +176,10 @@ int admit_priority_pod(struct admission_request *q, struct hk_err *err)
     if (rc < 0) {
         return rc;
     }
-    edit_put(spec, q->mem, "priority", json_make_int(rank.value));
-    edit_put(spec, q->mem, "preemptionPolicy", json_make_str(hk_arena_str(q->mem, rank.policy)));
+    json_set_int(spec, q->mem, "priority", rank.value);
+    json_set_str_copy(spec, q->mem, "preemptionPolicy", rank.policy);
     if (rank.class.n > 0) {
-        edit_put(spec, q->mem, "priorityClassName",
-                 json_make_str(hk_arena_str(q->mem, rank.class)));
+        json_set_str_copy(spec, q->mem, "priorityClassName", rank.class);
     }
     return 0;
 }
@@ -203,14 +202,14 @@ int admit_priority_default(struct admission_request *q, struct hk_err *err)
 {
     edit_default_str(q->obj, q->mem, "preemptionPolicy", DEFAULT_PREEMPTION);
     if (!edit_has(q->obj, "value")) {
-        edit_put(q->obj, q->mem, "value", json_make_int(0));
+        json_set_int(q->obj, q->mem, "value", 0);
     }
     return 0;
 }
 
 /* Error about a class with a system prefix; NULL when it is one of the system classes. Same as
  * upstream's IsKnownSystemPriorityClass. */
-static const char *judge_system_class(const struct admission_request *q, struct hk_str name)
+static const char *refuse_system_class(const struct admission_request *q, struct hk_str name)
 {
     const int64_t *fixed = system_value(name);
 
@@ -232,7 +231,7 @@ static void admit_priority_check_value(struct admission_request *q)
 {
     const struct hk_str name = edit_str(json_get(q->obj, "metadata"), "name");
     const bool reserved = hk_str_starts(name, "system-");
-    const char *wrong = reserved ? judge_system_class(q, name) : NULL;
+    const char *wrong = reserved ? refuse_system_class(q, name) : NULL;
     const struct path metadata = path_field(NULL, "metadata");
     const struct path name_path = path_field(&metadata, "name");
     const struct path p = path_field(NULL, "value");
@@ -262,7 +261,7 @@ void admit_priority_validate(struct admission_request *q)
     }
 }
 
-int admit_priority_judge(struct admission_request *q, struct hk_err *err)
+int admit_priority_enforce(struct admission_request *q, struct hk_err *err)
 {
     const struct json *other;
     struct hk_str name;

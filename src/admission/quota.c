@@ -417,7 +417,7 @@ struct json admission_quota_usage(const struct admission_lookup *lookup, struct 
 
 /* ---- enforcing ---- */
 
-struct judgement {
+struct quota_check {
     struct admission_request *q;
     struct hk_err *err;
     int rc;
@@ -482,7 +482,7 @@ static struct json admit_quota_sort_hard(const struct json *hard, struct hk_aren
 }
 
 /* A quota on compute resources requires pods to set those resources. */
-static int check_stated(const struct judgement *j, const struct json *quota,
+static int check_stated(const struct quota_check *j, const struct json *quota,
                         const struct json *hard)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -515,7 +515,8 @@ static void add_part(struct hk_buf *out, struct hk_str name, struct quantity v)
     quantity_write(v, out);
 }
 
-static int check_room(const struct judgement *j, const struct json *quota, const struct json *hard)
+static int check_room(const struct quota_check *j, const struct json *quota,
+                      const struct json *hard)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf wanted = {0};
     HK_AUTO(hk_buf_fini) struct hk_buf used = {0};
@@ -548,9 +549,9 @@ static int check_room(const struct judgement *j, const struct json *quota, const
                    limited.data);
 }
 
-static bool judge_quota(void *arg, const struct json *quota)
+static bool check_quota(void *arg, const struct json *quota)
 {
-    struct judgement *j = arg;
+    struct quota_check *j = arg;
     const struct json hard = admit_quota_sort_hard(json_at(quota, "spec.hard"), j->q->mem);
 
     if (j->pod && j->q->verb == ADMIT_CREATE && in_scopes(quota, j->q->obj)) {
@@ -562,16 +563,16 @@ static bool judge_quota(void *arg, const struct json *quota)
     return j->rc == 0;
 }
 
-int admit_quota_judge(struct admission_request *q, struct hk_err *err)
+int admit_quota_enforce(struct admission_request *q, struct hk_err *err)
 {
-    struct judgement j = {
+    struct quota_check j = {
         .q = q,
         .err = err,
         .pod = is_kind(q->kind, api_kind(API_POD)),
     };
 
     if (q->kind->namespaced) {
-        admit_each(q, api_kind(API_RESOURCE_QUOTA), q->ns, judge_quota, &j);
+        admit_each(q, api_kind(API_RESOURCE_QUOTA), q->ns, check_quota, &j);
     }
     return j.rc;
 }

@@ -197,7 +197,7 @@ static int refuse_grant(struct admission_request *q, struct hk_err *err)
     return hk_fail(err, HK_EDENIED, "%s", q->refusal);
 }
 
-int admit_role_judge(struct admission_request *q, struct hk_err *err)
+int admit_role_enforce(struct admission_request *q, struct hk_err *err)
 {
     const struct rights_ask escalate = {.verb = HK_STR("escalate"),
                                         .group = HK_STR(RBAC_GROUP),
@@ -212,7 +212,7 @@ int admit_role_judge(struct admission_request *q, struct hk_err *err)
     return refuse_grant(q, err);
 }
 
-int admit_binding_judge(struct admission_request *q, struct hk_err *err)
+int admit_binding_enforce(struct admission_request *q, struct hk_err *err)
 {
     const struct json *ref = json_get(q->obj, "roleRef");
     const bool local = hk_str_is(edit_str(ref, "kind"), "Role");

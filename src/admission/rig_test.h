@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the tests of this room: a manifest goes in as YAML, runs through decode, mutate and
-// validate over a state that is YAML too, and what came of it is compared as text.
+// validate over a state that is YAML too, and the result is compared as text.
 #pragma once
 
 #include "admission/admission.h"

@@ -100,23 +100,23 @@ static void check_rights(const struct rights_case *cases, size_t n)
 #define QUEUES CANNOT("update", "queues", "scheduling.volcano.sh", "at the cluster scope")
 #define JOBS CANNOT("update", "jobs", "batch.volcano.sh", "in the namespace \"team\"")
 
-static void a_command_takes_the_right_to_its_target(void **state)
+static void a_command_requires_the_right_to_update_its_target(void **state)
 {
     static const struct rights_case cases[] = {
         {"close a queue", COMMAND("CloseQueue", "Queue", "q"), NULL,
-         "Forbidden: CloseQueue of Queue \"q\" takes the right to update it: " QUEUES,
+         "Forbidden: CloseQueue of Queue \"q\" requires the right to update it: " QUEUES,
          "update scheduling.volcano.sh/queues - q"},
         {"open a queue", COMMAND("OpenQueue", "Queue", "q"), NULL,
-         "Forbidden: OpenQueue of Queue \"q\" takes the right to update it: " QUEUES,
+         "Forbidden: OpenQueue of Queue \"q\" requires the right to update it: " QUEUES,
          "update scheduling.volcano.sh/queues - q"},
         {"abort a job", COMMAND("AbortJob", "Job", "j"), NULL,
-         "Forbidden: AbortJob of Job \"j\" takes the right to update it: " JOBS,
+         "Forbidden: AbortJob of Job \"j\" requires the right to update it: " JOBS,
          "update batch.volcano.sh/jobs team j"},
         {"another target", COMMAND("CloseQueue", "Queue", "q"), COMMAND("CloseQueue", "Job", "q"),
-         "Forbidden: CloseQueue of Queue \"q\" takes the right to update it: " QUEUES,
+         "Forbidden: CloseQueue of Queue \"q\" requires the right to update it: " QUEUES,
          "update scheduling.volcano.sh/queues - q"},
         {"another action", COMMAND("OpenQueue", "Queue", "q"), COMMAND("CloseQueue", "Queue", "q"),
-         "Forbidden: OpenQueue of Queue \"q\" takes the right to update it: " QUEUES,
+         "Forbidden: OpenQueue of Queue \"q\" requires the right to update it: " QUEUES,
          "update scheduling.volcano.sh/queues - q"},
         {"the same again", COMMAND("OpenQueue", "Queue", "q"), COMMAND("OpenQueue", "Queue", "q"),
          "", NULL},
@@ -138,7 +138,7 @@ static void a_command_takes_the_right_to_its_target(void **state)
     OBJECT("apps/v1", "Deployment", "{selector: {matchLabels: {a: b}}, template: " ALWAYS(node) "}")
 #define TASKS(node) "[{name: t, replicas: 1, template: " TEMPLATE(node) "}]"
 #define BIND(field)                                                                                \
-    "Forbidden: " field ": choosing the node of a pod takes the right to bind it: " CANNOT(        \
+    "Forbidden: " field ": choosing the node of a pod requires the right to bind it: " CANNOT(     \
         "create", "pods/binding", "",                                                              \
         "in the namespace \"team\"") "; leave nodeName out and the "                               \
                                      "scheduler will choose, or use "                              \
@@ -187,7 +187,7 @@ static void a_node_takes_the_right_to_bind(void **state)
     "Forbidden: user \"ann\" (groups=[\"g\"]) is attempting to grant RBAC permissions not "        \
     "currently held"
 
-static void nobody_gives_away_more_than_they_have(void **state)
+static void users_cannot_grant_rights_they_do_not_have(void **state)
 {
     static const struct rights_case cases[] = {
         {"rules that are held", ROLE("pods"), NULL, "", NULL},
@@ -262,9 +262,9 @@ static void roles_and_bindings_make_sense(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_command_takes_the_right_to_its_target),
+        cmocka_unit_test(a_command_requires_the_right_to_update_its_target),
         cmocka_unit_test(a_node_takes_the_right_to_bind),
-        cmocka_unit_test(nobody_gives_away_more_than_they_have),
+        cmocka_unit_test(users_cannot_grant_rights_they_do_not_have),
         cmocka_unit_test(roles_and_bindings_make_sense),
     };
 

@@ -16,7 +16,7 @@ static void default_ports(struct json *spec, struct hk_arena *a)
         struct json *port = &ports->items[i];
         edit_default_str(port, a, "protocol", "TCP");
         if (!edit_has(port, "targetPort") && edit_has(port, "port")) {
-            edit_put(port, a, "targetPort", *json_get(port, "port"));
+            json_set(port, a, "targetPort", *json_get(port, "port"));
         }
     }
 }
@@ -27,12 +27,12 @@ static void default_addresses(struct json *spec, struct hk_arena *a)
     const struct json *first = json_item(json_get(spec, "clusterIPs"), 0);
 
     if (ip.n > 0 && !first) {
-        json_push(edit_array(spec, a, "clusterIPs"), a, json_make_str(ip));
+        json_push(json_need(spec, a, "clusterIPs", JSON_ARRAY), a, json_make_str(ip));
     } else if (ip.n == 0 && first) {
-        edit_put(spec, a, "clusterIP", *first);
+        json_set(spec, a, "clusterIP", *first);
     }
     if (!edit_has(spec, "ipFamilies")) {
-        json_push(edit_array(spec, a, "ipFamilies"), a, json_make_str(HK_STR("IPv4")));
+        json_push(json_need(spec, a, "ipFamilies", JSON_ARRAY), a, json_make_str(HK_STR("IPv4")));
     }
     edit_default_str(spec, a, "ipFamilyPolicy", "SingleStack");
     edit_default_str(spec, a, "internalTrafficPolicy", "Cluster");
@@ -40,7 +40,7 @@ static void default_addresses(struct json *spec, struct hk_arena *a)
 
 int admit_service_default(struct admission_request *q, struct hk_err *err)
 {
-    struct json *spec = edit_object(q->obj, q->mem, "spec");
+    struct json *spec = json_need(q->obj, q->mem, "spec", JSON_OBJECT);
 
     edit_default_str(spec, q->mem, "type", "ClusterIP");
     edit_default_str(spec, q->mem, "sessionAffinity", "None");
@@ -56,8 +56,8 @@ int admit_service_default(struct admission_request *q, struct hk_err *err)
     }
     if (q->verb == ADMIT_CREATE) {
         struct json status = json_make_object();
-        edit_put(&status, q->mem, "loadBalancer", json_make_object());
-        edit_put(q->obj, q->mem, "status", status);
+        json_set_object(&status, q->mem, "loadBalancer");
+        json_set(q->obj, q->mem, "status", status);
     }
     return 0;
 }

@@ -63,7 +63,7 @@ static bool add_mounts(struct json *spec, const char *list, struct hk_arena *a)
         struct json *c = &containers->items[i];
 
         if (json_is(c, JSON_OBJECT) && !has_mount(c)) {
-            json_push(edit_array(c, a, "volumeMounts"), a, literal(a, access_mount));
+            json_push(json_need(c, a, "volumeMounts", JSON_ARRAY), a, literal(a, access_mount));
             added = true;
         }
     }
@@ -89,7 +89,7 @@ static void add_access(struct json *spec, struct hk_arena *a)
     const bool main = add_mounts(spec, "containers", a);
 
     if ((init || main) && !has_volume(spec)) {
-        json_push(edit_array(spec, a, "volumes"), a, literal(a, access_volume));
+        json_push(json_need(spec, a, "volumes", JSON_ARRAY), a, literal(a, access_volume));
     }
 }
 
@@ -98,13 +98,13 @@ static void add_access(struct json *spec, struct hk_arena *a)
 /* A namespace's default account may be created after the first pods. */
 int admit_serviceaccount_pod(struct admission_request *q, struct hk_err *err)
 {
-    struct json *spec = edit_object(q->obj, q->mem, "spec");
+    struct json *spec = json_need(q->obj, q->mem, "spec", JSON_OBJECT);
     const struct json *account;
     struct hk_str name;
 
     edit_default_str(spec, q->mem, "serviceAccountName", "default");
     name = edit_str(spec, "serviceAccountName");
-    edit_put(spec, q->mem, "serviceAccount", json_make_str(name));
+    json_set_str(spec, q->mem, "serviceAccount", name);
     account = admit_get(q, api_kind(API_SERVICE_ACCOUNT), q->ns, name);
     if (!account) {
         if (!q->lookup || hk_str_is(name, "default")) {
@@ -120,7 +120,7 @@ int admit_serviceaccount_pod(struct admission_request *q, struct hk_err *err)
     }
     if (edit_len(json_get(spec, "imagePullSecrets")) == 0 &&
         edit_len(json_get(account, "imagePullSecrets")) > 0) {
-        edit_put(spec, q->mem, "imagePullSecrets",
+        json_set(spec, q->mem, "imagePullSecrets",
                  json_clone(json_get(account, "imagePullSecrets"), q->mem));
     }
     return 0;

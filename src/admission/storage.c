@@ -38,13 +38,13 @@ void admit_storageclass_validate(struct admission_request *q)
 
 int admit_pvc_default(struct admission_request *q, struct hk_err *err)
 {
-    struct json *spec = edit_object(q->obj, q->mem, "spec");
+    struct json *spec = json_need(q->obj, q->mem, "spec", JSON_OBJECT);
 
     edit_default_str(spec, q->mem, "volumeMode", "Filesystem");
     if (q->verb == ADMIT_CREATE) {
         struct json status = json_make_object();
-        edit_put_str(&status, q->mem, "phase", "Pending");
-        edit_put(q->obj, q->mem, "status", status);
+        json_set_cstr(&status, q->mem, "phase", "Pending");
+        json_set(q->obj, q->mem, "status", status);
     }
     return 0;
 }
@@ -71,7 +71,7 @@ static bool keep_newest(void *arg, const struct json *class)
 
 int admit_pvc_class(struct admission_request *q, struct hk_err *err)
 {
-    struct json *spec = edit_object(q->obj, q->mem, "spec");
+    struct json *spec = json_need(q->obj, q->mem, "spec", JSON_OBJECT);
     struct search s = {.mem = q->mem};
 
     if (edit_has(spec, "storageClassName")) {
@@ -79,7 +79,7 @@ int admit_pvc_class(struct admission_request *q, struct hk_err *err)
     }
     admit_each(q, api_kind(API_STORAGE_CLASS), HK_STR(""), keep_newest, &s);
     if (s.name.n > 0) {
-        edit_put(spec, q->mem, "storageClassName", json_make_str(s.name));
+        json_set_str(spec, q->mem, "storageClassName", s.name);
     }
     return 0;
 }
@@ -157,14 +157,14 @@ void admit_pvc_validate(struct admission_request *q)
 
 int admit_pv_default(struct admission_request *q, struct hk_err *err)
 {
-    struct json *spec = edit_object(q->obj, q->mem, "spec");
+    struct json *spec = json_need(q->obj, q->mem, "spec", JSON_OBJECT);
 
     edit_default_str(spec, q->mem, "persistentVolumeReclaimPolicy", "Retain");
     edit_default_str(spec, q->mem, "volumeMode", "Filesystem");
     if (q->verb == ADMIT_CREATE) {
         struct json status = json_make_object();
-        edit_put_str(&status, q->mem, "phase", "Pending");
-        edit_put(q->obj, q->mem, "status", status);
+        json_set_cstr(&status, q->mem, "phase", "Pending");
+        json_set(q->obj, q->mem, "status", status);
     }
     return 0;
 }

@@ -71,7 +71,7 @@ static void vc_cronjob_check_name(struct hk_str name, struct hk_buf *out)
                     "cronJob name must be no more than %d characters to accommodate job name "
                     "suffix (max 63 total)",
                     NAME_MAX_BYTES);
-    } else if (!name_tell(name, NAME_QUALIFIED, "; ", &reasons)) {
+    } else if (!name_write_errors(name, NAME_QUALIFIED, "; ", &reasons)) {
         hk_buf_addf(out, "invalid cronJob name \"%.*s\": %s", HK_FMT(name), reasons.data);
     }
 }

@@ -16,7 +16,7 @@ static size_t skip_brackets(struct hk_str s, size_t at)
 }
 
 /* Writes Go's message about an unbalanced bracket; false when there is none. */
-static bool tell_unbalanced(struct hk_str s, struct hk_buf *out)
+static bool write_unbalanced(struct hk_str s, struct hk_buf *out)
 {
     uint32_t depth = 0;
 
@@ -53,7 +53,7 @@ static void check_pattern(struct admission_request *scratch, const struct path *
     struct hk_err err = {0};
     struct re2 *re;
 
-    if (!tell_unbalanced(pattern, &why)) {
+    if (!write_unbalanced(pattern, &why)) {
         if (re2_compile(pattern, &re, &err) == 0) {
             re2_free(re);
             return;
@@ -81,6 +81,6 @@ void vc_hypernode_validate(struct vc *v)
             check_pattern(&scratch, &members, edit_str(match, "pattern"));
         }
     }
-    vc_tell_errors(v, &scratch);
+    vc_write_errors(v, &scratch);
     admission_request_fini(&scratch);
 }

@@ -73,7 +73,7 @@ static void vc_job_check_name(struct vc *v, const char *what, const char *name, 
 {
     HK_AUTO(hk_buf_fini) struct hk_buf reasons = {0};
 
-    if (!name_tell(hk_str(name), NAME_QUALIFIED, " ", &reasons)) {
+    if (!name_write_errors(hk_str(name), NAME_QUALIFIED, " ", &reasons)) {
         hk_buf_addf(&v->why, "create %s with name %s validate failed [%s]%s", what, name,
                     reasons.data, end);
     }
@@ -101,7 +101,7 @@ static void collect_template_faults(const struct vc *v, struct json *pod,
     const struct path template = path_field(NULL, "template");
     const struct path labels = path_field(&template, "labels");
     const struct path at = path_field(&template, "spec");
-    struct json *spec = edit_object(pod, v->q->mem, "spec");
+    struct json *spec = json_need(pod, v->q->mem, "spec", JSON_OBJECT);
 
     admit_pod_default_template(spec, v->q->mem);
     name_check_labels(scratch, &labels, json_at(pod, "metadata.labels"));
@@ -328,7 +328,7 @@ static bool check_volume(struct vc *v, const struct json *volume, struct hk_inte
         hk_buf_adds(&v->why,
                     "conflict: If you want to use an existing PVC, just specify VolumeClaimName."
                     "If you want to create a new PVC, you do not need to specify VolumeClaimName");
-    } else if (claim.n > 0 && !name_tell(claim, NAME_SUBDOMAIN, " ", &reasons)) {
+    } else if (claim.n > 0 && !name_write_errors(claim, NAME_SUBDOMAIN, " ", &reasons)) {
         hk_buf_addf(&v->why, "invalid VolumeClaimName %.*s : [%s]", HK_FMT(claim), reasons.data);
     } else {
         hk_intern(paths, path);
@@ -369,7 +369,7 @@ static void vc_job_check_queue(struct vc *v, struct hk_str name)
     }
     if (!queue) {
         hk_buf_adds(&v->why, " unable to find job queue: ");
-        vc_tell_no_queue(v, name);
+        vc_write_no_queue(v, name);
         hk_buf_addc(&v->why, ';');
         return;
     }

@@ -28,20 +28,20 @@ static bool default_task(struct json *task, uint32_t index, struct hk_arena *a)
     bool changed = false;
 
     if (edit_str(task, "name").n == 0) {
-        edit_put_str(task, a, "name", hk_arena_printf(a, "default%u", index));
+        json_set_cstr(task, a, "name", hk_arena_printf(a, "default%u", index));
         changed = true;
     }
     if (json_is(pod, JSON_OBJECT) && json_bool(json_get(pod, "hostNetwork"), false) &&
         edit_str(pod, "dnsPolicy").n == 0) {
-        edit_put_str(pod, a, "dnsPolicy", "ClusterFirstWithHostNet");
+        json_set_cstr(pod, a, "dnsPolicy", "ClusterFirstWithHostNet");
         changed = true;
     }
     if (!edit_has(task, "minAvailable")) {
-        edit_put(task, a, "minAvailable", json_make_int(task_minimum(task)));
+        json_set_int(task, a, "minAvailable", task_minimum(task));
         changed = true;
     }
     if (vc_job_mutate_field_is_zero(task, "maxRetry")) {
-        edit_put(task, a, "maxRetry", json_make_int(3));
+        json_set_int(task, a, "maxRetry", 3);
         changed = true;
     }
     return changed;
@@ -58,18 +58,18 @@ static bool restore_task(struct json *task, const struct json *old, struct hk_ar
 
     for (size_t i = 0; i < HK_LEN(kept); i++) {
         if (!edit_has(task, kept[i]) && edit_has(old, kept[i])) {
-            edit_put(task, a, kept[i], *json_get(old, kept[i]));
+            json_set(task, a, kept[i], *json_get(old, kept[i]));
             changed = true;
         }
     }
     if (!edit_has(task, "minAvailable") && edit_has(old, "minAvailable")) {
-        edit_put(task, a, "minAvailable", json_make_int(task_minimum(task)));
+        json_set_int(task, a, "minAvailable", task_minimum(task));
         changed = true;
     }
     pod = edit_at(task, "template.spec");
     if (json_is(pod, JSON_OBJECT) && json_is(dns, JSON_STRING) && !edit_has(pod, "dnsPolicy") &&
         json_bool(json_get(pod, "hostNetwork"), false)) {
-        edit_put(pod, a, "dnsPolicy", *dns);
+        json_set(pod, a, "dnsPolicy", *dns);
         changed = true;
     }
     return changed;
@@ -135,10 +135,10 @@ static void mutate_plugins(struct vc *v, const struct json *spec)
         svc |= json_get(&plugins, need_svc[i]) != NULL;
     }
     if (svc && !json_get(&plugins, "svc")) {
-        edit_put(&plugins, v->q->mem, "svc", json_make_array());
+        json_set_array(&plugins, v->q->mem, "svc");
     }
     if (json_get(&plugins, "mpi") && !json_get(&plugins, "ssh")) {
-        edit_put(&plugins, v->q->mem, "ssh", json_make_array());
+        json_set_array(&plugins, v->q->mem, "ssh");
     }
     vc_patch(v, "replace", "/spec/plugins", plugins);
 }

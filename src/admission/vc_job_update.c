@@ -69,7 +69,7 @@ static struct json frozen_part(const struct vc *v, const struct json *obj)
         json_del(&tasks->items[i], "minAvailable");
         if (tasks->items[i].type == JSON_OBJECT &&
             vc_job_read_template(v, &tasks->items[i], &template, NULL) == 0) {
-            edit_put(&tasks->items[i], a, "template", template);
+            json_set(&tasks->items[i], a, "template", template);
         }
     }
     for (uint32_t i = 0; i < edit_len(volumes); i++) {

@@ -32,7 +32,7 @@ static void add_gate(struct vc *v, const struct json *spec)
             return;
         }
     }
-    edit_put_str(&gate, v->q->mem, "name", GATE);
+    json_set_cstr(&gate, v->q->mem, "name", GATE);
     if (edit_len(gates) > 0) {
         vc_patch(v, "add", "/spec/schedulingGates/-", gate);
     } else {
@@ -130,7 +130,7 @@ static struct json toleration(const struct json *given, struct hk_arena *a)
 
     for (size_t i = 0; i < HK_LEN(members); i++) {
         if (edit_has(given, members[i].file)) {
-            edit_put(&t, a, members[i].field, *json_get(given, members[i].file));
+            json_set(&t, a, members[i].field, *json_get(given, members[i].file));
         }
     }
     return t;

@@ -90,7 +90,7 @@ static void groups_place_pods(void **state)
     rig_fini(&r);
 }
 
-static void bad_files_are_told(void **state)
+static void bad_files_are_reported(void **state)
 {
     static const struct {
         const char *text, *want;
@@ -174,7 +174,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_place_pods),
-        cmocka_unit_test(bad_files_are_told),
+        cmocka_unit_test(bad_files_are_reported),
         cmocka_unit_test(budgets_are_numbers_or_percentages),
         cmocka_unit_test(groups_take_the_queue_of_their_namespace),
     };

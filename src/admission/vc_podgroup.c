@@ -37,7 +37,7 @@ static void vc_podgroup_check_queue(struct vc *v, struct hk_str name)
     }
     if (!queue) {
         hk_buf_adds(&v->why, "unable to find queue: ");
-        vc_tell_no_queue(v, name);
+        vc_write_no_queue(v, name);
         return;
     }
     state = vc_queue_state(v, queue);

@@ -52,7 +52,7 @@ void vc_patch(struct vc *v, const char *op, const char *path, struct json value)
  * object; the schema refuses that. */
 const struct json *vc_patch_spec(struct vc *v);
 /* Appends the field errors of a scratch request as one text: plain, or in brackets when several. */
-void vc_tell_errors(struct vc *v, const struct admission_request *scratch);
+void vc_write_errors(struct vc *v, const struct admission_request *scratch);
 /* A request that only collects field errors; end with admission_request_fini. */
 struct admission_request vc_scratch(const struct vc *v);
 /* NULL when missing, or without lookup. */
@@ -61,7 +61,7 @@ const struct json *vc_queue(const struct vc *v, struct hk_str name);
 void vc_each_child(const struct vc *v, struct hk_str parent,
                    bool (*fn)(void *arg, const struct json *queue), void *arg);
 /* `queue.scheduling.volcano.sh "<q>" not found` */
-void vc_tell_no_queue(struct vc *v, struct hk_str name);
+void vc_write_no_queue(struct vc *v, struct hk_str name);
 /* The queue's state; "Open" when unset, unless the options say otherwise. */
 struct hk_str vc_queue_state(const struct vc *v, const struct json *queue);
 

@@ -306,7 +306,7 @@ static bool check_ancestry(struct vc *v)
         if (!at) {
             hk_buf_addf(&v->why, "failed to get parent queue %.*s of queue %.*s: ", HK_FMT(parent),
                         HK_FMT(name));
-            vc_tell_no_queue(v, parent);
+            vc_write_no_queue(v, parent);
             return false;
         }
         name = parent;
@@ -389,7 +389,7 @@ static bool check_fields(struct vc *v)
     check_state(v, &scratch, &spec);
     check_hierarchy(v, &scratch);
     ok = scratch.errors.len == 0;
-    vc_tell_errors(v, &scratch);
+    vc_write_errors(v, &scratch);
     admission_request_fini(&scratch);
     return ok;
 }
@@ -464,7 +464,7 @@ static void validate_delete(struct vc *v)
         return;
     }
     if (!queue) {
-        vc_tell_no_queue(v, name);
+        vc_write_no_queue(v, name);
         return;
     }
     if (v->opts->refuse_busy_queues && allocated_pods(queue) > 0) {

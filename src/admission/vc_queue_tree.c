@@ -303,7 +303,7 @@ static bool check_above(const struct tree *t, const struct json *spec, const str
     }
     if (!vc_queue_tree_queue_spec(t, parent) && !vc_queue(t->v, parent)) {
         hk_buf_addf(&t->v->why, "parent queue %.*s not found: ", HK_FMT(parent));
-        vc_tell_no_queue(t->v, parent);
+        vc_write_no_queue(t->v, parent);
         return false;
     }
     return check_ancestors(t, own, parent) &&

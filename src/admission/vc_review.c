@@ -23,9 +23,9 @@ void vc_patch(struct vc *v, const char *op, const char *path, struct json value)
 {
     struct json step = json_make_object();
 
-    edit_put_str(&step, v->q->mem, "op", op);
-    edit_put_str(&step, v->q->mem, "path", path);
-    edit_put(&step, v->q->mem, "value", value);
+    json_set_cstr(&step, v->q->mem, "op", op);
+    json_set_cstr(&step, v->q->mem, "path", path);
+    json_set(&step, v->q->mem, "value", value);
     json_push(&v->patch, v->q->mem, step);
 }
 
@@ -54,7 +54,7 @@ struct admission_request vc_scratch(const struct vc *v)
 }
 
 /* Equal messages are reported once, as Go's aggregates do. */
-static bool told_before(const struct admission_request *scratch, uint32_t i)
+static bool is_reported(const struct admission_request *scratch, uint32_t i)
 {
     const struct field_error *e = &scratch->errors.at[i];
 
@@ -67,13 +67,13 @@ static bool told_before(const struct admission_request *scratch, uint32_t i)
     return false;
 }
 
-void vc_tell_errors(struct vc *v, const struct admission_request *scratch)
+void vc_write_errors(struct vc *v, const struct admission_request *scratch)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf list = {0};
     uint32_t told = 0;
 
     for (uint32_t i = 0; i < scratch->errors.len; i++) {
-        if (!told_before(scratch, i)) {
+        if (!is_reported(scratch, i)) {
             hk_buf_addf(&list, "%s%s: %s", told++ > 0 ? ", " : "", scratch->errors.at[i].field,
                         scratch->errors.at[i].message);
         }
@@ -113,7 +113,7 @@ void vc_each_child(const struct vc *v, struct hk_str parent,
     }
 }
 
-void vc_tell_no_queue(struct vc *v, struct hk_str name)
+void vc_write_no_queue(struct vc *v, struct hk_str name)
 {
     hk_buf_adds(&v->why, "queue.scheduling.volcano.sh ");
     json_write_str(name, &v->why);

@@ -58,8 +58,8 @@ const struct volcano_rule *volcano_rule_find(struct hk_str path)
     return NULL;
 }
 
-static void tell_wrong_operation(const struct volcano_rule *rule, struct hk_str operation,
-                                 struct hk_buf *why)
+static void write_wrong_operation(const struct volcano_rule *rule, struct hk_str operation,
+                                  struct hk_buf *why)
 {
     struct hk_str rest = hk_str(rule->wrong_operation);
     const char *hole = strstr(rest.s, "%s");
@@ -83,7 +83,7 @@ bool volcano_refuses_operation(const struct volcano_rule *rule, struct hk_str op
     if (!rule->wrong_operation) {
         return false;
     }
-    tell_wrong_operation(rule, operation, why);
+    write_wrong_operation(rule, operation, why);
     return true;
 }
 
@@ -96,7 +96,7 @@ static void check_bounds(struct vc *v)
     scratch.old = v->q->old;
     admit_bounds_check(&scratch, v->opts);
     if (scratch.errors.len > 0) {
-        vc_tell_errors(v, &scratch);
+        vc_write_errors(v, &scratch);
     }
     admission_request_fini(&scratch);
 }
@@ -170,7 +170,7 @@ int admit_volcano_mutate(struct admission_request *q, struct hk_err *err)
     return run_all(q, true, err);
 }
 
-int admit_volcano_judge(struct admission_request *q, struct hk_err *err)
+int admit_volcano_enforce(struct admission_request *q, struct hk_err *err)
 {
     return run_all(q, false, err);
 }

@@ -8,7 +8,7 @@
 
 static struct json *default_common(struct admission_request *q)
 {
-    struct json *spec = edit_object(q->obj, q->mem, "spec");
+    struct json *spec = json_need(q->obj, q->mem, "spec", JSON_OBJECT);
     struct json *pod = edit_at(spec, "template.spec");
 
     if (pod) {
@@ -21,11 +21,11 @@ static struct json *default_common(struct admission_request *q)
  * for another type. */
 static struct json *default_strategy(struct json *spec, struct hk_arena *a, const char *key)
 {
-    struct json *strategy = edit_object(spec, a, key);
+    struct json *strategy = json_need(spec, a, key, JSON_OBJECT);
 
     edit_default_str(strategy, a, "type", "RollingUpdate");
     return hk_str_is(edit_str(strategy, "type"), "RollingUpdate")
-               ? edit_object(strategy, a, "rollingUpdate")
+               ? json_need(strategy, a, "rollingUpdate", JSON_OBJECT)
                : NULL;
 }
 
@@ -59,11 +59,11 @@ int admit_rc_default(struct admission_request *q, struct hk_err *err)
     edit_default_int(spec, q->mem, "replicas", 1);
     if (edit_size(labels) > 0) {
         if (edit_size(json_get(spec, "selector")) == 0) {
-            edit_put(spec, q->mem, "selector", json_clone(labels, q->mem));
+            json_set(spec, q->mem, "selector", json_clone(labels, q->mem));
         }
-        struct json *metadata = edit_object(q->obj, q->mem, "metadata");
+        struct json *metadata = json_need(q->obj, q->mem, "metadata", JSON_OBJECT);
         if (edit_size(json_get(metadata, "labels")) == 0) {
-            edit_put(metadata, q->mem, "labels",
+            json_set(metadata, q->mem, "labels",
                      json_clone(json_at(q->obj, "spec.template.metadata.labels"), q->mem));
         }
     }
@@ -78,8 +78,8 @@ static void default_claims(struct json *spec, struct hk_arena *a)
         struct json *claim = &claims->items[i];
         edit_default_str(claim, a, "apiVersion", "v1");
         edit_default_str(claim, a, "kind", "PersistentVolumeClaim");
-        edit_default_str(edit_object(claim, a, "spec"), a, "volumeMode", "Filesystem");
-        edit_default_str(edit_object(claim, a, "status"), a, "phase", "Pending");
+        edit_default_str(json_need(claim, a, "spec", JSON_OBJECT), a, "volumeMode", "Filesystem");
+        edit_default_str(json_need(claim, a, "status", JSON_OBJECT), a, "phase", "Pending");
     }
 }
 
@@ -92,7 +92,7 @@ int admit_statefulset_default(struct admission_request *q, struct hk_err *err)
     edit_default_str(spec, q->mem, "podManagementPolicy", "OrderedReady");
     edit_default_int(spec, q->mem, "replicas", 1);
     edit_default_int(spec, q->mem, "revisionHistoryLimit", 10);
-    retention = edit_object(spec, q->mem, "persistentVolumeClaimRetentionPolicy");
+    retention = json_need(spec, q->mem, "persistentVolumeClaimRetentionPolicy", JSON_OBJECT);
     edit_default_str(retention, q->mem, "whenDeleted", "Retain");
     edit_default_str(retention, q->mem, "whenScaled", "Retain");
     rolling = default_strategy(spec, q->mem, "updateStrategy");
@@ -126,9 +126,9 @@ static struct api_map labels_of(const struct json *labels, struct hk_arena *a)
     struct api_meta decoded = {0};
 
     if (labels) {
-        edit_put(&meta, a, "labels", *labels);
+        json_set(&meta, a, "labels", *labels);
     }
-    edit_put(&doc, a, "metadata", meta);
+    json_set(&doc, a, "metadata", meta);
     return api_meta_decode(&doc, a, &decoded, NULL) == 0 ? decoded.labels : (struct api_map){0};
 }
 
@@ -277,7 +277,7 @@ void admit_rc_validate(struct admission_request *q)
     cause_check_min(q, &p, spec, "replicas", 0);
     cause_check_min(q, &p, spec, "minReadySeconds", 0);
     if (cause_check_present(q, &p, spec, "selector")) {
-        edit_put(&selector, q->mem, "matchLabels", *json_get(spec, "selector"));
+        json_set(&selector, q->mem, "matchLabels", *json_get(spec, "selector"));
         if (!admit_workload_selector_matches(&selector, labels, q->mem)) {
             blame_labels(q, &p, labels);
         }

@@ -33,8 +33,8 @@ static void object_lives_until_the_last_reference(void **state)
     struct json doc = json_make_object();
     struct api_object *o = NULL;
 
-    json_put(&meta, &a, HK_STR("name"), json_make_str(HK_STR("q")));
-    json_put(&doc, &a, HK_STR("metadata"), meta);
+    json_set_cstr(&meta, &a, "name", "q");
+    json_set(&doc, &a, "metadata", meta);
     assert_int_equal(api_object_new(api_kind(API_QUEUE), &doc, &o, NULL), 0);
     hk_arena_fini(&a);
     assert_ptr_equal(api_object_ref(o), o);

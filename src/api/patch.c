@@ -5,7 +5,7 @@
 static void merge_member(struct json *target, const struct json_member *m, struct hk_arena *a)
 {
     if (m->value.type == JSON_NULL) {
-        json_doom(target, m->key);
+        json_hide(target, m->key);
         return;
     }
     const struct json *old = json_get_str(target, m->key);
@@ -31,5 +31,5 @@ void api_patch_merge(struct json *target, const struct json *patch, struct hk_ar
     for (uint32_t i = 0; i < patch->len; i++) {
         merge_member(target, &patch->members[i], a);
     }
-    json_sweep(target);
+    json_remove_hidden(target);
 }

@@ -271,7 +271,10 @@ static int do_move(struct patcher *p, const struct op *op)
     struct json v;
     const int rc = patch_json_remove_value(p, op, op->from, &v);
 
-    return rc < 0 ? rc : patch_json_add_value(p, op, v);
+    if (rc < 0) {
+        return rc;
+    }
+    return patch_json_add_value(p, op, v);
 }
 
 static const struct verb {
@@ -314,10 +317,10 @@ static int read_op(const struct json *v, struct op *ret, const struct verb **ret
         return hk_fail(err, HK_EINVAL, "unknown operation '%.*s'", HK_FMT(name));
     }
     if (!is_pointer(path)) {
-        return hk_fail(err, HK_EINVAL, "%s: path is missing or no JSON pointer", verb->name);
+        return hk_fail(err, HK_EINVAL, "%s: path is missing or not a JSON pointer", verb->name);
     }
     if (verb->from && !is_pointer(from)) {
-        return hk_fail(err, HK_EINVAL, "%s: from is missing or no JSON pointer", verb->name);
+        return hk_fail(err, HK_EINVAL, "%s: from is missing or not a JSON pointer", verb->name);
     }
     if (verb->value && !value) {
         return hk_fail(err, HK_EINVAL, "%s: value is missing", verb->name);
@@ -334,7 +337,7 @@ int api_patch_json_check(const struct json *patch, struct hk_err *err)
     int rc = 0;
 
     if (!json_is(patch, JSON_ARRAY)) {
-        return hk_fail(err, HK_EINVAL, "a JSON patch is a list of operations");
+        return hk_fail(err, HK_EINVAL, "a JSON patch must be a list of operations");
     }
     if (patch->len > API_PATCH_MAX_OPS) {
         return hk_fail(err, HK_ELIMIT,

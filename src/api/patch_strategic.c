@@ -282,7 +282,7 @@ static int merge_member(const struct patcher *p, struct place at, struct json *t
     int rc = 0;
 
     if (m->value.type == JSON_NULL || has_directive(&m->value, "delete")) {
-        json_doom(target, m->key);
+        json_hide(target, m->key);
         return 0;
     }
     struct json value;
@@ -426,7 +426,7 @@ static int merge_object(const struct patcher *p, struct place at, struct json *t
             rc = merge_member(p, at, target, patch, &patch->members[i]);
         }
     }
-    json_sweep(target);
+    json_remove_hidden(target);
     /* These speak of the merged result. */
     for (uint32_t i = 0; i < patch->len && rc == 0; i++) {
         rc = patch_strategic_apply_directive(p, at, target, patch, &patch->members[i]);
@@ -440,7 +440,7 @@ int api_patch_strategic(struct json *target, const struct json *patch, const str
     const struct patcher p = {a, err};
 
     if (patch->type != JSON_OBJECT) {
-        return hk_fail(err, HK_EINVAL, "a strategic merge patch is an object, found %s",
+        return hk_fail(err, HK_EINVAL, "a strategic merge patch must be an object, found %s",
                        json_type_name(patch->type));
     }
     return merge_object(&p, (struct place){.type = api_type_of(kind)}, target, patch);

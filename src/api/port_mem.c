@@ -34,7 +34,7 @@ static int port_mem_commit(struct port_mem *m, uint32_t row, const struct api_ki
     m->rv++;
     m->rows.at[row] = deleted ? NULL : api_object_ref(c.obj);
     hk_vec_push(&m->changes, c); /* takes the row's old reference */
-    mem_tell(m, &c);
+    mem_queue_change(m, &c);
     return 0;
 }
 
@@ -249,7 +249,10 @@ static int do_patch(struct call *c, uint32_t row)
     } else {
         api_patch_merge(&doc, c->req->body, &c->arena);
     }
-    return rc < 0 ? rc : do_update(c, row, &doc);
+    if (rc < 0) {
+        return rc;
+    }
+    return do_update(c, row, &doc);
 }
 
 /* Whether the verb supports the subresource. */

@@ -73,7 +73,7 @@ struct call {
 /* ---- port_mem_watch.c ---- */
 
 /* Queues the change for every watch that selects it. */
-void mem_tell(struct port_mem *m, const struct change *c);
+void mem_queue_change(struct port_mem *m, const struct change *c);
 /* Queues the outcome of a call; takes what q owns. */
 void mem_done(struct port_mem *m, uint64_t call, struct port_sink sink, int rc,
               const struct hk_err *err, struct message q);

@@ -323,7 +323,7 @@ static void bound_pods_linger_until_their_node_ends_them(void **state)
     assert_int_equal(port_mem_rv(f->mem), 3);
 }
 
-static void watches_hear_changes_in_order(void **state)
+static void watches_get_changes_in_order(void **state)
 {
     struct fixture *f = *state;
 
@@ -479,7 +479,7 @@ int main(void)
         TEST(deletes_check_their_preconditions),
         TEST(binding_sets_the_node_once),
         TEST(bound_pods_linger_until_their_node_ends_them),
-        TEST(watches_hear_changes_in_order),
+        TEST(watches_get_changes_in_order),
         TEST(watches_resume_from_a_revision),
         TEST(watches_see_objects_enter_and_leave_their_selection),
         TEST(compacted_revisions_are_gone),

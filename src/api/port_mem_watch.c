@@ -78,7 +78,7 @@ void mem_done(struct port_mem *m, uint64_t call, struct port_sink sink, int rc,
     hk_vec_push(&m->queue, q);
 }
 
-void mem_tell(struct port_mem *m, const struct change *c)
+void mem_queue_change(struct port_mem *m, const struct change *c)
 {
     for (uint32_t i = 0; i < m->watches.len; i++) {
         port_mem_watch_send_change(m, m->watches.at[i], c);

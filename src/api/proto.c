@@ -438,5 +438,8 @@ int api_proto_decode(struct hk_str body, struct hk_arena *a, struct json *ret, s
         return hk_fail(err, HK_EUNSUP, "protobuf: content encoding '%.*s'",
                        HK_FMT(unknown[3].bytes));
     }
-    return rc < 0 ? rc : read_envelope(&r, unknown, ret);
+    if (rc < 0) {
+        return rc;
+    }
+    return read_envelope(&r, unknown, ret);
 }

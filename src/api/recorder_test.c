@@ -147,7 +147,7 @@ static void assert_field(const struct api_object *o, const char *path, const cha
     }
 }
 
-static void an_event_says_what_about_whom(void **state)
+static void an_event_names_its_object_and_reason(void **state)
 {
     struct fixture *f = *state;
     static const struct {
@@ -217,7 +217,7 @@ static void counting_needs_no_memory(void **state)
     assert_int_equal(hk_alloc_calls() - calls, 0);
 }
 
-static void what_differs_is_another_event(void **state)
+static void different_events_are_not_merged(void **state)
 {
     struct fixture *f = *state;
     struct recorder_about about = {
@@ -295,7 +295,7 @@ static void good_news_is_dropped_sooner(void **state)
     settle(f);
 }
 
-static void failures_start_anew(void **state)
+static void after_a_failed_write_the_next_event_is_new(void **state)
 {
     struct fixture *f = *state;
 
@@ -411,15 +411,16 @@ static void second_answers_are_ignored(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_event_says_what_about_whom, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_event_names_its_object_and_reason, setup, teardown),
         cmocka_unit_test_setup_teardown(repeated_events_are_counted, setup, teardown),
         cmocka_unit_test_setup_teardown(counting_needs_no_memory, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_differs_is_another_event, setup, teardown),
+        cmocka_unit_test_setup_teardown(different_events_are_not_merged, setup, teardown),
         cmocka_unit_test_setup_teardown(the_ring_forgets, setup, teardown),
         cmocka_unit_test_setup_teardown(few_are_under_way, setup, teardown),
         cmocka_unit_test_setup_teardown(the_backlog_is_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(good_news_is_dropped_sooner, setup, teardown),
-        cmocka_unit_test_setup_teardown(failures_start_anew, setup, teardown),
+        cmocka_unit_test_setup_teardown(after_a_failed_write_the_next_event_is_new, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(long_messages_are_cut_between_characters, setup, teardown),
         cmocka_unit_test_setup_teardown(cluster_scoped_objects_go_to_default, setup, teardown),
         cmocka_unit_test_setup_teardown(second_answers_are_ignored, setup, teardown),

@@ -204,7 +204,10 @@ static int compile_node(struct compiler *c, const struct json *doc, bool inside_
     if (rc == 0) {
         rc = compile_one(c, doc, "items", inside_logic, &n->items);
     }
-    return rc < 0 ? rc : compile_logic(c, doc, n);
+    if (rc < 0) {
+        return rc;
+    }
+    return compile_logic(c, doc, n);
 }
 
 static int compile(struct compiler *c, const struct json *doc, bool inside_logic,

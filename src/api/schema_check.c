@@ -40,8 +40,8 @@ static const char *value_text(struct checker *c, const struct json *v)
 
 /* "Invalid value: 0: spec.weight in body should be ..." */
 HK_PRINTF(5, 6)
-static void tell_invalid(struct checker *c, const char *reason, const struct schema_path *at,
-                         const struct json *v, const char *fmt, ...)
+static void report_invalid(struct checker *c, const char *reason, const struct schema_path *at,
+                           const struct json *v, const char *fmt, ...)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     va_list ap;
@@ -58,20 +58,20 @@ static void tell_invalid(struct checker *c, const char *reason, const struct sch
     schema_check_report_error(c, reason, at, hk_arena_strndup(c->a, text.data, text.len));
 }
 
-static void tell_type(struct checker *c, const struct schema_path *at, const struct json *v,
-                      const char *want)
+static void report_type(struct checker *c, const struct schema_path *at, const struct json *v,
+                        const char *want)
 {
     const struct json name = json_make_str(hk_str(json_type_name(v->type)));
 
-    tell_invalid(c, "FieldValueTypeInvalid", at, &name, "must be of type %s: \"%s\"", want,
-                 json_type_name(v->type));
+    report_invalid(c, "FieldValueTypeInvalid", at, &name, "must be of type %s: \"%s\"", want,
+                   json_type_name(v->type));
 }
 
-static void tell_format(struct checker *c, const struct schema_path *at, const struct json *v,
-                        struct hk_str format)
+static void report_format(struct checker *c, const struct schema_path *at, const struct json *v,
+                          struct hk_str format)
 {
-    tell_invalid(c, "FieldValueTypeInvalid", at, v, "must be of type %.*s: %s", HK_FMT(format),
-                 value_text(c, v));
+    report_invalid(c, "FieldValueTypeInvalid", at, v, "must be of type %.*s: %s", HK_FMT(format),
+                   value_text(c, v));
 }
 
 /* ---- numbers ---- */
@@ -104,22 +104,22 @@ static void check_number(struct checker *c, const struct schema_node *n, const s
 
     if (hk_str_is(n->format, "int32") && (schema_check_compare_numbers(v, &int32_min) < 0 ||
                                           schema_check_compare_numbers(v, &int32_max) > 0)) {
-        tell_format(c, at, v, n->format);
+        report_format(c, at, v, n->format);
     }
     if (n->min && (schema_check_compare_numbers(v, n->min) < 0 ||
                    (n->exclusive_min && schema_check_compare_numbers(v, n->min) == 0))) {
-        tell_invalid(c, "FieldValueInvalid", at, v, "should be greater than %s%s",
-                     n->exclusive_min ? "" : "or equal to ", value_text(c, n->min));
+        report_invalid(c, "FieldValueInvalid", at, v, "should be greater than %s%s",
+                       n->exclusive_min ? "" : "or equal to ", value_text(c, n->min));
     }
     if (n->max && (schema_check_compare_numbers(v, n->max) > 0 ||
                    (n->exclusive_max && schema_check_compare_numbers(v, n->max) == 0))) {
-        tell_invalid(c, "FieldValueInvalid", at, v, "should be less than %s%s",
-                     n->exclusive_max ? "" : "or equal to ", value_text(c, n->max));
+        report_invalid(c, "FieldValueInvalid", at, v, "should be less than %s%s",
+                       n->exclusive_max ? "" : "or equal to ", value_text(c, n->max));
     }
     if (n->multiple_of && as_double(n->multiple_of) != 0 &&
         fmod(as_double(v), as_double(n->multiple_of)) != 0) {
-        tell_invalid(c, "FieldValueInvalid", at, v, "should be a multiple of %s",
-                     value_text(c, n->multiple_of));
+        report_invalid(c, "FieldValueInvalid", at, v, "should be a multiple of %s",
+                       value_text(c, n->multiple_of));
     }
 }
 
@@ -194,18 +194,18 @@ static void check_string(struct checker *c, const struct schema_node *n, const s
     const int64_t chars = code_points(s);
 
     if (n->min_length && chars < n->min_length->i) {
-        tell_invalid(c, "FieldValueInvalid", at, v, "should be at least %lld chars long",
-                     (long long)n->min_length->i);
+        report_invalid(c, "FieldValueInvalid", at, v, "should be at least %lld chars long",
+                       (long long)n->min_length->i);
     }
     if (n->max_length && chars > n->max_length->i) {
-        tell_invalid(c, "FieldValueInvalid", at, v, "should be at most %lld chars long",
-                     (long long)n->max_length->i);
+        report_invalid(c, "FieldValueInvalid", at, v, "should be at most %lld chars long",
+                       (long long)n->max_length->i);
     }
     if (n->re && !re2_matches(n->re, s)) {
-        tell_invalid(c, "FieldValueInvalid", at, v, "should match '%.*s'", HK_FMT(n->pattern));
+        report_invalid(c, "FieldValueInvalid", at, v, "should match '%.*s'", HK_FMT(n->pattern));
     }
     if (!has_format(s, n->format)) {
-        tell_format(c, at, v, n->format);
+        report_format(c, at, v, n->format);
     }
 }
 
@@ -249,7 +249,8 @@ static void check_unique(struct checker *c, const struct schema_node *n, const s
     }
 }
 
-static void tell_many(struct checker *c, const struct schema_path *at, uint32_t have, int64_t most)
+static void report_too_many(struct checker *c, const struct schema_path *at, uint32_t have,
+                            int64_t most)
 {
     schema_check_report_error(
         c, "FieldValueTooMany", at,
@@ -262,11 +263,11 @@ static void check_array(struct checker *c, const struct schema_node *n, const st
     const struct json count = json_make_int(v->len);
 
     if (n->min_items && v->len < n->min_items->i) {
-        tell_invalid(c, "FieldValueInvalid", at, &count, "should have at least %lld items",
-                     (long long)n->min_items->i);
+        report_invalid(c, "FieldValueInvalid", at, &count, "should have at least %lld items",
+                       (long long)n->min_items->i);
     }
     if (n->max_items && v->len > n->max_items->i) {
-        tell_many(c, at, v->len, n->max_items->i);
+        report_too_many(c, at, v->len, n->max_items->i);
     }
     if (n->list != SCHEMA_ATOMIC) {
         check_unique(c, n, v, at);
@@ -295,11 +296,11 @@ static void check_object(struct checker *c, const struct schema_node *n, const s
     const struct json count = json_make_int(v->len);
 
     if (n->min_props && v->len < n->min_props->i) {
-        tell_invalid(c, "FieldValueInvalid", at, &count, "should have at least %lld properties",
-                     (long long)n->min_props->i);
+        report_invalid(c, "FieldValueInvalid", at, &count, "should have at least %lld properties",
+                       (long long)n->min_props->i);
     }
     if (n->max_props && v->len > n->max_props->i) {
-        tell_many(c, at, v->len, n->max_props->i);
+        report_too_many(c, at, v->len, n->max_props->i);
     }
     for (uint32_t i = 0; n->required && i < n->required->len; i++) {
         check_required(c, v, json_str(&n->required->items[i], HK_STR("")), at);
@@ -461,14 +462,14 @@ static void check_logic(struct checker *c, const struct schema_node *n, const st
         schema_check_check_value(c, n->all_of.at[i], v, at);
     }
     if (n->any_of.len > 0 && count_valid(c, &n->any_of, v, at) == 0) {
-        tell_invalid(c, "FieldValueInvalid", at, v, "must validate at least one schema (anyOf)");
+        report_invalid(c, "FieldValueInvalid", at, v, "must validate at least one schema (anyOf)");
     }
     if (n->one_of.len > 0 && count_valid(c, &n->one_of, v, at) != 1) {
-        tell_invalid(c, "FieldValueInvalid", at, v,
-                     "must validate one and only one schema (oneOf)");
+        report_invalid(c, "FieldValueInvalid", at, v,
+                       "must validate one and only one schema (oneOf)");
     }
     if (count_valid(c, &n->not_of, v, at) > 0) {
-        tell_invalid(c, "FieldValueInvalid", at, v, "must not validate the schema (not)");
+        report_invalid(c, "FieldValueInvalid", at, v, "must not validate the schema (not)");
     }
 }
 
@@ -479,7 +480,7 @@ static void schema_check_check_value(struct checker *c, const struct schema_node
         return;
     }
     if (!has_type(v, n->type)) {
-        tell_type(c, at, v, type_names[n->type]);
+        report_type(c, at, v, type_names[n->type]);
         return;
     }
     if (n->enumeration) {

@@ -10,7 +10,7 @@ struct pruner {
     uint32_t said;
 };
 
-static void tell_unknown(struct pruner *p, const struct schema_path *at)
+static void report_unknown(struct pruner *p, const struct schema_path *at)
 {
     if (p->sink && p->sink->unknown && p->said++ < SCHEMA_MAX_FINDINGS) {
         p->sink->unknown(p->sink->ctx, schema_path_text(at, p->a));
@@ -42,7 +42,7 @@ static void prune_meta(struct pruner *p, struct json *meta, const struct schema_
         const struct schema_path here = {at, meta->members[i].key, 0};
         keep[i] = api_type_name(type, meta->members[i].key) != NULL;
         if (!keep[i]) {
-            tell_unknown(p, &here);
+            report_unknown(p, &here);
         }
     }
     filter(meta, keep);
@@ -75,7 +75,7 @@ static bool prune_member(struct pruner *p, const struct schema_node *n, bool res
     if (n->preserve || n->free_form) {
         return true;
     }
-    tell_unknown(p, &here);
+    report_unknown(p, &here);
     return false;
 }
 

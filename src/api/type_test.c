@@ -76,7 +76,7 @@ static void every_description_has_a_field(void **state)
     each_type(check_descriptions);
 }
 
-static void packages_tell_types_apart(void **state)
+static void packages_distinguish_types(void **state)
 {
     const struct api_type *pod = api_type_find(HK_STR("v1"), HK_STR("Pod"));
     const struct api_type *old = api_type_find(HK_STR("v1"), HK_STR("Event"));
@@ -96,7 +96,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_field_is_described),
         cmocka_unit_test(every_description_has_a_field),
-        cmocka_unit_test(packages_tell_types_apart),
+        cmocka_unit_test(packages_distinguish_types),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -169,7 +169,7 @@ static int may_impersonate(struct exchange *x, const struct wish *w)
 }
 
 /* A service account gets its default groups unless the request names groups. */
-static struct auth_user person_of(struct exchange *x, const struct wish *w)
+static struct auth_user requested_user(struct exchange *x, const struct wish *w)
 {
     struct auth_user u = w->user;
     struct hk_str ns, name;
@@ -204,7 +204,7 @@ static int impersonate_as(struct exchange *x, const struct wish *w)
     }
     const int rc = may_impersonate(x, w);
     if (rc == 0) {
-        x->user = person_of(x, w);
+        x->user = requested_user(x, w);
     }
     return rc;
 }

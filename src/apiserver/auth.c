@@ -66,7 +66,7 @@ static int auth_parse_line(struct auth *a, struct hk_str line, struct hk_err *er
         return hk_fail(err, HK_EINVAL, "want token,user,uid and optionally \"group,group\"");
     }
     if (line.s && !cut_field(&line, &groups)) {
-        return hk_fail(err, HK_EINVAL, "quotes of the groups do not end");
+        return hk_fail(err, HK_EINVAL, "the groups have no closing quote");
     }
     row.token = hk_arena_str(&a->mem, token);
     row.user.name = hk_arena_strndup(&a->mem, name.s, name.n);

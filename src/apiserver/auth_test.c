@@ -42,14 +42,14 @@ static void test_tokens_name_users_and_groups(void **state)
     auth_free(a);
 }
 
-static void test_broken_lines_are_told(void **state)
+static void test_broken_lines_are_reported(void **state)
 {
     static const struct {
         const char *text, *want;
     } cases[] = {
         {"token", "line 1: want token,user,uid and optionally \"group,group\""},
         {"a,b,c\n,b,c", "line 2: want token,user,uid and optionally \"group,group\""},
-        {"a,b,c,\"d", "line 1: quotes of the groups do not end"},
+        {"a,b,c,\"d", "line 1: the groups have no closing quote"},
     };
 
     for (size_t k = 0; k < HK_LEN(cases); k++) {
@@ -64,7 +64,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tokens_name_users_and_groups),
-        cmocka_unit_test(test_broken_lines_are_told),
+        cmocka_unit_test(test_broken_lines_are_reported),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -39,9 +39,9 @@ bool backup_serve(struct exchange *x)
         return false;
     }
     if (!auth_is_admin(&x->user)) {
-        exchange_refuse(
-            x, 403, "Forbidden",
-            "forbidden: a backup holds every secret: only members of system:masters get it");
+        exchange_refuse(x, 403, "Forbidden",
+                        "forbidden: a backup contains every secret: only members of system:masters "
+                        "may read it");
         answer_refusal(x);
         return true;
     }

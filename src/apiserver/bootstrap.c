@@ -197,7 +197,8 @@ static struct json bootstrap_split_words(const char *text, struct hk_arena *mem)
     return list;
 }
 
-static void put_words(struct json *obj, const char *key, const char *text, struct hk_arena *mem)
+static void bootstrap_set_words(struct json *obj, const char *key, const char *text,
+                                struct hk_arena *mem)
 {
     if (text) {
         json_set(obj, mem, key, bootstrap_split_words(text, mem));
@@ -256,10 +257,10 @@ static int make_role(struct rest *r, struct batch *b, const char *name, struct h
         if (!has_word(row->roles, name)) {
             continue;
         }
-        put_words(&rule, "verbs", row->verbs, mem);
-        put_words(&rule, "apiGroups", row->groups, mem);
-        put_words(&rule, "resources", row->resources, mem);
-        put_words(&rule, "nonResourceURLs", row->paths, mem);
+        bootstrap_set_words(&rule, "verbs", row->verbs, mem);
+        bootstrap_set_words(&rule, "apiGroups", row->groups, mem);
+        bootstrap_set_words(&rule, "resources", row->resources, mem);
+        bootstrap_set_words(&rule, "nonResourceURLs", row->paths, mem);
         json_push(&rules, mem, rule);
     }
     json_set(&doc, mem, "rules", rules);
@@ -361,6 +362,8 @@ int bootstrap_objects(struct rest *r, struct hk_err *err)
     }
     hk_arena_fini(&mem);
     made = batch_wait(&b, rc < 0 ? NULL : err);
-    rc = rc < 0 ? rc : made;
+    if (rc == 0) {
+        rc = made;
+    }
     return rc < 0 ? hk_wrap(err, rc, "first objects") : 0;
 }

@@ -43,62 +43,20 @@ static const char *const group_order[] = {
 };
 
 /* Resources that are served but never stored. */
+#define TRANSIENT(g, k, name, in_namespace)                                                        \
+    {                                                                                              \
+        .id = API_NKINDS, .group = (g), .version = "v1", .kind = (k), .plural = name "s",          \
+        .singular = (name), .namespaced = (in_namespace)                                           \
+    }
+
 static const struct api_kind transient[] = {
-    {API_NKINDS, "", "v1", "Binding", "bindings", "binding", true, false, {NULL}},
-    {API_NKINDS,
-     "authentication.k8s.io",
-     "v1",
-     "TokenReview",
-     "tokenreviews",
-     "tokenreview",
-     false,
-     false,
-     {NULL}},
-    {API_NKINDS,
-     "authentication.k8s.io",
-     "v1",
-     "SelfSubjectReview",
-     "selfsubjectreviews",
-     "selfsubjectreview",
-     false,
-     false,
-     {NULL}},
-    {API_NKINDS,
-     "authorization.k8s.io",
-     "v1",
-     "SubjectAccessReview",
-     "subjectaccessreviews",
-     "subjectaccessreview",
-     false,
-     false,
-     {NULL}},
-    {API_NKINDS,
-     "authorization.k8s.io",
-     "v1",
-     "SelfSubjectAccessReview",
-     "selfsubjectaccessreviews",
-     "selfsubjectaccessreview",
-     false,
-     false,
-     {NULL}},
-    {API_NKINDS,
-     "authorization.k8s.io",
-     "v1",
-     "SelfSubjectRulesReview",
-     "selfsubjectrulesreviews",
-     "selfsubjectrulesreview",
-     false,
-     false,
-     {NULL}},
-    {API_NKINDS,
-     "authorization.k8s.io",
-     "v1",
-     "LocalSubjectAccessReview",
-     "localsubjectaccessreviews",
-     "localsubjectaccessreview",
-     true,
-     false,
-     {NULL}},
+    TRANSIENT("", "Binding", "binding", true),
+    TRANSIENT("authentication.k8s.io", "TokenReview", "tokenreview", false),
+    TRANSIENT("authentication.k8s.io", "SelfSubjectReview", "selfsubjectreview", false),
+    TRANSIENT("authorization.k8s.io", "SubjectAccessReview", "subjectaccessreview", false),
+    TRANSIENT("authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreview", false),
+    TRANSIENT("authorization.k8s.io", "SelfSubjectRulesReview", "selfsubjectrulesreview", false),
+    TRANSIENT("authorization.k8s.io", "LocalSubjectAccessReview", "localsubjectaccessreview", true),
 };
 
 const struct api_kind *discovery_transient(size_t i)
@@ -343,6 +301,13 @@ static void comma(struct hk_buf *out)
     }
 }
 
+/* Opens an element of a list. */
+static void discovery_open_object(struct hk_buf *out)
+{
+    comma(out);
+    hk_buf_addc(out, '{');
+}
+
 static void discovery_write_words(const char *key, const char *const *words, uint32_t max,
                                   struct hk_buf *out)
 {
@@ -403,6 +368,24 @@ static void write_group_version(const struct api_kind *kind, struct hk_buf *out)
     hk_buf_addc(out, '"');
 }
 
+/* Writes each subresource of the resource in the form of the document. */
+static void discovery_write_subs(const struct resource *r,
+                                 void (*write)(const struct resource *r,
+                                               const struct subresource *sub, struct hk_buf *out),
+                                 struct hk_buf *out)
+{
+    for (uint32_t k = 0; k < HK_LEN(subresources); k++) {
+        if (has_sub(r, subresources[k].name)) {
+            write(r, &subresources[k], out);
+        }
+    }
+}
+
+static const char *kind_of_sub(const struct resource *r, const struct subresource *sub)
+{
+    return sub->kind ? sub->kind : r->kind->kind;
+}
+
 /* ---- documents per group ---- */
 
 static void write_sub(const struct resource *r, const struct subresource *sub, struct hk_buf *out)
@@ -414,15 +397,14 @@ static void write_sub(const struct resource *r, const struct subresource *sub, s
         discovery_write_text("group", sub->group, out);
         discovery_write_text("version", sub->version, out);
     }
-    discovery_write_text("kind", sub->kind ? sub->kind : r->kind->kind, out);
+    discovery_write_text("kind", kind_of_sub(r, sub), out);
     write_verbs(sub->verbs, out);
     hk_buf_addc(out, '}');
 }
 
 static void write_resource(const struct resource *r, struct hk_buf *out)
 {
-    comma(out);
-    hk_buf_addc(out, '{');
+    discovery_open_object(out);
     discovery_write_text("name", r->kind->plural, out);
     discovery_write_text("singularName", r->kind->singular, out);
     hk_buf_addf(out, ",\"namespaced\":%s", r->kind->namespaced ? "true" : "false");
@@ -430,11 +412,7 @@ static void write_resource(const struct resource *r, struct hk_buf *out)
     write_verbs(verbs_of(r), out);
     discovery_write_names(r, out);
     hk_buf_addc(out, '}');
-    for (uint32_t k = 0; k < HK_LEN(subresources); k++) {
-        if (has_sub(r, subresources[k].name)) {
-            write_sub(r, &subresources[k], out);
-        }
-    }
+    discovery_write_subs(r, write_sub, out);
 }
 
 static bool write_resource_list(const struct resources *all, struct range v, struct hk_buf *out)
@@ -452,13 +430,11 @@ static bool write_resource_list(const struct resources *all, struct range v, str
     return true;
 }
 
+/* The members of a GroupVersionForDiscovery. */
 static void write_version(const struct api_kind *kind, struct hk_buf *out)
 {
-    comma(out);
-    hk_buf_addc(out, '{');
     write_group_version(kind, out);
     discovery_write_text("version", kind->version, out);
-    hk_buf_addc(out, '}');
 }
 
 /* The members of an APIGroup. */
@@ -467,11 +443,12 @@ static void write_group(const struct resources *all, struct range g, struct hk_b
     discovery_write_text("name", all->at[g.from].kind->group, out);
     hk_buf_adds(out, ",\"versions\":[");
     for (uint32_t k = g.from; k < g.to; k = version_at(all, k).to) {
+        discovery_open_object(out);
         write_version(all->at[k].kind, out);
+        hk_buf_addc(out, '}');
     }
     hk_buf_adds(out, "],\"preferredVersion\":{");
-    write_group_version(all->at[g.from].kind, out);
-    discovery_write_text("version", all->at[g.from].kind->version, out);
+    write_version(all->at[g.from].kind, out);
     hk_buf_addc(out, '}');
 }
 
@@ -490,8 +467,7 @@ static void write_group_list(const struct resources *all, struct hk_buf *out)
 {
     hk_buf_adds(out, "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
     for (uint32_t k = find_group(all, HK_STR("")).to; k < all->len; k = group_at(all, k).to) {
-        comma(out);
-        hk_buf_addc(out, '{');
+        discovery_open_object(out);
         write_group(all, group_at(all, k), out);
         hk_buf_addc(out, '}');
     }
@@ -520,10 +496,9 @@ static void write_response_kind(const char *group, const char *version, const ch
 static void write_whole_sub(const struct resource *r, const struct subresource *sub,
                             struct hk_buf *out)
 {
-    comma(out);
-    hk_buf_addc(out, '{');
+    discovery_open_object(out);
     discovery_write_text("subresource", sub->name, out);
-    write_response_kind(sub->group, sub->version, sub->kind ? sub->kind : r->kind->kind, out);
+    write_response_kind(sub->group, sub->version, kind_of_sub(r, sub), out);
     hk_buf_adds(out, ",\"acceptedTypes\":[]");
     write_verbs(sub->verbs, out);
     hk_buf_addc(out, '}');
@@ -531,8 +506,7 @@ static void write_whole_sub(const struct resource *r, const struct subresource *
 
 static void write_whole_resource(const struct resource *r, struct hk_buf *out)
 {
-    comma(out);
-    hk_buf_addc(out, '{');
+    discovery_open_object(out);
     discovery_write_text("resource", r->kind->plural, out);
     write_response_kind(NULL, NULL, r->kind->kind, out);
     discovery_write_text("scope", r->kind->namespaced ? "Namespaced" : "Cluster", out);
@@ -540,18 +514,13 @@ static void write_whole_resource(const struct resource *r, struct hk_buf *out)
     write_verbs(verbs_of(r), out);
     discovery_write_names(r, out);
     hk_buf_adds(out, ",\"subresources\":[");
-    for (uint32_t k = 0; k < HK_LEN(subresources); k++) {
-        if (has_sub(r, subresources[k].name)) {
-            write_whole_sub(r, &subresources[k], out);
-        }
-    }
+    discovery_write_subs(r, write_whole_sub, out);
     hk_buf_adds(out, "]}");
 }
 
 static void write_whole_version(const struct resources *all, struct range v, struct hk_buf *out)
 {
-    comma(out);
-    hk_buf_addc(out, '{');
+    discovery_open_object(out);
     discovery_write_text("version", all->at[v.from].kind->version, out);
     hk_buf_adds(out, ",\"freshness\":\"Current\",\"resources\":[");
     for (uint32_t k = v.from; k < v.to; k++) {

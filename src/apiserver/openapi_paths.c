@@ -37,11 +37,11 @@ static const struct param {
 };
 
 /* Operations; body and answer are objects of the kind unless the row says otherwise. */
-static const struct deed {
+static const struct operation {
     const char *method, *verb, *action;
     unsigned params;
     bool body, list, status; /* status: the answer is a Status */
-} deeds[] = {
+} operations[] = {
     {"get", "list", "list", PARAM_LIST, false, true, false},
     {"post", "create", "post", PARAM_WRITE, true, false, false},
     {"delete", "deleteCollection", "deletecollection", PARAM_LIST | PARAM_DELETE, false, false,
@@ -51,7 +51,15 @@ static const struct deed {
     {"patch", "patch", "patch", PARAM_WRITE | PARAM_FORCE, true, false, false},
     {"delete", "delete", "delete", PARAM_DELETE, false, false, true},
 };
-enum { DEED_LIST, DEED_CREATE, DEED_DELETE_ALL, DEED_READ, DEED_REPLACE, DEED_PATCH, DEED_DELETE };
+enum {
+    OPERATION_LIST,
+    OPERATION_CREATE,
+    OPERATION_DELETE_ALL,
+    OPERATION_READ,
+    OPERATION_REPLACE,
+    OPERATION_PATCH,
+    OPERATION_DELETE
+};
 
 /* The path that is being described. */
 struct place {
@@ -128,11 +136,11 @@ struct media {
     size_t n;
 };
 
-static struct media body_media(const struct place *p, const struct deed *deed)
+static struct media body_media(const struct place *p, const struct operation *operation)
 {
     const bool custom = p->kind->row && (p->kind->row->flags & REST_CUSTOM);
 
-    if (strcmp(deed->method, "patch") != 0) {
+    if (strcmp(operation->method, "patch") != 0) {
         return (struct media){formats, HK_LEN(formats)};
     }
     return (struct media){patch_formats, HK_LEN(patch_formats) - (custom ? 1 : 0)};
@@ -173,11 +181,11 @@ static struct json object_schema(struct openapi_doc *d, const struct place *p, b
     return any;
 }
 
-static void put_body(struct openapi_doc *d, const struct place *p, const struct deed *deed,
-                     struct json *op, struct json *list)
+static void put_body(struct openapi_doc *d, const struct place *p,
+                     const struct operation *operation, struct json *op, struct json *list)
 {
-    const struct media m = body_media(p, deed);
-    const struct json schema = object_schema(d, p, !strcmp(deed->method, "patch"));
+    const struct media m = body_media(p, operation);
+    const struct json schema = object_schema(d, p, !strcmp(operation->method, "patch"));
     struct json body = json_make_object();
 
     if (d->v2) {
@@ -194,21 +202,21 @@ static void put_body(struct openapi_doc *d, const struct place *p, const struct 
     }
 }
 
-static void put_responses(struct openapi_doc *d, const struct place *p, const struct deed *deed,
-                          struct json *op)
+static void put_responses(struct openapi_doc *d, const struct place *p,
+                          const struct operation *operation, struct json *op)
 {
-    const char *suffix = deed->list ? "List" : "";
+    const char *suffix = operation->list ? "List" : "";
     const char *name = hk_arena_printf(d->mem, "%.*s%s", HK_FMT(p->name), suffix);
     const struct media m = {formats, HK_LEN(formats)};
     struct json ok = json_make_object(), all = json_make_object();
 
     json_set_cstr(&ok, d->mem, "description", "OK");
-    if (!deed->status && d->v2) {
+    if (!operation->status && d->v2) {
         json_set(&ok, d->mem, "schema", openapi_ref(d, hk_str(name)));
-    } else if (!deed->status) {
+    } else if (!operation->status) {
         json_set(&ok, d->mem, "content", media_schemas(d, m, openapi_ref(d, hk_str(name))));
     }
-    json_set(&all, d->mem, !strcmp(deed->method, "post") ? "201" : "200", ok);
+    json_set(&all, d->mem, !strcmp(operation->method, "post") ? "201" : "200", ok);
     if (d->v2) {
         json_set(op, d->mem, "produces", media_list(d, m));
     }
@@ -238,37 +246,37 @@ static void write_camel(struct hk_str group, struct hk_buf *out)
 }
 
 static const char *operation_id(struct openapi_doc *d, const struct place *p,
-                                const struct deed *deed)
+                                const struct operation *operation)
 {
     const struct api_kind *k = p->kind->kind;
     HK_AUTO(hk_buf_fini) struct hk_buf id = {0};
 
-    hk_buf_adds(&id, deed->verb);
+    hk_buf_adds(&id, operation->verb);
     write_camel(hk_str(k->group), &id);
     write_camel(hk_str(k->version), &id);
     hk_buf_addf(&id, "%s%s%s%s", p->where, k->kind, p->sub, p->extra);
     return hk_arena_str(d->mem, hk_buf_str(&id)).s;
 }
 
-static void put_operation(struct openapi_doc *d, const struct place *p, const struct deed *deed,
-                          struct json *item)
+static void put_operation(struct openapi_doc *d, const struct place *p,
+                          const struct operation *operation, struct json *item)
 {
     struct json op = json_make_object();
-    struct json list = query_params(d, deed->params);
+    struct json list = query_params(d, operation->params);
     const char *kind = hk_arena_str(d->mem, p->gvk[2]).s;
 
-    json_set_cstr(&op, d->mem, "operationId", operation_id(d, p, deed));
-    if (deed->body) {
-        put_body(d, p, deed, &op, &list);
+    json_set_cstr(&op, d->mem, "operationId", operation_id(d, p, operation));
+    if (operation->body) {
+        put_body(d, p, operation, &op, &list);
     }
     if (list.len > 0) {
         json_set(&op, d->mem, "parameters", list);
     }
-    put_responses(d, p, deed, &op);
-    json_set_cstr(&op, d->mem, "x-kubernetes-action", deed->action);
+    put_responses(d, p, operation, &op);
+    json_set_cstr(&op, d->mem, "x-kubernetes-action", operation->action);
     json_set(&op, d->mem, "x-kubernetes-group-version-kind",
              openapi_gvk(d, p->gvk[0], p->gvk[1], kind));
-    json_set(item, d->mem, deed->method, op);
+    json_set(item, d->mem, operation->method, op);
 }
 
 static void put_path(struct openapi_doc *d, const struct place *p, const char *path, unsigned which)
@@ -276,9 +284,9 @@ static void put_path(struct openapi_doc *d, const struct place *p, const char *p
     struct json item = json_make_object();
     const struct json list = path_params(d, path);
 
-    for (size_t i = 0; i < HK_LEN(deeds); i++) {
+    for (size_t i = 0; i < HK_LEN(operations); i++) {
         if (which & 1U << i) {
-            put_operation(d, p, &deeds[i], &item);
+            put_operation(d, p, &operations[i], &item);
         }
     }
     if (list.len > 0) {
@@ -291,7 +299,7 @@ static void put_path(struct openapi_doc *d, const struct place *p, const char *p
 
 static void put_subresources(struct openapi_doc *d, const struct place *p, const char *object)
 {
-    const unsigned which = 1U << DEED_READ | 1U << DEED_REPLACE | 1U << DEED_PATCH;
+    const unsigned which = 1U << OPERATION_READ | 1U << OPERATION_REPLACE | 1U << OPERATION_PATCH;
     struct place at = *p;
 
     if (rest_kind_has(p->kind->row, "status")) {
@@ -326,18 +334,20 @@ void openapi_add_paths(struct openapi_doc *d, const struct openapi_kind *k)
     };
 
     if (!k->row) {
-        put_path(d, &p, all, 1U << DEED_CREATE);
+        put_path(d, &p, all, 1U << OPERATION_CREATE);
         return;
     }
     const bool collection = !(k->row->flags & REST_NO_COLLECTION);
     put_path(d, &p, all,
-             1U << DEED_LIST | 1U << DEED_CREATE | (collection ? 1U << DEED_DELETE_ALL : 0));
+             1U << OPERATION_LIST | 1U << OPERATION_CREATE |
+                 (collection ? 1U << OPERATION_DELETE_ALL : 0));
     put_path(d, &p, object,
-             1U << DEED_READ | 1U << DEED_REPLACE | 1U << DEED_PATCH | 1U << DEED_DELETE);
+             1U << OPERATION_READ | 1U << OPERATION_REPLACE | 1U << OPERATION_PATCH |
+                 1U << OPERATION_DELETE);
     put_subresources(d, &p, object);
     if (kind->namespaced) {
         p.where = "";
         p.extra = "ForAllNamespaces";
-        put_path(d, &p, hk_arena_printf(d->mem, "%s/%s", root, kind->plural), 1U << DEED_LIST);
+        put_path(d, &p, hk_arena_printf(d->mem, "%s/%s", root, kind->plural), 1U << OPERATION_LIST);
     }
 }

@@ -150,7 +150,7 @@ static void references_resolve(void **state)
     }
 }
 
-static void every_served_kind_is_there(void **state)
+static void every_served_kind_is_listed(void **state)
 {
     struct world *w = *state;
     const struct json *paths = json_get(ask(w, "/openapi/v2"), "paths");
@@ -264,7 +264,7 @@ static bool has_param(const struct json *op, const char *name)
     return false;
 }
 
-static void patches_say_what_they_take(void **state)
+static void each_patch_type_lists_its_media_types(void **state)
 {
     static const struct {
         const char *doc, *path, *kind;
@@ -556,7 +556,7 @@ static void compare_schema(const struct json *want, struct hk_str have)
     }
 }
 
-static void protobuf_says_the_same(void **state)
+static void protobuf_and_json_documents_are_equal(void **state)
 {
     struct world *w = *state;
     const struct json *definitions = json_get(ask(w, "/openapi/v2"), "definitions");
@@ -597,19 +597,19 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(references_resolve, begin, end),
-        cmocka_unit_test_setup_teardown(every_served_kind_is_there, begin, end),
+        cmocka_unit_test_setup_teardown(every_served_kind_is_listed, begin, end),
         cmocka_unit_test_setup_teardown(hashes_lead_to_documents, begin, end),
         cmocka_unit_test_setup_teardown(known_tags_spare_the_body, begin, end),
         cmocka_unit_test_setup_teardown(hashes_follow_definitions, begin, end),
         cmocka_unit_test_setup_teardown(documents_leave_with_their_definition, begin, end),
-        cmocka_unit_test_setup_teardown(patches_say_what_they_take, begin, end),
+        cmocka_unit_test_setup_teardown(each_patch_type_lists_its_media_types, begin, end),
         cmocka_unit_test_setup_teardown(built_in_types_are_described, begin, end),
         cmocka_unit_test_setup_teardown(kinds_are_found_by_version, begin, end),
         cmocka_unit_test_setup_teardown(custom_schemas_fit_their_version, begin, end),
         cmocka_unit_test_setup_teardown(odd_schemas_spoil_no_document, begin, end),
         cmocka_unit_test_setup_teardown(pod_specs_are_described_wherever_they_are, begin, end),
         cmocka_unit_test_setup_teardown(every_field_of_volcano_is_described, begin, end),
-        cmocka_unit_test_setup_teardown(protobuf_says_the_same, begin, end),
+        cmocka_unit_test_setup_teardown(protobuf_and_json_documents_are_equal, begin, end),
         cmocka_unit_test_setup_teardown(protobuf_has_extensions_and_parameters, begin, end),
     };
 

@@ -127,7 +127,7 @@ static const char *printer_column_type(enum print_how how)
     return "string";
 }
 
-static void write_sheet_headers(const struct print_column *c, struct hk_buf *out)
+static void write_column_headers(const struct print_column *c, struct hk_buf *out)
 {
     for (uint32_t k = 0; c[k].name; k++) {
         const bool name = strcmp(c[k].name, "Name") == 0;
@@ -142,8 +142,8 @@ static uint32_t printer_count_items(const struct json *v)
     return v && (v->type == JSON_OBJECT || v->type == JSON_ARRAY) ? v->len : 0;
 }
 
-static void write_sheet_cell(const struct print_column *c, const struct json *obj, int64_t now_ns,
-                             struct hk_buf *out)
+static void write_column_cell(const struct print_column *c, const struct json *obj, int64_t now_ns,
+                              struct hk_buf *out)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     const struct json *v = c->path ? json_at(obj, c->path) : NULL;
@@ -179,12 +179,12 @@ static void write_sheet_cell(const struct print_column *c, const struct json *ob
     json_write_str(hk_buf_str(&text), out);
 }
 
-static void write_sheet_cells(const struct print_column *c, const struct json *obj, int64_t now_ns,
-                              struct hk_buf *out)
+static void write_column_cells(const struct print_column *c, const struct json *obj, int64_t now_ns,
+                               struct hk_buf *out)
 {
     for (uint32_t k = 0; c[k].name; k++) {
         hk_buf_adds(out, k > 0 ? "," : "");
-        write_sheet_cell(&c[k], obj, now_ns, out);
+        write_column_cell(&c[k], obj, now_ns, out);
     }
 }
 
@@ -338,7 +338,7 @@ static void printer_write_object_row(const struct rest_kind *k, const struct sto
     } else {
         struct json kept = k->view ? json_clone(&tree, scratch) : tree;
         rest_view_take(k, &kept, scratch);
-        write_sheet_cells(print_sheet(k), &kept, style->now_ns, out);
+        write_column_cells(print_columns(k), &kept, style->now_ns, out);
     }
     hk_buf_addc(out, ']');
     write_conditions(k, &tree, out);
@@ -364,7 +364,7 @@ void printer_write_head(const struct rest_kind *k, const struct printer_page *pa
     if (is_defined(k)) {
         write_defined_headers(k->columns, out);
     } else {
-        write_sheet_headers(print_sheet(k), out);
+        write_column_headers(print_columns(k), out);
     }
     hk_buf_adds(out, "],\"rows\":[");
 }

@@ -2,7 +2,7 @@
 // Shared by the files of the printer only.
 //
 //   printer.c         the Table around the cells; columns of definitions
-//   printer_sheets.c  columns of each built-in kind
+//   printer_columns.c  columns of each built-in kind
 //   printer_cells.c   computed cells: cluster and network
 //   printer_work.c    computed cells: workloads, storage and claims
 //   printer_pod.c     computed cells: pods
@@ -33,7 +33,7 @@ struct print_column {
 };
 
 /* The default columns of a kind, ended by one without a name; they apply to the stored version. */
-const struct print_column *print_sheet(const struct rest_kind *k);
+const struct print_column *print_columns(const struct rest_kind *k);
 
 /* Time since the stamp; "<unknown>" when it is none. */
 void print_age(const struct json *stamp, int64_t now_ns, struct hk_buf *out);

@@ -187,7 +187,7 @@ static void test_all_rules_of_a_user_are_shown(void **state)
     assert_int_equal(elsewhere, 2);
 }
 
-static void test_nobody_gives_away_what_he_has_not(void **state)
+static void test_a_user_cannot_grant_rights_the_user_does_not_have(void **state)
 {
     static const struct {
         const char *user, *rules;
@@ -250,7 +250,7 @@ int main(void)
         TEST(rules_reach_what_they_name),
         TEST(changes_hold_at_once),
         TEST(all_rules_of_a_user_are_shown),
-        TEST(nobody_gives_away_what_he_has_not),
+        TEST(a_user_cannot_grant_rights_the_user_does_not_have),
         cmocka_unit_test(test_refusals_say_what_was_asked),
     };
 

@@ -180,7 +180,10 @@ static int take_selection(struct exchange *x, bool watch)
     int64_t limit = 0;
     int rc = take_match(x, watch);
 
-    rc = rc < 0 ? rc : take_rv(x, query_get(&x->query, "resourceVersion"), &q->rv);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = take_rv(x, query_get(&x->query, "resourceVersion"), &q->rv);
     if (rc < 0) {
         return rc;
     }
@@ -357,7 +360,10 @@ static int take_options_body(struct exchange *x)
     struct json body;
     int rc = body_decode(x, "DeleteOptions", &body);
 
-    rc = rc < 0 ? rc : check_options(x, &body);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = check_options(x, &body);
     if (rc < 0) {
         return rc;
     }
@@ -377,7 +383,10 @@ static int take_options_body(struct exchange *x)
     }
     q->if_uid = json_str_at(&body, "preconditions.uid");
     const struct hk_str rv = json_str_at(&body, "preconditions.resourceVersion");
-    return rc < 0 ? rc : take_rv(x, rv, &q->if_rv);
+    if (rc < 0) {
+        return rc;
+    }
+    return take_rv(x, rv, &q->if_rv);
 }
 
 static int take_options_query(struct exchange *x)
@@ -401,7 +410,10 @@ static int take_delete(struct exchange *x)
 {
     const int rc = x->http->body.n > 0 ? take_options_body(x) : take_options_query(x);
 
-    return rc < 0 ? rc : take_dry_run(x);
+    if (rc < 0) {
+        return rc;
+    }
+    return take_dry_run(x);
 }
 
 /* ---- patches ---- */
@@ -487,14 +499,20 @@ static int build_create(struct exchange *x)
 {
     x->req.verb = PORT_CREATE;
     const int rc = take_write(x);
-    return rc < 0 ? rc : apiserver_request_read_body(x);
+    if (rc < 0) {
+        return rc;
+    }
+    return apiserver_request_read_body(x);
 }
 
 static int build_update(struct exchange *x)
 {
     x->req.verb = PORT_UPDATE;
     const int rc = take_write(x);
-    return rc < 0 ? rc : apiserver_request_read_body(x);
+    if (rc < 0) {
+        return rc;
+    }
+    return apiserver_request_read_body(x);
 }
 
 static int build_patch(struct exchange *x)
@@ -513,7 +531,10 @@ static int build_delete_collection(struct exchange *x)
 {
     x->req.verb = PORT_DELETE_COLLECTION;
     const int rc = take_selection(x, false);
-    return rc < 0 ? rc : take_delete(x);
+    if (rc < 0) {
+        return rc;
+    }
+    return take_delete(x);
 }
 
 /* The meaning of each method, on a collection, an object, and a subresource. */

@@ -103,7 +103,7 @@ static int local_access(struct exchange *x, const struct json *spec, struct json
     }
     if (!json_get(spec, "resourceAttributes")) {
         return refuse_local(x, "spec.resourceAttributes",
-                            "Required value: a LocalSubjectAccessReview asks about a resource");
+                            "Required value: a LocalSubjectAccessReview must name a resource");
     }
     if (!hk_str_eq(ns, x->route.ns)) {
         return refuse_local(
@@ -236,7 +236,7 @@ static int apiserver_review_answer(struct exchange *x, uint32_t row, struct hk_b
         return rc;
     }
     if (!json_is(&doc, JSON_OBJECT)) {
-        return exchange_refuse(x, 400, "BadRequest", "a %s is an object", reviews[row].kind);
+        return exchange_refuse(x, 400, "BadRequest", "a %s must be an object", reviews[row].kind);
     }
     if (check_types(x, row, &doc) < 0) {
         return -HK_EINVAL;

@@ -82,12 +82,13 @@ static void log_disk(struct server *s)
     const struct hk_err *why = store_disk_failure(s->opts.store);
 
     if (why && why->code == HK_EFULL && s->disk_failed != HK_EFULL) {
-        hk_log(HK_LOG_ERROR, "the disk is full, taking deletions only until there is room", NULL);
+        hk_log(HK_LOG_ERROR, "the disk is full, accepting only deletions until there is room",
+               NULL);
     } else if (why && why->code != HK_EFULL && !s->disk_failed) {
         hk_log(HK_LOG_ERROR, "the disk fails, refusing writes until it recovers", "error=\"%s\"",
                why->text);
     } else if (!why && s->disk_failed) {
-        hk_log(HK_LOG_INFO, "the disk has recovered, taking writes again", NULL);
+        hk_log(HK_LOG_INFO, "the disk has recovered, accepting writes again", NULL);
     }
     s->disk_failed = why ? why->code : 0;
 }
@@ -271,7 +272,7 @@ static void answer_document(struct exchange *x)
     struct hk_buf body = {0};
 
     if (!hk_str_is(x->http->method, "GET") && !hk_str_is(x->http->method, "HEAD")) {
-        exchange_refuse(x, 405, "MethodNotAllowed", "the server only reads at this path");
+        exchange_refuse(x, 405, "MethodNotAllowed", "this path supports only GET and HEAD");
         answer_refusal(x);
     } else if (hk_str_is(x->route.path, "/metrics")) {
         health_metrics(x);
@@ -310,7 +311,9 @@ static int read_target(struct exchange *x)
     if (rc == -HK_ENOTFOUND) {
         return refuse_path(x);
     }
-    rc = rc < 0 ? rc : query_parse(x->http->query, &x->mem, &x->query, &err);
+    if (rc == 0) {
+        rc = query_parse(x->http->query, &x->mem, &x->query, &err);
+    }
     if (rc < 0) {
         return exchange_refuse(x, 400, "BadRequest", "%s", err.text);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the files of the server only: one request from its path to its answer.
 //
-//   server.c    route, choose who answers
-//   access.c    who asks, and whether they may
+//   server.c    route, choose the file that answers
+//   access.c    the user, and whether they may
 //   request.c   HTTP to port_request
 //   body.c      bodies to trees
 //   answer.c    outcomes to bodies
@@ -22,8 +22,8 @@ struct counters {
     uint32_t in_flight;
     uint32_t watches;
     uint64_t events_sent;
-    uint64_t list_slices;        /* in which long lists were written */
-    size_t list_slice_bytes_max; /* of objects looked at in one of them */
+    uint64_t list_slices;        /* slices in which long lists were written */
+    size_t list_slice_bytes_max; /* bytes of objects examined for one slice */
 };
 
 struct server {
@@ -39,8 +39,8 @@ struct server {
     struct counters counters;
     int64_t started_ns;
     bool stopping;
-    int disk_failed;    /* code of the failure that was told, 0 none */
-    bool memory_failed; /* it was told that memory is short */
+    int disk_failed;    /* code of the failure last logged, 0 none */
+    bool memory_failed; /* the log says that memory is short */
     uint32_t max_in_flight;
     size_t max_unread;
 };
@@ -50,7 +50,7 @@ struct exchange {
     struct server *server;
     struct http_request *http;
     struct hk_arena mem;
-    struct hk_arena body_mem; /* the tree of the body; freed when the port has been asked */
+    struct hk_arena body_mem; /* the tree of the body; freed after port_submit */
     struct route route;
     struct query query;
     struct auth_user user;
@@ -84,7 +84,7 @@ int body_refuse_type(struct exchange *x, const char *accepted);
 int body_decode(struct exchange *x, const char *must_be, struct json *ret) HK_CHECKED;
 /* Refuses a body that memory is too short for. */
 int body_check_memory(struct exchange *x) HK_CHECKED;
-/* A body in JSON; what it has twice is noted in x->req unless nobody wants to know. */
+/* A body in JSON. Notes duplicate members in x->req if the request wants them checked. */
 int body_parse_json(struct exchange *x, struct json *ret, struct hk_err *err) HK_CHECKED;
 int body_decode_yaml(struct exchange *x, const char *must_be, struct json *ret) HK_CHECKED;
 

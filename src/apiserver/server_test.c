@@ -4,7 +4,7 @@
 
 #include "codec/yaml.h"
 
-static void test_an_object_lives_and_dies(void **state)
+static void test_an_object_is_created_changed_and_deleted(void **state)
 {
     struct fixture *f = *state;
 
@@ -223,7 +223,7 @@ static void test_credentials_decide(void **state)
     }
 }
 
-static void test_fields_that_come_twice_are_told(void **state)
+static void test_duplicate_fields_are_reported(void **state)
 {
     struct fixture *f = *state;
 
@@ -356,13 +356,13 @@ static void test_caches_keep_openapi_by_its_hash(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_an_object_lives_and_dies),
+        TEST(test_an_object_is_created_changed_and_deleted),
         TEST(test_patches_go_by_their_content_type),
         TEST(test_yaml_is_read_and_written),
         TEST(test_long_lists_for_people_come_in_slices),
         TEST(test_refusals_have_kubernetes_words),
         TEST(test_credentials_decide),
-        TEST(test_fields_that_come_twice_are_told),
+        TEST(test_duplicate_fields_are_reported),
         TEST(test_one_may_act_as_another),
         TEST(test_reviews_are_answered_and_not_kept),
         TEST(test_lists_come_as_metadata_too),

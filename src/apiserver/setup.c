@@ -59,7 +59,10 @@ static int setup_read_cert_pair(const char *dir, const char *cert, const char *k
 {
     const int rc = setup_read_file(dir, cert, &ret->cert_pem, err);
 
-    return rc < 0 ? rc : setup_read_file(dir, key, &ret->key_pem, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return setup_read_file(dir, key, &ret->key_pem, err);
 }
 
 static int write_pair(const char *dir, const char *cert, const char *key, const struct cert_pair *p,
@@ -67,7 +70,10 @@ static int write_pair(const char *dir, const char *cert, const char *key, const 
 {
     const int rc = setup_write_file(dir, key, p->key_pem, err);
 
-    return rc < 0 ? rc : setup_write_file(dir, cert, p->cert_pem, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return setup_write_file(dir, cert, p->cert_pem, err);
 }
 
 /* ---- certificates ---- */
@@ -80,7 +86,10 @@ static int load_ca(const char *dir, int64_t now_s, struct setup *s, struct hk_er
         return setup_read_cert_pair(dir, "ca.crt", "ca.key", &s->ca, err);
     }
     const int rc = cert_make_ca(&o, &s->ca, err);
-    return rc < 0 ? rc : write_pair(dir, "ca.crt", "ca.key", &s->ca, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return write_pair(dir, "ca.crt", "ca.key", &s->ca, err);
 }
 
 static bool serving_fits(const struct setup *s, const name_list *names, int64_t now_s)
@@ -144,7 +153,9 @@ static int load_certs(const char *dir, const char *addr, int64_t now_s, struct s
     if (!is_wildcard(addr)) {
         hk_vec_push(&names, addr);
     }
-    rc = rc < 0 ? rc : load_serving(dir, &names, now_s, s, err);
+    if (rc == 0) {
+        rc = load_serving(dir, &names, now_s, s, err);
+    }
     hk_vec_fini(&names);
     return rc;
 }
@@ -199,29 +210,43 @@ static int load_tokens(const char *dir, struct setup *s, struct hk_err *err)
     HK_AUTO(hk_freep) char *text = NULL;
     int rc = setup_file_exists(dir, "tokens.csv") ? 0 : make_tokens(dir, err);
 
-    rc = rc < 0 ? rc : setup_read_file(dir, "tokens.csv", &text, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = setup_read_file(dir, "tokens.csv", &text, err);
     if (rc < 0) {
         return rc;
     }
     rc = auth_parse(hk_str(text), &s->auth, err);
-    rc = rc < 0 ? rc : find_admin(s, text, err);
+    if (rc == 0) {
+        rc = find_admin(s, text, err);
+    }
     return rc < 0 ? hk_wrap(err, rc, "%s/tokens.csv", dir) : 0;
 }
 
 static int load_account_key(const char *dir, struct setup *s, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-    int rc = 0;
+    int rc;
 
     if (!setup_file_exists(dir, "sa.key")) {
         rc = write_secret(&text, err);
-        rc = rc < 0 ? rc : setup_write_file(dir, "sa.key", text.data, err);
+        if (rc < 0) {
+            return rc;
+        }
+        rc = setup_write_file(dir, "sa.key", text.data, err);
+        if (rc < 0) {
+            return rc;
+        }
     }
-    rc = rc < 0 ? rc : setup_read_file(dir, "sa.key", &s->account_key, err);
-    if (rc == 0 && s->account_key[0] == '\0') {
+    rc = setup_read_file(dir, "sa.key", &s->account_key, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (s->account_key[0] == '\0') {
         return hk_fail(err, HK_EINVAL, "%s/sa.key is empty", dir);
     }
-    return rc;
+    return 0;
 }
 
 /* ---- the whole setup ---- */
@@ -237,8 +262,12 @@ int setup_load(const char *dir, const char *addr, struct hk_clock *clock, struct
     struct setup s = {0};
     int rc = load_certs(dir, addr, clock->wall_ns(clock) / 1000000000, &s, err);
 
-    rc = rc < 0 ? rc : load_tokens(dir, &s, err);
-    rc = rc < 0 ? rc : load_account_key(dir, &s, err);
+    if (rc == 0) {
+        rc = load_tokens(dir, &s, err);
+    }
+    if (rc == 0) {
+        rc = load_account_key(dir, &s, err);
+    }
     if (rc < 0) {
         setup_fini(&s);
         return rc;

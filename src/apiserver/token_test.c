@@ -23,7 +23,7 @@ static void sign(const struct rest_token *t, struct hk_buf *out)
     token_sign(KEY, t, out);
 }
 
-static void test_a_token_says_whose_it_is(void **state)
+static void test_a_token_names_its_account(void **state)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -79,7 +79,7 @@ static void test_every_changed_byte_is_noticed(void **state)
     }
 }
 
-static void test_others_are_not_let_in(void **state)
+static void test_invalid_tokens_are_refused(void **state)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     HK_AUTO(hk_buf_fini) struct hk_buf foreign = {0}, elsewhere = {0};
@@ -101,10 +101,10 @@ static void test_others_are_not_let_in(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_token_says_whose_it_is),
+        cmocka_unit_test(test_a_token_names_its_account),
         cmocka_unit_test(test_time_ends_it),
         cmocka_unit_test(test_every_changed_byte_is_noticed),
-        cmocka_unit_test(test_others_are_not_let_in),
+        cmocka_unit_test(test_invalid_tokens_are_refused),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

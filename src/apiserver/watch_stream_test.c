@@ -4,7 +4,7 @@
 
 #include "net/ws.h"
 
-static void test_a_watch_shows_what_was_and_what_comes(void **state)
+static void test_a_watch_shows_existing_objects_and_changes(void **state)
 {
     struct fixture *f = *state;
     HK_AUTO(hk_buf_fini) struct hk_buf events = {0};
@@ -184,7 +184,7 @@ static void test_a_watch_with_a_broken_selector_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_a_watch_shows_what_was_and_what_comes),
+        TEST(test_a_watch_shows_existing_objects_and_changes),
         TEST(test_a_watch_with_initial_events_marks_their_end),
         TEST(test_a_watch_ends_when_its_time_is_up),
         TEST(test_a_watch_over_a_websocket_sends_a_frame_per_event),

@@ -224,7 +224,7 @@ static uint64_t high_of(uint64_t limit)
     return limit - reserve_of(limit);
 }
 
-static enum hk_room judge(const struct hk_budget *b, uint64_t limit, uint64_t used)
+static enum hk_room room_of(const struct hk_budget *b, uint64_t limit, uint64_t used)
 {
     const uint64_t reserve = reserve_of(limit), high = high_of(limit);
 
@@ -243,7 +243,7 @@ static bool seems_short(const struct hk_budget *b, const struct budget_use *u, b
     for (uint32_t i = 0; i < b->len; i++) {
         const struct budget_limit *l = &b->at[i];
         if ((l->kind == BUDGET_RESIDENT) == resident &&
-            judge(b, l->bytes, u->by_kind[l->kind]) != HK_ROOM_ENOUGH) {
+            room_of(b, l->bytes, u->by_kind[l->kind]) != HK_ROOM_ENOUGH) {
             return true;
         }
     }
@@ -272,7 +272,7 @@ static void settle(struct hk_budget *b, const struct budget_use *u)
 
     for (uint32_t i = 0; i < b->len; i++) {
         const uint64_t used = use_of(u, b->at[i].kind), high = high_of(b->at[i].bytes);
-        const enum hk_room one = judge(b, b->at[i].bytes, used);
+        const enum hk_room one = room_of(b, b->at[i].bytes, used);
         const uint64_t to_high = high > used ? high - used : 0;
         if (one > room || (one == room && to_high < left)) {
             left = to_high;

@@ -13,8 +13,8 @@ struct hk_clock {
 
 struct hk_clock *hk_clock_system(void);
 
-/* Seconds that somebody else wrote down, in nanoseconds: at most 68 years either way, so that they
- * can be added to any time. */
+/* Converts seconds from input to nanoseconds, limited to 68 years either way, so that they can be
+ * added to any time. */
 static inline int64_t hk_seconds_ns(int64_t s)
 {
     const int64_t most_s = (int64_t)1 << 31;

@@ -26,17 +26,18 @@
 int hk_crumb_open(const char *path, struct hk_err *err) HK_CHECKED;
 void hk_crumb_close(void);
 
-/* worker begins and ends work on an object. A few stores to memory. Of works inside one another the
- * outermost counts: whoever skips that one skips the others, too. */
+/* A worker begins and ends work on an object; costs a few stores. Of nested work the outermost
+ * counts: skipping that object skips the others, too. */
 void hk_crumb_enter(const char *worker, struct hk_str ns, struct hk_str name);
 void hk_crumb_leave(void);
 
-/* For work that goes from object to object too often for enter and leave: until fn is NULL again,
- * who dies outside of them asks fn for the object. False: none. fn runs in a signal handler: it
- * may look things up, and nothing else. */
+/* For work that changes objects too often for enter and leave: until fn is set to NULL, a process
+ * that dies outside of them calls fn to learn the object (false: none). fn runs in a signal
+ * handler: it may only read. */
 typedef bool hk_crumb_ask(void *ctx, struct hk_str *ret_ns, struct hk_str *ret_name);
 void hk_crumb_watch(const char *worker, hk_crumb_ask *fn, void *ctx);
-/* Where such work goes on to another object: does nothing but die in tests that ask for it. */
+/* Call it where such work moves on to another object. It does nothing, except that a test can make
+ * the process die there. */
 #if HK_CRUMB_TESTS
 void hk_crumb_moved(void);
 #else
@@ -45,7 +46,7 @@ static inline void hk_crumb_moved(void)
 }
 #endif
 
-/* The process dies of a bug. For the handler of fatal signals. */
+/* Records that the process dies of a bug; for the handler of fatal signals. */
 void hk_crumb_died(void);
 
 /* Whether any object is skipped; a quick check before hk_crumb_skips. */

@@ -74,7 +74,7 @@ static void other_ends_do_not_count(void **state)
 }
 
 /* A signal between two objects is not charged. */
-static void deaths_between_objects_are_charged_to_none(void **state)
+static void crashes_between_objects_are_charged_to_none(void **state)
 {
     for (int i = 0; i < 3; i++) {
         assert_int_equal(hk_crumb_open(path, NULL), 0);
@@ -193,7 +193,7 @@ static void many_objects_make_room_for_each_other(void **state)
     assert_true(skips(NAME, 7));
 }
 
-static void garbage_is_begun_anew(void **state)
+static void an_unreadable_file_is_started_again(void **state)
 {
     FILE *f = fopen(path, "w");
 
@@ -222,13 +222,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(the_second_death_is_one_too_many),
         test(other_ends_do_not_count),
-        test(deaths_between_objects_are_charged_to_none),
+        test(crashes_between_objects_are_charged_to_none),
         test(the_outermost_work_is_charged),
         test(the_watched_is_asked_for_at_the_end),
         test(a_change_is_another_chance),
         test(skipped_objects_are_listed),
         test(many_objects_make_room_for_each_other),
-        test(garbage_is_begun_anew),
+        test(an_unreadable_file_is_started_again),
         test(nothing_is_recorded_without_a_file),
     };
 

@@ -387,7 +387,7 @@ bool hk_log_reopen(void)
     const int rc = has_file ? open_path(sink.path, &err) : 0;
     pthread_mutex_unlock(&sink.lock);
     if (rc < 0) {
-        hk_log(HK_LOG_ERROR, "cannot reopen the log, going on with the old file", "err=\"%s\"",
+        hk_log(HK_LOG_ERROR, "cannot reopen the log, continuing with the old file", "err=\"%s\"",
                err.text);
     }
     return has_file;

@@ -270,7 +270,7 @@ static void test_board(void **state)
         "bad    q      Failed   [----------------] 0/1    0  65m    t-0: exit code 3\n");
 }
 
-static void test_a_terminal_has_so_many_lines(void **state)
+static void test_a_frame_has_as_many_lines_as_the_terminal(void **state)
 {
     HK_AUTO(given_fini) struct given jobs = given(API_JOB, JOBS);
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
@@ -314,7 +314,7 @@ int main(void)
         cmocka_unit_test(test_flows),
         cmocka_unit_test(test_amounts),
         cmocka_unit_test(test_board),
-        cmocka_unit_test(test_a_terminal_has_so_many_lines),
+        cmocka_unit_test(test_a_frame_has_as_many_lines_as_the_terminal),
         cmocka_unit_test(test_only_changes_are_written),
     };
 

@@ -92,8 +92,17 @@ static int make_amounts(const struct make_run *r, struct hk_arena *a, struct jso
     struct json requests = json_make_object(), limits = json_make_object();
     int rc = put_amount(&requests, "cpu", "cpu", r->cpu, a, err);
 
-    rc = rc < 0 ? rc : put_amount(&limits, "memory", "memory", r->memory, a, err);
-    rc = rc < 0 ? rc : put_amount(&limits, GPU, "gpu", r->gpu, a, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = put_amount(&limits, "memory", "memory", r->memory, a, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = put_amount(&limits, GPU, "gpu", r->gpu, a, err);
+    if (rc < 0) {
+        return rc;
+    }
     for (uint32_t i = 0; i < limits.len; i++) {
         json_put(&requests, a, limits.members[i].key, limits.members[i].value);
     }
@@ -104,7 +113,7 @@ static int make_amounts(const struct make_run *r, struct hk_arena *a, struct jso
     if (limits.len > 0) {
         json_set(ret, a, "limits", limits);
     }
-    return rc;
+    return 0;
 }
 
 static struct json make_variables(const struct make_run *r, struct hk_arena *a)
@@ -210,7 +219,8 @@ static struct json make_task(const struct make_run *r, struct json container, st
     return task;
 }
 
-static void put_optional(struct json *spec, struct hk_arena *a, const char *key, const char *value)
+static void make_run_set_if_given(struct json *spec, struct hk_arena *a, const char *key,
+                                  const char *value)
 {
     if (value) {
         json_set_cstr(spec, a, key, value);
@@ -224,8 +234,8 @@ static struct json make_spec(const struct make_run *r, struct json task, struct 
     struct json spec = json_make_object();
 
     json_set_cstr(&spec, a, "schedulerName", "volcano");
-    put_optional(&spec, a, "queue", r->queue);
-    put_optional(&spec, a, "priorityClassName", r->priority);
+    make_run_set_if_given(&spec, a, "queue", r->queue);
+    make_run_set_if_given(&spec, a, "priorityClassName", r->priority);
     json_set_int(&spec, a, "minAvailable", r->min);
     json_set_int(&spec, a, "minSuccess", r->count);
     if (r->time_s > 0) {
@@ -243,7 +253,10 @@ int make_run(const struct make_run *r, struct hk_arena *a, struct json *ret, str
     struct json meta = json_make_object(), container, plugins;
     int rc = make_run_container(r, a, &container, err);
 
-    rc = rc < 0 ? rc : make_plugins(r, a, &plugins, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = make_plugins(r, a, &plugins, err);
     if (rc < 0) {
         return rc;
     }

@@ -50,8 +50,8 @@ struct option_row {
     int64_t min, max; /* of FLAG and SET, min is the value to store */
     option_call *call;
     const struct option_row *include;
-    const char *dflt;  /* as it would be typed; NULL: the field keeps what it has */
-    const char *shown; /* what help gives as the default instead of dflt */
+    const char *dflt;  /* as typed on a command line; NULL: leaves the field unchanged */
+    const char *shown; /* what help shows as the default instead of dflt */
     const char *help;  /* sentences */
 };
 
@@ -103,7 +103,7 @@ struct option_row {
         .type = OPTION_INT, .letter = (l), .name = (n), .arg = (a), .offset = offsetof(S, F),      \
         .size = OPTION_SIZE(S, F), .min = (lo), .max = (hi), .dflt = (d), .help = (h)              \
     }
-/* A number that is something else when it is not given; s says what, for help. */
+/* A number whose default is determined elsewhere; s describes it for help. */
 #define ROW_INT_OR(l, n, a, S, F, lo, hi, s, h)                                                    \
     {                                                                                              \
         .type = OPTION_INT, .letter = (l), .name = (n), .arg = (a), .offset = offsetof(S, F),      \
@@ -125,7 +125,7 @@ struct option_row {
         .type = OPTION_TEXT, .letter = (l), .name = (n), .arg = (a),                               \
         .offset = OPTION_FIELD(S, F, const char *), .dflt = (d), .help = (h)                       \
     }
-/* A text that is something else when it is not given; s says what, for help. */
+/* A text whose default is determined elsewhere; s describes it for help. */
 #define ROW_TEXT_OR(l, n, a, S, F, s, h)                                                           \
     {                                                                                              \
         .type = OPTION_TEXT, .letter = (l), .name = (n), .arg = (a),                               \
@@ -146,7 +146,7 @@ struct option_row {
         .type = OPTION_CALL, .letter = (l), .name = (n), .arg = (a), .offset = offsetof(S, F),     \
         .call = (fn), .dflt = (d), .help = (h)                                                     \
     }
-/* As ROW_CALL, for a default that the function is not asked to read; s says what it is. */
+/* As ROW_CALL, but the function is not called for the default; s describes it for help. */
 #define ROW_CALL_OR(l, n, a, S, F, fn, s, h)                                                       \
     {                                                                                              \
         .type = OPTION_CALL, .letter = (l), .name = (n), .arg = (a), .offset = offsetof(S, F),     \
@@ -158,7 +158,8 @@ struct option_row {
         .type = OPTION_CALL, .letter = (l), .name = (n), .arg = (a), .call = (fn), .dflt = (d),    \
         .help = (h)                                                                                \
     }
-/* Options of the programs that this one stands in for. The value has to be one they accept. */
+/* Options of upstream's programs, accepted without effect. The value must be one that upstream
+ * accepts. */
 #define ROW_IGNORED(t, n, a)                                                                       \
     {                                                                                              \
         .type = (t), .ignored = true, .name = (n), .arg = (a), .max = INT64_MAX                    \
@@ -181,7 +182,7 @@ struct option_row {
     {                                                                                              \
         .type = OPTION_ARGUMENTS, .arg = (a), .offset = OPTION_FIELD(S, F, struct option_list)     \
     }
-/* A command with its own arguments: what follows its first word is no option of ours. */
+/* A command with its own arguments: everything after its first word belongs to it. */
 #define ROW_COMMAND(a, S, F)                                                                       \
     {                                                                                              \
         .type = OPTION_ARGUMENTS, .arg = (a), .command = true,                                     \
@@ -195,20 +196,20 @@ struct option_row {
 
 /* ---- reading a table ---- */
 
-/* The i-th row of the table, those it includes among them, with the offset in the outermost
- * struct; false behind the last. Rows of arguments are rows too. */
+/* The i-th row of the table, counting rows of arguments and of included tables, with its offset in
+ * the outermost struct; false past the last. */
 bool option_at(const struct option_row *table, uint32_t i, struct option_row *ret);
 bool option_is_argument(const struct option_row *row);
-/* By what was typed: "data-dir" or "data_dir". */
+/* Finds an option as typed: "data-dir" or "data_dir". */
 bool option_find(const struct option_row *table, struct hk_str name, struct option_row *ret);
 bool option_find_letter(const struct option_row *table, char letter, struct option_row *ret);
-/* A value follows as an argument of its own when none is written behind '='. */
+/* Whether the next argument is the option's value if no '=' follows the name. */
 bool option_wants_value(const struct option_row *row);
 
 /* ---- parsing ---- */
 
-/* Stores the defaults, then the arguments. Returns 1 when --help or -h is among them: the struct
- * is not complete then. What is in lists remains the caller's after a failure too. */
+/* Stores the defaults, then the arguments. Returns 1 when --help or -h is among them: the struct is
+ * not complete then. The caller frees lists, after a failure too. */
 int option_parse(const struct option_row *table, int argc, char *const *argv, void *into,
                  struct hk_err *err) HK_CHECKED;
 /* One value; NULL only for a BOOL without one. */

@@ -240,7 +240,7 @@ static void test_refusals_name_the_value_and_what_is_wanted(void **state)
     }
 }
 
-static void test_what_is_ignored_changes_nothing(void **state)
+static void test_options_without_effect_change_nothing(void **state)
 {
     HK_AUTO(opts_fini) struct opts o = {0}, same = {0};
     struct hk_err err = {0};
@@ -359,7 +359,7 @@ int main(void)
         cmocka_unit_test(test_flags_and_booleans),
         cmocka_unit_test(test_values_are_stored_by_type),
         cmocka_unit_test(test_refusals_name_the_value_and_what_is_wanted),
-        cmocka_unit_test(test_what_is_ignored_changes_nothing),
+        cmocka_unit_test(test_options_without_effect_change_nothing),
         cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_too_many_arguments),
         cmocka_unit_test(test_a_command_keeps_its_options),

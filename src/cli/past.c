@@ -315,7 +315,8 @@ void past_page(const struct past *p, const struct list_set *events, const struct
 
 /* ---- JSON ---- */
 
-static void set_known_time(struct json *obj, struct hk_arena *a, const char *key, int64_t ns)
+static void past_set_time_if_known(struct json *obj, struct hk_arena *a, const char *key,
+                                   int64_t ns)
 {
     if (ns > 0) {
         json_set_time(obj, a, key, ns);
@@ -331,9 +332,9 @@ struct json past_json(const struct past *p, struct hk_arena *a)
     json_set_str(&v, a, "namespace", p->job->ns);
     json_set_str(&v, a, "queue", json_str_at(root, "spec.queue"));
     json_set_str(&v, a, "phase", progress_phase(p->job));
-    set_known_time(&v, a, "queued", p->queued_ns);
-    set_known_time(&v, a, "started", p->started_ns);
-    set_known_time(&v, a, "ended", p->ended_ns);
+    past_set_time_if_known(&v, a, "queued", p->queued_ns);
+    past_set_time_if_known(&v, a, "started", p->started_ns);
+    past_set_time_if_known(&v, a, "ended", p->ended_ns);
     json_set_int(&v, a, "waitedSeconds", p->waited_ns / S_NS);
     if (p->ran_ns >= 0) {
         json_set_int(&v, a, "ranSeconds", p->ran_ns / S_NS);

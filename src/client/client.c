@@ -502,8 +502,12 @@ int client_new(const struct client_opts *o, struct kubeconfig *config, struct cl
     auth_init(c);
     meter_init(c);
     int rc = c->event_fd < 0 ? hk_fail(err, HK_EIO, "cannot make an event descriptor: %m") : 0;
-    rc = rc < 0 ? rc : auth_load(c, err);
-    rc = rc < 0 ? rc : multi_init(c, err);
+    if (rc == 0) {
+        rc = auth_load(c, err);
+    }
+    if (rc == 0) {
+        rc = multi_init(c, err);
+    }
     if (rc < 0) {
         client_free(&c->port);
         return rc;

@@ -74,11 +74,20 @@ int auth_load(struct client *c, struct hk_err *err)
     struct client_auth *a = &c->auth;
     int rc = pem_set_if(&a->ca, k->ca_pem, err);
 
-    rc = rc < 0 ? rc : pem_set_if(&a->cert, k->cert_pem, err);
-    rc = rc < 0 ? rc : pem_set_if(&a->key, k->key_pem, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = pem_set_if(&a->cert, k->cert_pem, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = pem_set_if(&a->key, k->key_pem, err);
+    if (rc < 0) {
+        return rc;
+    }
     a->token = k->token ? hk_strdup(k->token) : NULL;
     a->looked_ns = INT64_MIN;
-    return rc;
+    return 0;
 }
 
 void auth_fini(struct client *c)
@@ -166,7 +175,9 @@ static int use_credential(struct client *c, const struct exec_credential *cred, 
 
     if (cred->cert_pem) {
         rc = pem_set(&a->cert, cred->cert_pem, err);
-        rc = rc < 0 ? rc : pem_set(&a->key, cred->key_pem, err);
+        if (rc == 0) {
+            rc = pem_set(&a->key, cred->key_pem, err);
+        }
         a->generation++;
     }
     set_token(a, hk_str(cred->token));

@@ -111,7 +111,7 @@ static struct outcome ask(struct fixture *f, const struct port_request *from)
     return rig_ask(&f->rig, &req);
 }
 
-static void test_what_is_tried_again(void **state)
+static void test_which_failures_are_retried(void **state)
 {
     static const struct {
         const char *what;
@@ -226,7 +226,7 @@ static void test_a_write_on_a_kept_connection_is_sent_once(void **state)
     }
 }
 
-static void test_what_was_not_sent_says_so(void **state)
+static void test_a_write_that_was_not_sent_says_so(void **state)
 {
     struct fixture *f = *state;
     const struct client_opts o = opts(f);
@@ -261,7 +261,7 @@ static void test_silence_times_out(void **state)
     }
 }
 
-static void test_an_answer_has_its_bounds(void **state)
+static void test_the_size_of_an_answer_is_limited(void **state)
 {
     static const struct script_line line = {OK_ANSWER, SCRIPT_KEEP};
     struct fixture *f = *state;
@@ -347,7 +347,7 @@ static void test_how_streams_end(void **state)
     }
 }
 
-static void test_bookmarks_for_those_who_asked(void **state)
+static void test_bookmarks_are_sent_on_request(void **state)
 {
     static const struct script_line line = {UNCHUNKED BOOKMARK, SCRIPT_CLOSE};
     struct fixture *f = *state;
@@ -417,7 +417,7 @@ static void test_a_stream_waits_for_its_reader(void **state)
 
 /* ---- headers of a request ---- */
 
-static void test_headers_say_who_asks(void **state)
+static void test_headers_identify_the_user(void **state)
 {
     static const struct script_line line = {OK_ANSWER, SCRIPT_KEEP};
     static const struct {
@@ -574,7 +574,7 @@ static void test_writes_that_were_barred_meanwhile(void **state)
     }
 }
 
-static void test_leases_wait_for_nobody(void **state)
+static void test_leases_do_not_wait_for_other_calls(void **state)
 {
     static const struct script_line lines[] = {{NULL, SCRIPT_KEEP}, {OK_ANSWER, SCRIPT_KEEP}};
     struct fixture *f = *state;
@@ -770,19 +770,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(test_what_is_tried_again),
+        TEST(test_which_failures_are_retried),
         TEST(test_a_write_on_a_kept_connection_is_sent_once),
-        TEST(test_what_was_not_sent_says_so),
+        TEST(test_a_write_that_was_not_sent_says_so),
         TEST(test_silence_times_out),
-        TEST(test_an_answer_has_its_bounds),
+        TEST(test_the_size_of_an_answer_is_limited),
         TEST(test_how_streams_end),
-        TEST(test_bookmarks_for_those_who_asked),
+        TEST(test_bookmarks_are_sent_on_request),
         TEST(test_a_stream_waits_for_its_reader),
-        TEST(test_headers_say_who_asks),
+        TEST(test_headers_identify_the_user),
         TEST(test_a_proxy_is_asked),
         TEST(test_what_goes_first),
         TEST(test_writes_that_were_barred_meanwhile),
-        TEST(test_leases_wait_for_nobody),
+        TEST(test_leases_do_not_wait_for_other_calls),
         TEST(test_the_rate_is_kept),
         TEST(test_leases_have_slots_of_their_own),
         TEST(test_cancel_in_every_state),

@@ -206,7 +206,7 @@ static void test_refusals_keep_their_words(void **state)
     }
 }
 
-static void test_answers_say_what_became_of_it(void **state)
+static void test_answers_describe_the_outcome(void **state)
 {
     struct rig *g = *state;
 
@@ -468,7 +468,7 @@ static void test_a_peer_that_vanishes_is_noticed(void **state)
     assert_int_equal(dead_after_ms, 30000);
 }
 
-static void test_what_is_asked_is_counted(void **state)
+static void test_requests_are_counted(void **state)
 {
     static const char *const lines[] = {
         "rest_client_requests_total{code=\"201\",host=\"%s\",method=\"POST\"} 1\n",
@@ -511,7 +511,7 @@ static void test_what_is_asked_is_counted(void **state)
 }
 
 /* A call without an answer has no code, and is repeated. */
-static void test_what_fails_is_counted(void **state)
+static void test_failures_are_counted(void **state)
 {
     struct rig *g = *state;
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -533,15 +533,15 @@ int main(void)
         TEST(test_the_server_must_prove_itself),
         TEST(test_the_user_must_prove_himself),
         TEST(test_refusals_keep_their_words),
-        TEST(test_answers_say_what_became_of_it),
+        TEST(test_answers_describe_the_outcome),
         TEST(test_a_watch_goes_on_after_its_server_came_back),
         TEST(test_thousands_of_writes_at_once),
         TEST(test_a_token_file_is_read_again),
         TEST(test_a_plugin_makes_credentials),
         TEST(test_a_new_authority_is_trusted_when_its_file_says_so),
         TEST(test_a_peer_that_vanishes_is_noticed),
-        TEST(test_what_is_asked_is_counted),
-        TEST(test_what_fails_is_counted),
+        TEST(test_requests_are_counted),
+        TEST(test_failures_are_counted),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

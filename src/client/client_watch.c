@@ -28,10 +28,10 @@ static void on_silence(void *ctx)
         return;
     }
     /* The caller reports streams that end. Only this line shows that this one did not. */
-    hk_log(HK_LOG_WARN, "watch is silent, asking again", "kind=%s silent_ms=%lld", k->kind->plural,
-           (long long)k->c->o.watch_stall_ms);
+    hk_log(HK_LOG_WARN, "no data from a watch, starting it again", "kind=%s silent_ms=%lld",
+           k->kind->plural, (long long)k->c->o.watch_stall_ms);
     call_release(k);
-    client_finish(k, client_failure(k, HK_ETIMEOUT, "watch of %s: nothing heard for %lld ms",
+    client_finish(k, client_failure(k, HK_ETIMEOUT, "watch of %s: no data for %lld ms",
                                     k->kind->plural, (long long)k->c->o.watch_stall_ms));
 }
 

@@ -8,7 +8,7 @@
 
 static int fail_shape(struct hk_err *err)
 {
-    return hk_fail(err, HK_EINVAL, "the answer is no JSON object");
+    return hk_fail(err, HK_EINVAL, "the answer is not a JSON object");
 }
 
 static int find_members(struct hk_str text, const char *const *names, struct hk_str *values,
@@ -68,7 +68,9 @@ static int object_of(const struct api_kind *kind, struct hk_buf *text, bool text
     *text = (struct hk_buf){0};
     if (rc == 0 && text_only) {
         rc = find_members(bytes, names, &meta, 1, err);
-        rc = rc < 0 ? rc : name_object(o, meta, err);
+        if (rc == 0) {
+            rc = name_object(o, meta, err);
+        }
     }
     if (rc < 0) {
         if (o) {
@@ -218,12 +220,15 @@ int decode_list_shell(struct hk_str text, struct hk_arena *mem, struct decode_li
 
     *ret = (struct decode_list){.cont = HK_STR("")};
     int rc = find_members(text, names, values, 2, err);
-    rc = rc < 0 ? rc : parse_part(values[0], mem, &meta, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = parse_part(values[0], mem, &meta, err);
     if (rc < 0) {
         return rc;
     }
     if (values[1].n > 0 && !hk_str_is(values[1], "null") && !hk_str_is(values[1], "[]")) {
-        return hk_fail(err, HK_EINVAL, "the items of the list are no JSON array");
+        return hk_fail(err, HK_EINVAL, "the items of the list are not a JSON array");
     }
     ret->cont = hk_arena_str(mem, json_str_field(&meta, "continue"));
     ret->remaining = json_int(json_get(&meta, "remainingItemCount"), 0);

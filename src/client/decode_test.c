@@ -40,7 +40,7 @@ static void test_streams_are_cut_alike_however_they_arrive(void **state)
     }
 }
 
-static void test_what_is_no_stream(void **state)
+static void test_streams_that_are_not_objects_fail(void **state)
 {
     static const struct {
         const char *first, *second;
@@ -110,18 +110,18 @@ static void test_lists(void **state)
          "{\"kind\":\"K\",\"apiVersion\":\"v\",\"x\":[\"]\"]} 0 '' 0"},
         {"{\"items\":null}", "0 '' 0"},
         {"{}", "0 '' 0"},
-        {"{\"items\":{}}", "the items of the list are no JSON"},
-        {"{\"items\":[{} {}]}", "the items of the list are no JSON"},
+        {"{\"items\":{}}", "the items of the list are not a JSON array"},
+        {"{\"items\":[{} {}]}", "the items of the list are not a JSON array"},
         {"{\"items\":[{\"a\":1,}]}", "items[0]"},
         {"{\"items\":[{},[]]}", "items[1]"},
         {"{\"metadata\":{\"resourceVersion\":\"x\"}}", "bad value 'x'"},
-        {"[]", "the answer is no JSON object"},
-        {"{\"items\":[", "the items of the list are no JSON array"},
-        {"{\"items\":[{}", "the items of the list are no JSON array"},
+        {"[]", "the answer is not a JSON object"},
+        {"{\"items\":[", "the items of the list are not a JSON array"},
+        {"{\"items\":[{}", "the items of the list are not a JSON array"},
         {"{\"items\":[{},,{}]}", "items[1]"},
-        {"{\"items\":7}", "the items of the list are no JSON array"},
-        {"{\"items\":[]", "the answer is no JSON object"},
-        {"", "the answer is no JSON object"},
+        {"{\"items\":7}", "the items of the list are not a JSON array"},
+        {"{\"items\":[]", "the answer is not a JSON object"},
+        {"", "the answer is not a JSON object"},
     };
 
     for (size_t k = 0; k < 40 * HK_LEN(cases); k++) {
@@ -158,8 +158,9 @@ static void test_lists_have_their_bounds(void **state)
         {"{\"items\":[{\"a\":", "[[[[[[[[[[[[[[[[", "items[0] is larger than 10000 bytes"},
         {"{\"items\":[{}", ",{}", "items take more than 100000 bytes of memory"},
         {"{\"items\":[{}", ",{\"a\":\"0123456789\"}", "items take more than 100000 bytes"},
-        {"{\"metadata\":{\"continue\":\"", "xxxxxxxxxxxxxxxx", "around the items is larger than"},
-        {"{", "\"a\":[{}],", "around the items is larger than"},
+        {"{\"metadata\":{\"continue\":\"", "xxxxxxxxxxxxxxxx",
+         "the list without its items is larger than"},
+        {"{", "\"a\":[{}],", "the list without its items is larger than"},
     };
 
     for (size_t i = 0; i < HK_LEN(cases); i++) {
@@ -205,7 +206,7 @@ static void test_lists_share_a_bound(void **state)
         }
         assert_int_equal(rc, i == 0 ? 0 : -HK_ELIMIT);
     }
-    assert_non_null(strstr(err.text, "lists under way take more than 150000 bytes"));
+    assert_non_null(strstr(err.text, "unfinished lists take more than 150000 bytes"));
     list_reader_clear(&two[0]);
     list_reader_fini(&two[0]);
     list_reader_fini(&two[1]);
@@ -214,7 +215,7 @@ static void test_lists_share_a_bound(void **state)
 
 /* ---- managers ---- */
 
-static void test_what_comes_in_passing_has_no_managers(void **state)
+static void test_listed_and_watched_objects_lose_managed_fields(void **state)
 {
     static const struct {
         const char *meta, *want;
@@ -341,11 +342,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_streams_are_cut_alike_however_they_arrive),
-        cmocka_unit_test(test_what_is_no_stream),
+        cmocka_unit_test(test_streams_that_are_not_objects_fail),
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_lists_have_their_bounds),
         cmocka_unit_test(test_lists_share_a_bound),
-        cmocka_unit_test(test_what_comes_in_passing_has_no_managers),
+        cmocka_unit_test(test_listed_and_watched_objects_lose_managed_fields),
         cmocka_unit_test(test_codes_of_refusals),
         cmocka_unit_test(test_statuses),
     };

@@ -161,7 +161,7 @@ static void test_nothing_is_asked_between_attempts(void **state)
     assert_int_equal(port_mem_log(w->mem).n, 0);
 }
 
-static void test_waiter_takes_over_when_the_lease_stands_still(void **state)
+static void test_a_candidate_takes_over_when_the_lease_does_not_change(void **state)
 {
     struct world *w = *state;
 
@@ -201,7 +201,7 @@ static void test_leader_stops_before_others_may_begin(void **state)
     assert_int_equal(election_state(w->b.e), ELECTION_WAITS);
 }
 
-static void test_failed_renewals_are_mended_in_time(void **state)
+static void test_failed_renewals_are_repeated_in_time(void **state)
 {
     struct world *w = *state;
 
@@ -223,8 +223,7 @@ static void test_stranger_on_the_lease_ends_it_at_once(void **state)
 
     settle(w, &w->a);
     doc = json_clone(&port_mem_peek(w->mem, LEASE)->root, &mem);
-    json_put((struct json *)json_get(&doc, "spec"), &mem, HK_STR("holderIdentity"),
-             json_make_str(HK_STR("c")));
+    json_set_cstr((struct json *)json_get(&doc, "spec"), &mem, "holderIdentity", "c");
     assert_int_equal(port_mem_put(w->mem, &doc, NULL), 0);
     pass(w, &w->a, 2 * S_NS);
     assert_int_equal(election_state(w->a.e), ELECTION_LOST);
@@ -232,7 +231,7 @@ static void test_stranger_on_the_lease_ends_it_at_once(void **state)
     hk_arena_fini(&mem);
 }
 
-static void test_deleted_lease_is_made_anew(void **state)
+static void test_a_deleted_lease_is_created_again(void **state)
 {
     struct world *w = *state;
 
@@ -354,11 +353,11 @@ int main(void)
         TEST(test_first_creates_the_lease_and_leads),
         TEST(test_leader_renews_every_retry_period),
         TEST(test_nothing_is_asked_between_attempts),
-        TEST(test_waiter_takes_over_when_the_lease_stands_still),
+        TEST(test_a_candidate_takes_over_when_the_lease_does_not_change),
         TEST(test_leader_stops_before_others_may_begin),
-        TEST(test_failed_renewals_are_mended_in_time),
+        TEST(test_failed_renewals_are_repeated_in_time),
         TEST(test_stranger_on_the_lease_ends_it_at_once),
-        TEST(test_deleted_lease_is_made_anew),
+        TEST(test_a_deleted_lease_is_created_again),
         TEST(test_released_lease_is_taken_at_the_next_look),
         TEST(test_release_waits_for_a_renewal_under_way),
         TEST(test_release_of_nothing_is_over_at_once),

@@ -245,7 +245,7 @@ static void on_output(void *ctx, uint32_t events)
 
     if (!exec_plugin_read_output(p)) {
         kill_child(p);
-        exec_plugin_finish(p, hk_fail(&err, HK_ELIMIT, "prints more than %d bytes", MAX_OUTPUT),
+        exec_plugin_finish(p, hk_fail(&err, HK_ELIMIT, "printed more than %d bytes", MAX_OUTPUT),
                            NULL, &err);
     }
 }
@@ -263,7 +263,7 @@ static int read_outcome(struct exec_plugin *p, struct exec_credential *ret, stru
                        info.si_status);
     }
     if (p->out >= 0 && !exec_plugin_read_output(p)) {
-        return hk_fail(err, HK_ELIMIT, "prints more than %d bytes", MAX_OUTPUT);
+        return hk_fail(err, HK_ELIMIT, "printed more than %d bytes", MAX_OUTPUT);
     }
     return exec_credential_parse(hk_buf_str(&p->text), p->o.config->exec->api_version, ret, err);
 }

@@ -118,7 +118,7 @@ static void test_how_streams_end(void **state)
     }
 }
 
-static void test_a_stream_holds_nobody_up(void **state)
+static void test_a_stream_does_not_delay_other_calls(void **state)
 {
     static const struct script_line lines[] = {
         {STREAM "3\r\none\r\n", SCRIPT_KEEP},
@@ -147,7 +147,7 @@ static void test_a_stream_holds_nobody_up(void **state)
     hk_buf_fini(&second.bytes);
 }
 
-static void test_a_reader_that_holds_gets_the_rest_when_it_goes_on(void **state)
+static void test_a_paused_reader_gets_the_rest_when_it_continues(void **state)
 {
     static const struct script_line line = {STREAM "3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n",
                                             SCRIPT_KEEP};
@@ -176,9 +176,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_how_streams_end, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_stream_holds_nobody_up, begin, end),
-        cmocka_unit_test_setup_teardown(test_a_reader_that_holds_gets_the_rest_when_it_goes_on,
-                                        begin, end),
+        cmocka_unit_test_setup_teardown(test_a_stream_does_not_delay_other_calls, begin, end),
+        cmocka_unit_test_setup_teardown(test_a_paused_reader_gets_the_rest_when_it_continues, begin,
+                                        end),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -101,7 +101,9 @@ static const char *data(struct loader *l, const struct json *obj, const char *ke
     }
     const int rc = cert_read_base64(hk_str(coded), &plain, l->err);
     if (rc < 0) {
-        l->rc = l->rc < 0 ? l->rc : hk_wrap(l->err, rc, "%s", key);
+        if (l->rc == 0) { /* the first failure is the answer */
+            l->rc = hk_wrap(l->err, rc, "%s", key);
+        }
         return NULL;
     }
     return hk_arena_str(l->mem, hk_buf_str(&plain)).s;
@@ -323,7 +325,8 @@ static int check_headers(struct loader *l)
         ok = fits_header(k->as_extra[i].value);
     }
     return ok ? 0
-              : hk_fail(l->err, HK_EINVAL, "control characters in the token or in what follows as");
+              : hk_fail(l->err, HK_EINVAL,
+                        "control characters in the token or in a field of impersonation");
 }
 
 static int check_user(struct loader *l)
@@ -375,7 +378,9 @@ static int read_user(struct loader *l, const char *name)
     if (k->token || k->token_file || k->username) {
         k->exec = NULL; /* other credentials take precedence over a plugin, as in client-go */
     }
-    rc = rc < 0 ? rc : check_user(l);
+    if (rc == 0) {
+        rc = check_user(l);
+    }
     return rc < 0 ? hk_wrap(l->err, rc, "user \"%s\"", name) : 0;
 }
 
@@ -400,7 +405,10 @@ static int read_choice(struct loader *l)
         return l->rc;
     }
     const int rc = read_cluster(l, cluster);
-    return rc < 0 ? rc : read_user(l, user);
+    if (rc < 0) {
+        return rc;
+    }
+    return read_user(l, user);
 }
 
 static const char *kubeconfig_copy_str(struct loader *l, const char *s)
@@ -554,7 +562,9 @@ static int kubeconfig_resolve(struct loader *l, int rc, struct kubeconfig *ret)
     } else if (rc == 0) {
         rc = read_choice(l);
     }
-    rc = rc < 0 ? rc : kubeconfig_apply_options(l);
+    if (rc == 0) {
+        rc = kubeconfig_apply_options(l);
+    }
     hk_vec_fini(&l->files);
     if (rc < 0) {
         kubeconfig_fini(l->k);

@@ -128,7 +128,7 @@ static void test_one_file(void **state)
                 ""),
          "specifying a root certificates file with the insecure flag is not allowed"},
         {CHOICE("server: 'https://h', certificate-authority-data: '*'", ""),
-         "cluster \"k\": certificate-authority-data: no base64"},
+         "cluster \"k\": certificate-authority-data: not base64"},
         {CHOICE("server: 'https://h'", "client-certificate: c"),
          "user \"u\": client-certificate and client-key must be specified together"},
         {CHOICE("server: 'https://h'", "as-groups: [g]"), "without impersonating a user"},

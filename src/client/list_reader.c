@@ -10,7 +10,7 @@ enum {
 
 static int fail_items(struct hk_err *err)
 {
-    return hk_fail(err, HK_EINVAL, "the items of the list are no JSON array");
+    return hk_fail(err, HK_EINVAL, "the items of the list are not a JSON array");
 }
 
 static bool list_reader_is_blank(char c)
@@ -66,10 +66,10 @@ static int take_shell(struct list_reader *r, char c, struct hk_err *err)
 
     if (r->shell.len == 0 && c != '{') {
         return list_reader_is_blank(c) ? 0
-                                       : hk_fail(err, HK_EINVAL, "the answer is no JSON object");
+                                       : hk_fail(err, HK_EINVAL, "the answer is not a JSON object");
     }
     if (r->shell.len == MAX_SHELL_BYTES) {
-        return hk_fail(err, HK_ELIMIT, "what stands around the items is larger than %d bytes",
+        return hk_fail(err, HK_ELIMIT, "the list without its items is larger than %d bytes",
                        MAX_SHELL_BYTES);
     }
     if (opens && r->depth == 1 && is_items_key(&r->shell)) {
@@ -102,7 +102,7 @@ static int add_item(struct list_reader *r, struct hk_str text, struct hk_err *er
                        r->max_held);
     }
     if (*r->held_all > r->max_held_all) {
-        return hk_fail(err, HK_ELIMIT, "lists under way take more than %zu bytes of memory",
+        return hk_fail(err, HK_ELIMIT, "unfinished lists take more than %zu bytes of memory",
                        r->max_held_all);
     }
     return 0;

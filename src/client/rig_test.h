@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A real server over TLS and a client of it on one loop, and the few words tests of the client are
-// written in. The server can be stopped and started again, under the same address and store.
+// A real server over TLS and a client of it on one loop, and the functions that tests of the client
+// use. The server can be stopped and started again, under the same address and store.
 #pragma once
 
 #include "apiserver/server.h"
@@ -77,7 +77,8 @@ static inline void rig_make_certs(struct rig *g)
     assert_int_equal(cert_make(&serving, &g->ca, &g->serving, NULL), 0);
 }
 
-/* A configuration for this server. cluster and user are lines of theirs, NULL for the usual. */
+/* A configuration for this server. cluster and user are further lines of these entries, NULL: the
+ * usual ones. */
 static inline struct kubeconfig rig_config(struct rig *g, const char *cluster, const char *user)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -101,7 +102,7 @@ static inline struct kubeconfig rig_config(struct rig *g, const char *cluster, c
     return k;
 }
 
-/* Options of a client in a hurry. */
+/* Options of a client with short pauses and timeouts. */
 static inline struct client_opts rig_client_opts(struct rig *g)
 {
     return (struct client_opts){
@@ -264,7 +265,7 @@ static inline const char *rig_look(struct hk_arena *mem, const struct api_object
     return hk_arena_str(mem, hk_buf_str(&text)).s;
 }
 
-/* What a watch told, one word per event: "+a ~a -a" and "." for bookmarks, "!rc" at the end. */
+/* What a watch reported, one word per event: "+a ~a -a" and "." for bookmarks, "!rc" at the end. */
 struct heard {
     struct hk_buf text;
     uint64_t rv;

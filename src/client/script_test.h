@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server that does what it is told: takes whole requests, in the order they arrive on whichever
+// A server that does what it is told: takes whole requests, in the order they arrive on any
 // connection, and answers each with the next line of its script, byte for byte.
 #pragma once
 
@@ -36,7 +36,7 @@ struct script {
     int fd;
     uint16_t port;
     struct net_watch *watch;
-    const struct script_line *lines; /* the last one is for all that follow */
+    const struct script_line *lines; /* the last line answers all further requests */
     uint32_t nlines, at;
     uint32_t requests;
     struct hk_buf log;  /* "GET /api/...\n" */
@@ -140,7 +140,7 @@ static inline void script_on_dial(void *ctx, uint32_t events)
     hk_vec_push(&s->conns, c);
 }
 
-/* One that begins to listen. */
+/* Starts to listen. */
 static inline void script_open(struct script *s, struct net_loop *loop)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -197,7 +197,7 @@ static int check_answer(struct stream *s, const char *key, size_t head, struct h
     part = http_head_get(text, "Sec-WebSocket-Protocol");
     s->v5 = hk_str_is(part, "v5.channel.k8s.io");
     if (!s->v5 && !hk_str_is(part, "v4.channel.k8s.io")) {
-        return hk_fail(err, HK_EUNSUP, "%s speaks another protocol: '%.*s'", s->c->config.server,
+        return hk_fail(err, HK_EUNSUP, "%s uses another protocol: '%.*s'", s->c->config.server,
                        HK_FMT(part));
     }
     return 0;
@@ -221,7 +221,10 @@ static int upgrade(struct stream *s, struct hk_err *err)
                  ? wait_more(s, err)
                  : hk_fail(err, HK_ELIMIT, "the answer of %s is too long", s->c->config.server);
     }
-    rc = rc < 0 ? rc : check_answer(s, key, head, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = check_answer(s, key, head, err);
     if (rc == 0) {
         hk_buf_drop(&s->in, head);
     }
@@ -264,8 +267,12 @@ int stream_open(struct client *c, const struct stream_opts *o, struct stream **r
 
     *s = (struct stream){.c = c, .o = *o, .fd = -1, .reader = {.max_frame = MAX_FRAME}};
     s->easy = multi_take(c);
-    rc = rc < 0 ? rc : stream_connect(s, err);
-    rc = rc < 0 ? rc : upgrade(s, err);
+    if (rc == 0) {
+        rc = stream_connect(s, err);
+    }
+    if (rc == 0) {
+        rc = upgrade(s, err);
+    }
     if (rc < 0) {
         stream_free(s);
         return rc;

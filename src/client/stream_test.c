@@ -159,7 +159,7 @@ static int hear_out(struct scene *s, struct hk_err *err)
 
 /* ---- tests ---- */
 
-static void test_a_stream_is_heard_to_its_end(void **state)
+static void test_a_stream_is_read_to_its_end(void **state)
 {
     static const char *const protocols[] = {"v5.channel.k8s.io", "v4.channel.k8s.io"};
 
@@ -194,7 +194,7 @@ static void test_the_request_has_path_and_credentials(void **state)
     finish(&s);
 }
 
-static void test_what_goes_wrong_is_told(void **state)
+static void test_failures_are_reported(void **state)
 {
     static const struct {
         const char *head, *protocol, *body, *want;
@@ -206,7 +206,7 @@ static void test_what_goes_wrong_is_told(void **state)
         {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", "", "hi", "", -HK_EINVAL},
         {"SSH-2.0-x\r\n\r\n", "", "", "does not answer as a server", -HK_EIO},
         {"HTTP/1.1 101 x\r\nSec-WebSocket-Accept: no\r\n\r\n", "", "", "does not upgrade", -HK_EIO},
-        {NULL, "v9", "", "speaks another protocol: 'v9'", -HK_EUNSUP},
+        {NULL, "v9", "", "uses another protocol: 'v9'", -HK_EUNSUP},
         {NULL, "v4.channel.k8s.io", "\xff\x7f....", "", -HK_EIO},
         {NULL, "v4.channel.k8s.io",
          "\xc1\x01"
@@ -258,9 +258,9 @@ static void test_outcomes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_stream_is_heard_to_its_end),
+        cmocka_unit_test(test_a_stream_is_read_to_its_end),
         cmocka_unit_test(test_the_request_has_path_and_credentials),
-        cmocka_unit_test(test_what_goes_wrong_is_told),
+        cmocka_unit_test(test_failures_are_reported),
         cmocka_unit_test(test_outcomes),
     };
 

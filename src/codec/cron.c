@@ -202,5 +202,5 @@ int cron_parse(struct hk_str text, struct cron *ret, struct hk_err *err)
     if (hk_str_starts(text, "@every ")) {
         return parse_every((struct hk_str){text.s + 7, text.n - 7}, ret, err);
     }
-    return hk_fail(err, HK_EINVAL, "'%.*s' is none of the words of cron", HK_FMT(text));
+    return hk_fail(err, HK_EINVAL, "'%.*s' is not a word that schedules may use", HK_FMT(text));
 }

@@ -81,7 +81,7 @@ static void nonsense_is_refused(void **state)
         {"*/2/3 * * * *", "minute '2/3', want a number"},
         {"mon * * * *", "minute 'mon', want a number"},
         {"* * * * -1", "day of week '', want a number"},
-        {"@fortnightly", "'@fortnightly' is none of the words of cron"},
+        {"@fortnightly", "'@fortnightly' is not a word that schedules may use"},
         {"@every soon", "time: invalid duration \"soon\""},
     };
 

@@ -62,7 +62,7 @@ static bool table_find(const struct json *obj, struct hk_str key, struct json_me
             *ret = &obj->members[at];
             return true;
         }
-        doubt = true; /* an equal hash, a doomed member, or the order has changed */
+        doubt = true; /* an equal hash, a hidden member, or the order has changed */
     }
     return !doubt;
 }
@@ -512,7 +512,7 @@ bool json_del(struct json *obj, const char *key)
     return true;
 }
 
-void json_doom(struct json *obj, struct hk_str key)
+void json_hide(struct json *obj, struct hk_str key)
 {
     struct json_member *m = json_find_member(obj, key);
 
@@ -521,7 +521,7 @@ void json_doom(struct json *obj, struct hk_str key)
     }
 }
 
-void json_sweep(struct json *obj)
+void json_remove_hidden(struct json *obj)
 {
     uint32_t n = 0;
 

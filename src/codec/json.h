@@ -64,8 +64,8 @@ void json_write(const struct json *v, struct hk_buf *out);
 /* One member or element per line, `indent` blanks per level (kubectl -o json uses four), and a
  * newline at the end. */
 void json_write_pretty(const struct json *v, unsigned indent, struct hk_buf *out);
-/* The same for a value inside of others, that many levels deep: for who writes the rest by himself.
- * Without a newline at the end. */
+/* Writes a value nested `level` levels deep in text that the caller writes, without a newline at
+ * the end. */
 void json_write_pretty_at(const struct json *v, unsigned indent, unsigned level,
                           struct hk_buf *out);
 /* A quoted, escaped JSON string. */
@@ -136,6 +136,7 @@ struct json *json_need(struct json *obj, struct hk_arena *a, const char *key, en
 struct json *json_need_at(struct json *obj, struct hk_arena *a, const char *path,
                           enum json_type type);
 
+bool json_del(struct json *obj, const char *key);
 /* json_put for keys that are C strings, and for values by their type. Inline, so that the length of
  * a literal is known to the compiler. */
 static inline struct json *json_set(struct json *obj, struct hk_arena *a, const char *key,
@@ -175,8 +176,43 @@ static inline void json_set_quantity(struct json *obj, struct hk_arena *a, const
 {
     json_set(obj, a, key, json_make_quantity(q, a));
 }
-/* An empty container in the place of what was there, to be filled; good until the next put into
- * obj. */
+/* As omitempty in Go: 0, "" and empty containers are not written, and remove an old member. */
+static inline void json_set_int_or_del(struct json *obj, struct hk_arena *a, const char *key,
+                                       int64_t i)
+{
+    if (i != 0) {
+        json_set_int(obj, a, key, i);
+    } else {
+        json_del(obj, key);
+    }
+}
+static inline void json_set_str_or_del(struct json *obj, struct hk_arena *a, const char *key,
+                                       struct hk_str s)
+{
+    if (s.n > 0) {
+        json_set_str(obj, a, key, s);
+    } else {
+        json_del(obj, key);
+    }
+}
+static inline void json_set_or_del(struct json *obj, struct hk_arena *a, const char *key,
+                                   struct json container)
+{
+    if (container.len > 0) {
+        json_set(obj, a, key, container);
+    } else {
+        json_del(obj, key);
+    }
+}
+/* Changes nothing if v is NULL. */
+static inline void json_set_if(struct json *obj, struct hk_arena *a, const char *key,
+                               const struct json *v)
+{
+    if (v) {
+        json_set(obj, a, key, *v);
+    }
+}
+/* Sets the member to an empty container; valid until the next put into obj. */
 static inline struct json *json_set_object(struct json *obj, struct hk_arena *a, const char *key)
 {
     return json_set(obj, a, key, json_make_object());
@@ -188,12 +224,11 @@ static inline struct json *json_set_array(struct json *obj, struct hk_arena *a, 
 /* At the end of a dotted path, as json_need_at finds it. */
 struct json *json_set_at(struct json *obj, struct hk_arena *a, const char *path, struct json v);
 
-bool json_del(struct json *obj, const char *key);
-/* For the removal of many members of one object: json_doom hides a member from every look-up, and
- * json_sweep removes all hidden ones in one pass. Between the two the object may be read and changed
- * by key only. */
-void json_doom(struct json *obj, struct hk_str key);
-void json_sweep(struct json *obj);
+/* For the removal of many members of one object: json_hide hides a member from every look-up, and
+ * json_remove_hidden removes all hidden ones in one pass. Between the two the object may be read
+ * and changed by key only. */
+void json_hide(struct json *obj, struct hk_str key);
+void json_remove_hidden(struct json *obj);
 /* The same object for many look-ups by key: a large one becomes a shallow copy with an index, since
  * a look-up in it would otherwise compare with every member. NULL stays NULL. */
 const struct json *json_index(const struct json *obj, struct hk_arena *a);

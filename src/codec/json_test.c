@@ -265,7 +265,7 @@ static void test_doubles_print_as_in_go(void **state)
     }
 }
 
-static void test_broken_utf8_is_mended(void **state)
+static void test_broken_utf8_is_replaced(void **state)
 {
     const struct json v = json_make_str(HK_STR("a\xff\xc3\xa9\xe2\x82z\x7f"));
 
@@ -319,7 +319,7 @@ static void test_looking_around(void **state)
     assert_false(json_is(NULL, JSON_NULL));
 }
 
-static void test_typed_getters_answer_for_what_is_not_there(void **state)
+static void test_typed_getters_have_fallbacks_for_missing_members(void **state)
 {
     const struct json v = parse("{\"s\":\"x\",\"a.b\":\"dotted\",\"n\":null,"
                                 "\"o\":{\"s\":\"y\",\"i\":7,\"list\":[1,2],\"d\":1.5}}");
@@ -577,6 +577,25 @@ static void test_setters_replace(void **state)
     assert_string_equal(written(&v), "{\"a\":{},\"b\":[],\"c\":3,\"d\":\"\"}");
 }
 
+/* As omitempty in Go: an empty value is not written, and removes the old member. */
+static void test_empty_values_remove_members(void **state)
+{
+    const struct json seven = json_make_int(7);
+    struct json v = parse("{\"a\":1,\"b\":\"s\",\"c\":[1],\"d\":2,\"e\":3}");
+
+    json_set_int_or_del(&v, &arena, "a", 0);
+    json_set_str_or_del(&v, &arena, "b", HK_STR(""));
+    json_set_or_del(&v, &arena, "c", json_make_array());
+    json_set_if(&v, &arena, "d", NULL);
+    json_set_if(&v, &arena, "e", &seven);
+    assert_string_equal(written(&v), "{\"d\":2,\"e\":7}");
+
+    json_set_int_or_del(&v, &arena, "d", -1);
+    json_set_str_or_del(&v, &arena, "e", HK_STR("t"));
+    json_set_or_del(&v, &arena, "f", parse("{\"x\":1}"));
+    assert_string_equal(written(&v), "{\"d\":-1,\"e\":\"t\",\"f\":{\"x\":1}}");
+}
+
 static void test_a_copied_string_is_the_trees_own(void **state)
 {
     char text[] = "before";
@@ -621,9 +640,9 @@ static void large_objects_keep_order_and_members(void **state)
         if ((random >> 24) % 2) {
             json_del(&obj, names[k]);
         } else {
-            json_doom(&obj, hk_str(names[k]));
+            json_hide(&obj, hk_str(names[k]));
             assert_null(json_get(&obj, names[k]));
-            json_sweep(&obj);
+            json_remove_hidden(&obj);
         }
         for (uint32_t i = 0, kept = 0; value[k] != 0 && i < n; i++) {
             order[kept] = order[i];
@@ -649,10 +668,10 @@ static void many_members_are_hidden_and_swept(void **state)
         json_set_int(&obj, &a, hk_arena_printf(&a, "k%d", k), k);
     }
     for (int k = 0; k < 1000; k += 2) {
-        json_doom(&obj, hk_str(hk_arena_printf(&a, "k%d", k)));
+        json_hide(&obj, hk_str(hk_arena_printf(&a, "k%d", k)));
     }
     json_set_int(&obj, &a, "k0", -1); /* hidden: comes anew, at the end */
-    json_sweep(&obj);
+    json_remove_hidden(&obj);
     assert_int_equal(obj.len, 501);
     assert_null(json_get(&obj, "k2"));
     assert_int_equal(json_int(json_get(&obj, "k999"), 0), 999);
@@ -724,10 +743,10 @@ int main(void)
         TEST(test_lines),
         TEST(test_plain_strings_point_into_the_input),
         TEST(test_doubles_print_as_in_go),
-        TEST(test_broken_utf8_is_mended),
+        TEST(test_broken_utf8_is_replaced),
         TEST(test_pretty),
         TEST(test_looking_around),
-        TEST(test_typed_getters_answer_for_what_is_not_there),
+        TEST(test_typed_getters_have_fallbacks_for_missing_members),
         TEST(test_numeric_types),
         TEST(test_type_names),
         TEST(test_equal),
@@ -741,6 +760,7 @@ int main(void)
         TEST(test_needed_paths_are_made),
         TEST(test_setters),
         TEST(test_setters_replace),
+        TEST(test_empty_values_remove_members),
         TEST(test_a_copied_string_is_the_trees_own),
     };
 

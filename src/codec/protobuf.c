@@ -74,7 +74,10 @@ static int cut_value(struct hk_str *rest, struct protobuf_field *f, struct hk_er
         return cut_fixed(rest, 4, &f->value, err);
     case PROTOBUF_BYTES:
         rc = cut_varint(rest, &n, err);
-        return rc < 0 ? rc : cut_bytes(rest, n, &f->bytes, err);
+        if (rc < 0) {
+            return rc;
+        }
+        return cut_bytes(rest, n, &f->bytes, err);
     default:
         return hk_fail(err, HK_EINVAL, "protobuf: field %u has wire type %u", f->number, f->wire);
     }

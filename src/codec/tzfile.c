@@ -337,7 +337,7 @@ int tzfile_parse(struct hk_str bytes, struct tzfile **ret, struct hk_err *err)
     HK_AUTO(tzfile_freep) struct tzfile *z = hk_zalloc(sizeof(*z));
 
     if (!read_zone(bytes, z)) {
-        return hk_fail(err, HK_EINVAL, "no time zone file: it is broken off or garbled");
+        return hk_fail(err, HK_EINVAL, "not a time zone file: truncated or damaged");
     }
     *ret = hk_take(z);
     return 0;

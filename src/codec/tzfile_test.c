@@ -111,7 +111,7 @@ static void days_past_the_end_carry_over(void **state)
     assert_int_equal(tzfile_instant(NULL, &c), seconds("2026-03-02T01:00:00Z"));
 }
 
-static void names_that_are_none_are_refused(void **state)
+static void invalid_names_are_refused(void **state)
 {
     static const struct {
         const char *name;
@@ -227,7 +227,7 @@ int main(void)
         cmocka_unit_test(offsets_follow_table_and_rule),
         cmocka_unit_test(civil_time_is_found_both_ways),
         cmocka_unit_test(days_past_the_end_carry_over),
-        cmocka_unit_test(names_that_are_none_are_refused),
+        cmocka_unit_test(invalid_names_are_refused),
         cmocka_unit_test(broken_files_are_refused),
         cmocka_unit_test(rules_are_read),
         cmocka_unit_test(zones_of_the_system_exist),

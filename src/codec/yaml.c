@@ -659,7 +659,10 @@ static int check_text(struct hk_str text, struct hk_err *err)
         return hk_fail(err, HK_ELIMIT, "input of %zu bytes, want at most %d", text.n, INT32_MAX);
     }
     const int rc = check_bytes(text, err);
-    return rc < 0 ? rc : check_directives(text, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return check_directives(text, err);
 }
 
 int yaml_parse(struct hk_str text, unsigned flags, struct hk_arena *a, struct yaml_docs *ret,

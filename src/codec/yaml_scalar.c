@@ -340,7 +340,7 @@ bool yaml_scalar_is_time(struct hk_str s)
 }
 
 /* The tree contains only UTF-8: each invalid byte becomes U+FFFD, as in Go's JSON encoder. */
-static struct hk_str mend_utf8(struct hk_str s, struct hk_arena *a)
+static struct hk_str replace_bad_utf8(struct hk_str s, struct hk_arena *a)
 {
     char *out = hk_arena_alloc(a, s.n * 3 + 1);
     size_t n = 0;
@@ -361,7 +361,7 @@ static int binary_type(struct hk_str s, struct hk_arena *a, struct json *ret, st
     if (!base64_read(s, &bytes)) {
         return hk_fail(err, HK_EINVAL, "!!binary value contains invalid base64 data");
     }
-    *ret = json_make_str(mend_utf8(hk_buf_str(&bytes), a));
+    *ret = json_make_str(replace_bad_utf8(hk_buf_str(&bytes), a));
     return 0;
 }
 

@@ -623,7 +623,7 @@ static void malformed_utf8_is_written_as_replacement(void **state)
     assert_string_equal(f.out.data, "\"a\xef\xbf\xbd\"\n");
 }
 
-static void what_is_written_reads_back_the_same(void **state)
+static void written_text_parses_to_the_same_value(void **state)
 {
     static const char *const docs[] = {
         "{\"\":{\"\":[[],{},[[\"\"]]]}}",
@@ -688,7 +688,7 @@ int main(void)
         cmocka_unit_test(strings_take_the_style_kubectl_gives_them),
         cmocka_unit_test(a_merge_sign_as_key_is_quoted),
         cmocka_unit_test(malformed_utf8_is_written_as_replacement),
-        cmocka_unit_test(what_is_written_reads_back_the_same),
+        cmocka_unit_test(written_text_parses_to_the_same_value),
         cmocka_unit_test(a_long_key_is_written_apart),
     };
 

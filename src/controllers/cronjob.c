@@ -12,7 +12,7 @@
 
 #define NS 1000000000
 
-enum { SUCCESSFUL_LIMIT = 3, FAILED_LIMIT = 1, MINUTE_S = 60 };
+#define VERSION "batch.volcano.sh/v1alpha1"
 
 static const struct hk_str none = {"", 0};
 
@@ -35,7 +35,7 @@ struct cron_mem {
     int64_t seen_ns;    /* the latest slot of any job seen, even of one already gone */
     uint64_t schedule;  /* hash of the last schedule and zone, 0 none */
     int64_t changed_ns; /* earlier slots are ignored: this schedule was not in force */
-    uint64_t told[NNEWS];
+    uint64_t reported[NNEWS];
     HK_VEC(char *) deleting; /* jobs being deleted, no Event sent yet */
 };
 
@@ -53,7 +53,7 @@ struct cron_job {
 };
 
 /* An Event that is sent with the status change it explains. */
-struct cron_edge {
+struct cron_event {
     bool warning;
     const char *reason, *text;
 };
@@ -70,8 +70,8 @@ struct cron_pass {
     uint32_t nowned;
     struct json active; /* for the new status */
     int64_t old_last_ns, last_ns, success_ns;
-    struct cron_edge *edges;
-    uint32_t nedge;
+    struct cron_event *events;
+    uint32_t nevent;
     bool created; /* a job creation was requested */
 };
 
@@ -117,9 +117,9 @@ static void cronjob_close(struct ctl *c)
 /* True the first time that this is reported. */
 static bool cronjob_report_once(struct cron_pass *p, enum cron_news what, uint64_t about)
 {
-    const bool news = p->mem->told[what] != about;
+    const bool news = p->mem->reported[what] != about;
 
-    p->mem->told[what] = about;
+    p->mem->reported[what] = about;
     return news;
 }
 
@@ -154,7 +154,7 @@ static void cronjob_on_job_change(struct ctl *c, const struct mirror_change *ch)
     struct cron_mem *mem;
 
     if (!hk_str_is(json_str(json_get(owner, "kind"), none), "CronJob") ||
-        !hk_str_is(json_str(json_get(owner, "apiVersion"), none), "batch.volcano.sh/v1alpha1")) {
+        !hk_str_is(json_str(json_get(owner, "apiVersion"), none), VERSION)) {
         return;
     }
     mem = mem_of(c->state, ns, name, json_str(json_get(owner, "uid"), none));
@@ -218,7 +218,7 @@ static const struct cron_job *find_owned(const struct cron_pass *p, struct hk_st
     return NULL;
 }
 
-static bool is_active(const struct cron_pass *p, const struct cron_job *j)
+static bool cronjob_is_active(const struct cron_pass *p, const struct cron_job *j)
 {
     return !api_job_is_finished(j->phase) && !(p->replace && j->terminating);
 }
@@ -235,13 +235,13 @@ static bool is_deleting(const struct cron_pass *p, struct hk_str name)
 
 /* ---- the new status ---- */
 
-static void add_edge(struct cron_pass *p, bool warning, const char *reason, const char *text)
+static void add_event(struct cron_pass *p, bool warning, const char *reason, const char *text)
 {
-    p->edges[p->nedge++] = (struct cron_edge){warning, reason, text};
+    p->events[p->nevent++] = (struct cron_event){warning, reason, text};
 }
 
 /* Whether to keep a reference to a job that this CronJob does not own, or that is gone. */
-static bool keep_strange_ref(struct cron_pass *p, struct hk_str name, struct hk_str uid)
+static bool keep_unowned_ref(struct cron_pass *p, struct hk_str name, struct hk_str uid)
 {
     const uint32_t row = mirror_find(p->jobs, p->t->ns, name);
 
@@ -252,14 +252,14 @@ static bool keep_strange_ref(struct cron_pass *p, struct hk_str name, struct hk_
     if (is_deleting(p, name)) {
         return false; /* deleted by this controller */
     }
-    add_edge(p, true, "StaleReference",
-             row == HK_NONE
-                 ? hk_arena_printf(p->t->mem, "Active job \"%.*s\" no longer exists (UID: %.*s)",
-                                   HK_FMT(name), HK_FMT(uid))
-                 : hk_arena_printf(p->t->mem,
-                                   "Active job reference \"%.*s\" points to a different UID "
-                                   "(expected: %.*s, actual: %.*s)",
-                                   HK_FMT(name), HK_FMT(uid), HK_FMT(mirror_uid(p->jobs, row))));
+    add_event(p, true, "StaleReference",
+              row == HK_NONE
+                  ? hk_arena_printf(p->t->mem, "Active job \"%.*s\" no longer exists (UID: %.*s)",
+                                    HK_FMT(name), HK_FMT(uid))
+                  : hk_arena_printf(p->t->mem,
+                                    "Active job reference \"%.*s\" points to a different UID "
+                                    "(expected: %.*s, actual: %.*s)",
+                                    HK_FMT(name), HK_FMT(uid), HK_FMT(mirror_uid(p->jobs, row))));
     return false;
 }
 
@@ -269,59 +269,38 @@ static bool keep_ref(struct cron_pass *p, const struct json *ref)
     const struct cron_job *job = find_owned(p, uid);
 
     if (!job) {
-        return keep_strange_ref(p, json_str(json_get(ref, "name"), none), uid);
+        return keep_unowned_ref(p, json_str(json_get(ref, "name"), none), uid);
     }
     if (api_job_is_finished(job->phase)) {
-        add_edge(p, false, "SawCompletedJob",
-                 hk_arena_printf(p->t->mem, "Saw completed job: %.*s in active, remove",
-                                 HK_FMT(job->name)));
+        add_event(p, false, "SawCompletedJob",
+                  hk_arena_printf(p->t->mem, "Saw completed job: %.*s in active, remove",
+                                  HK_FMT(job->name)));
     }
-    return is_active(p, job);
-}
-
-static bool has_ref(const struct json *active, struct hk_str uid)
-{
-    for (uint32_t i = 0; json_is(active, JSON_ARRAY) && i < active->len; i++) {
-        if (hk_str_eq(json_str(json_get(&active->items[i], "uid"), none), uid)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void push_ref(struct cron_pass *p, const struct cron_job *job)
-{
-    struct hk_arena *a = p->t->mem;
-    struct json ref = json_make_object();
-
-    json_put(&ref, a, HK_STR("apiVersion"), json_make_str(HK_STR("batch.volcano.sh/v1alpha1")));
-    json_put(&ref, a, HK_STR("kind"), json_make_str(HK_STR("Job")));
-    json_put(&ref, a, HK_STR("namespace"), json_make_str(p->t->ns));
-    json_put(&ref, a, HK_STR("name"), json_make_str(job->name));
-    json_put(&ref, a, HK_STR("uid"), json_make_str(job->uid));
-    json_push(&p->active, a, ref);
+    return cronjob_is_active(p, job);
 }
 
 /* A job with a slot later than the status is new. Another job that is not listed is an orphan. */
-static void meet_job(struct cron_pass *p, const struct cron_job *job, const struct json *old_active)
+static void add_job_to_status(struct cron_pass *p, const struct cron_job *job,
+                              const struct json *old_active)
 {
-    const bool listed = has_ref(old_active, job->uid);
+    const bool listed = cronjob_lists(old_active, job->uid);
     const bool fresh = job->slot_ns > p->old_last_ns;
 
     if (!listed && fresh) {
-        add_edge(p, false, "SuccessfulCreate",
-                 hk_arena_printf(p->t->mem, "Created job %.*s for CronJob %.*s/%.*s",
-                                 HK_FMT(job->name), HK_FMT(p->t->ns), HK_FMT(p->t->name)));
+        add_event(p, false, "SuccessfulCreate",
+                  hk_arena_printf(p->t->mem, "Created job %.*s for CronJob %.*s/%.*s",
+                                  HK_FMT(job->name), HK_FMT(p->t->ns), HK_FMT(p->t->name)));
     }
-    if (!listed && is_active(p, job)) {
+    if (!listed && cronjob_is_active(p, job)) {
         if (!fresh) {
-            add_edge(p, true, "OrphanedJob",
-                     hk_arena_printf(p->t->mem,
-                                     "Detected orphaned job forgotted or not managed by "
-                                     "controller: %.*s (UID: %.*s)",
-                                     HK_FMT(job->name), HK_FMT(job->uid)));
+            add_event(p, true, "OrphanedJob",
+                      hk_arena_printf(p->t->mem,
+                                      "Detected orphaned job forgotted or not managed by "
+                                      "controller: %.*s (UID: %.*s)",
+                                      HK_FMT(job->name), HK_FMT(job->uid)));
         }
-        push_ref(p, job);
+        json_push(&p->active, p->t->mem,
+                  cronjob_ref(p->t->mem, VERSION, p->t->ns, job->name, job->uid));
     }
     p->last_ns = HK_MAX(p->last_ns, job->slot_ns);
     if (job->phase == API_JOB_COMPLETED) {
@@ -334,7 +313,7 @@ static void make_status(struct cron_pass *p)
     const struct json *old = json_at(&p->root, "status.active");
     const uint32_t nold = json_is(old, JSON_ARRAY) ? old->len : 0;
 
-    p->edges = hk_arena_array(p->t->mem, nold + 2UL * p->nowned, sizeof(*p->edges));
+    p->events = hk_arena_array(p->t->mem, nold + 2UL * p->nowned, sizeof(*p->events));
     p->active = json_make_array();
     p->old_last_ns = time_of(json_at(&p->root, "status.lastScheduleTime"));
     p->last_ns = HK_MAX(p->old_last_ns, p->mem->seen_ns);
@@ -345,18 +324,7 @@ static void make_status(struct cron_pass *p)
         }
     }
     for (uint32_t i = 0; i < p->nowned; i++) {
-        meet_job(p, &p->owned[i], old);
-    }
-}
-
-static void cronjob_set_time(struct cron_pass *p, struct json *status, const char *key, int64_t ns)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-
-    if (ns > 0) {
-        time_write(ns, &text);
-        json_put(status, p->t->mem, hk_str(key),
-                 json_make_str(hk_arena_str(p->t->mem, hk_buf_str(&text))));
+        add_job_to_status(p, &p->owned[i], old);
     }
 }
 
@@ -366,14 +334,14 @@ static void cronjob_write_status(struct cron_pass *p)
     struct json status = json_make_object();
 
     if (p->active.len > 0) {
-        json_put(&status, p->t->mem, HK_STR("active"), p->active);
+        json_set(&status, p->t->mem, "active", p->active);
     }
-    cronjob_set_time(p, &status, "lastScheduleTime", p->last_ns);
-    cronjob_set_time(p, &status, "lastSuccessfulTime", p->success_ns);
+    cronjob_set_time_if_known(&status, p->t->mem, "lastScheduleTime", p->last_ns);
+    cronjob_set_time_if_known(&status, p->t->mem, "lastSuccessfulTime", p->success_ns);
     if (old ? json_equal(old, &status) : status.len == 0) {
         return;
     }
-    json_put(&p->root, p->t->mem, HK_STR("status"), status);
+    json_set(&p->root, p->t->mem, "status", status);
     pass_update_status(p->t, api_kind(API_CRONJOB), &p->root);
 }
 
@@ -403,7 +371,7 @@ static const struct pass_error *delete_error(const struct cron_pass *p, const ch
 }
 
 /* Sends the Event about a deletion once its result is known; true then. */
-static bool tell_deletion(struct cron_pass *p, const char *name)
+static bool report_deletion(struct cron_pass *p, const char *name)
 {
     const struct pass_error *e = delete_error(p, name);
     const uint32_t row = mirror_find(p->jobs, p->t->ns, hk_str(name));
@@ -420,10 +388,10 @@ static bool tell_deletion(struct cron_pass *p, const char *name)
     return false;
 }
 
-static void tell_deletions(struct cron_pass *p)
+static void report_deletions(struct cron_pass *p)
 {
     for (uint32_t i = p->mem->deleting.len; i-- > 0;) {
-        if (tell_deletion(p, p->mem->deleting.at[i])) {
+        if (report_deletion(p, p->mem->deleting.at[i])) {
             hk_free(p->mem->deleting.at[i]);
             hk_vec_swap_remove(&p->mem->deleting, i);
         }
@@ -469,24 +437,23 @@ static void cronjob_create_job(struct cron_pass *p, struct hk_str name, int64_t 
     struct json annotations = clone_map(json_at(template, "metadata.annotations"), a);
 
     cronjob_write_time(shown, slot_ns, &slot);
-    json_put(&annotations, a, HK_STR(API_ANN_CRON_TIMESTAMP),
-             json_make_str(hk_arena_str(a, hk_buf_str(&slot))));
-    json_put(&meta, a, HK_STR("name"), json_make_str(name));
-    json_put(&meta, a, HK_STR("namespace"), json_make_str(p->t->ns));
+    json_set_str_copy(&annotations, a, API_ANN_CRON_TIMESTAMP, hk_buf_str(&slot));
+    json_set_str(&meta, a, "name", name);
+    json_set_str(&meta, a, "namespace", p->t->ns);
     if (labels.len > 0) {
-        json_put(&meta, a, HK_STR("labels"), labels);
+        json_set(&meta, a, "labels", labels);
     }
-    json_put(&meta, a, HK_STR("annotations"), annotations);
-    json_put(&body, a, HK_STR("apiVersion"), json_make_str(HK_STR("batch.volcano.sh/v1alpha1")));
-    json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("Job")));
-    json_put(&body, a, HK_STR("metadata"), meta);
-    json_put(&body, a, HK_STR("spec"), clone_map(json_get(template, "spec"), a));
+    json_set(&meta, a, "annotations", annotations);
+    json_set_cstr(&body, a, "apiVersion", VERSION);
+    json_set_cstr(&body, a, "kind", "Job");
+    json_set(&body, a, "metadata", meta);
+    json_set(&body, a, "spec", clone_map(json_get(template, "spec"), a));
     kinds_own(&body, a, &p->root);
     p->created = pass_create(p->t, api_kind(API_JOB), &body);
 }
 
 /* The name is in use. Warns unless the job belongs to this CronJob. */
-static void tell_taken(struct cron_pass *p, uint32_t row, int64_t slot_ns)
+static void report_name_in_use(struct cron_pass *p, uint32_t row, int64_t slot_ns)
 {
     const struct json job = mirror_read(p->jobs, row, p->t->mem);
     const struct json *owner = kinds_controller(&job);
@@ -501,7 +468,7 @@ static void tell_taken(struct cron_pass *p, uint32_t row, int64_t slot_ns)
 }
 
 /* Whether concurrencyPolicy permits another run now. */
-static bool may_run(struct cron_pass *p, int64_t slot_ns)
+static bool cronjob_may_run(struct cron_pass *p, int64_t slot_ns)
 {
     bool waits = false;
 
@@ -522,7 +489,7 @@ static bool may_run(struct cron_pass *p, int64_t slot_ns)
         pass_event(p->t, &p->root, true, "ReplaceConcurrent", "Replacing active job for CronJob");
     }
     for (uint32_t i = 0; i < p->nowned; i++) {
-        if (is_active(p, &p->owned[i])) {
+        if (cronjob_is_active(p, &p->owned[i])) {
             (void)cronjob_delete_job(p, &p->owned[i]);
             waits = true;
         }
@@ -530,29 +497,26 @@ static bool may_run(struct cron_pass *p, int64_t slot_ns)
     return !waits;
 }
 
-static void run_slot(struct cron_pass *p, int64_t slot_ns, const struct tzfile *shown)
+static void cronjob_run_slot(struct cron_pass *p, int64_t slot_ns, const struct tzfile *shown)
 {
-    const struct hk_str name = hk_str(hk_arena_printf(p->t->mem, "%.*s-%lld", HK_FMT(p->t->name),
-                                                      (long long)(slot_ns / NS / MINUTE_S)));
+    const struct hk_str name = cronjob_job_name(p->t->mem, p->t->name, slot_ns);
     const uint32_t row = mirror_find(p->jobs, p->t->ns, name);
 
     if (row != HK_NONE) {
-        tell_taken(p, row, slot_ns);
-    } else if (may_run(p, slot_ns)) {
+        report_name_in_use(p, row, slot_ns);
+    } else if (cronjob_may_run(p, slot_ns)) {
         cronjob_create_job(p, name, slot_ns, shown);
     }
 }
 
 /* Reads zone and schedule; false when they are invalid until the CronJob or the zone files
  * change. */
-static bool read_plan(struct cron_pass *p, struct cronjob_plan *ret,
-                      const struct tzfile **ret_shown)
+static bool cronjob_read_plan(struct cron_pass *p, struct cronjob_plan *ret,
+                              const struct tzfile **ret_shown)
 {
     const struct hk_str text = json_str(json_get(p->spec, "schedule"), none);
-    const char *local = ctl_conf(p->t->c)->local_zone;
     const bool named = json_is(json_get(p->spec, "timeZone"), JSON_STRING);
-    const struct hk_str zone_name =
-        json_str(json_get(p->spec, "timeZone"), hk_str(local ? local : ""));
+    const struct hk_str zone_name = cronjob_zone_name(p->spec, ctl_conf(p->t->c)->local_zone);
     const uint64_t about = hk_hash(zone_name.s, zone_name.n, hk_hash(text.s, text.n, 1)) | 1;
     const struct tzfile *zone = NULL;
     struct hk_err err = {0};
@@ -604,7 +568,7 @@ static int64_t cronjob_earliest_start_ns(const struct cron_pass *p)
     return p->t->now_ns - HK_MIN(HK_MAX(late_s, 0), most_s) * NS;
 }
 
-static void follow_schedule(struct cron_pass *p)
+static void cronjob_follow_schedule(struct cron_pass *p)
 {
     const struct tzfile *shown;
     struct cronjob_plan plan;
@@ -612,7 +576,7 @@ static void follow_schedule(struct cron_pass *p)
     struct hk_err err = {0};
     int64_t from_ns;
 
-    if (!read_plan(p, &plan, &shown)) {
+    if (!cronjob_read_plan(p, &plan, &shown)) {
         return;
     }
     from_ns = HK_MAX(earliest(p), cronjob_earliest_start_ns(p));
@@ -633,10 +597,10 @@ static void follow_schedule(struct cron_pass *p)
                    "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or "
                    "check clock skew");
     }
-    run_slot(p, missed.at_ns, shown);
+    cronjob_run_slot(p, missed.at_ns, shown);
 }
 
-static void tell_errors(struct cron_pass *p)
+static void report_errors(struct cron_pass *p)
 {
     for (uint32_t i = 0; i < p->t->nerror; i++) {
         const struct pass_error *e = &p->t->errors[i];
@@ -653,15 +617,16 @@ static void tell_errors(struct cron_pass *p)
 }
 
 /* The status and its Events wait for a job being created, unless the creation has failed. */
-static void tell_and_write(struct cron_pass *p)
+static void report_and_write(struct cron_pass *p)
 {
     if (p->created && p->t->failures == 0) {
         return;
     }
-    for (uint32_t i = 0; i < p->nedge; i++) {
-        pass_event(p->t, &p->root, p->edges[i].warning, p->edges[i].reason, "%s", p->edges[i].text);
+    for (uint32_t i = 0; i < p->nevent; i++) {
+        pass_event(p->t, &p->root, p->events[i].warning, p->events[i].reason, "%s",
+                   p->events[i].text);
     }
-    tell_deletions(p);
+    report_deletions(p);
     cronjob_write_status(p);
 }
 
@@ -682,17 +647,15 @@ static void cronjob_reconcile(struct ctl *c, struct pass *t)
     p.spec = json_get(&p.root, "spec");
     p.mem = mem_of(p.state, t->ns, t->name, mirror_uid(cronjobs, row));
     p.replace = hk_str_is(json_str(json_get(p.spec, "concurrencyPolicy"), none), "Replace");
-    tell_errors(&p);
+    report_errors(&p);
     collect_jobs(&p);
     make_status(&p);
     if (!json_bool(json_get(p.spec, "suspend"), false)) {
-        follow_schedule(&p);
+        cronjob_follow_schedule(&p);
     }
-    tell_and_write(&p);
-    cronjob_prune_history(
-        &p, true, json_int(json_get(p.spec, "successfulJobsHistoryLimit"), SUCCESSFUL_LIMIT));
-    cronjob_prune_history(&p, false,
-                          json_int(json_get(p.spec, "failedJobsHistoryLimit"), FAILED_LIMIT));
+    report_and_write(&p);
+    cronjob_prune_history(&p, true, cronjob_history_limit(p.spec, true));
+    cronjob_prune_history(&p, false, cronjob_history_limit(p.spec, false));
 }
 
 static const struct ctl_watch watches[] = {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CronJob controller's files: cronjob.c for jobs and status, cronjob_time.c for schedules.
+// CronJobs of Volcano (cronjob.c) and of Kubernetes (work_cronjob.c), and what both use:
+// cronjob_time.c for schedules, cronjob_spec.c for members of their spec and status.
 #pragma once
 
 #include "base/vec.h"
 #include "codec/cron.h"
+#include "codec/json.h"
+
+/* ---- cronjob_time.c ---- */
 
 /* Cache of the time zones in use. Zero it to initialise. */
 struct cronjob_zone {
@@ -41,3 +45,20 @@ int64_t cronjob_next_look(const struct cronjob_plan *p, int64_t after_ns, int64_
 
 /* RFC 3339 with the zone's offset. */
 void cronjob_write_time(const struct tzfile *zone, int64_t ns, struct hk_buf *out);
+
+/* ---- cronjob_spec.c ---- */
+
+/* The time zone of the schedule: timeZone, else local_zone, which may be NULL. */
+struct hk_str cronjob_zone_name(const struct json *spec, const char *local_zone);
+/* The name of the job for a slot: the CronJob's name and the slot in minutes since 1970. */
+struct hk_str cronjob_job_name(struct hk_arena *a, struct hk_str cronjob, int64_t slot_ns);
+/* How many finished jobs to keep: successfulJobsHistoryLimit or failedJobsHistoryLimit. */
+int64_t cronjob_history_limit(const struct json *spec, bool successful);
+/* An item of status.active. */
+struct json cronjob_ref(struct hk_arena *a, const char *api_version, struct hk_str ns,
+                        struct hk_str name, struct hk_str uid);
+/* Whether a list of such items contains the uid; active may be NULL. */
+bool cronjob_lists(const struct json *active, struct hk_str uid);
+/* Sets a time of the status, unless it is 0. */
+void cronjob_set_time_if_known(struct json *status, struct hk_arena *a, const char *key,
+                               int64_t ns);

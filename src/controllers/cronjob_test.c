@@ -123,7 +123,7 @@ static void a_day_that_never_comes_is_an_error(void **state)
     rig_fini(&r);
 }
 
-static void many_missed_slots_are_told_and_one_runs(void **state)
+static void many_missed_slots_are_reported_and_one_runs(void **state)
 {
     struct rig r;
 
@@ -192,7 +192,7 @@ static void a_zone_in_the_schedule_wins_with_a_warning(void **state)
     rig_fini(&r);
 }
 
-static void an_unknown_zone_is_told_and_tried_again(void **state)
+static void an_unknown_zone_is_reported_and_retried(void **state)
 {
     struct rig r;
 
@@ -207,7 +207,7 @@ static void an_unknown_zone_is_told_and_tried_again(void **state)
     rig_fini(&r);
 }
 
-static void a_schedule_that_is_none_is_told(void **state)
+static void an_invalid_schedule_is_reported(void **state)
 {
     struct rig r;
 
@@ -323,7 +323,7 @@ static void a_finished_job_of_the_name_is_not_run_again(void **state)
     rig_fini(&r);
 }
 
-static void somebody_elses_job_of_the_name_is_left_alone(void **state)
+static void a_job_of_that_name_with_another_owner_is_left_alone(void **state)
 {
     struct rig r;
 
@@ -420,7 +420,7 @@ static void old_jobs_are_deleted(void **state)
     rig_fini(&r);
 }
 
-static void a_deletion_that_fails_is_told_and_tried_again(void **state)
+static void a_failed_deletion_is_reported_and_retried(void **state)
 {
     struct rig r;
 
@@ -435,7 +435,7 @@ static void a_deletion_that_fails_is_told_and_tried_again(void **state)
     rig_fini(&r);
 }
 
-static void a_job_that_cannot_be_made_is_told(void **state)
+static void a_job_that_cannot_be_created_is_reported(void **state)
 {
     struct rig r;
 
@@ -475,12 +475,12 @@ static void describe_day(struct hk_buf *out)
                     : 0);
 }
 
-static void it_ends_the_same_whatever_goes_wrong(void **state)
+static void with_any_fault_the_final_state_is_the_same(void **state)
 {
     const struct fault_story story = {&world, types, HK_LEN(types), play_day, describe_day};
 
-    fault_rig_endure(&story, JOB_1005 " " JOB_1010 " \"2026-01-02T10:10:00Z\" "
-                                      "\"2026-01-02T10:08:00Z\" 1");
+    fault_rig_run_all_faults(&story, JOB_1005 " " JOB_1010 " \"2026-01-02T10:10:00Z\" "
+                                              "\"2026-01-02T10:08:00Z\" 1");
 }
 
 static void a_new_process_writes_nothing(void **state)
@@ -504,27 +504,27 @@ int main(void)
         cmocka_unit_test(a_job_is_made_from_the_template),
         cmocka_unit_test(only_the_latest_of_missed_slots_runs),
         cmocka_unit_test(a_day_that_never_comes_is_an_error),
-        cmocka_unit_test(many_missed_slots_are_told_and_one_runs),
+        cmocka_unit_test(many_missed_slots_are_reported_and_one_runs),
         cmocka_unit_test(a_slot_past_its_deadline_is_skipped),
         cmocka_unit_test(a_zone_moves_the_slots),
         cmocka_unit_test(the_zone_of_the_machine_is_an_option),
         cmocka_unit_test(a_zone_in_the_schedule_wins_with_a_warning),
-        cmocka_unit_test(an_unknown_zone_is_told_and_tried_again),
-        cmocka_unit_test(a_schedule_that_is_none_is_told),
+        cmocka_unit_test(an_unknown_zone_is_reported_and_retried),
+        cmocka_unit_test(an_invalid_schedule_is_reported),
         cmocka_unit_test(a_new_schedule_begins_with_its_next_slot),
         cmocka_unit_test(forbid_skips_while_one_runs),
         cmocka_unit_test(replace_deletes_the_one_that_runs),
         cmocka_unit_test(allow_lets_them_run_side_by_side),
         cmocka_unit_test(suspended_it_does_nothing),
         cmocka_unit_test(a_finished_job_of_the_name_is_not_run_again),
-        cmocka_unit_test(somebody_elses_job_of_the_name_is_left_alone),
+        cmocka_unit_test(a_job_of_that_name_with_another_owner_is_left_alone),
         cmocka_unit_test(a_job_that_was_lost_track_of_is_taken_back),
         cmocka_unit_test(references_to_nothing_are_dropped),
         cmocka_unit_test(a_job_that_is_soon_gone_is_not_run_again),
         cmocka_unit_test(old_jobs_are_deleted),
-        cmocka_unit_test(a_deletion_that_fails_is_told_and_tried_again),
-        cmocka_unit_test(a_job_that_cannot_be_made_is_told),
-        cmocka_unit_test(it_ends_the_same_whatever_goes_wrong),
+        cmocka_unit_test(a_failed_deletion_is_reported_and_retried),
+        cmocka_unit_test(a_job_that_cannot_be_created_is_reported),
+        cmocka_unit_test(with_any_fault_the_final_state_is_the_same),
         cmocka_unit_test(a_new_process_writes_nothing),
     };
 

@@ -188,11 +188,11 @@ struct ensure {
     /* uid of the required owner: an object of another owner is left alone, and the pass fails. "":
      * any owner. */
     struct hk_str owner_uid;
-    uint64_t want; /* a hash of all inputs of make and mend, never 0 */
+    uint64_t want; /* a hash of all inputs of make and correct, never 0 */
     /* The object does not exist: fills body, which has apiVersion, kind, name and namespace. */
     void (*make)(void *ctx, struct hk_arena *a, struct json *body);
     /* The object exists: corrects the copy; false when nothing differs. NULL: accept any. */
-    bool (*mend)(void *ctx, struct hk_arena *a, struct json *obj);
+    bool (*correct)(void *ctx, struct hk_arena *a, struct json *obj);
     void *ctx;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A port that misbehaves: it stands before another one and does something bad to the n-th call it
-// is asked for, or now and then by the throw of a seed. Lists, watches and events pass unharmed and
-// are not counted.
+// A port with faults in front of another one: one fault at the n-th call, or several chosen by a
+// seed. Lists, watches and events have no faults and are not counted.
 #pragma once
 
 #include "api/port.h"
@@ -16,9 +15,9 @@ enum fault {
     FAULT_TWICE,       /* two answers */
     FAULT_LATE,        /* the answer waits until nothing else happens */
     FAULT_REVERSED,    /* the answers of this and the next calls come last to first */
-    FAULT_WATCHES_END, /* every watch falls out of the history */
-    FAULT_DEAD_BEFORE, /* the caller dies without making the call */
-    FAULT_DEAD_AFTER,  /* the caller dies before the answer */
+    FAULT_WATCHES_END, /* every watch is too old for the history */
+    FAULT_DEAD_BEFORE, /* the caller's process ends before the call */
+    FAULT_DEAD_AFTER,  /* the caller's process ends before the answer */
     FAULT_NKINDS,
 };
 
@@ -49,27 +48,28 @@ struct fault_port {
     struct port port;
     struct port *under;
     enum fault fault;
-    uint32_t at;    /* the call it strikes, counted from 1; 0: by the seed */
+    uint32_t at;    /* the call with the fault, counted from 1; 0: by the seed */
     uint32_t seed;  /* 0: none */
     uint32_t ncall; /* calls so far */
-    bool dead;      /* nothing passes until fault_port_revive */
+    bool dead;      /* no call passes until fault_port_restart_caller */
     uint64_t last_id;
-    struct hk_buf log; /* what was struck, and how */
+    struct hk_buf log; /* the calls with faults, and which */
     HK_VEC(struct fault_call *) calls;
     HK_VEC(struct fault_answer) held;
-    bool frozen; /* watches tell nothing until fault_port_thaw */
-    HK_VEC(struct fault_answer) untold;
+    bool watches_paused; /* events are held until fault_port_resume_watches */
+    HK_VEC(struct fault_answer) held_events;
 };
 
-/* A seed strikes one call in eight, and leaves the later ones alone so that the story can end. */
+/* With a seed one call in eight has a fault, but none of the later ones, so that the story can
+ * end. */
 static inline enum fault fault_of(const struct fault_port *p, uint32_t n)
 {
-    enum { PEACE_AFTER = 80 };
+    enum { LAST_FAULT_CALL = 80 };
     const uint64_t h = hk_mix(((uint64_t)p->seed << 32) + n);
 
     if (p->seed > 0) {
-        return h % 8 == 0 && n < PEACE_AFTER ? FAULT_NONE + 1 + (h >> 8) % (FAULT_NKINDS - 1)
-                                             : FAULT_NONE;
+        return h % 8 == 0 && n < LAST_FAULT_CALL ? FAULT_NONE + 1 + (h >> 8) % (FAULT_NKINDS - 1)
+                                                 : FAULT_NONE;
     }
     if (p->fault == FAULT_REVERSED) {
         return n >= p->at && n < p->at + 4 ? FAULT_REVERSED : FAULT_NONE;
@@ -129,8 +129,8 @@ static inline void fault_on_msg(void *ctx, const struct port_msg *m)
     struct fault_port *p = c->port;
     struct hk_err err = {.code = HK_ETIMEOUT, .text = "injected: the answer was lost"};
 
-    if (m->type != PORT_DONE && p->frozen) {
-        hk_vec_push(&p->untold, fault_copy(c, m));
+    if (m->type != PORT_DONE && p->watches_paused) {
+        hk_vec_push(&p->held_events, fault_copy(c, m));
         return;
     }
     if (m->type != PORT_DONE) {
@@ -292,11 +292,11 @@ static inline void fault_free(struct port *port)
         fault_answer_free(&p->held.at[i]);
     }
     hk_vec_fini(&p->calls);
-    for (uint32_t i = 0; i < p->untold.len; i++) {
-        fault_answer_free(&p->untold.at[i]);
+    for (uint32_t i = 0; i < p->held_events.len; i++) {
+        fault_answer_free(&p->held_events.at[i]);
     }
     hk_vec_fini(&p->held);
-    hk_vec_fini(&p->untold);
+    hk_vec_fini(&p->held_events);
     hk_buf_fini(&p->log);
 }
 
@@ -309,28 +309,28 @@ static const struct port_ops fault_ops = {
     .free = fault_free,
 };
 
-/* port_free on p->port ends it; the port under it lives on. */
+/* port_free on p->port frees it, but not the port under it. */
 static inline void fault_port_init(struct fault_port *p, struct port *under, enum fault fault,
                                    uint32_t at)
 {
     *p = (struct fault_port){.port.ops = &fault_ops, .under = under, .fault = fault, .at = at};
 }
 
-/* Watches tell what happened meanwhile, and go on. */
-static inline void fault_port_thaw(struct fault_port *p)
+/* Delivers the held events; watches continue. */
+static inline void fault_port_resume_watches(struct fault_port *p)
 {
-    p->frozen = false;
-    for (uint32_t i = 0; i < p->untold.len; i++) {
-        struct fault_answer *an = &p->untold.at[i];
+    p->watches_paused = false;
+    for (uint32_t i = 0; i < p->held_events.len; i++) {
+        struct fault_answer *an = &p->held_events.at[i];
 
         an->sink.on_msg(an->sink.ctx, &an->msg);
         fault_answer_free(an);
     }
-    p->untold.len = 0;
+    p->held_events.len = 0;
 }
 
-/* The caller is gone, and another takes its place. */
-static inline void fault_port_revive(struct fault_port *p)
+/* Another caller takes the place of the one that ended. */
+static inline void fault_port_restart_caller(struct fault_port *p)
 {
     p->dead = false;
 }

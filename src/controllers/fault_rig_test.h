@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rig whose port misbehaves (fault_port_test.h), and the controllers on it, which may die and
-// come back. A story is played in peace, and then again for every call the controllers make and
-// every way in which that call can go wrong; it must end the same each time.
+// A rig whose port has faults (fault_port_test.h), and controllers on it, which may end and be
+// started again. A story runs once without faults, and then again for every call the controllers
+// make and every way in which that call can go wrong; it must end the same each time.
 #pragma once
 
 #include "controllers/fault_port_test.h"
@@ -10,7 +10,7 @@
 struct fault_rig {
     struct rig *rig;
     struct fault_port port;
-    bool (*others)(void *ctx); /* whether anybody else did something; NULL: there is nobody */
+    bool (*others)(void *ctx); /* users and nodes act; returns whether they did; may be NULL */
     void *ctx;
 };
 
@@ -48,7 +48,7 @@ static inline bool fault_rig_step(struct fault_rig *f, int64_t *ret_next_ns)
     *ret_next_ns = manager_run(r->m);
     if (f->port.dead) {
         manager_free(r->m);
-        fault_port_revive(&f->port);
+        fault_port_restart_caller(&f->port);
         rig_manager(r);
         return true;
     }
@@ -56,8 +56,8 @@ static inline bool fault_rig_step(struct fault_rig *f, int64_t *ret_next_ns)
            (f->others && f->others(f->ctx)) || fault_port_release(&f->port);
 }
 
-/* Lets time pass: long enough for a call without an answer to be given up, and done again. Another
- * process takes over when this one dies. */
+/* Lets time pass: long enough for a call without an answer to time out and to be repeated. Starts
+ * the controllers again if they have ended. */
 static inline void fault_rig_pass(struct fault_rig *f)
 {
     const int64_t end_ns = f->rig->clock.now_ns + (int64_t)100 * 1000000000;
@@ -109,7 +109,7 @@ static inline uint32_t fault_rig_compare(const struct fault_story *s, enum fault
     return 1;
 }
 
-static inline void fault_rig_endure(const struct fault_story *s, const char *want)
+static inline void fault_rig_run_all_faults(const struct fault_story *s, const char *want)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf peace = {0};
     HK_AUTO(hk_buf_fini) struct hk_buf struck = {0};

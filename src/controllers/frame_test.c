@@ -61,12 +61,12 @@ static const struct ctl_watch watches[] = {{&owners, owner_changed}, {&parts, pa
 
 static void make_map(void *ctx, struct hk_arena *a, struct json *body)
 {
-    struct json *data = json_put(body, a, HK_STR("data"), json_make_object());
+    struct json *data = json_set_object(body, a, "data");
 
-    json_put(data, a, HK_STR("n"), json_make_str(hk_str(hk_arena_printf(a, "%d", *(int *)ctx))));
+    json_set_cstr(data, a, "n", hk_arena_printf(a, "%d", *(int *)ctx));
 }
 
-static bool mend_map(void *ctx, struct hk_arena *a, struct json *obj)
+static bool correct_map(void *ctx, struct hk_arena *a, struct json *obj)
 {
     char *want = hk_arena_printf(a, "%d", *(int *)ctx);
 
@@ -104,7 +104,7 @@ static void toy_reconcile(struct ctl *c, struct pass *t)
                                       .name = t->name,
                                       .want = (uint64_t)want + 1,
                                       .make = make_map,
-                                      .mend = mend_map,
+                                      .correct = correct_map,
                                       .ctx = &want})) {
         return;
     }
@@ -346,7 +346,7 @@ static void a_new_process_finds_the_place_and_writes_nothing(void **state)
     rig_fini(&r);
 }
 
-static void what_vanishes_while_nobody_watches_is_made_again(void **state)
+static void objects_deleted_between_watches_are_created_again(void **state)
 {
     struct rig r;
 
@@ -361,7 +361,7 @@ static void what_vanishes_while_nobody_watches_is_made_again(void **state)
     rig_fini(&r);
 }
 
-static void draining_hears_out_what_is_under_way_and_begins_nothing(void **state)
+static void draining_finishes_calls_in_flight_and_starts_none(void **state)
 {
     struct rig r;
 
@@ -445,8 +445,8 @@ int main(void)
         cmocka_unit_test(a_failed_write_is_repeated_after_a_pause),
         cmocka_unit_test(a_namespace_that_ends_is_left_alone),
         cmocka_unit_test(a_new_process_finds_the_place_and_writes_nothing),
-        cmocka_unit_test(what_vanishes_while_nobody_watches_is_made_again),
-        cmocka_unit_test(draining_hears_out_what_is_under_way_and_begins_nothing),
+        cmocka_unit_test(objects_deleted_between_watches_are_created_again),
+        cmocka_unit_test(draining_finishes_calls_in_flight_and_starts_none),
         cmocka_unit_test(a_key_whose_passes_take_long_gets_a_quarter_of_the_time),
         cmocka_unit_test(many_long_passes_leave_room_between_them),
     };

@@ -41,7 +41,7 @@ static bool is_there(void)
 
 #define AT_START ", lastTransitionTime: '2026-01-02T10:00:00Z'"
 
-static void a_finished_job_goes_when_its_time_is_over_42(void **state)
+static void a_finished_job_is_deleted_after_its_time_42(void **state)
 {
     static const char *const phases[] = {"phase: Completed" AT_START, "phase: Failed" AT_START,
                                          "phase: Terminated" AT_START};
@@ -85,7 +85,7 @@ static uint32_t spy_poll(struct port *p, uint32_t max)
     return port_poll(port_mem_port(rig.mem), max);
 }
 
-static void it_is_that_job_and_goes_after_its_pods(void **state)
+static void the_deletion_names_the_uid_and_deletes_pods_first(void **state)
 {
     static const struct port_ops ops = {
         .name = "spy", .submit = spy_submit, .cancel = spy_cancel, .poll = spy_poll};
@@ -99,7 +99,7 @@ static void it_is_that_job_and_goes_after_its_pods(void **state)
     assert_string_equal(spy.uid, "u-j");
 }
 
-static void who_stays(void **state)
+static void jobs_without_an_expired_ttl_stay(void **state)
 {
     static const struct {
         const char *spec, *state;
@@ -122,7 +122,7 @@ static void who_stays(void **state)
     assert_int_equal(manager_metrics(rig.m)->writes[PORT_DELETE], 0);
 }
 
-static void aborted_jobs_go_where_that_is_wanted(void **state)
+static void aborted_jobs_are_deleted_if_configured(void **state)
 {
     rig.conf.gc_aborted = true;
     rig_manager(&rig);
@@ -174,23 +174,24 @@ static void describe(struct hk_buf *out)
     hk_buf_addf(out, "%u jobs", rig_count(&rig, API_JOB));
 }
 
-static void whatever_goes_wrong_the_job_goes(void **state)
+static void with_any_fault_the_job_is_deleted(void **state)
 {
-    fault_rig_endure(&(struct fault_story){&rig, types, HK_LEN(types), play, describe}, "0 jobs");
+    fault_rig_run_all_faults(&(struct fault_story){&rig, types, HK_LEN(types), play, describe},
+                             "0 jobs");
 }
 
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(a_finished_job_goes_when_its_time_is_over_42),
-        TEST(it_is_that_job_and_goes_after_its_pods),
-        TEST(who_stays),
-        TEST(aborted_jobs_go_where_that_is_wanted),
+        TEST(a_finished_job_is_deleted_after_its_time_42),
+        TEST(the_deletion_names_the_uid_and_deletes_pods_first),
+        TEST(jobs_without_an_expired_ttl_stay),
+        TEST(aborted_jobs_are_deleted_if_configured),
         TEST(no_time_at_all_is_at_once),
         TEST(more_time_given_in_between_counts),
         TEST(a_new_process_takes_the_time_from_the_job),
-        cmocka_unit_test(whatever_goes_wrong_the_job_goes),
+        cmocka_unit_test(with_any_fault_the_job_is_deleted),
     };
 
     hk_log_set_level(HK_LOG_ERROR);

@@ -165,7 +165,7 @@ static int64_t count_nodes(struct ctl *c, uint32_t row)
 
 /* ---- the status ---- */
 
-static void tell_count(struct pass *t)
+static void write_count(struct pass *t)
 {
     const struct mirror *m = ctl_mirror(t->c, API_HYPERNODE);
     const uint32_t row = mirror_find(m, none, t->name);
@@ -182,8 +182,8 @@ static void tell_count(struct pass *t)
     }
     status = json_is(json_get(&root, "status"), JSON_OBJECT) ? *json_get(&root, "status")
                                                              : json_make_object();
-    json_put(&status, t->mem, HK_STR("nodeCount"), json_make_int(count));
-    json_put(&root, t->mem, HK_STR("status"), status);
+    json_set_int(&status, t->mem, "nodeCount", count);
+    json_set(&root, t->mem, "status", status);
     pass_update_status(t, api_kind(API_HYPERNODE), &root);
 }
 
@@ -192,7 +192,7 @@ static void hypernode_reconcile(struct ctl *c, struct pass *t)
     if (t->ns.n > 0) {
         hypernode_discover(t);
     } else {
-        tell_count(t);
+        write_count(t);
     }
 }
 

@@ -338,10 +338,10 @@ static struct json hypernode_label_make_member(struct hk_arena *a, struct hk_str
 {
     struct json exact = json_make_object(), selector = json_make_object(), ret = json_make_object();
 
-    json_put(&exact, a, HK_STR("name"), json_make_str(name));
-    json_put(&selector, a, HK_STR("exactMatch"), exact);
-    json_put(&ret, a, HK_STR("type"), json_make_str(type));
-    json_put(&ret, a, HK_STR("selector"), selector);
+    json_set_str(&exact, a, "name", name);
+    json_set(&selector, a, "exactMatch", exact);
+    json_set_str(&ret, a, "type", type);
+    json_set(&ret, a, "selector", selector);
     return ret;
 }
 
@@ -367,9 +367,9 @@ static struct json hypernode_label_make_spec(const struct discovery *d, const st
     }
     put_members(&list, a, HK_STR("Node"), of->nodes.at, of->nodes.len);
     put_members(&list, a, HK_STR("HyperNode"), names, of->domains.len);
-    json_put(&spec, a, HK_STR("tier"), json_make_int(of->tier));
-    json_put(&spec, a, HK_STR("tierName"), json_make_str(of->key));
-    json_put(&spec, a, HK_STR("members"), list);
+    json_set_int(&spec, a, "tier", of->tier);
+    json_set_str(&spec, a, "tierName", of->key);
+    json_set(&spec, a, "members", list);
     return spec;
 }
 
@@ -379,8 +379,8 @@ static void put_labels(struct json *meta, struct hk_arena *a, const struct domai
     struct json labels = json_is(old, JSON_OBJECT) ? *old : json_make_object();
 
     json_put(&labels, a, of->key, json_make_str(of->value));
-    json_put(&labels, a, HK_STR(API_LABEL_TOPOLOGY_SOURCE), json_make_str(HK_STR("label")));
-    json_put(meta, a, HK_STR("labels"), labels);
+    json_set_cstr(&labels, a, API_LABEL_TOPOLOGY_SOURCE, "label");
+    json_set(meta, a, "labels", labels);
 }
 
 static void hypernode_label_create(const struct discovery *d, const struct domain *of)
@@ -388,12 +388,12 @@ static void hypernode_label_create(const struct discovery *d, const struct domai
     struct hk_arena *a = d->t->mem;
     struct json body = json_make_object(), meta = json_make_object();
 
-    json_put(&body, a, HK_STR("apiVersion"), json_make_str(HK_STR("topology.volcano.sh/v1alpha1")));
-    json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("HyperNode")));
-    json_put(&meta, a, HK_STR("name"), json_make_str(of->name));
+    json_set_cstr(&body, a, "apiVersion", "topology.volcano.sh/v1alpha1");
+    json_set_cstr(&body, a, "kind", "HyperNode");
+    json_set_str(&meta, a, "name", of->name);
     put_labels(&meta, a, of);
-    json_put(&body, a, HK_STR("metadata"), meta);
-    json_put(&body, a, HK_STR("spec"), hypernode_label_make_spec(d, of));
+    json_set(&body, a, "metadata", meta);
+    json_set(&body, a, "spec", hypernode_label_make_spec(d, of));
     pass_create(d->t, api_kind(API_HYPERNODE), &body);
 }
 
@@ -405,7 +405,7 @@ static void hypernode_label_update(const struct discovery *d, const struct domai
     struct json now = json_clone(&root, a);
 
     put_labels((struct json *)json_get(&now, "metadata"), a, of);
-    json_put(&now, a, HK_STR("spec"), hypernode_label_make_spec(d, of));
+    json_set(&now, a, "spec", hypernode_label_make_spec(d, of));
     if (!json_equal(&root, &now)) {
         pass_update(d->t, api_kind(API_HYPERNODE), &now);
     }

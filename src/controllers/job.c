@@ -296,7 +296,7 @@ static const char *const texts[][2] = {
 };
 
 /* Conflicts are not reported: the next pass sees the newer state. */
-static void tell_errors(struct job_pass *p)
+static void report_errors(struct job_pass *p)
 {
     for (uint32_t i = 0; i < p->t->nerror; i++) {
         const struct pass_error *e = &p->t->errors[i];
@@ -431,7 +431,7 @@ static bool job_handle_request(struct job_pass *p, struct job_request *r)
     struct job_verdict v;
 
     r->version = HK_MIN(r->version, p->job.version); /* PodGroup requests have no version */
-    v = job_judge(&p->job, r);
+    v = job_choose_action(&p->job, r);
     if (v.action == API_ACTION_SYNC_JOB || !job_event_holds(p, r)) {
         return false;
     }
@@ -599,7 +599,7 @@ static void job_reconcile_pass(struct job_pass *p)
     struct job_mem *mem = p->mem;
     struct hk_err err = {0};
 
-    tell_errors(p);
+    report_errors(p);
     read_action(p);
     read_plugins(p);
     p->group = job_group_find(p->groups, &p->job, p->t->mem);

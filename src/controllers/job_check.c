@@ -30,8 +30,12 @@ static int job_check_run_admission(const struct json *root, struct hk_arena *a, 
     };
     int rc = job_check_run_rule("/jobs/mutate", &q, &patch, err);
 
-    rc = rc < 0 ? rc : api_patch_json(&job, &patch, a, err);
-    rc = rc < 0 ? rc : job_check_run_rule("/jobs/validate", &q, &patch, err);
+    if (rc == 0) {
+        rc = api_patch_json(&job, &patch, a, err);
+    }
+    if (rc == 0) {
+        rc = job_check_run_rule("/jobs/validate", &q, &patch, err);
+    }
     admission_request_fini(&q);
     return rc;
 }

@@ -55,8 +55,8 @@ static bool job_event_policy_matches(const struct api_job_policy *policy,
     return policy->has_exit_code && policy->exit_code == r->exit_code;
 }
 
-static bool judge_by(const struct api_job_policy *policies, uint32_t n, const struct job_request *r,
-                     struct job_verdict *ret)
+static bool choose_action_by(const struct api_job_policy *policies, uint32_t n,
+                             const struct job_request *r, struct job_verdict *ret)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (job_event_policy_matches(&policies[i], r)) {
@@ -68,7 +68,7 @@ static bool judge_by(const struct api_job_policy *policies, uint32_t n, const st
     return false;
 }
 
-struct job_verdict job_judge(const struct api_job *job, const struct job_request *r)
+struct job_verdict job_choose_action(const struct api_job *job, const struct job_request *r)
 {
     const struct api_job_task *task = api_job_task_find(job, hk_str(r->task));
     struct job_verdict v = {.action = API_ACTION_SYNC_JOB};
@@ -80,8 +80,8 @@ struct job_verdict job_judge(const struct api_job *job, const struct job_request
         v.action = r->action;
     } else if (is_internal(r->event)) {
         return v;
-    } else if (!task || !judge_by(task->policies.at, task->policies.len, r, &v)) {
-        (void)judge_by(job->policies.at, job->policies.len, r, &v);
+    } else if (!task || !choose_action_by(task->policies.at, task->policies.len, r, &v)) {
+        (void)choose_action_by(job->policies.at, job->policies.len, r, &v);
     }
     return v;
 }
@@ -395,7 +395,7 @@ static void derive_wait(struct job_pass *p, const struct json *attempt)
     r.version = d->version;
     r.task = d->task;
     r.owner = d->owner;
-    v = job_judge(&p->job, &r);
+    v = job_choose_action(&p->job, &r);
     if (v.delayed && d->created_ns < r.at_ns + v.delay_ns) {
         job_event_add_request(p->mem, r.event, d, pod, mirror_uid(p->pods, row), r.at_ns);
         p->mem->requests.at[p->mem->requests.len - 1].preempted = hk_str_is(reason, "Preempted");

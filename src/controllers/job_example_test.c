@@ -308,10 +308,9 @@ static void example_14_policies(void **state)
         struct job_verdict v;
         char have[80], want[80];
 
-        json_put((struct json *)json_get(&docs.at[0], "metadata"), &a, HK_STR("uid"),
-                 json_make_str(HK_STR("u-j")));
+        json_set_cstr((struct json *)json_get(&docs.at[0], "metadata"), &a, "uid", "u-j");
         assert_int_equal(api_job_decode(&docs.at[0], &a, &job, NULL), 0);
-        v = job_judge(&job, &c->r);
+        v = job_choose_action(&job, &c->r);
         snprintf(have, sizeof(have), "%s: %s %lld", c->what, api_job_action_name(v.action),
                  (long long)v.delay_ns / 1000000000);
         snprintf(want, sizeof(want), "%s: %s %lld", c->what, api_job_action_name(c->action),
@@ -331,7 +330,7 @@ static void example_15_restart_of_one_task(void **state)
     assert_string_equal(note_of("j-task2-0", API_ANN_JOB_RETRY_COUNT), "0");
 }
 
-static void example_15_a_restart_that_means_nobody(void **state)
+static void example_15_a_restart_that_concerns_no_pod(void **state)
 {
     start(JOB("  minAvailable: 1\n  tasks:\n" TASK("w", "1", "")));
     rig_put(&rig, COMMAND("RestartTask"));
@@ -621,7 +620,7 @@ static void example_32_two_volumes_of_one_claim(void **state)
     JOB("  minAvailable: 1\n  tasks:\n" TASK("a", "2", "")                                         \
             TASK("b", "1", "    dependsOn: {name: [a]}\n"))
 
-static void example_33_who_is_ready_to_lean_on(void **state)
+static void example_33_which_tasks_satisfy_dependencies(void **state)
 {
     start(LEANING);
     pods("j-a-0 j-a-1 j-b-0");
@@ -726,7 +725,7 @@ int main(void)
         test(example_13_abort),
         test(example_14_policies),
         test(example_15_restart_of_one_task),
-        test(example_15_a_restart_that_means_nobody),
+        test(example_15_a_restart_that_concerns_no_pod),
         test(example_16_a_partition_restarts_alone),
         test(example_17_enough_successes),
         test(example_19_one_success_is_enough),
@@ -742,7 +741,7 @@ int main(void)
         test(min_resources_go_by_priority),
         test(example_31_partitions_in_the_group),
         test(example_32_two_volumes_of_one_claim),
-        test(example_33_who_is_ready_to_lean_on),
+        test(example_33_which_tasks_satisfy_dependencies),
         test(any_of_several_dependencies_will_do),
         test(trace_b_every_object_is_of_the_new_generation),
         test(trace_c_the_others_run_on),

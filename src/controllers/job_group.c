@@ -223,13 +223,12 @@ static struct json topology_json(const struct api_network_topology *t, bool both
 {
     struct json v = json_make_object();
 
-    json_put(&v, a, HK_STR("mode"),
-             json_make_str(t->mode == API_TOPOLOGY_SOFT ? HK_STR("soft") : HK_STR("hard")));
+    json_set_str(&v, a, "mode", t->mode == API_TOPOLOGY_SOFT ? HK_STR("soft") : HK_STR("hard"));
     if (t->has_highest_tier) {
-        json_put(&v, a, HK_STR("highestTierAllowed"), json_make_int(t->highest_tier));
+        json_set_int(&v, a, "highestTierAllowed", t->highest_tier);
     }
     if (t->highest_tier_name.n > 0 && (both || !t->has_highest_tier)) {
-        json_put(&v, a, HK_STR("highestTierName"), json_make_str(t->highest_tier_name));
+        json_set_str(&v, a, "highestTierName", t->highest_tier_name);
     }
     return v;
 }
@@ -239,17 +238,15 @@ static struct json subgroup_json(const struct api_job_task *task, struct hk_aren
     struct json v = json_make_object(), keys = json_make_array();
     struct json *labels;
 
-    json_put(&v, a, HK_STR("name"), json_make_str(task->name));
-    json_put(&v, a, HK_STR("subGroupSize"), json_make_int(task->partition.size));
-    json_put(&v, a, HK_STR("minSubGroups"), json_make_int(task->partition.min));
-    labels = json_put(json_put(&v, a, HK_STR("labelSelector"), json_make_object()), a,
-                      HK_STR("matchLabels"), json_make_object());
-    json_put(labels, a, HK_STR(API_KEY_TASK_SPEC), json_make_str(task->name));
+    json_set_str(&v, a, "name", task->name);
+    json_set_int(&v, a, "subGroupSize", task->partition.size);
+    json_set_int(&v, a, "minSubGroups", task->partition.min);
+    labels = json_set_object(json_set_object(&v, a, "labelSelector"), a, "matchLabels");
+    json_set_str(labels, a, API_KEY_TASK_SPEC, task->name);
     json_push(&keys, a, json_make_str(HK_STR(API_KEY_PARTITION_ID)));
-    json_put(&v, a, HK_STR("matchLabelKeys"), keys);
+    json_set(&v, a, "matchLabelKeys", keys);
     if (task->partition.topology.present) {
-        json_put(&v, a, HK_STR("networkTopology"),
-                 topology_json(&task->partition.topology, true, a));
+        json_set(&v, a, "networkTopology", topology_json(&task->partition.topology, true, a));
     }
     return v;
 }
@@ -274,14 +271,14 @@ static void copy_map(struct json *meta, struct hk_arena *a, const struct api_job
     const struct json *from = json_get(json_get(job->raw, "metadata"), key);
 
     if (json_is(from, JSON_OBJECT) && from->len > 0) {
-        json_put(meta, a, hk_str(key), json_clone(from, a));
+        json_set(meta, a, key, json_clone(from, a));
     }
 }
 
 static void put_version(struct json *meta, struct hk_arena *a, const struct api_job *job)
 {
-    json_put(json_need(meta, a, "annotations", JSON_OBJECT), a, HK_STR(API_ANN_JOB_VERSION),
-             json_make_str(hk_str(hk_arena_printf(a, "%d", job->version))));
+    json_set_cstr(json_need(meta, a, "annotations", JSON_OBJECT), a, API_ANN_JOB_VERSION,
+                  hk_arena_printf(a, "%d", job->version));
 }
 
 struct json job_group_build(const struct api_job *job, job_priority_fn *priority, void *ctx,
@@ -290,31 +287,29 @@ struct json job_group_build(const struct api_job *job, job_priority_fn *priority
     struct json group = json_make_object(), list = subgroups(job, a);
     struct json *meta, *spec;
 
-    json_put(&group, a, HK_STR("apiVersion"),
-             json_make_str(HK_STR("scheduling.volcano.sh/v1beta1")));
-    json_put(&group, a, HK_STR("kind"), json_make_str(HK_STR("PodGroup")));
-    meta = json_put(&group, a, HK_STR("metadata"), json_make_object());
-    json_put(meta, a, HK_STR("name"), json_make_str(job_group_name(job, a)));
-    json_put(meta, a, HK_STR("namespace"), json_make_str(job->meta.ns));
+    json_set_cstr(&group, a, "apiVersion", "scheduling.volcano.sh/v1beta1");
+    json_set_cstr(&group, a, "kind", "PodGroup");
+    meta = json_set_object(&group, a, "metadata");
+    json_set_str(meta, a, "name", job_group_name(job, a));
+    json_set_str(meta, a, "namespace", job->meta.ns);
     copy_map(meta, a, job, "labels");
     copy_map(meta, a, job, "annotations");
     put_version(meta, a, job);
     kinds_own(&group, a, job->raw);
 
-    spec = json_put(&group, a, HK_STR("spec"), json_make_object());
-    json_put(spec, a, HK_STR("minMember"), json_make_int(job->min_available));
-    json_put(spec, a, HK_STR("minTaskMember"), min_task_member(job, a));
-    json_put(spec, a, HK_STR("queue"),
-             json_make_str(job->queue.n > 0 ? job->queue : HK_STR(API_QUEUE_NAME_DEFAULT)));
-    json_put(spec, a, HK_STR("minResources"), job_min_resources(job, priority, ctx, a));
+    spec = json_set_object(&group, a, "spec");
+    json_set_int(spec, a, "minMember", job->min_available);
+    json_set(spec, a, "minTaskMember", min_task_member(job, a));
+    json_set_str(spec, a, "queue", job->queue.n > 0 ? job->queue : HK_STR(API_QUEUE_NAME_DEFAULT));
+    json_set(spec, a, "minResources", job_min_resources(job, priority, ctx, a));
     if (job->priority_class_name.n > 0) {
-        json_put(spec, a, HK_STR("priorityClassName"), json_make_str(job->priority_class_name));
+        json_set_str(spec, a, "priorityClassName", job->priority_class_name);
     }
     if (job->topology.present) {
-        json_put(spec, a, HK_STR("networkTopology"), topology_json(&job->topology, false, a));
+        json_set(spec, a, "networkTopology", topology_json(&job->topology, false, a));
     }
     if (list.len > 0) {
-        json_put(spec, a, HK_STR("subGroupPolicy"), list);
+        json_set(spec, a, "subGroupPolicy", list);
     }
     return group;
 }
@@ -388,30 +383,30 @@ static bool same_subgroups(const struct json *have, const struct json *want)
     return true;
 }
 
-bool job_group_mend(const struct api_job *job, const struct json *group, job_priority_fn *priority,
-                    void *ctx, struct hk_arena *a, struct json *ret_patch)
+bool job_group_correct(const struct api_job *job, const struct json *group,
+                       job_priority_fn *priority, void *ctx, struct hk_arena *a,
+                       struct json *ret_patch)
 {
     const struct json *have = json_get(group, "spec");
     const struct json want = job_min_resources(job, priority, ctx, a);
     const struct json members = min_task_member(job, a), list = subgroups(job, a);
     struct json patch = json_make_object();
-    struct json *spec = json_put(&patch, a, HK_STR("spec"), json_make_object());
+    struct json *spec = json_set_object(&patch, a, "spec");
 
     if (!hk_str_eq(json_str(json_get(have, "priorityClassName"), none), job->priority_class_name)) {
-        json_put(spec, a, HK_STR("priorityClassName"), json_make_str(job->priority_class_name));
+        json_set_str(spec, a, "priorityClassName", job->priority_class_name);
     }
     if (json_int(json_get(have, "minMember"), 0) != job->min_available) {
-        json_put(spec, a, HK_STR("minMember"), json_make_int(job->min_available));
+        json_set_int(spec, a, "minMember", job->min_available);
     }
     if (!same_amounts(json_get(have, "minResources"), &want)) {
-        json_put(spec, a, HK_STR("minResources"),
-                 amounts_patch(json_get(have, "minResources"), &want, a));
+        json_set(spec, a, "minResources", amounts_patch(json_get(have, "minResources"), &want, a));
     }
     if (!has_task_members(json_get(have, "minTaskMember"), &members)) {
-        json_put(spec, a, HK_STR("minTaskMember"), members);
+        json_set(spec, a, "minTaskMember", members);
     }
     if (!same_subgroups(json_get(have, "subGroupPolicy"), &list)) {
-        json_put(spec, a, HK_STR("subGroupPolicy"), list);
+        json_set(spec, a, "subGroupPolicy", list);
     }
     *ret_patch = patch;
     return spec->len > 0;

@@ -82,10 +82,9 @@ static void job_kill_mark_out_of_sync(struct job_pass *p, uint32_t row)
     struct hk_arena *a = p->t->mem;
     struct json patch = json_make_array(), op = json_make_object();
 
-    json_put(&op, a, HK_STR("op"), json_make_str(HK_STR("add")));
-    json_put(&op, a, HK_STR("path"),
-             json_make_str(HK_STR("/metadata/annotations/volcano.sh~1controller-out-of-sync")));
-    json_put(&op, a, HK_STR("value"), json_make_str(HK_STR("true")));
+    json_set_cstr(&op, a, "op", "add");
+    json_set_cstr(&op, a, "path", "/metadata/annotations/volcano.sh~1controller-out-of-sync");
+    json_set_cstr(&op, a, "value", "true");
     json_push(&patch, a, op);
     pass_patch(p->t, &(struct pass_patch){.kind = api_kind(API_POD),
                                           .ns = p->job.meta.ns,

@@ -21,12 +21,12 @@ struct notes {
 
 static void job_pod_set_annotation(struct notes *n, const char *key, struct hk_str value)
 {
-    json_put(n->annotations, n->a, hk_str(key), json_make_str(value));
+    json_set_str(n->annotations, n->a, key, value);
 }
 
 static void job_pod_set_label(struct notes *n, const char *key, struct hk_str value)
 {
-    json_put(n->labels, n->a, hk_str(key), json_make_str(value));
+    json_set_str(n->labels, n->a, key, value);
 }
 
 static void both(struct notes *n, const char *key, struct hk_str value)
@@ -109,9 +109,9 @@ static void add_mount(void *ctx, struct json *container)
     const struct mount *m = ctx;
     struct json v = json_make_object();
 
-    json_put(&v, m->a, HK_STR("mountPath"), json_make_str(m->path));
-    json_put(&v, m->a, HK_STR("name"), json_make_str(m->name));
-    json_push(job_list(container, m->a, "volumeMounts"), m->a, v);
+    json_set_str(&v, m->a, "mountPath", m->path);
+    json_set_str(&v, m->a, "name", m->name);
+    json_push(json_need(container, m->a, "volumeMounts", JSON_ARRAY), m->a, v);
 }
 
 /* Upstream adds a random suffix. Here it is the volume's index; long names are cut. */
@@ -147,10 +147,10 @@ static void put_volumes(const struct api_job *job, struct hk_arena *a, struct js
         if (seen_before(job, i)) {
             continue;
         }
-        json_put(&volume, a, HK_STR("name"), json_make_str(m.name));
-        json_put(json_put(&volume, a, HK_STR("persistentVolumeClaim"), json_make_object()), a,
-                 HK_STR("claimName"), json_make_str(v->claim_name));
-        json_push(job_list(spec, a, "volumes"), a, volume);
+        json_set_str(&volume, a, "name", m.name);
+        json_set_str(json_set_object(&volume, a, "persistentVolumeClaim"), a, "claimName",
+                     v->claim_name);
+        json_push(json_need(spec, a, "volumes", JSON_ARRAY), a, volume);
         job_each_container(pod, false, add_mount, &m);
     }
 }
@@ -166,7 +166,7 @@ static void job_pod_default_str(struct json *spec, struct hk_arena *a, const cha
                                 struct hk_str value)
 {
     if (value.n > 0 && json_str(json_get(spec, key), none).n == 0) {
-        json_put(spec, a, hk_str(key), json_make_str(value));
+        json_set_str(spec, a, key, value);
     }
 }
 
@@ -180,18 +180,18 @@ int job_pod_build(const struct job_pass *p, const struct api_job_task *task, int
     struct json *meta, *spec;
     int rc;
 
-    json_put(&pod, a, HK_STR("apiVersion"), json_make_str(HK_STR("v1")));
-    json_put(&pod, a, HK_STR("kind"), json_make_str(HK_STR("Pod")));
-    json_put(&pod, a, HK_STR("metadata"), json_make_object());
-    json_put(&pod, a, HK_STR("spec"), copy_or_new(json_get(task->template, "spec"), a));
+    json_set_cstr(&pod, a, "apiVersion", "v1");
+    json_set_cstr(&pod, a, "kind", "Pod");
+    json_set_object(&pod, a, "metadata");
+    json_set(&pod, a, "spec", copy_or_new(json_get(task->template, "spec"), a));
 
     /* Pointers into a container are valid only until members are added, so add members first. */
     meta = (struct json *)json_get(&pod, "metadata");
-    json_put(meta, a, HK_STR("name"), json_make_str(job_pod_name(&p->job, task, index, a)));
-    json_put(meta, a, HK_STR("namespace"), json_make_str(p->job.meta.ns));
+    json_set_str(meta, a, "name", job_pod_name(&p->job, task, index, a));
+    json_set_str(meta, a, "namespace", p->job.meta.ns);
     kinds_own(&pod, a, p->root);
-    json_put(meta, a, HK_STR("labels"), copy_or_new(json_get(from, "labels"), a));
-    json_put(meta, a, HK_STR("annotations"), copy_or_new(json_get(from, "annotations"), a));
+    json_set(meta, a, "labels", copy_or_new(json_get(from, "labels"), a));
+    json_set(meta, a, "annotations", copy_or_new(json_get(from, "annotations"), a));
     n.labels = (struct json *)json_get(meta, "labels");
     n.annotations = (struct json *)json_get(meta, "annotations");
     put_notes(&n, p, task, index);

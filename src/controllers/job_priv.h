@@ -49,17 +49,17 @@ struct job_verdict {
     bool delayed;
     int64_t delay_ns;
 };
-struct job_verdict job_judge(const struct api_job *job, const struct job_request *r);
+struct job_verdict job_choose_action(const struct api_job *job, const struct job_request *r);
 
 /* A delayed action. */
 struct job_delay {
     struct job_request r; /* forced */
     int64_t due_ns;       /* monotonic */
 };
-/* Arms it unless the same is armed for the pod; whether it was. */
+/* Schedules the action, unless the same one is scheduled for the pod; returns whether it did so. */
 bool job_delay_arm(struct job_mem *mem, const struct job_request *r, struct job_verdict v,
                    int64_t due_ns);
-/* The pod moved on: what waited for it to do so is off. */
+/* The pod had an event: cancels delayed actions that it makes unnecessary. */
 void job_delay_pod_moved(struct job_mem *mem, enum api_job_event event, struct hk_str pod,
                          struct hk_str uid);
 /* The action was carried out: drops other delayed actions in its scope. */
@@ -160,7 +160,7 @@ bool job_pod_must_go(const struct job_pass *p, uint32_t row);
 /* Marks and deletes the pods that must go; returns whether it requested any write. A pod that the
  * status does not record yet stays until it does. */
 bool job_kill(struct job_pass *p);
-/* Some pod must go and is not marked yet: only the record in the status shows it. */
+/* Whether a pod that must be deleted is not marked yet: only the record in the status shows it. */
 bool job_kill_rests_on_record(const struct job_pass *p);
 /* Marks the pods that the action concerns. */
 void job_mark(struct job_pass *p, enum api_job_action action, const struct job_request *r);
@@ -264,8 +264,9 @@ typedef int32_t job_priority_fn(void *ctx, struct hk_str name);
 struct json job_group_build(const struct api_job *job, job_priority_fn *priority, void *ctx,
                             struct hk_arena *a);
 /* A merge patch that corrects an existing PodGroup; false when nothing differs. */
-bool job_group_mend(const struct api_job *job, const struct json *group, job_priority_fn *priority,
-                    void *ctx, struct hk_arena *a, struct json *ret_patch);
+bool job_group_correct(const struct api_job *job, const struct json *group,
+                       job_priority_fn *priority, void *ctx, struct hk_arena *a,
+                       struct json *ret_patch);
 /* spec.minResources of the job's PodGroup, as a ResourceList (docs/reference/controllers.md section
  * 5.2). */
 struct json job_min_resources(const struct api_job *job, job_priority_fn *priority, void *ctx,

@@ -113,9 +113,9 @@ static void the_end_of_an_old_pod_is_taken_for_that_of_the_new(void **state)
 {
     rig_put(&rig, ONE("  policies: [{event: PodPending, action: RestartPod, timeout: 10s}]\n"));
     rig_enqueue(&rig);
-    fault.port.frozen = true;
+    fault.port.watches_paused = true;
     rig_pass(&rig, 11); /* deleted and created again, as our own answers show */
-    fault_port_thaw(&fault.port);
+    fault_port_resume_watches(&fault.port);
     rig_settle(&rig);
     expect("status.pending", "1");
     expect("status.retryCount", "1");
@@ -124,18 +124,18 @@ static void the_end_of_an_old_pod_is_taken_for_that_of_the_new(void **state)
 }
 
 /* Volcano issue 3357. */
-static void a_deleted_job_that_nobody_told_us_of_makes_pods(void **state)
+static void a_job_whose_deletion_is_not_known_yet_makes_pods(void **state)
 {
     rig_put(&rig, ONE("  policies: [{event: PodPending, action: RestartJob, timeout: 10s}]\n"));
     rig_enqueue(&rig);
-    fault.port.frozen = true;
+    fault.port.watches_paused = true;
     rig_remove(&rig, API_JOB, "j");
     rig_remove(&rig, API_PODGROUP, "j-u-j");
     rig_remove(&rig, API_POD, "j-w-0");
     rig_pass(&rig, 60);
     pods("");
     assert_int_equal(rig_count(&rig, API_PODGROUP), 0);
-    fault_port_thaw(&fault.port);
+    fault_port_resume_watches(&fault.port);
     rig_pass(&rig, 60);
     pods("");
     assert_int_equal(rig_count(&rig, API_PODGROUP), 0);
@@ -405,7 +405,7 @@ static void restarts_are_overlooked_when_the_phase_changes_too(void **state)
 }
 
 /* Volcano issue 740. */
-static void nobody_knows_why_the_job_ended(void **state)
+static void the_status_says_why_the_job_ended(void **state)
 {
     start(ONE("  policies: [{event: PodFailed, action: TerminateJob}]\n"));
     rig_end(&rig, "j-w-0", 3);
@@ -438,7 +438,7 @@ static void counts_freeze_while_the_group_waits(void **state)
 }
 
 /* Volcano issue 3745. */
-static void the_waiting_group_is_told_again_and_again(void **state)
+static void a_waiting_group_is_reported_repeatedly(void **state)
 {
     rig_put(&rig, ONE(""));
     rig_settle(&rig);
@@ -504,9 +504,9 @@ static void an_old_picture_makes_the_phase_flutter(void **state)
               "spec: {nodeName: n1}\nstatus: {phase: Running, containerStatuses: [{name: main, "
               "ready: true}]}");
     rig_settle(&rig);
-    fault.port.frozen = true;
+    fault.port.watches_paused = true;
     rig_pass(&rig, 11);
-    fault_port_thaw(&fault.port);
+    fault_port_resume_watches(&fault.port);
     live_on();
     phases("Pending Restarting Pending Running");
     expect("status.retryCount", "1");
@@ -556,7 +556,7 @@ static const struct {
     BAD("  minAvailable: 0\n", "No task specified in job spec"),
 };
 
-static void an_invalid_job_is_refused_and_blocks_nobody(void **state)
+static void an_invalid_job_is_refused_and_blocks_no_other(void **state)
 {
     for (unsigned i = 0; i < HK_LEN(bad_jobs); i++) {
         teardown(NULL);
@@ -580,7 +580,7 @@ static void an_invalid_job_is_refused_and_blocks_nobody(void **state)
     }
 }
 
-static void an_invalid_job_that_is_mended_runs(void **state)
+static void an_invalid_job_runs_after_its_correction(void **state)
 {
     start(JOB("  minAvailable: 3\n  tasks:\n" TASK("w", "2", "")));
     expect("status.state.reason", "\"InvalidJob\"");
@@ -619,7 +619,7 @@ int main(void)
         test(counts_vanish_when_the_job_ends),
         test(a_job_made_again_under_its_name_is_forgotten),
         test(the_end_of_an_old_pod_is_taken_for_that_of_the_new),
-        test(a_deleted_job_that_nobody_told_us_of_makes_pods),
+        test(a_job_whose_deletion_is_not_known_yet_makes_pods),
         test(a_pod_of_an_earlier_job_ends_the_new_one),
         test(a_pod_that_fails_while_we_are_away_is_overlooked),
         test(a_task_that_completes_while_we_are_away_is_overlooked),
@@ -641,17 +641,17 @@ int main(void)
         test(each_try_makes_another_claim),
         test(the_exit_code_of_a_sidecar_hides_the_real_one),
         test(restarts_are_overlooked_when_the_phase_changes_too),
-        test(nobody_knows_why_the_job_ended),
+        test(the_status_says_why_the_job_ended),
         test(a_succeeded_pod_that_is_deleted_runs_again),
         test(counts_freeze_while_the_group_waits),
-        test(the_waiting_group_is_told_again_and_again),
+        test(a_waiting_group_is_reported_repeatedly),
         test(a_change_that_means_nothing_is_written),
         test(an_action_that_waits_is_lost_by_a_restart),
         test(an_action_that_waits_strikes_the_next_generation),
         test(an_old_picture_makes_the_phase_flutter),
         test(a_pod_that_ends_silently_leaves_its_timer),
-        test(an_invalid_job_is_refused_and_blocks_nobody),
-        test(an_invalid_job_that_is_mended_runs),
+        test(an_invalid_job_is_refused_and_blocks_no_other),
+        test(an_invalid_job_runs_after_its_correction),
         test(an_invalid_job_can_be_ended),
         test(commands_of_no_use_are_cleaned_up),
     };

@@ -4,8 +4,6 @@
 // before it is gone, so that no crash loses it; its entry gets an endTime only then.
 #include "controllers/job_priv.h"
 
-#include "codec/timefmt.h"
-
 #define ATTEMPTS_MAX 64u
 #define MESSAGE_MAX 256u
 
@@ -79,20 +77,19 @@ void job_record_pod(struct job_mem *mem, const struct mirror_change *ch, int64_t
 
 /* ---- the list ---- */
 
-static void job_record_set_str(struct json *obj, struct hk_arena *a, const char *key, const char *s)
+static void job_record_copy_filled(struct json *obj, struct hk_arena *a, const char *key,
+                                   const char *s)
 {
     if (s[0]) {
-        json_put(obj, a, hk_str(key), json_make_str(hk_arena_str(a, hk_str(s))));
+        json_set_str_copy(obj, a, key, hk_str(s));
     }
 }
 
-static void job_record_set_time(struct json *obj, struct hk_arena *a, const char *key, int64_t ns)
+static void job_record_set_time_if_known(struct json *obj, struct hk_arena *a, const char *key,
+                                         int64_t ns)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-
     if (ns != 0) {
-        time_write(ns, &text);
-        job_record_set_str(obj, a, key, text.data);
+        json_set_time(obj, a, key, ns);
     }
 }
 
@@ -100,18 +97,18 @@ static struct json attempt_json(const struct job_attempt *at, struct hk_arena *a
 {
     struct json v = json_make_object();
 
-    job_record_set_str(&v, a, "task", at->task);
-    json_put(&v, a, HK_STR("index"), json_make_int(at->index));
-    json_put(&v, a, HK_STR("retry"), json_make_int(at->retry));
-    json_put(&v, a, HK_STR("version"), json_make_int(at->version));
-    job_record_set_str(&v, a, "pod", at->pod);
-    job_record_set_str(&v, a, "uid", at->uid);
-    job_record_set_str(&v, a, "node", at->node);
-    job_record_set_time(&v, a, "startTime", at->start_ns);
-    job_record_set_time(&v, a, "endTime", at->end_ns);
-    json_put(&v, a, HK_STR("exitCode"), json_make_int(at->exit_code));
-    job_record_set_str(&v, a, "reason", at->reason);
-    job_record_set_str(&v, a, "message", at->message);
+    job_record_copy_filled(&v, a, "task", at->task);
+    json_set_int(&v, a, "index", at->index);
+    json_set_int(&v, a, "retry", at->retry);
+    json_set_int(&v, a, "version", at->version);
+    job_record_copy_filled(&v, a, "pod", at->pod);
+    job_record_copy_filled(&v, a, "uid", at->uid);
+    job_record_copy_filled(&v, a, "node", at->node);
+    job_record_set_time_if_known(&v, a, "startTime", at->start_ns);
+    job_record_set_time_if_known(&v, a, "endTime", at->end_ns);
+    json_set_int(&v, a, "exitCode", at->exit_code);
+    job_record_copy_filled(&v, a, "reason", at->reason);
+    job_record_copy_filled(&v, a, "message", at->message);
     return v;
 }
 
@@ -241,7 +238,7 @@ static void close_lost(const struct job_pass *p, struct json *list)
 {
     for (uint32_t i = 0; i < list->len; i++) {
         if (job_record_is_lost(p, &list->items[i])) {
-            job_record_set_time(&list->items[i], p->t->mem, "endTime", p->t->now_ns);
+            job_record_set_time_if_known(&list->items[i], p->t->mem, "endTime", p->t->now_ns);
         }
     }
 }

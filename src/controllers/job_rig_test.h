@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs for tests: pieces of YAML that make one, all called "j" in namespace "d", and the words in
-// which a job's life is told, which speak of one rig per test.
+// Jobs for tests: pieces of YAML that make one, all called "j" in namespace "d", and functions for
+// the steps in a job's life, which use one rig per test.
 #pragma once
 
 #include "controllers/rig_test.h"

@@ -33,67 +33,29 @@ void job_count(const struct job_pass *p, struct job_counts *ret)
 
 /* ---- building ---- */
 
-/* Leaves out zeros, as upstream does. */
-static void job_status_set_int(struct json *obj, struct hk_arena *a, const char *key, int64_t n)
-{
-    if (n != 0) {
-        json_put(obj, a, hk_str(key), json_make_int(n));
-    } else {
-        json_del(obj, key);
-    }
-}
-
-static void job_status_set_str(struct json *obj, struct hk_arena *a, const char *key,
-                               struct hk_str s)
-{
-    if (s.n > 0) {
-        json_put(obj, a, hk_str(key), json_make_str(s));
-    } else {
-        json_del(obj, key);
-    }
-}
-
-static struct json time_json(int64_t ns, struct hk_arena *a)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-
-    time_write(ns, &text);
-    return json_make_str(hk_arena_str(a, hk_buf_str(&text)));
-}
-
-/* Sets the member unless it would be empty. */
-static void put_filled(struct json *obj, struct hk_arena *a, const char *key, struct json v)
-{
-    if (v.len > 0) {
-        json_put(obj, a, hk_str(key), v);
-    } else {
-        json_del(obj, key);
-    }
-}
-
 static void put_counts(const struct job_pass *p, struct json *status, const struct job_counts *n)
 {
     struct hk_arena *a = p->t->mem;
     struct json tasks = json_make_object();
 
-    job_status_set_int(status, a, "pending", n->pending);
-    job_status_set_int(status, a, "running", n->running);
-    job_status_set_int(status, a, "succeeded", n->succeeded);
-    job_status_set_int(status, a, "failed", n->failed);
-    job_status_set_int(status, a, "terminating", n->terminating);
-    job_status_set_int(status, a, "unknown", n->unknown);
+    json_set_int_or_del(status, a, "pending", n->pending);
+    json_set_int_or_del(status, a, "running", n->running);
+    json_set_int_or_del(status, a, "succeeded", n->succeeded);
+    json_set_int_or_del(status, a, "failed", n->failed);
+    json_set_int_or_del(status, a, "terminating", n->terminating);
+    json_set_int_or_del(status, a, "unknown", n->unknown);
     for (uint32_t i = 0; i < p->job.tasks.len; i++) {
         struct json phases = json_make_object(), task = json_make_object();
 
         for (unsigned k = 0; k < POD_NPHASES; k++) {
-            job_status_set_int(&phases, a, pod_phase_name(k), n->tasks[i][k]);
+            json_set_int_or_del(&phases, a, pod_phase_name(k), n->tasks[i][k]);
         }
         if (phases.len > 0) {
-            json_put(&task, a, HK_STR("phase"), phases);
+            json_set(&task, a, "phase", phases);
             json_put(&tasks, a, p->job.tasks.at[i].name, task);
         }
     }
-    put_filled(status, a, "taskStatusCount", tasks);
+    json_set_or_del(status, a, "taskStatusCount", tasks);
 }
 
 /* One condition per phase, the newest last. */
@@ -108,10 +70,10 @@ static void put_condition(const struct pass *t, struct json *status, const char 
             json_push(&list, a, old->items[i]);
         }
     }
-    json_put(&cond, a, HK_STR("status"), json_make_str(hk_str(phase)));
-    json_put(&cond, a, HK_STR("lastTransitionTime"), time_json(t->now_ns, a));
+    json_set_cstr(&cond, a, "status", phase);
+    json_set_time(&cond, a, "lastTransitionTime", t->now_ns);
     json_push(&list, a, cond);
-    json_put(status, a, HK_STR("conditions"), list);
+    json_set(status, a, "conditions", list);
 }
 
 static struct hk_str message_of(const struct job_pass *p, const struct job_request *r)
@@ -143,16 +105,16 @@ static bool is_at_rest(enum api_job_phase phase)
 /* A job that has ended keeps the reason for its end. */
 static void keep_reason(struct json *state, struct hk_arena *a, const struct json *old)
 {
-    job_status_set_str(state, a, "reason", json_str(json_get(old, "reason"), none));
-    job_status_set_str(state, a, "message", json_str(json_get(old, "message"), none));
+    json_set_str_or_del(state, a, "reason", json_str(json_get(old, "reason"), none));
+    json_set_str_or_del(state, a, "message", json_str(json_get(old, "message"), none));
 }
 
 static struct json new_state(const struct pass *t, const char *phase)
 {
     struct json state = json_make_object();
 
-    json_put(&state, t->mem, HK_STR("phase"), json_make_str(hk_str(phase)));
-    json_put(&state, t->mem, HK_STR("lastTransitionTime"), time_json(t->now_ns, t->mem));
+    json_set_cstr(&state, t->mem, "phase", phase);
+    json_set_time(&state, t->mem, "lastTransitionTime", t->now_ns);
     return state;
 }
 
@@ -172,12 +134,12 @@ static void put_state(const struct job_pass *p, struct json *status, const struc
     }
     state = new_state(p->t, phase);
     if (ch->action != API_ACTION_SYNC_JOB) {
-        job_status_set_str(&state, a, "reason", hk_str(api_job_action_name(ch->action)));
-        job_status_set_str(&state, a, "message", message_of(p, ch->request));
+        json_set_str_or_del(&state, a, "reason", hk_str(api_job_action_name(ch->action)));
+        json_set_str_or_del(&state, a, "message", message_of(p, ch->request));
     } else if (is_at_rest(ch->phase)) {
         keep_reason(&state, a, old);
     }
-    json_put(status, a, HK_STR("state"), state);
+    json_set(status, a, "state", state);
     put_condition(p->t, status, phase);
 }
 
@@ -193,16 +155,16 @@ static void put_action(const struct job_pass *p, struct json *status, const stru
         }
         return;
     }
-    job_status_set_str(&action, a, "name", hk_str(api_job_action_name(ch->action)));
+    json_set_str_or_del(&action, a, "name", hk_str(api_job_action_name(ch->action)));
     if (ch->request) {
-        job_status_set_str(&action, a, "task", hk_str(ch->request->task));
-        job_status_set_str(&action, a, "pod", hk_str(ch->request->pod));
-        job_status_set_str(&action, a, "partition", hk_str(ch->request->partition));
+        json_set_str_or_del(&action, a, "task", hk_str(ch->request->task));
+        json_set_str_or_del(&action, a, "pod", hk_str(ch->request->pod));
+        json_set_str_or_del(&action, a, "partition", hk_str(ch->request->partition));
     }
     if (ch->command) {
-        job_status_set_str(&action, a, "command", hk_str(ch->command));
+        json_set_str_or_del(&action, a, "command", hk_str(ch->command));
     }
-    json_put(status, a, HK_STR("action"), action);
+    json_set(status, a, "action", action);
 }
 
 /* Lists plugins with objects until the objects are removed, other plugins until the job is at
@@ -221,7 +183,7 @@ static void put_controlled(const struct job_pass *p, struct json *status, enum a
             continue;
         }
         if (!is_at_rest(phase)) {
-            json_put(&map, a, hk_str(key), json_make_str(hk_str(plugin->name)));
+            json_set_cstr(&map, a, key, plugin->name);
         } else if (!plugin->objects || job_is_torn_down(p, i)) {
             json_del(&map, key);
         }
@@ -230,11 +192,10 @@ static void put_controlled(const struct job_pass *p, struct json *status, enum a
         const struct hk_str claim = p->job.volumes.at[i].claim_name;
 
         if (claim.n > 0) {
-            json_put(&map, a, hk_str(hk_arena_printf(a, "volume-pvc-%.*s", HK_FMT(claim))),
-                     json_make_str(claim));
+            json_set_str(&map, a, hk_arena_printf(a, "volume-pvc-%.*s", HK_FMT(claim)), claim);
         }
     }
-    put_filled(status, a, "controlledResources", map);
+    json_set_or_del(status, a, "controlledResources", map);
 }
 
 static void put_duration(const struct job_pass *p, struct json *status, enum api_job_phase phase)
@@ -248,8 +209,7 @@ static void put_duration(const struct job_pass *p, struct json *status, enum api
         return;
     }
     duration_write(p->t->now_ns / 1000000000 * 1000000000 - p->job.meta.creation_ns, &text);
-    json_put(status, p->t->mem, HK_STR("runningDuration"),
-             json_make_str(hk_arena_str(p->t->mem, hk_buf_str(&text))));
+    json_set_str_copy(status, p->t->mem, "runningDuration", hk_buf_str(&text));
 }
 
 void job_write_refusal(struct pass *t, const struct json *root, const char *why)
@@ -262,13 +222,12 @@ void job_write_refusal(struct pass *t, const struct json *root, const char *why)
 
     if (!json_is(state, JSON_OBJECT)) {
         put_condition(t, &status, api_job_phase_name(API_JOB_PENDING));
-        state = json_put(&status, a, HK_STR("state"),
-                         new_state(t, api_job_phase_name(API_JOB_PENDING)));
+        state = json_set(&status, a, "state", new_state(t, api_job_phase_name(API_JOB_PENDING)));
     }
-    job_status_set_str(state, a, "reason", HK_STR(JOB_REFUSED));
-    job_status_set_str(state, a, "message", hk_str(why));
+    json_set_str_or_del(state, a, "reason", HK_STR(JOB_REFUSED));
+    json_set_str_or_del(state, a, "message", hk_str(why));
     if (!json_equal(&status, old)) {
-        json_put(&obj, a, HK_STR("status"), status);
+        json_set(&obj, a, "status", status);
         pass_update_status(t, api_kind(API_JOB), &obj);
     }
 }
@@ -302,18 +261,19 @@ bool job_write_status(struct job_pass *p, const struct job_change *ch)
 
     put_state(p, &status, ch);
     put_action(p, &status, ch);
-    json_put(&status, a, HK_STR("minAvailable"), json_make_int(p->job.min_available));
+    json_set_int(&status, a, "minAvailable", p->job.min_available);
     put_counts(&after, &status, &n);
-    job_status_set_int(&status, a, "version", after.job.version);
-    job_status_set_int(&status, a, "retryCount", after.job.retry_count);
+    json_set_int_or_del(&status, a, "version", after.job.version);
+    json_set_int_or_del(&status, a, "retryCount", after.job.retry_count);
     put_duration(p, &status, ch->phase);
     put_controlled(p, &status, ch->phase);
-    put_filled(&status, a, "attempts", job_record_merge(&after, json_get(&status, "attempts")));
+    json_set_or_del(&status, a, "attempts",
+                    job_record_merge(&after, json_get(&status, "attempts")));
     if (json_equal(&status, old)) {
         return false;
     }
     obj = json_shallow(p->root, a);
-    json_put(&obj, a, HK_STR("status"), status);
+    json_set(&obj, a, "status", status);
     pass_update_status(p->t, api_kind(API_JOB), &obj);
     return true;
 }

@@ -38,20 +38,19 @@ static void job_sync_make_plugin_object(void *ctx, struct hk_arena *a, struct js
     m->obj->make(m->use, body);
 }
 
-static bool mend_object(void *ctx, struct hk_arena *a, struct json *obj)
+static bool correct_object(void *ctx, struct hk_arena *a, struct json *obj)
 {
     const struct making *m = ctx;
 
-    return m->obj->mend(m->use, obj);
+    return m->obj->correct(m->use, obj);
 }
 
-static void tell_foreign(struct job_pass *p, const struct job_object *obj)
+static void report_foreign(struct job_pass *p, const struct job_object *obj)
 {
-    pass_event(
-        p->t, p->root, true, "PluginError",
-        "%s \"%.*s\" exists and belongs to somebody else: delete it, or give the job another "
-        "name",
-        api_kind(obj->kind)->singular, HK_FMT(obj->name));
+    pass_event(p->t, p->root, true, "PluginError",
+               "%s \"%.*s\" exists and has another owner: delete it, or give the job another "
+               "name",
+               api_kind(obj->kind)->singular, HK_FMT(obj->name));
 }
 
 static bool sync_objects(struct job_pass *p)
@@ -74,10 +73,10 @@ static bool sync_objects(struct job_pass *p)
                                                  .owner_uid = p->job.meta.uid,
                                                  .want = objs[k].want,
                                                  .make = job_sync_make_plugin_object,
-                                                 .mend = objs[k].mend ? mend_object : NULL,
+                                                 .correct = objs[k].correct ? correct_object : NULL,
                                                  .ctx = &m});
             if (ensured_is_foreign(&memos[k])) {
-                tell_foreign(p, &objs[k]);
+                report_foreign(p, &objs[k]);
             }
         }
     }
@@ -151,8 +150,7 @@ static bool name_claims(struct job_pass *p)
 
     for (uint32_t i = 0; i < p->job.volumes.len; i++) {
         if (p->job.volumes.at[i].claim_name.n == 0) {
-            json_put((struct json *)&volumes->items[i], a, HK_STR("volumeClaimName"),
-                     json_make_str(claim_name(p)));
+            json_set_str((struct json *)&volumes->items[i], a, "volumeClaimName", claim_name(p));
             named = false;
         }
     }
@@ -171,7 +169,7 @@ static void make_claim(void *ctx, struct hk_arena *a, struct json *body)
     const struct claiming *c = ctx;
 
     kinds_own(body, a, c->owner);
-    json_put(body, a, HK_STR("spec"), *c->spec);
+    json_set(body, a, "spec", *c->spec);
 }
 
 /* A claim named by the user must exist. */
@@ -273,7 +271,7 @@ static bool sync_group(struct job_pass *p)
         delete_group(p);
         return false;
     }
-    if (job_group_mend(&p->job, &group, job_priority, p, p->t->mem, &patch)) {
+    if (job_group_correct(&p->job, &group, job_priority, p, p->t->mem, &patch)) {
         pass_patch(p->t, &(struct pass_patch){.kind = api_kind(API_PODGROUP),
                                               .ns = p->job.meta.ns,
                                               .name = mirror_name(p->groups, p->group),
@@ -398,9 +396,9 @@ static void note_forwarding(struct job_pass *p)
     if (!p->forwarding || kinds_annotation(p->root, API_KEY_JOB_FORWARDING)) {
         return;
     }
-    meta = json_put(&patch, a, HK_STR("metadata"), json_make_object());
-    notes = json_put(meta, a, HK_STR("annotations"), json_make_object());
-    json_put(notes, a, HK_STR(API_KEY_JOB_FORWARDING), json_make_str(HK_STR("true")));
+    meta = json_set_object(&patch, a, "metadata");
+    notes = json_set_object(meta, a, "annotations");
+    json_set_cstr(notes, a, API_KEY_JOB_FORWARDING, "true");
     pass_patch(p->t, &(struct pass_patch){.kind = api_kind(API_JOB),
                                           .ns = p->job.meta.ns,
                                           .name = p->job.meta.name,

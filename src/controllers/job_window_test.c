@@ -77,7 +77,7 @@ static void the_window_moves_on_with_placed_pods(void **state)
     assert_non_null(rig_get(&rig, API_POD, "j-w-1399")); /* the lowest free indices */
 }
 
-static void a_restarted_controller_misses_nobody(void **state)
+static void a_restarted_controller_misses_no_pod(void **state)
 {
     rig_put(&rig, JOB("  minAvailable: 3\n  policies: [{event: PodEvicted, action: RestartJob}]\n"
                       "  tasks:\n" TASK("w", "50000", "")));
@@ -133,7 +133,7 @@ static void a_lost_member_of_the_gang_comes_back_while_the_window_is_full(void *
     assert_int_equal(pods_of("j-b-"), 10);
 }
 
-static void an_ended_job_counts_nobody_who_waits(void **state)
+static void an_ended_job_counts_no_waiting_replicas(void **state)
 {
     rig_put(&rig, JOB("  minAvailable: 3\n  tasks:\n" TASK("w", "50000", "")));
     rig_enqueue(&rig);
@@ -178,13 +178,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         test(a_large_job_gets_its_gang_and_a_window),
         test(the_window_moves_on_with_placed_pods),
-        test(a_restarted_controller_misses_nobody),
+        test(a_restarted_controller_misses_no_pod),
         test(jobs_up_to_the_window_get_all_pods),
         test(a_large_gang_is_made_whole),
         test(every_task_gets_what_the_gang_asks_of_it),
         test(no_task_takes_the_window_of_another),
         test(a_lost_member_of_the_gang_comes_back_while_the_window_is_full),
-        test(an_ended_job_counts_nobody_who_waits),
+        test(an_ended_job_counts_no_waiting_replicas),
         test(other_jobs_get_their_turn),
         test(the_size_of_a_job_costs_nothing),
     };

@@ -279,10 +279,10 @@ static void collect_jobs(struct flow_pass *p)
 static void put_origin(struct json *meta, struct hk_arena *a, const char *where,
                        struct hk_str template, struct hk_str flow)
 {
-    struct json *map = json_put(meta, a, hk_str(where), json_make_object());
+    struct json *map = json_set_object(meta, a, where);
 
-    json_put(map, a, HK_STR(API_KEY_CREATED_BY_TEMPLATE), json_make_str(template));
-    json_put(map, a, HK_STR(API_KEY_CREATED_BY_FLOW), json_make_str(flow));
+    json_set_str(map, a, API_KEY_CREATED_BY_TEMPLATE, template);
+    json_set_str(map, a, API_KEY_CREATED_BY_FLOW, flow);
 }
 
 static bool jobflow_create_job(struct flow_pass *p, const struct flow_job *j)
@@ -306,17 +306,17 @@ static bool jobflow_create_job(struct flow_pass *p, const struct flow_job *j)
         pass_fail(p->t, HK_EINVAL, "patch of flow '%.*s': %s", HK_FMT(name), err.text);
         return false;
     }
-    json_put(&body, a, HK_STR("apiVersion"), json_make_str(HK_STR("batch.volcano.sh/v1alpha1")));
-    json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("Job")));
-    meta = json_put(&body, a, HK_STR("metadata"), json_make_object());
-    json_put(meta, a, HK_STR("name"), json_make_str(j->name));
-    json_put(meta, a, HK_STR("namespace"), json_make_str(p->t->ns));
+    json_set_cstr(&body, a, "apiVersion", "batch.volcano.sh/v1alpha1");
+    json_set_cstr(&body, a, "kind", "Job");
+    meta = json_set_object(&body, a, "metadata");
+    json_set_str(meta, a, "name", j->name);
+    json_set_str(meta, a, "namespace", p->t->ns);
     for (unsigned i = 0; i < 2; i++) {
         put_origin(meta, a, i ? "annotations" : "labels",
                    hk_str(hk_arena_printf(a, "%.*s.%.*s", HK_FMT(p->t->ns), HK_FMT(name))),
                    hk_str(hk_arena_printf(a, "%.*s.%.*s", HK_FMT(p->t->ns), HK_FMT(p->t->name))));
     }
-    json_put(&body, a, HK_STR("spec"), spec);
+    json_set(&body, a, "spec", spec);
     kinds_own(&body, a, &p->root);
     return pass_create(p->t, api_kind(API_JOB), &body);
 }
@@ -339,7 +339,7 @@ static bool start_steps(struct flow_pass *p, bool *ret_missing)
         const struct flow_job *j = &p->at[i];
 
         if (j->foreign) {
-            pass_fail(p->t, HK_EEXIST, "job '%.*s' exists and is not of this flow",
+            pass_fail(p->t, HK_EEXIST, "job '%.*s' exists and does not belong to this flow",
                       HK_FMT(j->name));
         } else if (!j->known && flow_may_start(p, j)) {
             *ret_missing |= lacks_template(p, j);

@@ -200,7 +200,7 @@ static bool probe_succeeds(struct target *tg, const struct api_job_task *task, e
 }
 
 /* Evaluates all probes even after a failure, so that they run in parallel. */
-static void judge_probes(struct target *tg, const struct json *list, enum probe_kind kind)
+static void check_probes(struct target *tg, const struct json *list, enum probe_kind kind)
 {
     for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
         const struct hk_str name = json_str(json_get(&list->items[i], "taskName"), flow_none);
@@ -233,9 +233,9 @@ static bool target_is_met(struct flow_pass *p, const struct json *probe, struct 
         pass_fail(p->t, HK_EINVAL, "job '%.*s': %s", HK_FMT(fj->name), err.text);
         return false;
     }
-    judge_probes(&tg, json_get(probe, "httpGetList"), PROBE_HTTP);
-    judge_probes(&tg, json_get(probe, "tcpSocketList"), PROBE_TCP);
-    judge_probes(&tg, json_get(probe, "taskStatusList"), PROBE_STATUS);
+    check_probes(&tg, json_get(probe, "httpGetList"), PROBE_HTTP);
+    check_probes(&tg, json_get(probe, "tcpSocketList"), PROBE_TCP);
+    check_probes(&tg, json_get(probe, "taskStatusList"), PROBE_STATUS);
     return tg.nprobe > 0 && tg.met;
 }
 

@@ -91,27 +91,14 @@ static const char *next_phase(const struct flow_pass *p)
 
 /* ---- one job ---- */
 
-static void jobflow_status_set_str(struct json *obj, struct hk_arena *a, const char *key,
-                                   struct hk_str s)
-{
-    json_put(obj, a, hk_str(key), json_make_str(s));
-}
-
-static void put_copy(struct json *obj, struct hk_arena *a, const char *key, const struct json *v)
-{
-    if (v) {
-        json_put(obj, a, hk_str(key), *v);
-    }
-}
-
 static struct json condition_of(const struct flow_job *j, struct hk_arena *a)
 {
     struct json c = json_make_object();
 
-    jobflow_status_set_str(&c, a, "phase", hk_str(api_job_phase_name(j->phase)));
-    put_copy(&c, a, "createTime", json_at(j->root, "metadata.creationTimestamp"));
-    put_copy(&c, a, "runningDuration", json_at(j->root, "status.runningDuration"));
-    put_copy(&c, a, "taskStatusCount", json_at(j->root, "status.taskStatusCount"));
+    json_set_cstr(&c, a, "phase", api_job_phase_name(j->phase));
+    json_set_if(&c, a, "createTime", json_at(j->root, "metadata.creationTimestamp"));
+    json_set_if(&c, a, "runningDuration", json_at(j->root, "status.runningDuration"));
+    json_set_if(&c, a, "taskStatusCount", json_at(j->root, "status.taskStatusCount"));
     return c;
 }
 
@@ -132,17 +119,16 @@ static struct json histories_of(const struct flow_job *j, struct hk_arena *a)
         since = json_at(j->root, "metadata.creationTimestamp");
     }
     if (last) {
-        put_copy(last, a, "endTimestamp", since);
+        json_set_if(last, a, "endTimestamp", since);
     }
-    put_copy(&entry, a, "startTimestamp", since);
-    jobflow_status_set_str(&entry, a, "state", phase);
+    json_set_if(&entry, a, "startTimestamp", since);
+    json_set_str(&entry, a, "state", phase);
     json_push(&list, a, entry);
     return list;
 }
 
 static void put_end(struct json *record, const struct flow_job *j, struct hk_arena *a)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     int64_t begin_ns;
     int64_t took_ns;
 
@@ -150,8 +136,7 @@ static void put_end(struct json *record, const struct flow_job *j, struct hk_are
                        NULL) == 0 &&
         time_parse(json_str(json_at(j->root, "metadata.creationTimestamp"), flow_none), &begin_ns,
                    NULL) == 0) {
-        time_write(begin_ns + took_ns, &text);
-        jobflow_status_set_str(record, a, "endTimestamp", hk_arena_str(a, hk_buf_str(&text)));
+        json_set_time(record, a, "endTimestamp", begin_ns + took_ns);
     }
 }
 
@@ -161,15 +146,15 @@ static struct json record_of(const struct flow_job *j, struct hk_arena *a)
     struct json r = json_make_object();
     struct json histories = histories_of(j, a);
 
-    jobflow_status_set_str(&r, a, "name", j->name);
-    jobflow_status_set_str(&r, a, "state", hk_str(api_job_phase_name(j->phase)));
-    put_copy(&r, a, "startTimestamp", json_at(j->root, "metadata.creationTimestamp"));
+    json_set_str(&r, a, "name", j->name);
+    json_set_cstr(&r, a, "state", api_job_phase_name(j->phase));
+    json_set_if(&r, a, "startTimestamp", json_at(j->root, "metadata.creationTimestamp"));
     put_end(&r, j, a);
     if (retries > 0) {
-        json_put(&r, a, HK_STR("restartCount"), json_make_int(retries));
+        json_set_int(&r, a, "restartCount", retries);
     }
     if (histories.len > 0) {
-        json_put(&r, a, HK_STR("runningHistories"), histories);
+        json_set(&r, a, "runningHistories", histories);
     }
     return r;
 }
@@ -186,7 +171,7 @@ static void name_job(struct json *status, const struct flow_job *j, struct hk_ar
     }
     list = (struct json *)json_get(status, key);
     if (!list) {
-        list = json_put(status, a, hk_str(key), json_make_array());
+        list = json_set_array(status, a, key);
     }
     json_push(list, a, json_make_str(j->name));
 }
@@ -203,7 +188,7 @@ static uint32_t record_at(const struct json *records, struct hk_str name)
 }
 
 /* Sends the Event when the status has no record of this job yet. */
-static void tell_created(struct flow_pass *p, const struct flow_job *j)
+static void report_created(struct flow_pass *p, const struct flow_job *j)
 {
     const struct json *begin = json_at(j->root, "metadata.creationTimestamp");
 
@@ -225,7 +210,7 @@ static struct json make_records(struct flow_pass *p)
         if (!j->root || j->foreign) {
             continue;
         }
-        tell_created(p, j);
+        report_created(p, j);
         at = record_at(&records, j->name);
         if (at == records.len) {
             json_push(&records, a, record_of(j, a));
@@ -268,15 +253,15 @@ void flow_write_status(struct flow_pass *p)
         }
     }
     if (records.len > 0) {
-        json_put(&status, a, HK_STR("jobStatusList"), records);
+        json_set(&status, a, "jobStatusList", records);
     }
     if (conditions.len > 0) {
-        json_put(&status, a, HK_STR("conditions"), conditions);
+        json_set(&status, a, "conditions", conditions);
     }
-    jobflow_status_set_str(&state, a, "phase", hk_str(next_phase(p)));
-    json_put(&status, a, HK_STR("state"), state);
+    json_set_cstr(&state, a, "phase", next_phase(p));
+    json_set(&status, a, "state", state);
     if (!old || !json_equal(old, &status)) {
-        json_put(&p->root, a, HK_STR("status"), status);
+        json_set(&p->root, a, "status", status);
         pass_update_status(p->t, api_kind(API_JOBFLOW), &p->root);
     }
 }

@@ -185,7 +185,7 @@ static void a_flow_that_cannot_begin_has_no_status(void **state)
     rig_fini(&r);
 }
 
-static void somebody_elses_job_does_not_count(void **state)
+static void a_job_of_another_owner_does_not_count(void **state)
 {
     struct rig r;
 
@@ -282,7 +282,7 @@ static void a_failed_flow_starts_nothing_more(void **state)
     rig_fini(&r);
 }
 
-static void the_status_tells_what_each_job_went_through(void **state)
+static void the_status_has_the_history_of_each_job(void **state)
 {
     struct rig r;
 
@@ -541,15 +541,15 @@ static void describe_flow(struct hk_buf *out)
     hk_buf_addf(out, " %s", rig_at(&world, API_JOBFLOW, "f", "status.completedJobs"));
 }
 
-static void it_ends_the_same_whatever_goes_wrong(void **state)
+static void with_any_fault_the_final_state_is_the_same(void **state)
 {
     static void (*const plays[])(struct fault_rig *) = {play_to_the_end, play_with_cleaning};
 
     for (size_t i = 0; i < HK_LEN(plays); i++) {
         const struct fault_story story = {&world, types, HK_LEN(types), plays[i], describe_flow};
 
-        fault_rig_endure(&story, "5 runs, 0 jobs \"Succeed\" "
-                                 "[\"f-a\",\"f-b\",\"f-c\",\"f-dd\",\"f-e\"]");
+        fault_rig_run_all_faults(&story, "5 runs, 0 jobs \"Succeed\" "
+                                         "[\"f-a\",\"f-b\",\"f-c\",\"f-dd\",\"f-e\"]");
     }
 }
 
@@ -576,19 +576,19 @@ int main(void)
         cmocka_unit_test(jobs_are_kept_without_the_policy),
         cmocka_unit_test(a_missing_template_is_waited_for),
         cmocka_unit_test(a_flow_that_cannot_begin_has_no_status),
-        cmocka_unit_test(somebody_elses_job_does_not_count),
+        cmocka_unit_test(a_job_of_another_owner_does_not_count),
         cmocka_unit_test(a_completed_job_is_not_run_again),
         cmocka_unit_test(a_job_that_completes_and_vanishes_is_not_run_again),
         cmocka_unit_test(a_job_that_was_deleted_before_its_end_is_made_again),
         cmocka_unit_test(steps_added_later_are_run),
         cmocka_unit_test(a_failed_flow_starts_nothing_more),
-        cmocka_unit_test(the_status_tells_what_each_job_went_through),
+        cmocka_unit_test(the_status_has_the_history_of_each_job),
         cmocka_unit_test(a_patch_changes_the_template),
         cmocka_unit_test(a_probe_of_tasks_goes_by_the_jobs_counts),
         cmocka_unit_test(probes_ask_every_pod_of_the_task),
         cmocka_unit_test(a_completed_target_needs_no_probe),
         cmocka_unit_test(probes_end_with_the_flow),
-        cmocka_unit_test(it_ends_the_same_whatever_goes_wrong),
+        cmocka_unit_test(with_any_fault_the_final_state_is_the_same),
         cmocka_unit_test(a_new_process_writes_nothing),
     };
 

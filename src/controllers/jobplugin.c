@@ -89,7 +89,7 @@ static bool read_arg(const struct job_plugin *plugin, const struct api_strs *arg
     bool has_value;
 
     if (!cut_dashes(&word)) {
-        hk_err_set(warning, HK_EINVAL, "argument '%.*s' is no flag", HK_FMT(word));
+        hk_err_set(warning, HK_EINVAL, "argument '%.*s' is not a flag", HK_FMT(word));
         return false;
     }
     value = word;
@@ -195,18 +195,13 @@ void job_each_container(struct json *pod, bool init, void (*fn)(void *ctx, struc
     }
 }
 
-struct json *job_list(struct json *obj, struct hk_arena *a, const char *key)
-{
-    return json_need(obj, a, key, JSON_ARRAY);
-}
-
 void job_add_env(struct json *container, struct hk_arena *a, const char *name, struct hk_str value)
 {
     struct json env = json_make_object();
 
-    json_put(&env, a, HK_STR("name"), json_make_str(hk_arena_str(a, hk_str(name))));
-    json_put(&env, a, HK_STR("value"), json_make_str(value));
-    json_push(job_list(container, a, "env"), a, env);
+    json_set_str_copy(&env, a, "name", hk_str(name));
+    json_set_str(&env, a, "value", value);
+    json_push(json_need(container, a, "env", JSON_ARRAY), a, env);
 }
 
 bool job_has_port(const struct json *container, int64_t port)
@@ -228,7 +223,7 @@ void job_add_port(struct json *container, struct hk_arena *a, const char *name, 
     if (job_has_port(container, port)) {
         return;
     }
-    json_put(&v, a, HK_STR("name"), json_make_str(hk_str(name)));
-    json_put(&v, a, HK_STR("containerPort"), json_make_int(port));
-    json_push(job_list(container, a, "ports"), a, v);
+    json_set_cstr(&v, a, "name", name);
+    json_set_int(&v, a, "containerPort", port);
+    json_push(json_need(container, a, "ports", JSON_ARRAY), a, v);
 }

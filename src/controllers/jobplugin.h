@@ -33,11 +33,11 @@ struct job_plugin_use {
 struct job_object {
     enum api_kind_id kind;
     struct hk_str name; /* in the job's namespace */
-    uint64_t want;      /* a hash of all inputs of make and mend, never 0 */
+    uint64_t want;      /* a hash of all inputs of make and correct, never 0 */
     /* Fills in all but apiVersion, kind, metadata.name, .namespace and .ownerReferences. */
     void (*make)(const struct job_plugin_use *use, struct json *body);
     /* Corrects an existing one; false when nothing differs. NULL: accept any. */
-    bool (*mend)(const struct job_plugin_use *use, struct json *obj);
+    bool (*correct)(const struct job_plugin_use *use, struct json *obj);
 };
 
 enum { JOB_OBJECTS_MAX = 3 };
@@ -86,4 +86,3 @@ void job_add_env(struct json *container, struct hk_arena *a, const char *name, s
 /* Does nothing when the container already exposes that number. */
 void job_add_port(struct json *container, struct hk_arena *a, const char *name, int64_t port);
 bool job_has_port(const struct json *container, int64_t port);
-struct json *job_list(struct json *obj, struct hk_arena *a, const char *key);

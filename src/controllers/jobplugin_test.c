@@ -45,9 +45,9 @@ static int bench_pod(struct bench *b, const char *task, int32_t index, struct js
     struct hk_err err = {0};
 
     *ret = json_clone(t->template, &b->a);
-    json_put(&meta, &b->a, HK_STR("name"), json_make_str(hk_str(name)));
-    json_put(&meta, &b->a, HK_STR("annotations"), json_make_object());
-    json_put(ret, &b->a, HK_STR("metadata"), meta);
+    json_set_cstr(&meta, &b->a, "name", name);
+    json_set_object(&meta, &b->a, "annotations");
+    json_set(ret, &b->a, "metadata", meta);
     return b->use.plugin->pod(&b->use, t, index, ret, &err);
 }
 
@@ -287,8 +287,8 @@ static const struct {
     {"[--port, '3', --master=m]", "m", "", 3},
     {"[--port=x, --master=m]", "master", "invalid value 'x' for flag -port", 22},
     {"[--master=m, --unknown, --port=4]", "m", "flag provided but not defined: -unknown", 22},
-    {"[--port=5, word, --master=m]", "master", "argument 'word' is no flag", 5},
-    {"[--port=6, --, --master=m]", "master", "argument '--' is no flag", 6},
+    {"[--port=5, word, --master=m]", "master", "argument 'word' is not a flag", 5},
+    {"[--port=6, --, --master=m]", "master", "argument '--' is not a flag", 6},
     {"[--port]", "master", "flag needs an argument: -port", 22},
     {"[--master=]", "", "", 22},
 };

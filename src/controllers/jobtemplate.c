@@ -71,9 +71,9 @@ static void template_reconcile(struct ctl *c, struct pass *t)
         return;
     }
     if (names.len > 0) {
-        json_put(&status, t->mem, HK_STR("jobDependsOnList"), names);
+        json_set(&status, t->mem, "jobDependsOnList", names);
     }
-    json_put(&root, t->mem, HK_STR("status"), status);
+    json_set(&root, t->mem, "status", status);
     pass_update_status(t, api_kind(API_JOBTEMPLATE), &root);
 }
 

@@ -31,24 +31,18 @@ const struct json *kinds_controller(const struct json *root)
     return NULL;
 }
 
-static void kinds_set_str_copy(struct json *obj, struct hk_arena *a, const char *key,
-                               const struct json *value)
-{
-    json_put(obj, a, hk_str(key), json_make_str(hk_arena_str(a, json_str(value, none))));
-}
-
 void kinds_own(struct json *body, struct hk_arena *a, const struct json *owner)
 {
     struct json *refs =
         json_need(json_need(body, a, "metadata", JSON_OBJECT), a, "ownerReferences", JSON_ARRAY);
     struct json ref = json_make_object();
 
-    kinds_set_str_copy(&ref, a, "apiVersion", json_get(owner, "apiVersion"));
-    kinds_set_str_copy(&ref, a, "kind", json_get(owner, "kind"));
-    kinds_set_str_copy(&ref, a, "name", json_at(owner, "metadata.name"));
-    kinds_set_str_copy(&ref, a, "uid", json_at(owner, "metadata.uid"));
-    json_put(&ref, a, HK_STR("controller"), json_make_bool(true));
-    json_put(&ref, a, HK_STR("blockOwnerDeletion"), json_make_bool(true));
+    json_set_str_copy(&ref, a, "apiVersion", json_str(json_get(owner, "apiVersion"), none));
+    json_set_str_copy(&ref, a, "kind", json_str(json_get(owner, "kind"), none));
+    json_set_str_copy(&ref, a, "name", json_str(json_at(owner, "metadata.name"), none));
+    json_set_str_copy(&ref, a, "uid", json_str(json_at(owner, "metadata.uid"), none));
+    json_set_bool(&ref, a, "controller", true);
+    json_set_bool(&ref, a, "blockOwnerDeletion", true);
     json_push(refs, a, ref);
 }
 
@@ -62,37 +56,23 @@ static bool is_terminating(const struct json *root)
     return json_is(json_at(root, "metadata.deletionTimestamp"), JSON_STRING);
 }
 
-void kinds_put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str value)
-{
-    json_put(obj, a, hk_str(key), json_make_str(hk_arena_str(a, value)));
-}
-
-void kinds_put_time(struct json *obj, struct hk_arena *a, const char *key, int64_t wall_ns)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-
-    time_write(wall_ns, &text);
-    kinds_put_str(obj, a, key, hk_buf_str(&text));
-}
-
 struct json kinds_pod_patch(struct hk_arena *a, struct hk_str uid, const struct kinds_condition *c,
                             int64_t now_ns)
 {
     struct json body = json_make_object(), *status, *to;
 
-    kinds_put_str(json_put(&body, a, HK_STR("metadata"), json_make_object()), a, "uid", uid);
-    status = json_put(&body, a, HK_STR("status"), json_make_object());
-    to = json_push(json_put(status, a, HK_STR("conditions"), json_make_array()), a,
-                   json_make_object());
-    kinds_put_str(to, a, "type", hk_str(c->type));
-    kinds_put_str(to, a, "status", hk_str(c->status));
+    json_set_str_copy(json_set_object(&body, a, "metadata"), a, "uid", uid);
+    status = json_set_object(&body, a, "status");
+    to = json_push(json_set_array(status, a, "conditions"), a, json_make_object());
+    json_set_str_copy(to, a, "type", hk_str(c->type));
+    json_set_str_copy(to, a, "status", hk_str(c->status));
     if (c->reason) {
-        kinds_put_str(to, a, "reason", hk_str(c->reason));
+        json_set_str_copy(to, a, "reason", hk_str(c->reason));
     }
     if (c->message) {
-        kinds_put_str(to, a, "message", hk_str(c->message));
+        json_set_str_copy(to, a, "message", hk_str(c->message));
     }
-    kinds_put_time(to, a, "lastTransitionTime", now_ns);
+    json_set_time(to, a, "lastTransitionTime", now_ns);
     return body;
 }
 

@@ -18,7 +18,7 @@ enum pod_phase {
 const char *pod_phase_name(enum pod_phase phase);
 
 /* A pod in few bytes. The text is kept only while the pod lacks a PodGroup, or while a batch/v1 Job
- * has not yet judged its failure. */
+ * has not yet applied its failure policy. */
 struct pod_digest {
     uint8_t phase; /* enum pod_phase */
     bool terminating;
@@ -154,9 +154,6 @@ extern const struct mirror_type mirror_storage_classes;
 const struct json *kinds_controller(const struct json *root);
 /* Appends an ownerReference with controller and blockOwnerDeletion set. */
 void kinds_own(struct json *body, struct hk_arena *a, const struct json *owner);
-/* Set a member of an object; the value is copied. */
-void kinds_put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str value);
-void kinds_put_time(struct json *obj, struct hk_arena *a, const char *key, int64_t wall_ns);
 /* A status patch for the pod with that uid: sets one condition, with now_ns as its transition time.
  * reason and message may be NULL. */
 struct kinds_condition {

@@ -166,7 +166,7 @@ static void eviction_evict(struct pass *t, const struct pod_digest *d, const str
 
 /* ---- one pass ---- */
 
-static struct eviction_pod *eviction_recall(struct ctl *c, struct pass *t, struct hk_str uid)
+static struct eviction_pod *eviction_memory_of(struct ctl *c, struct pass *t, struct hk_str uid)
 {
     struct eviction *e = c->state;
     struct eviction_pod *p = keymem_get(&e->pods, t->ns, t->name);
@@ -179,7 +179,7 @@ static struct eviction_pod *eviction_recall(struct ctl *c, struct pass *t, struc
     return p;
 }
 
-static void eviction_judge(struct ctl *c, struct pass *t, const struct pod_digest *d,
+static void eviction_check(struct ctl *c, struct pass *t, const struct pod_digest *d,
                            struct eviction_pod *p, uint32_t node_row)
 {
     struct api_object *pod;
@@ -213,7 +213,7 @@ static void eviction_reconcile(struct ctl *c, struct pass *t)
         keymem_forget(&e->pods, t->ns, t->name);
         return;
     }
-    eviction_judge(c, t, d, eviction_recall(c, t, mirror_uid(pods, row)), node_row);
+    eviction_check(c, t, d, eviction_memory_of(c, t, mirror_uid(pods, row)), node_row);
 }
 
 static void eviction_drop(void *block)

@@ -21,7 +21,7 @@ static void taint(const char *node, const char *taints)
     rig_settle(&rig);
 }
 
-static void who_tolerates_for_a_time_goes_then(void **state)
+static void a_pod_that_tolerates_for_a_time_is_evicted_then(void **state)
 {
     node_rig_pod(&rig, "a", "n1", NODE_RIG_TOLERATES("300"));
     node_rig_pod(&rig, "other", "n2", NODE_RIG_TOLERATES("300"));
@@ -97,7 +97,7 @@ static void a_node_that_is_well_again_keeps_its_pods(void **state)
     assert_true(node_rig_is_terminating(&rig, "a"));
 }
 
-static void who_comes_later_has_his_own_time(void **state)
+static void a_later_pod_has_its_own_toleration_time(void **state)
 {
     rig_manager(&rig);
     taint("n1", TAINT);
@@ -138,10 +138,10 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, node_rig_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(who_tolerates_for_a_time_goes_then),
+        TEST(a_pod_that_tolerates_for_a_time_is_evicted_then),
         TEST(tolerations),
         TEST(a_node_that_is_well_again_keeps_its_pods),
-        TEST(who_comes_later_has_his_own_time),
+        TEST(a_later_pod_has_its_own_toleration_time),
         TEST(finished_pods_stay),
         TEST(there_are_many_of_them),
     };

@@ -114,7 +114,7 @@ static void stories(void **state)
                                       .describe = describe};
 
         print_message("# %s\n", all[i].name);
-        fault_rig_endure(&s, all[i].want);
+        fault_rig_run_all_faults(&s, all[i].want);
     }
 }
 

@@ -185,17 +185,17 @@ static struct json lifecycle_unknown(const struct pass *t, const struct json *no
         old ? json_get(old, "lastHeartbeatTime") : json_at(node, "metadata.creationTimestamp");
     struct json c = json_make_object();
 
-    kinds_put_str(&c, t->mem, "type", hk_str(type));
-    kinds_put_str(&c, t->mem, "status", HK_STR("Unknown"));
-    kinds_put_str(&c, t->mem, "reason",
-                  old ? HK_STR("NodeStatusUnknown") : HK_STR("NodeStatusNeverUpdated"));
-    kinds_put_str(&c, t->mem, "message",
-                  old ? HK_STR("Kubelet stopped posting node status.")
-                      : HK_STR("Kubelet never posted node status."));
+    json_set_str_copy(&c, t->mem, "type", hk_str(type));
+    json_set_str_copy(&c, t->mem, "status", HK_STR("Unknown"));
+    json_set_str_copy(&c, t->mem, "reason",
+                      old ? HK_STR("NodeStatusUnknown") : HK_STR("NodeStatusNeverUpdated"));
+    json_set_str_copy(&c, t->mem, "message",
+                      old ? HK_STR("Kubelet stopped posting node status.")
+                          : HK_STR("Kubelet never posted node status."));
     if (beat) {
-        json_put(&c, t->mem, HK_STR("lastHeartbeatTime"), *beat);
+        json_set(&c, t->mem, "lastHeartbeatTime", *beat);
     }
-    kinds_put_time(&c, t->mem, "lastTransitionTime", t->now_ns);
+    json_set_time(&c, t->mem, "lastTransitionTime", t->now_ns);
     return c;
 }
 
@@ -207,8 +207,7 @@ static bool lifecycle_doubt(struct pass *t, const struct json *node)
     if (lifecycle_is_doubted(node)) {
         return false;
     }
-    list = json_put(json_put(&body, t->mem, HK_STR("status"), json_make_object()), t->mem,
-                    HK_STR("conditions"), json_make_array());
+    list = json_set_array(json_set_object(&body, t->mem, "status"), t->mem, "conditions");
     for (size_t i = 0; i < HK_LEN(reported); i++) {
         if (!is_unknown(kinds_condition(node, reported[i]))) {
             json_push(list, t->mem, lifecycle_unknown(t, node, reported[i]));
@@ -296,10 +295,10 @@ static struct json lifecycle_make_taint(const struct pass *t, const struct lifec
 {
     struct json taint = json_make_object();
 
-    kinds_put_str(&taint, t->mem, "key", hk_str(row->key));
-    kinds_put_str(&taint, t->mem, "effect", hk_str(row->effect));
+    json_set_str_copy(&taint, t->mem, "key", hk_str(row->key));
+    json_set_str_copy(&taint, t->mem, "effect", hk_str(row->effect));
     if (strcmp(row->effect, "NoExecute") == 0) {
-        kinds_put_time(&taint, t->mem, "timeAdded", t->now_ns);
+        json_set_time(&taint, t->mem, "timeAdded", t->now_ns);
     }
     return taint;
 }
@@ -338,10 +337,9 @@ static bool lifecycle_taint(struct pass *t, const struct json *node)
     if (same) {
         return false;
     }
-    kinds_put_str(json_put(&body, t->mem, HK_STR("metadata"), json_make_object()), t->mem,
-                  "resourceVersion", json_str(json_at(node, "metadata.resourceVersion"), none));
-    json_put(json_put(&body, t->mem, HK_STR("spec"), json_make_object()), t->mem, HK_STR("taints"),
-             list);
+    json_set_str_copy(json_set_object(&body, t->mem, "metadata"), t->mem, "resourceVersion",
+                      json_str(json_at(node, "metadata.resourceVersion"), none));
+    json_set(json_set_object(&body, t->mem, "spec"), t->mem, "taints", list);
     pass_patch(t, &(struct pass_patch){.kind = api_kind(API_NODE),
                                        .name = t->name,
                                        .type = PORT_PATCH_MERGE,
@@ -356,12 +354,12 @@ static struct json lifecycle_pod_object(const struct pass *t, const struct mirro
 {
     struct json pod = json_make_object(), *meta;
 
-    kinds_put_str(&pod, t->mem, "apiVersion", HK_STR("v1"));
-    kinds_put_str(&pod, t->mem, "kind", HK_STR("Pod"));
-    meta = json_put(&pod, t->mem, HK_STR("metadata"), json_make_object());
-    kinds_put_str(meta, t->mem, "namespace", mirror_ns(pods, row));
-    kinds_put_str(meta, t->mem, "name", mirror_name(pods, row));
-    kinds_put_str(meta, t->mem, "uid", mirror_uid(pods, row));
+    json_set_str_copy(&pod, t->mem, "apiVersion", HK_STR("v1"));
+    json_set_str_copy(&pod, t->mem, "kind", HK_STR("Pod"));
+    meta = json_set_object(&pod, t->mem, "metadata");
+    json_set_str_copy(meta, t->mem, "namespace", mirror_ns(pods, row));
+    json_set_str_copy(meta, t->mem, "name", mirror_name(pods, row));
+    json_set_str_copy(meta, t->mem, "uid", mirror_uid(pods, row));
     return pod;
 }
 

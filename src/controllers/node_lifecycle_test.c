@@ -13,7 +13,7 @@ static int setup(void **state)
 
 #define UNREACHABLE "unreachable:NoSchedule unreachable:NoExecute"
 
-static void who_is_silent_for_the_grace_period_is_unreachable(void **state)
+static void a_node_silent_for_the_grace_period_is_unreachable(void **state)
 {
     rig_manager(&rig);
     rig_settle(&rig);
@@ -79,7 +79,7 @@ static void its_pods_are_not_ready(void **state)
     node_rig_expect_condition(&rig, API_POD, "b", "Ready", "True", "");
 }
 
-static void back_again_its_taints_go(void **state)
+static void taints_are_removed_when_the_node_is_back(void **state)
 {
     rig_patch(&rig, API_NODE, "n1", "spec: {taints: [{key: mine, effect: NoSchedule}]}");
     rig_manager(&rig);
@@ -94,7 +94,7 @@ static void back_again_its_taints_go(void **state)
     node_rig_expect_taints(&rig, "n1", "mine:NoSchedule");
 }
 
-static void while_nobody_is_heard_of_nothing_is_evicted(void **state)
+static void while_all_nodes_are_silent_nothing_is_evicted(void **state)
 {
     rig_manager(&rig);
     rig_pass(&rig, 60);
@@ -173,7 +173,7 @@ static void conditions_become_taints_and_go_again(void **state)
     node_rig_expect_taints(&rig, "n1", "");
 }
 
-static void who_never_said_anything_keeps_the_taint_of_newcomers(void **state)
+static void a_node_that_never_reported_keeps_the_taint_of_new_nodes(void **state)
 {
     rig_put(&rig, "{apiVersion: v1, kind: Node, metadata: {name: n3}, spec: {taints: [{key: "
                   "node.kubernetes.io/not-ready, effect: NoSchedule}]}}");
@@ -201,16 +201,16 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, node_rig_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(who_is_silent_for_the_grace_period_is_unreachable),
+        TEST(a_node_silent_for_the_grace_period_is_unreachable),
         TEST(renewals_and_heartbeats_keep_it_alive),
         TEST(labels_and_other_leases_are_no_sign_of_life),
         TEST(its_pods_are_not_ready),
-        TEST(back_again_its_taints_go),
-        TEST(while_nobody_is_heard_of_nothing_is_evicted),
+        TEST(taints_are_removed_when_the_node_is_back),
+        TEST(while_all_nodes_are_silent_nothing_is_evicted),
         TEST(nodes_of_this_process_need_not_say_anything),
         TEST(a_pause_of_the_controller_is_not_the_silence_of_nodes),
         TEST(conditions_become_taints_and_go_again),
-        TEST(who_never_said_anything_keeps_the_taint_of_newcomers),
+        TEST(a_node_that_never_reported_keeps_the_taint_of_new_nodes),
         TEST(nothing_is_written_while_all_is_well),
     };
 

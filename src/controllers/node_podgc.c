@@ -58,7 +58,7 @@ static int64_t podgc_finished_max(const struct ctl *c)
 }
 
 /* Why to remove the pod. */
-static enum podgc_reason podgc_judge(struct ctl *c, const struct pod_digest *d)
+static enum podgc_reason podgc_check(struct ctl *c, const struct pod_digest *d)
 {
     const struct mirror *nodes = ctl_mirror(c, API_NODE);
     const struct node_digest *node;
@@ -96,7 +96,7 @@ static void podgc_pod_changed(struct ctl *c, const struct mirror_change *ch)
     if (g->nfinished > podgc_finished_max(c)) {
         ctl_add(c, none, HK_STR(FINISHED_KEY));
     }
-    if (podgc_judge(c, ch->now) != PODGC_NONE || keymem_find(&g->pods, ns, name)) {
+    if (podgc_check(c, ch->now) != PODGC_NONE || keymem_find(&g->pods, ns, name)) {
         ctl_add(c, ns, name);
     }
 }
@@ -127,8 +127,8 @@ static void podgc_mark(struct pass *t, const struct pod_digest *d, struct hk_str
                         t->now_ns);
 
     if (d->tracked) {
-        kinds_put_str(json_need(&body, t->mem, "status", JSON_OBJECT), t->mem, "phase",
-                      HK_STR("Failed"));
+        json_set_str_copy(json_need(&body, t->mem, "status", JSON_OBJECT), t->mem, "phase",
+                          HK_STR("Failed"));
     }
     pass_patch(t, &(struct pass_patch){.kind = api_kind(API_POD),
                                        .ns = t->ns,
@@ -155,7 +155,7 @@ static void podgc_remove(struct ctl *c, struct pass *t, struct podgc_pod *p,
     pass_again_at(t, t->now_ns + PERIOD_NS);
 }
 
-static struct podgc_pod *podgc_recall(struct ctl *c, struct pass *t, struct hk_str uid)
+static struct podgc_pod *podgc_memory_of(struct ctl *c, struct pass *t, struct hk_str uid)
 {
     struct podgc *g = c->state;
     struct podgc_pod *p = keymem_get(&g->pods, t->ns, t->name);
@@ -172,7 +172,7 @@ static void podgc_reconcile_pod(struct ctl *c, struct pass *t)
     const struct mirror *pods = ctl_mirror(c, API_POD);
     const uint32_t row = mirror_find(pods, t->ns, t->name);
     const struct pod_digest *d = row == HK_NONE ? NULL : mirror_digest(pods, row);
-    const enum podgc_reason reason = podgc_judge(c, d);
+    const enum podgc_reason reason = podgc_check(c, d);
     struct podgc *g = c->state;
     struct podgc_pod *p;
     int64_t left_ns = 0;
@@ -181,7 +181,7 @@ static void podgc_reconcile_pod(struct ctl *c, struct pass *t)
         keymem_forget(&g->pods, t->ns, t->name);
         return;
     }
-    p = podgc_recall(c, t, mirror_uid(pods, row));
+    p = podgc_memory_of(c, t, mirror_uid(pods, row));
     if (t->nerror > 0) {
         p->removed_ns = 0; /* the requested write has failed */
     }

@@ -18,7 +18,7 @@ static bool is_there(const char *pod)
     return rig_get(&rig, API_POD, pod) != NULL;
 }
 
-static void pods_without_a_node_go_after_a_while(void **state)
+static void pods_of_a_missing_node_are_deleted_after_a_while(void **state)
 {
     node_rig_pod(&rig, "a", "nowhere", "");
     node_rig_pod(&rig, "b", "n1", "");
@@ -81,7 +81,7 @@ static void a_machine_that_is_said_to_be_off_confirms_nothing(void **state)
     }
 }
 
-static void who_was_never_bound_and_ends_is_gone(void **state)
+static void a_deleted_pod_without_a_node_is_removed(void **state)
 {
     node_rig_pod(&rig, "a", "", "");
     node_rig_pod(&rig, "b", "", "");
@@ -106,7 +106,7 @@ static void finished(const char *name, int age_s, const char *job)
     rig_put(&rig, yaml);
 }
 
-static void of_the_finished_the_oldest_go(void **state)
+static void the_oldest_finished_pods_are_deleted_first(void **state)
 {
     rig.conf.finished_pods_max = 2;
     rig_put(&rig, "{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: going, "
@@ -139,11 +139,11 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, node_rig_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(pods_without_a_node_go_after_a_while),
+        TEST(pods_of_a_missing_node_are_deleted_after_a_while),
         TEST(a_node_that_comes_back_in_time_keeps_them),
         TEST(a_machine_that_is_said_to_be_off_confirms_nothing),
-        TEST(who_was_never_bound_and_ends_is_gone),
-        TEST(of_the_finished_the_oldest_go),
+        TEST(a_deleted_pod_without_a_node_is_removed),
+        TEST(the_oldest_finished_pods_are_deleted_first),
         TEST(all_the_finished_stay_where_that_is_wanted),
     };
 

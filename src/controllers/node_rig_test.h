@@ -44,7 +44,7 @@ static inline int node_rig_teardown(void **state)
     return 0;
 }
 
-/* The node renews its lease; the time in it means nothing, but has to differ. */
+/* The node renews its lease; its time has no meaning, but must differ from the last one. */
 static inline void node_rig_renew(struct rig *r, const char *node)
 {
     static unsigned n;
@@ -83,7 +83,7 @@ static inline void node_rig_pass_with_n2(int64_t s)
     }
 }
 
-/* For a pod's spec: it bears an unreachable node for so many seconds. */
+/* For a pod's spec: it tolerates an unreachable node for that many seconds. */
 #define NODE_RIG_TOLERATES(s)                                                                      \
     "tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, "    \
     "tolerationSeconds: " s "}],"

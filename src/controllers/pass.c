@@ -63,8 +63,8 @@ static void add_error(struct key_pass *p, struct pass_error e)
 
 /* Logs only lasting failures and their end: conflicts and restarts of other processes cause a few
  * failures. */
-static void tell_failures(const struct manager *m, const struct ctl *c, uint32_t key,
-                          const struct key_pass *p)
+static void report_failures(const struct manager *m, const struct ctl *c, uint32_t key,
+                            const struct key_pass *p)
 {
     const struct workq_key *k = &c->q.keys.at[key];
     const struct hk_str ns = hk_intern_str(&m->str, k->ns), name = hk_intern_str(&m->str, k->name);
@@ -88,14 +88,14 @@ static void end_pass(struct manager *m, struct ctl *c, uint32_t key, bool again)
     if (p->failed) {
         m->metrics.failures++;
         workq_failed(&c->q, key, m->o.clock->mono_ns(m->o.clock));
-        tell_failures(m, c, key, p);
+        report_failures(m, c, key, p);
         return;
     }
     forget_errors(p);
     if (again) {
         workq_again(&c->q, key);
     } else {
-        tell_failures(m, c, key, p);
+        report_failures(m, c, key, p);
         workq_done(&c->q, key);
     }
 }
@@ -520,13 +520,13 @@ static struct json body_of(const struct ensure *e, struct hk_arena *a)
     struct json *meta;
 
     api_kind_write_version(e->kind, &version);
-    json_put(&body, a, HK_STR("apiVersion"), json_make_str(hk_arena_str(a, hk_buf_str(&version))));
+    json_set_str_copy(&body, a, "apiVersion", hk_buf_str(&version));
     hk_buf_fini(&version);
-    json_put(&body, a, HK_STR("kind"), json_make_str(hk_str(e->kind->kind)));
-    meta = json_put(&body, a, HK_STR("metadata"), json_make_object());
-    json_put(meta, a, HK_STR("name"), json_make_str(e->name));
+    json_set_cstr(&body, a, "kind", e->kind->kind);
+    meta = json_set_object(&body, a, "metadata");
+    json_set_str(meta, a, "name", e->name);
     if (e->kind->namespaced) {
-        json_put(meta, a, HK_STR("namespace"), json_make_str(e->ns));
+        json_set_str(meta, a, "namespace", e->ns);
     }
     e->make(e->ctx, a, &body);
     return body;
@@ -556,20 +556,20 @@ static struct json pop_found(struct pass *t, struct ensured *memo)
 }
 
 /* Compares the found object with the wanted one. */
-static bool judge_found(struct pass *t, struct ensured *memo, const struct ensure *e)
+static bool check_found(struct pass *t, struct ensured *memo, const struct ensure *e)
 {
     struct json obj = pop_found(t, memo);
 
     memo->ours = e->owner_uid.n == 0 || is_owned_by(&obj, e->owner_uid);
     memo->foreign = !memo->ours;
     if (memo->foreign) {
-        pass_fail(t, HK_ECONFLICT, "%s \"%.*s\" exists and belongs to somebody else",
-                  e->kind->singular, HK_FMT(e->name));
+        pass_fail(t, HK_ECONFLICT, "%s \"%.*s\" exists and has another owner", e->kind->singular,
+                  HK_FMT(e->name));
         return false;
     }
     memo->want = e->want;
     memo->state = ENSURED_DONE;
-    if (e->mend && e->mend(e->ctx, t->mem, &obj)) {
+    if (e->correct && e->correct(e->ctx, t->mem, &obj)) {
         memo->state = ENSURED_UNKNOWN;
         write_body(t, PORT_UPDATE, e->kind, NULL, &obj, memo);
         return false;
@@ -589,7 +589,7 @@ bool pass_ensure(struct pass *t, struct ensured *memo, const struct ensure *e)
     }
     switch (memo->state) {
     case ENSURED_FOUND:
-        return judge_found(t, memo, e);
+        return check_found(t, memo, e);
     case ENSURED_ABSENT:
         body = body_of(e, t->mem);
         memo->want = e->want;

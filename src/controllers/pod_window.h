@@ -16,17 +16,17 @@
 /* Pods without a node that a workload may have beyond its gang. */
 enum { POD_WINDOW = 1000 };
 
-/* A set of equal pods that has to wait in part. */
+/* A set of equal pods of which some have to wait. */
 struct pod_window {
-    int64_t missing; /* pods that are yet to be made */
-    int64_t lacking; /* of them for the gang, which cannot start without */
+    int64_t missing; /* pods still to be created */
+    int64_t lacking; /* of these, needed by the gang before it can start */
     int64_t waiting; /* pods that exist and have no node */
-    int64_t size;    /* so many may wait: POD_WINDOW, or a task's part of it */
+    int64_t size;    /* how many may wait: POD_WINDOW, or a task's part of it */
 };
 
-/* A workload with so many replicas has some of them wait as a number. */
+/* Whether a workload with this many replicas gets only some of its pods at first. */
 bool pod_window_is_needed(int64_t replicas, int64_t gang);
-/* How many pods may be made now. */
+/* How many pods may be created now. */
 int64_t pod_window_room(const struct pod_window *w);
-/* The pod waits for a node. */
+/* Whether the pod counts as waiting for a node. */
 bool pod_window_counts(const struct pod_digest *d);

@@ -246,7 +246,7 @@ static bool ctl_podgroup_copy_member(struct json *to, struct hk_arena *a, const 
     const struct json *v = json_get(from, key);
 
     if (v) {
-        json_put(to, a, hk_str(key), *v);
+        json_set(to, a, key, *v);
     }
     return v != NULL;
 }
@@ -297,12 +297,12 @@ static void put_topology(struct json *spec, struct hk_arena *a, const struct jso
     if (!mode && !tier) {
         return;
     }
-    json_put(&topology, a, HK_STR("mode"),
-             json_make_str(is_soft(json_str(mode, none)) ? HK_STR("soft") : HK_STR("hard")));
+    json_set_str(&topology, a, "mode",
+                 is_soft(json_str(mode, none)) ? HK_STR("soft") : HK_STR("hard"));
     if (hk_str_int(json_str(tier, none), &n)) {
-        json_put(&topology, a, HK_STR("highestTierAllowed"), json_make_int(n));
+        json_set_int(&topology, a, "highestTierAllowed", n);
     }
-    json_put(spec, a, HK_STR("networkTopology"), topology);
+    json_set(spec, a, "networkTopology", topology);
 }
 
 /* If the pod names no queue, the API sets one. */
@@ -314,23 +314,16 @@ static struct json ctl_podgroup_make_spec(const struct json *pod, const struct j
     const int64_t min = min_member(inherited);
     struct json spec = json_make_object();
 
-    json_put(&spec, a, HK_STR("minMember"), json_make_int(min));
-    json_put(&spec, a, HK_STR("minResources"), job_pod_resources(pod, min, a));
+    json_set_int(&spec, a, "minMember", min);
+    json_set(&spec, a, "minResources", job_pod_resources(pod, min, a));
     if (class.n > 0) {
-        json_put(&spec, a, HK_STR("priorityClassName"), json_make_str(class));
+        json_set_str(&spec, a, "priorityClassName", class);
     }
     if (json_str(queue, none).n > 0) {
-        json_put(&spec, a, HK_STR("queue"), *queue);
+        json_set(&spec, a, "queue", *queue);
     }
     put_topology(&spec, a, pod);
     return spec;
-}
-
-static void put_map(struct json *meta, struct hk_arena *a, const char *key, struct json map)
-{
-    if (map.len > 0) {
-        json_put(meta, a, hk_str(key), map);
-    }
 }
 
 static struct json meta_of(const struct group_pass *p, const struct json *pod,
@@ -339,12 +332,12 @@ static struct json meta_of(const struct group_pass *p, const struct json *pod,
     struct hk_arena *a = p->t->mem;
     struct json meta = json_make_object();
 
-    json_put(&meta, a, HK_STR("name"), json_make_str(p->t->name));
-    json_put(&meta, a, HK_STR("namespace"), json_make_str(p->t->ns));
-    put_map(&meta, a, "annotations", notes_of(pod, inherited, a));
-    put_map(&meta, a, "labels", labels_of(pod, a));
+    json_set_str(&meta, a, "name", p->t->name);
+    json_set_str(&meta, a, "namespace", p->t->ns);
+    json_set_or_del(&meta, a, "annotations", notes_of(pod, inherited, a));
+    json_set_or_del(&meta, a, "labels", labels_of(pod, a));
     if (kinds_controller(pod)) {
-        json_put(&meta, a, HK_STR("ownerReferences"), *json_at(pod, "metadata.ownerReferences"));
+        json_set(&meta, a, "ownerReferences", *json_at(pod, "metadata.ownerReferences"));
     }
     return meta;
 }
@@ -355,16 +348,15 @@ static struct json ctl_podgroup_build_body(const struct group_pass *p, const str
     struct hk_arena *a = p->t->mem;
     struct json body = json_make_object(), status = json_make_object();
 
-    json_put(&body, a, HK_STR("apiVersion"),
-             json_make_str(HK_STR("scheduling.volcano.sh/v1beta1")));
-    json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("PodGroup")));
-    json_put(&body, a, HK_STR("metadata"), meta_of(p, pod, inherited));
+    json_set_cstr(&body, a, "apiVersion", "scheduling.volcano.sh/v1beta1");
+    json_set_cstr(&body, a, "kind", "PodGroup");
+    json_set(&body, a, "metadata", meta_of(p, pod, inherited));
     if (!kinds_controller(pod)) {
         kinds_own(&body, a, pod);
     }
-    json_put(&body, a, HK_STR("spec"), ctl_podgroup_make_spec(pod, inherited, a));
-    json_put(&status, a, HK_STR("phase"), json_make_str(HK_STR("Pending")));
-    json_put(&body, a, HK_STR("status"), status);
+    json_set(&body, a, "spec", ctl_podgroup_make_spec(pod, inherited, a));
+    json_set_cstr(&status, a, "phase", "Pending");
+    json_set(&body, a, "status", status);
     return body;
 }
 
@@ -381,7 +373,7 @@ static void ctl_podgroup_merge_members(struct json *obj, struct hk_arena *a, con
         json_put(&now, a, from->members[i].key, from->members[i].value);
     }
     if (now.len > 0) {
-        json_put(obj, a, hk_str(part), now);
+        json_set(obj, a, part, now);
     }
 }
 
@@ -421,10 +413,10 @@ static void ctl_podgroup_patch_pod(const struct group_pass *p, const struct json
     struct hk_arena *a = p->t->mem;
     struct json body = json_make_object(), meta = json_make_object(), notes = json_make_object();
 
-    json_put(&notes, a, HK_STR(API_ANN_GROUP_NAME), json_make_str(p->t->name));
-    json_put(&meta, a, HK_STR("uid"), json_shallow(json_at(pod, "metadata.uid"), a));
-    json_put(&meta, a, HK_STR("annotations"), notes);
-    json_put(&body, a, HK_STR("metadata"), meta);
+    json_set_str(&notes, a, API_ANN_GROUP_NAME, p->t->name);
+    json_set(&meta, a, "uid", json_shallow(json_at(pod, "metadata.uid"), a));
+    json_set(&meta, a, "annotations", notes);
+    json_set(&body, a, "metadata", meta);
     pass_patch(p->t, &(struct pass_patch){.kind = api_kind(API_POD),
                                           .ns = p->t->ns,
                                           .name = json_str(json_at(pod, "metadata.name"), none),
@@ -433,7 +425,7 @@ static void ctl_podgroup_patch_pod(const struct group_pass *p, const struct json
 }
 
 /* Reports a refused PodGroup (queue, quota) on the pod, where users look for the reason. */
-static void tell_refusal(const struct group_pass *p, const struct json *pod)
+static void report_refusal(const struct group_pass *p, const struct json *pod)
 {
     for (uint32_t i = 0; i < p->t->nerror; i++) {
         const struct pass_error *e = &p->t->errors[i];
@@ -455,7 +447,7 @@ static void ctl_podgroup_create_group(const struct group_pass *p, const struct j
                   HK_FMT(json_str(json_at(model, "metadata.name"), none)));
         return;
     }
-    tell_refusal(p, model);
+    report_refusal(p, model);
     body = ctl_podgroup_build_body(p, model, &inherited);
     pass_create(p->t, api_kind(API_PODGROUP), &body);
 }

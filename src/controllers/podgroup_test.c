@@ -151,7 +151,7 @@ static void unless_that_is_switched_off_38(void **state)
     group("podgroup-u-r", "spec.minMember", "1");
 }
 
-static void what_a_pod_says_goes_into_its_group(void **state)
+static void annotations_of_a_pod_are_copied_to_its_group(void **state)
 {
     static const struct {
         const char *yaml, *path, *want;
@@ -240,7 +240,7 @@ static void owners_of_other_kinds_say_nothing(void **state)
 
 /* ---- workloads that change ---- */
 
-static void at_no_replicas_the_group_goes(void **state)
+static void at_zero_replicas_the_group_is_deleted(void **state)
 {
     put(SET("ReplicaSet", "r", "", "1") POD("a", OWNED("ReplicaSet", "r"), "volcano", ""));
     groups("podgroup-u-r");
@@ -291,7 +291,7 @@ static void the_gate_leaves_sets_alone(void **state)
     groups("podgroup-u-r");
 }
 
-static void a_new_revision_mends_the_group(void **state)
+static void a_new_revision_corrects_the_group(void **state)
 {
     put(SET("StatefulSet", "s", "", "2")
             POD("s-0", OWNED("StatefulSet", "s") ", labels: {controller-revision-hash: one}",
@@ -320,7 +320,7 @@ static void a_new_revision_mends_the_group(void **state)
 
 /* ---- races and faults ---- */
 
-static void a_group_that_is_there_is_used(void **state)
+static void an_existing_group_is_used(void **state)
 {
     rig_put(&rig, "apiVersion: scheduling.volcano.sh/v1beta1\n"
                   "kind: PodGroup\n"
@@ -332,7 +332,7 @@ static void a_group_that_is_there_is_used(void **state)
     assert_int_equal(metrics()->writes[PORT_CREATE], 0);
 }
 
-static void a_group_that_is_refused_is_told_at_the_pod_and_made_later(void **state)
+static void a_refused_group_is_reported_on_the_pod_and_created_later(void **state)
 {
     rig_put(&rig, POD("p", "", "volcano", ""));
     port_mem_fail(rig.mem, PORT_CREATE, 1, HK_EDENIED);
@@ -389,11 +389,12 @@ static void describe(struct hk_buf *out)
                 rig_at(&rig, API_PODGROUP, "podgroup-u-s", "spec.priorityClassName"));
 }
 
-static void whatever_goes_wrong_pods_are_grouped(void **state)
+static void with_any_fault_pods_are_grouped(void **state)
 {
-    fault_rig_endure(&(struct fault_story){&rig, types, HK_LEN(types), play, describe},
-                     "s-0 in podgroup-u-s, p in podgroup-u-p, s-1 in podgroup-u-s, 2 groups, s is "
-                     "\"high\"");
+    fault_rig_run_all_faults(
+        &(struct fault_story){&rig, types, HK_LEN(types), play, describe},
+        "s-0 in podgroup-u-s, p in podgroup-u-p, s-1 in podgroup-u-s, 2 groups, s is "
+        "\"high\"");
 }
 
 int main(void)
@@ -407,20 +408,20 @@ int main(void)
         TEST(default_scheduler_can_be_one_of_them),
         TEST(annotations_of_the_owner_are_inherited_38),
         TEST(unless_that_is_switched_off_38),
-        TEST(what_a_pod_says_goes_into_its_group),
+        TEST(annotations_of_a_pod_are_copied_to_its_group),
         TEST(a_minimum_that_is_no_number_is_one),
         TEST(the_group_waits_for_an_owner_not_seen_yet),
         TEST(but_not_for_ever),
         TEST(owners_of_other_kinds_say_nothing),
-        TEST(at_no_replicas_the_group_goes),
+        TEST(at_zero_replicas_the_group_is_deleted),
         TEST(a_pod_that_vanishes_is_noticed),
         TEST(a_new_process_finishes_the_scaling_down),
         TEST(the_gate_leaves_sets_alone),
-        TEST(a_new_revision_mends_the_group),
-        TEST(a_group_that_is_there_is_used),
-        TEST(a_group_that_is_refused_is_told_at_the_pod_and_made_later),
+        TEST(a_new_revision_corrects_the_group),
+        TEST(an_existing_group_is_used),
+        TEST(a_refused_group_is_reported_on_the_pod_and_created_later),
         TEST(a_pod_of_the_same_name_is_not_taken_for_the_old_one),
-        cmocka_unit_test(whatever_goes_wrong_pods_are_grouped),
+        cmocka_unit_test(with_any_fault_pods_are_grouped),
     };
 
     hk_log_set_level(HK_LOG_ERROR);

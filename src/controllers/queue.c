@@ -121,7 +121,7 @@ static const struct pass_error *ctl_queue_find_patch_error(const struct pass *t)
 }
 
 /* Reports the result of the state change of the last pass. */
-static void tell_outcome(const struct queue_pass *p)
+static void report_outcome(const struct queue_pass *p)
 {
     const uint32_t change = take_written(p->t);
     const enum api_queue_state from = (change >> 8) & 0xff, to = change & 0xff;
@@ -157,12 +157,11 @@ static struct json patch_of(const struct queue_pass *p)
     struct hk_arena *a = p->t->mem;
     struct json body = json_make_object(), meta = json_make_object();
 
-    json_put(&meta, a, HK_STR("name"), json_make_str(p->t->name));
-    json_put(&meta, a, HK_STR("uid"), json_make_str(p->uid));
-    json_put(&body, a, HK_STR("apiVersion"),
-             json_make_str(HK_STR("scheduling.volcano.sh/v1beta1")));
-    json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("Queue")));
-    json_put(&body, a, HK_STR("metadata"), meta);
+    json_set_str(&meta, a, "name", p->t->name);
+    json_set_str(&meta, a, "uid", p->uid);
+    json_set_cstr(&body, a, "apiVersion", "scheduling.volcano.sh/v1beta1");
+    json_set_cstr(&body, a, "kind", "Queue");
+    json_set(&body, a, "metadata", meta);
     return body;
 }
 
@@ -175,8 +174,8 @@ static bool set_state(const struct queue_pass *p, enum api_queue_state to)
     if (p->state == to) {
         return false;
     }
-    json_put(&status, a, HK_STR("state"), json_make_str(hk_str(api_queue_state_name(to))));
-    json_put(&body, a, HK_STR("status"), status);
+    json_set_cstr(&status, a, "state", api_queue_state_name(to));
+    json_set(&body, a, "status", status);
     remember_write(p, to);
     pass_patch(p->t, &(struct pass_patch){.kind = api_kind(API_QUEUE),
                                           .name = p->t->name,
@@ -209,8 +208,8 @@ static void set_mark(const struct queue_pass *p, const char *value)
     struct hk_arena *a = p->t->mem;
     struct json body = patch_of(p), notes = json_make_object();
 
-    json_put(&notes, a, HK_STR(API_ANN_CLOSED_BY_PARENT), json_make_str(hk_str(value)));
-    json_put((struct json *)json_get(&body, "metadata"), a, HK_STR("annotations"), notes);
+    json_set_cstr(&notes, a, API_ANN_CLOSED_BY_PARENT, value);
+    json_set((struct json *)json_get(&body, "metadata"), a, "annotations", notes);
     ctl_queue_patch_merge(p, &body);
 }
 
@@ -219,8 +218,8 @@ static void set_parent(const struct queue_pass *p)
     struct hk_arena *a = p->t->mem;
     struct json body = patch_of(p), spec = json_make_object();
 
-    json_put(&spec, a, HK_STR("parent"), json_make_str(p->parent));
-    json_put(&body, a, HK_STR("spec"), spec);
+    json_set_str(&spec, a, "parent", p->parent);
+    json_set(&body, a, "spec", spec);
     ctl_queue_patch_merge(p, &body);
 }
 
@@ -441,7 +440,7 @@ static void queue_reconcile(struct ctl *c, struct pass *t)
     p.state = ((const struct queue_digest *)mirror_digest(queues, row))->state;
     p.has_groups = mirror_first(groups, PODGROUPS_BY_QUEUE, t->name) != HK_NONE;
     p.mark = json_str(kinds_annotation(&root, API_ANN_CLOSED_BY_PARENT), none);
-    tell_outcome(&p);
+    report_outcome(&p);
     find_parent(&p);
     if (!ctl_queue_execute_command(&p) && !follow_parent(&p)) {
         sync_state(&p);

@@ -164,7 +164,7 @@ static void a_group_that_moves_away_counts_as_gone(void **state)
     state_is("q", "Closed");
 }
 
-static void a_queue_made_anew_knows_its_groups(void **state)
+static void a_recreated_queue_knows_its_groups(void **state)
 {
     rig_put(&rig, GROUP("a", "q"));
     rig_settle(&rig);
@@ -223,7 +223,7 @@ static void only_commands_for_queues_are_taken(void **state)
     assert_int_equal(rig_count(&rig, API_COMMAND), 1);
 }
 
-static void a_command_for_no_queue_is_given_up_in_the_end(void **state)
+static void a_command_for_a_missing_queue_is_dropped_after_some_retries(void **state)
 {
     command("nowhere", "CloseQueue");
     assert_int_equal(rig_count(&rig, API_COMMAND), 1);
@@ -249,7 +249,7 @@ static void the_gate_leaves_commands_alone(void **state)
     assert_int_equal(rig_count(&rig, API_COMMAND), 1);
 }
 
-static void an_unknown_state_is_kept_until_somebody_asks(void **state)
+static void an_unknown_state_is_kept_until_a_command(void **state)
 {
     rig_patch(&rig, API_QUEUE, "q", "status: {state: Unknown}");
     rig_settle(&rig);
@@ -383,7 +383,7 @@ static void a_queue_born_below_a_closed_one_is_closed(void **state)
     expect("q12", MARK, MARKED("true"));
 }
 
-static void a_refused_open_does_not_stand_in_the_way(void **state)
+static void a_refused_open_does_not_block_others(void **state)
 {
     command("q1", "CloseQueue");
     command("q11", "OpenQueue");
@@ -456,17 +456,17 @@ static void describe(struct hk_buf *out)
     hk_buf_addf(out, "%u commands", rig_count(&rig, API_COMMAND));
 }
 
-static void whatever_goes_wrong_queues_end_as_told(void **state)
+static void with_any_fault_queues_reach_the_commanded_state(void **state)
 {
-    fault_rig_endure(
+    fault_rig_run_all_faults(
         &(struct fault_story){&rig, types, HK_LEN(types), play, describe},
         "q1 \"Closed\" " MARKED("false") ", q11 \"Closed\" " MARKED("false") ", 0 commands");
-    fault_rig_endure(
+    fault_rig_run_all_faults(
         &(struct fault_story){&rig, types, HK_LEN(types), play_open, describe},
         "q1 \"Open\" " MARKED("false") ", q11 \"Open\" " MARKED("false") ", 0 commands");
 }
 
-static void a_failed_close_is_told(void **state)
+static void a_failed_close_is_reported(void **state)
 {
     port_mem_fail(rig.mem, PORT_PATCH, 1, HK_EBUSY);
     command("q", "CloseQueue");
@@ -483,16 +483,16 @@ int main(void)
         TEST(an_empty_queue_closes_and_opens_35),
         TEST(a_queue_with_groups_is_closing_until_the_last_leaves_35),
         TEST(a_group_that_moves_away_counts_as_gone),
-        TEST(a_queue_made_anew_knows_its_groups),
+        TEST(a_recreated_queue_knows_its_groups),
         TEST(closing_twice_writes_once),
         TEST(opening_what_is_open_writes_nothing),
         TEST(root_is_never_closed),
         TEST(commands_are_obeyed_in_the_order_they_came),
         TEST(only_commands_for_queues_are_taken),
-        TEST(a_command_for_no_queue_is_given_up_in_the_end),
+        TEST(a_command_for_a_missing_queue_is_dropped_after_some_retries),
         TEST(a_command_may_come_before_its_queue),
         TEST(the_gate_leaves_commands_alone),
-        TEST(an_unknown_state_is_kept_until_somebody_asks),
+        TEST(an_unknown_state_is_kept_until_a_command),
         TEST(every_state_answers_every_command),
         TEST(a_parent_closes_and_opens_its_children_36),
         TEST(it_goes_down_level_by_level),
@@ -500,11 +500,11 @@ int main(void)
         TEST(a_child_that_a_user_closed_stays_closed),
         TEST(a_child_closed_by_its_parent_and_then_by_a_user_stays_closed),
         TEST(a_queue_born_below_a_closed_one_is_closed),
-        TEST(a_refused_open_does_not_stand_in_the_way),
+        TEST(a_refused_open_does_not_block_others),
         TEST(a_refused_open_is_done_when_the_parent_opens),
         TEST(without_its_parent_a_queue_still_opens),
-        TEST(a_failed_close_is_told),
-        cmocka_unit_test(whatever_goes_wrong_queues_end_as_told),
+        TEST(a_failed_close_is_reported),
+        cmocka_unit_test(with_any_fault_queues_reach_the_commanded_state),
     };
 
     hk_log_set_level(HK_LOG_ERROR);

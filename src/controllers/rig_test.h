@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small world for controllers under test: an API in memory, a clock that moves when told, and
-// somebody who plays scheduler and nodes. Objects are written as YAML.
+// A small world for controllers under test: an API in memory, a clock that only tests advance, and
+// functions that act as scheduler and nodes. Objects are written as YAML.
 #pragma once
 
 #include "api/names.h"
@@ -49,7 +49,7 @@ static inline int64_t rig_replicas(const struct json *job)
     return n;
 }
 
-/* The counters that people who wait for a phase look at as well. */
+/* Whether the counts fit the phase: people who wait for a phase read them, too. */
 static inline bool rig_counts_fit(const struct json *old, const struct json *job)
 {
     const struct hk_str phase = json_str(json_at(job, "status.state.phase"), HK_STR(""));
@@ -259,10 +259,8 @@ static inline void rig_put(struct rig *r, const char *yaml)
         const struct hk_str name = json_str(json_get(meta, "name"), HK_STR(""));
 
         if (!json_get(meta, "uid")) {
-            json_put(meta, &a, HK_STR("uid"),
-                     json_make_str(hk_str(hk_arena_printf(&a, "u-%.*s", HK_FMT(name)))));
-            json_put(meta, &a, HK_STR("creationTimestamp"),
-                     json_make_str(HK_STR("2026-01-02T10:00:00Z")));
+            json_set_cstr(meta, &a, "uid", hk_arena_printf(&a, "u-%.*s", HK_FMT(name)));
+            json_set_cstr(meta, &a, "creationTimestamp", "2026-01-02T10:00:00Z");
         }
         rig_put_json(r, &docs.at[i]);
     }

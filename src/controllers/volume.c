@@ -26,24 +26,6 @@ static struct hk_str ctl_volume_annotation(const struct json *root, const char *
     return json_str(kinds_annotation(root, key), none);
 }
 
-static void ctl_volume_set_str(struct json *obj, struct hk_arena *a, const char *key,
-                               struct hk_str value)
-{
-    json_put(obj, a, hk_str(key), json_make_str(value));
-}
-
-static struct json *put_object(struct json *obj, struct hk_arena *a, const char *key)
-{
-    return json_put(obj, a, hk_str(key), json_make_object());
-}
-
-static void put_copy(struct json *obj, struct hk_arena *a, const char *key, const struct json *v)
-{
-    if (v) {
-        json_put(obj, a, hk_str(key), *v);
-    }
-}
-
 /* ---- which keys a change concerns ---- */
 
 static void claim_changed(struct ctl *c, const struct mirror_change *ch)
@@ -120,15 +102,15 @@ static void take_volume(struct claiming *p, struct hk_str name, bool by_us)
     struct json body = json_make_object(), *ref;
 
     if (by_us) {
-        ctl_volume_set_str(put_object(put_object(&body, a, "metadata"), a, "annotations"), a,
-                           API_ANN_BOUND_BY_CONTROLLER, HK_STR("yes"));
+        json_set_cstr(json_set_object(json_set_object(&body, a, "metadata"), a, "annotations"), a,
+                      API_ANN_BOUND_BY_CONTROLLER, "yes");
     }
-    ref = put_object(put_object(&body, a, "spec"), a, "claimRef");
-    ctl_volume_set_str(ref, a, "apiVersion", HK_STR("v1"));
-    ctl_volume_set_str(ref, a, "kind", HK_STR("PersistentVolumeClaim"));
-    ctl_volume_set_str(ref, a, "namespace", p->t->ns);
-    ctl_volume_set_str(ref, a, "name", p->t->name);
-    ctl_volume_set_str(ref, a, "uid", p->claim.meta.uid);
+    ref = json_set_object(json_set_object(&body, a, "spec"), a, "claimRef");
+    json_set_cstr(ref, a, "apiVersion", "v1");
+    json_set_cstr(ref, a, "kind", "PersistentVolumeClaim");
+    json_set_str(ref, a, "namespace", p->t->ns);
+    json_set_str(ref, a, "name", p->t->name);
+    json_set_str(ref, a, "uid", p->claim.meta.uid);
     pass_patch(
         p->t, &(struct pass_patch){
                   .kind = api_kind(API_PV), .name = name, .type = PORT_PATCH_MERGE, .body = &body});
@@ -148,24 +130,24 @@ static void name_volume(struct claiming *p, struct hk_str volume)
 {
     struct hk_arena *a = p->t->mem;
     struct json body = json_make_object();
-    struct json *notes = put_object(put_object(&body, a, "metadata"), a, "annotations");
+    struct json *notes = json_set_object(json_set_object(&body, a, "metadata"), a, "annotations");
 
-    ctl_volume_set_str(notes, a, API_ANN_BIND_COMPLETED, HK_STR("yes"));
+    json_set_cstr(notes, a, API_ANN_BIND_COMPLETED, "yes");
     if (p->claim.volume_name.n == 0) {
-        ctl_volume_set_str(notes, a, API_ANN_BOUND_BY_CONTROLLER, HK_STR("yes"));
+        json_set_cstr(notes, a, API_ANN_BOUND_BY_CONTROLLER, "yes");
     }
-    ctl_volume_set_str(put_object(&body, a, "spec"), a, "volumeName", volume);
+    json_set_str(json_set_object(&body, a, "spec"), a, "volumeName", volume);
     patch_claim(p, NULL, &body);
 }
 
-static void tell_phase(struct claiming *p, const char *phase, const struct json *volume)
+static void write_phase(struct claiming *p, const char *phase, const struct json *volume)
 {
     struct hk_arena *a = p->t->mem;
-    struct json body = json_make_object(), *status = put_object(&body, a, "status");
+    struct json body = json_make_object(), *status = json_set_object(&body, a, "status");
 
-    ctl_volume_set_str(status, a, "phase", hk_str(phase));
-    put_copy(status, a, "accessModes", json_at(volume, "spec.accessModes"));
-    put_copy(status, a, "capacity", json_at(volume, "spec.capacity"));
+    json_set_cstr(status, a, "phase", phase);
+    json_set_if(status, a, "accessModes", json_at(volume, "spec.accessModes"));
+    json_set_if(status, a, "capacity", json_at(volume, "spec.capacity"));
     patch_claim(p, "status", &body);
 }
 
@@ -180,7 +162,7 @@ static void ctl_volume_bind_named(struct claiming *p)
 
     if (row == HK_NONE) {
         if (completed && p->claim.phase != API_CLAIM_LOST) {
-            tell_phase(p, "Lost", NULL);
+            write_phase(p, "Lost", NULL);
             pass_event(p->t, &p->root, true, "ClaimLost",
                        "Bound claim has lost its PersistentVolume. Data on the volume is lost!");
         }
@@ -196,7 +178,7 @@ static void ctl_volume_bind_named(struct claiming *p)
     } else if (!completed) {
         name_volume(p, name);
     } else if (p->claim.phase != API_CLAIM_BOUND) {
-        tell_phase(p, "Bound", &volume);
+        write_phase(p, "Bound", &volume);
     }
 }
 
@@ -292,15 +274,15 @@ static bool find_node(struct claiming *p, struct json *ret)
 
 static void put_affinity(struct json *spec, struct hk_arena *a, struct hk_str host)
 {
-    struct json *required = put_object(put_object(spec, a, "nodeAffinity"), a, "required");
-    struct json *terms = json_put(required, a, HK_STR("nodeSelectorTerms"), json_make_array());
+    struct json *required =
+        json_set_object(json_set_object(spec, a, "nodeAffinity"), a, "required");
+    struct json *terms = json_set_array(required, a, "nodeSelectorTerms");
     struct json *term = json_push(terms, a, json_make_object()), *e, *values;
 
-    e = json_push(json_put(term, a, HK_STR("matchExpressions"), json_make_array()), a,
-                  json_make_object());
-    ctl_volume_set_str(e, a, "key", HK_STR(API_LABEL_HOSTNAME));
-    ctl_volume_set_str(e, a, "operator", HK_STR("In"));
-    values = json_put(e, a, HK_STR("values"), json_make_array());
+    e = json_push(json_set_array(term, a, "matchExpressions"), a, json_make_object());
+    json_set_cstr(e, a, "key", API_LABEL_HOSTNAME);
+    json_set_cstr(e, a, "operator", "In");
+    values = json_set_array(e, a, "values");
     json_push(values, a, json_make_str(host));
 }
 
@@ -308,13 +290,13 @@ static void put_meta(struct claiming *p, struct json *body, struct hk_str name,
                      const struct json *node)
 {
     struct hk_arena *a = p->t->mem;
-    struct json *meta = put_object(body, a, "metadata"), *notes;
+    struct json *meta = json_set_object(body, a, "metadata"), *notes;
 
-    ctl_volume_set_str(meta, a, "name", name);
-    notes = put_object(meta, a, "annotations");
-    ctl_volume_set_str(notes, a, API_ANN_PROVISIONED_BY, HK_STR(API_PROVISIONER_LOCAL));
-    ctl_volume_set_str(notes, a, API_ANN_VOLUME_NODE, ctl_volume_str_at(node, "metadata.name"));
-    json_push(json_put(meta, a, HK_STR("finalizers"), json_make_array()), a,
+    json_set_str(meta, a, "name", name);
+    notes = json_set_object(meta, a, "annotations");
+    json_set_cstr(notes, a, API_ANN_PROVISIONED_BY, API_PROVISIONER_LOCAL);
+    json_set_str(notes, a, API_ANN_VOLUME_NODE, ctl_volume_str_at(node, "metadata.name"));
+    json_push(json_set_array(meta, a, "finalizers"), a,
               json_make_str(HK_STR(API_FINALIZER_VOLUME)));
 }
 
@@ -326,26 +308,26 @@ static void make_volume(struct claiming *p, const struct json *node)
     const struct hk_str name = hk_str(hk_arena_printf(a, "pvc-%.*s", HK_FMT(p->claim.meta.uid)));
     struct json body = json_make_object(), *spec, *ref;
 
-    ctl_volume_set_str(&body, a, "apiVersion", HK_STR("v1"));
-    ctl_volume_set_str(&body, a, "kind", HK_STR("PersistentVolume"));
+    json_set_cstr(&body, a, "apiVersion", "v1");
+    json_set_cstr(&body, a, "kind", "PersistentVolume");
     put_meta(p, &body, name, node);
-    spec = put_object(&body, a, "spec");
-    put_copy(put_object(spec, a, "capacity"), a, "storage",
-             json_at(&p->root, "spec.resources.requests.storage"));
-    put_copy(spec, a, "accessModes", json_at(&p->root, "spec.accessModes"));
-    ctl_volume_set_str(spec, a, "persistentVolumeReclaimPolicy",
-                       json_str(json_get(p->class, "reclaimPolicy"), HK_STR("Delete")));
-    ctl_volume_set_str(spec, a, "storageClassName", p->claim.class_name);
-    ctl_volume_set_str(spec, a, "volumeMode", HK_STR("Filesystem"));
-    ctl_volume_set_str(put_object(spec, a, "local"), a, "path",
-                       hk_str(hk_arena_printf(a, "%.*s/%.*s", HK_FMT(dir), HK_FMT(name))));
+    spec = json_set_object(&body, a, "spec");
+    json_set_if(json_set_object(spec, a, "capacity"), a, "storage",
+                json_at(&p->root, "spec.resources.requests.storage"));
+    json_set_if(spec, a, "accessModes", json_at(&p->root, "spec.accessModes"));
+    json_set_str(spec, a, "persistentVolumeReclaimPolicy",
+                 json_str(json_get(p->class, "reclaimPolicy"), HK_STR("Delete")));
+    json_set_str(spec, a, "storageClassName", p->claim.class_name);
+    json_set_cstr(spec, a, "volumeMode", "Filesystem");
+    json_set_cstr(json_set_object(spec, a, "local"), a, "path",
+                  hk_arena_printf(a, "%.*s/%.*s", HK_FMT(dir), HK_FMT(name)));
     put_affinity(spec, a, host);
-    ref = put_object(spec, a, "claimRef");
-    ctl_volume_set_str(ref, a, "apiVersion", HK_STR("v1"));
-    ctl_volume_set_str(ref, a, "kind", HK_STR("PersistentVolumeClaim"));
-    ctl_volume_set_str(ref, a, "namespace", p->t->ns);
-    ctl_volume_set_str(ref, a, "name", p->t->name);
-    ctl_volume_set_str(ref, a, "uid", p->claim.meta.uid);
+    ref = json_set_object(spec, a, "claimRef");
+    json_set_cstr(ref, a, "apiVersion", "v1");
+    json_set_cstr(ref, a, "kind", "PersistentVolumeClaim");
+    json_set_str(ref, a, "namespace", p->t->ns);
+    json_set_str(ref, a, "name", p->t->name);
+    json_set_str(ref, a, "uid", p->claim.meta.uid);
     if (pass_create(p->t, api_kind(API_PV), &body)) {
         pass_event(p->t, &p->root, false, "ProvisioningSucceeded",
                    "Successfully provisioned volume %.*s", HK_FMT(name));
@@ -363,8 +345,8 @@ static void refuse_node(struct claiming *p)
                node.n > 0 ? "node \"%.*s\" keeps no volumes" : "no node keeps volumes%.*s",
                HK_FMT(node));
     if (node.n > 0) {
-        json_put(put_object(put_object(&body, a, "metadata"), a, "annotations"), a,
-                 HK_STR(API_ANN_SELECTED_NODE), (struct json){0});
+        json_set(json_set_object(json_set_object(&body, a, "metadata"), a, "annotations"), a,
+                 API_ANN_SELECTED_NODE, (struct json){0});
         patch_claim(p, NULL, &body);
     }
 }
@@ -487,7 +469,7 @@ static void reconcile_volume(struct ctl *c, struct pass *t)
     root = mirror_read(volumes, row, t->mem);
     phase = ctl_volume_volume_phase(c, &root);
     if (!hk_str_is(ctl_volume_str_at(&root, "status.phase"), phase)) {
-        ctl_volume_set_str(put_object(&body, t->mem, "status"), t->mem, "phase", hk_str(phase));
+        json_set_cstr(json_set_object(&body, t->mem, "status"), t->mem, "phase", phase);
         pass_patch(t, &(struct pass_patch){.kind = api_kind(API_PV),
                                            .name = t->name,
                                            .subresource = "status",

@@ -104,7 +104,7 @@ static void a_node_without_room_for_volumes_is_not_chosen_twice(void **state)
     rig_fini(&r);
 }
 
-static void a_volume_that_is_to_be_retained_stays_when_its_claim_goes(void **state)
+static void a_retained_volume_stays_when_its_claim_is_deleted(void **state)
 {
     struct rig r;
 
@@ -176,7 +176,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_claim_that_waits_gets_a_directory_of_the_node_it_is_needed_on),
         cmocka_unit_test(a_node_without_room_for_volumes_is_not_chosen_twice),
-        cmocka_unit_test(a_volume_that_is_to_be_retained_stays_when_its_claim_goes),
+        cmocka_unit_test(a_retained_volume_stays_when_its_claim_is_deleted),
         cmocka_unit_test(of_the_volumes_there_are_the_smallest_that_suits_is_taken),
         cmocka_unit_test(a_claim_waits_for_the_volume_it_names),
         cmocka_unit_test(a_volume_promised_by_the_scheduler_is_bound),

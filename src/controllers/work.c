@@ -205,38 +205,38 @@ struct json work_pod(struct pass *t, const struct json *owner, const struct json
     const struct json *from = json_get(template, "metadata");
     struct json pod = json_make_object(), meta = json_make_object();
 
-    json_put(&meta, a, HK_STR("name"), json_make_str(name));
-    json_put(&meta, a, HK_STR("namespace"), json_make_str(t->ns));
-    json_put(&meta, a, HK_STR("labels"), copy_or_new(json_get(from, "labels"), a));
-    json_put(&meta, a, HK_STR("annotations"), copy_or_new(json_get(from, "annotations"), a));
+    json_set_str(&meta, a, "name", name);
+    json_set_str(&meta, a, "namespace", t->ns);
+    json_set(&meta, a, "labels", copy_or_new(json_get(from, "labels"), a));
+    json_set(&meta, a, "annotations", copy_or_new(json_get(from, "annotations"), a));
     if (json_get(from, "finalizers")) {
-        json_put(&meta, a, HK_STR("finalizers"), json_clone(json_get(from, "finalizers"), a));
+        json_set(&meta, a, "finalizers", json_clone(json_get(from, "finalizers"), a));
     }
-    json_put(&pod, a, HK_STR("apiVersion"), json_make_str(HK_STR("v1")));
-    json_put(&pod, a, HK_STR("kind"), json_make_str(HK_STR("Pod")));
-    json_put(&pod, a, HK_STR("metadata"), meta);
-    json_put(&pod, a, HK_STR("spec"), copy_or_new(json_get(template, "spec"), a));
+    json_set_cstr(&pod, a, "apiVersion", "v1");
+    json_set_cstr(&pod, a, "kind", "Pod");
+    json_set(&pod, a, "metadata", meta);
+    json_set(&pod, a, "spec", copy_or_new(json_get(template, "spec"), a));
     kinds_own(&pod, a, owner);
     return pod;
 }
 
-static void put_note(struct json *body, struct hk_arena *a, const char *map, const char *key,
-                     struct hk_str value)
+static void work_set_in_metadata(struct json *body, struct hk_arena *a, const char *map,
+                                 const char *key, struct hk_str value)
 {
     struct json *notes =
         json_need(json_need(body, a, "metadata", JSON_OBJECT), a, map, JSON_OBJECT);
 
-    json_put(notes, a, hk_str(key), json_make_str(value));
+    json_set_str(notes, a, key, value);
 }
 
 void work_label(struct json *body, struct hk_arena *a, const char *key, struct hk_str value)
 {
-    put_note(body, a, "labels", key, value);
+    work_set_in_metadata(body, a, "labels", key, value);
 }
 
 void work_annotate(struct json *body, struct hk_arena *a, const char *key, struct hk_str value)
 {
-    put_note(body, a, "annotations", key, value);
+    work_set_in_metadata(body, a, "annotations", key, value);
 }
 
 static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789";
@@ -320,32 +320,6 @@ const struct pass_error *work_report(struct pass *t, const struct json *owner)
 
 /* ---- writing ---- */
 
-void work_put_int(struct json *obj, struct hk_arena *a, const char *key, int64_t n)
-{
-    if (n != 0) {
-        json_put(obj, a, hk_str(key), json_make_int(n));
-    } else {
-        json_del(obj, key);
-    }
-}
-
-void work_put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str s)
-{
-    if (s.n > 0) {
-        json_put(obj, a, hk_str(key), json_make_str(s));
-    } else {
-        json_del(obj, key);
-    }
-}
-
-struct json work_time(int64_t ns, struct hk_arena *a)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-
-    time_write(ns, &text);
-    return json_make_str(hk_arena_str(a, hk_buf_str(&text)));
-}
-
 struct json work_status(struct pass *t, const struct json *root)
 {
     return copy_or_new(json_get(root, "status"), t->mem);
@@ -359,7 +333,7 @@ bool work_write_status(struct pass *t, enum api_kind_id kind, struct json *root,
     if (json_equal(old ? old : &empty, &status)) {
         return false;
     }
-    json_put(root, t->mem, HK_STR("status"), status);
+    json_set(root, t->mem, "status", status);
     return pass_update_status(t, api_kind(kind), root);
 }
 
@@ -371,14 +345,14 @@ static struct json make_condition(struct pass *t, const struct json *old,
     const struct json *since = same ? json_get(old, "lastTransitionTime") : NULL;
     struct json cond = json_make_object();
 
-    json_put(&cond, a, HK_STR("type"), json_make_str(hk_str(c->type)));
-    json_put(&cond, a, HK_STR("status"), json_make_str(hk_str(c->status)));
-    json_put(&cond, a, HK_STR("lastTransitionTime"), since ? *since : work_time(t->now_ns, a));
+    json_set_cstr(&cond, a, "type", c->type);
+    json_set_cstr(&cond, a, "status", c->status);
+    json_set(&cond, a, "lastTransitionTime", since ? *since : json_make_time(t->now_ns, a));
     if (c->stamp) {
-        json_put(&cond, a, hk_str(c->stamp), work_time(t->now_ns, a));
+        json_set_time(&cond, a, c->stamp, t->now_ns);
     }
-    work_put_str(&cond, a, "reason", hk_str(c->reason));
-    work_put_str(&cond, a, "message", c->message);
+    json_set_str_or_del(&cond, a, "reason", hk_str(c->reason));
+    json_set_str_or_del(&cond, a, "message", c->message);
     return cond;
 }
 
@@ -397,7 +371,7 @@ void work_set_condition(struct pass *t, struct json *status, const struct work_c
         return;
     }
     if (!json_is(list, JSON_ARRAY)) {
-        list = json_put(status, t->mem, HK_STR("conditions"), json_make_array());
+        list = json_set_array(status, t->mem, "conditions");
     }
     json_push(list, t->mem, make_condition(t, NULL, c));
 }
@@ -416,14 +390,14 @@ void work_drop_condition(struct pass *t, struct json *status, const char *type)
         }
     }
     if (left.len > 0) {
-        json_put(status, t->mem, HK_STR("conditions"), left);
+        json_set(status, t->mem, "conditions", left);
     } else {
         json_del(status, "conditions");
     }
 }
 
-void work_put_observed(struct pass *t, const struct json *root, struct json *status)
+void work_set_observed_generation(struct pass *t, const struct json *root, struct json *status)
 {
-    work_put_int(status, t->mem, "observedGeneration",
-                 json_int(json_at(root, "metadata.generation"), 0));
+    json_set_int_or_del(status, t->mem, "observedGeneration",
+                        json_int(json_at(root, "metadata.generation"), 0));
 }

@@ -9,22 +9,20 @@
 
 #define ANN_SLOT "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
-enum { SUCCESSFUL_LIMIT = 3, FAILED_LIMIT = 1, MINUTE_S = 60 };
-
 static const struct hk_str none = {"", 0};
 
-struct crony {
+struct batch_cron_job {
     struct hk_str name, uid;
     int64_t created_ns, slot_ns, ended_ns;
-    bool complete, failed, going;
+    bool complete, failed, going; /* going: being deleted */
 };
 
-struct cron_pass {
+struct batch_cron_pass {
     struct pass *t;
     struct cronjob_zones *zones;
     struct json *root;
     const struct json *spec;
-    struct crony *jobs; /* sorted by creation */
+    struct batch_cron_job *jobs; /* sorted by creation */
     uint32_t njob;
     int64_t last_ns; /* the last started slot, 0 none */
 };
@@ -40,36 +38,37 @@ static void batch_cronjob_on_job_change(struct ctl *c, const struct mirror_chang
 
 /* ---- existing jobs ---- */
 
-static bool is_active(const struct crony *j)
+static bool batch_cronjob_is_active(const struct batch_cron_job *j)
 {
     return !j->complete && !j->failed;
 }
 
 static int batch_cronjob_compare_creation(const void *pa, const void *pb)
 {
-    const struct crony *a = pa, *b = pb;
+    const struct batch_cron_job *a = pa, *b = pb;
 
     return a->created_ns != b->created_ns ? (a->created_ns > b->created_ns) * 2 - 1
                                           : hk_str_cmp(a->name, b->name);
 }
 
-static struct crony read_job(const struct cron_pass *p, uint32_t row)
+static struct batch_cron_job read_job(const struct batch_cron_pass *p, uint32_t row)
 {
     const struct mirror *m = ctl_mirror(p->t->c, API_BATCH_JOB);
     const struct json root = mirror_read(m, row, p->t->mem);
     const struct json *status = json_get(&root, "status");
 
-    return (struct crony){.name = mirror_name(m, row),
-                          .uid = mirror_uid(m, row),
-                          .created_ns = work_time_of(json_at(&root, "metadata.creationTimestamp")),
-                          .slot_ns = work_time_of(kinds_annotation(&root, ANN_SLOT)),
-                          .ended_ns = work_time_of(json_get(status, "completionTime")),
-                          .complete = work_condition_is(status, "Complete", "True"),
-                          .failed = work_condition_is(status, "Failed", "True"),
-                          .going = work_is_going(&root)};
+    return (struct batch_cron_job){.name = mirror_name(m, row),
+                                   .uid = mirror_uid(m, row),
+                                   .created_ns =
+                                       work_time_of(json_at(&root, "metadata.creationTimestamp")),
+                                   .slot_ns = work_time_of(kinds_annotation(&root, ANN_SLOT)),
+                                   .ended_ns = work_time_of(json_get(status, "completionTime")),
+                                   .complete = work_condition_is(status, "Complete", "True"),
+                                   .failed = work_condition_is(status, "Failed", "True"),
+                                   .going = work_is_going(&root)};
 }
 
-static void read_jobs(struct cron_pass *p)
+static void read_jobs(struct batch_cron_pass *p)
 {
     const struct mirror *m = ctl_mirror(p->t->c, API_BATCH_JOB);
     const struct hk_str uid = work_uid(p->root);
@@ -82,7 +81,7 @@ static void read_jobs(struct cron_pass *p)
     p->jobs = hk_arena_array(p->t->mem, n, sizeof(*p->jobs));
     for (uint32_t r = mirror_first(m, OBJECTS_BY_CONTROLLER, uid); r != HK_NONE;
          r = mirror_next(m, OBJECTS_BY_CONTROLLER, r)) {
-        const struct crony job = read_job(p, r);
+        const struct batch_cron_job job = read_job(p, r);
 
         p->jobs[p->njob++] = job;
         p->last_ns = HK_MAX(p->last_ns, job.slot_ns);
@@ -92,50 +91,19 @@ static void read_jobs(struct cron_pass *p)
 
 /* ---- status ---- */
 
-static struct json ref_to(const struct cron_pass *p, const struct crony *j)
-{
-    struct hk_arena *a = p->t->mem;
-    struct json ref = json_make_object();
-
-    json_put(&ref, a, HK_STR("apiVersion"), json_make_str(HK_STR("batch/v1")));
-    json_put(&ref, a, HK_STR("kind"), json_make_str(HK_STR("Job")));
-    json_put(&ref, a, HK_STR("namespace"), json_make_str(p->t->ns));
-    json_put(&ref, a, HK_STR("name"), json_make_str(j->name));
-    json_put(&ref, a, HK_STR("uid"), json_make_str(j->uid));
-    return ref;
-}
-
-static bool was_active(const struct cron_pass *p, const struct crony *j)
-{
-    const struct json *refs = json_at(p->root, "status.active");
-
-    for (uint32_t i = 0; json_is(refs, JSON_ARRAY) && i < refs->len; i++) {
-        if (hk_str_eq(json_str(json_get(&refs->items[i], "uid"), none), j->uid)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void batch_cronjob_set_time(const struct cron_pass *p, struct json *status, const char *key,
-                                   int64_t ns)
-{
-    if (ns > 0) {
-        json_put(status, p->t->mem, hk_str(key), work_time(ns, p->t->mem));
-    }
-}
-
-static bool batch_cronjob_write_status(struct cron_pass *p)
+static bool batch_cronjob_write_status(struct batch_cron_pass *p)
 {
     struct json status = work_status(p->t, p->root), active = json_make_array();
+    const struct json *was_active = json_at(p->root, "status.active");
     int64_t success_ns = work_time_of(json_get(&status, "lastSuccessfulTime"));
 
     for (uint32_t i = 0; i < p->njob; i++) {
-        const struct crony *j = &p->jobs[i];
+        const struct batch_cron_job *j = &p->jobs[i];
 
-        if (is_active(j)) {
-            json_push(&active, p->t->mem, ref_to(p, j));
-        } else if (was_active(p, j)) {
+        if (batch_cronjob_is_active(j)) {
+            json_push(&active, p->t->mem,
+                      cronjob_ref(p->t->mem, "batch/v1", p->t->ns, j->name, j->uid));
+        } else if (cronjob_lists(was_active, j->uid)) {
             pass_event(p->t, p->root, false, "SawCompletedJob",
                        "Saw completed job: %.*s, condition: %s", HK_FMT(j->name),
                        j->complete ? "Complete" : "Failed");
@@ -143,18 +111,18 @@ static bool batch_cronjob_write_status(struct cron_pass *p)
         success_ns = j->complete ? HK_MAX(success_ns, j->ended_ns) : success_ns;
     }
     if (active.len > 0) {
-        json_put(&status, p->t->mem, HK_STR("active"), active);
+        json_set(&status, p->t->mem, "active", active);
     } else {
         json_del(&status, "active");
     }
-    batch_cronjob_set_time(p, &status, "lastScheduleTime", p->last_ns);
-    batch_cronjob_set_time(p, &status, "lastSuccessfulTime", success_ns);
+    cronjob_set_time_if_known(&status, p->t->mem, "lastScheduleTime", p->last_ns);
+    cronjob_set_time_if_known(&status, p->t->mem, "lastSuccessfulTime", success_ns);
     return work_write_status(p->t, API_BATCH_CRONJOB, p->root, status);
 }
 
 /* ---- history ---- */
 
-static void batch_cronjob_delete_job(struct cron_pass *p, const struct crony *j)
+static void batch_cronjob_delete_job(struct batch_cron_pass *p, const struct batch_cron_job *j)
 {
     if (!j->going && pass_delete(p->t, api_kind(API_BATCH_JOB), p->t->ns, j->name, j->uid,
                                  PORT_PROPAGATE_BACKGROUND)) {
@@ -162,15 +130,15 @@ static void batch_cronjob_delete_job(struct cron_pass *p, const struct crony *j)
     }
 }
 
-static void batch_cronjob_prune_history(struct cron_pass *p, bool complete, int64_t limit)
+static void batch_cronjob_prune_history(struct batch_cron_pass *p, bool complete, int64_t limit)
 {
     int64_t surplus = -limit;
 
     for (uint32_t i = 0; i < p->njob; i++) {
-        surplus += !is_active(&p->jobs[i]) && p->jobs[i].complete == complete;
+        surplus += !batch_cronjob_is_active(&p->jobs[i]) && p->jobs[i].complete == complete;
     }
     for (uint32_t i = 0; i < p->njob && surplus > 0; i++) {
-        if (!is_active(&p->jobs[i]) && p->jobs[i].complete == complete) {
+        if (!batch_cronjob_is_active(&p->jobs[i]) && p->jobs[i].complete == complete) {
             batch_cronjob_delete_job(p, &p->jobs[i]);
             surplus--;
         }
@@ -179,7 +147,7 @@ static void batch_cronjob_prune_history(struct cron_pass *p, bool complete, int6
 
 /* ---- running ---- */
 
-static void batch_cronjob_create_job(struct cron_pass *p, struct hk_str name, int64_t slot_ns,
+static void batch_cronjob_create_job(struct batch_cron_pass *p, struct hk_str name, int64_t slot_ns,
                                      const struct tzfile *shown)
 {
     const struct json *template = json_get(p->spec, "jobTemplate");
@@ -189,8 +157,8 @@ static void batch_cronjob_create_job(struct cron_pass *p, struct hk_str name, in
     struct json body = work_pod(p->t, p->root, template, name);
 
     cronjob_write_time(shown, slot_ns, &slot);
-    json_put(&body, a, HK_STR("apiVersion"), json_make_str(HK_STR("batch/v1")));
-    json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("Job")));
+    json_set_cstr(&body, a, "apiVersion", "batch/v1");
+    json_set_cstr(&body, a, "kind", "Job");
     work_annotate(&body, a, ANN_SLOT, hk_arena_str(a, hk_buf_str(&slot)));
     if (pass_create(p->t, api_kind(API_BATCH_JOB), &body)) {
         pass_event(p->t, p->root, false, "SuccessfulCreate", "Created job %.*s", HK_FMT(name));
@@ -198,13 +166,13 @@ static void batch_cronjob_create_job(struct cron_pass *p, struct hk_str name, in
 }
 
 /* Whether concurrencyPolicy permits another run now. */
-static bool may_run(struct cron_pass *p)
+static bool batch_cronjob_may_run(struct batch_cron_pass *p)
 {
     const struct hk_str policy = json_str(json_get(p->spec, "concurrencyPolicy"), none);
     bool free = true;
 
     for (uint32_t i = 0; i < p->njob; i++) {
-        if (!is_active(&p->jobs[i])) {
+        if (!batch_cronjob_is_active(&p->jobs[i])) {
             continue;
         }
         if (hk_str_is(policy, "Forbid")) {
@@ -221,25 +189,23 @@ static bool may_run(struct cron_pass *p)
     return free;
 }
 
-static void run_slot(struct cron_pass *p, int64_t slot_ns, const struct tzfile *shown)
+static void batch_cronjob_run_slot(struct batch_cron_pass *p, int64_t slot_ns,
+                                   const struct tzfile *shown)
 {
-    const struct hk_str name =
-        hk_str(hk_arena_printf(p->t->mem, "%.*s-%lld", HK_FMT(p->t->name),
-                               (long long)(slot_ns / WORK_SECOND_NS / MINUTE_S)));
+    const struct hk_str name = cronjob_job_name(p->t->mem, p->t->name, slot_ns);
 
-    if (mirror_find(ctl_mirror(p->t->c, API_BATCH_JOB), p->t->ns, name) == HK_NONE && may_run(p)) {
+    if (mirror_find(ctl_mirror(p->t->c, API_BATCH_JOB), p->t->ns, name) == HK_NONE &&
+        batch_cronjob_may_run(p)) {
         batch_cronjob_create_job(p, name, slot_ns, shown);
     }
 }
 
-static bool read_plan(struct cron_pass *p, struct cronjob_plan *ret,
-                      const struct tzfile **ret_shown)
+static bool batch_cronjob_read_plan(struct batch_cron_pass *p, struct cronjob_plan *ret,
+                                    const struct tzfile **ret_shown)
 {
     const struct hk_str text = json_str(json_get(p->spec, "schedule"), none);
-    const char *local = ctl_conf(p->t->c)->local_zone;
     const bool named = json_is(json_get(p->spec, "timeZone"), JSON_STRING);
-    const struct hk_str zone_name =
-        json_str(json_get(p->spec, "timeZone"), hk_str(local ? local : ""));
+    const struct hk_str zone_name = cronjob_zone_name(p->spec, ctl_conf(p->t->c)->local_zone);
     const struct tzfile *zone = NULL;
     struct hk_err err = {0};
 
@@ -257,7 +223,7 @@ static bool read_plan(struct cron_pass *p, struct cronjob_plan *ret,
     return true;
 }
 
-static void follow_schedule(struct cron_pass *p)
+static void batch_cronjob_follow_schedule(struct batch_cron_pass *p)
 {
     const int64_t created_ns = work_time_of(json_at(p->root, "metadata.creationTimestamp"));
     const int64_t earliest_ns = p->last_ns > 0 ? p->last_ns : created_ns;
@@ -269,7 +235,7 @@ static void follow_schedule(struct cron_pass *p)
     struct hk_err err = {0};
     int64_t from_ns = earliest_ns;
 
-    if (!read_plan(p, &plan, &shown)) {
+    if (!batch_cronjob_read_plan(p, &plan, &shown)) {
         return;
     }
     if (deadline_s >= 0 && deadline_s < now_ns / WORK_SECOND_NS) {
@@ -289,7 +255,7 @@ static void follow_schedule(struct cron_pass *p)
                    "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or "
                    "check clock skew");
     }
-    run_slot(p, missed.at_ns, shown);
+    batch_cronjob_run_slot(p, missed.at_ns, shown);
 }
 
 /* ---- one pass ---- */
@@ -297,7 +263,7 @@ static void follow_schedule(struct cron_pass *p)
 static void batch_cronjob_reconcile(struct ctl *c, struct pass *t)
 {
     struct json root;
-    struct cron_pass p = {.t = t, .root = &root, .zones = c->state};
+    struct batch_cron_pass p = {.t = t, .root = &root, .zones = c->state};
 
     if (!work_find(t, API_BATCH_CRONJOB, &root) || work_is_going(&root)) {
         return;
@@ -306,13 +272,11 @@ static void batch_cronjob_reconcile(struct ctl *c, struct pass *t)
     p.last_ns = work_time_of(json_at(&root, "status.lastScheduleTime"));
     read_jobs(&p);
     if (!json_bool(json_get(p.spec, "suspend"), false)) {
-        follow_schedule(&p);
+        batch_cronjob_follow_schedule(&p);
     }
     if ((t->ncall == 0 || t->nerror > 0) && !batch_cronjob_write_status(&p)) {
-        batch_cronjob_prune_history(
-            &p, true, json_int(json_get(p.spec, "successfulJobsHistoryLimit"), SUCCESSFUL_LIMIT));
-        batch_cronjob_prune_history(
-            &p, false, json_int(json_get(p.spec, "failedJobsHistoryLimit"), FAILED_LIMIT));
+        batch_cronjob_prune_history(&p, true, cronjob_history_limit(p.spec, true));
+        batch_cronjob_prune_history(&p, false, cronjob_history_limit(p.spec, false));
     }
 }
 

@@ -89,9 +89,9 @@ static void put_tolerations(struct json *spec, struct hk_arena *a)
             (tolerated[i].host_network_only && !json_bool(json_get(spec, "hostNetwork"), false))) {
             continue;
         }
-        json_put(&tol, a, HK_STR("key"), json_make_str(hk_str(tolerated[i].key)));
-        json_put(&tol, a, HK_STR("operator"), json_make_str(HK_STR("Exists")));
-        json_put(&tol, a, HK_STR("effect"), json_make_str(hk_str(tolerated[i].effect)));
+        json_set_cstr(&tol, a, "key", tolerated[i].key);
+        json_set_cstr(&tol, a, "operator", "Exists");
+        json_set_cstr(&tol, a, "effect", tolerated[i].effect);
         json_push(list, a, tol);
     }
 }
@@ -101,9 +101,9 @@ static struct json name_is(struct hk_str node, struct hk_arena *a)
     struct json req = json_make_object(), values = json_make_array(), list = json_make_array();
 
     json_push(&values, a, json_make_str(node));
-    json_put(&req, a, HK_STR("key"), json_make_str(HK_STR("metadata.name")));
-    json_put(&req, a, HK_STR("operator"), json_make_str(HK_STR("In")));
-    json_put(&req, a, HK_STR("values"), values);
+    json_set_cstr(&req, a, "key", "metadata.name");
+    json_set_cstr(&req, a, "operator", "In");
+    json_set(&req, a, "values", values);
     json_push(&list, a, req);
     return list;
 }
@@ -115,10 +115,10 @@ static void put_affinity(struct json *spec, struct hk_arena *a, struct hk_str no
         json_need(json_need(spec, a, "affinity", JSON_OBJECT), a, "nodeAffinity", JSON_OBJECT);
     struct json term = json_make_object(), terms = json_make_array(), required = json_make_object();
 
-    json_put(&term, a, HK_STR("matchFields"), name_is(node, a));
+    json_set(&term, a, "matchFields", name_is(node, a));
     json_push(&terms, a, term);
-    json_put(&required, a, HK_STR("nodeSelectorTerms"), terms);
-    json_put(by_node, a, HK_STR("requiredDuringSchedulingIgnoredDuringExecution"), required);
+    json_set(&required, a, "nodeSelectorTerms", terms);
+    json_set(by_node, a, "requiredDuringSchedulingIgnoredDuringExecution", required);
 }
 
 static bool daemonset_create_pod(struct daemon *d, const struct place *at, uint32_t *n)
@@ -148,7 +148,7 @@ static bool daemonset_selector_matches(const struct api_map *selector, const str
     return true;
 }
 
-static void judge_node(const struct daemon *d, const struct api_node *node, struct place *ret)
+static void check_node(const struct daemon *d, const struct api_node *node, struct place *ret)
 {
     if ((d->shape.node_name.n > 0 && !hk_str_eq(d->shape.node_name, node->meta.name)) ||
         !daemonset_selector_matches(&d->shape.node_selector, &node->meta.labels) ||
@@ -198,7 +198,7 @@ static void read_places(struct daemon *d)
         *p = (struct place){.row = r, .name = mirror_name(m, r)};
         *root = mirror_read(m, r, d->t->mem);
         if (api_node_decode(root, d->t->mem, &node, NULL) == 0) {
-            judge_node(d, &node, p);
+            check_node(d, &node, p);
         }
     }
 }
@@ -230,7 +230,7 @@ static struct place *place_of(const struct daemon *d, const struct pod_digest *p
 
 /* ---- pods by node ---- */
 
-static void judge_ended(struct daemon *d, const struct work_pod *p)
+static void check_ended_pod(struct daemon *d, const struct work_pod *p)
 {
     const int64_t at_ns = p->d->end_ns + RETRY_NS;
 
@@ -256,7 +256,7 @@ static void seat_pods(struct daemon *d)
             (void)work_delete_pod(d->t, d->root, p);
         } else if (!work_pod_is_active(p->d)) {
             at->pod = at->pod ? at->pod : p;
-            judge_ended(d, p);
+            check_ended_pod(d, p);
         } else if (older && work_pod_is_active(at->pod->d)) {
             (void)work_delete_pod(d->t, d->root, p);
         } else {
@@ -343,14 +343,14 @@ static bool daemonset_write_status(struct daemon *d)
             updated += hk_str_is(d->revisions.hash, at->pod->d->revision);
         }
     }
-    work_put_observed(d->t, d->root, &status);
-    json_put(&status, a, HK_STR("currentNumberScheduled"), json_make_int(there));
-    json_put(&status, a, HK_STR("numberMisscheduled"), json_make_int(astray));
-    json_put(&status, a, HK_STR("desiredNumberScheduled"), json_make_int(wanted));
-    json_put(&status, a, HK_STR("numberReady"), json_make_int(ready));
-    work_put_int(&status, a, "updatedNumberScheduled", updated);
-    work_put_int(&status, a, "numberAvailable", available);
-    work_put_int(&status, a, "numberUnavailable", wanted - available);
+    work_set_observed_generation(d->t, d->root, &status);
+    json_set_int(&status, a, "currentNumberScheduled", there);
+    json_set_int(&status, a, "numberMisscheduled", astray);
+    json_set_int(&status, a, "desiredNumberScheduled", wanted);
+    json_set_int(&status, a, "numberReady", ready);
+    json_set_int_or_del(&status, a, "updatedNumberScheduled", updated);
+    json_set_int_or_del(&status, a, "numberAvailable", available);
+    json_set_int_or_del(&status, a, "numberUnavailable", wanted - available);
     return work_write_status(d->t, API_DAEMON_SET, d->root, status);
 }
 

@@ -170,7 +170,7 @@ static void put_size_notes(const struct rollout *r, struct json *body)
     work_annotate(body, a, ANN_MAX, hk_str(hk_arena_printf(a, "%lld", most)));
 }
 
-static void tell_scaled(const struct rollout *r, struct hk_str name, int64_t from, int64_t to)
+static void report_scaled(const struct rollout *r, struct hk_str name, int64_t from, int64_t to)
 {
     if (from != to) {
         pass_event(r->t, r->root, false, "ScalingReplicaSet",
@@ -184,16 +184,16 @@ static void resize(const struct rollout *r, const struct set *s)
     struct hk_arena *a = r->t->mem;
     struct json patch = json_make_object(), spec = json_make_object();
 
-    json_put(&patch, a, HK_STR("metadata"), json_make_object());
+    json_set_object(&patch, a, "metadata");
     put_size_notes(r, &patch);
-    json_put(&spec, a, HK_STR("replicas"), json_make_int(s->want));
-    json_put(&patch, a, HK_STR("spec"), spec);
+    json_set_int(&spec, a, "replicas", s->want);
+    json_set(&patch, a, "spec", spec);
     if (pass_patch(r->t, &(struct pass_patch){.kind = api_kind(API_REPLICA_SET),
                                               .ns = r->t->ns,
                                               .name = s->name,
                                               .type = PORT_PATCH_MERGE,
                                               .body = &patch})) {
-        tell_scaled(r, s->name, s->replicas, s->want);
+        report_scaled(r, s->name, s->replicas, s->want);
     }
 }
 
@@ -385,7 +385,7 @@ static struct json with_hash(const struct json *from, struct hk_arena *a, struct
 {
     struct json labels = json_clone_as(from, JSON_OBJECT, a);
 
-    json_put(&labels, a, HK_STR(API_LABEL_TEMPLATE_HASH), json_make_str(hash));
+    json_set_str(&labels, a, API_LABEL_TEMPLATE_HASH, hash);
     return labels;
 }
 
@@ -395,15 +395,14 @@ static struct json make_spec(const struct rollout *r, struct hk_str hash)
     struct json spec = json_make_object(), template = json_clone_as(r->template, JSON_OBJECT, a);
     struct json selector = json_clone_as(json_at(r->root, "spec.selector"), JSON_OBJECT, a);
 
-    json_put(json_need(&template, a, "metadata", JSON_OBJECT), a, HK_STR("labels"),
+    json_set(json_need(&template, a, "metadata", JSON_OBJECT), a, "labels",
              with_hash(json_at(&template, "metadata.labels"), a, hash));
-    json_put(&selector, a, HK_STR("matchLabels"),
-             with_hash(json_get(&selector, "matchLabels"), a, hash));
-    json_put(&spec, a, HK_STR("replicas"), json_make_int(first_size(r)));
-    work_put_int(&spec, a, "minReadySeconds",
-                 json_int(json_at(r->root, "spec.minReadySeconds"), 0));
-    json_put(&spec, a, HK_STR("selector"), selector);
-    json_put(&spec, a, HK_STR("template"), template);
+    json_set(&selector, a, "matchLabels", with_hash(json_get(&selector, "matchLabels"), a, hash));
+    json_set_int(&spec, a, "replicas", first_size(r));
+    json_set_int_or_del(&spec, a, "minReadySeconds",
+                        json_int(json_at(r->root, "spec.minReadySeconds"), 0));
+    json_set(&spec, a, "selector", selector);
+    json_set(&spec, a, "template", template);
     return spec;
 }
 
@@ -412,14 +411,13 @@ static struct json make_set(const struct rollout *r, struct hk_str name, struct 
     struct hk_arena *a = r->t->mem;
     struct json body = json_make_object(), meta = json_make_object();
 
-    json_put(&meta, a, HK_STR("name"), json_make_str(name));
-    json_put(&meta, a, HK_STR("namespace"), json_make_str(r->t->ns));
-    json_put(&meta, a, HK_STR("labels"),
-             with_hash(json_at(r->template, "metadata.labels"), a, hash));
-    json_put(&body, a, HK_STR("apiVersion"), json_make_str(HK_STR("apps/v1")));
-    json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("ReplicaSet")));
-    json_put(&body, a, HK_STR("metadata"), meta);
-    json_put(&body, a, HK_STR("spec"), make_spec(r, hash));
+    json_set_str(&meta, a, "name", name);
+    json_set_str(&meta, a, "namespace", r->t->ns);
+    json_set(&meta, a, "labels", with_hash(json_at(r->template, "metadata.labels"), a, hash));
+    json_set_cstr(&body, a, "apiVersion", "apps/v1");
+    json_set_cstr(&body, a, "kind", "ReplicaSet");
+    json_set(&body, a, "metadata", meta);
+    json_set(&body, a, "spec", make_spec(r, hash));
     deployment_copy_annotations(r, NULL, &body);
     put_size_notes(r, &body);
     work_annotate(&body, a, ANN_REVISION,
@@ -433,7 +431,7 @@ static void note_collision(struct rollout *r, int64_t collisions)
 {
     struct json status = work_status(r->t, r->root);
 
-    json_put(&status, r->t->mem, HK_STR("collisionCount"), json_make_int(collisions + 1));
+    json_set_int(&status, r->t->mem, "collisionCount", collisions + 1);
     (void)work_write_status(r->t, API_DEPLOYMENT, r->root, status);
 }
 
@@ -453,7 +451,7 @@ static void create_new(struct rollout *r)
     }
     body = make_set(r, name, hash);
     if (pass_create(r->t, api_kind(API_REPLICA_SET), &body)) {
-        tell_scaled(r, name, 0, first_size(r));
+        report_scaled(r, name, 0, first_size(r));
     }
 }
 
@@ -478,21 +476,21 @@ static bool put_revision(const struct rollout *r, struct json *patch)
 }
 
 /* Updates the new set's annotations and minReadySeconds; true when they differed. */
-static bool mend_new(struct rollout *r)
+static bool correct_new(struct rollout *r)
 {
     struct hk_arena *a = r->t->mem;
     const int64_t min_ready_s = json_int(json_at(r->root, "spec.minReadySeconds"), 0);
     struct json patch = json_make_object();
     bool any;
 
-    json_put(&patch, a, HK_STR("metadata"), json_make_object());
+    json_set_object(&patch, a, "metadata");
     any = deployment_copy_annotations(r, &r->fresh->root, &patch);
     any = put_revision(r, &patch) || any;
     if (json_int(json_at(&r->fresh->root, "spec.minReadySeconds"), 0) != min_ready_s) {
         struct json spec = json_make_object();
 
-        json_put(&spec, a, HK_STR("minReadySeconds"), json_make_int(min_ready_s));
-        json_put(&patch, a, HK_STR("spec"), spec);
+        json_set_int(&spec, a, "minReadySeconds", min_ready_s);
+        json_set(&patch, a, "spec", spec);
         any = true;
     }
     if (any) {
@@ -506,7 +504,7 @@ static bool mend_new(struct rollout *r)
 }
 
 /* Writes the revision on the deployment; true when it differed. */
-static bool mend_revision(struct rollout *r)
+static bool correct_revision(struct rollout *r)
 {
     struct hk_arena *a = r->t->mem;
     struct json patch = json_make_object();
@@ -514,7 +512,7 @@ static bool mend_revision(struct rollout *r)
     if (annotated(r->root, ANN_REVISION, 0) == r->fresh->revision) {
         return false;
     }
-    json_put(&patch, a, HK_STR("metadata"), json_make_object());
+    json_set_object(&patch, a, "metadata");
     work_annotate(&patch, a, ANN_REVISION,
                   hk_str(hk_arena_printf(a, "%lld", (long long)r->fresh->revision)));
     pass_patch(r->t, &(struct pass_patch){.kind = api_kind(API_DEPLOYMENT),
@@ -532,7 +530,7 @@ static bool ensure_new(struct rollout *r)
         create_new(r);
         return false;
     }
-    return !mend_new(r) && !mend_revision(r);
+    return !correct_new(r) && !correct_revision(r);
 }
 
 /* ---- rollout ---- */

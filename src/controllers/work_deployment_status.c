@@ -92,10 +92,10 @@ static void note_move(struct rollout *r, struct json *status)
 
     put_progress(r, status, "True", "ReplicaSetUpdated", "ReplicaSet \"%.*s\" is progressing.");
     cond = (struct json *)work_condition(status, "Progressing");
-    json_put(cond, r->t->mem, HK_STR("lastUpdateTime"), work_time(r->t->now_ns, r->t->mem));
+    json_set_time(cond, r->t->mem, "lastUpdateTime", r->t->now_ns);
 }
 
-static void judge_deadline(struct rollout *r, struct json *status, int64_t deadline_s)
+static void check_deadline(struct rollout *r, struct json *status, int64_t deadline_s)
 {
     const struct json *cond = work_condition(status, "Progressing");
     const int64_t end_ns =
@@ -146,15 +146,15 @@ static void put_progressing(struct rollout *r, struct json *status, struct total
 
         put_progress(r, status, "True", again ? "FoundNewReplicaSet" : "NewReplicaSetCreated",
                      again ? "Found new replica set \"%.*s\"" : "Created new replica set \"%.*s\"");
-        judge_deadline(r, status, deadline_s);
+        check_deadline(r, status, deadline_s);
     } else if (hk_str_is(deployment_status_reason(cond), "NewReplicaSetAvailable") &&
                now.there == now.updated) {
         return; /* rollout finished; pods that fail or are added later do not change that */
     } else if (has_moved(old, now)) {
         note_move(r, status);
-        judge_deadline(r, status, deadline_s);
+        check_deadline(r, status, deadline_s);
     } else {
-        judge_deadline(r, status, deadline_s);
+        check_deadline(r, status, deadline_s);
     }
 }
 
@@ -182,12 +182,12 @@ bool rollout_write_status(struct rollout *r)
     struct json status = work_status(r->t, r->root);
     const struct totals n = sum(r);
 
-    work_put_observed(r->t, r->root, &status);
-    work_put_int(&status, a, "replicas", n.there);
-    work_put_int(&status, a, "updatedReplicas", n.updated);
-    work_put_int(&status, a, "readyReplicas", n.ready);
-    work_put_int(&status, a, "availableReplicas", n.available);
-    work_put_int(&status, a, "unavailableReplicas", HK_MAX(n.wanted - n.available, 0));
+    work_set_observed_generation(r->t, r->root, &status);
+    json_set_int_or_del(&status, a, "replicas", n.there);
+    json_set_int_or_del(&status, a, "updatedReplicas", n.updated);
+    json_set_int_or_del(&status, a, "readyReplicas", n.ready);
+    json_set_int_or_del(&status, a, "availableReplicas", n.available);
+    json_set_int_or_del(&status, a, "unavailableReplicas", HK_MAX(n.wanted - n.available, 0));
     put_available(r, &status, n);
     put_progressing(r, &status, n);
     put_failure(r, &status);

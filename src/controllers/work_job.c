@@ -71,7 +71,7 @@ static bool is_enough(const struct bjob_pass *p)
 }
 
 /* An earlier verdict, from the conditions, is final. */
-static bool recall_verdict(struct bjob_pass *p)
+static bool recorded_verdict(struct bjob_pass *p)
 {
     const bool failed = work_condition_is(p->status, "FailureTarget", "True");
     const struct json *cond =
@@ -247,11 +247,10 @@ static void put_env(struct json *container, struct hk_arena *a)
             return;
         }
     }
-    json_put(&ref, a, HK_STR("fieldPath"),
-             json_make_str(HK_STR("metadata.labels['" API_KEY_COMPLETION_INDEX "']")));
-    json_put(&from, a, HK_STR("fieldRef"), ref);
-    json_put(&var, a, HK_STR("name"), json_make_str(HK_STR("JOB_COMPLETION_INDEX")));
-    json_put(&var, a, HK_STR("valueFrom"), from);
+    json_set_cstr(&ref, a, "fieldPath", "metadata.labels['" API_KEY_COMPLETION_INDEX "']");
+    json_set(&from, a, "fieldRef", ref);
+    json_set_cstr(&var, a, "name", "JOB_COMPLETION_INDEX");
+    json_set(&var, a, "valueFrom", from);
     json_push(env, a, var);
 }
 
@@ -264,9 +263,8 @@ static void put_index(struct bjob_pass *p, struct json *pod, int64_t index)
 
     work_label(pod, a, API_KEY_COMPLETION_INDEX, text);
     work_annotate(pod, a, API_KEY_COMPLETION_INDEX, text);
-    json_put(spec, a, HK_STR("hostname"),
-             json_make_str(
-                 hk_str(hk_arena_printf(a, "%.*s-%lld", HK_FMT(p->t->name), (long long)index))));
+    json_set_cstr(spec, a, "hostname",
+                  hk_arena_printf(a, "%.*s-%lld", HK_FMT(p->t->name), (long long)index));
     for (uint32_t k = 0; k < HK_LEN(lists); k++) {
         const struct json *list = json_get(spec, lists[k]);
 
@@ -401,7 +399,7 @@ static void put_suspension(struct bjob_pass *p, struct json *status)
                                 HK_STR("Job resumed"));
     }
     if (!p->suspended && !json_get(status, "startTime")) {
-        json_put(status, p->t->mem, HK_STR("startTime"), work_time(p->t->now_ns, p->t->mem));
+        json_set_time(status, p->t->mem, "startTime", p->t->now_ns);
     }
 }
 
@@ -426,7 +424,7 @@ static void put_end(struct bjob_pass *p, struct json *status)
     batch_job_set_condition(p, status, v->failed ? "Failed" : "Complete", "True", v->reason,
                             v->message);
     if (!v->failed) {
-        json_put(status, p->t->mem, HK_STR("completionTime"), work_time(p->t->now_ns, p->t->mem));
+        json_set_time(status, p->t->mem, "completionTime", p->t->now_ns);
     }
 }
 
@@ -546,7 +544,7 @@ static void batch_job_reconcile(struct ctl *c, struct pass *t)
     }
     read_spec(&p);
     p.pods = work_pods(t, &root);
-    first = !recall_verdict(&p);
+    first = !recorded_verdict(&p);
     bjob_count(&p);
     batch_job_check_finished(&p);
     (void)work_report(t, &root);

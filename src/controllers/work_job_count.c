@@ -84,7 +84,7 @@ static enum bjob_pod_state batch_job_count_pod_state(struct bjob_pass *p, uint32
     if (!d->tracked || (p->listed[i] & BJOB_LISTED_FAILED)) {
         return BJOB_POD_FAILED;
     }
-    f = bjob_judge_failure(p, &p->pods.at[i]);
+    f = bjob_apply_failure_policy(p, &p->pods.at[i]);
     if (f.fatal.n > 0 && !p->verdict.reason) {
         p->verdict =
             (struct bjob_verdict){.failed = true, .reason = "PodFailurePolicy", .message = f.fatal};
@@ -213,8 +213,8 @@ bool bjob_release_pod(struct pass *t, struct hk_str pod_name)
     struct json names = json_make_array(), meta = json_make_object(), patch = json_make_object();
 
     json_push(&names, a, json_make_str(HK_STR(API_JOB_TRACKING)));
-    json_put(&meta, a, HK_STR("$deleteFromPrimitiveList/finalizers"), names);
-    json_put(&patch, a, HK_STR("metadata"), meta);
+    json_set(&meta, a, "$deleteFromPrimitiveList/finalizers", names);
+    json_set(&patch, a, "metadata", meta);
     return pass_patch(t, &(struct pass_patch){.kind = api_kind(API_POD),
                                               .ns = t->ns,
                                               .name = pod_name,
@@ -261,19 +261,20 @@ void bjob_put_counts(struct bjob_pass *p, struct json *status)
     struct hk_arena *a = p->t->mem;
     struct json uncounted = json_make_object();
 
-    work_put_int(status, a, "active", p->active);
-    work_put_int(status, a, "succeeded", p->counted_succeeded);
-    work_put_int(status, a, "failed", p->counted_failed);
-    json_put(status, a, HK_STR("ready"), json_make_int(p->ready));
-    json_put(status, a, HK_STR("terminating"), json_make_int(p->ending));
+    json_set_int_or_del(status, a, "active", p->active);
+    json_set_int_or_del(status, a, "succeeded", p->counted_succeeded);
+    json_set_int_or_del(status, a, "failed", p->counted_failed);
+    json_set_int(status, a, "ready", p->ready);
+    json_set_int(status, a, "terminating", p->ending);
     if (p->left_succeeded.len > 0) {
-        json_put(&uncounted, a, HK_STR("succeeded"), p->left_succeeded);
+        json_set(&uncounted, a, "succeeded", p->left_succeeded);
     }
     if (p->left_failed.len > 0) {
-        json_put(&uncounted, a, HK_STR("failed"), p->left_failed);
+        json_set(&uncounted, a, "failed", p->left_failed);
     }
-    json_put(status, a, HK_STR("uncountedTerminatedPods"), uncounted);
+    json_set(status, a, "uncountedTerminatedPods", uncounted);
     if (p->indexed) {
-        work_put_str(status, a, "completedIndexes", write_indexes(p->done, p->completions, a));
+        json_set_str_or_del(status, a, "completedIndexes",
+                            write_indexes(p->done, p->completions, a));
     }
 }

@@ -83,7 +83,7 @@ static struct hk_str match_rule(const struct bjob_pass *p, const struct json *ru
     return none;
 }
 
-struct bjob_failure bjob_judge_failure(const struct bjob_pass *p, const struct work_pod *pod)
+struct bjob_failure bjob_apply_failure_policy(const struct bjob_pass *p, const struct work_pod *pod)
 {
     const struct mirror *m = ctl_mirror(p->t->c, API_POD);
     const struct json *rules = json_at(p->spec, "podFailurePolicy.rules");

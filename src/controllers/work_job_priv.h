@@ -48,7 +48,8 @@ struct bjob_failure {
 };
 
 /* Applies the job's podFailurePolicy to a failed pod that still has the tracking finalizer. */
-struct bjob_failure bjob_judge_failure(const struct bjob_pass *p, const struct work_pod *pod);
+struct bjob_failure bjob_apply_failure_policy(const struct bjob_pass *p,
+                                              const struct work_pod *pod);
 
 /* Classifies and counts all pods. Ended pods go through status.uncountedTerminatedPods, so that
  * each is counted exactly once, even after a crash:

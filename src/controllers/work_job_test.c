@@ -58,7 +58,7 @@ static uint32_t count_running(struct rig *r)
     return n;
 }
 
-static void a_job_is_complete_after_so_many_successes(void **state)
+static void a_job_is_complete_after_its_completions(void **state)
 {
     struct rig r;
 
@@ -107,7 +107,7 @@ static void pods_are_tracked_until_they_are_counted(void **state)
     rig_fini(&r);
 }
 
-static void pods_of_a_job_that_is_gone_are_let_go(void **state)
+static void finalizers_of_pods_of_a_deleted_job_are_removed(void **state)
 {
     struct rig r;
 
@@ -166,7 +166,7 @@ static void a_failure_in_the_future_delays_the_next_pod_no_longer(void **state)
     rig_fini(&r);
 }
 
-static void a_job_that_fails_takes_its_other_pods_along(void **state)
+static void a_failed_job_ends_its_other_pods(void **state)
 {
     struct rig r;
 
@@ -341,12 +341,12 @@ static void a_job_does_not_count_pods_of_one_that_had_its_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_is_complete_after_so_many_successes),
+        cmocka_unit_test(a_job_is_complete_after_its_completions),
         cmocka_unit_test(pods_are_tracked_until_they_are_counted),
-        cmocka_unit_test(pods_of_a_job_that_is_gone_are_let_go),
+        cmocka_unit_test(finalizers_of_pods_of_a_deleted_job_are_removed),
         cmocka_unit_test(failures_wait_ever_longer_and_end_the_job),
         cmocka_unit_test(a_failure_in_the_future_delays_the_next_pod_no_longer),
-        cmocka_unit_test(a_job_that_fails_takes_its_other_pods_along),
+        cmocka_unit_test(a_failed_job_ends_its_other_pods),
         cmocka_unit_test(indexed_jobs_complete_each_index_once),
         cmocka_unit_test(a_suspended_job_has_no_pods_and_no_failures),
         cmocka_unit_test(a_job_past_its_deadline_fails),

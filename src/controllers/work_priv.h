@@ -17,7 +17,8 @@ void work_changed(struct ctl *c, const struct mirror_change *ch);
 void work_pod_changed(struct ctl *c, const struct mirror_change *ch, enum api_kind_id kind);
 /* The same for any object whose text is kept. */
 void work_part_changed(struct ctl *c, const struct mirror_change *ch, enum api_kind_id kind);
-/* A PodGroup asks for more members than before: workloads of that kind whose pods are in it. */
+/* A PodGroup needs more members than before: queues the workloads of that kind whose pods are in
+ * it. */
 void work_group_changed(struct ctl *c, const struct mirror_change *ch, enum api_kind_id kind);
 
 /* ---- reading ---- */
@@ -73,7 +74,8 @@ uint32_t work_create_limit(const struct pass *t);
  * (pod_window.h). pods: at least those that wait for a node; have: those that count for want. */
 int64_t work_window_room(struct pass *t, const struct json *root, const struct work_pods *pods,
                          int64_t want, int64_t have);
-/* Tells of pods that could not be made. The first such error, or NULL. */
+/* Records an Event for each pod that could not be created; returns the first such error, or
+ * NULL. */
 const struct pass_error *work_report(struct pass *t, const struct json *owner);
 
 /* Encodes with Kubernetes' alphabet that forms no words. */
@@ -97,11 +99,7 @@ void work_revisions_trim(struct pass *t, const struct json *root, const struct w
 
 /* ---- writing ---- */
 
-/* Leaves zeros out. */
-void work_put_int(struct json *obj, struct hk_arena *a, const char *key, int64_t n);
-void work_put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str s);
-struct json work_time(int64_t ns, struct hk_arena *a);
-/* A copy of the status for changing. */
+/* A copy of the status, to be changed. */
 struct json work_status(struct pass *t, const struct json *root);
 /* Requests a write if the status differs; returns whether it did. */
 bool work_write_status(struct pass *t, enum api_kind_id kind, struct json *root,
@@ -115,5 +113,4 @@ struct work_condition {
 
 void work_set_condition(struct pass *t, struct json *status, const struct work_condition *c);
 void work_drop_condition(struct pass *t, struct json *status, const char *type);
-/* Sets observedGeneration. */
-void work_put_observed(struct pass *t, const struct json *root, struct json *status);
+void work_set_observed_generation(struct pass *t, const struct json *root, struct json *status);

@@ -68,11 +68,11 @@ static void replicaset_write_status(struct pass *t, enum api_kind_id kind, struc
         ready += pods->at[i].d->serving;
         available += work_pod_is_available(t, pods->at[i].d, min_ready_s);
     }
-    json_put(&status, t->mem, HK_STR("replicas"), json_make_int(pods->len));
-    work_put_int(&status, t->mem, "fullyLabeledReplicas", pods->len);
-    work_put_int(&status, t->mem, "readyReplicas", ready);
-    work_put_int(&status, t->mem, "availableReplicas", available);
-    work_put_observed(t, root, &status);
+    json_set_int(&status, t->mem, "replicas", pods->len);
+    json_set_int_or_del(&status, t->mem, "fullyLabeledReplicas", pods->len);
+    json_set_int_or_del(&status, t->mem, "readyReplicas", ready);
+    json_set_int_or_del(&status, t->mem, "availableReplicas", available);
+    work_set_observed_generation(t, root, &status);
     put_failure(t, &status, e);
     (void)work_write_status(t, kind, root, status);
 }

@@ -49,7 +49,7 @@ static void pods_have_the_template_and_their_controller(void **state)
     rig_fini(&r);
 }
 
-static void of_too_many_those_that_wait_go_first(void **state)
+static void scaling_down_deletes_waiting_pods_first(void **state)
 {
     struct rig r;
     char running[300];
@@ -155,7 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replicas_are_made_once_and_counted),
         cmocka_unit_test(pods_have_the_template_and_their_controller),
-        cmocka_unit_test(of_too_many_those_that_wait_go_first),
+        cmocka_unit_test(scaling_down_deletes_waiting_pods_first),
         cmocka_unit_test(failed_and_deleted_pods_are_replaced),
         cmocka_unit_test(a_ready_pod_is_available_after_min_ready_seconds),
         cmocka_unit_test(a_pod_that_cannot_be_made_shows_as_a_condition),

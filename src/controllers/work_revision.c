@@ -50,7 +50,7 @@ static struct json kept_template(struct pass *t, const struct json *root)
 {
     struct json template = json_clone_as(json_at(root, "spec.template"), JSON_OBJECT, t->mem);
 
-    json_put(&template, t->mem, HK_STR("$patch"), json_make_str(HK_STR("replace")));
+    json_set_cstr(&template, t->mem, "$patch", "replace");
     return template;
 }
 
@@ -62,16 +62,16 @@ static void work_revision_create(struct pass *t, const struct json *root, struct
     struct json body = json_make_object(), meta = json_make_object(), data = json_make_object(),
                 spec = json_make_object();
 
-    json_put(&spec, a, HK_STR("template"), *template);
-    json_put(&data, a, HK_STR("spec"), spec);
-    json_put(&meta, a, HK_STR("name"), json_make_str(name));
-    json_put(&meta, a, HK_STR("namespace"), json_make_str(t->ns));
-    json_put(&meta, a, HK_STR("labels"), json_clone_as(labels, JSON_OBJECT, a));
-    json_put(&body, a, HK_STR("apiVersion"), json_make_str(HK_STR("apps/v1")));
-    json_put(&body, a, HK_STR("kind"), json_make_str(HK_STR("ControllerRevision")));
-    json_put(&body, a, HK_STR("metadata"), meta);
-    json_put(&body, a, HK_STR("revision"), json_make_int(number));
-    json_put(&body, a, HK_STR("data"), data);
+    json_set(&spec, a, "template", *template);
+    json_set(&data, a, "spec", spec);
+    json_set_str(&meta, a, "name", name);
+    json_set_str(&meta, a, "namespace", t->ns);
+    json_set(&meta, a, "labels", json_clone_as(labels, JSON_OBJECT, a));
+    json_set_cstr(&body, a, "apiVersion", "apps/v1");
+    json_set_cstr(&body, a, "kind", "ControllerRevision");
+    json_set(&body, a, "metadata", meta);
+    json_set_int(&body, a, "revision", number);
+    json_set(&body, a, "data", data);
     work_label(&body, a, "controller.kubernetes.io/hash", hash);
     kinds_own(&body, a, root);
     pass_create(t, api_kind(API_CONTROLLER_REVISION), &body);
@@ -85,7 +85,7 @@ static bool renew(struct pass *t, const struct json *revision, int64_t last)
     if (work_revision_number(revision) == last) {
         return true;
     }
-    json_put(&patch, t->mem, HK_STR("revision"), json_make_int(last + 1));
+    json_set_int(&patch, t->mem, "revision", last + 1);
     pass_patch(t, &(struct pass_patch){.kind = api_kind(API_CONTROLLER_REVISION),
                                        .ns = t->ns,
                                        .name = work_revision_name(revision),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workloads of Kubernetes under test: all their controllers over one world.
+// Workloads of Kubernetes under test: all their controllers over one API in memory.
 #pragma once
 
 #include "controllers/rig_test.h"

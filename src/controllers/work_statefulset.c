@@ -55,11 +55,11 @@ static struct json make_claim(const struct stateful *s, const struct json *templ
     struct json *meta;
 
     json_del(&claim, "status");
-    json_put(&claim, a, HK_STR("apiVersion"), json_make_str(HK_STR("v1")));
-    json_put(&claim, a, HK_STR("kind"), json_make_str(HK_STR("PersistentVolumeClaim")));
+    json_set_cstr(&claim, a, "apiVersion", "v1");
+    json_set_cstr(&claim, a, "kind", "PersistentVolumeClaim");
     meta = json_need(&claim, a, "metadata", JSON_OBJECT);
-    json_put(meta, a, HK_STR("name"), json_make_str(name));
-    json_put(meta, a, HK_STR("namespace"), json_make_str(s->t->ns));
+    json_set_str(meta, a, "name", name);
+    json_set_str(meta, a, "namespace", s->t->ns);
     for (uint32_t i = 0; json_is(selected, JSON_OBJECT) && i < selected->len; i++) {
         const struct json_member *m = &selected->members[i];
 
@@ -106,10 +106,9 @@ static void put_volumes(const struct stateful *s, struct json *spec, int64_t ord
         const struct json *name = json_at(&templates->items[i], "metadata.name");
         struct json volume = json_make_object(), claim = json_make_object();
 
-        json_put(&claim, a, HK_STR("claimName"),
-                 json_make_str(claim_name(s, &templates->items[i], ordinal)));
-        json_put(&volume, a, HK_STR("name"), json_make_str(json_str(name, none)));
-        json_put(&volume, a, HK_STR("persistentVolumeClaim"), claim);
+        json_set_str(&claim, a, "claimName", claim_name(s, &templates->items[i], ordinal));
+        json_set_str(&volume, a, "name", json_str(name, none));
+        json_set(&volume, a, "persistentVolumeClaim", claim);
         json_push(&volumes, a, volume);
     }
     for (uint32_t i = 0; json_is(old, JSON_ARRAY) && i < old->len; i++) {
@@ -124,7 +123,7 @@ static void put_volumes(const struct stateful *s, struct json *spec, int64_t ord
             json_push(&volumes, a, old->items[i]);
         }
     }
-    json_put(spec, a, HK_STR("volumes"), volumes);
+    json_set(spec, a, "volumes", volumes);
 }
 
 static bool is_of_current(const struct stateful *s, int64_t ordinal)
@@ -147,8 +146,8 @@ static struct json make_pod(const struct stateful *s, int64_t ordinal)
     work_label(&pod, a, "apps.kubernetes.io/pod-index",
                hk_str(hk_arena_printf(a, "%lld", (long long)ordinal)));
     work_label(&pod, a, API_LABEL_REVISION_HASH, old ? s->current : s->revisions.update);
-    json_put(spec, a, HK_STR("hostname"), json_make_str(name));
-    work_put_str(spec, a, "subdomain", service);
+    json_set_str(spec, a, "hostname", name);
+    json_set_str_or_del(spec, a, "subdomain", service);
     put_volumes(s, spec, ordinal);
     return pod;
 }
@@ -300,16 +299,16 @@ static bool statefulset_write_status(struct stateful *s)
         s->current = s->revisions.update;
         current = updated;
     }
-    work_put_observed(s->t, s->root, &status);
-    json_put(&status, a, HK_STR("replicas"), json_make_int(there));
-    work_put_int(&status, a, "readyReplicas", ready);
-    json_put(&status, a, HK_STR("availableReplicas"), json_make_int(available));
-    work_put_int(&status, a, "currentReplicas", current);
-    work_put_int(&status, a, "updatedReplicas", updated);
-    work_put_str(&status, a, "currentRevision", s->current);
-    work_put_str(&status, a, "updateRevision", s->revisions.update);
+    work_set_observed_generation(s->t, s->root, &status);
+    json_set_int(&status, a, "replicas", there);
+    json_set_int_or_del(&status, a, "readyReplicas", ready);
+    json_set_int(&status, a, "availableReplicas", available);
+    json_set_int_or_del(&status, a, "currentReplicas", current);
+    json_set_int_or_del(&status, a, "updatedReplicas", updated);
+    json_set_str_or_del(&status, a, "currentRevision", s->current);
+    json_set_str_or_del(&status, a, "updateRevision", s->revisions.update);
     if (!json_get(&status, "collisionCount")) {
-        json_put(&status, a, HK_STR("collisionCount"), json_make_int(0));
+        json_set_int(&status, a, "collisionCount", 0);
     }
     return work_write_status(s->t, API_STATEFUL_SET, s->root, status);
 }

@@ -218,7 +218,7 @@ static void a_large_deployment_rolls_out(void **state)
 }
 
 /* A template that cannot be placed is replaced by one that can. */
-static void a_deployment_that_waits_can_be_mended(void **state)
+static void a_deployment_that_waits_can_be_corrected(void **state)
 {
     rig_put(&rig, DEPLOYMENT("50000", ""));
     rig_settle(&rig);
@@ -408,7 +408,7 @@ int main(void)
         test(scaled_to_nothing_a_large_set_leaves_nothing),
         test(a_large_set_shrinks_first_where_nothing_exists),
         test(a_large_deployment_rolls_out),
-        test(a_deployment_that_waits_can_be_mended),
+        test(a_deployment_that_waits_can_be_corrected),
         test(the_gang_of_a_set_is_made_whole),
         test(a_group_that_the_template_names_is_a_gang),
         test(gangs_of_jobs_and_stateful_sets),

@@ -19,7 +19,7 @@ struct workq_key {
     uint8_t state;     /* enum workq_state */
     bool again;        /* added while busy */
     uint32_t failures; /* in a row */
-    int64_t due_ns;    /* the earliest wish to be looked at; INT64_MAX none */
+    int64_t due_ns;    /* the earliest requested time; INT64_MAX none */
     int64_t rest_ns;   /* not before that; 0 at any time */
 };
 
@@ -34,9 +34,9 @@ struct workq {
     HK_VEC(struct workq_key) keys;
     HK_VEC(uint32_t) vacant;
     HK_VEC(uint32_t) ready;
-    uint32_t head;     /* of ready: the next to go */
+    uint32_t head;     /* of ready: the next to pop */
     uint32_t nresting; /* keys that wait for the end of their rest */
-    /* A heap; those that are neither their key's due_ns nor its rest_ns are dead. */
+    /* A heap; an entry that equals neither due_ns nor rest_ns of its key is obsolete. */
     HK_VEC(struct workq_timer) timers;
     struct hk_map at; /* names to key */
 };
@@ -48,9 +48,9 @@ void workq_add_at(struct workq *q, struct hk_str ns, struct hk_str name, int64_t
 int64_t workq_tick(struct workq *q, int64_t now_ns);
 /* The next key, now busy; HK_NONE when none waits. The key is valid until workq_done. */
 uint32_t workq_pop(struct workq *q);
-/* The key, which is busy, has no further pass before that time. */
+/* Allows no further pass of the key, which is busy, before that time. */
 void workq_rest(struct workq *q, uint32_t key, int64_t until_ns);
-/* The pass over the key is over; it is forgotten when nothing more is wanted of it. */
+/* Ends the pass over the key; forgets the key unless it was added meanwhile. */
 void workq_done(struct workq *q, uint32_t key);
 /* Ends a pass that needs another at once; keeps the count of failures. */
 void workq_again(struct workq *q, uint32_t key);

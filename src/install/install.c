@@ -155,7 +155,7 @@ static bool is_needed(const struct install_opts *o, const struct json *rule)
            is_registered(o, "/podgroups/mutate");
 }
 
-static void mend_role(const struct filling *f, struct json *role)
+static void drop_unused_rights(const struct filling *f, struct json *role)
 {
     const struct json *rules = json_get(role, "rules");
     struct json kept = json_make_array();
@@ -168,7 +168,8 @@ static void mend_role(const struct filling *f, struct json *role)
     json_set(role, f->a, "rules", kept);
 }
 
-static void put_data(const struct filling *f, struct json *map, const char *key, const char *text)
+static void install_set_data_if_given(const struct filling *f, struct json *map, const char *key,
+                                      const char *text)
 {
     struct json data = json_make_object();
 
@@ -184,11 +185,11 @@ static void install_adjust_object(const struct filling *f, struct json *doc)
     const struct hk_str name = json_str_at(doc, "metadata.name");
 
     if (hk_str_is(kind, "ClusterRole") && hk_str_is(name, "volcano-admission")) {
-        mend_role(f, doc);
+        drop_unused_rights(f, doc);
     } else if (hk_str_is(name, "volcano-scheduler-configmap")) {
-        put_data(f, doc, "volcano-scheduler.conf", f->o->scheduler_conf);
+        install_set_data_if_given(f, doc, "volcano-scheduler.conf", f->o->scheduler_conf);
     } else if (hk_str_is(name, "volcano-admission-configmap")) {
-        put_data(f, doc, "volcano-admission.conf", f->o->admission_conf);
+        install_set_data_if_given(f, doc, "volcano-admission.conf", f->o->admission_conf);
     }
 }
 

@@ -81,7 +81,7 @@ static void test_parts_come_in_their_order(void **state)
     assert_at(&list.items[2], "metadata.name", "\"default\"");
 }
 
-static void test_configuration_is_what_was_given(void **state)
+static void test_the_configuration_has_the_given_values(void **state)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
     struct install_opts o = usual(1U << INSTALL_CONFIG);
@@ -169,7 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_word_is_filled_in),
         cmocka_unit_test(test_parts_come_in_their_order),
-        cmocka_unit_test(test_configuration_is_what_was_given),
+        cmocka_unit_test(test_the_configuration_has_the_given_values),
         cmocka_unit_test(test_rights_follow_the_webhooks),
         cmocka_unit_test(test_webhooks),
         cmocka_unit_test(test_webhooks_by_address),

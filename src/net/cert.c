@@ -41,12 +41,12 @@ void cert_set_fini(struct cert_set *s)
 }
 
 /* Objects that GnuTLS requires to be freed one by one. */
-struct workshop {
+struct cert_builder {
     gnutls_x509_privkey_t key, ca_key;
     gnutls_x509_crt_t crt, ca_crt;
 };
 
-static void workshop_fini(struct workshop *w)
+static void cert_builder_fini(struct cert_builder *w)
 {
     gnutls_x509_crt_deinit(w->crt);
     gnutls_x509_crt_deinit(w->ca_crt);
@@ -64,10 +64,13 @@ static int import_crt(const char *pem, gnutls_x509_crt_t *ret)
     const gnutls_datum_t text = {(unsigned char *)pem, (unsigned)strlen(pem)};
     const int rc = gnutls_x509_crt_init(ret);
 
-    return rc < 0 ? rc : gnutls_x509_crt_import(*ret, &text, GNUTLS_X509_FMT_PEM);
+    if (rc < 0) {
+        return rc;
+    }
+    return gnutls_x509_crt_import(*ret, &text, GNUTLS_X509_FMT_PEM);
 }
 
-static int import_ca(struct workshop *w, const struct cert_pair *ca, struct hk_err *err)
+static int import_ca(struct cert_builder *w, const struct cert_pair *ca, struct hk_err *err)
 {
     const gnutls_datum_t text = {(unsigned char *)ca->key_pem, (unsigned)strlen(ca->key_pem)};
     int rc = import_crt(ca->cert_pem, &w->ca_crt);
@@ -89,7 +92,10 @@ static int set_serial(gnutls_x509_crt_t crt)
     const int rc = gnutls_rnd(GNUTLS_RND_NONCE, serial, sizeof(serial));
 
     serial[0] = (unsigned char)((serial[0] & 0x7f) | 0x40);
-    return rc < 0 ? rc : gnutls_x509_crt_set_serial(crt, serial, sizeof(serial));
+    if (rc < 0) {
+        return rc;
+    }
+    return gnutls_x509_crt_set_serial(crt, serial, sizeof(serial));
 }
 
 static int set_subject(gnutls_x509_crt_t crt, const struct cert_opts *o)
@@ -137,7 +143,7 @@ static int set_usage(gnutls_x509_crt_t crt, const struct cert_opts *o, bool ca)
     return rc;
 }
 
-static int set_key_ids(struct workshop *w)
+static int set_key_ids(struct cert_builder *w)
 {
     unsigned char id[32];
     size_t n = sizeof(id);
@@ -153,25 +159,45 @@ static int set_key_ids(struct workshop *w)
     return rc;
 }
 
-static int cert_fill_fields(struct workshop *w, const struct cert_opts *o)
+static int cert_fill_fields(struct cert_builder *w, const struct cert_opts *o)
 {
     gnutls_x509_crt_t crt = w->crt;
     int rc = gnutls_x509_crt_set_version(crt, 3);
 
-    rc = rc < 0 ? rc : set_serial(crt);
-    rc = rc < 0 ? rc : gnutls_x509_crt_set_activation_time(crt, o->now_s - BACKDATE_S);
-    rc =
-        rc < 0 ? rc : gnutls_x509_crt_set_expiration_time(crt, o->now_s + (int64_t)o->days * 86400);
-    rc = rc < 0 ? rc : set_subject(crt, o);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = set_serial(crt);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = gnutls_x509_crt_set_activation_time(crt, o->now_s - BACKDATE_S);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = gnutls_x509_crt_set_expiration_time(crt, o->now_s + (int64_t)o->days * 86400);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = set_subject(crt, o);
     for (uint32_t k = 0; k < o->nnames && rc == 0; k++) {
         rc = add_name(crt, o->names[k]);
     }
-    rc = rc < 0 ? rc : gnutls_x509_crt_set_key(crt, w->key);
-    rc = rc < 0 ? rc : set_usage(crt, o, !w->ca_crt);
-    return rc < 0 ? rc : set_key_ids(w);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = gnutls_x509_crt_set_key(crt, w->key);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = set_usage(crt, o, !w->ca_crt);
+    if (rc < 0) {
+        return rc;
+    }
+    return set_key_ids(w);
 }
 
-static int export(struct workshop *w, struct cert_pair *ret, struct hk_err *err)
+static int export(struct cert_builder *w, struct cert_pair *ret, struct hk_err *err)
 {
     gnutls_datum_t cert = {0}, key = {0};
     int rc = gnutls_x509_crt_export2(w->crt, GNUTLS_X509_FMT_PEM, &cert);
@@ -190,7 +216,7 @@ static int export(struct workshop *w, struct cert_pair *ret, struct hk_err *err)
     return rc < 0 ? cert_fail_gnutls(err, "write the certificate", rc) : 0;
 }
 
-static int cert_make_pair(struct workshop *w, const struct cert_opts *o, struct cert_pair *ret,
+static int cert_make_pair(struct cert_builder *w, const struct cert_opts *o, struct cert_pair *ret,
                           struct hk_err *err)
 {
     int rc = gnutls_x509_privkey_init(&w->key);
@@ -203,7 +229,9 @@ static int cert_make_pair(struct workshop *w, const struct cert_opts *o, struct 
         return cert_fail_gnutls(err, "make a key", rc);
     }
     rc = gnutls_x509_crt_init(&w->crt);
-    rc = rc < 0 ? rc : cert_fill_fields(w, o);
+    if (rc == 0) {
+        rc = cert_fill_fields(w, o);
+    }
     if (rc == 0) {
         rc = gnutls_x509_crt_sign2(w->crt, w->ca_crt ? w->ca_crt : w->crt,
                                    w->ca_key ? w->ca_key : w->key, GNUTLS_DIG_SHA256, 0);
@@ -213,7 +241,7 @@ static int cert_make_pair(struct workshop *w, const struct cert_opts *o, struct 
 
 int cert_make_ca(const struct cert_opts *o, struct cert_pair *ret, struct hk_err *err)
 {
-    HK_AUTO(workshop_fini) struct workshop w = {0};
+    HK_AUTO(cert_builder_fini) struct cert_builder w = {0};
 
     return cert_make_pair(&w, o, ret, err);
 }
@@ -221,15 +249,18 @@ int cert_make_ca(const struct cert_opts *o, struct cert_pair *ret, struct hk_err
 int cert_make(const struct cert_opts *o, const struct cert_pair *ca, struct cert_pair *ret,
               struct hk_err *err)
 {
-    HK_AUTO(workshop_fini) struct workshop w = {0};
+    HK_AUTO(cert_builder_fini) struct cert_builder w = {0};
     const int rc = import_ca(&w, ca, err);
 
-    return rc < 0 ? rc : cert_make_pair(&w, o, ret, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return cert_make_pair(&w, o, ret, err);
 }
 
 int cert_expiry(const char *cert_pem, int64_t *ret_s, struct hk_err *err)
 {
-    HK_AUTO(workshop_fini) struct workshop w = {0};
+    HK_AUTO(cert_builder_fini) struct cert_builder w = {0};
     const int rc = import_crt(cert_pem, &w.crt);
 
     if (rc < 0) {
@@ -241,7 +272,7 @@ int cert_expiry(const char *cert_pem, int64_t *ret_s, struct hk_err *err)
 
 bool cert_serves(const char *cert_pem, const char *ca_pem, const char *name)
 {
-    HK_AUTO(workshop_fini) struct workshop w = {0};
+    HK_AUTO(cert_builder_fini) struct cert_builder w = {0};
 
     return import_crt(cert_pem, &w.crt) == 0 && import_crt(ca_pem, &w.ca_crt) == 0 &&
            gnutls_x509_crt_check_issuer(w.crt, w.ca_crt) != 0 &&
@@ -272,7 +303,7 @@ int cert_read_base64(struct hk_str coded, struct hk_buf *out, struct hk_err *err
     gnutls_datum_t plain = {0};
 
     if (coded.n > INT32_MAX || gnutls_base64_decode2(&text, &plain) != 0) {
-        return hk_fail(err, HK_EINVAL, "no base64");
+        return hk_fail(err, HK_EINVAL, "not base64");
     }
     hk_buf_add(out, plain.data, plain.size);
     gnutls_free(plain.data);
@@ -314,7 +345,7 @@ static bool verified(gnutls_session_t session)
 
 void cert_peer(void *session, struct cert_subject *ret)
 {
-    HK_AUTO(workshop_fini) struct workshop w = {0};
+    HK_AUTO(cert_builder_fini) struct cert_builder w = {0};
     HK_VEC(char *) orgs = {0};
     unsigned n = 0;
 

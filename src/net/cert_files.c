@@ -38,7 +38,9 @@ static int cert_files_load(struct cert_files *c, struct hk_err *err)
 
     if (rc == 0) {
         rc = identity_new(hk_buf_str(&text[0]).s, hk_buf_str(&text[1]).s, &id, err);
-        rc = rc < 0 ? hk_wrap(err, rc, "'%s' and '%s'", c->o.cert_file, c->o.key_file) : 0;
+        if (rc < 0) {
+            hk_wrap(err, rc, "'%s' and '%s'", c->o.cert_file, c->o.key_file);
+        }
     }
     if (rc == 0) {
         rc = cert_set_take(&c->now, text[0].data, text[1].data,
@@ -58,7 +60,7 @@ static void on_files(void *ctx)
     const int rc = cert_files_load(c, &err);
 
     if (rc < 0) {
-        hk_log(HK_LOG_ERROR, "certificate files not taken", "err=\"%s\"", err.text);
+        hk_log(HK_LOG_ERROR, "cannot use the certificate files", "err=\"%s\"", err.text);
     } else if (rc > 0) {
         hk_log(HK_LOG_INFO, "certificate files changed", "path=%s", c->o.cert_file);
         c->o.changed(c->o.ctx);
@@ -78,7 +80,9 @@ int cert_files_new(const struct cert_files_opts *o, struct cert_files **ret, str
                                                 .changed = on_files,
                                                 .ctx = c},
                        &c->watch, err);
-    rc = rc < 0 ? rc : cert_files_load(c, err);
+    if (rc == 0) {
+        rc = cert_files_load(c, err);
+    }
     if (rc < 0) {
         cert_files_free(c);
         return rc;

@@ -116,7 +116,7 @@ static void test_a_change_counts_once_it_is_whole(void **state)
     net_loop_free(l);
 }
 
-static void test_what_cannot_be_used_is_told_at_once(void **state)
+static void test_unusable_files_are_reported_at_once(void **state)
 {
     struct net_loop *l = net_loop_new(hk_clock_system());
     struct cert_files_opts o = {.loop = l, .cert_file = cert_path, .key_file = key_path};
@@ -137,7 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_change_counts_once_it_is_whole),
-        cmocka_unit_test(test_what_cannot_be_used_is_told_at_once),
+        cmocka_unit_test(test_unusable_files_are_reported_at_once),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -68,7 +68,7 @@ static void test_expiry_is_the_days_asked_for(void **state)
     assert_int_equal(ends, NOW + 5 * 86400);
 }
 
-static void test_broken_pem_is_told(void **state)
+static void test_broken_pem_is_reported(void **state)
 {
     const struct cert_opts o = {.cn = "x", .now_s = NOW, .days = 1};
     struct cert_pair broken = {(char *)"rubbish", (char *)"rubbish"}, ret = {0};
@@ -93,7 +93,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_certificate_stands_for_its_names_only),
         cmocka_unit_test(test_expiry_is_the_days_asked_for),
-        cmocka_unit_test(test_broken_pem_is_told),
+        cmocka_unit_test(test_broken_pem_is_reported),
         cmocka_unit_test(test_base64_has_no_line_ends),
     };
 

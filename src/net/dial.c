@@ -19,8 +19,8 @@ struct net_dial {
     void (*opened)(void *ctx, const char *why);
     void (*ready)(void *ctx, uint32_t events);
     void *ctx;
-    struct net_watch *watch; /* NULL: the connection failed */
-    struct net_timer *doom;  /* reports a failure to start */
+    struct net_watch *watch;         /* NULL: the connection failed */
+    struct net_timer *failure_timer; /* reports a failure to start */
     int fd;
     enum state state;
     const char *why;      /* a string literal */
@@ -36,7 +36,7 @@ static void net_dial_fail(struct net_dial *d, const char *why)
     d->opened(d->ctx, why);
 }
 
-static void on_doom(void *ctx)
+static void on_failure_timer(void *ctx)
 {
     struct net_dial *d = ctx;
 
@@ -113,13 +113,19 @@ static int open_tls(struct net_dial *d, const struct net_dial_opts *o)
 {
     int rc = make_credentials(d, o);
 
-    rc = rc < 0 ? rc : gnutls_init(&d->tls, GNUTLS_CLIENT | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = gnutls_init(&d->tls, GNUTLS_CLIENT | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL);
     if (rc < 0) {
         return rc;
     }
     gnutls_transport_set_int(d->tls, d->fd);
     rc = gnutls_set_default_priority(d->tls);
-    return rc < 0 ? rc : gnutls_credentials_set(d->tls, GNUTLS_CRD_CERTIFICATE, d->own);
+    if (rc < 0) {
+        return rc;
+    }
+    return gnutls_credentials_set(d->tls, GNUTLS_CRD_CERTIFICATE, d->own);
 }
 
 /* NULL: the connection is in progress. */
@@ -154,8 +160,8 @@ struct net_dial *net_dial_new(struct net_loop *l, const struct net_dial_opts *o)
     *d = (struct net_dial){.opened = o->opened, .ready = o->ready, .ctx = o->ctx, .fd = -1};
     d->why = net_dial_connect(d, o);
     if (d->why) {
-        d->doom = net_timer_new(l, on_doom, d);
-        net_timer_at(d->doom, net_loop_now_ns(l));
+        d->failure_timer = net_timer_new(l, on_failure_timer, d);
+        net_timer_at(d->failure_timer, net_loop_now_ns(l));
     } else {
         d->watch = net_watch_add(l, d->fd, EPOLLOUT, net_dial_on_ready, d);
     }
@@ -168,7 +174,7 @@ void net_dial_free(struct net_dial *d)
         return;
     }
     net_watch_del(d->watch);
-    net_timer_free(d->doom);
+    net_timer_free(d->failure_timer);
     if (d->tls) {
         gnutls_deinit(d->tls);
     }

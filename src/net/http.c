@@ -560,8 +560,12 @@ int http_server_new(struct net_loop *loop, const struct http_opts *o, struct htt
     s->listen_fd = -1;
     s->timer = net_timer_new(loop, on_timeout, s);
     int rc = o->cert_pem ? identity_new(o->cert_pem, o->key_pem, &s->identity, err) : 0;
-    rc = rc < 0 ? rc : listen_on(o->addr, o->port, &s->listen_fd, &s->port, err);
-    rc = rc < 0 ? rc : http_start_daemon(s, err);
+    if (rc == 0) {
+        rc = listen_on(o->addr, o->port, &s->listen_fd, &s->port, err);
+    }
+    if (rc == 0) {
+        rc = http_start_daemon(s, err);
+    }
     if (rc < 0) {
         http_server_free(s);
         return rc;

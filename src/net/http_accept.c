@@ -175,7 +175,7 @@ static void log_room(struct http_server *s)
     if (s->full && quiet_ns >= (int64_t)QUIET_MS * 1000000 &&
         s->nconnections < s->opts.max_connections / 8 * 7) {
         s->full = false;
-        hk_log(HK_LOG_INFO, "taking new connections again",
+        hk_log(HK_LOG_INFO, "no longer too many connections",
                "connections=%u closed=%llu refused=%llu", s->nconnections,
                (unsigned long long)s->nmade_room, (unsigned long long)s->nrefused);
     }

@@ -40,7 +40,7 @@ static void expect_closed(struct fixture *f, int fd)
 
 /* ---- connections ---- */
 
-static void test_the_longest_idle_goes_for_a_newcomer(void **state)
+static void test_the_longest_idle_connection_is_closed_for_a_new_one(void **state)
 {
     struct fixture f = {0};
     int fds[MAX_CONNECTIONS];
@@ -58,7 +58,7 @@ static void test_the_longest_idle_goes_for_a_newcomer(void **state)
     finish(&f);
 }
 
-static void test_nobody_who_is_served_is_closed(void **state)
+static void test_a_connection_with_a_request_is_never_closed(void **state)
 {
     struct fixture f = {0};
     HK_AUTO(hk_buf_fini) struct hk_buf in = {0};
@@ -80,7 +80,7 @@ static void test_nobody_who_is_served_is_closed(void **state)
     finish(&f);
 }
 
-static void test_strangers_go_before_users(void **state)
+static void test_anonymous_connections_are_closed_before_those_of_users(void **state)
 {
     struct fixture f = {0};
     int fds[MAX_CONNECTIONS], flood[3 * MAX_CONNECTIONS];
@@ -107,7 +107,7 @@ static void test_strangers_go_before_users(void **state)
     finish(&f);
 }
 
-static void test_a_user_has_so_many(void **state)
+static void test_connections_of_one_user_are_limited(void **state)
 {
     struct fixture f = {0};
     int fds[4];
@@ -124,7 +124,7 @@ static void test_a_user_has_so_many(void **state)
     finish(&f);
 }
 
-static void test_an_address_has_so_many(void **state)
+static void test_connections_of_one_address_are_limited(void **state)
 {
     struct fixture f = {0};
     int fds[6];
@@ -159,7 +159,7 @@ static size_t use_up(int *fds, size_t max, size_t but)
     return n;
 }
 
-static void test_accepting_goes_on_when_descriptors_are_back(void **state)
+static void test_accepting_continues_when_descriptors_are_free_again(void **state)
 {
     const struct rlimit few = {200, 200};
     struct rlimit old;
@@ -278,7 +278,7 @@ static const struct {
 };
 
 /* No bytes after it on the connection are read as a request. */
-static void test_what_could_be_read_in_two_ways_is_refused(void **state)
+static void test_ambiguous_requests_are_refused(void **state)
 {
     struct fixture f = {0};
     start(&f, NULL);
@@ -301,7 +301,7 @@ static void test_what_could_be_read_in_two_ways_is_refused(void **state)
     finish(&f);
 }
 
-static void test_what_is_unusual_but_right_is_served(void **state)
+static void test_unusual_but_valid_requests_are_served(void **state)
 {
     static const char *const fine[] = {
         "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
@@ -324,7 +324,7 @@ static void test_what_is_unusual_but_right_is_served(void **state)
     finish(&f);
 }
 
-static void test_a_target_too_long_is_told(void **state)
+static void test_a_target_that_is_too_long_is_refused(void **state)
 {
     static const size_t sizes[] = {25 * 1024, 40 * 1024};
     struct fixture f = {0};
@@ -368,17 +368,17 @@ static void test_the_answer_to_head_has_no_body(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_longest_idle_goes_for_a_newcomer),
-        cmocka_unit_test(test_nobody_who_is_served_is_closed),
-        cmocka_unit_test(test_strangers_go_before_users),
-        cmocka_unit_test(test_a_user_has_so_many),
-        cmocka_unit_test(test_an_address_has_so_many),
-        cmocka_unit_test(test_accepting_goes_on_when_descriptors_are_back),
+        cmocka_unit_test(test_the_longest_idle_connection_is_closed_for_a_new_one),
+        cmocka_unit_test(test_a_connection_with_a_request_is_never_closed),
+        cmocka_unit_test(test_anonymous_connections_are_closed_before_those_of_users),
+        cmocka_unit_test(test_connections_of_one_user_are_limited),
+        cmocka_unit_test(test_connections_of_one_address_are_limited),
+        cmocka_unit_test(test_accepting_continues_when_descriptors_are_free_again),
         cmocka_unit_test(test_descriptors_are_left_to_others),
         cmocka_unit_test(test_announced_bodies_are_counted_before_they_come),
-        cmocka_unit_test(test_what_could_be_read_in_two_ways_is_refused),
-        cmocka_unit_test(test_what_is_unusual_but_right_is_served),
-        cmocka_unit_test(test_a_target_too_long_is_told),
+        cmocka_unit_test(test_ambiguous_requests_are_refused),
+        cmocka_unit_test(test_unusual_but_valid_requests_are_served),
+        cmocka_unit_test(test_a_target_that_is_too_long_is_refused),
         cmocka_unit_test(test_the_answer_to_head_has_no_body),
     };
 

@@ -272,7 +272,7 @@ static void test_stopping_ends_streams_and_waits_for_answers(void **state)
     close(late);
 }
 
-static void test_freeing_cuts_those_who_wait(void **state)
+static void test_freeing_the_server_closes_waiting_connections(void **state)
 {
     struct fixture f = {0};
     start(&f, NULL);
@@ -302,7 +302,7 @@ static void test_freeing_is_not_held_up_by_newcomers(void **state)
     close(fd);
 }
 
-static void test_addresses_that_cannot_be_served_are_told(void **state)
+static void test_addresses_that_cannot_be_served_are_reported(void **state)
 {
     struct net_loop *l = net_loop_new(hk_clock_system());
     struct http_opts o = {.addr = HK_STR("nowhere"), .max_connections = 1, .handle = handle};
@@ -463,9 +463,9 @@ int main(void)
         cmocka_unit_test(test_a_request_that_drips_is_cut),
         cmocka_unit_test(test_rubbish_is_survived),
         cmocka_unit_test(test_stopping_ends_streams_and_waits_for_answers),
-        cmocka_unit_test(test_freeing_cuts_those_who_wait),
+        cmocka_unit_test(test_freeing_the_server_closes_waiting_connections),
         cmocka_unit_test(test_freeing_is_not_held_up_by_newcomers),
-        cmocka_unit_test(test_addresses_that_cannot_be_served_are_told),
+        cmocka_unit_test(test_addresses_that_cannot_be_served_are_reported),
         cmocka_unit_test(test_clients_are_known_by_verified_certificates_only),
         cmocka_unit_test(test_a_handshake_that_stalls_is_waited_for),
     };

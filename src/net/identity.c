@@ -30,7 +30,9 @@ static int identity_import_pair(struct identity *id, const char *cert_pem, const
     }
     id->nchain = n;
     rc = gnutls_privkey_init(&id->key);
-    rc = rc < 0 ? rc : gnutls_privkey_import_x509_raw(id->key, &key, GNUTLS_X509_FMT_PEM, NULL, 0);
+    if (rc == 0) {
+        rc = gnutls_privkey_import_x509_raw(id->key, &key, GNUTLS_X509_FMT_PEM, NULL, 0);
+    }
     if (rc < 0) {
         return hk_fail(err, HK_EINVAL, "cannot read the key: %s", gnutls_strerror(rc));
     }
@@ -63,7 +65,7 @@ int identity_new(const char *cert_pem, const char *key_pem, struct identity **re
     id->refs = 1;
     rc = identity_import_pair(id, cert_pem, key_pem, err);
     if (rc == 0 && !belong_together(id)) {
-        rc = hk_fail(err, HK_EINVAL, "the key is not the certificate's");
+        rc = hk_fail(err, HK_EINVAL, "the key does not belong to the certificate");
     }
     if (rc < 0) {
         identity_unref(id);

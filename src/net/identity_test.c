@@ -34,13 +34,14 @@ static int end(void **state)
     return 0;
 }
 
-static void what_does_not_belong_together_is_refused(void **state)
+static void a_key_of_another_certificate_is_refused(void **state)
 {
     const struct {
         const char *name, *cert, *key, *want; /* start of the error message; NULL: none */
     } rows[] = {
         {"a pair", pair.cert_pem, pair.key_pem, NULL},
-        {"the key of another", pair.cert_pem, ca.key_pem, "the key is not the certificate's"},
+        {"the key of another", pair.cert_pem, ca.key_pem,
+         "the key does not belong to the certificate"},
         {"no certificate", "", pair.key_pem, "cannot read the certificate: "},
         {"a key for a certificate", pair.key_pem, pair.key_pem, "cannot read the certificate: "},
         {"no key", pair.cert_pem, "", "cannot read the key: "},
@@ -83,7 +84,7 @@ static void a_chain_is_shown_whole(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_does_not_belong_together_is_refused),
+        cmocka_unit_test(a_key_of_another_certificate_is_refused),
         cmocka_unit_test(a_chain_is_shown_whole),
     };
 

@@ -150,7 +150,7 @@ static void count(void *ctx, uint32_t events)
     (*calls)++;
 }
 
-static void test_change_says_what_to_wait_for(void **state)
+static void test_a_changed_watch_waits_for_the_new_events(void **state)
 {
     struct net_loop *l = loop_new();
     const int fd = eventfd(1, EFD_CLOEXEC);
@@ -194,7 +194,7 @@ int main(void)
         cmocka_unit_test(test_a_turn_waits_for_the_first_timer),
         cmocka_unit_test(test_a_timer_that_arms_itself_fires_once_a_turn),
         cmocka_unit_test(test_a_watch_removed_in_the_same_turn_is_not_called),
-        cmocka_unit_test(test_change_says_what_to_wait_for),
+        cmocka_unit_test(test_a_changed_watch_waits_for_the_new_events),
         cmocka_unit_test(test_a_signal_ends_the_run),
     };
 

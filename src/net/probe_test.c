@@ -198,7 +198,7 @@ static void *serve_tls(void *arg)
     return NULL;
 }
 
-static void https_is_asked_whoever_signed_the_certificate(void **state)
+static void https_probes_accept_any_certificate(void **state)
 {
     static const char *const names[] = {"somewhere.else"};
     const struct cert_opts opts = {
@@ -275,7 +275,7 @@ static void silence_ends_with_the_deadline(void **state)
     end(&f);
 }
 
-static void what_cannot_be_asked_fails(void **state)
+static void incomplete_requests_fail(void **state)
 {
     static const struct net_probe_opts cases[] = {
         {.host = {"localhost", 9}, .timeout_ns = SECOND},
@@ -298,11 +298,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_decide),
         cmocka_unit_test(grpc_says_whether_it_serves),
-        cmocka_unit_test(https_is_asked_whoever_signed_the_certificate),
+        cmocka_unit_test(https_probes_accept_any_certificate),
         cmocka_unit_test(headers_replace_the_usual_ones),
         cmocka_unit_test(a_connection_is_enough_without_http),
         cmocka_unit_test(silence_ends_with_the_deadline),
-        cmocka_unit_test(what_cannot_be_asked_fails),
+        cmocka_unit_test(incomplete_requests_fail),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

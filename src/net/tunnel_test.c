@@ -312,7 +312,7 @@ static void echoes(bool tls)
     finish(&f);
 }
 
-static void test_bytes_come_back_whoever_is_slow(void **state)
+static void test_bytes_are_echoed_whichever_side_is_slow(void **state)
 {
     echoes(false);
 }
@@ -360,7 +360,7 @@ static void test_a_tunnel_is_closed_by_its_handler(void **state)
     closes(true);
 }
 
-static void test_a_server_that_goes_cuts_tunnels(void **state)
+static void test_a_server_that_ends_closes_tunnels(void **state)
 {
     for (int tls = 0; tls < 2; tls++) {
         for (int stops = 0; stops < 2; stops++) {
@@ -386,10 +386,10 @@ static void test_a_server_that_goes_cuts_tunnels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes_come_back_whoever_is_slow),
+        cmocka_unit_test(test_bytes_are_echoed_whichever_side_is_slow),
         cmocka_unit_test(test_bytes_come_back_over_tls),
         cmocka_unit_test(test_a_tunnel_is_closed_by_its_handler),
-        cmocka_unit_test(test_a_server_that_goes_cuts_tunnels),
+        cmocka_unit_test(test_a_server_that_ends_closes_tunnels),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

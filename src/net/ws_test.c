@@ -39,7 +39,7 @@ static void told(bool server, const void *bytes, size_t n, size_t part, struct h
     }
 }
 
-static void test_frames_are_told_however_they_come(void **state)
+static void test_frames_are_decoded_however_they_are_split(void **state)
 {
     static const struct {
         const char *bytes;
@@ -86,7 +86,7 @@ static void test_frames_are_told_however_they_come(void **state)
     }
 }
 
-static void test_a_ping_may_stand_between_pieces(void **state)
+static void test_a_ping_may_come_between_pieces(void **state)
 {
     static const char bytes[] = "\x02\x01"
                                 "a"
@@ -100,7 +100,7 @@ static void test_a_ping_may_stand_between_pieces(void **state)
     assert_string_equal(got.data, "2:a9:p|b|");
 }
 
-static void test_what_is_written_can_be_read(void **state)
+static void test_written_text_can_be_parsed(void **state)
 {
     static const unsigned char mask[4] = {1, 2, 3, 250};
     static const size_t sizes[] = {0, 1, 124, 125, 126, 127, 999};
@@ -130,7 +130,7 @@ static void test_a_large_frame_has_a_long_head(void **state)
     assert_memory_equal(out.data, "\x82\x7f\0\0\0\0\0\x01\x11\x70", 10);
 }
 
-static void test_closing_says_why(void **state)
+static void test_a_close_frame_has_code_and_reason(void **state)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
     char why[300];
@@ -159,11 +159,11 @@ static void test_the_handshake_is_that_of_the_rfc(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_frames_are_told_however_they_come),
-        cmocka_unit_test(test_a_ping_may_stand_between_pieces),
-        cmocka_unit_test(test_what_is_written_can_be_read),
+        cmocka_unit_test(test_frames_are_decoded_however_they_are_split),
+        cmocka_unit_test(test_a_ping_may_come_between_pieces),
+        cmocka_unit_test(test_written_text_can_be_parsed),
         cmocka_unit_test(test_a_large_frame_has_a_long_head),
-        cmocka_unit_test(test_closing_says_why),
+        cmocka_unit_test(test_a_close_frame_has_code_and_reason),
         cmocka_unit_test(test_the_handshake_is_that_of_the_rfc),
     };
 

@@ -141,7 +141,7 @@ static void call_go_on(struct rest_call *c)
     c->submitted = !c->lister && !c->deleter;
     if (!c->submitted && c->writes == 0) {
         hk_vec_push(&c->r->lists, c);
-        rest_kick(c->r);
+        rest_request_poll(c->r);
     } else if (c->submitted && c->writes == 0) {
         rest_call_end(c);
     } else if (c->submitted) {
@@ -283,7 +283,7 @@ uint32_t rest_deliver(struct rest *r, uint32_t max)
 {
     const uint32_t n = deliver_outcomes(r, max);
 
-    if (r->kicked_by_answers && !r->first) {
+    if (r->poll_requested_for_outcomes && !r->first) {
         rest_unwake(r); /* saves one turn of the loop */
     }
     return n;
@@ -295,8 +295,8 @@ static uint32_t rest_poll(struct port *p, uint32_t max)
     bool more = false;
 
     rest_unwake(r);
-    r->kicked_by_answers = false;
-    rest_kinds_sweep(r);
+    r->poll_requested_for_outcomes = false;
+    rest_kinds_free_replaced(r);
     store_poll(r->store);
     rest_gc_run(r);
     rest_drain_run(r);
@@ -307,7 +307,7 @@ static uint32_t rest_poll(struct port *p, uint32_t max)
     uint32_t n = deliver_outcomes(r, max);
     n += rest_watch_deliver(r, max - n, &more);
     if (more || r->first || r->lists.len > 0) {
-        rest_kick(r);
+        rest_request_poll(r);
     }
     return n;
 }
@@ -433,7 +433,7 @@ static void on_publish(void *ctx)
             rest_watch_feed(r, i, before);
         }
     }
-    rest_kick(r);
+    rest_request_poll(r);
 }
 
 static void rest_expire_events(struct rest *r)
@@ -561,7 +561,7 @@ void rest_free(struct rest *r)
     hk_arena_pool_fini(&r->mem);
     hk_vec_fini(&r->calls);
     hk_vec_fini(&r->lists);
-    hk_vec_fini(&r->unborn);
+    hk_vec_fini(&r->unpublished);
     hk_vec_fini(&r->watches);
     hk_vec_fini(&r->expiries);
     close(r->event_fd);

@@ -55,8 +55,8 @@ typedef void rest_sign_fn(void *ctx, const struct rest_token *t, struct hk_buf *
 /* Sets the signer for serviceaccounts/NAME/token. Without it there is no such subresource. */
 void rest_sign_tokens(struct rest *r, rest_sign_fn *sign, void *ctx);
 
-/* Measures memory; while it is short, gives up what is kept for speed only. To be called every
- * second or so. */
+/* Measures memory; while it is short, drops what is kept only for speed. Call it about once a
+ * second. */
 void rest_watch_memory(struct rest *r);
 
 /* Timers: events that expire, bookmarks, retries of the collector. */

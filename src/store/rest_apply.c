@@ -79,7 +79,7 @@ static void manager_set(struct rest_call *c, struct manager *m, struct json fiel
     struct json now = json_make_object();
 
     if (m->time.n == 0 || !json_equal(&m->fields, &fields)) {
-        rest_put_time(&now, &c->mem, "time", rest_now(c->r));
+        json_set_time(&now, &c->mem, "time", rest_now(c->r));
         m->time = json_str(json_get(&now, "time"), HK_STR(""));
     }
     m->fields = fields;
@@ -96,14 +96,14 @@ static struct json managers_write(struct managers *all)
         if (m->fields.len == 0) {
             continue;
         }
-        rest_put_str(&e, a, "manager", m->name);
-        rest_put_str(&e, a, "operation", m->operation);
-        rest_put_str(&e, a, "apiVersion", m->version);
-        rest_put_str(&e, a, "time", m->time);
-        rest_put_str(&e, a, "fieldsType", HK_STR("FieldsV1"));
-        json_put(&e, a, HK_STR("fieldsV1"), m->fields);
+        json_set_str(&e, a, "manager", m->name);
+        json_set_str(&e, a, "operation", m->operation);
+        json_set_str(&e, a, "apiVersion", m->version);
+        json_set_str(&e, a, "time", m->time);
+        json_set_cstr(&e, a, "fieldsType", "FieldsV1");
+        json_set(&e, a, "fieldsV1", m->fields);
         if (m->sub.n > 0) {
-            rest_put_str(&e, a, "subresource", m->sub);
+            json_set_str(&e, a, "subresource", m->sub);
         }
         json_push(&list, a, e);
     }
@@ -129,7 +129,7 @@ void rest_apply_note(struct rest_call *c, const char *sub, struct json *doc, con
         }
         struct manager *own = managers_own(&all, "Update", sub);
         manager_set(c, own, fields_union(&own->fields, &changed, &c->mem));
-        json_put(rest_edit(doc, &c->mem, "metadata"), &c->mem, HK_STR("managedFields"),
+        json_set(rest_edit(doc, &c->mem, "metadata"), &c->mem, "managedFields",
                  managers_write(&all));
     }
     hk_vec_fini(&all.at);
@@ -227,7 +227,7 @@ static int apply_new(struct managers *all, struct json *body, struct json applie
 
     manager_set(c, managers_own(all, "Apply", NULL), applied);
     const struct json list = managers_write(all);
-    rest_put_str(rest_edit(body, &c->mem, "metadata"), &c->mem, "name", c->name);
+    json_set_str(rest_edit(body, &c->mem, "metadata"), &c->mem, "name", c->name);
     c->managed = &list;
     const int rc = rest_create_doc(c, body);
     c->managed = NULL;
@@ -320,7 +320,7 @@ int rest_apply(struct rest_call *c)
     struct json body = json_clone(c->req->body, &c->mem);
     if (!asked->storage) {
         rest_view_take(asked, &body, &c->mem);
-        rest_put_kind(c, &body);
+        rest_set_kind(c, &body);
         c->k = rest_kind_by_res(c->r, asked->res);
     }
     const int rc = rest_apply_apply_body(c, &body);

@@ -19,25 +19,25 @@ void rest_wake(struct rest *r)
 {
     const uint64_t one = 1;
 
-    if (!r->kicked) {
-        r->kicked = true;
+    if (!r->poll_requested) {
+        r->poll_requested = true;
         (void)!write(r->event_fd, &one, sizeof(one));
     }
 }
 
 void rest_unwake(struct rest *r)
 {
-    uint64_t kicks;
+    uint64_t wakes;
 
-    if (r->kicked) {
-        r->kicked = false;
-        (void)!read(r->event_fd, &kicks, sizeof(kicks));
+    if (r->poll_requested) {
+        r->poll_requested = false;
+        (void)!read(r->event_fd, &wakes, sizeof(wakes));
     }
 }
 
-void rest_kick(struct rest *r)
+void rest_request_poll(struct rest *r)
 {
-    r->kicked_by_answers = false;
+    r->poll_requested_for_outcomes = false;
     rest_wake(r);
 }
 

@@ -30,10 +30,10 @@ void rest_call_release(struct rest_call *c)
         store_obj_unref(c->held.at[i]);
     }
     hk_vec_fini(&c->held);
-    for (uint32_t i = 0; i < c->lent.len; i++) {
-        api_object_unref(c->lent.at[i]);
+    for (uint32_t i = 0; i < c->borrowed.len; i++) {
+        api_object_unref(c->borrowed.at[i]);
     }
-    hk_vec_fini(&c->lent);
+    hk_vec_fini(&c->borrowed);
     hk_arena_pool_give(&c->r->mem, &c->mem);
 }
 
@@ -58,7 +58,7 @@ void rest_call_end(struct rest_call *c)
     c->next = NULL;
     *c->r->last = c;
     c->r->last = &c->next;
-    c->r->kicked_by_answers |= !c->r->kicked;
+    c->r->poll_requested_for_outcomes |= !c->r->poll_requested;
     rest_wake(c->r);
 }
 
@@ -102,7 +102,7 @@ static void on_stored(void *ctx, int rc, const struct store_obj *o, const struct
         rest_call_end(c);
     } else if (c->deleter) {
         hk_vec_push(&c->r->lists, c); /* its next slice runs later */
-        rest_kick(c->r);
+        rest_request_poll(c->r);
     }
 }
 

@@ -12,7 +12,7 @@ static void put_finalizer(struct rest_call *c, struct json *doc)
     struct json list = json_clone_as(old, JSON_ARRAY, &c->mem);
 
     json_push(&list, &c->mem, json_make_str(HK_STR(REST_CRD_FINALIZER)));
-    json_put(meta, &c->mem, HK_STR("finalizers"), list);
+    json_set(meta, &c->mem, "finalizers", list);
 }
 
 /* Adds to status.storedVersions every version that may still be in the store. Validation runs
@@ -35,7 +35,7 @@ static void note_stored(struct rest_call *c, struct json *doc)
             json_push(&list, a, *name);
         }
     }
-    json_put(rest_edit(doc, a, "status"), a, HK_STR("storedVersions"), list);
+    json_set(rest_edit(doc, a, "status"), a, "storedVersions", list);
 }
 
 /* ---- schemas ---- */
@@ -191,7 +191,7 @@ static void take_name(struct rest_call *c, const struct json *spec, const char *
         *word = name;
         return;
     }
-    json_put(accepted, &c->mem, hk_str(key), json_clone(v, &c->mem));
+    json_set(accepted, &c->mem, key, json_clone(v, &c->mem));
 }
 
 static void take_short_names(struct rest_call *c, const struct json *spec, struct json *accepted,
@@ -208,7 +208,7 @@ static void take_short_names(struct rest_call *c, const struct json *spec, struc
         }
     }
     if (list) {
-        json_put(accepted, &c->mem, HK_STR("shortNames"), json_clone(list, &c->mem));
+        json_set(accepted, &c->mem, "shortNames", json_clone(list, &c->mem));
     }
 }
 
@@ -227,9 +227,9 @@ static void accept_names(struct rest_call *c, struct json *doc)
     }
     take_short_names(c, spec, &accepted, &reason, &word);
     if (categories) {
-        json_put(&accepted, &c->mem, HK_STR("categories"), json_clone(categories, &c->mem));
+        json_set(&accepted, &c->mem, "categories", json_clone(categories, &c->mem));
     }
-    json_put(rest_edit(doc, &c->mem, "status"), &c->mem, HK_STR("acceptedNames"), accepted);
+    json_set(rest_edit(doc, &c->mem, "status"), &c->mem, "acceptedNames", accepted);
     if (reason) {
         rest_condition(c, doc, "NamesAccepted", "False", reason,
                        hk_arena_printf(&c->mem, "\"%.*s\" is already in use", HK_FMT(word)));
@@ -259,7 +259,7 @@ void rest_crd_prepare(struct rest_call *c, struct json *doc, const struct json *
 
     check_schemas(c, doc);
     if (status) { /* the object may share its status with the old one, which must not change */
-        json_put(doc, &c->mem, HK_STR("status"), json_clone(status, &c->mem));
+        json_set(doc, &c->mem, "status", json_clone(status, &c->mem));
     }
     if (!old && !rest_has_finalizer(doc, REST_CRD_FINALIZER)) {
         put_finalizer(c, doc);

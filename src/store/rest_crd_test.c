@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // CustomResourceDefinitions, and their objects when definitions change, conflict or are deleted.
-#include "store/rest_rig_test.h"
+#include "store/rest_story_test.h"
 
-#define NS HK_STR("default")
-#define GET(n) .req = {.verb = PORT_GET, .ns = NS, .name = HK_STR(n)}
-#define CREATE .req = {.verb = PORT_CREATE, .ns = NS}
 #define DEFINE .req = {.verb = PORT_CREATE}
 #define REDEFINE(n) .req = {.verb = PORT_PATCH, .name = HK_STR(n), .patch = PORT_PATCH_MERGE}
-#define MERGE(n) .req = {.verb = PORT_PATCH, .ns = NS, .name = HK_STR(n), .patch = PORT_PATCH_MERGE}
-#define DELETE(n) .req = {.verb = PORT_DELETE, .name = HK_STR(n)}
+#define UNDEFINE(n) .req = {.verb = PORT_DELETE, .name = HK_STR(n)}
 #define CRD "CustomResourceDefinition"
 
 /* One version whose spec has the properties. */
@@ -56,7 +52,7 @@ static void test_strategic_merge_is_not_for_custom_resources(void **state)
     rig_story(*state, steps);
 }
 
-static void test_rules_nobody_evaluates_are_told(void **state)
+static void test_unsupported_rules_get_a_warning(void **state)
 {
     struct rig *g = *state;
     const struct port_request req = {
@@ -97,7 +93,7 @@ static void test_a_taken_name_keeps_a_definition_waiting(void **state)
               "status.acceptedNames", "{\"plural\":\"crates\"}"}},
     };
     struct rig *g = *state;
-    static const struct step end = {CRD, DELETE("boxes.x.io"), NULL, 200};
+    static const struct step end = {CRD, UNDEFINE("boxes.x.io"), NULL, 200};
 
     rig_story(g, steps);
     assert_null(rest_kind_find(g->rest, HK_STR("x.io"), HK_STR("v1"), HK_STR("crates")));
@@ -111,7 +107,7 @@ static void test_an_ending_definition_takes_nothing_new(void **state)
         {CRD, DEFINE, BOXES("boxes", "Box", "'a':{'type':'integer'}"), 201},
         {"Box", CREATE, "{'metadata':{'name':'held','finalizers':['x.io/hold']}}", 201},
         {"Box", CREATE, "{'metadata':{'name':'free'}}", 201},
-        {CRD, DELETE("boxes.x.io"), NULL, 200},
+        {CRD, UNDEFINE("boxes.x.io"), NULL, 200},
         {"Box", GET("free"), NULL, 404},
         {"Box", GET("held"), NULL, 200,
          .see = {"metadata.deletionTimestamp", "2026-01-02T03:04:05Z"}},
@@ -143,31 +139,12 @@ static void test_a_version_without_a_name_is_refused(void **state)
     rig_story(*state, steps);
 }
 
-static int setup(void **state)
-{
-    struct rig *g = hk_zalloc(sizeof(*g));
-
-    rig_open(g, true);
-    rig_settle(g);
-    *state = g;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    rig_close(*state);
-    hk_free(*state);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(old_objects_are_read_by_the_new_schema),
         TEST(strategic_merge_is_not_for_custom_resources),
-        TEST(rules_nobody_evaluates_are_told),
+        TEST(unsupported_rules_get_a_warning),
         TEST(a_taken_name_keeps_a_definition_waiting),
         TEST(an_ending_definition_takes_nothing_new),
         TEST(a_version_without_a_name_is_refused),

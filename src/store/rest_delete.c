@@ -129,7 +129,7 @@ static void push_finalizer(struct rest_call *c, struct json *doc, const char *na
     struct json list = json_clone_as(old, JSON_ARRAY, &c->mem);
 
     json_push(&list, &c->mem, json_make_str(hk_str(name)));
-    json_put(meta, &c->mem, HK_STR("finalizers"), list);
+    json_set(meta, &c->mem, "finalizers", list);
 }
 
 /* Records the policy as a finalizer, which the garbage collector removes. */
@@ -162,7 +162,7 @@ static bool mark_namespace(struct rest_call *c, struct json *doc)
         rest_meta_delete(c, doc, rest_now(c->r), 0);
         json_del(rest_edit(doc, &c->mem, "metadata"), "deletionGracePeriodSeconds");
     }
-    rest_put_str(rest_edit(doc, &c->mem, "status"), &c->mem, "phase", HK_STR("Terminating"));
+    json_set_cstr(rest_edit(doc, &c->mem, "status"), &c->mem, "phase", "Terminating");
     return true;
 }
 

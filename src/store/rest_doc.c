@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading and changing parts of a document: metadata, finalizers, conditions. Calls no other rest
 // file.
-#include "codec/timefmt.h"
 #include "store/rest_priv.h"
 
 struct json *rest_edit(struct json *obj, struct hk_arena *a, const char *key)
 {
     const struct json *v = json_get(obj, key);
-    return json_put(obj, a, hk_str(key), json_is(v, JSON_OBJECT) ? *v : json_make_object());
-}
-
-void rest_put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str value)
-{
-    json_put(obj, a, hk_str(key), json_make_str(value));
-}
-
-void rest_put_time(struct json *obj, struct hk_arena *a, const char *key, int64_t ns)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-
-    time_write(ns, &text);
-    rest_put_str(obj, a, key, hk_arena_str(a, hk_buf_str(&text)));
+    return json_set(obj, a, key, json_is(v, JSON_OBJECT) ? *v : json_make_object());
 }
 
 struct hk_str rest_meta_str(const struct json *doc, const char *key)
@@ -74,7 +60,7 @@ bool rest_drop_finalizer(struct json *doc, struct hk_arena *a, const char *name)
     if (left.len == 0) {
         json_del(meta, "finalizers");
     } else {
-        json_put(meta, a, HK_STR("finalizers"), left);
+        json_set(meta, a, "finalizers", left);
     }
     return true;
 }
@@ -88,7 +74,7 @@ void rest_condition_put(struct json *doc, struct hk_arena *a, int64_t now_ns, co
     struct json mine = json_make_object();
     uint32_t at = HK_NONE;
 
-    rest_put_str(&mine, a, "type", hk_str(type));
+    json_set_cstr(&mine, a, "type", type);
     for (uint32_t i = 0; json_is(old, JSON_ARRAY) && i < old->len; i++) {
         if (hk_str_is(json_str(json_get(&old->items[i], "type"), HK_STR("")), type)) {
             mine = json_clone(&old->items[i], a);
@@ -97,17 +83,17 @@ void rest_condition_put(struct json *doc, struct hk_arena *a, int64_t now_ns, co
         json_push(&all, a, old->items[i]);
     }
     if (!hk_str_is(json_str(json_get(&mine, "status"), HK_STR("")), status)) {
-        rest_put_time(&mine, a, "lastTransitionTime", now_ns);
+        json_set_time(&mine, a, "lastTransitionTime", now_ns);
     }
-    rest_put_str(&mine, a, "status", hk_str(status));
+    json_set_cstr(&mine, a, "status", status);
     if (reason) {
-        rest_put_str(&mine, a, "reason", hk_str(reason));
-        rest_put_str(&mine, a, "message", hk_str(message));
+        json_set_cstr(&mine, a, "reason", reason);
+        json_set_cstr(&mine, a, "message", message);
     }
     if (at != HK_NONE) {
         all.items[at] = mine;
     } else {
         json_push(&all, a, mine);
     }
-    json_put(rest_edit(doc, a, "status"), a, HK_STR("conditions"), all);
+    json_set(rest_edit(doc, a, "status"), a, "conditions", all);
 }

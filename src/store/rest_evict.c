@@ -75,9 +75,9 @@ static int rest_evict_use_disruption(struct rest_call *c, const struct store_obj
     struct json doc = json_clone(old, a);
     struct json *status = rest_edit(&doc, a, "status");
 
-    json_put(status, a, HK_STR("disruptionsAllowed"), json_make_int(allowed - 1));
+    json_set_int(status, a, "disruptionsAllowed", allowed - 1);
     const char *name = hk_arena_strndup(a, c->name.s, c->name.n);
-    rest_put_time(rest_edit(status, a, "disruptedPods"), a, name, rest_now(c->r));
+    json_set_time(rest_edit(status, a, "disruptedPods"), a, name, rest_now(c->r));
     return rest_store(c, STORE_UPDATE, c->r->pdbs, head->ns, head->name, &doc, head->rv);
 }
 

@@ -424,13 +424,13 @@ static void remove_member(struct json *target, struct hk_str key, const struct j
         return;
     }
     if (set->len == 0) {
-        json_doom(target, key);
+        json_hide(target, key);
         return;
     }
     struct json value = *had;
     fields_remove(&value, set, a);
     if ((value.type == JSON_OBJECT || value.type == JSON_ARRAY) && value.len == 0) {
-        json_doom(target, key);
+        json_hide(target, key);
     } else {
         json_put(target, a, key, value);
     }
@@ -455,7 +455,7 @@ void fields_remove(struct json *target, const struct json *set, struct hk_arena 
             fields_remove(&target->items[at], &m->value, a);
         }
     }
-    json_sweep(target);
+    json_remove_hidden(target);
 }
 
 /* ---- paths in messages ---- */

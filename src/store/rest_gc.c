@@ -263,8 +263,8 @@ static void submit_list(struct rest *r, uint32_t id, const struct store_obj *o, 
     struct json patch = json_make_object();
     struct json *meta = rest_edit(&patch, &mem, "metadata");
 
-    rest_put_str(meta, &mem, "uid", o->uid);
-    json_put(meta, &mem, hk_str(key), list.len > 0 ? list : (struct json){.type = JSON_NULL});
+    json_set_str(meta, &mem, "uid", o->uid);
+    json_set(meta, &mem, key, list.len > 0 ? list : (struct json){.type = JSON_NULL});
     const struct port_request req = {
         .verb = PORT_PATCH,
         .kind = rest_kind_by_res(r, o->res)->kind,
@@ -477,7 +477,7 @@ void rest_gc_run(struct rest *r)
         memmove(g->queue.at, g->queue.at + done, g->queue.len * sizeof(*g->queue.at));
     }
     if (g->queue.len > 0) {
-        rest_kick(r);
+        rest_request_poll(r);
     }
 }
 
@@ -496,7 +496,7 @@ void rest_gc_tick(struct rest *r)
     }
     if (kept < g->later.len) {
         g->later.len = kept;
-        rest_kick(r);
+        rest_request_poll(r);
     }
 }
 

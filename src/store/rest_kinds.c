@@ -10,7 +10,7 @@
 struct row {
     struct rest_kind pub;
     struct api_kind own; /* for a kind that a definition added */
-    struct rest_lent *lent;
+    struct rest_row_data *data;
     bool builtin;
 };
 
@@ -95,7 +95,7 @@ void rest_kinds_init(struct rest *r)
                              HK_STR("customresourcedefinitions"));
 }
 
-static void lent_free(struct rest_lent *l)
+static void row_data_free(struct rest_row_data *l)
 {
     if (l) {
         schema_free(l->rules);
@@ -104,19 +104,19 @@ static void lent_free(struct rest_lent *l)
     }
 }
 
-void rest_kinds_sweep(struct rest *r)
+void rest_kinds_free_replaced(struct rest *r)
 {
-    while (r->spent.len > 0) {
-        lent_free(hk_vec_pop(&r->spent));
+    while (r->replaced.len > 0) {
+        row_data_free(hk_vec_pop(&r->replaced));
     }
 }
 
 void rest_kinds_fini(struct rest *r)
 {
-    rest_kinds_sweep(r);
+    rest_kinds_free_replaced(r);
     for (uint32_t i = 0; i < r->kinds.len; i++) {
         struct row *row = (struct row *)r->kinds.at[i];
-        lent_free(row->lent);
+        row_data_free(row->data);
         if (!row->builtin) {
             hk_free((char *)row->own.group);
             hk_free((char *)row->own.version);
@@ -132,7 +132,7 @@ void rest_kinds_fini(struct rest *r)
     hk_vec_fini(&r->kinds);
     hk_vec_fini(&r->resources);
     hk_vec_fini(&r->seen);
-    hk_vec_fini(&r->spent);
+    hk_vec_fini(&r->replaced);
 }
 
 /* ---- lookups ---- */
@@ -255,8 +255,8 @@ static struct row *row_define(struct rest *r, const struct json *spec, const str
 /* Keeps the old loan until no caller can be using it. */
 static void give_back(struct rest *r, struct row *row)
 {
-    if (row->lent) {
-        hk_vec_push(&r->spent, hk_take(row->lent));
+    if (row->data) {
+        hk_vec_push(&r->replaced, hk_take(row->data));
     }
 }
 
@@ -264,7 +264,7 @@ static void row_lend(struct rest *r, struct row *row, const struct json *crd, ui
                      const struct json *version)
 {
     const struct json *spec = json_get(crd, "spec");
-    struct rest_lent *l = hk_zalloc(sizeof(*l));
+    struct rest_row_data *l = hk_zalloc(sizeof(*l));
     struct json *copy = hk_arena_alloc(&l->mem, sizeof(*copy));
     struct json *names = hk_arena_alloc(&l->mem, sizeof(*names));
     const struct json *listed = json_get(spec, "names");
@@ -275,7 +275,7 @@ static void row_lend(struct rest *r, struct row *row, const struct json *crd, ui
         row->pub.schema_rv = rv;
     }
     give_back(r, row);
-    row->lent = l;
+    row->data = l;
     row->pub.schema = json_at(copy, "schema.openAPIV3Schema");
     if (row->pub.schema && schema_new(row->pub.schema, &l->rules, NULL) < 0) {
         l->rules = NULL; /* refused now, but older stores may contain one */

@@ -1,19 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ends of objects: grace periods, finalizers, owners, namespaces, definitions, expiry.
-#include "store/rest_rig_test.h"
-
-#define NS HK_STR("default")
-#define BOX "'containers':[{'name':'c','image':'i'}]"
-#define GET(n) .req = {.verb = PORT_GET, .ns = NS, .name = HK_STR(n)}
-#define CREATE .req = {.verb = PORT_CREATE, .ns = NS}
-#define MERGE(n) .req = {.verb = PORT_PATCH, .ns = NS, .name = HK_STR(n), .patch = PORT_PATCH_MERGE}
-#define DELETE(n, ...) .req = {.verb = PORT_DELETE, .ns = NS, .name = HK_STR(n), __VA_ARGS__}
-#define STATUS(n)                                                                                  \
-    .req = {.verb = PORT_PATCH,                                                                    \
-            .ns = NS,                                                                              \
-            .name = HK_STR(n),                                                                     \
-            .subresource = "status",                                                               \
-            .patch = PORT_PATCH_MERGE}
+#include "store/rest_story_test.h"
 
 static struct answer ask(struct rig *g, const char *kind, struct port_request req, const char *body)
 {
@@ -24,11 +11,11 @@ static struct answer ask(struct rig *g, const char *kind, struct port_request re
 
 /* ---- grace ---- */
 
-static void test_a_bound_pod_goes_with_grace(void **state)
+static void test_a_bound_pod_is_deleted_with_its_grace_period(void **state)
 {
     static const struct step steps[] = {
         {"Pod", CREATE, "{'metadata':{'name':'p'},'spec':{'nodeName':'n1'," BOX "}}", 201},
-        {"Pod", STATUS("p"), "{'status':{'phase':'Running'}}", 200},
+        {"Pod", STATUS(PORT_PATCH, "p"), "{'status':{'phase':'Running'}}", 200},
         {"Pod", DELETE("p", .if_uid = HK_STR("other")), NULL, 409, "Conflict"},
         {"Pod", DELETE("p"), NULL, 200, /* its own 30 seconds */
          .see = {"metadata.deletionTimestamp", "2026-01-02T03:04:35Z",
@@ -94,14 +81,14 @@ static void test_a_collection_of_ending_objects(void **state)
     }
 }
 
-static void test_other_pods_go_at_once(void **state)
+static void test_other_pods_are_deleted_at_once(void **state)
 {
     static const struct step steps[] = {
         {"Pod", CREATE, "{'metadata':{'name':'unbound'},'spec':{" BOX "}}", 201},
         {"Pod", DELETE("unbound"), NULL, 200, .see = {"metadata.name", "unbound"}},
         {"Pod", GET("unbound"), NULL, 404},
         {"Pod", CREATE, "{'metadata':{'name':'done'},'spec':{'nodeName':'n1'," BOX "}}", 201},
-        {"Pod", STATUS("done"), "{'status':{'phase':'Succeeded'}}", 200},
+        {"Pod", STATUS(PORT_PATCH, "done"), "{'status':{'phase':'Succeeded'}}", 200},
         {"Pod", DELETE("done"), NULL, 200},
         {"Pod", GET("done"), NULL, 404},
         {"Pod", CREATE, "{'metadata':{'name':'forced'},'spec':{'nodeName':'n1'," BOX "}}", 201},
@@ -188,7 +175,7 @@ static void test_background_takes_the_dependents_along(void **state)
     answer_fini(&a);
 }
 
-static void test_a_chain_of_owners_goes_link_by_link(void **state)
+static void test_a_chain_of_owners_is_deleted_link_by_link(void **state)
 {
     struct rig *g = *state;
     static const struct step end[] = {{"Secret", DELETE("a"), NULL, 200}};
@@ -202,7 +189,7 @@ static void test_a_chain_of_owners_goes_link_by_link(void **state)
     assert_false(rig_has(g, "ConfigMap", "default", "leaf"));
 }
 
-static void test_foreground_waits_for_those_who_block(void **state)
+static void test_foreground_deletion_waits_for_blocking_dependents(void **state)
 {
     struct rig *g = *state;
     static const struct step end[] = {
@@ -310,7 +297,7 @@ static const char *const shelf_crd =
     "'schema':{'openAPIV3Schema':{'type':'object','x-kubernetes-preserve-unknown-fields':true}}}"
     "]}}";
 
-static void test_a_definition_serves_its_kind_until_it_goes(void **state)
+static void test_a_definition_serves_its_kind_until_it_is_deleted(void **state)
 {
     struct rig *g = *state;
     const struct port_request create = {.verb = PORT_CREATE};
@@ -495,7 +482,7 @@ static void test_events_last_an_hour(void **state)
 }
 
 /* A restart does not give events another hour. */
-static void test_events_age_while_nobody_runs(void **state)
+static void test_events_age_while_no_server_runs(void **state)
 {
     struct rig *g = *state;
     static const struct step steps[] = {
@@ -586,50 +573,31 @@ static void test_events_last_an_hour_whatever_the_clock_says(void **state)
     assert_false(rig_has(g, "Event", "default", "old"));
 }
 
-static int setup(void **state)
-{
-    struct rig *g = hk_zalloc(sizeof(*g));
-
-    rig_open(g, true);
-    rig_settle(g);
-    *state = g;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    rig_close(*state);
-    hk_free(*state);
-    return 0;
-}
-
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_a_bound_pod_goes_with_grace),
-        TEST(test_grace_without_bound),
-        TEST(test_a_collection_of_ending_objects),
-        TEST(test_other_pods_go_at_once),
-        TEST(test_finalizers_hold_an_object),
-        TEST(test_background_takes_the_dependents_along),
-        TEST(test_a_chain_of_owners_goes_link_by_link),
-        TEST(test_foreground_waits_for_those_who_block),
-        TEST(test_orphans_lose_the_name_of_their_owner),
-        TEST(test_owners_that_never_were_take_the_object_along),
-        TEST(test_a_namespace_ends_with_its_content),
-        TEST(test_every_namespace_has_an_account),
-        TEST(test_a_definition_serves_its_kind_until_it_goes),
-        TEST(test_a_schema_prunes_fills_in_and_checks),
-        TEST(test_an_ending_namespace_says_what_it_waits_for),
-        TEST(test_a_refused_deletion_is_tried_less_and_less_often),
-        TEST(test_every_namespace_has_the_authority),
-        TEST(test_events_last_an_hour),
-        TEST(test_events_age_while_nobody_runs),
-        TEST(test_a_clock_that_is_set_back_delays_no_try),
-        TEST(test_a_namespace_ends_when_the_clock_is_set_back),
-        TEST(test_events_last_an_hour_whatever_the_clock_says),
+        TEST(a_bound_pod_is_deleted_with_its_grace_period),
+        TEST(grace_without_bound),
+        TEST(a_collection_of_ending_objects),
+        TEST(other_pods_are_deleted_at_once),
+        TEST(finalizers_hold_an_object),
+        TEST(background_takes_the_dependents_along),
+        TEST(a_chain_of_owners_is_deleted_link_by_link),
+        TEST(foreground_deletion_waits_for_blocking_dependents),
+        TEST(orphans_lose_the_name_of_their_owner),
+        TEST(owners_that_never_were_take_the_object_along),
+        TEST(a_namespace_ends_with_its_content),
+        TEST(every_namespace_has_an_account),
+        TEST(a_definition_serves_its_kind_until_it_is_deleted),
+        TEST(a_schema_prunes_fills_in_and_checks),
+        TEST(an_ending_namespace_says_what_it_waits_for),
+        TEST(a_refused_deletion_is_tried_less_and_less_often),
+        TEST(every_namespace_has_the_authority),
+        TEST(events_last_an_hour),
+        TEST(events_age_while_no_server_runs),
+        TEST(a_clock_that_is_set_back_delays_no_try),
+        TEST(a_namespace_ends_when_the_clock_is_set_back),
+        TEST(events_last_an_hour_whatever_the_clock_says),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -92,22 +92,22 @@ void rest_generate_name(struct rest_call *c, struct json *doc)
         tail[i] = letters[hk_rand_below(c->r->rand, sizeof(letters) - 1)];
     }
     c->name = hk_str(hk_arena_printf(&c->mem, "%.*s%.*s", HK_FMT(prefix), (int)sizeof(tail), tail));
-    rest_put_str(meta, &c->mem, "name", c->name);
+    json_set_str(meta, &c->mem, "name", c->name);
 }
 
-void rest_put_kind(struct rest_call *c, struct json *doc)
+void rest_set_kind(struct rest_call *c, struct json *doc)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
     const struct api_kind *k = rest_kind_by_res(c->r, c->k->res)->kind;
 
     api_kind_write_version(k, &version);
-    rest_put_str(doc, &c->mem, "kind", hk_str(k->kind));
-    rest_put_str(doc, &c->mem, "apiVersion", hk_arena_str(&c->mem, hk_buf_str(&version)));
+    json_set_cstr(doc, &c->mem, "kind", k->kind);
+    json_set_str(doc, &c->mem, "apiVersion", hk_arena_str(&c->mem, hk_buf_str(&version)));
 }
 
 int rest_meta_create(struct rest_call *c, struct json *doc)
 {
-    rest_put_kind(c, doc);
+    rest_set_kind(c, doc);
     struct json *meta = rest_edit(doc, &c->mem, "metadata");
     const struct hk_str name = rest_meta_str(doc, "name");
 
@@ -116,7 +116,7 @@ int rest_meta_create(struct rest_call *c, struct json *doc)
     }
     wipe_system(meta);
     if (c->k->kind->namespaced) {
-        rest_put_str(meta, &c->mem, "namespace", c->ns);
+        json_set_str(meta, &c->mem, "namespace", c->ns);
     } else {
         json_del(meta, "namespace");
     }
@@ -130,13 +130,13 @@ int rest_meta_create(struct rest_call *c, struct json *doc)
         return rest_fail_invalid(c);
     }
     meta = rest_edit(doc, &c->mem, "metadata");
-    rest_put_str(meta, &c->mem, "uid", hk_str(new_uid(c)));
-    rest_put_time(meta, &c->mem, "creationTimestamp", rest_now(c->r));
+    json_set_cstr(meta, &c->mem, "uid", new_uid(c));
+    json_set_time(meta, &c->mem, "creationTimestamp", rest_now(c->r));
     if (c->k->flags & REST_GENERATION) {
-        json_put(meta, &c->mem, HK_STR("generation"), json_make_int(1));
+        json_set_int(meta, &c->mem, "generation", 1);
     }
     if (c->managed) {
-        json_put(meta, &c->mem, HK_STR("managedFields"), *c->managed);
+        json_set(meta, &c->mem, "managedFields", *c->managed);
     }
     return 0;
 }
@@ -194,19 +194,19 @@ int rest_meta_update(struct rest_call *c, struct json *doc, const struct json *o
     if (check_revision(c, doc, old) < 0 || rest_meta_check_uid(c, doc, old) < 0) {
         return c->rc;
     }
-    rest_put_kind(c, doc);
+    rest_set_kind(c, doc);
     struct json *meta = rest_edit(doc, &c->mem, "metadata");
     json_del(meta, "selfLink");
     for (size_t i = 0; i < HK_LEN(kept); i++) {
         const struct json *v = json_get(was, kept[i]);
         if (v) {
-            json_put(meta, &c->mem, hk_str(kept[i]), *v);
+            json_set(meta, &c->mem, kept[i], *v);
         } else {
             json_del(meta, kept[i]);
         }
     }
     if (c->managed) {
-        json_put(meta, &c->mem, HK_STR("managedFields"), *c->managed);
+        json_set(meta, &c->mem, "managedFields", *c->managed);
     }
     return 0;
 }
@@ -239,7 +239,7 @@ static void generation_next(struct rest_call *c, struct json *doc)
     struct json *meta = rest_edit(doc, &c->mem, "metadata");
     const int64_t n = json_int(json_get(meta, "generation"), 0);
 
-    json_put(meta, &c->mem, HK_STR("generation"), json_make_int(n + 1));
+    json_set_int(meta, &c->mem, "generation", n + 1);
 }
 
 void rest_meta_generation(struct rest_call *c, struct json *doc, const struct json *old)
@@ -255,8 +255,8 @@ void rest_meta_delete(struct rest_call *c, struct json *doc, int64_t at_ns, int6
     const bool begins = !rest_deleting(doc);
     struct json *meta = rest_edit(doc, &c->mem, "metadata");
 
-    rest_put_time(meta, &c->mem, "deletionTimestamp", at_ns);
-    json_put(meta, &c->mem, HK_STR("deletionGracePeriodSeconds"), json_make_int(grace_s));
+    json_set_time(meta, &c->mem, "deletionTimestamp", at_ns);
+    json_set_int(meta, &c->mem, "deletionGracePeriodSeconds", grace_s);
     if (begins && json_int(json_get(meta, "generation"), 0) > 0) {
         generation_next(c, doc);
     }

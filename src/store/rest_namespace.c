@@ -23,7 +23,7 @@ static void make_named(struct rest *r, const struct rest_kind *k, struct hk_str 
     bool staged;
 
     if (!store_head(r->store, k->res, ns, name, &staged)) {
-        rest_put_str(rest_edit(&doc, &mem, "metadata"), &mem, "name", name);
+        json_set_str(rest_edit(&doc, &mem, "metadata"), &mem, "name", name);
         port_submit(&r->port, &req, nobody);
     }
 }
@@ -51,10 +51,10 @@ static bool marked(struct rest *r, const struct store_obj *o)
 
 #define ACCOUNT "default"
 #define CA_MAP "kube-root-ca.crt"
-#define FURNISHER "namespace-furnisher" /* its name in the crash record */
+#define DEFAULTS_WORKER "namespace-defaults" /* its name in the crash record */
 
 /* Whether the default objects of the event's namespace may be missing or changed. */
-static bool unfurnishes(const struct rest *r, const struct store_event *ev)
+static bool may_lack_defaults(const struct rest *r, const struct store_event *ev)
 {
     const struct store_obj *o = ev->obj;
 
@@ -72,14 +72,14 @@ static struct json ca_map(const struct rest *r, struct hk_arena *mem)
 {
     struct json doc = json_make_object();
 
-    rest_put_str(rest_edit(&doc, mem, "metadata"), mem, "name", HK_STR(CA_MAP));
-    rest_put_str(rest_edit(rest_edit(&doc, mem, "metadata"), mem, "annotations"), mem,
-                 "kubernetes.io/description",
-                 HK_STR("Contains a CA bundle that can be used to verify the kube-apiserver when "
-                        "using internal endpoints such as the internal service IP or "
-                        "kubernetes.default.svc. No other usage is guaranteed across distributions "
-                        "of Kubernetes clusters."));
-    rest_put_str(rest_edit(&doc, mem, "data"), mem, "ca.crt", hk_str(r->ca_pem));
+    json_set_cstr(rest_edit(&doc, mem, "metadata"), mem, "name", CA_MAP);
+    json_set_cstr(rest_edit(rest_edit(&doc, mem, "metadata"), mem, "annotations"), mem,
+                  "kubernetes.io/description",
+                  "Contains a CA bundle that can be used to verify the kube-apiserver when "
+                  "using internal endpoints such as the internal service IP or "
+                  "kubernetes.default.svc. No other usage is guaranteed across distributions "
+                  "of Kubernetes clusters.");
+    json_set_cstr(rest_edit(&doc, mem, "data"), mem, "ca.crt", r->ca_pem);
     return doc;
 }
 
@@ -91,7 +91,7 @@ static bool ca_map_true(const struct rest *r, const struct store_obj *o, struct 
            hk_str_is(json_str(json_get(json_get(&doc, "data"), "ca.crt"), HK_STR("")), r->ca_pem);
 }
 
-static void furnish_ca(struct rest *r, struct hk_str ns)
+static void create_ca_map(struct rest *r, struct hk_str ns)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     bool staged;
@@ -116,11 +116,11 @@ static void furnish_ca(struct rest *r, struct hk_str ns)
 static bool rest_namespace_has_crashed_before(const struct store_obj *ns)
 {
     bool news;
-    const bool skipped = hk_crumb_skips(FURNISHER, HK_STR(""), ns->name, ns->rv, &news);
+    const bool skipped = hk_crumb_skips(DEFAULTS_WORKER, HK_STR(""), ns->name, ns->rv, &news);
 
     if (news) {
         hk_log(HK_LOG_ERROR, "skipping an object",
-               "controller=" FURNISHER
+               "controller=" DEFAULTS_WORKER
                " object=%.*s why=\"the server died of it twice: its default "
                "service account and " CA_MAP " are not made until the namespace changes\"",
                HK_FMT(ns->name));
@@ -129,16 +129,16 @@ static bool rest_namespace_has_crashed_before(const struct store_obj *ns)
 }
 
 /* Creates a service account for pods that name none, and the ConfigMap with the CA certificate. */
-static void furnish(struct rest *r)
+static void create_namespace_defaults(struct rest *r)
 {
-    while (r->unfurnished.len > 0) {
-        const struct store_obj *o = hk_vec_pop(&r->unfurnished);
+    while (r->without_defaults.len > 0) {
+        const struct store_obj *o = hk_vec_pop(&r->without_defaults);
         const struct hk_str ns = o->res == r->namespaces->res ? o->name : o->ns;
         const struct store_obj *home = store_get(r->store, r->namespaces->res, HK_STR(""), ns);
         if (home && !marked(r, home) && !rest_namespace_has_crashed_before(home)) {
-            hk_crumb_enter(FURNISHER, HK_STR(""), ns);
+            hk_crumb_enter(DEFAULTS_WORKER, HK_STR(""), ns);
             make_named(r, r->accounts, ns, HK_STR(ACCOUNT));
-            furnish_ca(r, ns);
+            create_ca_map(r, ns);
             hk_crumb_leave();
         }
         store_obj_unref(o);
@@ -149,7 +149,7 @@ static bool on_namespace(void *ctx, const struct store_obj *o)
 {
     struct rest *r = ctx;
 
-    hk_vec_push(&r->unfurnished, store_obj_ref(o));
+    hk_vec_push(&r->without_defaults, store_obj_ref(o));
     return true;
 }
 
@@ -158,7 +158,7 @@ void rest_publish_ca(struct rest *r, const char *pem)
     hk_free(r->ca_pem);
     r->ca_pem = hk_strndup(pem, strlen(pem));
     store_scan(r->store, r->namespaces->res, HK_STR(""), HK_STR(""), HK_STR(""), on_namespace, r);
-    rest_kick(r);
+    rest_request_poll(r);
 }
 
 /* ---- deletion ---- */
@@ -204,8 +204,8 @@ void rest_drain_feed(struct rest *r, const struct store_event *ev)
     if (res == r->namespaces->res || res == r->crds->res) {
         feed_container(r, ev);
     }
-    if (unfurnishes(r, ev)) {
-        hk_vec_push(&r->unfurnished, store_obj_ref(ev->obj));
+    if (may_lack_defaults(r, ev)) {
+        hk_vec_push(&r->without_defaults, store_obj_ref(ev->obj));
     }
     for (uint32_t i = 0; i < r->drains.len; i++) {
         struct drain *d = &r->drains.at[i];
@@ -288,7 +288,7 @@ static void finalize_namespace(struct rest *r, const struct store_obj *o)
     if (!had || left.len == had->len) {
         return;
     }
-    json_put(rest_edit(&doc, &mem, "spec"), &mem, HK_STR("finalizers"), left);
+    json_set(rest_edit(&doc, &mem, "spec"), &mem, "finalizers", left);
     const struct port_request req = {
         .verb = PORT_UPDATE,
         .kind = r->namespaces->kind,
@@ -406,7 +406,7 @@ static void put_progress(struct rest *r, struct json *doc, const struct content 
 }
 
 /* Reports what the namespace waits for, once all of its content is being deleted. */
-static void tell_progress(struct rest *r, const struct store_obj *o, const struct content *all)
+static void report_progress(struct rest *r, const struct store_obj *o, const struct content *all)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     struct json old, doc;
@@ -441,7 +441,7 @@ static void drain_one(struct rest *r, const struct store_obj *container)
     rest_namespace_collect_content(r, container, &all);
     empty_out(r, &all);
     if (all.at.len > 0 && container->res == r->namespaces->res) {
-        tell_progress(r, container, &all);
+        report_progress(r, container, &all);
     }
     if (all.at.len == 0 && container->res == r->namespaces->res) {
         finalize_namespace(r, container);
@@ -456,7 +456,7 @@ static void drain_one(struct rest *r, const struct store_obj *container)
 
 void rest_drain_run(struct rest *r)
 {
-    furnish(r);
+    create_namespace_defaults(r);
     for (uint32_t i = 0; i < r->drains.len; i++) {
         if (r->drains.at[i].dirty) {
             r->drains.at[i].dirty = false;
@@ -480,7 +480,7 @@ void rest_drain_tick(struct rest *r)
         r->drains.at[i].dirty = true;
     }
     r->drain_retry_ns = 0;
-    rest_kick(r);
+    rest_request_poll(r);
 }
 
 void rest_drain_fini(struct rest *r)
@@ -488,10 +488,10 @@ void rest_drain_fini(struct rest *r)
     while (r->drains.len > 0) {
         drain_drop(r, 0);
     }
-    while (r->unfurnished.len > 0) {
-        store_obj_unref(hk_vec_pop(&r->unfurnished));
+    while (r->without_defaults.len > 0) {
+        store_obj_unref(hk_vec_pop(&r->without_defaults));
     }
     hk_vec_fini(&r->drains);
-    hk_vec_fini(&r->unfurnished);
+    hk_vec_fini(&r->without_defaults);
     hk_free(r->ca_pem);
 }

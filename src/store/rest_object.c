@@ -92,7 +92,7 @@ const struct store_obj *rest_head_shared(struct rest_call *c, const struct rest_
     if (!obj) {
         return NULL;
     }
-    hk_vec_push(&c->lent, obj);
+    hk_vec_push(&c->borrowed, obj);
     *ret = obj->root;
     return o;
 }
@@ -139,10 +139,10 @@ static bool each_state(void *ctx, const struct store_obj *o)
 
 uint32_t *rest_unborn(struct rest *r, uint32_t res)
 {
-    while (r->unborn.len <= res) {
-        hk_vec_push(&r->unborn, 0);
+    while (r->unpublished.len <= res) {
+        hk_vec_push(&r->unpublished, 0);
     }
-    return &r->unborn.at[res];
+    return &r->unpublished.at[res];
 }
 
 /* Visits published objects in their newest state, then created ones that are not yet published. */

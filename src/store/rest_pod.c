@@ -29,7 +29,7 @@ static struct json rest_pod_copy_old_pod(struct rest_call *c, const struct json 
     for (size_t i = 0; i < HK_LEN(meant); i++) {
         const struct hk_str v = rest_meta_str(doc, meant[i]);
         if (v.n > 0) {
-            rest_put_str(meta, &c->mem, meant[i], v);
+            json_set_str(meta, &c->mem, meant[i], v);
         }
     }
     return result;
@@ -118,7 +118,7 @@ void rest_pod_ephemeral(struct rest_call *c, struct json *doc, const struct json
         }
     }
     if (list.len > 0) {
-        json_put(rest_edit(&result, &c->mem, "spec"), &c->mem, HK_STR("ephemeralContainers"), list);
+        json_set(rest_edit(&result, &c->mem, "spec"), &c->mem, "ephemeralContainers", list);
     }
     *doc = result;
 }
@@ -131,7 +131,7 @@ static void take_member(struct rest_call *c, struct json *to, const struct json 
     const struct json *v = json_get(from, key);
 
     if (v) {
-        json_put(to, &c->mem, hk_str(key), *v);
+        json_set(to, &c->mem, key, *v);
     } else {
         json_del(to, key);
     }

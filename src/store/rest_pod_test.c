@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Subresources of a running pod: ephemeral containers and resize.
-#include "store/rest_rig_test.h"
+#include "store/rest_story_test.h"
 
-#define NS HK_STR("default")
-#define CREATE .req = {.verb = PORT_CREATE, .ns = NS}
-#define GET(n) .req = {.verb = PORT_GET, .ns = NS, .name = HK_STR(n)}
 #define THROUGH(n, door)                                                                           \
     .req = {.verb = PORT_PATCH,                                                                    \
             .ns = NS,                                                                              \
@@ -103,25 +100,6 @@ static void test_a_larger_size_needs_room_in_the_quota(void **state)
 
     rig_story(*state, steps);
 }
-
-static int setup(void **state)
-{
-    struct rig *g = hk_zalloc(sizeof(*g));
-
-    rig_open(g, true);
-    rig_settle(g);
-    *state = g;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    rig_close(*state);
-    hk_free(*state);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
 
 int main(void)
 {

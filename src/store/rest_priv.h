@@ -38,7 +38,7 @@ struct rest_call {
     struct hk_str ns, name;
     char *names;                           /* copy of both after mem is released; else NULL */
     HK_VEC(const struct store_obj *) held; /* states that trees in mem point into */
-    HK_VEC(struct api_object *) lent;      /* references held for rest_head_shared */
+    HK_VEC(struct api_object *) borrowed;  /* references held for rest_head_shared */
     struct admission_request adm;          /* collects field errors and warnings */
     uint32_t writes;                       /* not yet durable */
     bool submitted;                        /* rest_submit has returned */
@@ -147,7 +147,7 @@ struct drain {
 struct quota_book;
 
 /* Trees and compiled schema of a CRD's newest definition, to which a row points. */
-struct rest_lent {
+struct rest_row_data {
     struct hk_arena mem;
     struct schema *rules;
 };
@@ -161,27 +161,27 @@ struct rest {
     const struct volcano_options *volcano;
     const struct admission_tolerations *tolerations;
     struct hk_budget *budget;
-    bool memory_tried; /* since rest_watch_memory: to find some */
+    bool memory_tried; /* tried to free memory since rest_watch_memory */
     uint32_t max_per_namespace;
     struct admission_lookup lookup;
     struct rest_call *lookup_call; /* whose memory holds the answers of lookup */
 
     HK_VEC(struct rest_kind *) kinds;
     uint64_t kinds_generation;
-    HK_VEC(uint32_t) resources;       /* each resource once */
-    HK_VEC(uint64_t) seen;            /* by position in resources: published events processed */
-    HK_VEC(struct rest_lent *) spent; /* replaced data of rows; freed by the next poll */
+    HK_VEC(uint32_t) resources; /* each resource once */
+    HK_VEC(uint64_t) seen;      /* by position in resources: published events processed */
+    HK_VEC(struct rest_row_data *) replaced; /* replaced data of rows; freed by the next poll */
     const struct rest_kind *namespaces, *crds, *pods, *events, *pdbs, *resource_quotas;
     const struct rest_kind *accounts, *config_maps;
 
     uint64_t last_call;
     struct rest_call *first, **last;  /* outcomes to deliver */
     HK_VEC(struct rest_call *) calls; /* all that exist, for cancel */
-    HK_VEC(struct rest_call *)
-    lists;                   /* calls with a lister or a deleter, the next one to go on
-                                         first; but for those that wait for writes of theirs */
-    uint64_t work;           /* done so far, see rest_filter_match */
-    HK_VEC(uint32_t) unborn; /* by resource: calls whose object is not yet published */
+    /* Calls with a lister or a deleter, the next one to run first; without those that wait for
+     * their own writes. */
+    HK_VEC(struct rest_call *) lists;
+    uint64_t work;                /* done so far, see rest_filter_match */
+    HK_VEC(uint32_t) unpublished; /* by resource: calls whose object is not yet published */
     HK_VEC(struct rest_watch *) watches;
     struct api_object *cache[REST_CACHE];
     bool running;                        /* the store's initial content was read */
@@ -190,17 +190,17 @@ struct rest {
     struct gc gc;
     HK_VEC(struct drain) drains;
     int64_t drain_retry_ns;
-    HK_VEC(const struct store_obj *) unfurnished; /* namespaces or missing defaults; held */
-    char *ca_pem;                                 /* NULL: none is published */
-    rest_sign_fn *sign;                           /* signs tokens, NULL: no token subresource */
+    HK_VEC(const struct store_obj *) without_defaults; /* namespaces or missing defaults; held */
+    char *ca_pem;                                      /* NULL: none is published */
+    rest_sign_fn *sign; /* signs tokens, NULL: no token subresource */
     void *sign_ctx;
     HK_VEC(struct quota_book *) quotas; /* in order of namespace and name */
     bool quotas_dirty;
     bool names_freed; /* a CRD freed names: others may claim them */
     int event_fd, epoll_fd;
-    bool kicked;              /* event_fd is readable */
-    bool kicked_by_answers;   /* only because outcomes wait */
-    struct hk_arena_pool mem; /* for calls */
+    bool poll_requested;              /* event_fd is readable */
+    bool poll_requested_for_outcomes; /* only because outcomes wait */
+    struct hk_arena_pool mem;         /* for calls */
 };
 
 /* ---- rest_object.c ---- */
@@ -227,12 +227,12 @@ struct admission_lookup rest_lookup(struct rest *r);
 /* ---- rest_base.c ---- */
 
 int64_t rest_now(const struct rest *r);
-/* For everything that waits: nobody sets this clock. */
+/* Monotonic time, for everything that waits. */
 int64_t rest_mono(const struct rest *r);
-/* Makes port_poll worth calling. */
-void rest_kick(struct rest *r);
-/* The same, and its opposite, for outcomes alone: rest.c may take it back when it has delivered all
- * of them at once. */
+/* Makes the port's descriptor readable, so that the owner calls port_poll. */
+void rest_request_poll(struct rest *r);
+/* The same for outcomes only, and its reverse: rest.c undoes it after delivering all of them at
+ * once. */
 void rest_wake(struct rest *r);
 void rest_unwake(struct rest *r);
 void rest_warn(struct rest_call *c, const char *fmt, ...) HK_PRINTF(2, 3);
@@ -241,7 +241,7 @@ void rest_warn(struct rest_call *c, const char *fmt, ...) HK_PRINTF(2, 3);
 
 struct rest_call *rest_call_new(struct rest *r, const struct port_request *req,
                                 struct port_sink sink);
-/* Frees what only the work on the request needs, while the call waits for the disk. */
+/* Frees memory that a call no longer needs while it waits for the disk. */
 void rest_call_wait(struct rest_call *c);
 /* Frees the call's arena and what it borrows. */
 void rest_call_release(struct rest_call *c);
@@ -265,7 +265,7 @@ void rest_kinds_fini(struct rest *r);
 /* A CustomResourceDefinition was created, changed or deleted. */
 void rest_kinds_feed(struct rest *r, const struct store_event *ev);
 /* Frees data that rows no longer point to. */
-void rest_kinds_sweep(struct rest *r);
+void rest_kinds_free_replaced(struct rest *r);
 const struct rest_kind *rest_kind_of(const struct rest *r, const struct api_kind *kind);
 /* The row of the stored version. */
 const struct rest_kind *rest_kind_by_res(const struct rest *r, uint32_t res);
@@ -300,8 +300,8 @@ void rest_crd_run(struct rest *r);
 
 /* ---- rest_guard.c ---- */
 
-/* Before a call runs: it is refused, with its answer set; or entered in the record of crashes, until
- * hk_crumb_leave(); or not of interest. */
+/* Called before a call runs. REFUSED: the server died of this object twice; the answer is set.
+ * ENTERED: it is recorded until hk_crumb_leave(). NONE: it needs no record. */
 enum rest_guard { REST_GUARD_NONE, REST_GUARD_ENTERED, REST_GUARD_REFUSED };
 enum rest_guard rest_guard_enter(struct rest_call *c);
 
@@ -338,8 +338,6 @@ const char *rest_resource(struct rest_call *c, const struct api_kind *kind);
 
 /* The member as a changeable object, created when absent. */
 struct json *rest_edit(struct json *obj, struct hk_arena *a, const char *key);
-void rest_put_str(struct json *obj, struct hk_arena *a, const char *key, struct hk_str value);
-void rest_put_time(struct json *obj, struct hk_arena *a, const char *key, int64_t ns);
 struct hk_str rest_meta_str(const struct json *doc, const char *key);
 bool rest_deleting(const struct json *doc);
 bool rest_has_finalizer(const struct json *doc, const char *name);
@@ -355,7 +353,7 @@ void rest_condition_put(struct json *doc, struct hk_arena *a, int64_t now_ns, co
 /* Checks kind, name and namespace of a body against the request. */
 int rest_check_identity(struct rest_call *c, const struct json *doc);
 /* Sets apiVersion and kind to those of the stored version. */
-void rest_put_kind(struct rest_call *c, struct json *doc);
+void rest_set_kind(struct rest_call *c, struct json *doc);
 /* Sets the metadata of a new object, except for generateName (rest_generate_name). */
 int rest_meta_create(struct rest_call *c, struct json *doc);
 void rest_generate_name(struct rest_call *c, struct json *doc);

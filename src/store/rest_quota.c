@@ -76,7 +76,7 @@ static void soil(struct rest *r, struct quota_book *b)
     b->dirty = true;
     if (!r->quotas_dirty) {
         r->quotas_dirty = true;
-        rest_kick(r);
+        rest_request_poll(r);
     }
 }
 
@@ -266,16 +266,13 @@ static struct json rest_quota_make_status(const struct quota_book *b, struct hk_
     struct json status = json_make_object();
 
     for (uint32_t i = 0; i < b->nlines; i++) {
-        HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
         struct quantity v = b->lines[i].used;
         v.format = v.nano == 0 ? b->lines[i].format : v.format;
-        quantity_write(v, &text);
-        json_put(&used, mem, b->lines[i].resource,
-                 json_make_str(hk_arena_str(mem, hk_buf_str(&text))));
+        json_put(&used, mem, b->lines[i].resource, json_make_quantity(v, mem));
     }
     if (b->nlines > 0) {
-        json_put(&status, mem, HK_STR("hard"), *hard);
-        json_put(&status, mem, HK_STR("used"), used);
+        json_set(&status, mem, "hard", *hard);
+        json_set(&status, mem, "used", used);
     }
     return status;
 }
@@ -315,7 +312,7 @@ static void book_write(struct rest *r, struct quota_book *b)
     if (json_equal(&status, json_get(&doc, "status"))) {
         return;
     }
-    json_put(&doc, &mem, HK_STR("status"), status);
+    json_set(&doc, &mem, "status", status);
     const struct port_request req = {
         .verb = PORT_UPDATE,
         .kind = r->resource_quotas->kind,

@@ -1,18 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quotas: usage follows the changes in the namespace, and two creates cannot share the last place.
-#include "store/rest_rig_test.h"
+#include "store/rest_story_test.h"
 
-#define NS HK_STR("default")
-#define GET(n) .req = {.verb = PORT_GET, .ns = NS, .name = HK_STR(n)}
-#define CREATE .req = {.verb = PORT_CREATE, .ns = NS}
-#define MERGE(n) .req = {.verb = PORT_PATCH, .ns = NS, .name = HK_STR(n), .patch = PORT_PATCH_MERGE}
-#define DELETE(n, ...) .req = {.verb = PORT_DELETE, .ns = NS, .name = HK_STR(n), __VA_ARGS__}
-#define STATUS(n)                                                                                  \
-    .req = {.verb = PORT_PATCH,                                                                    \
-            .ns = NS,                                                                              \
-            .name = HK_STR(n),                                                                     \
-            .subresource = "status",                                                               \
-            .patch = PORT_PATCH_MERGE}
 #define POD(n, cpu)                                                                                \
     "{'metadata':{'name':'" n "'},'spec':{'nodeName':'n1','containers':[{'name':'c','image':'i',"  \
     "'resources':{'requests':{'cpu':'" cpu "'}}}]}}"
@@ -35,7 +24,7 @@ static void test_usage_follows_the_objects(void **state)
         {"Pod", CREATE, POD("large", "501m"), 403, "Forbidden",
          "pods \"large\" is forbidden: exceeded quota: q, requested: cpu=501m, used: cpu=1500m, "
          "limited: cpu=2"},
-        {"Pod", STATUS("p"), "{'status':{'phase':'Succeeded'}}", 200},
+        {"Pod", STATUS(PORT_PATCH, "p"), "{'status':{'phase':'Succeeded'}}", 200},
         {"ResourceQuota", GET("q"), NULL, 200,
          USED("{\"pods\":\"1\",\"cpu\":\"500m\",\"count/configmaps\":\"1\"}")},
         {"Pod", DELETE("p"), NULL, 200},
@@ -57,7 +46,7 @@ static void test_usage_follows_the_spec(void **state)
          .see = {"status.hard", "{\"requests.cpu\":\"4\"}", "status.used",
                  "{\"requests.cpu\":\"1\"}"}},
         /* values that others write into the status do not stay */
-        {"ResourceQuota", STATUS("q"), "{'status':{'used':{'requests.cpu':'0'}}}", 200},
+        {"ResourceQuota", STATUS(PORT_PATCH, "q"), "{'status':{'used':{'requests.cpu':'0'}}}", 200},
         {"ResourceQuota", GET("q"), NULL, 200, USED("{\"requests.cpu\":\"1\"}")},
     };
 
@@ -161,26 +150,9 @@ static void test_usage_survives_a_restart(void **state)
     rig_story(g, after);
 }
 
-static int setup(void **state)
-{
-    struct rig *g = hk_zalloc(sizeof(*g));
-
-    rig_open(g, true);
-    rig_settle(g);
-    *state = g;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    rig_close(*state);
-    hk_free(*state);
-    return 0;
-}
-
 /* ---- without a quota ---- */
 
-static void test_a_namespace_holds_so_many_of_a_kind(void **state)
+static void test_the_objects_of_a_kind_in_a_namespace_are_limited(void **state)
 {
     static const struct step steps[] = {
         {"ConfigMap", CREATE, "{'metadata':{'name':'a'}}", 201},
@@ -233,8 +205,6 @@ static void test_creations_under_way_count(void **state)
     rig_close(&g);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,7 +214,7 @@ int main(void)
         TEST(nothing_is_written_when_nothing_changed),
         TEST(creates_of_one_commit_share_the_room),
         TEST(usage_survives_a_restart),
-        cmocka_unit_test(test_a_namespace_holds_so_many_of_a_kind),
+        cmocka_unit_test(test_the_objects_of_a_kind_in_a_namespace_are_limited),
         cmocka_unit_test(test_creations_under_way_count),
     };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A port over a store in memory, under a clock that moves when told, and the few words tests of it
-// are written in: ask, expect, look into the answer.
+// A port over a store in memory, under a clock that only tests advance, and the functions that
+// tests use: ask, expect, look into the answer.
 #pragma once
 
 #include "base/clock.h"
@@ -68,7 +68,7 @@ static inline void rig_close(struct rig *g)
     hk_arena_fini(&g->mem);
 }
 
-/* Until nothing happens any more. */
+/* Polls until nothing happens any more. */
 static inline void rig_settle(struct rig *g)
 {
     for (int quiet = 0; quiet < 6;) {

@@ -161,7 +161,7 @@ static void test_a_list_in_slices_shows_one_revision(void **state)
     rig_close(&g);
 }
 
-static void test_a_list_nobody_waits_for_ends(void **state)
+static void test_a_list_ends_without_its_caller(void **state)
 {
     struct rig g = {0};
     struct answer first = {0}, second = {0};
@@ -240,7 +240,7 @@ static void test_a_large_collection_is_deleted_in_slices(void **state)
 }
 
 /* The deletion completes even if no caller waits for the answer. */
-static void test_a_deletion_nobody_waits_for_is_completed(void **state)
+static void test_a_deletion_is_completed_without_its_caller(void **state)
 {
     struct rig g = {0};
     struct answer gone = {0};
@@ -342,7 +342,7 @@ static void test_selectors(void **state)
     rig_close(&g);
 }
 
-static void test_a_selector_has_so_many_requirements(void **state)
+static void test_the_requirements_of_a_selector_are_limited(void **state)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0}, fields = {0};
     struct rig g = {0};
@@ -374,12 +374,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_large_list_yields),
         cmocka_unit_test(test_a_list_in_slices_shows_one_revision),
-        cmocka_unit_test(test_a_list_nobody_waits_for_ends),
+        cmocka_unit_test(test_a_list_ends_without_its_caller),
         cmocka_unit_test(test_a_large_collection_is_deleted_in_slices),
-        cmocka_unit_test(test_a_deletion_nobody_waits_for_is_completed),
+        cmocka_unit_test(test_a_deletion_is_completed_without_its_caller),
         cmocka_unit_test(test_a_watch_yields),
         cmocka_unit_test(test_selectors),
-        cmocka_unit_test(test_a_selector_has_so_many_requirements),
+        cmocka_unit_test(test_the_requirements_of_a_selector_are_limited),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -103,7 +103,7 @@ int rest_bind(struct rest_call *c)
         return c->rc;
     }
     struct json doc = json_clone(&old, &c->mem);
-    rest_put_str(rest_edit(&doc, &c->mem, "spec"), &c->mem, "nodeName",
+    json_set_str(rest_edit(&doc, &c->mem, "spec"), &c->mem, "nodeName",
                  json_str(json_at(&body, "target.name"), HK_STR("")));
     merge_meta(c, &body, &doc, "annotations");
     merge_meta(c, &body, &doc, "labels");
@@ -166,23 +166,21 @@ static struct json scale_of(struct rest_call *c, const struct json *doc)
     struct hk_arena *a = &c->mem;
     struct json scale = json_make_object();
 
-    rest_put_str(&scale, a, "kind", HK_STR("Scale"));
-    rest_put_str(&scale, a, "apiVersion", HK_STR("autoscaling/v1"));
+    json_set_cstr(&scale, a, "kind", "Scale");
+    json_set_cstr(&scale, a, "apiVersion", "autoscaling/v1");
     struct json *meta = rest_edit(&scale, a, "metadata");
     for (size_t i = 0; i < HK_LEN(shared); i++) {
         const struct json *v = json_get(json_get(doc, "metadata"), shared[i]);
         if (v) {
-            json_put(meta, a, hk_str(shared[i]), *v);
+            json_set(meta, a, shared[i], *v);
         }
     }
-    json_put(rest_edit(&scale, a, "spec"), a, HK_STR("replicas"),
-             json_make_int(
-                 json_int(json_at(doc, scale_path(c, "specReplicasPath", "spec.replicas")), 0)));
+    json_set_int(rest_edit(&scale, a, "spec"), a, "replicas",
+                 json_int(json_at(doc, scale_path(c, "specReplicasPath", "spec.replicas")), 0));
     struct json *status = rest_edit(&scale, a, "status");
-    json_put(status, a, HK_STR("replicas"),
-             json_make_int(json_int(
-                 json_at(doc, scale_path(c, "statusReplicasPath", "status.replicas")), 0)));
-    rest_put_str(status, a, "selector", selector_text(c, doc));
+    json_set_int(status, a, "replicas",
+                 json_int(json_at(doc, scale_path(c, "statusReplicasPath", "status.replicas")), 0));
+    json_set_str(status, a, "selector", selector_text(c, doc));
     return scale;
 }
 
@@ -254,7 +252,7 @@ int rest_scale_write(struct rest_call *c)
     put_path(c, &doc, hk_str(scale_path(c, "specReplicasPath", "spec.replicas")), n);
     const struct hk_str rv = rest_meta_str(&scale, "resourceVersion");
     if (rv.n > 0) {
-        rest_put_str(rest_edit(&doc, &c->mem, "metadata"), &c->mem, "resourceVersion", rv);
+        json_set_str(rest_edit(&doc, &c->mem, "metadata"), &c->mem, "resourceVersion", rv);
     }
     c->finish = rest_scale_answer;
     return rest_update_doc(c, NULL, &doc, head, &old, staged);

@@ -1,24 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers of the port over the store: writes, conflicts, lists and error messages.
-#include "store/rest_rig_test.h"
+#include "store/rest_story_test.h"
 
 #include "admission/volcano.h"
 
-#define NS HK_STR("default")
-#define GET(n) .req = {.verb = PORT_GET, .ns = NS, .name = HK_STR(n)}
-#define CREATE .req = {.verb = PORT_CREATE, .ns = NS}
-#define UPDATE(n) .req = {.verb = PORT_UPDATE, .ns = NS, .name = HK_STR(n)}
-#define MERGE(n) .req = {.verb = PORT_PATCH, .ns = NS, .name = HK_STR(n), .patch = PORT_PATCH_MERGE}
-#define DELETE(n) .req = {.verb = PORT_DELETE, .ns = NS, .name = HK_STR(n)}
-#define BOX "'containers':[{'name':'c','image':'i'}]" /* every pod needs one */
-#define STATUS(v, n)                                                                               \
-    .req = {.verb = (v),                                                                           \
-            .ns = NS,                                                                              \
-            .name = HK_STR(n),                                                                     \
-            .subresource = "status",                                                               \
-            .patch = PORT_PATCH_MERGE}
-
-static void test_an_object_lives(void **state)
+static void test_an_object_is_created_changed_and_deleted(void **state)
 {
     static const struct step steps[] = {
         {"ConfigMap", GET("a"), NULL, 404, "NotFound", "configmaps \"a\" not found"},
@@ -539,7 +525,7 @@ static void test_patches_of_every_kind(void **state)
     rig_story(*state, steps);
 }
 
-static void test_unknown_fields_are_told_or_refused(void **state)
+static void test_unknown_fields_are_reported_or_refused(void **state)
 {
     struct rig *g = *state;
     const struct port_request strict = {
@@ -557,16 +543,6 @@ static void test_unknown_fields_are_told_or_refused(void **state)
     assert_string_equal(a.warnings, "unknown field \"spec.bogus\"; ");
     assert_string_equal(rig_look(g, a.obj, "spec.bogus"), "-");
     answer_fini(&a);
-}
-
-static int setup(void **state)
-{
-    struct rig *g = hk_zalloc(sizeof(*g));
-
-    rig_open(g, true);
-    rig_settle(g);
-    *state = g;
-    return 0;
 }
 
 /* With rest_opts: deleting a queue with pods is refused only if requested. */
@@ -596,36 +572,27 @@ static void test_rules_of_volcano_take_options(void **state)
     }
 }
 
-static int teardown(void **state)
-{
-    rig_close(*state);
-    hk_free(*state);
-    return 0;
-}
-
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_an_object_lives),
-        TEST(test_bodies_must_fit_the_request),
-        TEST(test_updates_need_a_revision_where_kinds_ask_for_it),
-        TEST(test_status_and_spec_are_apart),
-        TEST(test_a_write_without_change_writes_nothing),
-        TEST(test_a_dry_run_leaves_no_trace),
-        TEST(test_generated_names_are_short_and_stay),
-        TEST(test_a_pod_is_bound_once),
-        TEST(test_scale_is_a_view_of_replicas),
-        TEST(test_an_eviction_asks_the_budget),
-        TEST(test_lists_select_and_page),
-        TEST(test_pages_show_one_revision),
-        TEST(test_an_old_page_expires_with_a_way_on),
-        TEST(test_collections_are_deleted_by_selection),
-        TEST(test_appliers_hold_what_they_set),
-        TEST(test_applied_lists_merge_by_their_keys),
-        TEST(test_patches_of_every_kind),
-        TEST(test_unknown_fields_are_told_or_refused),
+        TEST(an_object_is_created_changed_and_deleted),
+        TEST(bodies_must_fit_the_request),
+        TEST(updates_need_a_revision_where_kinds_ask_for_it),
+        TEST(status_and_spec_are_apart),
+        TEST(a_write_without_change_writes_nothing),
+        TEST(a_dry_run_leaves_no_trace),
+        TEST(generated_names_are_short_and_stay),
+        TEST(a_pod_is_bound_once),
+        TEST(scale_is_a_view_of_replicas),
+        TEST(an_eviction_asks_the_budget),
+        TEST(lists_select_and_page),
+        TEST(pages_show_one_revision),
+        TEST(an_old_page_expires_with_a_way_on),
+        TEST(collections_are_deleted_by_selection),
+        TEST(appliers_hold_what_they_set),
+        TEST(applied_lists_merge_by_their_keys),
+        TEST(patches_of_every_kind),
+        TEST(unknown_fields_are_reported_or_refused),
         cmocka_unit_test(test_rules_of_volcano_take_options),
     };
 

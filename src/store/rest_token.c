@@ -117,17 +117,17 @@ static int rest_token_write_answer(struct rest_call *c, const struct json *body,
     struct json doc = json_clone(body, a);
     struct json *meta = rest_edit(&doc, a, "metadata"), *status;
 
-    rest_put_str(&doc, a, "kind", HK_STR("TokenRequest"));
-    rest_put_str(&doc, a, "apiVersion", HK_STR("authentication.k8s.io/v1"));
-    rest_put_str(meta, a, "name", c->name);
-    rest_put_str(meta, a, "namespace", c->ns);
-    rest_put_time(meta, a, "creationTimestamp", t->issued_s * REST_SECOND);
-    json_put(rest_edit(&doc, a, "spec"), a, HK_STR("expirationSeconds"), json_make_int(seconds));
+    json_set_cstr(&doc, a, "kind", "TokenRequest");
+    json_set_cstr(&doc, a, "apiVersion", "authentication.k8s.io/v1");
+    json_set_str(meta, a, "name", c->name);
+    json_set_str(meta, a, "namespace", c->ns);
+    json_set_time(meta, a, "creationTimestamp", t->issued_s * REST_SECOND);
+    json_set_int(rest_edit(&doc, a, "spec"), a, "expirationSeconds", seconds);
     c->r->sign(c->r->sign_ctx, t, &text);
     json_del(&doc, "status");
     status = rest_edit(&doc, a, "status");
-    rest_put_str(status, a, "token", hk_arena_str(a, hk_buf_str(&text)));
-    rest_put_time(status, a, "expirationTimestamp", (t->issued_s + seconds) * REST_SECOND);
+    json_set_str(status, a, "token", hk_arena_str(a, hk_buf_str(&text)));
+    json_set_time(status, a, "expirationTimestamp", (t->issued_s + seconds) * REST_SECOND);
     return rest_answer_tree(c, &request_kind, &doc);
 }
 

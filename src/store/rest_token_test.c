@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TokenRequests, with a signer that records what it signs.
-#include "store/rest_rig_test.h"
+#include "store/rest_story_test.h"
 
-#define NS HK_STR("default")
-#define CREATE .req = {.verb = PORT_CREATE, .ns = NS}
 #define TOKEN(n) .req = {.verb = PORT_CREATE, .ns = NS, .name = HK_STR(n), .subresource = "token"}
 #define ASK(spec) "{'spec':{" spec "}}"
 #define OF_POD "'boundObjectRef':{'kind':'Pod','name':'p'}"
@@ -15,7 +13,7 @@ static void sign(void *ctx, const struct rest_token *t, struct hk_buf *out)
                 (long long)(t->expires_s - t->issued_s));
 }
 
-static void test_a_token_says_what_was_asked_for(void **state)
+static void test_a_token_has_the_requested_claims(void **state)
 {
     static const struct step steps[] = {
         {"ServiceAccount", CREATE, "{'metadata':{'name':'bot'}}", 201},
@@ -81,29 +79,10 @@ static void test_without_a_signer_there_are_no_tokens(void **state)
     rig_story(*state, steps);
 }
 
-static int setup(void **state)
-{
-    struct rig *g = hk_zalloc(sizeof(*g));
-
-    rig_open(g, true);
-    rig_settle(g);
-    *state = g;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    rig_close(*state);
-    hk_free(*state);
-    return 0;
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(a_token_says_what_was_asked_for),
+        TEST(a_token_has_the_requested_claims),
         TEST(bad_requests_are_refused),
         TEST(without_a_signer_there_are_no_tokens),
     };

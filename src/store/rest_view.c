@@ -46,8 +46,8 @@ static void cpu_show(struct json *part, const char *list, const char *value, con
         }
     }
     if (percent) {
-        json_put(part, a, hk_str(key), *percent);
-        json_put(part, a, hk_str(list), left);
+        json_set(part, a, key, *percent);
+        json_set(part, a, list, left);
     }
 }
 
@@ -63,18 +63,18 @@ static void cpu_take(struct json *part, const char *list, const char *inner, con
         return;
     }
     struct json *resource = rest_edit(&metric, a, "resource");
-    rest_put_str(resource, a, "name", HK_STR("cpu"));
+    json_set_cstr(resource, a, "name", "cpu");
     struct json *numbers = rest_edit(resource, a, inner);
-    json_put(numbers, a, hk_str(value), *percent);
+    json_set(numbers, a, value, *percent);
     if (!strcmp(inner, "target")) {
-        rest_put_str(numbers, a, "type", HK_STR("Utilization"));
+        json_set_cstr(numbers, a, "type", "Utilization");
     }
-    rest_put_str(&metric, a, "type", HK_STR("Resource"));
+    json_set_cstr(&metric, a, "type", "Resource");
     for (uint32_t i = 0; json_is(others, JSON_ARRAY) && i < others->len; i++) {
         json_push(&all, a, others->items[i]);
     }
     json_push(&all, a, metric);
-    json_put(part, a, hk_str(list), all);
+    json_set(part, a, list, all);
     json_del(part, key);
 }
 
@@ -87,7 +87,7 @@ static void hang(struct json *doc, const char *key, const char *annotation, stru
 
     if (v && v->len > 0) {
         json_write(v, &text);
-        rest_put_str(rest_edit(rest_edit(doc, a, "metadata"), a, "annotations"), a, annotation,
+        json_set_str(rest_edit(rest_edit(doc, a, "metadata"), a, "annotations"), a, annotation,
                      hk_arena_str(a, hk_buf_str(&text)));
     }
     json_del(spec, key);
@@ -104,7 +104,7 @@ static void unhang(struct json *doc, const char *key, const char *annotation, st
         return;
     }
     struct json *annotations = rest_edit(meta, a, "annotations");
-    json_put(rest_edit(doc, a, "spec"), a, hk_str(key), v);
+    json_set(rest_edit(doc, a, "spec"), a, key, v);
     json_del(annotations, annotation);
     if (annotations->len == 0) {
         json_del(meta, "annotations");
@@ -205,7 +205,7 @@ static void rename_member(struct json *doc, const char *from, const char *to, st
     const struct json *v = json_get(doc, from);
 
     if (v) {
-        json_put(doc, a, hk_str(to), *v);
+        json_set(doc, a, to, *v);
         json_del(doc, from);
     }
 }
@@ -225,7 +225,7 @@ void rest_view_show(const struct rest_kind *k, struct json *doc, struct hk_arena
         k->view->show(doc, a);
     }
     api_kind_write_version(k->kind, &version);
-    rest_put_str(doc, a, "apiVersion", hk_arena_str(a, hk_buf_str(&version)));
+    json_set_str(doc, a, "apiVersion", hk_arena_str(a, hk_buf_str(&version)));
 }
 
 void rest_view_take(const struct rest_kind *k, struct json *doc, struct hk_arena *a)

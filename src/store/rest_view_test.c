@@ -117,7 +117,7 @@ static void test_written_through_one_read_through_the_other(void **state)
     }
 }
 
-static void test_a_patch_speaks_the_version_it_is_sent_to(void **state)
+static void test_a_patch_is_read_in_the_version_of_its_url(void **state)
 {
     struct rig *g = *state;
     const struct port_request merge = {
@@ -220,7 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_written_through_one_read_through_the_other),
-        cmocka_unit_test_setup_teardown(test_a_patch_speaks_the_version_it_is_sent_to, set_up,
+        cmocka_unit_test_setup_teardown(test_a_patch_is_read_in_the_version_of_its_url, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_an_apply_is_noted_in_the_kept_version, set_up,
                                         tear_down),

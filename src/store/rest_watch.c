@@ -71,7 +71,7 @@ int rest_watch_start(struct rest_call *c, struct rest_watch **ret)
         return c->rc;
     }
     w->marked = w->rv;
-    rest_kick(c->r);
+    rest_request_poll(c->r);
     *ret = w;
     return 0;
 }
@@ -118,7 +118,7 @@ static bool yield(struct rest_watch *w, uint64_t until)
         return false;
     }
     w->yielded = true;
-    rest_kick(w->r);
+    rest_request_poll(w->r);
     return true;
 }
 
@@ -155,8 +155,8 @@ static struct api_object *object_left(struct rest_watch *w, const struct store_e
         return NULL;
     }
     struct json doc = json_clone(&was->root, &mem);
-    rest_put_str(rest_edit(&doc, &mem, "metadata"), &mem, "resourceVersion",
-                 hk_str(hk_arena_printf(&mem, "%llu", (unsigned long long)ev->rv)));
+    json_set_cstr(rest_edit(&doc, &mem, "metadata"), &mem, "resourceVersion",
+                  hk_arena_printf(&mem, "%llu", (unsigned long long)ev->rv));
     json_write(&doc, &text);
     api_object_unref(was);
     return api_object_parse(w->filter.k->kind, hk_buf_str(&text), &ret, NULL) < 0 ? NULL : ret;
@@ -282,7 +282,7 @@ void rest_watch_tick(struct rest *r)
             rouse(w, r->seen.at[w->res_at]);
         }
     }
-    rest_kick(r);
+    rest_request_poll(r);
 }
 
 void rest_watch_go_on(struct rest *r)

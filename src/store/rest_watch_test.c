@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Watches: their first events, later changes, and their end.
-#include "store/rest_rig_test.h"
-
-#define NS HK_STR("default")
-#define CREATE .req = {.verb = PORT_CREATE, .ns = NS}
-#define MERGE(n) .req = {.verb = PORT_PATCH, .ns = NS, .name = HK_STR(n), .patch = PORT_PATCH_MERGE}
-#define DELETE(n) .req = {.verb = PORT_DELETE, .ns = NS, .name = HK_STR(n)}
+#include "store/rest_story_test.h"
 
 /* Events of a watch as text: "+a ~a -a !" for added, modified, deleted, bookmark. */
 struct log {
@@ -66,7 +61,7 @@ static const struct step changes[] = {
     {"ConfigMap", DELETE("b"), NULL, 200},
 };
 
-static void test_a_watch_from_nothing_begins_with_what_there_is(void **state)
+static void test_a_watch_without_a_revision_begins_with_existing_objects(void **state)
 {
     struct log l = {0};
 
@@ -217,7 +212,7 @@ static void wake(void *ctx)
 }
 
 /* As the HTTP server reads: at its own speed, with one wakeup for new events. */
-static void test_a_pulled_watch_waits_for_nobody(void **state)
+static void test_a_pulled_watch_may_fall_behind(void **state)
 {
     struct rig *g = *state;
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
@@ -260,38 +255,19 @@ static void test_a_pulled_watch_waits_for_nobody(void **state)
     assert_true(hk_str_starts(hk_str(status.message), "too old resource version: 1 ("));
 }
 
-static int setup(void **state)
-{
-    struct rig *g = hk_zalloc(sizeof(*g));
-
-    rig_open(g, true);
-    rig_settle(g);
-    *state = g;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    rig_close(*state);
-    hk_free(*state);
-    return 0;
-}
-
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_a_watch_from_nothing_begins_with_what_there_is),
-        TEST(test_a_watch_from_a_revision_replays),
-        TEST(test_types_are_relative_to_the_selection),
-        TEST(test_one_object_is_watched_by_name),
-        TEST(test_initial_events_end_with_a_bookmark),
-        TEST(test_bookmarks_come_every_minute_when_asked_for),
-        TEST(test_a_revision_out_of_history_is_refused),
-        TEST(test_a_quiet_watch_stays_in_history),
-        TEST(test_a_watch_may_end_itself),
-        TEST(test_a_pulled_watch_waits_for_nobody),
+        TEST(a_watch_without_a_revision_begins_with_existing_objects),
+        TEST(a_watch_from_a_revision_replays),
+        TEST(types_are_relative_to_the_selection),
+        TEST(one_object_is_watched_by_name),
+        TEST(initial_events_end_with_a_bookmark),
+        TEST(bookmarks_come_every_minute_when_asked_for),
+        TEST(a_revision_out_of_history_is_refused),
+        TEST(a_quiet_watch_stays_in_history),
+        TEST(a_watch_may_end_itself),
+        TEST(a_pulled_watch_may_fall_behind),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

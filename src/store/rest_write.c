@@ -41,7 +41,7 @@ static int fail_strict(struct rest_call *c)
 }
 
 /* Handles unknown fields of the last step and, if the whole body was checked, duplicates. */
-static int judge_fields(struct rest_call *c, bool whole)
+static int check_unknown_fields(struct rest_call *c, bool whole)
 {
     const uint32_t twice = whole ? c->req->nduplicates : 0;
 
@@ -91,7 +91,7 @@ static int rest_write_decode_object(struct rest_call *c, const char *sub, struct
     admission_begin(c, sub, doc, old);
     c->adm.kind = c->k->kind; /* not yet converted to the storage version */
     const int rc = admission_decode(&c->adm, &c->err);
-    return rc < 0 ? rest_fail_admission(c, rc) : judge_fields(c, false);
+    return rc < 0 ? rest_fail_admission(c, rc) : check_unknown_fields(c, false);
 }
 
 static int mutate(struct rest_call *c, const char *sub, struct json *doc, const struct json *old)
@@ -147,7 +147,7 @@ static int prepare_new(struct rest_call *c, struct json *doc)
         json_del(doc, "status");
     }
     rest_schema_apply(c, doc);
-    if (judge_fields(c, true) < 0 || mutate(c, NULL, doc, NULL) < 0) {
+    if (check_unknown_fields(c, true) < 0 || mutate(c, NULL, doc, NULL) < 0) {
         return c->rc;
     }
     if (is_crd(c)) {
@@ -248,7 +248,7 @@ static void keep_member(struct rest_call *c, struct json *to, const struct json 
     const struct json *v = json_get(from, key);
 
     if (v) {
-        json_put(to, &c->mem, hk_str(key), json_clone(v, &c->mem));
+        json_set(to, &c->mem, key, json_clone(v, &c->mem));
     } else {
         json_del(to, key);
     }
@@ -278,7 +278,7 @@ static void isolate_finalize(struct rest_call *c, struct json *doc, const struct
     const struct json list = wanted ? json_clone(wanted, &c->mem) : json_make_array();
     struct json result = json_clone(old, &c->mem);
 
-    json_put(rest_edit(&result, &c->mem, "spec"), &c->mem, HK_STR("finalizers"), list);
+    json_set(rest_edit(&result, &c->mem, "spec"), &c->mem, "finalizers", list);
     keep_member(c, rest_edit(&result, &c->mem, "metadata"), json_get(doc, "metadata"),
                 "resourceVersion");
     *doc = result;
@@ -348,7 +348,7 @@ int rest_update_doc(struct rest_call *c, const char *sub, struct json *doc,
         return c->rc;
     }
     rest_schema_apply(c, doc);
-    if (judge_fields(c, true) < 0 || mutate(c, sub, doc, old) < 0) {
+    if (check_unknown_fields(c, true) < 0 || mutate(c, sub, doc, old) < 0) {
         return c->rc;
     }
     if (is_crd(c) && !sub && !rest_deleting(doc)) {

@@ -554,9 +554,9 @@ static struct json *set_revision(struct json *root, struct hk_arena *mem, uint64
     char *text = hk_arena_printf(mem, "%" PRIu64, rv);
 
     if (!json_is(meta, JSON_OBJECT)) {
-        meta = json_put(root, mem, HK_STR("metadata"), json_make_object());
+        meta = json_set_object(root, mem, "metadata");
     }
-    json_put(meta, mem, HK_STR("resourceVersion"), json_make_str(hk_str(text)));
+    json_set_cstr(meta, mem, "resourceVersion", text);
     return meta;
 }
 
@@ -746,7 +746,7 @@ static int read_row(void *ctx, enum store_event_type type, const struct store_ob
     if (!old && s->damaged.rows.len == 0 && (type == STORE_ADDED) == had) {
         return hk_fail(err, HK_EIO,
                        "revision %" PRIu64 " does not follow from those before it; 'hekla check' "
-                       "tells more, 'hekla check --salvage' brings over the rest",
+                       "shows details, 'hekla check --salvage' copies the intact rest",
                        row->rv);
     }
     hk_budget_spend(s->budget, row->text.n + OBJECT_COST);
@@ -754,7 +754,7 @@ static int read_row(void *ctx, enum store_event_type type, const struct store_ob
         ring_trim(s);
         if (hk_budget_measure(s->budget) == HK_ROOM_NONE) {
             return hk_fail(err, HK_EFULL,
-                           "there is not enough memory to read it: %" PRIu64 " MiB of %" PRIu64
+                           "not enough memory to read it: %" PRIu64 " MiB of %" PRIu64
                            " MiB are used; start the server with a higher limit",
                            hk_budget_used(s->budget) >> 20, hk_budget_limit(s->budget) >> 20);
         }
@@ -814,8 +814,8 @@ static int settle_log(struct store *s, struct hk_err *err)
         cut_history(s, HK_MAX(generation, s->last_rv));
     }
     if (rc == 0 && generation != 0) {
-        hk_log(HK_LOG_WARN, "going on without what is missing, as told", "revision=%" PRIu64,
-               generation);
+        hk_log(HK_LOG_WARN, "continuing without the missing data, as requested",
+               "revision=%" PRIu64, generation);
     }
     return rc;
 }
@@ -825,8 +825,12 @@ static int open_log(struct store *s, const struct store_opts *o, struct hk_err *
     const struct store_log_reader reader = {s, read_marks, read_res, read_row, read_damaged};
     int rc = store_log_open(o, &s->log, err);
 
-    rc = rc < 0 ? rc : store_log_read(s->log, &reader, err);
-    rc = rc < 0 ? rc : store_damaged_judge(&s->damaged, res_name, s, err);
+    if (rc == 0) {
+        rc = store_log_read(s->log, &reader, err);
+    }
+    if (rc == 0) {
+        rc = store_damaged_check(&s->damaged, res_name, s, err);
+    }
     if (rc == 0) {
         s->rv = s->told_rv = s->last_rv;
         rc = settle_log(s, err);

@@ -20,14 +20,14 @@ struct store;
 struct store_opts {
     const char *path;         /* database file; NULL: in memory, durable at once */
     uint32_t ring_events;     /* history kept for watchers, 0: 100,000 */
-    size_t ring_bytes;        /* 0: 256 MiB, or an eighth of the memory there is */
-    struct hk_budget *budget; /* memory that writes must leave; NULL: no end of it */
-    uint64_t ballast_bytes;   /* room on the disk to be given up when it is full; 0: none */
-    bool must_exist;          /* there was a store here: a missing file is a loss */
-    int64_t now_s;            /* wall time, for the number of such a generation; 0: it counts on */
-    bool accept_loss;         /* go on without what is missing, in a new generation of revisions */
-    /* For simulations, which must repeat to the byte: store_poll commits by itself what the poll
-     * before it sent, instead of a second thread, and the file is one of the named SQLite VFS. */
+    size_t ring_bytes;        /* 0: 256 MiB, or an eighth of the machine's memory */
+    struct hk_budget *budget; /* limits of memory for writes; NULL: none */
+    uint64_t ballast_bytes;   /* disk space to reserve, released when the disk is full; 0: none */
+    bool must_exist;          /* a store existed here: a missing file is a loss */
+    int64_t now_s; /* wall time, for the number of a new generation; 0: the last number plus one */
+    bool accept_loss; /* continue without missing data, in a new generation of revisions */
+    /* For simulations, which must repeat byte for byte: store_poll itself commits what the previous
+     * poll sent, without a second thread, and the file belongs to the named SQLite VFS. */
     bool no_thread;
     const char *vfs; /* NULL: the default one */
 };
@@ -67,10 +67,10 @@ uint32_t store_res(struct store *s, struct hk_str group, struct hk_str plural);
 uint64_t store_rv(const struct store *s);
 /* Number of disk commits since store_open; many writes share one. */
 uint64_t store_commits(const struct store *s);
-/* Why writes are refused; NULL while all are accepted. HK_EFULL: the disk is full, and all but
- * deletions are, or memory is short, and those are that would take more of it. */
+/* Why writes are refused; NULL while all are accepted. HK_EFULL: the disk is full, and only
+ * deletions are accepted; or memory is short, and only writes that need no more of it are. */
 const struct hk_err *store_failure(const struct store *s);
-/* The same as far as it is the disk's doing. */
+/* The same, but only for failures of the disk. */
 const struct hk_err *store_disk_failure(const struct store *s);
 /* Borrowed until the next store_poll; NULL when there is none. */
 const struct store_obj *store_get(const struct store *s, uint32_t res, struct hk_str ns,
@@ -81,7 +81,7 @@ typedef bool store_scan_fn(void *ctx, const struct store_obj *o);
 void store_scan(const struct store *s, uint32_t res, struct hk_str ns, struct hk_str after_ns,
                 struct hk_str after_name, store_scan_fn *fn, void *ctx);
 uint32_t store_count(const struct store *s, uint32_t res);
-/* Of one namespace, those included whose creation is staged. */
+/* The number of objects in one namespace, including staged creations. */
 uint32_t store_count_in(const struct store *s, uint32_t res, struct hk_str ns);
 
 /* ---- writing ---- */
@@ -96,7 +96,7 @@ struct store_write {
                         * for watchers, NULL: the stored one */
     struct hk_arena *mem; /* for changes to root */
     uint64_t expect_rv;   /* of the head; 0: whatever is there */
-    bool vital;           /* the system needs it to go on: may grow a little when memory is short */
+    bool vital; /* essential for the system: may use a little memory even when it is short */
 };
 /* rc 0: durable and published; obj is the new state (after a delete the last one). -HK_EIO: the
  * disk failed and the write is undone, unless the process dies before the undo is on disk. */
@@ -107,10 +107,10 @@ typedef void store_done_fn(void *ctx, int rc, const struct store_obj *obj,
  * whether it is not yet durable. Borrowed until the next call. NULL when there is none. */
 const struct store_obj *store_head(const struct store *s, uint32_t res, struct hk_str ns,
                                    struct hk_str name, bool *ret_staged);
-/* Fails at once with HK_EEXIST, HK_ENOTFOUND or HK_ECONFLICT, nothing staged; or with HK_EIO when
- * the disk failed earlier, with HK_EFULL when it is full and the write is no deletion, and then
- * makes the writer try whether that is over; with HK_EFULL when memory is short and the write takes
- * more of it. done is called later from store_poll, never from here. */
+/* May fail at once, with nothing staged: with HK_EEXIST, HK_ENOTFOUND or HK_ECONFLICT; with HK_EIO
+ * after a failure of the disk, or HK_EFULL when it is full and the write is no deletion (both make
+ * the writer test the disk again); with HK_EFULL when memory is short and the write needs more of
+ * it. done is called later from store_poll, never from here. */
 int store_submit(struct store *s, const struct store_write *w, store_done_fn *done, void *ctx,
                  struct hk_err *err) HK_CHECKED;
 
@@ -138,7 +138,7 @@ void store_on_publish(struct store *s, void (*fn)(void *ctx), void *ctx);
 void store_off_publish(struct store *s, void (*fn)(void *ctx), void *ctx);
 /* Gives up most of the history if memory is short. */
 void store_shed(struct store *s);
-/* Called now and then by the owner: drops revisions older than the history from the file, a slice
- * at a time; further slices follow by themselves while no writes wait. After a disk failure, tries
- * whether writes work again. */
+/* Called from time to time by the owner: drops revisions older than the history from the file, a
+ * slice at a time; further slices follow by themselves while no writes wait. After a disk failure,
+ * tries whether writes work again. */
 void store_compact(struct store *s);

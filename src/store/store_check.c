@@ -33,10 +33,10 @@ struct checker {
     HK_VEC(struct found) all;
     HK_VEC(uint32_t) chain; /* index of the entry before, or HK_NONE */
     struct hk_buf line;
-    bool mending; /* reading frames after the break of the WAL */
+    bool repaired_copy; /* reading frames after the break of the WAL */
 };
 
-HK_PRINTF(2, 3) static void tell(struct checker *c, const char *fmt, ...)
+HK_PRINTF(2, 3) static void check_report(struct checker *c, const char *fmt, ...)
 {
     va_list ap;
 
@@ -104,7 +104,7 @@ static int check_res(void *ctx, uint32_t res, struct hk_str name, struct hk_err 
 {
     struct checker *c = ctx;
 
-    if (c->mending && res < c->ret->copy.names.len) {
+    if (c->repaired_copy && res < c->ret->copy.names.len) {
         return 0; /* known from the first pass */
     }
     if (hk_intern(&c->ret->copy.names, name) != res) {
@@ -187,9 +187,9 @@ static void read_rows(struct checker *c, sqlite3 *db)
     while (store_db_each_row(db, from, &reader, &read, &err) < 0) {
         const uint64_t next = find_readable(db, HK_MAX(from, read), last);
 
-        if (!c->mending) {
-            tell(c, "unreadable: rows behind revision %" PRIu64 ": %s", HK_MAX(from, read),
-                 err.text);
+        if (!c->repaired_copy) {
+            check_report(c, "unreadable: rows after revision %" PRIu64 ": %s", HK_MAX(from, read),
+                         err.text);
         }
         if (next == 0) {
             return;
@@ -207,14 +207,14 @@ static void read_tables(struct checker *c, sqlite3 *db, bool old)
     c->marks_known = (old ? store_db_old_marks(db, &c->marks, &err)
                           : store_db_read_marks(db, &c->marks, &err)) == 0;
     if (!c->marks_known) {
-        tell(c, "damaged: %s", err.text);
+        check_report(c, "damaged: %s", err.text);
     }
     if (store_db_revision(db, &c->evidence.rev, &err) < 0) {
-        tell(c, "unreadable: %s", err.text);
+        check_report(c, "unreadable: %s", err.text);
     }
     c->names_known = store_db_each_res(db, &c->marks, &reader, &err) == 0;
     if (!c->names_known && c->marks_known) {
-        tell(c, "damaged: %s", err.text);
+        check_report(c, "damaged: %s", err.text);
     }
     read_rows(c, db);
 }
@@ -227,13 +227,15 @@ static int read_file(struct checker *c, struct hk_err *err)
     int64_t format = 0;
     int rc = store_db_open(c->o->path, NULL, &db, &why);
 
-    rc = rc < 0 ? rc : store_db_format(db, &format, &why);
+    if (rc == 0) {
+        rc = store_db_format(db, &format, &why);
+    }
     if (rc == -HK_EBUSY) {
         *err = why;
         return rc;
     }
     if (rc < 0) {
-        tell(c, "unreadable: %s", why.text);
+        check_report(c, "unreadable: %s", why.text);
     } else if (format != 0 && format != STORE_DB_OLD && format != STORE_DB_FORMAT) {
         rc = hk_fail(err, HK_EUNSUP, "format %" PRId64 ", want %d", format, STORE_DB_FORMAT);
         sqlite3_close(db);
@@ -246,25 +248,26 @@ static int read_file(struct checker *c, struct hk_err *err)
 }
 
 /* Reads a second link to the file, with a WAL repaired so that frames after the break count. */
-static void read_mended(struct checker *c)
+static void read_repaired(struct checker *c)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf copy = {0}, wal = {0};
     struct hk_err err = {0};
     sqlite3 *db = NULL;
 
-    hk_buf_addf(&copy, "%s.mended", c->o->path);
+    hk_buf_addf(&copy, "%s.repaired", c->o->path);
     hk_buf_addf(&wal, "%s-wal", copy.data);
     unlink(copy.data);
     unlink(wal.data);
-    c->mending = true;
-    if (link(c->o->path, copy.data) == 0 && store_wal_mend(c->o->path, copy.data, NULL) == 0 &&
+    c->repaired_copy = true;
+    if (link(c->o->path, copy.data) == 0 &&
+        store_wal_write_repaired(c->o->path, copy.data, NULL) == 0 &&
         store_db_open(copy.data, NULL, &db, NULL) == 0) {
         /* Readable names of resources that were added after the break. */
         (void)!store_db_each_res(db, &c->marks,
                                  &(struct store_log_reader){.ctx = c, .res = check_res}, &err);
         read_rows(c, db);
     }
-    c->mending = false;
+    c->repaired_copy = false;
     sqlite3_close(db);
     unlink(copy.data);
     unlink(wal.data);
@@ -286,7 +289,7 @@ static void store_check_mark_lost(struct found *f, uint64_t rv)
     }
 }
 
-static void judge_damaged_row(struct checker *c, struct store_damaged_row *row)
+static void report_damaged_row(struct checker *c, struct store_damaged_row *row)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf name = {0};
     struct found *found[] = {find_object(c, row->by_columns), find_object(c, row->by_text)};
@@ -299,20 +302,21 @@ static void judge_damaged_row(struct checker *c, struct store_damaged_row *row)
         }
     }
     if (store_damaged_is_old(row)) {
-        tell(c, "damaged: revision %" PRIu64 " of %s; a later one has replaced it, nothing is lost",
-             row->rv, name.data);
+        check_report(
+            c, "damaged: revision %" PRIu64 " of %s; a later one has replaced it, nothing is lost",
+            row->rv, name.data);
         return;
     }
     c->ret->nlost++;
     if (c->o->older && older && older->type != STORE_DELETED && found[0] == found[1]) {
-        tell(c,
-             "damaged: revision %" PRIu64 " of %s, its last; revision %" PRIu64
-             " is kept in its place",
-             row->rv, name.data, older->obj->rv);
+        check_report(c,
+                     "damaged: revision %" PRIu64 " of %s, its last; revision %" PRIu64
+                     " is kept in its place",
+                     row->rv, name.data, older->obj->rv);
         return;
     }
-    tell(c, "damaged: revision %" PRIu64 " of %s, its last; the object is lost", row->rv,
-         name.data);
+    check_report(c, "damaged: revision %" PRIu64 " of %s, its last; the object is lost", row->rv,
+                 name.data);
     store_check_mark_lost(found[0], row->rv);
     store_check_mark_lost(found[1], row->rv);
 }
@@ -342,15 +346,15 @@ static bool fits_resource(const struct checker *c, const struct store_obj *o)
                 : group.n == 0);
 }
 
-static void judge_names(struct checker *c)
+static void check_names(struct checker *c)
 {
     for (uint32_t i = 0; !c->names_known && i < c->all.len; i++) {
         struct found *f = &c->all.at[i];
 
         if (!f->lost && f->type != STORE_DELETED && !fits_resource(c, f->obj)) {
-            tell(c, "damaged: %s %.*s%s%.*s is of another resource; the object is lost",
-                 res_name(c, f->obj->res), HK_FMT(f->obj->ns), f->obj->ns.n > 0 ? "/" : "",
-                 HK_FMT(f->obj->name));
+            check_report(c, "damaged: %s %.*s%s%.*s is of another resource; the object is lost",
+                         res_name(c, f->obj->res), HK_FMT(f->obj->ns), f->obj->ns.n > 0 ? "/" : "",
+                         HK_FMT(f->obj->name));
             f->lost = true;
             c->ret->nlost++;
         }
@@ -358,7 +362,7 @@ static void judge_names(struct checker *c)
 }
 
 /* Ranges of revisions without a row, where history should be complete. */
-static void tell_gaps(struct checker *c)
+static void report_gaps(struct checker *c)
 {
     uint64_t rv = HK_MAX(c->marks.compacted, 1) + 1, first;
     uint32_t n = 0;
@@ -370,33 +374,34 @@ static void tell_gaps(struct checker *c)
         }
         for (first = rv; rv <= c->evidence.told.rev && hk_map_get(&c->revs, rv) == HK_NONE; rv++) {
         }
-        tell(c,
-             "missing: revisions %" PRIu64 " to %" PRIu64 "; what they changed is as before them",
-             first, rv - 1);
+        check_report(c,
+                     "missing: revisions %" PRIu64 " to %" PRIu64
+                     "; the objects they changed keep their earlier states",
+                     first, rv - 1);
         n++;
     }
 }
 
-static void judge_all(struct checker *c)
+static void check_evidence(struct checker *c)
 {
     struct store_evidence *e = &c->evidence;
     struct hk_err err = {0};
 
     for (uint32_t i = 0; i < c->damaged.rows.len; i++) {
-        judge_damaged_row(c, &c->damaged.rows.at[i]);
+        report_damaged_row(c, &c->damaged.rows.at[i]);
     }
-    judge_names(c);
+    check_names(c);
     e->identity = c->marks.identity;
     e->removed = c->marks.removed;
     e->nremoved = c->marks.nremoved;
     e->read = c->marks_known;
-    if (store_evidence_judge(e, &err) == 0) {
+    if (store_evidence_check(e, &err) == 0) {
         return;
     }
-    tell(c, "missing: %s", err.text);
+    check_report(c, "missing: %s", err.text);
     if (e->read && e->told.found == STORE_TOLD && e->told.ninserted > e->nremoved + e->npresent) {
         c->ret->nlost += e->told.ninserted - e->nremoved - e->npresent;
-        tell_gaps(c);
+        report_gaps(c);
     }
 }
 
@@ -433,7 +438,10 @@ static int run_check(struct checker *c, struct hk_err *err)
     struct stat st;
     int rc = store_witness_read(c->o->path, &e->told, err);
 
-    rc = rc < 0 ? rc : store_wal_scan(c->o->path, &e->wal, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = store_wal_scan(c->o->path, &e->wal, err);
     if (rc < 0) {
         return rc;
     }
@@ -446,9 +454,9 @@ static int run_check(struct checker *c, struct hk_err *err)
         e->exists = rc > 0;
     }
     if (e->exists && wal_breaks(c)) {
-        read_mended(c);
+        read_repaired(c);
     }
-    judge_all(c);
+    check_evidence(c);
     store_check_collect_objects(c);
     return 0;
 }

@@ -27,14 +27,14 @@ static int copy_compare(const void *a, const void *b)
 
 /* ---- a new file ---- */
 
-struct maker {
+struct copy_output {
     sqlite3 *db;
     struct store_marks marks;
     struct store_told told;
     sqlite3_stmt *insert, *insert_res, *mark;
 };
 
-static int maker_write(struct maker *m, const struct store_copy *c)
+static int copy_output_write(struct copy_output *m, const struct store_copy *c)
 {
     int rc = SQLITE_OK;
 
@@ -56,33 +56,50 @@ static int maker_write(struct maker *m, const struct store_copy *c)
     return rc != SQLITE_OK ? rc : store_db_write_marks(m->mark, &m->marks);
 }
 
-static int maker_fill(struct maker *m, const struct store_copy *c, struct hk_err *err)
+static int copy_output_fill(struct copy_output *m, const struct store_copy *c, struct hk_err *err)
 {
     int rc = store_db_create(m->db, &m->marks, err);
 
-    rc = rc < 0 ? rc : store_db_prepare(m->db, STORE_DB_INSERT, &m->insert, err);
-    rc = rc < 0 ? rc : store_db_prepare(m->db, STORE_DB_INSERT_RES, &m->insert_res, err);
-    rc = rc < 0 ? rc : store_db_prepare(m->db, STORE_DB_MARK, &m->mark, err);
-    rc = rc < 0 ? rc : store_db_exec(m->db, "BEGIN", "cannot write", err);
     if (rc < 0) {
         return rc;
     }
-    rc = maker_write(m, c);
+    rc = store_db_prepare(m->db, STORE_DB_INSERT, &m->insert, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = store_db_prepare(m->db, STORE_DB_INSERT_RES, &m->insert_res, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = store_db_prepare(m->db, STORE_DB_MARK, &m->mark, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = store_db_exec(m->db, "BEGIN", "cannot write", err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = copy_output_write(m, c);
     if (rc != SQLITE_OK) {
         return store_db_fail(m->db, rc, "cannot write", err);
     }
     rc = store_db_exec(m->db, "COMMIT", "cannot write", err);
-    return rc < 0 ? rc : store_db_settle(m->db, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return store_db_settle(m->db, err);
 }
 
-static int store_copy_make_file(struct maker *m, const struct store_copy *c, const char *path,
+static int store_copy_make_file(struct copy_output *m, const struct store_copy *c, const char *path,
                                 struct hk_err *err)
 {
     int rc;
 
     unlink(path); /* left by an earlier failed attempt */
     rc = store_db_open(path, NULL, &m->db, err);
-    rc = rc < 0 ? rc : maker_fill(m, c, err);
+    if (rc == 0) {
+        rc = copy_output_fill(m, c, err);
+    }
     sqlite3_finalize(m->insert);
     sqlite3_finalize(m->insert_res);
     sqlite3_finalize(m->mark);
@@ -120,7 +137,7 @@ int store_copy_install(const struct store_copy *c, const char *path, uint64_t kn
 {
     HK_AUTO(hk_buf_fini) struct hk_buf made = {0};
     const uint64_t rev = revision_next_generation(HK_MAX(known_rev, c->rev), now_s);
-    struct maker m = {.marks = {.compacted = rev, .revision = rev}, .told = {.rev = rev}};
+    struct copy_output m = {.marks = {.compacted = rev, .revision = rev}, .told = {.rev = rev}};
     struct store_witness *w;
     int rc;
 
@@ -129,12 +146,18 @@ int store_copy_install(const struct store_copy *c, const char *path, uint64_t kn
     }
     hk_buf_addf(&made, "%s.new", path);
     rc = store_copy_make_file(&m, c, made.data, err);
-    rc = rc < 0 ? rc : move_aside(path, aside, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = move_aside(path, aside, err);
     if (rc == 0 && rename(made.data, path) < 0) {
         rc = hk_fail(err, HK_EIO, "cannot rename '%s': %m", made.data);
     }
     m.told.clean = true;
-    rc = rc < 0 ? rc : store_witness_open(path, &m.told, &w, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = store_witness_open(path, &m.told, &w, err);
     if (rc == 0) {
         store_witness_free(w);
     }

@@ -292,7 +292,7 @@ static int submit(struct fixture *f, enum store_verb verb, const char *name, str
     int rc;
 
     memset(pad, 'x', n);
-    json_put(&root, &mem, HK_STR("pad"), json_make_str((struct hk_str){pad, n}));
+    json_set_str(&root, &mem, "pad", (struct hk_str){pad, n});
     rc = store_submit(f->s, &w, on_done, f, err);
     f->in_flight += rc == 0;
     return rc;
@@ -660,12 +660,12 @@ static void memory_and_file_agree_after_failures(void **state, enum fault kind, 
     assert_true(rounds_failed > 0);
 }
 
-static void full_disks_leave_what_was_told(void **state)
+static void full_disks_keep_acknowledged_writes(void **state)
 {
     memory_and_file_agree_after_failures(state, FAULT_WRITE, true);
 }
 
-static void failing_syncs_leave_what_was_told(void **state)
+static void failing_syncs_keep_acknowledged_writes(void **state)
 {
     memory_and_file_agree_after_failures(state, FAULT_SYNC, true);
 }
@@ -679,9 +679,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(acknowledged_writes_survive_kills), TEST(a_store_is_busy_until_its_process_dies),
-        TEST(torn_tails_are_cut_at_a_commit),    TEST(failed_syncs_fail_their_writes),
-        TEST(full_disks_leave_what_was_told),    TEST(failing_syncs_leave_what_was_told),
+        TEST(acknowledged_writes_survive_kills),   TEST(a_store_is_busy_until_its_process_dies),
+        TEST(torn_tails_are_cut_at_a_commit),      TEST(failed_syncs_fail_their_writes),
+        TEST(full_disks_keep_acknowledged_writes), TEST(failing_syncs_keep_acknowledged_writes),
         TEST(disks_may_stay_full_to_the_end),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -104,11 +104,11 @@ static void write_pod(struct fixture *f, enum store_verb verb, const char *name,
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     struct json root = json_make_object();
-    struct json *meta = json_put(&root, &mem, HK_STR("metadata"), json_make_object());
+    struct json *meta = json_set_object(&root, &mem, "metadata");
 
-    json_put(meta, &mem, HK_STR("name"), json_make_str(hk_str(name)));
-    json_put(meta, &mem, HK_STR("namespace"), json_make_str(D));
-    json_put(&root, &mem, HK_STR("v"), json_make_int(value));
+    json_set_cstr(meta, &mem, "name", name);
+    json_set_str(meta, &mem, "namespace", D);
+    json_set_int(&root, &mem, "v", value);
     const struct store_write w = {.verb = verb,
                                   .res = f->pods,
                                   .ns = D,

@@ -94,7 +94,7 @@ void store_damaged_name(const struct store_damaged_row *row, const char *resourc
     }
 }
 
-int store_damaged_judge(const struct store_damaged *d, const char *(*res_name)(void *, uint32_t),
+int store_damaged_check(const struct store_damaged *d, const char *(*res_name)(void *, uint32_t),
                         void *ctx, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf name = {0};
@@ -107,8 +107,8 @@ int store_damaged_judge(const struct store_damaged *d, const char *(*res_name)(v
         if (!store_damaged_is_old(row)) {
             return hk_fail(err, HK_EIO,
                            "revision %" PRIu64 " of %s is damaged: its checksum differs; 'hekla "
-                           "check' lists what is damaged, 'hekla check --salvage' brings over the "
-                           "rest, 'hekla restore FILE' a backup",
+                           "check' lists the damage, 'hekla check --salvage' copies the intact "
+                           "rest, 'hekla restore FILE' reads a backup",
                            row->rv, name.data);
         }
         hk_log(HK_LOG_WARN, "removing a damaged revision that a later one has replaced",

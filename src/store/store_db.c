@@ -165,10 +165,11 @@ int store_db_revision(sqlite3 *db, uint64_t *ret, struct hk_err *err)
     int64_t rows, marks;
     int rc = store_db_read_int(db, "SELECT max(rev) FROM log", &rows, err);
 
-    rc = rc < 0 ? rc
-                : store_db_read_int(
-                      db, "SELECT max(rev) FROM marks WHERE name IN ('compacted', 'revision')",
-                      &marks, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = store_db_read_int(db, "SELECT max(rev) FROM marks WHERE name IN ('compacted', 'revision')",
+                           &marks, err);
     if (rc == 0) {
         *ret = (uint64_t)HK_MAX(rows, marks);
     }
@@ -277,14 +278,18 @@ static int finish_tables(sqlite3 *db, struct store_marks *m, struct hk_err *err)
     sqlite3_stmt *mark = NULL;
     int rc = draw_identity(&m->identity, err);
 
-    rc = rc < 0 ? rc : store_db_prepare(db, STORE_DB_MARK, &mark, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = store_db_prepare(db, STORE_DB_MARK, &mark, err);
     if (rc == 0 && store_db_write_marks(mark, m) != SQLITE_OK) {
         rc = store_db_fail(db, sqlite3_extended_errcode(db), "cannot write", err);
     }
     sqlite3_finalize(mark);
-    return rc < 0
-               ? rc
-               : store_db_exec(db, "PRAGMA user_version = 2; COMMIT", "cannot create tables", err);
+    if (rc < 0) {
+        return rc;
+    }
+    return store_db_exec(db, "PRAGMA user_version = 2; COMMIT", "cannot create tables", err);
 }
 
 int store_db_create(sqlite3 *db, struct store_marks *marks, struct hk_err *err)
@@ -301,7 +306,10 @@ int store_db_create(sqlite3 *db, struct store_marks *marks, struct hk_err *err)
                       " rev INTEGER NOT NULL) WITHOUT ROWID;",
                       "cannot create tables", err);
 
-    return rc < 0 ? rc : finish_tables(db, marks, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return finish_tables(db, marks, err);
 }
 
 static int sum_resources(sqlite3 *db, uint64_t *ret, struct hk_err *err)
@@ -326,7 +334,10 @@ int store_db_old_marks(sqlite3 *db, struct store_marks *ret, struct hk_err *err)
     uint64_t check;
     int rc = read_marks(db, &m, &check, err);
 
-    rc = rc < 0 ? rc : sum_resources(db, &m.resources, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = sum_resources(db, &m.resources, err);
     if (rc == 0) {
         *ret = m;
     }
@@ -337,8 +348,14 @@ int store_db_upgrade(sqlite3 *db, struct store_marks *marks, struct hk_err *err)
 {
     int rc = store_db_old_marks(db, marks, err);
 
-    rc = rc < 0 ? rc : store_db_exec(db, "BEGIN", "cannot write", err);
-    return rc < 0 ? rc : finish_tables(db, marks, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = store_db_exec(db, "BEGIN", "cannot write", err);
+    if (rc < 0) {
+        return rc;
+    }
+    return finish_tables(db, marks, err);
 }
 
 /* ---- resources ---- */

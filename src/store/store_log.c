@@ -8,7 +8,7 @@
 // SQLite's exclusive mode locks the file for one process and needs no shared-memory index of the
 // WAL. SQLite drops a commit that a crash interrupted, because it checks the frames of the WAL. The
 // witness shows whether anything else is missing: opening and reading compare the file with it
-// (store_verdict.c), and each commit updates it.
+// (store_evidence.c), and each commit updates it.
 //
 // After a failed write or sync the kernel may mark pages clean that never reached the disk. None of
 // them counts: a failed commit was not acknowledged and the next one overwrites its frames, and a
@@ -302,7 +302,9 @@ static void do_items(struct store_log *log, struct store_log_item *items)
 
     if (!log->failed || items->kind == STORE_LOG_PROBE) {
         rc = prepare_items(log, items, &err);
-        rc = rc < 0 ? rc : commit_with_ballast(log, items, &err);
+        if (rc == 0) {
+            rc = commit_with_ballast(log, items, &err);
+        }
         log->failed = rc < 0;
     }
     finish_items(log, items, rc, &err);

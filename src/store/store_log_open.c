@@ -46,14 +46,14 @@ static int on_wal_commit(void *ctx, sqlite3 *db, const char *name, int frames)
 }
 
 #define WAYS_ON                                                                                    \
-    "'hekla check' tells more, 'hekla restore FILE' and 'hekla check --salvage' bring back what "  \
-    "they can, --accept-data-loss goes on without it"
+    "'hekla check' shows details, 'hekla restore FILE' and 'hekla check --salvage' recover what "  \
+    "they can, --accept-data-loss continues without it"
 
 /* Missing data is an error, unless the owner chooses to continue without it. */
-static int log_judge(struct store_log *log, struct hk_err *err)
+static int log_check_evidence(struct store_log *log, struct hk_err *err)
 {
     struct hk_err reason = {0};
-    const int rc = log->vfs ? 0 : store_evidence_judge(&log->evidence, &reason);
+    const int rc = log->vfs ? 0 : store_evidence_check(&log->evidence, &reason);
 
     if (rc < 0 && log->accept_loss) {
         log->loss = true;
@@ -75,7 +75,10 @@ static int read_evidence(struct store_log *log, struct hk_err *err)
     struct store_evidence *e = &log->evidence;
     int rc = log->old ? 0 : store_db_read_marks(log->db, &log->marks, err);
 
-    rc = rc < 0 ? rc : store_db_revision(log->db, &e->rev, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = store_db_revision(log->db, &e->rev, err);
     e->identity = log->marks.identity;
     e->removed = log->marks.removed;
     e->nremoved = log->marks.nremoved;
@@ -88,7 +91,10 @@ static int open_tables(struct store_log *log, struct hk_err *err)
     int64_t format = 0;
     int rc = store_db_open(log->path, log->vfs, &log->db, err);
 
-    rc = rc < 0 ? rc : store_db_format(log->db, &format, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = store_db_format(log->db, &format, err);
     if (rc < 0) {
         return rc;
     }
@@ -98,7 +104,10 @@ static int open_tables(struct store_log *log, struct hk_err *err)
     log->old = format == STORE_DB_OLD;
     log->evidence.exists = format != 0;
     rc = log->evidence.exists ? read_evidence(log, err) : 0;
-    rc = rc < 0 ? rc : log_judge(log, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = log_check_evidence(log, err);
     if (rc == 0 && !log->evidence.exists) {
         rc = store_db_create(log->db, &log->marks, err);
     }
@@ -115,11 +124,14 @@ static int log_open_file(struct store_log *log, const struct store_opts *o, stru
         return open_tables(log, err);
     }
     rc = store_witness_read(log->path, &e->told, err);
-    rc = rc < 0 ? rc : store_wal_scan(log->path, &e->wal, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = store_wal_scan(log->path, &e->wal, err);
     e->exists = has_content(log->path);
     e->must_exist = o->must_exist;
     if (rc == 0 && !e->exists) {
-        rc = log_judge(log, err); /* before an empty file is created */
+        rc = log_check_evidence(log, err); /* before an empty file is created */
     }
     if (rc < 0) {
         return rc;
@@ -258,7 +270,10 @@ int store_log_read(struct store_log *log, const struct store_log_reader *r, stru
     }
     r->marks(r->ctx, log->marks.compacted, log->marks.revision);
     rc = store_db_each_res(log->db, &log->marks, &counting, err);
-    rc = rc < 0 ? rc : store_db_each_row(log->db, 0, &counting, &last, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = store_db_each_row(log->db, 0, &counting, &last, err);
     log->evidence.read = rc == 0;
     return rc;
 }
@@ -279,7 +294,7 @@ static int delete_damaged(struct store_log *log, const uint64_t *revs, uint32_t 
 }
 
 /* Sets the marks to match the remaining rows. */
-static void mend_marks(struct store_log *log, uint64_t generation)
+static void repair_marks(struct store_log *log, uint64_t generation)
 {
     const struct store_evidence *e = &log->evidence;
     struct store_marks *m = &log->marks;
@@ -296,14 +311,14 @@ static void mend_marks(struct store_log *log, uint64_t generation)
     }
 }
 
-static int mend_file(struct store_log *log, const uint64_t *damaged, uint32_t ndamaged,
-                     uint64_t generation, struct hk_err *err)
+static int repair_file(struct store_log *log, const uint64_t *damaged, uint32_t ndamaged,
+                       uint64_t generation, struct hk_err *err)
 {
     int rc = store_db_run(log->begin);
 
     rc = rc != SQLITE_OK ? rc : delete_damaged(log, damaged, ndamaged);
     if (rc == SQLITE_OK) {
-        mend_marks(log, generation);
+        repair_marks(log, generation);
         rc = store_db_write_marks(log->mark, &log->marks);
     }
     rc = rc != SQLITE_OK ? rc : store_db_run(log->commit);
@@ -334,11 +349,14 @@ int store_log_settle(struct store_log *log, const uint64_t *damaged, uint32_t nd
     if (!log->db) {
         return 0;
     }
-    rc = log_judge(log, err);
+    rc = log_check_evidence(log, err);
     if (rc == 0 && log->old) {
         rc = store_db_upgrade(log->db, &log->marks, err);
     }
-    rc = rc < 0 ? rc : log_prepare_all(log, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = log_prepare_all(log, err);
     if (rc < 0) {
         return rc;
     }
@@ -346,9 +364,12 @@ int store_log_settle(struct store_log *log, const uint64_t *damaged, uint32_t nd
         *ret = revision_next_generation(HK_MAX(e->told.rev, e->rev), log->now_s);
     }
     if (log->loss || ndamaged > 0) {
-        rc = mend_file(log, damaged, ndamaged, *ret, err);
+        rc = repair_file(log, damaged, ndamaged, *ret, err);
     }
-    rc = rc < 0 ? rc : settle_file(log, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = settle_file(log, err);
     if (rc < 0) {
         return rc;
     }

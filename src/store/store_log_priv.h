@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Private to the two files of the log: store_log_open.c opens, judges and reads the file,
+// Private to the two files of the log: store_log_open.c opens, checks and reads the file,
 // store_log.c writes it.
 #pragma once
 

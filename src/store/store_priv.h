@@ -98,7 +98,8 @@ struct store_wal {
 int store_wal_scan(const char *db_path, struct store_wal *ret, struct hk_err *err) HK_CHECKED;
 /* Writes a WAL for copy_path that includes the bad frame and those after it; rows have their own
  * checksums. */
-int store_wal_mend(const char *db_path, const char *copy_path, struct hk_err *err) HK_CHECKED;
+int store_wal_write_repaired(const char *db_path, const char *copy_path,
+                             struct hk_err *err) HK_CHECKED;
 
 /* ---- damaged rows ---- */
 
@@ -126,7 +127,7 @@ void store_damaged_name(const struct store_damaged_row *row, const char *resourc
                         struct hk_buf *out);
 /* Fails with HK_EIO, naming the object, when a damaged row was the last one of its object. Logs the
  * others. */
-int store_damaged_judge(const struct store_damaged *d, const char *(*res_name)(void *, uint32_t),
+int store_damaged_check(const struct store_damaged *d, const char *(*res_name)(void *, uint32_t),
                         void *ctx, struct hk_err *err) HK_CHECKED;
 
 /* ---- verdict: comparing file and witness ---- */
@@ -143,7 +144,7 @@ struct store_evidence {
     uint64_t present, npresent, ndamaged;
 };
 /* 0, or -HK_EIO when acknowledged data is missing, or may be. */
-int store_evidence_judge(const struct store_evidence *e, struct hk_err *err) HK_CHECKED;
+int store_evidence_check(const struct store_evidence *e, struct hk_err *err) HK_CHECKED;
 /* Counts one more row. */
 void store_evidence_count(struct store_evidence *e, const struct store_obj *o, uint64_t sum,
                           bool damaged);

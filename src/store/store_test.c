@@ -519,7 +519,7 @@ static void big_scans_come_in_pages(void **state)
     assert_int_equal(total, OBJECTS);
 }
 
-static void objects_live_as_long_as_somebody_holds_them(void **state)
+static void objects_live_as_long_as_they_are_referenced(void **state)
 {
     struct fixture *f = *state;
     struct store_obj *held;
@@ -604,7 +604,7 @@ static void hear_events(void *ctx)
 }
 
 /* A garbage collector that missed a deletion would never recover. */
-static void hooks_are_told_all_of_a_batch_that_exceeds_the_history(void **state)
+static void hooks_see_a_whole_batch_that_exceeds_the_history(void **state)
 {
     struct fixture *f = *state;
     enum { WRITES = 30 };
@@ -641,7 +641,7 @@ static void without_a_thread_polls_commit(void **state)
     assert_int_equal(store_count(f->s, f->pods), f->on_disk ? 2 : 0);
 }
 
-static void closing_ends_what_is_in_flight(void **state)
+static void closing_ends_calls_in_flight(void **state)
 {
     struct fixture *f = *state;
 
@@ -965,11 +965,11 @@ int main(void)
         BOTH(history_is_bounded_in_bytes),
         BOTH(scans_are_ordered_and_resume),
         BOTH(big_scans_come_in_pages),
-        BOTH(objects_live_as_long_as_somebody_holds_them),
+        BOTH(objects_live_as_long_as_they_are_referenced),
         BOTH(callers_may_submit_from_their_answer),
-        BOTH(hooks_are_told_all_of_a_batch_that_exceeds_the_history),
+        BOTH(hooks_see_a_whole_batch_that_exceeds_the_history),
         BOTH(without_a_thread_polls_commit),
-        BOTH(closing_ends_what_is_in_flight),
+        BOTH(closing_ends_calls_in_flight),
         BOTH(watches_have_no_gaps),
         cmocka_unit_test(the_index_agrees_with_a_plain_array),
         DISK(files_come_back_as_they_were_left),

@@ -236,7 +236,7 @@ static bool is_plausible(const struct frame *f)
     return f->page > 0 && f->page < (1u << 26) && f->commit < (1u << 26);
 }
 
-int store_wal_mend(const char *db_path, const char *copy_path, struct hk_err *err)
+int store_wal_write_repaired(const char *db_path, const char *copy_path, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
     struct wal w = {.fd = -1};

@@ -156,7 +156,10 @@ static int write_both(struct store_witness *w, const struct store_told *told)
 {
     const int rc = store_witness_write(w, told);
 
-    return rc < 0 ? rc : store_witness_write(w, told);
+    if (rc < 0) {
+        return rc;
+    }
+    return store_witness_write(w, told);
 }
 
 int store_witness_open(const char *db_path, const struct store_told *told,

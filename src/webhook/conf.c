@@ -58,10 +58,12 @@ static void webhook_conf_load(void *ctx)
         hk_str_eq(hk_buf_str(&next.text), hk_buf_str(&c->now.text))) {
         return;
     }
-    rc = rc < 0 ? rc : understand(&next, &err);
+    if (rc == 0) {
+        rc = understand(&next, &err);
+    }
     if (rc < 0) {
-        hk_log(HK_LOG_ERROR, "admission configuration not taken", "path=%s err=\"%s\"", c->path,
-               err.text);
+        hk_log(HK_LOG_ERROR, "cannot use the admission configuration", "path=%s err=\"%s\"",
+               c->path, err.text);
         return;
     }
     const struct generation old = c->now;

@@ -145,7 +145,7 @@ static void a_missing_file_may_come_later(void **state)
     becomes(r, "late");
 }
 
-static void a_missing_directory_is_told(void **state)
+static void a_missing_directory_is_reported(void **state)
 {
     struct rig *r = *state;
     struct hk_err err = {0};
@@ -164,7 +164,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_of_comments_is_a_configuration_without_groups, begin,
                                         end),
         cmocka_unit_test_setup_teardown(a_missing_file_may_come_later, begin, end),
-        cmocka_unit_test_setup_teardown(a_missing_directory_is_told, begin, end),
+        cmocka_unit_test_setup_teardown(a_missing_directory_is_reported, begin, end),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

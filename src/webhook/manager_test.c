@@ -248,7 +248,7 @@ static void replicas_share_one_certificate(void **state)
     webhook_manager_free(p[1].manager);
 }
 
-static void what_ends_soon_is_renewed_everywhere(void **state)
+static void certificates_that_expire_soon_are_renewed_everywhere(void **state)
 {
     struct rig *r = *state;
     struct replica p[2];
@@ -358,7 +358,8 @@ int main(void)
         cmocka_unit_test(a_refused_publication_is_tried_again),
         cmocka_unit_test_setup_teardown(a_secret_out_of_reach_is_waited_for, begin, end),
         cmocka_unit_test_setup_teardown(replicas_share_one_certificate, begin, end),
-        cmocka_unit_test_setup_teardown(what_ends_soon_is_renewed_everywhere, begin, end),
+        cmocka_unit_test_setup_teardown(certificates_that_expire_soon_are_renewed_everywhere, begin,
+                                        end),
         cmocka_unit_test_setup_teardown(a_replica_that_is_behind_leaves_the_bundle_alone, begin,
                                         end),
         cmocka_unit_test_setup_teardown(a_renewal_is_shown_only_when_it_is_trusted, begin, end),

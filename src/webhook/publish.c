@@ -38,7 +38,7 @@ struct row {
     int64_t due_ns; /* of the next attempt; INT64_MAX: none is needed */
 };
 
-struct shelf {
+struct followed_configs {
     struct webhook_publish *owner;
     bool wanted;
     struct feed feed;
@@ -47,7 +47,7 @@ struct shelf {
 struct webhook_publish {
     struct webhook_publish_opts o;
     struct hk_intern str;
-    struct shelf shelves[NFEEDS];
+    struct followed_configs followed[NFEEDS];
     struct row rows[MAX_RULES];
     struct hk_buf bundle; /* base64; empty: nothing to publish */
     struct hk_buf first;  /* certificate that a bundle must contain; empty: exact match */
@@ -152,9 +152,9 @@ static void attend(struct row *r)
 
 /* ---- from the API ---- */
 
-static struct row *webhook_publish_find_row(struct shelf *sh, struct hk_str name)
+static struct row *webhook_publish_find_row(struct followed_configs *sh, struct hk_str name)
 {
-    const bool mutates = sh == &sh->owner->shelves[MUTATING];
+    const bool mutates = sh == &sh->owner->followed[MUTATING];
 
     for (size_t i = 0; i < MAX_RULES; i++) {
         struct row *r = &sh->owner->rows[i];
@@ -174,7 +174,7 @@ static void tell_if_settled(struct webhook_publish *p)
 
 static void webhook_publish_on_put(void *ctx, struct api_object *o)
 {
-    struct shelf *sh = ctx;
+    struct followed_configs *sh = ctx;
     struct row *r = webhook_publish_find_row(sh, o->name);
 
     if (r) {
@@ -188,7 +188,7 @@ static void webhook_publish_on_put(void *ctx, struct api_object *o)
 static void webhook_publish_on_del(void *ctx, struct hk_str ns, struct hk_str name,
                                    const struct api_object *last)
 {
-    struct shelf *sh = ctx;
+    struct followed_configs *sh = ctx;
     struct row *r = webhook_publish_find_row(sh, name);
 
     if (r) {
@@ -200,8 +200,8 @@ static void webhook_publish_on_del(void *ctx, struct hk_str ns, struct hk_str na
 
 static void webhook_publish_on_listed(void *ctx)
 {
-    const struct shelf *sh = ctx;
-    const bool mutates = sh == &sh->owner->shelves[MUTATING];
+    const struct followed_configs *sh = ctx;
+    const bool mutates = sh == &sh->owner->followed[MUTATING];
 
     for (size_t i = 0; i < MAX_RULES; i++) {
         const struct row *r = &sh->owner->rows[i];
@@ -224,12 +224,12 @@ void webhook_publish_name(const char *path, char *out, size_t room)
     }
 }
 
-static void open_shelf(struct webhook_publish *p, unsigned which)
+static void open_followed_configs(struct webhook_publish *p, unsigned which)
 {
     static const struct feed_ops ops = {.put = webhook_publish_on_put,
                                         .del = webhook_publish_on_del,
                                         .listed = webhook_publish_on_listed};
-    struct shelf *sh = &p->shelves[which];
+    struct followed_configs *sh = &p->followed[which];
 
     if (sh->wanted) {
         feed_init(&sh->feed, &(struct feed_opts){.port = p->o.port,
@@ -247,7 +247,7 @@ struct webhook_publish *webhook_publish_new(const struct webhook_publish_opts *o
 
     p->o = *o;
     for (uint32_t i = 0; i < NFEEDS; i++) {
-        p->shelves[i].owner = p;
+        p->followed[i].owner = p;
     }
     for (uint32_t i = 0; i < MAX_RULES; i++) {
         p->rows[i].owner = p;
@@ -259,10 +259,10 @@ struct webhook_publish *webhook_publish_new(const struct webhook_publish_opts *o
         }
         p->rows[i].rule = &volcano_rules[i];
         webhook_publish_name(volcano_rules[i].path, p->rows[i].name, sizeof(p->rows[i].name));
-        p->shelves[volcano_rules[i].mutates ? MUTATING : VALIDATING].wanted = true;
+        p->followed[volcano_rules[i].mutates ? MUTATING : VALIDATING].wanted = true;
     }
     for (unsigned i = 0; i < NFEEDS; i++) {
-        open_shelf(p, i);
+        open_followed_configs(p, i);
     }
     return p;
 }
@@ -273,8 +273,8 @@ void webhook_publish_free(struct webhook_publish *p)
         return;
     }
     for (uint32_t i = 0; i < NFEEDS; i++) {
-        if (p->shelves[i].wanted) {
-            feed_fini(&p->shelves[i].feed);
+        if (p->followed[i].wanted) {
+            feed_fini(&p->followed[i].feed);
         }
     }
     for (uint32_t i = 0; i < MAX_RULES; i++) {
@@ -308,8 +308,8 @@ int64_t webhook_publish_tick(struct webhook_publish *p, int64_t now_ns)
     int64_t next = INT64_MAX;
 
     for (uint32_t i = 0; i < NFEEDS; i++) {
-        if (p->shelves[i].wanted) {
-            const int64_t at = feed_tick(&p->shelves[i].feed, now_ns);
+        if (p->followed[i].wanted) {
+            const int64_t at = feed_tick(&p->followed[i].feed, now_ns);
             next = HK_MIN(next, at);
         }
     }

@@ -12,7 +12,7 @@
 enum { REFUSED_CODE = 400 }; /* also what an API server uses for a refusal without a code */
 
 /* One review in progress. */
-struct exam {
+struct review_call {
     const struct webhook_review *r;
     struct json doc;
     const struct json *request; /* NULL until it is known to be an object */
@@ -33,7 +33,7 @@ static const struct json *webhook_review_non_null_field(const struct json *obj, 
 
 /* ---- reading ---- */
 
-static int read_review(struct exam *x, struct hk_str body)
+static int read_review(struct review_call *x, struct hk_str body)
 {
     const struct json *request;
     struct hk_err why = {0};
@@ -66,7 +66,7 @@ static int read_review(struct exam *x, struct hk_str body)
 }
 
 /* Formats a GroupVersionResource like Go. */
-static int check_resource(struct exam *x)
+static int check_resource(struct review_call *x)
 {
     const struct api_kind *k = api_kind(x->r->rule->kind);
     const struct json *resource = webhook_review_non_null_field(x->request, "resource");
@@ -81,7 +81,7 @@ static int check_resource(struct exam *x)
 }
 
 /* The object's own apiVersion and kind must match the resource. */
-static int check_object(struct exam *x, const char *key, const struct json *obj)
+static int check_object(struct review_call *x, const char *key, const struct json *obj)
 {
     const struct api_kind *k = api_kind(x->r->rule->kind);
     HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
@@ -101,7 +101,7 @@ static int check_object(struct exam *x, const char *key, const struct json *obj)
 }
 
 /* Decodes an object like a typed server, in place: the tree belongs to this review. */
-static int webhook_review_read_object(struct exam *x, const char *key, struct json **ret)
+static int webhook_review_read_object(struct review_call *x, const char *key, struct json **ret)
 {
     struct json *obj = (struct json *)webhook_review_non_null_field(x->request, key);
     int rc = check_object(x, key, obj);
@@ -129,7 +129,7 @@ static bool find_verb(struct hk_str operation, enum admission_verb *ret)
 }
 
 /* A delete carries only the old object, from old servers not even that. */
-static int read_objects(struct exam *x)
+static int read_objects(struct review_call *x)
 {
     struct json *obj = NULL, *old = NULL;
     int rc = 0;
@@ -147,7 +147,7 @@ static int read_objects(struct exam *x)
 }
 
 /* A name that is yet to be generated is empty in both the request and the object. */
-static void read_names(struct exam *x)
+static void read_names(struct review_call *x)
 {
     const struct json *meta = json_get(x->q.obj ? x->q.obj : x->q.old, "metadata");
     const struct hk_str own = json_str_field(meta, "name");
@@ -160,14 +160,14 @@ static void read_names(struct exam *x)
 
 static bool review_note_ask(void *ctx, const struct rights_ask *ask)
 {
-    struct exam *x = ctx;
+    struct review_call *x = ctx;
 
     x->asked = true;
     x->ask = *ask;
     return x->may;
 }
 
-static void read_person(struct exam *x)
+static void read_user(struct review_call *x)
 {
     const struct json *user = webhook_review_non_null_field(x->request, "userInfo");
 
@@ -179,7 +179,7 @@ static void read_person(struct exam *x)
 
 /* ---- judging ---- */
 
-static int refuse_operation(struct exam *x, struct hk_str operation)
+static int refuse_operation(struct review_call *x, struct hk_str operation)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf why = {0};
 
@@ -190,12 +190,16 @@ static int refuse_operation(struct exam *x, struct hk_str operation)
     return -HK_EINVAL;
 }
 
-static int webhook_review_evaluate(struct exam *x, struct hk_str body, struct json *ret_patch)
+static int webhook_review_evaluate(struct review_call *x, struct hk_str body,
+                                   struct json *ret_patch)
 {
     struct hk_str operation;
     int rc = read_review(x, body);
 
-    rc = rc < 0 ? rc : check_resource(x);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = check_resource(x);
     if (rc < 0) {
         return rc;
     }
@@ -208,13 +212,13 @@ static int webhook_review_evaluate(struct exam *x, struct hk_str body, struct js
         return rc;
     }
     read_names(x);
-    read_person(x);
+    read_user(x);
     return volcano_review(x->r->rule, &x->q, x->r->options, ret_patch);
 }
 
 /* ---- answering ---- */
 
-static void write_refusal(const struct exam *x, struct hk_buf *out)
+static void write_refusal(const struct review_call *x, struct hk_buf *out)
 {
     hk_buf_addf(out, ",\"allowed\":false,\"status\":{\"metadata\":{},\"message\":");
     json_write_str(hk_str(x->q.denial ? x->q.denial : x->err.text), out);
@@ -234,7 +238,7 @@ static void write_patch(const struct json *patch, struct hk_buf *out)
     hk_buf_adds(out, "\",\"patchType\":\"JSONPatch\"");
 }
 
-static void write_warnings(const struct exam *x, struct hk_buf *out)
+static void write_warnings(const struct review_call *x, struct hk_buf *out)
 {
     for (uint32_t i = 0; i < x->q.warnings.len; i++) {
         hk_buf_adds(out, i > 0 ? "," : ",\"warnings\":[");
@@ -244,8 +248,8 @@ static void write_warnings(const struct exam *x, struct hk_buf *out)
 }
 
 /* True when the request is allowed, or would be if the user has the right in x->ask. */
-static bool examine(const struct webhook_review *r, struct exam *x, struct hk_str body,
-                    struct hk_buf *out)
+static bool evaluate_request(const struct webhook_review *r, struct review_call *x,
+                             struct hk_str body, struct hk_buf *out)
 {
     struct json patch = json_make_array();
     bool allowed;
@@ -270,41 +274,35 @@ static bool examine(const struct webhook_review *r, struct exam *x, struct hk_st
 
 bool webhook_review(const struct webhook_review *r, struct hk_str body, struct hk_buf *out)
 {
-    struct exam x = {0};
+    struct review_call x = {0};
 
-    return examine(r, &x, body, out);
+    return evaluate_request(r, &x, body, out);
 }
 
 /* ---- asking for rights ---- */
 
-static void set_filled(struct json *obj, struct hk_arena *a, const char *key, struct hk_str v)
-{
-    if (v.n > 0) {
-        json_set_str(obj, a, key, v);
-    }
-}
-
-static struct json access_review_of(const struct exam *x)
+static struct json access_review_of(const struct review_call *x)
 {
     static const char *const same[] = {"uid", "groups", "extra"};
     const struct json *user = webhook_review_non_null_field(x->request, "userInfo");
     struct hk_arena *a = x->r->mem;
-    struct json doc = json_make_object(), spec = json_make_object(), deed = json_make_object();
+    struct json doc = json_make_object(), spec = json_make_object(),
+                attributes = json_make_object();
 
-    set_filled(&spec, a, "user", json_str_field(user, "username"));
+    json_set_str_or_del(&spec, a, "user", json_str_field(user, "username"));
     for (size_t i = 0; i < HK_LEN(same); i++) {
         const struct json *v = webhook_review_non_null_field(user, same[i]);
         if (v) {
             json_set(&spec, a, same[i], *v);
         }
     }
-    set_filled(&deed, a, "verb", x->ask.verb);
-    set_filled(&deed, a, "group", x->ask.group);
-    set_filled(&deed, a, "resource", x->ask.resource);
-    set_filled(&deed, a, "subresource", x->ask.sub);
-    set_filled(&deed, a, "namespace", x->ask.ns);
-    set_filled(&deed, a, "name", x->ask.name);
-    json_set(&spec, a, "resourceAttributes", deed);
+    json_set_str_or_del(&attributes, a, "verb", x->ask.verb);
+    json_set_str_or_del(&attributes, a, "group", x->ask.group);
+    json_set_str_or_del(&attributes, a, "resource", x->ask.resource);
+    json_set_str_or_del(&attributes, a, "subresource", x->ask.sub);
+    json_set_str_or_del(&attributes, a, "namespace", x->ask.ns);
+    json_set_str_or_del(&attributes, a, "name", x->ask.name);
+    json_set(&spec, a, "resourceAttributes", attributes);
     json_set_cstr(&doc, a, "apiVersion", "authorization.k8s.io/v1");
     json_set_cstr(&doc, a, "kind", "SubjectAccessReview");
     json_set(&doc, a, "spec", spec);
@@ -314,16 +312,16 @@ static struct json access_review_of(const struct exam *x)
 bool webhook_review_asks(const struct webhook_review *r, struct hk_str body, struct hk_buf *out,
                          struct webhook_question *ret)
 {
-    struct exam yes = {.may = true}, no = {0};
+    struct review_call yes = {.may = true}, no = {0};
 
     *ret = (struct webhook_question){0};
-    (void)examine(r, &no, body, &ret->denied);
+    (void)evaluate_request(r, &no, body, &ret->denied);
     if (!no.asked) {
         *out = ret->denied;
         ret->denied = (struct hk_buf){0};
         return false;
     }
-    (void)examine(r, &yes, body, &ret->allowed);
+    (void)evaluate_request(r, &yes, body, &ret->allowed);
     ret->access_review = access_review_of(&yes);
     return true;
 }

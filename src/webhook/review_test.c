@@ -344,7 +344,7 @@ static void wrong_operations_and_resources_are_refused(void **state)
 
 #define PARSE "couldn't get version/kind; json parse error: "
 
-static void what_is_no_review_is_refused(void **state)
+static void a_body_that_is_not_a_review_is_refused(void **state)
 {
     static const struct {
         const char *name, *body, *uid, *want; /* prefix of the message */
@@ -408,7 +408,7 @@ static void built_in_objects_are_read_as_typed_ones(void **state)
     check(rows, HK_LEN(rows));
 }
 
-static void what_a_mutation_gives_is_valid(void **state)
+static void the_result_of_a_mutation_is_valid(void **state)
 {
     struct rig r;
     struct json patch;
@@ -496,9 +496,9 @@ int main(void)
         cmocka_unit_test(rights_are_asked_for),
         cmocka_unit_test(every_path_judges),
         cmocka_unit_test(wrong_operations_and_resources_are_refused),
-        cmocka_unit_test(what_is_no_review_is_refused),
+        cmocka_unit_test(a_body_that_is_not_a_review_is_refused),
         cmocka_unit_test(built_in_objects_are_read_as_typed_ones),
-        cmocka_unit_test(what_a_mutation_gives_is_valid),
+        cmocka_unit_test(the_result_of_a_mutation_is_valid),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -108,7 +108,10 @@ static int sign(const struct webhook_secret *s, struct cert_pair *ca, struct cer
     hk_buf_addf(&shorter, "%s.%s", s->o.service, s->o.ns);
     names[1] = shorter.data;
     rc = cert_make_ca(&authority, ca, err);
-    return rc < 0 ? rc : cert_make(&serving, ca, ret, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return cert_make(&serving, ca, ret, err);
 }
 
 /* Keeps the newest CA of the old bundle while it is valid. */
@@ -124,7 +127,8 @@ static void keep_authority(const struct webhook_secret *s, const struct hk_buf *
     }
 }
 
-static void put_part(struct json *data, struct hk_arena *a, const char *key, const char *text)
+static void secret_set_base64(struct json *data, struct hk_arena *a, const char *key,
+                              const char *text)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf coded = {0};
 
@@ -149,9 +153,9 @@ static int webhook_secret_fill_data(const struct webhook_secret *s, const struct
     }
     hk_buf_adds(&bundle, ca.cert_pem);
     keep_authority(s, &old->ca, &bundle);
-    put_part(&data, a, "tls.crt", pair.cert_pem);
-    put_part(&data, a, "tls.key", pair.key_pem);
-    put_part(&data, a, "ca.crt", bundle.data);
+    secret_set_base64(&data, a, "tls.crt", pair.cert_pem);
+    secret_set_base64(&data, a, "tls.key", pair.key_pem);
+    secret_set_base64(&data, a, "ca.crt", bundle.data);
     json_set(secret, a, "data", data);
     return 0;
 }

@@ -15,8 +15,8 @@ struct webhook_secret_opts {
     struct net_loop *loop;
     struct hk_clock *clock;
     struct port *port;
-    const char *ns, *service; /* borrowed, like the next: names of the certificate */
-    const char *host;         /* one more name, or NULL */
+    const char *ns, *service; /* names of the certificate, borrowed, as is host */
+    const char *host;         /* one more name of the certificate, or NULL */
     /* Called with the Secret's content whenever it was read and is usable. */
     void (*found)(void *ctx, const char *cert_pem, const char *key_pem, const char *ca_pem);
     void *ctx;

@@ -107,8 +107,8 @@ static void on_access(void *ctx, const struct port_msg *m)
         m->rc == 0 && m->obj && json_bool(json_at(&m->obj->root, "status.allowed"), false);
 
     if (m->rc < 0) {
-        hk_log(HK_LOG_ERROR, "cannot ask for the rights of a person, refusing the write",
-               "err=\"%s\"", m->err->text);
+        hk_log(HK_LOG_ERROR, "cannot check the user's rights, refusing the write", "err=\"%s\"",
+               m->err->text);
     }
     for (uint32_t i = 0; i < s->waiting.len; i++) {
         if (s->waiting.at[i] == w) {
@@ -246,7 +246,9 @@ int webhook_server_new(const struct webhook_server_opts *o, struct webhook_serve
 
     s->o = *o;
     rc = open_reviews(s, err);
-    rc = rc < 0 ? rc : open_health(s, err);
+    if (rc == 0) {
+        rc = open_health(s, err);
+    }
     s->o.cert_pem = s->o.key_pem = NULL;
     if (rc < 0) {
         webhook_server_free(s);

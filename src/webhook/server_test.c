@@ -120,7 +120,7 @@ static void bodies_are_bounded(void **state)
     rig_hang_up(&c);
 }
 
-static void health_has_an_address_of_its_own(void **state)
+static void health_has_its_own_address(void **state)
 {
     const struct rig *r = *state;
     HK_AUTO(hk_buf_fini) struct hk_buf answer = {0};
@@ -164,7 +164,7 @@ static void a_pair_that_does_not_belong_together_changes_nothing(void **state)
 
     assert_int_equal(webhook_server_become(r->server, r->second.cert_pem, r->first.key_pem, &err),
                      -HK_EINVAL);
-    assert_string_equal(err.text, "the key is not the certificate's");
+    assert_string_equal(err.text, "the key does not belong to the certificate");
     assert_int_equal(webhook_server_become(r->server, "rubbish", r->first.key_pem, &err),
                      -HK_EINVAL);
     assert_int_equal(webhook_server_become(r->server, r->first.cert_pem, "", &err), -HK_EINVAL);
@@ -178,7 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(requests_are_answered, begin, end),
         cmocka_unit_test_setup_teardown(bodies_are_bounded, begin, end),
-        cmocka_unit_test_setup_teardown(health_has_an_address_of_its_own, begin, end),
+        cmocka_unit_test_setup_teardown(health_has_its_own_address, begin, end),
         cmocka_unit_test_setup_teardown(a_new_certificate_is_for_new_connections, begin, end),
         cmocka_unit_test_setup_teardown(a_pair_that_does_not_belong_together_changes_nothing, begin,
                                         end),

@@ -11,7 +11,7 @@ struct row {
     uint32_t next, prev;    /* of the same parent */
 };
 
-struct shelf {
+struct object_table {
     struct webhook_state *state;
     bool wanted;
     struct feed feed;
@@ -23,13 +23,13 @@ struct shelf {
 
 struct webhook_state {
     struct hk_intern str;
-    struct shelf queues, namespaces;
+    struct object_table queues, namespaces;
     struct admission_lookup lookup;
 };
 
 /* ---- parents ---- */
 
-static void unchain(struct shelf *sh, struct row *r)
+static void unchain(struct object_table *sh, struct row *r)
 {
     if (r->parent == 0) {
         return;
@@ -48,7 +48,7 @@ static void unchain(struct shelf *sh, struct row *r)
     r->parent = 0;
 }
 
-static void chain(struct shelf *sh, uint32_t i, struct hk_str parent)
+static void chain(struct object_table *sh, uint32_t i, struct hk_str parent)
 {
     struct row *r = &sh->rows.at[i];
 
@@ -66,14 +66,14 @@ static void chain(struct shelf *sh, uint32_t i, struct hk_str parent)
 
 /* ---- rows ---- */
 
-static uint32_t webhook_state_find_row(const struct shelf *sh, struct hk_str name)
+static uint32_t webhook_state_find_row(const struct object_table *sh, struct hk_str name)
 {
     const uint32_t id = hk_intern_find(&sh->state->str, name);
 
     return id == HK_NONE ? HK_NONE : hk_map_get(&sh->at, id);
 }
 
-static uint32_t webhook_state_add_row(struct shelf *sh, struct hk_str name)
+static uint32_t webhook_state_add_row(struct object_table *sh, struct hk_str name)
 {
     const uint32_t id = hk_intern_hold(&sh->state->str, name);
     uint32_t i = sh->rows.len;
@@ -88,7 +88,7 @@ static uint32_t webhook_state_add_row(struct shelf *sh, struct hk_str name)
     return i;
 }
 
-static void clear_row(struct shelf *sh, uint32_t i)
+static void clear_row(struct object_table *sh, uint32_t i)
 {
     struct row *r = &sh->rows.at[i];
 
@@ -101,7 +101,7 @@ static void clear_row(struct shelf *sh, uint32_t i)
 
 static void webhook_state_on_put(void *ctx, struct api_object *o)
 {
-    struct shelf *sh = ctx;
+    struct object_table *sh = ctx;
     uint32_t i = webhook_state_find_row(sh, o->name);
 
     if (i == HK_NONE) {
@@ -116,7 +116,7 @@ static void webhook_state_on_put(void *ctx, struct api_object *o)
 static void webhook_state_on_del(void *ctx, struct hk_str ns, struct hk_str name,
                                  const struct api_object *last)
 {
-    struct shelf *sh = ctx;
+    struct object_table *sh = ctx;
     const uint32_t i = webhook_state_find_row(sh, name);
 
     if (i != HK_NONE) {
@@ -127,7 +127,7 @@ static void webhook_state_on_del(void *ctx, struct hk_str ns, struct hk_str name
 
 /* ---- reading ---- */
 
-static struct shelf *shelf_of(struct webhook_state *s, const struct api_kind *kind)
+static struct object_table *object_table_of(struct webhook_state *s, const struct api_kind *kind)
 {
     if (kind->id == API_QUEUE) {
         return &s->queues;
@@ -138,7 +138,7 @@ static struct shelf *shelf_of(struct webhook_state *s, const struct api_kind *ki
 static const struct json *webhook_state_lookup_get(void *ctx, const struct api_kind *kind,
                                                    struct hk_str ns, struct hk_str name)
 {
-    const struct shelf *sh = shelf_of(ctx, kind);
+    const struct object_table *sh = object_table_of(ctx, kind);
     const uint32_t i = sh ? webhook_state_find_row(sh, name) : HK_NONE;
 
     return i == HK_NONE ? NULL : &sh->rows.at[i].obj->root;
@@ -147,7 +147,7 @@ static const struct json *webhook_state_lookup_get(void *ctx, const struct api_k
 static void webhook_state_lookup_each(void *ctx, const struct api_kind *kind, struct hk_str ns,
                                       bool (*fn)(void *arg, const struct json *obj), void *arg)
 {
-    const struct shelf *sh = shelf_of(ctx, kind);
+    const struct object_table *sh = object_table_of(ctx, kind);
 
     for (uint32_t i = 0; sh && i < sh->rows.len; i++) {
         if (sh->rows.at[i].obj && !fn(arg, &sh->rows.at[i].obj->root)) {
@@ -160,7 +160,7 @@ static void each_child(void *ctx, struct hk_str parent,
                        bool (*fn)(void *arg, const struct json *obj), void *arg)
 {
     const struct webhook_state *s = ctx;
-    const struct shelf *sh = &s->queues;
+    const struct object_table *sh = &s->queues;
     const uint32_t id = hk_intern_find(&s->str, parent);
     uint32_t i = id == HK_NONE || id == 0 ? HK_NONE : hk_map_get(&sh->children, id);
 
@@ -176,8 +176,8 @@ const struct admission_lookup *webhook_state_lookup(struct webhook_state *s)
 
 /* ---- open and close ---- */
 
-static void open_shelf(struct webhook_state *s, struct shelf *sh, enum api_kind_id kind,
-                       const struct webhook_state_opts *o)
+static void object_table_open(struct webhook_state *s, struct object_table *sh,
+                              enum api_kind_id kind, const struct webhook_state_opts *o)
 {
     static const struct feed_ops ops = {.put = webhook_state_on_put, .del = webhook_state_on_del};
 
@@ -192,7 +192,7 @@ static void open_shelf(struct webhook_state *s, struct shelf *sh, enum api_kind_
                                              .ctx = sh});
 }
 
-static void close_shelf(struct shelf *sh)
+static void object_table_close(struct object_table *sh)
 {
     if (!sh->wanted) {
         return;
@@ -219,10 +219,10 @@ struct webhook_state *webhook_state_new(const struct webhook_state_opts *o)
                                           .each_child = each_child};
     s->queues.state = s->namespaces.state = s;
     if (o->queues) {
-        open_shelf(s, &s->queues, API_QUEUE, o);
+        object_table_open(s, &s->queues, API_QUEUE, o);
     }
     if (o->namespaces) {
-        open_shelf(s, &s->namespaces, API_NAMESPACE, o);
+        object_table_open(s, &s->namespaces, API_NAMESPACE, o);
     }
     return s;
 }
@@ -232,8 +232,8 @@ void webhook_state_free(struct webhook_state *s)
     if (!s) {
         return;
     }
-    close_shelf(&s->queues);
-    close_shelf(&s->namespaces);
+    object_table_close(&s->queues);
+    object_table_close(&s->namespaces);
     hk_intern_fini(&s->str);
     hk_free(s);
 }
@@ -244,15 +244,15 @@ bool webhook_state_synced(const struct webhook_state *s)
            (!s->namespaces.wanted || s->namespaces.feed.synced);
 }
 
-static int64_t tick_shelf(struct shelf *sh, int64_t now_ns)
+static int64_t object_table_tick(struct object_table *sh, int64_t now_ns)
 {
     return sh->wanted ? feed_tick(&sh->feed, now_ns) : INT64_MAX;
 }
 
 int64_t webhook_state_tick(struct webhook_state *s, int64_t now_ns)
 {
-    const int64_t queues = tick_shelf(&s->queues, now_ns);
-    const int64_t namespaces = tick_shelf(&s->namespaces, now_ns);
+    const int64_t queues = object_table_tick(&s->queues, now_ns);
+    const int64_t namespaces = object_table_tick(&s->namespaces, now_ns);
 
     return HK_MIN(queues, namespaces);
 }

@@ -1,19 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The mistakes people make most in Volcano's manifests, and what kubectl tells them; and what a plain
-# job looks like once it is stored. HEKLA names the program; without kubectl there is nothing to
-# test. No node runs.
+# The mistakes people make most in Volcano's manifests, and what kubectl tells them; and what a
+# plain job looks like once it is stored. No node runs.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-trap 'stop KILL; rm -rf "$dir"' EXIT
-verb=up options=--no-node
 . tests/e2e/lib.sh
+needs kubectl
+verb=up options=--no-node
 
 # job SPEC: a manifest of the job "mine" in $dir/job.yaml; POD in the spec is a template.
 job() {
@@ -62,7 +55,7 @@ step 'the same manifest can be applied again and changes nothing' '
     k get vcjob mine -o jsonpath="{.metadata.generation}" && was=$(cat "$dir/out") &&
     k apply -f "$dir/job.yaml" && field vcjob/mine .metadata.generation "$was"
 '
-step 'plugins bring what they need' '
+step 'a plugin is added with the plugins it depends on' '
     job "{plugins: {mpi: []}, tasks: [{name: master, replicas: 1, template: POD}]}" &&
     sed -i s/mine/mpi/ "$dir/job.yaml" && k apply -f "$dir/job.yaml" &&
     field vcjob/mpi .spec.plugins.svc "[]" && field vcjob/mpi .spec.plugins.ssh "[]"
@@ -82,61 +75,61 @@ k delete vcjob mine >"$dir/log"
 
 # ---- jobs ----
 
-step 'a job without tasks' '
+step 'a job without tasks is refused' '
     bad_job "{}" "No task specified in job spec"
 '
-step 'a refusal names neither a reason nor a kind' '
+step 'a refusal has the form of a webhook refusal, without reason and kind' '
     job "{}" && refused "Error from server: error when creating \"$dir/job.yaml\": admission webhook" \
         apply -f "$dir/job.yaml"
 '
-step 'a queue that is not there' '
+step 'a job in a queue that does not exist is refused' '
     bad_job "{queue: nope, tasks: [{name: w, replicas: 1, template: POD}]}" \
         "unable to find job queue: queue.scheduling.volcano.sh \"nope\" not found;"
 '
-step 'a closed queue' '
+step 'a job in a closed queue is refused' '
     queue closed "{}" && opened closed && "$HEKLA" vcctl queue operate -n closed -a close &&
     within 10 field queue/closed .status.state Closed &&
     bad_job "{queue: closed, tasks: [{name: w, replicas: 1, template: POD}]}" \
         "can only submit job to queue with state \`Open\`, queue \`closed\` status is \`Closed\`;"
 '
-step 'more wanted than there are' '
+step 'minAvailable above the number of replicas is refused' '
     bad_job "{minAvailable: 5, tasks: [{name: w, replicas: 4, template: POD}]}" \
         "job '\''minAvailable'\'' should not be greater than total replicas in tasks;"
 '
-step 'two tasks of one name' '
+step 'two tasks with the same name are refused' '
     bad_job "{tasks: [{name: w, replicas: 1, template: POD}, {name: w, replicas: 1, template: POD}]}" \
         "duplicated task name w;"
 '
-step 'a policy misspelt' '
+step 'a misspelt policy is refused' '
     bad_job "{policies: [{event: PodFailed, action: RestartPods}],
         tasks: [{name: w, replicas: 1, template: POD}]}" \
         "1 error occurred: 	* spec.policies: Invalid value: \"RestartPods\": invalid policy action"
 '
-step 'a plugin misspelt' '
+step 'a misspelt plugin is refused' '
     bad_job "{plugins: {pytroch: []}, tasks: [{name: w, replicas: 1, template: POD}]}" \
         "unable to find job plugin: pytroch;"
 '
-step 'a container without an image' '
+step 'a container without an image is refused' '
     bad_job "{tasks: [{name: w, replicas: 1, template: {spec: {containers: [{name: main}]}}}]}" \
         "spec.task[0].template.spec.containers[0].image: Required value."
 '
-step 'tasks that wait for each other' '
+step 'tasks that wait for each other are refused' '
     bad_job "{tasks: [{name: a, replicas: 1, dependsOn: {name: [b]}, template: POD},
         {name: b, replicas: 1, dependsOn: {name: [a]}, template: POD}]}" \
         "job has dependencies between tasks, but doesn'\''t form a directed acyclic graph(DAG);"
 '
-step 'a task in capitals is the schema'\''s to refuse' '
+step 'a task name in capitals is refused by the schema'\''s to refuse' '
     job "{tasks: [{name: Worker, replicas: 1, template: POD}]}" &&
     refused "The Job \"mine\" is invalid: spec.tasks[0].name: Invalid value: \"Worker\"" \
         apply -f "$dir/job.yaml"
 '
-step 'another image for a job that is there' '
+step 'the image of an existing job cannot change' '
     refused "job updates may not change fields other than \`minAvailable\`, \`tasks[*].replicas under spec\` and \`PriorityClassName\`" \
         patch vcjob first --type=json \
         -p "[{\"op\":\"replace\",\"path\":\"/spec/tasks/0/template/spec/containers/0/image\",\"value\":\"x\"}]" &&
     field vcjob/first ".spec.tasks[0].template.spec.containers[0].image" busybox
 '
-step 'a job that is there may grow' '
+step 'an existing job may grow' '
     k patch vcjob first --type=json \
         -p "[{\"op\":\"replace\",\"path\":\"/spec/tasks/0/replicas\",\"value\":4}]" &&
     field vcjob/first ".spec.tasks[0].replicas" 4
@@ -144,23 +137,23 @@ step 'a job that is there may grow' '
 
 # ---- queues and the rest ----
 
-step 'a guarantee that is not deserved' '
+step 'a guarantee without a deserved amount is refused' '
     queue promise "{guarantee: {resource: {cpu: 1}}}" &&
     refused "admission webhook \"validatequeue.volcano.sh\" denied the request: requestBody.spec.deserved.cpu: Invalid value: \"<nil>\": deserved[cpu] must be >= guarantee[cpu]=1" \
         apply -f "$dir/queue.yaml"
 '
-step 'a child larger than its parent' '
+step 'a child queue larger than its parent is refused' '
     queue small "{capability: {cpu: 10}}" && k apply -f "$dir/queue.yaml" &&
     queue large "{parent: small, capability: {cpu: 20}}" &&
     refused "queue large capability[cpu]=20 exceeds its ancestor'\''s capability=10" \
         apply -f "$dir/queue.yaml"
 '
-step 'the default queue stays' '
+step 'the default queue cannot be deleted' '
     refused "admission webhook \"validatequeue.volcano.sh\" denied the request: \`default\` queue can not be deleted" \
         delete queue default &&
     field queue/default .metadata.name default
 '
-step 'a budget that is none' '
+step 'an invalid value in a budget annotation is refused' '
     printf "%s\n" "apiVersion: v1" "kind: Pod" "metadata: {name: p, annotations: {volcano.sh/jdb-min-available: \"0\"}}" \
         "spec: {schedulerName: volcano, containers: [{name: c, image: i}]}" >"$dir/pod.yaml" &&
     refused "admission webhook \"validatepod.volcano.sh\" denied the request: invalid value <\"0\"> for volcano.sh/jdb-min-available" \
@@ -168,13 +161,13 @@ step 'a budget that is none' '
     sed s/min-available/max-unavailable/ "$dir/pod.yaml" >"$dir/other.yaml" &&
     refused "for volcano.sh/jdb-max-unavailable" apply -f "$dir/other.yaml"
 '
-step 'a schedule that is none' '
+step 'an invalid schedule is refused' '
     printf "%s\n" "apiVersion: batch.volcano.sh/v1alpha1" "kind: CronJob" "metadata: {name: c}" \
         "spec: {schedule: \"0 0 * * * *\", jobTemplate: {spec: {}}}" >"$dir/cron.yaml" &&
     refused "admission webhook \"validatecronjob.volcano.sh\" denied the request: schedule is not a valid cron expression" \
         apply -f "$dir/cron.yaml"
 '
-step 'a flow in a circle' '
+step 'a flow whose steps form a cycle is refused' '
     printf "%s\n" "apiVersion: flow.volcano.sh/v1alpha1" "kind: JobFlow" "metadata: {name: f}" \
         "spec: {flows: [{name: a, dependsOn: {targets: [a]}}]}" >"$dir/flow.yaml" &&
     refused "admission webhook \"validatejobflow.volcano.sh\" denied the request: jobflow Flow is not DAG" \

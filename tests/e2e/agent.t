@@ -2,26 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Nodes as processes of their own, with scheduler and controllers as others, over TLS: this machine,
-# and a fleet of simulated ones. HEKLA names the program; kubectl and curl are needed.
+# and a fleet of simulated ones.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null || ! command -v curl >/dev/null; then
-    echo '1..0 # skip no kubectl or no curl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
 . tests/e2e/lib.sh
-trap 'clean_up' EXIT
+needs kubectl curl
 node= fleet= scheduler= manager=
 
-clean_up() {
+end_others() {
     halt fleet KILL
     halt node KILL
     "$HEKLA" down --data-dir "$dir/node-data" --pods >/dev/null 2>&1
-    halt scheduler KILL
-    halt manager KILL
-    stop KILL
-    rm -rf "$dir"
 }
 
 # join ARG...: this machine joins as node n1.
@@ -68,29 +58,10 @@ phase() {
     within 60 field "pod/$1" .status.phase "$2"
 }
 
-# job NAME REPLICAS SCRIPT [LINES]: all its pods are needed; further lines of their spec.
+# job NAME REPLICAS SCRIPT [MEMBERS]: applies a job; all its pods are needed. MEMBERS are of their spec.
 job() {
-    k apply -f - <<YAML
-apiVersion: batch.volcano.sh/v1alpha1
-kind: Job
-metadata: {name: $1}
-spec:
-  minAvailable: $2
-  queue: default
-  schedulerName: volcano
-  maxRetry: 3
-  tasks:
-  - name: w
-    replicas: $2
-    template:
-      spec:
-        restartPolicy: Never
-${4:-}
-        containers:
-        - name: main
-          image: busybox
-          command: [sh, -c, '$3']
-YAML
+    print_job "$1" "$2" "containers: [{name: main, image: busybox, command: [sh, -c, '$3']}]${4:+, $4}" \
+        'queue: default' 'schedulerName: volcano' 'maxRetry: 3' | k apply -f -
 }
 
 completes() {
@@ -119,7 +90,7 @@ launch controller-manager manager --leader-elect=false
 
 # ---- mistakes ----
 
-step 'options that cannot hold are refused in one line' '
+step 'invalid options are refused in one line' '
     stumbles agent "--no-node needs --sim-nodes: else there is no node to run" \
         --kubeconfig "$KUBECONFIG" --no-node &&
     stumbles agent "option --address is '"'here'"', want an IP address" \
@@ -136,37 +107,37 @@ step 'options that cannot hold are refused in one line' '
 # ---- the node ----
 
 join
-step 'this machine registers, and is ready' '
+step 'this machine registers as a ready node' '
     within 60 ready n1 && field node/n1 .metadata.labels.kubernetes\\.io/hostname n1 &&
     field node/n1 ".status.addresses[*].address" "127.0.0.1 n1" &&
     field node/n1 .status.daemonEndpoints.kubeletEndpoint.Port "$(port node pods)"
 '
-step 'hekla status knows it by its directory' '
+step 'hekla status finds the agent by its directory' '
     "$HEKLA" status --data-dir "$dir/node-data" >"$dir/out" && says "hekla agent" "is running"
 '
-step 'it says in a lease of its own that it lives' '
+step 'the agent creates its lease' '
     lease=lease/n1
     within 20 k -n kube-node-lease get $lease &&
     k -n kube-node-lease get $lease -o jsonpath="{.spec.holderIdentity} {.spec.leaseDurationSeconds} \
 {.metadata.ownerReferences[0].kind}" && prints "n1 40 Node"
 '
-step 'and says so again' '
+step 'the agent renews its lease' '
     renewed() {
         k -n kube-node-lease get lease n1 -o jsonpath="{.spec.renewTime}" && ! prints "$1"
     }
     k -n kube-node-lease get lease n1 -o jsonpath="{.spec.renewTime}" &&
     first=$(cat "$dir/out") && within 30 renewed "$first"
 '
-step 'its server answers those whom the API server knows and lets' '
+step 'the node server answers only users whom the API server authenticates and authorizes' '
     k create serviceaccount nobody && k create token nobody && nobody=$(cat "$dir/out") &&
     serves /healthz 401 && serves /healthz 401 wrong && serves /healthz 403 "$nobody" &&
     serves /healthz 200 "$token" && says ok && serves /nothing 404 "$token" &&
     serves /pods 200 "$token" && says PodList
 '
-step 'what others say about the node stays' '
+step 'labels and taints that others set on the node stay' '
     k label node n1 rack=r1 && k annotate node n1 note=x && k taint node n1 mine=x:PreferNoSchedule
 '
-step 'a node that was given up on says that it is ready' '
+step 'a node marked as lost reports that it is ready' '
     k taint node n1 node.kubernetes.io/unreachable=:NoSchedule --overwrite &&
     k patch node n1 --subresource=status -p "{\"status\":{\"conditions\":[
         {\"type\":\"Ready\",\"status\":\"Unknown\",\"reason\":\"NodeStatusUnknown\"}]}}" &&
@@ -179,25 +150,25 @@ k taint node n1 mine- >"$dir/log" 2>&1
 # ---- pods ----
 
 step 'a job runs as processes, to its end' '
-    job hello 3 "echo hello from \$VC_TASK_INDEX; hostname" "        schedulerName: volcano" &&
+    job hello 3 "echo hello from \$VC_TASK_INDEX; hostname" "schedulerName: volcano" &&
     completes hello && field pod/hello-w-1 .spec.nodeName n1 &&
     field pod/hello-w-1 ".status.containerStatuses[0].state.terminated.exitCode" 0
 '
-step 'the API server has its output' '
+step 'the API server returns the output of a pod' '
     k logs hello-w-2 && says "hello from" && k logs --tail 1 hello-w-2 && prints hello-w-2 &&
     k logs --timestamps --limit-bytes 4 hello-w-2 && prints "$(date +%Y)"
 '
-step 'and refuses what there is not' '
+step 'the API server refuses logs of containers that do not exist' '
     refused "previous terminated container \"main\" in pod \"hello-w-0\" not found" \
         logs --previous hello-w-0 &&
     refused "container other is not valid for pod hello-w-0" logs hello-w-0 -c other
 '
-step 'who follows sees it all, as it comes' '
+step 'following a log shows every line as it is written' '
     pod slow "echo first; sleep 2; echo last" && within 30 k logs slow &&
     k logs -f slow && prints "first
 last"
 '
-step 'commands run there, with what they are given, say and end with' '
+step 'commands run with their input, output and exit code' '
     head -c 5000000 /dev/urandom >"$dir/big" && truncate -s 64M "$dir/huge" &&
     pod shell "while sleep 0.1; do echo tick; done" "  terminationGracePeriodSeconds: 0" && phase shell Running &&
     k exec shell -- printenv HOSTNAME && prints shell && "$HEKLA" exec shell -- hostname >"$dir/out" && prints shell &&
@@ -206,7 +177,7 @@ step 'commands run there, with what they are given, say and end with' '
     timeout 60 "$HEKLA" exec -i shell -- cat <"$dir/big" | cmp - "$dir/big" &&
     timeout 60 "$kubectl" exec shell -- cat "$dir/huge" | { within 20 runs "^cat $dir/huge" && cmp - "$dir/huge"; }
 '
-step 'many at a time' '
+step 'many commands run at a time' '
     for i in 1 2 3 4 5 6 7 8; do
         timeout 60 "$HEKLA" exec -i shell -- cksum <"$dir/big" >"$dir/sum$i" &
         timeout 60 "$kubectl" exec -i shell -- cksum <"$dir/big" >"$dir/mus$i" &
@@ -214,7 +185,7 @@ step 'many at a time' '
     wait
     [ "$(cat "$dir"/sum? "$dir"/mus? | sort | uniq -c | tr -s " ")" = " 16 $(cksum <"$dir/big")" ]
 '
-step 'on a terminal, too' '
+step 'a command runs on a terminal' '
     timeout 60 tests/e2e/terminal.py "$HEKLA" exec -it shell -- env "PS1=ready>" sh <<SAY
 size 33 99
 expect ready>
@@ -225,20 +196,20 @@ send exit 6\n
 SAY
     [ $? -eq 6 ]
 '
-step 'who attaches hears them, and the command of who goes away ends' '
+step 'attach shows the output, and a command ends with its client' '
     timeout 60 "$kubectl" attach shell 2>"$dir/err" | head -n 2 >"$dir/out"
     prints "tick
 tick" &&
     { "$HEKLA" exec shell -- sleep "36043$$" & } && client=$! &&
     within 20 runs "^sleep 36043$$" && kill -9 $client && within 20 ends "^sleep 36043$$"
 '
-step 'mistakes are told, and forwarded ports are not offered' '
+step 'mistakes are reported, and port forwarding is refused' '
     refused "container other is not valid for pod shell" exec shell -c other -- true &&
     refused "cannot exec into a container in a completed pod" exec hello-w-0 -- true &&
     refused "does not offer port" port-forward shell 8080:80 &&
     k delete pod shell --wait
 '
-step 'a pod that comes to an end by itself says how' '
+step 'a pod that ends by itself reports its exit code' '
     pod bad "exit 7" && phase bad Failed &&
     field pod/bad ".status.containerStatuses[0].state.terminated.exitCode" 7
 '
@@ -277,14 +248,14 @@ YAML
     phase files Succeeded && k logs files && says "n1 one onetwocolor=\"red\"" &&
     says system:serviceaccount:default:worker
 '
-step 'a pod that is deleted may say goodbye' '
+step 'a deleted pod may write output in its grace period' '
     pod polite "trap \"echo bye; exit 0\" TERM; echo up; while :; do sleep 0.1; done" \
         "  terminationGracePeriodSeconds: 20" && phase polite Running && within 20 k logs polite &&
     { timeout 30 "$kubectl" logs -f polite >"$dir/polite" 2>&1 & } && listener=$! &&
     within 20 grep -q up "$dir/polite" &&
     k delete pod polite && wait $listener && grep -q bye "$dir/polite" && gone pod/polite
 '
-step 'one that is deleted at once leaves no process' '
+step 'a pod deleted without grace period leaves no process' '
     pod rude "sleep 9$$1" && phase rude Running && within 20 runs "sleep 9$$1" &&
     k delete pod rude --grace-period=0 --force && within 20 ends "sleep 9$$1"
 '
@@ -300,26 +271,26 @@ step 'three pods run' '
 guest=$!
 within 20 runs "^sleep 9$$4" >/dev/null
 halt node KILL
-step 'the agent is killed: they go on, one ends, and one is deleted' '
+step 'the agent is killed: its pods continue, one ends, and one is deleted' '
     touch "$dir/go" && runs "sleep 9$$2" && k delete pod goes --grace-period=0 --force
 '
 # kube-apiserver takes the silence of a lost node for a good end.
-step 'who ran a command there hears that the connection is lost, and the command is gone' '
+step 'a client with a running command learns that the connection is lost, and the command ends' '
     within 20 ends "^sleep 9$$4" && within 20 left $guest && cat "$dir/guest" &&
     { on_kube || grep -q "^hekla: exec: " "$dir/guest"; }
 '
 join
-step 'another one finds them, and what became of them' '
+step 'the next agent finds the pods and their outcomes' '
     phase ends Failed && phase lasts Running &&
     field pod/ends ".status.containerStatuses[0].state.terminated.exitCode" 3 &&
     field pod/lasts ".status.containerStatuses[0].restartCount" 0 && runs "sleep 9$$2" &&
     within 20 ends "sleep 9$$3"
 '
-step 'a node that was deleted is made anew' '
+step 'a deleted node is registered again' '
     k delete node n1 --wait=false && within 60 ready n1
 '
 # Pods of a node that is gone are deleted by whoever looks after that: have one in any case.
-step 'a pod is there to go on' '
+step 'a pod runs before the API server goes away' '
     k delete pod lasts --ignore-not-found --grace-period=0 --force &&
     pod lasts "sleep 9$$4" && phase lasts Running && pod left "while [ ! -e '"$dir"'/on ]; do sleep 0.1; done" &&
     phase left Running
@@ -328,17 +299,17 @@ step 'a pod is there to go on' '
 # ---- the API server goes and comes back ----
 
 stop KILL
-step 'without an API server pods go on' '
+step 'pods continue without an API server' '
     within 30 grep -q "msg=\"cannot watch\" kind=pods" "$dir/node.err" &&
     touch "$dir/on" && runs "sleep 9$$4" && kill -0 "$node"
 '
 on_kube || options="--listen 127.0.0.1:${url##*:}"
 start
-step 'when it is back it hears what became of them' '
+step 'an API server that is back learns the outcomes' '
     phase left Succeeded && field pod/lasts .status.phase Running && runs "sleep 9$$4" &&
     pod new "echo new" && phase new Succeeded
 '
-step 'and the agent did not cry all the time' '
+step 'the agent does not log the same failure all the time' '
     cat "$dir/node.err"
     [ "$(wc -l <"$dir/node.err")" -lt 60 ]
 '
@@ -350,23 +321,24 @@ counts() {
         -o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{.spec.taints}
 {end}' && [ "$(grep -cx True "$dir/out")" -eq "$1" ]
 }
+
 leases() {
     k -n kube-node-lease get leases -o name && [ "$(grep -c sim- "$dir/out")" -eq "$1" ]
 }
 launch agent fleet --data-dir "$dir/fleet-data" --listen 127.0.0.1:0 --no-node --sim-nodes 200 \
     --sim-cpu 4 --sim-zones 2 --sim-model duration=1s --client-ca-file "$authority"
-step 'two hundred nodes register, and say that they live' '
+step 'two hundred nodes register and have leases' '
     within 90 counts 200 && within 60 leases 200
 '
-step 'a gang runs on them' '
-    job gang 100 "false" "        nodeSelector: {type: simulated}" && completes gang
+step 'a gang runs on the simulated nodes' '
+    job gang 100 "false" "nodeSelector: {type: simulated}" && completes gang
 '
-step 'a pod there has no output, and the API server says why' '
+step 'a simulated pod has no output, and the API server says why' '
     k get pods -l volcano.sh/job-name=gang -o name && one=$(head -n 1 "$dir/out") &&
     refused "nothing is run on a simulated node" logs "$one"
 '
 halt fleet TERM
-step 'the fleet ends well' '
+step 'the fleet exits with 0' '
     echo "exit status $status"
     cat "$dir/fleet.err"
     [ "$status" -eq 0 ]
@@ -376,7 +348,7 @@ step 'the fleet ends well' '
 
 kill -USR1 "$node"
 ended node
-step 'told to end its pods the agent does so, and ends' '
+step 'hekla down --pods ends the pods and the agent' '
     echo "exit status $status"
     cat "$dir/node.err"
     [ "$status" -eq 0 ] && gone pod/lasts && ends "sleep 9$$4" && k get pod hello-w-0 &&

@@ -1,12 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# hekla apiserver as users meet it: its start, curl, kubectl, restarts and crashes. HEKLA names the
-# program; steps with kubectl are skipped where there is none.
+# hekla apiserver as users meet it: its start, curl, kubectl, restarts and crashes.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-dir=$(mktemp -d) || exit 1
-trap 'stop KILL; rm -rf "$dir"' EXIT
 . tests/e2e/lib.sh
 
 # api METHOD PATH [BODY]: a request of the administrator; the answer is in $dir/out, its code printed.
@@ -35,20 +31,20 @@ body() {
 maps=/api/v1/namespaces/default/configmaps
 
 start
-step 'the server says where it is and which kubeconfig to use' '
+step 'the server prints its address and its kubeconfig' '
     grep -qx "hekla apiserver ready at https://127.0.0.1:[0-9]*, kubeconfig $data/kubeconfig" "$dir/line"
 '
-step 'nobody else can read what it keeps' '
+step 'only the owner can read the data directory' '
     [ -z "$(find "$data" -perm /077)" ]
 '
 step 'a request without credentials is refused' '
     [ "$(curl -sS --cacert "$data/ca.crt" -o /dev/null -w "%{http_code}" "$url$maps")" = 401 ]
 '
-step 'health and version are for everybody' '
+step 'health and version need no credentials' '
     [ "$(curl -sS --cacert "$data/ca.crt" "$url/readyz")" = ok ] &&
     curl -sS --cacert "$data/ca.crt" "$url/version" | grep -q gitVersion
 '
-step 'the certificate stands for localhost too' '
+step 'the certificate is valid for localhost, too' '
     curl -sS --cacert "$data/ca.crt" "https://localhost:${url##*:}/healthz"
 '
 step 'a config map is created, read, listed and changed' '
@@ -57,10 +53,10 @@ step 'a config map is created, read, listed and changed' '
     answers 200 GET $maps && says "\"kind\":\"ConfigMapList\"" &&
     answers 200 PUT $maps/a "$(body a 2)" && says "\"k\":\"2\""
 '
-step 'making it again is a conflict' '
+step 'creating an existing config map is a conflict' '
     answers 409 POST $maps "$(body a 1)" && says "configmaps \\\"a\\\" already exists"
 '
-step 'a watch shows it' '
+step 'a watch shows the change' '
     curl -sSN --max-time 20 --cacert "$data/ca.crt" -H "Authorization: Bearer $token" -A test \
         "$url$maps?watch=true&fieldSelector=metadata.name%3Da" | head -n 1 >"$dir/out"
     says "{\"type\":\"ADDED\"" && says "\"k\":\"2\""
@@ -84,12 +80,12 @@ start
 step 'a restart keeps objects and credentials' '
     [ "$first" = "$token" ] && answers 200 GET $maps/a && says "\"k\":\"2\""
 '
-step 'an answered write is there after the crash that follows it' '
+step 'an acknowledged write survives a crash right after it' '
     answers 201 POST $maps "$(body crash 1)"
 '
 stop KILL
 start
-step 'and is still there' '
+step 'the write survives a second start' '
     answers 200 GET $maps/crash
 '
 step 'a deleted object is gone' '
@@ -108,7 +104,7 @@ if command -v kubectl >/dev/null; then
 fi
 stop TERM
 
-step 'options that make no sense are told in one line' '
+step 'invalid options are reported in one line' '
     "$HEKLA" apiserver 2>"$dir/out" && exit 1
     says "--data-dir DIR is required" && [ "$(wc -l <"$dir/out")" -eq 1 ] || exit 1
     "$HEKLA" apiserver -d "$dir/x" --listen nowhere 2>"$dir/out" && exit 1

@@ -1,19 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Backup, restore and check as operators use them. HEKLA names the program; without kubectl there is
-# nothing to test.
+# Backup, restore and check as operators use them.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-data=$dir/data
-trap '"$HEKLA" down --pods --data-dir "$data" >/dev/null 2>&1
-    "$HEKLA" down --pods --data-dir "$dir/other" >/dev/null 2>&1; rm -rf "$dir"' EXIT
 . tests/e2e/lib.sh
+needs kubectl
+data=$dir/data
+
+end_others() {
+    "$HEKLA" down --pods --data-dir "$data" >/dev/null 2>&1
+    "$HEKLA" down --pods --data-dir "$dir/other" >/dev/null 2>&1
+}
+
 KUBECONFIG=$data/kubeconfig HOME=$dir
 export KUBECONFIG HOME
 
@@ -47,14 +45,14 @@ mark=$((86400000 + $$))
 up "$data" || { echo "Bail out! no server: $(cat "$dir/err")"; exit 1; }
 token=$(cut -d, -f1 "$data/tokens.csv")
 
-step 'a running server is backed up, and nobody else can read the file' '
+step 'a running server is backed up into a file that only the owner can read' '
     kubectl create configmap first --from-literal=k=1 &&
     kubectl create secret generic hidden --from-literal=k=topsecret &&
     gives 0 backup --data-dir "$data" "$dir/full" && says "4 files of credentials" &&
     [ "$(stat -c %a "$dir/full")" = 600 ] && [ ! -e "$dir/full.part" ] &&
     grep -q "^object .* configmaps default first " "$dir/full" && tail -n 1 "$dir/full" | grep -q "^end "
 '
-step 'only administrators may ask for it' '
+step 'only administrators may request a backup' '
     kubectl create serviceaccount all &&
     kubectl create clusterrole all --verb="*" --resource="*.*" &&
     kubectl create clusterrole paths --verb=get --non-resource-url="/*" &&
@@ -70,7 +68,7 @@ step 'only administrators may ask for it' '
     [ "$(curl -sS --cacert "$data/ca.crt" -o "$dir/out" -w "%{http_code}" "$url/backup")" = 401 ] &&
     [ "$(curl -sS --cacert "$data/ca.crt" -H "Authorization: Bearer $token" -o "$dir/out" -w "%{http_code}" "$url/backup")" = 200 ]
 '
-step 'what is written meanwhile does not disturb it' '
+step 'writes during a backup do not disturb it' '
     for n in 1 2 3 4 5 6 7 8; do
         kubectl create configmap "busy-$n" --from-literal=k=1 >/dev/null &
     done
@@ -78,11 +76,11 @@ step 'what is written meanwhile does not disturb it' '
     wait
     gives 0 restore --data-dir "$dir/trial" "$dir/busy" && gives 0 check --data-dir "$dir/trial" && says "sound: "
 '
-step 'check and restore leave a directory alone that a server uses' '
+step 'check and restore refuse a directory that a server uses' '
     gives 1 check --data-dir "$data" && complains "in use by another server" &&
     gives 1 restore --data-dir "$data" "$dir/full" && complains "in use by another server"
 '
-step 'without a server the files are backed up, and they are sound' '
+step 'without a server the files are backed up, and the backup is intact' '
     gives 0 down --data-dir "$data" && gives 0 check --data-dir "$data" && says "sound: " &&
     gives 0 backup --data-dir "$data" "$dir/cold" && grep -q " configmaps default busy-8 " "$dir/cold"
 '
@@ -94,7 +92,7 @@ step 'a backup goes into an empty directory elsewhere, with its credentials' '
     [ "$(kubectl get secret hidden -o "jsonpath={.data.k}" | base64 -d)" = topsecret ] &&
     ! kubectl get configmap busy-1 2>/dev/null && gives 0 down --data-dir "$dir/other"
 '
-step 'a sound and newer store is not overwritten unless told' '
+step 'a newer intact store is overwritten only on request' '
     gives 1 restore --data-dir "$data" "$dir/full" && complains "is sound and has revisions up to" && complains "--overwrite" &&
     gives 0 check --data-dir "$data"
 '
@@ -108,14 +106,14 @@ step 'a damaged backup is refused whole, and changes nothing' '
     gives 1 restore --overwrite --data-dir "$data" "$dir/none" && complains "No such file" &&
     gives 0 check --data-dir "$data"
 '
-step 'the pod that runs now is not in the backup' '
+step 'a pod starts after the backup' '
     up "$data" && kubectl apply -f - <<JSON &&
 {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "worker"}, "spec": {"schedulerName": "volcano",
  "containers": [{"name": "main", "image": "none", "command": ["sleep", "$mark"]}]}}
 JSON
     within 20 worker && kubectl create configmap last --from-literal=k=1 && revision last >"$dir/last"
 '
-step 'a database that is gone is missed, and brought back from the backup' '
+step 'a missing database is reported, and restored from the backup' '
     kill -9 "$("$HEKLA" status --data-dir "$data" -o json | sed -n "s/.*\"pid\": \([0-9]*\).*/\1/p")" &&
     within 20 gives 3 status --data-dir "$data" && rm "$data/store.db" &&
     ! up "$data" && complains "missing or empty, but revision" && complains "hekla restore" &&
@@ -123,16 +121,16 @@ step 'a database that is gone is missed, and brought back from the backup' '
     gives 0 restore --data-dir "$data" "$dir/full" && gives 0 check --data-dir "$data" && up "$data" &&
     [ "$(value first)" = 1 ] && ! kubectl get configmap last 2>/dev/null
 '
-step 'revisions go on behind all that were seen, and old watches begin anew' '
+step 'revisions continue after all earlier ones, and old watches list again' '
     kubectl create configmap next --from-literal=k=1 && [ "$(revision next)" -gt "$(cat "$dir/last")" ] &&
     [ "$(kubectl get --raw "/api/v1/configmaps?watch=1&resourceVersion=$(cat "$dir/last")" 2>&1 | grep -c "too old")" = 1 ]
 '
-step 'the pod goes on, and status tells of it, until its end is asked for' '
+step 'the pod continues, and status shows it, until it is ended' '
     within 20 gives 0 status --data-dir "$data" && within 20 sh -c "
         \"\$0\" status --data-dir \"\$1\" | grep -q \"^Unknown *1 pod runs here\"" "$HEKLA" "$data" && worker &&
     gives 0 down --data-dir "$data" && up "$data" --end-unknown-pods && within 20 no_worker
 '
-step 'wrong usage is told in one line' '
+step 'wrong usage is reported in one line' '
     gives 1 backup && complains "FILE to write is missing" && gives 1 restore && complains "backup FILE is missing" &&
     gives 1 check --older && complains "needs --salvage" &&
     gives 1 check --data-dir "$dir/nowhere" && complains "there is no store in" &&

@@ -1,22 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The Helm chart: with its own values it renders what hekla manifests prints, with values of Volcano's
-# chart what they ask for, and it can be installed, changed and taken away. HEKLA names the program;
-# kubectl and a helm are needed (scripts/helm builds one).
+# The Helm chart: with its own values it renders what hekla manifests prints, with values of
+# Volcano's chart what they ask for, and it can be installed, changed and taken away.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=$(realpath "${HEKLA:-build/hekla}")
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-if ! helm=$(scripts/helm 2>/dev/null); then
-    echo '1..0 # skip no helm, and none could be built'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-trap 'stop KILL; rm -rf "$dir"' EXIT
 . tests/e2e/lib.sh
+needs kubectl
+helm=$(scripts/helm 2>/dev/null) || skip_all 'no helm, and none could be built'
 chart=$dir/hekla.tgz
 export HELM_CACHE_HOME="$dir/helm" HELM_CONFIG_HOME="$dir/helm" HELM_DATA_HOME="$dir/helm"
 
@@ -50,26 +40,26 @@ step 'helm finds nothing wrong with it' '
     "$helm" lint --strict "$chart"
 '
 
-step 'with its own values it is what hekla manifests prints' '
+step 'with default values the chart renders what hekla manifests prints' '
     render --include-crds && same
 '
 
-step 'so it is with replicas and their budgets' '
+step 'replicas and their budgets match hekla manifests' '
     render --set custom.scheduler_replicas=2,custom.controller_replicas=2,custom.admission_replicas=2
     same --replicas 2 --without namespace,crds
 '
 
-step 'in another namespace, from another registry' '
+step 'another namespace and registry match hekla manifests' '
     render -n batch --set basic.image_registry=registry.example/x,basic.image_tag_version=9
     same --without namespace,crds --namespace batch --image registry.example/x/hekla:9
 '
 
-step 'with some of the webhooks' '
+step 'a selection of webhooks matches hekla manifests' '
     render --set-string "custom.enabled_admissions=/jobs/mutate\,/jobs/validate"
     same --without namespace,crds --enabled-admission /jobs/mutate,/jobs/validate
 '
 
-step 'with configurations of the users' '
+step 'user configurations match hekla manifests' '
     echo "actions: allocate" >"$dir/sched.conf"
     echo "resourceGroups: [{resourceGroup: a}]" >"$dir/adm.conf"
     render --set-file "custom.scheduler_config_override=$dir/sched.conf" \
@@ -104,7 +94,7 @@ custom:
 service:
   ipFamilyPolicy: PreferDualStack
 EOF
-step 'values of Volcano'\''s chart do what they did there' '
+step 'values of Volcanos chart are accepted'\''s chart do what they did there' '
     render -f "$dir/values.yaml"
     tr "\n" " " <"$dir/out" | tr -s " " >"$dir/line" && mv "$dir/line" "$dir/out"
     says "image: volcanosh/vc-controller-manager:" "imagePullSecrets: - name: pull" \
@@ -126,7 +116,7 @@ step 'programs can be left out' '
 
 start
 
-step 'helm installs it, over what is there' '
+step 'helm installs the chart over an existing installation' '
     k create -f - <<EOF
 apiVersion: batch.volcano.sh/v1alpha1
 kind: Job
@@ -139,26 +129,26 @@ EOF
     k get deployments -n volcano-system && says volcano-scheduler volcano-controllers volcano-admission
 '
 
-step 'kubectl finds it as hekla manifests has it' '
+step 'the installed objects equal those of hekla manifests' '
     "$HEKLA" manifests --without namespace,crds >"$dir/manifests"
     k diff --server-side -f "$dir/manifests" --force-conflicts
 '
 
-step 'a release that owns the kinds is not changed, for it would delete them' '
+step 'a release that owns the definitions is refused, because an upgrade would delete them' '
     k annotate crd queues.scheduling.volcano.sh meta.helm.sh/release-name=volcano \
         helm.sh/resource-policy-
     ! "$helm" upgrade volcano "$chart" -n volcano-system >"$dir/out" 2>&1
     says "queues.scheduling.volcano.sh belongs to this release and would be deleted"
 '
 
-step 'helm changes it, once they are marked' '
+step 'helm upgrades once the definitions are marked to stay' '
     "$HEKLA" manifests --only crds >"$dir/manifests"
     k apply --server-side --force-conflicts -f "$dir/manifests"
     "$helm" upgrade volcano "$chart" -n volcano-system --set custom.scheduler_replicas=2
     k get deployment/volcano-scheduler -n volcano-system -o jsonpath="{.spec.replicas}" && prints 2
 '
 
-step 'helm takes it away, and no job with it' '
+step 'helm uninstalls the chart and deletes no job' '
     "$helm" uninstall volcano -n volcano-system
     k get vcjob stays && refused NotFound get deployment/volcano-scheduler -n volcano-system
 '

@@ -2,19 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # hekla cordon, uncordon and drain: pods move to other nodes, finished ones and those of DaemonSets
-# stay, and disruption budgets are kept. HEKLA names the program; without kubectl there is nothing to
-# test.
+# stay, and disruption budgets are kept.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-HEKLA_BACKEND=
-trap 'stop KILL; rm -rf "$dir"' EXIT
-verb=up options='--no-node --sim-nodes 3 --sim-model duration=forever'
+HEKLA_BACKEND= # always the embedded server
 . tests/e2e/lib.sh
+needs kubectl
+verb=up options='--no-node --sim-nodes 3 --sim-model duration=forever'
 
 # pods_of NODE SELECTOR PHASE: how many there are.
 pods_of() {
@@ -61,7 +54,7 @@ step 'a node that is cordoned takes no pods until it is uncordoned' '
         gives 0 uncordon "$node" && prints "$node uncordoned" && field "node/$node" .spec.unschedulable "" &&
         gives 0 uncordon "$node" && prints "$node already uncordoned"
 '
-step 'mistakes are told' '
+step 'mistakes are reported' '
     gives 2 cordon && grep -qF "the name of a node is missing" "$dir/err" && gives 2 drain nowhere && grep -qF "no node" "$dir/err" &&
         ! grep -q namespace "$dir/err" && gives 2 drain && gives 2 drain a b && gives 2 drain a --timeout soon
 '
@@ -100,13 +93,13 @@ step 'drain moves the pods that run and leaves those that have finished' '
 step 'a node that is empty is drained at once' '
     gives 0 drain "$node" && says "$node already cordoned" "$node drained: 0 pods have left it"
 '
-step 'pods that nobody would make anew are named, and go only by force' '
+step 'pods without a controller are named, and evicted only with --force' '
     gives 0 uncordon "$node" && kubectl run bare --image=none --overrides="{\"spec\":{\"schedulerName\":\"volcano\",\"terminationGracePeriodSeconds\":1,\"nodeName\":\"$node\"}}" -- sleep infinity &&
         within 20 sh -c "kubectl get pod bare | grep -w Running" && gives 2 drain "$node" &&
         grep -qF "1 pod has no controller that would create it again (default/bare); --force deletes it" "$dir/err" && k get pod bare &&
         gives 0 drain "$node" --force --grace-period 0 --timeout 30s && says "default/bare evicted" && gone pod/bare
 '
-step 'a disruption budget is kept: the pod is asked for again until it may go' '
+step 'a disruption budget holds: the eviction is repeated until it is allowed' '
     gives 0 uncordon "$node" && kubectl cordon -l "kubernetes.io/hostname!=$node" &&
         workload Deployment guarded "replicas: 2" | kubectl create -f - && within 20 running guarded 2 && [ "$(pods_of "$node" app=guarded Running)" -eq 2 ] &&
         printf "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: guard}\nspec: {minAvailable: 2, selector: {matchLabels: {app: guarded}}}\n" |

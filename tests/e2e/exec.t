@@ -1,28 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Commands, terminals and copies in pods of hekla up: with kubectl, current and of 1.20, with hekla exec
-# and hekla cp. HEKLA names the program; without kubectl, or without the right to make namespaces, there
-# is nothing to test.
+# Commands, terminals and copies in pods of hekla up: with kubectl, current and of 1.20, with hekla
+# exec and hekla cp.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! unshare -m true 2>/dev/null; then
-    echo '1..0 # skip mount namespaces are not permitted'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-trap 'stop KILL; rm -rf "$dir"' EXIT
+. tests/e2e/lib.sh
+needs_mounts
 scripts/kubectls >"$dir/kubectls" 2>"$dir/missing"
 kubectl=$(sed -n 's/^current //p' "$dir/kubectls")
 old=$(sed -n 's/^1.20 //p' "$dir/kubectls")
-if [ -z "$kubectl" ]; then
-    echo '1..0 # skip no current kubectl'
-    exit 0
-fi
+[ -n "$kubectl" ] || skip_all 'no current kubectl'
 verb=up
 forever=36017$$ # seconds that nobody else on this machine sleeps
 talk=$PWD/tests/e2e/terminal.py
-. tests/e2e/lib.sh
 
 cat >"$dir/pods.yaml" <<YAML
 apiVersion: v1
@@ -109,7 +99,7 @@ step 'the pods run' '
     k wait --for=condition=Ready pod -l volcano.sh/job-name=train --timeout=20s &&
     k wait --for=jsonpath={.status.phase}=Succeeded pod/done --timeout=20s
 '
-step 'a command says what it says, on its two streams, and its exit code is ours' '
+step 'stdout, stderr and exit code of a command are those of kubectl' '
     exits 3 "$kubectl" exec p -c main -- sh -c "echo out \$WHO; echo err >&2; exit 3" &&
     prints "out main" && complains err
 '
@@ -117,7 +107,7 @@ step 'the first container is the default, and -c chooses another' '
     k exec p -- printenv WHO && prints main &&
     k exec p -c side -- printenv WHO && prints side
 '
-step 'standard input goes there and comes back, byte for byte' '
+step 'standard input is passed on byte for byte' '
     timeout 60 "$kubectl" exec -i p -c main -- cat <"$dir/big" | cmp - "$dir/big"
 '
 step 'a command that reads late gets everything' '
@@ -129,11 +119,11 @@ step 'a reader that is slow gets everything' '
     timeout 60 "$kubectl" exec p -c main -- cat "$dir/big" | { sleep 1; cksum; } >"$dir/out"
     prints "$(cksum <"$dir/big")"
 '
-step 'a command that stops reading does not hold the rest up' '
+step 'a command that stops reading does not block its output' '
     timeout 60 "$kubectl" exec -i p -c main -- head -c 10 <"$dir/big" | wc -c >"$dir/out"
     prints 10
 '
-step 'a command that is not there, or cannot be run, says so with 127 and 126' '
+step 'a missing command exits with 127, one that cannot run with 126' '
     exits 127 "$kubectl" exec p -c main -- nope &&
     complains "exec: \"nope\": executable file not found in \$PATH" &&
     exits 127 "$kubectl" exec p -c main -- /no/such &&
@@ -141,15 +131,15 @@ step 'a command that is not there, or cannot be run, says so with 127 and 126' '
     exits 126 "$kubectl" exec p -c main -- /etc/passwd &&
     complains "permission denied"
 '
-step 'a command that a signal ended has its code' '
+step 'a command ended by a signal exits with 128 plus its number' '
     exits 137 "$kubectl" exec p -c main -- sh -c "kill -9 \$\$"
 '
-step 'a wrong container, a pod that ended and one that is not there are told apart' '
+step 'a wrong container, an ended pod and a missing pod get different messages' '
     refused "container zz is not valid for pod p" exec p -c zz -- true &&
     refused "cannot exec into a container in a completed pod" exec done -- true &&
     refused "pods \"nobody\" not found" exec nobody -- true
 '
-step 'a terminal has the size of ours, follows it, and takes keys as they are' '
+step 'a terminal has our size, follows its changes, and passes on keys unchanged' '
     timeout 60 "$talk" "$kubectl" exec -it p -c main -- env "PS1=ready>" sh <<SAY >"$dir/out" 2>&1
 size 33 99
 expect ready>
@@ -177,7 +167,7 @@ step 'the command ends when the client goes' '
     client=$!
     within 10 sleeps "1$forever" && kill -9 $client && within 10 nobody_sleeps "1$forever"
 '
-step 'many at a time' '
+step 'many commands run at a time' '
     for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do
         timeout 60 "$kubectl" exec -i p -c main -- cksum <"$dir/big" >"$dir/sum$i" &
     done
@@ -191,7 +181,7 @@ step 'attach shows what a container says' '
     prints "tick
 tick"
 '
-step 'attach passes on what is typed, and the container goes on without us' '
+step 'attach passes on input, and the container continues after it' '
     timeout 60 "$talk" "$kubectl" attach -i p -c side <<SAY
 expect If you
 send one\n
@@ -203,7 +193,7 @@ SAY
     k logs p -c side && says "got one" "got two" &&
     k exec p -c side -- true
 '
-step 'an input for one ends with who attached' '
+step 'an input with stdinOnce ends with the first client' '
     timeout 60 "$talk" sh -c "\"$kubectl\" attach -i p -c once <$dir/big" <<SAY
 expect $(cksum <"$dir/big")
 send \x03
@@ -221,20 +211,20 @@ expect fits\r
 send exit\n
 SAY
 '
-step 'a container without an input cannot be typed to' '
+step 'a container without stdin accepts no input' '
     refused "was not given a standard input" attach -i p -c main
 '
-step 'kubectl copies there and back' '
+step 'kubectl cp copies in both directions' '
     mkdir -p "$dir/tree/sub" && echo leaf >"$dir/tree/sub/leaf" &&
     k cp "$dir/tree" "p:$dir/there" -c main && [ "$(cat "$dir/there/sub/leaf")" = leaf ] &&
     k cp "p:$dir/there" "$dir/back" -c main && [ "$(cat "$dir/back/sub/leaf")" = leaf ] &&
     k cp "$dir/big" "p:$dir/big2" -c main && cmp "$dir/big" "$dir/big2"
 '
-step 'forwarded ports are not offered, and that is said' '
+step 'port forwarding is refused with a message' '
     refused "this node does not offer portforward of pods" port-forward p 8080:80
 '
 # kube-apiserver 1.34 lets those who may get pods/exec, for WebSockets.
-on_kube || step 'who may only read pods may not run commands in them' '
+on_kube || step 'a user who may only read pods cannot run commands in them' '
     k create serviceaccount reader &&
     k create role reader --verb=get --resource=pods,pods/exec &&
     k create rolebinding reader --role=reader --serviceaccount=default:reader &&
@@ -264,7 +254,7 @@ step 'hekla exec runs commands too' '
     timeout 60 "$HEKLA" exec -i p -- cat <"$dir/big" | cmp - "$dir/big" &&
     timeout 60 "$HEKLA" exec p -- cat "$dir/big" | { sleep 1; cmp - "$dir/big"; }
 '
-step 'a job, a task and an index stand for a pod' '
+step 'a pod can be named by job, task and index' '
     exits 0 "$HEKLA" exec train -- hostname && prints train-ps-0 &&
     exits 0 "$HEKLA" exec train/worker -- hostname && prints train-worker-0 &&
     exits 0 "$HEKLA" exec train/worker/1 -- hostname && prints train-worker-1 &&
@@ -296,7 +286,7 @@ step 'mistakes get one line and 255' '
     exits 255 "$HEKLA" exec --server https://127.0.0.1:1 p -- true &&
     [ "$(wc -l <"$dir/err")" -eq 1 ]
 '
-step 'hekla cp copies files and directories there and back' '
+step 'hekla cp copies files and directories in both directions' '
     chmod 755 "$dir/tree/sub/leaf" &&
     exits 0 "$HEKLA" cp "$dir/tree" "p:$dir/h1" && [ "$(cat "$dir/h1/sub/leaf")" = leaf ] &&
     exits 0 "$HEKLA" cp "$dir/tree" "p:$dir/h1" && [ -x "$dir/h1/tree/sub/leaf" ] &&
@@ -305,7 +295,7 @@ step 'hekla cp copies files and directories there and back' '
     exits 0 "$HEKLA" cp "$dir/big" "p:$dir/h3" && cmp "$dir/big" "$dir/h3" &&
     exits 0 "$HEKLA" cp "p:$dir/h3" "$dir/h4" && cmp "$dir/big" "$dir/h4"
 '
-step 'links that lead out of what was copied are left out' '
+step 'links that lead out of the copied directory are skipped' '
     mkdir -p "$dir/links/sub" && ln -s sub "$dir/links/good" && ln -s /etc "$dir/links/bad" &&
     ln -s ../../x "$dir/links/sub/worse" && ln -s sub/../.. "$dir/links/worst" &&
     exits 0 "$HEKLA" cp "p:$dir/links" "$dir/h5" && complains "bad -> /etc" && complains "worse -> " &&
@@ -318,7 +308,7 @@ step 'a copy that fails leaves nothing behind' '
     exits 2 "$HEKLA" cp "p:$dir/big" /nowhere/x && complains "cannot create" &&
     ! ls -A "$dir" | grep -q "h6\|hekla-cp"
 '
-step 'nothing is left when the pods are gone' '
+step 'no process is left when the pods are deleted' '
     k delete pod p done --wait && k delete job.batch.volcano.sh train --wait &&
     within 20 nobody_sleeps $forever
 '

@@ -2,23 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The examples of examples/frameworks on hekla up, with this machine as the node: what they print is
-# what their first lines promise. HEKLA names the program; without kubectl, or without the right to
-# make namespaces, there is nothing to test, and a framework that is not installed is skipped.
+# what their first lines promise.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-examples=examples/frameworks
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-if ! unshare -m true 2>/dev/null; then
-    echo '1..0 # skip mount namespaces are not permitted'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-trap 'stop KILL; rm -rf "$dir"' EXIT
-verb=up
 . tests/e2e/lib.sh
+needs kubectl
+needs_mounts
+examples=examples/frameworks
+verb=up
 
 # has COMMAND...: whether it succeeds as a container's command would, which gets a path of its own.
 has() {
@@ -175,12 +165,12 @@ step 'kubectl in a pod is the service account of the pod, with its rights and no
         says "Username system:serviceaccount:default:inside" pod/inside \
             "User \"system:serviceaccount:default:inside\" cannot list resource \"nodes\""
 '
-step 'its token ends with it' '
+step 'the token ends with its pod' '
     bearer=$(kubectl logs inside | sed -n "s/^token //p") && [ -n "$bearer" ] || exit 1
     refuses "$bearer" && { echo "refused while its pod is there"; exit 1; }
     kubectl delete pod inside && within 30 refuses "$bearer"
 '
-step 'an array of 500 tasks: each runs once, and all that they print is there' '
+step 'an array of 500 tasks: each runs once, and all output is kept' '
     runs array 120 && phases array 500 || exit 1
     curl -sSf --cacert "$data/ca.crt" -H "Authorization: Bearer $token" \
         "$url/api/v1/namespaces/default/pods/array-square-[0-499]/log" >"$dir/all" || exit 1
@@ -194,7 +184,7 @@ step 'when all is deleted the node is as it was' '
     within 60 idle
 '
 stop TERM
-step 'it ends cleanly' '
+step 'the server ends cleanly' '
     [ "$status" = 0 ] && [ ! -s "$dir/server" ] || { echo "exit status $status"; cat "$dir/server"; exit 1; }
 '
 finish

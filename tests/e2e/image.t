@@ -2,24 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The container image: the same bytes twice, digests that hold, and programs that work with nothing
-# around them but what is inside. HEKLA names the program; without the right to change the root
-# directory there is nothing to run.
+# around them but what is inside.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=$(realpath "${HEKLA:-build/hekla}")
+. tests/e2e/lib.sh
 if [ "$(id -u)" -eq 0 ]; then
     apart='unshare -m' as='--userspec=65532:65532'
 else
     apart='unshare -rm' as=
 fi
-if ! $apart chroot / true 2>/dev/null; then
-    echo '1..0 # skip neither root nor user namespaces'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
+$apart chroot / true 2>/dev/null || skip_all 'neither root nor user namespaces'
 chmod 755 "$dir"
 sched=
-trap 'halt sched KILL; stop KILL; rm -rf "$dir"' EXIT
-. tests/e2e/lib.sh
 root=$dir/root
 mkdir "$root"
 
@@ -46,11 +39,11 @@ step 'an image is built without an engine' '
     scripts/image "$HEKLA" "$dir/image.tar"
 '
 
-step 'built again, it is the same' '
+step 'the same build gives the same image' '
     scripts/image "$HEKLA" "$dir/again.tar" && cmp "$dir/image.tar" "$dir/again.tar"
 '
 
-step 'both of its indexes lead to what they promise' '
+step 'the image contains four tags with their entry points and users' '
     scripts/image --unpack "$dir/image.tar" "$root" >"$dir/out"
     version=$("$HEKLA" version | cut -d " " -f 2)
     says "hekla:$version /hekla 65532:65532" "vc-scheduler:$version /vc-scheduler 65532:65532" \
@@ -68,7 +61,7 @@ EOF
     mkdir "$dir/bad" && ! scripts/image --unpack "$dir/bad.tar" "$dir/bad"
 '
 
-step 'nobody inside can become more than it is' '
+step 'no process in the image can gain privileges' '
     [ -z "$(find "$root" -perm /6000)" ] &&
         [ -z "$(find "$root" -type f -perm /0022)" ] && [ ! -e "$root/bin/sh" ]
 '
@@ -77,7 +70,7 @@ step 'the program runs with its own libraries' '
     run "hekla " /hekla version && run "hekla scheduler" /hekla scheduler --help
 '
 
-step 'the names of the originals stand for the same program' '
+step 'Volcanos program names run the same program' '
     run "hekla scheduler" /vc-scheduler --help &&
         run "hekla controller-manager" /vc-controller-manager --help &&
         run "hekla webhook-manager" /usr/bin/vc-webhook-manager --help &&
@@ -102,7 +95,7 @@ step 'the scheduler of the image works over TLS' '
 '
 
 halt sched TERM
-step 'and ends when it is told to' '
+step 'the scheduler of the image ends on SIGTERM' '
     cat "$dir/sched.err"
     [ "$status" -eq 0 ]
 '

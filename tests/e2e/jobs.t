@@ -1,18 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The life of jobs between a real server and a real controller-manager. kubectl plays everybody else:
-# the user, the scheduler that lets PodGroups in, the nodes whose pods run and end. HEKLA names the
-# program; without kubectl there is nothing to do.
+# The life of jobs between a real server and a real controller-manager. kubectl plays everybody
+# else: the user, the scheduler that lets PodGroups in, the nodes whose pods run and end.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
 . tests/e2e/lib.sh
-trap 'halt first KILL; halt second KILL; stop KILL; rm -rf "$dir"' EXIT
+needs kubectl
 first= second=
 
 # ---- managers ----
@@ -30,24 +23,13 @@ complains() {
 
 # ---- everybody else ----
 
-# job NAME REPLICAS [LINES]: applies a job with one task, w, and further lines of its spec.
+# job NAME REPLICAS [LINE...]: applies a job with one task, w, and further lines of its spec.
 job() {
-    k apply -f - <<YAML
-apiVersion: batch.volcano.sh/v1alpha1
-kind: Job
-metadata: {name: $1}
-spec:
-  minAvailable: $2
-  schedulerName: volcano
-${3:-}
-  tasks:
-  - name: w
-    replicas: $2
-    template:
-      spec:
-        restartPolicy: Never
-        containers: [{name: main, image: busybox, resources: {requests: {cpu: 100m}}}]
-YAML
+    name=$1 replicas=$2
+    shift 2
+    print_job "$name" "$replicas" \
+        'containers: [{name: main, image: busybox, resources: {requests: {cpu: 100m}}}]' \
+        'schedulerName: volcano' "$@" | k apply -f -
 }
 
 # reaches JOB PHASE
@@ -136,28 +118,28 @@ any=127.0.0.1:0
 step 'an option that does not exist is named' '
     complains "unknown option '\''--nonsense'\''" --nonsense
 '
-step 'bad values are told with the option' '
+step 'bad values are reported with their option' '
     complains "option --leader-elect is '\''perhaps'\'', want true or false" --leader-elect=perhaps &&
     complains "option --kube-api-qps is '\''0'\''" --kube-api-qps=0 &&
     complains "option --watch-stall is '\''10ms'\'', want 1s or more" --watch-stall=10ms &&
     complains "option --healthz-address is '\''here'\'', want ADDR:PORT" --healthz-address=here &&
     complains "option --worker-threads is '\''none'\''" --worker-threads=none
 '
-step 'a controller is mentioned once' '
+step 'a controller cannot be both enabled and disabled' '
     complains "controllers option -gc-controller cannot have both '\''-'\'' and '\''+'\'' prefixes" \
         "--controllers=*,gc-controller,-gc-controller"
 '
-step 'feature gates are known ones with a value' '
+step 'feature gates must be known and have a value' '
     complains "unrecognized feature gate: Magic" --feature-gates=Magic=true &&
     complains "missing bool value for PriorityClass" --feature-gates=PriorityClass &&
     complains "invalid value of PriorityClass=maybe" --feature-gates=PriorityClass=maybe
 '
-step 'times of the election must fit together' '
+step 'times of the election must be consistent' '
     complains "leaseDuration must be greater than renewDeadline" --kubeconfig "$KUBECONFIG" \
         --leader-elect-lease-duration=5s &&
     complains "want one of: leases" --leader-elect-resource-lock=configmaps
 '
-step 'without a server to talk to it does not start' '
+step 'without a server the controller-manager does not start' '
     complains "cannot open" --kubeconfig "$dir/absent" &&
     complains "--kubeconfig or --master is required"
 '
@@ -176,31 +158,31 @@ step 'health is served' '
     [ "$(curl -sS "$health/healthz") $(curl -sS "$health/healthz/ping")" = "ok ok" ] &&
     [ "$(curl -sS -o /dev/null -w "%{http_code}" "$health/other")" = 404 ]
 '
-step 'a job gets a PodGroup, and no pods before it is let in' '
+step 'a job gets a PodGroup, and no pods before the group is Inqueue' '
     job plain 2 && grouped plain 2 && reaches plain Pending && pods plain ""
 '
-step 'let in, it gets its pods' '
+step 'a job whose group is Inqueue gets its pods' '
     enqueue plain 2 && within 20 pods plain "plain-w-0 plain-w-1 " &&
     field pod/plain-w-1 ".metadata.annotations.volcano\.sh/task-index" 1
 '
-step 'it runs when enough of them run' '
+step 'a job is Running when minAvailable pods run' '
     become Running plain-w-0 && within 20 field vcjob/plain .status.running 1 &&
     field vcjob/plain .status.state.phase Pending &&
     become Running plain-w-1 && reaches plain Running &&
     within 20 field vcjob/plain .status.running 2
 '
-step 'it completes when all have succeeded' '
+step 'a job completes when all pods have succeeded' '
     become Succeeded plain-w-0 plain-w-1 && reaches plain Completed &&
     within 20 field vcjob/plain .status.succeeded 2 &&
     field vcjob/plain ".status.attempts[*].pod" "plain-w-0 plain-w-1" &&
     k get vcjob plain && says "plain Completed 2"
 '
-step 'what happened is in the metrics' '
+step 'the metrics count the job' '
     metric first "volcano_job_completed_phase_count{job_name=\"default/plain\",queue_name=\"default\"} 1" &&
     metric first "volcano_controller_job_to_pod_creation_latency_milliseconds_count 2" &&
     metric first "volcano_queue_pod_group_running_count{queue_name=\"default\"} 0"
 '
-step 'a job deleted in the middle takes everything with it' '
+step 'a job deleted while it runs leaves no objects' '
     job brief 2 && runs brief brief-w-0 brief-w-1 && k delete vcjob brief &&
     within 20 pods brief "" && within 20 sh -c "! $kubectl get podgroup -o name | grep -q brief"
 '
@@ -208,14 +190,13 @@ step 'a job deleted in the middle takes everything with it' '
 # ---- failures ----
 
 step 'a failed pod restarts the job' '
-    job weak 2 "  maxRetry: 2
-  policies: [{event: PodFailed, action: RestartJob}]" &&
+    job weak 2 "maxRetry: 2" "policies: [{event: PodFailed, action: RestartJob}]" &&
     runs weak weak-w-0 weak-w-1 && old=$("$kubectl" get pod weak-w-1 -o jsonpath="{.metadata.uid}") &&
     become Failed weak-w-0 && within 20 field vcjob/weak .status.retryCount 1 &&
     reaches weak Pending && runs weak weak-w-0 weak-w-1 &&
     ! field pod/weak-w-1 .metadata.uid "$old"
 '
-step 'the last retry fails it, and the pod that failed stays readable' '
+step 'after the last retry the job fails, and the failed pod stays readable' '
     become Failed weak-w-0 && reaches weak Failed && field vcjob/weak .status.retryCount 2 &&
     within 20 pods weak "weak-w-0 " && k get events && says "Start to execute action RestartJob" &&
     metric first "volcano_job_failed_phase_count{job_name=\"default/weak\",queue_name=\"default\"} 1"
@@ -228,7 +209,7 @@ step 'a command suspends a job' '
     reaches pausing Aborted && within 20 pods pausing "" &&
     k get commands.bus.volcano.sh -o name && prints ""
 '
-step 'another one resumes it' '
+step 'a command resumes a job' '
     order pausing ResumeJob && reaches pausing Pending &&
     runs pausing pausing-w-0 pausing-w-1 && k get commands.bus.volcano.sh -o name && prints ""
 '
@@ -238,14 +219,14 @@ step 'a running job grows' '
         \"value\":3},{\"op\":\"replace\",\"path\":\"/spec/minAvailable\",\"value\":3}]" &&
     within 20 pods growing "growing-w-0 growing-w-1 growing-w-2 " && grouped growing 3
 '
-step 'and shrinks, the last pods first' '
+step 'a running job shrinks, the last pods first' '
     k patch vcjob growing --type=json -p "[{\"op\":\"replace\",\"path\":\"/spec/tasks/0/replicas\",
         \"value\":1},{\"op\":\"replace\",\"path\":\"/spec/tasks/0/minAvailable\",\"value\":1},
         {\"op\":\"replace\",\"path\":\"/spec/minAvailable\",\"value\":1}]" &&
     within 20 pods growing "growing-w-0 " && field vcjob/growing .status.state.phase Running
 '
-step 'plugins make what the pods need' '
-    job wired 2 "  plugins: {svc: [], ssh: [], env: []}" && runs wired wired-w-0 wired-w-1 &&
+step 'plugins create the objects that pods need' '
+    job wired 2 "plugins: {svc: [], ssh: [], env: []}" && runs wired wired-w-0 wired-w-1 &&
     field configmap/wired-svc ".data.w\.host" "wired-w-0.wired
 wired-w-1.wired" &&
     field service/wired .spec.clusterIP None && field networkpolicy/wired .metadata.name wired &&
@@ -253,14 +234,14 @@ wired-w-1.wired" &&
     field pod/wired-w-1 ".spec.containers[0].env[?(@.name==\"VC_TASK_INDEX\")].value" 1 &&
     field pod/wired-w-1 .spec.hostname wired-w-1
 '
-step 'and it goes when the job rests' '
+step 'objects of plugins are deleted when the job has ended' '
     become Succeeded wired-w-0 wired-w-1 && reaches wired Completed &&
     within 20 nothing configmap wired-svc && within 20 nothing service wired &&
     within 20 nothing networkpolicy wired && within 20 nothing secret wired-ssh
 '
-step 'claims are named in the job and made, and one that is named must be there' '
+step 'claims are created and named in the job, and an existing claim must exist' '
     claim="accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}" &&
-    job claiming 1 "  volumes: [{mountPath: /new, volumeClaim: {$claim}},
+    job claiming 1 "volumes: [{mountPath: /new, volumeClaim: {$claim}},
     {mountPath: /old, volumeClaimName: old}]" &&
     within 20 k get vcjob claiming -o jsonpath="{.spec.volumes[0].volumeClaimName}" &&
     within 20 eval "k get pvc && says claiming-pvc-" &&
@@ -273,7 +254,7 @@ YAML
     grouped claiming 1
 '
 halt first TERM
-step 'told to end, it ends well' '
+step 'SIGTERM ends the controller-manager with status 0' '
     echo "exit status $status"
     cat "$dir/first.err"
     [ "$status" -eq 0 ]
@@ -288,16 +269,16 @@ timeout 120 kubectl get podgroups --watch --output-watch-events --no-headers \
     >"$dir/seen.groups" 2>&1 &
 groups_watcher=$!
 manage first --leader-elect=false --kube-api-qps=10 --kube-api-burst=15
-step 'killed in the middle of making pods' '
+step 'the controller-manager is killed while it creates pods' '
     job large 40 && enqueue large 40 && within 20 at_least 3 large
 '
 halt first KILL
-step 'it left some of them unmade' '
+step 'some pods are missing after the kill' '
     k get pods -l volcano.sh/job-name=large -o name && made=$(wc -l <"$dir/out") &&
     echo "made: $made" && [ "$made" -lt 40 ]
 '
 manage first --leader-elect=false
-step 'the next one makes the rest and nothing twice' '
+step 'the next process creates the missing pods and none twice' '
     within 40 at_least 40 large && within 20 field vcjob/large .status.pending 40 &&
     within 20 told "$dir/seen.pods" 40 "^ADDED" && told "$dir/seen.pods" 0 "^DELETED" &&
     told "$dir/seen.groups" 1 "^ADDED *large-" && field vcjob/large .status.retryCount ""
@@ -310,7 +291,7 @@ step 'a restart with nothing to do writes nothing' '
 '
 halt first KILL
 manage first --leader-elect=false --enable-metrics --listen-address=$any
-step 'as its metrics and the objects tell' '
+step 'metrics and revisions confirm that nothing was written' '
     within 20 metric first "volcano_queue_pod_group_inqueue_count{queue_name=\"default\"} 3" &&
     ! grep "requests_total{verb=\"\(create\|update\|patch\|delete\)\"}" "$dir/scrape" &&
     k get vcjob,podgroup,pods -A -o jsonpath="{.items[*].metadata.resourceVersion}" &&
@@ -354,13 +335,13 @@ spec:
           spec: {restartPolicy: Never, containers: [{name: main, image: busybox}]}
 YAML
 manage first $quick
-step 'the first one takes the lease' '
+step 'the first process takes the lease' '
     within 20 held && within 20 grep -q "msg=\"working\"" "$dir/first.err" && changed_hands 0
 '
 manage second $quick --enable-healthz --healthz-address=$any --enable-metrics \
     --listen-address=$any --ca-cert-file "$data/ca.crt" --tls-cert-file "$data/server.crt" \
     --tls-private-key-file "$data/server.key"
-step 'the second one waits, healthy, over TLS' '
+step 'the second process waits and is healthy, over TLS' '
     [ "$(curl -sS --cacert "$data/ca.crt" \
         "https://127.0.0.1:$(port second health)/healthz")" = ok ] &&
     within 20 grep -q "holder=" "$dir/second.err" &&
@@ -368,26 +349,26 @@ step 'the second one waits, healthy, over TLS' '
     ! grep "msg=\"working\"" "$dir/second.err"
 '
 halt first KILL
-step 'it takes over when the first one is killed' '
+step 'the second process takes over when the first is killed' '
     within 30 changed_hands 1 && within 20 grep -q "msg=\"working\"" "$dir/second.err" &&
     metric second "leader_election_master_status{name=\"vc-controller-manager\"} 1" &&
     job after 1 && runs after after-w-0
 '
 manage first $quick
 halt second TERM
-step 'it gives the lease back when told to end, and the other one goes on' '
+step 'a process releases the lease on SIGTERM, and the other one leads' '
     echo "exit status $status"
     [ "$status" -eq 0 ] && within 20 changed_hands 2 &&
     become Succeeded after-w-0 && reaches after Completed
 '
 manage second $quick
 kill -STOP "$first"
-step 'one that sleeps is not waited for' '
+step 'a stopped leader is replaced' '
     within 30 changed_hands 3 && job asleep 1 && runs asleep asleep-w-0
 '
 kill -CONT "$first"
 ended first
-step 'when it wakes it exits, and has touched nothing' '
+step 'a stopped leader that continues exits without a write' '
     echo "exit status $status"
     cat "$dir/first.err"
     [ "$status" -eq 1 ] && grep -q "lost the lease" "$dir/first.err" && changed_hands 3 &&
@@ -396,7 +377,7 @@ step 'when it wakes it exits, and has touched nothing' '
 kubectl patch $lease -n volcano-system --type=merge -p '{"spec":{"holderIdentity":"somebody"}}' \
     >"$dir/log"
 ended second
-step 'who finds another on the lease exits, and does not take it back' '
+step 'a leader whose lease was taken exits and does not take it back' '
     echo "exit status $status"
     cat "$dir/second.err"
     [ "$status" -eq 1 ] && grep -q "lost the lease" "$dir/second.err" && holder >"$dir/out" &&
@@ -413,13 +394,13 @@ ticked() {
 
 manage first $quick
 within 20 grep -q 'msg="working"' "$dir/first.err"
-step 'jobs are made on schedule' '
+step 'CronJobs create jobs on schedule' '
     within 90 ticked
 '
 kill -STOP "$(server_pid)"
 halt first TERM
 kill -CONT "$(server_pid)"
-step 'told to end while the server hangs, it ends all the same' '
+step 'SIGTERM works while the server hangs' '
     echo "exit status $status"
     [ "$status" -eq 0 ]
 '
@@ -430,7 +411,7 @@ kill -TERM "$second"
 within 20 grep -q 'msg="stopping"' "$dir/second.err"
 halt second TERM
 kill -CONT "$(server_pid)"
-step 'told twice, it ends at once' '
+step 'a second SIGTERM ends the process at once' '
     echo "exit status $status"
     [ "$status" -eq 1 ]
 '

@@ -2,25 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Every kubectl command that users of a batch system need, against hekla apiserver: once with
-# Debian's kubectl 1.20 and once with a current one, each with a server of its own. HEKLA names the
-# program; scripts/kubectls finds the kubectls. No controllers run: what happens is the server's own
-# doing.
+# Debian's kubectl 1.20 and once with a current one, each with a server of its own. No controllers
+# run: what happens is the server's own doing.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-top=$(mktemp -d) || exit 1
-scripts/kubectls >"$top/kubectls" 2>"$top/missing"
-if [ ! -s "$top/kubectls" ]; then
-    echo "1..0 # skip $(tr '\n' ' ' <"$top/missing")"
-    rm -rf "$top"
-    exit 0
-fi
+. tests/e2e/lib.sh
+needs_kubectls
 # Of a real control plane only the controllers whose work our server does by itself.
 kube_options=--controllers=namespace-controller,garbage-collector-controller
 kube_options=$kube_options,resourcequota-controller,serviceaccount-controller
 kube_options=$kube_options,root-ca-certificate-publisher-controller,node-lifecycle-controller
-dir=$top
-. tests/e2e/lib.sh
-trap 'stop KILL; rm -rf "$top"' EXIT
 if on_kube; then
     sed -i '/^1.20 /d' "$top/kubectls" # speaks versions that Kubernetes has dropped
 fi
@@ -257,7 +247,7 @@ step 'create cronjob, pdb, role and autoscale, each in the version this kubectl 
     k get hpa && says "web Deployment/web cpu: <unknown>/80% 1 4 0" &&
     k delete hpa web && k delete pdb keep
 '
-step 'a namespace that is not there' '
+step 'a namespace that does not exist is reported' '
     refused "namespaces \"nowhere\" not found" create configmap lost -n nowhere
 '
 
@@ -373,7 +363,7 @@ step 'apply of the same object' '
     k apply -f "$dir/map.yaml" && prints "configmap/settings unchanged" &&
     field configmap/settings .metadata.resourceVersion "$was"
 '
-step 'apply of a changed object drops what is no longer said' '
+step 'apply of a changed object removes fields that are no longer given' '
     k apply -f "$dir/map2.yaml" && prints "configmap/settings configured" &&
     field configmap/settings .data.colour blue && field configmap/settings .data.size ""
 '
@@ -501,12 +491,12 @@ step 'delete --cascade=background takes the pods afterwards' '
 step 'delete --cascade=foreground takes the pods first' '
     owned fore && k delete rs fore --cascade=foreground && gone pod/fore && gone rs/fore
 '
-step 'delete --grace-period leaves a pod on a node to its node' '
+step 'delete --grace-period leaves a bound pod to its node' '
     k delete pod bound --grace-period=7 --wait=false &&
     field pod/bound .metadata.deletionGracePeriodSeconds 7 &&
     k get pod bound && says "bound 0/1 Terminating"
 '
-step 'delete --force ends it at once' '
+step 'delete --force removes a bound pod at once' '
     k delete pod bound --force --grace-period=0 && gone pod/bound
 '
 step 'delete -l' '
@@ -521,7 +511,7 @@ step 'delete -f' '
     refused NotFound delete -f "$dir/map.yaml" &&
     k delete -f "$dir/map.yaml" --ignore-not-found
 '
-step 'delete namespace takes what is in it' '
+step 'delete namespace deletes its content' '
     k delete namespace team --timeout=20s && gone namespace/team &&
     k get serviceaccounts,quota -A && silent robot && silent small
 '

@@ -1,30 +1,86 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Functions for tests with a server and kubectl. A test sets HEKLA (the program) and dir (its own
-# directory), sources this file, and calls start first. It may also set: kubectl (default: the
-# installed one), verb (the server; default: apiserver), options (of the server), kube_options (of a
-# real control plane), and label (a prefix for the names of points).
+# Functions for tests with a server and kubectl. A test changes to the root of the repository,
+# sources this file, names what it needs (needs and its siblings), and calls start before the first
+# step. Before start it may set: kubectl (default: the installed one), verb (the server; default:
+# apiserver), options (of the server), kube_options (of a real control plane), and label (a prefix
+# for the names of points).
+#
+# The test gets HEKLA, the program as an absolute path (default: build/hekla), and dir, a directory of
+# its own. It defines end_others if it starts more than the server and the daemons of launch.
 #
 # HEKLA_BACKEND=kube uses a real control plane instead: kube-apiserver in place of hekla apiserver;
 # in place of hekla up also Hekla's programs as separate processes.
-kubectl=${kubectl:-kubectl}
-verb=${verb:-apiserver}
-options=${options:-}
-kube_options=${kube_options:-}
+HEKLA=$(realpath "${HEKLA:-build/hekla}")
+kubectl=kubectl
+verb=apiserver
+options=
+kube_options=
 label=
 pid=
+launched=
 count=0 failed=0
 real_home=$HOME
+top=$(mktemp -d) || exit 1
+dir=$top
+
+# end_others: ends what only this test starts.
+end_others() {
+    :
+}
+
+# clean_up: runs when the test ends.
+clean_up() {
+    end_others
+    for name in $launched; do
+        halt "$name" KILL
+    done
+    stop KILL
+    rm -rf "$top"
+}
+trap 'clean_up' EXIT
+
+# skip_all REASON: ends the test as skipped.
+skip_all() {
+    echo "1..0 # skip $1"
+    exit 0
+}
 
 # on_kube: succeeds if the test runs on a real control plane.
 on_kube() {
     [ "${HEKLA_BACKEND:-}" = kube ]
 }
-if on_kube && ! scripts/kube-peers >/dev/null 2>"$dir/peers"; then
-    echo "1..0 # skip $(tail -n 1 "$dir/peers")"
-    exit 0
-fi
+
+# needs COMMAND...: skips the test unless all commands are installed.
+needs() {
+    for program; do
+        command -v "$program" >/dev/null || skip_all "no $program"
+    done
+}
+
+# needs_mounts: skips the test unless it may create mount namespaces.
+needs_mounts() {
+    unshare -m true 2>/dev/null || skip_all 'mount namespaces are not permitted'
+}
+
+# needs_root: skips the test unless it runs as root.
+needs_root() {
+    [ "$(id -u)" -eq 0 ] || skip_all 'not root'
+}
+
+# needs_embedded REASON: skips the test on a real control plane.
+needs_embedded() {
+    on_kube && skip_all "$1"
+    return 0
+}
+
+# needs_kubectls: finds several versions of kubectl for with_each_kubectl; skips the test if there
+# is none.
+needs_kubectls() {
+    scripts/kubectls >"$top/kubectls" 2>"$top/missing"
+    [ -s "$top/kubectls" ] || skip_all "$(tr '\n' ' ' <"$top/missing")"
+}
 
 # step NAME SCRIPT: one TAP point; passes if the script succeeds.
 step() {
@@ -110,6 +166,7 @@ launch() {
     "$HEKLA" "$daemon" --kubeconfig "$(config_of "$daemon")" "$@" >"$dir/$name.out" \
         2>"$dir/$name.err" &
     eval "$name=$!"
+    launched="$launched $name"
     within 20 grep -q ' started' "$dir/$name.out"
 }
 
@@ -122,7 +179,7 @@ ended() {
 
 # halt NAME SIGNAL: ends the daemon, and sets $status.
 halt() {
-    eval "ends=\$$1"
+    eval "ends=\${$1:-}"
     [ -n "$ends" ] || return 0
     kill -s "$2" "$ends" 2>/dev/null
     ended "$1"
@@ -235,7 +292,7 @@ within() {
 
 # content: one TAP point; the stopped server exited with 0 and logged nothing.
 content() {
-    step 'the server had nothing to complain about' '
+    step 'the server exits with 0 and logs nothing' '
         echo "exit status $status"
         cat "$dir/server"
         [ "$status" -eq 0 ] && [ ! -s "$dir/server" ]
@@ -281,8 +338,44 @@ complains() {
     return 1
 }
 
+# json EXPRESSION: the last command printed a JSON document d for which the Python expression holds.
+json() {
+    python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+if not eval("(" + sys.argv[2] + ")"):
+    print("expected:", sys.argv[2])
+    print(json.dumps(d, indent=1))
+    sys.exit(1)' "$dir/out" "$1"
+}
+
+# print_job NAME REPLICAS POD [LINE...]: prints a job with one task, w, that needs all its replicas.
+# POD are further members of the pods' spec, in flow style; the lines go into the job's spec.
+print_job() {
+    name=$1 replicas=$2 pod=$3
+    shift 3
+    cat <<YAML
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: $name}
+spec:
+  minAvailable: $replicas
+$(for line; do echo "  $line"; done)
+  tasks:
+  - name: w
+    replicas: $replicas
+    template:
+      metadata: {annotations: {${notes:-}}}
+      spec: {restartPolicy: Never, $pod}
+YAML
+}
+
 # finish: prints the TAP plan; fails if a point failed.
 finish() {
     echo "1..$count"
     [ "$failed" -eq 0 ]
 }
+
+if on_kube && ! scripts/kube-peers >/dev/null 2>"$dir/peers"; then
+    skip_all "$(tail -n 1 "$dir/peers")"
+fi

@@ -1,20 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The log of a server: every line has a time and a level and can be read by programs, the file can be
-# moved away while the server runs, and no program ends because it is told to open its log anew.
-# HEKLA names the program; without kubectl or python3 there is nothing to test.
+# The log of a server: every line has a time and a level and can be read by programs, the file can
+# be moved away while the server runs, and no program ends because it is told to open its log anew.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null || ! command -v python3 >/dev/null; then
-    echo '1..0 # skip no kubectl, or no python3'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-HEKLA_BACKEND=
-one='' two='' three='' four=''
-trap '"$HEKLA" down --data-dir "$dir/back" >/dev/null 2>&1; for n in one two three four; do halt $n KILL; done; stop KILL; rm -rf "$dir"' EXIT
+HEKLA_BACKEND= # always the embedded server
 . tests/e2e/lib.sh
+needs kubectl python3
+one='' two='' three='' four=''
+
+end_others() {
+    "$HEKLA" down --data-dir "$dir/back" >/dev/null 2>&1
+    for n in one two three four; do
+        halt $n KILL
+    done
+}
 
 # is_logfmt FILE: every line is made of pairs, time and level first, and there is one at least.
 is_logfmt() {
@@ -38,11 +38,11 @@ refuses() {
 
 printf 'actions: "allocate"\ntiers: [{plugins: [{name: gang}]}]\n' >"$dir/conf"
 log=$dir/back/hekla.log
-step 'lines have a time and a level, and whatever is in a value does not end it' '
+step 'lines have a time and a level, and their values are quoted where needed' '
     "$HEKLA" up --data-dir "$dir/back" --listen 127.0.0.1:0 --no-node --conf "$dir/conf" --detach &&
         refuses "$log" juggle && refuses "$log" wobble && grep -q "err=.*juggle" "$log" && cat "$log" && is_logfmt "$log"
 '
-step 'a log that was moved away goes on in a new file after SIGHUP, and the server goes on' '
+step 'after SIGHUP a moved log continues in a new file, and so does the server' '
     pid_of=$("$HEKLA" status --data-dir "$dir/back" -o json | python3 -c "import json,sys; print(json.load(sys.stdin)[\"pid\"])") &&
         mv "$log" "$log.old" && before=$(wc -l <"$log.old") && kill -HUP "$pid_of" && within 20 test -e "$log" &&
         refuses "$log" stumble && is_logfmt "$log" && [ "$(stat -c %a "$log")" = 600 ] &&
@@ -60,7 +60,7 @@ launch controller-manager two --log-file "$dir/two.log" --healthz-address $any -
 launch agent three --data-dir "$dir/agent" --node other
 launch webhook-manager four --webhook-namespace volcano-system --webhook-url https://127.0.0.1 --port 0 \
     --enabled-admission /jobs/mutate
-step 'nor does any other program, and those with a log file open it anew' '
+step 'no other program ends by SIGHUP, and those with a log file reopen it' '
     kill -0 "$one" && kill -0 "$two" && kill -0 "$three" && kill -0 "$four" || { cat "$dir"/*.err; exit 1; }
     for n in one two; do
         within 20 grep -q "msg=\"working\"" "$dir/$n.log" && is_logfmt "$dir/$n.log" && mv "$dir/$n.log" "$dir/$n.old" || exit 1
@@ -73,7 +73,7 @@ for n in one two three four; do
     halt $n TERM
     stopped="$stopped $status"
 done
-step 'they end as they should' '
+step 'all programs end with status 0 on SIGTERM' '
     [ "$stopped" = " 0 0 0 0" ] || { echo "$stopped"; cat "$dir"/*.err; exit 1; }
 '
 stop TERM

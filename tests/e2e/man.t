@@ -2,13 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Manual pages and completions: made from the same tables as --help, so every verb, command and
-# option is in them. HEKLA names the program.
+# option is in them.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-dir=$(mktemp -d) || exit 1
-mkfifo "$dir/never"
-trap 'rm -rf "$dir"' EXIT
 . tests/e2e/lib.sh
+mkfifo "$dir/never"
 
 verbs=$("$HEKLA" help | sed -n 's/^  \([a-z-]*\) .*/\1/p')
 programs='vcctl vsub vjobs vqueues vcancel vsuspend vresume'
@@ -37,7 +34,7 @@ step 'every verb and every program has a page' '
     done
     [ "$(ls "$dir/man1" | wc -l)" -eq $(($(echo $verbs $programs | wc -w) + 1)) ]
 '
-step 'with every option, and every word about it' '
+step 'pages have every option with its help' '
     for v in $verbs; do
         [ "$v" = vcctl ] || for o in $("$HEKLA" "$v" --help | options); do has "hekla-$v" "$o" || exit 1; done
         "$HEKLA" help "$v" | tr -s " \n" "\n" | grep -v "^ *$" >"$dir/help"
@@ -46,7 +43,7 @@ step 'with every option, and every word about it' '
         [ -z "$missing" ] || { echo "hekla-$v.1 lacks: $missing"; exit 1; }
     done
 '
-step 'vcctl with every command and flag' '
+step 'the pages of vcctl have every command and flag' '
     for group in job queue jobflow jobtemplate pod; do
         for c in $("$HEKLA" vcctl $group --help | sed -n "/^Available/,/^$/s/^  \([a-z]*\) .*/\1/p"); do
             has vcctl "vcctl $group $c" || exit 1
@@ -56,7 +53,7 @@ step 'vcctl with every command and flag' '
     has vcctl "vcctl job run" && ln -s "$(realpath "$HEKLA")" "$dir/vsub" &&
         for o in $("$dir/vsub" --help | options); do has vsub "$o" || exit 1; done
 '
-step 'one page at a time, by verb or by name' '
+step 'hekla man prints one page, by verb or by name' '
     "$HEKLA" help --man up | cmp - "$dir/man1/hekla-up.1" && "$HEKLA" help --man | cmp - "$dir/man1/hekla.1" &&
         "$HEKLA" help --man vsub | cmp - "$dir/man1/vsub.1" &&
         "$HEKLA" help --man hekla-vcctl | cmp - "$dir/man1/hekla-vcctl.1" || exit 1
@@ -64,13 +61,13 @@ step 'one page at a time, by verb or by name' '
     says "unknown verb" && [ "$(wc -l <"$dir/out")" -eq 1 ]
 '
 if command -v mandoc >/dev/null; then
-    step 'mandoc finds no error in them' 'mandoc -Tlint -Werror "$dir"/man1/*.1'
+    step 'mandoc finds no error in the pages' 'mandoc -Tlint -Werror "$dir"/man1/*.1'
 elif command -v groff >/dev/null; then
-    step 'groff finds nothing wrong with them' '
+    step 'groff finds no error in the pages' '
         groff -man -Tutf8 -wall -Wbreak "$dir"/man1/*.1 2>"$dir/out" >/dev/null && prints ""
     '
 else
-    step 'a formatter finds nothing wrong with them # skip neither mandoc nor groff' true
+    step 'a formatter finds no error in the pages # skip neither mandoc nor groff' true
 fi
 
 # completes WORDS...: what bash offers for the last of them.
@@ -98,24 +95,24 @@ step 'bash completes verbs, options and their values' '
         completes hekla top --sort = a && prints age && completes hekla scheduler --leader-elect = f && prints false &&
         completes hekla run -n 2 --outp && prints --output && completes vc-scheduler --scheduler-c && prints --scheduler-conf
 '
-step 'and those of vcctl and its short forms' '
+step 'bash completes vcctl and its short forms' '
     completes vcctl job r && prints "resume run" && completes hekla vcctl job r && prints "resume run" &&
         completes vcctl jobflow describe -o "" && prints "yaml json" && completes vsub --im && prints --image &&
         completes hekla vcctl queue operate --action o && prints open && completes "$dir/bin/vcctl" queue op && prints operate &&
         completes vcctl job run --filename /etc/passw && says /etc/passwd
 '
 # What stands behind -- or begins a command is no option of ours.
-step 'an argument is completed as an argument' '
+step 'words that are not options of a verb get no options' '
     completes hekla exec pod -- --no && prints "" && completes hekla run make --ga && silent --gang &&
         completes hekla version "" && prints "" && completes hekla nonsense --o && prints ""
 '
 # A shell other than bash gets the word as it is typed, and what each answer is about.
-step 'a word with its option in it is answered whole' '
+step '--option=VALUE is completed as a whole word' '
     "$HEKLA" __complete hekla status --output=j >"$dir/out" && prints --output=json &&
         "$HEKLA" __complete hekla status --data-dir=/et >"$dir/out" && prints :dirs &&
         "$HEKLA" __complete hekla dow >"$dir/out" && says "down end"
 '
-step 'every option of every verb is offered, but none without effect' '
+step 'completion offers every option except those without effect' '
     for v in $verbs; do
         [ "$v" != vcctl ] || continue
         "$HEKLA" "$v" --help | sed -n "/^OPTIONS/,/^$/p" | options | sort >"$dir/want"
@@ -127,7 +124,7 @@ step 'every option of every verb is offered, but none without effect' '
     "$HEKLA" __complete hekla scheduler --sched >"$dir/out" && says --scheduler-conf && silent schedule-period
 '
 # The listener accepts the connection and never says anything.
-step 'a server that does not answer is not waited for' '
+step 'completion does not wait for a server that does not answer' '
     python3 -c "
 import socket, sys, time
 s = socket.socket()

@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What hekla manifests prints, applied to an API server, and the programs at work with the rights it
-# gives them. HEKLA names the program; kubectl is needed.
+# gives them.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=$(realpath "${HEKLA:-build/hekla}")
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-daemons=
-trap 'for d in $daemons; do halt "$d" KILL; done; stop KILL; rm -rf "$dir"' EXIT
 . tests/e2e/lib.sh
+needs kubectl
+daemons=
+
+end_others() {
+    for d in $daemons; do
+        halt "$d" KILL
+    done
+}
+
 ns=volcano-system
 
 # m ARG...: the manifests, in $dir/out.
@@ -85,7 +86,7 @@ step 'without options, everything that runs inside a cluster is printed' '
     kinds_are "ClusterRole=5 ClusterRoleBinding=3 ConfigMap=2 CustomResourceDefinition=14 Deployment=3 MutatingWebhookConfiguration=4 Namespace=1 Role=3 RoleBinding=3 Service=3 ServiceAccount=3 ValidatingWebhookConfiguration=8"
 '
 
-step 'with an address for the webhooks, what runs beside the cluster needs' '
+step '--webhook-url prints what programs outside the cluster need' '
     m --webhook-url https://10.0.0.5:8443 --with agent
     kinds_are "ClusterRole=6 ClusterRoleBinding=4 CustomResourceDefinition=14 MutatingWebhookConfiguration=4 Namespace=1 Role=4 RoleBinding=4 ServiceAccount=4 ValidatingWebhookConfiguration=8"
     says "url: https://10.0.0.5:8443/jobs/mutate"
@@ -101,7 +102,7 @@ step 'parts can be chosen, added and left out' '
     kinds_are "Namespace=1 Queue=2"
 '
 
-step 'namespace, image and webhooks are as asked for' '
+step 'namespace, image and webhooks can be chosen' '
     m --namespace batch --image registry.example/hekla:9 --without crds \
         --enabled-admission /jobs/mutate,/queues/validate
     kinds_are "ClusterRole=5 ClusterRoleBinding=3 ConfigMap=2 Deployment=3 MutatingWebhookConfiguration=1 Namespace=1 Role=3 RoleBinding=3 Service=3 ServiceAccount=3 ValidatingWebhookConfiguration=1"
@@ -109,13 +110,13 @@ step 'namespace, image and webhooks are as asked for' '
         "--leader-elect-resource-namespace=batch" && silent volcano-system
 '
 
-step 'configurations come from files' '
+step 'configurations are read from files' '
     echo "actions: allocate" >"$dir/conf"
     m --only config --scheduler-conf "$dir/conf"
     says "actions: allocate" && silent enqueue
 '
 
-step 'as JSON it is one list' '
+step 'JSON output is one list' '
     m -o json
     python3 -c "
 import json, sys
@@ -123,7 +124,7 @@ doc = json.load(open(sys.argv[1]))
 assert doc[\"kind\"] == \"List\" and len(doc[\"items\"]) == 52, len(doc[\"items\"])" "$dir/out"
 '
 
-step 'every definition is small enough to be remembered in an annotation' '
+step 'every definition is small enough for the annotation of kubectl apply' '
     m --only crds -o json
     python3 -c "
 import json, sys
@@ -131,7 +132,7 @@ for crd in json.load(open(sys.argv[1]))[\"items\"]:
     assert len(json.dumps(crd)) < 262144, crd[\"metadata\"][\"name\"]" "$dir/out"
 '
 
-step 'bad input is told in a line' '
+step 'bad input is reported in one line' '
     wrong "option --namespace is '\''Batch'\''" --namespace Batch &&
         wrong "option --only has '\''pods'\''" --only pods &&
         wrong "option --replicas is '\''0'\''" --replicas 0 &&
@@ -142,7 +143,7 @@ step 'bad input is told in a line' '
         wrong "unexpected '\''x'\''" x
 '
 
-step 'kubectl applies all of it in one go' '
+step 'kubectl applies all objects in one run' '
     m --replicas 2 --with agent && cp "$dir/out" "$dir/all"
     k apply -f "$dir/all"
     says "deployment.apps/volcano-scheduler created" \
@@ -150,17 +151,17 @@ step 'kubectl applies all of it in one go' '
 '
 
 # kubectl 1.34 writes budgets each time, by the rules of their selectors.
-step 'applied again, nothing changes' '
+step 'applying again changes nothing' '
     m --replicas 2 --with agent --without budgets && cp "$dir/out" "$dir/again"
     k apply -f "$dir/again"
     silent configured && silent created
 '
 
-step 'the server takes it in a dry run' '
+step 'the server accepts the objects in a dry run' '
     k apply --dry-run=server -f "$dir/all"
 '
 
-step 'the server merges it as well as kubectl' '
+step 'server-side apply accepts the objects, too' '
     k apply --server-side --force-conflicts -f "$dir/all"
 '
 
@@ -173,7 +174,7 @@ step 'the scheduler may bind and evict pods, and no more than that' '
         may no volcano-scheduler delete queues
 '
 
-step 'nobody has the lease or the certificates of another' '
+step 'each program can use only its own lease and certificates' '
     may yes volcano-scheduler update leases/volcano -n "$ns" &&
         may no volcano-scheduler update leases/vc-controller-manager -n "$ns" &&
         may no volcano-scheduler update leases/volcano -n default &&
@@ -183,7 +184,7 @@ step 'nobody has the lease or the certificates of another' '
         may no volcano-admission update mutatingwebhookconfigurations/other
 '
 
-step 'pods are made while nobody answers reviews' '
+step 'pods can be created while the webhooks do not answer' '
     k create -f - <<EOF
 apiVersion: v1
 kind: Pod
@@ -217,7 +218,7 @@ step 'queues are applied once their kind is there' '
 
 employ sched scheduler volcano-scheduler --feature-gates=SchedulingGatesQueueAdmission=true
 employ ctrl controller-manager volcano-controllers
-step 'the programs work with these rights' '
+step 'the programs work with the rights of the manifests' '
     within 30 field queue/default .status.state Open
 '
 
@@ -238,16 +239,16 @@ EOF
         within 30 sh -c "$kubectl get podgroups -o jsonpath={.items[0].status.phase} | grep -qx Inqueue"
 '
 
-step 'applied once more, the authority is there still or again' '
+step 'after another apply the webhooks have their authority' '
     k apply --server-side --force-conflicts -f "$dir/webhooks"
     within 30 has_authority
 '
 
-step 'nothing was refused to anybody' '
+step 'no request of the programs was refused' '
     allowed sched && allowed ctrl && allowed hooks
 '
 
-step 'under the name and with the options of the original it is the same program' '
+step 'the program works under Volcanos names and options' '
     ln -s "$HEKLA" "$dir/vc-scheduler"
     "$dir/vc-scheduler" --version | grep -q "^hekla "
     timeout 20 "$dir/vc-scheduler" --logtostderr --enable-healthz=true --leader-elect=false \

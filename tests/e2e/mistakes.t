@@ -4,11 +4,12 @@
 # Mistakes on the command line, of every verb: one line says what is wrong and what to do, and the
 # exit status is the one that the manual page gives.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-dir=$(mktemp -d) || exit 1
-other=
-trap 'stop KILL; [ -z "$other" ] || kill -9 "$other"; rm -rf "$dir"' EXIT
 . tests/e2e/lib.sh
+other=
+
+end_others() {
+    [ -z "$other" ] || kill -9 "$other"
+}
 
 # says_so FILE STATUS TEXT: the line in the file is the only one, and has the text.
 says_so() {
@@ -56,13 +57,13 @@ with() {
     echo "$dir/bad"
 }
 
-step 'a verb that is none' '
+step 'an unknown verb' '
     wrong "unknown verb \"upp\", did you mean \"up\"?" upp &&
         wrong "unknown verb \"nonsense\" (see \"hekla help\")" nonsense &&
         wrong "unknown option \"-x\", a verb comes first" -x &&
         wrong "unknown verb \"nonsense\"" help nonsense
 '
-step 'an option that is none' '
+step 'an unknown option' '
     for verb in $("$HEKLA" help | sed -n "s/^  \([a-z-]*\) .*/\1/p" | grep -vx vcctl); do
         wrong "$verb: unknown option \"--nonsense\" (see \"hekla help $verb\")" \
             "$verb" --nonsense || exit 1
@@ -74,7 +75,7 @@ step 'an option without its value' '
         wrong "schedule: option --filename wants FILE" schedule -f &&
         wrong "controller-manager: option --kubeconfig wants" controller-manager --kubeconfig
 '
-step 'numbers and addresses that are none' '
+step 'invalid numbers and addresses' '
     wrong "want a number from 1 to" up --data-dir "$dir/x" --pod-max-pids 0 &&
         wrong "want a number from 1 to" up --data-dir "$dir/x" --pod-max-pids many &&
         wrong "want ADDR:PORT" up --data-dir "$dir/x" --listen nowhere &&
@@ -83,7 +84,7 @@ step 'numbers and addresses that are none' '
         [ ! -e "$dir/x" ]
 '
 if [ "$(id -u)" -eq 0 ]; then
-step 'root does not open the machine to everybody who reaches it' '
+step 'root must confirm a server that others can reach' '
     for address in 0.0.0.0 "[::]" 192.0.2.1 "[2001:db8::1]"; do
         wrong "as root: pods run as root here, so whoever may create a pod through this address owns the machine" \
             up --data-dir "$dir/x" --listen "$address:0" || exit 1
@@ -92,18 +93,18 @@ step 'root does not open the machine to everybody who reaches it' '
     [ ! -e "$dir/x" ]
 '
 fi
-step 'what has to be said' '
+step 'a missing required option' '
     wrong "apiserver: --data-dir DIR is required" apiserver &&
         wrong "schedule: no input, give it with -f FILE" schedule && wrong "apply: no input, give it with -f FILE" apply && wrong "scn: no FILE is given" scn &&
         wrong "completion: the shell is missing: bash, zsh or fish" completion &&
         wrong "--webhook-url, or --webhook-namespace and --webhook-service-name are required" webhook-manager &&
         wrong "outside of a pod --kubeconfig or --master is required" controller-manager
 '
-step 'arguments that nobody asked for' '
+step 'unexpected arguments' '
     wrong "up: unexpected \"more\"" up more && wrong "version: unexpected \"more\"" version more &&
         wrong "files are given with -f" schedule more
 '
-step 'files that are not there, or are something else' '
+step 'missing files, and files of another kind' '
     touch "$dir/file" && wrong "cannot open \"/no/such/file\"" schedule -f /no/such/file &&
         wrong "cannot open \"/no/such/file\"" controller-manager --kubeconfig /no/such/file &&
         wrong "cannot read \"/no/such/file\"" up --data-dir "$dir/x" --image-roots /no/such/file &&
@@ -113,37 +114,37 @@ step 'files that are not there, or are something else' '
 '
 
 start
-step 'a directory, or a port, that is in use' '
+step 'a directory or a port in use' '
     wrong "in use by another server" apiserver --data-dir "$data" --listen 127.0.0.1:0 &&
         wrong "Address already in use" apiserver --data-dir "$dir/z" --listen "${url#https://}"
 '
-step 'vcctl: commands and flags that are none' '
+step 'vcctl: unknown commands and flags' '
     wrong_vcctl 1 "unknown command \"nonsense\"" nonsense &&
         wrong_vcctl 1 "unknown flag: --nonsense" job list --nonsense &&
         wrong_vcctl 1 "invalid argument \"x\" for \"-r, --replicas\"" job run -r x
 '
-step 'vcctl: things that are not there' '
+step 'vcctl: objects that do not exist' '
     wrong_vcctl 255 "jobs.batch.volcano.sh \"nope\" not found" job view -N nope &&
         wrong_vcctl 255 "queues.scheduling.volcano.sh \"nope\" not found" queue get -n nope &&
         wrong_vcctl 255 "/no/such/file" job list --kubeconfig /no/such/file &&
         wrong_vcctl 255 "no such file" job run -f /no/such/file.yaml
 '
-step 'a kubeconfig that is none' '
+step 'an invalid kubeconfig' '
     echo "a: [b" >"$dir/bad" &&
         wrong_vcctl 255 "$dir/bad: line 2" job list --kubeconfig "$dir/bad" &&
         wrong "$dir/bad: line 2" controller-manager --kubeconfig "$dir/bad"
 '
-step 'no server there' '
+step 'a server that does not answer' '
     wrong_vcctl 255 "connect to 127.0.0.1 port 1" job list \
         --kubeconfig "$(with "s,server:.*,server: https://127.0.0.1:1,")" &&
         wrong_vcctl 255 "resolve host: nowhere.invalid" job list \
             --kubeconfig "$(with "s,server:.*,server: https://nowhere.invalid,")"
 '
-step 'no permission' '
+step 'an invalid token' '
     wrong_vcctl 255 Unauthorized job list --kubeconfig "$(with "s,token:.*,token: wrong,")"
 '
 if command -v kubectl >/dev/null; then
-    step 'no permission, though known' '
+    step 'a user without the right' '
         k create serviceaccount nobody && k create token nobody &&
             wrong_vcctl 255 "cannot list resource" job list \
                 --kubeconfig "$(with "s,token:.*,token: $(cat "$dir/out"),")"

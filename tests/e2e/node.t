@@ -1,47 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# hekla up with this machine as its node: jobs whose pods are real processes. HEKLA names the program;
-# without kubectl, or without the right to make namespaces, there is nothing to test.
+# hekla up with this machine as its node: jobs whose pods are real processes.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-if ! unshare -m true 2>/dev/null; then
-    echo '1..0 # skip mount namespaces are not permitted'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-trap 'stop KILL; rm -rf "$dir"' EXIT
-verb=up
 . tests/e2e/lib.sh
+needs kubectl
+needs_mounts
+verb=up
 
 # job NAME REPLICAS SCRIPT [LINE...]: a gang that runs the script in a shell; the lines go into its
 # spec.
 job() {
     name=$1 replicas=$2 script=$3
     shift 3
-    cat <<YAML
-apiVersion: batch.volcano.sh/v1alpha1
-kind: Job
-metadata: {name: $name}
-spec:
-  minAvailable: $replicas
-$(for line in "$@"; do echo "  $line"; done)
-  tasks:
-  - name: w
-    replicas: $replicas
-    template:
-      spec:
-        restartPolicy: Never
-        containers:
-        - name: main
-          image: none
-          command: [sh, -c, '$script']
-          resources: {requests: {cpu: 10m}}
-YAML
+    print_job "$name" "$replicas" "containers: [{name: main, image: none,
+        command: [sh, -c, '$script'], resources: {requests: {cpu: 10m}}}]" "$@"
 }
 
 # phase JOB PHASE
@@ -99,14 +72,14 @@ step 'a gang runs as processes that find each other by name' '
         within 20 phase gang Completed && logged gang-w-0 "I am 0 of 2 on gang-w-0" &&
         logged gang-w-1 "I am 1 of 2 on gang-w-1" && logged gang-w-0 " gang-w-1.gang"
 '
-step 'each try of a job that fails is on record' '
+step 'each attempt of a failing job is recorded' '
     job flaky 1 "echo try; exit 3" "maxRetry: 2" \
         "policies: [{event: PodFailed, action: RestartJob}]" | kubectl create -f - &&
         within 20 phase flaky Failed && field job.batch.volcano.sh/flaky .status.retryCount 2 &&
         field job.batch.volcano.sh/flaky ".status.attempts[*].exitCode" "3 3"
 '
-step 'a command that does not exist is told as such' '
-    job lost 1 true | sed "s/command:.*/command: [no-such-program]/" | kubectl create -f - &&
+step 'a command that does not exist is reported' '
+    job lost 1 true | sed "s/command: \[[^]]*\]/command: [no-such-program]/" | kubectl create -f - &&
         within 20 phase lost Failed && k get pod lost-w-0 -o yaml && says no-such-program
 '
 step 'configuration and secrets appear where they are mounted' '
@@ -133,7 +106,7 @@ spec:
 YAML
         within 20 ended reader && k logs reader && says hello && says 400 && says sesame && says here
 '
-step 'what does not fit waits, and is told why' '
+step 'a pod that does not fit waits, with the reason' '
     job huge 1 true | sed "s/cpu: 10m/cpu: 1000/" | kubectl create -f - &&
         within 20 told "overused cpu" && phase huge Pending
 '
@@ -148,7 +121,7 @@ step 'a job is running' '
 '
 stop KILL
 start
-step 'after kill -9 its process has gone on, and nothing of it is lost' '
+step 'after kill -9 of the server the process has continued, and no output is lost' '
     within 30 phase steady Completed && [ "$(kubectl logs steady-w-0 | xargs)" = "1 2 3 4" ] &&
         field pod/steady-w-0 ".status.containerStatuses[0].state.terminated.exitCode" 0 &&
         field pod/steady-w-0 ".status.containerStatuses[0].restartCount" 0
@@ -157,7 +130,7 @@ step 'when all is deleted the node is as it was' '
     kubectl delete job.batch.volcano.sh --all && kubectl delete pod --all && within 40 idle
 '
 stop TERM
-step 'it ends cleanly' '
+step 'the server ends cleanly' '
     [ "$status" = 0 ] && [ ! -s "$dir/server" ] || { echo "exit status $status"; cat "$dir/server"; exit 1; }
 '
 finish

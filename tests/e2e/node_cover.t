@@ -3,24 +3,20 @@
 #
 # hekla up with this machine as its node, and pods that look for the server's keys, tokens and the
 # files of other pods: by its path, through volumes, mounts, links, other processes and commands
-# beside the container. Once as root and once as a user without privileges. HEKLA names the program;
-# without kubectl, or without mount namespaces, there is nothing to test.
+# beside the container. Once as root and once as a user without privileges.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=$(realpath "${HEKLA:-build/hekla}")
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-if [ "$(id -u)" -ne 0 ] || ! unshare -m true 2>/dev/null || ! command -v setpriv >/dev/null; then
-    echo '1..0 # skip not root, no setpriv, or mount namespaces are not permitted'
-    exit 0
-fi
-top=$(mktemp -d) || exit 1
-dir=$top
-agent=
-trap '[ -z "$agent" ] || kill -KILL "$agent" 2>/dev/null; stop KILL; umount "$dir/other" 2>/dev/null; rm -rf "$top"' EXIT
-verb=up
 . tests/e2e/lib.sh
+needs kubectl
+needs_root && needs_mounts && needs setpriv
+agent=
+
+end_others() {
+    [ -z "$agent" ] || kill -KILL "$agent" 2>/dev/null
+    stop KILL
+    umount "$dir/other" 2>/dev/null
+}
+
+verb=up
 
 # pod NAME VOLUMES MOUNTS SCRIPT [INIT]: runs the script in a shell; volumes and mounts are items of
 # lists.
@@ -64,10 +60,10 @@ look='look() { for f in tokens.csv ca.key sa.key store.db kubeconfig node/pods; 
 
 # attack: the points for one kind of server.
 attack() {
-step 'the files are there, and the test would find them' '
+step 'the test finds the files of the server from outside' '
     sh -c "$look; look $data" | grep -c found | grep -qx 6
 '
-step 'what the server keeps is not to be seen, whatever the container does to get it' '
+step 'no container can read the servers files' '
     records=$(dirname "$(realpath "$data/node/run")") &&
     pod direct "" "" "$look; look $data; umount -l $data 2>/dev/null; look $data;
         mkdir -p /room/m; mount --rbind / /room/m 2>/dev/null; look /room/m$data;
@@ -78,7 +74,7 @@ step 'what the server keeps is not to be seen, whatever the container does to ge
         ls -A $records 2>/dev/null | grep . && echo records;
         echo looked" | kubectl create -f - && found_nothing direct
 '
-step 'nor through other processes, or devices' '
+step 'no container can read them through other processes or devices' '
     pid_of=$(pgrep -f "up --data-dir $data" | head -n 1) &&
     pod proc "{name: p, hostPath: {path: /proc}}" "{name: p, mountPath: /hostproc}" "$look;
         for r in /proc/[0-9]*/root /hostproc/$pid_of/root /hostproc/$pid_of/cwd /hostproc/1/root; do look \$r$data; done;
@@ -87,13 +83,13 @@ step 'nor through other processes, or devices' '
         d=\$(stat -c \"%Hd %Ld\" /room); mknod /room/disk b \$d 2>/dev/null && echo device;
         echo looked" | kubectl create -f - && found_nothing proc
 '
-step 'nor through a hostPath that holds the directory' '
+step 'no container can read them through a hostPath of a parent directory' '
     pod above "{name: root, hostPath: {path: /}}, {name: up, hostPath: {path: $dir}}" \
         "{name: root, mountPath: /host}, {name: up, mountPath: /up}, {name: up, mountPath: /sub, subPath: deep}" \
         "$look; look /host$data; look /up/data; look /sub/data; (: >/host$data/made) 2>/dev/null && echo written;
         echo looked" | kubectl create -f - && found_nothing above
 '
-step 'a hostPath into the directory is refused, also by way of a link, and nothing is made there' '
+step 'a hostPath into the directory is refused, also through a link, and nothing is created there' '
     pod into "{name: x, hostPath: {path: $data}}" "{name: x, mountPath: /x}" "ls /x" | kubectl create -f - &&
     pod link "{name: x, hostPath: {path: $dir/link/node}}" "{name: x, mountPath: /x}" "ls /x" | kubectl create -f - &&
     pod file "{name: x, hostPath: {path: $data/tokens.csv, type: File}}" "{name: x, mountPath: /x}" "cat /x" | kubectl create -f - &&
@@ -103,14 +99,14 @@ step 'a hostPath into the directory is refused, also by way of a link, and nothi
     done
     [ ! -e "$data/a" ] && kubectl delete pod into link file made --wait=false
 '
-step 'nor does a link in a volume lead there, by itself or as a subPath' '
+step 'a link in a volume does not lead there, not even as a subPath' '
     pod links "" "" "ln -s $data /room/l; $look; look /room/l; echo looked" | kubectl create -f - && found_nothing links &&
     pod linked "" "{name: room, mountPath: /s, subPath: l}" "ls /s" "ln -s $data /room/l" | kubectl create -f - &&
     pod nested "" "{name: room, mountPath: /s, subPath: l/new/deeper}" "ls /s" "ln -s $dir/open /room/l" | kubectl create -f - &&
     within 20 waits linked "leaves the volume" && within 20 waits nested "leaves the volume" &&
     [ ! -e "$dir/open/new" ] && kubectl delete pod linked nested --wait=false
 '
-step 'the volumes of another pod are as far away, and its own are where they should be' '
+step 'a pod sees its own volumes and none of another pod' '
     pod other "" "" "echo secret >/room/s; sleep 600" | kubectl create -f - &&
     within 20 is pod/other .status.phase Running &&
     uid=$(kubectl get pod other -o "jsonpath={.metadata.uid}") && within 20 test -e "$data/node/pods/$uid/.volumes/room/s" &&
@@ -118,7 +114,7 @@ step 'the volumes of another pod are as far away, and its own are where they sho
         "cat $data/node/pods/$uid/.volumes/room/s 2>/dev/null; echo x >/room/a/b/y; cat /part/y; cmp /c/ca.crt /one && echo looked" | kubectl create -f - &&
     within 20 is pod/own .status.phase Succeeded && k logs own && [ "$(xargs <"$dir/out")" = "x looked" ]
 '
-step 'commands in a container see no more than the container, nor does cp' '
+step 'exec and cp see no more than the container' '
     kubectl exec other -- sh -c "$look; look $data; umount $data 2>/dev/null; look $data; echo looked" >"$dir/out" &&
     cat "$dir/out" && [ "$(cat "$dir/out")" = looked ] || exit 1
     kubectl cp "other:$data/tokens.csv" "$dir/stolen"
@@ -148,7 +144,7 @@ YAML
         [ "$first" != "$(readlink /proc/self/ns/ipc)" ] &&
         if [ "$label" = root ]; then kubectl logs two -c two | grep -qF "$first"; fi
 '
-step 'a pod that asks for the IPC of the machine has it' '
+step 'hostIPC shares the IPC of the machine' '
     : >"/dev/shm/of-the-machine-$$"
     pod host "" "" "ls -A /dev/shm; readlink /proc/self/ns/ipc" |
         sed "s/^spec:/spec:\n  hostIPC: true/" | kubectl create -f - &&
@@ -156,7 +152,7 @@ step 'a pod that asks for the IPC of the machine has it' '
     rm -f "/dev/shm/of-the-machine-$$"
     says "of-the-machine-$$" "$(readlink /proc/self/ns/ipc)"
 '
-step 'a pod that is gone leaves no shared memory behind' '
+step 'a removed pod leaves no shared memory behind' '
     kubectl delete pod two --wait=false &&
         within 20 sh -c "[ -z \"\$(ls -A /dev/shm/hekla-$1/*.shm 2>/dev/null)\" ]"
 '
@@ -166,12 +162,12 @@ dir=$top/root label=root
 mkdir -p "$dir/deep" "$dir/open" "$dir/other" && ln -s data "$dir/link"
 start
 attack 0
-step 'the directory is covered at every place it is mounted at' '
+step 'the directory is covered at every mount point' '
     mount --bind "$dir" "$dir/other" && ls "$dir/other/data/tokens.csv" &&
     pod twice "" "" "$look; look $dir/other/data; look $data; echo looked" | kubectl create -f - && found_nothing twice
 '
 umount "$dir/other" 2>/dev/null
-step 'a privileged container is trusted with everything it asks for' '
+step 'a privileged container has all capabilities of the server' '
     pod trusted "" "" "grep CapEff /proc/self/status" | sed "s/    image: none/    image: none\n    securityContext: {privileged: true}/" |
         kubectl create -f - && within 20 is pod/trusted .status.phase Succeeded && k logs trusted &&
         [ "$(xargs <"$dir/out")" = "$(grep CapEff /proc/self/status | xargs)" ]
@@ -179,7 +175,7 @@ step 'a privileged container is trusted with everything it asks for' '
 cp "$data/kubeconfig" "$dir/credentials" && chmod 600 "$dir/credentials"
 "$HEKLA" agent --kubeconfig "$dir/credentials" --data-dir "$dir/agent" --listen 127.0.0.1:0 --node other --client-ca-file "$data/ca.crt" >"$dir/agent.out" 2>"$dir/agent.err" &
 agent=$!
-step 'an agent covers its directory and its credentials as well' '
+step 'an agent covers its directory and credentials, too' '
     within 20 is node/other ".status.conditions[?(@.type==\"Ready\")].status" True &&
         pod remote "{name: up, hostPath: {path: $dir}}" "{name: up, mountPath: /up}" "for f in $dir/credentials /up/credentials; do [ -e \$f ] || echo missing; grep server \$f; done 2>/dev/null;
             ls -A $dir/agent; echo looked" | sed "s/^spec:/spec:\n  nodeName: other/" | kubectl create -f - && found_nothing remote &&
@@ -213,7 +209,7 @@ fi
 dir=$top/plain label=plain HEKLA=$top/user/bin/hekla options=--no-isolation
 mkdir "$dir"
 start
-step 'where there are no namespaces, the pod says that the directory is open' '
+step 'without namespaces, the pod reports that the directory is not covered' '
     pod bare "" "" true | sed "/volumes\|volumeMounts/d; s/    image: none/    image: none\n    resources: {limits: {memory: 64Mi}}/" |
         kubectl create -f - && within 20 is pod/bare .status.phase Succeeded &&
         kubectl get pod bare -o "jsonpath={.status.message}" | grep "containers can read the data directory of the server"

@@ -3,23 +3,14 @@
 #
 # Machines that die, stop, come back and are taken away: hekla up and agents beside it, which are
 # killed and stopped. The server waits two seconds for nodes instead of forty, and pods tolerate a
-# dead node for one second instead of 300. HEKLA names the program; kubectl is needed.
+# dead node for one second instead of 300.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null || ! command -v flock >/dev/null; then
-    echo '1..0 # skip no kubectl or no flock'
-    exit 0
-fi
-if [ "${HEKLA_BACKEND:-}" = kube ]; then
-    echo '1..0 # skip kube-controller-manager looks after the nodes of a real cluster'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
+. tests/e2e/lib.sh
+needs kubectl flock
+needs_embedded 'kube-controller-manager looks after the nodes of a real cluster'
 verb=up
 options='--no-node --node-monitor-grace-period 3s --default-unreachable-toleration-seconds 1
     --default-not-ready-toleration-seconds 1 --pod-gc-quarantine 1s'
-. tests/e2e/lib.sh
-trap 'clean_up' EXIT
 one= two= three=
 
 clean_up() {
@@ -175,7 +166,7 @@ join two
 step 'two agents are two nodes' '
     within 30 ready one && within 30 ready two
 '
-step 'gangs have a pod on each' '
+step 'gangs have a pod on each node' '
     gang g && gang h "policies: [{event: PodEvicted, action: RestartJob}]" &&
     within 30 running g 2 && within 30 running h 2
 '
@@ -184,7 +175,7 @@ lost=$(on two g) stays=$(on one g) lost_h=$(on two h)
 # ---- a machine dies ----
 
 halt two KILL
-step 'a node that is not heard of is not ready, and says why' '
+step 'a silent node is not ready, with the reason' '
     within 30 is two Unknown &&
     field node/two ".status.conditions[?(@.type==\"Ready\")].reason" NodeStatusUnknown &&
     field node/two ".status.conditions[?(@.type==\"Ready\")].message" "Kubelet stopped posting node status." &&
@@ -192,16 +183,16 @@ step 'a node that is not heard of is not ready, and says why' '
         "node.kubernetes.io/unreachable node.kubernetes.io/unreachable" &&
     field node/two ".spec.taints[*].effect" "NoSchedule NoExecute" && is one True
 '
-step 'its pods are not ready any more, and are evicted when they no longer tolerate it' '
+step 'pods of a silent node are not ready, and are evicted after their toleration' '
     within 20 field "pod/$lost" ".status.conditions[?(@.type==\"Ready\")].status" False &&
     within 20 field "pod/$lost" ".status.conditions[?(@.type==\"DisruptionTarget\")].reason" \
         DeletionByTaintManager &&
     within 20 k get pod "$lost" -o jsonpath="{.metadata.deletionTimestamp}" && ! prints ""
 '
-step 'nobody starts the pod again while its process may run: it stays Terminating' '
+step 'a pod whose process may still run is not started again: it stays Terminating' '
     held "$lost" && field "pod/$lost" .spec.nodeName two && field "pod/$stays" .status.phase Running
 '
-step 'new work goes to the nodes that live' '
+step 'new pods are placed on live nodes' '
     k apply -f - <<YAML
 apiVersion: batch.volcano.sh/v1alpha1
 kind: Job
@@ -222,7 +213,7 @@ YAML
     k get pods -l volcano.sh/job-name=fresh -o jsonpath="{.items[*].spec.nodeName}" &&
     prints "one one one one"
 '
-step 'explain, nodes and status say what is true' '
+step 'explain, nodes and status show the lost node' '
     "$HEKLA" explain vcjob/g >"$dir/out" 2>&1
     says "$lost" "node two" "not reachable since" && silent "as soon as pods that are ending are gone" &&
     "$HEKLA" nodes >"$dir/out" && says "two NotReady" && "$HEKLA" status --data-dir "$data" >"$dir/out" &&
@@ -231,17 +222,17 @@ step 'explain, nodes and status say what is true' '
 
 # ---- and is taken away ----
 
-step 'once its node is deleted the pod is gone, and the gang waits for another machine' '
+step 'after its node is deleted the pod is removed, and the gang waits for another node' '
     power_off "$lost"
     power_off "$lost_h"
     k delete node two && within 30 replaced "$lost" two && within 30 running g 1 &&
     field "pod/$lost" .status.phase Pending
 '
-step 'one whose policy says so is restarted whole' '
+step 'a job with a policy for lost pods is restarted as a whole' '
     within 30 field vcjob/h .status.version 1 && within 30 running h 0
 '
 join three
-step 'a gang gets its seat back, the other starts anew' '
+step 'one gang continues on the new node, the other restarts' '
     within 30 ready three && within 30 running g 2 && field "pod/$lost" .spec.nodeName three &&
     within 30 running h 2
 '
@@ -251,15 +242,15 @@ lost_h=$(on three h)
 
 first=$(pid_of "$lost")
 kill -s STOP "$three"
-step 'pods of a machine that is cut off go on, and are not started anywhere else' '
+step 'pods of a machine without network continue, and are not started elsewhere' '
     within 30 is three Unknown && within 20 terminating "$lost" && held "$lost" &&
     field "pod/$lost" .spec.nodeName three && kill -0 "$first"
 '
 kill -s CONT "$three"
-step 'back again it ends what was evicted, and is ready only then' '
+step 'a machine that is back ends evicted pods before it is ready' '
     within 30 ready three && left "$first"
 '
-step 'and the gangs are complete again' '
+step 'the gangs are complete again' '
     within 30 running g 2 && ! terminating "$lost" && within 30 running h 2
 '
 lost_h=$(on three h)
@@ -271,7 +262,7 @@ step 'a pod that was deleted by force meanwhile has ended before the node is rea
     within 30 running g 2 && within 30 running h 2
 '
 lost_h=$(on three h)
-step 'no pod ever ran twice at a time' '
+step 'no pod ran twice at a time' '
     ! cat "$dir/marks/twice"
 '
 
@@ -300,7 +291,7 @@ kill -s STOP "$pid"
 sleep 6 # twice as long as it waits for nodes
 kill -s CONT "$pid"
 renewed_at=$(renewal one)
-step 'a server that was stopped itself blames no node' '
+step 'a server that was stopped itself declares no node lost' '
     within 30 renewed one "$renewed_at" && [ "$(transition one)" = "$since" ] && ready one &&
     ! terminating "$stays"
 '
@@ -337,7 +328,7 @@ finished() {
         [ "$(tr ' ' '\n' <"$dir/out" | grep -vc Completed)" -eq 0 ]
 }
 
-step 'the node never refuses what the scheduler has placed, whoever is deleted by force' '
+step 'the node accepts every pod that the scheduler placed, also after forced deletions' '
     churn 20 && for i in 1 2 3 4 5 6; do
         kubectl delete pod -l test=churn,volcano.sh/task-index=0 --field-selector status.phase=Running --force \
             --grace-period=0 >/dev/null 2>&1
@@ -354,7 +345,7 @@ step 'a pod that was put on a node by name, and does not fit there, fails' '
   containers: [{name: main, image: none, command: [sleep, \"36045\"]}]" &&
     within 30 field pod/picky .status.reason NodeAffinity
 '
-step 'nodes that never were hold neither pods nor their namespace' '
+step 'pods bound to nodes that never existed are deleted with their namespace' '
     k create namespace brief && k -n brief apply -f - <<YAML
 apiVersion: v1
 kind: Pod
@@ -364,7 +355,7 @@ YAML
     k delete namespace brief --wait=false && within 30 gone namespace/brief
 '
 launch agent two --data-dir "$dir/stranger-data" --listen 127.0.0.1:0 --node stranger
-step 'a node that does not know the server says how it can' '
+step 'an agent that cannot verify the server says what to do' '
     within 30 ready stranger && pod quiet stranger \
         "containers: [{name: main, image: none, command: [sleep, \"36046\"]}]" &&
     within 30 field pod/quiet .status.phase Running &&
@@ -374,7 +365,7 @@ there with --client-ca-file FILE" logs quiet && k delete pod quiet --wait
 halt two TERM
 halt one TERM
 stop TERM
-step 'the server ends as it was told to' '
+step 'the server ends on SIGTERM' '
     cat "$dir/server" && [ "$status" -eq 0 ]
 '
 finish

@@ -1,24 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# hekla up with this machine as its node: probes and hooks of real processes. HEKLA names the
-# program; without kubectl, python3 or the right to make namespaces there is nothing to test.
+# hekla up with this machine as its node: probes and hooks of real processes.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-for tool in kubectl python3; do
-    if ! command -v "$tool" >/dev/null; then
-        echo "1..0 # skip no $tool"
-        exit 0
-    fi
-done
-if ! unshare -m true 2>/dev/null; then
-    echo '1..0 # skip mount namespaces are not permitted'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-trap 'stop KILL; rm -rf "$dir"' EXIT
-verb=up
 . tests/e2e/lib.sh
+needs kubectl python3
+needs_mounts
+verb=up
 
 # pod NAME SCRIPT LINE...: runs the script in a shell; the lines go into the container.
 pod() {
@@ -80,20 +68,20 @@ step 'a pod is ready when its GET is answered' '
     pod web "$web" "readinessProbe: {httpGet: {port: 8080, path: /}, periodSeconds: 1}" |
         kubectl create -f - && within 30 is pod/web "$ready" true
 '
-step 'over TLS no certificate is asked for' '
+step 'probes over TLS accept any certificate' '
     pod tls "exec sleep 1000" "readinessProbe: {httpGet: {host: 127.0.0.1, port: $api_port, path: /livez, scheme: HTTPS}, periodSeconds: 1}" |
         kubectl create -f - && within 30 is pod/tls "$ready" true
 '
-step 'a gRPC server says itself that it serves' '
+step 'a gRPC health service is asked' '
     pod grpc "exec python3 /room/grpc.py" "readinessProbe: {grpc: {port: 50051}, periodSeconds: 1}" |
         kubectl create -f - && within 30 is pod/grpc "$ready" true
 '
-step 'a pod that does not answer is not ready, and is told why' '
+step 'a pod that does not answer is not ready, with the reason' '
     pod deaf "exec sleep 1000" "readinessProbe: {tcpSocket: {port: 9}, periodSeconds: 1, failureThreshold: 1}" |
         kubectl create -f - && within 30 told deaf "Readiness probe of container main failed" &&
         field pod/deaf "$ready" false
 '
-step 'a container that is not alive is started again' '
+step 'a container that fails its liveness probe is restarted' '
     pod frozen "exec sleep 1000" "livenessProbe: {exec: {command: [\"false\"]}, periodSeconds: 1, failureThreshold: 1, terminationGracePeriodSeconds: 1}" |
         kubectl create -f - && within 30 is pod/frozen "$restarts" 1
 '
@@ -103,7 +91,7 @@ step 'hooks run when a container has started and before it ends' '
         kubectl create -f - && within 30 exists "$dir/started" && kubectl delete pod hooked &&
         [ -e "$dir/stopping" ] && [ -e "$dir/term" ]
 '
-step 'a postStart that asks nobody ends its container' '
+step 'a postStart hook whose request fails ends its container' '
     policy=Never && pod alone "exec sleep 1000" "lifecycle: {postStart: {httpGet: {port: 9}}}" |
         kubectl create -f - && within 30 is pod/alone .status.phase Failed &&
         within 30 told alone FailedPostStartHook

@@ -2,22 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # hekla up with this machine as its node: what pods keep, what they are shown, and their last words.
-# HEKLA names the program; without kubectl, or without the right to make namespaces, there is nothing
-# to test.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-if ! unshare -m true 2>/dev/null; then
-    echo '1..0 # skip mount namespaces are not permitted'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-trap 'stop KILL; rm -rf "$dir"' EXIT
-verb=up
 . tests/e2e/lib.sh
+needs kubectl
+needs_mounts
+verb=up
 
 # pod NAME SCRIPT [LINE...]: runs the script in a shell; the lines go into the container.
 pod() {
@@ -58,16 +47,16 @@ empty() {
 message='.status.containerStatuses[0].state.terminated.message'
 start
 
-step 'last words written to /dev/termination-log are in the status' '
+step 'text written to /dev/termination-log is in the status' '
     pod words "echo -n goodbye >/dev/termination-log; test -c /dev/null" | kubectl create -f - &&
         within 20 is pod/words .status.phase Succeeded && field pod/words "$message" goodbye
 '
-step 'they may be left at another path' '
+step 'terminationMessagePath may be another path' '
     pod path "echo -n elsewhere >/tmp/last; exit 1" "terminationMessagePath: /tmp/last" |
         kubectl create -f - && within 20 is pod/path .status.phase Failed &&
         field pod/path "$message" elsewhere && [ ! -e /tmp/last ]
 '
-step 'who fails without a word may have the end of the log' '
+step 'FallbackToLogsOnError uses the end of the log' '
     pod log "echo no spoon; exit 1" "terminationMessagePolicy: FallbackToLogsOnError" |
         kubectl create -f - && within 20 is pod/log .status.phase Failed && k get pod log -o yaml &&
         says "no spoon"
@@ -83,16 +72,16 @@ step 'a change of a ConfigMap and of labels reaches a pod that runs, but not thr
         within 20 is pod/watcher .status.phase Succeeded &&
         k logs watcher && [ "$(xargs <"$dir/out")" = "oldnewmore word" ]
 '
-step 'a container cannot change what it is shown' '
+step 'mounted ConfigMaps and Secrets are read-only' '
     volumes="[{name: conf, configMap: {name: conf}}]" &&
         pod writer "touch /conf/x || echo refused" "volumeMounts: [{name: conf, mountPath: /conf}]" |
         kubectl create -f - && within 20 is pod/writer .status.phase Succeeded && logged writer refused
 '
 # In a cluster the classes of volumes, and who makes volumes of them, are the cluster's.
-on_kube || step 'there is a default class of volumes' '
+on_kube || step 'a default storage class exists' '
     k get storageclass && says "standard (default) hekla.io/local Delete WaitForFirstConsumer"
 '
-on_kube || step 'a claim becomes a directory once a pod needs it, which the next pod finds as it was left' '
+on_kube || step 'a claim gets a directory when a pod needs it, and the next pod finds its content' '
     kubectl create -f - <<YAML &&
 apiVersion: v1
 kind: PersistentVolumeClaim
@@ -127,7 +116,7 @@ spec:
 YAML
         within 20 is job.batch.volcano.sh/share .status.state.phase Completed
 '
-step 'a volume that was there before is bound and mounted' '
+step 'an existing volume is bound and mounted' '
     mkdir "$dir/old" && echo treasure >"$dir/old/chest" && kubectl create -f - <<YAML &&
 apiVersion: v1
 kind: PersistentVolume
@@ -147,7 +136,7 @@ YAML
         pod reader "cat /v/chest" "volumeMounts: [{name: v, mountPath: /v}]" | kubectl create -f - &&
         within 20 is pod/reader .status.phase Succeeded && logged reader treasure
 '
-on_kube || step 'a claim that was deleted takes its directory with it, once no pod has it' '
+on_kube || step 'the directory of a deleted claim is removed once no pod uses it' '
     volumes="[{name: v, persistentVolumeClaim: {claimName: keep}}]" &&
         pod holder "exec sleep 100" "volumeMounts: [{name: v, mountPath: /v}]" | kubectl create -f - &&
         within 20 is pod/holder .status.phase Running && kubectl delete pvc keep &&

@@ -4,16 +4,15 @@
 # How tests of operators begin, and the words they are written in, on top of lib.sh: the objects an
 # operator makes, and what it reads. Every operator gets a namespace of its own, so that what is in it is all there is.
 
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-follower=
-trap '[ -z "$follower" ] || kill "$follower" 2>/dev/null; stop KILL; rm -rf "$dir"' EXIT
-verb=up options='--no-node --sim-nodes 4 --sim-cpu 8 --sim-memory 32Gi --sim-model duration=forever'
 . tests/e2e/lib.sh
+needs kubectl
+follower=
+
+end_others() {
+    [ -z "$follower" ] || kill "$follower" 2>/dev/null
+}
+
+verb=up options='--no-node --sim-nodes 4 --sim-cpu 8 --sim-memory 32Gi --sim-model duration=forever'
 
 # Annotations of pods: the group, the role in it, and how long a simulated container is to run.
 # shellcheck disable=SC2034 # used by the tests

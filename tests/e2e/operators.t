@@ -1,9 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# What comes without an operator that knows of PodGroups: pods and workloads of Kubernetes that only name
-# Volcano's scheduler, and programs that make Volcano Jobs. Nodes are simulated. HEKLA names the program;
-# without kubectl there is nothing to test.
+# What comes without an operator that knows of PodGroups: pods and workloads of Kubernetes that only
+# name Volcano's scheduler, and programs that make Volcano Jobs. Nodes are simulated.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/e2e/operators.sh
 
@@ -64,22 +63,22 @@ step 'a bare pod gets a group of one, in the queue it names' '
         field "$group" ".metadata.annotations.volcano\.sh/preemptable" true &&
         within 30 is queue/side .status.allocated.cpu 1
 '
-step 'a pod for another scheduler gets none; the old name of the annotation is not heard' '
+step 'a pod for another scheduler gets no group; the old annotation has no effect' '
     scheduler=default-scheduler pod other 1 "" "labels: {app: other}" | kubectl create -f - &&
         pod two 1 "" "labels: {app: two}" "annotations: {scheduling.volcano.sh/group-name: mine}" |
         kubectl create -f - && within 30 are app=two Running 1 && only "$(of pod/one)" "$(of pod/two)" &&
         placed app=other 0
 '
-step 'one that names no queue is in that of its namespace' '
+step 'a pod without a queue uses that of its namespace' '
     kubectl annotate namespace pods "$queue_name=side" && pod three 1 "" "labels: {app: three}" |
         kubectl create -f - &&
         within 30 are app=three Running 1 && field "podgroup/$(of pod/three)" .spec.queue side
 '
-step 'one that names a queue that is not there says so, and runs when it is' '
+step 'a pod with a missing queue says so, and runs once the queue exists' '
     pod four 1 "" "labels: {app: four}" "annotations: {$queue_name: late}" | kubectl create -f - &&
         within 30 told pods pod/four "unable to find queue" && queue late 2 && within 60 are app=four Running 1
 '
-step 'their groups go with them' '
+step 'groups are deleted with their pods' '
     tidy
 '
 step 'a group starts when it has enough of every role' '
@@ -92,20 +91,20 @@ step 'a group starts when it has enough of every role' '
         kubectl create -f - &&
         within 30 runs trio 4 && only trio
 '
-step 'what a client overwrites of the status is put right' '
+step 'a status overwritten by a client is corrected' '
     kubectl patch podgroup trio --type=json -p "[{\"op\":\"replace\",\"path\":\"/status\",\"value\":{}}]" &&
         within 30 runs trio 4 &&
         kubectl patch podgroup trio --type=merge -p "{\"status\":{\"phase\":\"Pending\",\"running\":1}}" &&
         within 30 runs trio 4
 '
-step 'pods go on when their group is deleted, and nobody gets their room; a new one of its name takes them in' '
+step 'pods continue when their group is deleted and keep their room; a new group of that name includes them' '
     free=$((4 - $(pods app=trio .spec.nodeName | tr " " "\n" | sort -u | wc -l))) &&
         kubectl delete podgroup trio && for i in 1 2 3 4; do pod "full-$i" 8 "" "labels: {app: full}"; done |
         kubectl create -f - && within 30 placed app=full "$free" && are app=trio Running 4 &&
         group trio "" 3 "minResources: {cpu: \"3\"}" | kubectl create -f - && within 30 runs trio 4 &&
         placed app=full "$free" && kubectl delete podgroup trio && tidy
 '
-step 'a group that is through takes in what comes later' '
+step 'a finished group accepts later pods' '
     group again "" 1 "minResources: {cpu: \"1\"}" | kubectl create -f - &&
         pod first 1 "" "labels: {app: again}" "annotations: {$in_group: again, $brief}" | kubectl create -f - &&
         within 30 is podgroup/again .status.phase Completed &&
@@ -115,7 +114,7 @@ step 'a group that is through takes in what comes later' '
 
 # ---- workloads ----
 
-step 'a Deployment: one group per revision, of as many as it says' '
+step 'a Deployment has one group per revision, with the minimum it asks for' '
     enter workloads &&
         workload Deployment web "$min_member: \"2\", volcano.sh/color: blue" "$(template web 1 "$queue_name: side")" \
         "replicas: 3" "strategy: {rollingUpdate: {maxSurge: 2, maxUnavailable: 0}}" | kubectl create -f - &&
@@ -125,20 +124,20 @@ step 'a Deployment: one group per revision, of as many as it says' '
         field "podgroup/$group" .spec.minResources.cpu 2 && field "podgroup/$group" .spec.queue side &&
         field "podgroup/$group" ".metadata.annotations.volcano\.sh/color" blue
 '
-step 'a new revision moves to a group of its own, and the old one goes' '
+step 'a new revision gets its own group, and the old group is deleted' '
     old=$(kubectl get podgroups -o name) && kubectl set env deployment/web A=b &&
         kubectl rollout status deployment/web --timeout=60s && within 60 gone "$old" &&
         new=$(kubectl get podgroups -o "jsonpath={.items[*].metadata.name}") && grouped app=web "$new" 3 &&
         within 30 runs "$new" 3
 '
-step 'scaled to nothing it has no group, scaled up it has one again' '
+step 'a Deployment scaled to 0 has no group, scaled up it has one again' '
     kubectl scale deployment web --replicas=0 && within 60 empty && kubectl scale deployment web --replicas=1 &&
         within 30 kubectl get pods -l app=web -o name &&
         within 30 waits "$(of "$(kubectl get pods -l app=web -o "jsonpath=replicaset/{.items[0].metadata.ownerReferences[0].name}")")" &&
         placed app=web 0 &&
         kubectl scale deployment web --replicas=2 && within 30 are app=web Running 2 && tidy
 '
-step 'a StatefulSet of which three are needed waits for the third, and starts whole' '
+step 'a StatefulSet that needs three pods starts only with all three' '
     workload StatefulSet db "$min_member: \"3\"" "$(template db 7)" "replicas: 3" "serviceName: db" "podManagementPolicy: Parallel" \
         >"$dir/db.yaml" && for i in 1 2; do pod "full-$i" 8 "" "labels: {app: full}"; done |
         kubectl create -f - &&
@@ -147,22 +146,22 @@ step 'a StatefulSet of which three are needed waits for the third, and starts wh
         placed app=db 0 && kubectl delete pod full-1 && within 30 are app=db Running 3 &&
         grouped app=db "$(of statefulset/db)" 3
 '
-step 'a member that is lost is replaced, and the others stay' '
+step 'a lost member is replaced, and the others stay' '
     stays=$(kubectl get pod db-0 -o "jsonpath={.metadata.uid}") && kubectl delete pod db-1 &&
         within 30 runs "$(of statefulset/db)" 3 && field pod/db-0 .metadata.uid "$stays"
 '
-step 'a StatefulSet in order starts pod by pod' '
+step 'an ordered StatefulSet starts pod by pod' '
     tidy && workload StatefulSet row "" "$(template row 1)" "replicas: 2" "serviceName: row" |
         kubectl create -f - &&
         within 30 are app=row Running 2 && only "$(of statefulset/row)" &&
         within 30 runs "$(of statefulset/row)" 2 && tidy
 '
-step 'a ReplicaSet' '
+step 'a ReplicaSet gets a group' '
     workload ReplicaSet bare "$min_member: \"2\"" "$(template bare 1)" "replicas: 2" | kubectl create -f - &&
         within 30 are app=bare Running 2 && only "$(of replicaset/bare)" &&
         within 30 runs "$(of replicaset/bare)" 2 && tidy
 '
-step 'a ReplicationController' '
+step 'a ReplicationController gets a group' '
     kubectl create -f - <<YAML && within 30 are app=old Running 2 && only "$(of replicationcontroller/old)" &&
 apiVersion: v1
 kind: ReplicationController
@@ -177,7 +176,7 @@ step 'a DaemonSet has a pod on every node' '
         [ "$(pods app=each .spec.nodeName | tr " " "\n" | sort -u | wc -l)" -eq 4 ] &&
         only "$(of daemonset/each)" && tidy
 '
-step 'a batch Job is a gang as large as it says, and completes' '
+step 'a batch Job is a gang of the size it asks for, and completes' '
     kubectl create -f - <<YAML && within 30 waits "$(of job.batch/sums)" && placed app=sums 0 &&
 apiVersion: batch/v1
 kind: Job
@@ -193,7 +192,7 @@ YAML
         kubectl delete job.batch sums && within 60 empty
 '
 
-step 'a batch Job of one pod after the other stays in its group' '
+step 'a batch Job with one pod at a time keeps its group' '
     kubectl create -f - <<YAML && within 60 is job.batch/series .status.succeeded 3 &&
 apiVersion: batch/v1
 kind: Job
@@ -273,7 +272,7 @@ step 'Horovod: the launcher finds its workers in files and variables, and ssh ke
         says /etc/volcano /root/.ssh VC_MPI_WORKER_HOSTS VC_MPI_WORKER_NUM &&
         kubectl delete job.batch.volcano.sh hvd && within 60 empty
 '
-step 'whoever may make Commands suspends and resumes' '
+step 'a user who may create Commands suspends and resumes' '
     enter commands && vcjob slow "" "" "w|1" | kubectl create -f - && within 30 phase slow Running &&
         owner=$(ref batch.volcano.sh/v1alpha1 Job slow) && for verb in AbortJob/Aborted ResumeJob/Running; do
             kubectl create -f - <<YAML && within 30 phase slow "${verb#*/}" || exit 1
@@ -287,7 +286,7 @@ YAML
         within 30 no commands && kubectl delete job.batch.volcano.sh slow && within 60 empty
 '
 stop TERM
-step 'the server complained of nothing but the queue that was late' '
+step 'the server logged only the missing queue' '
     echo "exit status $status"
     ! grep -v "queue.scheduling.volcano.sh .*late.* not found\|recovered" "$dir/server" && [ "$status" -eq 0 ]
 '

@@ -1,15 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Operators of clusters and servers that bring PodGroups of their own; see operators_jobs.t. HEKLA names the
-# program; without kubectl there is nothing to test.
+# Operators of clusters and servers that bring PodGroups of their own; see operators_jobs.t.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/e2e/operators.sh
 
 start
 follow
 
-step 'their own kinds can be installed' '
+step 'the kinds of the operators can be installed' '
     kind ray.io/v1 RayCluster rayclusters && kind flinkoperator.k8s.io/v1beta1 FlinkCluster flinkclusters &&
         kind leaderworkerset.x-k8s.io/v1 LeaderWorkerSet leaderworkersets
 '
@@ -39,7 +38,7 @@ step 'KubeRay: a cluster larger than the machines waits, head included' '
             kubectl create -f - &&
         within 30 waits ray-sky-pg && placed ray.io/cluster=sky 0
 '
-step 'KubeRay: made smaller, it starts with what it then needs' '
+step 'KubeRay: a smaller cluster starts with its new minimum' '
     ray_size 4 23 && within 30 is podgroup/ray-sky-pg .status.phase Running && placed ray.io/cluster=sky 4 &&
         field podgroup/ray-sky-pg .spec.minMember 4
 '
@@ -47,11 +46,11 @@ step 'KubeRay: workers that the autoscaler adds need no gang' '
     ray_pod sky-tiny-1 1 tiny | kubectl create -f - && within 30 are ray.io/group=tiny Running 1 &&
         within 30 runs ray-sky-pg 5
 '
-step 'KubeRay: made larger while it runs, it goes on and gets the rest' '
+step 'KubeRay: a cluster enlarged while it runs continues and gets the rest' '
     ray_size 6 25 && ray_pod sky-tiny-2 1 tiny | kubectl create -f - && within 30 runs ray-sky-pg 6 &&
         field podgroup/ray-sky-pg .spec.minMember 6 && only ray-sky-pg
 '
-step 'KubeRay: the group is all that is left of its queue when the workers are gone, and goes with the cluster' '
+step 'KubeRay: without workers the queue holds only the group, which is deleted with the cluster' '
     kubectl delete pods -l ray.io/cluster=sky && within 30 is queue/ray .status.allocated.cpu 0 &&
         only ray-sky-pg &&
         kubectl delete raycluster sky && within 60 empty
@@ -90,7 +89,7 @@ lws_begin() {
         kubectl create -f - && lws_set llm-0 "$leader" 2 4 1
 }
 
-step 'LeaderWorkerSet: a leader waits for the group it names, and nobody makes another' '
+step 'LeaderWorkerSet: a leader waits for the group it names, and no second group is created' '
     enter lws && queue serve 8 && object leaderworkerset.x-k8s.io/v1 LeaderWorkerSet llm &&
         lws_set llm "$(ref leaderworkerset.x-k8s.io/v1 LeaderWorkerSet llm)" 1 1 0 &&
         within 30 kubectl get pod llm-0 && pod other 1 "" "labels: {app: other}" | kubectl create -f - &&
@@ -104,7 +103,7 @@ step 'LeaderWorkerSet: leader and workers start together' '
     raise serve 9 && within 30 runs llm-0-6d8f 3 && within 30 went llm-0-6d8f "Pending Inqueue Running" &&
         only llm-0-6d8f
 '
-step 'LeaderWorkerSet: group and workers go with the leader, and the next one gets a group of that name' '
+step 'LeaderWorkerSet: group and workers are deleted with the leader, and the next leader gets a group of that name' '
     old=$(kubectl get podgroup llm-0-6d8f -o "jsonpath={.metadata.uid}") && kubectl delete pod llm-0 &&
         within 60 gone podgroup/llm-0-6d8f && within 60 gone statefulset/llm-0 &&
         within 30 placed part=llm-0 0 &&
@@ -115,7 +114,7 @@ step 'LeaderWorkerSet: where leaders are to be ready first, one member is enough
     kubectl patch podgroup llm-0-6d8f --type=merge -p "{\"spec\":{\"minMember\":1}}" &&
         kubectl delete statefulset llm-0 && within 30 placed part=llm-0 0 && within 30 runs llm-0-6d8f 1
 '
-step 'LeaderWorkerSet: all of it goes with the set' '
+step 'LeaderWorkerSet: all objects are deleted with the set' '
     kubectl delete leaderworkerset llm && within 60 empty
 '
 
@@ -160,7 +159,7 @@ YAML
         within 30 is job.batch/words-submitter .status.succeeded 1 &&
         only flink-words "podgroup-$(kubectl get job.batch words-submitter -o "jsonpath={.metadata.uid}")"
 '
-step 'Flink: a rescaled cluster has another minimum, and all of it goes with the cluster' '
+step 'Flink: a rescaled cluster has another minimum, and all objects are deleted with the cluster' '
     kubectl patch podgroup flink-words --type=merge -p "{\"spec\":{\"minMember\":4}}" &&
         kubectl scale statefulset words-tm --replicas=3 && within 30 runs flink-words 4 &&
         kubectl delete flinkcluster words && within 60 empty

@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Operators of jobs that bring PodGroups of their own: the objects each of them makes, in its order, and
-# what it relies on. The operators are not here: kubectl makes what they make, and their kinds take
-# anything. Nodes are simulated. HEKLA names the program; without kubectl there is nothing to test.
+# Operators of jobs that bring PodGroups of their own: the objects each of them makes, in its order,
+# and what it relies on. The operators are not here: kubectl makes what they make, and their kinds
+# take anything. Nodes are simulated.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/e2e/operators.sh
 
 start
 follow
 
-step 'what operators look for before they begin is there' '
+step 'kinds and versions that operators look for are served' '
     k get crd podgroups.scheduling.volcano.sh && k api-resources --api-group=scheduling.volcano.sh -o name &&
         says podgroups.scheduling.volcano.sh queues.scheduling.volcano.sh &&
         k get --raw /apis/scheduling.volcano.sh/v1beta1 && k get --raw /apis/batch.volcano.sh/v1alpha1
 '
-step 'their own kinds can be installed' '
+step 'the kinds of the operators can be installed' '
     kind sparkoperator.k8s.io/v1beta2 SparkApplication sparkapplications &&
         kind kubeflow.org/v1 TFJob tfjobs && kind kubeflow.org/v2beta1 MPIJob mpijobs &&
         kind trainer.kubeflow.org/v1alpha1 TrainJob trainjobs && kind jobset.x-k8s.io/v1alpha2 JobSet jobsets &&
@@ -45,13 +45,13 @@ spark_pod() {
         "labels: {spark-app-selector: spark-7f3c, spark-role: $4}"
 }
 
-step 'Spark: a driver whose application is more than its queue allows waits' '
+step 'Spark: a driver waits if its application exceeds the queue' '
     enter spark && queue spark 4 && spark_group && spark_pod pi-driver 1 "" driver | kubectl create -f - &&
         spark_group "$(ref v1 Pod pi-driver)" &&
         within 30 is podgroup/spark-7f3c-podgroup .status.phase Pending &&
         placed spark-role=driver 0
 '
-step 'Spark: it starts when there is room, before any executor exists' '
+step 'Spark: the driver starts when there is room, before any executor exists' '
     raise spark 8 && within 30 is pod/pi-driver .status.phase Running &&
         within 30 runs spark-7f3c-podgroup 1 && within 30 went spark-7f3c-podgroup "Pending Inqueue Running"
 '
@@ -60,7 +60,7 @@ step 'Spark: the executors that the driver makes join its group and its queue' '
         within 30 are spark-role=executor Running 2 && within 30 runs spark-7f3c-podgroup 3 &&
         within 30 is queue/spark .status.allocated.cpu 5 && only spark-7f3c-podgroup
 '
-step 'Spark: executors that nobody marked get a group that goes with the driver' '
+step 'Spark: executors without annotations get a group that is deleted with the driver' '
     driver=$(kubectl get pod pi-driver -o "jsonpath={.metadata.uid}") &&
         pod pi-exec-3 1 "$(ref v1 Pod pi-driver)" "labels: {spark-role: stray}" | kubectl create -f - &&
         within 30 are spark-role=stray Running 1 && only spark-7f3c-podgroup "podgroup-$driver" &&
@@ -77,7 +77,7 @@ YAML
         within 30 runs spark-9b1e-podgroup 1 && field podgroup/spark-9b1e-podgroup .spec.queue default &&
         kubectl delete pod/plain-driver podgroup/spark-9b1e-podgroup
 '
-step 'Spark: all of it goes with the driver' '
+step 'Spark: all objects are deleted with the driver' '
     kubectl delete pod pi-driver && within 60 empty && within 30 is queue/spark .status.allocated.cpu 0
 '
 
@@ -103,13 +103,13 @@ step 'Spark operator: the driver starts alone, the executors follow' '
         app_pod pi-exec-2 "$(ref v1 Pod pi-driver)" executor && within 30 are spark-role=executor Running 2 &&
         only spark-pi-pg
 '
-step 'Spark operator: it removes the group of an application that is through, and the queue is free' '
+step 'Spark operator: the group of a finished application is removed, and the queue is free' '
     within 30 are spark-role=driver Succeeded 1 && kubectl delete pods -l spark-role=executor &&
         within 30 is podgroup/spark-pi-pg .status.phase Completed && kubectl delete podgroup spark-pi-pg &&
         within 30 is queue/spark .status.allocated.cpu 0 &&
         is pod/pi-driver .status.phase Succeeded && within 60 only
 '
-step 'Spark operator: run again, the application has a fresh group of the same name' '
+step 'Spark operator: a second run has a new group of the same name' '
     kubectl delete pod pi-driver && app_group && app_pod pi-driver "" driver && within 30 runs spark-pi-pg 1 &&
         within 30 went spark-pi-pg "Pending Inqueue Running Completed Pending Inqueue Running"
 '
@@ -122,7 +122,7 @@ step 'Spark operator: in client mode there are only executors' '
         done | kubectl create -f - && within 30 runs spark-shell-pg 2 &&
         is podgroup/spark-shell-pg .spec.queue default
 '
-step 'Spark operator: what an application has goes with it' '
+step 'Spark operator: all objects are deleted with the application' '
     kubectl delete sparkapplication pi shell && within 60 only && kubectl delete pods --all && within 60 empty
 '
 
@@ -150,7 +150,7 @@ step 'training operator: a group beyond the limit of its queue stays Pending, an
     enter training && queue train 4 && object kubeflow.org/v1 TFJob mnist && tf_group | kubectl create -f - &&
         within 30 is podgroup/mnist .status.phase Pending && tf_turn
 '
-step 'training operator: it is let in without a single pod' '
+step 'training operator: a group becomes Inqueue without pods' '
     raise train 6 && within 30 is podgroup/mnist .status.phase Inqueue && is podgroup/mnist .status.running ""
 '
 step 'training operator: two of three pods do not start' '
@@ -158,7 +158,7 @@ step 'training operator: two of three pods do not start' '
         within 30 waits mnist && placed training.kubeflow.org/job-name=mnist 0 && tf_turn &&
         is podgroup/mnist .status.phase Inqueue
 '
-step 'training operator: three do, and the job runs to its end' '
+step 'training operator: three pods start, and the job completes' '
     tf_pod worker 1 "$awhile" | kubectl create -f - &&
         within 30 are training.kubeflow.org/job-name=mnist Succeeded 3 &&
         within 30 went mnist "Pending Inqueue Running Completed" && only mnist
@@ -200,7 +200,7 @@ spec:
 YAML
 }
 
-step 'MPI operator: while one worker has no place, neither the other nor the launcher starts' '
+step 'MPI operator: while one worker does not fit, neither the other nor the launcher starts' '
     enter mpi && for i in 1 2 3; do pod "big-$i" 7 "" "labels: {app: big}"; done | kubectl create -f - &&
         within 30 are app=big Running 3 && object kubeflow.org/v2beta1 MPIJob pi &&
         mpi_group | kubectl create -f - && mpi_parts | kubectl create -f - && within 30 waits pi &&
@@ -211,7 +211,7 @@ step 'MPI operator: they start together, and the launcher completes' '
         within 30 is podgroup/pi .status.phase Running && placed training.kubeflow.org/job-name=pi 3 &&
         within 30 is job.batch/pi-launcher .status.succeeded 1
 '
-step 'MPI operator: launcher, workers and group go with the job; nobody made a second group' '
+step 'MPI operator: launcher, workers and group are deleted with the job; no second group existed' '
     k get podgroups -o "jsonpath={.items[*].metadata.ownerReferences[0].kind}" && prints "MPIJob Pod Pod" &&
         kubectl delete mpijob pi && within 60 gone podgroup/pi &&
         within 30 placed training.kubeflow.org/job-name=pi 0 && kubectl delete pods --all && within 60 empty
@@ -269,7 +269,7 @@ suspend() {
     kubectl patch job.batch bert-node-0 --type=merge -p '{"spec":{"suspend":'"$1"'}}'
 }
 
-step 'trainer: a suspended job is let into its queue without a pod' '
+step 'trainer: the group of a suspended job becomes Inqueue without pods' '
     enter trainer && kubectl create priorityclass steep --value=100 &&
         object trainer.kubeflow.org/v1alpha1 TrainJob bert && tr_group 2 4 &&
         owner=$(ref trainer.kubeflow.org/v1alpha1 TrainJob bert) && kubectl create -f - <<YAML && tr_job 2 &&
@@ -279,19 +279,19 @@ metadata: {name: bert, ownerReferences: [$owner]}
 YAML
         within 30 is podgroup/bert .status.phase Inqueue && no pods
 '
-step 'trainer: resumed, all of its pods run, those of the JobSet in the group of the TrainJob' '
+step 'trainer: after resume all pods run, those of the JobSet in the group of the TrainJob' '
     suspend false && within 30 runs bert 2 && within 30 went bert "Inqueue Running" && only bert
 '
-step 'trainer: applied again, the group says what was asked for, and what the scheduler wrote' '
+step 'trainer: another apply keeps the requested spec and the status of the scheduler' '
     tr_group 2 4 && runs bert 2 && field podgroup/bert .spec.networkTopology.mode soft &&
         field podgroup/bert .spec.queue train && field podgroup/bert .spec.priorityClassName steep
 '
-step 'trainer: suspended, resized and resumed, the new size is the gang' '
+step 'trainer: a job resized while suspended resumes with the new gang size' '
     suspend true && within 30 placed jobset.sigs.k8s.io/jobset-name=bert 0 && tr_group 3 6 &&
         kubectl patch job.batch bert-node-0 --type=merge -p "{\"spec\":{\"completions\":3,\"parallelism\":3}}" &&
         suspend false && within 30 runs bert 3 && within 30 is queue/train .status.allocated.cpu 6
 '
-step 'trainer: all of it goes with the TrainJob' '
+step 'trainer: all objects are deleted with the TrainJob' '
     kubectl delete trainjob bert && within 60 empty && within 60 gone jobset/bert &&
         within 60 gone job.batch/bert-node-0
 '
@@ -307,7 +307,7 @@ pd_pod() {
         "annotations: {$in_group: pd, $as_task: $1, $looks${3:+, $3}}"
 }
 
-step 'Paddle: pods are made when the group is let in, and run together' '
+step 'Paddle: pods are created when the group is Inqueue, and run together' '
     enter paddle && kubectl create -f - <<YAML && within 30 is vcjob/pd .status.state.phase Running &&
 apiVersion: batch.volcano.sh/v1alpha1
 kind: Job
@@ -325,12 +325,12 @@ YAML
         pd_pod worker 0 "$brief, sim.hekla.sh/exit-code: \"1\"" | kubectl create -f - &&
         within 30 placed paddle-res-name=pd 2
 '
-step 'Paddle: the failure of one is nothing to a Volcano Job of that name' '
+step 'Paddle: a failed pod does not affect a Volcano Job of that name' '
     within 30 are paddle-res-name=pd Failed 1 && kubectl delete pod pd-ps-1 && within 60 gone pod/pd-ps-1 &&
         field vcjob/pd .status.state.phase Running && field vcjob/pd .status.running 1 &&
         field vcjob/pd .status.failed "" && are paddle-res-name=pd Failed 1
 '
-step 'Paddle: group and pods go with the job, those of others stay' '
+step 'Paddle: group and pods are deleted with the job, others stay' '
     kubectl delete podgroup pd && kubectl delete paddlejob pd && within 30 placed paddle-res-name=pd 0 &&
         field vcjob/pd .status.state.phase Running && kubectl delete vcjob pd && within 60 empty
 '

@@ -2,17 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The scheduler as a process of its own, between a real server and a real controller-manager, over
-# TLS. Nodes are objects, and kubectl plays their kubelets. HEKLA names the program; kubectl and curl
-# are needed.
+# TLS. Nodes are objects, and kubectl plays their kubelets.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null || ! command -v curl >/dev/null; then
-    echo '1..0 # skip no kubectl or no curl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
 . tests/e2e/lib.sh
-trap 'halt first KILL; halt second KILL; halt manager KILL; stop KILL; rm -rf "$dir"' EXIT
+needs kubectl curl
 first= second= manager=
 
 # schedule NAME ARG...: a scheduler of this name (first or second); returns when it has started.
@@ -43,25 +36,13 @@ status:
 YAML
 }
 
-# job NAME REPLICAS CPU [LINES]: all its pods are needed; further lines of its spec.
+# job NAME REPLICAS CPU [LINE...]: applies a job; all its pods are needed. The lines go into its spec.
 job() {
-    k apply -f - <<YAML
-apiVersion: batch.volcano.sh/v1alpha1
-kind: Job
-metadata: {name: $1}
-spec:
-  minAvailable: $2
-  schedulerName: volcano
-${4:-}
-  tasks:
-  - name: w
-    replicas: $2
-    template:
-      spec:
-        restartPolicy: Never
-        terminationGracePeriodSeconds: 0
-        containers: [{name: main, image: busybox, resources: {requests: {cpu: $3}}}]
-YAML
+    name=$1 replicas=$2 cpu=$3
+    shift 3
+    print_job "$name" "$replicas" "terminationGracePeriodSeconds: 0,
+        containers: [{name: main, image: busybox, resources: {requests: {cpu: $cpu}}}]" \
+        'schedulerName: volcano' "$@" | k apply -f -
 }
 
 # group JOB: the name of its PodGroup.
@@ -143,7 +124,7 @@ mkdir "$dir/conf" "$dir/dumps"
 
 # ---- options ----
 
-step 'bad options are told in one line' '
+step 'bad options are reported in one line' '
     complains "unknown option '\''--nonsense'\''" --nonsense &&
     complains "option --percentage-nodes-to-find is '\''all'\''" --percentage-nodes-to-find=all &&
     complains "want one of: none, hard, soft" --scheduler-sharding-mode=firm &&
@@ -156,7 +137,7 @@ step '--version and --help' '
     "$HEKLA" scheduler --version >"$dir/out" && says "hekla " &&
     "$HEKLA" scheduler --help >"$dir/out" && says "--scheduler-conf FILE"
 '
-step 'without a default there has to be a good configuration' '
+step 'with --disable-default-scheduler-config the configuration must be valid' '
     complains "--disable-default-scheduler-config needs --scheduler-conf FILE" --disable-default-scheduler-config &&
     complains "$dir/absent" --disable-default-scheduler-config --scheduler-conf "$dir/absent" &&
     echo "actions: \"juggle\"" >"$dir/bad.conf" &&
@@ -176,7 +157,7 @@ step 'health and metrics are served' '
     [ "$(curl -sS "$health/healthz") $(curl -sS "$health/healthz/ping")" = "ok ok" ] &&
     within 20 metric first "volcano_unschedule_job_count 0"
 '
-step 'the default queue is made' '
+step 'the default queue is created' '
     within 20 field queue/default .spec.weight 1 && field queue/root .spec.reclaimable false
 '
 step 'a job that no queue has room for gets no pods' '
@@ -199,7 +180,7 @@ step 'its PodGroup follows the pods' '
     k get "$(group a)" -o "jsonpath={.status.conditions[?(@.type==\"Scheduled\")].status}" &&
     prints True
 '
-step 'metrics tell of tasks, jobs and queues' '
+step 'metrics show tasks, jobs and queues' '
     metric first "volcano_task_scheduling_latency_milliseconds_count{stage=\"Bound\"} 3" &&
     metric first "volcano_schedule_attempts_total{result=\"scheduled\"} 3" &&
     metric first "volcano_queue_weight{queue_name=\"default\"} 1" &&
@@ -208,7 +189,7 @@ step 'metrics tell of tasks, jobs and queues' '
     grep -q "^volcano_e2e_scheduling_latency_milliseconds_bucket{le=\"1\"} " "$dir/scrape" &&
     grep -q "^volcano_e2e_job_scheduling_duration{job_name=\"a-" "$dir/scrape"
 '
-step 'and of its requests, under the names of Kubernetes, and of the process' '
+step 'metrics show requests, under the names of Kubernetes, and the process' '
     scrape first && peer="127.0.0.1:[0-9]*" &&
     grep -q "^rest_client_requests_total{code=\"201\",host=\"$peer\",method=\"POST\"} [1-9]" \
         "$dir/scrape" &&
@@ -220,12 +201,12 @@ step 'and of its requests, under the names of Kubernetes, and of the process' '
         grep -q "^process_$name [0-9.]*$" "$dir/scrape" || return
     done
 '
-step 'the queue tells what is held, and no more when the job has ended' '
+step 'the queue shows allocated amounts, and none after the job has ended' '
     within 20 field queue/default .status.allocated.cpu 3 &&
     become Succeeded a-w-0 a-w-1 a-w-2 && within 20 field vcjob/a .status.state.phase Completed &&
     within 20 field queue/default .status.allocated.cpu 0
 '
-step 'those of a job go with it' '
+step 'metrics of a job are removed with the job' '
     end_job a && within 20 eval "scrape first && ! grep -q job_name= $dir/scrape"
 '
 step 'pods of other schedulers are left alone' '
@@ -237,7 +218,7 @@ spec: {containers: [{name: c, image: busybox}]}
 YAML
     job b 1 1 && places b 1 && field pod/alien .spec.nodeName "" && end_job b
 '
-step 'what it knows is shown on demand' '
+step 'the state of the scheduler is dumped on demand' '
     kill -USR2 "$first" && within 20 grep -q "msg=\"the cluster as seen\" nodes=3" "$dir/first.err" &&
     kill -USR1 "$first" && within 20 grep -q "msg=\"snapshot written\"" "$dir/first.err" &&
     cat "$dir"/dumps/snapshot-*.json >"$dir/out" && says "{\"nodes\":[{\"name\":\"n1\","
@@ -245,24 +226,24 @@ step 'what it knows is shown on demand' '
 
 # ---- the configuration file ----
 
-step 'a new configuration is taken while it runs' '
+step 'a new configuration is used without a restart' '
     conf "actions: \"enqueue\"
 $plugins" &&
     within 20 grep -q "msg=\"configuration changed\"" "$dir/first.err" &&
     job c 1 1 && within 20 field "$(group c)" .status.phase Inqueue &&
     within 20 field pod/c-w-0 .status.phase Pending && has_bound 0 c
 '
-step 'and acts at once on what waits' '
+step 'a new configuration affects waiting jobs at once' '
     conf "$full" && places c 1
 '
-step 'a bad one is kept out' '
+step 'a bad configuration is rejected' '
     conf "actions: \"enqueue, juggle\"" &&
     within 20 grep -q "msg=\"configuration not changed\".*juggle" "$dir/first.err" &&
     job d 1 1 && places d 1
 '
 end_job c >"$dir/log" && end_job d >>"$dir/log" && conf "$full"
 halt first TERM
-step 'told to end, it ends well' '
+step 'SIGTERM ends the scheduler with status 0' '
     echo "exit status $status"
     cat "$dir/first.err"
     [ "$status" -eq 0 ] && ! grep -q "level=warn" "$dir/first.err"
@@ -273,7 +254,7 @@ step 'told to end, it ends well' '
 conf "$free"
 schedule first --leader-elect=false --node-selector "pool:batch,malformed" --scheduler-name other \
     --scheduler-name volcano --scheduler-conf "$dir/conf/scheduler.conf"
-step 'only nodes with a label asked for are used' '
+step 'only nodes with the label of --node-selector are used' '
     node n2 1.5 "pool: batch" && job e 1 1 && on e-w-0 n2 && job f 1 1 &&
     within 20 waits f "0/1 nodes are unavailable: 1 Insufficient cpu" &&
     node n1 1.5 "pool: batch" && on f-w-0 n1
@@ -288,13 +269,13 @@ tiers:
 - plugins: [{name: priority}, {name: gang}, {name: conformance}]
 - plugins: [{name: predicates}, {name: nodeorder}]'
 schedule first --leader-elect=false --scheduler-conf "$dir/conf/scheduler.conf"
-step 'a job of higher priority takes the place of what another has beyond its minimum' '
+step 'a job of higher priority evicts pods beyond the minimum of another job' '
     k create priorityclass urgent --value=1000 && job low 3 1 && k patch vcjob low --type=json \
         -p "[{\"op\":\"replace\",\"path\":\"/spec/minAvailable\",\"value\":1},
             {\"op\":\"add\",\"path\":\"/spec/tasks/0/minAvailable\",\"value\":1}]" &&
     places low 3 && become Running low-w-0 low-w-1 low-w-2 &&
     k annotate pod low-w-0 low-w-1 low-w-2 volcano.sh/preemptable=true &&
-    job rush 1 1 "  priorityClassName: urgent" && places rush 1 &&
+    job rush 1 1 "priorityClassName: urgent" && places rush 1 &&
     within 20 eval "k get events && says Evict"
 '
 end_job low >"$dir/log" && end_job rush >>"$dir/log"
@@ -319,10 +300,10 @@ told() {
 
 # shellcheck disable=SC2086 # options are words
 schedule first $quick
-step 'the first one takes the lease and works' '
+step 'the first scheduler takes the lease and schedules' '
     within 20 works first && changed_hands 0 && job g 1 1 && places g 1
 '
-step 'an Event says so' '
+step 'an Event names the leader' '
     within 20 told "Lease/volcano $("$kubectl" get $lease -n volcano-system \
         -o jsonpath="{.spec.holderIdentity}") became leader"
 '
@@ -330,7 +311,7 @@ step 'an Event says so' '
 schedule second $quick --enable-healthz --healthz-address=$any --enable-metrics \
     --listen-address=$any --ca-cert-file "$data/ca.crt" --tls-cert-file "$data/server.crt" \
     --tls-private-key-file "$data/server.key"
-step 'the second one waits, healthy, over TLS' '
+step 'the second scheduler waits and is healthy, over TLS' '
     [ "$(curl -sS --cacert "$data/ca.crt" \
         "https://127.0.0.1:$(port second health)/healthz")" = ok ] &&
     within 20 grep -q "holder=" "$dir/second.err" &&
@@ -339,7 +320,7 @@ step 'the second one waits, healthy, over TLS' '
 '
 kill -USR1 "$second"
 halt first KILL
-step 'it takes over when the first one is killed, and binds on' '
+step 'the second scheduler takes over when the first is killed, and binds' '
     job h 1 1 && within 30 changed_hands 1 && within 20 works second &&
     metric second "leader_election_master_status{name=\"volcano\"} 1" && places h 1 &&
     grep -q "msg=\"not the leader: nothing to show\"" "$dir/second.err"
@@ -347,23 +328,23 @@ step 'it takes over when the first one is killed, and binds on' '
 # shellcheck disable=SC2086
 schedule first $quick
 halt second TERM
-step 'it gives the lease back when told to end, and the other one goes on' '
+step 'a scheduler releases the lease on SIGTERM, and the other one leads' '
     echo "exit status $status"
     [ "$status" -eq 0 ] && within 20 changed_hands 2 && within 20 works first &&
     job i 1 1 && places i 1
 '
-step 'and tells that it stopped leading' '
+step 'an Event says that it stopped leading' '
     told " stopped leading"
 '
 # shellcheck disable=SC2086
 schedule second $quick
 kill -STOP "$first"
-step 'one that sleeps is not waited for' '
+step 'a stopped leader is replaced' '
     within 30 changed_hands 3 && within 20 works second && job j 1 1 && places j 1
 '
 kill -CONT "$first"
 ended first
-step 'when it wakes it exits' '
+step 'a stopped leader that continues exits' '
     echo "exit status $status"
     [ "$status" -eq 1 ] && grep -q "lost the lease" "$dir/first.err" && changed_hands 3
 '
@@ -419,11 +400,11 @@ step 'a scheduler binds some of them' '
 '
 halt first KILL
 pods_of_torn >"$dir/torn"
-step 'it is killed there' '
+step 'the scheduler is killed between two binds' '
     bound_some && k label node wide late=yes
 '
 schedule first --leader-elect=false --scheduler-conf "$dir/conf/scheduler.conf"
-step 'the next one completes it, with the same pods, before it turns to others' '
+step 'the next scheduler completes that gang first, with the same pods' '
     places torn 100 && [ "$(pods_of_torn)" = "$(cat "$dir/torn")" ] &&
     within 20 waits_pod rival "Insufficient cpu"
 '
@@ -443,13 +424,13 @@ bound_once() {
 }
 
 schedule second --leader-elect=false --scheduler-conf "$dir/conf/scheduler.conf"
-step 'two that do not know of each other bind each pod once' '
+step 'two schedulers without election bind each pod once' '
     node other 10 && within 20 works second && job both 40 250m && places both 40 &&
     within 20 bound_once 40 both
 '
 halt first TERM
 halt second TERM
-step 'and both end well' '
+step 'both schedulers end with status 0' '
     echo "exit status $status"
     [ "$status" -eq 0 ]
 '
@@ -462,16 +443,16 @@ step 'a job runs, and another one waits' '
     job k 2 1 && places k 2 && job l 2 12 && within 20 waits l "2/2 tasks in gang unschedulable"
 '
 stop KILL
-step 'without a server it goes on trying' '
+step 'without a server the scheduler keeps trying' '
     within 20 grep -q "msg=\"cannot watch\" kind=pods" "$dir/first.err" && kill -0 "$first"
 '
 options="--listen 127.0.0.1:${url##*:}"
 start
-step 'when the server is back, it goes on where it was' '
+step 'when the server is back, the scheduler continues' '
     has_bound 2 k && node big 30 && places l 2 && job m 1 1 && places m 1
 '
 halt first TERM
-step 'and ends well' '
+step 'the scheduler ends with status 0' '
     echo "exit status $status"
     cat "$dir/first.err"
     [ "$status" -eq 0 ]

@@ -2,40 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # hekla up with a thousand simulated nodes: gangs on them, fates by annotations and by a model, a
-# crash in between. HEKLA names the program; without kubectl there is nothing to test.
+# crash in between.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-trap 'stop KILL; rm -rf "$dir"' EXIT
+. tests/e2e/lib.sh
+needs kubectl
 verb=up
 options='--no-node --sim-nodes 1000 --sim-cpu 8 --sim-zones 4 --sim-model duration=forever'
-. tests/e2e/lib.sh
 
 # job NAME REPLICAS ANNOTATIONS [LINE...]: a gang whose pods have the annotations; the lines go into
 # its spec.
 job() {
     name=$1 replicas=$2 notes=$3
     shift 3
-    cat <<YAML
-apiVersion: batch.volcano.sh/v1alpha1
-kind: Job
-metadata: {name: $name}
-spec:
-  minAvailable: $replicas
-$(for line in "$@"; do echo "  $line"; done)
-  tasks:
-  - name: w
-    replicas: $replicas
-    template:
-      metadata: {annotations: {$notes}}
-      spec:
-        restartPolicy: Never
-        containers: [{name: main, image: none, resources: {requests: {cpu: "4"}}}]
-YAML
+    print_job "$name" "$replicas" \
+        'containers: [{name: main, image: none, resources: {requests: {cpu: "4"}}}]' "$@"
 }
 
 # nodes COUNT: so many are ready.
@@ -80,20 +60,20 @@ pods() {
 
 start
 
-step 'a thousand nodes are there, in their zones, and have what was asked for' '
+step 'a thousand nodes exist, in their zones, with the requested resources' '
     within 60 nodes 1000 && field node/sim-01000 .status.allocatable.cpu 8 &&
         field node/sim-00001 ".metadata.labels.topology\.kubernetes\.io/zone" zone-1 &&
         [ "$(kubectl get nodes -l topology.kubernetes.io/zone=zone-4,type=simulated -o name | wc -l)" = 250 ]
 '
-step 'once they are registered nothing is written any more' '
+step 'after the registration nothing is written any more' '
     within 30 still 2
 '
-step 'gangs run, as long as their annotation says' '
+step 'gangs run for the time of their annotation' '
     job short 64 "sim.hekla.sh/duration: 1s" | kubectl create -f - &&
         job long 500 "sim.hekla.sh/duration: 1h" | kubectl create -f - &&
         within 60 phase short Completed && within 120 phase long Running && within 60 in_phase long Running 500
 '
-step 'a failure ends a pod as its annotations say' '
+step 'annotations decide how a pod fails' '
     job bad 1 "sim.hekla.sh/duration: 10ms, sim.hekla.sh/exit-code: \"3\"" | kubectl create -f - &&
         within 30 phase bad Failed && field pod/bad-w-0 .status.containerStatuses[0].state.terminated.exitCode 3 &&
         job oom 1 "sim.hekla.sh/duration: 10ms, sim.hekla.sh/oom: \"true\"" | kubectl create -f - &&
@@ -107,7 +87,7 @@ step 'a job that fails twice succeeds at the third try' '
 step 'a simulated pod has no output, and says so' '
     refused "nothing is run on a simulated node" logs long-w-0
 '
-step 'a node that somebody deletes comes back' '
+step 'a deleted node is registered again' '
     k delete node sim-00777 && within 30 nodes 1000
 '
 
@@ -117,7 +97,7 @@ begun=$(kubectl get pod soon-w-0 -o 'jsonpath={.status.containerStatuses[0].stat
 stop KILL
 start
 
-step 'after a crash nodes are as they were, and pods go on from where they had been' '
+step 'after a crash nodes are unchanged, and pods continue where they were' '
     within 60 nodes 1000 && in_phase long Running 500 && within 30 phase soon Completed &&
         field pod/soon-w-0 ".status.containerStatuses[0].state.terminated.startedAt" "$begun" &&
         field pod/soon-w-0 ".status.containerStatuses[0].restartCount" 0
@@ -127,7 +107,7 @@ step 'a gang that does not fit waits as a whole, and runs once there is room' '
         in_phase huge Running 0 && k delete job.batch.volcano.sh long && within 60 pods long 0 &&
         within 120 in_phase huge Running 1700
 '
-step 'what is deleted goes' '
+step 'deleted jobs leave no pods' '
     k delete job.batch.volcano.sh huge && within 120 pods huge 0
 '
 
@@ -135,10 +115,10 @@ stop TERM
 options='--no-node --sim-nodes 10 --sim-model duration=exp:20ms,fail=0.3 --sim-seed 7'
 start
 
-step 'a smaller fleet takes the place of the larger one' '
+step 'a smaller fleet replaces the larger one' '
     within 60 nodes 10
 '
-step 'the model decides, and the same seed decides the same again' '
+step 'the model decides which pods fail, the same ones for the same seed' '
     for round in 1 2; do
         job chance 20 "" | sed "s/minAvailable: 20/minAvailable: 1/" | kubectl create -f - &&
             within 30 pods chance 20 && within 30 in_phase chance Running 0 && within 30 in_phase chance Pending 0 &&

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# HyperNodes from labels of nodes, and a gang that stays within one of them. Nodes are simulated. HEKLA names
-# the program; without kubectl there is nothing to test.
+# HyperNodes from labels of nodes, and a gang that stays within one of them. Nodes are simulated.
 cd "$(dirname "$0")/../.." || exit 1
 . tests/e2e/operators.sh
 cat >"$dir/scheduler.conf" <<'YAML'
@@ -57,10 +56,10 @@ member() {
 start
 kubectl get namespace volcano-system >/dev/null 2>&1 || kubectl create namespace volcano-system >/dev/null
 
-step 'nothing is discovered unless it is asked for' '
+step 'discovery is off by default' '
     leaf sim-00001 a && leaf sim-00002 b && leaf sim-00003 b && config false && config true && within 30 domains 3
 '
-step 'leaves hold nodes, the spine holds leaves, and each tells how many nodes are in it' '
+step 'leaves contain nodes, the spine contains leaves, and each status has its number of nodes' '
     within 30 holds example.com/leaf=a 1 1 && within 30 holds example.com/leaf=b 1 2 &&
         within 30 holds example.com/spine=s0 2 3 &&
         k get hypernodes -l volcano.sh/network-topology-source=label -o name && says hypernode-ib-tier1- hypernode-ib-tier2-
@@ -70,15 +69,15 @@ step 'a gang that is to stay within a leaf waits while no leaf has room for it' 
         kubectl create -f - && for i in 1 2 3; do member "near-$i"; done | kubectl create -f - &&
         within 30 waits near && placed app=near 0
 '
-step 'it starts when a node has moved to that leaf' '
+step 'the gang starts when a node has moved to that leaf' '
     leaf sim-00004 b && within 30 holds example.com/leaf=b 1 3 && within 30 runs near 3 &&
         pods app=near .spec.nodeName | tr " " "\n" | sort | tr "\n" " " >"$dir/out" &&
         prints "sim-00002 sim-00003 sim-00004 "
 '
-step 'a leaf without nodes goes' '
+step 'a leaf without nodes is deleted' '
     leaf sim-00001 b && within 30 domains 2 && within 30 holds example.com/leaf=b 1 4
 '
-step 'who makes a mistake in the configuration is told, and nothing is lost' '
+step 'a mistake in the configuration is reported, and nothing is deleted' '
     kubectl patch -n volcano-system configmap volcano-controller-configmap --type=merge \
         -p "{\"data\":{\"volcano-controller.conf\":\"networkTopologyDiscovery: [\"}}" &&
         within 30 told volcano-system configmap/volcano-controller-configmap "volcano-controller.conf: line" && domains 2

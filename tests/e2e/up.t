@@ -1,20 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# hekla up without a node: API, controllers and scheduler in one process, with kubectl as user and as
-# the nodes, whose work it is to run pods. HEKLA names the program; without kubectl there is nothing to test.
+# hekla up without a node: API, controllers and scheduler in one process, with kubectl as user and
+# as the nodes, whose work it is to run pods.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-trap 'stop KILL; rm -rf "$dir"' EXIT
+. tests/e2e/lib.sh
+needs kubectl
 verb=up options=--no-node
 # Nodes are made by hand here, and nobody renews their leases.
 [ "${HEKLA_BACKEND:-}" = kube ] || options="$options --node-monitor-grace-period 1h"
-. tests/e2e/lib.sh
 
 # node NAME CPU: a node that is ready.
 node() {
@@ -33,21 +27,8 @@ YAML
 job() {
     name=$1 replicas=$2
     shift 2
-    cat <<YAML
-apiVersion: batch.volcano.sh/v1alpha1
-kind: Job
-metadata: {name: $name}
-spec:
-  minAvailable: $replicas
-$(for line in "$@"; do echo "  $line"; done)
-  tasks:
-  - name: w
-    replicas: $replicas
-    template:
-      spec:
-        restartPolicy: Never
-        containers: [{name: main, image: none, resources: {requests: {cpu: "1"}}}]
-YAML
+    print_job "$name" "$replicas" \
+        'containers: [{name: main, image: none, resources: {requests: {cpu: "1"}}}]' "$@"
 }
 
 # play POD PHASE: what a node would report.
@@ -87,23 +68,23 @@ bound() {
 
 start
 
-step 'the queues every job needs are open' '
+step 'the default queues are open' '
     within 10 is queue/default .status.state Open && within 10 is queue/root .status.state Open
 '
-step 'a gang that the cluster has no room for waits, and is told why' '
+step 'a gang that does not fit waits, with the reason' '
     node n1 2 && job gang 3 | kubectl create -f - && within 10 told "overused cpu" && bound gang 0
 '
-step 'all of it is bound once there is room' '
+step 'the whole gang is bound once there is room' '
     node n2 2 && within 10 bound gang 3 && within 10 told "pod group is ready"
 '
-step 'it runs and completes as its pods do' '
+step 'the job runs and completes as its pods do' '
     for i in 0 1 2; do play "gang-w-$i" Running || exit 1; done
     within 10 is job.batch.volcano.sh/gang .status.state.phase Running || exit 1
     for i in 0 1 2; do play "gang-w-$i" Succeeded || exit 1; done
     within 10 is job.batch.volcano.sh/gang .status.state.phase Completed &&
         field job.batch.volcano.sh/gang .status.succeeded 3
 '
-step 'a failed pod restarts the job, and the record of it stays' '
+step 'a failed pod restarts the job and stays on record' '
     job retry 1 "policies: [{event: PodFailed, action: RestartJob}]" | kubectl create -f - &&
         within 10 bound retry 1 && play retry-w-0 Running && play retry-w-0 Failed &&
         within 10 is job.batch.volcano.sh/retry .status.retryCount 1 && within 10 bound retry 1 &&
@@ -111,7 +92,7 @@ step 'a failed pod restarts the job, and the record of it stays' '
 '
 stop KILL
 start
-step 'after kill -9 everything goes on where it was' '
+step 'after kill -9 everything continues where it was' '
     within 10 bound retry 1 && play retry-w-0 Running &&
         within 10 is job.batch.volcano.sh/retry .status.state.phase Running &&
         field job.batch.volcano.sh/retry .status.retryCount 1
@@ -127,7 +108,7 @@ step 'the group follows what its owner says' '
         k scale deployment web --replicas=2 &&
         within 10 is "podgroup" ".items[?(@.metadata.ownerReferences[0].kind==\"ReplicaSet\")].spec.minMember" 2
 '
-step 'a closed queue takes no more jobs' '
+step 'a closed queue refuses jobs' '
     kubectl create -f - <<YAML
 apiVersion: scheduling.volcano.sh/v1beta1
 kind: Queue
@@ -170,12 +151,12 @@ YAML
         play flow-a-w-0 Succeeded && within 10 bound flow-b 1 && play flow-b-w-0 Running &&
         play flow-b-w-0 Succeeded && within 10 is jobflow/flow .status.state.phase Succeed
 '
-step 'a finished job leaves when its time to live is over' '
+step 'a finished job is deleted after its time to live' '
     job brief 1 "ttlSecondsAfterFinished: 0" | kubectl create -f - && within 10 bound brief 1 &&
         play brief-w-0 Running && play brief-w-0 Succeeded && within 10 gone job.batch.volcano.sh/brief
 '
 # Elsewhere each program has its own.
-on_kube || step 'metrics of all its parts are in one place, each once' '
+on_kube || step 'one endpoint has the metrics of all parts, each once' '
     k get --raw /metrics && says "volcano_queue_weight{queue_name=\"default\"} 1" \
         "volcano_schedule_attempts_total{result=\"scheduled\"}" \
         "volcano_queue_pod_group_running_count{queue_name=\"default\"}" "hekla_store_objects" &&
@@ -186,7 +167,7 @@ step 'the kubectl commands of the README work' '
     readme && k delete -f examples/job.yaml -f examples/queue.yaml
 '
 stop TERM
-step 'it ends cleanly' '
+step 'the server ends cleanly' '
     [ "$status" = 0 ] && [ ! -s "$dir/server" ] || { echo "exit status $status"; cat "$dir/server"; exit 1; }
 '
 finish

@@ -2,17 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The life of hekla up as a service: in the background, found, asked, ended and started again, and
-# what it says when it cannot start. HEKLA names the program; without kubectl there is nothing to test.
+# what it says when it cannot start.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-data=$dir/state/of/hekla
-trap '"$HEKLA" down --pods --data-dir "$data" >/dev/null 2>&1; rm -rf "$dir"' EXIT
 . tests/e2e/lib.sh
+needs kubectl
+data=$dir/state/of/hekla
+
+end_others() {
+    "$HEKLA" down --pods --data-dir "$data" >/dev/null 2>&1
+}
+
 KUBECONFIG=$data/kubeconfig HOME=$dir
 export KUBECONFIG HOME
 
@@ -21,30 +20,10 @@ up() {
     timeout 60 "$HEKLA" up --detach --data-dir "$data" --listen 127.0.0.1:0 "$@" >"$dir/out"
 }
 
-# json EXPRESSION: true of d, the document that was printed last.
-json() {
-    python3 -c 'import json, sys
-d = json.load(open(sys.argv[1]))
-if not eval(sys.argv[2]):
-    sys.exit(f"not true: {sys.argv[2]}\n{d}")' "$dir/out" "$1"
-}
-
 # job NAME SCRIPT: two pods that run the script in a shell.
 job() {
-    cat <<YAML
-apiVersion: batch.volcano.sh/v1alpha1
-kind: Job
-metadata: {name: $1}
-spec:
-  minAvailable: 2
-  tasks:
-  - name: w
-    replicas: 2
-    template:
-      spec:
-        restartPolicy: Never
-        containers: [{name: main, image: none, command: [sh, -c, '$2'], resources: {requests: {cpu: 10m}}}]
-YAML
+    print_job "$1" 2 \
+        "containers: [{name: main, image: none, command: [sh, -c, '$2'], resources: {requests: {cpu: 10m}}}]"
 }
 
 # phase JOB PHASE
@@ -88,28 +67,28 @@ step 'where no server runs, status and down say so' '
         gives 3 status --data-dir "$data" -o json && json "d[\"running\"] is False" &&
         gives 3 down --data-dir "$data" && complains "no server runs in"
 '
-step 'up --detach makes the directory and returns when the server is ready' '
+step 'up --detach creates the directory and returns when the server is ready' '
     up && says "hekla up ready at https://127.0.0.1:" && k get --raw /readyz &&
         [ "$(stat -c %a "$dir/state/of" "$data" "$data/hekla.log" | xargs)" = "700 700 600" ]
 '
-step 'the directory is not given to another' '
+step 'a second server cannot use the directory' '
     gives 1 up --data-dir "$data" && complains "is in use by another server, process" &&
         gives 1 apiserver --data-dir "$data" && complains "is in use by another server" &&
         gives 1 up --detach --data-dir "$data" && complains "is in use by another server"
 '
-step 'status tells of the process, the node and the queues' '
+step 'status shows the process, the node and the queues' '
     within 20 sh -c "kubectl get nodes | grep -w Ready" && within 20 tells "default Open 1 0" &&
         says "hekla up " "is running" "Directory $data" "URL https://127.0.0.1:" "Jobs none" &&
         gives 0 status --data-dir "$data" -o json && json "d[\"running\"] and d[\"verb\"] == \"up\"" &&
         json "d[\"memoryBytes\"] > 0 and d[\"nodes\"][0][\"status\"] == \"Ready\"" &&
         kill -0 "$(python3 -c "import json; print(json.load(open(\"$dir/out\"))[\"pid\"])")"
 '
-step 'and of what runs' '
+step 'status shows running jobs' '
     job long "exec sleep $mark" | kubectl create -f - && within 20 running 2 && within 20 phase long Running &&
         gives 0 status --data-dir "$data" && says "Jobs 1 Running" "Pods 2 Running" "Ready 20m/"
 '
 before=$(uids)
-step 'down ends the server, and pods go on' '
+step 'down ends the server, and pods continue' '
     gives 0 down --data-dir "$data" && says "hekla up has ended" "2 pods continue to run" &&
         gives 3 status --data-dir "$data" && within 20 processes 2
 '
@@ -117,12 +96,12 @@ step 'the next server finds them again' '
     up && within 20 running 2 && [ "$(uids)" = "$before" ] && within 20 processes 2 &&
         k get pods -o "jsonpath={.items[*].status.containerStatuses[*].restartCount}" && prints "0 0"
 '
-step 'down --pods ends them first, and leaves nothing of them' '
+step 'down --pods ends the pods first, and leaves no process' '
     gives 0 down --pods --data-dir "$data" && silent "continue" && processes 0 &&
         left=$(traces $before) || exit 1
     [ -z "$left" ] || { echo "$left"; exit 1; }
 '
-step 'the job goes on with new ones' '
+step 'the job continues with new pods' '
     up && within 20 running 2 && within 20 phase long Running && [ "$(uids)" != "$before" ] &&
         within 20 processes 2
 '
@@ -131,16 +110,16 @@ step 'pods without a server can be ended too' '
         gives 0 down --pods --data-dir "$data" && says "2 pods of an earlier server have ended" &&
         processes 0 && [ -z "$(ls "$data/node/run")" ]
 '
-step 'a killed server leaves no claim' '
+step 'after a kill the directory can be used again' '
     up && gives 0 status --data-dir "$data" -o json &&
         kill -KILL "$(python3 -c "import json; print(json.load(open(\"$dir/out\"))[\"pid\"])")" &&
         within 20 gives 3 status --data-dir "$data" && up && gives 0 down --pods --data-dir "$data"
 '
-step 'the log of the server is empty: it had nothing to complain about' '
+step 'the log of the server is empty' '
     cat "$data/hekla.log" && [ ! -s "$data/hekla.log" ]
 '
 
-step 'root may say that every user is trusted, or run no pods, and then listens for others' '
+step 'root may listen for others if all users are trusted or no pods run' '
     gives 0 up --detach --data-dir "$dir/wide" --listen 0.0.0.0:0 --trust-all-users && gives 0 down --data-dir "$dir/wide" &&
         gives 0 up --detach --data-dir "$dir/wide" --listen 0.0.0.0:0 --no-node && gives 0 down --data-dir "$dir/wide" &&
         for address in 127.0.0.1 127.9.9.9 "[::ffff:127.0.0.1]"; do
@@ -154,7 +133,7 @@ step 'a server that was killed, and its directory removed, leaves nothing in mem
         "$HEKLA" up --detach --data-dir "$dir/next" --listen 127.0.0.1:0 && gives 0 down --data-dir "$dir/next" &&
         [ ! -e "$memory" ] && [ ! -e "$memory.net" ]
 '
-step 'the service manager is told' '
+step 'the service manager is notified' '
     cat >"$dir/listen.py" <<PYTHON
 import os, signal, socket, subprocess, sys
 
@@ -178,7 +157,7 @@ PYTHON
 '
 
 if command -v systemd-analyze >/dev/null; then
-    step 'systemd takes the services' '
+    step 'systemd accepts the service files' '
         for unit in hekla hekla-user; do
             sed "s|@bindir@|/bin/true \#|" "packaging/$unit.service.in" >"$dir/$unit.service" &&
                 systemd-analyze verify --man=no "$dir/$unit.service" 2>"$dir/err" || exit 1
@@ -187,10 +166,10 @@ if command -v systemd-analyze >/dev/null; then
         true
     '
 else
-    step 'systemd takes the services # skip no systemd-analyze' true
+    step 'systemd accepts the service files # skip no systemd-analyze' true
 fi
 
-step 'a port that is taken is told in one line' '
+step 'a port in use is reported in one line' '
     cat >"$dir/taken.py" <<PYTHON
 import socket, subprocess, sys
 
@@ -205,25 +184,25 @@ PYTHON
         [ $? -eq 1 ] && complains "Address already in use" || exit 1
     done
 '
-step 'so is a directory that cannot be made' '
+step 'a directory that cannot be created is reported in one line' '
     gives 1 up --data-dir /dev/null/x && complains "cannot create the directory" &&
         gives 1 up --data-dir "" && complains "is empty"
 '
-step 'so is a database that is none' '
+step 'a file that is not a database is reported in one line' '
     mkdir "$dir/broken" && echo nonsense >"$dir/broken/store.db" && gives 1 up --data-dir "$dir/broken" &&
         complains "not a database"
 '
-step 'so are broken credentials, by the name of their file' '
+step 'broken credentials are reported with the name of their file' '
     mkdir "$dir/creds" && echo nonsense >"$dir/creds/ca.crt" && echo nonsense >"$dir/creds/ca.key" &&
         gives 1 up --data-dir "$dir/creds" --listen 127.0.0.1:0 && complains "creds/ca.crt: "
 '
 if unshare -m true 2>/dev/null; then
-    step 'so is a disk without room' '
+    step 'a full disk is reported in one line' '
         mkdir "$dir/full" && unshare -m sh -c "mount -t tmpfs -o size=64k none \"$dir/full\" &&
             exec timeout 60 \"$HEKLA\" up --data-dir \"$dir/full/hekla\" --listen 127.0.0.1:0" 2>"$dir/err"
         [ $? -eq 1 ] && complains full
     '
 else
-    step 'so is a disk without room # skip mounting is not permitted' true
+    step 'a full disk is reported in one line # skip mounting is not permitted' true
 fi
 finish

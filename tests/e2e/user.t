@@ -1,23 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# hekla up for somebody without privileges, in the directory nobody names: it works, says what is not
-# enforced, and commands find it by themselves. HEKLA names the program; without kubectl there is nothing
-# to test.
+# hekla up for somebody without privileges, in the directory nobody names: it works, says what is
+# not enforced, and commands find it by themselves.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-if [ "$(id -u)" -eq 0 ] && ! command -v setpriv >/dev/null; then
-    echo '1..0 # skip no setpriv'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-home=$dir/home
-trap 'h down --pods >/dev/null 2>&1; h down --pods --data-dir "$home/bare" >/dev/null 2>&1; rm -rf "$dir"' EXIT
 . tests/e2e/lib.sh
+needs kubectl
+[ "$(id -u)" -ne 0 ] || needs setpriv
+home=$dir/home
+
+end_others() {
+    h down --pods >/dev/null 2>&1
+    h down --pods --data-dir "$home/bare" >/dev/null 2>&1
+}
 
 # as_user COMMAND...: as a user who is not root, at home.
 as_user() {
@@ -74,11 +69,11 @@ step 'without a server of ours, commands go where ~/.kube/config says' '
     h vcctl job list >"$dir/out" && exit 1
     says "127.0.0.1 port 1 "
 '
-step 'up in the default directory, made with those above it' '
+step 'up uses the default directory, and creates its parents' '
     h up --detach --listen 127.0.0.1:0 >"$dir/out" && says "kubeconfig $state/kubeconfig" &&
         [ "$(stat -c %a "$state")" = 700 ]
 '
-step 'commands find it, unless they are told of another' '
+step 'commands find the server in the default directory, unless given another' '
     h vcctl queue list >"$dir/out" && says "default 1 Open" && h status >"$dir/out" && says "is running" || exit 1
     KUBECONFIG=$home/.kube/config h vcctl queue list >"$dir/out" && exit 1
     says "127.0.0.1 port 1 " || exit 1
@@ -113,15 +108,15 @@ step 'a job runs as the user, and its output is kept' '
     k create -f "$home/job.yaml" && within 20 logged mine-w-1 "user $user" &&
         within 20 is job.batch.volcano.sh/mine .status.running 2
 '
-step 'what is not enforced is told in the status of the pod' '
+step 'the status of the pod says what is not enforced' '
     [ "$(id -u)" -ne 0 ] || { within 20 k get pod mine-w-0 -o "jsonpath={.status.message}" && says "not enforced"; }
 '
-step 'after down and up it is the same job, and it completes' '
+step 'the job continues after down and up, and completes' '
     h down >"$dir/out" && says "2 pods continue to run" && h up --detach --listen 127.0.0.1:0 &&
         within 20 is job.batch.volcano.sh/mine .status.running 2 && as_user touch "$home/go" &&
         within 20 is job.batch.volcano.sh/mine .status.state.phase Completed && logged mine-w-0 done
 '
-step 'down ends it, and nothing runs any more' '
+step 'down --pods ends the server and all processes' '
     h down --pods && cat "$state/hekla.log" && [ ! -s "$state/hekla.log" ] && [ -z "$(ls "$state/node/run")" ]
 '
 # bare COMMAND...: as a user for whom nobody may make namespaces.
@@ -129,8 +124,9 @@ bare() {
     as_user unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces &&
         exec setpriv --bounding-set=-all --inh-caps=-all "$@"' sh "$@"
 }
+
 if bare true 2>"$dir/err"; then
-    step 'it works without namespaces too, and says so' '
+    step 'the server works without namespaces, and says so' '
         bare "$dir/bin/hekla" up --detach --data-dir "$home/bare" --listen 127.0.0.1:0 && state=$home/bare &&
             sed "s/mine/bare/; /volumes:/d" "$home/job.yaml" | as_user tee "$home/bare.yaml" &&
             k create -f "$home/bare.yaml" && within 20 is job.batch.volcano.sh/bare .status.state.phase Completed &&
@@ -138,9 +134,9 @@ if bare true 2>"$dir/err"; then
             h down --data-dir "$home/bare" && [ ! -s "$home/bare/hekla.log" ]
     '
 else
-    step 'it works without namespaces too, and says so # skip user namespaces are not permitted' true
+    step 'the server works without namespaces, and says so # skip user namespaces are not permitted' true
 fi
-step 'XDG_STATE_HOME says where, and a directory that cannot be written to is told in one line' '
+step 'XDG_STATE_HOME is used, and a directory that cannot be written to is reported in one line' '
     XDG_STATE_HOME=$home/other h up --detach --no-node --listen 127.0.0.1:0 >"$dir/out" &&
         says "kubeconfig $home/other/hekla/kubeconfig" && XDG_STATE_HOME=$home/other h down || exit 1
     h up --data-dir /proc/1/x 2>"$dir/out" && exit 1

@@ -1,20 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# vcctl and its short forms against hekla up without a node; kubectl looks at what they did, and plays
-# the node. HEKLA names the program; without kubectl there is nothing to test.
+# vcctl and its short forms against hekla up without a node; kubectl looks at what they did, and
+# plays the node.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-trap 'stop KILL; rm -rf "$dir"' EXIT
+. tests/e2e/lib.sh
+needs kubectl
 verb=up options=--no-node
 # Nodes are made by hand here, and nobody renews their leases.
 [ "${HEKLA_BACKEND:-}" = kube ] || options="$options --node-monitor-grace-period 1h"
-. tests/e2e/lib.sh
 TZ=UTC
 export TZ
 mkdir "$dir/bin"
@@ -83,10 +77,10 @@ within 10 is queue/root .status.state Open
 
 # ---- jobs ----
 
-step 'without jobs there is nothing to list' '
+step 'an empty list of jobs is printed' '
     gives 0 vcctl job list && prints "No resources found" && gives 0 vjobs && prints "No resources found"
 '
-step 'a job is made of flags' '
+step 'a job is created from flags' '
     gives 0 vcctl job run -N a -r 3 -m 2 -i none -R cpu=500m -L cpu=1,memory=1Gi &&
         prints "run job a successfully" &&
         field job.batch.volcano.sh/a .spec.minAvailable 2 &&
@@ -96,7 +90,7 @@ step 'a job is made of flags' '
         field job.batch.volcano.sh/a ".spec.tasks[0].template.spec.containers[0].resources.limits.memory" 1Gi &&
         field job.batch.volcano.sh/a ".spec.queue" default
 '
-step 'a job is made of a file' '
+step 'a job is created from a file' '
     cat >"$dir/job.yaml" <<YAML
 apiVersion: batch.volcano.sh/v1alpha1
 kind: Job
@@ -126,7 +120,7 @@ from-file   YYYY-MM-DD     Pending     Batch       1           1     0         0
 Namespace   Name        Creation       Phase       JobType     Replicas    Min   Pending   Running   Succeeded   Failed    Unknown     RetryCount|
 default     from-file   YYYY-MM-DD     Pending     Batch       1           1     0         0         0           0         0           0         |"
 '
-step 'filters that leave nothing' '
+step 'filters without a match print an empty list' '
     gives 0 vcctl job list -q other && prints "No resources found" && gives 0 vjobs -S other && shows "\
 Name        Creation       Phase       JobType     Replicas    Min   Pending   Running   Succeeded   Failed    Unknown     RetryCount|"
 '
@@ -145,7 +139,7 @@ step 'a job is deleted' '
     gives 0 vcctl job delete -N from-file && prints "delete job from-file successfully" &&
         within 10 gone job.batch.volcano.sh/from-file
 '
-step 'jobs that cannot be' '
+step 'invalid jobs are refused' '
     fails "Failed to run job: job name cannot be left blank" vcctl job run &&
         fails "Failed to run job: jobs.batch.volcano.sh \"a\" already exists" vcctl job run -N a &&
         fails "Failed to run job: invalid argument syntax cpu, expected <resource>=<value>" \
@@ -157,7 +151,7 @@ step 'jobs that cannot be' '
             vcctl job run -f none.yaml &&
         gives 255 vcctl job run -N b -m 2 && says "Failed to run job: admission webhook \"validatejob.volcano.sh\" denied the request: "
 '
-step 'jobs that are not there, and names left out' '
+step 'missing jobs and missing names are reported' '
     fails "Failed to view job: jobs.batch.volcano.sh \"x\" not found" vcctl job view -N x &&
         fails "Failed to suspend job: jobs.batch.volcano.sh \"x\" not found" vcctl job suspend -N x &&
         fails "Failed to delete job: jobs.batch.volcano.sh \"x\" not found" vcctl job delete -N x &&
@@ -170,7 +164,7 @@ step 'jobs that are not there, and names left out' '
 
 # ---- queues ----
 
-step 'a queue is created, weighed, closed and opened' '
+step 'a queue is created, gets a weight, is closed and opened' '
     quiet vcctl queue create -n q -w 3 && within 10 is queue/q .status.state Open &&
         quiet vcctl queue operate -n q -a update -w 5 && field queue/q .spec.weight 5 &&
         quiet vcctl queue operate -n q -a close && within 10 is queue/q .status.state Closed &&
@@ -200,7 +194,7 @@ step 'a queue is deleted' '
     quiet vcctl queue operate -n q -a close && within 10 is queue/q .status.state Closed &&
         quiet vcctl queue delete -n q && within 10 gone queue/q
 '
-step 'queues that cannot be' '
+step 'invalid queues are refused' '
     fails "Failed to delete queue: admission webhook \"validatequeue.volcano.sh\" denied the request: \`default\` queue can not be deleted" \
             vcctl queue delete -n default &&
         fails "Failed to delete queue: queue name must be specified" vcctl queue delete &&
@@ -272,7 +266,7 @@ load       default      |" &&
 Deleted JobTemplate: default/extract
 Deleted JobTemplate: default/load" && gives 0 vcctl jobtemplate describe && prints ""
 '
-step 'flows and templates that cannot be' '
+step 'invalid flows and templates are refused' '
     fails "Failed to create jobflow: open : no such file or directory" vcctl jobflow create &&
         fails "Failed to delete jobflow: jobflow name must be specified" vcctl jobflow delete &&
         fails "Failed to delete jobtemplate: job template name must be specified" vcctl jobtemplate delete &&
@@ -282,7 +276,7 @@ step 'flows and templates that cannot be' '
 
 # ---- the short forms ----
 
-step 'vsub submits with what the environment says, and vcancel ends it' '
+step 'vsub reads the environment, and vcancel ends the job' '
     export VOLCANO_DEFAULT_IMAGE=some:1
     gives 0 vsub -n b -c "sh -c '\''sleep 1'\''" && prints "run job b successfully" &&
         field job.batch.volcano.sh/b ".spec.tasks[0].template.spec.containers[0].image" some:1 &&
@@ -294,7 +288,7 @@ step 'vsub submits with what the environment says, and vcancel ends it' '
 
 # ---- what is typed, and where it goes ----
 
-step 'what makes no sense is refused' '
+step 'invalid arguments are refused' '
     misread "Error: unknown command \"frobnicate\" for \"vcctl\"" vcctl frobnicate &&
         gives 1 vcctl queu && grep -qx "Error: unknown command \"queu\" for \"vcctl\"" "$dir/err" &&
         grep -qx "	queue" "$dir/err" &&
@@ -311,10 +305,10 @@ step 'help and version need no cluster' '
         says "vcctl job [command]" && gives 0 vcctl help job list && says "vcctl job list [flags]" &&
         gives 0 vcctl version && says "API Version: v1alpha1"
 '
-step 'hekla vcctl is vcctl' '
+step 'hekla vcctl works like vcctl' '
     "$HEKLA" vcctl queue get -n root >"$dir/out" && says "root 1 Open"
 '
-step 'bash completes its words' '
+step 'bash completes the commands of vcctl' '
     "$HEKLA" completion bash >"$dir/completion" && bash -c "
         . \"\$1\"
         COMP_WORDS=(\"$HEKLA\" vcctl queue o) COMP_CWORD=3 && _hekla && echo \"\${COMPREPLY[*]}\"
@@ -322,7 +316,7 @@ step 'bash completes its words' '
         " bash "$dir/completion" >"$dir/out" && prints "operate
 job jobflow jobtemplate"
 '
-step 'the file and the server that are named are the ones asked' '
+step '-k and -s choose the kubeconfig and the server' '
     fails "Failed to list job: stat /nope: no such file or directory" vcctl job list -k /nope &&
         gives 0 vcctl queue list -k "$KUBECONFIG" && gives 255 vcctl queue list -s https://127.0.0.1:1 &&
         says "Failed to list queue: "

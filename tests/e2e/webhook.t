@@ -2,17 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The admission server beside an API server: certificates of its own and from files, reviews over
-# TLS, files that change while it runs. HEKLA names the program; kubectl and curl are needed.
+# TLS, files that change while it runs.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null || ! command -v curl >/dev/null; then
-    echo '1..0 # skip no kubectl or no curl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-hooks=
-trap 'stop KILL; stop_hooks KILL; rm -rf "$dir"' EXIT
 . tests/e2e/lib.sh
+needs kubectl curl
+hooks=
+
+end_others() {
+    stop_hooks KILL
+}
+
 service=volcano-admission-service.volcano-system.svc
 
 # start_hooks ARG...: the admission server on a free port, which is left in $port; returns when it
@@ -119,29 +118,29 @@ configuration Validating volcano-admission-service-jobs-validate validatejob.vol
     /jobs/validate >/dev/null
 start_hooks --enable-healthz=true --healthz-address 127.0.0.1:0 -v=4
 
-step 'the authority is published in a configuration that is there' '
+step 'the authority is published in an existing configuration' '
     within 10 eval "bundle validating volcano-admission-service-jobs-validate | grep -q BEGIN"
 '
 bundle validating volcano-admission-service-jobs-validate >"$dir/own.crt"
 
-step 'and in one that comes later' '
+step 'the authority is published in a later configuration' '
     configuration Mutating volcano-admission-service-jobs-mutate mutatejob.volcano.sh \
         /jobs/mutate &&
     within 10 eval "bundle mutating volcano-admission-service-jobs-mutate | cmp - $dir/own.crt"
 '
 
-step 'one that is applied anew gets it again' '
+step 'a configuration that is applied again gets the authority again' '
     k patch validatingwebhookconfiguration volcano-admission-service-jobs-validate --type=json \
         -p "[{\"op\":\"remove\",\"path\":\"/webhooks/0/clientConfig/caBundle\"}]" &&
     within 10 eval "bundle validating volcano-admission-service-jobs-validate | cmp - $dir/own.crt"
 '
 
-step 'the Secret holds what is shown' '
+step 'the Secret holds the served certificate' '
     k get secret -n volcano-system volcano-admission-secret -o "jsonpath={.data.ca\.crt}" &&
     base64 -d "$dir/out" | cmp - "$dir/own.crt"
 '
 
-step 'a queue that no controller has opened takes no job' '
+step 'a queue that no controller has opened refuses jobs' '
     review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
     is "$(ask "$dir/own.crt" "$service" /jobs/validate --data "@$dir/body")" 200 &&
     answers "can only submit job to queue with state"
@@ -154,13 +153,13 @@ step 'a good job for an open queue is allowed' '
         answers \"response\\\":{\\\"uid\\\":\\\"u-1\\\",\\\"allowed\\\":true}\""
 '
 
-step 'a bad one is refused with words' '
+step 'an invalid job is refused with a message' '
     review batch.volcano.sh v1alpha1 jobs "$(job "{}")" &&
     is "$(ask "$dir/own.crt" "$service" "/jobs/validate?timeout=10s" --data "@$dir/body")" 200 &&
     answers "\"allowed\":false" && answers "\"message\":\"No task specified in job spec\""
 '
 
-step 'what the defaults make of a job is the job that is stored' '
+step 'the stored job has the defaults' '
     short="{\"tasks\":[{\"replicas\":2,$template}]}"
     review batch.volcano.sh v1alpha1 jobs "$(job "$short")" &&
     is "$(ask "$dir/own.crt" "$service" /jobs/mutate --data "@$dir/body")" 200 &&
@@ -177,7 +176,7 @@ step 'what the defaults make of a job is the job that is stored' '
 
 unasked >/dev/null
 
-step 'a queue that is made is known at once' '
+step 'a new queue is known at once' '
     printf "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: below}
 spec: {parent: default, weight: 1}\n" >"$dir/queue" && k create -f "$dir/queue" &&
     review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
@@ -194,7 +193,7 @@ step 'a body over 3 MiB is refused' '
     answers "request body too large"
 '
 
-step 'one of 3 MiB is read' '
+step 'a body of 3 MiB is read' '
     head -c 3145728 /dev/zero | tr "\0" " " >"$dir/large" &&
     is "$(ask "$dir/own.crt" "$service" /jobs/validate --data-binary "@$dir/large")" 200 &&
     answers "\"allowed\":false"
@@ -209,13 +208,13 @@ step 'paths that are unknown or not enabled do not exist' '
     is "$(ask "$dir/own.crt" "$service" /cronjobs/validate --data x)" 404
 '
 
-step 'another content type gets nothing' '
+step 'another content type is refused' '
     media=text/plain &&
     is "$(ask "$dir/own.crt" "$service" /jobs/validate --data x)" 200 &&
     is "$(wc -c <"$dir/answer" | tr -d " ")" 0
 '
 
-step 'rubbish is answered' '
+step 'an invalid body is answered' '
     is "$(ask "$dir/own.crt" "$service" /jobs/validate --data "{")" 200 && answers "json parse error"
 '
 
@@ -230,7 +229,7 @@ step 'SIGTERM ends it cleanly' '
 '
 
 start_hooks
-step 'the next one finds the certificate of the first' '
+step 'the next process uses the certificate of the first' '
     review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
     is "$(ask "$dir/own.crt" "$service" /jobs/validate --data "@$dir/body")" 200
 '
@@ -246,15 +245,15 @@ command_by() {
         sed -i "s/\"uid\":\"u-1\",/&\"userInfo\":{\"username\":\"$1\"},/" "$dir/body"
 }
 start_hooks --enabled-admission /commands/validate
-step 'who may not update a queue may not have it closed by a Command' '
+step 'a user who may not update a queue cannot close it by a Command' '
     command_by eve &&
     is "$(ask "$dir/own.crt" "$service" /commands/validate --data "@$dir/body")" 200 &&
-    answers "\"allowed\":false" && answers "CloseQueue of Queue \\\"default\\\" takes the right to update it: User \\\"eve\\\" cannot update resource \\\"queues\\\"" &&
+    answers "\"allowed\":false" && answers "CloseQueue of Queue \\\"default\\\" requires the right to update it: User \\\"eve\\\" cannot update resource \\\"queues\\\"" &&
     command_by "" &&
     is "$(ask "$dir/own.crt" "$service" /commands/validate --data "@$dir/body")" 200 &&
     answers "\"allowed\":false"
 '
-step 'who may update it may' '
+step 'a user who may update a queue can close it by a Command' '
     k create clusterrole closer --verb=update --resource=queues.scheduling.volcano.sh --resource-name=default &&
     k create clusterrolebinding closer --clusterrole=closer --user=carl && command_by carl &&
     within 10 eval "is \"\$(ask $dir/own.crt $service /commands/validate --data @$dir/body)\" 200 &&
@@ -279,7 +278,7 @@ groups first
 start_hooks --tls-cert-file "$dir/tls.crt" --tls-private-key-file "$dir/tls.key" \
     --admission-conf "$dir/groups.yaml"
 
-step 'certificates from files are shown, and the configurations left alone' '
+step 'certificates from files are served, and the configurations stay unchanged' '
     review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
     is "$(ask "$data/ca.crt" 127.0.0.1 /jobs/validate --data "@$dir/body")" 200 &&
     bundle validating volcano-admission-service-jobs-validate | cmp - "$dir/own.crt"
@@ -293,7 +292,7 @@ curl -sS -v --max-time 25 --cacert "$data/ca.crt" -o "$dir/slow.answer" -X POST 
 slow=$!
 exec 3>"$dir/slow"
 
-step 'new certificate files are shown to new connections' '
+step 'new connections get new certificate files' '
     within 10 eval "grep -q \"^> POST\" $dir/slow.trace" &&
     mv "$dir/next.crt" "$dir/tls.crt" && mv "$dir/next.key" "$dir/tls.key" &&
     review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
@@ -305,45 +304,45 @@ cat "$dir/body" >&3
 exec 3>&-
 wait "$slow"
 slow=$?
-step 'the connection from before is answered' '
+step 'an older connection is still answered' '
     is "$slow" 0 && grep -qF "\"allowed\":true" "$dir/slow.answer"
 '
 
-step 'files that do not belong together change nothing' '
+step 'a key that does not match the certificate changes nothing' '
     cp "$data/server.crt" "$dir/half" && mv "$dir/half" "$dir/tls.crt" &&
-    within 10 eval "grep -q \"certificate files not taken\" $dir/hooks.log" &&
+    within 10 eval "grep -q \"cannot use the certificate files\" $dir/hooks.log" &&
     review batch.volcano.sh v1alpha1 jobs "$(job "$good")" &&
     is "$(ask "$dir/own.crt" "$service" /jobs/validate --data "@$dir/body")" 200
 '
 
 pod='{"apiVersion":"v1","kind":"Pod","metadata":{"name":"n"},"spec":{"containers":[]}}'
-step 'a pod of a resource group is placed as the file says' '
+step 'the file decides where pods of a resource group run' '
     review "" v1 pods "$pod" &&
     is "$(ask "$dir/own.crt" "$service" /pods/mutate --data "@$dir/body")" 200 &&
     is "$(patch)" "[{\"op\":\"add\",\"path\":\"/spec/schedulerName\",\"value\":\"first\"}]"
 '
 
-step 'a file that changes is read again' '
+step 'a changed file is read again' '
     groups second && review "" v1 pods "$pod" &&
     within 10 eval "ask $dir/own.crt $service /pods/mutate --data @$dir/body && patch | grep second"
 '
 
-step 'one that is wrong changes nothing' '
+step 'an invalid file changes nothing' '
     printf "resourceGroups: 7\n" >"$dir/groups.yaml" &&
-    within 10 eval "grep -q \"admission configuration not taken\" $dir/hooks.log" &&
+    within 10 eval "grep -q \"cannot use the admission configuration\" $dir/hooks.log" &&
     review "" v1 pods "$pod" &&
     is "$(ask "$dir/own.crt" "$service" /pods/mutate --data "@$dir/body")" 200 &&
     patch | grep second
 '
 
 stop_hooks INT
-step 'SIGINT ends it as well' '
+step 'SIGINT ends the server, too' '
     is "$status" 0
 '
 
 # ---- bad options ----
 
-step 'options that make no sense are told' '
+step 'invalid options are reported' '
     for row in \
         "--port=70000|the port should be in the range of 1 and 65535" \
         "--enabled-admission=/jobs/eat|enabled admission /jobs/eat not found" \

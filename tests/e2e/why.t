@@ -1,19 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# hekla explain against hekla up: why jobs wait, in the words and numbers of the scheduler that keeps
-# them waiting, and whether what is said to help does. HEKLA names the program; without kubectl there
-# is nothing to test.
+# hekla explain against hekla up: why jobs wait, in the words and numbers of the scheduler that
+# keeps them waiting, and whether what is said to help does.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-trap 'stop KILL; rm -rf "$dir"' EXIT
-verb=up options="--node n1 --conf $dir/conf.yaml"
 . tests/e2e/lib.sh
+needs kubectl
+verb=up options="--node n1 --conf $dir/conf.yaml"
 
 # conf PLUGIN...: the scheduler's configuration.
 conf() {
@@ -37,22 +30,8 @@ publish() {
 job() {
     name=$1 replicas=$2 cpu=$3 command=$4
     shift 4
-    cat <<YAML
-apiVersion: batch.volcano.sh/v1alpha1
-kind: Job
-metadata: {name: $name}
-spec:
-  minAvailable: $replicas
-$(for line in "$@"; do echo "  $line"; done)
-  tasks:
-  - name: w
-    replicas: $replicas
-    template:
-      spec:
-        restartPolicy: Never
-        terminationGracePeriodSeconds: 0
-        containers: [{name: main, image: none, command: [sh, -c, "$command"], resources: {requests: {cpu: "$cpu"}}}]
-YAML
+    print_job "$name" "$replicas" "terminationGracePeriodSeconds: 0, containers: [{name: main,
+        image: none, command: [sh, -c, \"$command\"], resources: {requests: {cpu: \"$cpu\"}}}]" "$@"
 }
 
 # e ARG...: hekla explain; what it prints is kept in $dir/out and $dir/err.
@@ -116,7 +95,7 @@ case $cpus in
 esac
 held=$((cpus - 300))m
 
-step 'a gang for which there is no room learns by how much, and what would help' '
+step 'a gang that does not fit is told what is missing and what would help' '
     job busy 1 "$held" "sleep 1000" | kubectl create -f - && within 20 phase busy Running &&
         job train 3 250m "sleep 1000" | kubectl create -f - &&
         within 20 explains train "3 of its pods must have a place at once, 1 would find one" &&
@@ -124,15 +103,15 @@ step 'a gang for which there is no room learns by how much, and what would help'
             "- job default/busy ends" "- minAvailable is 1 instead of 3" \
             "- task w asks for cpu 100m instead of 250m per pod" "- there is one more node like n1"
 '
-step 'the same for programs' '
+step 'the explanation is available as JSON and YAML' '
     e train -o json && says "\"state\": \"waiting\"" "\"minimum\": 3" "\"fit\": 1" \
         "\"mostFreeOn\": \"n1\"" "\"job\": \"default/busy\"" &&
         e train -o yaml && says "state: waiting" "change: minAvailable"
 '
-step 'nothing was changed by asking' '
+step 'an explanation changes nothing' '
     field job.batch.volcano.sh/train .spec.minAvailable 3 && phase train Pending
 '
-step 'a job behind another is told who is ahead, and why' '
+step 'a job behind another is told which is first, and why' '
     kubectl create priorityclass high --value=100 && kubectl create priorityclass low --value=10 &&
         job second 3 250m true "priorityClassName: low" | kubectl create -f - &&
         job first 3 250m true "priorityClassName: high" | kubectl create -f - &&
@@ -140,7 +119,7 @@ step 'a job behind another is told who is ahead, and why' '
         says "default/first priority 100 over 10; waits for cpu 750m" &&
         kubectl delete job.batch.volcano.sh first second
 '
-step 'a change that was named comes true, and who watches sees it' '
+step 'a suggested change lets the job start, and explain --watch shows it' '
     timeout 60 "$HEKLA" explain train --watch >"$dir/watched" 2>&1 & watcher=$!
     within 20 grep -q "would find one" "$dir/watched" && kubectl delete job.batch.volcano.sh busy &&
         within 20 phase train Running && wait $watcher &&
@@ -149,7 +128,7 @@ step 'a change that was named comes true, and who watches sees it' '
         silent "It starts if" && kubectl delete job.batch.volcano.sh train
 '
 step 'a node selector that matches nothing is named' '
-    job picky 1 10m true | sed "s/restartPolicy: Never/restartPolicy: Never\n        nodeSelector: {disk: ssd}/" |
+    job picky 1 10m true | sed "s/restartPolicy: Never/&, nodeSelector: {disk: ssd}/" |
         kubectl create -f - && within 20 explains picky "1 of 1 nodes: node(s) didn" &&
         says "- its pods do not ask for node label disk=ssd" &&
         kubectl delete job.batch.volcano.sh picky
@@ -196,10 +175,10 @@ YAML
         within 20 explains chain "task b has no pods yet: it depends on a" "task a: 1 pod" &&
         kubectl delete job.batch.volcano.sh chain
 '
-step 'the configuration in force is known, and followed when it changes' '
+step 'explain uses the current configuration, and follows changes' '
     within 20 follows "name: predicates" && conf proportion && within 20 follows "name: proportion"
 '
-step 'a queue that is full tells how full, and how large it would have to be' '
+step 'a full queue shows its usage and the size it would need' '
     kubectl create -f - <<YAML &&
 apiVersion: scheduling.volcano.sh/v1beta1
 kind: Queue
@@ -223,14 +202,14 @@ step 'a closed queue is named' '
         kubectl delete job.batch.volcano.sh one &&
         within 20 explains late "not open" "- queue narrow is opened"
 '
-step 'queues, groups and pods have answers of their own' '
+step 'queues, groups and pods are explained, too' '
     e queue/narrow && says "narrow takes no jobs, and 1 of its 1 jobs wait" &&
         group=$(kubectl get podgroup -o name | head -n 1) && e "podgroup/${group#*/}" &&
         says "waits" && kubectl delete job.batch.volcano.sh late &&
         job calm 1 10m "sleep 1000" | kubectl create -f - && within 20 phase calm Running &&
         e pod/calm-w-0 && says "is Running on node n1"
 '
-step 'a flow tells which step waits for what' '
+step 'a flow shows which step waits for what' '
     kubectl create -f - <<YAML &&
 apiVersion: flow.volcano.sh/v1alpha1
 kind: JobTemplate
@@ -261,14 +240,14 @@ YAML
         says "long Running (job study-long)" "next waits for long (Running; until done or tcp w:9)" &&
         kubectl delete jobflow study
 '
-step 'what is not there is told in one line, with the nearest name' '
+step 'a missing object is reported in one line, with the nearest name' '
     fails "hekla: explain: there is no job '\''clam'\'' in namespace '\''default'\''; did you mean '\''calm'\''?" clam &&
         fails "hekla: explain: there is no job '\''zebra'\'' in namespace '\''default'\''" zebra &&
         fails "hekla: explain: there is no queue '\''none'\''" queue/none &&
         fails "hekla: explain: '\''shoe/x'\'': want job, podgroup, pod, queue or jobflow before the /" shoe/x &&
         fails "hekla: explain: the name of a job is missing (see '\''hekla help explain'\'')"
 '
-step 'who may not see the cluster is told what is missing' '
+step 'a user without permission is told which right is missing' '
     sed "s/^  user:.*/&/; s/^ *token: .*/    as: stranger\n&/" "$KUBECONFIG" >"$dir/stranger" &&
         ! e calm --kubeconfig "$dir/stranger" >/dev/null && grep -F "jobs.batch.volcano.sh is forbidden" "$dir/err" &&
         kubectl create clusterrole looks --verb=get,list --resource=nodes,pods,namespaces,podgroups,queues,jobs.batch.volcano.sh &&
@@ -281,7 +260,7 @@ step 'when all is deleted the node is as it was' '
 '
 
 stop TERM
-step 'the server had nothing to complain about' '
+step 'the server exits with 0 and logs nothing' '
     [ "$status" -eq 0 ] && ! grep -E "level=(warn|error)" "$dir/server"
 '
 finish

@@ -258,9 +258,9 @@ def many_connections(tap):
         await_true(f"descriptors back to {fds}", lambda: server.fds() <= fds)
         served(server)
 
-    tap.step(f"{count} connections are held, and others served", opened)
-    tap.step("descriptors come back when they have gone", returned)
-    tap.step("the server ends without a complaint", ends_clean, server)
+    tap.step(f"{count} connections are held open, and others are served", opened)
+    tap.step("descriptors are released when the connections close", returned)
+    tap.step("the server ends with an empty log", ends_clean, server)
 
 
 def refused(server):
@@ -340,16 +340,19 @@ def options_are_checked():
 def main():
     tap = Tap()
     hasty = Server(scratch() / "data", "--header-timeout", "2", "--idle-timeout", "2").start()
-    tap.step("what drips is cut: handshake, request line, headers, body", drips_are_cut, hasty)
-    tap.step("silence is cut: before, in and between requests", silence_is_cut, hasty)
-    tap.step("a client that reads no answer is cut", unread_answers_are_cut, hasty)
-    tap.step("watchers that do not read cost nobody anything", stalled_watchers_cost_nothing, hasty)
-    tap.step("the server ends without a complaint", ends_clean, hasty)
+    tap.step("a slow sender is disconnected: handshake, request line, headers, body",
+             drips_are_cut, hasty)
+    tap.step("a silent client is disconnected: before, in and between requests",
+             silence_is_cut, hasty)
+    tap.step("a client that reads no answer is disconnected", unread_answers_are_cut, hasty)
+    tap.step("watchers that do not read slow down no other client",
+             stalled_watchers_cost_nothing, hasty)
+    tap.step("the server ends with an empty log", ends_clean, hasty)
 
     patient = Server(scratch() / "data", "--history", "200").start()
-    tap.step("a watcher that comes too late is told 410", late_watchers_are_told, patient)
-    tap.step("bodies that wait are bounded", bodies_are_bounded, patient)
-    tap.step("nobody who stalls keeps the server from ending", ends_in_spite_of_them, patient)
+    tap.step("a watcher that is too late gets 410", late_watchers_are_told, patient)
+    tap.step("the memory of waiting bodies is bounded", bodies_are_bounded, patient)
+    tap.step("stalled clients do not delay the end of the server", ends_in_spite_of_them, patient)
 
     many_connections(tap)
 
@@ -357,9 +360,9 @@ def main():
     tap.step("--max-connections is kept", limit_is_kept, small, 50)
     small.kill()
     poor = Server(scratch() / "data", prefix=["prlimit", "--nofile=160:160"]).start()
-    tap.step("a server with few descriptors keeps some for itself", limit_is_kept, poor, 96)
+    tap.step("a server with few descriptors reserves some for itself", limit_is_kept, poor, 96)
     poor.kill()
-    tap.step("numbers that make no sense are refused", options_are_checked)
+    tap.step("invalid limits are refused", options_are_checked)
     tap.done()
 
 

@@ -211,7 +211,7 @@ def furnisher_skips_a_namespace():
     account = "/api/v1/namespaces/poison/serviceaccounts/default"
     await_true("its account", lambda: server.api("GET", account).code == 200)
     expect("status", server.stop(), 0)
-    what = "namespace-furnisher poison"
+    what = "namespace-defaults poison"
     die_twice(data, what)
     server = up(data, env={"HEKLA_CRASH_AT": what}).start()
     expect_skipped(server, what, data)
@@ -412,11 +412,12 @@ def main():
             tap.skip(title, "sanitizers have handlers of their own")
         else:
             tap.step(title, last_words, number, name)
-    tap.step("a server in the background is left alone when it works", a_good_start_detaches)
-    tap.step("a quota without limits harms nobody, at a start neither", a_quota_without_limits)
-    tap.step("replicas beyond the bound are refused at every door", sizes_are_refused)
-    tap.step("a large job waits as a number", a_large_job_waits_as_a_number)
-    tap.step("large workloads of Kubernetes wait as numbers", large_workloads_wait_as_numbers)
+    tap.step("a working server in the background stays detached", a_good_start_detaches)
+    tap.step("a quota without limits does no harm, also at a start", a_quota_without_limits)
+    tap.step("replicas beyond the limit are refused on every path", sizes_are_refused)
+    tap.step("waiting replicas of a large job are only counted", a_large_job_waits_as_a_number)
+    tap.step("waiting replicas of large Kubernetes workloads are only counted",
+             large_workloads_wait_as_numbers)
     for title, fn in (("--detach reports an end within the first moments", early_end_is_reported),
                       ("an object that is deadly twice is skipped", poison_is_skipped),
                       ("skipped by the scheduler that takes it in", scheduler_skips_what_it_takes_in),

@@ -155,7 +155,7 @@ class World:
         gaps = [(int(a), int(b)) for a, b in re.findall(r"revisions (\d+) to (\d+)", out)]
         gaps += [(int(a), int(a)) for a in re.findall(r"^damaged: revision (\d+) of .*may be", out, re.M)]
         gaps += [(int(a), self.end)
-                 for a in re.findall(r"unreadable: rows behind revision (\d+)", out)]
+                 for a in re.findall(r"unreadable: rows after revision (\d+)", out)]
         found = self.objects()
         for name, (value, rv) in self.acked.items():
             lost = name in named or any(a <= rv <= b for a, b in gaps)
@@ -271,7 +271,7 @@ def copy_from_elsewhere(world):
     world.put_back()
     (world.data / "store.db-wal").unlink()
     shutil.copy(other.data / "store.db", world.data / "store.db")
-    world.refuses("not the one its witness knows")
+    world.refuses("does not match its witness")
 
 
 def database_missing(world):
@@ -441,7 +441,7 @@ def main():
             break
         tap.step(f"damage of seed {options.seed + k}: served whole, or refused and salvaged",
                  random_damage, world, options.seed + k)
-    tap.step("a loss that is accepted leaves pods alone until told", loss_accepted, world)
+    tap.step("after an accepted loss pods continue until they are ended", loss_accepted, world)
     tap.done()
 
 

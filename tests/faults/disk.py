@@ -16,7 +16,7 @@ from harness import (DEADLINE_S, HEKLA, MAPS, OURS, Path, Server, SmallDisk, Tap
 
 LIBRARY = Path(HEKLA).resolve().parent / "tests/faults/faulty_disk.so"
 FAILING = 'msg="the disk fails, refusing writes until it recovers"'
-RECOVERED = 'msg="the disk has recovered, taking writes again"'
+RECOVERED = 'msg="the disk has recovered, accepting writes again"'
 TOGGLES = 20
 
 
@@ -144,9 +144,9 @@ class Suite:
     def run(self, tap, name):
         tap.step(f"{name}: the server works before", self.starts)
         tap.step(f"{name}: writes are refused, and the log says why", self.refuses_writes)
-        tap.step(f"{name}: reads go on, and it is not ready", self.reads_go_on)
-        tap.step(f"{name}: writes work again when the disk does", self.recovers)
-        tap.step(f"{name}: what was told survives crashes", self.survives)
+        tap.step(f"{name}: reads continue, and the server is not ready", self.reads_go_on)
+        tap.step(f"{name}: writes work again when the disk works", self.recovers)
+        tap.step(f"{name}: acknowledged writes survive crashes", self.survives)
 
 
 def flickers(disk):
@@ -209,7 +209,7 @@ class Full:
         status = self.refused.json()
         expect("refusal", (status["code"], status["reason"]), (507, "InsufficientStorage"))
         expect_in("message", status["message"], "only deletions are accepted")
-        self.server.await_log('msg="the disk is full, taking deletions only until there is room"')
+        self.server.await_log('msg="the disk is full, accepting only deletions until there is room"')
         expect("readiness", self.server.api("GET", "/readyz").code, 500)
         metrics = self.server.api("GET", "/metrics").body.decode()
         expect_in("metrics", metrics, "\nhekla_store_full 1\n")
@@ -252,10 +252,11 @@ class Full:
         self.disk.end()
 
     def run(self, tap):
-        tap.step("ballast: the server keeps some of the disk", self.starts)
-        tap.step("ballast: a full disk takes only deletions, and says so", self.fills)
-        tap.step("ballast: deletions go through", self.deletes)
-        tap.step("ballast: a start on the full disk goes through", self.restarts)
+        tap.step("ballast: the server reserves disk space", self.starts)
+        tap.step("ballast: on a full disk only deletions are accepted, and the log says so",
+                 self.fills)
+        tap.step("ballast: deletions succeed", self.deletes)
+        tap.step("ballast: a start on the full disk succeeds", self.restarts)
         tap.step("ballast: writes work again when there is room", self.recovers)
 
 
@@ -298,7 +299,7 @@ def main():
     tap = Tap()
     disk = FaultyDisk()
     Suite(disk, disk.fail_sync, "cannot sync: disk I/O error").run(tap, "no sync")
-    tap.step("faults that come and go under load", flickers, disk)
+    tap.step("temporary disk faults under load", flickers, disk)
     disk.server.kill()
     disk = FaultyDisk()
     Suite(disk, disk.fail_write, "disk is full").run(tap, "no space")
@@ -310,11 +311,11 @@ def main():
         Suite(small, small.fill, "disk is full").run(tap, "a full file system")
         small.end()
         Full().run(tap)
-        tap.step("a disk that is full from the start", full_from_the_start)
+        tap.step("a start with a full disk", full_from_the_start)
     else:
         tap.skip("a full file system, with and without ballast", "may not mount one")
     tap.step("a second server on the same directory is refused", second_is_refused)
-    tap.step("a database that is none is refused", rubbish_is_refused)
+    tap.step("a file that is not a database is refused", rubbish_is_refused)
     tap.done()
 
 

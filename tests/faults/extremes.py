@@ -122,9 +122,11 @@ def main():
     for kind in driver.kinds if tap.failed == 0 else []:
         chosen = any(part in str(kind) for part in wanted) if wanted else str(kind) in WEIGHTS
         if chosen and "create" in kind.verbs and tap.failed == 0:
-            tap.step(f"numbers of {kind}: alive, no report", Extremes(driver, kind).send)
+            tap.step(f"numbers of {kind}: the server lives, and the sanitizers report nothing",
+                     Extremes(driver, kind).send)
     if tap.failed == 0:
-        tap.step("every list decodes, also after a kill -9, and the server ends well", restart, driver)
+        tap.step("every list decodes, also after a kill -9, and the server exits with 0",
+                 restart, driver)
     tap.done()
 
 

@@ -23,7 +23,7 @@ ENDLESS = {
     "a string": (b'"items":[{"a":"', b"x" * CHUNK, "items[0] is larger than 16777216 bytes"),
     "brackets": (b'"items":[{"a":', b"[" * CHUNK, "items[0] is larger than 16777216 bytes"),
     "members": (b"", b'"a":"b",' * (CHUNK // 8),
-                "what stands around the items is larger than 1048576 bytes"),
+                "the list without its items is larger than 1048576 bytes"),
 }
 
 
@@ -158,7 +158,7 @@ def main():
     for verb, plural, args in programs:
         for name in ENDLESS if verb == "scheduler" else ("items", "a string"):
             most_mib = 700 if name == "items" else 150
-            tap.step(f"{verb}: {name} without end", endless, verb, plural, name, args, most_mib)
+            tap.step(f"{verb}: {name} that never ends", endless, verb, plural, name, args, most_mib)
     tap.done()
 
 

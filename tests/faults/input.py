@@ -199,7 +199,7 @@ REQUESTS = [
     ("a merge patch of the name", "PATCH", MAPS + "/kept", '{"metadata":{"name":"bad"}}', MERGE,
      400, "BadRequest", "does not match the name on the URL (kept)"),
     ("a JSON patch that is no list", "PATCH", MAPS + "/kept", "{}", STEPS,
-     400, "BadRequest", "a JSON patch is a list of operations"),
+     400, "BadRequest", "a JSON patch must be a list of operations"),
     ("an operation nobody knows", "PATCH", MAPS + "/kept", '[{"op":"fly","path":"/data"}]', STEPS,
      400, "BadRequest", "unknown operation 'fly'"),
     ("a path that leads nowhere", "PATCH", MAPS + "/kept",
@@ -418,13 +418,13 @@ def main():
         tap.step(f"refused: {name}", suite.refused, *row)
     tap.step("refused: more than the limit in chunks", suite.refused_chunked, LIMIT + 1)
     tap.step("refused: far more than the limit in chunks", suite.refused_chunked, 100 * LIMIT)
-    tap.step("refused before it comes: more than the limit", suite.refused_before_it_comes)
-    tap.step("refused: a body from somebody unknown", suite.refused_unknown)
-    tap.step("what is not HTTP harms nobody", suite.not_http)
-    tap.step("a body of exactly the limit is taken", suite.largest)
+    tap.step("refused by its announced length: more than the limit", suite.refused_before_it_comes)
+    tap.step("refused: a body without credentials", suite.refused_unknown)
+    tap.step("bytes that are not HTTP do no harm", suite.not_http)
+    tap.step("a body of exactly the limit is accepted", suite.largest)
     tap.step("four times the members cost a patch about four times as much", suite.wide_patches)
-    tap.step("memory stays what it is", suite.memory)
-    tap.step("the server ends without a complaint", suite.ends_clean)
+    tap.step("memory does not grow", suite.memory)
+    tap.step("the server ends with an empty log", suite.ends_clean)
     tap.done()
 
 

@@ -282,7 +282,7 @@ def run(tap, chaos, more):
             while chaos.kills < first + BLOCK - 1:
                 chaos.round()
 
-        tap.step(f"from kill {first} on: what was told is there, revisions and watches go on",
+        tap.step(f"from kill {first} on: acknowledged writes exist, revisions and watches continue",
                  block)
 
 

@@ -209,11 +209,11 @@ class Suite:
 
     def run(self, tap, name):
         tap.step(f"{name}: the server works before", self.starts)
-        tap.step(f"{name}: what is created is refused, and the log says so once", self.refuses)
-        tap.step(f"{name}: reads, leases and what does not grow go on", self.goes_on)
-        tap.step(f"{name}: what was acknowledged is there after a crash", self.survives)
-        tap.step(f"{name}: when objects are deleted there is room again", self.recovers)
-        tap.step(f"{name}: and as much as before", self.again)
+        tap.step(f"{name}: creations are refused, and the log says so once", self.refuses)
+        tap.step(f"{name}: reads, leases and writes that need no memory work", self.goes_on)
+        tap.step(f"{name}: acknowledged writes survive a crash", self.survives)
+        tap.step(f"{name}: after deletions creations are accepted again", self.recovers)
+        tap.step(f"{name}: as many objects fit as before", self.again)
         self.server.kill()
 
 

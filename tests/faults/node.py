@@ -407,13 +407,13 @@ def small_disk(tap):
         node.create("after", sh("exit 0"))
         await_true("a new pod to succeed", lambda: node.phase("after") == "Succeeded")
 
-    tap.step("a full disk: the container neither blocks nor dies", output_is_lost)
-    tap.step("a full disk: the server stays and says why it takes no writes", the_server_stays)
-    tap.step("a full disk: it starts or says why not, and with room again it knows its pods",
+    tap.step("a full disk: the container neither blocks nor ends", output_is_lost)
+    tap.step("a full disk: the server lives and says why it refuses writes", the_server_stays)
+    tap.step("a full disk: the server starts or says why not, and later finds its pods",
              it_starts_or_says_why)
-    tap.step("a full disk: with room again the log goes on, and says what is missing",
+    tap.step("a full disk: with room again the log continues, and says what is missing",
              logging_goes_on)
-    tap.step("a full disk: nothing is left",
+    tap.step("a full disk: no process or file is left",
              lambda: (node.delete_all(), node.expect_nothing_left()))
     Path(f"/tmp/{mark}").unlink(missing_ok=True)
     calmer.unlink(missing_ok=True)
@@ -427,7 +427,7 @@ def reused_number(tap):
     first.start()
     link = first.server.seen / "node/run"
     if not link.is_symlink():
-        tap.skip("records of a directory that is gone", "there is no place in memory")
+        tap.skip("records of a deleted directory", "there is no place in memory")
         return
     memory = Path(os.readlink(link)).parent
     expect("status", first.server.stop(), 0)
@@ -447,7 +447,7 @@ def reused_number(tap):
         node.expect_nothing_left()
         expect("status", node.server.stop(), 0)
 
-    tap.step("records of a directory that is gone are not taken for ours", not_ours)
+    tap.step("records of a deleted directory are not adopted", not_ours)
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -456,7 +456,7 @@ def small_node_disk(tap):
     mark = Node().mark
     disk = SmallDisk("node", verb="up", env={"HEKLA_MARK": mark})
     if not disk.mounted:
-        tap.skip("no room on the node", "no mounts are permitted here")
+        tap.skip("no disk space on the node", "no mounts are permitted here")
         return
     node = Node(disk.server, mark)
 
@@ -480,10 +480,10 @@ def small_node_disk(tap):
         disk.work()
         await_true("the pod to succeed", lambda: node.phase("late") == "Succeeded")
 
-    tap.step("no room on the node: pods wait, and say why", pods_wait)
-    tap.step("no room on the node: the end of what ran is kept", ends_are_kept)
-    tap.step("no room on the node: with room again pods run", pods_run)
-    tap.step("no room on the node: nothing is left",
+    tap.step("no disk space on the node: pods wait, and say why", pods_wait)
+    tap.step("no disk space on the node: the outcome of running pods is kept", ends_are_kept)
+    tap.step("no disk space on the node: with space again pods run", pods_run)
+    tap.step("no disk space on the node: no process or file is left",
              lambda: (node.delete_all(), node.expect_nothing_left()))
     Path(f"/tmp/{mark}").unlink(missing_ok=True)
     disk.end()
@@ -518,13 +518,13 @@ def stepping_clock(tap):
 
     tap.step("a clock that jumps ahead ends nothing", stepped, "ahead", 7200)
     tap.step("a clock that jumps back ends nothing", stepped, "back", -7200)
-    tap.step("a short deadline holds after both", lambda: (
+    tap.step("a short deadline holds after both jumps", lambda: (
         node.create("short", sh("exec sleep 4719"), activeDeadlineSeconds=1),
         await_true("the pod to be ended", lambda: node.phase("short") == "Failed"),
         expect("reason", node.get("short")["status"]["reason"], "DeadlineExceeded")))
-    tap.step("stepping clocks: nothing is left",
+    tap.step("stepping clocks: no process or file is left",
              lambda: (node.delete_all(), node.expect_nothing_left()))
-    tap.step("stepping clocks: the server ends well",
+    tap.step("stepping clocks: the server exits with 0",
              lambda: expect("status", node.server.stop(), 0))
 
 
@@ -562,11 +562,11 @@ def other_user(tap):
 
     tap.step("not run by root: other users are refused", users)
     tap.step("not run by root: a fork bomb is bounded", bomb)
-    tap.step("not run by root: daemons go with their pod", double_forks, node)
+    tap.step("not run by root: daemons end with their pod", double_forks, node)
     tap.step("not run by root: a shim that is killed", shim_killed, node)
-    tap.step("not run by root: nothing is left",
+    tap.step("not run by root: no process or file is left",
              lambda: (node.delete_all(), node.expect_nothing_left()))
-    tap.step("not run by root: the server ends well",
+    tap.step("not run by root: the server exits with 0",
              lambda: expect("status", node.server.stop(), 0))
 
 
@@ -581,7 +581,7 @@ def main():
 
     def story(name, fn, *args):
         tap.step(name, fn, *args)
-        tap.step(f"{name}: the neighbour goes on", beside.goes_on)
+        tap.step(f"{name}: another pod continues", beside.goes_on)
 
     story("what cannot run says why", cannot_run, node, files)
     story("a wrong mount says which", wrong_mounts, node, files)
@@ -606,9 +606,9 @@ def main():
     story("no descriptors are left", out_of_descriptors, node)
     story("a machine that was suspended", stopped_machine, node)
     story("broken records and foreign files", foreign_files, node)
-    tap.step("when all is deleted nothing is left",
+    tap.step("after all deletions no process or file is left",
              lambda: (node.delete_all(), node.expect_nothing_left()))
-    tap.step("the server ends well", lambda: expect("status", node.server.stop(), 0))
+    tap.step("the server exits with 0", lambda: expect("status", node.server.stop(), 0))
     small_disk(tap)
     reused_number(tap)
     small_node_disk(tap)

@@ -198,8 +198,8 @@ def main():
     tap.step("killed while stopping", while_stopping, node, work)
     tap.step("killed after a forced deletion", deleted_at_the_last_moment, node, work)
     tap.step(f"killed at random under load, seed {o.seed}", at_random, node, work, o.seed, o.rounds)
-    tap.step("the server ends well", lambda: expect("status", node.server.stop(), 0))
-    tap.step("nothing is left", node.expect_nothing_left)
+    tap.step("the server exits with 0", lambda: expect("status", node.server.stop(), 0))
+    tap.step("no process or file is left", node.expect_nothing_left)
     tap.done()
 
 

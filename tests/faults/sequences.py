@@ -705,10 +705,11 @@ def play(tap, driver, more):
     rounds = 0
     while tap.failed == 0 and more():
         first = driver.count + 1
-        tap.step(f"requests from {first} on: alive, ready, every list decodes", driver.batch, BATCH)
+        tap.step(f"requests from {first} on: the server lives and is ready, every list decodes",
+                 driver.batch, BATCH)
         if tap.failed == 0 and more():
             how = ends[rounds % len(ends)]
-            tap.step(f"after a {how} it starts again with all of it", restart, driver, how)
+            tap.step(f"after a {how} it starts again with all objects", restart, driver, how)
         rounds += 1
 
 

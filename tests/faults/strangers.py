@@ -190,12 +190,12 @@ def nothing_is_left_behind(tap):
         expect("exit status", server.stop(), 0)
         expect("log", server.log, [])
 
-    tap.step("requests the library ends by itself harm nobody", all_of_them)
+    tap.step("requests that the HTTP library ends do no harm", all_of_them)
     if is_sanitized():
         tap.skip("nor do they leave memory behind", "sanitizers keep what was freed")
     else:
-        tap.step("nor do they leave memory behind", flood)
-    tap.step("the server ends without a complaint about leaks", ends_clean)
+        tap.step("requests that the HTTP library ends leak no memory", flood)
+    tap.step("the server ends without reported leaks", ends_clean)
 
 
 # ---- connections ----
@@ -373,20 +373,21 @@ def main():
     for name, text in BROKEN:
         tap.step(f"refused: {name}", refused, server, text)
     tap.step("refused: an escaped NUL", escaped_nul, server)
-    tap.step("a target too long is told 414", too_long, server)
+    tap.step("a target that is too long gets 414", too_long, server)
     tap.step("the answer to HEAD has no body", head_has_no_body, server)
-    tap.step("nobody holds memory by announcing bodies", announced_bodies, server, 130)
-    tap.step("a large list gives others their turn", lists_give_others_their_turn, server)
-    tap.step("a selector has so many requirements", selectors_are_bounded, server)
-    tap.step("accepting goes on when descriptors are back", descriptors_run_out, server)
+    tap.step("announced bodies hold no memory", announced_bodies, server, 130)
+    tap.step("other requests are served during a large list", lists_give_others_their_turn, server)
+    tap.step("the requirements of a selector are limited", selectors_are_bounded, server)
+    tap.step("accepting continues when descriptors are free again", descriptors_run_out, server)
     server.kill()
     nothing_is_left_behind(tap)
 
     small = Server(scratch() / "data", "--max-connections", "64").start()
-    tap.step("strangers do not lock out those who are known", strangers_do_not_lock_out, small)
+    tap.step("anonymous clients do not lock out authenticated users",
+             strangers_do_not_lock_out, small)
     tap.step("one user does not lock out the others", one_user_does_not_lock_out, small)
     small.kill()
-    tap.step("descriptors of pods are left to them", pods_take_descriptors)
+    tap.step("connections leave descriptors to pods", pods_take_descriptors)
     name = "announced bodies in 400 MB of address space"
     if is_sanitized():
         tap.skip(name, "sanitizers need more")

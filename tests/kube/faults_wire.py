@@ -233,7 +233,7 @@ def stalls(tap, world):
             world.await_phase(name)
             world.made_once(name, CORES)
         expect_in("the scheduler's log", hekla.processes["scheduler"].text(),
-                  'msg="watch is silent, asking again" kind=pods')
+                  'msg="no data from a watch, starting it again" kind=pods')
         world.check()
 
     tap.step("watches fall silent: they are asked for again, and jobs complete", muted)

@@ -60,7 +60,7 @@ static int hcclrank_pod(const struct job_plugin_use *use, const struct api_job_t
         rank = rank_by_task(use, task, index);
     }
     if (rank.n > 0) {
-        json_put(notes, use->a, HK_STR("hccl/rankIndex"), json_make_str(rank));
+        json_set_str(notes, use->a, "hccl/rankIndex", rank);
     }
     return 0;
 }

@@ -76,7 +76,7 @@ static void add_wait(const struct job_plugin_use *use, const struct pytorch_add 
 {
     const struct pytorch_opts *o = use->opts;
     struct json *spec = (struct json *)json_get(pod, "spec");
-    struct json *inits = job_list(spec, use->a, "initContainers");
+    struct json *inits = json_need(spec, use->a, "initContainers", JSON_ARRAY);
     struct json c = json_make_object(), command = json_make_array();
     char *script;
 
@@ -95,9 +95,9 @@ static void add_wait(const struct job_plugin_use *use, const struct pytorch_add 
     json_push(&command, use->a, json_make_str(HK_STR("sh")));
     json_push(&command, use->a, json_make_str(HK_STR("-c")));
     json_push(&command, use->a, json_make_str(hk_str(script)));
-    json_put(&c, use->a, HK_STR("name"), json_make_str(HK_STR("wait-for-master")));
-    json_put(&c, use->a, HK_STR("image"), json_make_str(o->wait_image));
-    json_put(&c, use->a, HK_STR("command"), command);
+    json_set_cstr(&c, use->a, "name", "wait-for-master");
+    json_set_str(&c, use->a, "image", o->wait_image);
+    json_set(&c, use->a, "command", command);
     json_push(inits, use->a, c);
 }
 

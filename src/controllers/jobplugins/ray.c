@@ -49,7 +49,7 @@ static void ray_add_to_container(void *ctx, struct json *container)
     json_push(&command, a, json_make_str(HK_STR("sh")));
     json_push(&command, a, json_make_str(HK_STR("-c")));
     json_push(&command, a, json_make_str(hk_str(r->command)));
-    json_put(container, a, HK_STR("command"), command);
+    json_set(container, a, "command", command);
 }
 
 static int ray_pod(const struct job_plugin_use *use, const struct api_job_task *task, int32_t index,
@@ -60,7 +60,7 @@ static int ray_pod(const struct job_plugin_use *use, const struct api_job_task *
     struct ray_add r = {.use = use};
 
     if (!head) {
-        return hk_fail(err, HK_EINVAL, "no task '%.*s' for the head", HK_FMT(o->head));
+        return hk_fail(err, HK_EINVAL, "the head task '%.*s' does not exist", HK_FMT(o->head));
     }
     if (task == head) {
         r.head = true;
@@ -83,21 +83,15 @@ static int ray_pod(const struct job_plugin_use *use, const struct api_job_task *
 
 /* ---- the Service ---- */
 
-static void ray_set_str(const struct job_plugin_use *use, struct json *obj, const char *key,
-                        struct hk_str value)
-{
-    json_put(obj, use->a, hk_str(key), json_make_str(value));
-}
-
 static void add_service_port(const struct job_plugin_use *use, struct json *ports, const char *name,
                              int64_t port)
 {
     struct json v = json_make_object();
 
-    ray_set_str(use, &v, "name", hk_str(name));
-    json_put(&v, use->a, HK_STR("port"), json_make_int(port));
-    ray_set_str(use, &v, "protocol", HK_STR("TCP"));
-    ray_set_str(use, &v, "targetPort", hk_str(name));
+    json_set_cstr(&v, use->a, "name", name);
+    json_set_int(&v, use->a, "port", port);
+    json_set_cstr(&v, use->a, "protocol", "TCP");
+    json_set_cstr(&v, use->a, "targetPort", name);
     json_push(ports, use->a, v);
 }
 
@@ -105,17 +99,17 @@ static void make_service(const struct job_plugin_use *use, struct json *body)
 {
     const struct ray_opts *o = use->opts;
     struct json ports = json_make_array(), selector = json_make_object();
-    struct json *spec = json_put(body, use->a, HK_STR("spec"), json_make_object());
+    struct json *spec = json_set_object(body, use->a, "spec");
 
-    ray_set_str(use, &selector, API_KEY_JOB_NAME, use->job->meta.name);
-    ray_set_str(use, &selector, API_KEY_JOB_NAMESPACE, use->job->meta.ns);
-    ray_set_str(use, &selector, API_KEY_TASK_SPEC, o->head);
+    json_set_str(&selector, use->a, API_KEY_JOB_NAME, use->job->meta.name);
+    json_set_str(&selector, use->a, API_KEY_JOB_NAMESPACE, use->job->meta.ns);
+    json_set_str(&selector, use->a, API_KEY_TASK_SPEC, o->head);
     add_service_port(use, &ports, "gcs", o->port);
     add_service_port(use, &ports, "dashboard", o->dashboard_port);
     add_service_port(use, &ports, "client-server", o->client_port);
-    ray_set_str(use, spec, "type", HK_STR("ClusterIP"));
-    json_put(spec, use->a, HK_STR("selector"), selector);
-    json_put(spec, use->a, HK_STR("ports"), ports);
+    json_set_cstr(spec, use->a, "type", "ClusterIP");
+    json_set(spec, use->a, "selector", selector);
+    json_set(spec, use->a, "ports", ports);
 }
 
 static uint32_t ray_objects(const struct job_plugin_use *use, struct job_object *ret)

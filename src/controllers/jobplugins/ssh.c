@@ -107,13 +107,13 @@ static void make_keys(struct hk_buf *private, struct hk_buf *public)
 
 /* ---- the Secret ---- */
 
-static void put_bytes(const struct job_plugin_use *use, struct json *data, const char *key,
-                      struct hk_str bytes)
+static void ssh_set_base64(const struct job_plugin_use *use, struct json *data, const char *key,
+                           struct hk_str bytes)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
     base64_write(bytes, &text);
-    json_put(data, use->a, hk_str(key), json_make_str(hk_arena_str(use->a, hk_buf_str(&text))));
+    json_set_str_copy(data, use->a, key, hk_buf_str(&text));
 }
 
 static void make_secret(const struct job_plugin_use *use, struct json *body)
@@ -131,15 +131,15 @@ static void make_secret(const struct job_plugin_use *use, struct json *body)
         make_keys(&private, &public);
     }
     write_config(use, &config);
-    json_put(body, use->a, HK_STR("type"), json_make_str(HK_STR("Opaque")));
-    data = json_put(body, use->a, HK_STR("data"), json_make_object());
-    put_bytes(use, data, "id_rsa", hk_buf_str(&private));
-    put_bytes(use, data, "id_rsa.pub", hk_buf_str(&public));
-    put_bytes(use, data, "authorized_keys", hk_buf_str(&public));
-    put_bytes(use, data, "config", hk_buf_str(&config));
+    json_set_cstr(body, use->a, "type", "Opaque");
+    data = json_set_object(body, use->a, "data");
+    ssh_set_base64(use, data, "id_rsa", hk_buf_str(&private));
+    ssh_set_base64(use, data, "id_rsa.pub", hk_buf_str(&public));
+    ssh_set_base64(use, data, "authorized_keys", hk_buf_str(&public));
+    ssh_set_base64(use, data, "config", hk_buf_str(&config));
 }
 
-static bool mend_secret(const struct job_plugin_use *use, struct json *obj)
+static bool correct_secret(const struct job_plugin_use *use, struct json *obj)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf config = {0};
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
@@ -153,7 +153,7 @@ static bool mend_secret(const struct job_plugin_use *use, struct json *obj)
     if (!json_is(data, JSON_OBJECT)) {
         make_secret(use, obj);
     } else {
-        put_bytes(use, data, "config", hk_buf_str(&config));
+        ssh_set_base64(use, data, "config", hk_buf_str(&config));
     }
     return true;
 }
@@ -163,8 +163,9 @@ static uint32_t ssh_objects(const struct job_plugin_use *use, struct job_object 
     HK_AUTO(hk_buf_fini) struct hk_buf config = {0};
 
     write_config(use, &config);
-    ret[0] = (struct job_object){API_SECRET, secret_name(use),
-                                 hk_hash(config.data, config.len, 1) | 1, make_secret, mend_secret};
+    ret[0] =
+        (struct job_object){API_SECRET, secret_name(use), hk_hash(config.data, config.len, 1) | 1,
+                            make_secret, correct_secret};
     return 1;
 }
 
@@ -176,10 +177,10 @@ static void ssh_add_to_container(void *ctx, struct json *container)
     const struct ssh_opts *o = use->opts;
     struct json mount = json_make_object();
 
-    json_put(&mount, use->a, HK_STR("mountPath"), json_make_str(o->path));
-    json_put(&mount, use->a, HK_STR("name"), json_make_str(secret_name(use)));
-    json_put(&mount, use->a, HK_STR("subPath"), json_make_str(HK_STR(".ssh")));
-    json_push(job_list(container, use->a, "volumeMounts"), use->a, mount);
+    json_set_str(&mount, use->a, "mountPath", o->path);
+    json_set_str(&mount, use->a, "name", secret_name(use));
+    json_set_cstr(&mount, use->a, "subPath", ".ssh");
+    json_push(json_need(container, use->a, "volumeMounts", JSON_ARRAY), use->a, mount);
 }
 
 static struct json key_items(const struct job_plugin_use *use)
@@ -190,9 +191,8 @@ static struct json key_items(const struct job_plugin_use *use)
     for (unsigned i = 0; i < HK_LEN(keys); i++) {
         struct json item = json_make_object();
 
-        json_put(&item, use->a, HK_STR("key"), json_make_str(hk_str(keys[i])));
-        json_put(&item, use->a, HK_STR("path"),
-                 json_make_str(hk_str(hk_arena_printf(use->a, ".ssh/%s", keys[i]))));
+        json_set_cstr(&item, use->a, "key", keys[i]);
+        json_set_cstr(&item, use->a, "path", hk_arena_printf(use->a, ".ssh/%s", keys[i]));
         json_push(&list, use->a, item);
     }
     return list;
@@ -205,13 +205,12 @@ static int ssh_pod(const struct job_plugin_use *use, const struct api_job_task *
     struct json *spec = (struct json *)json_get(pod, "spec");
     struct json volume = json_make_object(), source = json_make_object();
 
-    json_put(&source, use->a, HK_STR("secretName"), json_make_str(secret_name(use)));
-    json_put(&source, use->a, HK_STR("items"), key_items(use));
-    json_put(&source, use->a, HK_STR("defaultMode"),
-             json_make_int(hk_str_is(o->path, HOME_PATH) ? 0600 : 0644));
-    json_put(&volume, use->a, HK_STR("name"), json_make_str(secret_name(use)));
-    json_put(&volume, use->a, HK_STR("secret"), source);
-    json_push(job_list(spec, use->a, "volumes"), use->a, volume);
+    json_set_str(&source, use->a, "secretName", secret_name(use));
+    json_set(&source, use->a, "items", key_items(use));
+    json_set_int(&source, use->a, "defaultMode", hk_str_is(o->path, HOME_PATH) ? 0600 : 0644);
+    json_set_str(&volume, use->a, "name", secret_name(use));
+    json_set(&volume, use->a, "secret", source);
+    json_push(json_need(spec, use->a, "volumes", JSON_ARRAY), use->a, volume);
     job_each_container(pod, true, ssh_add_to_container, (void *)use);
     return 0;
 }

@@ -66,12 +66,6 @@ static struct hk_str joined(const struct job_plugin_use *use, const struct api_j
     return hk_arena_str(use->a, hk_buf_str(&text));
 }
 
-static void svc_set_str(const struct job_plugin_use *use, struct json *obj, const char *key,
-                        struct hk_str value)
-{
-    json_put(obj, use->a, hk_str(key), json_make_str(value));
-}
-
 static struct json map_data(const struct job_plugin_use *use)
 {
     struct json data = json_make_object();
@@ -79,28 +73,28 @@ static struct json map_data(const struct job_plugin_use *use)
     for (uint32_t i = 0; i < use->job->tasks.len; i++) {
         const struct api_job_task *task = &use->job->tasks.at[i];
 
-        svc_set_str(use, &data, hk_arena_printf(use->a, "%s.host", word_of(use, task, false)),
-                    joined(use, task, '\n'));
-        svc_set_str(use, &data, hosts_key(use, task), joined(use, task, ','));
-        svc_set_str(use, &data, num_key(use, task),
-                    hk_str(hk_arena_printf(use->a, "%d", (int)job_hosts(task))));
+        json_set_str(&data, use->a, hk_arena_printf(use->a, "%s.host", word_of(use, task, false)),
+                     joined(use, task, '\n'));
+        json_set_str(&data, use->a, hosts_key(use, task), joined(use, task, ','));
+        json_set_cstr(&data, use->a, num_key(use, task),
+                      hk_arena_printf(use->a, "%d", (int)job_hosts(task)));
     }
     return data;
 }
 
 static void make_map(const struct job_plugin_use *use, struct json *body)
 {
-    json_put(body, use->a, HK_STR("data"), map_data(use));
+    json_set(body, use->a, "data", map_data(use));
 }
 
-static bool mend_map(const struct job_plugin_use *use, struct json *obj)
+static bool correct_map(const struct job_plugin_use *use, struct json *obj)
 {
     const struct json data = map_data(use);
 
     if (json_equal(json_get(obj, "data"), &data)) {
         return false;
     }
-    json_put(obj, use->a, HK_STR("data"), data);
+    json_set(obj, use->a, "data", data);
     return true;
 }
 
@@ -110,44 +104,43 @@ static struct json own_pods(const struct job_plugin_use *use)
 {
     struct json labels = json_make_object();
 
-    svc_set_str(use, &labels, API_KEY_JOB_NAME, use->job->meta.name);
-    svc_set_str(use, &labels, API_KEY_JOB_NAMESPACE, use->job->meta.ns);
+    json_set_str(&labels, use->a, API_KEY_JOB_NAME, use->job->meta.name);
+    json_set_str(&labels, use->a, API_KEY_JOB_NAMESPACE, use->job->meta.ns);
     return labels;
 }
 
 static void make_service(const struct job_plugin_use *use, struct json *body)
 {
     const struct svc_opts *o = use->opts;
-    struct json *spec = json_put(body, use->a, HK_STR("spec"), json_make_object());
+    struct json *spec = json_set_object(body, use->a, "spec");
 
-    svc_set_str(use, spec, "clusterIP", HK_STR("None"));
-    json_put(spec, use->a, HK_STR("selector"), own_pods(use));
-    json_put(spec, use->a, HK_STR("publishNotReadyAddresses"),
-             json_make_bool(o->publish_not_ready));
+    json_set_cstr(spec, use->a, "clusterIP", "None");
+    json_set(spec, use->a, "selector", own_pods(use));
+    json_set_bool(spec, use->a, "publishNotReadyAddresses", o->publish_not_ready);
 }
 
 static struct json pod_selector(const struct job_plugin_use *use)
 {
     struct json selector = json_make_object();
 
-    json_put(&selector, use->a, HK_STR("matchLabels"), own_pods(use));
+    json_set(&selector, use->a, "matchLabels", own_pods(use));
     return selector;
 }
 
 static void make_policy(const struct job_plugin_use *use, struct json *body)
 {
-    struct json *spec = json_put(body, use->a, HK_STR("spec"), json_make_object());
+    struct json *spec = json_set_object(body, use->a, "spec");
     struct json types = json_make_array(), from = json_make_array(), rules = json_make_array();
     struct json peer = json_make_object(), rule = json_make_object();
 
-    json_put(&peer, use->a, HK_STR("podSelector"), pod_selector(use));
+    json_set(&peer, use->a, "podSelector", pod_selector(use));
     json_push(&from, use->a, peer);
-    json_put(&rule, use->a, HK_STR("from"), from);
+    json_set(&rule, use->a, "from", from);
     json_push(&rules, use->a, rule);
     json_push(&types, use->a, json_make_str(HK_STR("Ingress")));
-    json_put(spec, use->a, HK_STR("podSelector"), pod_selector(use));
-    json_put(spec, use->a, HK_STR("ingress"), rules);
-    json_put(spec, use->a, HK_STR("policyTypes"), types);
+    json_set(spec, use->a, "podSelector", pod_selector(use));
+    json_set(spec, use->a, "ingress", rules);
+    json_set(spec, use->a, "policyTypes", types);
 }
 
 /* Hash of the inputs of the ConfigMap: task names and their numbers of hosts. */
@@ -168,7 +161,8 @@ static uint32_t svc_objects(const struct job_plugin_use *use, struct job_object 
     const struct svc_opts *o = use->opts;
     uint32_t n = 0;
 
-    ret[n++] = (struct job_object){API_CONFIGMAP, map_name(use), want_of(use), make_map, mend_map};
+    ret[n++] =
+        (struct job_object){API_CONFIGMAP, map_name(use), want_of(use), make_map, correct_map};
     ret[n++] = (struct job_object){API_SERVICE, use->job->meta.name, 1, make_service, NULL};
     if (!o->no_policy) {
         ret[n++] =
@@ -183,12 +177,12 @@ static void add_key_env(const struct job_plugin_use *use, struct json *container
 {
     struct json env = json_make_object(), ref = json_make_object(), from = json_make_object();
 
-    svc_set_str(use, &ref, "name", map_name(use));
-    svc_set_str(use, &ref, "key", hk_str(key));
-    json_put(&from, use->a, HK_STR("configMapKeyRef"), ref);
-    svc_set_str(use, &env, "name", hk_str(key));
-    json_put(&env, use->a, HK_STR("valueFrom"), from);
-    json_push(job_list(container, use->a, "env"), use->a, env);
+    json_set_str(&ref, use->a, "name", map_name(use));
+    json_set_cstr(&ref, use->a, "key", key);
+    json_set(&from, use->a, "configMapKeyRef", ref);
+    json_set_cstr(&env, use->a, "name", key);
+    json_set(&env, use->a, "valueFrom", from);
+    json_push(json_need(container, use->a, "env", JSON_ARRAY), use->a, env);
 }
 
 static void svc_add_to_container(void *ctx, struct json *container)
@@ -201,16 +195,16 @@ static void svc_add_to_container(void *ctx, struct json *container)
         add_key_env(use, container, hosts_key(use, &use->job->tasks.at[i]));
         add_key_env(use, container, num_key(use, &use->job->tasks.at[i]));
     }
-    svc_set_str(use, &mount, "mountPath", HK_STR(MOUNT_PATH));
-    svc_set_str(use, &mount, "name", map_name(use));
-    json_push(job_list(container, use->a, "volumeMounts"), use->a, mount);
+    json_set_cstr(&mount, use->a, "mountPath", MOUNT_PATH);
+    json_set_str(&mount, use->a, "name", map_name(use));
+    json_push(json_need(container, use->a, "volumeMounts", JSON_ARRAY), use->a, mount);
 }
 
 static void svc_default_str(const struct job_plugin_use *use, struct json *spec, const char *key,
                             struct hk_str value)
 {
     if (json_str(json_get(spec, key), HK_STR("")).n == 0) {
-        svc_set_str(use, spec, key, value);
+        json_set_str(spec, use->a, key, value);
     }
 }
 
@@ -222,10 +216,10 @@ static int svc_pod(const struct job_plugin_use *use, const struct api_job_task *
 
     svc_default_str(use, spec, "hostname", json_str(json_at(pod, "metadata.name"), HK_STR("")));
     svc_default_str(use, spec, "subdomain", use->job->meta.name);
-    svc_set_str(use, &source, "name", map_name(use));
-    svc_set_str(use, &volume, "name", map_name(use));
-    json_put(&volume, use->a, HK_STR("configMap"), source);
-    json_push(job_list(spec, use->a, "volumes"), use->a, volume);
+    json_set_str(&source, use->a, "name", map_name(use));
+    json_set_str(&volume, use->a, "name", map_name(use));
+    json_set(&volume, use->a, "configMap", source);
+    json_push(json_need(spec, use->a, "volumes", JSON_ARRAY), use->a, volume);
     job_each_container(pod, true, svc_add_to_container, (void *)use);
     return 0;
 }

@@ -50,16 +50,16 @@ static struct hk_str config(const struct job_plugin_use *use, const struct api_j
         const struct api_job_task *role = api_job_task_find(use->job, o->tasks[k]);
 
         if (role && role->replicas > 0) {
-            json_put(&cluster, use->a, hk_str(role_names[k]), role_addresses(use, role));
+            json_set(&cluster, use->a, role_names[k], role_addresses(use, role));
         }
         if (hk_str_eq(task->name, o->tasks[k])) {
             type = hk_str(role_names[k]);
         }
     }
-    json_put(&own, use->a, HK_STR("type"), json_make_str(type));
-    json_put(&own, use->a, HK_STR("index"), json_make_int(index));
-    json_put(&root, use->a, HK_STR("cluster"), cluster);
-    json_put(&root, use->a, HK_STR("task"), own);
+    json_set_str(&own, use->a, "type", type);
+    json_set_int(&own, use->a, "index", index);
+    json_set(&root, use->a, "cluster", cluster);
+    json_set(&root, use->a, "task", own);
     json_write(&root, &text);
     return hk_arena_str(use->a, hk_buf_str(&text));
 }

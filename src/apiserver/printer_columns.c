@@ -49,13 +49,13 @@
 
 enum { MAX_COLUMNS = 12 };
 
-static const struct print_column plain_sheet[] = {NAME, CREATED, {0}};
-static const struct print_column custom_sheet[] = {NAME, AGE, {0}};
+static const struct print_column plain_columns[] = {NAME, CREATED, {0}};
+static const struct print_column custom_columns[] = {NAME, AGE, {0}};
 
 static const struct {
     const char *group, *plural;
     struct print_column columns[MAX_COLUMNS]; /* the last one has no name */
-} sheets[] = {
+} kind_columns[] = {
     {"",
      "pods",
      {NAME, FN("Ready", print_pod_ready), FN("Status", print_pod_status),
@@ -198,14 +198,14 @@ static const struct {
     {"node.k8s.io", "runtimeclasses", {NAME, TEXT("Handler", "handler"), AGE}},
 };
 
-const struct print_column *print_sheet(const struct rest_kind *k)
+const struct print_column *print_columns(const struct rest_kind *k)
 {
     k = k->kept ? k->kept : k;
-    for (uint32_t i = 0; i < HK_LEN(sheets); i++) {
-        if (strcmp(sheets[i].plural, k->kind->plural) == 0 &&
-            strcmp(sheets[i].group, k->kind->group) == 0) {
-            return sheets[i].columns;
+    for (uint32_t i = 0; i < HK_LEN(kind_columns); i++) {
+        if (strcmp(kind_columns[i].plural, k->kind->plural) == 0 &&
+            strcmp(kind_columns[i].group, k->kind->group) == 0) {
+            return kind_columns[i].columns;
         }
     }
-    return k->flags & REST_CUSTOM ? custom_sheet : plain_sheet;
+    return k->flags & REST_CUSTOM ? custom_columns : plain_columns;
 }

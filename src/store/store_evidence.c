@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-static int judge_missing(const struct store_evidence *e, struct hk_err *err)
+static int check_missing(const struct store_evidence *e, struct hk_err *err)
 {
     if (e->told.found == STORE_TOLD) {
         return hk_fail(err, HK_EIO,
@@ -20,19 +20,19 @@ static int judge_missing(const struct store_evidence *e, struct hk_err *err)
     return 0;
 }
 
-static int judge_witness(const struct store_evidence *e, struct hk_err *err)
+static int check_witness(const struct store_evidence *e, struct hk_err *err)
 {
     if (e->told.found == STORE_TOLD) {
         return e->told.identity == e->identity
                    ? 0
-                   : hk_fail(err, HK_EIO,
-                             "the file is not the one its witness knows: it was put here from "
-                             "elsewhere");
+                   : hk_fail(
+                         err, HK_EIO,
+                         "the file does not match its witness: it was copied here from elsewhere");
     }
     if (e->identity == 0) {
         return 0; /* written by a version without witnesses */
     }
-    return hk_fail(err, HK_EIO, "its witness is %s: whether the file is the newest cannot be told",
+    return hk_fail(err, HK_EIO, "its witness is %s: cannot tell whether the file is the newest",
                    e->told.found == STORE_TOLD_DAMAGED ? "damaged" : "missing");
 }
 
@@ -45,7 +45,7 @@ static void write_wal(const struct store_wal *w, char *ret, size_t size)
     }
 }
 
-static int judge_end(const struct store_evidence *e, struct hk_err *err)
+static int check_end(const struct store_evidence *e, struct hk_err *err)
 {
     char wal[96] = "";
 
@@ -58,12 +58,12 @@ static int judge_end(const struct store_evidence *e, struct hk_err *err)
                        e->told.rev, wal);
     }
     if (e->wal.cut) {
-        return hk_fail(err, HK_EIO, "revisions behind %" PRIu64 " are missing%s", e->rev, wal);
+        return hk_fail(err, HK_EIO, "revisions after %" PRIu64 " are missing%s", e->rev, wal);
     }
     return 0;
 }
 
-static int judge_rows(const struct store_evidence *e, struct hk_err *err)
+static int check_rows(const struct store_evidence *e, struct hk_err *err)
 {
     const uint64_t want = e->told.ninserted - e->nremoved;
 
@@ -81,16 +81,22 @@ static int judge_rows(const struct store_evidence *e, struct hk_err *err)
     return 0;
 }
 
-int store_evidence_judge(const struct store_evidence *e, struct hk_err *err)
+int store_evidence_check(const struct store_evidence *e, struct hk_err *err)
 {
     int rc;
 
     if (!e->exists) {
-        return judge_missing(e, err);
+        return check_missing(e, err);
     }
-    rc = judge_witness(e, err);
-    rc = rc < 0 ? rc : judge_end(e, err);
-    return rc < 0 ? rc : judge_rows(e, err);
+    rc = check_witness(e, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = check_end(e, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return check_rows(e, err);
 }
 
 void store_evidence_count(struct store_evidence *e, const struct store_obj *o, uint64_t sum,
