@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes Queues.
+// Decodes Queues, and describes the two that every cluster has.
 #include "api/queue.h"
 
 #include "api/field_priv.h"
+#include "api/names.h"
+#include "api/registry.h"
 
 static const char *const dequeue_names[] = {"traverse", "fifo", NULL};
 static const char *const state_names[] = {"", "Open", "Closed", "Closing", "Unknown", NULL};
@@ -90,4 +92,25 @@ int api_queue_decode(const struct json *doc, struct hk_arena *a, struct api_queu
 {
     struct api_queue q = {.raw = doc, .meta.line = doc->line, .weight = 1, .reclaimable = true};
     return field_decode(doc, &queue_record, a, &q, ret, err);
+}
+
+const struct api_builtin_queue api_builtin_queues[API_NBUILTIN_QUEUES] = {
+    [API_QUEUE_ROOT] = {API_QUEUE_NAME_ROOT, .weight = 1, .reclaimable = false},
+    [API_QUEUE_DEFAULT] = {API_QUEUE_NAME_DEFAULT, .weight = 1, .reclaimable = true},
+};
+
+struct json api_builtin_queue_manifest(const struct api_builtin_queue *q, struct hk_str name,
+                                       struct hk_arena *a)
+{
+    const struct api_kind *kind = api_kind(API_QUEUE);
+    struct json doc = json_make_object();
+    struct json *spec;
+
+    json_set_cstr(&doc, a, "apiVersion", hk_arena_printf(a, "%s/%s", kind->group, kind->version));
+    json_set_cstr(&doc, a, "kind", kind->kind);
+    json_set_str(json_set_object(&doc, a, "metadata"), a, "name", name);
+    spec = json_set_object(&doc, a, "spec");
+    json_set_int(spec, a, "weight", q->weight);
+    json_set_bool(spec, a, "reclaimable", q->reclaimable);
+    return doc;
 }

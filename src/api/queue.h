@@ -46,3 +46,16 @@ struct api_queue {
 
 int api_queue_decode(const struct json *doc, struct hk_arena *a, struct api_queue *ret,
                      struct hk_err *err) HK_CHECKED;
+
+/* The two queues that every cluster has: the parent of all others, and the queue of jobs that name
+ * none. The server, the scheduler and `hekla manifests` create them from these rows. */
+enum { API_QUEUE_ROOT, API_QUEUE_DEFAULT, API_NBUILTIN_QUEUES };
+struct api_builtin_queue {
+    const char *name;
+    int32_t weight;
+    bool reclaimable;
+};
+extern const struct api_builtin_queue api_builtin_queues[API_NBUILTIN_QUEUES];
+/* Its manifest under the given name, since --default-queue can rename the second. */
+struct json api_builtin_queue_manifest(const struct api_builtin_queue *q, struct hk_str name,
+                                       struct hk_arena *a);

@@ -4,6 +4,7 @@
 // objects are updated with our content, and not written if nothing changes. Roles whose annotation
 // turns automatic updates off are not changed.
 #include "apiserver/bootstrap.h"
+#include "api/queue.h"
 
 #include "apiserver/crds.h"
 #include "apiserver/roles.h"
@@ -309,13 +310,8 @@ int bootstrap_roles(struct rest *r, struct hk_err *err)
 
 /* ---- initial objects ---- */
 
-/* The queues that Volcano's scheduler creates at its start (jobs without a queue use the second),
- * the priority classes of every cluster, and a default storage class. */
+/* The priority classes of every cluster, and a default storage class. */
 static const char *const objects[] = {
-    "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: root}, "
-    "spec: {reclaimable: false, weight: 1}}",
-    "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: default}, "
-    "spec: {reclaimable: true, weight: 1}}",
     "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, "
     "metadata: {name: system-cluster-critical}, value: 2000000000, "
     "description: Pods the cluster cannot work without; they may be moved to another node.}",
@@ -329,19 +325,12 @@ static const char *const objects[] = {
 };
 
 /* An existing object is left to its administrator. */
-static int bootstrap_make_object(struct rest *r, struct batch *b, const char *text,
+static int bootstrap_make_object(struct rest *r, struct batch *b, const struct json *doc,
                                  struct hk_arena *mem, struct hk_err *err)
 {
-    struct yaml_docs docs = {0};
-    const struct json *doc;
-    const struct rest_kind *kind;
-    const int rc = yaml_parse(hk_str(text), 0, mem, &docs, err);
+    const struct rest_kind *kind =
+        rest_kind_by_name(r, json_str_field(doc, "apiVersion"), json_str_field(doc, "kind"));
 
-    if (rc < 0) {
-        return rc;
-    }
-    doc = &docs.at[0];
-    kind = rest_kind_by_name(r, json_str_field(doc, "apiVersion"), json_str_field(doc, "kind"));
     return bootstrap_create_or_update(
         b,
         &(struct port_request){.verb = PORT_CREATE,
@@ -351,19 +340,53 @@ static int bootstrap_make_object(struct rest *r, struct batch *b, const char *te
         NULL, mem, err);
 }
 
+/* The queues that Volcano's scheduler creates at its start. */
+static int bootstrap_make_queues(struct rest *r, struct batch *b, struct hk_arena *mem,
+                                 struct hk_err *err)
+{
+    for (size_t i = 0; i < API_NBUILTIN_QUEUES; i++) {
+        const struct api_builtin_queue *q = &api_builtin_queues[i];
+        const struct json doc = api_builtin_queue_manifest(q, hk_str(q->name), mem);
+        const int rc = bootstrap_make_object(r, b, &doc, mem, err);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static int bootstrap_make_objects(struct rest *r, struct batch *b, struct hk_arena *mem,
+                                  struct hk_err *err)
+{
+    int rc = bootstrap_make_queues(r, b, mem, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    for (size_t i = 0; i < HK_LEN(objects); i++) {
+        struct yaml_docs docs = {0};
+        rc = yaml_parse(hk_str(objects[i]), 0, mem, &docs, err);
+        if (rc < 0) {
+            return rc;
+        }
+        rc = bootstrap_make_object(r, b, &docs.at[0], mem, err);
+        if (rc < 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
 int bootstrap_objects(struct rest *r, struct hk_err *err)
 {
     struct batch b = {.port = rest_port(r)};
     struct hk_arena mem = {0};
-    int rc = 0, made;
+    int rc = bootstrap_make_objects(r, &b, &mem, err);
+    const int answers = batch_wait(&b, rc < 0 ? NULL : err);
 
-    for (size_t i = 0; rc == 0 && i < HK_LEN(objects); i++) {
-        rc = bootstrap_make_object(r, &b, objects[i], &mem, err);
-    }
     hk_arena_fini(&mem);
-    made = batch_wait(&b, rc < 0 ? NULL : err);
     if (rc == 0) {
-        rc = made;
+        rc = answers;
     }
     return rc < 0 ? hk_wrap(err, rc, "first objects") : 0;
 }

@@ -8,7 +8,7 @@
 #include "cli/show_explain.h"
 #include "codec/yaml.h"
 #include "explain/explain.h"
-#include "scheduler/loop.h"
+#include "scheduler/ingest.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -87,17 +87,19 @@ static void list_optional(struct work *w, enum api_kind_id kind, const char *ns)
 
 static int cmd_explain_read_cluster(struct work *w, struct hk_err *err)
 {
-    uint32_t n, required;
-    const enum api_kind_id *kinds = loop_kinds(&n, &required);
     int rc = cmd_explain_list(w, API_JOB, w->user.ns, err);
 
     if (rc < 0) {
         return rc;
     }
-    for (uint32_t k = 0; k < n; k++) {
-        if (k >= required) {
-            list_optional(w, kinds[k], "");
-        } else if ((rc = cmd_explain_list(w, kinds[k], "", err)) < 0) {
+    for (uint32_t k = 0; k < INGEST_NKINDS; k++) {
+        const struct ingest_kind *kind = &ingest_kinds[k];
+        if (!kind->required) {
+            list_optional(w, kind->id, "");
+            continue;
+        }
+        rc = cmd_explain_list(w, kind->id, "", err);
+        if (rc < 0) {
             return hk_wrap(err, rc, "cannot see what the scheduler sees");
         }
     }

@@ -8,6 +8,7 @@
 #include "codec/timefmt.h"
 #include "controllers/keymem.h"
 #include "controllers/kinds.h"
+#include "controllers/pass.h"
 #include "controllers/table.h"
 
 #define NS 1000000000

@@ -2,7 +2,7 @@
 // Private to the framework: manager.c and pass.c.
 #pragma once
 
-#include "controllers/ctl.h"
+#include "controllers/pass.h"
 
 enum ensured_state {
     ENSURED_UNKNOWN,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The framework of the controllers, tested with a tiny controller: a Queue's weight is the number
 // of PodGroups NAME-0, NAME-1, ... that it must own, and a ConfigMap NAME contains that number.
-#include "controllers/ctl.h"
+#include "controllers/pass.h"
 
 #include "api/port_mem.h"
 

@@ -2,6 +2,7 @@
 // The garbage collector of Jobs: deletes a finished job when its ttlSecondsAfterFinished has
 // passed. Owner references then remove the objects of the job.
 #include "controllers/kinds.h"
+#include "controllers/pass.h"
 #include "controllers/table.h"
 
 /* An Aborted job may be resumed, so it counts as finished only if the configuration says so. */

@@ -18,9 +18,9 @@
 // with, so it is always clear which pods an action concerns.
 #pragma once
 
-#include "controllers/ctl.h"
 #include "controllers/jobplugin.h"
 #include "controllers/kinds.h"
+#include "controllers/pass.h"
 
 struct job_mem;
 struct job_pass;

@@ -10,8 +10,8 @@
 // status.
 #pragma once
 
-#include "controllers/ctl.h"
 #include "controllers/kinds.h"
+#include "controllers/pass.h"
 
 struct flow_probe;
 

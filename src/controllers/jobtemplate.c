@@ -2,6 +2,7 @@
 // JobTemplates: lists in each status the jobs created from it. jobflow.c creates these jobs.
 #include "api/names.h"
 #include "controllers/kinds.h"
+#include "controllers/pass.h"
 #include "controllers/table.h"
 
 static const struct hk_str none = {"", 0};

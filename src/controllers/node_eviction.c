@@ -12,6 +12,7 @@
 #include "api/pod.h"
 #include "controllers/keymem.h"
 #include "controllers/kinds.h"
+#include "controllers/pass.h"
 #include "controllers/table.h"
 
 #define SECOND_NS ((int64_t)1000000000)

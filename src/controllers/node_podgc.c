@@ -17,6 +17,7 @@
 #include "api/names.h"
 #include "controllers/keymem.h"
 #include "controllers/kinds.h"
+#include "controllers/pass.h"
 #include "controllers/table.h"
 
 #include <stdlib.h>

@@ -8,6 +8,7 @@
 #include "api/names.h"
 #include "controllers/keymem.h"
 #include "controllers/kinds.h"
+#include "controllers/pass.h"
 #include "controllers/table.h"
 
 #define PATIENCE_NS ((int64_t)10 * 1000 * 1000 * 1000)

@@ -17,6 +17,7 @@
 #include "api/names.h"
 #include "base/log.h"
 #include "controllers/kinds.h"
+#include "controllers/pass.h"
 #include "controllers/table.h"
 
 static const struct hk_str none = {"", 0};

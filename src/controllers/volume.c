@@ -12,6 +12,7 @@
 #include "api/names.h"
 #include "api/storage.h"
 #include "controllers/kinds.h"
+#include "controllers/pass.h"
 #include "controllers/table.h"
 
 static const struct hk_str none = {"", 0};

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "api/names.h"
-#include "controllers/ctl.h"
 #include "controllers/kinds.h"
+#include "controllers/pass.h"
 
 #define WORK_SECOND_NS ((int64_t)1000000000)
 

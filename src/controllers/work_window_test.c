@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large Kubernetes workloads: pods are created as they can be placed, the other replicas are only
 // counted, and other workloads make progress.
+#include "controllers/pass.h"
 #include "controllers/pod_window.h"
 #include "controllers/work_rig_test.h"
 

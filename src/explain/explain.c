@@ -135,7 +135,7 @@ static void explain_load_objects(struct explainer *x)
 {
     for (uint32_t k = 0; k < x->o->n; k++) {
         const struct api_object *o = x->o->objects[k];
-        if (ingest_takes(o->kind)) {
+        if (ingest_reads(o->kind)) {
             /* The scheduler does not see invalid objects either. */
             ingest_put(x->c.in, o->kind, &o->root, NULL, NULL);
         }

@@ -441,7 +441,10 @@ static int explain_view_run_aside(struct explainer *x, aside_fn *fn, void *ctx, 
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     const int rc = aside_run(fn, ctx, &text, err);
 
-    return rc < 0 ? rc : json_parse(hk_arena_str(x->a, hk_buf_str(&text)), 0, x->a, ret, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return json_parse(hk_arena_str(x->a, hk_buf_str(&text)), 0, x->a, ret, err);
 }
 
 int explain_view(struct explainer *x, struct json *ret, struct hk_err *err)

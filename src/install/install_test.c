@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The installed objects: all placeholders are filled, roles have only the rights that the chosen
-// webhooks need, and pods are admitted when the admission server is down.
+// webhooks need or that their program uses, and pods are admitted when the admission server is down.
 #include "install/install.h"
 
 #include "admission/volcano.h"
+#include "api/queue.h"
+#include "scheduler/ingest.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -121,6 +123,69 @@ static void test_rights_follow_the_webhooks(void **state)
     assert_false(has_right(role, "-mutate"));
 }
 
+static bool rule_names(const struct json *rule, const char *list, const char *what)
+{
+    const struct json *names = json_get(rule, list);
+
+    for (uint32_t i = 0; i < json_len(names); i++) {
+        if (hk_str_is(json_str(&names->items[i], HK_STR("")), what)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool rule_lets_watch(const struct json *rule)
+{
+    return rule_names(rule, "verbs", "list") && rule_names(rule, "verbs", "watch");
+}
+
+/* The scheduler has the right to follow exactly the kinds that it reads. */
+static void test_the_scheduler_may_follow_the_kinds_it_reads(void **state)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    const struct install_opts o = usual(1U << INSTALL_RBAC);
+    const struct json all = objects(&o, &a);
+    const struct json *rules = json_get(find(&all, "ClusterRole", "volcano-scheduler"), "rules");
+    uint32_t granted = 0;
+
+    for (uint32_t k = 0; k < INGEST_NKINDS; k++) {
+        const struct api_kind *kind = api_kind(ingest_kinds[k].id);
+        bool found = false;
+        for (uint32_t i = 0; i < json_len(rules); i++) {
+            const struct json *rule = &rules->items[i];
+            found |= rule_names(rule, "apiGroups", kind->group) &&
+                     rule_names(rule, "resources", kind->plural) && rule_lets_watch(rule);
+        }
+        if (!found) {
+            fail_msg("the scheduler reads %s, but may not list and watch them", kind->plural);
+        }
+    }
+    for (uint32_t i = 0; i < json_len(rules); i++) {
+        const struct json *rule = &rules->items[i];
+        granted += rule_lets_watch(rule) ? json_len(json_get(rule, "resources")) : 0;
+    }
+    assert_int_equal(granted, INGEST_NKINDS);
+}
+
+/* The installed queues are those that the server and the scheduler create. */
+static void test_queues_are_the_built_in_ones(void **state)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    const struct install_opts o = usual(1U << INSTALL_QUEUES);
+    const struct json list = objects(&o, &a);
+
+    assert_int_equal(list.len, API_NBUILTIN_QUEUES);
+    for (uint32_t i = 0; i < API_NBUILTIN_QUEUES; i++) {
+        HK_AUTO(hk_buf_fini) struct hk_buf installed = {0}, built_in = {0};
+        const struct api_builtin_queue *q = &api_builtin_queues[i];
+        const struct json doc = api_builtin_queue_manifest(q, hk_str(q->name), &a);
+        json_write(&list.items[i], &installed);
+        json_write(&doc, &built_in);
+        assert_string_equal(installed.data, built_in.data);
+    }
+}
+
 static void test_webhooks(void **state)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
@@ -171,6 +236,8 @@ int main(void)
         cmocka_unit_test(test_parts_come_in_their_order),
         cmocka_unit_test(test_the_configuration_has_the_given_values),
         cmocka_unit_test(test_rights_follow_the_webhooks),
+        cmocka_unit_test(test_the_scheduler_may_follow_the_kinds_it_reads),
+        cmocka_unit_test(test_queues_are_the_built_in_ones),
         cmocka_unit_test(test_webhooks),
         cmocka_unit_test(test_webhooks_by_address),
     };

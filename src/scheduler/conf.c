@@ -437,16 +437,21 @@ static int read_tiers(struct conf *c, const struct json *root, struct hk_err *er
     int rc;
 
     rc = scheduler_conf_typed_member(root, "tiers", JSON_ARRAY, &list, err);
-    for (uint32_t i = 0; rc == 0 && list && i < list->len; i++) {
+    if (rc < 0) {
+        return rc;
+    }
+    for (uint32_t i = 0; list && i < list->len; i++) {
         rc = object_item(list, i, "tier", &tier, err);
-        if (rc == 0) {
-            rc = read_tier(c, tier, err);
+        if (rc < 0) {
+            return rc;
+        }
+        rc = read_tier(c, tier, err);
+        if (rc < 0) {
+            return rc;
         }
     }
-    if (rc == 0) {
-        join_twins(c);
-    }
-    return rc;
+    join_twins(c);
+    return 0;
 }
 
 /* ---- actions ---- */
@@ -678,7 +683,7 @@ int conf_file_open(struct conf_file *f, const char *path, struct hk_err *err)
     rc = conf_parse(hk_str(conf_default_text), &f->now, &why);
     hk_assert(rc == 0);
     rc = conf_file_reload(f, err);
-    return rc < 0 ? rc : 0;
+    return HK_MIN(rc, 0); /* 1 means that the file was read */
 }
 
 void conf_file_fini(struct conf_file *f)

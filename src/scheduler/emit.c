@@ -23,11 +23,6 @@ struct hk_str emit_uid(const struct emit *e, uint32_t uid)
     return s.n > 0 && !memchr(s.s, '/', s.n) ? s : HK_STR("");
 }
 
-uint64_t emit_hash(uint64_t h, struct hk_str s)
-{
-    return hk_hash(s.n > 0 ? s.s : "", s.n, hk_mix(h * 31 + s.n + 1));
-}
-
 /* ---- bodies ---- */
 
 struct json emit_condition(struct emit *e, const char *type, const char *status,
@@ -174,13 +169,6 @@ void emit_write_fini(struct emit *e, struct write *w)
     *w = (struct write){0};
 }
 
-void emit_set_id(struct emit *e, uint32_t *id, uint32_t to)
-{
-    hk_intern_keep(&e->o.m->str, to);
-    hk_intern_drop(&e->o.m->str, *id);
-    *id = to;
-}
-
 /* Puts a write that holds its references into a lane and clears *w. */
 static void lane_put(struct lane *l, struct write *w)
 {
@@ -281,8 +269,24 @@ void emit_tell(struct emit *e, const struct write *w, enum emit_outcome what)
     const task_id t = emit_task(e, w);
 
     if (!id_none(t)) {
-        e->o.on_outcome(e->o.ctx, t, what);
+        hk_vec_push(&e->results, ((struct emit_result){w->task, what}));
     }
+}
+
+bool emit_has_result(const struct emit *e)
+{
+    return e->nread < e->results.len;
+}
+
+bool emit_next_result(struct emit *e, struct emit_result *ret)
+{
+    if (!emit_has_result(e)) {
+        hk_vec_clear(&e->results);
+        e->nread = 0;
+        return false;
+    }
+    *ret = e->results.at[e->nread++];
+    return true;
 }
 
 const char *emit_about(struct emit *e, const struct write *w)
@@ -350,7 +354,7 @@ static void gate_done(struct emit *e, struct write *w, const struct port_msg *m)
                m->err->text);
     }
     if (m->rc < 0 && !id_none(t)) {
-        emit_pod_row(e, t)->ungated = false;
+        known_pod(e->known, t)->ungated = false;
     }
     emit_tell(e, w, m->rc < 0 ? EMIT_GATE_FAILED : EMIT_GATE_OPEN);
 }
@@ -473,7 +477,7 @@ static void evict(struct emit *e, const struct decision *d)
 
 static void ungate(struct emit *e, task_id t)
 {
-    struct pod_known *k = emit_pod_row(e, t);
+    struct pod_known *k = known_pod(e->known, t);
 
     if (!k->ungated) { /* stays set until the pod comes back without the gate */
         k->ungated = true;
@@ -505,6 +509,7 @@ struct emit *emit_new(const struct emit_opts *o)
     struct emit *e = hk_zalloc(sizeof(*e));
 
     e->o = *o;
+    e->known = o->known;
     e->component = hk_strndup(o->component.s, o->component.n);
     e->prebind_due_ns = INT64_MAX;
     e->nflight = o->in_flight > 0 ? o->in_flight : IN_FLIGHT_DEFAULT;
@@ -541,7 +546,8 @@ void emit_free(struct emit *e)
     }
     hk_vec_fini(&e->later);
     emit_volume_fini(e);
-    emit_status_fini(e);
+    hk_vec_fini(&e->sums);
+    hk_vec_fini(&e->results);
     recorder_free(e->recorder);
     hk_free(e->flights);
     hk_free(e->component);

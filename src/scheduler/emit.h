@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Turns decisions into API writes: the only way out of the model. A closed session becomes binds,
 // evictions, statuses, conditions and events, each written only when it has changed, many requests
-// at a time. A bind that needs volumes waits for them here. Emit remembers hashes of the API's
-// state, not objects. Runs on the scheduler's loop between sessions; answers arrive through the
-// port.
+// at a time. A bind that needs volumes waits for them here. What the API shows already is in `known`,
+// which ingest fills from events. Runs on the scheduler's loop between sessions; answers arrive
+// through the port, and the loop reads their outcomes as data.
 #pragma once
 
 #include "api/port.h"
+#include "scheduler/known.h"
 #include "scheduler/session.h"
 
 enum emit_outcome {
@@ -21,6 +22,7 @@ enum emit_outcome {
 struct emit_opts {
     struct port *port;
     struct model *m;
+    struct known *known; /* borrowed, shared with ingest */
     struct hk_clock *clock;
     struct meter *meter;     /* or NULL */
     struct hk_str component; /* the scheduler's name in events */
@@ -28,8 +30,6 @@ struct emit_opts {
     uint32_t in_flight;      /* requests at a time, 0: 64 */
     int64_t reason_wait_ns;  /* as in loop_opts */
     uint64_t run;            /* distinguishes this run from others in transitionIDs */
-    void (*on_outcome)(void *ctx, task_id t, enum emit_outcome what);
-    void *ctx;
 };
 
 struct emit;
@@ -40,15 +40,16 @@ void emit_free(struct emit *e);
 
 /* Queues the decisions and notes of a closed session; sends as many as allowed at a time. */
 void emit_session(struct emit *e, const struct session *ssn);
-/* An object from the API, after the model has accepted or refused it. */
-void emit_learn(struct emit *e, const struct api_object *o);
-/* An object of that kind was deleted from the API and the model. */
-void emit_unlearn(struct emit *e, const struct api_kind *kind);
 /* Writes to our NodeShard which nodes it uses, and for which it still waits. Both are names. */
 void emit_shard(struct emit *e, const uint32_t *in_use, uint32_t nin_use, const uint32_t *to_add,
                 uint32_t nto_add);
-/* The status in that revision of the job's PodGroup is older than our last write. */
-bool emit_is_ahead(const struct emit *e, job_id j, uint64_t rv);
+/* The oldest outcome not yet read; false when there is none. The task may be gone meanwhile. */
+struct emit_result {
+    task_ref task;
+    enum emit_outcome what;
+};
+bool emit_next_result(struct emit *e, struct emit_result *ret);
+bool emit_has_result(const struct emit *e);
 
 /* Sends what waits; returns the time (monotonic) of the next retry, INT64_MAX when none waits. */
 int64_t emit_pump(struct emit *e);

@@ -1,55 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // PodGroup statuses: phase, counters and conditions, in one merge patch since the kind has no
 // status subresource. A patch replaces the whole list of conditions, so it repeats those of others.
-#include "api/podgroup.h"
 #include "scheduler/emit_priv.h"
 
-static const struct {
-    const char *type, *reason;
-} cond_words[COND_N] = {
-    [COND_UNSCHEDULABLE] = {"Unschedulable", "NotEnoughResources"},
-    [COND_SCHEDULED] = {"Scheduled", "tasks in gang are ready to be scheduled"},
+static const char *const cond_reasons[COND_N] = {
+    [COND_UNSCHEDULABLE] = "NotEnoughResources",
+    [COND_SCHEDULED] = "tasks in gang are ready to be scheduled",
 };
 
 static const char *const cond_status_words[] = {[COND_TRUE] = "True", [COND_FALSE] = "False"};
-
-static uint64_t hash2(struct hk_str a, struct hk_str b)
-{
-    return emit_hash(emit_hash(1, a), b) | 1; /* 0 is unknown */
-}
-
-static void group_clear(struct emit *e, struct group_known *k)
-{
-    emit_set_id(e, &k->uid, 0);
-    hk_free(k->others);
-    hk_free(k->message);
-    hk_free(k->warning);
-    *k = (struct group_known){0};
-}
-
-static struct group_known *group_row(struct emit *e, job_id j)
-{
-    const uint32_t uid = model_job(e->o.m, j)->uid;
-    struct group_known *k;
-
-    EMIT_ROW(&e->groups, j.i);
-    k = &e->groups.at[j.i];
-    if (k->uid != uid) {
-        group_clear(e, k);
-        emit_set_id(e, &k->uid, uid);
-    }
-    return k;
-}
-
-/* ---- transitionIDs ---- */
-
-static void id_make(uint64_t run, uint64_t session, uint64_t ret[2])
-{
-    ret[0] = hk_mix(run + session * 0x9e3779b97f4a7c15ULL);
-    ret[1] = hk_mix(ret[0] ^ session);
-    ret[0] = (ret[0] & ~0xf000ULL) | 0x4000;          /* version 4 */
-    ret[1] = (ret[1] & ~(3ULL << 62)) | (2ULL << 62); /* its variant */
-}
 
 static char *id_text(struct emit *e, const uint64_t id[2])
 {
@@ -58,30 +17,10 @@ static char *id_text(struct emit *e, const uint64_t id[2])
                            (unsigned)(id[1] >> 48), (unsigned long long)id[1] & 0xffffffffffffULL);
 }
 
-/* A text that is not a UUID gets one derived from its hash. */
-static void id_parse(struct hk_str s, uint64_t ret[2])
-{
-    unsigned a, b, c, d;
-    unsigned long long f;
-    char text[40] = "";
-
-    if (s.n == 36) {
-        memcpy(text, s.s, 36);
-    }
-    if (sscanf(text, "%8x-%4x-%4x-%4x-%12llx", &a, &b, &c, &d, &f) == 5) {
-        ret[0] = (uint64_t)a << 32 | (uint64_t)b << 16 | c;
-        ret[1] = (uint64_t)d << 48 | f;
-    } else {
-        id_make(emit_hash(1, s), 0, ret);
-    }
-}
-
-/* ---- PodGroups ---- */
-
 static void push_group(struct emit *e, job_id j, bool hurry)
 {
     const struct job *job = model_job(e->o.m, j);
-    struct group_known *k = &e->groups.at[j.i];
+    struct group_known *k = &e->known->groups.at[j.i];
     const struct write w = {.kind = WRITE_GROUP,
                             .about = API_PODGROUP,
                             .row = j.i,
@@ -100,7 +39,7 @@ static bool emit_group_set_condition(struct emit *e, const struct session *ssn,
                                      struct group_known *k, enum cond_type type,
                                      enum cond_status status, const char *message)
 {
-    const uint64_t said = hash2(hk_str(cond_words[type].reason), hk_str(message));
+    const uint64_t said = known_reason_hash(hk_str(cond_reasons[type]), hk_str(message));
     struct cond_known *c = &k->cond[type];
 
     if (c->status == status && c->said == said) {
@@ -111,7 +50,7 @@ static bool emit_group_set_condition(struct emit *e, const struct session *ssn,
     }
     c->status = (uint8_t)status;
     c->said = said;
-    id_make(e->o.run, ssn->uid, c->id);
+    known_transition_id(e->o.run, ssn->uid, c->id);
     return true;
 }
 
@@ -123,12 +62,6 @@ static bool deny_condition(struct emit *e, const struct session *ssn, struct gro
            emit_group_set_condition(e, ssn, k, type, COND_FALSE, "");
 }
 
-static void keep_message(struct group_known *k, struct hk_str s)
-{
-    hk_free(k->message);
-    k->message = s.n > 0 ? hk_strndup(s.s, s.n) : NULL;
-}
-
 static bool set_conditions(struct emit *e, const struct session *ssn, struct group_known *k,
                            const struct job_note *n)
 {
@@ -138,12 +71,12 @@ static bool set_conditions(struct emit *e, const struct session *ssn, struct gro
         changed = emit_group_set_condition(e, ssn, k, COND_UNSCHEDULABLE, COND_TRUE, n->message);
         changed |= deny_condition(e, ssn, k, COND_SCHEDULED);
         if (changed) {
-            keep_message(k, hk_str(n->message));
+            known_set_message(k, hk_str(n->message));
         }
     } else if (n->condition == NOTE_SCHEDULED) {
         changed = emit_group_set_condition(e, ssn, k, COND_SCHEDULED, COND_TRUE, "");
         if (deny_condition(e, ssn, k, COND_UNSCHEDULABLE)) {
-            keep_message(k, HK_STR(""));
+            known_set_message(k, HK_STR(""));
             changed = true;
         }
     }
@@ -162,25 +95,19 @@ static bool set_counters(struct group_known *k, const struct job_note *n)
     return changed;
 }
 
-/* Identifies the last message: the same message about the same group is only counted, even if the
- * recorder has forgotten it. */
-static uint64_t emit_group_hash_message(const char *text)
-{
-    return emit_hash(1, hk_str(text)) | 1;
-}
-
 /* Delays a warning until the condition with the same message is written. By then the warning may be
- * wrong: a gang lacks members while its pods are still being created. */
+ * wrong: a gang lacks members while its pods are still being created. A message that the group had
+ * last is not repeated; the hash in `event` recognizes it even if the recorder has forgotten it. */
 static void hold_warning(struct group_known *k, const char *text)
 {
     hk_free(k->warning);
-    k->warning = text && k->event != emit_group_hash_message(text) ? hk_strdup(text) : NULL;
+    k->warning = text && k->event != known_text_hash(hk_str(text)) ? hk_strdup(text) : NULL;
 }
 
 static void tell_warning(struct emit *e, struct group_known *k, struct event_about about)
 {
     if (k->warning) {
-        k->event = emit_group_hash_message(k->warning);
+        k->event = known_text_hash(hk_str(k->warning));
         emit_event(e, about, true, "Unschedulable", k->warning);
         hk_free(k->warning);
         k->warning = NULL;
@@ -202,7 +129,7 @@ static bool is_awaited(uint8_t from, uint8_t to)
 void emit_note_group(struct emit *e, const struct session *ssn, const struct job_note *n)
 {
     const struct job *job = model_job(e->o.m, n->job);
-    struct group_known *k = group_row(e, n->job);
+    struct group_known *k = known_group(e->known, n->job);
     const char *refusal = ssn->job_msg[n->job.i];
     const bool hurry = is_awaited(k->phase, n->phase);
     bool changed = set_counters(k, n);
@@ -212,12 +139,12 @@ void emit_note_group(struct emit *e, const struct session *ssn, const struct job
         push_group(e, n->job, hurry);
     }
     /* Later refusals are part of the warning. */
-    if (refusal && n->phase == PG_PENDING && k->refusal != emit_group_hash_message(refusal)) {
-        k->refusal = emit_group_hash_message(refusal);
+    if (refusal && n->phase == PG_PENDING && k->refusal != known_text_hash(hk_str(refusal))) {
+        k->refusal = known_text_hash(hk_str(refusal));
         emit_event_group(e, n->job, false, "Unschedulable", refusal);
     }
     hold_warning(k, n->event);
-    if (!emit_turn_is_open(&k->turn)) {
+    if (!known_turn_is_open(&k->turn)) {
         tell_warning(e, k, (struct event_about){API_PODGROUP, job->ns, job->name, job->uid});
     }
     if (!n->event && changed && (n->phase == PG_RUNNING || n->phase == PG_COMPLETED)) {
@@ -243,9 +170,8 @@ static struct json condition_list(struct emit *e, const struct group_known *k)
             continue;
         }
         const bool told = i == COND_UNSCHEDULABLE && k->message;
-        struct json c =
-            emit_condition(e, cond_words[i].type, cond_status_words[known->status],
-                           hk_str(cond_words[i].reason), hk_str(told ? k->message : ""));
+        struct json c = emit_condition(e, known_cond_types[i], cond_status_words[known->status],
+                                       hk_str(cond_reasons[i]), hk_str(told ? k->message : ""));
         if (!told) {
             json_del(&c, "message");
         }
@@ -264,7 +190,7 @@ static struct json condition_list(struct emit *e, const struct group_known *k)
 bool emit_group_request(struct emit *e, const struct write *w, struct port_request *req,
                         struct json *body)
 {
-    struct group_known *k = &e->groups.at[w->row];
+    struct group_known *k = &e->known->groups.at[w->row];
     struct json *status;
 
     if (k->uid != w->uid || !emit_turn_begin(&k->turn)) {
@@ -285,7 +211,7 @@ bool emit_group_request(struct emit *e, const struct write *w, struct port_reque
 
 void emit_group_done(struct emit *e, struct write *w, const struct port_msg *m)
 {
-    struct group_known *k = &e->groups.at[w->row];
+    struct group_known *k = &e->known->groups.at[w->row];
 
     if (k->uid != w->uid) {
         return;
@@ -294,97 +220,7 @@ void emit_group_done(struct emit *e, struct write *w, const struct port_msg *m)
     if (!emit_turn_end(e, &k->turn, w, m)) {
         k->phase = PG_NONE; /* unknown: written again with the next note */
     }
-    if (!emit_turn_is_open(&k->turn)) {
+    if (!known_turn_is_open(&k->turn)) {
         tell_warning(e, k, about_write(w));
     }
-}
-
-/* Remembers conditions of other writers, to write them back unchanged. */
-static void learn_others(struct emit *e, struct group_known *k, const struct json *list)
-{
-    bool any = false;
-
-    hk_buf_clear(&e->text);
-    for (uint32_t i = 0; i < json_len(list); i++) {
-        const struct hk_str type = json_str_field(&list->items[i], "type");
-        if (!hk_str_is(type, cond_words[COND_UNSCHEDULABLE].type) &&
-            !hk_str_is(type, cond_words[COND_SCHEDULED].type)) {
-            hk_buf_addc(&e->text, any ? ',' : '[');
-            json_write(&list->items[i], &e->text);
-            any = true;
-        }
-    }
-    hk_free(k->others);
-    k->others = NULL;
-    if (any) {
-        hk_buf_addc(&e->text, ']');
-        k->others = hk_strdup(e->text.data);
-    }
-}
-
-static void learn_condition(struct group_known *k, enum cond_type type,
-                            const struct api_conditions *list)
-{
-    const struct api_condition *c = api_condition_get(list, hk_str(cond_words[type].type));
-    struct cond_known *known = &k->cond[type];
-
-    *known = (struct cond_known){0};
-    if (c) {
-        known->status = hk_str_is(c->status, "True") ? COND_TRUE : COND_FALSE;
-        known->said = hash2(c->reason, c->message);
-        known->changed_ns = c->last_transition_ns;
-        id_parse(c->transition_id, known->id);
-    }
-    if (type == COND_UNSCHEDULABLE) {
-        keep_message(k, c ? c->message : HK_STR(""));
-    }
-}
-
-void emit_learn_group(struct emit *e, const struct api_object *o)
-{
-    const job_id j = model_job_find(e->o.m, o->ns, o->name);
-    struct group_known *k;
-    struct api_podgroup pg;
-
-    if (id_none(j) || !model_job(e->o.m, j)->has_pg ||
-        api_podgroup_decode(&o->root, &e->mem, &pg, NULL) < 0) {
-        return;
-    }
-    k = group_row(e, j);
-    if (emit_is_ahead(e, j, o->rv)) {
-        return;
-    }
-    k->phase = (uint8_t)pg.phase; /* both enums follow Volcano's order */
-    k->running = (uint32_t)pg.running;
-    k->failed = (uint32_t)pg.failed;
-    k->succeeded = (uint32_t)pg.succeeded;
-    for (unsigned i = 0; i < COND_N; i++) {
-        learn_condition(k, i, &pg.conditions);
-    }
-    learn_others(e, k, json_at(&o->root, "status.conditions"));
-}
-
-_Static_assert((int)API_PODGROUP_COMPLETED == (int)PG_COMPLETED &&
-                   (int)API_PODGROUP_INQUEUE == (int)PG_INQUEUE &&
-                   (int)API_PODGROUP_UNKNOWN == (int)PG_UNKNOWN &&
-                   (int)API_PODGROUP_RUNNING == (int)PG_RUNNING,
-               "phases of the API and of the model are the same");
-
-bool emit_is_ahead(const struct emit *e, job_id j, uint64_t rv)
-{
-    const struct group_known *k;
-
-    if (j.i >= e->groups.len || e->groups.at[j.i].uid != model_job(e->o.m, j)->uid) {
-        return false;
-    }
-    k = &e->groups.at[j.i];
-    return emit_turn_is_open(&k->turn) || rv < k->rv;
-}
-
-void emit_groups_fini(struct emit *e)
-{
-    for (uint32_t k = 0; k < e->groups.len; k++) {
-        group_clear(e, &e->groups.at[k]);
-    }
-    hk_vec_fini(&e->groups);
 }

@@ -56,19 +56,6 @@ struct flight {
     bool used;
 };
 
-/* The API's state as of its last event or of our writes in flight. */
-struct pod_known {
-    uint64_t said; /* hash of the PodScheduled condition, 0 unknown */
-    uint32_t uid;
-    uint32_t nominated; /* string id */
-    bool forgets;       /* the API still names a node that is promised no more */
-    uint16_t waiting;   /* writes not yet through */
-    bool is_false;      /* its status is False already */
-    bool busy;          /* one of the writes is in flight */
-    bool ungated;       /* its gate is or was being removed */
-    struct prebind *prebind;
-};
-
 /* A bind that waits for its volumes. */
 enum part_state { PART_TO_WRITE, PART_WRITING, PART_WRITTEN };
 struct volume_part {
@@ -84,48 +71,6 @@ struct prebind {
     struct volume_part parts[]; /* in the order of volumes_reserved */
 };
 
-enum cond_type { COND_UNSCHEDULABLE, COND_SCHEDULED, COND_N };
-struct cond_known {
-    uint8_t status;     /* enum cond_status */
-    uint64_t said;      /* hash of reason and message */
-    uint64_t id[2];     /* transitionID */
-    int64_t changed_ns; /* lastTransitionTime */
-};
-enum cond_status { COND_ABSENT, COND_TRUE, COND_FALSE };
-
-/* At most one status write per object in flight; changes meanwhile cause one more. */
-struct write_turn {
-    bool queued, busy, again; /* a write waits; is in flight; another must follow it */
-    bool lazy, again_lazily;  /* that write may be delayed */
-};
-
-struct group_known {
-    uint32_t uid; /* 0: unknown */
-    uint8_t phase;
-    struct write_turn turn;
-    uint32_t running, failed, succeeded;
-    struct cond_known cond[COND_N];
-    char *others;   /* conditions of other types: a JSON array, or NULL */
-    char *message;  /* of Unschedulable while it is True, or NULL */
-    char *warning;  /* warning Event for the next write, or NULL */
-    uint64_t event; /* hash of the last Unschedulable Event */
-    uint64_t refusal;
-    uint64_t rv; /* of our last write */
-};
-
-struct queue_known {
-    uint32_t name;
-    struct write_turn turn;
-    uint64_t said; /* hash of status.allocated, 0 unknown */
-};
-
-struct shard_known {
-    uint64_t said;
-    char *text;  /* the wanted status, JSON */
-    uint64_t rv; /* of our last write */
-    struct write_turn turn;
-};
-
 struct emit {
     struct emit_opts o;
     char *component;
@@ -139,15 +84,15 @@ struct emit {
     struct hk_arena mem; /* scratch of one request body */
     struct hk_buf text;
 
-    HK_VEC(struct pod_known) pods;     /* by task row */
-    HK_VEC(struct group_known) groups; /* by job row */
-    HK_VEC(struct queue_known) queues; /* by queue row */
-    HK_VEC(int64_t) sums;              /* by queue row, descendants included: [queue][DIM_MAX] */
-    struct shard_known shard;
+    struct known *known;
+    HK_VEC(int64_t) sums; /* by queue row, descendants included: [queue][DIM_MAX] */
+    HK_VEC(struct emit_result) results;
+    uint32_t nread; /* results read by the loop */
 
     HK_VEC(struct prebind *) prebinds; /* oldest first */
     HK_VEC(struct volume_bind) binds;  /* scratch */
-    bool volumes_changed;              /* something that prebinds depend on changed */
+    bool volumes_changed;              /* a write of a prebind was answered */
+    uint64_t volume_events;            /* known.volume_events at the last tick */
     int64_t prebind_due_ns;            /* earliest due_ns of prebinds */
 };
 
@@ -163,15 +108,13 @@ void emit_put_off(struct emit *e, struct write *w);
 void emit_retry(struct emit *e, struct write *w);
 void emit_write_keep(struct emit *e, const struct write *w);
 void emit_write_fini(struct emit *e, struct write *w);
-/* Sets *id and moves its string reference. */
-void emit_set_id(struct emit *e, uint32_t *id, uint32_t to);
 struct hk_str emit_str(const struct emit *e, uint32_t id);
 /* The uid for preconditions; empty for objects that have none. */
 struct hk_str emit_uid(const struct emit *e, uint32_t uid);
-uint64_t emit_hash(uint64_t h, struct hk_str s);
 
 /* The write's task, NO_TASK when it is gone. */
 task_id emit_task(const struct emit *e, const struct write *w);
+/* Adds an outcome for the loop, unless the task is gone. */
 void emit_tell(struct emit *e, const struct write *w, enum emit_outcome what);
 /* "namespace/name", for the log; until the next call. */
 const char *emit_about(struct emit *e, const struct write *w);
@@ -182,12 +125,6 @@ struct json *emit_put_uid(struct emit *e, struct json *body, const struct write 
 struct json emit_condition(struct emit *e, const char *type, const char *status,
                            struct hk_str reason, struct hk_str message);
 
-/* Grows a column of zeroed rows to hold row i. */
-#define EMIT_ROW(vec, i)                                                                           \
-    while ((vec)->len <= (i)) {                                                                    \
-        hk_vec_push(vec, ((__typeof__((vec)->at[0])){0}));                                         \
-    }
-
 /* ---- emit_volume.c ---- */
 
 /* Takes over a bind whose task has reserved volumes; false when it can be sent at once. */
@@ -197,16 +134,12 @@ bool emit_volume_request(struct emit *e, struct write *w, struct port_request *r
 void emit_volume_done(struct emit *e, struct write *w, const struct port_msg *m);
 /* Advances binds that wait for volumes; returns the time of the next call. */
 int64_t emit_volume_tick(struct emit *e);
-/* The pod of the row changed. */
-void emit_volume_pod(struct emit *e, task_id t);
 void emit_volume_fini(struct emit *e);
 
 /* ---- emit_shard.c ---- */
 
 bool emit_shard_request(struct emit *e, struct port_request *req, struct json *body);
 void emit_shard_done(struct emit *e, struct write *w, const struct port_msg *m);
-void emit_learn_shard(struct emit *e, const struct api_object *o);
-void emit_shard_fini(struct emit *e);
 
 /* ---- emit_group.c ---- */
 
@@ -214,8 +147,6 @@ void emit_note_group(struct emit *e, const struct session *ssn, const struct job
 bool emit_group_request(struct emit *e, const struct write *w, struct port_request *req,
                         struct json *body);
 void emit_group_done(struct emit *e, struct write *w, const struct port_msg *m);
-void emit_learn_group(struct emit *e, const struct api_object *o);
-void emit_groups_fini(struct emit *e);
 
 /* ---- emit_status.c ---- */
 
@@ -228,10 +159,7 @@ bool emit_turn_begin(struct write_turn *t);
 /* Handles the answer. Retries temporary failures, and sends a write requested meanwhile. False when
  * it failed for good: the API's state is then unknown. */
 bool emit_turn_end(struct emit *e, struct write_turn *t, struct write *w, const struct port_msg *m);
-/* Whether the API's events may be older than our writes. */
-bool emit_turn_is_open(const struct write_turn *t);
 
-struct pod_known *emit_pod_row(struct emit *e, task_id t);
 void emit_status_session(struct emit *e, const struct session *ssn);
 void emit_pod_condition(struct emit *e, task_id t, const char *reason, const char *message,
                         node_id nominated);
@@ -239,7 +167,6 @@ void emit_pod_condition(struct emit *e, task_id t, const char *reason, const cha
 bool emit_status_request(struct emit *e, struct write *w, struct port_request *req,
                          struct json *body);
 void emit_status_done(struct emit *e, struct write *w, const struct port_msg *m);
-void emit_status_fini(struct emit *e);
 
 /* ---- emit_event.c ---- */
 

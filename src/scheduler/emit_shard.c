@@ -4,15 +4,6 @@
 // 2.8).
 #include "scheduler/emit_priv.h"
 
-#define LIST_IN_USE "nodesInUse"
-#define LIST_TO_ADD "nodesToAdd"
-#define LIST_TO_REMOVE "nodesToRemove"
-
-static uint64_t hash_text(const struct hk_buf *text)
-{
-    return emit_hash(1, hk_buf_str(text)) | 1; /* 0 is unknown */
-}
-
 static void put_names(struct emit *e, struct json *status, const char *key, const uint32_t *names,
                       uint32_t n)
 {
@@ -28,18 +19,19 @@ void emit_shard(struct emit *e, const uint32_t *in_use, uint32_t nin_use, const 
                 uint32_t nto_add)
 {
     struct json status = json_make_object();
-    struct shard_known *k = &e->shard;
+    struct shard_known *k = &e->known->shard;
 
-    put_names(e, &status, LIST_IN_USE, in_use, nin_use);
-    put_names(e, &status, LIST_TO_ADD, to_add, nto_add);
-    put_names(e, &status, LIST_TO_REMOVE, NULL, 0);
+    put_names(e, &status, KNOWN_IN_USE, in_use, nin_use);
+    put_names(e, &status, KNOWN_TO_ADD, to_add, nto_add);
+    put_names(e, &status, KNOWN_TO_REMOVE, NULL, 0);
     hk_buf_clear(&e->text);
     json_write(&status, &e->text);
     hk_arena_clear(&e->mem);
-    if (k->said == hash_text(&e->text)) {
+    const uint64_t said = known_text_hash(hk_buf_str(&e->text));
+    if (k->said == said) {
         return;
     }
-    k->said = hash_text(&e->text);
+    k->said = said;
     hk_free(k->text);
     k->text = hk_strndup(e->text.data, e->text.len);
     emit_turn_ask(e, &k->turn, (struct write){.kind = WRITE_SHARD, .about = API_NODESHARD});
@@ -47,7 +39,7 @@ void emit_shard(struct emit *e, const uint32_t *in_use, uint32_t nin_use, const 
 
 bool emit_shard_request(struct emit *e, struct port_request *req, struct json *body)
 {
-    struct shard_known *k = &e->shard;
+    struct shard_known *k = &e->known->shard;
     struct json status;
 
     if (!emit_turn_begin(&k->turn)) {
@@ -66,35 +58,10 @@ bool emit_shard_request(struct emit *e, struct port_request *req, struct json *b
 
 void emit_shard_done(struct emit *e, struct write *w, const struct port_msg *m)
 {
-    struct shard_known *k = &e->shard;
+    struct shard_known *k = &e->known->shard;
 
     k->rv = m->rc == 0 ? m->rv : k->rv;
     if (!emit_turn_end(e, &k->turn, w, m)) {
         k->said = 0;
     }
-}
-
-void emit_learn_shard(struct emit *e, const struct api_object *o)
-{
-    static const char *const keys[] = {LIST_IN_USE, LIST_TO_ADD, LIST_TO_REMOVE};
-    const struct json *from = json_get(&o->root, "status");
-    struct shard_known *k = &e->shard;
-    struct json status = json_make_object();
-
-    if (!hk_str_eq(o->name, e->o.shard) || emit_turn_is_open(&k->turn) || o->rv < k->rv) {
-        return;
-    }
-    for (size_t i = 0; i < HK_LEN(keys); i++) {
-        const struct json *list = from ? json_get(from, keys[i]) : NULL;
-        json_set(&status, &e->mem, keys[i],
-                 list && list->type == JSON_ARRAY ? *list : json_make_array());
-    }
-    hk_buf_clear(&e->text);
-    json_write(&status, &e->text);
-    k->said = hash_text(&e->text);
-}
-
-void emit_shard_fini(struct emit *e)
-{
-    hk_free(e->shard.text);
 }

@@ -3,52 +3,10 @@
 // PodGroups. A status is written when it differs from the API's, which is known from watch events
 // and kept as hashes. A write in flight counts as known; the next one for the same object waits for
 // it.
-#include "api/queue.h"
 #include "base/log.h"
 #include "scheduler/emit_priv.h"
 
 enum { MAKING_WAITS = 10 }; /* times reason_wait_ns */
-
-static uint64_t hash3(struct hk_str a, struct hk_str b, struct hk_str c)
-{
-    return emit_hash(emit_hash(emit_hash(1, a), b), c) | 1;
-}
-
-static void pod_clear(struct emit *e, struct pod_known *k)
-{
-    emit_set_id(e, &k->uid, 0);
-    emit_set_id(e, &k->nominated, 0);
-    *k = (struct pod_known){0};
-}
-
-struct pod_known *emit_pod_row(struct emit *e, task_id t)
-{
-    const uint32_t uid = model_task(e->o.m, t)->uid;
-    struct pod_known *k;
-
-    EMIT_ROW(&e->pods, t.i);
-    k = &e->pods.at[t.i];
-    if (k->uid != uid) {
-        pod_clear(e, k);
-        emit_set_id(e, &k->uid, uid);
-    }
-    return k;
-}
-
-static struct queue_known *queue_row(struct emit *e, queue_id q)
-{
-    const uint32_t name = model_queue(e->o.m, q)->name;
-    struct queue_known *k;
-
-    EMIT_ROW(&e->queues, q.i);
-    k = &e->queues.at[q.i];
-    if (k->name != name) {
-        emit_set_id(e, &k->name, 0);
-        *k = (struct queue_known){0};
-        emit_set_id(e, &k->name, name);
-    }
-    return k;
-}
 
 /* ---- failures ---- */
 
@@ -123,11 +81,6 @@ bool emit_turn_end(struct emit *e, struct write_turn *t, struct write *w, const 
     return true;
 }
 
-bool emit_turn_is_open(const struct write_turn *t)
-{
-    return t->queued || t->busy;
-}
-
 /* ---- pods ---- */
 
 void emit_pod_condition(struct emit *e, task_id t, const char *reason, const char *message,
@@ -135,8 +88,8 @@ void emit_pod_condition(struct emit *e, task_id t, const char *reason, const cha
 {
     const struct model *m = e->o.m;
     const struct task *task = model_task(m, t);
-    const uint64_t said = hash3(HK_STR("False"), hk_str(reason), hk_str(message));
-    struct pod_known *k = emit_pod_row(e, t);
+    const uint64_t said = known_condition_hash(HK_STR("False"), hk_str(reason), hk_str(message));
+    struct pod_known *k = known_pod(e->known, t);
     const node_id promised = id_none(nominated) ? task_nominated(m, t) : nominated;
     const uint32_t node = id_none(promised) ? 0 : m->nodes.name[promised.i];
     const bool news = k->said != said;
@@ -146,7 +99,7 @@ void emit_pod_condition(struct emit *e, task_id t, const char *reason, const cha
     }
     k->said = said;
     k->forgets = node == 0 && (k->forgets || k->nominated != 0);
-    emit_set_id(e, &k->nominated, node);
+    known_set_id(e->known, &k->nominated, node);
     k->waiting++;
     emit_push_reason(e, (struct write){.kind = WRITE_CONDITION,
                                        .about = API_POD,
@@ -191,7 +144,7 @@ static bool is_in_the_making(const struct emit *e, const struct write *w)
 static bool condition_request(struct emit *e, struct write *w, struct port_request *req,
                               struct json *body)
 {
-    struct pod_known *k = &e->pods.at[w->task.row];
+    struct pod_known *k = &e->known->pods.at[w->task.row];
     struct json list = json_make_array();
     struct json c, *status;
 
@@ -246,7 +199,7 @@ static bool condition_request(struct emit *e, struct write *w, struct port_reque
 
 static void condition_done(struct emit *e, struct write *w, const struct port_msg *m)
 {
-    struct pod_known *k = &e->pods.at[w->task.row];
+    struct pod_known *k = &e->known->pods.at[w->task.row];
 
     if (k->uid != w->uid) {
         return;
@@ -264,34 +217,6 @@ static void condition_done(struct emit *e, struct write *w, const struct port_ms
         emit_retry(e, w);
     } else if (k->said == w->said) {
         k->said = 0;
-    }
-}
-
-static void learn_pod(struct emit *e, const struct api_object *o)
-{
-    const task_id t = model_task_find(e->o.m, o->ns, o->name);
-    const struct json *list = json_at(&o->root, "status.conditions");
-    struct pod_known *k;
-
-    if (id_none(t)) {
-        return;
-    }
-    emit_volume_pod(e, t);
-    k = emit_pod_row(e, t);
-    if (k->waiting > 0) {
-        return;
-    }
-    k->said = 0;
-    k->is_false = false;
-    hk_intern_drop(&e->o.m->str, k->nominated);
-    k->nominated = hk_intern_hold(&e->o.m->str, json_str_at(&o->root, "status.nominatedNodeName"));
-    for (uint32_t i = 0; i < json_len(list); i++) {
-        const struct json *c = &list->items[i];
-        if (hk_str_is(json_str_field(c, "type"), "PodScheduled")) {
-            const struct hk_str status = json_str_field(c, "status");
-            k->said = hash3(status, json_str_field(c, "reason"), json_str_field(c, "message"));
-            k->is_false = hk_str_is(status, "False");
-        }
     }
 }
 
@@ -327,27 +252,9 @@ static void sum_queues(struct emit *e)
     }
 }
 
-/* cpu and memory always, others when not zero. */
-static bool emit_status_amount_is_shown(uint32_t dim, int64_t v)
-{
-    return v != 0 || dim == DIM_CPU || dim == DIM_MEM;
-}
-
-static uint64_t sum_hash(const struct emit *e, const int64_t *v)
-{
-    uint64_t h = 1;
-
-    for (uint32_t d = 0; d < e->o.m->dims.n; d++) {
-        if (emit_status_amount_is_shown(d, v[d])) {
-            h = hk_mix(hk_mix(h * 31 + d) + (uint64_t)v[d]);
-        }
-    }
-    return h | 1;
-}
-
 static void push_queue(struct emit *e, queue_id q)
 {
-    struct queue_known *k = &e->queues.at[q.i];
+    struct queue_known *k = &e->known->queues.at[q.i];
 
     emit_turn_ask_lazily(
         e, &k->turn,
@@ -363,8 +270,8 @@ static void note_queues(struct emit *e)
         if (!m->queues.at[i].used) {
             continue;
         }
-        struct queue_known *k = queue_row(e, (queue_id){i});
-        const uint64_t said = sum_hash(e, &e->sums.at[i * DIM_MAX]);
+        struct queue_known *k = known_queue(e->known, (queue_id){i});
+        const uint64_t said = known_amounts_hash(m, &e->sums.at[i * DIM_MAX]);
         if (k->said != said) {
             k->said = said;
             push_queue(e, (queue_id){i});
@@ -384,7 +291,7 @@ static bool queue_request(struct emit *e, const struct write *w, struct port_req
                           struct json *body)
 {
     const struct model *m = e->o.m;
-    struct queue_known *k = &e->queues.at[w->row];
+    struct queue_known *k = &e->known->queues.at[w->row];
     const int64_t *v = &e->sums.at[w->row * DIM_MAX];
     struct json *list;
 
@@ -397,7 +304,7 @@ static bool queue_request(struct emit *e, const struct write *w, struct port_req
     list = json_set_object(json_set_object(body, &e->mem, "status"), &e->mem, "allocated");
     for (uint32_t d = 0; d < m->dims.n; d++) {
         struct json value = {0}; /* null deletes an old amount */
-        if (emit_status_amount_is_shown(d, v[d])) {
+        if (known_amount_is_shown(d, v[d])) {
             value = json_make_quantity(emit_status_amount_quantity(m, d, v[d]), &e->mem);
         }
         json_put(list, &e->mem, m->dims.text[d], value);
@@ -407,39 +314,11 @@ static bool queue_request(struct emit *e, const struct write *w, struct port_req
 
 static void queue_done(struct emit *e, struct write *w, const struct port_msg *m)
 {
-    struct queue_known *k = &e->queues.at[w->row];
+    struct queue_known *k = &e->known->queues.at[w->row];
 
     if (k->name == w->name && !emit_turn_end(e, &k->turn, w, m)) {
         k->said = 0;
     }
-}
-
-static void learn_queue(struct emit *e, const struct api_object *o)
-{
-    struct model *m = e->o.m;
-    const queue_id q = model_queue_find(m, o->name);
-    int64_t v[DIM_MAX] = {0};
-    struct queue_known *k;
-    struct api_queue api;
-    bool strange = false;
-
-    if (id_none(q) || api_queue_decode(&o->root, &e->mem, &api, NULL) < 0) {
-        return;
-    }
-    k = queue_row(e, q);
-    if (emit_turn_is_open(&k->turn)) {
-        return;
-    }
-    for (uint32_t i = 0; i < api.allocated.len; i++) {
-        const uint32_t d = dims_find(&m->dims, api.allocated.at[i].name);
-        if (d == HK_NONE) {
-            strange = true;
-        } else {
-            v[d] = m->dims.unit[d] == DIM_MILLI ? quantity_milli(api.allocated.at[i].q)
-                                                : quantity_value(api.allocated.at[i].q);
-        }
-    }
-    k->said = strange || api.allocated.len == 0 ? 0 : sum_hash(e, v);
 }
 
 /* ---- entry points ---- */
@@ -486,59 +365,4 @@ void emit_status_done(struct emit *e, struct write *w, const struct port_msg *m)
     default:
         condition_done(e, w, m);
     }
-}
-
-void emit_learn(struct emit *e, const struct api_object *o)
-{
-    switch (o->kind->id) {
-    case API_POD:
-        learn_pod(e, o);
-        break;
-    case API_PODGROUP:
-        emit_learn_group(e, o);
-        break;
-    case API_QUEUE:
-        learn_queue(e, o);
-        break;
-    case API_NODESHARD:
-        emit_learn_shard(e, o);
-        break;
-    case API_PV:
-    case API_PVC:
-        e->volumes_changed = true;
-        break;
-    default:
-        break;
-    }
-    hk_arena_clear(&e->mem);
-}
-
-/* The deleted object may be a volume a bind waits for, or the node or pod of that bind. */
-void emit_unlearn(struct emit *e, const struct api_kind *kind)
-{
-    switch (kind->id) {
-    case API_PV:
-    case API_PVC:
-    case API_NODE:
-    case API_POD:
-        e->volumes_changed = true;
-        break;
-    default:
-        break;
-    }
-}
-
-void emit_status_fini(struct emit *e)
-{
-    emit_groups_fini(e);
-    emit_shard_fini(e);
-    for (uint32_t i = 0; i < e->pods.len; i++) {
-        pod_clear(e, &e->pods.at[i]);
-    }
-    for (uint32_t i = 0; i < e->queues.len; i++) {
-        emit_set_id(e, &e->queues.at[i].name, 0);
-    }
-    hk_vec_fini(&e->pods);
-    hk_vec_fini(&e->queues);
-    hk_vec_fini(&e->sums);
 }

@@ -148,7 +148,8 @@ static void put_claim_ref(struct emit *e, const struct volume_bind *b, struct js
 
 static struct prebind *emit_volume_find_prebind(const struct emit *e, const struct write *w)
 {
-    const struct pod_known *k = w->task.row < e->pods.len ? &e->pods.at[w->task.row] : NULL;
+    const struct known *known = e->known;
+    const struct pod_known *k = w->task.row < known->pods.len ? &known->pods.at[w->task.row] : NULL;
 
     return k && k->uid == w->uid ? k->prebind : NULL;
 }
@@ -253,7 +254,7 @@ static bool emit_volume_advance_prebind(struct emit *e, struct prebind *p, int64
 
 static void prebind_free(struct emit *e, struct prebind *p)
 {
-    struct pod_known *k = &e->pods.at[p->bind.task.row];
+    struct pod_known *k = &e->known->pods.at[p->bind.task.row];
 
     if (k->prebind == p) {
         k->prebind = NULL;
@@ -278,7 +279,7 @@ bool emit_prebind(struct emit *e, const struct write *bind, int64_t wait_ns)
     p->due_ns = e->o.clock->mono_ns(e->o.clock) + wait_ns;
     p->npart = n;
     emit_write_keep(e, &p->bind);
-    emit_pod_row(e, t)->prebind = p;
+    known_pod(e->known, t)->prebind = p;
     hk_vec_push(&e->prebinds, p);
     e->volumes_changed = true;
     return true;
@@ -289,10 +290,12 @@ int64_t emit_volume_tick(struct emit *e)
     const int64_t now_ns = e->o.clock->mono_ns(e->o.clock);
     uint32_t n = 0;
 
-    if (!e->volumes_changed && now_ns < e->prebind_due_ns) {
+    if (!e->volumes_changed && e->volume_events == e->known->volume_events &&
+        now_ns < e->prebind_due_ns) {
         return e->prebind_due_ns;
     }
     e->volumes_changed = false;
+    e->volume_events = e->known->volume_events;
     e->prebind_due_ns = INT64_MAX;
     for (uint32_t k = 0; k < e->prebinds.len; k++) {
         struct prebind *p = e->prebinds.at[k];
@@ -305,11 +308,6 @@ int64_t emit_volume_tick(struct emit *e)
     }
     e->prebinds.len = n;
     return e->prebind_due_ns;
-}
-
-void emit_volume_pod(struct emit *e, task_id t)
-{
-    e->volumes_changed = e->volumes_changed || emit_pod_row(e, t)->prebind;
 }
 
 void emit_volume_fini(struct emit *e)

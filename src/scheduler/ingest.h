@@ -9,12 +9,15 @@
 #include "base/vec.h"
 #include "scheduler/model/model.h"
 
+struct known; /* known.h */
+
 struct ingest_opts {
     const struct hk_str
         *scheduler_names; /* pods with these schedulerNames are ours; none: "volcano" */
     uint32_t nscheduler_name;
     struct hk_str default_queue; /* "default" when empty */
     bool make_queues;            /* create missing `default` and `root` queue rows */
+    struct known *known;         /* borrowed: receives what the API shows of our output; or NULL */
 };
 
 /* Why an object is not in the model. */
@@ -25,6 +28,43 @@ struct ingest_problem {
     uint32_t line; /* of the error if known, else of the object; 0 unknown */
     char *text;
 };
+
+/* The kinds that the scheduler reads, in the order in which they are listed: X(kind, name, need),
+ * where ingest_NAME_put and ingest_NAME_del handle the kind's objects. The scheduler waits for
+ * REQUIRED kinds; a cluster may lack OPTIONAL ones. Tests compare this list with the rights in
+ * install/objects/rbac.yaml and with the words of scenarios. */
+#define INGEST_KINDS(X)                                                                            \
+    X(API_NODE, node, REQUIRED)                                                                    \
+    X(API_POD, pod, REQUIRED)                                                                      \
+    X(API_PODGROUP, podgroup, REQUIRED)                                                            \
+    X(API_QUEUE, queue, REQUIRED)                                                                  \
+    X(API_NAMESPACE, namespace, OPTIONAL)                                                          \
+    X(API_PRIORITY_CLASS, class, OPTIONAL)                                                         \
+    X(API_PDB, pdb, OPTIONAL)                                                                      \
+    X(API_RESOURCE_QUOTA, quota, OPTIONAL)                                                         \
+    X(API_PVC, pvc, OPTIONAL)                                                                      \
+    X(API_PV, pv, OPTIONAL)                                                                        \
+    X(API_STORAGE_CLASS, storage_class, OPTIONAL)                                                  \
+    X(API_CSI_NODE, csi_node, OPTIONAL)                                                            \
+    X(API_CSI_DRIVER, csi_driver, OPTIONAL)                                                        \
+    X(API_CSI_CAPACITY, csi_capacity, OPTIONAL)                                                    \
+    X(API_VOLUME_ATTACHMENT, attachment, OPTIONAL)                                                 \
+    X(API_SERVICE, service, OPTIONAL)                                                              \
+    X(API_REPLICATION_CONTROLLER, rc, OPTIONAL)                                                    \
+    X(API_REPLICA_SET, rs, OPTIONAL)                                                               \
+    X(API_STATEFUL_SET, sts, OPTIONAL)                                                             \
+    X(API_HYPERNODE, hyper, OPTIONAL)                                                              \
+    X(API_NODESHARD, shard, OPTIONAL)
+
+#define INGEST_COUNT_KIND(kind, name, need) +1
+enum { INGEST_NKINDS = 0 INGEST_KINDS(INGEST_COUNT_KIND) };
+#undef INGEST_COUNT_KIND
+
+struct ingest_kind {
+    enum api_kind_id id;
+    bool required;
+};
+extern const struct ingest_kind ingest_kinds[INGEST_NKINDS];
 
 struct ingest;
 
@@ -49,8 +89,8 @@ bool ingest_shard(const struct ingest *in, struct ingest_shard *ret);
  * NULL. */
 int ingest_put(struct ingest *in, const struct api_kind *kind, const struct json *doc,
                const char *file, struct hk_err *err);
-/* Whether the engine uses objects of the kind. */
-bool ingest_takes(const struct api_kind *kind);
+/* Whether the scheduler reads objects of the kind. */
+bool ingest_reads(const struct api_kind *kind);
 void ingest_del(struct ingest *in, const struct api_kind *kind, struct hk_str ns,
                 struct hk_str name);
 

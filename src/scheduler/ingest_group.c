@@ -192,44 +192,51 @@ static int min_resources(struct ingest *in, const struct api_podgroup *pg, struc
     return 0;
 }
 
-int ingest_podgroup_put(struct ingest *in, const struct json *doc, struct hk_err *err)
+static int put_podgroup(struct ingest *in, const struct api_podgroup *pg, struct hk_err *err)
 {
-    struct api_podgroup pg;
-    struct hk_str queue;
-    int rc = api_podgroup_decode(doc, &in->mem, &pg, err);
+    /* The decoder fills in "default", but the default queue here may have another name. */
+    const struct hk_str queue = json_str(json_at(pg->raw, "spec.queue"), HK_STR(""));
+    struct job_desc d = {
+        .ns = ingest_ns(pg->meta.ns),
+        .name = pg->meta.name,
+        .uid = ingest_uid(in, &pg->meta),
+        .queue = queue.n > 0 ? queue : in->default_queue,
+        .prio_class = pg->priority_class_name,
+        .min = pg->min_member,
+        .priority = job_priority(in, ingest_str(in, pg->priority_class_name)),
+        .phase = phases[pg->phase],
+        .preemptable = preemptable(&pg->meta),
+        .creation_ns = pg->meta.creation_ns,
+        .waiting_ns = waiting_ns(&pg->meta),
+        .topo = ingest_group_read_topology(in, &pg->topology),
+    };
+    int rc = min_resources(in, pg, &d, err);
 
     if (rc < 0) {
         return rc;
     }
-    /* The decoder fills in "default", but the default queue here may have another name. */
-    queue = json_str(json_at(pg.raw, "spec.queue"), HK_STR(""));
-    struct job_desc d = {
-        .ns = ingest_ns(pg.meta.ns),
-        .name = pg.meta.name,
-        .uid = ingest_uid(in, &pg.meta),
-        .queue = queue.n > 0 ? queue : in->default_queue,
-        .prio_class = pg.priority_class_name,
-        .min = pg.min_member,
-        .priority = job_priority(in, ingest_str(in, pg.priority_class_name)),
-        .phase = phases[pg.phase],
-        .preemptable = preemptable(&pg.meta),
-        .creation_ns = pg.meta.creation_ns,
-        .waiting_ns = waiting_ns(&pg.meta),
-        .topo = ingest_group_read_topology(in, &pg.topology),
-    };
-    rc = min_resources(in, &pg, &d, err);
-    if (rc < 0) {
-        return rc;
-    }
-    budget(&pg.meta, &d);
-    ingest_group_read_roles(in, &pg, &d);
-    policies(in, &pg, &d);
+    budget(&pg->meta, &d);
+    ingest_group_read_roles(in, pg, &d);
+    policies(in, pg, &d);
     rc = model_job_check(in->m, &d, err);
     if (rc < 0) {
         return rc;
     }
     model_job_put(in->m, &d);
     return 0;
+}
+
+int ingest_podgroup_put(struct ingest *in, const struct json *doc, struct hk_err *err)
+{
+    struct api_podgroup pg;
+    int rc = api_podgroup_decode(doc, &in->mem, &pg, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    rc = put_podgroup(in, &pg, err);
+    ingest_known_group(in, &pg);
+    return rc;
 }
 
 void ingest_podgroup_del(struct ingest *in, struct hk_str ns, struct hk_str name)
@@ -286,6 +293,37 @@ static struct hk_str queue_annotation(const struct api_queue *q, struct hk_str k
     return v ? *v : HK_STR("");
 }
 
+static int put_queue(struct ingest *in, const struct api_queue *q, struct hk_err *err)
+{
+    struct queue_desc d = {
+        .name = q->meta.name,
+        .parent = q->parent,
+        .hierarchy = queue_annotation(q, HK_STR(API_ANN_HIERARCHY)),
+        .hierarchy_weights = queue_annotation(q, HK_STR(API_ANN_HIERARCHY_WEIGHTS)),
+        .weight = q->weight,
+        .priority = q->priority,
+        .creation_ns = q->meta.creation_ns,
+        .state = queue_state(in, q->state),
+        .reclaimable = q->reclaimable,
+    };
+    int rc = queue_amounts(in, &q->capability, "capability", &d.capability, &d.has_capability, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    rc = queue_amounts(in, &q->deserved, "deserved", &d.deserved, &d.has_deserved, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc =
+        queue_amounts(in, &q->guarantee, "guarantee.resource", &d.guarantee, &d.has_guarantee, err);
+    if (rc < 0) {
+        return rc;
+    }
+    model_queue_put(in->m, &d);
+    return 0;
+}
+
 int ingest_queue_put(struct ingest *in, const struct json *doc, struct hk_err *err)
 {
     struct api_queue q;
@@ -294,28 +332,8 @@ int ingest_queue_put(struct ingest *in, const struct json *doc, struct hk_err *e
     if (rc < 0) {
         return rc;
     }
-    struct queue_desc d = {
-        .name = q.meta.name,
-        .parent = q.parent,
-        .hierarchy = queue_annotation(&q, HK_STR(API_ANN_HIERARCHY)),
-        .hierarchy_weights = queue_annotation(&q, HK_STR(API_ANN_HIERARCHY_WEIGHTS)),
-        .weight = q.weight,
-        .priority = q.priority,
-        .creation_ns = q.meta.creation_ns,
-        .state = queue_state(in, q.state),
-        .reclaimable = q.reclaimable,
-    };
-    rc = queue_amounts(in, &q.capability, "capability", &d.capability, &d.has_capability, err);
-    if (rc == 0) {
-        rc = queue_amounts(in, &q.deserved, "deserved", &d.deserved, &d.has_deserved, err);
-    }
-    if (rc == 0) {
-        rc = queue_amounts(in, &q.guarantee, "guarantee.resource", &d.guarantee, &d.has_guarantee,
-                           err);
-    }
-    if (rc == 0) {
-        model_queue_put(in->m, &d);
-    }
+    rc = put_queue(in, &q, err);
+    ingest_known_queue(in, &q);
     return rc;
 }
 
@@ -328,20 +346,23 @@ void ingest_queue_del(struct ingest *in, struct hk_str ns, struct hk_str name)
     }
 }
 
-static void need_queue(struct ingest *in, struct hk_str name, bool reclaimable)
+static void need_queue(struct ingest *in, unsigned which, struct hk_str name)
 {
+    const struct api_builtin_queue *q = &api_builtin_queues[which];
+
     if (id_none(model_queue_find(in->m, name))) {
-        model_queue_put(
-            in->m, &(struct queue_desc){
-                       .name = name, .weight = 1, .state = QUEUE_OPEN, .reclaimable = reclaimable});
+        model_queue_put(in->m, &(struct queue_desc){.name = name,
+                                                    .weight = q->weight,
+                                                    .state = QUEUE_OPEN,
+                                                    .reclaimable = q->reclaimable});
     }
 }
 
 void ingest_group_settle(struct ingest *in)
 {
     if (in->make_queues) {
-        need_queue(in, in->default_queue, true);
-        need_queue(in, HK_STR(API_QUEUE_NAME_ROOT), false);
+        need_queue(in, API_QUEUE_DEFAULT, in->default_queue);
+        need_queue(in, API_QUEUE_ROOT, HK_STR(API_QUEUE_NAME_ROOT));
     }
     for (uint32_t i = 0; in->classes_changed && i < in->m->jobs.len; i++) {
         const struct job *j = &in->m->jobs.at[i];

@@ -214,18 +214,22 @@ static int pod_request(struct ingest *in, const struct api_pod *pod, struct requ
 
     *ret = (struct request){0};
     rc = running_request(in, pod, ret, err);
-    if (rc == 0 && pod->init_containers.len > 0) {
+    if (rc < 0) {
+        return rc;
+    }
+    if (pod->init_containers.len > 0) {
         rc = init_peak(in, pod, &peak, err);
+        if (rc < 0) {
+            return rc;
+        }
         request_max(in, ret, &peak);
     }
-    if (rc == 0) {
-        ret->v[DIM_PODS]++;
-        rc = pod_level(in, pod, ret, err);
+    ret->v[DIM_PODS]++;
+    rc = pod_level(in, pod, ret, err);
+    if (rc < 0) {
+        return rc;
     }
-    if (rc == 0) {
-        rc = overhead(in, pod, ret, err);
-    }
-    return rc;
+    return overhead(in, pod, ret, err);
 }
 
 /* ---- other columns ---- */
@@ -474,10 +478,11 @@ static int ingest_pod_put_task(struct ingest *in, const struct api_pod *pod,
     ingest_spread_default(in, &draft, ns, labels, note.owner);
     d.shape = shape_of(in, r, ingest_cons_intern(in, &draft));
     rc = model_task_put(in->m, &d, &t, err);
-    if (rc == 0) {
-        set_note(in, t, &note);
+    if (rc < 0) {
+        return rc;
     }
-    return rc;
+    set_note(in, t, &note);
+    return 0;
 }
 
 int ingest_pod_put(struct ingest *in, const struct json *doc, struct hk_err *err)
@@ -500,7 +505,10 @@ int ingest_pod_put(struct ingest *in, const struct json *doc, struct hk_err *err
         return 0;
     }
     rc = pod_request(in, &pod, &r, err);
-    return rc < 0 ? rc : ingest_pod_put_task(in, &pod, &r, group, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return ingest_pod_put_task(in, &pod, &r, group, err);
 }
 
 /* ---- changing a row without its manifest ---- */
@@ -511,7 +519,7 @@ static struct task_desc desc_of(const struct model *m, task_id t)
     const struct task *task = model_task(m, t);
     const node_id nominated = task_nominated(m, t);
 
-    return (struct task_desc){
+    struct task_desc d = {
         .ns = model_str(m, task->ns),
         .name = model_str(m, task->name),
         .uid = model_str(m, task->uid),
@@ -523,11 +531,13 @@ static struct task_desc desc_of(const struct model *m, task_id t)
         .pod_priority = task->pod_priority,
         .flags = task->flags & ~(unsigned)TASK_IN_VIEW,
         .status = (enum task_status)task->status,
-        .creation_ns = task->creation_ns,
-        .start_ns = task->start_ns,
         .ident = task->ident,
         .labels = ident_labels(m, task->ident),
     };
+
+#define COPY_FACT(type, name) d.name = task->name;
+    TASK_FACTS(COPY_FACT)
+    return d;
 }
 
 /* Puts the row again with other constraints. During a put the overflow guard counts the row twice;

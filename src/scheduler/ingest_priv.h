@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the ingest files only. Each kind has a put, which reads the tree and either changes the
-// model or fails without a change, and a del, which gets the name; the table in ingest.c lists
+// model or fails without a change, and a del, which gets the name; INGEST_KINDS lists
 // them. ingest.mem is scratch memory of one call. ingest.held holds its interned strings until the
 // end of the call; the model and the tables here take their own references.
 #pragma once
@@ -50,6 +50,7 @@ struct shard;        /* ingest_shard.c */
 
 struct ingest {
     struct model *m;
+    struct known *known; /* or NULL */
     struct hk_arena own; /* strings of the options */
     struct hk_str *schedulers;
     uint32_t nscheduler;
@@ -95,23 +96,34 @@ struct ingest {
     uint64_t shard_version; /* of these two, 0 until our shard exists */
 };
 
-/* ---- ingest.c ---- */
-
-/* Ends a call: clears scratch memory and releases its strings. */
-void ingest_clear(struct ingest *in);
+/* ---- ingest_problem.c ---- */
 
 /* Replaces what was recorded for the object. line 0: unknown. */
 void ingest_problem_set(struct ingest *in, const struct api_kind *kind, struct hk_str object,
                         const char *file, uint32_t line, const char *text);
 void ingest_problem_clear(struct ingest *in, const struct api_kind *kind, struct hk_str object);
+void ingest_problem_fini(struct ingest *in);
+
+/* ---- ingest_known.c ---- */
+
+struct api_podgroup;
+struct api_queue;
+/* After an event, accepted or refused: PodGroups and queues in their decoded form, ... */
+void ingest_known_group(struct ingest *in, const struct api_podgroup *pg);
+void ingest_known_queue(struct ingest *in, const struct api_queue *q);
+/* ... all other kinds. */
+void ingest_known_put(struct ingest *in, const struct api_kind *kind, const struct json *doc);
+void ingest_known_del(struct ingest *in, const struct api_kind *kind);
+
+/* ---- ingest_spec.c: strings, labels, selectors and amounts in the model's form ---- */
+
+/* Ends a call: clears scratch memory and releases its strings. */
+void ingest_clear(struct ingest *in);
 /* "default" when the manifest has no namespace. */
 struct hk_str ingest_ns(struct hk_str ns);
 /* The uid, or namespace/name for objects from files, so that ties do not depend on the order of
  * arrival. */
 struct hk_str ingest_uid(struct ingest *in, const struct api_meta *meta);
-
-/* ---- ingest_spec.c: strings, labels, selectors and amounts in the model's form ---- */
-
 /* Held until ingest_clear. */
 uint32_t ingest_str(struct ingest *in, struct hk_str s);
 /* Sorted by key id. */
@@ -187,13 +199,8 @@ void ingest_shard_fini(struct ingest *in);
 typedef int ingest_put_fn(struct ingest *in, const struct json *doc, struct hk_err *err);
 typedef void ingest_del_fn(struct ingest *in, struct hk_str ns, struct hk_str name);
 
-ingest_put_fn ingest_pod_put, ingest_node_put, ingest_podgroup_put, ingest_queue_put,
-    ingest_class_put, ingest_quota_put, ingest_pdb_put, ingest_namespace_put, ingest_service_put,
-    ingest_rc_put, ingest_rs_put, ingest_sts_put, ingest_hyper_put, ingest_shard_put;
-ingest_del_fn ingest_pod_del, ingest_node_del, ingest_podgroup_del, ingest_queue_del,
-    ingest_class_del, ingest_quota_del, ingest_pdb_del, ingest_namespace_del, ingest_service_del,
-    ingest_rc_del, ingest_rs_del, ingest_sts_del, ingest_hyper_del, ingest_shard_del;
-ingest_put_fn ingest_pvc_put, ingest_pv_put, ingest_storage_class_put, ingest_csi_node_put,
-    ingest_csi_driver_put, ingest_csi_capacity_put, ingest_attachment_put;
-ingest_del_fn ingest_pvc_del, ingest_pv_del, ingest_storage_class_del, ingest_csi_node_del,
-    ingest_csi_driver_del, ingest_csi_capacity_del, ingest_attachment_del;
+#define INGEST_DECLARE(kind, name, need)                                                           \
+    ingest_put_fn ingest_##name##_put;                                                             \
+    ingest_del_fn ingest_##name##_del;
+INGEST_KINDS(INGEST_DECLARE)
+#undef INGEST_DECLARE

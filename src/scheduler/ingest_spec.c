@@ -8,6 +8,28 @@ _Static_assert((int)OP_IN == API_OP_IN && (int)OP_NOT_IN == API_OP_NOT_IN &&
                    (int)OP_GT == API_OP_GT && (int)OP_LT == API_OP_LT,
                "operators are taken over by number");
 
+void ingest_clear(struct ingest *in)
+{
+    while (in->held.len > 0) {
+        hk_intern_drop(&in->m->str, hk_vec_pop(&in->held));
+    }
+    hk_arena_clear(&in->mem);
+}
+
+struct hk_str ingest_ns(struct hk_str ns)
+{
+    return ns.n > 0 ? ns : HK_STR("default");
+}
+
+struct hk_str ingest_uid(struct ingest *in, const struct api_meta *meta)
+{
+    if (meta->uid.n > 0) {
+        return meta->uid;
+    }
+    return hk_str(
+        hk_arena_printf(&in->mem, "%.*s/%.*s", HK_FMT(ingest_ns(meta->ns)), HK_FMT(meta->name)));
+}
+
 uint32_t ingest_str(struct ingest *in, struct hk_str s)
 {
     const uint32_t id = hk_intern_hold(&in->m->str, s);

@@ -220,10 +220,11 @@ int ingest_csi_driver_put(struct ingest *in, const struct json *doc, struct hk_e
     struct api_csi_driver d;
     int rc = api_csi_driver_decode(doc, &in->mem, &d, err);
 
-    if (rc == 0) {
-        volumes_csi_driver_put(in->m, ingest_str(in, d.meta.name), d.storage_capacity);
+    if (rc < 0) {
+        return rc;
     }
-    return rc;
+    volumes_csi_driver_put(in->m, ingest_str(in, d.meta.name), d.storage_capacity);
+    return 0;
 }
 
 void ingest_csi_driver_del(struct ingest *in, struct hk_str ns, struct hk_str name)
@@ -244,14 +245,15 @@ int ingest_csi_capacity_put(struct ingest *in, const struct json *doc, struct hk
     struct api_csi_capacity c;
     int rc = api_csi_capacity_decode(doc, &in->mem, &c, err);
 
-    if (rc == 0) {
-        volumes_csi_capacity_put(
-            in->m, &(struct csi_capacity_desc){.key = path_id(in, c.meta.ns, c.meta.name),
-                                               .class_ = ingest_str(in, c.class_name),
-                                               .topology = ingest_sel(in, &c.node_topology),
-                                               .limit = capacity_limit(&c)});
+    if (rc < 0) {
+        return rc;
     }
-    return rc;
+    volumes_csi_capacity_put(
+        in->m, &(struct csi_capacity_desc){.key = path_id(in, c.meta.ns, c.meta.name),
+                                           .class_ = ingest_str(in, c.class_name),
+                                           .topology = ingest_sel(in, &c.node_topology),
+                                           .limit = capacity_limit(&c)});
+    return 0;
 }
 
 void ingest_csi_capacity_del(struct ingest *in, struct hk_str ns, struct hk_str name)
@@ -264,14 +266,14 @@ int ingest_attachment_put(struct ingest *in, const struct json *doc, struct hk_e
     struct api_volume_attachment a;
     int rc = api_volume_attachment_decode(doc, &in->mem, &a, err);
 
-    if (rc == 0) {
-        volumes_attachment_put(in->m,
-                               &(struct attachment_desc){.name = ingest_str(in, a.meta.name),
-                                                         .attacher = ingest_str(in, a.attacher),
-                                                         .node = ingest_str(in, a.node_name),
-                                                         .pv = ingest_str(in, a.pv_name)});
+    if (rc < 0) {
+        return rc;
     }
-    return rc;
+    volumes_attachment_put(in->m, &(struct attachment_desc){.name = ingest_str(in, a.meta.name),
+                                                            .attacher = ingest_str(in, a.attacher),
+                                                            .node = ingest_str(in, a.node_name),
+                                                            .pv = ingest_str(in, a.pv_name)});
+    return 0;
 }
 
 void ingest_attachment_del(struct ingest *in, struct hk_str ns, struct hk_str name)

@@ -3,6 +3,7 @@
 // due when a job changed, when an event could help a waiting job, or when a parked job's time has
 // come. Events of our own writes change nothing and cause no session.
 #include "api/names.h"
+#include "api/queue.h"
 #include "base/log.h"
 #include "base/prom.h"
 #include "scheduler/loop_priv.h"
@@ -11,39 +12,6 @@
 #define PATIENCE_DEFAULT_NS ((int64_t)10 * 1000 * 1000)
 #define QUEUE_RETRY_NS ((int64_t)1000 * 1000 * 1000)
 #define BATCH 1024u
-
-/* The watched kinds. The scheduler needs the first four and can run without the others. */
-static const enum api_kind_id kinds[LOOP_NFEEDS] = {
-    API_NODE,
-    API_POD,
-    API_PODGROUP,
-    API_QUEUE,
-    API_NAMESPACE,
-    API_PRIORITY_CLASS,
-    API_PDB,
-    API_RESOURCE_QUOTA,
-    API_PVC,
-    API_PV,
-    API_STORAGE_CLASS,
-    API_CSI_NODE,
-    API_CSI_DRIVER,
-    API_CSI_CAPACITY,
-    API_VOLUME_ATTACHMENT,
-    API_SERVICE,
-    API_REPLICATION_CONTROLLER,
-    API_REPLICA_SET,
-    API_STATEFUL_SET,
-    API_HYPERNODE,
-    API_NODESHARD,
-};
-enum { NREQUIRED = 4 };
-
-const enum api_kind_id *loop_kinds(uint32_t *ret_n, uint32_t *ret_required)
-{
-    *ret_n = LOOP_NFEEDS;
-    *ret_required = NREQUIRED;
-    return kinds;
-}
 
 static int64_t mono(const struct loop *l)
 {
@@ -59,7 +27,7 @@ static bool is_old_phase(const struct loop *l, const struct api_object *o, uint8
     const job_id j = model_job_find(m, o->ns, o->name);
 
     if (id_none(j) || !hk_str_eq(model_str(m, model_job(m, j)->uid), o->uid) ||
-        !emit_is_ahead(l->emit, j, o->rv)) {
+        !known_group_is_ahead(&l->known, j, o->rv)) {
         return false;
     }
     *ret_phase = model_job(m, j)->phase;
@@ -67,7 +35,7 @@ static bool is_old_phase(const struct loop *l, const struct api_object *o, uint8
 }
 
 /* Applies the rest of the event, with the phase of our pending write. */
-static void take_with_phase(struct loop *l, const struct api_object *o, enum pg_phase phase)
+static void put_with_phase(struct loop *l, const struct api_object *o, enum pg_phase phase)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
     const struct json *old = json_get(&o->root, "status");
@@ -125,7 +93,7 @@ static void meter_watched(struct loop *l, const struct api_object *o, uint32_t b
     }
 }
 
-void loop_take(struct loop *l, const struct api_object *o)
+void loop_accept(struct loop *l, const struct api_object *o)
 {
     const uint32_t before = live_tasks(l);
     uint8_t phase;
@@ -136,24 +104,25 @@ void loop_take(struct loop *l, const struct api_object *o)
     }
     l->inputs++;
     if (o->kind->id == API_PODGROUP && is_old_phase(l, o, &phase)) {
-        take_with_phase(l, o, phase);
+        put_with_phase(l, o, phase);
     } else {
         engine_put(&l->engine, o->kind, &o->root);
     }
     meter_watched(l, o, before);
-    emit_learn(l->emit, o);
 }
 
 void loop_drop(struct loop *l, const struct api_kind *kind, struct hk_str ns, struct hk_str name)
 {
     l->inputs++;
     engine_del(&l->engine, kind, ns, name);
-    emit_unlearn(l->emit, kind);
 }
 
 /* ---- the two queues that must exist ---- */
 
-enum { QUEUE_ROOT, QUEUE_DEFAULT };
+static struct hk_str builtin_queue_name(const struct loop *l, unsigned which)
+{
+    return which == API_QUEUE_DEFAULT ? l->default_queue : hk_str(api_builtin_queues[which].name);
+}
 
 static void on_queue(void *ctx, const struct port_msg *m, unsigned which)
 {
@@ -161,44 +130,35 @@ static void on_queue(void *ctx, const struct port_msg *m, unsigned which)
 
     l->queues[which].call = 0;
     if (m->rc < 0 && m->rc != -HK_EEXIST) {
-        hk_log(HK_LOG_WARN, "queue not created", "queue=%s err=\"%s\"",
-               which == QUEUE_ROOT ? API_QUEUE_NAME_ROOT : l->default_queue.s, m->err->text);
+        hk_log(HK_LOG_WARN, "queue not created", "queue=%.*s err=\"%s\"",
+               HK_FMT(builtin_queue_name(l, which)), m->err->text);
         l->queues[which].due_ns = mono(l) + QUEUE_RETRY_NS;
     }
 }
 
 static void on_root(void *ctx, const struct port_msg *m)
 {
-    on_queue(ctx, m, QUEUE_ROOT);
+    on_queue(ctx, m, API_QUEUE_ROOT);
 }
 
 static void on_default(void *ctx, const struct port_msg *m)
 {
-    on_queue(ctx, m, QUEUE_DEFAULT);
+    on_queue(ctx, m, API_QUEUE_DEFAULT);
 }
 
 static void make_queue(struct loop *l, unsigned which)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
-    const struct api_kind *kind = api_kind(API_QUEUE);
-    const struct hk_str name = which == QUEUE_ROOT ? HK_STR(API_QUEUE_NAME_ROOT) : l->default_queue;
-    struct json body = json_make_object();
-    struct json *spec;
+    const struct hk_str name = builtin_queue_name(l, which);
 
     l->queues[which].due_ns = INT64_MAX;
     if (l->queues[which].call || !id_none(model_queue_find(&l->engine.m, name))) {
         return;
     }
-    json_set_cstr(&body, &a, "apiVersion",
-                  hk_arena_printf(&a, "%s/%s", kind->group, kind->version));
-    json_set_cstr(&body, &a, "kind", kind->kind);
-    json_set_str(json_set_object(&body, &a, "metadata"), &a, "name", name);
-    spec = json_set_object(&body, &a, "spec");
-    json_set_int(spec, &a, "weight", 1);
-    json_set_bool(spec, &a, "reclaimable", which != QUEUE_ROOT);
+    const struct json body = api_builtin_queue_manifest(&api_builtin_queues[which], name, &a);
     l->queues[which].call =
-        port_create(l->o.port, kind, HK_STR(""), &body,
-                    (struct port_sink){which == QUEUE_ROOT ? on_root : on_default, l});
+        port_create(l->o.port, api_kind(API_QUEUE), HK_STR(""), &body,
+                    (struct port_sink){which == API_QUEUE_ROOT ? on_root : on_default, l});
 }
 
 /* ---- feeds ---- */
@@ -207,7 +167,7 @@ static void scheduler_loop_on_put(void *ctx, struct api_object *o)
 {
     const struct loop_feed *f = ctx;
 
-    loop_take(f->l, o);
+    loop_accept(f->l, o);
 }
 
 static void scheduler_loop_on_del(void *ctx, struct hk_str ns, struct hk_str name,
@@ -223,8 +183,8 @@ static void scheduler_loop_on_listed(void *ctx)
     const struct loop_feed *f = ctx;
 
     if (f->kind->id == API_QUEUE) {
-        make_queue(f->l, QUEUE_ROOT);
-        make_queue(f->l, QUEUE_DEFAULT);
+        make_queue(f->l, API_QUEUE_ROOT);
+        make_queue(f->l, API_QUEUE_DEFAULT);
     }
 }
 
@@ -233,12 +193,12 @@ static const struct feed_ops fed = {scheduler_loop_on_put, scheduler_loop_on_del
 
 static void start_feed(struct loop *l, unsigned k)
 {
-    l->fed[k] = (struct loop_feed){l, api_kind(kinds[k])};
+    l->fed[k] = (struct loop_feed){l, api_kind(ingest_kinds[k].id)};
     feed_init(&l->feeds[k], &(struct feed_opts){.port = l->o.port,
                                                 .clock = l->o.clock,
                                                 .str = &l->engine.m.str,
                                                 .kind = l->fed[k].kind,
-                                                .required = k < NREQUIRED,
+                                                .required = ingest_kinds[k].required,
                                                 .page = l->o.page,
                                                 .ops = &fed,
                                                 .ctx = &l->fed[k]});
@@ -330,7 +290,7 @@ static void cycle(struct loop *l)
 
 static bool is_synced(struct loop *l)
 {
-    for (unsigned k = 0; k < LOOP_NFEEDS && !l->stats.synced; k++) {
+    for (unsigned k = 0; k < INGEST_NKINDS && !l->stats.synced; k++) {
         if (!l->feeds[k].synced) {
             return false;
         }
@@ -406,13 +366,15 @@ void loop_step(struct loop *l, int64_t *ret_wait_ns)
     const int64_t now_ns = mono(l);
     int64_t next_ns = n == BATCH ? now_ns : INT64_MAX;
 
+    retry_read_results(l);
     sooner(&next_ns, retry_tick(l, now_ns));
-    for (unsigned k = 0; k < LOOP_NFEEDS; k++) {
+    for (unsigned k = 0; k < INGEST_NKINDS; k++) {
         sooner(&next_ns, feed_tick(&l->feeds[k], now_ns));
     }
     sooner(&next_ns, queues_tick(l, now_ns));
     sooner(&next_ns, session_tick(l, now_ns));
     sooner(&next_ns, emit_pump(l->emit));
+    sooner(&next_ns, emit_has_result(l->emit) ? now_ns : INT64_MAX);
     *ret_wait_ns = next_ns == INT64_MAX ? INT64_MAX : HK_MAX(next_ns - now_ns, 0);
 }
 
@@ -486,7 +448,7 @@ const struct model *loop_model(const struct loop *l)
     return &l->engine.m;
 }
 
-static void take_opts(struct loop *l, const struct loop_opts *o)
+static void loop_set_opts(struct loop *l, const struct loop_opts *o)
 {
     l->o = *o;
     l->default_queue = hk_arena_str(
@@ -510,11 +472,13 @@ int loop_new(const struct loop_opts *o, struct loop **ret, struct hk_err *err)
     struct loop *l = hk_zalloc(sizeof(*l));
     int rc = 0;
 
-    take_opts(l, o);
+    loop_set_opts(l, o);
+    known_init(&l->known, &l->engine.m);
     const struct engine_opts eo = {.scheduler_names = o->scheduler_names,
                                    .nscheduler_name = o->nscheduler_name,
                                    .default_queue = l->default_queue,
                                    .shard_name = l->o.shard_name,
+                                   .known = &l->known,
                                    .session = l->o.session,
                                    .conf_path = o->conf_path};
     engine_init(&l->engine, &eo);
@@ -524,21 +488,20 @@ int loop_new(const struct loop_opts *o, struct loop **ret, struct hk_err *err)
     }
     l->emit = emit_new(&(struct emit_opts){.port = o->port,
                                            .m = &l->engine.m,
+                                           .known = &l->known,
                                            .clock = o->clock,
                                            .meter = l->meter,
                                            .component = component(o),
                                            .shard = l->o.shard_name,
                                            .in_flight = o->in_flight,
                                            .reason_wait_ns = o->reason_wait_ns,
-                                           .run = (uint64_t)o->clock->wall_ns(o->clock),
-                                           .on_outcome = retry_outcome,
-                                           .ctx = l});
-    l->queues[QUEUE_ROOT].due_ns = l->queues[QUEUE_DEFAULT].due_ns = INT64_MAX;
+                                           .run = (uint64_t)o->clock->wall_ns(o->clock)});
+    l->queues[API_QUEUE_ROOT].due_ns = l->queues[API_QUEUE_DEFAULT].due_ns = INT64_MAX;
     if (rc < 0) {
         loop_free(l);
         return rc;
     }
-    for (unsigned k = 0; k < LOOP_NFEEDS; k++) {
+    for (unsigned k = 0; k < INGEST_NKINDS; k++) {
         start_feed(l, k);
     }
     *ret = l;
@@ -550,7 +513,7 @@ void loop_free(struct loop *l)
     if (!l) {
         return;
     }
-    for (unsigned k = 0; k < LOOP_NFEEDS; k++) {
+    for (unsigned k = 0; k < INGEST_NKINDS; k++) {
         feed_fini(&l->feeds[k]);
     }
     for (unsigned k = 0; k < HK_LEN(l->queues); k++) {
@@ -560,6 +523,7 @@ void loop_free(struct loop *l)
     }
     retry_fini(l);
     emit_free(l->emit);
+    known_fini(&l->known);
     engine_fini(&l->engine);
     meter_free(l->meter);
     hk_arena_fini(&l->mem);

@@ -54,9 +54,6 @@ void loop_drain(struct loop *l);
 /* The text of the current configuration; "" for the built-in one. Valid until the next step. */
 struct hk_str loop_conf_text(const struct loop *l);
 
-/* The kinds that the scheduler reads; the first *ret_required are indispensable. */
-const enum api_kind_id *loop_kinds(uint32_t *ret_n, uint32_t *ret_required);
-
 struct loop_stats {
     bool synced; /* every kind was listed */
     uint64_t sessions, binds, evictions;

@@ -124,8 +124,8 @@ static bool engine_has_crashed_before(const struct api_kind *kind, const struct 
 }
 
 /* The crash record names the scheduler's objects by kind. */
-static int take_in(struct engine *g, const struct api_kind *kind, const struct json *doc,
-                   struct hk_err *err)
+static int engine_ingest(struct engine *g, const struct api_kind *kind, const struct json *doc,
+                         struct hk_err *err)
 {
     const struct json *meta = json_get(doc, "metadata");
     int rc;
@@ -153,7 +153,7 @@ void engine_put(struct engine *g, const struct api_kind *kind, const struct json
         json_write(doc, &g->text);
         engine_end_record(g);
     }
-    if (take_in(g, kind, doc, &err) < 0) {
+    if (engine_ingest(g, kind, doc, &err) < 0) {
         hk_log(HK_LOG_WARN, "object not taken", "kind=%s name=%.*s err=\"%s\"", kind->singular,
                HK_FMT(json_str_at(doc, "metadata.name")), err.text);
     }
@@ -347,7 +347,8 @@ void engine_init(struct engine *g, const struct engine_opts *o)
 {
     const struct ingest_opts in = {.scheduler_names = o->scheduler_names,
                                    .nscheduler_name = o->nscheduler_name,
-                                   .default_queue = o->default_queue};
+                                   .default_queue = o->default_queue,
+                                   .known = o->known};
     struct hk_err err = {0};
 
     *g = (struct engine){.opts = o->session};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "api/feed.h"
+#include "api/queue.h"
 #include "scheduler/emit.h"
 #include "scheduler/ingest.h"
 #include "scheduler/loop.h"
@@ -30,6 +31,7 @@ struct engine_opts {
     uint32_t nscheduler_name;
     struct hk_str default_queue;
     struct hk_str shard_name;
+    struct known *known; /* for ingest; NULL in a replay */
     struct session_opts session;
     const char *conf_path;
 };
@@ -65,25 +67,25 @@ struct retry {
     uint64_t call;
 };
 
-void retry_outcome(void *loop, task_id t, enum emit_outcome what);
+/* Handles what emit has found out since the last call. */
+void retry_read_results(struct loop *l);
 int64_t retry_tick(struct loop *l, int64_t now_ns);
 void retry_fini(struct loop *l);
 
 /* ---- loop.c ---- */
 
-enum { LOOP_NFEEDS = 21 };
-
 struct loop {
     struct loop_opts o;
     struct hk_str default_queue;
     struct engine engine;
+    struct known known;
     struct emit *emit;
     struct meter *meter;
-    struct feed feeds[LOOP_NFEEDS];
+    struct feed feeds[INGEST_NKINDS];
     struct loop_feed {
         struct loop *l;
         const struct api_kind *kind;
-    } fed[LOOP_NFEEDS]; /* contexts of the feeds */
+    } fed[INGEST_NKINDS]; /* contexts of the feeds */
     HK_VEC(struct retry *) retries;
     struct hk_arena mem;
 
@@ -97,11 +99,11 @@ struct loop {
     uint64_t shard_seen;      /* last reported ingest_shard version */
     struct {
         uint64_t call;
-        int64_t due_ns; /* INT64_MAX: nothing to do */
-    } queues[2];        /* root and default, created when missing */
+        int64_t due_ns;            /* INT64_MAX: nothing to do */
+    } queues[API_NBUILTIN_QUEUES]; /* as api_builtin_queues; created when missing */
     struct loop_stats stats;
 };
 
 /* An object from the API. */
-void loop_take(struct loop *l, const struct api_object *o);
+void loop_accept(struct loop *l, const struct api_object *o);
 void loop_drop(struct loop *l, const struct api_kind *kind, struct hk_str ns, struct hk_str name);

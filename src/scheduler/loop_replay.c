@@ -65,11 +65,12 @@ static int do_conf(struct replay *r, struct hk_err *err)
     struct conf *c = NULL;
     const int rc = conf_parse(json_str_field(&r->v, "conf"), &c, err);
 
-    if (rc == 0) {
-        conf_free(r->g.conf.now);
-        r->g.conf.now = c;
+    if (rc < 0) {
+        return rc;
     }
-    return rc;
+    conf_free(r->g.conf.now);
+    r->g.conf.now = c;
+    return 0;
 }
 
 static int do_put(struct replay *r, struct hk_err *err)
@@ -104,15 +105,16 @@ static int find_task(struct replay *r, const char *verb, task_id *ret, struct hk
 static int do_unbind(struct replay *r, struct hk_err *err)
 {
     task_id t;
-    int rc = find_task(r, "unbind", &t, err);
+    const int rc = find_task(r, "unbind", &t, err);
 
-    if (rc == 0 && model_task(&r->g.m, t)->status != TASK_BINDING) {
-        rc = hk_fail(err, HK_EINVAL, "unbind of a pod that is not being bound");
+    if (rc < 0) {
+        return rc;
     }
-    if (rc == 0) {
-        engine_unbind(&r->g, t);
+    if (model_task(&r->g.m, t)->status != TASK_BINDING) {
+        return hk_fail(err, HK_EINVAL, "unbind of a pod that is not being bound");
     }
-    return rc;
+    engine_unbind(&r->g, t);
+    return 0;
 }
 
 static int do_hold(struct replay *r, struct hk_err *err)
@@ -120,10 +122,11 @@ static int do_hold(struct replay *r, struct hk_err *err)
     task_id t;
     const int rc = find_task(r, "hold", &t, err);
 
-    if (rc == 0) {
-        engine_hold(&r->g, t, true);
+    if (rc < 0) {
+        return rc;
     }
-    return rc;
+    engine_hold(&r->g, t, true);
+    return 0;
 }
 
 static int do_free(struct replay *r, struct hk_err *err)
@@ -131,10 +134,11 @@ static int do_free(struct replay *r, struct hk_err *err)
     task_id t;
     const int rc = find_task(r, "free", &t, err);
 
-    if (rc == 0) {
-        engine_hold(&r->g, t, false);
+    if (rc < 0) {
+        return rc;
     }
-    return rc;
+    engine_hold(&r->g, t, false);
+    return 0;
 }
 
 static int do_stay(struct replay *r, struct hk_err *err)
@@ -142,10 +146,11 @@ static int do_stay(struct replay *r, struct hk_err *err)
     task_id t;
     const int rc = find_task(r, "stay", &t, err);
 
-    if (rc == 0) {
-        engine_stay(&r->g, t);
+    if (rc < 0) {
+        return rc;
     }
-    return rc;
+    engine_stay(&r->g, t);
+    return 0;
 }
 
 static int do_settle(struct replay *r, struct hk_err *err)

@@ -101,7 +101,7 @@ static void retry_on_pod(void *ctx, const struct port_msg *m)
     } else if (t->status == TASK_BINDING && json_str_at(&m->obj->root, "spec.nodeName").n == 0) {
         bind_is_void(r, id);
     }
-    loop_take(l, m->obj);
+    loop_accept(l, m->obj);
 }
 
 static void retry_ask_pod(struct retry *r, task_id id)
@@ -114,9 +114,8 @@ static void retry_ask_pod(struct retry *r, task_id id)
                        (struct port_sink){retry_on_pod, r});
 }
 
-void retry_outcome(void *loop, task_id t, enum emit_outcome what)
+static void retry_handle_result(struct loop *l, task_id t, enum emit_outcome what)
 {
-    struct loop *l = loop;
     const uint32_t k = retry_find(l, t);
     struct retry *r;
 
@@ -143,6 +142,18 @@ void retry_outcome(void *loop, task_id t, enum emit_outcome what)
         retry_later(r, RETRY_HELD, r->failures - 1);
     } else {
         retry_ask_pod(r, t);
+    }
+}
+
+void retry_read_results(struct loop *l)
+{
+    struct emit_result result;
+
+    while (emit_next_result(l->emit, &result)) {
+        const task_id t = model_task_of(&l->engine.m, result.task);
+        if (!id_none(t)) {
+            retry_handle_result(l, t, result.what);
+        }
     }
 }
 

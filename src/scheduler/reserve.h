@@ -8,6 +8,7 @@
 #pragma once
 
 #include "scheduler/session.h"
+#include "scheduler/stmt.h"
 
 /* Pipelines nominated tasks that still fit. session_open calls it after opening plugins. */
 void reserve_open(struct session *ssn);

@@ -2,6 +2,7 @@
 // Shared by select.c, select_search.c and select_slot.c only.
 #pragma once
 
+#include "scheduler/select.h"
 #include "scheduler/session_priv.h"
 
 enum { NSLOT = 8, BLOCK = 64 };

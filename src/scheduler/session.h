@@ -9,7 +9,7 @@
 #include "scheduler/conf.h"
 #include "scheduler/meter.h"
 
-/* ---- journal ---- */
+/* ---- journal (stmt.h) ---- */
 
 enum op_kind { OP_ALLOCATE, OP_PIPELINE, OP_EVICT };
 enum op_state {
@@ -33,8 +33,6 @@ struct op_vec {
     struct op *at;
     uint32_t len, cap;
 };
-
-typedef uint32_t stmt_mark_t;
 
 /* ---- decisions ---- */
 
@@ -91,7 +89,7 @@ struct session_opts {
 
 struct job_note; /* close.h: results of session_close for PodGroups and pods */
 struct pod_note;
-struct select;  /* select.c: candidate heaps and failure memory */
+struct select;  /* select_priv.h: candidate heaps and failure memory */
 struct reserve; /* reserve.h: room held for tasks that caused evictions */
 
 struct session {
@@ -168,63 +166,8 @@ bool session_over_budget(struct session *ssn);
  * Decisions stay readable until the next session_open on the same memory. */
 void session_close(struct session *ssn);
 
-/* ---- statement: tentative changes; the newest is undone first ---- */
-
-stmt_mark_t stmt_mark(const struct session *ssn);
-/* False, with nothing changed, when a plugin refuses or the task's job is gone. */
-bool stmt_allocate(struct session *ssn, task_id t, node_id n);
-bool stmt_pipeline(struct session *ssn, task_id t, node_id n, bool evicted_for);
-void stmt_evict(struct session *ssn, task_id t, const char *reason, job_id for_job);
-/* Undoes all changes since the mark, and records each task's undone placement (last_tx). */
-void stmt_rewind(struct session *ssn, stmt_mark_t mark);
-/* Commits the changes since the mark: allocations become Binding, evictions are final, pipelined
- * tasks keep their room until the session ends. */
-void stmt_commit(struct session *ssn, stmt_mark_t mark);
-/* Commits every Allocated task of the job, whenever it was placed (backfill's dispatch). */
-void stmt_commit_job(struct session *ssn, job_id j);
-/* Undoes one pipelined task at any position in the journal. */
-void stmt_unpipeline(struct session *ssn, task_id t);
-
-/* The places found for the job since the mark are its own beyond the session, until it is bound. */
-void stmt_promise(struct session *ssn, stmt_mark_t mark, job_id j);
-
-/* A detached copy of the operations since the mark, in the session's arena, and its replay. */
-struct saved_ops {
-    struct op *at;
-    uint32_t n;
-};
-struct saved_ops stmt_save(struct session *ssn, stmt_mark_t mark);
-/* False when an operation fails; those before it stay applied. */
-bool stmt_replay(struct session *ssn, const struct saved_ops *s);
-
 /* Requests removal of the task's queue-allocation gate. Repeated requests have no effect. */
 void session_ungate(struct session *ssn, task_id t);
-
-/* ---- choosing a node (select*.c; docs/reference/scheduler.md section 5) ---- */
-
-/* `domain` below: search the nodes of this hyperNode; the virtual root means the whole cluster. */
-enum placement { PLACE_NONE, PLACE_IDLE, PLACE_FUTURE };
-/* Starts a task loop; tasks of one shape share candidate windows within the loop. */
-void select_begin(struct session *ssn, hyper_id domain);
-/* Finds the best node by resource check, filters and scores. Nodes with room now precede nodes with
- * room later; within each group, nodes of the own shard come first. On PLACE_NONE *ret_log holds
- * the reasons (in the arena, perhaps shared with tasks of the same shape), or NULL when scoring
- * failed. */
-enum placement select_node(struct session *ssn, task_id t, node_id *ret, struct fit_log **ret_log);
-/* All nodes (sampled) that pass the filters in this mode; if scored, best first; nodes of other
- * shards last. check_future adds the resource check before the filters. *ret is in the arena. Empty
- * when scoring failed. */
-uint32_t select_nodes(struct session *ssn, task_id t, hyper_id domain, enum filter_mode mode,
-                      bool check_future, bool scored, node_id **ret, struct fit_log **ret_log);
-/* How many feasible nodes to look for among n (docs/scheduling.md#how-a-node-is-chosen). */
-uint32_t select_want(const struct session_opts *o, uint32_t n);
-
-/* scheduler_mem creates and frees it. select_open runs when a session opens, select_rewound when
- * the journal is rewound. */
-struct select *select_new(void);
-void select_free(struct select *s);
-void select_open(struct session *ssn);
-void select_rewound(struct session *ssn);
 
 /* ---- questions asked by several plugins and actions ---- */
 

@@ -27,3 +27,9 @@ void session_touch(struct session *ssn, task_id t);
 void close_jobs(struct session *ssn);
 /* stmt.c: undoes everything that was not committed. */
 void stmt_release(struct session *ssn);
+/* select.c: scheduler_mem creates and frees it. select_open runs when a session opens, select_rewound when
+ * the journal is rewound. */
+struct select *select_new(void);
+void select_free(struct select *s);
+void select_open(struct session *ssn);
+void select_rewound(struct session *ssn);

@@ -3,6 +3,8 @@
 #include "scheduler/actions/cycle_test.h"
 #include "scheduler/close.h"
 #include "scheduler/reserve.h"
+#include "scheduler/select.h"
+#include "scheduler/stmt.h"
 
 #define GANG "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n  - name: predicates\n"
 #define IDLE "actions: shuffle\ntiers:\n- plugins:\n  - name: gang\n"

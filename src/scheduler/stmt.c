@@ -3,6 +3,7 @@
 // The model and the plugins see each change at once. Nothing is copied: undo applies the opposite,
 // newest first. Committed changes become decisions. Changes neither committed nor rewound (a gang
 // that is only pipelined) keep their room until the session ends.
+#include "scheduler/stmt.h"
 #include "scheduler/session_priv.h"
 
 static struct op *stmt_push_op(struct session *ssn, struct op op)

@@ -305,17 +305,25 @@ static int check_gangs(const struct cluster *c, const struct session *ssn, struc
     return 0;
 }
 
-static int cluster_check_invariants(const struct cluster *c, const struct session *ssn,
-                                    struct hk_err *err)
+static int check_books(const struct cluster *c, const struct session *ssn, struct hk_err *err)
 {
     int rc = model_check(&c->m, err);
 
-    if (rc == 0) {
-        rc = check_room(c, ssn, err);
+    if (rc < 0) {
+        return rc;
     }
-    if (rc == 0) {
-        rc = check_gangs(c, ssn, err);
+    rc = check_room(c, ssn, err);
+    if (rc < 0) {
+        return rc;
     }
+    return check_gangs(c, ssn, err);
+}
+
+static int cluster_check_invariants(const struct cluster *c, const struct session *ssn,
+                                    struct hk_err *err)
+{
+    const int rc = check_books(c, ssn, err);
+
     return rc < 0 ? hk_wrap(err, rc, "after cycle %u", c->cycles) : 0;
 }
 

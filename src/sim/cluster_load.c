@@ -219,7 +219,7 @@ static int load_object(void *ctx, const struct api_kind *kind, const struct json
 {
     struct load *l = ctx;
 
-    if (!kind || !ingest_takes(kind)) {
+    if (!kind || !ingest_reads(kind)) {
         ignore(l, kind, obj);
         return 0;
     }

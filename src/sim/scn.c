@@ -185,7 +185,10 @@ static int conf_line(struct scn_run *r, struct hk_err *err)
         return set_conf(r, scn_body(r, &text), err);
     }
     rc = conf_short(r, &text, err);
-    return rc < 0 ? rc : set_conf(r, hk_buf_str(&text), err);
+    if (rc < 0) {
+        return rc;
+    }
+    return set_conf(r, hk_buf_str(&text), err);
 }
 
 /* ---- time and external changes ---- */
@@ -362,11 +365,15 @@ static int run_case(struct scn_run *r, const struct scn_case *c, struct hk_err *
 
     if (c->first > 0) {
         rc = run_lines(r, 0, r->file->preamble, err);
+        if (rc < 0) {
+            return rc;
+        }
     }
-    if (rc == 0) {
-        rc = run_lines(r, c->first, c->n, err);
+    rc = run_lines(r, c->first, c->n, err);
+    if (rc < 0) {
+        return rc;
     }
-    return rc < 0 ? rc : check_problems(r, err);
+    return check_problems(r, err);
 }
 
 /* ---- reports ---- */

@@ -630,6 +630,11 @@ static const struct scn_kind kinds[] = {
     {"shard", API_NODESHARD, shard_fields, NULL},
 };
 
+const struct scn_kind *scn_kind_at(size_t i)
+{
+    return i < HK_LEN(kinds) ? &kinds[i] : NULL;
+}
+
 const struct scn_kind *scn_kind_find(struct hk_str word)
 {
     for (size_t k = 0; k < HK_LEN(kinds); k++) {

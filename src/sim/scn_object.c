@@ -140,7 +140,7 @@ static int one_object(struct scn_run *r, const struct scn_kind *kind, struct hk_
                       struct hk_err *err)
 {
     struct scn_object *o = scn_object_find(r, kind->word, ref);
-    int rc = 0;
+    int rc;
 
     if (r->made >= r->opts->max_objects) {
         return scn_fail(r, err, "more than %u objects", r->opts->max_objects);
@@ -153,16 +153,18 @@ static int one_object(struct scn_run *r, const struct scn_kind *kind, struct hk_
         o = scn_object_add(r, kind, ref);
         fresh(r, kind, ref, &o->doc);
     }
-    for (uint32_t k = 2; k < r->line->n && rc == 0; k++) {
+    for (uint32_t k = 2; k < r->line->n; k++) {
         rc = scn_kind_set(r, kind, &o->doc, &r->line->words[k], err);
+        if (rc < 0) {
+            return rc;
+        }
     }
-    if (rc == 0) {
-        rc = apply_body(r, &o->doc, err);
+    rc = apply_body(r, &o->doc, err);
+    if (rc < 0) {
+        return rc;
     }
-    if (rc == 0) {
-        scn_object_ingest(r, o);
-    }
-    return rc;
+    scn_object_ingest(r, o);
+    return 0;
 }
 
 int scn_object_line(struct scn_run *r, const struct scn_kind *kind, struct hk_err *err)

@@ -137,6 +137,8 @@ struct scn_kind {
 };
 
 /* NULL when the word is no such statement. */
+/* The i-th word of the language; NULL after the last. */
+const struct scn_kind *scn_kind_at(size_t i);
 const struct scn_kind *scn_kind_find(struct hk_str word);
 /* Applies one word of a line to the manifest. */
 int scn_kind_set(struct scn_run *r, const struct scn_kind *kind, struct json *doc,

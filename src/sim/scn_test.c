@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scenario runner: what it accepts, what it refuses, and its messages.
-#include "sim/scn.h"
+#include "sim/scn_priv.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,12 +120,25 @@ static void test_a_failure_shows_tables_and_decisions(void **state)
     }
 }
 
+/* A word for a kind that the scheduler ignores would describe nothing. */
+static void test_every_word_is_a_kind_that_the_scheduler_reads(void **state)
+{
+    for (size_t i = 0; scn_kind_at(i); i++) {
+        const struct scn_kind *kind = scn_kind_at(i);
+        if (!ingest_reads(api_kind(kind->id))) {
+            fail_msg("'%s' describes %s, which the scheduler does not read", kind->word,
+                     api_kind(kind->id)->plural);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),
         cmocka_unit_test(test_scenarios_share_what_stands_before_them),
         cmocka_unit_test(test_a_failure_shows_tables_and_decisions),
+        cmocka_unit_test(test_every_word_is_a_kind_that_the_scheduler_reads),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -8,6 +8,7 @@
 #include "scheduler/actions/options.h"
 #include "scheduler/actions/turns.h"
 #include "scheduler/reserve.h"
+#include "scheduler/stmt.h"
 
 struct allocator {
     struct placer placer;

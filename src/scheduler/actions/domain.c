@@ -4,6 +4,7 @@
 // comparison, so its operations simply stay.
 
 #include "scheduler/actions/domain.h"
+#include "scheduler/stmt.h"
 
 struct trial {
     hyper_id domain;

@@ -13,6 +13,7 @@
 #include "scheduler/actions/room.h"
 #include "scheduler/actions/turns.h"
 #include "scheduler/reserve.h"
+#include "scheduler/select.h"
 
 /* How many bundles to try to leave out. */
 enum { MAX_SPARED = 8 };

@@ -4,6 +4,7 @@
 
 #include "scheduler/actions/bundle.h"
 #include "scheduler/actions/worksheet.h"
+#include "scheduler/stmt.h"
 
 struct bundles {
     struct bundle *at;

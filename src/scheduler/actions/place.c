@@ -3,6 +3,8 @@
 // fit through the journal. The caller chooses job and domain and decides what to commit.
 
 #include "scheduler/actions/place.h"
+#include "scheduler/select.h"
+#include "scheduler/stmt.h"
 
 enum step {
     STEP_NEXT,

@@ -4,6 +4,8 @@
 // only when the whole job has a place; those for a task that finds no place are undone.
 
 #include "scheduler/actions/preempt_priv.h"
+#include "scheduler/select.h"
+#include "scheduler/stmt.h"
 
 #include "scheduler/actions/options.h"
 #include "scheduler/actions/place.h"

@@ -5,6 +5,7 @@
 // resulting state.
 
 #include "scheduler/actions/preempt_priv.h"
+#include "scheduler/stmt.h"
 
 struct candidate {
     node_id node;

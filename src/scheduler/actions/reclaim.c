@@ -7,6 +7,8 @@
 #include "scheduler/actions/options.h"
 #include "scheduler/actions/room.h"
 #include "scheduler/actions/turns.h"
+#include "scheduler/select.h"
+#include "scheduler/stmt.h"
 
 struct reclaimer {
     struct session *ssn;

@@ -5,6 +5,7 @@
 #include "scheduler/actions/room.h"
 
 #include "scheduler/reserve.h"
+#include "scheduler/select.h"
 
 bool room_fits(struct session *ssn, task_id t, node_id n)
 {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "scheduler/session.h"
+#include "scheduler/stmt.h"
 
 /* Whether the task may be a victim of the one that needs room. */
 typedef bool room_candidate(const struct model *m, const struct task *victim,

@@ -3,6 +3,7 @@
 // place their replacements.
 
 #include "scheduler/session.h"
+#include "scheduler/stmt.h"
 
 static uint32_t running_tasks(struct session *ssn, task_id **ret)
 {

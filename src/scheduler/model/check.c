@@ -3,6 +3,7 @@
 // the simulator and the scenario runner call it after every cycle.
 #include "scheduler/model/model_priv.h"
 #include "scheduler/model/topo.h"
+#include "scheduler/model/volumes.h"
 
 struct proof {
     const struct model *m;
@@ -237,20 +238,95 @@ static int check_jobs(struct proof *p)
     return rc;
 }
 
+/* ---- strings ---- */
+
+static void nodes_strings(const struct model *m, struct hk_intern *t, string_fn *f)
+{
+    for (uint32_t i = 0; i < m->nodes.len; i++) {
+        const struct node_face face = node_face(m, (node_id){i});
+        f(t, m->nodes.name[i]);
+        face_strings(&face, t, f);
+        images_strings(&m->nodes.images[i], t, f);
+    }
+}
+
+static void sub_strings(const struct sub_job *s, struct hk_intern *t, string_fn *f)
+{
+    f(t, s->id);
+}
+
+static void model_strings(const struct model *m, struct hk_intern *t, string_fn *f)
+{
+    nodes_strings(m, t, f);
+    ROWS_STRINGS(&m->tasks, task_strings, t, f);
+    ROWS_STRINGS(&m->jobs, job_strings, t, f);
+    ROWS_STRINGS(&m->subs, sub_strings, t, f);
+    ROWS_STRINGS(&m->queues, queue_strings, t, f);
+    ROWS_STRINGS(&m->hypers, hyper_strings, t, f);
+    ROWS_STRINGS(&m->quotas, quota_strings, t, f);
+    ROWS_STRINGS(&m->pdbs, pdb_strings, t, f);
+    ROWS_STRINGS(&m->idents, ident_strings, t, f);
+    ROWS_STRINGS(&m->classes, class_strings, t, f);
+    for (uint32_t i = 0; i < m->namespaces.len; i++) {
+        f(t, m->namespaces.at[i].name);
+        labels_strings(m->namespaces.at[i].labels, t, f);
+    }
+    for (uint32_t i = 0; i < m->cons.len; i++) {
+        if (m->cons.at[i]) {
+            cons_strings(m->cons.at[i], t, f);
+        }
+    }
+    volumes_strings(m->volumes, t, f);
+    topo_strings(m->topo, t, f);
+}
+
+static void strings_add_ref(struct hk_intern *t, uint32_t id)
+{
+    t->at[id].refs++;
+}
+
+/* Every row must hold a reference to each string it uses. */
+static int check_strings(const struct model *m, struct hk_err *err)
+{
+    HK_AUTO(hk_freep) struct hk_intern_row *rows = hk_zalloc_array(m->str.len + 1, sizeof(*rows));
+    struct hk_intern named = {.at = rows, .len = m->str.len};
+
+    model_strings(m, &named, strings_add_ref);
+    for (uint32_t id = 1; id < m->str.len; id++) {
+        if (rows[id].refs > hk_intern_refs(&m->str, id)) {
+            return hk_fail(err, HK_EINVAL, "string %u '%s': %u references, rows hold %u", id,
+                           m->str.at[id].s ? m->str.at[id].s : "(gone)",
+                           hk_intern_refs(&m->str, id), rows[id].refs);
+        }
+    }
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+static int check_all(struct proof *p)
+{
+    int rc = check_nodes(p);
+
+    if (rc < 0) {
+        return rc;
+    }
+    rc = check_jobs(p);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = check_strings(p->m, p->err);
+    if (rc < 0) {
+        return rc;
+    }
+    return topo_check(p->m, p->err);
+}
+
 int model_check(const struct model *m, struct hk_err *err)
 {
     struct proof p = {.m = m, .err = err};
-    int rc = check_nodes(&p);
+    const int rc = check_all(&p);
 
-    if (rc == 0) {
-        rc = check_jobs(&p);
-    }
-    if (rc == 0) {
-        rc = strings_check(m, err);
-    }
-    if (rc == 0) {
-        rc = topo_check(m, err);
-    }
     hk_arena_fini(&p.mem);
     return rc;
 }

@@ -691,11 +691,9 @@ static void set_spec(struct model *m, job_id job, const struct job_desc *d)
     j->queue_name = hk_intern_hold(&m->str, d->queue);
     j->prio_class = hk_intern_hold(&m->str, d->prio_class);
     j->priority = d->priority;
-    j->min = d->min;
     j->phase = (uint8_t)d->phase;
-    j->preemptable = d->preemptable;
-    j->creation_ns = d->creation_ns;
-    j->waiting_ns = d->waiting_ns;
+#define SET_FACT(type, name) j->name = d->name;
+    JOB_FACTS(SET_FACT)
     j->topo = d->topo;
     hk_intern_keep(&m->str, j->topo.tier_name);
     j->budget_min = hk_intern_hold(&m->str, d->budget_min);

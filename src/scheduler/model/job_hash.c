@@ -62,8 +62,8 @@ uint64_t job_desc_hash(const struct job_desc *d)
 {
     uint64_t h = hash_s(hash_s(hash_s(1, d->uid), d->queue), d->prio_class);
 
-    h = hash_n(hash_n(h, (uint32_t)d->min), d->preemptable);
-    h = hash_n(hash_n(h, (uint64_t)d->creation_ns), (uint64_t)d->waiting_ns);
+#define HASH_FACT(type, name) h = hash_n(h, (uint64_t)d->name);
+    JOB_FACTS(HASH_FACT)
     h = hash_s(hash_s(h, d->budget_min), d->budget_max_unavailable);
     return hash_lists(hash_topo(h, &d->topo), d);
 }

@@ -17,6 +17,9 @@
 #include "scheduler/model/rvec.h"
 #include "scheduler/model/spec.h"
 
+/* Columns that are declared once are lists: X(type, name). This makes fields of them. */
+#define ROW_FIELD(type, name) __typeof__(type) name;
+
 /* Volcano's task states, in its order. */
 enum task_status {
     TASK_PENDING,
@@ -62,6 +65,11 @@ enum {
     TASK_HELD = 1 << 15,           /* do not place it now: its last bind failed */
 };
 
+/* Facts of a pod: plain values in the row and in the task_desc, copied by model_task_put. */
+#define TASK_FACTS(X)                                                                              \
+    X(int64_t, creation_ns)                                                                        \
+    X(int64_t, start_ns)
+
 struct task {
     job_id job; /* NO_JOB: occupies its node, is never scheduled */
     sub_id sub;
@@ -77,7 +85,7 @@ struct task {
     bool leaving; /* we requested its deletion; ignore older events */
     uint32_t ns, name, uid;
     uint32_t index; /* number after the last dash of the name; ID_NONE without */
-    int64_t creation_ns, start_ns;
+    TASK_FACTS(ROW_FIELD)
     node_ref nominated;
     task_id job_next, job_prev;   /* in the job's list of pending or of other tasks */
     task_id node_next, node_prev; /* tasks on a node */
@@ -156,28 +164,52 @@ struct image_vec {
     uint32_t len, cap;
 };
 
+/* The columns of the node table, each declared here alone: the struct, the growing and the freeing
+ * of the table are made from these lists. Rows start as zero.
+ *
+ * Facts are plain values that a Node object states and model_node_put copies from the node_desc, so
+ * a fact for a new plugin is one row here and one assignment in ingest_node.c. A changed fact wakes
+ * jobs, as changed labels do. */
+#define NODE_FACTS(X) X(int64_t, creation_ns)
+
+#define NODE_COLUMNS(X)                                                                            \
+    NODE_FACTS(X)                                                                                  \
+    X(int64_t, nz_cpu) /* non-zero requests in the view */                                         \
+    X(int64_t, nz_mem)                                                                             \
+    X(uint32_t, npods) /* pods in the view */                                                      \
+    X(uint32_t, name)                                                                              \
+    X(uint8_t, flags)                                                                              \
+    X(class_id, class_)                                                                            \
+    X(struct labels, labels) /* whole label set; this and the next: heap owned by the row */       \
+    X(struct taint *, taints)                                                                      \
+    X(uint32_t, ntaint)                                                                            \
+    X(task_id, first) /* tasks on the node, newest first */                                        \
+    X(struct port_vec, ports)                                                                      \
+    X(struct image_vec, images)                                                                    \
+    X(uint64_t, version) /* changes with the row's amounts */                                      \
+    X(uint32_t, gen)     /* counts the nodes that have used the row */
+
+/* kalloc and kused are the Kubernetes view used by filters and scores: every pod on the node except
+ * those evicted in this session, plus pipelined ones; allocatable without oversubscription. */
+#define NODE_MATRICES(X)                                                                           \
+    X(alloc)                                                                                       \
+    X(idle)                                                                                        \
+    X(used)                                                                                        \
+    X(releasing)                                                                                   \
+    X(pipelined)                                                                                   \
+    X(future)                                                                                      \
+    X(kalloc)                                                                                      \
+    X(kused)
+
+#define NODE_MATRIX(name) struct matrix name;
+#define NODE_COLUMN(type, name) __typeof__(type) *name;
+
 struct node_table {
     uint32_t len, cap; /* rows, including free ones */
     HK_VEC(uint32_t) free;
     uint32_t live; /* rows with NODE_KNOWN */
-    struct matrix alloc, idle, used, releasing, pipelined, future;
-    /* The Kubernetes view used by filters and scores: every pod on the node except those evicted in
-     * this session, plus pipelined ones; allocatable without oversubscription. */
-    struct matrix kalloc, kused;
-    int64_t *nz_cpu, *nz_mem; /* non-zero requests in the view */
-    uint32_t *npods;          /* pods in the view */
-    uint32_t *name;
-    uint8_t *flags;
-    class_id *class_;
-    struct labels *labels; /* whole label set, heap owned by the row */
-    struct taint **taints;
-    uint32_t *ntaint;
-    task_id *first; /* tasks on the node, newest first */
-    struct port_vec *ports;
-    struct image_vec *images;
-    uint64_t *version; /* changes with the row's amounts */
-    uint32_t *gen;     /* counts the nodes that have used the row */
-    int64_t *creation_ns;
+    NODE_MATRICES(NODE_MATRIX)
+    NODE_COLUMNS(NODE_COLUMN)
 };
 
 /* ---- jobs ---- */
@@ -279,6 +311,14 @@ struct min_item { /* spec.minResources as written, for resourcequota */
     int64_t milli;
 };
 
+/* Facts of a PodGroup: plain values in the row and in the job_desc, copied by model_job_put, which
+ * notices when one differs. */
+#define JOB_FACTS(X)                                                                               \
+    X(int64_t, creation_ns)                                                                        \
+    X(int64_t, waiting_ns) /* sla, 0 none */                                                       \
+    X(int32_t, min)                                                                                \
+    X(uint8_t, preemptable) /* enum tri, annotation or label on the PodGroup */
+
 struct job {
     uint32_t ns, name, uid;
     queue_id queue; /* NO_QUEUE: that queue does not exist, the job waits outside of sessions */
@@ -288,13 +328,10 @@ struct job {
     bool used;
     bool has_pg; /* a PodGroup object exists */
     bool has_minres;
-    uint8_t phase;       /* enum pg_phase, in-session value */
-    uint8_t preemptable; /* enum tri, annotation or label on the PodGroup */
+    uint8_t phase; /* enum pg_phase, in-session value */
     int32_t priority;
     uint32_t prio_class;
-    int32_t min;
-    int64_t creation_ns;
-    int64_t waiting_ns;                          /* sla, 0 none */
+    JOB_FACTS(ROW_FIELD)
     uint32_t budget_min, budget_max_unavailable; /* jdb annotations as text, 0 none */
     struct tally tally;
     HK_VEC(struct role) roles;
@@ -339,17 +376,30 @@ enum job_vec {
 enum { QUEUE_NEVICTING = 5 }; /* number of actions that evict */
 enum queue_state { QUEUE_OPEN, QUEUE_CLOSED, QUEUE_CLOSING, QUEUE_UNKNOWN, QUEUE_STATELESS };
 
+/* Facts of a Queue: plain values in the row and in the queue_desc, copied and compared by
+ * model_queue_put. */
+#define QUEUE_FACTS(X)                                                                             \
+    X(uint8_t, state) /* enum queue_state; STATELESS when the object has none yet */               \
+    X(bool, reclaimable)                                                                           \
+    X(int32_t, weight)                                                                             \
+    X(int32_t, priority)                                                                           \
+    X(int64_t, creation_ns)
+/* Amounts that a Queue may state, each with a has_ flag. */
+#define QUEUE_LIMITS(X)                                                                            \
+    X(capability)                                                                                  \
+    X(deserved)                                                                                    \
+    X(guarantee)
+#define QUEUE_LIMIT_FIELD(name)                                                                    \
+    bool has_##name;                                                                               \
+    struct rvec name;
+
 struct queue {
     uint32_t name;
     bool used;
-    uint8_t state; /* enum queue_state; STATELESS when the object has none yet */
-    bool reclaimable;
-    int32_t weight, priority;
-    int64_t creation_ns;
+    QUEUE_FACTS(ROW_FIELD)
     uint32_t parent_name;                  /* 0: root */
     uint32_t hierarchy, hierarchy_weights; /* hdrf annotations, 0 none */
-    bool has_capability, has_deserved, has_guarantee;
-    struct rvec capability, deserved, guarantee;
+    QUEUE_LIMITS(QUEUE_LIMIT_FIELD)
     uint32_t njobs;
     /* Sums over the queue's jobs, and over pods bound in it whose PodGroup is gone. */
     int64_t allocated[DIM_MAX], request[DIM_MAX]; /* request = allocated + Pending */
@@ -558,7 +608,7 @@ int model_dim(struct model *m, struct hk_str name, uint32_t *ret, struct hk_err 
 
 struct node_desc {
     struct hk_str name;
-    int64_t creation_ns;
+    NODE_FACTS(ROW_FIELD)
     const struct amount *alloc; /* with oversubscription */
     uint32_t nalloc;
     const struct amount *kalloc; /* as the Node object says */
@@ -572,7 +622,7 @@ struct node_desc {
     unsigned flags; /* NODE_UNSCHEDULABLE and on; NODE_KNOWN is implied, NODE_IN_SHARD kept */
 };
 /* Adds or replaces; pods already bound there stay counted. Wakes jobs only if a refused pod might
- * fit now: more room, other labels, taints or flags. */
+ * fit now: more room, other labels, taints, flags or facts. */
 int model_node_put(struct model *m, const struct node_desc *d, node_id *ret,
                    struct hk_err *err) HK_CHECKED;
 /* Removes the Node object; the row stays as a placeholder while tasks are on it. */
@@ -608,7 +658,7 @@ struct task_desc {
     int32_t priority, pod_priority;
     unsigned flags;
     enum task_status status;
-    int64_t creation_ns, start_ns;
+    TASK_FACTS(ROW_FIELD)
     shape_id shape; /* model_task_put takes over this reference */
     ident_id ident;
     struct labels labels; /* for sub-group policies: the ident's labels */
@@ -637,10 +687,9 @@ struct role_min {
 };
 struct job_desc {
     struct hk_str ns, name, uid, queue, prio_class;
-    int32_t min, priority;
+    int32_t priority;
     enum pg_phase phase;
-    uint8_t preemptable;
-    int64_t creation_ns, waiting_ns;
+    JOB_FACTS(ROW_FIELD)
     bool has_minres;
     const struct amount *minres;
     uint32_t nminres;
@@ -665,12 +714,8 @@ void model_job_set_priority(struct model *m, job_id j, int32_t priority);
 
 struct queue_desc {
     struct hk_str name, parent, hierarchy, hierarchy_weights;
-    int32_t weight, priority;
-    int64_t creation_ns;
-    enum queue_state state;
-    bool reclaimable;
-    bool has_capability, has_deserved, has_guarantee;
-    struct rvec capability, deserved, guarantee;
+    QUEUE_FACTS(ROW_FIELD)
+    QUEUE_LIMITS(QUEUE_LIMIT_FIELD)
 };
 /* An unchanged description wakes no job. */
 queue_id model_queue_put(struct model *m, const struct queue_desc *d);

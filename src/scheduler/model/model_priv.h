@@ -104,8 +104,6 @@ void pdb_strings(const struct pdb *p, struct hk_intern *t, string_fn *f);
     for (uint32_t i_ = 0; i_ < (table)->len; i_++) {                                               \
         row_strings(&(table)->at[i_], t, f);                                                       \
     }
-/* Checks that every row holds a reference to each string it uses. */
-int strings_check(const struct model *m, struct hk_err *err) HK_CHECKED;
 
 void ident_ref(struct model *m, ident_id i);
 void ident_unref(struct model *m, ident_id i);

@@ -404,6 +404,50 @@ static void words_of_reasons_last_while_they_are_said(void **state)
     assert_int_equal(r.m.str.live, live);
 }
 
+/* More nodes than the table's first size: every column grows with the rows, and starts as zero. */
+static void columns_grow_with_the_nodes(void **state)
+{
+    RIG(r);
+    struct hk_err err = {0};
+    node_id n = NO_NODE;
+
+    for (unsigned i = 0; i < 200; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "n%u", i);
+        const struct node_desc d = {.name = hk_str(name), .creation_ns = i};
+        assert_int_equal(model_node_put(&r.m, &d, &n, &err), 0);
+        assert_int_equal(r.m.nodes.npods[n.i], 0);
+        assert_int_equal(r.m.nodes.idle.col[DIM_CPU][n.i], 0);
+    }
+    assert_int_equal(r.m.nodes.creation_ns[0], 0);
+    assert_int_equal(r.m.nodes.creation_ns[n.i], 199);
+    assert_int_equal(model_check(&r.m, &err), 0);
+}
+
+/* A fact is copied from the Node object, wakes jobs when it changes, and ends with the object. */
+static void a_changed_fact_of_a_node_wakes_jobs(void **state)
+{
+    RIG(r);
+    struct hk_err err = {0};
+    struct node_desc d = {.name = HK_STR("n1"), .creation_ns = 5};
+    node_id n;
+
+    assert_int_equal(model_node_put(&r.m, &d, &n, &err), 0);
+    assert_int_equal(r.m.nodes.creation_ns[n.i], 5);
+
+    uint64_t woken = r.m.wake.node;
+    assert_int_equal(model_node_put(&r.m, &d, &n, &err), 0);
+    assert_int_equal(r.m.wake.node, woken);
+
+    d.creation_ns = 6;
+    assert_int_equal(model_node_put(&r.m, &d, &n, &err), 0);
+    assert_int_equal(r.m.nodes.creation_ns[n.i], 6);
+    assert_true(r.m.wake.node > woken);
+
+    model_node_del(&r.m, n);
+    assert_int_equal(r.m.nodes.creation_ns[n.i], 0);
+}
+
 static void the_books_miss_a_string_nobody_holds(void **state)
 {
     RIG(r);
@@ -439,6 +483,8 @@ int main(void)
         cmocka_unit_test(hyper_nodes_make_a_tree_or_say_why_not),
         cmocka_unit_test(a_parked_job_wakes_for_what_it_lacks),
         cmocka_unit_test(words_of_reasons_last_while_they_are_said),
+        cmocka_unit_test(columns_grow_with_the_nodes),
+        cmocka_unit_test(a_changed_fact_of_a_node_wakes_jobs),
         cmocka_unit_test(the_books_miss_a_string_nobody_holds),
     };
 

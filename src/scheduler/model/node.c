@@ -5,18 +5,16 @@
 #include "scheduler/model/model_priv.h"
 #include "scheduler/model/topo.h"
 
-enum { NMATRIX = 8 };
+#define MATRIX_COUNT(name) +1
+enum { NMATRIX = 0 NODE_MATRICES(MATRIX_COUNT) };
 
 static void matrices(struct node_table *t, struct matrix *ret[NMATRIX])
 {
-    ret[0] = &t->alloc;
-    ret[1] = &t->idle;
-    ret[2] = &t->used;
-    ret[3] = &t->releasing;
-    ret[4] = &t->pipelined;
-    ret[5] = &t->future;
-    ret[6] = &t->kalloc;
-    ret[7] = &t->kused;
+    struct matrix *const all[NMATRIX] = {
+#define MATRIX_ADDRESS(name) &t->name,
+        NODE_MATRICES(MATRIX_ADDRESS)};
+
+    memcpy(ret, all, sizeof(all));
 }
 
 static void *column(void *p, uint32_t from, uint32_t to, size_t size)
@@ -25,8 +23,6 @@ static void *column(void *p, uint32_t from, uint32_t to, size_t size)
     memset(q + (size_t)from * size, 0, (size_t)(to - from) * size);
     return q;
 }
-
-#define COLUMN(t, name, from, to) ((t)->name = column((t)->name, from, to, sizeof(*(t)->name)))
 
 void node_columns(struct model *m)
 {
@@ -54,21 +50,8 @@ static void model_node_grow_table(struct model *m)
             all[k]->col[d] = column(all[k]->col[d], all[k]->col[d] ? from : 0, to, sizeof(int64_t));
         }
     }
-    COLUMN(t, nz_cpu, from, to);
-    COLUMN(t, nz_mem, from, to);
-    COLUMN(t, npods, from, to);
-    COLUMN(t, name, from, to);
-    COLUMN(t, flags, from, to);
-    COLUMN(t, class_, from, to);
-    COLUMN(t, labels, from, to);
-    COLUMN(t, taints, from, to);
-    COLUMN(t, ntaint, from, to);
-    COLUMN(t, first, from, to);
-    COLUMN(t, ports, from, to);
-    COLUMN(t, images, from, to);
-    COLUMN(t, version, from, to);
-    COLUMN(t, gen, from, to);
-    COLUMN(t, creation_ns, from, to);
+#define GROW_COLUMN(type, name) t->name = column(t->name, from, to, sizeof(*t->name));
+    NODE_COLUMNS(GROW_COLUMN)
     t->cap = to;
 }
 
@@ -94,21 +77,8 @@ void node_table_fini(struct node_table *t)
             hk_free(all[k]->col[d]);
         }
     }
-    hk_free(t->nz_cpu);
-    hk_free(t->nz_mem);
-    hk_free(t->npods);
-    hk_free(t->name);
-    hk_free(t->flags);
-    hk_free(t->class_);
-    hk_free(t->labels);
-    hk_free(t->taints);
-    hk_free(t->ntaint);
-    hk_free(t->first);
-    hk_free(t->ports);
-    hk_free(t->images);
-    hk_free(t->version);
-    hk_free(t->gen);
-    hk_free(t->creation_ns);
+#define FREE_COLUMN(type, name) hk_free(t->name);
+    NODE_COLUMNS(FREE_COLUMN)
     hk_vec_fini(&t->free);
     *t = (struct node_table){0};
 }
@@ -399,6 +369,18 @@ static int model_node_check_amounts(const struct model *m, const struct node_des
     return 0;
 }
 
+static void node_set_facts(struct node_table *t, node_id n, const struct node_desc *d)
+{
+#define SET_FACT(type, name) t->name[n.i] = d->name;
+    NODE_FACTS(SET_FACT)
+}
+
+static bool node_same_facts(const struct node_table *t, node_id n, const struct node_desc *d)
+{
+#define SAME_FACT(type, name) &&t->name[n.i] == d->name
+    return true NODE_FACTS(SAME_FACT);
+}
+
 static bool same_face(const struct node_table *t, node_id n, const struct node_desc *d)
 {
     const struct labels *l = &t->labels[n.i];
@@ -432,17 +414,20 @@ int model_node_put(struct model *m, const struct node_desc *d, node_id *ret, str
     }
     n = model_node_need(m, d->name);
     const bool opens = !same_face(t, n, d);
+    const bool changed = opens || !node_same_facts(t, n, d);
     if (!(t->flags[n.i] & NODE_KNOWN)) {
         t->live++;
         count_used(m, n, 1);
     }
     t->flags[n.i] = (uint8_t)(d->flags | NODE_KNOWN | (t->flags[n.i] & NODE_IN_SHARD));
-    t->creation_ns[n.i] = d->creation_ns;
+    node_set_facts(t, n, d);
     set_alloc(m, n, d->alloc, d->nalloc);
     set_kalloc(m, n, d->kalloc, d->nkalloc);
     set_images(m, n, d->images, d->nimage);
     if (opens) {
         set_face(m, n, d);
+    } else if (changed) {
+        m->wake.node = ++m->version;
     }
     *ret = n;
     return 0;
@@ -458,6 +443,7 @@ void model_node_del(struct model *m, node_id n)
     count_used(m, n, -1);
     t->flags[n.i] = 0;
     t->live--;
+    node_set_facts(t, n, &(struct node_desc){0});
     set_alloc(m, n, NULL, 0);
     set_kalloc(m, n, NULL, 0);
     set_images(m, n, NULL, 0);

@@ -4,8 +4,6 @@
 // that no row below lists is referenced by something that lives longer: a pod's host port by its
 // constraints, a domain's value by the node's labels.
 #include "scheduler/model/model_priv.h"
-#include "scheduler/model/topo.h"
-#include "scheduler/model/volumes.h"
 
 static void ids_strings(const uint32_t *at, uint32_t n, struct hk_intern *t, string_fn *f)
 {
@@ -179,67 +177,4 @@ void pdb_strings(const struct pdb *p, struct hk_intern *t, string_fn *f)
     f(t, p->name);
     label_sel_strings(&p->sel, t, f);
     ids_strings(p->disrupted.at, p->disrupted.len, t, f);
-}
-
-/* ---- checks ---- */
-
-static void nodes_strings(const struct model *m, struct hk_intern *t, string_fn *f)
-{
-    for (uint32_t i = 0; i < m->nodes.len; i++) {
-        const struct node_face face = node_face(m, (node_id){i});
-        f(t, m->nodes.name[i]);
-        face_strings(&face, t, f);
-        images_strings(&m->nodes.images[i], t, f);
-    }
-}
-
-static void sub_strings(const struct sub_job *s, struct hk_intern *t, string_fn *f)
-{
-    f(t, s->id);
-}
-
-static void model_strings(const struct model *m, struct hk_intern *t, string_fn *f)
-{
-    nodes_strings(m, t, f);
-    ROWS_STRINGS(&m->tasks, task_strings, t, f);
-    ROWS_STRINGS(&m->jobs, job_strings, t, f);
-    ROWS_STRINGS(&m->subs, sub_strings, t, f);
-    ROWS_STRINGS(&m->queues, queue_strings, t, f);
-    ROWS_STRINGS(&m->hypers, hyper_strings, t, f);
-    ROWS_STRINGS(&m->quotas, quota_strings, t, f);
-    ROWS_STRINGS(&m->pdbs, pdb_strings, t, f);
-    ROWS_STRINGS(&m->idents, ident_strings, t, f);
-    ROWS_STRINGS(&m->classes, class_strings, t, f);
-    for (uint32_t i = 0; i < m->namespaces.len; i++) {
-        f(t, m->namespaces.at[i].name);
-        labels_strings(m->namespaces.at[i].labels, t, f);
-    }
-    for (uint32_t i = 0; i < m->cons.len; i++) {
-        if (m->cons.at[i]) {
-            cons_strings(m->cons.at[i], t, f);
-        }
-    }
-    volumes_strings(m->volumes, t, f);
-    topo_strings(m->topo, t, f);
-}
-
-static void strings_add_ref(struct hk_intern *t, uint32_t id)
-{
-    t->at[id].refs++;
-}
-
-int strings_check(const struct model *m, struct hk_err *err)
-{
-    HK_AUTO(hk_freep) struct hk_intern_row *rows = hk_zalloc_array(m->str.len + 1, sizeof(*rows));
-    struct hk_intern named = {.at = rows, .len = m->str.len};
-
-    model_strings(m, &named, strings_add_ref);
-    for (uint32_t id = 1; id < m->str.len; id++) {
-        if (rows[id].refs > hk_intern_refs(&m->str, id)) {
-            return hk_fail(err, HK_EINVAL, "string %u '%s': %u references, rows hold %u", id,
-                           m->str.at[id].s ? m->str.at[id].s : "(gone)",
-                           hk_intern_refs(&m->str, id), rows[id].refs);
-        }
-    }
-    return 0;
 }

@@ -233,6 +233,12 @@ static void model_task_detach(struct model *m, task_id t)
     }
 }
 
+static void task_set_facts(struct task *task, const struct task_desc *d)
+{
+#define SET_FACT(type, name) task->name = d->name;
+    TASK_FACTS(SET_FACT)
+}
+
 static void model_task_fill_row(struct model *m, task_id t, const struct task_desc *d)
 {
     struct task *task = &m->tasks.at[t.i];
@@ -253,13 +259,12 @@ static void model_task_fill_row(struct model *m, task_id t, const struct task_de
         .name = hk_intern_hold(&m->str, d->name),
         .uid = hk_intern_hold(&m->str, d->uid),
         .index = pod_index(d->name),
-        .creation_ns = d->creation_ns,
-        .start_ns = d->start_ns,
         .job_next = NO_TASK,
         .job_prev = NO_TASK,
         .node_next = NO_TASK,
         .node_prev = NO_TASK,
     };
+    task_set_facts(task, d);
     hk_intern_keep(&m->str, task->role);
     if (task_shape(m, t)->best_effort) {
         task->flags |= TASK_BEST_EFFORT;
@@ -335,8 +340,7 @@ static void model_task_update(struct model *m, task_id t, const struct task_desc
         topo_pod_add(m, t, from);
     }
     task->pod_priority = d->pod_priority;
-    task->creation_ns = d->creation_ns;
-    task->start_ns = d->start_ns;
+    task_set_facts(task, d);
     model_task_nominate(m, t, nominated);
     if (task->status == TASK_BINDING && d->status != TASK_BINDING) {
         volumes_unreserve(m, t);

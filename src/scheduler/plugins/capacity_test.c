@@ -2,6 +2,7 @@
 // capacity: limits, admission, order and reclaim, flat and in a tree of queues.
 #include "scheduler/plugins/ledger.h"
 #include "scheduler/plugins/rig_test.h"
+#include "scheduler/stmt.h"
 
 extern const struct plugin plugin_capacity;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // drf: dominant shares as tasks are added and removed, the resulting order, and preemption.
 #include "scheduler/plugins/drf.h"
+#include "scheduler/stmt.h"
 
 #include "scheduler/plugins/rig_test.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gang: validity, readiness, order and the victims it spares.
 #include "scheduler/plugins/rig_test.h"
+#include "scheduler/stmt.h"
 
 extern const struct plugin plugin_gang;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // hdrf: clusters filled one task at a time, always from the queue that goes first.
 #include "scheduler/plugins/rig_test.h"
+#include "scheduler/stmt.h"
 
 extern const struct plugin plugin_drf;
 

@@ -2,6 +2,7 @@
 // Domains and scores in the tree s3, s4 under s1; s5, s6 under s2; s1, s2 under s0. The virtual
 // root is tier 4.
 #include "scheduler/plugins/rig_test.h"
+#include "scheduler/stmt.h"
 
 #include "scheduler/hooks.h"
 

@@ -2,6 +2,7 @@
 // proportion: the division by weight, and the decisions that follow from it.
 #include "scheduler/plugins/ledger.h"
 #include "scheduler/plugins/rig_test.h"
+#include "scheduler/stmt.h"
 
 #include <math.h>
 
