@@ -280,7 +280,7 @@ static void test_pods_forgotten_under_a_running_agent_are_kept(void **state)
 
     rig_init(&r);
     rig_pod(&r, "a", SLEEPER);
-    r.agent->past.rv = (uint64_t)1 << 60;
+    r.agent->leftovers.past.rv = (uint64_t)1 << 60;
     port_mem_end_watches(r.mem, HK_EGONE);
     port_mem_compact(r.mem);
     assert_true(port_mem_remove(r.mem, api_kind(API_POD), HK_STR("d"), HK_STR("a")));

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/agent.h"
-#include "agent/machine.h"
+#include "agent/host/machine.h"
 #include "api/port_mem.h"
 #include "base/file.h"
 #include "base/vec.h"

@@ -2,7 +2,7 @@
 // hekla agent: runs this machine as a node of a cluster, or simulated nodes, or both, with any
 // Kubernetes-style API server. Takes the place of a kubelet: it registers the node, sends
 // heartbeats, runs the pods bound to it, and serves their logs and commands.
-#include "agent/kubelet.h"
+#include "agent/serve/kubelet.h"
 #include "base/crumb.h"
 #include "base/log.h"
 #include "cmd/agent_certs.h"

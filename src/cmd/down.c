@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla down: asks the server of a directory to stop, and waits until it has.
-#include "agent/process.h"
+#include "agent/process/process.h"
 #include "cli/term.h"
 #include "cmd/verb.h"
 #include "cmd/where.h"

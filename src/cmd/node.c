@@ -3,8 +3,8 @@
 // parts that run pods.
 #include "cmd/node.h"
 
-#include "agent/machine.h"
-#include "agent/process.h"
+#include "agent/host/machine.h"
+#include "agent/process/process.h"
 #include "codec/quantity.h"
 
 #include <dirent.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "agent/agent.h"
-#include "agent/process_spawner.h"
+#include "agent/process/spawner.h"
 #include "cmd/verb.h"
 #include "codec/quantity.h"
 #include "net/loop.h"

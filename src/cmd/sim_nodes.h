@@ -4,7 +4,7 @@
 #pragma once
 
 #include "agent/agent.h"
-#include "agent/simulate_model.h"
+#include "agent/simulate/model.h"
 #include "cmd/verb.h"
 #include "codec/quantity.h"
 

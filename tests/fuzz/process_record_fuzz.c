@@ -2,7 +2,7 @@
 // The records that outlive the agent, from arbitrary bytes: a disk that was full or broken, or
 // somebody else's files. What is accepted is within the bounds that the runtime builds on.
 
-#include "agent/process_state.h"
+#include "agent/process/state.h"
 #include "fuzz/fuzz.h"
 
 #include <sys/mman.h>

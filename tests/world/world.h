@@ -6,7 +6,7 @@
 #pragma once
 
 #include "agent/agent.h"
-#include "agent/simulate_model.h"
+#include "agent/simulate/model.h"
 #include "controllers/ctl.h"
 #include "scheduler/loop.h"
 #include "store/rest.h"

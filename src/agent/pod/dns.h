@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+// The resolv.conf of a pod.
+#pragma once
+
+#include "agent/pod/pod.h"
+
+/* For pods with DNS settings: writes resolv.conf and mounts it. */
+int pod_dns_mount(const struct pod *p, struct runtime_container *rc, struct hk_err *err) HK_CHECKED;

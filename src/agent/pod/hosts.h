@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names and addresses of pods.
+#pragma once
+
+#include "agent/pod/pods.h"
+
+/* Gives the pod the address stored in its directory, or one unused on this node. */
+int pod_hosts_address(struct pod *p, struct hk_err *err) HK_CHECKED;
+void pod_hosts_release(struct pod *p);
+/* Removes the address and hosts files of a pod that no longer runs. */
+void pod_hosts_remove(const struct pod *p);
+/* Path of a file of the pod that need not survive a reboot. */
+const char *pod_hosts_file(const struct pod *p, const char *what, struct hk_arena *a);
+const char *pod_hosts_path(const struct pod *p, struct hk_arena *a);
+/* The pod was added or removed: marks the hosts files of its group as outdated. */
+void pod_hosts_changed(struct pod *p);
+/* Writes only this pod's hosts file. */
+void pod_hosts_write_own(struct pod *p);
+/* Writes outdated hosts files; returns when to do so again, INT64_MAX: none is left. */
+int64_t pod_hosts_tick(struct pods *ps, int64_t now_ns);
