@@ -4,57 +4,12 @@
 // objects are updated with our content, and not written if nothing changes. Roles whose annotation
 // turns automatic updates off are not changed.
 #include "apiserver/bootstrap.h"
-#include "api/queue.h"
 
+#include "api/port_call.h"
+#include "api/queue.h"
 #include "apiserver/crds.h"
 #include "apiserver/roles.h"
 #include "codec/yaml.h"
-
-#include <errno.h>
-#include <poll.h>
-
-struct answer {
-    bool done;
-    int rc;
-    struct hk_err err;
-    struct api_object *obj;
-};
-
-static void bootstrap_on_answer(void *ctx, const struct port_msg *m)
-{
-    struct answer *a = ctx;
-
-    if (m->type != PORT_DONE) {
-        return;
-    }
-    a->done = true;
-    a->rc = m->rc;
-    if (m->err) {
-        a->err = *m->err;
-    }
-    if (m->rc == 0 && m->obj) {
-        a->obj = api_object_ref(m->obj);
-    }
-}
-
-/* Submits and waits: no other caller uses the port yet. */
-static int bootstrap_call_and_wait(struct port *p, const struct port_request *q, struct answer *a,
-                                   struct hk_err *err)
-{
-    struct pollfd fd = {.fd = port_fd(p), .events = POLLIN};
-
-    *a = (struct answer){0};
-    port_submit(p, q, (struct port_sink){.on_msg = bootstrap_on_answer, .ctx = a});
-    while (!a->done) {
-        if (port_poll(p, UINT32_MAX) == 0 && !a->done && poll(&fd, 1, -1) < 0 && errno != EINTR) {
-            return hk_fail(err, HK_EIO, "poll: %m");
-        }
-    }
-    if (a->rc < 0 && err) {
-        *err = a->err;
-    }
-    return a->rc;
-}
 
 #define RBAC_GROUP "rbac.authorization.k8s.io"
 #define AUTOUPDATE "rbac.authorization.kubernetes.io/autoupdate"
@@ -66,27 +21,24 @@ static bool is_left_alone(const struct json *doc)
 }
 
 /* Replaces the stored value of the member with ours. */
-static int bootstrap_update_member(struct port *p, const struct port_request *create,
+static int bootstrap_update_member(const struct port_waiter *w, const struct port_request *create,
                                    const struct api_object *old, const char *member,
                                    struct hk_arena *mem, struct hk_err *err)
 {
-    struct answer a;
     struct json doc = json_clone(&old->root, mem);
 
     json_set(&doc, mem, member, *json_get(create->body, member));
-    const int rc = bootstrap_call_and_wait(
-        p,
+    return port_call(
+        w,
         &(struct port_request){
             .verb = PORT_UPDATE, .kind = create->kind, .name = create->name, .body = &doc},
-        &a, err);
-    api_object_unref(a.obj);
-    return rc;
+        NULL, err);
 }
 
 /* ---- pending creations ---- */
 
 struct batch {
-    struct port *port;
+    struct port_waiter waiter;
     uint32_t pending;
     int rc; /* of the first failed creation */
     struct hk_err err;
@@ -106,15 +58,18 @@ static void on_made(void *ctx, const struct port_msg *m)
     }
 }
 
-static int batch_wait(struct batch *b, struct hk_err *err)
+/* Waits for every creation, whatever the caller's result: their sink is on the caller's stack.
+ * Returns that result, or the first failed creation. */
+static int batch_settle(struct batch *b, int rc, struct hk_err *err)
 {
-    struct pollfd fd = {.fd = port_fd(b->port), .events = POLLIN};
-
     while (b->pending > 0) {
-        if (port_poll(b->port, UINT32_MAX) == 0 && b->pending > 0 && poll(&fd, 1, -1) < 0 &&
-            errno != EINTR) {
-            return hk_fail(err, HK_EIO, "poll: %m");
+        const int turned = port_turn(&b->waiter, -1, rc < 0 ? NULL : err);
+        if (turned < 0) {
+            return rc < 0 ? rc : turned;
         }
+    }
+    if (rc < 0) {
+        return rc;
     }
     if (b->rc < 0 && err) {
         *err = b->err;
@@ -126,23 +81,24 @@ static int batch_wait(struct batch *b, struct hk_err *err)
 static int bootstrap_create_or_update(struct batch *b, const struct port_request *create,
                                       const char *member, struct hk_arena *mem, struct hk_err *err)
 {
-    struct answer a;
-    int rc = bootstrap_call_and_wait(
-        b->port,
-        &(struct port_request){.verb = PORT_GET, .kind = create->kind, .name = create->name}, &a,
-        err);
+    HK_AUTO(port_answer_fini) struct port_answer a = {0};
+    const struct port_request get = {.verb = PORT_GET, .kind = create->kind, .name = create->name};
+    const int rc = port_call(&b->waiter, &get, &a, err);
 
     if (rc == -HK_ENOTFOUND) {
         b->pending++;
-        port_submit(b->port, create, (struct port_sink){on_made, b});
+        port_submit(b->waiter.port, create, (struct port_sink){on_made, b});
         return 0;
     }
-    if (rc == 0 && member && !is_left_alone(&a.obj->root) &&
-        !json_equal(json_get(&a.obj->root, member), json_get(create->body, member))) {
-        rc = bootstrap_update_member(b->port, create, a.obj, member, mem, err);
+    if (rc < 0 || !member) {
+        return rc;
     }
-    api_object_unref(a.obj);
-    return rc;
+    const struct api_object *old = a.objects.at[0];
+    if (is_left_alone(&old->root) ||
+        json_equal(json_get(&old->root, member), json_get(create->body, member))) {
+        return 0;
+    }
+    return bootstrap_update_member(&b->waiter, create, old, member, mem, err);
 }
 
 /* ---- definitions ---- */
@@ -170,9 +126,9 @@ static int install(struct rest *r, struct batch *b, const struct crd_file *f, st
 
 int bootstrap_crds(struct rest *r, struct hk_err *err)
 {
-    struct batch b = {.port = rest_port(r)};
+    struct batch b = {.waiter.port = rest_port(r)};
     struct hk_arena mem = {0};
-    int rc = 0, made;
+    int rc = 0;
 
     for (const struct crd_file *f = crd_files; rc == 0 && f->name; f++) {
         rc = install(r, &b, f, &mem, err);
@@ -181,8 +137,7 @@ int bootstrap_crds(struct rest *r, struct hk_err *err)
         }
     }
     hk_arena_fini(&mem);
-    made = batch_wait(&b, rc < 0 ? NULL : err);
-    return rc < 0 ? rc : made;
+    return batch_settle(&b, rc, err);
 }
 
 /* ---- roles ---- */
@@ -293,9 +248,9 @@ static int make_binding(struct rest *r, struct batch *b, const struct role_grant
 
 int bootstrap_roles(struct rest *r, struct hk_err *err)
 {
-    struct batch b = {.port = rest_port(r)};
+    struct batch b = {.waiter.port = rest_port(r)};
     struct hk_arena mem = {0};
-    int rc = 0, made;
+    int rc = 0;
 
     for (const char *const *name = role_names; rc == 0 && *name; name++) {
         rc = make_role(r, &b, *name, &mem, err);
@@ -304,8 +259,7 @@ int bootstrap_roles(struct rest *r, struct hk_err *err)
         rc = make_binding(r, &b, row, &mem, err);
     }
     hk_arena_fini(&mem);
-    made = batch_wait(&b, rc < 0 ? NULL : err);
-    return rc < 0 ? rc : made;
+    return batch_settle(&b, rc, err);
 }
 
 /* ---- initial objects ---- */
@@ -379,14 +333,11 @@ static int bootstrap_make_objects(struct rest *r, struct batch *b, struct hk_are
 
 int bootstrap_objects(struct rest *r, struct hk_err *err)
 {
-    struct batch b = {.port = rest_port(r)};
+    struct batch b = {.waiter.port = rest_port(r)};
     struct hk_arena mem = {0};
     int rc = bootstrap_make_objects(r, &b, &mem, err);
-    const int answers = batch_wait(&b, rc < 0 ? NULL : err);
 
     hk_arena_fini(&mem);
-    if (rc == 0) {
-        rc = answers;
-    }
+    rc = batch_settle(&b, rc, err);
     return rc < 0 ? hk_wrap(err, rc, "first objects") : 0;
 }

@@ -5,15 +5,15 @@
 #include "agent/serve/kubelet.h"
 #include "base/crumb.h"
 #include "base/log.h"
-#include "cmd/agent_certs.h"
-#include "cmd/daemon.h"
-#include "cmd/host.h"
-#include "cmd/node.h"
-#include "cmd/notify.h"
-#include "cmd/reach.h"
-#include "cmd/sim_nodes.h"
-#include "cmd/where.h"
+#include "daemon/daemon.h"
+#include "daemon/notify.h"
+#include "daemon/where.h"
+#include "host/agent_certs.h"
+#include "host/host.h"
+#include "host/node.h"
+#include "host/sim_nodes.h"
 #include "net/cert_files.h"
+#include "net/reach.h"
 
 #include <arpa/inet.h>
 #include <signal.h>
@@ -150,7 +150,10 @@ static int open_dir(struct agent_verb *v, struct hk_err *err)
         rc = where_default(&own, err);
         v->dir = rc < 0 ? NULL : hk_arena_printf(&v->mem, "%s-agent", own.data);
     }
-    rc = rc < 0 ? rc : where_make(v->dir, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = where_make(v->dir, err);
     return rc < 0 ? rc : where_claim(v->dir, &v->claim, err);
 }
 
@@ -201,7 +204,9 @@ static int open_certs(struct agent_verb *v, struct hk_err *err)
         o.cert_file = hk_arena_str(&v->mem, hk_buf_str(&cert)).s;
         o.key_file = hk_arena_str(&v->mem, hk_buf_str(&key)).s;
     }
-    rc = rc < 0 ? rc : cert_files_new(&o, &v->certs, err);
+    if (rc == 0) {
+        rc = cert_files_new(&o, &v->certs, err);
+    }
     if (rc == 0 && v->o->client_ca && cert_first(cert_files_now(v->certs)->ca_pem) == 0) {
         return hk_fail(err, HK_EINVAL, "option --client-ca-file: no certificate in '%s'",
                        v->o->client_ca);
@@ -384,12 +389,46 @@ static int open_parts(struct agent_verb *v, struct hk_err *err)
     const struct daemon *d = &v->daemon;
     int rc = find_ways(v, err);
 
-    rc = rc < 0 ? rc : open_certs(v, err);
-    rc = rc < 0 ? rc : open_kubelet(v, err);
-    rc = rc < 0 ? rc : open_nodes(v, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = open_certs(v, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = open_kubelet(v, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = open_nodes(v, err);
     return rc < 0 ? rc
                   : where_tell(v->claim, "agent", client_config(d->client)->server,
                                d->clock->wall_ns(d->clock), err);
+}
+
+static int agent_open_and_run(struct agent_verb *v, const struct daemon_work *work,
+                              struct hk_err *err)
+{
+    int rc = daemon_open(&v->daemon, &v->o->daemon, work, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    rc = open_parts(v, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return daemon_run(&v->daemon, err);
+}
+
+static int agent_run_node(struct agent_verb *v, const struct daemon_work *work, struct hk_err *err)
+{
+    host_open_crumbs(v->dir);
+    const int rc = agent_open_and_run(v, work, err);
+    cmd_agent_work_end(v);
+    cert_files_free(v->certs);
+    daemon_close(&v->daemon);
+    return rc;
 }
 
 static int agent(void *ctx, struct hk_err *err)
@@ -414,15 +453,11 @@ static int agent(void *ctx, struct hk_err *err)
     v.name = node_name(&o->node, &v.mem);
     rc = o->node.no_node ? 0 : spawner_new(&v.spawner, err); /* fork while small */
     host_raise_limits();
-    rc = rc < 0 ? rc : open_dir(&v, err);
     if (rc == 0) {
-        host_open_crumbs(v.dir);
-        rc = daemon_open(&v.daemon, &o->daemon, &work, err);
-        rc = rc < 0 ? rc : open_parts(&v, err);
-        rc = rc < 0 ? rc : daemon_run(&v.daemon, err);
-        cmd_agent_work_end(&v);
-        cert_files_free(v.certs);
-        daemon_close(&v.daemon);
+        rc = open_dir(&v, err);
+    }
+    if (rc == 0) {
+        rc = agent_run_node(&v, &work, err);
     }
     spawner_free(v.spawner);
     hk_crumb_close();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla apiserver: the store and the Kubernetes API over it, in one process.
-#include "cmd/host.h"
+#include "host/host.h"
 
 struct apiserver_opts {
     struct host_opts host;
@@ -15,19 +15,28 @@ static const struct option_row options[] = {
     ROW_END,
 };
 
+static int apiserver_serve(struct host *h, const struct host_opts *o, struct hk_err *err)
+{
+    int rc = host_open(h, o, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    rc = host_announce(h, o, "apiserver", err);
+    if (rc < 0) {
+        return rc;
+    }
+    return net_loop_run(h->loop, err);
+}
+
 static int apiserver(const struct host_opts *o)
 {
     struct host h = {0};
     struct hk_err err = {0};
-    int rc = host_open(&h, o, &err);
+    const int rc = apiserver_serve(&h, o, &err);
 
-    rc = rc < 0 ? rc : host_announce(&h, o, "apiserver", &err);
-    rc = rc < 0 ? rc : net_loop_run(h.loop, &err);
     host_close(&h);
-    if (rc < 0) {
-        verb_complain("apiserver: %s", err.text);
-    }
-    return rc < 0 ? EXIT_BAD : EXIT_OK;
+    return rc < 0 ? verb_complain("apiserver: %s", err.text) : EXIT_OK;
 }
 
 static int apiserver_run(const struct verb *v, int argc, char **argv)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla apply: creates or changes objects to match files.
-#include "cmd/user.h"
-
 #include "base/file.h"
 #include "codec/yaml.h"
+#include "user/user.h"
 
 enum { MAX_FILE = 16 << 20 };
 
@@ -33,7 +32,7 @@ static struct hk_str apply_word_at(const struct json *doc, const char *path)
 static int send_one(struct user *u, const struct api_kind *kind, const struct json *doc,
                     bool dry_run, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer answer = {0};
+    HK_AUTO(port_answer_fini) struct port_answer answer = {0};
     const struct hk_str ns = apply_word_at(doc, "metadata.namespace");
     const struct port_request req = {
         .verb = PORT_PATCH,

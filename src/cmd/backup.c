@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla backup: writes everything that a server stores to one file. Asks a running server for it;
 // otherwise reads the files of the directory.
-#include "client/get_stream.h"
-#include "cmd/ask.h"
-#include "cmd/backup_file.h"
-#include "cmd/verb.h"
-#include "cmd/where.h"
+#include "apiserver/backup_file.h"
+#include "cli/verb.h"
+#include "daemon/where.h"
+#include "user/ask.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,57 +40,36 @@ static int cmd_backup_write_bytes(int fd, struct hk_str bytes, struct hk_err *er
 
 /* ---- from a running server ---- */
 
-struct backup_call {
-    int fd;
-    bool done;
-    int rc;
+struct backup_copy {
+    int fd, rc; /* rc: of the first failed write */
     struct hk_err err;
 };
 
 static void backup_on_bytes(void *ctx, struct hk_str bytes)
 {
-    struct backup_call *c = ctx;
+    struct backup_copy *c = ctx;
 
-    c->rc = c->rc < 0 ? c->rc : cmd_backup_write_bytes(c->fd, bytes, &c->err);
-}
-
-static void backup_on_done(void *ctx, const struct port_msg *m)
-{
-    struct backup_call *c = ctx;
-
-    if (m->type == PORT_DONE) {
-        c->done = true;
-        if (m->rc < 0 && c->rc == 0) {
-            c->rc = m->rc;
-            c->err = *m->err;
-        }
+    if (c->rc == 0) {
+        c->rc = cmd_backup_write_bytes(c->fd, bytes, &c->err);
     }
 }
 
 static int backup_from_server(const char *dir, int fd, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf config = {0};
-    struct backup_call call = {.fd = fd};
-    struct ask a = {0};
+    HK_AUTO(ask_close) struct ask a = {0};
+    struct backup_copy copy = {.fd = fd};
     int rc;
 
     hk_buf_addf(&config, "%s/kubeconfig", dir);
     rc = ask_open(&a, config.data, "", err);
-    if (rc == 0) {
-        get_stream_open(a.client, &(struct get_stream){.kind = api_kind(API_NAMESPACE),
-                                                       .path = "/backup",
-                                                       .on_bytes = backup_on_bytes,
-                                                       .done = {backup_on_done, &call}});
+    if (rc < 0) {
+        return rc;
     }
-    while (rc == 0 && !call.done) {
-        if (port_poll(a.port, 1) == 0) {
-            rc = net_loop_turn(a.loop, -1, err);
-        }
-    }
-    ask_close(&a);
-    if (rc == 0 && call.rc < 0) {
-        *err = call.err;
-        return call.rc;
+    rc = ask_stream(&a, "/backup", backup_on_bytes, &copy, err);
+    if (copy.rc < 0) {
+        *err = copy.err;
+        return copy.rc;
     }
     return rc;
 }
@@ -136,7 +114,9 @@ static int backup_from_files(const char *dir, int fd, struct hk_err *err)
     if (rc == 0 && !check.sound) {
         rc = hk_fail(err, HK_EIO, "the store in '%s' is damaged: see 'hekla check'", dir);
     }
-    rc = rc < 0 ? rc : write_copy(&check.copy, fd, err);
+    if (rc == 0) {
+        rc = write_copy(&check.copy, fd, err);
+    }
     store_check_fini(&check);
     close(claim);
     return rc;
@@ -156,7 +136,9 @@ static int backup_write(const struct backup_opts *o, int fd, struct hk_err *err)
         return rc;
     }
     rc = backup_file_begin(o->where.dir, &text, err);
-    rc = rc < 0 ? rc : cmd_backup_write_bytes(fd, hk_buf_str(&text), err);
+    if (rc == 0) {
+        rc = cmd_backup_write_bytes(fd, hk_buf_str(&text), err);
+    }
     if (rc == 0) {
         rc = runs ? backup_from_server(o->where.dir, fd, err)
                   : backup_from_files(o->where.dir, fd, err);
@@ -180,7 +162,9 @@ static int backup_make(const struct backup_opts *o, struct backup_file *ret, str
     }
     rc = backup_write(o, fd, err);
     close(fd);
-    rc = rc < 0 ? rc : backup_file_read(part.data, ret, err);
+    if (rc == 0) {
+        rc = backup_file_read(part.data, ret, err);
+    }
     if (rc == 0 && rename(part.data, o->file) < 0) {
         rc = hk_fail(err, HK_EIO, "cannot write '%s': %m", o->file);
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla check: checks the store of a directory, reports damage, and can write a new store with
 // everything that is intact.
+#include "apiserver/backup_file.h"
 #include "apiserver/setup.h"
-#include "cmd/backup_file.h"
-#include "cmd/verb.h"
-#include "cmd/where.h"
+#include "cli/verb.h"
+#include "daemon/where.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -95,7 +95,9 @@ static int check_store_dir(const struct check_opts *o, struct hk_buf *out, struc
                                                 .tell = check_tell,
                                                 .ctx = out},
                      &c, err);
-    rc = rc < 0 ? rc : check_judge(o, &c, path.data, out, err);
+    if (rc == 0) {
+        rc = check_judge(o, &c, path.data, out, err);
+    }
     store_check_fini(&c);
     close(claim);
     return rc;
@@ -115,7 +117,9 @@ static int check_run(const struct verb *v, int argc, char **argv)
         return verb_complain("check: --older needs --salvage");
     }
     rc = where_settle(&o.where.dir, &dir, &err);
-    rc = rc < 0 ? rc : check_store_dir(&o, &out, &err);
+    if (rc == 0) {
+        rc = check_store_dir(&o, &out, &err);
+    }
     if (verb_print(&out) != EXIT_OK) {
         return EXIT_BAD;
     }

@@ -7,7 +7,7 @@
 #include "cmd/complete.h"
 
 #include "cli/command.h"
-#include "cmd/user.h"
+#include "user/user.h"
 
 #include <signal.h>
 #include <unistd.h>
@@ -72,7 +72,7 @@ static void flush_answers(struct complete *c)
 /* Adds names from the server. Prints the other candidates first: the alarm may end the process. */
 static void add_names(struct complete *c, enum api_kind_id kind)
 {
-    HK_AUTO(answer_fini) struct answer all = {0};
+    HK_AUTO(port_answer_fini) struct port_answer all = {0};
     struct user u = {0};
     struct hk_err err = {0};
 
@@ -386,7 +386,7 @@ static void complete_line(struct complete *c)
         complete_verb(c, v, 1);
     } else if (c->words.len == 2) {
         add_verbs(c);
-    } else if (strcmp(c->words.at[1], verb_vcctl.name) == 0) {
+    } else if (strcmp(c->words.at[1], "vcctl") == 0) {
         complete_command(c, command_program(HK_STR("vcctl")), 2);
     } else if ((v = verb_find(c->words.at[1]))) {
         complete_verb(c, v, 2);

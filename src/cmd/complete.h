@@ -2,7 +2,7 @@
 // Completion of half-typed command lines, for the scripts of 'hekla completion'.
 #pragma once
 
-#include "cmd/verb.h"
+#include "cmd/verbs.h"
 
 /* The verb for a program name: "vc-scheduler" is the scheduler; NULL: none. */
 const struct verb *verb_of_server(struct hk_str program);

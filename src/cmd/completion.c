@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla completion: prints a short script per shell that calls 'hekla __complete'.
 #include "cli/command.h"
-#include "cmd/verb.h"
+#include "cli/verb.h"
 
 enum shell { SHELL_BASH, SHELL_ZSH, SHELL_FISH };
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla controller-manager: runs the controllers against any API server, in place of
 // vc-controller-manager.
-#include "cmd/daemon.h"
-#include "cmd/gates.h"
-#include "cmd/prober.h"
-
 #include "base/log.h"
 #include "controllers/ctl.h"
 #include "controllers/metrics.h"
+#include "daemon/daemon.h"
+#include "daemon/gates.h"
+#include "daemon/prober.h"
 
 #define COMPONENT "vc-controller-manager"
 #define HEALTHZ_ADDRESS ":11251"
@@ -199,7 +198,7 @@ static void controller_manager_work_start(void *ctx)
         .no_queue_command_sync = !o->gates.on[GATE_QUEUE_COMMAND_SYNC],
         .no_workload_support = !o->gates.on[GATE_WORKLOAD_SUPPORT],
         .local_zone = "Local",
-        .prober = cm->prober = cmd_prober_new(cm->daemon.loop),
+        .prober = cm->prober = loop_prober_new(cm->daemon.loop),
         .config_ns = cm->config_ns,
         .config_name = hk_buf_str(&cm->config_name),
     };
@@ -234,7 +233,7 @@ static void controller_manager_work_end(void *ctx)
 
     manager_free(cm->manager);
     metrics_free(cm->metrics);
-    cmd_prober_free(cm->prober);
+    loop_prober_free(cm->prober);
 }
 
 static void controller_manager_work_metrics(void *ctx, struct hk_buf *out)
@@ -260,7 +259,9 @@ static int controller_manager(void *ctx, struct hk_err *err)
     }
     find_config(&cm);
     rc = daemon_open(&cm.daemon, &o->daemon, &work, err);
-    rc = rc < 0 ? rc : daemon_run(&cm.daemon, err);
+    if (rc == 0) {
+        rc = daemon_run(&cm.daemon, err);
+    }
     daemon_close(&cm.daemon);
     hk_vec_fini(&cm.types);
     hk_vec_fini(&cm.names);

@@ -2,8 +2,8 @@
 // hekla down: asks the server of a directory to stop, and waits until it has.
 #include "agent/process/process.h"
 #include "cli/term.h"
-#include "cmd/verb.h"
-#include "cmd/where.h"
+#include "cli/verb.h"
+#include "daemon/where.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -172,7 +172,9 @@ static int down(const struct down_opts *o)
         rc = hk_fail(&err, HK_EDENIED, "cannot end the server in '%s', process %d: %m",
                      o->where.dir, (int)s.pid);
     }
-    rc = rc < 0 ? rc : await(&s, o, &err);
+    if (rc == 0) {
+        rc = await(&s, o, &err);
+    }
     const int status = rc == 0 ? tell_ended(&s, o) : verb_complain("down: %s", err.text);
     where_server_fini(&s);
     return status;

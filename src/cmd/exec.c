@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla exec: runs a command in a running pod.
-#include "cmd/remote.h"
+#include "user/remote.h"
 
 #include <unistd.h>
 
@@ -24,21 +24,23 @@ static const struct option_row options[] = {
 
 static int run_in_pod(struct exec *x, struct hk_err *err)
 {
-    struct remote r;
+    HK_AUTO(remote_close) struct remote r;
     int rc = remote_open(&r, &x->o, err);
 
-    rc = rc < 0 ? rc : remote_find(&r, x->target, err);
-    if (rc == 0) {
-        rc = remote_run(&r,
-                        &(struct remote_command){.argv = x->argv.at,
-                                                 .in = x->in ? STDIN_FILENO : -1,
-                                                 .out = STDOUT_FILENO,
-                                                 .err_out = STDERR_FILENO,
-                                                 .tty = x->tty},
-                        err);
+    if (rc < 0) {
+        return rc;
     }
-    remote_close(&r);
-    return rc;
+    rc = remote_find(&r, x->target, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return remote_run(&r,
+                      &(struct remote_command){.argv = x->argv.at,
+                                               .in = x->in ? STDIN_FILENO : -1,
+                                               .out = STDOUT_FILENO,
+                                               .err_out = STDERR_FILENO,
+                                               .tty = x->tty},
+                      err);
 }
 
 static int exec_run(const struct verb *v, int argc, char **argv)

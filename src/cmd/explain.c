@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla explain: shows why a job waits, and what would let it start. Reads the cluster through the
 // port, loads it into the scheduler's engine, and queries that.
-#include "cmd/conf_map.h"
-#include "cmd/user.h"
-
+#include "explain/explain.h"
 #include "base/file.h"
 #include "cli/show_explain.h"
+#include "cli/word.h"
 #include "codec/yaml.h"
-#include "explain/explain.h"
+#include "daemon/conf_map.h"
 #include "scheduler/ingest.h"
+#include "user/user.h"
 
 #include <time.h>
 #include <unistd.h>
@@ -48,7 +48,7 @@ static const struct option_row options[] = {
 struct work {
     const struct request *q;
     struct user user;
-    struct answer objects;
+    struct port_answer objects;
     struct hk_arena mem;
     struct json notes;
     struct conf *conf;
@@ -119,7 +119,7 @@ static int parse_conf(struct work *w, struct hk_str text, const char *from, stru
 /* Ignores a configuration that the scheduler would refuse: it does not run with it. */
 static int conf_of_cluster(struct work *w, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer map = {0};
+    HK_AUTO(port_answer_fini) struct port_answer map = {0};
     const struct port_request req = {.verb = PORT_GET,
                                      .kind = api_kind(API_CONFIGMAP),
                                      .ns = HK_STR(CONF_MAP_NS),
@@ -269,7 +269,9 @@ static int explain_it(struct work *w, struct json *ret, struct hk_err *err)
     struct explain_subject s;
     int rc = find_subject(w, &s, err);
 
-    rc = rc < 0 ? rc : explain(&o, &s, &w->mem, ret, err);
+    if (rc == 0) {
+        rc = explain(&o, &s, &w->mem, ret, err);
+    }
     if (rc == -HK_ENOTFOUND) {
         const struct api_object *near = cmd_explain_nearest(w, &s);
         return near ? hk_fail(err, HK_ENOTFOUND, "%s; did you mean '%.*s'?",
@@ -278,7 +280,7 @@ static int explain_it(struct work *w, struct json *ret, struct hk_err *err)
                     : rc;
     }
     if (rc == 0) {
-        json_put(ret, &w->mem, HK_STR("notes"), w->notes);
+        json_set(ret, &w->mem, "notes", w->notes);
     }
     return rc;
 }
@@ -289,14 +291,17 @@ static int cmd_explain_ask(struct work *w, struct json *ret, struct hk_err *err)
 
     w->notes = json_make_array();
     rc = cmd_explain_read_conf(w, err);
-    rc = rc < 0 ? rc : cmd_explain_read_cluster(w, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = cmd_explain_read_cluster(w, err);
     return rc < 0 ? rc : explain_it(w, ret, err);
 }
 
 static void cmd_explain_forget(struct work *w)
 {
-    answer_fini(&w->objects);
-    w->objects = (struct answer){0};
+    port_answer_fini(&w->objects);
+    w->objects = (struct port_answer){0};
     conf_free(w->conf);
     w->conf = NULL;
     hk_arena_clear(&w->mem);
@@ -378,7 +383,9 @@ static int cmd_explain_answer(struct work *w, struct hk_err *err)
 
     while (more) {
         rc = cmd_explain_ask(w, &answer, err);
-        rc = rc < 0 ? rc : cmd_explain_print(w, &answer, &last, &said);
+        if (rc == 0) {
+            rc = cmd_explain_print(w, &answer, &last, &said);
+        }
         more = rc == 0 && w->q->watch && !is_settled(&answer);
         cmd_explain_forget(w);
         if (more) {

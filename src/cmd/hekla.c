@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hekla program: finds the verb and runs it. Under the name vcctl, one of its short forms, or a
 // Volcano server, it behaves as that program.
+#include "cli/word.h"
 #include "cmd/complete.h"
-#include "cmd/fatal.h"
 #include "cmd/man.h"
 #include "cmd/vcctl.h"
-#include "cmd/verb.h"
+#include "cmd/verbs.h"
+#include "daemon/fatal.h"
 
 /* ---- help and version ---- */
 
@@ -27,6 +28,18 @@ static const struct option_row help_options[] = {
 };
 
 static int unknown_verb(const char *name);
+
+static void hekla_write_overview(struct hk_buf *out)
+{
+    hk_buf_adds(out, "hekla - a Volcano-compatible batch system\n\n"
+                     "Usage: hekla VERB [OPTION...] [ARGUMENT...]\n\nVerbs:\n");
+    for (uint32_t k = 0; k < verb_table_len; k++) {
+        if (!verb_table[k]->hidden) {
+            hk_buf_addf(out, "  %-18s %s\n", verb_table[k]->name, verb_table[k]->about);
+        }
+    }
+    hk_buf_adds(out, "\n'hekla help VERB' shows the page of one verb.\n");
+}
 
 static int help_man(const char *name)
 {
@@ -62,7 +75,7 @@ static int help_run(const struct verb *v, int argc, char **argv)
         return help_man(o.name);
     }
     if (!o.name) {
-        verb_write_overview(&out);
+        hekla_write_overview(&out);
         return verb_print(&out);
     }
     const struct verb *about = verb_find(o.name);
@@ -136,17 +149,16 @@ struct hk_str verb_program_name(const char *path)
 const struct verb *verb_of_server(struct hk_str program)
 {
     static const struct {
-        const char *name;
-        const struct verb *verb;
+        const char *name, *verb;
     } servers[] = {
-        {"vc-scheduler", &verb_scheduler},
-        {"vc-controller-manager", &verb_controller_manager},
-        {"vc-webhook-manager", &verb_webhook_manager},
+        {"vc-scheduler", "scheduler"},
+        {"vc-controller-manager", "controller-manager"},
+        {"vc-webhook-manager", "webhook-manager"},
     };
 
     for (size_t i = 0; i < HK_LEN(servers); i++) {
         if (hk_str_is(program, servers[i].name)) {
-            return servers[i].verb;
+            return verb_find(servers[i].verb);
         }
     }
     return NULL;
@@ -160,8 +172,9 @@ int main(int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "";
 
     fatal_install();
-    if (strcmp(name, COMPLETE_VERB) == 0) {
-        return verb_complete.run(&verb_complete, argc - 2, argv + 2);
+    if (strcmp(name, COMPLETE_VERB) == 0) { /* whatever the program is called */
+        const struct verb *complete = verb_find(name);
+        return complete->run(complete, argc - 2, argv + 2);
     }
     if (program) {
         return vcctl_main(program, argc - 1, argv + 1);
@@ -171,7 +184,7 @@ int main(int argc, char **argv)
     }
     if (argc < 2) {
         HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
-        verb_write_overview(&out);
+        hekla_write_overview(&out);
         fputs(out.data, stderr);
         return EXIT_BAD;
     }

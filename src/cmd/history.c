@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla history: shows the results of past jobs.
 #include "cli/past.h"
-#include "cmd/user.h"
 #include "codec/yaml.h"
+#include "user/user.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -82,7 +82,7 @@ static void history_write_all(const struct history_args *a, const struct past *a
 static int show_all(struct user *u, const struct history_args *a, int64_t now_ns,
                     struct hk_buf *out, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer jobs = {0};
+    HK_AUTO(port_answer_fini) struct port_answer jobs = {0};
     const int rc = user_list(u, API_JOB, u->ns, NULL, &jobs, err);
     uint32_t n = 0;
 
@@ -108,7 +108,7 @@ static int show_all(struct user *u, const struct history_args *a, int64_t now_ns
 static int show_one(struct user *u, const struct history_args *a, int64_t now_ns,
                     struct hk_buf *out, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer job = {0}, events = {0};
+    HK_AUTO(port_answer_fini) struct port_answer job = {0}, events = {0};
     struct hk_err none = {0};
     const int rc = user_get(u, API_JOB, a->name, &job, err);
 

@@ -5,9 +5,9 @@
 
 #include "base/file.h"
 #include "cli/command.h"
-#include "cmd/ask.h"
-#include "cmd/verb.h"
-#include "cmd/where.h"
+#include "cmd/verbs.h"
+#include "daemon/where.h"
+#include "user/ask.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -176,7 +176,7 @@ static void write_verb(const struct verb *v, struct hk_buf *out)
         write_rest(v->rest, out);
     }
     hk_buf_adds(out, ".SH SEE ALSO\n");
-    if (v == &verb_vcctl) {
+    if (strcmp(v->name, "vcctl") == 0) {
         write_see("vcctl", false, out);
     }
     write_see("hekla", true, out);
@@ -206,7 +206,7 @@ static void write_overview(struct hk_buf *out)
     for (uint32_t k = 0; k < verb_table_len && !verb_table[k]->hidden; k++) {
         hk_buf_clear(&page);
         hk_buf_addf(&page, "hekla-%s", verb_table[k]->name);
-        write_see(page.data, verb_table[k] == &verb_completion, out);
+        write_see(page.data, strcmp(verb_table[k]->name, "completion") == 0, out);
     }
 }
 
@@ -260,10 +260,11 @@ static const struct command *first_leaf(const struct command *c)
 
 static void write_program(const struct command *c, struct hk_buf *out)
 {
+    const struct verb *vcctl = verb_find("vcctl");
     const bool group = c->nsubs > 0;
-    const char *text = c->text && c->text[0] != '\0' ? c->text : verb_vcctl.text;
+    const char *text = c->text && c->text[0] != '\0' ? c->text : vcctl->text;
 
-    man_write_title(c->name, c->about[0] != '\0' ? c->about : verb_vcctl.about, out);
+    man_write_title(c->name, c->about[0] != '\0' ? c->about : vcctl->about, out);
     hk_buf_adds(out, ".SH SYNOPSIS\n");
     write_bold(c->name, out);
     hk_buf_adds(out, group ? " \\fICOMMAND\\fR [\\fIFLAG\\fR...]\n" : " [\\fIFLAG\\fR...]\n");
@@ -280,7 +281,7 @@ static void write_program(const struct command *c, struct hk_buf *out)
         hk_buf_adds(out, ".SH OPTIONS\n");
         man_write_flags(c, 0, UINT32_MAX, c, out);
     }
-    write_rest(verb_vcctl.rest, out);
+    write_rest(vcctl->rest, out);
     hk_buf_adds(out, ".SH SEE ALSO\n");
     for (uint32_t i = 0; command_program_at(i); i++) {
         const struct command *other = command_program_at(i);

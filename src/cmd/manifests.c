@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla manifests: prints the objects that a cluster needs for the programs, for kubectl.
-#include "cmd/verb.h"
-
 #include "admission/volcano.h"
 #include "base/file.h"
+#include "cli/verb.h"
 #include "codec/yaml.h"
 #include "install/install.h"
 
@@ -194,9 +193,9 @@ static void manifests_write_json(struct json *objects, struct hk_arena *a, struc
 {
     struct json list = json_make_object();
 
-    json_put(&list, a, HK_STR("apiVersion"), json_make_str(HK_STR("v1")));
-    json_put(&list, a, HK_STR("kind"), json_make_str(HK_STR("List")));
-    json_put(&list, a, HK_STR("items"), *objects);
+    json_set_cstr(&list, a, "apiVersion", "v1");
+    json_set_cstr(&list, a, "kind", "List");
+    json_set(&list, a, "items", *objects);
     json_write_pretty(&list, 2, out);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla plugins: lists what this build offers, from the tables that also parse the configuration.
-#include "cmd/verb.h"
-
+#include "cli/verb.h"
 #include "codec/json.h"
 #include "scheduler/hooks.h"
 
@@ -58,24 +57,19 @@ static void plugins_write_text(struct hk_buf *out)
 
 /* ---- JSON ---- */
 
-static void plugins_set_str(struct json *o, struct hk_arena *a, const char *key, const char *value)
-{
-    json_put(o, a, hk_str(key), json_make_str(hk_str(value)));
-}
-
 static struct json opts_json(const struct opt *opts, uint32_t n, struct hk_arena *a)
 {
     struct json list = json_make_array();
 
     for (uint32_t k = 0; k < n; k++) {
         struct json o = json_make_object();
-        plugins_set_str(&o, a, "key", opts[k].key);
-        plugins_set_str(&o, a, "type", type_names[opts[k].type]);
-        json_put(&o, a, HK_STR("prefix"), json_make_bool(opts[k].type == OPT_PAIRS));
+        json_set_cstr(&o, a, "key", opts[k].key);
+        json_set_cstr(&o, a, "type", type_names[opts[k].type]);
+        json_set_bool(&o, a, "prefix", opts[k].type == OPT_PAIRS);
         if (opts[k].dflt) {
-            plugins_set_str(&o, a, "default", opts[k].dflt);
+            json_set_cstr(&o, a, "default", opts[k].dflt);
         }
-        plugins_set_str(&o, a, "help", opts[k].help);
+        json_set_cstr(&o, a, "help", opts[k].help);
         json_push(&list, a, o);
     }
     return list;
@@ -90,10 +84,10 @@ static struct json plugin_json(const struct plugin *p, struct hk_arena *a)
             json_push(&hooks, a, json_make_str(hk_str(hook_name((enum hook_kind)k))));
         }
     }
-    plugins_set_str(&o, a, "name", p->name);
-    plugins_set_str(&o, a, "about", p->about);
-    json_put(&o, a, HK_STR("hooks"), hooks);
-    json_put(&o, a, HK_STR("arguments"), opts_json(p->opts, p->nopt, a));
+    json_set_cstr(&o, a, "name", p->name);
+    json_set_cstr(&o, a, "about", p->about);
+    json_set(&o, a, "hooks", hooks);
+    json_set(&o, a, "arguments", opts_json(p->opts, p->nopt, a));
     return o;
 }
 
@@ -104,17 +98,17 @@ static void plugins_write_json(struct hk_buf *out)
 
     for (uint32_t k = 0; k < action_table_len; k++) {
         struct json o = json_make_object();
-        plugins_set_str(&o, &mem, "name", action_table[k]->name);
-        plugins_set_str(&o, &mem, "about", action_table[k]->about);
-        json_put(&o, &mem, HK_STR("arguments"),
+        json_set_cstr(&o, &mem, "name", action_table[k]->name);
+        json_set_cstr(&o, &mem, "about", action_table[k]->about);
+        json_set(&o, &mem, "arguments",
                  opts_json(action_table[k]->opts, action_table[k]->nopt, &mem));
         json_push(&actions, &mem, o);
     }
     for (uint32_t k = 0; k < plugin_table_len; k++) {
         json_push(&plugins, &mem, plugin_json(plugin_table[k], &mem));
     }
-    json_put(&root, &mem, HK_STR("actions"), actions);
-    json_put(&root, &mem, HK_STR("plugins"), plugins);
+    json_set(&root, &mem, "actions", actions);
+    json_set(&root, &mem, "plugins", plugins);
     json_write_pretty(&root, 2, out);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla restore: creates a data directory from a backup.
-#include "cmd/backup_file.h"
-#include "cmd/verb.h"
-#include "cmd/where.h"
+#include "apiserver/backup_file.h"
+#include "cli/verb.h"
+#include "daemon/where.h"
 
 #include <sys/stat.h>
 #include <time.h>
@@ -57,36 +57,58 @@ static int check_place(const struct restore_opts *o, const char *path,
     return rc;
 }
 
-static int restore_dir(const struct restore_opts *o, struct hk_buf *told, struct hk_err *err)
+/* Installs the store and the credentials of the backup in the claimed directory. */
+static int restore_install(const struct restore_opts *o, const struct backup_file *b,
+                           struct hk_buf *told, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf path = {0}, aside = {0};
-    struct backup_file b = {0};
     uint64_t rev = 0;
     bool found = false;
-    int claim = -1;
-    int rc = backup_file_read(o->file, &b, err);
+    int rc;
 
-    umask(077); /* files here hold keys, tokens and secrets */
-    rc = rc < 0 ? rc : where_make(o->dir, err);
-    rc = rc < 0 ? rc : where_claim(o->dir, &claim, err);
     hk_buf_addf(&path, "%s/store.db", o->dir);
     hk_buf_adds(&aside, "replaced-");
     backup_file_stamp(&aside);
-    rc = rc < 0 ? rc : check_place(o, path.data, &b.copy, &rev, &found, err);
-    rc = rc < 0 ? rc : store_copy_install(&b.copy, path.data, rev, time(NULL), aside.data, err);
-    rc = rc < 0 ? rc : backup_file_unpack(&b, o->dir, err);
-    if (rc == 0) {
-        hk_buf_addf(told, "%u object%s as of revision %llu, of %s, in '%s'\n", b.copy.objs.len,
-                    b.copy.objs.len == 1 ? "" : "s", (unsigned long long)b.copy.rev, b.time,
-                    o->dir);
+    rc = check_place(o, path.data, &b->copy, &rev, &found, err);
+    if (rc < 0) {
+        return rc;
     }
-    if (rc == 0 && found) {
+    rc = store_copy_install(&b->copy, path.data, rev, time(NULL), aside.data, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = backup_file_unpack(b, o->dir, err);
+    if (rc < 0) {
+        return rc;
+    }
+    hk_buf_addf(told, "%u object%s as of revision %llu, of %s, in '%s'\n", b->copy.objs.len,
+                b->copy.objs.len == 1 ? "" : "s", (unsigned long long)b->copy.rev, b->time, o->dir);
+    if (found) {
         hk_buf_addf(told, "the store that was there is kept as '%s.%s'\n", path.data, aside.data);
     }
-    backup_file_fini(&b);
-    if (claim >= 0) {
-        close(claim);
+    return 0;
+}
+
+static int restore_dir(const struct restore_opts *o, struct hk_buf *told, struct hk_err *err)
+{
+    HK_AUTO(backup_file_fini) struct backup_file b = {0};
+    int claim;
+    int rc = backup_file_read(o->file, &b, err);
+
+    umask(077); /* files here hold keys, tokens and secrets */
+    if (rc < 0) {
+        return rc;
     }
+    rc = where_make(o->dir, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = where_claim(o->dir, &claim, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = restore_install(o, &b, told, err);
+    close(claim);
     return rc;
 }
 

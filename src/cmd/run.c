@@ -2,9 +2,9 @@
 // hekla run: runs a command line as a job and reports how it ends.
 #include "cli/make.h"
 #include "cli/progress.h"
-#include "cmd/logs.h"
-#include "cmd/wait.h"
 #include "codec/yaml.h"
+#include "user/logs.h"
+#include "user/wait.h"
 
 #include <limits.h>
 #include <unistd.h>
@@ -308,7 +308,7 @@ static int see_through(struct user *u, const struct run_args *a, int *ret, struc
 
 static int run_submit(struct user *u, struct run_args *a, int *ret, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer made = {0};
+    HK_AUTO(port_answer_fini) struct port_answer made = {0};
     struct port_request req = {.verb = PORT_CREATE, .kind = api_kind(API_JOB), .ns = hk_str(u->ns)};
     struct json body;
 
@@ -367,7 +367,9 @@ static int go(struct run_args *a, int *ret, struct hk_err *err)
         return print_only(a, err);
     }
     rc = user_open(&u, &a->user, err);
-    rc = rc < 0 ? rc : run_submit(&u, a, ret, err);
+    if (rc == 0) {
+        rc = run_submit(&u, a, ret, err);
+    }
     user_close(&u);
     return rc;
 }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla schedule: reads manifests and prints scheduling decisions, without a cluster.
-#include "cmd/verb.h"
-
 #include "api/names.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/vec.h"
+#include "cli/verb.h"
 #include "codec/timefmt.h"
 #include "sim/report.h"
 

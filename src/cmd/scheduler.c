@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla scheduler: runs the scheduler against any API server, in place of vc-scheduler.
-#include "cmd/daemon.h"
-#include "cmd/gates.h"
-
 #include "base/file.h"
 #include "base/log.h"
+#include "daemon/daemon.h"
+#include "daemon/gates.h"
 #include "net/files.h"
 #include "scheduler/conf.h"
 #include "scheduler/loop.h"
@@ -270,11 +269,16 @@ static int scheduler(void *ctx, struct hk_err *err)
                                      .ctx = &s};
     int rc = check_conf(o, err);
 
+    if (rc < 0) {
+        return rc;
+    }
     for (uint32_t i = 0; i < o->scheduler_names.len; i++) {
         hk_vec_push(&s.names, hk_str(o->scheduler_names.at[i]));
     }
-    rc = rc < 0 ? rc : daemon_open(&s.daemon, &o->daemon, &work, err);
-    rc = rc < 0 ? rc : daemon_run(&s.daemon, err);
+    rc = daemon_open(&s.daemon, &o->daemon, &work, err);
+    if (rc == 0) {
+        rc = daemon_run(&s.daemon, err);
+    }
     daemon_close(&s.daemon);
     hk_vec_fini(&s.names);
     return rc;

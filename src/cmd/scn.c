@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla scn: runs scenario files and prints TAP.
 #include "sim/scn.h"
-
 #include "base/file.h"
 #include "base/vec.h"
-#include "cmd/verb.h"
+#include "cli/verb.h"
 
 struct request {
     struct option_list files;

@@ -8,11 +8,11 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "cli/show.h"
-#include "cmd/ask.h"
-#include "cmd/host.h"
-#include "cmd/verb.h"
-#include "cmd/where.h"
+#include "cli/verb.h"
 #include "codec/yaml.h"
+#include "daemon/where.h"
+#include "host/host.h"
+#include "user/ask.h"
 
 #include <unistd.h>
 
@@ -39,16 +39,6 @@ struct status {
     struct ask ask;
     bool refuses; /* the server accepts no writes */
 };
-
-static void status_set_str(struct status *s, struct json *obj, const char *key, struct hk_str value)
-{
-    json_put(obj, &s->mem, hk_str(key), json_make_str(hk_arena_str(&s->mem, value)));
-}
-
-static void status_set_int(struct status *s, struct json *obj, const char *key, int64_t n)
-{
-    json_put(obj, &s->mem, hk_str(key), json_make_int(n));
-}
 
 static struct hk_str status_text_at(const struct json *obj, const char *path)
 {
@@ -97,23 +87,23 @@ static void add_usage(struct status *s, pid_t pid)
             0) {
         return;
     }
-    status_set_int(s, &s->doc, "memoryBytes", status_kib(hk_buf_str(&text), "VmRSS") * 1024);
-    status_set_int(s, &s->doc, "cpuMillis", cpu_millis(hk_buf_str(&stat)));
+    json_set_int(&s->doc, &s->mem, "memoryBytes", status_kib(hk_buf_str(&text), "VmRSS") * 1024);
+    json_set_int(&s->doc, &s->mem, "cpuMillis", cpu_millis(hk_buf_str(&stat)));
 }
 
 static void add_server(struct status *s, const char *dir, const struct where_server *server)
 {
-    json_put(&s->doc, &s->mem, HK_STR("running"), json_make_bool(server->pid > 0));
-    status_set_str(s, &s->doc, "directory", hk_str(dir));
+    json_set_bool(&s->doc, &s->mem, "running", server->pid > 0);
+    json_set_str_copy(&s->doc, &s->mem, "directory", hk_str(dir));
     if (server->pid == 0) {
         return;
     }
-    status_set_int(s, &s->doc, "pid", server->pid);
+    json_set_int(&s->doc, &s->mem, "pid", server->pid);
     if (server->url[0] != '\0') {
-        status_set_str(s, &s->doc, "verb", hk_str(server->verb));
-        status_set_str(s, &s->doc, "version", hk_str(server->version));
-        status_set_str(s, &s->doc, "url", hk_str(server->url));
-        status_set_str(s, &s->doc, "since", hk_str(server->since));
+        json_set_str_copy(&s->doc, &s->mem, "verb", hk_str(server->verb));
+        json_set_str_copy(&s->doc, &s->mem, "version", hk_str(server->version));
+        json_set_str_copy(&s->doc, &s->mem, "url", hk_str(server->url));
+        json_set_str_copy(&s->doc, &s->mem, "since", hk_str(server->since));
     }
     add_usage(s, server->pid);
 }
@@ -149,12 +139,12 @@ static void add_kept(struct status *s, const char *dir)
             json_push(&uids, &s->mem, json_make_str(hk_arena_str(&s->mem, line)));
         }
     }
-    json_put(&s->doc, &s->mem, HK_STR("unknownPods"), uids);
+    json_set(&s->doc, &s->mem, "unknownPods", uids);
 }
 
 /* ---- contents of the API ---- */
 
-static int status_list(struct status *s, enum api_kind_id kind, struct answer *ret,
+static int status_list(struct status *s, enum api_kind_id kind, struct port_answer *ret,
                        struct hk_err *err)
 {
     return ask(&s->ask, &(struct port_request){.verb = PORT_LIST, .kind = api_kind(kind)}, ret,
@@ -231,8 +221,8 @@ static void add_fault(struct status *s, struct json *row, const struct json *nod
 
         if (hk_str_is(status_text_at(c, "type"), "Ready") &&
             !hk_str_is(status_text_at(c, "status"), "True")) {
-            status_set_str(s, row, "since", status_text_at(c, "lastTransitionTime"));
-            status_set_str(s, row, "message", status_text_at(c, "message"));
+            json_set_str_copy(row, &s->mem, "since", status_text_at(c, "lastTransitionTime"));
+            json_set_str_copy(row, &s->mem, "message", status_text_at(c, "message"));
         }
     }
 }
@@ -242,10 +232,10 @@ static struct json node_json(struct status *s, struct hk_str name, const char *s
 {
     struct json node = json_make_object();
 
-    status_set_str(s, &node, "name", name);
-    status_set_str(s, &node, "status", hk_str(status));
-    json_put(&node, &s->mem, HK_STR("allocatable"), share_json(s, share->has, share->room));
-    json_put(&node, &s->mem, HK_STR("used"), share_json(s, share->used, share->pods));
+    json_set_str_copy(&node, &s->mem, "name", name);
+    json_set_str_copy(&node, &s->mem, "status", hk_str(status));
+    json_set(&node, &s->mem, "allocatable", share_json(s, share->has, share->room));
+    json_set(&node, &s->mem, "used", share_json(s, share->used, share->pods));
     return node;
 }
 
@@ -269,8 +259,8 @@ static uint64_t status_key_of(struct hk_str name)
     return hk_hash(name.s, name.n, 1) >> 1; /* the map reserves the largest key */
 }
 
-static void status_count_pods(struct status *s, const struct answer *pods,
-                              const struct answer *nodes, struct share *shares)
+static void status_count_pods(struct status *s, const struct port_answer *pods,
+                              const struct port_answer *nodes, struct share *shares)
 {
     struct json phases = json_make_object();
     struct hk_map rows = {0};
@@ -289,18 +279,21 @@ static void status_count_pods(struct status *s, const struct answer *pods,
         }
     }
     hk_map_fini(&rows);
-    json_put(&s->doc, &s->mem, HK_STR("pods"), phases);
+    json_set(&s->doc, &s->mem, "pods", phases);
 }
 
 static int add_nodes(struct status *s, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer nodes = {0}, pods = {0};
+    HK_AUTO(port_answer_fini) struct port_answer nodes = {0}, pods = {0};
     HK_AUTO(hk_freep) struct share *shares = NULL;
     struct json rows = json_make_array();
     struct share total = {0};
     int rc = status_list(s, API_NODE, &nodes, err);
 
-    rc = rc < 0 ? rc : status_list(s, API_POD, &pods, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = status_list(s, API_POD, &pods, err);
     if (rc < 0) {
         return rc;
     }
@@ -317,19 +310,21 @@ static int add_nodes(struct status *s, struct hk_err *err)
         json_push(&rows, &s->mem, row);
         status_add_share(&total, &shares[i]);
     }
-    json_put(&s->doc, &s->mem, HK_STR("nodes"), rows);
-    json_put(&s->doc, &s->mem, HK_STR("total"), node_json(s, HK_STR("total"), "", &total));
+    json_set(&s->doc, &s->mem, "nodes", rows);
+    json_set(&s->doc, &s->mem, "total", node_json(s, HK_STR("total"), "", &total));
     return 0;
 }
 
 static int add_jobs(struct status *s, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer jobs = {0}, queues = {0};
+    HK_AUTO(port_answer_fini) struct port_answer jobs = {0}, queues = {0};
     struct json phases = json_make_object(), by_queue = json_make_object();
     struct json rows = json_make_array();
     int rc = status_list(s, API_JOB, &jobs, err);
 
-    rc = rc < 0 ? rc : status_list(s, API_QUEUE, &queues, err);
+    if (rc == 0) {
+        rc = status_list(s, API_QUEUE, &queues, err);
+    }
     for (uint32_t i = 0; i < jobs.objects.len; i++) {
         const struct json *job = &jobs.objects.at[i]->root;
         const struct hk_str phase = status_text_at(job, "status.state.phase");
@@ -340,14 +335,14 @@ static int add_jobs(struct status *s, struct hk_err *err)
         const struct api_object *queue = queues.objects.at[i];
         struct json row = json_make_object();
 
-        status_set_str(s, &row, "name", queue->name);
-        status_set_str(s, &row, "state", status_text_at(&queue->root, "status.state"));
-        status_set_int(s, &row, "weight", json_int(json_at(&queue->root, "spec.weight"), 1));
-        status_set_int(s, &row, "jobs", json_int(json_get_str(&by_queue, queue->name), 0));
+        json_set_str_copy(&row, &s->mem, "name", queue->name);
+        json_set_str_copy(&row, &s->mem, "state", status_text_at(&queue->root, "status.state"));
+        json_set_int(&row, &s->mem, "weight", json_int(json_at(&queue->root, "spec.weight"), 1));
+        json_set_int(&row, &s->mem, "jobs", json_int(json_get_str(&by_queue, queue->name), 0));
         json_push(&rows, &s->mem, row);
     }
-    json_put(&s->doc, &s->mem, HK_STR("jobs"), phases);
-    json_put(&s->doc, &s->mem, HK_STR("queues"), rows);
+    json_set(&s->doc, &s->mem, "jobs", phases);
+    json_set(&s->doc, &s->mem, "queues", rows);
     return rc;
 }
 
@@ -371,12 +366,30 @@ static int add_writes(struct status *s, struct hk_err *err)
                                      line.n - strlen(FAILURE) - strlen(FAILURE_END)};
         }
     }
-    json_put(&s->doc, &s->mem, HK_STR("writable"), json_make_bool(writable));
+    json_set_bool(&s->doc, &s->mem, "writable", writable);
     if (!writable) {
-        status_set_str(s, &s->doc, "writesRefused", reason);
+        json_set_str_copy(&s->doc, &s->mem, "writesRefused", reason);
     }
     s->refuses = !writable;
     return 0;
+}
+
+static int add_answers(struct status *s, const char *config, struct hk_err *err)
+{
+    int rc = ask_open(&s->ask, config, "", err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    rc = add_writes(s, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = add_nodes(s, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return add_jobs(s, err);
 }
 
 /* The process exists; if it does not answer, the error goes into the document. */
@@ -384,14 +397,11 @@ static int add_served(struct status *s, const char *dir)
 {
     const char *config = hk_arena_printf(&s->mem, "%s/kubeconfig", dir);
     struct hk_err err = {0};
-    int rc = ask_open(&s->ask, config, "", &err);
+    const int rc = add_answers(s, config, &err);
 
-    rc = rc < 0 ? rc : add_writes(s, &err);
-    rc = rc < 0 ? rc : add_nodes(s, &err);
-    rc = rc < 0 ? rc : add_jobs(s, &err);
     ask_close(&s->ask);
     if (rc < 0) {
-        status_set_str(s, &s->doc, "error", hk_str(err.text));
+        json_set_str_copy(&s->doc, &s->mem, "error", hk_str(err.text));
     }
     return rc;
 }

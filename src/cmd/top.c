@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla top: shows the board, once or updated live.
 #include "cli/board.h"
-#include "cmd/live.h"
+#include "user/live.h"
 
 #include <signal.h>
 #include <sys/epoll.h>
@@ -205,7 +205,7 @@ static int show_once(struct top *p, const struct term *t, struct hk_err *err)
 /* Reports an unreachable server at once. */
 static int top_probe(struct user *u, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer queues = {0};
+    HK_AUTO(port_answer_fini) struct port_answer queues = {0};
 
     return user_list(u, API_QUEUE, "", NULL, &queues, err);
 }
@@ -260,7 +260,9 @@ static int top_run(const struct verb *v, int argc, char **argv)
     struct top p = {.u = &u, .a = &a};
     p.board = (struct board){.sort = a.sort, .namespaces = a.user.all_namespaces};
     rc = user_open(&u, &a.user, &err);
-    rc = rc < 0 ? rc : top_show(&p, &err);
+    if (rc == 0) {
+        rc = top_show(&p, &err);
+    }
     hk_buf_fini(&p.frame);
     user_close(&u);
     return rc < 0 ? user_fail(v, rc, &err) : USER_OK;

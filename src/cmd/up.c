@@ -2,17 +2,16 @@
 // hekla up: runs API server, admission, controllers, scheduler and this machine as a node, in one
 // process around one store. The parts do not use HTTP between them: all share the store's port. One
 // thread runs the loop; after each iteration every part that got messages continues its work.
-#include "cmd/host.h"
-
 #include "api/names.h"
 #include "base/log.h"
-#include "cmd/conf_map.h"
-#include "cmd/detach.h"
-#include "cmd/node.h"
-#include "cmd/prober.h"
-#include "cmd/sim_nodes.h"
 #include "controllers/ctl.h"
 #include "controllers/metrics.h"
+#include "daemon/conf_map.h"
+#include "daemon/detach.h"
+#include "daemon/prober.h"
+#include "host/host.h"
+#include "host/node.h"
+#include "host/sim_nodes.h"
 #include "net/files.h"
 #include "net/node_api.h"
 #include "scheduler/loop.h"
@@ -214,11 +213,14 @@ static int up_open_parts(struct up *u, const struct up_opts *o, struct hk_err *e
     host.node_api = o->node.no_node && o->sim.fleet.n == 0 ? NULL : &u->node_api;
     u->host.has_pods = !o->node.no_node;
     rc = o->node.no_node ? 0 : spawner_new(&u->spawner, err); /* fork while small */
-    rc = rc < 0 ? rc : host_open(&u->host, &host, err);
     if (rc < 0) {
         return rc;
     }
-    u->prober = cmd_prober_new(u->host.loop);
+    rc = host_open(&u->host, &host, err);
+    if (rc < 0) {
+        return rc;
+    }
+    u->prober = loop_prober_new(u->host.loop);
     u->controllers = start_controllers(u, o);
     u->controller_metrics = metrics_new(u->controllers);
     rc = loop_new(&(struct loop_opts){.port = rest_port(u->host.rest),
@@ -343,6 +345,24 @@ static int up_release(struct up *u, const struct up_opts *o, struct hk_err *err)
     return o->detach ? detach_ready(log.data, &u->parent, err) : 0;
 }
 
+static int up_open_and_run(struct up *u, const struct up_opts *o, struct hk_err *err)
+{
+    int rc = up_open_parts(u, o, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    rc = host_announce(&u->host, &o->host, "up", err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = up_release(u, o, err);
+    if (rc < 0) {
+        return rc;
+    }
+    return up_loop_once(u, err);
+}
+
 static int up(const struct up_opts *o)
 {
     struct up u = {.parent = -1};
@@ -350,10 +370,7 @@ static int up(const struct up_opts *o)
     int rc;
 
     up_name_schedulers(&u, &o->scheduler_names);
-    rc = up_open_parts(&u, o, &err);
-    rc = rc < 0 ? rc : host_announce(&u.host, &o->host, "up", &err);
-    rc = rc < 0 ? rc : up_release(&u, o, &err);
-    rc = rc < 0 ? rc : up_loop_once(&u, &err);
+    rc = up_open_and_run(&u, o, &err);
     detach_settled(&u.parent); /* a stop on request counts as success */
     sim_nodes_end(&u.sim);
     node_end(&u.node);
@@ -362,7 +379,7 @@ static int up(const struct up_opts *o)
     loop_free(u.scheduler);
     manager_free(u.controllers);
     metrics_free(u.controller_metrics);
-    cmd_prober_free(u.prober);
+    loop_prober_free(u.prober);
     host_close(&u.host);
     hk_vec_fini(&u.scheduler_names);
     if (rc < 0) {

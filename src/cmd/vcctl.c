@@ -5,7 +5,8 @@
 
 #include "base/file.h"
 #include "cli/make.h"
-#include "cmd/verb.h"
+#include "cli/verb.h"
+#include "cli/word.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -30,7 +31,7 @@ const char *vcctl_list_ns(const struct vcctl *v)
 }
 
 int vcctl_get(struct vcctl *v, enum api_kind_id kind, const char *ns, const char *name,
-              struct answer *ret, struct hk_err *err)
+              struct port_answer *ret, struct hk_err *err)
 {
     const struct port_request req = {
         .verb = PORT_GET, .kind = api_kind(kind), .ns = hk_str(ns), .name = hk_str(name)};
@@ -42,7 +43,7 @@ int vcctl_get(struct vcctl *v, enum api_kind_id kind, const char *ns, const char
     return rc;
 }
 
-int vcctl_list(struct vcctl *v, enum api_kind_id kind, const char *ns, struct answer *ret,
+int vcctl_list(struct vcctl *v, enum api_kind_id kind, const char *ns, struct port_answer *ret,
                struct hk_err *err)
 {
     const struct port_request req = {.verb = PORT_LIST, .kind = api_kind(kind), .ns = hk_str(ns)};
@@ -51,7 +52,7 @@ int vcctl_list(struct vcctl *v, enum api_kind_id kind, const char *ns, struct an
 }
 
 int vcctl_create(struct vcctl *v, enum api_kind_id kind, const char *ns, const struct json *body,
-                 struct answer *ret, struct hk_err *err)
+                 struct port_answer *ret, struct hk_err *err)
 {
     const struct port_request req = {
         .verb = PORT_CREATE, .kind = api_kind(kind), .ns = hk_str(ns), .body = body};
@@ -62,7 +63,7 @@ int vcctl_create(struct vcctl *v, enum api_kind_id kind, const char *ns, const s
 int vcctl_delete(struct vcctl *v, enum api_kind_id kind, const char *ns, const char *name,
                  struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer last = {0};
+    HK_AUTO(port_answer_fini) struct port_answer last = {0};
     const struct port_request req = {
         .verb = PORT_DELETE, .kind = api_kind(kind), .ns = hk_str(ns), .name = hk_str(name)};
 
@@ -72,7 +73,7 @@ int vcctl_delete(struct vcctl *v, enum api_kind_id kind, const char *ns, const c
 int vcctl_order(struct vcctl *v, enum api_kind_id kind, const char *ns, const char *name,
                 const char *command_ns, const char *action, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer target = {0}, made = {0};
+    HK_AUTO(port_answer_fini) struct port_answer target = {0}, made = {0};
     const int rc = vcctl_get(v, kind, ns, name, &target, err);
 
     if (rc < 0) {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "cli/command.h"
-#include "cmd/ask.h"
+#include "user/ask.h"
 
 /* Runs the program with the arguments after its name; returns the exit status. */
 int vcctl_main(const struct command *program, int argc, char **argv);
@@ -41,11 +41,11 @@ const char *vcctl_list_ns(const struct vcctl *v);
 
 /* Common requests. Objects are added to ret. */
 int vcctl_get(struct vcctl *v, enum api_kind_id kind, const char *ns, const char *name,
-              struct answer *ret, struct hk_err *err) HK_CHECKED;
-int vcctl_list(struct vcctl *v, enum api_kind_id kind, const char *ns, struct answer *ret,
+              struct port_answer *ret, struct hk_err *err) HK_CHECKED;
+int vcctl_list(struct vcctl *v, enum api_kind_id kind, const char *ns, struct port_answer *ret,
                struct hk_err *err) HK_CHECKED;
 int vcctl_create(struct vcctl *v, enum api_kind_id kind, const char *ns, const struct json *body,
-                 struct answer *ret, struct hk_err *err) HK_CHECKED;
+                 struct port_answer *ret, struct hk_err *err) HK_CHECKED;
 int vcctl_delete(struct vcctl *v, enum api_kind_id kind, const char *ns, const char *name,
                  struct hk_err *err) HK_CHECKED;
 /* Reads the target and requests the action with a Command in command_ns. */

@@ -21,7 +21,7 @@ typedef int object_fn(struct vcctl *v, enum api_kind_id kind, const char *ns, co
 static int create_one(struct vcctl *v, enum api_kind_id kind, const char *ns, const char *name,
                       const struct json *body, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer made = {0};
+    HK_AUTO(port_answer_fini) struct port_answer made = {0};
 
     return vcctl_create(v, kind, ns, body, &made, err);
 }
@@ -97,7 +97,7 @@ static int do_file(struct vcctl *v, const struct flavour *f, const struct doing 
 
 static int delete_named(struct vcctl *v, const struct flavour *f, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer found = {0};
+    HK_AUTO(port_answer_fini) struct port_answer found = {0};
     const char *ns = vcctl_value(v, "namespace"), *name = vcctl_value(v, "name");
     int rc;
 
@@ -108,7 +108,9 @@ static int delete_named(struct vcctl *v, const struct flavour *f, struct hk_err 
         return hk_fail(err, HK_EINVAL, "%s name must be specified", f->noun);
     }
     rc = vcctl_get(v, f->kind, ns, name, &found, err);
-    rc = rc < 0 ? rc : vcctl_delete(v, f->kind, ns, name, err);
+    if (rc == 0) {
+        rc = vcctl_delete(v, f->kind, ns, name, err);
+    }
     if (rc == 0) {
         hk_buf_addf(&v->out, "Deleted %s: %s/%s\n", api_kind(f->kind)->kind, ns, name);
     }
@@ -117,7 +119,8 @@ static int delete_named(struct vcctl *v, const struct flavour *f, struct hk_err 
 
 /* ---- showing ---- */
 
-static void vcctl_flow_print(struct vcctl *v, const struct flavour *f, const struct answer *found)
+static void vcctl_flow_print(struct vcctl *v, const struct flavour *f,
+                             const struct port_answer *found)
 {
     if (f->kind == API_JOBFLOW) {
         show_flows(found->objects.at, found->objects.len, v->now_ns, &v->out);
@@ -128,7 +131,7 @@ static void vcctl_flow_print(struct vcctl *v, const struct flavour *f, const str
 
 static int vcctl_flow_fetch(struct vcctl *v, const struct flavour *f, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer found = {0};
+    HK_AUTO(port_answer_fini) struct port_answer found = {0};
     const char *name = vcctl_value(v, "name");
 
     if (name[0] == '\0') {
@@ -145,7 +148,7 @@ static int vcctl_flow_fetch(struct vcctl *v, const struct flavour *f, struct hk_
 static int vcctl_flow_fetch_all(struct vcctl *v, const struct flavour *f, const char *ns,
                                 struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer found = {0};
+    HK_AUTO(port_answer_fini) struct port_answer found = {0};
     const int rc = vcctl_list(v, f->kind, ns, &found, err);
 
     if (rc == 0) {
@@ -156,7 +159,7 @@ static int vcctl_flow_fetch_all(struct vcctl *v, const struct flavour *f, const 
 
 static int vcctl_flow_print_one(struct vcctl *v, const struct flavour *f, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer found = {0};
+    HK_AUTO(port_answer_fini) struct port_answer found = {0};
     const char *name = vcctl_value(v, "name"), *ns = vcctl_value(v, "namespace");
     const int rc = name[0] != '\0' ? vcctl_get(v, f->kind, ns, name, &found, err)
                                    : vcctl_list(v, f->kind, ns, &found, err);

@@ -11,7 +11,7 @@
 static int vcctl_job_create_job(struct vcctl *v, const char *ns, const struct json *body,
                                 struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer made = {0};
+    HK_AUTO(port_answer_fini) struct port_answer made = {0};
     const int rc = vcctl_create(v, API_JOB, ns, body, &made, err);
 
     if (rc == 0 && made.objects.len > 0) {
@@ -76,7 +76,10 @@ int vcctl_job_run(struct vcctl *v, struct hk_err *err)
     }
     /* Check the resource flags first, although the file overrides them. */
     rc = make_resources(j.requests, &v->mem, &list, err);
-    rc = rc < 0 ? rc : make_resources(j.limits, &v->mem, &list, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = make_resources(j.limits, &v->mem, &list, err);
     return rc < 0 ? rc : vcctl_job_run_file(v, path, err);
 }
 
@@ -110,7 +113,7 @@ int vcctl_vsub(struct vcctl *v, struct hk_err *err)
 
 static int vcctl_job_list_jobs(struct vcctl *v, const char *queue, bool loose, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer jobs = {0};
+    HK_AUTO(port_answer_fini) struct port_answer jobs = {0};
     const struct show_jobs how = {
         {queue, vcctl_value(v, "scheduler"), vcctl_value(v, "selector")},
         command_bool(v->line, "all-namespaces"),
@@ -131,7 +134,7 @@ int vcctl_job_list(struct vcctl *v, struct hk_err *err)
 
 static int view_job(struct vcctl *v, bool conditions, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer job = {0}, events = {0};
+    HK_AUTO(port_answer_fini) struct port_answer job = {0}, events = {0};
     const char *ns = vcctl_value(v, "namespace");
     struct hk_err why = {0};
     const int rc = vcctl_get(v, API_JOB, ns, vcctl_value(v, "name"), &job, err);
@@ -197,7 +200,9 @@ static int vcctl_job_delete_job(struct vcctl *v, const char *verb, struct hk_err
     const char *name = vcctl_value(v, "name");
     int rc = vcctl_job_want_name(v, verb, err);
 
-    rc = rc < 0 ? rc : vcctl_delete(v, API_JOB, vcctl_value(v, "namespace"), name, err);
+    if (rc == 0) {
+        rc = vcctl_delete(v, API_JOB, vcctl_value(v, "namespace"), name, err);
+    }
     if (rc == 0) {
         hk_buf_addf(&v->out, "%s job %s successfully\n", verb, name);
     }

@@ -11,7 +11,8 @@ static struct hk_str meta_at(const struct api_object *pod, const char *map, cons
     return json_str(json_get(json_get(meta, map), key), HK_STR(""));
 }
 
-static int list_pods(struct vcctl *v, const char *selector, struct answer *ret, struct hk_err *err)
+static int list_pods(struct vcctl *v, const char *selector, struct port_answer *ret,
+                     struct hk_err *err)
 {
     const struct port_request req = {.verb = PORT_LIST,
                                      .kind = api_kind(API_POD),
@@ -22,7 +23,7 @@ static int list_pods(struct vcctl *v, const char *selector, struct answer *ret, 
 }
 
 /* Fails if a pod of the job is labeled with another queue. */
-static int vcctl_pod_check_queue(const struct answer *pods, const char *job, const char *queue,
+static int vcctl_pod_check_queue(const struct port_answer *pods, const char *job, const char *queue,
                                  struct hk_err *err)
 {
     for (uint32_t i = 0; queue[0] != '\0' && i < pods->objects.len; i++) {
@@ -35,7 +36,7 @@ static int vcctl_pod_check_queue(const struct answer *pods, const char *job, con
     return 0;
 }
 
-static void keep_queue(struct answer *pods, const char *queue)
+static void keep_queue(struct port_answer *pods, const char *queue)
 {
     uint32_t kept = 0;
 
@@ -53,13 +54,15 @@ static void keep_queue(struct answer *pods, const char *queue)
 
 int vcctl_pod_list(struct vcctl *v, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer pods = {0};
+    HK_AUTO(port_answer_fini) struct port_answer pods = {0};
     const char *job = vcctl_value(v, "job"), *queue = vcctl_value(v, "queue");
     int rc;
 
     if (job[0] != '\0') {
         rc = list_pods(v, hk_arena_printf(&v->mem, API_KEY_JOB_NAME " in (%s)", job), &pods, err);
-        rc = rc < 0 ? rc : vcctl_pod_check_queue(&pods, job, queue, err);
+        if (rc == 0) {
+            rc = vcctl_pod_check_queue(&pods, job, queue, err);
+        }
     } else {
         rc = list_pods(v, queue[0] != '\0' ? "" : API_KEY_JOB_NAME, &pods, err);
         if (queue[0] != '\0') {

@@ -16,7 +16,7 @@ static int vcctl_queue_want_name(const struct vcctl *v, struct hk_err *err)
 
 int vcctl_queue_create(struct vcctl *v, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer made = {0};
+    HK_AUTO(port_answer_fini) struct port_answer made = {0};
     const struct json body = make_queue(vcctl_value(v, "name"), command_int(v->line, "weight"),
                                         vcctl_value(v, "state"), &v->mem);
 
@@ -32,7 +32,7 @@ int vcctl_queue_delete(struct vcctl *v, struct hk_err *err)
 
 int vcctl_queue_get(struct vcctl *v, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer queue = {0}, groups = {0};
+    HK_AUTO(port_answer_fini) struct port_answer queue = {0}, groups = {0};
     const char *name = vcctl_value(v, "name");
     int rc;
 
@@ -53,7 +53,7 @@ int vcctl_queue_get(struct vcctl *v, struct hk_err *err)
 
 int vcctl_queue_list(struct vcctl *v, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer queues = {0}, groups = {0};
+    HK_AUTO(port_answer_fini) struct port_answer queues = {0}, groups = {0};
     int rc = vcctl_list(v, API_QUEUE, "", &queues, err);
 
     if (rc < 0) {
@@ -70,7 +70,7 @@ int vcctl_queue_list(struct vcctl *v, struct hk_err *err)
 
 int vcctl_vqueues(struct vcctl *v, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer queues = {0};
+    HK_AUTO(port_answer_fini) struct port_answer queues = {0};
     const char *name = vcctl_value(v, "name");
     const int rc = name[0] != '\0' ? vcctl_get(v, API_QUEUE, "", name, &queues, err)
                                    : vcctl_list(v, API_QUEUE, "", &queues, err);
@@ -83,7 +83,7 @@ int vcctl_vqueues(struct vcctl *v, struct hk_err *err)
 
 static int vcctl_queue_update(struct vcctl *v, const char *name, struct hk_err *err)
 {
-    HK_AUTO(answer_fini) struct answer after = {0};
+    HK_AUTO(port_answer_fini) struct port_answer after = {0};
     const int64_t weight = command_int(v->line, "weight");
 
     if (weight == 0) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // hekla webhook-manager: serves Volcano's admission rules to any API server, in place of
 // vc-webhook-manager.
-#include "cmd/daemon.h"
-#include "cmd/gates.h"
-
+#include "daemon/daemon.h"
+#include "daemon/gates.h"
 #include "webhook/manager.h"
 
 #define COMPONENT "vc-webhook-manager"
@@ -253,22 +252,41 @@ static int open_manager(struct wm *w, const char *host, uint32_t disabled, struc
     return webhook_manager_new(&manager, &w->manager, err);
 }
 
-static int webhook_manager_serve(struct wm *w, const struct daemon_work *about, struct hk_err *err)
+/* Opens everything and runs until the end; the caller closes. */
+static int webhook_manager_open_and_run(struct wm *w, const struct daemon_work *about,
+                                        struct hk_err *err)
 {
     HK_AUTO(hk_freep) char *host = host_of(w->o->url);
     uint32_t disabled = 0;
     int rc = volcano_parse_enabled(hk_str(w->o->enabled), &disabled, err);
 
-    rc = rc < 0 ? rc : daemon_open(&w->daemon, &w->o->daemon, about, err);
-    rc = rc < 0 ? rc : open_manager(w, host, disabled, err);
-    rc = rc < 0 ? rc : daemon_run(&w->daemon, err);
-    if (rc == 0 && w->failure.code != 0) {
+    if (rc < 0) {
+        return rc;
+    }
+    rc = daemon_open(&w->daemon, &w->o->daemon, about, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = open_manager(w, host, disabled, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = daemon_run(&w->daemon, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (w->failure.code != 0) {
         *err = w->failure;
-        rc = -w->failure.code;
+        return -w->failure.code;
     }
-    if (rc == 0) {
-        webhook_manager_stop(w->manager, w->o->grace_ns / 1000000);
-    }
+    webhook_manager_stop(w->manager, w->o->grace_ns / 1000000);
+    return 0;
+}
+
+static int webhook_manager_serve(struct wm *w, const struct daemon_work *about, struct hk_err *err)
+{
+    const int rc = webhook_manager_open_and_run(w, about, err);
+
     webhook_manager_free(w->manager);
     if (w->daemon.loop) {
         daemon_close(&w->daemon);

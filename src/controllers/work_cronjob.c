@@ -288,9 +288,9 @@ static void close_zones(struct ctl *c)
 static const struct ctl_watch watches[] = {
     {&mirror_batch_cronjobs, work_changed}, {&mirror_batch_jobs, batch_cronjob_on_job_change}, {0}};
 
-const struct ctl_type ctl_batch_cronjob = {.name = "batch-cronjob-controller",
-                                           .about = "starts Jobs by the clock",
-                                           .watches = watches,
-                                           .state_size = sizeof(struct cronjob_zones),
-                                           .close = close_zones,
-                                           .reconcile = batch_cronjob_reconcile};
+const struct ctl_type ctl_work_cronjob = {.name = "batch-cronjob-controller",
+                                          .about = "starts Jobs by the clock",
+                                          .watches = watches,
+                                          .state_size = sizeof(struct cronjob_zones),
+                                          .close = close_zones,
+                                          .reconcile = batch_cronjob_reconcile};

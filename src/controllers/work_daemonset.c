@@ -388,7 +388,7 @@ static const struct ctl_watch watches[] = {{&mirror_daemon_sets, work_changed},
                                            {&mirror_controller_revisions, NULL},
                                            {0}};
 
-const struct ctl_type ctl_daemonset = {.name = "daemonset-controller",
-                                       .about = "runs a pod on each node",
-                                       .watches = watches,
-                                       .reconcile = daemonset_reconcile};
+const struct ctl_type ctl_work_daemonset = {.name = "daemonset-controller",
+                                            .about = "runs a pod on each node",
+                                            .watches = watches,
+                                            .reconcile = daemonset_reconcile};

@@ -691,7 +691,7 @@ static const struct ctl_watch watches[] = {{&mirror_deployments, work_changed},
                                            {&mirror_pods, deployment_on_pod_change},
                                            {0}};
 
-const struct ctl_type ctl_deployment = {.name = "deployment-controller",
-                                        .about = "rolls templates out over ReplicaSets",
-                                        .watches = watches,
-                                        .reconcile = deployment_reconcile};
+const struct ctl_type ctl_work_deployment = {.name = "deployment-controller",
+                                             .about = "rolls templates out over ReplicaSets",
+                                             .watches = watches,
+                                             .reconcile = deployment_reconcile};

@@ -576,10 +576,10 @@ static const struct ctl_watch watches[] = {{&mirror_batch_jobs, work_changed},
                                            {&mirror_podgroups, bjob_group_changed},
                                            {0}};
 
-const struct ctl_type ctl_batch_job = {.name = "batch-job-controller",
-                                       .about = "runs pods to completion",
-                                       .watches = watches,
-                                       .state_size = sizeof(struct bjob_state),
-                                       .open = bjob_open,
-                                       .close = bjob_close,
-                                       .reconcile = batch_job_reconcile};
+const struct ctl_type ctl_work_job = {.name = "batch-job-controller",
+                                      .about = "runs pods to completion",
+                                      .watches = watches,
+                                      .state_size = sizeof(struct bjob_state),
+                                      .open = bjob_open,
+                                      .close = bjob_close,
+                                      .reconcile = batch_job_reconcile};

@@ -123,10 +123,10 @@ static const struct ctl_watch rs_watches[] = {{&mirror_replica_sets, work_change
                                               {&mirror_podgroups, rs_group_changed},
                                               {0}};
 
-const struct ctl_type ctl_replicaset = {.name = "replicaset-controller",
-                                        .about = "keeps so many pods of a template",
-                                        .watches = rs_watches,
-                                        .reconcile = rs_reconcile};
+const struct ctl_type ctl_work_replicaset = {.name = "replicaset-controller",
+                                             .about = "keeps so many pods of a template",
+                                             .watches = rs_watches,
+                                             .reconcile = rs_reconcile};
 
 static void rc_pod_changed(struct ctl *c, const struct mirror_change *ch)
 {
@@ -148,7 +148,7 @@ static const struct ctl_watch rc_watches[] = {{&mirror_replication_controllers, 
                                               {&mirror_podgroups, rc_group_changed},
                                               {0}};
 
-const struct ctl_type ctl_replication = {.name = "replicationcontroller-controller",
-                                         .about = "keeps so many pods of a template",
-                                         .watches = rc_watches,
-                                         .reconcile = rc_reconcile};
+const struct ctl_type ctl_work_replication = {.name = "replicationcontroller-controller",
+                                              .about = "keeps so many pods of a template",
+                                              .watches = rc_watches,
+                                              .reconcile = rc_reconcile};

@@ -383,7 +383,8 @@ static const struct ctl_watch watches[] = {{&mirror_stateful_sets, work_changed}
                                            {&mirror_claims, NULL},
                                            {0}};
 
-const struct ctl_type ctl_statefulset = {.name = "statefulset-controller",
-                                         .about = "keeps numbered pods with claims of their own",
-                                         .watches = watches,
-                                         .reconcile = statefulset_reconcile};
+const struct ctl_type ctl_work_statefulset = {.name = "statefulset-controller",
+                                              .about =
+                                                  "keeps numbered pods with claims of their own",
+                                              .watches = watches,
+                                              .reconcile = statefulset_reconcile};
