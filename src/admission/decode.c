@@ -41,41 +41,6 @@ static void admission_decode_write_path(const struct path *p, struct hk_buf *out
     }
 }
 
-/* Fields that are int64 in Go; the shapes do not record the width of integers. */
-static const char *const wide[] = {
-    "activeDeadlineSeconds",
-    "deletionGracePeriodSeconds",
-    "expirationSeconds",
-    "fsGroup",
-    "generation",
-    "gid",
-    "gracePeriodSeconds",
-    "observedGeneration",
-    "resourceSliceCount",
-    "runAsGroup",
-    "runAsUser",
-    "seconds",
-    "startingDeadlineSeconds",
-    "supplementalGroups",
-    "terminationGracePeriodSeconds",
-    "tolerationSeconds",
-    "uid",
-    "int",
-    "ints",
-    "count",
-    "sizeBytes",
-};
-
-static bool is_wide(const struct api_field *f)
-{
-    for (size_t i = 0; i < HK_LEN(wide); i++) {
-        if (strcmp(f->name, wide[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void write_go_type(const struct api_field *f, unsigned flags, struct hk_buf *out)
 {
     static const char *const plain[] = {
@@ -88,7 +53,6 @@ static void write_go_type(const struct api_field *f, unsigned flags, struct hk_b
         [API_MICRO_TIME] = "v1.MicroTime",
         [API_RAW] = "runtime.RawExtension",
         [API_STRINGS] = "[]string",
-        [API_OPAQUE] = "object",
     };
 
     hk_buf_adds(out, flags & API_LIST ? "[]" : "");
@@ -96,7 +60,7 @@ static void write_go_type(const struct api_field *f, unsigned flags, struct hk_b
     if (f->form == API_MESSAGE) {
         hk_buf_addf(out, "v1.%s", f->type->name);
     } else if (f->form == API_INT) {
-        hk_buf_adds(out, is_wide(f) ? "int64" : "int32");
+        hk_buf_adds(out, f->flags & API_LONG ? "int64" : "int32");
     } else {
         hk_buf_adds(out, plain[f->form]);
     }
@@ -145,7 +109,8 @@ static int read_int(const struct walk *w, const struct spot *s, struct json *v)
     if (v->type == JSON_DOUBLE && v->d >= -9e15 && v->d <= 9e15 && v->d == (double)(int64_t)v->d) {
         *v = json_make_int((int64_t)v->d);
     }
-    if (v->type != JSON_INT || (!is_wide(s->field) && (v->i > INT32_MAX || v->i < INT32_MIN))) {
+    const bool narrow = !(s->field->flags & API_LONG);
+    if (v->type != JSON_INT || (narrow && (v->i > INT32_MAX || v->i < INT32_MIN))) {
         return mismatch(w, s, v, 0);
     }
     return 0;
@@ -274,8 +239,6 @@ static int read_one(const struct walk *w, const struct spot *s, struct json *v)
         return 0;
     case API_STRINGS:
         return v->type == JSON_ARRAY ? 0 : mismatch(w, s, v, 0);
-    case API_OPAQUE:
-        return v->type == JSON_OBJECT ? 0 : mismatch(w, s, v, 0);
     case API_MESSAGE:
         if (v->type != JSON_OBJECT) {
             return mismatch(w, s, v, 0);
@@ -297,7 +260,6 @@ static struct json zero_of(const struct api_field *f)
     case API_QUANTITY:
         return json_make_str(HK_STR("0"));
     case API_MESSAGE:
-    case API_OPAQUE:
         return json_make_object();
     default:
         return json_make_str(HK_STR(""));

@@ -45,7 +45,7 @@ static struct place patch_strategic_field_place(struct place at, const struct ap
 
 static bool merges(const struct api_field *f)
 {
-    return f && (f->merge_key || (f->flags & API_SET));
+    return f && api_field_patch_merges(f);
 }
 
 static bool has_directive(const struct json *obj, const char *word)

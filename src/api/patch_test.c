@@ -93,6 +93,10 @@ static const struct {
      STATUS("'conditions':[{'type':'Ready','status':'False','reason':'Evict'},{'type':'New'},"
             "{'type':'PodScheduled'}]"),
      API_POD},
+    {"a list that only server-side apply merges is replaced",
+     POD1("'resources':{'claims':[{'name':'x'},{'name':'y'}]}"),
+     POD1("'resources':{'claims':[{'name':'y','request':'r'}]}"),
+     POD1("'resources':{'claims':[{'name':'y','request':'r'}]}"), API_POD},
     {"a container is added in front", TEMPLATE("'containers':[{'name':'nginx','image':'n'}]"),
      TEMPLATE("'containers':[{'name':'redis','image':'r'}]"),
      TEMPLATE("'containers':[{'name':'redis','image':'r'},{'name':'nginx','image':'n'}]"),

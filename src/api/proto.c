@@ -203,10 +203,8 @@ static int read_value(struct reader *r, const struct api_field *f, const struct 
     case API_MESSAGE:
         *ret = json_make_object();
         return read_message(r, f->type, w->bytes, ret);
-    case API_OPAQUE:
-        break;
     }
-    return api_proto_fail_field(r, f, "cannot be read from protobuf; send JSON");
+    return api_proto_fail_field(r, f, "unknown form");
 }
 
 static bool api_proto_is_zero(const struct json *v, const struct api_field *f)
@@ -337,29 +335,6 @@ static int api_proto_read_field(struct reader *r, const struct api_field *f,
     return read_single(r, f, w, obj);
 }
 
-/* The value that Go's JSON shows for a field that is not set. */
-static struct json empty_value(const struct api_field *f)
-{
-    if (f->flags & (API_LIST | API_MAP | API_PTR)) {
-        return null_value();
-    }
-    switch ((enum api_form)f->form) {
-    case API_INT:
-    case API_INT_OR_STRING:
-        return json_make_int(0);
-    case API_BOOL:
-        return json_make_bool(false);
-    case API_STRING:
-        return json_make_str(HK_STR(""));
-    case API_QUANTITY:
-        return json_make_str(HK_STR("0"));
-    case API_MESSAGE:
-        return json_make_object();
-    default:
-        return null_value();
-    }
-}
-
 static int read_message(struct reader *r, const struct api_type *type, struct hk_str bytes,
                         struct json *obj)
 {
@@ -371,12 +346,6 @@ static int read_message(struct reader *r, const struct api_type *type, struct hk
         rc = f ? api_proto_read_field(r, f, &w, obj) : 0;
         if (rc < 0) {
             return rc;
-        }
-    }
-    for (uint32_t i = 0; i < type->nfields && rc == 0; i++) {
-        const struct api_field *f = &type->fields[i];
-        if ((f->flags & API_KEEP) && !json_get(obj, f->name)) {
-            json_set(obj, r->a, f->name, empty_value(f));
         }
     }
     return rc;
@@ -418,10 +387,15 @@ static int read_envelope(struct reader *r, const struct protobuf_field unknown[4
     json_set(&obj, r->a, "apiVersion", version);
     json_set(&obj, r->a, "kind", kind);
     rc = read_message(r, type, unknown[2].bytes, &obj);
-    if (rc == 0) {
-        *ret = obj;
+    if (rc < 0) {
+        return rc;
     }
-    return rc;
+    if (!api_type_fill(type, r->a, &obj)) {
+        return hk_fail(r->err, HK_ELIMIT, "protobuf: more than %d values are missing",
+                       API_FILL_MAX);
+    }
+    *ret = obj;
+    return 0;
 }
 
 int api_proto_decode(struct hk_str body, struct hk_arena *a, struct json *ret, struct hk_err *err)

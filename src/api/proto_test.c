@@ -36,6 +36,10 @@ static const char *add_bytes(const char *p, struct hk_buf *out)
 
 #define BODY(version, kind) "'k8s' 00 0a(0a('" version "') 12('" kind "')) "
 #define HEAD(version, kind) "{\"apiVersion\":\"" version "\",\"kind\":\"" kind "\""
+/* What is added to objects that lack it. */
+#define META ",\"metadata\":{}"
+#define REST META ",\"status\":{}"
+#define WORK ",\"spec\":{\"containers\":null},\"status\":{}"
 #define SECONDS "08e5bcdfca06" /* 2026-01-02T15:04:05Z */
 
 static const struct {
@@ -54,41 +58,58 @@ static const struct {
     {"lists, quantities, and numbers that JSON always shows",
      BODY("v1", "Pod") "12(12(12(0a('c') 32(1850) 42(0a(0a('cpu') 12(0a('1500m')))))))",
      HEAD("v1", "Pod") ",\"spec\":{\"containers\":[{\"name\":\"c\",\"ports\":[{\"containerPort\":"
-                       "80}],\"resources\":{\"limits\":{\"cpu\":\"1500m\"}}}]}}"},
+                       "80}],\"resources\":{\"limits\":{\"cpu\":\"1500m\"}}}]}" REST "}"},
     {"inlined types", BODY("v1", "Pod") "12(12(0a(0a('v') 12(9a01(0a(0a('cfg')) 18a403)))))",
      HEAD("v1", "Pod") ",\"spec\":{\"volumes\":[{\"name\":\"v\",\"configMap\":{\"name\":\"cfg\","
-                       "\"defaultMode\":420}}],\"containers\":null}}"},
+                       "\"defaultMode\":420}}],\"containers\":null}" REST "}"},
     {"empty but present", BODY("v1", "Pod") "12(12(0a(0a('v') 12(12())) 12()))",
      HEAD("v1", "Pod") ",\"spec\":{\"volumes\":[{\"name\":\"v\",\"emptyDir\":{}}],\"containers\":"
-                       "[{\"name\":\"\"}]}}"},
+                       "[{\"name\":\"\",\"resources\":{}}]}" REST "}"},
     {"numbers below zero, packed or not",
      BODY("v1", "Pod") "12(12(72(2001 22(0203) 28ffffffffffffffffff01) 12(0a('c'))))",
      HEAD("v1", "Pod") ",\"spec\":{\"securityContext\":{\"supplementalGroups\":[1,2,3],"
-                       "\"fsGroup\":-1},\"containers\":[{\"name\":\"c\"}]}}"},
-    {"times", BODY("v1", "Node") "12(0a(42(" SECONDS " 1005) 4a()))",
-     HEAD("v1", "Node") ",\"metadata\":{\"creationTimestamp\":\"2026-01-02T15:04:05Z\"}}"},
+                       "\"fsGroup\":-1},\"containers\":[{\"name\":\"c\",\"resources\":{}}]}" REST
+                       "}"},
+    {"times", BODY("v1", "Namespace") "12(0a(42(" SECONDS " 1005) 4a()))",
+     HEAD("v1", "Namespace") ",\"metadata\":{\"creationTimestamp\":\"2026-01-02T15:04:05Z\"},"
+                             "\"spec\":{},\"status\":{}}"},
+    {"structs that Go always writes", BODY("v1", "Node") "12()",
+     HEAD("v1", "Node") META ",\"spec\":{},\"status\":{\"daemonEndpoints\":{\"kubeletEndpoint\":"
+                             "{\"Port\":0}},\"nodeInfo\":{\"machineID\":\"\",\"systemUUID\":\"\","
+                             "\"bootID\":\"\",\"kernelVersion\":\"\",\"osImage\":\"\","
+                             "\"containerRuntimeVersion\":\"\",\"kubeletVersion\":\"\","
+                             "\"kubeProxyVersion\":\"\",\"operatingSystem\":\"\","
+                             "\"architecture\":\"\"}}}"},
+    {"times that Go writes as null",
+     BODY("v1", "Pod") "12(1a(12(0a('Ready') 1a() 22(" SECONDS "))))",
+     HEAD("v1", "Pod") ",\"status\":{\"conditions\":[{\"type\":\"Ready\",\"lastProbeTime\":null,"
+                       "\"lastTransitionTime\":\"2026-01-02T15:04:05Z\",\"status\":\"\"}]}" META
+                       ",\"spec\":{\"containers\":null}}"},
     {"micro times", BODY("coordination.k8s.io/v1", "Lease") "12(12(100f 22(" SECONDS " 10c09a0c)))",
      HEAD("coordination.k8s.io/v1", "Lease") ",\"spec\":{\"leaseDurationSeconds\":15,"
-                                             "\"renewTime\":\"2026-01-02T15:04:05.000200Z\"}}"},
+                                             "\"renewTime\":\"2026-01-02T15:04:05.000200Z\"}" META
+                                             "}"},
     {"bytes in base64",
      BODY("v1", "Secret") "12(12(0a('a') 12('hi')) 12(0a('b') 12('hey')) 12(0a('c')))",
-     HEAD("v1", "Secret") ",\"data\":{\"a\":\"aGk=\",\"b\":\"aGV5\",\"c\":\"\"}}"},
+     HEAD("v1", "Secret") ",\"data\":{\"a\":\"aGk=\",\"b\":\"aGV5\",\"c\":\"\"}" META "}"},
     {"integers or strings",
      BODY("policy/v1", "PodDisruptionBudget") "12(12(0a(0801 1a('50%')) 1a(1002)))",
      HEAD("policy/v1",
-          "PodDisruptionBudget") ",\"spec\":{\"minAvailable\":\"50%\",\"maxUnavailable\":2}}"},
+          "PodDisruptionBudget") ",\"spec\":{\"minAvailable\":\"50%\",\"maxUnavailable\":2}" META
+                                 ",\"status\":{\"disruptionsAllowed\":0,\"currentHealthy\":0,"
+                                 "\"desiredHealthy\":0,\"expectedPods\":0}}"},
     {"raw JSON", BODY("v1", "Pod") "12(0a(8a01(0a('m') 3a(0a('{\"f:a\":{}}')))))",
      HEAD("v1", "Pod") ",\"metadata\":{\"managedFields\":[{\"manager\":\"m\",\"fieldsV1\":"
-                       "{\"f:a\":{}}}]}}"},
+                       "{\"f:a\":{}}}]}" WORK "}"},
     {"lists of strings in a message",
      BODY("authentication.k8s.io/v1", "SelfSubjectReview") "12(12(0a(22(0a('k') 12(0a('v'))))))",
      HEAD("authentication.k8s.io/v1",
-          "SelfSubjectReview") ",\"status\":{\"userInfo\":{\"extra\":{\"k\":[\"v\"]}}}}"},
+          "SelfSubjectReview") ",\"status\":{\"userInfo\":{\"extra\":{\"k\":[\"v\"]}}}" META "}"},
     {"the last value wins", BODY("v1", "Pod") "12(0a(0a('a') 0a('b') 1a('x') 1a()))",
-     HEAD("v1", "Pod") ",\"metadata\":{\"name\":\"b\"}}"},
+     HEAD("v1", "Pod") ",\"metadata\":{\"name\":\"b\"}" WORK "}"},
     {"numbers from the future are skipped",
      BODY("v1", "Binding") "12(12(1a('n1') f83f07 fa3f('xyz')) f93f0102030405060708)",
-     HEAD("v1", "Binding") ",\"target\":{\"name\":\"n1\"}}"},
+     HEAD("v1", "Binding") ",\"target\":{\"name\":\"n1\"}" META "}"},
     {"no magic", "0a(0a('v1') 12('Pod'))", NULL},
     {"an unknown kind", BODY("v2", "Pod"), NULL},
     {"a string with a NUL", BODY("v1", "Pod") "12(0a(0a(00)))", NULL},
@@ -98,7 +119,9 @@ static const struct {
     {"a number where a string should be", BODY("v1", "Pod") "12(0a(0801))", NULL},
     {"a time past all years", BODY("v1", "Pod") "12(0a(42(08ffffffffffffffff7f)))", NULL},
     {"raw bytes that are no JSON", BODY("v1", "Pod") "12(0a(8a01(3a(0a('{')))))", NULL},
-    {"a volume nobody makes any more", BODY("v1", "Pod") "12(12(0a(12(1a()))))", NULL},
+    {"a volume of a single vendor", BODY("v1", "Pod") "12(12(0a(12(1a()))))",
+     HEAD("v1", "Pod") ",\"spec\":{\"volumes\":[{\"gcePersistentDisk\":{\"pdName\":\"\"},"
+                       "\"name\":\"\"}],\"containers\":null}" REST "}"},
     {"an encoding", BODY("v1", "Pod") "1200 1a('gzip')", NULL},
 };
 

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of built-in types. types_*.def have one TYPE per message, its fields in order of their
-// protobuf numbers:
+// The table of built-in types. types.def, which scripts/api-types writes, has one TYPE per message,
+// its fields in order of their protobuf numbers, and one ROOT per kind:
 //
 //   FIELD(number, name, form, flags)           a plain value
 //   MESSAGE(number, name, type, flags)         an object of another type
-//   MERGED(number, name, type, flags, key)     a list of such, merged by key in strategic patches
+//   MERGED(number, name, type, flags, key)     a list of such, merged by key in patches
 //   INLINE(number, type)                       a message whose fields are part of this object
+//   ROOT(version, kind, type)                  version as in manifests
 //
-// TYPE_AS gives a type a name that differs from its unique name here. PACKAGE is the prefix of the
-// names in OpenAPI.
+// TYPE_AS gives a type a name that differs from its unique name here; EMPTY is a type without
+// fields. PACKAGE is the prefix of the names in OpenAPI.
 //
-// about_*.def describe types and fields: every type has an ABOUT, with its own text first and pairs
-// of name and text after it.
+// about_*.def are written by hand and describe types and fields: every type has an ABOUT, with its
+// own text first and pairs of name and text after it.
 //
-// The types are read twice: they refer to each other in any order, so all are declared first.
+// types.def is read three times: types refer to each other in any order, so all are declared first,
+// and kinds come last.
 #include "api/type.h"
 
 enum {
@@ -25,26 +27,29 @@ enum {
     REPLACE = API_REPLACE,
     RETAIN = API_RETAIN,
     LONG = API_LONG,
-    OPTIONAL = API_OPTIONAL,
+    REQUIRED = API_REQUIRED,
+    APPLY_ONLY = API_APPLY_ONLY,
 };
 
 #define TYPE_AS(name, shown, ...) static const struct api_type type_##name;
 #define TYPE(name, ...) TYPE_AS(name, #name, __VA_ARGS__)
-#include "api/types_apps.def"
-#include "api/types_core.def"
-#include "api/types_more.def"
-#include "api/types_rest.def"
+#define EMPTY(name) TYPE_AS(name, #name)
+#define ROOT(version, kind, type)
+#include "api/types.def"
 #undef TYPE_AS
+#undef EMPTY
 
 #define COMMON(...) static const char *const about_common[] = {__VA_ARGS__, NULL};
 #define KINDS(...) static const char *const about_kinds[] = {__VA_ARGS__, NULL};
 #define ABOUT(name, ...) static const char *const about_##name[] = {__VA_ARGS__, NULL};
 #include "api/about_apps.def"
+#include "api/about_control.def"
 #include "api/about_core.def"
 #include "api/about_meta.def"
 #include "api/about_more.def"
 #include "api/about_pod.def"
 #include "api/about_rest.def"
+#include "api/about_volume.def"
 
 #define FIELD(number, name, form, flags)                                                           \
     {                                                                                              \
@@ -66,74 +71,23 @@ enum {
     static const struct api_field fields_##name[] = {__VA_ARGS__};                                 \
     static const struct api_type type_##name = {shown, PACKAGE, about_##name, fields_##name,       \
                                                 HK_LEN(fields_##name)};
-#include "api/types_apps.def"
-#include "api/types_core.def"
-#include "api/types_more.def"
-#include "api/types_rest.def"
+#define EMPTY(name)                                                                                \
+    static const struct api_type type_##name = {#name, PACKAGE, about_##name, NULL, 0};
+#include "api/types.def"
 
 #undef PACKAGE
 #define PACKAGE "io.k8s.apimachinery.pkg.apis.meta.v1"
-TYPE(Object, MESSAGE(1, "metadata", ObjectMeta, 0))
+TYPE(Object, MESSAGE(1, "metadata", ObjectMeta, KEEP))
 
-#define ROOT(version, kind)                                                                        \
-    {                                                                                              \
-        version, #kind, &type_##kind                                                               \
-    }
+#undef TYPE_AS
+#undef EMPTY
+#undef ROOT
+#define TYPE_AS(name, shown, ...)
+#define EMPTY(name)
+#define ROOT(version, kind, type) {version, kind, &type_##type},
 
 static const struct api_root roots[] = {
-    ROOT("v1", Pod),
-    ROOT("v1", Binding),
-    ROOT("v1", Node),
-    ROOT("v1", ConfigMap),
-    ROOT("v1", Secret),
-    ROOT("v1", Namespace),
-    ROOT("v1", Service),
-    ROOT("v1", Endpoints),
-    ROOT("v1", Event),
-    ROOT("v1", PersistentVolume),
-    ROOT("v1", PersistentVolumeClaim),
-    ROOT("v1", ResourceQuota),
-    ROOT("v1", LimitRange),
-    ROOT("v1", ReplicationController),
-    ROOT("v1", ServiceAccount),
-    ROOT("apps/v1", Deployment),
-    ROOT("apps/v1", ReplicaSet),
-    ROOT("apps/v1", StatefulSet),
-    ROOT("apps/v1", DaemonSet),
-    ROOT("batch/v1", Job),
-    ROOT("batch/v1", CronJob),
-    ROOT("batch/v1beta1", CronJob),
-    ROOT("coordination.k8s.io/v1", Lease),
-    ROOT("scheduling.k8s.io/v1", PriorityClass),
-    ROOT("policy/v1", PodDisruptionBudget),
-    ROOT("policy/v1", Eviction),
-    ROOT("policy/v1beta1", PodDisruptionBudget),
-    ROOT("policy/v1beta1", Eviction),
-    ROOT("storage.k8s.io/v1", StorageClass),
-    ROOT("storage.k8s.io/v1", CSINode),
-    ROOT("node.k8s.io/v1", RuntimeClass),
-    {"events.k8s.io/v1", "Event", &type_EventsEvent},
-    ROOT("autoscaling/v1", Scale),
-    ROOT("autoscaling/v1", HorizontalPodAutoscaler),
-    {"autoscaling/v2", "HorizontalPodAutoscaler", &type_Autoscaler},
-    ROOT("rbac.authorization.k8s.io/v1", Role),
-    ROOT("rbac.authorization.k8s.io/v1", RoleBinding),
-    ROOT("rbac.authorization.k8s.io/v1", ClusterRole),
-    ROOT("rbac.authorization.k8s.io/v1", ClusterRoleBinding),
-    ROOT("authentication.k8s.io/v1", TokenRequest),
-    ROOT("authentication.k8s.io/v1", TokenReview),
-    ROOT("authentication.k8s.io/v1", SelfSubjectReview),
-    ROOT("authorization.k8s.io/v1", SubjectAccessReview),
-    {"authorization.k8s.io/v1", "LocalSubjectAccessReview", &type_SubjectAccessReview},
-    ROOT("authorization.k8s.io/v1", SelfSubjectAccessReview),
-    ROOT("authorization.k8s.io/v1", SelfSubjectRulesReview),
-    ROOT("networking.k8s.io/v1", NetworkPolicy),
-    ROOT("networking.k8s.io/v1", Ingress),
-    ROOT("networking.k8s.io/v1", IngressClass),
-    ROOT("resource.k8s.io/v1", ResourceClaim),
-    ROOT("resource.k8s.io/v1", ResourceClaimTemplate),
-    ROOT("resource.k8s.io/v1", DeviceClass),
-    ROOT("resource.k8s.io/v1", ResourceSlice),
+#include "api/types.def"
 };
 
 const struct api_type *api_type_find(struct hk_str api_version, struct hk_str kind)
@@ -230,6 +184,11 @@ const struct api_field *api_type_number(const struct api_type *t, uint32_t numbe
         }
     }
     return NULL;
+}
+
+bool api_field_patch_merges(const struct api_field *f)
+{
+    return (f->merge_key || (f->flags & API_SET)) && !(f->flags & API_APPLY_ONLY);
 }
 
 const struct api_field *api_type_name(const struct api_type *t, struct hk_str name)

@@ -156,7 +156,6 @@ static struct json in_place(struct openapi_doc *d, const struct api_field *f)
     case API_STRINGS:
         return openapi_schema_make_array(d, openapi_schema_make_scalar(d, "string", NULL));
     case API_RAW:
-    case API_OPAQUE:
         return openapi_schema_make_scalar(d, "object", NULL);
     default:
         return openapi_schema_make_scalar(d, "string", NULL);
@@ -176,13 +175,13 @@ static struct hk_str referred(struct openapi_doc *d, const struct api_field *f)
 
 static void put_patch_hints(struct openapi_doc *d, const struct api_field *f, struct json *s)
 {
-    const bool merge = f->merge_key || (f->flags & API_SET);
+    const bool merge = api_field_patch_merges(f);
     const char *strategy = f->flags & API_REPLACE  ? "replace"
                            : f->flags & API_RETAIN ? (merge ? "merge,retainKeys" : "retainKeys")
                            : merge                 ? "merge"
                                                    : NULL;
 
-    if (f->merge_key) {
+    if (merge && f->merge_key) {
         json_set_cstr(s, d->mem, "x-kubernetes-patch-merge-key", f->merge_key);
     }
     if (strategy) {
@@ -220,7 +219,7 @@ static void put_fields(struct openapi_doc *d, const struct api_type *t, struct j
             continue;
         }
         json_set(props, d->mem, f->name, field_schema(d, t, f));
-        if ((f->flags & (API_KEEP | API_OPTIONAL)) == API_KEEP) {
+        if (f->flags & API_REQUIRED) {
             json_push(required, d->mem, json_make_str(hk_str(f->name)));
         }
     }

@@ -300,6 +300,62 @@ void print_event_count(const struct json *obj, int64_t now_ns, struct hk_buf *ou
     hk_buf_addf(out, "%lld", (long long)HK_MAX(count, 1));
 }
 
+/* ---- addresses of services ---- */
+
+void print_cidrs(const struct json *obj, int64_t now_ns, struct hk_buf *out)
+{
+    const struct json *list = json_list_at(obj, "spec.cidrs");
+
+    for (uint32_t k = 0; k < list->len; k++) {
+        print_join(json_str(&list->items[k], HK_STR("")), out);
+    }
+}
+
+/* "services/ns/name", or "things.group/name". */
+void print_address_parent(const struct json *obj, int64_t now_ns, struct hk_buf *out)
+{
+    const struct hk_str group = json_str_at(obj, "spec.parentRef.group");
+    const struct hk_str ns = json_str_at(obj, "spec.parentRef.namespace");
+
+    if (json_at(obj, "spec.parentRef")) {
+        hk_buf_addf(out, "%.*s%s%.*s/%.*s%s%.*s",
+                    HK_FMT(json_str_at(obj, "spec.parentRef.resource")), group.n > 0 ? "." : "",
+                    HK_FMT(group), HK_FMT(ns), ns.n > 0 ? "/" : "",
+                    HK_FMT(json_str_at(obj, "spec.parentRef.name")));
+    }
+    print_none(out);
+}
+
+/* ---- admission policies ---- */
+
+void print_policy_kind(const struct json *obj, int64_t now_ns, struct hk_buf *out)
+{
+    if (!json_at(obj, "spec.paramKind")) {
+        hk_buf_adds(out, "<unset>");
+        return;
+    }
+    hk_buf_addf(out, "%.*s/%.*s", HK_FMT(json_str_at(obj, "spec.paramKind.apiVersion")),
+                HK_FMT(json_str_at(obj, "spec.paramKind.kind")));
+}
+
+/* "ns/name", or the labels of the parameters. */
+void print_policy_params(const struct json *obj, int64_t now_ns, struct hk_buf *out)
+{
+    const struct hk_str ns = json_str_at(obj, "spec.paramRef.namespace");
+    const struct hk_str name = json_str_at(obj, "spec.paramRef.name");
+
+    if (ns.n > 0) {
+        hk_buf_addf(out, "%.*s/", HK_FMT(ns));
+    }
+    if (name.n > 0) {
+        hk_buf_addstr(out, name);
+    } else if (json_at(obj, "spec.paramRef.selector")) {
+        print_map(json_at(obj, "spec.paramRef.selector.matchLabels"), out);
+    } else {
+        hk_buf_adds(out, "<unset>");
+    }
+}
+
 /* ---- access ---- */
 
 void print_role(const struct json *obj, int64_t now_ns, struct hk_buf *out)

@@ -5,6 +5,8 @@
 // stream ends with an ERROR event.
 #include "apiserver/watch_socket.h"
 
+#include "api/type.h"
+
 enum { DEFAULT_TIMEOUT_S = 1800, MAX_TIMEOUT_S = 86400 };
 
 struct watch_stream {
@@ -34,25 +36,46 @@ static void on_expired(void *ctx)
     on_wake(w);
 }
 
-/* The bookmark has the kind of the events in this form. */
+static void set_bookmark_meta(struct json *obj, uint64_t rv, bool initial_end, struct hk_arena *a)
+{
+    const struct json none = {.type = JSON_NULL};
+    struct json *meta = json_set_object(obj, a, "metadata");
+
+    json_set_cstr(meta, a, "resourceVersion", hk_arena_printf(a, "%llu", (unsigned long long)rv));
+    json_set(meta, a, "creationTimestamp", none);
+    if (initial_end) {
+        struct json *notes = json_set_object(meta, a, "annotations");
+        json_set_cstr(notes, a, "k8s.io/initial-events-end", "true");
+    }
+}
+
+/* The bookmark has the kind of the events in this form. In Go it is an object of that kind with only
+ * a version, so it shows the structs that every object shows. */
 static void write_bookmark(const struct exchange *x, uint64_t rv, bool initial_end,
                            struct hk_buf *out)
 {
     static const char *const kinds[] = {
         [FORM_TABLE] = "Table", [FORM_METADATA] = "PartialObjectMetadata"};
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
+    const struct api_kind *kind = x->kind->kind;
     const bool plain = x->accept.form == FORM_OBJECT;
+    struct json obj = json_make_object();
 
-    hk_buf_addf(out, "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"%s\",\"apiVersion\":\"",
-                plain ? x->kind->kind->kind : kinds[x->accept.form]);
     if (plain) {
-        api_kind_write_version(x->kind->kind, out);
+        api_kind_write_version(kind, &version);
     } else {
-        hk_buf_addf(out, "meta.k8s.io/%s", x->accept.version);
+        hk_buf_addf(&version, "meta.k8s.io/%s", x->accept.version);
     }
-    hk_buf_addf(out,
-                "\",\"metadata\":{\"resourceVersion\":\"%llu\",\"creationTimestamp\":null%s}}}\n",
-                (unsigned long long)rv,
-                initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "");
+    json_set_cstr(&obj, &a, "kind", plain ? kind->kind : kinds[x->accept.form]);
+    json_set_str(&obj, &a, "apiVersion", hk_buf_str(&version));
+    set_bookmark_meta(&obj, rv, initial_end, &a);
+    if (plain) {
+        (void)api_type_fill(api_type_of(kind), &a, &obj);
+    }
+    hk_buf_adds(out, "{\"type\":\"BOOKMARK\",\"object\":");
+    json_write(&obj, out);
+    hk_buf_adds(out, "}\n");
 }
 
 static void write_event(struct exchange *x, const struct port_msg *m, struct hk_buf *out)

@@ -37,6 +37,36 @@ static void test_a_watch_with_initial_events_marks_their_end(void **state)
     close(fd);
 }
 
+/* In Go a bookmark is an object of its kind, and fabric8 hands it to watchers as one. */
+static void test_a_bookmark_has_the_structs_of_its_kind(void **state)
+{
+    static const struct {
+        const char *url, *object;
+    } cases[] = {
+        {"/api/v1/namespaces/default/pods", ",\"spec\":{\"containers\":null},\"status\":{}}}"},
+        {"/apis/apps/v1/namespaces/default/deployments",
+         ",\"spec\":{\"selector\":null,\"template\":{\"metadata\":{},\"spec\":{\"containers\":null}"
+         "},"
+         "\"strategy\":{}},\"status\":{}}}"},
+        {"/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs", "\"}}}"},
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < HK_LEN(cases); i++) {
+        HK_AUTO(hk_buf_fini) struct hk_buf events = {0};
+        char target[256];
+        snprintf(target, sizeof(target),
+                 "%s?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+                 "&allowWatchBookmarks=true",
+                 cases[i].url);
+        const int fd = dial(f);
+        ask(fd, "GET", target, TOKEN, NULL);
+        read_until(f, fd, &events, "\"type\":\"BOOKMARK\"");
+        read_until(f, fd, &events, cases[i].object);
+        close(fd);
+    }
+}
+
 static void test_a_watch_ends_when_its_time_is_up(void **state)
 {
     struct fixture *f = *state;
@@ -186,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_watch_shows_existing_objects_and_changes),
         TEST(test_a_watch_with_initial_events_marks_their_end),
+        TEST(test_a_bookmark_has_the_structs_of_its_kind),
         TEST(test_a_watch_ends_when_its_time_is_up),
         TEST(test_a_watch_over_a_websocket_sends_a_frame_per_event),
         TEST(test_a_websocket_answers_pings_and_closes_when_asked),

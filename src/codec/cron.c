@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses the fields of a cron schedule into bit sets. cron_next.c computes the next run.
+//
+// Written here, because schedules must mean what they mean to robfig/cron, which Kubernetes and
+// Volcano use: "?", "@every", "TZ=", its rule for days and its messages. C libraries follow Vixie's
+// cron or Quartz, with other rules.
 #include "codec/cron.h"
 
 #include "codec/timefmt.h"

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON tree: lookup, comparison, building and copying. json_read.c reads text and json_write.c
 // writes it.
+//
+// Written here, because no C library we know of offers all that is needed at once: int64, uint64
+// and double kept apart as Go does, the line of each value for messages, and trees in an arena whose
+// strings stay in the input, so that 100,000 objects do not cost a malloc per field. Tests and a
+// fuzzer compare the reader with jansson (json_oracle.h).
 
 #include "codec/json.h"
 

@@ -2,6 +2,9 @@
 // Translates an RE2 pattern into PCRE2's syntax. Most syntax has the same meaning in both and is
 // copied. Syntax that only PCRE2 has is refused, so that a pattern is valid exactly if Kubernetes
 // accepts it; the few escapes with another meaning are rewritten.
+//
+// Written here, because the RE2 library is C++, and no C library has its syntax. The matching itself
+// is PCRE2's.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "codec/re2.h"
 

@@ -505,6 +505,7 @@ static void writing_is_laid_out_as_kubectl_does(void **state)
          "\"\": 1\n\"1\": 1\n\"2\": 1\n\"10\": 1\nB: 1\na: 1\na b: 1\na-1: 1\na.b: 1\na/b: 1\n"
          "a_1: 1\na2: 1\na02: 1\na10: 1\nab: 1\nb: 1\n"},
         {"{\"a\\nb\":{\"x\":1,\"w\":[1,2]}}", "? |-\n  a\n  b\n: w:\n  - 1\n  - 2\n  x: 1\n"},
+        {"{\"a\\rb\":1}", "? \"a\\rb\"\n: 1\n"},
         {"{\"k\":\"a\\n\\n b\\n\",\"l\":[\"x\\ny\"]}", "k: |\n  a\n\n   b\nl:\n- |-\n  x\n  y\n"},
     };
 

@@ -1,74 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a JSON tree as YAML, in the layout of sigs.k8s.io/yaml: block style, keys in go-yaml's
-// natural order, lists at the indentation of their key, and for each string the style of go-yaml's
-// emitter. Lines are never wrapped.
+// Writes a JSON tree as YAML, as sigs.k8s.io/yaml does: go-yaml's emitter is a port of libyaml's, so
+// libyaml does the layout. This file adds what go-yaml decides before its emitter: the order of
+// keys, and which strings must be quoted because a reader would take them for something else. Where
+// go-yaml would write text that reads back differently, this file quotes it: "<<" as a key, line ends
+// of Unicode, and malformed UTF-8, which becomes U+FFFD. Lines are never wrapped.
 
 #include "codec/yaml_priv.h"
 
-enum {
-    INDENT = 2,
-    SIMPLE_KEY_MAX = 128, /* bytes; longer or multi-line keys are written "? key" */
-};
+#include <yaml.h>
 
-enum style { STYLE_PLAIN, STYLE_SINGLE, STYLE_DOUBLE, STYLE_LITERAL };
-
-static void yaml_write_value(const struct json *v, unsigned indent, bool after_key,
-                             struct hk_buf *out);
-
-static void pad(unsigned n, struct hk_buf *out)
-{
-    hk_buf_reserve(out, n);
-    for (unsigned i = 0; i < n; i++) {
-        hk_buf_addc(out, ' ');
-    }
-}
+static void yaml_write_value(yaml_emitter_t *e, const struct json *v);
 
 static bool yaml_write_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-/* Characters that go-yaml's emitter does not escape. Tabs and everything beyond the basic plane are
- * escaped, and so are the Unicode line ends, because readers fold them. */
-static bool is_printable(uint32_t c)
-{
-    return c == '\n' || (c >= 0x20 && c <= 0x7e) ||
-           (c >= 0xa0 && c <= 0xfffd && c != 0xfeff && c != 0x2028 && c != 0x2029);
-}
-
-static bool all_printable(struct hk_str s)
-{
-    for (size_t i = 0; i < s.n;) {
-        uint32_t c;
-        const unsigned len = yaml_utf8_next((struct hk_str){s.s + i, s.n - i}, &c);
-        if (len == 0 || !is_printable(c)) {
-            return false;
-        }
-        i += len;
-    }
-    return true;
-}
-
-/* Blank or end. */
-static bool blank_at(struct hk_str s, size_t i)
-{
-    return i >= s.n || s.s[i] == ' ' || s.s[i] == '\n';
-}
-
-/* Starts with or contains text that has a special meaning in block context. */
-static bool has_indicator(struct hk_str s)
-{
-    if (hk_str_starts(s, "---") || hk_str_starts(s, "...") || strchr("#,[]{}&*!|>'\"%@`", s.s[0]) ||
-        (strchr("-?:", s.s[0]) && blank_at(s, 1))) {
-        return true;
-    }
-    for (size_t i = 1; i < s.n; i++) {
-        if ((s.s[i] == ':' && blank_at(s, i + 1)) || (s.s[i] == '#' && blank_at(s, i - 1))) {
-            return true;
-        }
-    }
-    return false;
-}
+/* ---- strings ---- */
 
 /* Base 60 numbers of YAML 1.1, 12:30:45. We read them as strings, other readers do not:
  * [-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)? */
@@ -103,129 +51,53 @@ static bool reads_as_other(struct hk_str s, bool is_key)
            (is_key && hk_str_is(s, "<<"));
 }
 
-static enum style style_of(struct hk_str s, bool is_key)
+/* Line ends beyond ASCII: libyaml would write them as such, and readers would fold them. */
+static bool has_unicode_line_end(struct hk_str s)
 {
-    if (s.n == 0 || !all_printable(s)) {
-        return STYLE_DOUBLE;
+    static const struct hk_str ends[] = {{"\xc2\x85", 2}, {"\xe2\x80\xa8", 3}, {"\xe2\x80\xa9", 3}};
+
+    for (size_t i = 0; s.n > 0 && i < HK_LEN(ends); i++) {
+        if (memmem(s.s, s.n, ends[i].s, ends[i].n)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static yaml_scalar_style_t style_of(struct hk_str s, bool is_key)
+{
+    if (s.n == 0 || has_unicode_line_end(s)) {
+        return YAML_DOUBLE_QUOTED_SCALAR_STYLE;
     }
     if (memchr(s.s, '\n', s.n)) {
-        const bool blank_line_end = s.s[s.n - 1] == ' ' || memmem(s.s, s.n, " \n", 2);
-        return blank_line_end ? STYLE_DOUBLE : STYLE_LITERAL;
+        return YAML_LITERAL_SCALAR_STYLE;
     }
-    if (reads_as_other(s, is_key)) {
-        return STYLE_DOUBLE;
-    }
-    return s.s[0] == ' ' || s.s[s.n - 1] == ' ' || has_indicator(s) ? STYLE_SINGLE : STYLE_PLAIN;
+    return reads_as_other(s, is_key) ? YAML_DOUBLE_QUOTED_SCALAR_STYLE : YAML_PLAIN_SCALAR_STYLE;
 }
 
-static void write_single(struct hk_str s, struct hk_buf *out)
+/* Copies s with U+FFFD for malformed bytes. Returns false, with nothing written, if all is well. */
+static bool repair_utf8(struct hk_str s, struct hk_buf *out)
 {
-    hk_buf_addc(out, '\'');
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.s[i] == '\'') {
-            hk_buf_addc(out, '\'');
+    bool bad = false;
+
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < s.n;) {
+            uint32_t c;
+            const unsigned len = yaml_utf8_next((struct hk_str){s.s + i, s.n - i}, &c);
+            bad |= len == 0;
+            if (pass == 1) {
+                hk_buf_addstr(out, len ? (struct hk_str){s.s + i, len} : HK_STR("\xef\xbf\xbd"));
+            }
+            i += HK_MAX(len, 1U);
         }
-        hk_buf_addc(out, s.s[i]);
-    }
-    hk_buf_addc(out, '\'');
-}
-
-static char escape_letter(uint32_t c)
-{
-    static const char letters[] = {
-        ['\0'] = '0', ['\a'] = 'a', ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n',  ['\v'] = 'v',
-        ['\f'] = 'f', ['\r'] = 'r', [0x1b] = 'e', ['"'] = '"',  ['\\'] = '\\',
-    };
-
-    switch (c) {
-    case 0x85:
-        return 'N';
-    case 0x2028:
-        return 'L';
-    case 0x2029:
-        return 'P';
-    default:
-        return c < sizeof(letters) ? letters[c] : '\0';
-    }
-}
-
-static void write_escape(uint32_t c, struct hk_buf *out)
-{
-    const char letter = escape_letter(c);
-
-    if (letter) {
-        hk_buf_addf(out, "\\%c", letter);
-    } else if (c <= 0xff) {
-        hk_buf_addf(out, "\\x%02X", c);
-    } else if (c <= 0xffff) {
-        hk_buf_addf(out, "\\u%04X", c);
-    } else {
-        hk_buf_addf(out, "\\U%08X", c);
-    }
-}
-
-/* A malformed byte becomes U+FFFD: the output is always UTF-8. */
-static void yaml_write_double_quoted(struct hk_str s, struct hk_buf *out)
-{
-    hk_buf_addc(out, '"');
-    for (size_t i = 0; i < s.n;) {
-        uint32_t c = 0xfffd;
-        const unsigned len = yaml_utf8_next((struct hk_str){s.s + i, s.n - i}, &c);
-        if (is_printable(c) && c != '\n' && c != '"' && c != '\\') {
-            char utf8[4];
-            hk_buf_add(out, utf8, yaml_utf8_put(c, utf8));
-        } else {
-            write_escape(c, out);
-        }
-        i += HK_MAX(len, 1U);
-    }
-    hk_buf_addc(out, '"');
-}
-
-/* Two indicators in front: the indentation if the first line does not show it, and the handling of
- * final line ends ('-': none, '+': keep all). */
-static void write_literal(struct hk_str s, unsigned indent, struct hk_buf *out)
-{
-    const bool ended = s.s[s.n - 1] == '\n';
-    struct hk_str line;
-
-    hk_buf_addc(out, '|');
-    if (s.s[0] == ' ' || s.s[0] == '\n') {
-        hk_buf_addf(out, "%d", INDENT);
-    }
-    if (!ended) {
-        hk_buf_addc(out, '-');
-    } else if (s.n == 1 || s.s[s.n - 2] == '\n') {
-        hk_buf_addc(out, '+');
-    }
-    s.n -= ended;
-    while (hk_str_cut(&s, '\n', &line)) {
-        hk_buf_addc(out, '\n');
-        if (line.n > 0) {
-            pad(indent, out);
-            hk_buf_addstr(out, line);
+        if (!bad) {
+            return false;
         }
     }
+    return true;
 }
 
-/* indent is the start of a literal's lines. Writes no line end. */
-static void write_string(struct hk_str s, bool is_key, unsigned indent, struct hk_buf *out)
-{
-    switch (style_of(s, is_key)) {
-    case STYLE_PLAIN:
-        hk_buf_addstr(out, s);
-        break;
-    case STYLE_SINGLE:
-        write_single(s, out);
-        break;
-    case STYLE_DOUBLE:
-        yaml_write_double_quoted(s, out);
-        break;
-    case STYLE_LITERAL:
-        write_literal(s, indent, out);
-        break;
-    }
-}
+/* ---- order of keys ---- */
 
 /* Bytes of longer UTF-8 characters count as letters: byte order is code point order. */
 static bool is_letter(char c)
@@ -304,104 +176,115 @@ static int cmp_members(const void *a, const void *b)
                     (*(const struct json_member *const *)b)->key);
 }
 
-static void yaml_write_member(const struct json_member *m, unsigned indent, struct hk_buf *out)
-{
-    const bool simple =
-        m->key.n <= SIMPLE_KEY_MAX && !(m->key.n > 0 && memchr(m->key.s, '\n', m->key.n));
+/* ---- events ---- */
 
-    if (simple) {
-        write_string(m->key, true, indent, out);
-        hk_buf_addc(out, ':');
-        yaml_write_value(&m->value, indent, true, out);
-        return;
-    }
-    hk_buf_adds(out, "? ");
-    write_string(m->key, true, indent + INDENT, out);
-    hk_buf_addc(out, '\n');
-    pad(indent, out);
-    hk_buf_adds(out, ": ");
-    yaml_write_value(&m->value, indent, false, out);
+static void yaml_write_emit(yaml_emitter_t *e, int made, yaml_event_t *event)
+{
+    hk_assert(made && yaml_emitter_emit(e, event)); /* fails only without memory */
 }
 
-/* The first member starts at the current output position, the others on new lines. */
-static void write_map(const struct json *v, unsigned indent, struct hk_buf *out)
+static void write_scalar(yaml_emitter_t *e, struct hk_str s, yaml_scalar_style_t style)
+{
+    yaml_event_t event;
+    const int made = yaml_scalar_event_initialize(
+        &event, NULL, NULL, (const yaml_char_t *)(s.n > 0 ? s.s : ""), (int)s.n, 1, 1, style);
+
+    yaml_write_emit(e, made, &event);
+}
+
+static void write_string(yaml_emitter_t *e, struct hk_str s, bool is_key)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf repaired = {0};
+
+    if (repair_utf8(s, &repaired)) {
+        write_scalar(e, hk_buf_str(&repaired), YAML_DOUBLE_QUOTED_SCALAR_STYLE);
+    } else {
+        write_scalar(e, s, style_of(s, is_key));
+    }
+}
+
+static void write_map(yaml_emitter_t *e, const struct json *v)
 {
     HK_AUTO(hk_freep)
     const struct json_member **order =
-        hk_realloc_array(NULL, v->len, sizeof(const struct json_member *));
+        hk_realloc_array(NULL, HK_MAX(v->len, 1), sizeof(const struct json_member *));
+    yaml_event_t event;
 
     for (uint32_t i = 0; i < v->len; i++) {
         order[i] = &v->members[i];
     }
     qsort(order, v->len, sizeof(const struct json_member *), cmp_members);
+    yaml_write_emit(
+        e, yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE),
+        &event);
     for (uint32_t i = 0; i < v->len; i++) {
-        pad(i > 0 ? indent : 0, out);
-        yaml_write_member(order[i], indent, out);
+        write_string(e, order[i]->key, true);
+        yaml_write_value(e, &order[i]->value);
     }
+    yaml_write_emit(e, yaml_mapping_end_event_initialize(&event), &event);
 }
 
-static void yaml_write_list(const struct json *v, unsigned indent, struct hk_buf *out)
+static void yaml_write_list(yaml_emitter_t *e, const struct json *v)
 {
+    yaml_event_t event;
+
+    yaml_write_emit(
+        e, yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_SEQUENCE_STYLE),
+        &event);
     for (uint32_t i = 0; i < v->len; i++) {
-        pad(i > 0 ? indent : 0, out);
-        hk_buf_adds(out, "- ");
-        yaml_write_value(&v->items[i], indent, false, out);
+        yaml_write_value(e, &v->items[i]);
     }
-}
-
-static void write_container(const struct json *v, unsigned indent, struct hk_buf *out)
-{
-    if (v->type == JSON_OBJECT) {
-        write_map(v, indent, out);
-    } else {
-        yaml_write_list(v, indent, out);
-    }
-}
-
-static bool is_block(const struct json *v)
-{
-    return (v->type == JSON_OBJECT || v->type == JSON_ARRAY) && v->len > 0;
+    yaml_write_emit(e, yaml_sequence_end_event_initialize(&event), &event);
 }
 
 /* Writes a whole double as an integer with all digits exact: JSON's shortest form is exact only if
  * read as a double again. */
-static void write_other(const struct json *v, struct hk_buf *out)
+static void write_other(yaml_emitter_t *e, const struct json *v)
 {
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
     struct json settled = *v;
 
-    json_write(yaml_scalar_settle(&settled, NULL) == 0 ? &settled : v, out);
+    json_write(yaml_scalar_settle(&settled, NULL) == 0 ? &settled : v, &text);
+    write_scalar(e, hk_buf_str(&text), YAML_PLAIN_SCALAR_STYLE);
 }
 
-/* Writes v for the entry at indent, including the line end: after "key:", or after "- " and ": ",
- * where a container starts on the same line. */
-static void yaml_write_value(const struct json *v, unsigned indent, bool after_key,
-                             struct hk_buf *out)
+static void yaml_write_value(yaml_emitter_t *e, const struct json *v)
 {
-    if (is_block(v)) {
-        const unsigned inner = after_key && v->type == JSON_ARRAY ? indent : indent + INDENT;
-        if (after_key) {
-            hk_buf_addc(out, '\n');
-            pad(inner, out);
-        }
-        write_container(v, inner, out);
-        return;
+    switch (v->type) {
+    case JSON_OBJECT:
+        write_map(e, v);
+        break;
+    case JSON_ARRAY:
+        yaml_write_list(e, v);
+        break;
+    case JSON_STRING:
+        write_string(e, (struct hk_str){v->s, v->len}, false);
+        break;
+    default:
+        write_other(e, v);
     }
-    if (after_key) {
-        hk_buf_addc(out, ' ');
-    }
-    if (v->type == JSON_STRING) {
-        write_string((struct hk_str){v->s, v->len}, false, indent + INDENT, out);
-    } else {
-        write_other(v, out);
-    }
-    hk_buf_addc(out, '\n');
 }
 
+static int yaml_write_add(void *out, unsigned char *bytes, size_t n)
+{
+    hk_buf_add(out, (const char *)bytes, n);
+    return 1;
+}
+
+/* The stream is not ended: that would add "..." behind a text that ends with empty lines. */
 void yaml_write(const struct json *v, struct hk_buf *out)
 {
-    if (is_block(v)) {
-        write_container(v, 0, out);
-    } else {
-        yaml_write_value(v, 0, false, out);
-    }
+    yaml_emitter_t e;
+    yaml_event_t event;
+
+    hk_assert(yaml_emitter_initialize(&e));
+    yaml_emitter_set_output(&e, yaml_write_add, out);
+    yaml_emitter_set_unicode(&e, 1);
+    yaml_emitter_set_width(&e, -1);
+    yaml_write_emit(&e, yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING), &event);
+    yaml_write_emit(&e, yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1), &event);
+    yaml_write_value(&e, v);
+    yaml_write_emit(&e, yaml_document_end_event_initialize(&event, 1), &event);
+    hk_assert(yaml_emitter_flush(&e));
+    yaml_emitter_delete(&e);
 }

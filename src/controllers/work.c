@@ -2,6 +2,7 @@
 // Pods and statuses of Kubernetes' workloads. work_revision.c keeps their old templates.
 #include "controllers/work_priv.h"
 
+#include "api/type.h"
 #include "codec/timefmt.h"
 
 #include <stdlib.h>
@@ -320,6 +321,28 @@ const struct pass_error *work_report(struct pass *t, const struct json *owner)
 
 /* ---- writing ---- */
 
+/* The type of the field at the dotted path. */
+static const struct api_type *type_at(enum api_kind_id kind, const char *path)
+{
+    const struct api_type *type = api_type_of(api_kind(kind));
+    struct hk_str rest = hk_str(path), part;
+
+    while (hk_str_cut(&rest, '.', &part)) {
+        type = api_type_name(type, part)->type;
+    }
+    return type;
+}
+
+bool work_same(struct pass *t, enum api_kind_id kind, const char *path, const struct json *a,
+               const struct json *b)
+{
+    const struct api_type *type = type_at(kind, path);
+    struct json x = copy_or_new(a, t->mem);
+    struct json y = copy_or_new(b, t->mem);
+
+    return api_type_fill(type, t->mem, &x) && api_type_fill(type, t->mem, &y) && json_equal(&x, &y);
+}
+
 struct json work_status(struct pass *t, const struct json *root)
 {
     return copy_or_new(json_get(root, "status"), t->mem);
@@ -327,10 +350,7 @@ struct json work_status(struct pass *t, const struct json *root)
 
 bool work_write_status(struct pass *t, enum api_kind_id kind, struct json *root, struct json status)
 {
-    const struct json *old = json_get(root, "status");
-    const struct json empty = json_make_object();
-
-    if (json_equal(old ? old : &empty, &status)) {
+    if (work_same(t, kind, "status", json_get(root, "status"), &status)) {
         return false;
     }
     json_set(root, t->mem, "status", status);

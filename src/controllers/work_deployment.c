@@ -78,21 +78,21 @@ static int by_age(const void *pa, const void *pb)
                                       : hk_str_cmp(a->name, b->name);
 }
 
-static bool same_template(const struct json *a, const struct json *b, struct hk_arena *mem)
+static bool same_template(struct pass *t, const struct json *a, const struct json *b)
 {
-    struct json bare = json_clone_as(a, JSON_OBJECT, mem);
+    struct json bare = json_clone_as(a, JSON_OBJECT, t->mem);
     struct json *labels = (struct json *)json_at(&bare, "metadata.labels");
 
     if (labels) {
         json_del(labels, API_LABEL_TEMPLATE_HASH);
     }
-    return json_equal(&bare, b);
+    return work_same(t, API_DEPLOYMENT, "spec.template", &bare, b);
 }
 
 static void find_new(struct rollout *r)
 {
     for (uint32_t i = 0; i < r->nset && !r->fresh; i++) {
-        if (same_template(json_at(&r->sets[i].root, "spec.template"), r->template, r->t->mem)) {
+        if (same_template(r->t, json_at(&r->sets[i].root, "spec.template"), r->template)) {
             r->fresh = &r->sets[i];
         }
     }

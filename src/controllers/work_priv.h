@@ -99,6 +99,10 @@ void work_revisions_trim(struct pass *t, const struct json *root, const struct w
 
 /* ---- writing ---- */
 
+/* Whether two values of the field at the dotted path are equal in Go: what Go always writes may be
+ * missing, and NULL is an empty struct. Objects that an older version stored lack it. */
+bool work_same(struct pass *t, enum api_kind_id kind, const char *path, const struct json *a,
+               const struct json *b);
 /* A copy of the status, to be changed. */
 struct json work_status(struct pass *t, const struct json *root);
 /* Requests a write if the status differs; returns whether it did. */

@@ -104,7 +104,8 @@ bool work_revise(struct pass *t, const struct json *root, struct work_revisions 
 
     *ret = (struct work_revisions){.list = list};
     for (uint32_t i = 0; i < list->len; i++) {
-        if (json_equal(template_of(&list->items[i]), &template)) {
+        if (work_same(t, API_STATEFUL_SET, "spec.template", template_of(&list->items[i]),
+                      &template)) {
             ret->update = work_revision_name(&list->items[i]);
             ret->hash =
                 json_str(kinds_label(&list->items[i], "controller.kubernetes.io/hash"), none);

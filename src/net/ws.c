@@ -2,6 +2,9 @@
 // WebSocket frames:
 //
 //   FIN/op  MASK/length  [length of 2 or 8 bytes]  [mask of 4 bytes]  payload
+//
+// Written here, because libmicrohttpd hands over a bare socket and libcurl's WebSockets are only for
+// clients; libwebsockets wants to own the loop, the TLS session and the connection.
 #include "net/ws.h"
 
 #include <gnutls/crypto.h>

@@ -545,6 +545,62 @@ static void test_unknown_fields_are_reported_or_refused(void **state)
     answer_fini(&a);
 }
 
+/* As Go writes them: clients read status.succeeded or spec.taints without asking whether the struct
+ * around it exists. */
+static void test_empty_structs_are_always_there(void **state)
+{
+    static const struct step steps[] = {
+        {"Deployment", CREATE,
+         "{'metadata':{'name':'d'},'spec':{'selector':{'matchLabels':{'a':'b'}},'template':"
+         "{'metadata':{'labels':{'a':'b'}},'spec':{" BOX "}}}}",
+         201, .see = {"status", "{}", "metadata.generation", "1"}},
+        {"ResourceQuota", CREATE, "{'metadata':{'name':'q'}}", 201,
+         .see = {"spec", "{}", "status", "{}"}},
+        {"PodDisruptionBudget", CREATE, "{'metadata':{'name':'b'},'spec':{'minAvailable':1}}", 201,
+         .see = {"status.disruptionsAllowed", "0", "status.expectedPods", "0"}},
+        {"Node", .req = {.verb = PORT_CREATE}, "{'metadata':{'name':'n'}}", 201,
+         .see = {"status.daemonEndpoints", "{\"kubeletEndpoint\":{\"Port\":0}}"}},
+        {"Node", .req = {.verb = PORT_PATCH, .name = HK_STR("n"), .patch = PORT_PATCH_MERGE},
+         "{'spec':{'taints':null}}", 200, .see = {"spec", "{}"}},
+        {"StatefulSet", CREATE,
+         "{'metadata':{'name':'s'},'spec':{'selector':{'matchLabels':{'a':'b'}},'serviceName':'x',"
+         "'template':{'metadata':{'labels':{'a':'b'}},'spec':{" BOX "}}}}",
+         201,
+         .see = {"status", "{\"replicas\":0,\"availableReplicas\":0}", "metadata.generation", "1"}},
+        {"ClusterRole", .req = {.verb = PORT_CREATE}, "{'metadata':{'name':'r'}}", 201,
+         .see = {"rules", "null"}},
+        {"ConfigMap", CREATE, "{'metadata':{'name':'c'}}", 201,
+         .see = {"spec", "-", "status", "-", "data", "-"}},
+    };
+
+    rig_story(*state, steps);
+}
+
+/* The client that reads an object and writes it back leaves the empty structs out, or sends null for
+ * what is null. Neither is a change. */
+static void test_empty_structs_are_no_change(void **state)
+{
+    static const struct step steps[] = {
+        {"Deployment", CREATE,
+         "{'metadata':{'name':'d'},'spec':{'selector':{'matchLabels':{'a':'b'}},'template':"
+         "{'metadata':{'labels':{'a':'b'}},'spec':{" BOX "}}}}",
+         201, .see = {"metadata.generation", "1"}},
+        {"Deployment", MERGE("d"), "{'status':null}", 200,
+         .see = {"metadata.generation", "1", "status", "{}"}},
+        {"Deployment", STATUS(PORT_PATCH, "d"), "{'status':{'replicas':0}}", 200,
+         .see = {"metadata.generation", "1", "status", "{}"}},
+        {"Deployment", .req = {.verb = PORT_UPDATE, .ns = NS, .name = HK_STR("d")},
+         "{'metadata':{'name':'d'},'spec':{'selector':{'matchLabels':{'a':'b'}},'template':"
+         "{'metadata':{'labels':{'a':'b'}},'spec':{" BOX "}}}}",
+         200, .see = {"metadata.generation", "1"}},
+        {"ClusterRole", .req = {.verb = PORT_CREATE}, "{'metadata':{'name':'r'}}", 201},
+        {"ClusterRole", .req = {.verb = PORT_UPDATE, .name = HK_STR("r")},
+         "{'metadata':{'name':'r'},'rules':null}", 200, .see = {"rules", "null"}},
+    };
+
+    rig_story(*state, steps);
+}
+
 /* With rest_opts: deleting a queue with pods is refused only if requested. */
 static void test_rules_of_volcano_take_options(void **state)
 {
@@ -593,6 +649,8 @@ int main(void)
         TEST(applied_lists_merge_by_their_keys),
         TEST(patches_of_every_kind),
         TEST(unknown_fields_are_reported_or_refused),
+        TEST(empty_structs_are_always_there),
+        TEST(empty_structs_are_no_change),
         cmocka_unit_test(test_rules_of_volcano_take_options),
     };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One object in several versions: a write in one version is read in the others, and no field is
 // lost in a round trip.
+#include "api/type.h"
 #include "store/rest_rig_test.h"
 
 #define NS HK_STR("default")
@@ -216,6 +217,23 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* Protobuf bodies, patches by merge keys and the structs that Go always writes need the type. The
+ * type of CustomResourceDefinition would contain itself, and its schemas have forms of their own. */
+static void test_every_built_in_kind_and_version_has_a_type(void **state)
+{
+    struct rig *g = *state;
+
+    for (uint32_t i = 0; i < rest_kinds(g->rest); i++) {
+        const struct rest_kind *k = rest_kind_at(g->rest, i);
+        const bool crd = strcmp(k->kind->kind, "CustomResourceDefinition") == 0;
+        const bool typed = strcmp(api_type_of(k->kind)->name, "Object") != 0;
+        if (typed == (crd || k->flags & REST_CUSTOM)) {
+            fail_msg("%s/%s %s: %s", k->kind->group, k->kind->version, k->kind->kind,
+                     typed ? "has a type" : "has no type: add it to scripts/api-types");
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +245,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_fields_are_selected_by_the_names_of_the_version,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_versions_of_a_definition_share_their_objects, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_every_built_in_kind_and_version_has_a_type, set_up,
                                         tear_down),
     };
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creates, updates and patches: the order of checks from a body to a write.
 //
-//   decode -> identity -> system metadata -> status apart -> defaults and mutation -> generation
-//     -> validation -> store
+//   decode -> identity -> system metadata -> status apart -> defaults and mutation -> empty structs
+//     -> generation -> validation -> store
 //
 // A patch is an update whose body is computed from the newest state. No other write comes between
 // reading that state and staging the write, so patches never conflict with one another.
 #include "api/patch.h"
+#include "api/type.h"
 #include "base/log.h"
 #include "store/rest_priv.h"
 
@@ -101,7 +102,15 @@ static int mutate(struct rest_call *c, const char *sub, struct json *doc, const 
     }
     admission_begin(c, sub, doc, old);
     const int rc = admission_mutate(&c->adm, &c->err);
-    return rc < 0 ? rest_fail_admission(c, rc) : 0;
+    if (rc < 0) {
+        return rest_fail_admission(c, rc);
+    }
+    if (!api_type_fill(api_type_of(c->adm.kind), &c->mem, doc)) {
+        return rest_fail(c, 413, HK_ELIMIT, "RequestEntityTooLarge",
+                         "the object lacks more than %d fields that are always written",
+                         API_FILL_MAX);
+    }
+    return 0;
 }
 
 static void log_audit(const struct rest_call *c)
