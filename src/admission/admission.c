@@ -22,6 +22,7 @@ static const struct admit_row rows[] = {
     {.verbs = ON_WRITE, .validate = admit_meta_validate},
     {.verbs = ON_WRITE, .subresource = "status", .validate = admit_meta_validate},
     {.verbs = ON_WRITE, .validate = admit_bounds_validate},
+    {.verbs = ON_WRITE, .validate = admit_unused_warn},
 
     /* defaults and field validation per kind */
     {CORE, "Pod", ON_WRITE, .mutate = admit_pod_default},
@@ -59,6 +60,8 @@ static const struct admit_row rows[] = {
      admit_priority_validate, admit_priority_enforce},
     KIND(STORAGE, "StorageClass", storageclass),
     KIND("apiextensions.k8s.io", "CustomResourceDefinition", crd),
+    KIND("admissionregistration.k8s.io", "MutatingWebhookConfiguration", webhooks),
+    KIND("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", webhooks),
     {RBAC, "Role", ON_WRITE, .validate = admit_role_validate, .enforce = admit_role_enforce},
     {RBAC, "ClusterRole", ON_WRITE, .validate = admit_role_validate, .enforce = admit_role_enforce},
     {RBAC, "RoleBinding", ON_WRITE, NULL, admit_binding_default, admit_binding_validate,
@@ -80,22 +83,23 @@ static const struct admit_row rows[] = {
     {"batch.volcano.sh", "Job", ON_WRITE, .enforce = admit_priority_group},
 
     /* plugins */
-    {.verbs = ON_CREATE, .mutate = admit_namespace_lifecycle},
+    {.verbs = ON_CREATE | AS_PLUGIN, .mutate = admit_namespace_lifecycle},
     {CORE, "Namespace", ON_DELETE, .enforce = admit_namespace_keep},
-    {CORE, "Pod", ON_CREATE, .mutate = admit_limitrange_pod, .enforce = admit_limitrange_enforce},
+    {CORE, "Pod", ON_CREATE | AS_PLUGIN, .mutate = admit_limitrange_pod,
+     .enforce = admit_limitrange_enforce},
     {CORE, "Pod", ON_UPDATE, "resize", .enforce = admit_limitrange_enforce},
     {CORE, "PersistentVolumeClaim", ON_WRITE, .enforce = admit_limitrange_enforce},
-    {CORE, "Pod", ON_CREATE, .mutate = admit_serviceaccount_pod},
-    {CORE, "Node", ON_CREATE, .mutate = admit_node_taint},
-    {CORE, "Pod", ON_WRITE, .mutate = admit_priority_pod},
-    {CORE, "Pod", ON_WRITE, .mutate = admit_pod_tolerations},
-    {CORE, "PersistentVolumeClaim", ON_CREATE, .mutate = admit_pvc_class},
+    {CORE, "Pod", ON_CREATE | AS_PLUGIN, .mutate = admit_serviceaccount_pod},
+    {CORE, "Node", ON_CREATE | AS_PLUGIN, .mutate = admit_node_taint},
+    {CORE, "Pod", ON_WRITE | AS_PLUGIN, .mutate = admit_priority_pod},
+    {CORE, "Pod", ON_WRITE | AS_PLUGIN, .mutate = admit_pod_tolerations},
+    {CORE, "PersistentVolumeClaim", ON_CREATE | AS_PLUGIN, .mutate = admit_pvc_class},
     /* Volcano's webhooks run after the plugins that change objects and before the quotas. The
      * initial pod status follows, because it shows the gates that they set. */
-    {.verbs = ON_WRITE | ON_DELETE,
+    {.verbs = ON_WRITE | ON_DELETE | AS_PLUGIN,
      .mutate = admit_volcano_mutate,
      .enforce = admit_volcano_enforce},
-    {CORE, "Pod", ON_CREATE, .mutate = admit_pod_prepare},
+    {CORE, "Pod", ON_CREATE | AS_PLUGIN, .mutate = admit_pod_prepare},
     {.verbs = ON_WRITE, .enforce = admit_quota_enforce},
     {CORE, "Pod", ON_UPDATE, "resize", .enforce = admit_quota_enforce},
 };
@@ -113,10 +117,10 @@ static bool applies(const struct admit_row *row, const struct admission_request 
            (strcmp(row->kind, q->kind->kind) == 0 && strcmp(row->group, q->kind->group) == 0);
 }
 
-int admission_mutate(struct admission_request *q, struct hk_err *err)
+static int admission_change(struct admission_request *q, bool plugins, struct hk_err *err)
 {
     for (size_t i = 0; i < HK_LEN(rows); i++) {
-        if (rows[i].mutate && applies(&rows[i], q)) {
+        if (rows[i].mutate && (plugins || !(rows[i].verbs & AS_PLUGIN)) && applies(&rows[i], q)) {
             const int rc = rows[i].mutate(q, err);
             if (rc < 0) {
                 return rc;
@@ -124,6 +128,16 @@ int admission_mutate(struct admission_request *q, struct hk_err *err)
         }
     }
     return 0;
+}
+
+int admission_default(struct admission_request *q, struct hk_err *err)
+{
+    return admission_change(q, false, err);
+}
+
+int admission_mutate(struct admission_request *q, struct hk_err *err)
+{
+    return admission_change(q, true, err);
 }
 
 int admission_validate(struct admission_request *q, struct hk_err *err)

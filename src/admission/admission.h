@@ -97,6 +97,8 @@ int admission_decode(struct admission_request *q, struct hk_err *err) HK_CHECKED
  * a 403 and the text what follows "is forbidden: "; HK_ENOTFOUND is the 404 of the namespace with
  * its whole text; HK_EINVAL with a denial is the 400 of a webhook. */
 int admission_mutate(struct admission_request *q, struct hk_err *err) HK_CHECKED;
+/* Sets only the defaults, for an object that a webhook has changed. */
+int admission_default(struct admission_request *q, struct hk_err *err) HK_CHECKED;
 /* Validates: field errors go to q->errors; policy and quota rules run only when there are none.
  * Call it for deletions, too. */
 int admission_validate(struct admission_request *q, struct hk_err *err) HK_CHECKED;

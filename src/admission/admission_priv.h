@@ -14,6 +14,7 @@ enum {
     ON_UPDATE = 1 << ADMIT_UPDATE,
     ON_DELETE = 1 << ADMIT_DELETE,
     ON_WRITE = ON_CREATE | ON_UPDATE,
+    AS_PLUGIN = 1 << 8, /* mutate is an admission plugin, it sets no mere defaults */
 };
 
 /* One rule of one kind. A row may set any of the three functions; each of them is a separate pass
@@ -241,6 +242,11 @@ void admit_secret_validate(struct admission_request *q);
 void admit_event_validate(struct admission_request *q);
 void admit_event_validate_new(struct admission_request *q);
 void admit_lease_validate(struct admission_request *q);
+
+int admit_webhooks_default(struct admission_request *q, struct hk_err *err);
+void admit_webhooks_validate(struct admission_request *q);
+/* Warns about an object that no part of this server acts on. */
+void admit_unused_warn(struct admission_request *q);
 
 int admit_crd_default(struct admission_request *q, struct hk_err *err);
 void admit_crd_validate(struct admission_request *q);

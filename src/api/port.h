@@ -66,17 +66,26 @@ enum port_initial {
     PORT_INITIAL_SKIP,
 };
 
-/* One call. port_submit borrows all pointers until it returns. Unset fields are zero. */
+/* Who makes a request, for admission webhooks. uid may be NULL. */
+struct port_user {
+    const char *name, *uid;
+    const char *const *groups;
+    uint32_t ngroups;
+};
+
+/* One call. port_submit borrows all pointers until it returns; the rights of a write until its
+ * PORT_DONE or port_cancel. Unset fields are zero. */
 struct port_request {
     enum port_verb verb;
     const struct api_kind *kind;
     struct hk_str ns; /* list and watch: "" is all namespaces */
     struct hk_str name;
-    const char *subresource;     /* get, create, update, patch: "status", "binding", "eviction",
+    const char *subresource;      /* get, create, update, patch: "status", "binding", "eviction",
                                   * "scale", "token" */
-    const struct json *body;     /* create, update, patch */
-    bool text_only;              /* results need only text: their root may be JSON null */
-    const struct rights *rights; /* writes: rights of the requesting user; NULL: this program */
+    const struct json *body;      /* create, update, patch */
+    bool text_only;               /* results need only text: their root may be JSON null */
+    const struct rights *rights;  /* writes: rights of the requesting user; NULL: this program */
+    const struct port_user *user; /* writes; NULL: this program */
 
     struct hk_str label_selector, field_selector; /* list and watch */
     uint64_t rv;               /* watch: events after this revision; list: at least this fresh */
@@ -100,6 +109,7 @@ struct port_request {
     enum port_propagation propagation;
     bool has_grace;
     int64_t grace_s;
+    bool expired; /* delete: its time is over; admission webhooks are not asked */
 };
 
 enum port_msg_type {

@@ -358,6 +358,11 @@ static bool rights_covers_role(void *ctx, struct hk_str ns, const struct json *r
 
 void access_lend_rights(struct exchange *x)
 {
+    x->person = (struct port_user){.name = x->user.name,
+                                   .uid = x->user.uid,
+                                   .groups = x->user.groups,
+                                   .ngroups = x->user.ngroups};
+    x->req.user = &x->person;
     if (auth_is_admin(&x->user)) {
         return;
     }

@@ -57,8 +57,9 @@ struct exchange {
     struct accept accept;
     const struct rest_kind *kind;
     struct port_request req;
-    struct rights rights; /* borrowed by req */
-    uint64_t call;        /* the port's call, 0 before submission; then listed in server->pending */
+    struct rights rights; /* these two are borrowed by req */
+    struct port_user person;
+    uint64_t call; /* the port's call, 0 before submission; then listed in server->pending */
     struct exchange *prev, *next;
     struct net_timer *deadline;
     struct port_status refusal;

@@ -8,9 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,47 +18,9 @@
 
 enum { MAX_TOKEN = 1 << 20, PLUGIN_TIMEOUT_MS = 60000 };
 
-/* ---- PEM in memory ---- */
-
-static void pem_fini(struct client_pem *p)
+static int pem_set_if(struct pem_file *p, const char *text, struct hk_err *err)
 {
-    if (p->fd >= 0) {
-        close(p->fd);
-    }
-    p->fd = -1;
-}
-
-/* Makes the new file before closing the old one: its different name stops libcurl from reusing a
- * connection made with the old one. */
-static int pem_set(struct client_pem *p, const char *text, struct hk_err *err)
-{
-    const size_t n = strlen(text);
-    const int fd = memfd_create("pem", MFD_CLOEXEC);
-    size_t done = 0;
-
-    while (fd >= 0 && done < n) {
-        const ssize_t part = write(fd, text + done, n - done);
-        if (part < 0 && errno != EINTR) {
-            break;
-        }
-        done += part > 0 ? (size_t)part : 0;
-    }
-    if (fd < 0 || done < n) {
-        const int rc = hk_fail(err, HK_EIO, "cannot keep a certificate in memory: %m");
-        if (fd >= 0) {
-            close(fd);
-        }
-        return rc;
-    }
-    pem_fini(p);
-    p->fd = fd;
-    snprintf(p->path, sizeof(p->path), "/proc/self/fd/%d", fd);
-    return 0;
-}
-
-static int pem_set_if(struct client_pem *p, const char *text, struct hk_err *err)
-{
-    return text ? pem_set(p, text, err) : 0;
+    return text ? pem_file_set(p, text, err) : 0;
 }
 
 void auth_init(struct client *c)
@@ -95,9 +55,9 @@ void auth_fini(struct client *c)
     struct client_auth *a = &c->auth;
 
     exec_plugin_free(a->plugin);
-    pem_fini(&a->ca);
-    pem_fini(&a->cert);
-    pem_fini(&a->key);
+    pem_file_fini(&a->ca);
+    pem_file_fini(&a->cert);
+    pem_file_fini(&a->key);
     hk_free(a->token);
 }
 
@@ -174,9 +134,9 @@ static int use_credential(struct client *c, const struct exec_credential *cred, 
     int rc = 0;
 
     if (cred->cert_pem) {
-        rc = pem_set(&a->cert, cred->cert_pem, err);
+        rc = pem_file_set(&a->cert, cred->cert_pem, err);
         if (rc == 0) {
-            rc = pem_set(&a->key, cred->key_pem, err);
+            rc = pem_file_set(&a->key, cred->key_pem, err);
         }
         a->generation++;
     }
@@ -245,7 +205,7 @@ bool auth_renew(struct client *c, uint64_t epoch)
 
 /* ---- requests ---- */
 
-static const char *pem_name(const struct client_pem *p, const char *file)
+static const char *pem_name(const struct pem_file *p, const char *file)
 {
     return p->fd >= 0 ? p->path : file;
 }

@@ -208,7 +208,7 @@ void call_start(struct call *k)
     if (k->verb == PORT_WATCH) {
         watch_begin(k);
     }
-    curl_multi_add_handle(c->multi, k->easy->curl);
+    curl_multi_add_handle(curl_loop_multi(c->curl), k->easy->curl);
 }
 
 void call_release(struct call *k)
@@ -218,7 +218,7 @@ void call_release(struct call *k)
     if (!k->easy) {
         return;
     }
-    curl_multi_remove_handle(c->multi, k->easy->curl);
+    curl_multi_remove_handle(curl_loop_multi(c->curl), k->easy->curl);
     if (k->timer) {
         net_timer_off(k->timer);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the files of the client only: client.c (calls, queues, messages), client_call.c (one
 // attempt over HTTP and its outcome), client_watch.c (streams), client_auth.c (credentials),
-// client_multi.c (libcurl on our loop), client_meter.c (metrics), get_stream.c (plain streams of
+// client_multi.c (handles of libcurl), client_meter.c (metrics), get_stream.c (plain streams of
 // bytes).
 //
 //   QUEUED --turn, credentials, room--> ACTIVE --outcome--> DONE (its last message waits)
@@ -12,9 +12,11 @@
 #include "base/prom.h"
 #include "base/vec.h"
 #include "client/client.h"
+#include "client/curl_loop.h"
 #include "client/exec_plugin.h"
 #include "client/frame.h"
 #include "client/list_reader.h"
+#include "client/pem_file.h"
 #include "client/target.h"
 
 #include <curl/curl.h>
@@ -87,27 +89,11 @@ struct easy {
     char error[CURL_ERROR_SIZE];
 };
 
-/* A watched libcurl socket. libcurl may close a socket that never connected without notice, and
- * reuse its number: we watch our own copy of the descriptor. */
-struct client_socket {
-    struct client *c;
-    int fd;   /* libcurl's descriptor */
-    int copy; /* our copy */
-    uint32_t events;
-    struct net_watch *watch;
-};
-
-/* PEM in memory that libcurl can open by name; -1: none. */
-struct client_pem {
-    int fd;
-    char path[32];
-};
-
 struct client_auth {
     uint64_t generation; /* grows when TLS material changes: set up handles again */
     uint64_t epoch;      /* grows with every new credential */
     char *token;
-    struct client_pem ca, cert, key;
+    struct pem_file ca, cert, key;
     /* The token file when last read, and the time of the last check. */
     int64_t looked_ns;
     int64_t file_mtime_ns;
@@ -160,9 +146,7 @@ struct client {
     int event_fd;
     bool event_set;
 
-    CURLM *multi;
-    HK_VEC(struct client_socket *) sockets;
-    struct net_timer *multi_timer;
+    struct curl_loop *curl;
     HK_VEC(struct easy *) idle;
     char *base_url;
     char *host_header; /* this and the next: set when the TLS server name differs, else NULL */

@@ -2,9 +2,11 @@
 // Opens a data directory, serves it, and shuts down in order.
 #include "host/host.h"
 
+#include "api/webhook_caller.h"
 #include "apiserver/bootstrap.h"
 #include "base/crumb.h"
 #include "base/log.h"
+#include "client/poster.h"
 #include "codec/quantity.h"
 #include "daemon/daemon.h"
 #include "daemon/notify.h"
@@ -290,6 +292,8 @@ int host_open(struct host *h, const struct host_opts *o, struct hk_err *err)
     }
     host_open_crumbs(o->dir); /* a full disk has already been reported */
     rest_publish_ca(h->rest, h->setup.ca.cert_pem);
+    h->poster = poster_new(h->loop, WEBHOOK_MAX_REPLY);
+    rest_call_webhooks(h->rest, poster_caller(h->poster));
     rc = node_proxy_new(&(struct node_proxy_opts){.loop = h->loop,
                                                   .clock = h->clock,
                                                   .rand = &h->rand,
@@ -360,6 +364,7 @@ void host_close(struct host *h)
     server_free(h->server);
     node_proxy_free(h->node_proxy);
     rest_free(h->rest);
+    poster_free(h->poster);
     store_close(h->store);
     hk_budget_free(h->budget);
     hk_crumb_close();

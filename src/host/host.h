@@ -55,6 +55,7 @@ struct host {
     struct volcano_options volcano; /* of admission; borrowed by rest */
     struct setup setup;
     struct node_proxy *node_proxy;
+    struct poster *poster; /* calls admission webhooks */
     struct server *server;
     struct admission_tolerations tolerations;
     int claim;     /* lock on the directory; -1: none yet */

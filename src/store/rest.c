@@ -31,6 +31,7 @@ static void call_free(struct rest_call *c)
     hk_vec_fini(&c->causes);
     rest_lister_free(c->lister);
     rest_deleter_free(c->deleter);
+    rest_webhook_free(c);
     rest_call_release(c);
     hk_free(c->names);
     hk_free(c);
@@ -135,10 +136,20 @@ static int call_check(struct rest_call *c)
     return check_request(c);
 }
 
-/* Ends one turn of the call: the call waits for its next turn or for its writes, or is complete. */
+/* Ends one turn of the call: the call waits for webhooks, for its next turn or for its writes, or is
+ * complete. */
 static void call_go_on(struct rest_call *c)
 {
+    if (rest_webhook_waits(c)) {
+        if (!c->deleter) {
+            rest_call_release(c); /* it starts again */
+        }
+        return;
+    }
     c->submitted = !c->lister && !c->deleter;
+    if (c->submitted) {
+        rest_webhook_finish(c);
+    }
     if (!c->submitted && c->writes == 0) {
         hk_vec_push(&c->r->lists, c);
         rest_request_poll(c->r);
@@ -279,6 +290,47 @@ static void lists_go_on(struct rest *r)
     call_go_on(c);
 }
 
+/* Continues a call whose webhooks have answered. */
+static void call_resume(struct rest_call *c)
+{
+    if (c->deleter) {
+        if (c->writes == 0) {
+            hk_vec_push(&c->r->lists, c);
+        }
+        return;
+    }
+    rest_call_reset(c, rest_webhook_request(c));
+    if (call_check(c) == 0) {
+        run_guarded(c);
+    }
+    c->req = NULL;
+    call_go_on(c);
+}
+
+static void webhooks_go_on(struct rest *r)
+{
+    rest_webhook_send(r);
+    for (uint32_t left = r->webhook_ready.len; left > 0; left--) {
+        struct rest_call *c = rest_webhook_next(r);
+        if (c) {
+            call_resume(c);
+        }
+    }
+    rest_webhook_send(r);
+}
+
+/* Nobody waits for the call any more, and nothing has been written: it asks no further webhook. */
+static void call_drop(struct rest_call *c)
+{
+    rest_webhook_free(c);
+    rest_deleter_free(hk_take(c->deleter));
+    c->rc = -HK_EIO;
+    c->submitted = true;
+    if (c->writes == 0) {
+        rest_call_end(c);
+    }
+}
+
 uint32_t rest_deliver(struct rest *r, uint32_t max)
 {
     const uint32_t n = deliver_outcomes(r, max);
@@ -302,11 +354,12 @@ static uint32_t rest_poll(struct port *p, uint32_t max)
     rest_drain_run(r);
     rest_crd_run(r);
     rest_quota_run(r);
+    webhooks_go_on(r);
     lists_go_on(r);
     rest_watch_go_on(r);
     uint32_t n = deliver_outcomes(r, max);
     n += rest_watch_deliver(r, max - n, &more);
-    if (more || r->first || r->lists.len > 0) {
+    if (more || r->first || r->lists.len > 0 || r->webhook_ready.len > 0) {
         rest_request_poll(r);
     }
     return n;
@@ -319,6 +372,9 @@ static void rest_cancel(struct port *p, uint64_t call)
     for (uint32_t i = 0; i < r->calls.len; i++) {
         if (r->calls.at[i]->id == call) {
             r->calls.at[i]->sink.on_msg = NULL;
+            if (rest_webhook_waits(r->calls.at[i])) {
+                call_drop(r->calls.at[i]);
+            }
             return;
         }
     }
@@ -391,6 +447,7 @@ static void feed(struct rest *r, const struct store_event *ev)
     rest_gc_feed(r, ev);
     rest_drain_feed(r, ev);
     rest_crd_feed(r, ev);
+    rest_webhook_feed(r, ev);
     note_expiry(r, ev);
 }
 
@@ -449,6 +506,7 @@ static void rest_expire_events(struct rest *r)
             .ns = o->ns,
             .name = o->name,
             .if_rv = o->rv,
+            .expired = true,
         };
         if (store_get(r->store, o->res, o->ns, o->name) == o) {
             port_submit(&r->port, &req, nobody);
@@ -470,6 +528,7 @@ void rest_tick(struct rest *r)
     rest_gc_tick(r);
     rest_drain_tick(r);
     rest_quota_tick(r);
+    rest_webhook_tick(r);
 }
 
 int64_t rest_next_ns(const struct rest *r)
@@ -480,6 +539,7 @@ int64_t rest_next_ns(const struct rest *r)
         next = HK_MIN(next, r->expiries.at[r->expiries_at].at_ns);
     }
     next = HK_MIN(next, rest_gc_next_ns(r));
+    next = HK_MIN(next, rest_webhook_next_ns(r));
     return r->drain_retry_ns > 0 ? HK_MIN(next, r->drain_retry_ns) : next;
 }
 
@@ -557,6 +617,7 @@ void rest_free(struct rest *r)
     rest_gc_fini(r);
     rest_drain_fini(r);
     rest_quota_fini(r);
+    rest_webhook_fini(r);
     rest_kinds_fini(r);
     hk_arena_pool_fini(&r->mem);
     hk_vec_fini(&r->calls);

@@ -17,6 +17,7 @@
 struct hk_clock;
 struct hk_rand;
 struct rest;
+struct webhook_caller;
 
 struct rest_opts {
     struct store *store;
@@ -38,6 +39,9 @@ void rest_free(struct rest *r);
  * answered at once. */
 uint32_t rest_deliver(struct rest *r, uint32_t max);
 struct port *rest_port(struct rest *r);
+/* From now on, writes ask the admission webhooks that are configured in the store. Without a caller
+ * (NULL) none is asked. The caller must outlive the port. */
+void rest_call_webhooks(struct rest *r, const struct webhook_caller *caller);
 /* Keeps the certificate in the ConfigMap kube-root-ca.crt of every namespace. */
 void rest_publish_ca(struct rest *r, const char *pem);
 

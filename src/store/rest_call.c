@@ -37,6 +37,25 @@ void rest_call_release(struct rest_call *c)
     hk_arena_pool_give(&c->r->mem, &c->mem);
 }
 
+void rest_call_reset(struct rest_call *c, const struct port_request *req)
+{
+    rest_call_release(c);
+    c->mem = hk_arena_pool_take(&c->r->mem);
+    api_object_unref(hk_take(c->obj));
+    hk_vec_clear(&c->causes);
+    admission_request_fini(&c->adm);
+    c->adm = (struct admission_request){.mem = &c->mem};
+    c->status = (struct port_status){0};
+    c->err = (struct hk_err){0};
+    c->has_status = c->created = c->deletes = false;
+    c->finish = NULL;
+    c->managed = NULL;
+    c->rc = 0;
+    c->req = req;
+    c->ns = hk_arena_str(&c->mem, req->ns);
+    c->name = hk_arena_str(&c->mem, req->name);
+}
+
 /* Frees the trees: a call that waits for the disk needs only its names. Thousands of calls may
  * wait, and the next call reuses memory that is still in the CPU cache. */
 void rest_call_wait(struct rest_call *c)
@@ -100,7 +119,7 @@ static void on_stored(void *ctx, int rc, const struct store_obj *o, const struct
     }
     if (c->submitted) {
         rest_call_end(c);
-    } else if (c->deleter) {
+    } else if (c->deleter && !rest_webhook_waits(c)) {
         hk_vec_push(&c->r->lists, c); /* its next slice runs later */
         rest_request_poll(c->r);
     }

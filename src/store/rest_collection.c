@@ -43,9 +43,17 @@ static void collection_delete_next(struct rest_call *c, struct rest_deleter *d)
 
     c->r->work += REST_WORK_OBJECT + REST_WORK_DELETED * item->text.n;
     c->name = item->name;
-    if (rest_delete_one(c, item->ns, item->name, &d->opts) < 0 && c->rc != -HK_ENOTFOUND) {
+    const int rc = rest_delete_one(c, item->ns, item->name, &d->opts);
+    if (rest_webhook_waits(c)) {
+        d->at--; /* the same object again, when the webhooks have answered */
+        c->rc = 0;
+        collection_release(c, mark, nwarnings);
         return;
     }
+    if (rc < 0 && c->rc != -HK_ENOTFOUND) {
+        return;
+    }
+    rest_webhook_settled(c);
     c->rc = 0; /* another call deleted the object meanwhile */
     c->has_status = false;
     hk_vec_clear(&c->causes);
@@ -57,8 +65,11 @@ void rest_delete_go_on(struct rest_call *c)
     struct rest_deleter *d = c->deleter;
     const uint64_t slice_end = c->r->work + REST_SLICE;
 
-    while (c->rc == 0 && d->at < c->items.len && c->r->work < slice_end) {
+    while (c->rc == 0 && d->at < c->items.len && c->r->work < slice_end && !rest_webhook_waits(c)) {
         collection_delete_next(c, d);
+    }
+    if (rest_webhook_waits(c)) {
+        return;
     }
     if (c->rc < 0 || d->at == c->items.len) {
         collection_end(c);
@@ -72,6 +83,7 @@ int rest_delete_collection(struct rest_call *c)
     d->opts = rest_delete_opts_of(c->req);
     d->opts.if_uid = hk_arena_str(&c->mem, d->opts.if_uid);
     c->deleter = d;
+    rest_webhook_prepare(c);
     if (rest_list(c) < 0) {
         collection_end(c);
     } else if (!c->lister) {

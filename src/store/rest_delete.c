@@ -166,6 +166,25 @@ static bool mark_namespace(struct rest_call *c, struct json *doc)
     return true;
 }
 
+static int ask_about_deletion(struct rest_call *c, const struct store_obj *head,
+                              const struct json *old, const struct rest_delete_opts *o)
+{
+    struct webhook_subject s = {
+        .verb = ADMIT_DELETE,
+        .row = c->k,
+        .ns = c->k == c->r->namespaces ? head->name : head->ns,
+        .name = head->name,
+        .old = old,
+        .dry_run = o->dry_run,
+        .rv = head->rv,
+    };
+
+    if (o->unasked || rest_webhook_mutate(c, &s) < 0) {
+        return c->rc;
+    }
+    return rest_webhook_validate(c, &s);
+}
+
 int rest_delete_one(struct rest_call *c, struct hk_str ns, struct hk_str name,
                     const struct rest_delete_opts *o)
 {
@@ -176,7 +195,8 @@ int rest_delete_one(struct rest_call *c, struct hk_str ns, struct hk_str name,
     if (!head) {
         return rest_fail_missing(c, c->k, name);
     }
-    if (check_preconditions(c, head, o) < 0 || rest_delete_admit(c, head, &old, o->dry_run) < 0) {
+    if (check_preconditions(c, head, o) < 0 || rest_delete_admit(c, head, &old, o->dry_run) < 0 ||
+        ask_about_deletion(c, head, &old, o) < 0) {
         return c->rc;
     }
     struct json doc = json_clone(&old, &c->mem);
@@ -209,6 +229,7 @@ struct rest_delete_opts rest_delete_opts_of(const struct port_request *req)
         .has_grace = req->has_grace,
         .grace_s = req->grace_s,
         .dry_run = req->dry_run,
+        .unasked = req->expired,
     };
 }
 

@@ -158,6 +158,7 @@ static struct rest_delete_opts opts_of(const struct rest_call *c, const struct j
         .has_grace = json_is(grace, JSON_INT),
         .grace_s = json_int(grace, 0),
         .dry_run = c->req->dry_run,
+        .unasked = true, /* webhooks have seen the eviction */
     };
 }
 
@@ -171,7 +172,8 @@ int rest_evict(struct rest_call *c)
     if (!head) {
         return rest_fail_missing(c, c->k, c->name);
     }
-    if (rest_decode_body(c, &eviction_kind, &body) < 0) {
+    if (rest_decode_body(c, &eviction_kind, &body) < 0 ||
+        rest_ask_sub(c, &eviction_kind, &body, NULL, 0) < 0) {
         return c->rc;
     }
     const struct rest_delete_opts o = opts_of(c, &body);

@@ -89,6 +89,10 @@ void rest_kinds_init(struct rest *r)
     r->events = rest_kind_of(r, api_kind(API_EVENT));
     r->pdbs = rest_kind_of(r, api_kind(API_PDB));
     r->resource_quotas = rest_kind_of(r, api_kind(API_RESOURCE_QUOTA));
+    r->webhooks_mutating = rest_kind_find(r, HK_STR("admissionregistration.k8s.io"), HK_STR("v1"),
+                                          HK_STR("mutatingwebhookconfigurations"));
+    r->webhooks_validating = rest_kind_find(r, HK_STR("admissionregistration.k8s.io"), HK_STR("v1"),
+                                            HK_STR("validatingwebhookconfigurations"));
     r->accounts = rest_kind_of(r, api_kind(API_SERVICE_ACCOUNT));
     r->config_maps = rest_kind_of(r, api_kind(API_CONFIGMAP));
     r->crds = rest_kind_find(r, HK_STR("apiextensions.k8s.io"), HK_STR("v1"),

@@ -55,7 +55,7 @@ int rest_check_identity(struct rest_call *c, const struct json *doc)
     return 0;
 }
 
-static const char *new_uid(struct rest_call *c)
+const char *rest_new_uid(struct rest_call *c)
 {
     const uint64_t a = hk_rand_u64(c->r->rand);
     const uint64_t b = hk_rand_u64(c->r->rand);
@@ -130,7 +130,7 @@ int rest_meta_create(struct rest_call *c, struct json *doc)
         return rest_fail_invalid(c);
     }
     meta = rest_edit(doc, &c->mem, "metadata");
-    json_set_cstr(meta, &c->mem, "uid", new_uid(c));
+    json_set_cstr(meta, &c->mem, "uid", rest_new_uid(c));
     json_set_time(meta, &c->mem, "creationTimestamp", rest_now(c->r));
     if (c->k->flags & REST_GENERATION) {
         json_set_int(meta, &c->mem, "generation", 1);

@@ -25,6 +25,8 @@ enum {
 #define REST_ORPHAN_FINALIZER "orphan"
 #define REST_CRD_FINALIZER "customresourcecleanup.apiextensions.k8s.io"
 
+struct rest_asking;
+
 /* A call from its submission to its PORT_DONE. */
 struct rest_call {
     struct rest *r;
@@ -49,6 +51,7 @@ struct rest_call {
     struct rest_lister *lister;          /* a list that is not complete, else NULL */
     struct rest_deleter *deleter; /* what is listed will be deleted, or is not all deleted yet */
     const struct json *managed;   /* metadata.managedFields to be, by an apply; else NULL */
+    struct rest_asking *asking;   /* admission webhooks were asked or may be; else NULL */
 
     /* the outcome */
     int rc;
@@ -145,6 +148,8 @@ struct drain {
 };
 
 struct quota_book;
+struct webhook_ask;
+struct webhook_table;
 
 /* Trees and compiled schema of a CRD's newest definition, to which a row points. */
 struct rest_row_data {
@@ -197,6 +202,17 @@ struct rest {
     HK_VEC(struct quota_book *) quotas; /* in order of namespace and name */
     bool quotas_dirty;
     bool names_freed; /* a CRD freed names: others may claim them */
+
+    const struct webhook_caller *webhook_caller;                     /* NULL: no webhook is asked */
+    const struct rest_kind *webhooks_mutating, *webhooks_validating; /* their configurations */
+    struct webhook_table *webhooks;                                  /* NULL: there are none */
+    bool webhooks_changed;                                           /* read the table again */
+    HK_VEC(struct webhook_ask *) webhook_asks; /* not answered, in order of asking */
+    uint32_t webhook_posts;                    /* of these, in flight */
+    size_t webhook_bytes;                      /* of all questions */
+    uint32_t webhook_waiting;                  /* calls that wait for answers */
+    HK_VEC(struct rest_call *) webhook_ready;  /* of these, those that can go on */
+
     int event_fd, epoll_fd;
     bool poll_requested;              /* event_fd is readable */
     bool poll_requested_for_outcomes; /* only because outcomes wait */
@@ -241,6 +257,8 @@ void rest_warn(struct rest_call *c, const char *fmt, ...) HK_PRINTF(2, 3);
 
 struct rest_call *rest_call_new(struct rest *r, const struct port_request *req,
                                 struct port_sink sink);
+/* Forgets the first turns of the call: it starts again from its request. */
+void rest_call_reset(struct rest_call *c, const struct port_request *req);
 /* Frees memory that a call no longer needs while it waits for the disk. */
 void rest_call_wait(struct rest_call *c);
 /* Frees the call's arena and what it borrows. */
@@ -326,6 +344,8 @@ int rest_fail_invalid(struct rest_call *c);
 /* With admission's code and message; the collected field errors become causes. */
 int rest_fail_admission(struct rest_call *c, int rc);
 int rest_fail_store(struct rest_call *c, int rc);
+/* An admission webhook refuses; reason may be NULL. */
+int rest_fail_webhook(struct rest_call *c, int http, const char *reason, const char *message);
 void rest_cause(struct rest_call *c, const char *reason, const char *field, const char *message);
 void rest_field_error(struct rest_call *c, const char *reason, const char *field, const char *fmt,
                       ...) HK_PRINTF(4, 5);
@@ -357,6 +377,8 @@ void rest_set_kind(struct rest_call *c, struct json *doc);
 /* Sets the metadata of a new object, except for generateName (rest_generate_name). */
 int rest_meta_create(struct rest_call *c, struct json *doc);
 void rest_generate_name(struct rest_call *c, struct json *doc);
+/* A new random uid, in the call's memory. */
+const char *rest_new_uid(struct rest_call *c);
 /* Restores the metadata that only the server may set. */
 int rest_meta_update(struct rest_call *c, struct json *doc, const struct json *old);
 /* Increments metadata.generation when the change requires it: outside metadata and status. */
@@ -384,8 +406,58 @@ int rest_commit(struct rest_call *c, struct json *doc, const struct store_obj *h
 /* Applies the patch of the request to doc in place. */
 int rest_patch_apply(struct rest_call *c, const struct rest_kind *k, struct json *doc);
 
+/* ---- rest_webhook.c ---- */
+
+/* What webhooks are asked about. */
+struct webhook_subject {
+    enum admission_verb verb;
+    const struct rest_kind *row; /* as requested */
+    const struct api_kind *kind; /* of the object, where it is not the row's: Scale, Binding, ... */
+    const char *sub;
+    struct hk_str ns, name;
+    struct json *obj;       /* in the storage version, to be changed; NULL on delete */
+    const struct json *old; /* NULL on create */
+    bool dry_run;
+    bool unnamed; /* the name in obj was generated: it is not shown */
+    struct hk_str field_manager;
+    uint64_t rv; /* of the stored state that the write starts from; 0: none */
+    /* After a patch: restores what no webhook may change, from the object before it, and sets
+     * defaults. NULL: nothing to do. */
+    int (*settle)(struct rest_call *c, const struct webhook_subject *s, const struct json *before);
+    /* Runs the built-in mutations again. NULL: there are none. */
+    int (*again)(struct rest_call *c, const struct webhook_subject *s);
+};
+
+/* Each returns 0 when all webhooks have answered and none refuses; negative when one refuses, or
+ * when the call must wait for answers: then rest_webhook_waits() is true, the caller returns at
+ * once, and the call starts again later. */
+int rest_webhook_mutate(struct rest_call *c, struct webhook_subject *s);
+int rest_webhook_validate(struct rest_call *c, struct webhook_subject *s);
+bool rest_webhook_waits(const struct rest_call *c);
+/* The request to start again with. */
+const struct port_request *rest_webhook_request(const struct rest_call *c);
+/* Before the request ends, for a call that may ask after that. */
+void rest_webhook_prepare(struct rest_call *c);
+/* One object of several is done: the next questions are about another one. */
+void rest_webhook_settled(struct rest_call *c);
+/* The call is decided: adds the warnings of webhooks to its own. */
+void rest_webhook_finish(struct rest_call *c);
+/* Drops what is asked and everything else. */
+void rest_webhook_free(struct rest_call *c);
+void rest_webhook_feed(struct rest *r, const struct store_event *ev);
+/* Sends the questions for which there is room. */
+void rest_webhook_send(struct rest *r);
+/* The next call whose questions are answered, no longer waiting; NULL: there is none. */
+struct rest_call *rest_webhook_next(struct rest *r);
+void rest_webhook_tick(struct rest *r);
+int64_t rest_webhook_next_ns(const struct rest *r);
+void rest_webhook_fini(struct rest *r);
+
 /* ---- rest_sub.c, rest_evict.c, rest_token.c ---- */
 
+/* Asks the webhooks about the object of a subresource, which has its own kind: all of them. */
+int rest_ask_sub(struct rest_call *c, const struct api_kind *kind, struct json *obj,
+                 const struct json *old, uint64_t rv);
 /* Decodes the body of a subresource, an object of its own kind. A value of the wrong type is a 400;
  * unknown fields are dropped. */
 int rest_decode_body(struct rest_call *c, const struct api_kind *kind, struct json *body);
@@ -459,6 +531,7 @@ struct rest_delete_opts {
     bool has_grace;
     int64_t grace_s;
     bool dry_run;
+    bool unasked; /* webhooks are not asked */
 };
 struct rest_delete_opts rest_delete_opts_of(const struct port_request *req);
 int rest_delete(struct rest_call *c);

@@ -224,6 +224,21 @@ int rest_fail_store(struct rest_call *c, int rc)
     }
 }
 
+static enum hk_code code_of_http(int http)
+{
+    return http == 403   ? HK_EDENIED
+           : http == 404 ? HK_ENOTFOUND
+           : http == 409 ? HK_ECONFLICT
+           : http == 429 ? HK_EBUSY
+           : http >= 500 ? HK_EIO
+                         : HK_EINVAL;
+}
+
+int rest_fail_webhook(struct rest_call *c, int http, const char *reason, const char *message)
+{
+    return rest_status_fail(c, http, code_of_http(http), reason, message);
+}
+
 void rest_succeed(struct rest_call *c, int http)
 {
     c->has_status = true;

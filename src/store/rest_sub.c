@@ -14,6 +14,26 @@ int rest_decode_body(struct rest_call *c, const struct api_kind *kind, struct js
     return rc < 0 ? rest_fail_bad(c, "%s", err.text) : 0;
 }
 
+int rest_ask_sub(struct rest_call *c, const struct api_kind *kind, struct json *obj,
+                 const struct json *old, uint64_t rv)
+{
+    struct webhook_subject s = {
+        .verb = old ? ADMIT_UPDATE : ADMIT_CREATE,
+        .row = c->k,
+        .kind = kind,
+        .sub = c->req->subresource,
+        .ns = c->ns,
+        .name = c->name,
+        .obj = obj,
+        .old = old,
+        .dry_run = c->req->dry_run,
+        .field_manager = c->req->field_manager,
+        .rv = rv,
+    };
+
+    return rest_webhook_mutate(c, &s) < 0 ? c->rc : rest_webhook_validate(c, &s);
+}
+
 /* ---- binding ---- */
 
 static const struct api_kind binding_kind = {
@@ -99,6 +119,7 @@ int rest_bind(struct rest_call *c)
         return rest_fail_missing(c, c->k, c->name);
     }
     if (rest_decode_body(c, &binding_kind, &body) < 0 || check_meant(c, &body, head, &old) < 0 ||
+        rest_ask_sub(c, &binding_kind, &body, NULL, 0) < 0 ||
         check_binding(c, &body, head, &old) < 0) {
         return c->rc;
     }
@@ -239,6 +260,10 @@ int rest_scale_write(struct rest_call *c)
         return rest_fail_missing(c, c->k, c->name);
     }
     if (wanted_scale(c, &old, &scale) < 0 || rest_decode_body(c, &scale_kind, &scale) < 0) {
+        return c->rc;
+    }
+    struct json shown = scale_of(c, &old);
+    if (rest_ask_sub(c, &scale_kind, &scale, &shown, head->rv) < 0) {
         return c->rc;
     }
     const int64_t n = json_int(json_at(&scale, "spec.replicas"), 0);

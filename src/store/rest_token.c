@@ -145,7 +145,8 @@ int rest_token(struct rest_call *c)
     if (!account) {
         return rest_fail_missing(c, c->k, c->name);
     }
-    if (rest_decode_body(c, &request_kind, &body) < 0) {
+    if (rest_decode_body(c, &request_kind, &body) < 0 ||
+        rest_ask_sub(c, &request_kind, &body, NULL, 0) < 0) {
         return c->rc;
     }
     const struct json *audiences = json_at(&body, "spec.audiences");

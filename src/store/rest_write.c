@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creates, updates and patches: the order of checks from a body to a write.
 //
-//   decode -> identity -> system metadata -> status apart -> defaults and mutation -> empty structs
-//     -> generation -> validation -> store
+//   decode -> identity -> system metadata -> status apart -> defaults and mutation
+//     -> mutating webhooks -> empty structs -> generation -> validation -> validating webhooks
+//     -> store
+//
+// Where webhooks are asked, the write stops and starts again later (rest_webhook.c).
 //
 // A patch is an update whose body is computed from the newest state. No other write comes between
 // reading that state and staging the write, so patches never conflict with one another.
@@ -136,11 +139,99 @@ static int validate(struct rest_call *c, const char *sub, struct json *doc, cons
     return c->adm.errors.len > 0 ? rest_fail_invalid(c) : 0;
 }
 
+/* ---- webhooks ---- */
+
+static void isolate(struct rest_call *c, const char *sub, struct json *doc, const struct json *old);
+
+static void keep_member(struct rest_call *c, struct json *to, const struct json *from,
+                        const char *key)
+{
+    const struct json *v = json_get(from, key);
+
+    if (v) {
+        json_set(to, &c->mem, key, json_clone(v, &c->mem));
+    } else {
+        json_del(to, key);
+    }
+}
+
+/* Restores the metadata that webhooks may not change. */
+static void restore_meta(struct rest_call *c, struct json *doc, const struct json *before)
+{
+    static const char *const kept[] = {
+        "name",
+        "namespace",
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "resourceVersion",
+        "managedFields",
+    };
+    struct json *meta = rest_edit(doc, &c->mem, "metadata");
+
+    for (size_t i = 0; i < HK_LEN(kept); i++) {
+        keep_member(c, meta, json_get(before, "metadata"), kept[i]);
+    }
+}
+
+/* Treats a patched object as one that a client has sent. */
+static int settle_patched(struct rest_call *c, const struct webhook_subject *s,
+                          const struct json *before)
+{
+    restore_meta(c, s->obj, before);
+    isolate(c, s->sub, s->obj, before);
+    rest_schema_apply(c, s->obj);
+    hk_vec_clear(&c->adm.unknown);
+    if (!c->r->admission) {
+        return 0;
+    }
+    admission_begin(c, s->sub, s->obj, s->old);
+    int rc = admission_decode(&c->adm, &c->err);
+    hk_vec_clear(&c->adm.unknown);
+    if (rc < 0) {
+        const struct hk_err why = c->err;
+        return rest_fail(c, 500, HK_EIO, "InternalError", "Internal error occurred: %s", why.text);
+    }
+    rc = admission_default(&c->adm, &c->err);
+    return rc < 0 ? rest_fail_admission(c, rc) : 0;
+}
+
+static int mutate_again(struct rest_call *c, const struct webhook_subject *s)
+{
+    return mutate(c, s->sub, s->obj, s->old);
+}
+
+static struct webhook_subject subject_of(struct rest_call *c, const char *sub, struct json *doc,
+                                         const struct json *old, const struct store_obj *head)
+{
+    return (struct webhook_subject){
+        .verb = old ? ADMIT_UPDATE : ADMIT_CREATE,
+        .row = c->k,
+        .sub = sub,
+        .ns = c->k == c->r->namespaces ? c->name : c->ns,
+        .name = c->name,
+        .obj = doc,
+        .old = old,
+        .dry_run = c->req->dry_run,
+        .field_manager = c->req->field_manager,
+        .rv = head ? head->rv : 0,
+        .settle = settle_patched,
+        .again = mutate_again,
+    };
+}
+
 /* ---- create ---- */
 
 static bool is_crd(const struct rest_call *c)
 {
     return c->k == c->r->crds;
+}
+
+static bool name_is_generated(const struct rest_call *c)
+{
+    return rest_meta_str(c->req->body, "name").n == 0 && c->req->name.n == 0;
 }
 
 static int prepare_new(struct rest_call *c, struct json *doc)
@@ -159,17 +250,26 @@ static int prepare_new(struct rest_call *c, struct json *doc)
     if (check_unknown_fields(c, true) < 0 || mutate(c, NULL, doc, NULL) < 0) {
         return c->rc;
     }
+    struct webhook_subject s = subject_of(c, NULL, doc, NULL, NULL);
+    s.unnamed = name_is_generated(c);
+    if (rest_webhook_mutate(c, &s) < 0) {
+        return c->rc;
+    }
     if (is_crd(c)) {
         rest_crd_prepare(c, doc, NULL);
     }
     rest_schema_validate(c, doc);
-    return validate(c, NULL, doc, NULL);
+    if (validate(c, NULL, doc, NULL) < 0) {
+        return c->rc;
+    }
+    s.unnamed = false;
+    return rest_webhook_validate(c, &s);
 }
 
 /* Draws another generated name if the first is taken, a few times. */
 static int find_name(struct rest_call *c, struct json *doc)
 {
-    const bool generated = rest_meta_str(c->req->body, "name").n == 0 && c->req->name.n == 0;
+    const bool generated = name_is_generated(c);
     bool staged;
 
     for (int tries = 1; store_head(c->r->store, c->k->res, c->ns, c->name, &staged); tries++) {
@@ -250,18 +350,6 @@ int rest_create(struct rest_call *c)
 }
 
 /* ---- update ---- */
-
-static void keep_member(struct rest_call *c, struct json *to, const struct json *from,
-                        const char *key)
-{
-    const struct json *v = json_get(from, key);
-
-    if (v) {
-        json_set(to, &c->mem, key, json_clone(v, &c->mem));
-    } else {
-        json_del(to, key);
-    }
-}
 
 /* A status write changes only .status (and, for old kinds, labels and annotations). */
 static void isolate_status(struct rest_call *c, struct json *doc, const struct json *old)
@@ -360,6 +448,11 @@ int rest_update_doc(struct rest_call *c, const char *sub, struct json *doc,
     if (check_unknown_fields(c, true) < 0 || mutate(c, sub, doc, old) < 0) {
         return c->rc;
     }
+    const bool scale = c->req->subresource && strcmp(c->req->subresource, "scale") == 0;
+    struct webhook_subject s = subject_of(c, sub, doc, old, head);
+    if (!scale && rest_webhook_mutate(c, &s) < 0) { /* webhooks have seen the Scale */
+        return c->rc;
+    }
     if (is_crd(c) && !sub && !rest_deleting(doc)) {
         rest_crd_prepare(c, doc, old);
     }
@@ -371,7 +464,7 @@ int rest_update_doc(struct rest_call *c, const char *sub, struct json *doc,
     if (sub && !strcmp(sub, "resize")) {
         rest_pod_check_resize(c, doc, old);
     }
-    if (validate(c, sub, doc, old) < 0) {
+    if (validate(c, sub, doc, old) < 0 || (!scale && rest_webhook_validate(c, &s) < 0)) {
         return c->rc;
     }
     return rest_commit(c, doc, head, old, staged);

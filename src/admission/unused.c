@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects that are stored and have no effect, because no part of this server acts on them. Whoever
+// writes one is warned: a guard that is not there must not look as if it were.
+#include "admission/admission_priv.h"
+
+static bool has_service(const struct json *obj)
+{
+    return edit_has(json_get(obj, "spec"), "service");
+}
+
+static bool converts_by_webhook(const struct json *obj)
+{
+    return hk_str_is(json_str(json_at(obj, "spec.conversion.strategy"), HK_STR("")), "Webhook");
+}
+
+static const struct {
+    const char *group, *kind;
+    bool (*concerns)(const struct json *obj); /* NULL: every object of the kind */
+    const char *warning;
+} rows[] = {
+    {"admissionregistration.k8s.io", "ValidatingAdmissionPolicy", NULL,
+     "this server does not evaluate ValidatingAdmissionPolicies: the policy refuses nothing"},
+    {"admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", NULL,
+     "this server does not evaluate ValidatingAdmissionPolicies: the binding has no effect"},
+    {"apiextensions.k8s.io", "CustomResourceDefinition", converts_by_webhook,
+     "spec.conversion: this server does not call conversion webhooks: objects differ between "
+     "versions only in apiVersion"},
+    {"apiregistration.k8s.io", "APIService", has_service,
+     "this server does not forward requests to other API servers: the service is not called"},
+    {"autoscaling", "HorizontalPodAutoscaler", NULL,
+     "this server has no controller for HorizontalPodAutoscalers: nothing is scaled"},
+    {"certificates.k8s.io", "CertificateSigningRequest", NULL,
+     "this server has no signer for CertificateSigningRequests: no certificate is issued"},
+    {"flowcontrol.apiserver.k8s.io", "FlowSchema", NULL,
+     "this server does not act on FlowSchemas: it has limits of its own"},
+    {"flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", NULL,
+     "this server does not act on PriorityLevelConfigurations: it has limits of its own"},
+    {"networking.k8s.io", "Ingress", NULL,
+     "this server has no controller for Ingresses: no traffic is forwarded"},
+    {"networking.k8s.io", "NetworkPolicy", NULL,
+     "this server does not enforce NetworkPolicies: all traffic is allowed"},
+};
+
+void admit_unused_warn(struct admission_request *q)
+{
+    for (size_t i = 0; i < HK_LEN(rows); i++) {
+        if (strcmp(rows[i].kind, q->kind->kind) == 0 &&
+            strcmp(rows[i].group, q->kind->group) == 0 &&
+            (!rows[i].concerns || rows[i].concerns(q->obj))) {
+            hk_vec_push(&q->warnings,
+                        hk_arena_strndup(q->mem, rows[i].warning, strlen(rows[i].warning)));
+        }
+    }
+}

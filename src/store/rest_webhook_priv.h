@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the rest_webhook*.c files only: configured webhooks, what one of them is asked, and the
+// calls that wait for them.
+#pragma once
+
+#include "api/webhook_caller.h"
+#include "store/rest_priv.h"
+
+enum {
+    WEBHOOK_MAX_POSTS = 256,      /* calls of all webhooks in flight */
+    WEBHOOK_MAX_POSTS_EACH = 64,  /* calls of one webhook in flight */
+    WEBHOOK_MAX_BYTES = 64 << 20, /* of the questions of writes that wait */
+    WEBHOOK_MAX_WAITING = 4096,   /* writes that wait for webhooks */
+    WEBHOOK_MAX_RESTARTS = 5,     /* of a write whose object changed while it waited, as in
+                                  * kube-apiserver */
+    WEBHOOK_UID = 37,
+};
+
+/* One entry of a configuration. */
+struct webhook {
+    const char *name;
+    bool mutating;
+    bool ignore;         /* failurePolicy Ignore */
+    bool equivalent;     /* matchPolicy */
+    bool if_needed;      /* reinvocationPolicy */
+    bool dry_runs;       /* has no side effects when asked for a dry run */
+    const char *version; /* of AdmissionReview, NULL: none that this server speaks */
+    int64_t timeout_s;
+    const struct json *rules;
+    const struct json *client; /* clientConfig */
+    const char *ca_pem;        /* NULL: none given */
+    const char *bad;           /* why the configuration cannot be used, or NULL */
+    struct api_selector namespaces, objects;
+    uint32_t posts; /* in flight */
+};
+
+/* All webhooks at one time: the mutating ones first, by configuration name, then list order. */
+struct webhook_table {
+    uint32_t refs;
+    struct hk_arena mem;
+    HK_VEC(struct webhook) at;
+    uint32_t nmutating;
+};
+
+/* ---- rest_webhook_table.c ---- */
+
+/* The present table; NULL while there is no webhook or nothing to call it with. */
+struct webhook_table *webhook_table(struct rest *r);
+struct webhook_table *webhook_table_ref(struct webhook_table *t);
+/* Takes NULL. */
+void webhook_table_unref(struct webhook_table *t);
+/* Whether the webhook wants to be asked: the row of the version in which it is shown the object, or
+ * NULL. */
+const struct rest_kind *webhook_match(struct rest_call *c, const struct webhook *h,
+                                      const struct webhook_subject *s);
+/* Whether the request is never shown to webhooks: they cannot guard themselves. */
+bool webhook_exempt(const struct webhook_subject *s);
+/* Whether all matchConditions hold. */
+bool webhook_conditions_match(const struct webhook *h, const struct webhook_subject *s);
+
+/* ---- rest_webhook_target.c ---- */
+
+/* Where to call the webhook. Negative with the reason; what is returned lives in mem. */
+int webhook_target(struct rest_call *c, const struct webhook *h, struct hk_arena *mem,
+                   struct webhook_post *ret, struct hk_err *err) HK_CHECKED;
+
+/* ---- rest_webhook_review.c ---- */
+
+/* Appends the AdmissionReview. user is the JSON of userInfo. */
+void webhook_write_review(struct rest_call *c, const struct webhook *h,
+                          const struct webhook_subject *s, const struct rest_kind *row,
+                          const char *uid, const char *user, struct hk_buf *out);
+/* The JSON of userInfo. */
+void webhook_write_user(const struct port_user *u, struct hk_buf *out);
+
+struct webhook_verdict {
+    bool allowed;
+    int code;                     /* of a refusal */
+    const char *reason, *message; /* the same; NULL: none given */
+    struct hk_str patch;          /* text of a JSON patch; empty: none */
+    const struct json *warnings;
+};
+
+/* Reads the answer into mem. Negative with the reason when it is no valid answer. */
+int webhook_read_review(const struct webhook *h, const char *uid, struct hk_str body,
+                        struct hk_arena *mem, struct webhook_verdict *ret,
+                        struct hk_err *err) HK_CHECKED;
+
+/* ---- rest_webhook_post.c ---- */
+
+/* One question to one webhook, and its answer. */
+struct webhook_ask {
+    struct rest *r;
+    struct webhook *hook;
+    const struct rest_kind *row;
+    char uid[WEBHOOK_UID];
+    enum { WEBHOOK_QUEUED, WEBHOOK_SENT, WEBHOOK_ANSWERED } state;
+    uint64_t post;
+    int64_t deadline_ns;
+    struct hk_arena mem;
+    struct webhook_post target;
+    struct hk_buf review; /* until it is sent */
+    size_t bytes;         /* of it */
+    /* the answer */
+    int http;
+    struct hk_buf body;
+    struct hk_buf why;
+    void (*answered)(struct webhook_ask *a); /* called once, never from inside webhook_post_queue */
+    struct rest_call *c;
+};
+
+/* Queues the question; its review and target are set. It is sent when fewer than the limits are in
+ * flight, and is answered by its deadline at the latest. */
+void webhook_post_queue(struct webhook_ask *a);
+/* Sends what may be sent. */
+void webhook_post_send(struct rest *r);
+void webhook_post_tick(struct rest *r);
+int64_t webhook_post_next_ns(const struct rest *r);
+/* Cancels the question if it is not answered. Takes NULL. */
+void webhook_ask_free(struct webhook_ask *a);

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// The configured admission webhooks: read from the stored configurations when these change, and
+// matched with each write as kube-apiserver does: rules, then selectors of namespace and object.
+#include "api/meta.h"
+#include "codec/base64.h"
+#include "store/rest_webhook_priv.h"
+
+enum { DEFAULT_TIMEOUT_S = 10 };
+
+#define GROUP "admissionregistration.k8s.io"
+
+/* ---- reading configurations ---- */
+
+static const char *const review_versions[] = {"v1", "v1beta1"};
+
+/* The first version in the webhook's list that this server speaks. */
+static const char *choose_version(const struct json *hook)
+{
+    const struct json *list = json_get(hook, "admissionReviewVersions");
+
+    for (uint32_t i = 0; i < json_len(list); i++) {
+        for (size_t k = 0; k < HK_LEN(review_versions); k++) {
+            if (hk_str_is(json_str(&list->items[i], HK_STR("")), review_versions[k])) {
+                return review_versions[k];
+            }
+        }
+    }
+    return NULL;
+}
+
+static const char *text_copy(struct hk_arena *a, struct hk_str s)
+{
+    return hk_arena_strndup(a, s.s, s.n);
+}
+
+static void read_ca(struct webhook *h, struct hk_arena *a)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf pem = {0};
+    const struct hk_str coded = json_str_field(h->client, "caBundle");
+
+    if (coded.n == 0) {
+        return;
+    }
+    if (base64_read(coded, &pem)) {
+        h->ca_pem = text_copy(a, hk_buf_str(&pem));
+    } else {
+        h->bad = "clientConfig.caBundle is not base64";
+    }
+}
+
+static void read_selector(struct webhook *h, const struct json *v, struct hk_arena *a,
+                          struct api_selector *ret)
+{
+    static const struct json everything = {.type = JSON_OBJECT};
+
+    if (api_selector_decode(json_is(v, JSON_OBJECT) ? v : &everything, a, ret, NULL) < 0) {
+        h->bad = "a selector is invalid";
+    }
+}
+
+static void add_webhook(struct webhook_table *t, const struct json *hook, bool mutating)
+{
+    const struct hk_str side_effects = json_str_field(hook, "sideEffects");
+    struct webhook h = {
+        .name = text_copy(&t->mem, json_str_field(hook, "name")),
+        .mutating = mutating,
+        .ignore = hk_str_is(json_str_field(hook, "failurePolicy"), "Ignore"),
+        .equivalent = !hk_str_is(json_str_field(hook, "matchPolicy"), "Exact"),
+        .if_needed = hk_str_is(json_str_field(hook, "reinvocationPolicy"), "IfNeeded"),
+        .dry_runs = hk_str_is(side_effects, "None") || hk_str_is(side_effects, "NoneOnDryRun"),
+        .version = choose_version(hook),
+        .timeout_s = json_int(json_get(hook, "timeoutSeconds"), DEFAULT_TIMEOUT_S),
+        .rules = json_get(hook, "rules"),
+        .client = json_get(hook, "clientConfig"),
+    };
+
+    read_ca(&h, &t->mem);
+    read_selector(&h, json_get(hook, "namespaceSelector"), &t->mem, &h.namespaces);
+    read_selector(&h, json_get(hook, "objectSelector"), &t->mem, &h.objects);
+    if (!h.version) {
+        h.bad = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
+    }
+    hk_vec_push(&t->at, h);
+}
+
+struct reading {
+    struct webhook_table *t;
+    bool mutating;
+};
+
+static bool on_configuration(void *ctx, const struct store_obj *o)
+{
+    const struct reading *w = ctx;
+    struct json doc;
+
+    if (json_parse(hk_arena_str(&w->t->mem, o->text), 0, &w->t->mem, &doc, NULL) == 0) {
+        const struct json *hooks = json_get(&doc, "webhooks");
+        for (uint32_t i = 0; i < json_len(hooks); i++) {
+            add_webhook(w->t, &hooks->items[i], w->mutating);
+        }
+    }
+    return true;
+}
+
+static void read_table(struct rest *r)
+{
+    struct webhook_table *t = hk_zalloc(sizeof(*t));
+    struct reading w = {t, true};
+
+    t->refs = 1;
+    store_scan(r->store, r->webhooks_mutating->res, HK_STR(""), HK_STR(""), HK_STR(""),
+               on_configuration, &w);
+    t->nmutating = t->at.len;
+    w.mutating = false;
+    store_scan(r->store, r->webhooks_validating->res, HK_STR(""), HK_STR(""), HK_STR(""),
+               on_configuration, &w);
+    webhook_table_unref(r->webhooks);
+    r->webhooks = t;
+    if (t->at.len == 0) {
+        webhook_table_unref(hk_take(r->webhooks));
+    }
+}
+
+struct webhook_table *webhook_table(struct rest *r)
+{
+    if (!r->webhook_caller) {
+        return NULL;
+    }
+    if (r->webhooks_changed) {
+        r->webhooks_changed = false;
+        read_table(r);
+    }
+    return r->webhooks;
+}
+
+struct webhook_table *webhook_table_ref(struct webhook_table *t)
+{
+    t->refs++;
+    return t;
+}
+
+void webhook_table_unref(struct webhook_table *t)
+{
+    if (t && --t->refs == 0) {
+        hk_vec_fini(&t->at);
+        hk_arena_fini(&t->mem);
+        hk_free(t);
+    }
+}
+
+/* ---- matching ---- */
+
+static bool list_has(const struct json *list, const char *word)
+{
+    for (uint32_t i = 0; i < json_len(list); i++) {
+        const struct hk_str v = json_str(&list->items[i], HK_STR(""));
+        if (hk_str_is(v, "*") || hk_str_is(v, word)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "pods", "pods/status"; a star stands for any name, and alone for any without a subresource. */
+static bool matches_resource(const struct json *list, const char *plural, const char *sub)
+{
+    for (uint32_t i = 0; i < json_len(list); i++) {
+        struct hk_str rest = json_str(&list->items[i], HK_STR("")), name, part = HK_STR("");
+        if (hk_str_cut(&rest, '/', &name) && rest.s) {
+            part = rest;
+        }
+        if ((hk_str_is(name, "*") || hk_str_is(name, plural)) &&
+            (hk_str_is(part, "*") || hk_str_is(part, sub ? sub : ""))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_namespace(const struct webhook_subject *s)
+{
+    return s->row->kind->group[0] == '\0' && strcmp(s->row->kind->plural, "namespaces") == 0;
+}
+
+static bool matches_scope(struct hk_str scope, const struct webhook_subject *s)
+{
+    const bool namespaced = s->ns.n > 0 && !is_namespace(s);
+
+    return scope.n == 0 || hk_str_is(scope, "*") ||
+           (hk_str_is(scope, "Namespaced") ? namespaced : !namespaced);
+}
+
+static const char *operation_of(const struct webhook_subject *s)
+{
+    return s->verb == ADMIT_CREATE ? "CREATE" : s->verb == ADMIT_UPDATE ? "UPDATE" : "DELETE";
+}
+
+static bool matches_row(const struct webhook *h, const struct webhook_subject *s,
+                        const struct api_kind *k)
+{
+    for (uint32_t i = 0; i < json_len(h->rules); i++) {
+        const struct json *rule = &h->rules->items[i];
+        if (matches_scope(json_str_field(rule, "scope"), s) &&
+            list_has(json_get(rule, "operations"), operation_of(s)) &&
+            list_has(json_get(rule, "apiGroups"), k->group) &&
+            list_has(json_get(rule, "apiVersions"), k->version) &&
+            matches_resource(json_get(rule, "resources"), k->plural, s->sub)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The row that a rule names: the request's own, or another version of the same objects. */
+static const struct rest_kind *find_row(const struct rest *r, const struct webhook *h,
+                                        const struct webhook_subject *s)
+{
+    if (matches_row(h, s, s->row->kind)) {
+        return s->row;
+    }
+    for (uint32_t i = 0; h->equivalent && i < rest_kinds(r); i++) {
+        const struct rest_kind *k = rest_kind_at(r, i);
+        if (k != s->row && k->served && k->res == s->row->res && matches_row(h, s, k->kind)) {
+            return k;
+        }
+    }
+    return NULL;
+}
+
+static bool matches_labels(struct rest_call *c, const struct api_selector *s,
+                           const struct json *doc)
+{
+    struct api_meta meta;
+
+    return doc && api_meta_decode(doc, &c->mem, &meta, NULL) == 0 &&
+           api_selector_match(s, &meta.labels);
+}
+
+static bool matches_namespace(struct rest_call *c, const struct webhook *h,
+                              const struct webhook_subject *s)
+{
+    static const struct json unlabelled = {.type = JSON_OBJECT};
+    struct json doc;
+    bool staged;
+
+    if (h->namespaces.len == 0 || s->ns.n == 0) {
+        return true;
+    }
+    if (is_namespace(s) && !s->sub && s->verb != ADMIT_DELETE) {
+        return matches_labels(c, &h->namespaces, s->obj);
+    }
+    if (!rest_head_shared(c, c->r->namespaces, HK_STR(""), s->ns, &doc, &staged)) {
+        doc = unlabelled;
+    }
+    return matches_labels(c, &h->namespaces, &doc);
+}
+
+bool webhook_conditions_match(const struct webhook *h, const struct webhook_subject *s)
+{
+    return true; /* admit_webhooks_validate() warned: the conditions are not evaluated */
+}
+
+const struct rest_kind *webhook_match(struct rest_call *c, const struct webhook *h,
+                                      const struct webhook_subject *s)
+{
+    const struct rest_kind *row = find_row(c->r, h, s);
+
+    if (!row || !matches_namespace(c, h, s)) {
+        return NULL;
+    }
+    if (h->objects.len > 0 && !matches_labels(c, &h->objects, s->obj) &&
+        !matches_labels(c, &h->objects, s->old)) {
+        return NULL;
+    }
+    return webhook_conditions_match(h, s) ? row : NULL;
+}
+
+bool webhook_exempt(const struct webhook_subject *s)
+{
+    static const char *const kinds[] = {
+        "validatingwebhookconfigurations",
+        "mutatingwebhookconfigurations",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+    };
+
+    for (size_t i = 0; i < HK_LEN(kinds); i++) {
+        if (strcmp(s->row->kind->group, GROUP) == 0 &&
+            strcmp(s->row->kind->plural, kinds[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
