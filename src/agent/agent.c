@@ -11,6 +11,7 @@
 #include "agent/pod/fit.h"
 #include "agent/pod/hosts.h"
 #include "agent/pod/life.h"
+#include "agent/pod/service_names.h"
 #include "agent/pod/source.h"
 #include "agent/pod/volume_dir.h"
 #include "agent/pod/volume_local.h"
@@ -404,6 +405,10 @@ struct agent *agent_new(const struct agent_opts *o)
     if (o->dir) {
         agent_open_dir(a);
     }
+    if (o->services) {
+        a->pods.service_names =
+            service_names_new(o->services, pod_hosts_services_changed, &a->pods);
+    }
     nodes_init(&a->nodes, &a->host, &node_ops, a);
     agent_open_feed(a);
     return a;
@@ -423,6 +428,7 @@ void agent_free(struct agent *a)
     for (uint32_t i = 0; i < a->ends.len; i++) {
         hk_free((char *)a->ends.at[i].end.message);
     }
+    service_names_free(a->pods.service_names);
     hk_vec_fini(&a->ends);
     volume_local_free(a->local);
     disk_free(a->disk);

@@ -81,6 +81,11 @@
 /* Topology labels. */
 #define API_LABEL_TOPOLOGY_SOURCE "volcano.sh/network-topology-source"
 #define API_LABEL_HOSTNAME "kubernetes.io/hostname"
+#define API_LABEL_SERVICE_NAME "kubernetes.io/service-name" /* on EndpointSlices */
+#define API_LABEL_SLICE_MANAGER "endpointslice.kubernetes.io/managed-by"
+#define API_LABEL_ENDPOINTS_MANAGER "endpoints.kubernetes.io/managed-by"
+#define API_LABEL_HEADLESS "service.kubernetes.io/headless"
+#define API_ANN_OVER_CAPACITY "endpoints.kubernetes.io/over-capacity"
 #define API_LABEL_ZONE "topology.kubernetes.io/zone"
 #define API_LABEL_REGION "topology.kubernetes.io/region"
 #define API_LABEL_ZONE_BETA "failure-domain.beta.kubernetes.io/zone"

@@ -41,7 +41,7 @@ static void load(const char *dir, const char *addr, int64_t now_s, struct setup 
     struct hk_err err = {0};
 
     hk_clock_manual_init(&clock, now_s * 1000000000);
-    if (setup_load(dir, addr, &clock.clock, ret, &err) < 0) {
+    if (setup_load(dir, addr, NULL, &clock.clock, ret, &err) < 0) {
         fail_msg("%s", err.text);
     }
 }
@@ -97,7 +97,7 @@ static void test_tokens_without_an_administrator_are_refused(void **state)
     hk_clock_manual_init(&clock, INT64_C(1800000000) * 1000000000);
     snprintf(path, sizeof(path), "%s/tokens.csv", (char *)*state);
     assert_int_equal(hk_write_file(path, HK_STR("t,bob,1,dev\n"), &err), 0);
-    assert_int_equal(setup_load(*state, "127.0.0.1", &clock.clock, &s, &err), -HK_EINVAL);
+    assert_int_equal(setup_load(*state, "127.0.0.1", NULL, &clock.clock, &s, &err), -HK_EINVAL);
     assert_non_null(strstr(err.text, "no user of the group system:masters"));
 }
 

@@ -3,6 +3,7 @@
 // process around one store. The parts do not use HTTP between them: all share the store's port. One
 // thread runs the loop; after each iteration every part that got messages continues its work.
 #include "api/names.h"
+#include "api/services.h"
 #include "base/log.h"
 #include "controllers/ctl.h"
 #include "controllers/metrics.h"
@@ -14,6 +15,7 @@
 #include "host/sim_nodes.h"
 #include "net/files.h"
 #include "net/node_api.h"
+#include "proxy/proxy.h"
 #include "scheduler/loop.h"
 
 #include <unistd.h>
@@ -49,6 +51,8 @@ struct up {
     struct manager *controllers;
     struct metrics *controller_metrics;
     struct loop *scheduler;
+    struct services *services;
+    struct proxy *proxy;
     struct spawner *spawner;
     struct net_files *conf_file; /* NULL: no file */
     struct conf_map conf_map;
@@ -102,6 +106,7 @@ static const struct option_row options[] = {
             "12500",
             "How many finished pods to keep; 0 keeps all. The oldest beyond that are deleted, "
             "except those of unfinished jobs."),
+    ROW_INCLUDE(struct up_opts, host, host_service_options),
     ROW_INCLUDE(struct up_opts, host, host_store_options),
     ROW_INCLUDE(struct up_opts, host, host_limit_options),
     ROW_END,
@@ -121,7 +126,7 @@ static bool is_own_node(void *ctx, struct hk_str name)
 static struct manager *start_controllers(struct up *u, const struct up_opts *o)
 {
     const struct ctl_type *const *(*const lists[])(uint32_t * ret_n) = {
-        manager_types, manager_workload_types, manager_node_types};
+        manager_types, manager_workload_types, manager_node_types, manager_service_types};
     const struct ctl_type *all[32];
     uint32_t n = 0;
 
@@ -145,7 +150,9 @@ static struct manager *start_controllers(struct up *u, const struct up_opts *o)
                  .pod_gc_quarantine_ns = o->pod_gc_quarantine_ns,
                  .finished_pods_max = o->finished_pods_max == 0 ? -1 : o->finished_pods_max,
                  .is_own_node = is_own_node,
-                 .own_nodes = u},
+                 .own_nodes = u,
+                 .api_address = host_address(&o->host),
+                 .api_port = server_port(u->host.server)},
         .types = all,
         .ntype = n,
         .shared_port = true});
@@ -220,6 +227,8 @@ static int up_open_parts(struct up *u, const struct up_opts *o, struct hk_err *e
     if (rc < 0) {
         return rc;
     }
+    u->services = services_new(rest_port(u->host.rest), u->host.clock);
+    u->proxy = proxy_new(&(struct proxy_opts){.loop = u->host.loop, .services = u->services});
     u->prober = loop_prober_new(u->host.loop);
     u->controllers = start_controllers(u, o);
     u->controller_metrics = metrics_new(u->controllers);
@@ -245,6 +254,7 @@ static int up_open_parts(struct up *u, const struct up_opts *o, struct hk_err *e
                                             .api_host = host_address(&o->host),
                                             .api_port = server_port(u->host.server),
                                             .dir = o->host.dir,
+                                            .services = u->services,
                                             .flags = &o->node},
                         err);
     }
@@ -274,6 +284,8 @@ static int64_t up_step(struct up *u)
     int64_t next_ns = manager_run(u->controllers), at_ns, now_ns, wait_ns;
 
     hk_log_tick();
+    at_ns = services_tick(u->services, net_loop_now_ns(u->host.loop));
+    next_ns = HK_MIN(next_ns, at_ns);
     if (u->node.agent) {
         at_ns = agent_run(u->node.agent);
         next_ns = HK_MIN(next_ns, at_ns);
@@ -377,6 +389,8 @@ static int up(const struct up_opts *o)
     spawner_free(u.spawner);
     net_files_free(u.conf_file);
     loop_free(u.scheduler);
+    proxy_free(u.proxy);
+    services_free(u.services);
     manager_free(u.controllers);
     metrics_free(u.controller_metrics);
     loop_prober_free(u.prober);

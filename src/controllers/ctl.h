@@ -60,6 +60,9 @@ struct ctl_conf {
     /* Whether this process runs the node itself: such a node needs no heartbeat. NULL: none. */
     bool (*is_own_node)(void *ctx, struct hk_str name);
     void *own_nodes;
+    /* Where this process serves the API, for the Service default/kubernetes; NULL: unknown. */
+    const char *api_address;
+    uint16_t api_port;
     /* The ConfigMap with the controllers' configuration; "": the names of Volcano's installer. */
     struct hk_str config_ns, config_name;
 };
@@ -134,5 +137,7 @@ const struct ctl_type *const *manager_types(uint32_t *ret_n);
 const struct ctl_type *const *manager_workload_types(uint32_t *ret_n);
 /* Node controllers, for the same clusters. */
 const struct ctl_type *const *manager_node_types(uint32_t *ret_n);
+/* Controllers of Services, for the same clusters. */
+const struct ctl_type *const *manager_service_types(uint32_t *ret_n);
 /* NULL when unknown. */
 const struct ctl_type *manager_type(struct hk_str name);

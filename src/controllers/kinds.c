@@ -625,6 +625,15 @@ static bool digest_hypernode(const struct json *root, void *digest)
 const struct mirror_type mirror_hypernodes = {.kind = API_HYPERNODE,
                                               .digest_size = sizeof(struct hypernode_digest),
                                               .digest = digest_hypernode};
+static struct hk_str by_service(const struct json *root)
+{
+    return json_str(kinds_label(root, API_LABEL_SERVICE_NAME), none);
+}
+
+const struct mirror_type mirror_services = {.kind = API_SERVICE};
+const struct mirror_type mirror_endpoints = {.kind = API_ENDPOINTS};
+const struct mirror_type mirror_endpoint_slices = {.kind = API_ENDPOINT_SLICE,
+                                                   .index = {by_service}};
 const struct mirror_type mirror_own_config = {.kind = API_CONFIGMAP, .own_config = true};
 const struct mirror_type mirror_namespaces = {.kind = API_NAMESPACE};
 const struct mirror_type mirror_controller_revisions = {.kind = API_CONTROLLER_REVISION,

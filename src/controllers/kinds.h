@@ -136,6 +136,11 @@ extern const struct mirror_type mirror_hypernodes;
 /* Text kept, no digest: one ConfigMap at most. */
 extern const struct mirror_type mirror_own_config;
 
+extern const struct mirror_type mirror_services, mirror_endpoints;
+/* Index 0: the name of its Service. */
+enum { SLICES_BY_SERVICE };
+extern const struct mirror_type mirror_endpoint_slices;
+
 /* Text kept. */
 struct claim_digest {
     bool bound; /* its status says so */

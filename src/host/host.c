@@ -65,6 +65,24 @@ const struct option_row host_toleration_options[] = {
     ROW_END,
 };
 
+static int host_parse_service_range(void *at, const struct option_row *row, const char *value,
+                                    struct hk_err *err)
+{
+    const int rc = rest_service_range_parse(value, at, err);
+
+    return rc < 0 ? hk_wrap(err, rc, "option --%s", row->name) : 0;
+}
+
+const struct option_row host_service_options[] = {
+    ROW_CALL(0, "service-cluster-ip-range", "NETWORK", struct host_opts, services,
+             host_parse_service_range, "127.128.0.0/16",
+             "Where the addresses of Services come from: a network of IPv4, best one of loopback "
+             "addresses, outside of 127.64.0.0/10, which pods use. The first address is that of "
+             "the Service kubernetes. A second server on the same machine needs a network of its "
+             "own."),
+    ROW_END,
+};
+
 const struct option_row host_store_options[] = {
     ROW_FLAG(0, "accept-data-loss", struct host_opts, accept_loss,
              "Start although the database lacks acknowledged changes, and continue with the rest. "
@@ -206,7 +224,8 @@ static int open_store(struct host *h, const struct host_opts *o, struct hk_err *
                                            .volcano = &h->volcano,
                                            .budget = h->budget,
                                            .max_per_namespace = (uint32_t)o->max_per_namespace,
-                                           .tolerations = &h->tolerations});
+                                           .tolerations = &h->tolerations,
+                                           .services = o->services});
     rc = bootstrap_crds(h->rest, err);
     if (rc < 0) {
         return rc;
@@ -256,8 +275,18 @@ void host_open_crumbs(const char *dir)
     }
 }
 
+/* The address of the Service default/kubernetes: the first of the range. NULL: none. */
+static const char *write_service_address(const struct rest_service_range *range,
+                                         char out[INET_ADDRSTRLEN])
+{
+    const struct in_addr first = {htonl(range->net + 1)};
+
+    return range->prefix > 0 ? inet_ntop(AF_INET, &first, out, INET_ADDRSTRLEN) : NULL;
+}
+
 int host_open(struct host *h, const struct host_opts *o, struct hk_err *err)
 {
+    char address[INET_ADDRSTRLEN];
     int rc;
 
     umask(077); /* files here hold keys, tokens and secrets */
@@ -286,7 +315,8 @@ int host_open(struct host *h, const struct host_opts *o, struct hk_err *err)
     if (rc < 0) {
         return rc;
     }
-    rc = setup_load(o->dir, o->addr, h->clock, &h->setup, err);
+    rc = setup_load(o->dir, o->addr, write_service_address(&o->services, address), h->clock,
+                    &h->setup, err);
     if (rc < 0) {
         return rc;
     }

@@ -26,6 +26,7 @@ struct host_opts {
     int64_t max_per_namespace;  /* objects per kind */
     int64_t memory_limit_bytes; /* 0: only kernel limits; negative: none at all */
     struct admission_tolerations tolerations;
+    struct rest_service_range services;   /* prefix 0: Services get no addresses */
     const struct node_api *node_api;      /* serves pods of this process, or NULL */
     const struct server_metrics *metrics; /* or NULL */
 };
@@ -43,7 +44,7 @@ struct host_opts {
                 "created, with access for its owner only, when it does not exist. One server at "  \
                 "a time can use it.")
 extern const struct option_row host_listen_options[], host_toleration_options[],
-    host_store_options[], host_limit_options[];
+    host_service_options[], host_store_options[], host_limit_options[];
 
 struct host {
     struct hk_clock *clock;

@@ -358,6 +358,7 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
                                               .serve_port = o->serve_port,
                                               .lease_ns = o->lease_ns,
                                               .loop = o->loop,
+                                              .services = o->services,
                                               .capacity = &has,
                                               .allocatable = &has,
                                               .labels = &words,

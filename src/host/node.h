@@ -42,7 +42,8 @@ struct node_opts {
     struct hk_rand *rand;
     const char *api_host; /* the API's address for pods; NULL: not passed to them */
     uint16_t api_port;
-    const char *dir; /* the node's state is below it */
+    const char *dir;           /* the node's state is below it */
+    struct services *services; /* names for pods; NULL: none */
     const struct node_flags *flags;
     const char *address;     /* of the machine; NULL: 127.0.0.1 */
     uint16_t serve_port;     /* port for logs and commands of its pods; 0: none */

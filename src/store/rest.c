@@ -590,6 +590,7 @@ struct rest *rest_new(const struct rest_opts *o)
     r->running = true;
     store_on_publish(r->store, on_publish, r);
     rest_quota_load(r);
+    rest_service_open(r, o->services);
     rest_namespace_seed(r);
     return r;
 }
@@ -618,6 +619,7 @@ void rest_free(struct rest *r)
     rest_drain_fini(r);
     rest_quota_fini(r);
     rest_webhook_fini(r);
+    rest_service_fini(r);
     rest_kinds_fini(r);
     hk_arena_pool_fini(&r->mem);
     hk_vec_fini(&r->calls);

@@ -19,6 +19,17 @@ struct hk_rand;
 struct rest;
 struct webhook_caller;
 
+/* The addresses for Services: a network of IPv4, in host order. The first address is that of the
+ * Service default/kubernetes. */
+struct rest_service_range {
+    uint32_t net;
+    uint8_t prefix; /* 8 to 28; 0: Services get no addresses and no node ports */
+};
+
+/* Reads "127.128.0.0/16". */
+int rest_service_range_parse(const char *text, struct rest_service_range *ret,
+                             struct hk_err *err) HK_CHECKED;
+
 struct rest_opts {
     struct store *store;
     struct hk_clock *clock;
@@ -28,6 +39,7 @@ struct rest_opts {
     const struct admission_tolerations *tolerations; /* the same */
     struct hk_budget *budget;                        /* the store's; borrowed until rest_free */
     uint32_t max_per_namespace; /* objects of a kind that a namespace may hold; 0: any number */
+    struct rest_service_range services;
 };
 
 /* Reads kinds and owners from the store, and creates the standard namespaces. */

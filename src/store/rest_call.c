@@ -108,6 +108,7 @@ static void on_stored(void *ctx, int rc, const struct store_obj *o, const struct
         c->err = *err;
         rest_fail_store(c, rc);
         rest_quota_load(c->r); /* the staged writes and their quota charges are undone */
+        rest_service_reload(c->r);
     } else if (rc == 0 && c->rc == 0 && c->writes == 0) {
         stored_object(c, o);
         if (c->finish && c->obj) {
@@ -181,7 +182,8 @@ int rest_store(struct rest_call *c, enum store_verb verb, const struct rest_kind
     };
     const struct rest_kind *kept = rest_kind_by_res(c->r, k->res);
     const bool charged = rest_quota_watches(c->r, kept, ns);
-    struct api_object *old = charged ? head_object(c->r, kept, ns, name) : NULL;
+    const bool served = rest_service_watches(c->r, kept);
+    struct api_object *old = charged || served ? head_object(c->r, kept, ns, name) : NULL;
     const int rc = store_submit(c->r->store, &w, on_stored, c, &c->err);
 
     if (rc == 0) {
@@ -191,6 +193,9 @@ int rest_store(struct rest_call *c, enum store_verb verb, const struct rest_kind
     if (rc == 0 && charged) {
         rest_quota_charge(c->r, kept, ns, name, old ? &old->root : NULL,
                           verb == STORE_DELETE ? NULL : root);
+    }
+    if (rc == 0 && served) {
+        rest_service_charge(c->r, old ? &old->root : NULL, verb == STORE_DELETE ? NULL : root);
     }
     api_object_unref(old);
     return rc < 0 ? rest_fail_store(c, rc) : 0;

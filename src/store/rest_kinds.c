@@ -94,6 +94,7 @@ void rest_kinds_init(struct rest *r)
     r->webhooks_validating = rest_kind_find(r, HK_STR("admissionregistration.k8s.io"), HK_STR("v1"),
                                             HK_STR("validatingwebhookconfigurations"));
     r->accounts = rest_kind_of(r, api_kind(API_SERVICE_ACCOUNT));
+    r->services = rest_kind_of(r, api_kind(API_SERVICE));
     r->config_maps = rest_kind_of(r, api_kind(API_CONFIGMAP));
     r->crds = rest_kind_find(r, HK_STR("apiextensions.k8s.io"), HK_STR("v1"),
                              HK_STR("customresourcedefinitions"));

@@ -150,6 +150,7 @@ struct drain {
 struct quota_book;
 struct webhook_ask;
 struct webhook_table;
+struct service_book;
 
 /* Trees and compiled schema of a CRD's newest definition, to which a row points. */
 struct rest_row_data {
@@ -177,7 +178,7 @@ struct rest {
     HK_VEC(uint64_t) seen;      /* by position in resources: published events processed */
     HK_VEC(struct rest_row_data *) replaced; /* replaced data of rows; freed by the next poll */
     const struct rest_kind *namespaces, *crds, *pods, *events, *pdbs, *resource_quotas;
-    const struct rest_kind *accounts, *config_maps;
+    const struct rest_kind *accounts, *config_maps, *services;
 
     uint64_t last_call;
     struct rest_call *first, **last;  /* outcomes to deliver */
@@ -201,6 +202,7 @@ struct rest {
     void *sign_ctx;
     HK_VEC(struct quota_book *) quotas; /* in order of namespace and name */
     bool quotas_dirty;
+    struct service_book *service_book; /* NULL: Services get no addresses */
     bool names_freed; /* a CRD freed names: others may claim them */
 
     const struct webhook_caller *webhook_caller;                     /* NULL: no webhook is asked */
@@ -594,6 +596,21 @@ void rest_drain_tick(struct rest *r);
 void rest_drain_fini(struct rest *r);
 /* Creates missing standard namespaces. */
 void rest_namespace_seed(struct rest *r);
+
+/* ---- rest_service.c: addresses and node ports of Services ---- */
+
+/* Reads those in use from the stored Services, and has addresses given to those without. */
+void rest_service_open(struct rest *r, struct rest_service_range range);
+/* Forgets the writes that were staged and not stored. */
+void rest_service_reload(struct rest *r);
+void rest_service_fini(struct rest *r);
+/* Whether writes of the kind are to be reported to rest_service_charge. */
+bool rest_service_watches(const struct rest *r, const struct rest_kind *k);
+/* A write was staged: the states before and after it, NULL when there is none. */
+void rest_service_charge(struct rest *r, const struct json *old, const struct json *new);
+/* Gives a new or changed Service what it lacks; collects field errors. No effect on other kinds. */
+int rest_service_allocate(struct rest_call *c, const char *sub, struct json *doc,
+                          const struct json *old);
 
 /* ---- rest_quota.c ---- */
 

@@ -18,6 +18,7 @@ struct rig {
     struct store *store;
     struct rest *rest;
     uint32_t max_per_namespace;
+    struct rest_service_range services;
     struct port *port;
     struct hk_arena mem;                   /* bodies and remembered texts */
     int count;                             /* of changes that must differ */
@@ -56,6 +57,7 @@ static inline void rig_open(struct rig *g, bool admission)
         .no_admission = !admission,
         .volcano = g->volcano,
         .max_per_namespace = g->max_per_namespace,
+        .services = g->services,
     };
     g->rest = rest_new(&ro);
     g->port = rest_port(g->rest);

@@ -20,7 +20,6 @@ enum { CLUSTER = false, NAMESPACED = true, STATUS = true, NO_STATUS = false };
 
 /* Kinds outside the registry. */
 static const struct api_kind extra[] = {
-    EXTRA(GV("", "v1"), "Endpoints", "endpoints", "endpoints", NAMESPACED, NO_STATUS, "ep"),
     EXTRA(GV("", "v1"), "LimitRange", "limitranges", "limitrange", NAMESPACED, NO_STATUS, "limits"),
     EXTRA(GV("", "v1"), "PodTemplate", "podtemplates", "podtemplate", NAMESPACED, NO_STATUS, NULL),
     EXTRA(GV("autoscaling", "v2"), "HorizontalPodAutoscaler", "horizontalpodautoscalers",
@@ -35,8 +34,6 @@ static const struct api_kind extra[] = {
           NO_STATUS, "ip"),
     EXTRA(GV("storage.k8s.io", "v1"), "VolumeAttributesClass", "volumeattributesclasses",
           "volumeattributesclass", CLUSTER, NO_STATUS, "vac"),
-    EXTRA(GV("discovery.k8s.io", "v1"), "EndpointSlice", "endpointslices", "endpointslice",
-          NAMESPACED, NO_STATUS, NULL),
     EXTRA(GV("node.k8s.io", "v1"), "RuntimeClass", "runtimeclasses", "runtimeclass", CLUSTER,
           NO_STATUS, NULL),
     EXTRA(RBAC, "Role", "roles", "role", NAMESPACED, NO_STATUS, NULL),

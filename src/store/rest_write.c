@@ -258,6 +258,9 @@ static int prepare_new(struct rest_call *c, struct json *doc)
     if (is_crd(c)) {
         rest_crd_prepare(c, doc, NULL);
     }
+    if (rest_service_allocate(c, NULL, doc, NULL) < 0) {
+        return c->rc;
+    }
     rest_schema_validate(c, doc);
     if (validate(c, NULL, doc, NULL) < 0) {
         return c->rc;
@@ -455,6 +458,9 @@ int rest_update_doc(struct rest_call *c, const char *sub, struct json *doc,
     }
     if (is_crd(c) && !sub && !rest_deleting(doc)) {
         rest_crd_prepare(c, doc, old);
+    }
+    if (rest_service_allocate(c, sub, doc, old) < 0) {
+        return c->rc;
     }
     rest_meta_generation(c, doc, old);
     if (!c->managed) {

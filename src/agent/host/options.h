@@ -7,6 +7,7 @@
 
 struct machine;
 struct net_loop;
+struct services;
 
 /* Simulated nodes, equal except for their zone: sim-00001 and so on. */
 struct agent_fleet {
@@ -30,6 +31,7 @@ struct agent_opts {
     const char *address;   /* of the node, NULL: 127.0.0.1 */
     int64_t lease_ns;      /* lease duration, renewed four times in it; 0: 40 s */
     uint16_t serve_port;   /* port of its kubelet API; 0: none */
+    struct services *services; /* whose names pods find in their hosts files; NULL: none */
     struct net_loop *loop; /* for network probes; NULL: they fail */
     /* What the node has, as ResourceLists; labels as an object. Borrowed by agent_new. */
     const struct json *capacity, *allocatable, *labels;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses and hosts files of pods. Each pod has its own address in 127.64.0.0/10, so that pods of
-// one machine can listen on the same ports. Its hosts file lists the pods of its subdomain or job.
-// Both are stored in files: they survive the agent, but not a reboot.
+// one machine can listen on the same ports. Its hosts file lists the pods of its subdomain or job, and
+// the Services (service_names.h). Both are stored in files: they survive the agent, but not a reboot.
 #include "agent/pod/hosts.h"
 
+#include "agent/pod/service_names.h"
 #include "base/file.h"
 #include "base/log.h"
 
@@ -209,6 +210,7 @@ static void pod_hosts_write_shared(const struct pod *p, struct hk_buf *out)
             pod_hosts_write_line(ps->active.at[i], out);
         }
     }
+    service_names_write(ps->service_names, p->ns, p->subdomain, out);
 }
 
 void pod_hosts_write_own(struct pod *p)
@@ -277,4 +279,13 @@ int64_t pod_hosts_tick(struct pods *ps, int64_t now_ns)
         ps->hosts_due_ns = end_ns + 10 * (end_ns - now_ns);
     }
     return INT64_MAX;
+}
+
+void pod_hosts_services_changed(void *pods)
+{
+    struct pods *ps = pods;
+
+    for (uint32_t i = 0; i < ps->active.len; i++) {
+        ps->active.at[i]->hosts_stale |= ps->active.at[i]->dir != NULL;
+    }
 }

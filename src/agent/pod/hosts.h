@@ -16,5 +16,7 @@ const char *pod_hosts_path(const struct pod *p, struct hk_arena *a);
 void pod_hosts_changed(struct pod *p);
 /* Writes only this pod's hosts file. */
 void pod_hosts_write_own(struct pod *p);
+/* Services have changed: marks the hosts files of all pods of the set as outdated. */
+void pod_hosts_services_changed(void *pods);
 /* Writes outdated hosts files; returns when to do so again, INT64_MAX: none is left. */
 int64_t pod_hosts_tick(struct pods *ps, int64_t now_ns);

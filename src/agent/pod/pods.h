@@ -7,6 +7,7 @@
 #include "base/map.h"
 
 struct nodes;
+struct service_names;
 
 /* A time for the step of a pod. Checked when due: the pod may be gone, or due later. */
 struct pods_alarm {
@@ -41,6 +42,7 @@ struct pods {
     HK_VEC(struct pods_alarm) alarms;
     HK_VEC(uint32_t) vacant_alarms;
     struct hk_heap alarm_queue; /* rows of alarms, earliest first */
+    struct service_names *service_names; /* NULL: pods get no names of Services */
     int64_t hosts_due_ns;       /* write no hosts files before */
     HK_VEC(struct source *) sources;
     struct pods_books books;
