@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiles structural schemas from JSON into nodes with compiled patterns.
-#include "api/schema_priv.h"
+#include "api/schema_rule.h"
 #include "codec/re2.h"
 
 enum { DEPTH_MAX = 100 };
@@ -113,7 +113,7 @@ static void read_keywords(const struct json *doc, struct schema_node *n)
     n->max_items = get_typed(doc, "maxItems", JSON_INT);
     n->min_props = get_typed(doc, "minProperties", JSON_INT);
     n->max_props = get_typed(doc, "maxProperties", JSON_INT);
-    n->rules = get_typed(doc, "x-kubernetes-validations", JSON_ARRAY);
+    n->rule_docs = get_typed(doc, "x-kubernetes-validations", JSON_ARRAY);
 }
 
 static int compile_props(struct compiler *c, const struct json *doc, bool inside_logic,
@@ -124,7 +124,7 @@ static int compile_props(struct compiler *c, const struct json *doc, bool inside
     int rc = 0;
 
     n->nprops = len;
-    n->props = hk_arena_array(&c->s->arena, len, sizeof(n->props[0]));
+    n->props = hk_arena_zalloc(&c->s->arena, len * sizeof(n->props[0]));
     for (uint32_t i = 0; i < len && rc == 0; i++) {
         n->props[i].key = props->members[i].key;
         rc = compile(c, &props->members[i].value, inside_logic, &n->props[i].node);
@@ -148,11 +148,12 @@ static int compile_many(struct compiler *c, const struct json *doc, const char *
                         struct schema_nodes *ret)
 {
     const struct json *v = get_typed(doc, key, JSON_ARRAY);
+    const uint32_t len = v ? v->len : 0;
     int rc = 0;
 
-    ret->len = v ? v->len : 0;
-    ret->at = hk_arena_array(&c->s->arena, ret->len, sizeof(ret->at[0]));
-    for (uint32_t i = 0; i < ret->len && rc == 0; i++) {
+    ret->len = len;
+    ret->at = hk_arena_zalloc(&c->s->arena, len * sizeof(ret->at[0]));
+    for (uint32_t i = 0; i < len && rc == 0; i++) {
         rc = compile(c, &v->items[i], true, &ret->at[i]);
     }
     return rc < 0 ? hk_wrap(c->err, rc, "%s", key) : 0;
@@ -235,6 +236,7 @@ int schema_new(const struct json *doc, struct schema **ret, struct hk_err *err)
         schema_free(s);
         return hk_wrap(err, rc, "openAPIV3Schema");
     }
+    schema_rules_compile(s);
     *ret = s;
     return 0;
 }
@@ -248,6 +250,9 @@ void schema_free(struct schema *s)
         re2_free(s->patterns.at[i]);
     }
     hk_vec_fini(&s->patterns);
+    if (s->root) {
+        schema_rules_free(s->root);
+    }
     hk_arena_fini(&s->arena);
     hk_free(s);
 }

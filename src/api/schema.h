@@ -8,11 +8,9 @@
 struct schema;
 
 /* Compiles a copy of an openAPIV3Schema. Refuses non-structural schemas: missing types, references,
- * patterns we cannot compile, nesting beyond 100 levels. Of x-kubernetes-validations it knows only
- * the rules in schema_check.c; it accepts others without enforcing them. */
+ * patterns we cannot compile, nesting beyond 100 levels. Accepts rules that do not compile; see
+ * schema_check_rules. */
 int schema_new(const struct json *doc, struct schema **ret, struct hk_err *err) HK_CHECKED;
-/* Whether a rule of x-kubernetes-validations is enforced. */
-bool schema_knows_rule(struct hk_str text);
 /* Takes NULL. */
 void schema_free(struct schema *s);
 
@@ -31,6 +29,11 @@ void schema_prune(const struct schema *s, struct json *obj, struct hk_arena *a,
                   const struct schema_sink *sink);
 /* Sets defaults, and removes nulls where they are not allowed. */
 void schema_default(const struct schema *s, struct json *obj, struct hk_arena *a);
-/* Checks types, bounds, patterns, list types and rules. Returns whether obj is valid. */
-bool schema_validate(const struct schema *s, const struct json *obj, struct hk_arena *a,
-                     const struct schema_sink *sink);
+/* Checks types, bounds, patterns, list types and, unless a value has no sensible type, the rules of
+ * x-kubernetes-validations. old is the object before an update, else NULL. Returns whether obj is
+ * valid. A rule that does not compile holds for no object. */
+bool schema_validate(const struct schema *s, const struct json *obj, const struct json *old,
+                     struct hk_arena *a, const struct schema_sink *sink);
+/* Reports what Kubernetes refuses in the rules of a definition: above all rules that do not compile.
+ * Fields are relative to the schema: "properties[spec].x-kubernetes-validations[0].rule". */
+void schema_check_rules(const struct schema *s, struct hk_arena *a, const struct schema_sink *sink);

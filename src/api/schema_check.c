@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks values against a schema. Messages are those of kube-openapi, because people search for
-// them. CEL rules are recognised by their text: Volcano has only two, so an evaluator is not worth
-// it.
-#include "api/schema_priv.h"
+// them. The rules of x-kubernetes-validations come last: schema_rule_check.c.
+#include "api/schema_rule.h"
 #include "base/map.h"
 #include "codec/re2.h"
 #include "codec/timefmt.h"
@@ -14,6 +13,7 @@ struct checker {
     struct hk_arena *a;
     const struct schema_sink *sink; /* NULL: only test */
     uint32_t found;
+    bool blocked; /* a finding means that rules cannot be evaluated */
 };
 
 static void schema_check_check_value(struct checker *c, const struct schema_node *n,
@@ -21,9 +21,17 @@ static void schema_check_check_value(struct checker *c, const struct schema_node
 
 /* ---- reporting ---- */
 
+static bool schema_check_blocks_rules(const char *reason)
+{
+    return !strcmp(reason, "FieldValueRequired") || !strcmp(reason, "FieldValueNotSupported") ||
+           !strcmp(reason, "FieldValueTooLong") || !strcmp(reason, "FieldValueTooMany") ||
+           !strcmp(reason, "FieldValueTypeInvalid");
+}
+
 static void schema_check_report_error(struct checker *c, const char *reason,
                                       const struct schema_path *at, const char *message)
 {
+    c->blocked |= schema_check_blocks_rules(reason);
     if (c->sink && c->sink->error && c->found < SCHEMA_MAX_FINDINGS) {
         c->sink->error(c->sink->ctx, reason, schema_path_text(at, c->a), message);
     }
@@ -47,6 +55,7 @@ static void report_invalid(struct checker *c, const char *reason, const struct s
     va_list ap;
 
     if (!c->sink) {
+        c->blocked |= schema_check_blocks_rules(reason);
         c->found++;
         return;
     }
@@ -318,74 +327,6 @@ static void check_object(struct checker *c, const struct schema_node *n, const s
     }
 }
 
-/* ---- rules ---- */
-
-static int schema_check_count_match_fields(const struct json *self)
-{
-    return !!json_get(self, "exactMatch") + !!json_get(self, "regexMatch") +
-           !!json_get(self, "labelMatch");
-}
-
-static bool has_selector(const struct json *self)
-{
-    return schema_check_count_match_fields(self) >= 1;
-}
-
-static bool has_one_selector(const struct json *self)
-{
-    return schema_check_count_match_fields(self) <= 1;
-}
-
-static const struct {
-    const char *text;
-    bool (*holds)(const struct json *self);
-} known_rules[] = {
-    {"has(self.exactMatch) || has(self.regexMatch) || has(self.labelMatch)", has_selector},
-    {"(has(self.exactMatch) ? 1 : 0) + (has(self.regexMatch) ? 1 : 0) + "
-     "(has(self.labelMatch) ? 1 : 0) <= 1",
-     has_one_selector},
-};
-
-/* The rule's row, or HK_NONE. */
-static uint32_t find_rule(struct hk_str text)
-{
-    for (uint32_t i = 0; i < HK_LEN(known_rules); i++) {
-        if (hk_str_is(text, known_rules[i].text)) {
-            return i;
-        }
-    }
-    return HK_NONE;
-}
-
-bool schema_knows_rule(struct hk_str text)
-{
-    return find_rule(text) != HK_NONE;
-}
-
-static bool rule_holds(const struct json *rule, const struct json *self)
-{
-    const uint32_t row = find_rule(json_str_field(rule, "rule"));
-
-    return row == HK_NONE || known_rules[row].holds(self);
-}
-
-static void check_rule(struct checker *c, const struct json *rule, const struct json *v,
-                       const struct schema_path *at)
-{
-    const struct hk_str text = json_str_field(rule, "rule");
-    const struct hk_str message = json_str_field(rule, "message");
-
-    if (rule_holds(rule, v)) {
-        return;
-    }
-    schema_check_report_error(
-        c, "FieldValueInvalid", at,
-        message.n > 0 ? hk_arena_printf(c->a, "Invalid value: \"%s\": %.*s",
-                                        json_type_name(v->type), HK_FMT(message))
-                      : hk_arena_printf(c->a, "Invalid value: \"%s\": failed rule: %.*s",
-                                        json_type_name(v->type), HK_FMT(text)));
-}
-
 /* ---- all checks ---- */
 
 static const char *const type_names[] = {
@@ -496,17 +437,47 @@ static void schema_check_check_value(struct checker *c, const struct schema_node
         check_object(c, n, v, at);
     }
     check_logic(c, n, v, at);
-    for (uint32_t i = 0; n->rules && i < n->rules->len; i++) {
-        check_rule(c, &n->rules->items[i], v, at);
+}
+
+/* ---- rules ---- */
+
+/* field is relative to the place: a rule may point at another one. */
+static void schema_check_on_rule(void *ctx, const char *reason, const struct schema_path *at,
+                                 const char *field, const char *message)
+{
+    struct checker *c = ctx;
+    const char *path = hk_arena_printf(c->a, "%s%s", schema_path_text(at, c->a), field);
+
+    if (c->sink && c->sink->error && c->found < SCHEMA_MAX_FINDINGS) {
+        c->sink->error(c->sink->ctx, reason, path[0] == '.' ? path + 1 : path, message);
+    }
+    c->found++;
+}
+
+/* Rules rely on the types, so they do not run over values that have others. */
+static void schema_check_rules_hold(struct checker *c, const struct schema *s,
+                                    const struct json *obj, const struct json *old)
+{
+    if (!s->root->has_rules) {
+        return;
+    }
+    if (!c->blocked) {
+        schema_rules_hold(s, obj, old, c->a, schema_check_on_rule, c);
+    } else if (c->sink && c->sink->error) {
+        c->sink->error(c->sink->ctx, "FieldValueInvalid", "<nil>",
+                       "Invalid value: \"null\": some validation rules were not checked because "
+                       "the object was invalid; correct the existing errors to complete "
+                       "validation");
     }
 }
 
-bool schema_validate(const struct schema *s, const struct json *obj, struct hk_arena *a,
-                     const struct schema_sink *sink)
+bool schema_validate(const struct schema *s, const struct json *obj, const struct json *old,
+                     struct hk_arena *a, const struct schema_sink *sink)
 {
     struct checker c = {.a = a, .sink = sink};
     const struct schema_path root = {0};
 
     schema_check_check_value(&c, s->root, obj, &root);
+    schema_check_rules_hold(&c, s, obj, old);
     return c.found == 0;
 }

@@ -47,10 +47,16 @@ struct schema_node {
     const struct json *required, *enumeration, *preset;
     const struct json *min, *max, *multiple_of;
     const struct json *min_length, *max_length, *min_items, *max_items, *min_props, *max_props;
-    const struct json *keys;  /* of a SCHEMA_MAP list */
-    const struct json *rules; /* x-kubernetes-validations */
+    const struct json *keys;      /* of a SCHEMA_MAP list */
+    const struct json *rule_docs; /* x-kubernetes-validations */
     struct hk_str format, pattern;
     struct re2 *re; /* of pattern */
+
+    /* Of schema_rule.c; not for nodes inside of allOf and the like. */
+    const struct cel_type *cel; /* NULL: expressions do not see the value */
+    struct schema_rule *rules;
+    uint32_t nrules;
+    bool has_rules; /* here or below */
 };
 
 struct schema {

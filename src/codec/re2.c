@@ -17,6 +17,8 @@ enum {
     REPEAT_MAX = 1000, /* product of all counts in a pattern: RE2's limit on expansion */
     WORKSPACE = 1000,  /* states of the matcher that fit on the stack; PCRE2 needs at least 20 */
     WORKSPACE_MAX = WORKSPACE << 6,
+    STEPS_MAX = 100000, /* of a search that goes back: about a millisecond */
+    HEAP_MAX_KIB = 16 << 10,
 };
 
 struct re2 {
@@ -347,4 +349,59 @@ bool re2_matches(const struct re2 *re, struct hk_str text)
     }
     pcre2_match_data_free(data);
     return rc >= 0;
+}
+
+/* The longest match at the first place where there is one: 1, or 0. */
+static int search_longest(const struct re2 *re, struct hk_str text, size_t from, struct hk_str *ret)
+{
+    pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+    int small[WORKSPACE], *space = small;
+    int rc;
+
+    hk_assert(data);
+    for (size_t n = WORKSPACE;; n *= 4) {
+        rc = pcre2_dfa_match(re->code, (PCRE2_SPTR)text.s, text.n, from, 0, data, NULL, space, n);
+        if (space != small) {
+            hk_free(space);
+        }
+        if (rc != PCRE2_ERROR_DFA_WSSIZE || n >= WORKSPACE_MAX) {
+            break;
+        }
+        space = hk_alloc(n * 4 * sizeof(*space));
+    }
+    if (rc >= 0) {
+        const PCRE2_SIZE *at = pcre2_get_ovector_pointer(data);
+        *ret = (struct hk_str){text.s + at[0], at[1] - at[0]};
+    }
+    pcre2_match_data_free(data);
+    return rc >= 0;
+}
+
+/* The first search never goes back over the text and finds the place; only the second one, which
+ * knows that there is a match, weighs alternatives. */
+int re2_search(const struct re2 *re, struct hk_str text, size_t from, struct hk_str *ret)
+{
+    const struct hk_str all = text.s ? text : HK_STR("");
+    pcre2_match_context *context;
+    pcre2_match_data *data;
+    struct hk_str longest;
+
+    if (!search_longest(re, all, from, &longest)) {
+        return 0;
+    }
+    context = pcre2_match_context_create(NULL);
+    data = pcre2_match_data_create(1, NULL);
+    hk_assert(context && data);
+    pcre2_set_match_limit(context, STEPS_MAX);
+    pcre2_set_heap_limit(context, HEAP_MAX_KIB);
+    const size_t start = (size_t)(longest.s - all.s);
+    const int rc =
+        pcre2_match(re->code, (PCRE2_SPTR)all.s, all.n, start, PCRE2_ANCHORED, data, context);
+    if (rc >= 0) {
+        const PCRE2_SIZE *at = pcre2_get_ovector_pointer(data);
+        *ret = (struct hk_str){all.s + at[0], at[1] - at[0]};
+    }
+    pcre2_match_data_free(data);
+    pcre2_match_context_free(context);
+    return rc >= 0 ? 1 : -HK_ELIMIT;
 }

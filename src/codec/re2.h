@@ -17,3 +17,7 @@ void re2_freep(struct re2 **re);
 /* Whether any part of the text matches. A text that is not UTF-8 matches nothing. Threads may share
  * re. */
 bool re2_matches(const struct re2 *re, struct hk_str text);
+/* The first match at or behind the byte `from`, with Perl's preferences, as in Go's regexp: 1 and the
+ * match, 0 without one or when the text is not UTF-8. -HK_ELIMIT when there is a match, but the
+ * choice between alternatives takes too many steps. */
+int re2_search(const struct re2 *re, struct hk_str text, size_t from, struct hk_str *ret);

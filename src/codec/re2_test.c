@@ -109,6 +109,51 @@ static void only_the_given_bytes_count(void **state)
     assert_true(re2_matches(re, (struct hk_str){"abc", 3}));
 }
 
+static const struct {
+    const char *pattern, *text;
+    size_t from;
+    const char *hit; /* NULL: none */
+} searches[] = {
+    {"[0-9]+", "ab12c345", 0, "12"},
+    {"[0-9]+", "ab12c345", 4, "345"},
+    {"[0-9]+", "abc", 0, NULL},
+    {"a|ab", "xab", 0, "a"}, /* the first alternative that matches, not the longest */
+    {"a*?b", "aab", 0, "aab"},
+    {"^b", "ab", 1, NULL}, /* the text begins at its beginning, not where the search does */
+    {"", "ab", 2, ""},
+};
+
+static void a_search_returns_what_matches(void **state)
+{
+    for (size_t i = 0; i < HK_LEN(searches); i++) {
+        HK_AUTO(re2_freep) struct re2 *re = NULL;
+        struct hk_str hit = HK_STR("");
+
+        assert_int_equal(re2_compile(hk_str(searches[i].pattern), &re, NULL), 0);
+        const int rc = re2_search(re, hk_str(searches[i].text), searches[i].from, &hit);
+        if (rc != (searches[i].hit != NULL) || (rc > 0 && !hk_str_is(hit, searches[i].hit))) {
+            fail_msg("%s in '%s': expected '%s', got %d '%.*s'", searches[i].pattern,
+                     searches[i].text, searches[i].hit ? searches[i].hit : "(none)", rc,
+                     HK_FMT(hit));
+        }
+    }
+}
+
+static void a_search_takes_bounded_time(void **state)
+{
+    HK_AUTO(re2_freep) struct re2 *re = NULL;
+    struct hk_str hit;
+
+    static const struct hk_str text =
+        HK_STR("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac");
+
+    assert_int_equal(re2_compile(HK_STR("^(a|aa)+b|^a"), &re, NULL), 0);
+    assert_int_equal(re2_search(re, text, 0, &hit), -HK_ELIMIT);
+    re2_free(re);
+    assert_int_equal(re2_compile(HK_STR("^(a|aa)+$"), &re, NULL), 0);
+    assert_int_equal(re2_search(re, text, 0, &hit), 0);
+}
+
 static void what_go_refuses_is_refused(void **state)
 {
     for (size_t i = 0; i < HK_LEN(refused); i++) {
@@ -126,6 +171,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patterns_match),
         cmocka_unit_test(only_the_given_bytes_count),
+        cmocka_unit_test(a_search_returns_what_matches),
+        cmocka_unit_test(a_search_takes_bounded_time),
         cmocka_unit_test(what_go_refuses_is_refused),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -40,95 +40,68 @@ static void note_stored(struct rest_call *c, struct json *doc)
 
 /* ---- schemas ---- */
 
-/* A position in a schema, linked to its parent in the caller's stack frame. */
-struct place {
-    const struct place *up;
-    const char *field;
-    struct hk_str key; /* of a map, if not empty */
-    uint32_t index;    /* index in a list */
-    bool listed;
+/* Where problems of a schema's rules are told. */
+struct rules_report {
+    struct rest_call *c;
+    const char *at; /* the schema's path in the definition */
 };
 
-static void place_write(const struct place *p, struct hk_buf *out)
+static void rest_crd_on_bad_rule(void *ctx, const char *reason, const char *field,
+                                 const char *message)
 {
-    if (p->up) {
-        place_write(p->up, out);
-        hk_buf_addc(out, '.');
-    }
-    hk_buf_adds(out, p->field);
-    if (p->key.n > 0) {
-        hk_buf_addf(out, "[%.*s]", HK_FMT(p->key));
-    } else if (p->listed) {
-        hk_buf_addf(out, "[%u]", p->index);
-    }
+    const struct rules_report *r = ctx;
+
+    rest_field_error(r->c, reason,
+                     hk_arena_printf(&r->c->mem, "%s%s%s", r->at, field[0] ? "." : "", field), "%s",
+                     message);
 }
 
-static void warn_rule(struct rest_call *c, const struct place *at, struct hk_str rule)
+static const struct json *version_schema(const struct json *versions, uint32_t i)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
-
-    place_write(at, &path);
-    rest_warn(c, "%s.rule: this server does not evaluate the rule and will not enforce it: %.*s",
-              path.data, HK_FMT(rule));
+    return json_at(&versions->items[i], "schema.openAPIV3Schema");
 }
 
-/* Warns about rules that are not enforced. The caller compiled the schema, so depth is bounded. */
-static void warn_rules(struct rest_call *c, const struct place *at, const struct json *schema)
+/* Kubernetes keeps one schema for all versions if they are equal, and its messages show it. */
+static bool versions_share_schema(const struct json *versions)
 {
-    static const char *const maps[] = {"properties", "patternProperties"};
-    static const char *const nodes[] = {"items", "additionalProperties", "not"};
-    static const char *const lists[] = {"allOf", "anyOf", "oneOf"};
-    const struct json *rules = json_get(schema, "x-kubernetes-validations");
-
-    for (uint32_t i = 0; json_is(rules, JSON_ARRAY) && i < rules->len; i++) {
-        const struct place here = {at, "x-kubernetes-validations", .index = i, .listed = true};
-        const struct hk_str rule = json_str(json_get(&rules->items[i], "rule"), HK_STR(""));
-        if (!schema_knows_rule(rule)) {
-            warn_rule(c, &here, rule);
+    for (uint32_t i = 0; i < json_len(versions); i++) {
+        const struct json *schema = version_schema(versions, i);
+        if (!schema || !json_equal(schema, version_schema(versions, 0))) {
+            return false;
         }
     }
-    for (size_t k = 0; k < HK_LEN(maps); k++) {
-        const struct json *map = json_get(schema, maps[k]);
-        for (uint32_t i = 0; json_is(map, JSON_OBJECT) && i < map->len; i++) {
-            const struct place here = {at, maps[k], .key = map->members[i].key};
-            warn_rules(c, &here, &map->members[i].value);
-        }
-    }
-    for (size_t k = 0; k < HK_LEN(nodes); k++) {
-        const struct place here = {.up = at, .field = nodes[k]};
-        if (json_is(json_get(schema, nodes[k]), JSON_OBJECT)) {
-            warn_rules(c, &here, json_get(schema, nodes[k]));
-        }
-    }
-    for (size_t k = 0; k < HK_LEN(lists); k++) {
-        const struct json *list = json_get(schema, lists[k]);
-        for (uint32_t i = 0; json_is(list, JSON_ARRAY) && i < list->len; i++) {
-            const struct place here = {at, lists[k], .index = i, .listed = true};
-            warn_rules(c, &here, &list->items[i]);
-        }
-    }
+    return true;
 }
 
 /* A schema that cannot be applied is refused, not ignored. */
+static void check_schema(struct rest_call *c, const struct json *schema, const char *at)
+{
+    struct rules_report report = {c, at};
+    const struct schema_sink sink = {.ctx = &report, .error = rest_crd_on_bad_rule};
+    struct schema *rules = NULL;
+    struct hk_err why = {0};
+
+    if (schema_new(schema, &rules, &why) < 0) {
+        rest_field_error(c, "FieldValueInvalid", at, "Invalid value: \"object\": %s", why.text);
+        return;
+    }
+    schema_check_rules(rules, &c->mem, &sink);
+    schema_free(rules);
+}
+
 static void check_schemas(struct rest_call *c, const struct json *doc)
 {
     const struct json *versions = json_at(doc, "spec.versions");
+    const bool shared = versions_share_schema(versions);
 
-    for (uint32_t i = 0; json_is(versions, JSON_ARRAY) && i < versions->len; i++) {
-        const struct json *schema = json_at(&versions->items[i], "schema.openAPIV3Schema");
-        const struct place version = {NULL, "spec.versions", .index = i, .listed = true};
-        const struct place at = {.up = &version, .field = "schema.openAPIV3Schema"};
-        struct schema *rules = NULL;
-        struct hk_err why = {0};
-        if (schema && schema_new(schema, &rules, &why) < 0) {
-            rest_field_error(
-                c, "FieldValueInvalid",
-                hk_arena_printf(&c->mem, "spec.versions[%u].schema.openAPIV3Schema", i),
-                "Invalid value: \"object\": %s", why.text);
-        } else if (schema) {
-            warn_rules(c, &at, schema);
+    for (uint32_t i = 0; i < (shared ? HK_MIN(json_len(versions), 1U) : json_len(versions)); i++) {
+        const struct json *schema = version_schema(versions, i);
+        if (schema) {
+            check_schema(
+                c, schema,
+                shared ? "spec.validation.openAPIV3Schema"
+                       : hk_arena_printf(&c->mem, "spec.versions[%u].schema.openAPIV3Schema", i));
         }
-        schema_free(rules);
     }
 }
 

@@ -52,24 +52,51 @@ static void test_strategic_merge_is_not_for_custom_resources(void **state)
     rig_story(*state, steps);
 }
 
-static void test_unsupported_rules_get_a_warning(void **state)
-{
-    struct rig *g = *state;
-    const struct port_request req = {
-        .verb = PORT_CREATE,
-        .kind = rig_kind(g, CRD),
-        .body = rig_json(g, BOXES("boxes", "Box",
-                                  "'a':{'type':'array','items':{'type':'object',"
-                                  "'x-kubernetes-validations':[{'rule':'self.x > self.y'}]}}")),
-    };
-    struct answer a = rig_ask(g, &req);
+#define RULE(rule) "'x-kubernetes-validations':[{'rule':'" rule "'}]"
+#define PAIR "'type':'object','properties':{'x':{'type':'integer'},'y':{'type':'integer'}}"
 
-    assert_int_equal(a.code, 201);
-    assert_string_equal(
-        a.warnings, "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[a].items."
-                    "x-kubernetes-validations[0].rule: this server does not evaluate the rule and "
-                    "will not enforce it: self.x > self.y; ");
-    answer_fini(&a);
+static void test_rules_are_enforced(void **state)
+{
+    static const struct step steps[] = {
+        {CRD, DEFINE,
+         BOXES("boxes", "Box",
+               "'a':{" PAIR
+               "," RULE("self.x > self.y") "},"
+                                           "'b':{'type':'integer'," RULE("self >= oldSelf") "}"),
+         201},
+        {"Box", CREATE, "{'metadata':{'name':'x'},'spec':{'a':{'x':1,'y':2}}}", 422, "Invalid",
+         "Box.x.io \"x\" is invalid: spec.a: Invalid value: \"object\": failed rule: self.x > "
+         "self.y"},
+        {"Box", CREATE, "{'metadata':{'name':'x'},'spec':{'a':{'x':3,'y':2},'b':5}}", 201},
+        {"Box", MERGE("x"), "{'spec':{'b':4}}", 422, "Invalid",
+         "Box.x.io \"x\" is invalid: spec.b: Invalid value: \"integer\": failed rule: self >= "
+         "oldSelf"},
+        {"Box", MERGE("x"), "{'spec':{'b':6}}", 200},
+        /* a stricter rule leaves values alone that do not change */
+        {CRD, REDEFINE("boxes.x.io"),
+         "{'spec':{" VERSIONS("'a':{" PAIR "," RULE("self.x > 9") "},'b':{'type':'integer'}") "}}",
+         200},
+        {"Box", MERGE("x"), "{'spec':{'b':7}}", 200},
+        {"Box", MERGE("x"), "{'spec':{'a':{'x':4}}}", 422, "Invalid",
+         "Box.x.io \"x\" is invalid: spec.a: Invalid value: \"object\": failed rule: self.x > 9"},
+    };
+
+    rig_story(*state, steps);
+}
+
+static void test_rules_that_do_not_compile_are_refused(void **state)
+{
+    static const struct step steps[] = {
+        {CRD, DEFINE,
+         BOXES("boxes", "Box", "'a':{'type':'array','items':{" PAIR "," RULE("self.z > 1") "}}"),
+         422, "Invalid",
+         "CustomResourceDefinition.apiextensions.k8s.io \"boxes.x.io\" is invalid: "
+         "spec.validation.openAPIV3Schema.properties[spec].properties[a].items."
+         "x-kubernetes-validations[0].rule: Invalid value: \"self.z > 1\": compilation failed: "
+         "ERROR: <input>:1:5: undefined field 'z'\n | self.z > 1\n | ....^"},
+    };
+
+    rig_story(*state, steps);
 }
 
 static void test_a_taken_name_keeps_a_definition_waiting(void **state)
@@ -144,7 +171,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(old_objects_are_read_by_the_new_schema),
         TEST(strategic_merge_is_not_for_custom_resources),
-        TEST(unsupported_rules_get_a_warning),
+        TEST(rules_are_enforced),
+        TEST(rules_that_do_not_compile_are_refused),
         TEST(a_taken_name_keeps_a_definition_waiting),
         TEST(an_ending_definition_takes_nothing_new),
         TEST(a_version_without_a_name_is_refused),

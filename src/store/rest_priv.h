@@ -485,7 +485,7 @@ bool rest_schema_outdated(const struct rest_kind *k, const struct store_obj *o);
 /* Prunes and defaults a stored tree by the current schema. */
 void rest_schema_refresh(const struct rest_kind *k, struct json *doc, struct hk_arena *mem);
 /* Collects field errors. */
-void rest_schema_validate(struct rest_call *c, const struct json *doc);
+void rest_schema_validate(struct rest_call *c, const struct json *doc, const struct json *old);
 
 /* ---- rest_fields.c: sets of fields, as tries in the form of FieldsV1 ---- */
 

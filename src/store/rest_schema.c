@@ -40,11 +40,11 @@ void rest_schema_refresh(const struct rest_kind *k, struct json *doc, struct hk_
     }
 }
 
-void rest_schema_validate(struct rest_call *c, const struct json *doc)
+void rest_schema_validate(struct rest_call *c, const struct json *doc, const struct json *old)
 {
     const struct schema_sink sink = {.ctx = c, .error = on_error};
 
     if (c->k->rules) {
-        schema_validate(c->k->rules, doc, &c->mem, &sink);
+        schema_validate(c->k->rules, doc, old, &c->mem, &sink);
     }
 }

@@ -261,7 +261,7 @@ static int prepare_new(struct rest_call *c, struct json *doc)
     if (rest_service_allocate(c, NULL, doc, NULL) < 0) {
         return c->rc;
     }
-    rest_schema_validate(c, doc);
+    rest_schema_validate(c, doc, NULL);
     if (validate(c, NULL, doc, NULL) < 0) {
         return c->rc;
     }
@@ -466,7 +466,7 @@ int rest_update_doc(struct rest_call *c, const char *sub, struct json *doc,
     if (!c->managed) {
         rest_apply_note(c, sub, doc, old);
     }
-    rest_schema_validate(c, doc);
+    rest_schema_validate(c, doc, old);
     if (sub && !strcmp(sub, "resize")) {
         rest_pod_check_resize(c, doc, old);
     }

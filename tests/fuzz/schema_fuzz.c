@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schemas, as a list of schema and object: what was pruned once has nothing left to prune, and
-// defaults filled in stay as they are.
+// defaults filled in stay as they are. Rules are reviewed and evaluated, for new objects and updates.
 #include "api/schema.h"
 #include "fuzz/fuzz.h"
 
@@ -28,7 +28,10 @@ static void check_object(const struct schema *s, struct json *obj, struct hk_are
     struct json again = json_clone(obj, a);
     schema_default(s, &again, a);
     hk_assert(json_equal(obj, &again));
-    hk_assert(schema_validate(s, obj, a, &error_sink) == (errors == 0));
+    hk_assert(schema_validate(s, obj, NULL, a, &error_sink) == (errors == 0));
+    errors = 0;
+    hk_assert(schema_validate(s, obj, &again, a, &error_sink) == (errors == 0));
+    schema_check_rules(s, a, &error_sink);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
