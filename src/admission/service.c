@@ -156,7 +156,8 @@ int admit_service_default(struct admission_request *q, struct hk_err *err)
     if (hk_str_is(edit_str(spec, "sessionAffinity"), "ClientIP")) {
         struct json *config = json_need(spec, q->mem, "sessionAffinityConfig", JSON_OBJECT);
 
-        edit_default_int(json_need(config, q->mem, "clientIP", JSON_OBJECT), q->mem, "timeoutSeconds", 10800);
+        edit_default_int(json_need(config, q->mem, "clientIP", JSON_OBJECT), q->mem,
+                         "timeoutSeconds", 10800);
     }
     if (admit_service_has_node_ports(spec)) {
         edit_default_str(spec, q->mem, "externalTrafficPolicy", "Cluster");

@@ -61,7 +61,7 @@ static uint32_t key_get(struct workq *q, struct hk_str ns, struct hk_str name)
         key = q->keys.len;
         hk_vec_push(&q->keys, (struct workq_key){0});
     }
-    q->keys.at[key] = (struct workq_key){.ns = a, .name = b, .due_ns = INT64_MAX};
+    q->keys.at[key] = (struct workq_key){.ns = a, .name = b, .used = true, .due_ns = INT64_MAX};
     hk_map_put(&q->at, both, key);
     return key;
 }
@@ -134,8 +134,8 @@ int64_t workq_tick(struct workq *q, int64_t now_ns)
     while (q->timers.len > 0) {
         const struct workq_timer t = q->timers.at[0];
         struct workq_key *k = &q->keys.at[t.key];
-        const bool is_due = k->name != 0 && k->due_ns == t.at_ns;
-        const bool is_rest = k->name != 0 && k->rest_ns == t.at_ns;
+        const bool is_due = k->used && k->due_ns == t.at_ns;
+        const bool is_rest = k->used && k->rest_ns == t.at_ns;
 
         if ((is_due || is_rest) && t.at_ns > now_ns) {
             return t.at_ns;

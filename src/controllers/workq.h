@@ -15,8 +15,9 @@
 enum workq_state { WORKQ_IDLE, WORKQ_RESTING, WORKQ_WAITING, WORKQ_BUSY };
 
 struct workq_key {
-    uint32_t ns, name; /* string ids, held; name 0: free */
+    uint32_t ns, name; /* string ids, held; either may be empty */
     uint8_t state;     /* enum workq_state */
+    bool used;         /* not vacant */
     bool again;        /* added while busy */
     uint32_t failures; /* in a row */
     int64_t due_ns;    /* the earliest requested time; INT64_MAX none */

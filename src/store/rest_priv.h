@@ -203,7 +203,7 @@ struct rest {
     HK_VEC(struct quota_book *) quotas; /* in order of namespace and name */
     bool quotas_dirty;
     struct service_book *service_book; /* NULL: Services get no addresses */
-    bool names_freed; /* a CRD freed names: others may claim them */
+    bool names_freed;                  /* a CRD freed names: others may claim them */
 
     const struct webhook_caller *webhook_caller;                     /* NULL: no webhook is asked */
     const struct rest_kind *webhooks_mutating, *webhooks_validating; /* their configurations */

@@ -28,11 +28,11 @@ struct agent_opts {
     const char *node;       /* name of the node */
     /* Many nodes instead of one; the runtime must be hollow. Borrowed by agent_new. */
     const struct agent_fleet *fleet;
-    const char *address;   /* of the node, NULL: 127.0.0.1 */
-    int64_t lease_ns;      /* lease duration, renewed four times in it; 0: 40 s */
-    uint16_t serve_port;   /* port of its kubelet API; 0: none */
+    const char *address;       /* of the node, NULL: 127.0.0.1 */
+    int64_t lease_ns;          /* lease duration, renewed four times in it; 0: 40 s */
+    uint16_t serve_port;       /* port of its kubelet API; 0: none */
     struct services *services; /* whose names pods find in their hosts files; NULL: none */
-    struct net_loop *loop; /* for network probes; NULL: they fail */
+    struct net_loop *loop;     /* for network probes; NULL: they fail */
     /* What the node has, as ResourceLists; labels as an object. Borrowed by agent_new. */
     const struct json *capacity, *allocatable, *labels;
     const struct machine *machine; /* machine to measure; NULL: none */

@@ -41,9 +41,9 @@ struct pods {
     HK_VEC(uint32_t) touched;   /* slots of pods that need a step */
     HK_VEC(struct pods_alarm) alarms;
     HK_VEC(uint32_t) vacant_alarms;
-    struct hk_heap alarm_queue; /* rows of alarms, earliest first */
+    struct hk_heap alarm_queue;          /* rows of alarms, earliest first */
     struct service_names *service_names; /* NULL: pods get no names of Services */
-    int64_t hosts_due_ns;       /* write no hosts files before */
+    int64_t hosts_due_ns;                /* write no hosts files before */
     HK_VEC(struct source *) sources;
     struct pods_books books;
 };
