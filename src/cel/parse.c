@@ -520,7 +520,7 @@ static int parse_operator(const struct parser *p, enum cel_op *op)
 static int parse_binary(struct parser *p, int least, struct cel_node **ret)
 {
     int rc = least > 3 ? parse_unary(p, ret) : parse_binary(p, least + 1, ret);
-    enum cel_op op;
+    enum cel_op op = OP_IN; /* parse_operator says which */
 
     while (rc == 0 && least <= 3 && parse_operator(p, &op) == least) {
         struct cel_node *n = parse_node(p, NODE_BINARY, p->t.at), *args[2] = {*ret, NULL};

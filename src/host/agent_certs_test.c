@@ -109,6 +109,7 @@ static void a_damaged_pair_is_replaced(void **state)
     assert_int_equal(hk_write_file(f->cert.data, HK_STR("not a certificate"), NULL), 0);
     HK_AUTO(hk_freep) char *second = keep(f, "127.0.0.1", NOW_S);
     assert_true(cert_serves(second, second + cert_first(second), "n1"));
+    assert_string_not_equal(second, first);
     unlink(f->key.data);
     HK_AUTO(hk_freep) char *third = keep(f, "127.0.0.1", NOW_S);
     assert_string_not_equal(third, second);

@@ -463,7 +463,9 @@ void rest_service_reload(struct rest *r)
     if (r->service_book) {
         hk_map_clear(&r->service_book->addresses);
         hk_map_clear(&r->service_book->ports);
-        HK_AUTO(rest_service_scan_fini) struct service_scan scan = rest_service_scan(r);
+        struct service_scan scan = rest_service_scan(r); /* fills the book */
+
+        rest_service_scan_fini(&scan);
     }
 }
 
