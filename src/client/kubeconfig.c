@@ -454,7 +454,8 @@ static int kubeconfig_apply_options(struct loader *l)
         k->exec = NULL;
     }
     const char *server = o->server ? o->server : k->server;
-    k->server = complete_server(l, kubeconfig_is_set(server) ? server : "http://localhost:8080");
+    k->is_guess = !kubeconfig_is_set(server);
+    k->server = complete_server(l, k->is_guess ? "http://localhost:8080" : server);
     const char *ns = o->ns ? o->ns : k->ns;
     k->ns = kubeconfig_copy_str(l, kubeconfig_is_set(ns) ? ns : "default");
     return check_server(l);

@@ -52,6 +52,7 @@ struct kubeconfig {
     const char *server;  /* "https://host:6443/prefix", without slash at the end */
     const char *ns;      /* of the context, else "default" */
     bool in_cluster;
+    bool is_guess; /* nothing names a server: this is the address that kubectl tries then */
 
     const char *ca_file, *ca_pem; /* at most one */
     bool insecure;

@@ -56,6 +56,7 @@ static void write_config(const struct kubeconfig *k, struct hk_buf *out)
     hk_buf_adds(out, k->insecure ? " insecure" : "");
     hk_buf_adds(out, k->disable_compression ? " uncompressed" : "");
     hk_buf_adds(out, k->in_cluster ? " in-cluster" : "");
+    hk_buf_adds(out, k->is_guess ? " guess" : "");
 }
 
 /* want: the configuration in one line, or part of the message. */
@@ -80,8 +81,8 @@ static void test_one_file(void **state)
     static const struct {
         const char *text, *want;
     } cases[] = {
-        {"", "http://localhost:8080 default"},
-        {"clusters: null\n", "http://localhost:8080 default"},
+        {"", "http://localhost:8080 default guess"},
+        {"clusters: null\n", "http://localhost:8080 default guess"},
         {CHOICE("server: 'https://h:6443/'", "token: t"), "https://h:6443 ns1 token=t"},
         {CHOICE("server: 'https://h/prefix/', tls-server-name: nm, proxy-url: 'socks5://p'", ""),
          "https://h/prefix ns1 name=nm proxy=socks5://p"},
@@ -240,14 +241,14 @@ static void test_several_files_are_one(void **state)
     snprintf(want, sizeof(want), "https://h default ca_file=%s/x token=first", dir);
     expect_load(&(struct kubeconfig_opts){.env_paths = list}, want);
     expect_load(&(struct kubeconfig_opts){.env_paths = list, .path = path("empty")},
-                "http://localhost:8080 default");
+                "http://localhost:8080 default guess");
     expect_load(&(struct kubeconfig_opts){.path = path("missing")}, "missing");
     assert_int_equal(mkdir(path("home"), 0700), 0);
     assert_int_equal(mkdir(path("home/.kube"), 0700), 0);
     put("home/.kube/config", CHOICE("server: 'https://home'", "token: t"));
     expect_load(&(struct kubeconfig_opts){.home = path("home")}, "https://home ns1 token=t");
     expect_load(&(struct kubeconfig_opts){.home = path("nowhere")},
-                "http://localhost:8080 default");
+                "http://localhost:8080 default guess");
 }
 
 static void test_in_a_pod(void **state)
@@ -256,7 +257,7 @@ static void test_in_a_pod(void **state)
         .service_host = "10.0.0.1", .service_port = "443", .account_dir = dir};
     char want[512];
 
-    expect_load(&o, "http://localhost:8080 default"); /* no token: not in a pod */
+    expect_load(&o, "http://localhost:8080 default guess"); /* no token: not in a pod */
     put("token", "t1");
     put("namespace", "work\n");
     snprintf(want, sizeof(want),
@@ -271,7 +272,7 @@ static void test_in_a_pod(void **state)
              dir, dir);
     expect_load(&o, want);
     o.service_port = "";
-    expect_load(&o, "http://localhost:8080 default");
+    expect_load(&o, "http://localhost:8080 default guess");
 }
 
 /* ---- plugins ---- */

@@ -45,10 +45,18 @@ int user_open(struct user *u, const struct user_opts *o, struct hk_err *err)
     const int rc =
         ask_open(&u->ask, o->kubeconfig ? o->kubeconfig : "", o->server ? o->server : "", err);
 
-    if (rc == 0) {
-        u->ns = o->all_namespaces ? "" : o->ns ? o->ns : client_config(u->ask.client)->ns;
+    if (rc < 0) {
+        return rc;
     }
-    return rc;
+    if (client_config(u->ask.client)->is_guess) {
+        ask_close(&u->ask);
+        return hk_fail(err, HK_ENOTFOUND,
+                       "no server: 'hekla up' does not run in its default directory, and neither "
+                       "--server, --kubeconfig, $KUBECONFIG nor ~/.kube/config names one ('hekla up "
+                       "--detach' starts a server)");
+    }
+    u->ns = o->all_namespaces ? "" : o->ns ? o->ns : client_config(u->ask.client)->ns;
+    return 0;
 }
 
 void user_close(struct user *u)

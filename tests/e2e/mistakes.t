@@ -57,6 +57,12 @@ with() {
     echo "$dir/bad"
 }
 
+step 'no server anywhere' '
+    unset KUBECONFIG KUBERNETES_MASTER
+    mkdir "$dir/empty"
+    export HOME=$dir/empty XDG_STATE_HOME=$dir/empty
+    [ -e /var/lib/hekla/server ] || wrong "no server: \"hekla up\" does not run in its default directory" jobs
+'
 step 'an unknown verb' '
     wrong "unknown verb \"upp\", did you mean \"up\"?" upp &&
         wrong "unknown verb \"nonsense\" (see \"hekla help\")" nonsense &&
