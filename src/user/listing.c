@@ -90,6 +90,44 @@ static struct list_set listing_choose(const struct view *v, struct api_object *c
     return (struct list_set){chosen, len};
 }
 
+/* Whether the server lets the user list the kind. */
+static int listing_probe(struct view *v, enum api_kind_id id, const char *ns, const char *selector,
+                         struct hk_err *err)
+{
+    HK_AUTO(port_answer_fini) struct port_answer first = {0};
+    const struct api_kind *kind = api_kind(id);
+    const struct port_request req = {.verb = PORT_LIST,
+                                     .kind = kind,
+                                     .ns = hk_str(kind->namespaced ? ns : ""),
+                                     .label_selector = hk_str(selector),
+                                     .limit = 1};
+
+    return ask(&v->u->ask, &req, &first, err);
+}
+
+/* Nodes count the pods of all namespaces, and queues their PodGroups. A user who may not see those
+ * gets the list with the counts of one namespace, and is told. */
+static int listing_choose_more_ns(struct view *v, const char **ret, struct hk_err *err)
+{
+    const bool everywhere = v->type->kind != API_JOB;
+    int rc;
+
+    *ret = everywhere ? "" : v->u->ns;
+    if (!everywhere) {
+        return 0;
+    }
+    rc = listing_probe(v, v->type->more, "", NULL, err);
+    if (rc != -HK_EDENIED || v->u->ns[0] == '\0') {
+        return rc;
+    }
+    fprintf(stderr,
+            "hekla: only the %s of namespace '%s' are counted: you may not list those of "
+            "others\n",
+            api_kind(v->type->more)->plural, v->u->ns);
+    *ret = v->u->ns;
+    return 0;
+}
+
 /* ---- printing ---- */
 
 static void listing_fill(struct view *v, const struct list_set *set, const struct list_more *more)
@@ -323,34 +361,24 @@ static int watch_lives(struct view *v, struct live *lives, uint32_t n, struct hk
     return rc;
 }
 
-/* Reports an unreachable or refusing server at once. */
-static int listing_probe(struct view *v, struct hk_err *err)
-{
-    HK_AUTO(port_answer_fini) struct port_answer first = {0};
-    const struct api_kind *kind = api_kind(v->type->kind);
-    const struct port_request req = {.verb = PORT_LIST,
-                                     .kind = kind,
-                                     .ns = hk_str(kind->namespaced ? v->u->ns : ""),
-                                     .label_selector = hk_str(v->o->selector),
-                                     .limit = 1};
-
-    return ask(&v->u->ask, &req, &first, err);
-}
-
 static int listing_watch(struct view *v, struct hk_err *err)
 {
     struct live lives[2] = {0};
     const uint32_t n = listing_has_more(v->type) ? 2 : 1;
-    int rc = listing_probe(v, err);
+    const char *more_ns = "";
+    /* Reports an unreachable or refusing server at once. */
+    int rc = listing_probe(v, v->type->kind, v->u->ns, v->o->selector, err);
 
+    if (rc == 0 && n > 1) {
+        rc = listing_choose_more_ns(v, &more_ns, err);
+    }
     if (rc < 0) {
         return rc;
     }
     live_init(&lives[0], v->u,
               &(struct live_opts){.kind = v->type->kind, .ns = v->u->ns, .label = v->o->selector});
     if (n > 1) {
-        const char *ns = v->type->kind == API_JOB ? v->u->ns : "";
-        live_init(&lives[1], v->u, &(struct live_opts){.kind = v->type->more, .ns = ns});
+        live_init(&lives[1], v->u, &(struct live_opts){.kind = v->type->more, .ns = more_ns});
     }
     rc = watch_lives(v, lives, n, err);
     live_fini(&lives[0]);
@@ -381,8 +409,12 @@ static int listing_show(struct view *v, struct hk_err *err)
     int rc = listing_fetch(v, &main, err);
 
     if (rc == 0 && table && listing_has_more(v->type)) {
-        const char *ns = v->type->kind == API_JOB ? v->u->ns : "";
-        rc = user_list(v->u, v->type->more, ns, NULL, &more, err);
+        const char *more_ns;
+
+        rc = listing_choose_more_ns(v, &more_ns, err);
+        if (rc == 0) {
+            rc = user_list(v->u, v->type->more, more_ns, NULL, &more, err);
+        }
         list_more_init(&m, v->type->more, (struct list_set){more.objects.at, more.objects.len});
     }
     if (rc < 0) {

@@ -68,6 +68,23 @@ static void a_table_is_for_people(void **state)
     assert_non_null(strstr(g->printed.out, "\n  default ")); /* below its parent */
 }
 
+/* The second list of a table covers all namespaces; a user with rights in one still gets the table. */
+static void counts_are_limited_to_what_the_user_may_list(void **state)
+{
+    struct rig *g = *state;
+
+    rig_put(g, QUEUE("root") QUEUE("default"));
+    port_mem_fail(g->mem, PORT_LIST, 2, HK_EDENIED);
+    assert_int_equal(print(g, "queues", &(struct listing_opts){0}), 0);
+    assert_non_null(strstr(g->printed.out, "\nroot "));
+    assert_string_equal(g->printed.complaints,
+                        "hekla: only the podgroups of namespace 'd' are counted: you may not list "
+                        "those of others\n");
+    g->user.ns = "";
+    port_mem_fail(g->mem, PORT_LIST, 2, HK_EDENIED);
+    assert_int_equal(print(g, "queues", &(struct listing_opts){0}), -HK_EDENIED);
+}
+
 static void an_empty_table_is_said_on_stderr(void **state)
 {
     struct rig *g = *state;
@@ -130,6 +147,7 @@ int main(void)
         RIG_TEST(all_objects_or_the_selected_ones),
         RIG_TEST(named_objects_must_exist),
         RIG_TEST(a_table_is_for_people),
+        RIG_TEST(counts_are_limited_to_what_the_user_may_list),
         RIG_TEST(an_empty_table_is_said_on_stderr),
         RIG_TEST(objects_are_without_managed_fields),
         RIG_TEST(a_pipe_gets_what_is_new),

@@ -5,15 +5,9 @@
 # the forms of answers that other clients ask for, and the names under which their writes are
 # recorded. Two simulated nodes run the pods. HEKLA names the program; needs kubectl and python3.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-trap 'stop KILL; rm -rf "$dir"' EXIT
-verb=up options='--no-node --sim-nodes 2'
 . tests/e2e/lib.sh
+needs kubectl curl python3
+verb=up options='--no-node --sim-nodes 2'
 
 # get PATH HEADER...: an answer of the API with these request headers.
 get() {
@@ -116,6 +110,16 @@ step 'everybody may read nodes, queues and priority classes, and no pods of othe
         done &&
         refused "cannot list resource \"pods\"" get pods --as=system:serviceaccount:default:guest \
             --as-group=system:authenticated
+'
+step 'nodes, queues and top are there for a user with rights in one namespace' '
+    k create rolebinding guest --clusterrole=edit --serviceaccount=default:guest &&
+        guest=$(kubectl create token guest) &&
+        sed "s/token: .*/token: $guest/" "$data/kubeconfig" >"$dir/guest" &&
+        for verb in nodes queues "top --once -n default"; do
+            # shellcheck disable=SC2086 # options must be split into words
+            "$HEKLA" $verb --kubeconfig "$dir/guest" >"$dir/out" 2>"$dir/err" ||
+                { echo "$verb"; cat "$dir/err"; exit 1; }
+        done
 '
 stop TERM
 finish

@@ -5,14 +5,8 @@
 # rules do not compile, objects that break rules, updates that rules compare with the object before.
 # HEKLA names the program; without kubectl there is nothing to do.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-trap 'stop KILL; rm -rf "$dir"' EXIT
 . tests/e2e/lib.sh
+needs kubectl
 
 # definition RULE: a definition of Shelves whose spec has the rule, in $dir/crd.yaml.
 definition() {

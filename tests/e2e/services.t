@@ -5,25 +5,13 @@
 # others, in front of a Deployment, headless, and for the API itself. HEKLA names the program; needs
 # kubectl, python3 and the right to make mount namespaces.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-if ! command -v kubectl >/dev/null; then
-    echo '1..0 # skip no kubectl'
-    exit 0
-fi
-if [ "${HEKLA_BACKEND:-}" = kube ]; then
-    echo '1..0 # skip a real control plane has Services of its own'
-    exit 0
-fi
-if ! unshare -m true 2>/dev/null && ! unshare -rm true 2>/dev/null; then
-    echo '1..0 # skip mount namespaces are not permitted'
-    exit 0
-fi
-dir=$(mktemp -d) || exit 1
-trap 'stop KILL; rm -rf "$dir"' EXIT
+. tests/e2e/lib.sh
+needs kubectl python3
+needs_embedded 'a real control plane has Services of its own'
+unshare -rm true 2>/dev/null || needs_mounts
 # A network that no other test uses.
 net=127.$((129 + $$ % 100)).$(($$ / 100 % 250))
 verb=up options="--service-cluster-ip-range $net.0/24"
-. tests/e2e/lib.sh
 
 # may_listen PORT: whether this user may listen there.
 may_listen() {

@@ -4,18 +4,13 @@
 # Admission webhooks that a user configures: one over loopback that changes, refuses, warns, stalls
 # and answers nonsense. HEKLA names the program; needs kubectl, python3 and openssl.
 cd "$(dirname "$0")/../.." || exit 1
-HEKLA=${HEKLA:-build/hekla}
-for tool in kubectl openssl python3; do
-    if ! command -v $tool >/dev/null; then
-        echo "1..0 # skip no $tool"
-        exit 0
-    fi
-done
-dir=$(mktemp -d) || exit 1
-hook=
-trap '[ -z "$hook" ] || kill "$hook"; stop KILL; rm -rf "$dir"' EXIT
-verb=apiserver
 . tests/e2e/lib.sh
+needs kubectl openssl python3
+hook=
+
+end_others() {
+    [ -z "$hook" ] || kill "$hook"
+}
 
 # start_hook: starts the webhook, and sets $hook and $hook_port.
 start_hook() {
@@ -151,7 +146,7 @@ step 'a configuration with a URL and a Service is refused' '
 	metadata: {name: both}
 	webhooks:
 	- name: both.example.com
-	  clientConfig: {url: "https://h/", service: {namespace: n, name: s}}
+	  clientConfig: {url: "https://h/", service: {namespace: other, name: s}}
 	  sideEffects: None
 	  admissionReviewVersions: [v1]
 	END
