@@ -412,4 +412,5 @@ int eval_node(struct cel_run *r, const struct cel_node *n, struct cel_value *ret
         break;
     }
     hk_assert(false);
+    return -HK_EINVAL;
 }
