@@ -63,6 +63,21 @@ static int format_key(struct format *f, struct cel_value key, uint32_t depth, st
     return rc;
 }
 
+static int format_row(struct format *f, const struct format_row *row, bool first, uint32_t depth)
+{
+    int rc = first ? 0 : format_adds(f, ", ");
+
+    if (rc < 0) {
+        return rc;
+    }
+    rc = text_add(f->r, &f->out, row->key);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = format_adds(f, ": ");
+    return rc < 0 ? rc : format_text(f, row->value, depth + 1);
+}
+
 /* Sorted by key, so that the text does not depend on the order in the map. */
 static int format_map(struct format *f, const struct cel_map *m, uint32_t depth)
 {
@@ -83,10 +98,7 @@ static int format_map(struct format *f, const struct cel_map *m, uint32_t depth)
         rc = format_adds(f, "{");
     }
     for (uint32_t i = 0; i < m->len && rc == 0; i++) {
-        rc = i > 0 ? format_adds(f, ", ") : 0;
-        rc = rc < 0 ? rc : text_add(f->r, &f->out, rows[i].key);
-        rc = rc < 0 ? rc : format_adds(f, ": ");
-        rc = rc < 0 ? rc : format_text(f, rows[i].value, depth + 1);
+        rc = format_row(f, &rows[i], i == 0, depth);
     }
     return rc < 0 ? rc : format_adds(f, "}");
 }

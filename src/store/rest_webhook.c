@@ -326,8 +326,12 @@ static int apply(struct rest_call *c, const struct rest_kind *row, struct hk_str
     if (!s->kind) {
         rest_view_show(row, doc, &c->mem);
     }
-    rc = rc < 0 ? rc : api_patch_json_check(&patch, err);
-    rc = rc < 0 ? rc : api_patch_json(doc, &patch, &c->mem, err);
+    if (rc == 0) {
+        rc = api_patch_json_check(&patch, err);
+    }
+    if (rc == 0) {
+        rc = api_patch_json(doc, &patch, &c->mem, err);
+    }
     if (rc == 0 && !json_is(doc, JSON_OBJECT)) {
         return hk_fail(err, HK_EINVAL, "the patch leaves no object");
     }
