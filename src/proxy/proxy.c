@@ -11,11 +11,13 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define SECOND_NS ((int64_t)1000 * 1000 * 1000)
 #define RETRY_NS (10 * SECOND_NS)
+#define AGAIN_NS (SECOND_NS / 5)
 #define NODE_ADDRESS "127.0.0.1" /* of node ports */
 
 enum {
@@ -149,6 +151,32 @@ void proxy_on_conn_end(struct proxy *p, struct proxy_conn *c)
     proxy_set_full(p, p->conns.len >= p->o.max_connections);
 }
 
+/* Without descriptors or memory the listeners stay readable: watching them would only turn the loop
+ * in circles. */
+static void proxy_pause(struct proxy *p, int why)
+{
+    p->nfailed++;
+    if (!p->told_failed) {
+        p->told_failed = true;
+        hk_log(HK_LOG_WARN, "cannot accept connections to Services, trying again", "err=\"%s\"",
+               strerror(why));
+    }
+    proxy_set_full(p, true);
+    net_timer_at(p->again, net_loop_now_ns(p->o.loop) + AGAIN_NS);
+}
+
+static void proxy_on_again(void *ctx)
+{
+    struct proxy *p = ctx;
+
+    proxy_set_full(p, p->conns.len >= p->o.max_connections);
+}
+
+static bool proxy_is_short(int why)
+{
+    return why == EMFILE || why == ENFILE || why == ENOBUFS || why == ENOMEM;
+}
+
 static void proxy_on_client(void *ctx, uint32_t events)
 {
     struct proxy_listener *l = ctx;
@@ -159,8 +187,12 @@ static void proxy_on_client(void *ctx, uint32_t events)
         const int fd = accept4(l->fd, (struct sockaddr *)&from, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         if (fd < 0) {
+            if (proxy_is_short(errno)) {
+                proxy_pause(l->p, errno);
+            }
             return;
         }
+        l->p->told_failed = false;
         proxy_relay(l, fd, &from);
         proxy_set_full(l->p, l->p->conns.len >= l->p->o.max_connections);
     }
@@ -333,14 +365,26 @@ static void proxy_on_sweep(void *ctx)
     }
 }
 
+/* Each connection has two descriptors: three quarters of them are left to the server. */
+static uint32_t proxy_usual_max(void)
+{
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0) {
+        return CONNECTIONS_MAX;
+    }
+    return (uint32_t)HK_MAX(HK_MIN(files.rlim_cur / 8, (rlim_t)CONNECTIONS_MAX), (rlim_t)1);
+}
+
 struct proxy *proxy_new(const struct proxy_opts *o)
 {
     struct proxy *p = hk_zalloc(sizeof(*p));
 
     p->o = *o;
-    p->o.max_connections = o->max_connections > 0 ? o->max_connections : CONNECTIONS_MAX;
+    p->o.max_connections = o->max_connections > 0 ? o->max_connections : proxy_usual_max();
     p->o.max_listeners = o->max_listeners > 0 ? o->max_listeners : LISTENERS_MAX;
     p->retry = net_timer_new(o->loop, proxy_on_retry, p);
+    p->again = net_timer_new(o->loop, proxy_on_again, p);
     p->sweep = net_timer_new(o->loop, proxy_on_sweep, p);
     services_listen(o->services, proxy_on_service, p);
     return p;
@@ -358,6 +402,7 @@ void proxy_free(struct proxy *p)
         proxy_listener_free(p->listeners.at[i]);
     }
     net_timer_free(p->retry);
+    net_timer_free(p->again);
     net_timer_free(p->sweep);
     hk_vec_fini(&p->listeners);
     hk_vec_fini(&p->conns);

@@ -44,7 +44,10 @@ struct proxy {
     HK_VEC(struct proxy_conn *) conns;
     struct net_timer *retry; /* of listeners that could not listen */
     struct net_timer *sweep; /* of silent clients that send datagrams */
+    struct net_timer *again; /* accepts again after accept() failed */
+    uint64_t nfailed;        /* calls of accept() that lacked descriptors or memory */
     bool full;               /* accepts no more connections for now */
+    bool told_failed;        /* accept() fails: said, until it works again */
     bool told_full;          /* too many listeners: said once */
 };
 

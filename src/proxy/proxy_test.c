@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The proxy over loopback: the test is client and endpoint at once, with the proxy's loop between
 // them. The cluster IP depends on the process, so that tests may run side by side.
-#include "proxy/proxy.h"
+#include "proxy/proxy_priv.h"
 
 #include "api/port_mem.h"
 #include "base/log.h"
@@ -15,6 +15,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -391,6 +392,40 @@ static void no_more_than_so_many_at_a_time(void **state)
     close(two);
 }
 
+/* The most descriptors that are in use now. */
+static rlim_t descriptors_in_use(void)
+{
+    const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    assert_true(next >= 0);
+    close(next);
+    return (rlim_t)next;
+}
+
+static void without_descriptors_clients_wait(void **state)
+{
+    struct fixture *f = *state;
+    struct rlimit files, none;
+    uint32_t which;
+    int client;
+
+    open_proxy(f, 0);
+    put_service(f, "");
+    put_slice(f, "s-1", f->at[0].port);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    client = dial(f->ip, PORT); /* waits in the backlog */
+    none = (struct rlimit){.rlim_cur = descriptors_in_use(), .rlim_max = files.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    for (int i = 0; i < 10; i++) {
+        pump(f);
+    }
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+    assert_int_equal(proxy_connections(f->proxy), 0);
+    assert_in_range(f->proxy->nfailed, 1, 5); /* the loop did not turn in circles */
+    close(accept_at(f, &which));
+    close(client);
+}
+
 static int udp_socket(const char *ip, uint16_t *port)
 {
     struct sockaddr_in at = {.sin_family = AF_INET};
@@ -473,6 +508,7 @@ int main(void)
         TEST(the_client_sees_when_no_endpoint_answers),
         TEST(a_slow_reader_gets_everything),
         TEST(no_more_than_so_many_at_a_time),
+        TEST(without_descriptors_clients_wait),
         TEST(datagrams_find_their_way_back),
     };
 
