@@ -68,18 +68,18 @@ const struct option_row host_toleration_options[] = {
 static int host_parse_service_range(void *at, const struct option_row *row, const char *value,
                                     struct hk_err *err)
 {
-    const int rc = rest_service_range_parse(value, at, err);
+    const int rc = service_network_parse(value, at, err);
 
     return rc < 0 ? hk_wrap(err, rc, "option --%s", row->name) : 0;
 }
 
 const struct option_row host_service_options[] = {
-    ROW_CALL(0, "service-cluster-ip-range", "NETWORK", struct host_opts, services,
-             host_parse_service_range, "127.128.0.0/16",
+    ROW_CALL(0, "service-cluster-ip-range", "auto|NETWORK", struct host_opts, services,
+             host_parse_service_range, "auto",
              "Where the addresses of Services come from: a network of IPv4, best one of loopback "
              "addresses, outside of 127.64.0.0/10, which pods use. The first address is that of "
-             "the Service kubernetes. A second server on the same machine needs a network of its "
-             "own."),
+             "the Service kubernetes. auto takes 127.128.0.0/16, or the next /16 that no other "
+             "server of this machine uses, and keeps it."),
     ROW_END,
 };
 
@@ -225,7 +225,7 @@ static int open_store(struct host *h, const struct host_opts *o, struct hk_err *
                                            .budget = h->budget,
                                            .max_per_namespace = (uint32_t)o->max_per_namespace,
                                            .tolerations = &h->tolerations,
-                                           .services = o->services});
+                                           .services = h->services.range});
     rc = bootstrap_crds(h->rest, err);
     if (rc < 0) {
         return rc;
@@ -292,6 +292,7 @@ int host_open(struct host *h, const struct host_opts *o, struct hk_err *err)
     umask(077); /* files here hold keys, tokens and secrets */
     host_raise_limits();
     h->claim = -1;
+    h->network = -1;
     h->clock = hk_clock_system();
     hk_log_set_clock(h->clock);
     if (o->memory_limit_bytes >= 0) {
@@ -311,11 +312,16 @@ int host_open(struct host *h, const struct host_opts *o, struct hk_err *err)
     if (rc < 0) {
         return rc;
     }
+    h->services = o->services;
+    rc = service_network_claim(&h->services, o->dir, &h->network, err);
+    if (rc < 0) {
+        return rc;
+    }
     rc = open_store(h, o, err);
     if (rc < 0) {
         return rc;
     }
-    rc = setup_load(o->dir, o->addr, write_service_address(&o->services, address), h->clock,
+    rc = setup_load(o->dir, o->addr, write_service_address(&h->services.range, address), h->clock,
                     &h->setup, err);
     if (rc < 0) {
         return rc;
@@ -400,6 +406,9 @@ void host_close(struct host *h)
     hk_crumb_close();
     setup_fini(&h->setup);
     net_loop_free(h->loop);
+    if (h->network >= 0) {
+        close(h->network);
+    }
     if (h->claim >= 0) {
         close(h->claim);
     }

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "cli/verb.h"
 #include "daemon/where.h"
+#include "host/service_network.h"
 #include "net/loop.h"
 
 /* File in the data directory: what the server was working on when it last crashed. */
@@ -26,7 +27,7 @@ struct host_opts {
     int64_t max_per_namespace;  /* objects per kind */
     int64_t memory_limit_bytes; /* 0: only kernel limits; negative: none at all */
     struct admission_tolerations tolerations;
-    struct rest_service_range services;   /* prefix 0: Services get no addresses */
+    struct service_network services;      /* prefix 0: Services get no addresses */
     const struct node_api *node_api;      /* serves pods of this process, or NULL */
     const struct server_metrics *metrics; /* or NULL */
 };
@@ -59,7 +60,9 @@ struct host {
     struct poster *poster; /* calls admission webhooks */
     struct server *server;
     struct admission_tolerations tolerations;
+    struct service_network services;
     int claim;     /* lock on the directory; -1: none yet */
+    int network;   /* holds the network of Services; -1: nothing does */
     bool has_pods; /* SIGUSR1 ends the pods before the server; otherwise it acts like SIGTERM */
     bool clearing; /* SIGUSR1 arrived */
     bool stopping; /* a signal arrived: the loop stops */
