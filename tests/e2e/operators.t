@@ -64,7 +64,7 @@ step 'a bare pod gets a group of one, in the queue it names' '
         within 30 is queue/side .status.allocated.cpu 1
 '
 step 'a pod for another scheduler gets no group; the old annotation has no effect' '
-    scheduler=default-scheduler pod other 1 "" "labels: {app: other}" | kubectl create -f - &&
+    scheduler=nobody pod other 1 "" "labels: {app: other}" | kubectl create -f - &&
         pod two 1 "" "labels: {app: two}" "annotations: {scheduling.volcano.sh/group-name: mine}" |
         kubectl create -f - && within 30 are app=two Running 1 && only "$(of pod/one)" "$(of pod/two)" &&
         placed app=other 0

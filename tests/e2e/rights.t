@@ -262,7 +262,7 @@ step 'a role must be named by its kind' '
 '
 ROLES=/apis/rbac.authorization.k8s.io/v1/namespaces/ta/roles
 step 'rights are checked on the result of a patch, not on its text' '
-    k create role strong -n ta --verb=get --resource=nodes &&
+    k create role strong -n ta --verb=get --resource=persistentvolumes &&
     answers 403 "not currently held" adam POST $BINDINGS json \
         "{\"metadata\":{\"name\":\"s\"},$WHO,\"roleRef\":{\"kind\":\"Role\",\"name\":\"strong\"}}" &&
     answers 403 "not currently held" adam POST $BINDINGS json \
@@ -276,7 +276,7 @@ step 'rights are checked on the result of a patch, not on its text' '
     answers 403 "not currently held" adam PATCH $ROLES/strong $MERGE "{\"metadata\":{\"labels\":{\"a\":\"b\"}}}" &&
     k create role weak -n ta --verb=get --resource=pods &&
     answers 403 "not currently held" adam PATCH $ROLES/weak $STEPS \
-        "[{\"op\":\"add\",\"path\":\"/rules/0/resources/-\",\"value\":\"nodes\"}]"
+        "[{\"op\":\"add\",\"path\":\"/rules/0/resources/-\",\"value\":\"persistentvolumes\"}]"
 '
 step 'a user may grant by a patch the rights that the user has' '
     answers 200 secrets adam PATCH $ROLES/weak $STEPS \

@@ -130,7 +130,7 @@ step 'a binding in a namespace opens that namespace' '
     as "$(cat "$dir/token")" k create configmap mine --from-literal=a=b &&
     as "$(cat "$dir/token")" k get configmap mine &&
     as "$(cat "$dir/token")" refused "in the namespace \"kube-system\"" get configmaps -n kube-system &&
-    as "$(cat "$dir/token")" refused "at the cluster scope" get nodes &&
+    as "$(cat "$dir/token")" refused "at the cluster scope" get persistentvolumes &&
     k auth can-i create jobs.batch.volcano.sh --as=system:serviceaccount:default:default && says yes
 '
 step 'a role reaches the subresources and names it lists' '
