@@ -82,7 +82,7 @@ spec:
     - sh
     - -c
     - |
-      $2 auth whoami && $2 get pod $1 -o name && ! $2 get nodes 2>&1 &&
+      $2 auth whoami && $2 get pod $1 -o name && ! $2 get persistentvolumes 2>&1 &&
           echo "token \$(cat /var/run/secrets/kubernetes.io/serviceaccount/token)"
 YAML
 }
@@ -163,7 +163,7 @@ step 'kubectl in a pod is the service account of the pod, with its rights and no
         kubectl create rolebinding inside --role=inside --serviceaccount=default:inside &&
         ask inside "$(command -v kubectl)" && within 30 succeeded inside && k logs inside &&
         says "Username system:serviceaccount:default:inside" pod/inside \
-            "User \"system:serviceaccount:default:inside\" cannot list resource \"nodes\""
+            "User \"system:serviceaccount:default:inside\" cannot list resource \"persistentvolumes\""
 '
 step 'the token ends with its pod' '
     bearer=$(kubectl logs inside | sed -n "s/^token //p") && [ -n "$bearer" ] || exit 1
