@@ -73,11 +73,11 @@ def pods(tap, world):
         world.merge(f"{PODS}/failed-w-2/status", {"status": {"phase": "Failed"}})
         completes(world, "failed")
 
-    tap.step("a pod of a running gang is deleted: the job begins anew and completes", deleted)
-    tap.step("pods are deleted while their binds are under way: others are made and bound",
+    tap.step("a pod of a running gang is deleted: the job restarts and completes", deleted)
+    tap.step("pods are deleted while binds are in progress: replacements are created and bound",
              deleted_when_bound)
-    tap.step("a pod cannot go for its finalizer: the job waits for it", finalizer)
-    tap.step("somebody says that a pod has failed: the job begins anew and completes",
+    tap.step("a finalizer keeps a pod: the job waits for it", finalizer)
+    tap.step("another client reports that a pod has failed: the job restarts and completes",
              ended_by_others)
 
 
@@ -161,14 +161,14 @@ def objects(tap, world):
         await_true("it is gone", lambda: world.request(path)[0] == 404)
         world.check()
 
-    tap.step("a queue is closed while binds are under way: the job in it completes, no other "
+    tap.step("a queue is closed while binds are in progress: the job in it completes, no other "
              "is taken, and it opens again", closed_queue)
-    tap.step("a PodGroup asks for more than there is: what is bound stays, the job completes",
+    tap.step("a PodGroup asks for more than the cluster has: bound pods stay, the job completes",
              edited_group)
     tap.step("a PodGroup's status is wiped: the job completes", forgotten_group)
     tap.step("a PodGroup is deleted: the job completes", deleted_group)
-    tap.step("a job is scaled down while binds are under way, then up", scaled)
-    tap.step("a job cannot go for a finalizer: its pods do", finalizer_of_a_job)
+    tap.step("a job is scaled down while binds are in progress, then up", scaled)
+    tap.step("a finalizer keeps a deleted job: its pods end", finalizer_of_a_job)
 
 
 def labels(tap, world):
@@ -191,7 +191,7 @@ def labels(tap, world):
             world.made_once(name, 2)
         mark(second, None)
 
-    tap.step("labels move to another node while binds are under way", changed)
+    tap.step("labels move to another node while binds are in progress", changed)
 
 
 STORIES = (pods, objects, labels)

@@ -121,14 +121,14 @@ def schedulers(tap, world):
         hekla.await_works("scheduler")
         world.check()
 
-    tap.step("two schedulers: one works, the other only looks", one_works)
+    tap.step("two schedulers: one schedules, the other waits", one_works)
     tap.step("the leader is killed between two binds of a gang: the next one completes it first",
              torn_gang)
-    tap.step("binds of a dead leader that arrive late: none bound twice", late_binds)
-    tap.step("two schedulers without election: none bound twice, jobs complete",
+    tap.step("binds of a dead leader arrive late: no pod is bound twice", late_binds)
+    tap.step("two schedulers without election: no pod is bound twice, jobs complete",
              without_election)
-    tap.step("two schedulers without election do not quarrel about what waits", quarrel)
-    tap.step("one scheduler again", back)
+    tap.step("two schedulers without election do not overwrite each other's conditions", quarrel)
+    tap.step("one scheduler is left", back)
     beside.end()
 
 
@@ -213,9 +213,9 @@ def nodes(tap, world):
         mark("/api/v1/nodes/sim-00001", None)
         world.check()
 
-    tap.step("a node is gone: its job begins anew on another", gone)
-    tap.step("the node is back: it is ready, and what was evicted has ended", back)
-    tap.step("a node is deleted while binds to it are under way: the job begins anew elsewhere",
+    tap.step("a node is lost: its job restarts on another one", gone)
+    tap.step("the node is back: it is ready, and evicted pods have ended", back)
+    tap.step("a node is deleted while binds to it are in progress: the job restarts elsewhere",
              deleted)
 
 
@@ -305,9 +305,9 @@ def clocks(tap, world):
         hekla.admission()
         world.check()
 
-    tap.step("clocks two hours apart: one leads, and nobody takes its office", no_quarrel)
-    tap.step("clocks that step by days: jobs complete, and who leads goes on", step)
-    tap.step("clocks two hours apart: a dead leader is followed", take_over)
+    tap.step("clocks two hours apart: one leads, and keeps the lease", no_quarrel)
+    tap.step("clocks that step by days: jobs complete, and the leader stays", step)
+    tap.step("clocks two hours apart: a dead leader is replaced", take_over)
     tap.step("an admission server minutes ahead is trusted", webhooks_ahead)
     hekla.processes["controllers"].end()
     hekla.scheduler()
@@ -366,8 +366,10 @@ def tokens(tap, world):
         world.made_once("revoked", CORES)
         world.check()
 
-    tap.step("a token is replaced and the old one revoked: nobody notices", rotated)
-    tap.step("a token is revoked before there is another: work goes on when there is", revoked)
+    tap.step("a token is replaced and the old one revoked: work continues without a pause",
+             rotated)
+    tap.step("a token is revoked before there is a new one: work continues with the new one",
+             revoked)
     hekla.processes["scheduler"].end()
     hekla.scheduler()
     hekla.await_works("scheduler")
@@ -499,12 +501,14 @@ def webhooks(tap, world):
         accepted()
         world.check()
 
-    tap.step("the admission server is down: Volcano's kinds are refused, other pods are not, "
+    tap.step("the admission server is down: Volcano's kinds are refused, other pods are accepted, "
              "and jobs go on", down)
-    tap.step("the admission server is back: Volcano's kinds are taken, what was stuck goes on", up)
-    tap.step("its certificate is out of date: refused with the reason, until files change",
+    tap.step("the admission server is back: Volcano's kinds are accepted, blocked work continues",
+             up)
+    tap.step("its certificate has expired: requests are refused with the reason, until the "
+             "files change",
              expired_files)
-    tap.step("its Secret is out of date: made anew", expired_secret)
+    tap.step("its Secret has expired at the start: it is renewed", expired_secret)
     world.planted = plant(world) # and while it runs: see renewals
 
 
@@ -520,7 +524,7 @@ def renewals(tap, world):
         await_true("the webhooks answer", world.hekla.webhooks_answer)
         world.check()
 
-    tap.step("its Secret goes out of date while it runs: made anew", renewed)
+    tap.step("its Secret expires while it runs: it is renewed", renewed)
 
 
 STORIES = (schedulers, nodes, clocks, tokens, webhooks)

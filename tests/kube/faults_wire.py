@@ -105,9 +105,9 @@ def writes(tap, world):
         world.made_once(name, CORES)
         world.check()
 
-    tap.step("no write works for seconds: few are tried, and the job completes", outage,
+    tap.step("all writes fail for seconds: few are tried, and the job completes", outage,
              "no-writes", lambda x: x.method != "GET" and "/leases/" not in x.path)
-    tap.step("nothing can be read for seconds: few ask, and the job completes", outage,
+    tap.step("all reads fail for seconds: few are tried, and the job completes", outage,
              "no-reads", lambda x: x.method == "GET" and "/leases/" not in x.path)
 
 
@@ -167,7 +167,8 @@ def reads(tap, world):
         world.delete(name)
         world.check()
 
-    tap.step("a page comes too late (410): listed from the start, nobody taken for gone", pages,
+    tap.step("a page of a list has expired (410): the list starts again, no object counts as "
+             "deleted", pages,
              "pages")
 
 
@@ -204,7 +205,7 @@ def watches(tap, world):
     tap.step("all connections are reset: jobs complete", under_way, "cut", world.proxy.cut)
     tap.step("watches end in the middle of an event: jobs complete", under_way, "half",
              lambda: world.proxy.speak(broken))
-    tap.step("watches say what cannot be read: jobs complete", under_way, "garbage",
+    tap.step("watches send invalid data: jobs complete", under_way, "garbage",
              lambda: world.proxy.speak(b"no JSON at all\n"))
 
     def turned_away():
@@ -214,7 +215,7 @@ def watches(tap, world):
         time.sleep(1)
         world.proxy.refuses = False
 
-    tap.step("nobody takes connections for a while: jobs complete", under_way, "refused",
+    tap.step("connections are refused for a while: jobs complete", under_way, "refused",
              turned_away)
 
 
@@ -236,7 +237,7 @@ def stalls(tap, world):
                   'msg="no data from a watch, starting it again" kind=pods')
         world.check()
 
-    tap.step("watches fall silent: they are asked for again, and jobs complete", muted)
+    tap.step("watches fall silent: they are started again, and jobs complete", muted)
 
     def silent_from_the_start():
         with world.proxy.rule(faults.silent, path="watch", times=30):
@@ -246,7 +247,7 @@ def stalls(tap, world):
         world.made_once("silent", CORES)
         world.check()
 
-    tap.step("watches never say a word: they are asked for again, and jobs complete",
+    tap.step("watches are silent from the start: they are started again, and jobs complete",
              silent_from_the_start)
     hekla.restart()
 
@@ -302,8 +303,8 @@ def server(tap, world):
             completes("slow")
 
     tap.step("the API server is killed and comes back: jobs complete", killed)
-    tap.step("the API server is away for long: who leads gives up and is started again", away)
-    tap.step("etcd stands still for seconds: jobs complete", slow_disk)
+    tap.step("the API server is down for long: the leader exits and is started again", away)
+    tap.step("etcd is stopped for seconds: jobs complete", slow_disk)
     tap.step("every answer is slow: jobs complete", slow_answers)
 
 
