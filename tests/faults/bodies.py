@@ -47,7 +47,34 @@ BY_NAME = {
     "persistentVolumeReclaimPolicy": "Delete", "apiGroup": "", "type": "", "unit": "",
     "policies": [{"event": "PodFailed", "action": "RestartJob"}],
     "dataSource": {"kind": "PersistentVolumeClaim", "name": "a"},
+    "dataSourceRef": {"kind": "PersistentVolumeClaim", "name": "a"},
 }
+# What else an object must have, when a field below it is tried. Pods are refused without.
+ELEMENTS = {
+    "initContainers": {"name": "init", "image": "busybox", "command": ["true"]},
+    "volumes": {"name": "v1", "emptyDir": {}},
+    "env": {"name": "A", "value": "b"},
+    "envFrom": {"configMapRef": {"name": "a", "optional": True}},
+    "volumeMounts": {"name": "v1", "mountPath": "/m"},
+    "topologySpreadConstraints": {"maxSkew": 1, "topologyKey": "kubernetes.io/hostname",
+                                  "whenUnsatisfiable": "ScheduleAnyway"},
+    "ports": {"containerPort": 80},
+    "hostAliases": {"ip": "127.0.0.1", "hostnames": ["x"]},
+}
+COMMAND = {"exec": {"command": ["true"]}}
+FORMS = {"livenessProbe": COMMAND, "readinessProbe": COMMAND, "startupProbe": COMMAND,
+         "postStart": COMMAND, "preStop": COMMAND,
+         "partitionPolicy": {"totalPartitions": 1, "partitionSize": 1}}
+# Of these an object has one: the one below which a field is tried.
+HANDLERS = {"exec", "httpGet", "tcpSocket", "grpc", "sleep"}
+CHOICES = {
+    "volumes": {"emptyDir", "configMap", "secret", "persistentVolumeClaim", "hostPath", "projected",
+                "downwardAPI", "csi", "ephemeral", "nfs", "iscsi", "image"},
+    "clientConfig": {"url", "service"},
+    "selector": {"exactMatch", "regexMatch", "labelMatch"},
+    **{name: HANDLERS for name in FORMS if FORMS[name] is COMMAND},
+}
+RESOURCES = {"limits", "requests", "overhead"} # maps with names of resources as keys
 QUANTITIES = ["0", "1", "100m", "64Mi", "2", "1Gi", "1500m", "1e3"]
 # The ends of the ranges that the programs compute in.
 EXTREME_NUMBERS = [-1, 0, 1, 50, (1 << 31) - 2, (1 << 31) - 1, 1 << 31, -(1 << 31), (1 << 32) - 1,
@@ -112,6 +139,8 @@ class Schemas:
         self.walk(self.of(kind), (), out)
         if not out: # a kind whose fields the document does not list: those that its body has
             walk_body(Bodies.spec_of(kind, None), (), out)
+        if str(kind) == "core/Pod": # they have a subresource of their own
+            out = [path for path in out if path[:2] != ("spec", "ephemeralContainers")]
         if "status" not in kind.subresources: # it is written with the rest
             out += self.status_paths(kind)
         return out + META_PATHS
@@ -229,7 +258,9 @@ def binding(b, kind):
 
 def webhook():
     return {"webhooks": [{"name": "a.example.com", "sideEffects": "None",
-                          "admissionReviewVersions": ["v1"],
+                          "admissionReviewVersions": ["v1"], "failurePolicy": "Ignore",
+                          "rules": [{"operations": ["CREATE"], "apiGroups": ["example.com"],
+                                     "apiVersions": ["v1"], "resources": ["nothings"]}],
                           "clientConfig": {"url": "https://127.0.0.1:1/x"}}]}
 
 
@@ -423,7 +454,7 @@ class Bodies:
 
     def queue(self):
         """One that exists, nearly always."""
-        known = self.world.names("Queue") if self.chance(0.3) else []
+        known = [q for q in self.world.names("Queue") if q != "root"] if self.chance(0.3) else []
         return self.name() if self.chance(0.03) else self.random.choice(["default", *known])
 
     def command(self):
@@ -513,7 +544,7 @@ class Bodies:
 
     def apply(self, kind, body, path, mutation):
         """Makes sure that the field's parents are there, and gives the field its shape."""
-        schema, at = self.schemas.of(kind), body
+        schema, at, above = self.schemas.of(kind), body, None
         for step, following in zip(path[:-1], path[1:]):
             schema = self.schemas.child(schema, step)
             empty = [] if following == 0 else {}
@@ -521,17 +552,55 @@ class Bodies:
                 if not at:
                     at.append(None)
                 if type(at[0]) is not type(empty):
-                    fresh = self.value(schema, "k")
-                    at[0] = fresh if type(fresh) is type(empty) else empty
+                    at[0] = self.fresh(schema, "k", empty)
                 at = at[0]
             else:
+                step = self.key(above, step)
+                self.choose(at, above, step)
                 if type(at.get(step)) is not type(empty):
-                    at[step] = self.fresh(schema, step, empty)
-                at = at[step]
-        self.shape(at, path[-1], self.schemas.child(schema, path[-1]), mutation)
+                    at[step] = self.fresh(schema, step, empty, FORMS.get(step))
+                    if following == 0:
+                        at[step] = self.elements(schema, step) or at[step]
+                at, above = at[step], step
+        last = self.key(above, path[-1])
+        self.shape(at, last, self.schemas.child(schema, path[-1]), mutation)
+        self.complete(kind, body)
 
-    def fresh(self, schema, step, empty):
-        value = self.value(schema, step) if schema else empty
+    def elements(self, schema, name):
+        """A list of one acceptable element, if one is known that the schema has the fields of."""
+        element = ELEMENTS.get(name, {})
+        known = self.schemas.child(schema, 0).get("properties", {})
+        return [copy.deepcopy(element)] if element and element.keys() <= known.keys() else None
+
+    @staticmethod
+    def key(above, step):
+        return "cpu" if step == "k" and above in RESOURCES else step
+
+    @staticmethod
+    def choose(at, above, step):
+        """Removes the alternatives of a field."""
+        group = CHOICES.get(above, set())
+        if step in group:
+            for other in group - {step}:
+                at.pop(other, None)
+
+    @staticmethod
+    def complete(kind, body):
+        """The volumes that mounts of a pod name."""
+        spec = body.get("spec")
+        if str(kind) != "core/Pod" or not isinstance(spec, dict):
+            return
+        lists = [spec.get(name) for name in ("containers", "initContainers")]
+        mounts = [m.get("name") for c in lists if isinstance(c, list) for one in c
+                  if isinstance(one, dict) and isinstance(one.get("volumeMounts"), list)
+                  for m in one["volumeMounts"] if isinstance(m, dict)]
+        volumes = spec.get("volumes") or []
+        if "v1" in mounts and isinstance(volumes, list) and \
+                not any(isinstance(v, dict) and v.get("name") == "v1" for v in volumes):
+            spec["volumes"] = [*volumes, copy.deepcopy(ELEMENTS["volumes"])]
+
+    def fresh(self, schema, step, empty, form=None):
+        value = copy.deepcopy(form) or (self.value(schema, step) if schema else empty)
         return value if type(value) is type(empty) else empty
 
     def shape(self, at, step, schema, mutation):
@@ -602,7 +671,7 @@ class Bodies:
                     spec[field] = self.pick(True, False)
         tasks = spec.get("tasks")
         if isinstance(tasks, list) and tasks and isinstance(tasks[0], dict):
-            tasks[0]["replicas"] = self.pick(0, 1, 2, 3, 5)
+            tasks[0].update(replicas=self.pick(0, 1, 2, 3, 5), minAvailable=0)
             spec["minAvailable"] = 0
 
     def merge_patch(self, old, new):

@@ -47,6 +47,8 @@ NAMESPACES = 4       # that the driver works in
 NAMES = ["a", "b", "c", "d"]
 OBJECTS_MAX = 40     # of a kind and namespace, then the driver deletes
 ACCEPTED_FLOOR = 0.5 # of all requests
+TRIED_FLOOR = 30     # fields of a kind, before none accepted is a failure
+CREATED_ONLY = {"core/Pod", "batch.volcano.sh/Job"} # an update may change next to nothing of them
 KEPT_KINDS = {"CustomResourceDefinition", "Namespace", "APIService"}
 KEPT_NAMES = {"default", "kube-system", "kube-public", "kube-node-lease", "volcano-system", "root"}
 SANITIZERS = ("ERROR: AddressSanitizer", "runtime error:", "ERROR: LeakSanitizer", "DEADLYSIGNAL",
@@ -250,6 +252,7 @@ class Driver:
         self.writes, self.refusals = collections.Counter(), collections.Counter()
         self.count = self.accepted = self.starts = 0
         self.coverage, self.no_strategic = None, set()
+        self.versioned = set() # kinds whose updates must name the version
         self.namespaces = [f"t{k}" for k in range(NAMESPACES)]
         self.ended = 0 # namespaces
 
@@ -409,10 +412,15 @@ class Driver:
 
     def mutate(self, kind, body, creates=False):
         """The next fields of the kind, each in its next shape; body changes in place."""
+        if not creates and str(kind) in CREATED_ONLY:
+            return []
         items = self.coverage.next(kind, creates)
         for path, mutation in items:
             self.bodies.apply(kind, body, path, mutation)
         return items
+
+    def prefers_creation(self, kind):
+        return str(kind) in CREATED_ONLY and self.random.random() < 0.7
 
     def make_create(self, kind):
         ns = self.namespace(kind)
@@ -425,11 +433,11 @@ class Driver:
 
     def make_update(self, kind):
         key = self.world.pick(self.random, kind)
-        if not key:
+        if not key or self.prefers_creation(kind):
             return self.make_create(kind)
         body = copy.deepcopy(self.world.of(kind)[key])
         meta = body.setdefault("metadata", {})
-        if self.random.random() < 0.8:
+        if kind not in self.versioned and self.random.random() < 0.8:
             meta.pop("resourceVersion", None)
         meta.pop("managedFields", None)
         items = self.mutate(kind, body) if self.random.random() < 0.5 else []
@@ -443,7 +451,8 @@ class Driver:
         if not key or "status" not in kind.subresources:
             return self.make_update(kind)
         body = copy.deepcopy(self.world.of(kind)[key])
-        body.get("metadata", {}).pop("resourceVersion", None)
+        if kind not in self.versioned:
+            body.get("metadata", {}).pop("resourceVersion", None)
         items = self.status_coverage.next(kind)
         for path, mutation in items:
             self.bodies.apply(kind, body, path, mutation)
@@ -455,7 +464,7 @@ class Driver:
 
     def make_patch(self, kind):
         key = self.world.pick(self.random, kind)
-        if not key:
+        if not key or self.prefers_creation(kind):
             return self.make_create(kind)
         old = self.world.of(kind)[key]
         new = copy.deepcopy(old)
@@ -580,6 +589,8 @@ class Driver:
             self.world.of(kind).pop(request.key, None)
         elif request.code == 415:
             self.no_strategic.add(kind)
+        elif request.code == 422 and b"must be specified for an update" in answer.body:
+            self.versioned.add(kind)
         if request.code >= 300:
             return
         if request.method in ("POST", "PUT", "PATCH") and "/status" not in request.path:
@@ -720,6 +731,15 @@ def check_depth(driver):
                              f"expected at least {ACCEPTED_FLOOR:.0%}")
 
 
+def check_breadth(driver):
+    """What is always refused says nothing about what later reads it."""
+    done, accepted = driver.coverage.done, driver.coverage.accepted
+    refused = sorted(f"{kind}: 0 of {len(done[kind])}" for kind in done
+                     if len(done[kind]) >= TRIED_FLOOR and not accepted[kind])
+    if refused:
+        raise AssertionError(f"no field of a kind was accepted in another shape: {refused}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--requests", type=int, default=20000)
@@ -745,6 +765,7 @@ def main():
         tap.step("a clean end, without leaks", driver.stop)
         driver.record.close(keep=tap.failed > 0 or args.record)
         tap.step("at least half of the requests were accepted", check_depth, driver)
+        tap.step("of every kind some fields were accepted in another shape", check_breadth, driver)
     if driver.coverage:
         for line in driver.report():
             print(f"# {line}")
