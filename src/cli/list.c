@@ -72,7 +72,7 @@ void list_job_why(const struct api_object *job, const struct list_more *groups, 
     const bool waits =
         hk_str_is(progress_phase(job), "Pending") || json_int_at(root, "status.pending");
     if (waits && hk_str_is(json_str_at(&group->root, "status.phase"), "Pending")) {
-        hk_buf_addf(out, "queue '%.*s' has no room for it yet",
+        hk_buf_addf(out, "waits to be admitted to queue '%.*s'",
                     HK_FMT(json_str_at(&group->root, "spec.queue")));
     } else if (waits) {
         hk_buf_addstr(out, unschedulable(&group->root));

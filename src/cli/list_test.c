@@ -68,7 +68,7 @@ static void test_jobs(void **state)
           "NAME   QUEUE  PHASE    RUN  DONE  FAIL  ALL  AGE    WHY\n"
           "bad    q      Failed     0     0     1    1  65m    t-0: exit code 3\n"
           "train  q      Running    3     1     0    4  5m10s  -\n"
-          "gang   q      Pending    0     0     0   10  10s    queue 'q' has no room for it yet\n"
+          "gang   q      Pending    0     0     0   10  10s    waits to be admitted to queue 'q'\n"
           "held   q      Pending    0     0     0    2  5s     2/2 tasks in gang unschedulable\n");
     jobs.n = 1;
     check(API_JOB, &jobs, NULL, API_PODGROUP, (struct list_how){.wide = true, .namespaces = true},
@@ -265,8 +265,8 @@ static void test_board(void **state)
         "train  q      Running  [####------------] 1/4    3  5m10s  -\n"
         "held   q      Pending  [----------------] 0/2    0  5s     2/2 tasks in gang "
         "unschedulable\n"
-        "gang   q      Pending  [---------------] 0/10    0  10s    queue 'q' has no room for it "
-        "yet\n"
+        "gang   q      Pending  [---------------] 0/10    0  10s    waits to be admitted to queue "
+        "'q'\n"
         "bad    q      Failed   [----------------] 0/1    0  65m    t-0: exit code 3\n");
 }
 

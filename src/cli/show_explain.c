@@ -192,7 +192,7 @@ static void facts(struct page *p)
     }
     const struct hk_str told = json_str_field(p->doc, "waitedFor");
     if (told.n > 0) {
-        show_explain_write_label(p, "told then");
+        show_explain_write_label(p, "waited for");
         hk_buf_addf(p->out, "%.*s\n", HK_FMT(told));
     }
 }
@@ -202,9 +202,10 @@ static void facts(struct page *p)
 static void refusal_line(struct page *p, const struct json *part, const struct json *r)
 {
     const struct hk_str most = json_str_field(r, "mostFree");
+    const int64_t nodes = json_int_at(part, "nodes");
 
-    hk_buf_addf(p->out, "    %lld of %lld nodes: %.*s", (long long)json_int_at(r, "nodes"),
-                (long long)json_int_at(part, "nodes"), HK_FMT(json_str_field(r, "text")));
+    hk_buf_addf(p->out, "    %lld of %lld node%s: %.*s", (long long)json_int_at(r, "nodes"),
+                (long long)nodes, nodes == 1 ? "" : "s", HK_FMT(json_str_field(r, "text")));
     if (json_get(r, "wants")) {
         hk_buf_addf(p->out, " (a pod wants %.*s", HK_FMT(json_str_field(r, "wants")));
         if (hk_str_is(most, "0")) {
@@ -316,7 +317,7 @@ static void target_lines(struct page *p, const struct json *step)
         }
         hk_buf_addc(p->out, ')');
     }
-    hk_buf_adds(p->out, list->len == 0 ? "is about to begin" : "");
+    hk_buf_adds(p->out, list->len == 0 ? "starts next" : "");
 }
 
 static void steps(struct page *p)

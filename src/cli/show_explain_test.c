@@ -78,15 +78,16 @@ static const struct {
      "  took     40s\n"
      "  failure  pod j-w-0 of task w: exit code 3\n"
      "  retries  2 of 3\n"},
-    {"{\"name\":\"f\",\"namespace\":\"x\",\"state\":\"running\",\"summary\":\"goes on\",\"steps\":["
+    {"{\"name\":\"f\",\"namespace\":\"x\",\"state\":\"running\",\"summary\":\"is in "
+     "progress\",\"steps\":["
      "{\"step\":\"one\",\"job\":\"f-one\",\"phase\":\"Running\"},"
      "{\"step\":\"three\",\"waitsFor\":[{\"step\":\"one\",\"phase\":\"Running\",\"probes\":[\"tcp "
      "w:9\"]}]},"
      "{\"step\":\"two\",\"waitsFor\":[]}],\"changes\":[]}",
-     "x/f goes on.\n"
+     "x/f is in progress.\n"
      "  one    Running (job f-one)\n"
      "  three  waits for one (Running; until done or tcp w:9)\n"
-     "  two    is about to begin\n"},
+     "  two    starts next\n"},
 };
 
 static void test_pages(void **state)

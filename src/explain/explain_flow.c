@@ -137,10 +137,10 @@ int explain_flow(struct explainer *x, const struct explain_subject *s, struct hk
         json_push(&steps, x->a, step_entry(x, flow, &list->items[k], &n));
     }
     const bool over = n.done == n.steps;
-    text =
-        explain_text(x, "%s: %u of %u steps are done%s%.*s%s%s", over ? "is over" : "goes on",
-                     n.done, n.steps, n.busy.n > 0 ? ", job '" : "", HK_FMT(n.busy),
-                     n.busy.n > 0 ? "' is under way" : "", n.first.n > 0 ? ", the rest wait" : "");
+    text = explain_text(
+        x, "%s: %u of %u step%s done%s%.*s%s%s", over ? "has ended" : "is in progress", n.done,
+        n.steps, n.steps == 1 ? "" : "s", n.busy.n > 0 ? ", job '" : "", HK_FMT(n.busy),
+        n.busy.n > 0 ? "' has not ended" : "", n.first.n > 0 ? ", the rest wait" : "");
     json_set_cstr(&x->answer, x->a, "state", over ? "ended" : "running");
     json_set_str(&x->answer, x->a, "phase", json_str_at(&flow->root, "status.state.phase"));
     json_set(&x->answer, x->a, "summary", text);

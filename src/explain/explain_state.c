@@ -88,8 +88,9 @@ static struct json ended_sentence(struct explainer *x)
                                                       : "was terminated";
     const struct hk_str why = job->message.n > 0 ? job->message : job->reason;
 
-    return explain_text(x, "%s: %d pods succeeded, %d failed%s%.*s", how, (int)job->succeeded,
-                        (int)job->failed, why.n > 0 ? "; " : "", HK_FMT(why));
+    return explain_text(x, "%s: %d pod%s succeeded, %d failed%s%.*s", how, (int)job->succeeded,
+                        job->succeeded == 1 ? "" : "s", (int)job->failed, why.n > 0 ? "; " : "",
+                        HK_FMT(why));
 }
 
 /* The scheduler of `hekla up` also takes pods of default-scheduler; its controller has made the
@@ -280,8 +281,8 @@ static struct json waiting_sentence(struct explainer *x, const char *name)
                        : explain_text(x, "%s: no node takes it", name);
     }
     if (pods < min) {
-        return explain_text(x, "%s: it has %lld pods and needs %lld at once", name, (long long)pods,
-                            (long long)min);
+        return explain_text(x, "%s: it has %lld pod%s and needs %lld at once", name,
+                            (long long)pods, pods == 1 ? "" : "s", (long long)min);
     }
     if (is_nobodys(x)) {
         return explain_text(x,
@@ -292,7 +293,7 @@ static struct json waiting_sentence(struct explainer *x, const char *name)
     if (json_bool(json_get(&x->view, "overused"), false)) {
         return explain_text(x, "%s: its queue '%.*s' already holds its share", name, HK_FMT(queue));
     }
-    return explain_text(x, "%s: the scheduler has not come to it", name);
+    return explain_text(x, "%s: the scheduler has not tried it yet", name);
 }
 
 static bool has_pod_of(const struct explainer *x, struct hk_str task)
@@ -401,14 +402,12 @@ bool explain_state(struct explainer *x)
     if (starts) {
         json_set(&x->answer, x->a, "evicts", *json_get(&x->view, "evicted"));
         explain_state_set_state(
-            x, "starting",
-            explain_text(x, "has a place: it starts when the scheduler comes to it"));
+            x, "starting", explain_text(x, "has a place: it starts in the next scheduling cycle"));
         return false;
     }
     if (pipelined > 0 && ready + pipelined >= min) {
         explain_state_set_state(
-            x, "starting",
-            explain_text(x, "has its room as soon as pods that are ending are gone"));
+            x, "starting", explain_text(x, "gets its place when the pods that end there are gone"));
         return false;
     }
     if (ready > 0 && ready >= min && waiting == 0) {
@@ -441,13 +440,15 @@ void explain_state_queue(struct explainer *x)
 {
     const struct hk_str state = json_str_field(&x->view, "state");
     const int64_t waiting = json_int(json_get(&x->view, "waiting"), 0);
+    const int64_t jobs = json_int(json_get(&x->view, "jobs"), 0);
 
     json_set(&x->answer, x->a, "queue", x->view);
     explain_state_set_state(
         x, hk_str_is(state, "Open") || state.n == 0 ? "open" : "closed",
-        explain_text(x, "%s, and %lld of its %lld jobs wait",
+        explain_text(x, "%s, and %lld of its %lld job%s wait%s",
                      hk_str_is(state, "Open") || state.n == 0 ? "is open" : "takes no jobs",
-                     (long long)waiting, (long long)json_int(json_get(&x->view, "jobs"), 0)));
+                     (long long)waiting, (long long)jobs, jobs == 1 ? "" : "s",
+                     waiting == 1 ? "s" : ""));
 }
 
 void explain_state_finish(struct explainer *x)

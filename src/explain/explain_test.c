@@ -422,7 +422,7 @@ static const struct {
      "minAvailable is 1 instead of 2"},
     {"it has a place and only has to be seen",
      NODE("n1", "3", "") QUEUE("q", "") JOB("", "{state: {phase: Pending}}") ITS_GROUP("Pending"),
-     "starting", "has a place: it starts when the scheduler comes to it", NULL},
+     "starting", "has a place: it starts in the next scheduling cycle", NULL},
     {"suspended, with room",
      NODE("n1", "3", "") QUEUE("q", "") JOB("", "{state: {phase: Aborted}}"), "suspended",
      "is suspended, and would start if it were resumed", "it is resumed"},
@@ -496,7 +496,7 @@ static void test_room_that_is_being_freed(void **state)
                 "[{name: c, resources: {requests: {cpu: 2}}}]}\nstatus: {phase: Running}\n",
         API_PODGROUP, "mine", 10);
     expect(&q, "state", "starting");
-    expect(&q, "summary", "has its room as soon as pods that are ending are gone");
+    expect(&q, "summary", "gets its place when the pods that end there are gone");
     asked_fini(&q);
 }
 

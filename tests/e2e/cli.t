@@ -204,7 +204,7 @@ step 'a wrong name is reported with the nearest one' '
 
 step 'jobs are listed with their tasks, and why they failed or wait' '
     gives 0 run --name huge -n 100 --gang --cpu 64 -- true && within 20 listed "huge default Pending 0 0 0 100" jobs &&
-    within 20 listed "has no room for it yet" jobs huge &&
+    within 20 listed "waits to be admitted to queue" jobs huge &&
     gives 0 jobs && says "NAME QUEUE PHASE RUN DONE FAIL ALL AGE WHY" "parts default Completed 0 3 0 3" "exit code 7"
 '
 

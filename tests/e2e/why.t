@@ -99,7 +99,7 @@ step 'a gang that does not fit is told what is missing and what would help' '
     job busy 1 "$held" "sleep 1000" | kubectl create -f - && within 20 phase busy Running &&
         job train 3 250m "sleep 1000" | kubectl create -f - &&
         within 20 explains train "3 of its pods must have a place at once, 1 would find one" &&
-        says "1 of 1 nodes: Insufficient cpu (a pod wants 250m, at most 300m is free now, on n1)" \
+        says "1 of 1 node: Insufficient cpu (a pod wants 250m, at most 300m is free now, on n1)" \
             "- job default/busy ends" "- minAvailable is 1 instead of 3" \
             "- task w asks for cpu 100m instead of 250m per pod" "- there is one more node like n1"
 '
@@ -129,7 +129,7 @@ step 'a suggested change lets the job start, and explain --watch shows it' '
 '
 step 'a node selector that matches nothing is named' '
     job picky 1 10m true | sed "s/restartPolicy: Never/&, nodeSelector: {disk: ssd}/" |
-        kubectl create -f - && within 20 explains picky "1 of 1 nodes: node(s) didn" &&
+        kubectl create -f - && within 20 explains picky "1 of 1 node: node(s) didn" &&
         says "- its pods do not ask for node label disk=ssd" &&
         kubectl delete job.batch.volcano.sh picky
 '
@@ -142,7 +142,7 @@ step 'a taint is named, and a cordon' '
         within 20 phase still Completed
 '
 step 'a job that has ended tells how' '
-    explains shy "default/shy has completed: 1 pods succeeded, 0 failed" took &&
+    explains shy "default/shy has completed: 1 pod succeeded, 0 failed" took &&
         job bad 1 10m "exit 3" "maxRetry: 1" "policies: [{event: PodFailed, action: RestartJob}]" |
         kubectl create -f - && within 20 phase bad Failed &&
         explains bad "default/bad has failed" "pod bad-w-0 of task w: exit code 3" &&
@@ -203,7 +203,7 @@ step 'a closed queue is named' '
         within 20 explains late "not open" "- queue narrow is opened"
 '
 step 'queues, groups and pods are explained, too' '
-    e queue/narrow && says "narrow takes no jobs, and 1 of its 1 jobs wait" &&
+    e queue/narrow && says "narrow takes no jobs, and 1 of its 1 job waits" &&
         group=$(kubectl get podgroup -o name | head -n 1) && e "podgroup/${group#*/}" &&
         says "waits" && kubectl delete job.batch.volcano.sh late &&
         job calm 1 10m "sleep 1000" | kubectl create -f - && within 20 phase calm Running &&
@@ -236,7 +236,7 @@ spec:
   - {name: next, dependsOn: {targets: [long], probe: {tcpSocketList: [{taskName: w, port: 9}]}}}
 YAML
         within 20 phase study-long Running &&
-        within 20 explains jobflow/study "0 of 2 steps are done, job '\''study-long'\'' is under way, the rest wait" &&
+        within 20 explains jobflow/study "0 of 2 steps done, job '\''study-long'\'' has not ended, the rest wait" &&
         says "long Running (job study-long)" "next waits for long (Running; until done or tcp w:9)" &&
         kubectl delete jobflow study
 '

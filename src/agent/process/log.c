@@ -136,8 +136,8 @@ static bool tell_lost(struct process_log *l)
     }
     n += process_log_write_line_head(text + n, l->clock->wall_ns(l->clock), "stderr", 'F');
     n += (size_t)snprintf(text + n, sizeof(text) - n,
-                          "hekla: %lld lines are missing here: " PROCESS_WHY "\n",
-                          (long long)l->lost, PROCESS_WHY_OF(l->why));
+                          "hekla: %lld line%s missing here: " PROCESS_WHY "\n", (long long)l->lost,
+                          l->lost == 1 ? " is" : "s are", PROCESS_WHY_OF(l->why));
     if (write_out(l, text, n) < n) {
         return false;
     }
