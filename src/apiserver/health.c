@@ -109,7 +109,8 @@ bool health_answer(struct exchange *x)
 static void health_write_failure_metric(const struct hk_err *why, struct hk_buf *out)
 {
     if (why) {
-        hk_prom_head(out, "hekla_store_failure_info", "gauge", "Why writes are refused.");
+        hk_prom_head(out, "hekla_store_failure_info", "gauge",
+                     "The reason why writes are refused.");
         hk_buf_adds(out, "hekla_store_failure_info");
         hk_prom_label(out, "{", "reason", hk_str(why->text));
         hk_buf_adds(out, "} 1\n");
@@ -144,12 +145,12 @@ static void write_objects(const struct server *s, struct hk_buf *out)
 static void write_memory(const struct hk_budget *b, struct hk_buf *out)
 {
     hk_prom_single(out, "hekla_memory_limit_bytes", "gauge",
-                   "The limit of memory that is nearest to being reached.",
-                   (double)hk_budget_limit(b));
-    hk_prom_single(out, "hekla_memory_used_bytes", "gauge", "What is used of that.",
+                   "The limit of memory that will be reached first.", (double)hk_budget_limit(b));
+    hk_prom_single(out, "hekla_memory_used_bytes", "gauge",
+                   "Memory used, counted against hekla_memory_limit_bytes.",
                    (double)hk_budget_used(b));
     hk_prom_single(out, "hekla_memory_short", "gauge",
-                   "Whether memory is short, and nothing may be created or enlarged.",
+                   "1 if memory is short: objects can be neither created nor enlarged.",
                    hk_budget_room(b) != HK_ROOM_ENOUGH);
 }
 
@@ -172,39 +173,40 @@ void health_metrics(struct exchange *x)
                    "Requests not yet answered.", (double)c->in_flight);
     hk_prom_single(&out, "hekla_apiserver_watches", "gauge", "Open watch streams.",
                    (double)c->watches);
-    hk_prom_single(&out, "hekla_apiserver_watches_total", "counter", "Watch streams ever opened.",
-                   (double)c->requests[0]);
+    hk_prom_single(&out, "hekla_apiserver_watches_total", "counter",
+                   "Watch streams opened since the start.", (double)c->requests[0]);
     hk_prom_single(&out, "hekla_apiserver_watch_events_total", "counter",
                    "Events written to watch streams.", (double)c->events_sent);
     hk_prom_single(&out, "hekla_apiserver_list_slices_total", "counter",
-                   "Slices in which long lists were written.", (double)c->list_slices);
+                   "Parts in which long lists were written.", (double)c->list_slices);
     hk_prom_single(&out, "hekla_apiserver_list_slice_bytes_max", "gauge",
-                   "The most bytes of objects that were looked at in one of them.",
+                   "Largest number of bytes processed in one part of a long list.",
                    (double)c->list_slice_bytes_max);
     hk_prom_single(&out, "hekla_apiserver_connections", "gauge", "Open connections.",
                    (double)http_server_connections(s->http));
     hk_prom_single(&out, "hekla_apiserver_body_bytes", "gauge",
-                   "Bodies of requests that are not complete.",
+                   "Bytes of request bodies that are not complete yet.",
                    (double)http_server_bodies(s->http));
     hk_prom_single(&out, "hekla_apiserver_unread_bytes", "gauge",
-                   "Answers that clients have not read yet.", (double)http_server_unread(s->http));
+                   "Bytes of answers that clients have not read yet.",
+                   (double)http_server_unread(s->http));
     hk_prom_single(&out, "hekla_apiserver_uptime_seconds", "gauge",
                    "Seconds since the server started.",
                    (double)(clock->mono_ns(clock) - s->started_ns) / 1e9);
-    hk_prom_single(&out, "hekla_store_writable", "gauge", "Whether all writes are accepted.",
+    hk_prom_single(&out, "hekla_store_writable", "gauge", "1 if writes are accepted.",
                    store_failure(s->opts.store) ? 0 : 1);
     health_write_failure_metric(store_failure(s->opts.store), &out);
     hk_prom_single(&out, "hekla_store_full", "gauge",
-                   "Whether the disk is full, and only deletions are accepted.",
+                   "1 if the disk is full: only deletions are accepted.",
                    health_store_is_full(s) ? 1 : 0);
     write_memory(s->opts.budget, &out);
     hk_prom_single(&out, "hekla_store_revision", "counter",
                    "Revision of the newest published write.", (double)store_rv(s->opts.store));
     hk_prom_single(&out, "hekla_store_commits_total", "counter",
-                   "Commits to the disk; many writes share one.",
+                   "Commits to the disk; one commit can contain many writes.",
                    (double)store_commits(s->opts.store));
     hk_prom_single(&out, "hekla_store_oldest_revision", "counter",
-                   "Oldest revision a watch can start from.",
+                   "Oldest revision from which a watch can start.",
                    (double)store_oldest_rv(s->opts.store));
     write_objects(s, &out);
     if (s->opts.metrics) {

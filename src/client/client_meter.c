@@ -138,12 +138,13 @@ void client_write_metrics(const struct client *c, struct hk_buf *out)
     client_meter_write_counts(x, "rest_client_request_retries_total", "verb", true,
                               "Requests that were sent again, by code, verb and host.", out);
     write_hists(x, "rest_client_request_duration_seconds", AT(took_s),
-                "Seconds from a call to its outcome, by verb and host; watches apart.", out);
+                "Seconds from a call to its result, by verb and host, without watches.", out);
     write_hists(x, "rest_client_rate_limiter_duration_seconds", AT(waited_s),
-                "Seconds requests waited for their turn here, by verb and host.", out);
+                "Seconds that requests waited for the client-side rate limit, by verb and host.",
+                out);
     write_hists(x, "rest_client_request_size_bytes", AT(sent_bytes),
-                "Bytes of the bodies of requests, by verb and host.", out);
+                "Bytes of request bodies, by verb and host.", out);
     write_hists(x, "rest_client_response_size_bytes", AT(got_bytes),
-                "Bytes of the bodies of answers, by verb and host; watches apart.", out);
+                "Bytes of answer bodies, by verb and host, without watches.", out);
 #undef AT
 }

@@ -227,19 +227,21 @@ static void write_frame(const struct metrics *x, struct hk_buf *out)
 {
     const struct ctl_metrics *m = manager_metrics(x->mgr);
 
-    hk_prom_head(out, "hekla_controller_requests_total", "counter",
-                 "Requests of the controllers to the API server, lists, watches and events apart.");
+    hk_prom_head(
+        out, "hekla_controller_requests_total", "counter",
+        "Requests of the controllers to the API server, without lists, watches and Events.");
     for (unsigned verb = 0; verb < PORT_NVERBS; verb++) {
         if (m->writes[verb] > 0) {
             hk_buf_addf(out, "hekla_controller_requests_total{verb=\"%s\"} %llu\n",
                         port_verb_name(verb), (unsigned long long)m->writes[verb]);
         }
     }
-    hk_prom_head(out, "hekla_controller_passes_total", "counter", "Looks at an object.");
+    hk_prom_head(out, "hekla_controller_passes_total", "counter", "Passes over an object.");
     hk_buf_addf(out, "hekla_controller_passes_total %llu\n", (unsigned long long)m->passes);
-    hk_prom_head(out, "hekla_controller_failures_total", "counter", "Looks that must be repeated.");
+    hk_prom_head(out, "hekla_controller_failures_total", "counter",
+                 "Passes that failed and will be repeated.");
     hk_buf_addf(out, "hekla_controller_failures_total %llu\n", (unsigned long long)m->failures);
-    hk_prom_head(out, "hekla_controller_events_total", "counter", "Events noted.");
+    hk_prom_head(out, "hekla_controller_events_total", "counter", "Events recorded.");
     hk_buf_addf(out, "hekla_controller_events_total %llu\n", (unsigned long long)m->events);
 }
 

@@ -90,7 +90,7 @@ static void on_health(void *ctx, struct http_request *q)
 
 static void write_election(const struct daemon *d, struct hk_buf *out)
 {
-    hk_prom_head(out, "leader_election_master_status", "gauge", "Whether this process leads.");
+    hk_prom_head(out, "leader_election_master_status", "gauge", "1 if this process is the leader.");
     hk_buf_adds(out, "leader_election_master_status");
     hk_prom_label(out, "{", "name", hk_str(d->o->lease_name));
     hk_buf_addf(out, "} %d\n", election_leads(d->election));

@@ -431,10 +431,11 @@ void loop_write_metrics(struct loop *l, struct hk_buf *out)
     const struct loop_stats s = loop_stats(l);
 
     meter_write(l->meter, &l->engine.m, &l->engine.ssn, out);
-    hk_prom_single(out, "hekla_scheduler_sessions_total", "counter", "Sessions held.",
+    hk_prom_single(out, "hekla_scheduler_sessions_total", "counter", "Scheduling sessions.",
                    (double)s.sessions);
     hk_prom_single(out, "hekla_scheduler_sessions_cut_total", "counter",
-                   "Sessions that ran out of time.", (double)s.over_budget);
+                   "Sessions that ended at their time limit before all jobs were tried.",
+                   (double)s.over_budget);
     hk_prom_single(out, "hekla_scheduler_binds_total", "counter", "Binds decided.",
                    (double)s.binds);
     hk_prom_single(out, "hekla_scheduler_evictions_total", "counter", "Evictions decided.",

@@ -28,7 +28,7 @@ static void write_plugins(const struct meter *x, struct hk_buf *out)
     static const char name[] = PREFIX "plugin_scheduling_latency_milliseconds";
     char labels[96];
 
-    hk_prom_head(out, name, "histogram", "How long a plugin takes when a session opens or closes.");
+    hk_prom_head(out, name, "histogram", "Time a plugin takes to open and close a session.");
     for (uint32_t k = 0; k < x->nplugin; k++) {
         const struct meter_plugin *p = &x->plugins[k];
 
@@ -44,12 +44,12 @@ static void write_sessions(const struct meter *x, struct hk_buf *out)
     static const char action[] = PREFIX "action_scheduling_latency_milliseconds";
     char labels[96];
 
-    write_hist(out, PREFIX "e2e_scheduling_latency_milliseconds", "How long a session takes.",
-               &x->session);
-    write_hist(out, PREFIX "open_session_duration_milliseconds",
-               "How long the opening of a session takes.", &x->open);
+    write_hist(out, PREFIX "e2e_scheduling_latency_milliseconds",
+               "Duration of a scheduling session.", &x->session);
+    write_hist(out, PREFIX "open_session_duration_milliseconds", "Time to open a session.",
+               &x->open);
     write_plugins(x, out);
-    hk_prom_head(out, action, "histogram", "How long an action takes.");
+    hk_prom_head(out, action, "histogram", "Time an action takes in a session.");
     for (uint32_t k = 0; k < x->naction; k++) {
         snprintf(labels, sizeof(labels), "action=\"%s\"", x->actions[k].a->name);
         write_labelled(out, action, &x->actions[k].run, labels);
@@ -65,13 +65,14 @@ static void write_tasks(const struct meter *x, struct hk_buf *out)
     char labels[96];
 
     write_hist(out, PREFIX "e2e_job_scheduling_latency_milliseconds",
-               "From a job's creation until a task of it has got its place.", &x->job);
-    hk_prom_head(out, point, "histogram", "From a task's creation until it has come so far.");
+               "Time from the creation of a job until a task of it is placed.", &x->job);
+    hk_prom_head(out, point, "histogram",
+                 "Time from the creation of a task until it reaches a stage of scheduling.");
     for (unsigned k = 0; k < METER_NPOINTS; k++) {
         snprintf(labels, sizeof(labels), "stage=\"%s\"", points[k]);
         write_labelled(out, point, &x->points[k], labels);
     }
-    hk_prom_head(out, stage, "histogram", "How long the work on a task takes.");
+    hk_prom_head(out, stage, "histogram", "Time the scheduler works on a task, by stage.");
     for (unsigned k = 0; k < METER_NSTAGES; k++) {
         snprintf(labels, sizeof(labels), "stage=\"%s\"", stages[k]);
         write_labelled(out, stage, &x->stages[k], labels);
@@ -83,17 +84,17 @@ static void write_counters(const struct meter *x, struct hk_buf *out)
     static const char *const results[METER_NRESULTS] = {"scheduled", "unschedulable", "error"};
 
     hk_prom_head(out, PREFIX "schedule_attempts_total", "counter",
-                 "Attempts to schedule pods, by result: error means that a bind failed.");
+                 "Attempts to schedule pods, by result; error: the bind failed.");
     for (unsigned k = 0; k < METER_NRESULTS; k++) {
         hk_buf_addf(out, PREFIX "schedule_attempts_total{result=\"%s\"} %llu\n", results[k],
                     (unsigned long long)x->attempts[k]);
     }
     hk_prom_single(out, PREFIX "pod_preemption_victims", "gauge",
-                   "Victims that plugins left for the latest preemptor.", x->victims);
+                   "Number of pods selected as victims for the latest preemptor.", x->victims);
     hk_prom_single(out, PREFIX "total_preemption_attempts", "counter",
-                   "How often room was made for a preemptor.", (double)x->preempted);
+                   "Number of attempts to preempt.", (double)x->preempted);
     hk_prom_head(out, PREFIX "eviction_transactions_total", "counter",
-                 "Sets of evictions that were carried out, by action.");
+                 "Number of sets of evictions carried out, by action.");
     for (unsigned k = 0; k < METER_NEVICTING; k++) {
         if (x->evicted[k] > 0) {
             hk_buf_addf(out, PREFIX "eviction_transactions_total{action=\"%s\"} %llu\n",
@@ -210,23 +211,26 @@ static void meter_text_write_jobs(const struct model *m, const struct session *s
         unscheduled += j->used && j->has_pg && j->meter.missing > 0;
     }
     write_job_metric(m, PREFIX "e2e_job_scheduling_start_time", "gauge",
-                     "When the job was created, in seconds since 1970.", job_start, job_by_queue,
+                     "Creation time of the job, in seconds since 1970.", job_start, job_by_queue,
                      out);
     write_job_metric(m, PREFIX "e2e_job_scheduling_last_time", "gauge",
-                     "When a task of the job last got its place, in seconds since 1970.", job_last,
-                     job_by_queue, out);
-    write_job_metric(m, PREFIX "e2e_job_scheduling_duration", "gauge",
-                     "Milliseconds from one to the other.", job_duration, job_by_queue, out);
+                     "Time when a task of the job was last placed, in seconds since 1970.",
+                     job_last, job_by_queue, out);
+    write_job_metric(
+        m, PREFIX "e2e_job_scheduling_duration", "gauge",
+        "Milliseconds from the creation of the job until a task of it was last placed.",
+        job_duration, job_by_queue, out);
     write_job_metric(m, PREFIX "unschedule_task_count", "gauge",
-                     "How many tasks the gang lacks a place for.", job_missing, job_by_name, out);
-    hk_prom_single(out, PREFIX "unschedule_job_count", "gauge", "Gangs that lack a place.",
-                   unscheduled);
-    write_job_metric(m, PREFIX "job_retry_counts", "counter",
-                     "How often the gang was tried without success.", job_retries, job_by_name,
+                     "Number of tasks of the job that cannot be placed.", job_missing, job_by_name,
                      out);
+    hk_prom_single(out, PREFIX "unschedule_job_count", "gauge",
+                   "Number of jobs that cannot be placed.", unscheduled);
+    write_job_metric(m, PREFIX "job_retry_counts", "counter",
+                     "Number of failed attempts to place the job.", job_retries, job_by_name, out);
     if (has_plugin(ssn, "drf")) {
         write_job_metric(m, PREFIX "job_share", "gauge",
-                         "The largest part of the cluster that the job holds in any resource.",
+                         "Dominant share of the job: the largest fraction of the cluster that it "
+                         "holds of any resource.",
                          job_share, job_by_name, out);
     }
 }
@@ -382,12 +386,13 @@ static void write_amounts(const struct model *m, const struct queue_line *lines,
     static const struct {
         const char *name, *help;
     } rows[NAMOUNTS] = {
-        [ALLOCATED] = {"allocated", "What pods of the queue hold"},
-        [REQUEST] = {"request", "What pods of the queue hold or wait for"},
-        [INQUEUE] = {"inqueue", "What jobs let into the queue still lack"},
-        [DESERVED] = {"deserved", "What the queue has a right to"},
-        [CAPACITY] = {"capacity", "What the queue may hold by its spec"},
-        [REAL_CAPACITY] = {"real_capacity", "What the guarantees of others leave of that"},
+        [ALLOCATED] = {"allocated", "Amount allocated to pods of the queue"},
+        [REQUEST] = {"request", "Amount requested by pods of the queue, placed or waiting"},
+        [INQUEUE] = {"inqueue", "Amount that admitted jobs of the queue still need"},
+        [DESERVED] = {"deserved", "Amount the queue deserves"},
+        [CAPACITY] = {"capacity", "Most that the spec of the queue allows it"},
+        [REAL_CAPACITY] = {"real_capacity",
+                           "Most that the queue can get beside the guarantees of other queues"},
     };
     static const struct {
         const char *name, *unit;
@@ -424,20 +429,21 @@ static void meter_text_write_queues(struct model *m, struct session *ssn, struct
 
     write_amounts(m, lines, out);
     write_queue_evictions(m, out);
-    hk_prom_head(out, PREFIX "queue_share", "gauge", "How much of what it deserves the queue has.");
+    hk_prom_head(out, PREFIX "queue_share", "gauge",
+                 "Share of the queue: the amount it holds divided by the amount it deserves.");
     for (uint32_t k = 0; k < m->queues.len; k++) {
         if (lines[k].reported) {
             write_queue_number(m, PREFIX "queue_share", k, lines[k].report.share, out);
         }
     }
-    hk_prom_head(out, PREFIX "queue_weight", "gauge", "The queue's weight.");
+    hk_prom_head(out, PREFIX "queue_weight", "gauge", "Weight of the queue.");
     for (uint32_t k = 0; k < m->queues.len; k++) {
         if (m->queues.at[k].used) {
             write_queue_number(m, PREFIX "queue_weight", k, m->queues.at[k].weight, out);
         }
     }
     hk_prom_head(out, PREFIX "queue_overused", "gauge",
-                 "Whether the queue has more than it should, as the plugin sees it.");
+                 "1 if the queue holds more than it deserves, as computed by the plugin.");
     for (uint32_t k = 0; k < m->queues.len; k++) {
         if (lines[k].reported) {
             write_queue_number(m, PREFIX "queue_overused", k, lines[k].report.overused, out);
