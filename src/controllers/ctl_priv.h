@@ -33,7 +33,7 @@ struct key_pass {
 };
 
 /* A controller and the framework's state for it. */
-struct seat {
+struct ctl_state {
     struct ctl ctl;
     HK_VEC(struct key_pass) passes; /* by key */
 };
@@ -49,8 +49,8 @@ struct manager {
     struct hk_intern str;
     struct recorder *recorder;
     struct mirror *mirrors[API_NKINDS]; /* NULL: no controller watches the kind */
-    struct seat *seats;
-    uint32_t nseat;
+    struct ctl_state *ctls;
+    uint32_t nctls;
     HK_VEC(struct call) calls;
     HK_VEC(uint32_t) vacant;
     struct hk_map call_at; /* port call id to slot */
@@ -71,10 +71,10 @@ struct hearer {
 /* ---- pass.c ---- */
 
 /* Calls reconcile for a popped key. */
-void pass_run(struct manager *m, struct seat *s, uint32_t key);
+void pass_run(struct manager *m, struct ctl_state *s, uint32_t key);
 /* Handles the answer to any call of the manager. */
 void pass_on_msg(void *manager, const struct port_msg *msg);
 /* Fails calls that are past their deadline. */
 void pass_expire(struct manager *m, int64_t now_ns);
 void pass_error_fini(struct pass_error *e);
-struct seat *ctl_seat(struct ctl *c);
+struct ctl_state *ctl_state_of(struct ctl *c);

@@ -115,7 +115,7 @@ static void ctl_manager_add_watch(struct manager *m, struct ctl *c, const struct
     }
 }
 
-static void seat_init(struct manager *m, struct seat *s, const struct ctl_type *type)
+static void ctl_state_init(struct manager *m, struct ctl_state *s, const struct ctl_type *type)
 {
     s->ctl = (struct ctl){.type = type, .mgr = m, .q.str = &m->str};
     s->ctl.state = hk_zalloc(HK_MAX(type->state_size, 1));
@@ -127,7 +127,7 @@ static void seat_init(struct manager *m, struct seat *s, const struct ctl_type *
     }
 }
 
-static void seat_fini(struct seat *s)
+static void ctl_state_fini(struct ctl_state *s)
 {
     if (s->ctl.type->close) {
         s->ctl.type->close(&s->ctl);
@@ -153,10 +153,10 @@ struct manager *manager_new(const struct manager_opts *o)
     m->deadline_ns = INT64_MAX;
     m->recorder = recorder_new(o->port, o->clock,
                                o->component.n > 0 ? o->component : HK_STR("vc-controller-manager"));
-    m->nseat = o->ntype;
-    m->seats = hk_zalloc_array(HK_MAX(o->ntype, 1), sizeof(*m->seats));
+    m->nctls = o->ntype;
+    m->ctls = hk_zalloc_array(HK_MAX(o->ntype, 1), sizeof(*m->ctls));
     for (uint32_t i = 0; i < o->ntype; i++) {
-        seat_init(m, &m->seats[i], o->types[i]);
+        ctl_state_init(m, &m->ctls[i], o->types[i]);
     }
     return m;
 }
@@ -179,8 +179,8 @@ void manager_free(struct manager *m)
     for (unsigned k = 0; k < API_NKINDS; k++) {
         mirror_free(m->mirrors[k]);
     }
-    for (uint32_t i = 0; i < m->nseat; i++) {
-        seat_fini(&m->seats[i]);
+    for (uint32_t i = 0; i < m->nctls; i++) {
+        ctl_state_fini(&m->ctls[i]);
     }
     for (uint32_t i = 0; i < m->hearers.len; i++) {
         hk_free(m->hearers.at[i]);
@@ -193,7 +193,7 @@ void manager_free(struct manager *m)
     hk_map_fini(&m->call_at);
     hk_arena_fini(&m->mem);
     hk_intern_fini(&m->str);
-    hk_free(m->seats);
+    hk_free(m->ctls);
     hk_free(m);
 }
 
@@ -239,7 +239,7 @@ static int64_t mirrors_tick(struct manager *m, int64_t now_ns)
 }
 
 /* Runs a few passes of one controller, until PASSES_NS are over. Returns when to run it again. */
-static int64_t seat_run(struct manager *m, struct seat *s, int64_t now_ns)
+static int64_t ctl_state_run(struct manager *m, struct ctl_state *s, int64_t now_ns)
 {
     struct workq *q = &s->ctl.q;
     int64_t next_ns;
@@ -274,10 +274,10 @@ int64_t manager_run(struct manager *m)
     mirrors_ns = mirrors_tick(m, now_ns);
     next_ns = HK_MIN(next_ns, mirrors_ns);
     pass_expire(m, now_ns);
-    for (uint32_t i = 0; manager_synced(m) && i < m->nseat; i++) {
-        const int64_t seat_ns = seat_run(m, &m->seats[i], now_ns);
+    for (uint32_t i = 0; manager_synced(m) && i < m->nctls; i++) {
+        const int64_t due_ns = ctl_state_run(m, &m->ctls[i], now_ns);
 
-        next_ns = HK_MIN(next_ns, seat_ns);
+        next_ns = HK_MIN(next_ns, due_ns);
     }
     return HK_MIN(next_ns, m->deadline_ns); /* includes the calls just made */
 }
@@ -287,8 +287,8 @@ bool manager_idle(const struct manager *m)
     if (!manager_synced(m) || m->call_at.len > 0 || recorder_len(m->recorder) > 0) {
         return false;
     }
-    for (uint32_t i = 0; i < m->nseat; i++) {
-        const struct workq *q = &m->seats[i].ctl.q;
+    for (uint32_t i = 0; i < m->nctls; i++) {
+        const struct workq *q = &m->ctls[i].ctl.q;
 
         if (q->head < q->ready.len) {
             return false;
@@ -299,8 +299,8 @@ bool manager_idle(const struct manager *m)
 
 bool manager_rests(const struct manager *m)
 {
-    for (uint32_t i = 0; i < m->nseat; i++) {
-        if (m->seats[i].ctl.q.nresting > 0) {
+    for (uint32_t i = 0; i < m->nctls; i++) {
+        if (m->ctls[i].ctl.q.nresting > 0) {
             return true;
         }
     }

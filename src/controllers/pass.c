@@ -24,9 +24,9 @@
 #define LOUD_FAILURES 5u
 #define REQUEUE_DEFAULT 15u
 
-struct seat *ctl_seat(struct ctl *c)
+struct ctl_state *ctl_state_of(struct ctl *c)
 {
-    return (struct seat *)((char *)c - offsetof(struct seat, ctl));
+    return (struct ctl_state *)((char *)c - offsetof(struct ctl_state, ctl));
 }
 
 void pass_error_fini(struct pass_error *e)
@@ -38,7 +38,7 @@ void pass_error_fini(struct pass_error *e)
 
 static struct key_pass *key_pass_of(struct ctl *c, uint32_t key)
 {
-    return &ctl_seat(c)->passes.at[key];
+    return &ctl_state_of(c)->passes.at[key];
 }
 
 static void forget_errors(struct key_pass *p)
@@ -723,7 +723,7 @@ static void rest_after(struct manager *m, const struct pass *t, int64_t begun_ns
     }
 }
 
-void pass_run(struct manager *m, struct seat *s, uint32_t key)
+void pass_run(struct manager *m, struct ctl_state *s, uint32_t key)
 {
     const int64_t begun_ns = m->o.clock->mono_ns(m->o.clock);
     struct ctl *c = &s->ctl;

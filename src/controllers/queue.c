@@ -231,19 +231,19 @@ static bool is_marked(const struct queue_pass *p)
 
 /* ---- commands ---- */
 
-enum obedience { OBEY_BUSY, OBEY_DONE, OBEY_REFUSED };
+enum command_result { COMMAND_BUSY, COMMAND_DONE, COMMAND_REFUSED };
 
-static enum obedience obey_close(const struct queue_pass *p)
+static enum command_result queue_command_close(const struct queue_pass *p)
 {
     if (p->parent.n == 0) {
         hk_log(HK_LOG_WARN, "the root queue cannot be closed", "queue=%.*s", HK_FMT(p->t->name));
-        return OBEY_DONE;
+        return COMMAND_DONE;
     }
     if (is_marked(p)) {
         set_mark(p, "false"); /* from now on closed by a user */
-        return OBEY_BUSY;
+        return COMMAND_BUSY;
     }
-    return set_closed(p) ? OBEY_BUSY : OBEY_DONE;
+    return set_closed(p) ? COMMAND_BUSY : COMMAND_DONE;
 }
 
 static bool may_open(const struct queue_pass *p)
@@ -253,20 +253,20 @@ static bool may_open(const struct queue_pass *p)
 }
 
 /* follow_parent removes the mark once the queue is open. */
-static enum obedience obey_open(const struct queue_pass *p)
+static enum command_result queue_command_open(const struct queue_pass *p)
 {
     if (p->state == API_QUEUE_OPEN) {
-        return OBEY_DONE;
+        return COMMAND_DONE;
     }
     if (p->state != API_QUEUE_NO_STATE && !may_open(p)) {
-        return OBEY_REFUSED;
+        return COMMAND_REFUSED;
     }
     if (p->state != API_QUEUE_NO_STATE && !is_marked(p) && !hk_str_is(p->mark, "false")) {
         set_mark(p, "false");
-        return OBEY_BUSY;
+        return COMMAND_BUSY;
     }
     set_state(p, API_QUEUE_OPEN);
-    return OBEY_BUSY;
+    return COMMAND_BUSY;
 }
 
 /* The oldest Command for the queue or HK_NONE, and their number. A Command being deleted was
@@ -328,7 +328,7 @@ static bool ctl_queue_execute_command(const struct queue_pass *p)
 {
     uint32_t n;
     const uint32_t row = find_command(p->t, &n);
-    enum obedience done = OBEY_DONE;
+    enum command_result done = COMMAND_DONE;
     struct json command;
     struct hk_str action;
 
@@ -338,21 +338,21 @@ static bool ctl_queue_execute_command(const struct queue_pass *p)
     command = mirror_read(ctl_mirror(p->t->c, API_COMMAND), row, p->t->mem);
     action = json_str(json_get(&command, "action"), none);
     if (hk_str_is(action, "CloseQueue")) {
-        done = obey_close(p);
+        done = queue_command_close(p);
     } else if (hk_str_is(action, "OpenQueue")) {
-        done = obey_open(p);
+        done = queue_command_open(p);
     }
-    if (done == OBEY_REFUSED) {
+    if (done == COMMAND_REFUSED) {
         return give_up_open(p, row, n);
     }
-    if (done == OBEY_DONE) {
+    if (done == COMMAND_DONE) {
         delete_command(p->t, row);
     }
     return true;
 }
 
 /* The queue may not be in the mirror yet. */
-static void obey_without_queue(struct pass *t)
+static void queue_command_without_queue(struct pass *t)
 {
     uint32_t n;
     const uint32_t row = find_command(t, &n);
@@ -432,7 +432,7 @@ static void queue_reconcile(struct ctl *c, struct pass *t)
 
     if (row == HK_NONE) {
         (void)take_written(t);
-        obey_without_queue(t);
+        queue_command_without_queue(t);
         return;
     }
     root = mirror_read(queues, row, t->mem);

@@ -241,7 +241,7 @@ static void check_ended_pod(struct daemon *d, const struct work_pod *p)
     (void)work_delete_pod(d->t, d->root, p);
 }
 
-static void seat_pods(struct daemon *d)
+static void daemonset_place_pods(struct daemon *d)
 {
     for (uint32_t i = 0; i < d->pods.len; i++) {
         const struct work_pod *p = &d->pods.at[i];
@@ -372,7 +372,7 @@ static void daemonset_reconcile(struct ctl *c, struct pass *t)
     d.pods = work_pods(t, &root);
     (void)work_report(t, &root);
     read_places(&d);
-    seat_pods(&d);
+    daemonset_place_pods(&d);
     daemonset_create_missing(&d);
     if (t->ncall == 0) {
         daemonset_replace_old_pods(&d);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of kinds: those of the registry, kinds that are only stored, other versions of both, and
 // kinds that CustomResourceDefinitions add at run time. A definition of a kind that already has a
-// row (Volcano's own) lends the row its schema and columns; the row stays when the definition is
+// row (Volcano's own) sets the schema and columns of that row; the row stays when the definition is
 // deleted.
 #include "api/schema.h"
 #include "store/rest_priv.h"
@@ -257,16 +257,16 @@ static struct row *row_define(struct rest *r, const struct json *spec, const str
     return row;
 }
 
-/* Keeps the old loan until no caller can be using it. */
-static void give_back(struct rest *r, struct row *row)
+/* Sets the data of a deleted or replaced definition aside until no caller can be using it. */
+static void row_drop_data(struct rest *r, struct row *row)
 {
     if (row->data) {
         hk_vec_push(&r->replaced, hk_take(row->data));
     }
 }
 
-static void row_lend(struct rest *r, struct row *row, const struct json *crd, uint64_t rv,
-                     const struct json *version)
+static void row_set_definition(struct rest *r, struct row *row, const struct json *crd, uint64_t rv,
+                               const struct json *version)
 {
     const struct json *spec = json_get(crd, "spec");
     struct rest_row_data *l = hk_zalloc(sizeof(*l));
@@ -279,7 +279,7 @@ static void row_lend(struct rest *r, struct row *row, const struct json *crd, ui
     if (!row->pub.schema || !json_equal(row->pub.schema, json_at(copy, "schema.openAPIV3Schema"))) {
         row->pub.schema_rv = rv;
     }
-    give_back(r, row);
+    row_drop_data(r, row);
     row->data = l;
     row->pub.schema = json_at(copy, "schema.openAPIV3Schema");
     if (row->pub.schema && schema_new(row->pub.schema, &l->rules, NULL) < 0) {
@@ -300,7 +300,7 @@ static void row_lend(struct rest *r, struct row *row, const struct json *crd, ui
 
 static void row_forget(struct rest *r, struct row *row)
 {
-    give_back(r, row);
+    row_drop_data(r, row);
     row->pub.schema = row->pub.columns = row->pub.scale = row->pub.names = NULL;
     row->pub.rules = NULL;
     row->pub.ending = false;
@@ -348,7 +348,7 @@ void rest_kinds_feed(struct rest *r, const struct store_event *ev)
         struct row *row = row_find(r, json_str(json_get(spec, "group"), HK_STR("")),
                                    json_str(json_get(v, "name"), HK_STR("")),
                                    json_str(json_get(names, "plural"), HK_STR("")));
-        row_lend(r, row ? row : row_define(r, spec, v), &doc, ev->obj->rv, v);
+        row_set_definition(r, row ? row : row_define(r, spec, v), &doc, ev->obj->rv, v);
     }
     forget_versions(r, spec, gone ? NULL : versions);
     r->kinds_generation++;

@@ -311,7 +311,7 @@ static bool is_stale(const struct model *m, task_id t, const struct task_desc *d
 
 /* Whether the row can stay in place: same pod, same lists, same amounts. Most events are of this
  * kind (a pod started, its conditions changed) and must not look as if room became free. */
-static bool keeps_seat(const struct model *m, task_id t, const struct task_desc *d)
+static bool keeps_place(const struct model *m, task_id t, const struct task_desc *d)
 {
     const struct task *task = model_task(m, t);
     const unsigned gates = TASK_GATED | TASK_GATE_OURS_ONLY | TASK_GATE_OPT_IN;
@@ -429,7 +429,7 @@ static int model_task_add_or_update(struct model *m, const struct task_desc *d, 
         *ret = t;
         return 0;
     }
-    if (!id_none(t) && keeps_seat(m, t, d)) {
+    if (!id_none(t) && keeps_place(m, t, d)) {
         model_shape_unref(m, d->shape);
         model_task_update(m, t, d);
         *ret = t;

@@ -10,7 +10,7 @@
 #include <math.h>
 
 /* What the tasks of a sub-job request, by dimension. */
-struct appetite {
+struct topology_demand {
     int64_t *all;
     int64_t *waiting; /* of those without a place */
     int64_t *small;   /* smallest request of a single task */
@@ -32,8 +32,8 @@ struct topology_aware {
     struct {
         sub_id sub;  /* whose tasks are counted, or NO_SUB */
         uint32_t *n; /* by hyperNode */
-    } crew;
-    struct appetite *appetite; /* by sub-job; made for all of a job at once */
+    } counted;
+    struct topology_demand *demands; /* by sub-job; made for all of a job at once */
 };
 
 static const struct opt topology_aware_opts[] = {
@@ -129,35 +129,35 @@ static void topology_aware_open(struct session *ssn, void *self)
     a->weight = a->weight < 0 ? 1 : a->weight;
     a->fading = a->fading < 0 ? 0.8 : a->fading;
     a->max_evict = a->max_evict <= 0 ? 8 : a->max_evict;
-    a->crew.sub = NO_SUB;
-    a->appetite = hk_arena_zalloc(ssn->mem, ssn->m->subs.len * sizeof(a->appetite[0]));
+    a->counted.sub = NO_SUB;
+    a->demands = hk_arena_zalloc(ssn->mem, ssn->m->subs.len * sizeof(a->demands[0]));
     hyper_books_open(&a->books, ssn, dims, ndim);
     if (a->books.n > 0) {
         weigh_tiers(a, ssn);
         a->value = hk_arena_array(ssn->mem, a->books.nhyper, sizeof(a->value[0]));
-        a->crew.n = hk_arena_array(ssn->mem, a->books.nhyper, sizeof(a->crew.n[0]));
+        a->counted.n = hk_arena_array(ssn->mem, a->books.nhyper, sizeof(a->counted.n[0]));
     }
 }
 
 /* ---- the sub-job's tasks, by hyperNode ---- */
 
-static void crew_add(struct topology_aware *a, node_id n, int sign)
+static void counted_add(struct topology_aware *a, node_id n, int sign)
 {
     const struct hyper_books *b = &a->books;
 
-    a->crew.n[HYPER_ROOT.i] += (uint32_t)sign;
+    a->counted.n[HYPER_ROOT.i] += (uint32_t)sign;
     for (uint32_t k = b->first[n.i]; k < b->first[n.i + 1]; k++) {
-        a->crew.n[b->at[k].i] += (uint32_t)sign;
+        a->counted.n[b->at[k].i] += (uint32_t)sign;
     }
 }
 
-static void crew_count(struct topology_aware *a, const struct model *m, sub_id s)
+static void counted_begin(struct topology_aware *a, const struct model *m, sub_id s)
 {
-    if (id_eq(a->crew.sub, s)) {
+    if (id_eq(a->counted.sub, s)) {
         return;
     }
-    a->crew.sub = s;
-    memset(a->crew.n, 0, a->books.nhyper * sizeof(a->crew.n[0]));
+    a->counted.sub = s;
+    memset(a->counted.n, 0, a->books.nhyper * sizeof(a->counted.n[0]));
     if (model_sub(m, s)->tally.n[TASK_PENDING] == model_sub(m, s)->tally.total) {
         return;
     }
@@ -165,16 +165,16 @@ static void crew_count(struct topology_aware *a, const struct model *m, sub_id s
          t = model_task(m, t)->job_next) {
         const struct task *task = model_task(m, t);
         if (id_eq(task->sub, s) && !id_none(task->node)) {
-            crew_add(a, task->node, 1);
+            counted_add(a, task->node, 1);
         }
     }
 }
 
-static double crew_share(const struct topology_aware *a, const struct model *m, hyper_id h)
+static double counted_share(const struct topology_aware *a, const struct model *m, hyper_id h)
 {
-    const uint32_t total = model_sub(m, a->crew.sub)->tally.total;
+    const uint32_t total = model_sub(m, a->counted.sub)->tally.total;
 
-    return total > 0 ? (double)a->crew.n[h.i] / total : 0;
+    return total > 0 ? (double)a->counted.n[h.i] / total : 0;
 }
 
 /* ---- what sub-jobs ask for ---- */
@@ -188,7 +188,7 @@ static void add_request(const struct model *m, task_id t, int sign, int64_t *sum
     }
 }
 
-static struct appetite appetite_new(struct session *ssn)
+static struct topology_demand topology_demand_new(struct session *ssn)
 {
     const uint32_t n = ssn->m->dims.n;
     int64_t *at = hk_arena_zalloc(ssn->mem, 3 * n * sizeof(at[0]));
@@ -196,10 +196,10 @@ static struct appetite appetite_new(struct session *ssn)
     for (uint32_t d = 0; d < n; d++) {
         at[2 * n + d] = INT64_MAX;
     }
-    return (struct appetite){at, at + n, at + 2 * n};
+    return (struct topology_demand){at, at + n, at + 2 * n};
 }
 
-static void appetite_add(const struct appetite *ap, const struct model *m, task_id t)
+static void topology_demand_add(const struct topology_demand *ap, const struct model *m, task_id t)
 {
     for (uint32_t d = 0; d < m->dims.n; d++) {
         ap->small[d] = HK_MIN(ap->small[d], shape_req(task_shape(m, t), d));
@@ -208,41 +208,43 @@ static void appetite_add(const struct appetite *ap, const struct model *m, task_
 }
 
 /* Computes all sub-jobs of a job at once: there may be thousands. */
-static const struct appetite *appetite_of(struct topology_aware *a, struct session *ssn, sub_id id)
+static const struct topology_demand *topology_demand_of(struct topology_aware *a,
+                                                        struct session *ssn, sub_id id)
 {
     const struct model *m = ssn->m;
     const struct job *job = model_job(m, model_sub(m, id)->job);
 
-    if (a->appetite[id.i].all) {
-        return &a->appetite[id.i];
+    if (a->demands[id.i].all) {
+        return &a->demands[id.i];
     }
     for (sub_id s = job->first_sub; !id_none(s); s = model_sub(m, s)->next) {
-        a->appetite[s.i] = appetite_new(ssn);
+        a->demands[s.i] = topology_demand_new(ssn);
     }
     for (task_id t = job->pending; !id_none(t); t = model_task(m, t)->job_next) {
-        const struct appetite *ap = &a->appetite[model_task(m, t)->sub.i];
-        appetite_add(ap, m, t);
+        const struct topology_demand *ap = &a->demands[model_task(m, t)->sub.i];
+        topology_demand_add(ap, m, t);
         add_request(m, t, 1, ap->waiting);
     }
     for (task_id t = job->others; !id_none(t); t = model_task(m, t)->job_next) {
-        appetite_add(&a->appetite[model_task(m, t)->sub.i], m, t);
+        topology_demand_add(&a->demands[model_task(m, t)->sub.i], m, t);
     }
-    return &a->appetite[id.i];
+    return &a->demands[id.i];
 }
 
-static void appetite_move(const struct topology_aware *a, const struct model *m, task_id t,
-                          int sign)
+static void topology_demand_move(const struct topology_aware *a, const struct model *m, task_id t,
+                                 int sign)
 {
     const sub_id s = model_task(m, t)->sub;
 
-    if (!id_none(s) && a->appetite[s.i].all) {
-        add_request(m, t, sign, a->appetite[s.i].waiting);
+    if (!id_none(s) && a->demands[s.i].all) {
+        add_request(m, t, sign, a->demands[s.i].waiting);
     }
 }
 
 /* The least that the tasks the sub-job still needs can request; NULL when it needs all that
  * wait. */
-static const int64_t *appetite_least(const struct appetite *ap, struct session *ssn, sub_id s)
+static const int64_t *topology_demand_least(const struct topology_demand *ap, struct session *ssn,
+                                            sub_id s)
 {
     const struct sub_job *sub = model_sub(ssn->m, s);
     const int64_t have = (int64_t)tally_ready(&sub->tally) + sub->tally.n[TASK_PIPELINED];
@@ -263,8 +265,8 @@ static const int64_t *appetite_least(const struct appetite *ap, struct session *
 static void topology_aware_move_task(struct topology_aware *a, const struct model *m, task_id t,
                                      node_id n, int sign)
 {
-    if (!id_none(n) && id_eq(a->crew.sub, model_task(m, t)->sub)) {
-        crew_add(a, n, sign);
+    if (!id_none(n) && id_eq(a->counted.sub, model_task(m, t)->sub)) {
+        counted_add(a, n, sign);
     }
 }
 
@@ -277,7 +279,7 @@ static bool topology_aware_allocate(struct session *ssn, void *self, task_id t)
         topology_aware_move_task(a, ssn->m, t, hyper_books_allocate(&a->books, ssn->m, t), 1);
     }
     if (status == TASK_ALLOCATED || status == TASK_PIPELINED) {
-        appetite_move(a, ssn->m, t, -1);
+        topology_demand_move(a, ssn->m, t, -1);
     }
     return true;
 }
@@ -290,7 +292,7 @@ static void topology_aware_deallocate(struct session *ssn, void *self, task_id t
         topology_aware_move_task(a, ssn->m, t, hyper_books_deallocate(&a->books, ssn->m, t), -1);
     }
     if (model_task(ssn->m, t)->status == TASK_PENDING) {
-        appetite_move(a, ssn->m, t, 1);
+        topology_demand_move(a, ssn->m, t, 1);
     }
 }
 
@@ -335,9 +337,9 @@ static bool topology_aware_gradient_sub(struct session *ssn, void *self, sub_id 
         gradient_only(ssn, start, ret);
         return true;
     }
-    const struct appetite *ap = appetite_of(a, ssn, s);
+    const struct topology_demand *ap = topology_demand_of(a, ssn, s);
     ask.need = ap->waiting;
-    ask.least = appetite_least(ap, ssn, s);
+    ask.least = topology_demand_least(ap, ssn, s);
     return topology_aware_offer_gradients(a, ssn, &ask, why, ret);
 }
 
@@ -379,7 +381,7 @@ static int topology_aware_hyper_order(struct session *ssn, void *self, sub_id s,
     struct topology_aware *a = self;
     const struct model *m = ssn->m;
     const struct hyper_books *b = &a->books;
-    const int64_t *req = appetite_of(a, ssn, s)->all;
+    const int64_t *req = topology_demand_of(a, ssn, s)->all;
     double best = -1;
     uint32_t nbest = 0;
 
@@ -397,10 +399,10 @@ static int topology_aware_hyper_order(struct session *ssn, void *self, sub_id s,
         nbest = v > best ? 1 : nbest + (v == best);
         best = HK_MAX(best, v);
     }
-    crew_count(a, m, s);
+    counted_begin(a, m, s);
     for (uint32_t i = 0; i < n; i++) {
         const double v = a->value[at[i].i];
-        const double more = nbest > 1 && v == best ? crew_share(a, m, at[i]) : 0;
+        const double more = nbest > 1 && v == best ? counted_share(a, m, at[i]) : 0;
         score[i] += topology_aware_scale_score(a, v + more);
     }
     return 0;
@@ -437,14 +439,14 @@ static void score_close(struct topology_aware *a, const struct model *m, sub_id 
         nbest = v > best ? 1 : nbest + (v == best);
         best = HK_MAX(best, v);
     }
-    crew_count(a, m, s);
+    counted_begin(a, m, s);
     for (uint32_t i = 0; i < n; i++) {
         const hyper_id h = hyper_books_lowest(b, m, nodes[i]);
         if (id_none(h)) {
             continue;
         }
         const double v = a->value[h.i];
-        const double more = nbest > 1 && v == best ? crew_share(a, m, h) : 0;
+        const double more = nbest > 1 && v == best ? counted_share(a, m, h) : 0;
         score[i] += topology_aware_scale_score(a, v + more);
     }
 }
