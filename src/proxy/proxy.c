@@ -245,10 +245,11 @@ static void proxy_on_retry(void *ctx)
     }
 }
 
-/* The Service kubernetes has a port that only root may have, and pods have other ways to the API. */
+/* The Service kubernetes has a port that only root may have: every server of another user would
+ * report it at each start, although pods have other ways to the API. */
 static enum hk_log_level proxy_failure_level(const struct service *svc)
 {
-    return strcmp(svc->ns, "default") == 0 && strcmp(svc->name, "kubernetes") == 0 ? HK_LOG_INFO
+    return strcmp(svc->ns, "default") == 0 && strcmp(svc->name, "kubernetes") == 0 ? HK_LOG_DEBUG
                                                                                    : HK_LOG_WARN;
 }
 
