@@ -19,7 +19,8 @@ struct net_dial {
     void (*opened)(void *ctx, const char *why);
     void (*ready)(void *ctx, uint32_t events);
     void *ctx;
-    struct net_watch *watch;         /* NULL: the connection failed */
+    struct net_loop *loop;
+    struct net_watch *watch;         /* NULL: the connection failed, or rests */
     struct net_timer *failure_timer; /* reports a failure to start */
     int fd;
     enum state state;
@@ -157,7 +158,8 @@ struct net_dial *net_dial_new(struct net_loop *l, const struct net_dial_opts *o)
 {
     struct net_dial *d = hk_zalloc(sizeof(*d));
 
-    *d = (struct net_dial){.opened = o->opened, .ready = o->ready, .ctx = o->ctx, .fd = -1};
+    *d = (struct net_dial){
+        .opened = o->opened, .ready = o->ready, .ctx = o->ctx, .loop = l, .fd = -1};
     d->why = net_dial_connect(d, o);
     if (d->why) {
         d->failure_timer = net_timer_new(l, on_failure_timer, d);
@@ -192,7 +194,22 @@ void net_dial_free(struct net_dial *d)
 
 void net_dial_want(struct net_dial *d, uint32_t events)
 {
-    net_watch_change(d->watch, events);
+    if (d->watch) {
+        net_watch_change(d->watch, events);
+    } else {
+        d->watch = net_watch_add(d->loop, d->fd, events, net_dial_on_ready, d);
+    }
+}
+
+void net_dial_rest(struct net_dial *d)
+{
+    net_watch_del(d->watch);
+    d->watch = NULL;
+}
+
+void net_dial_end_writing(struct net_dial *d)
+{
+    shutdown(d->fd, SHUT_WR);
 }
 
 ssize_t net_dial_read(struct net_dial *d, char *p, size_t n)

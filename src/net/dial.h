@@ -29,6 +29,10 @@ void net_dial_free(struct net_dial *d);
 
 /* Initially no events are requested. */
 void net_dial_want(struct net_dial *d, uint32_t events);
+/* Reports no events, not even EPOLLHUP, until the next net_dial_want. */
+void net_dial_rest(struct net_dial *d);
+/* Tells the peer that nothing more will be written; for connections without TLS. */
+void net_dial_end_writing(struct net_dial *d);
 /* Like recv and send on a non-blocking socket: -1 with errno. Repeat an incomplete write with the
  * same remaining bytes; repeat a read that filled its buffer without waiting for readiness. */
 ssize_t net_dial_read(struct net_dial *d, char *p, size_t n);

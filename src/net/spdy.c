@@ -16,6 +16,7 @@ enum {
     MAX_HEADERS = 64 << 10, /* and their size after decompression */
     FLAG_FIN = 1,
     CONTROL = 0x80,
+    STATUS_CANCEL = 5,
 };
 
 enum frame_type {
@@ -206,6 +207,13 @@ static bool find_header(const struct spdy *s, const char *name, struct hk_str *r
     return true;
 }
 
+struct hk_str spdy_header(const struct spdy *s, const char *name)
+{
+    struct hk_str value;
+
+    return find_header(s, name, &value) ? value : HK_STR("");
+}
+
 /* Compresses an empty header block. */
 static void compress_nothing(struct spdy *s)
 {
@@ -244,6 +252,13 @@ void spdy_write(uint32_t stream, struct hk_str bytes, bool last, struct hk_buf *
     add_u32(out, stream);
     add_u32(out, (last ? (uint32_t)FLAG_FIN << 24 : 0) | (uint32_t)bytes.n);
     hk_buf_addstr(out, bytes);
+}
+
+void spdy_write_reset(uint32_t stream, struct hk_buf *out)
+{
+    write_control(RST_STREAM, 8, out);
+    add_u32(out, stream);
+    add_u32(out, STATUS_CANCEL);
 }
 
 /* ---- reading ---- */

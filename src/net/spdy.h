@@ -33,5 +33,11 @@ void spdy_free(struct spdy *s);
 int spdy_read(struct spdy *s, char **in, size_t *n, struct spdy_event *ret, struct hk_buf *out,
               struct hk_err *err) HK_CHECKED;
 
+/* A header, by its name in lower case, of the stream in the last event, which must be SPDY_OPENED;
+ * "" if missing. Valid until the next read. */
+struct hk_str spdy_header(const struct spdy *s, const char *name);
+
 /* Writes one data frame of less than 16 MiB; last ends the stream. */
 void spdy_write(uint32_t stream, struct hk_str bytes, bool last, struct hk_buf *out);
+/* Cancels the stream in both directions. */
+void spdy_write_reset(uint32_t stream, struct hk_buf *out);

@@ -26,7 +26,7 @@ struct relay {
     struct node_proxy *p;
     struct http_request *http; /* NULL: answered */
     char *ns, *pod, *query;
-    char *sub;       /* log, exec, attach */
+    char *sub;       /* log, exec, attach, portforward */
     char *container; /* NULL: not known yet */
     uint64_t ask;    /* for pod or node; 0: none */
     struct client *client;
@@ -49,6 +49,11 @@ struct node_proxy {
 static bool is_log(const struct relay *r)
 {
     return strcmp(r->sub, "log") == 0;
+}
+
+static bool is_portforward(const struct relay *r)
+{
+    return strcmp(r->sub, "portforward") == 0;
 }
 
 /* ---- closing ---- */
@@ -249,8 +254,10 @@ static void node_proxy_write_path(const struct relay *r, const char *deed, struc
     target_escape(hk_str(r->ns), out);
     hk_buf_addc(out, '/');
     target_escape(hk_str(r->pod), out);
-    hk_buf_addc(out, '/');
-    target_escape(hk_str(r->container), out);
+    if (!is_portforward(r)) { /* ports belong to the whole pod */
+        hk_buf_addc(out, '/');
+        target_escape(hk_str(r->container), out);
+    }
     hk_buf_addc(out, '?');
 }
 
@@ -291,11 +298,9 @@ static void on_tunnel_failed(void *ctx, const char *why)
 /* Renames parameters: kubelets and the API use different names. */
 static int write_params(const struct relay *r, struct hk_buf *out, struct hk_err *err)
 {
-    static const char *const words[][2] = {{"command", "command"},
-                                           {"stdin", "input"},
-                                           {"stdout", "output"},
-                                           {"stderr", "error"},
-                                           {"tty", "tty"}};
+    static const char *const words[][2] = {{"command", "command"}, {"stdin", "input"},
+                                           {"stdout", "output"},   {"stderr", "error"},
+                                           {"tty", "tty"},         {"ports", "port"}};
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     struct query q;
     const int rc = query_parse(hk_str(r->query), &mem, &q, err);
@@ -317,7 +322,7 @@ static void ask_for_tunnel(struct relay *r, const struct where *at)
     HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
     struct hk_err err = {0};
 
-    node_proxy_write_path(r, r->sub, &path);
+    node_proxy_write_path(r, is_portforward(r) ? "portForward" : r->sub, &path);
     if (write_params(r, &path, &err) < 0) {
         node_proxy_reject(r, 400, "BadRequest", err.text);
         return;
@@ -380,7 +385,7 @@ static int node_proxy_choose(struct relay *r, const struct json *pod, struct hk_
     const struct json *list = json_at(pod, "spec.containers"), *one;
     HK_AUTO(hk_buf_fini) struct hk_buf names = {0};
 
-    if (r->container) {
+    if (r->container || is_portforward(r)) {
         return 0;
     }
     for (uint32_t i = 0; (one = json_item(list, i)); i++) {
@@ -443,7 +448,8 @@ static struct relay *relay_new(struct node_proxy *p, const struct node_call *cal
 
 static bool is_offered(struct hk_str sub)
 {
-    return hk_str_is(sub, "log") || hk_str_is(sub, "exec") || hk_str_is(sub, "attach");
+    return hk_str_is(sub, "log") || hk_str_is(sub, "exec") || hk_str_is(sub, "attach") ||
+           hk_str_is(sub, "portforward");
 }
 
 static void node_proxy_serve(void *ctx, const struct node_call *call)

@@ -11,6 +11,8 @@
 #include "base/err.h"
 #include "base/str.h"
 
+#include <netinet/in.h>
+
 struct json;
 struct runtime;
 
@@ -96,6 +98,12 @@ enum runtime_word {
     RUNTIME_RESIZE,  /* size of its terminal: columns << 16 | rows */
 };
 
+/* A TCP socket that a process of a pod listens on. */
+struct runtime_listener {
+    char address[INET6_ADDRSTRLEN]; /* where to connect to */
+    uint64_t inode;                 /* identifies the socket; 0: none */
+};
+
 struct runtime_ops {
     const char *name; /* "process", "simulate" */
     bool hollow;      /* runs nothing: needs no command or files, keeps no records */
@@ -122,6 +130,12 @@ struct runtime_ops {
      * caller closes. This and the next are NULL when containers have no streams. */
     int (*open_in)(struct runtime *r, uint64_t container, int *ret, struct hk_err *err);
     void (*tell)(struct runtime *r, uint64_t container, enum runtime_word word, int value);
+    /* Finds where a process of the pod listens on that port: at the address of the pod (NULL: it has
+     * none of its own) if possible, else on loopback, else anywhere. inout holds an earlier answer
+     * for the same pod and port, which makes this cheap, or zeros. -HK_ENOTFOUND: no process of the
+     * pod does. NULL when pods have no processes. */
+    int (*find_listener)(struct runtime *r, const char *pod_uid, const char *address, uint16_t port,
+                         struct runtime_listener *inout, struct hk_err *err);
     /* After a restart of the agent: finds the container of that name and attempt if it still runs
      * or its end is on record. -HK_ENOTFOUND when no trace is left, -HK_EBUSY when it never ran and
      * must be started. */

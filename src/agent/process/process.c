@@ -600,6 +600,23 @@ static void process_send_word(struct runtime *r, uint64_t container, enum runtim
     }
 }
 
+static int process_find_listener(struct runtime *r, const char *uid, const char *address,
+                                 uint16_t port, struct runtime_listener *inout, struct hk_err *err)
+{
+    const struct process *p = process_of(r);
+    HK_VEC(int) shims = {0};
+    int rc;
+
+    for (uint32_t k = 0; k < p->tasks.len; k++) {
+        if (p->tasks.at[k]->pidfd >= 0 && strcmp(p->tasks.at[k]->uid, uid) == 0) {
+            hk_vec_push(&shims, p->tasks.at[k]->pidfd);
+        }
+    }
+    rc = process_listener_find(shims.at, shims.len, address, port, inout, err);
+    hk_vec_fini(&shims);
+    return rc;
+}
+
 /* ---- adoption ---- */
 
 static int process_runtime_adopt(struct runtime *r, const char *uid, const char *name,
@@ -738,6 +755,7 @@ static const struct runtime_ops process_ops = {
     .exec = exec_beside,
     .open_in = open_in,
     .tell = process_send_word,
+    .find_listener = process_find_listener,
     .adopt = process_runtime_adopt,
     .each_pod = each_pod,
     .caveats = process_runtime_caveats,

@@ -191,6 +191,12 @@ void process_launch_close(struct process_launch *l);
 /* The group of a pod, or of its container with that key (NAME.ATTEMPT). */
 char *process_group_name(const char *uid, const char *key);
 
+/* ---- listener.c: the sockets that processes of a pod listen on ---- */
+
+/* See find_listener of runtime_ops; pidfds are those of the pod's shims. */
+int process_listener_find(const int *pidfds, uint32_t n, const char *address, uint16_t port,
+                          struct runtime_listener *inout, struct hk_err *err) HK_CHECKED;
+
 /* ---- home.c: shared memory and caveats ---- */
 
 /* Sets the directory for the pods' /dev/shm. NULL, or a directory that cannot be created: pods use

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serves requests about pods of the node: calls log, exec or attach, and answers when they fail.
+// Serves requests about pods of the node: calls log, exec, attach or
+// port_forward, and answers when they fail.
 #include "agent/serve/serve.h"
 
 #include "agent/serve/attach.h"
 #include "agent/serve/exec.h"
 #include "agent/serve/log.h"
+#include "agent/serve/port_forward.h"
 #include "agent/serve/stream_session.h"
 #include "agent/serve/target.h"
 #include "net/node_api.h"
@@ -14,7 +16,10 @@ static void serve_reply_error(const struct node_call *call, int rc, const char *
     static const struct http_header json = {HK_STR("Content-Type"), HK_STR("application/json")},
                                     text = {HK_STR("Content-Type"), HK_STR("text/plain")};
     HK_AUTO(hk_buf_fini) struct hk_buf body = {0};
-    const int status = rc == -HK_ENOTFOUND ? 404 : rc == -HK_EUNSUP ? 501 : 400;
+    const int status = rc == -HK_ENOTFOUND ? 404
+                       : rc == -HK_EUNSUP  ? 501
+                       : rc == -HK_EBUSY   ? 503
+                                           : 400;
 
     if (call->kubelet && hk_str_is(call->sub, "log")) { /* the API server makes a Status of it */
         hk_buf_adds(&body, message);
@@ -24,6 +29,7 @@ static void serve_reply_error(const struct node_call *call, int rc, const char *
     serve_status(status,
                  status == 404   ? "NotFound"
                  : status == 501 ? "NotImplemented"
+                 : status == 503 ? "ServiceUnavailable"
                                  : "BadRequest",
                  message, &body);
     http_reply(call->http, status, &json, 1, &body);
@@ -42,6 +48,9 @@ static int serve_dispatch(struct serve *s, const struct node_call *call, struct 
     }
     if (hk_str_is(call->sub, "attach") && s->host->o.loop) {
         return pod_attach_serve(s, call, err);
+    }
+    if (hk_str_is(call->sub, "portforward") && s->host->o.loop) {
+        return port_forward_serve(s, call, err);
     }
     return hk_fail(err, HK_EUNSUP, "this node does not offer %.*s of pods", HK_FMT(call->sub));
 }
@@ -64,6 +73,7 @@ void serve_on_end(struct serve *s, uint64_t id, const struct runtime_end *end)
 
 int64_t serve_tick(struct serve *s, int64_t now_ns)
 {
+    port_forward_tick(s);
     return pod_log_tick(s, now_ns);
 }
 
@@ -75,5 +85,6 @@ void serve_init(struct serve *s, struct pods *ps)
 void serve_fini(struct serve *s)
 {
     stream_session_end_all(s);
+    port_forward_end_all(s);
     pod_log_fini(s);
 }

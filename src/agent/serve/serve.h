@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests about pods of the node: logs, exec and attach.
+// Requests about pods of the node: logs, exec, attach and forwarded ports.
 #pragma once
 
 #include "agent/pod/pods.h"
 
 struct node_call;
 struct pod_log;
+struct port_forward;
 struct stream_session;
 
 struct serve {
@@ -13,6 +14,8 @@ struct serve {
     struct pods *pods;
     HK_VEC(struct pod_log *) logs; /* being followed */
     HK_VEC(struct stream_session *) sessions;
+    HK_VEC(struct port_forward *) forwards;
+    uint32_t nforward; /* connections to pods of all of them */
 };
 
 void serve_init(struct serve *s, struct pods *ps);
