@@ -17,9 +17,10 @@
 
 enum {
     READ_BYTES = 64 << 10,
-    SIZE_BYTES = 256,      /* longest accepted resize message */
-    OUT_BYTES = 256 << 10, /* limit of buffered output for a slow peer */
-    MAX_FRAME = 16 << 20,  /* limit against nonsense only: frames are processed in pieces */
+    SIZE_BYTES = 256,       /* longest accepted resize message */
+    OUT_BYTES = 256 << 10,  /* limit of buffered output for a slow peer */
+    REPLY_BYTES = 64 << 10, /* and of replies beyond it, while its input is still read */
+    MAX_FRAME = 16 << 20,   /* limit against nonsense only: frames are processed in pieces */
 };
 
 /* ---- the handshake ---- */
@@ -118,9 +119,10 @@ static size_t channels_unsent_bytes(const struct channels *c)
     return c->out.len - c->out_at;
 }
 
+/* A client that does not read cannot make us collect replies to its pings without end. */
 static bool reads(const struct channels *c)
 {
-    return !c->paused || c->closing;
+    return (!c->paused || c->closing) && channels_unsent_bytes(c) < OUT_BYTES + REPLY_BYTES;
 }
 
 /* True if buffered input may be parsed now. */

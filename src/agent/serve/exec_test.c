@@ -362,6 +362,32 @@ static void test_over_spdy_a_peer_that_does_not_open_its_streams_is_left(void **
     finish(&s);
 }
 
+static void test_over_spdy_pings_of_a_peer_that_does_not_read_are_bounded(void **state)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf ping = {0};
+    struct scene s;
+    size_t sent = 0;
+    z_stream z;
+
+    dial_spdy(&s, &z, "command=do&stdout=1");
+    add_u32(&ping, 0x80030006);
+    add_u32(&ping, 4);
+    add_u32(&ping, 1);
+    for (int idle = 0; idle < 20; idle++) {
+        ssize_t n;
+        while ((n = send(s.fd, ping.data + sent % ping.len, ping.len - sent % ping.len,
+                         MSG_DONTWAIT)) > 0) {
+            sent += (size_t)n;
+            idle = 0;
+        }
+        assert_true(sent < BOUND);
+        turn(&s);
+    }
+    assert_true(s.r.agent->serve.sessions.at[0]->channels.out.cap < 1 << 20);
+    deflateEnd(&z);
+    finish(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_over_spdy_a_command_begins_when_all_streams_are_open),
         cmocka_unit_test(test_over_spdy_a_command_that_ends_at_once_has_its_say),
         cmocka_unit_test(test_over_spdy_a_peer_that_does_not_open_its_streams_is_left),
+        cmocka_unit_test(test_over_spdy_pings_of_a_peer_that_does_not_read_are_bounded),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
