@@ -117,7 +117,7 @@ static void other_requests_are_not_offered(void **state)
     struct rig *g = *state;
 
     pod_on_node(g);
-    expect_answer(g, "/d/p/portforward", "501", "this server does not offer portforward of pods");
+    expect_answer(g, "/d/p/proxy", "501", "this server does not offer proxy of pods");
 }
 
 /* ---- pods of this process ---- */

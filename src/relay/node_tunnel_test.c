@@ -86,6 +86,23 @@ static void bytes_pass_both_ways(void **state)
     close(fd);
 }
 
+static void ports_are_those_of_the_whole_pod(void **state)
+{
+    struct rig *g = *state;
+
+    g->serve = agree;
+    rig_put_node(g, http_server_port(g->node));
+    rig_put(g, POD("p", ON_N1, MAIN ",{\"name\":\"other\"}"));
+    const int fd = dial(&g->http);
+    say(fd, "GET /d/p/portforward?ports=80&ports=81 HTTP/1.1\r\nHost: x\r\n"
+            "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: a2V5\r\n"
+            "Sec-WebSocket-Version: 13\r\n\r\n");
+    expect(&g->http, fd, "\r\n\r\n");
+    assert_string_equal(g->asked.data, "GET /portForward/d/p?port=80&port=81& by "
+                                       "hekla-apiserver,system:masters\n");
+    close(fd);
+}
+
 static void the_end_of_the_command_ends_the_connection(void **state)
 {
     struct rig *g = *state;
@@ -162,6 +179,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         RIG_TEST(bytes_pass_both_ways),
+        RIG_TEST(ports_are_those_of_the_whole_pod),
         RIG_TEST(the_end_of_the_command_ends_the_connection),
         RIG_TEST(a_client_that_leaves_ends_the_command),
         RIG_TEST(a_refusal_of_the_node_is_passed_on),

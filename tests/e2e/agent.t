@@ -203,10 +203,25 @@ tick" &&
     { "$HEKLA" exec shell -- sleep "36043$$" & } && client=$! &&
     within 20 runs "^sleep 36043$$" && kill -9 $client && within 20 ends "^sleep 36043$$"
 '
-step 'mistakes are reported, and port forwarding is refused' '
+step 'ports are forwarded over SPDY, WebSockets and channels' '
+    sockets=$PWD/tests/e2e/sockets.py
+    pod listens "exec python3 $sockets serve 127.0.0.1 0 echo" && phase listens Running &&
+    within 20 k logs listens && within 20 says "listens on" && listened=$(sed "s/listens on //" "$dir/out") &&
+    for websockets in true false; do
+        KUBECTL_PORT_FORWARD_WEBSOCKETS=$websockets timeout 60 "$kubectl" port-forward listens ":$listened" \
+            >"$dir/forward" 2>&1 &
+        forwarder=$!
+        within 20 grep -q "^Forwarding from 127" "$dir/forward" &&
+        local=$(sed -n "s/^Forwarding from 127.0.0.1:\([0-9]*\) .*/\1/p" "$dir/forward") &&
+        "$sockets" ask "$local" <"$dir/big" | cmp - "$dir/big" || exit 1
+        kill $forwarder
+    done
+    timeout 60 tests/e2e/websocket_forward.py "$url" "$token" default listens "$listened" --bytes 1000000 >"$dir/out" &&
+    prints "$listened echoed" && k delete pod listens --wait
+'
+step 'mistakes are reported' '
     refused "container other is not valid for pod shell" exec shell -c other -- true &&
     refused "cannot exec into a container in a completed pod" exec hello-w-0 -- true &&
-    refused "does not offer port" port-forward shell 8080:80 &&
     k delete pod shell --wait
 '
 step 'a pod that ends by itself reports its exit code' '

@@ -8,6 +8,7 @@
 //   GET, POST /exec/NS/POD[/UID]/CONTAINER    over WebSocket or SPDY: command, input, output,
 //                                             error, tty
 //   GET, POST /attach/NS/POD[/UID]/CONTAINER  the same without a command
+//   GET, POST /portForward/NS/POD[/UID]       over WebSocket or SPDY: port, for WebSocket channels
 #pragma once
 
 #include "api/port.h"
