@@ -120,8 +120,8 @@ static void agent_free_pod(struct pod *p)
 /* Forgets a pod without stopping its processes. */
 static void agent_release_pod(struct pod *p)
 {
-    for (uint32_t i = 0; i < p->ncontainer; i++) {
-        pods_disown(p->set, p->containers[i].id);
+    for (uint32_t i = 0; i < pod_ncontainers(p); i++) {
+        pods_disown(p->set, pod_container_at(p, i)->id);
     }
     if (!p->resting) {
         pods_deactivate(p);

@@ -6,6 +6,7 @@
 
 #include "agent/pod/container.h"
 #include "agent/pod/disk.h"
+#include "agent/pod/ephemeral.h"
 #include "agent/pod/fit.h"
 #include "agent/pod/gpu.h"
 #include "agent/pod/hosts.h"
@@ -132,8 +133,8 @@ static void pod_admit_adopt_container(struct container *c, int64_t now_ns)
 
 static bool was_begun(const struct pod *p)
 {
-    for (uint32_t i = 0; i < p->ncontainer; i++) {
-        if (last_attempt(&p->containers[i]) >= 0) {
+    for (uint32_t i = 0; i < pod_ncontainers(p); i++) {
+        if (last_attempt(pod_container_at(p, i)) >= 0) {
             return true;
         }
     }
@@ -161,8 +162,8 @@ static void pod_admit_admit(struct pod *p)
     if (pod_start_pod(p, &err) < 0) {
         pod_hold(p, "CreateContainerError", &err, now_ns);
     }
-    for (uint32_t i = 0; i < p->ncontainer; i++) {
-        pod_admit_adopt_container(&p->containers[i], now_ns);
+    for (uint32_t i = 0; i < pod_ncontainers(p); i++) {
+        pod_admit_adopt_container(pod_container_at(p, i), now_ns);
     }
 }
 
@@ -215,6 +216,7 @@ struct pod *pod_new(struct pods *ps, struct api_object *o)
     p->ninit = p->ncontainer;
     add_containers(p, "containers", false);
     pods_add(p);
+    pod_ephemeral_update(p, o);
     if (has_finished(p)) {
         p->stage = POD_ENDED;
         p->started = true; /* the runtime may hold leftovers */
@@ -250,8 +252,8 @@ void pod_free(struct pod *p)
     hk_vec_fini(&p->refs);
     pod_admit_cancel_call(p, p->patch);
     pod_admit_cancel_call(p, p->removal);
-    for (uint32_t i = 0; i < p->ncontainer; i++) {
-        struct container *c = &p->containers[i];
+    for (uint32_t i = 0; i < pod_ncontainers(p); i++) {
+        struct container *c = pod_container_at(p, i);
 
         probe_end(c);
         hook_end(c);
@@ -263,6 +265,7 @@ void pod_free(struct pod *p)
     hk_free(p->needs);
     hk_free(p->fit_reason);
     hk_free(p->fit_message);
+    pod_ephemeral_free(p);
     hk_free(p->containers);
     pod_hosts_release(p);
     hk_free(p->sent);

@@ -41,7 +41,7 @@ static bool starts_again(const struct container *c)
 {
     const struct pod *p = c->pod;
 
-    if (p->stage != POD_LIVE) {
+    if (p->stage != POD_LIVE || c->ephemeral) {
         return false;
     }
     if (c->sidecar) {
@@ -104,6 +104,22 @@ static const char *container_end_reason(const struct runtime_end *end)
     return end->code == 0 ? "Completed" : "Error";
 }
 
+/* An ephemeral container waits alone: it must not disturb the others. */
+static void container_hold(struct container *c, const char *why, const struct hk_err *err,
+                           int64_t now_ns)
+{
+    if (!c->ephemeral) {
+        pod_hold(c->pod, why, err, now_ns);
+        return;
+    }
+    if (!c->why_text || strcmp(c->why_text, err->text) != 0) {
+        pod_note(c->pod, true, "Failed", err->text);
+    }
+    wait_for(c, why, err->text);
+    c->due_ns = now_ns + HELD_LAST_NS;
+    pod_wake_at(c->pod, c->due_ns);
+}
+
 /* The attempt did not start: retry the same attempt after a delay. */
 static void hold_attempt(struct container *c, const struct hk_err *err, int64_t now_ns)
 {
@@ -114,7 +130,7 @@ static void hold_attempt(struct container *c, const struct hk_err *err, int64_t 
     c->stop = STOP_NOT;
     pod_touch(c->pod);
     probe_end(c);
-    pod_hold(c->pod, "CreateContainerError", err, now_ns);
+    container_hold(c, "CreateContainerError", err, now_ns);
 }
 
 void container_ended(struct container *c, const struct runtime_end *end, int64_t now_ns)
@@ -272,7 +288,7 @@ static void start_container(struct container *c, int64_t now_ns)
     int ret;
 
     if (container_make_launch(c, &env, &rc, &err) < 0) {
-        pod_hold(p, "CreateContainerConfigError", &err, now_ns);
+        container_hold(c, "CreateContainerConfigError", &err, now_ns);
         return;
     }
     if (pod_start_pod(p, &err) < 0) {
@@ -283,7 +299,11 @@ static void start_container(struct container *c, int64_t now_ns)
     rc.attempt = c->attempt;
     rc.log = pod_log_path(c, c->attempt, &p->host->mem);
     if (!rc.argv) {
-        cannot_run(c, "image is not run here: give a command", now_ns);
+        cannot_run(c,
+                   c->ephemeral ? "image is not run here: give a command, as in 'kubectl debug "
+                                  "-it POD --image=IMAGE -- sh'"
+                                : "image is not run here: give a command",
+                   now_ns);
         return;
     }
     if (!rc.root) {

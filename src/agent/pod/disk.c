@@ -297,8 +297,8 @@ static const char *judge_pod(const struct pod *p, const struct disk_walk *w, int
     for (uint32_t i = 0; i < w->volumes.len; i++) {
         sum += HK_MIN(w->volumes.at[i].used, TOO_MUCH / w->volumes.len);
     }
-    for (uint32_t i = 0; i < p->ncontainer; i++) {
-        const struct container *c = &p->containers[i];
+    for (uint32_t i = 0; i < pod_ncontainers(p); i++) {
+        const struct container *c = pod_container_at(p, i);
         const int64_t logs = log_bytes(c, a),
                       limit = limit_of(limits_of(c), API_RES_EPHEMERAL_STORAGE);
 

@@ -159,9 +159,9 @@ static const struct json *container_named(const struct pod *p, const struct json
 {
     const struct hk_str name = json_str(json_get(ref, "containerName"), HK_STR(""));
 
-    for (uint32_t i = 0; name.n > 0 && i < p->ncontainer; i++) {
-        if (hk_str_eq(p->containers[i].name, name)) {
-            return p->containers[i].spec;
+    for (uint32_t i = 0; name.n > 0 && i < pod_ncontainers(p); i++) {
+        if (hk_str_eq(pod_container_at(p, i)->name, name)) {
+            return pod_container_at(p, i)->spec;
         }
     }
     return name.n > 0 ? NULL : fallback;

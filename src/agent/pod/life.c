@@ -12,6 +12,7 @@
 #include "agent/pod/life.h"
 
 #include "agent/pod/container.h"
+#include "agent/pod/ephemeral.h"
 #include "agent/pod/fit.h"
 #include "agent/pod/hosts.h"
 #include "agent/pod/message.h"
@@ -41,8 +42,8 @@ static bool mains_ended(const struct pod *p)
 
 static bool any_runs(const struct pod *p)
 {
-    for (uint32_t i = 0; i < p->ncontainer; i++) {
-        if (p->containers[i].state == CONTAINER_RUNNING) {
+    for (uint32_t i = 0; i < pod_ncontainers(p); i++) {
+        if (pod_container_at(p, i)->state == CONTAINER_RUNNING) {
             return true;
         }
     }
@@ -87,8 +88,8 @@ static void step_stopping(struct pod *p, int64_t now_ns)
 {
     const bool mains = mains_run(p);
 
-    for (uint32_t i = 0; i < p->ncontainer; i++) {
-        struct container *c = &p->containers[i];
+    for (uint32_t i = 0; i < pod_ncontainers(p); i++) {
+        struct container *c = pod_container_at(p, i);
 
         c->kill_ns = p->stop_ns;
         if (!c->sidecar || !mains || p->stop_ns <= now_ns) {
@@ -166,6 +167,7 @@ static void on_ref(void *ctx, const struct port_msg *m)
 static void ask_refs(struct pod *p)
 {
     p->prep = PREP_ASKED;
+    p->refs_added = false;
     for (uint32_t i = 0; i < p->refs.len; i++) {
         struct ref *r = &p->refs.at[i];
 
@@ -179,7 +181,7 @@ static void pod_prepare(struct pod *p, int64_t now_ns)
 
     if (p->prep == PREP_DONE) {
         pod_wake_at(p, p->renew_ns);
-        p->prep = p->renew_ns <= now_ns ? PREP_NOT : PREP_DONE;
+        p->prep = p->renew_ns <= now_ns || p->refs_added ? PREP_NOT : PREP_DONE;
     }
     if (p->prep == PREP_NOT || (p->prep == PREP_HELD && p->held_until_ns <= now_ns)) {
         ask_refs(p);
@@ -197,7 +199,10 @@ static void pod_prepare(struct pod *p, int64_t now_ns)
         pod_hold(p, "CreateContainerConfigError", &err, now_ns);
         return;
     }
-    p->prep = PREP_DONE;
+    p->prep = p->refs_added ? PREP_NOT : PREP_DONE; /* one was added meanwhile: ask for it */
+    if (p->refs_added) {
+        pod_touch(p);
+    }
     p->files_stale = false;
     p->renew_ns = ref_renew_ns(p);
     pod_wake_at(p, p->renew_ns);
@@ -253,6 +258,7 @@ static void step_live(struct pod *p, int64_t now_ns)
     }
     pod_prepare(p, now_ns);
     pod_refresh_files(p);
+    pod_ephemeral_try(p, now_ns);
     if (!step_init(p, now_ns)) {
         return;
     }
@@ -266,8 +272,8 @@ static void step_live(struct pod *p, int64_t now_ns)
 
 static void tick_containers(struct pod *p, int64_t now_ns)
 {
-    for (uint32_t i = 0; i < p->ncontainer; i++) {
-        struct container *c = &p->containers[i];
+    for (uint32_t i = 0; i < pod_ncontainers(p); i++) {
+        struct container *c = pod_container_at(p, i);
 
         if (c->state == CONTAINER_RUNNING) {
             pod_wake_at(p, probe_tick(c, now_ns));
@@ -345,8 +351,8 @@ static bool step_gone(struct pod *p, int64_t now_ns)
     }
     if (p->dir) {
         pod_hosts_remove(p);
-        for (uint32_t i = 0; i < p->ncontainer; i++) {
-            pod_message_remove(&p->containers[i]);
+        for (uint32_t i = 0; i < pod_ncontainers(p); i++) {
+            pod_message_remove(pod_container_at(p, i));
         }
     }
     if (p->dir) {
@@ -392,8 +398,8 @@ bool pod_on_end(struct pod *p, uint64_t id, const struct runtime_end *end)
 {
     const int64_t now_ns = host_mono_ns(p->host);
 
-    for (uint32_t i = 0; i < p->ncontainer; i++) {
-        struct container *c = &p->containers[i];
+    for (uint32_t i = 0; i < pod_ncontainers(p); i++) {
+        struct container *c = pod_container_at(p, i);
 
         if (c->state == CONTAINER_RUNNING && c->id == id) {
             container_ended(c, end, now_ns);
@@ -417,7 +423,7 @@ static int64_t time_at(const struct json *root, const char *path)
     return time_parse(json_str(json_at(root, path), HK_STR("")), &ns, NULL) < 0 ? 0 : ns;
 }
 
-/* Compares the metadata that containers can read; nothing else of a pod changes. */
+/* Compares the metadata that containers can read. */
 static bool words_differ(const struct api_object *a, const struct api_object *b)
 {
     return !json_equal(json_at(&a->root, "metadata.labels"),
@@ -439,6 +445,7 @@ void pod_changed(struct pod *p, struct api_object *o)
         pod_touch(p);
     }
     pod_status_compare(p, o);
+    pod_ephemeral_update(p, o);
     if (!p->known) {
         /* From here on use the monotonic clock. */
         p->since_ns = now_ns - HK_MAX(wall_ns - p->start_ns, 0);

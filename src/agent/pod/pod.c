@@ -27,6 +27,16 @@ bool container_is_initialized(const struct container *c)
     return c->state == CONTAINER_ENDED && c->end.code == 0;
 }
 
+uint32_t pod_ncontainers(const struct pod *p)
+{
+    return p->ncontainer + p->ephemeral.len;
+}
+
+struct container *pod_container_at(const struct pod *p, uint32_t i)
+{
+    return i < p->ncontainer ? &p->containers[i] : p->ephemeral.at[i - p->ncontainer];
+}
+
 bool pod_initialized(const struct pod *p)
 {
     for (uint32_t i = 0; i < p->ninit; i++) {

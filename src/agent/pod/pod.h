@@ -35,9 +35,10 @@ struct container_ops {
 struct container {
     struct pod *pod;
     const struct container_ops *ops;
-    const struct json *spec; /* in the pod's object */
+    struct api_object *object; /* has the spec of an ephemeral container; else NULL */
+    const struct json *spec;   /* in the pod's object, or in that one */
     struct hk_str name;
-    bool init, sidecar;
+    bool init, sidecar, ephemeral;
     bool begun;   /* this attempt was started */
     bool delayed; /* its start delay was determined */
     bool ready, started;
@@ -118,11 +119,13 @@ struct pod {
     HK_VEC(struct ref) refs;
     struct container *containers; /* init containers first */
     uint32_t ncontainer, ninit;
-    int64_t due_ns;      /* time of the next pod_step */
-    int64_t start_ns;    /* wall time of admission */
-    int64_t since_ns;    /* monotonic time of admission */
-    int64_t deadline_ns; /* monotonic, INT64_MAX none */
-    int64_t stop_ns;     /* monotonic time of SIGKILL */
+    HK_VEC(struct container *) ephemeral; /* in the order of their addition */
+    bool refs_added;                      /* refs has some that were not asked for yet */
+    int64_t due_ns;                       /* time of the next pod_step */
+    int64_t start_ns;                     /* wall time of admission */
+    int64_t since_ns;                     /* monotonic time of admission */
+    int64_t deadline_ns;                  /* monotonic, INT64_MAX none */
+    int64_t stop_ns;                      /* monotonic time of SIGKILL */
     int64_t held_ns, held_until_ns;
     int64_t renew_ns;   /* monotonic time to renew tokens, INT64_MAX: it has none */
     const char *reason; /* why the agent ended it; literal or fit_reason, NULL none */
@@ -145,6 +148,9 @@ struct pod {
 
 /* The field of the spec, NULL: none. */
 const struct json *pod_spec(const struct pod *p, const char *path);
+/* All containers, ephemeral ones last. */
+uint32_t pod_ncontainers(const struct pod *p);
+struct container *pod_container_at(const struct pod *p, uint32_t i);
 /* All containers before the regular ones have done their part. */
 bool pod_initialized(const struct pod *p);
 int64_t pod_grace_ns(const struct pod *p);

@@ -41,7 +41,7 @@ static void ref_add(struct pod *p, enum api_kind_id kind, const struct json *fro
         (struct ref){.kind = kind, .name = name, .optional = optional, .in_volume = in_volume});
 }
 
-static void ref_collect_env(struct pod *p, const struct json *container)
+void ref_collect_env(struct pod *p, const struct json *container)
 {
     const struct json *from = json_get(container, "envFrom"), *env = json_get(container, "env");
 

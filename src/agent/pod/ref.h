@@ -23,6 +23,8 @@ struct ref {
 
 /* Collects what the pod refers to, each object once, into p->refs. */
 void ref_collect(struct pod *p);
+/* Adds what the variables of one container refer to. */
+void ref_collect_env(struct pod *p, const struct json *container);
 const struct ref *ref_find(const struct pod *p, enum api_kind_id kind, struct hk_str name);
 /* The bytes under key in a ConfigMap or Secret; false when absent or invalid base64. */
 bool ref_data(const struct ref *r, struct hk_str key, struct hk_arena *a, struct hk_str *ret);

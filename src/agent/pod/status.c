@@ -108,8 +108,10 @@ static void add_container(struct json *list, struct hk_arena *a, const struct co
             hk_str(hk_arena_printf(a, "%s://%.*s/%.*s/%u", c->pod->host->o.runtime->ops->name,
                                    HK_FMT(c->pod->uid), HK_FMT(c->name), c->attempt)));
     }
-    json_set_bool(s, a, "ready", (runs && c->ready) || done);
-    json_set_bool(s, a, "started", runs && c->started);
+    json_set_bool(s, a, "ready", (runs && c->ready && !c->ephemeral) || done);
+    if (!c->ephemeral) { /* as in kubelets */
+        json_set_bool(s, a, "started", runs && c->started);
+    }
     json_set_int(s, a, "restartCount", c->attempt);
     add_state(s, a, c);
     last = json_set_object(s, a, "lastState");
@@ -134,6 +136,12 @@ static void add_containers(struct json *status, struct hk_arena *a, const struct
     list = json_set_array(status, a, "containerStatuses");
     for (uint32_t i = p->ninit; i < p->ncontainer; i++) {
         add_container(list, a, &p->containers[i]);
+    }
+    if (p->ephemeral.len > 0) {
+        list = json_set_array(status, a, "ephemeralContainerStatuses");
+        for (uint32_t i = 0; i < p->ephemeral.len; i++) {
+            add_container(list, a, p->ephemeral.at[i]);
+        }
     }
 }
 
@@ -416,8 +424,9 @@ static void recall_end(const struct json *t, struct container_end *ret)
 static void recall_container(struct container *c)
 {
     const struct json *status = json_get(&c->pod->obj->root, "status");
-    const struct json *list =
-        json_get(status, c->init ? "initContainerStatuses" : "containerStatuses");
+    const struct json *list = json_get(status, c->ephemeral ? "ephemeralContainerStatuses"
+                                               : c->init    ? "initContainerStatuses"
+                                                            : "containerStatuses");
 
     for (uint32_t i = 0; json_item(list, i); i++) {
         const struct json *s = json_item(list, i);
@@ -461,7 +470,7 @@ void pod_status_recall(struct pod *p)
     }
     p->start_ns = start_ns;
     recall_conditions(p);
-    for (uint32_t i = 0; i < p->ncontainer; i++) {
-        recall_container(&p->containers[i]);
+    for (uint32_t i = 0; i < pod_ncontainers(p); i++) {
+        recall_container(pod_container_at(p, i));
     }
 }

@@ -285,9 +285,9 @@ static const struct container *container_of(const struct serve *s, const char *u
 {
     const struct pod *p = pods_find(s->pods, hk_str(uid));
 
-    for (uint32_t k = 0; p && k < p->ncontainer; k++) {
-        if (hk_str_is(p->containers[k].name, name)) {
-            return &p->containers[k];
+    for (uint32_t k = 0; p && k < pod_ncontainers(p); k++) {
+        if (hk_str_is(pod_container_at(p, k)->name, name)) {
+            return pod_container_at(p, k);
         }
     }
     return NULL;

@@ -11,12 +11,12 @@ static int serve_choose_container(struct pod *p, struct hk_str name, struct cont
 {
     HK_AUTO(hk_buf_fini) struct hk_buf names = {0};
 
-    for (uint32_t i = 0; i < p->ncontainer; i++) {
-        if (hk_str_eq(p->containers[i].name, name)) {
-            *ret = &p->containers[i];
+    for (uint32_t i = 0; i < pod_ncontainers(p); i++) {
+        if (hk_str_eq(pod_container_at(p, i)->name, name)) {
+            *ret = pod_container_at(p, i);
             return 0;
         }
-        if (i >= p->ninit) {
+        if (i >= p->ninit && i < p->ncontainer) {
             hk_buf_addf(&names, "%s%.*s", names.len > 0 ? " " : "", HK_FMT(p->containers[i].name));
         }
     }
