@@ -65,7 +65,10 @@ struct runtime_container {
     uint32_t nmount;
     struct runtime_limits limits;
     const char *root; /* a root file system to run in, or NULL */
-    const char *log;  /* file for its output, in CRI log format */
+    /* A running container of the pod whose processes and files it shares, or NULL; then root and
+     * mounts do not apply. -HK_EBUSY when that does not run. */
+    const char *target;
+    const char *log; /* file for its output, in CRI log format */
     /* For hollow runtimes: annotations that define its fate, and its start time, wall, 0: now. */
     const struct json *annotations;
     int64_t started_ns;

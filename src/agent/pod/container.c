@@ -154,6 +154,7 @@ void container_ended(struct container *c, const struct runtime_end *end, int64_t
     };
     if (end->never_ran) {
         pod_note(c->pod, true, "Failed", end->message);
+        pod_start_log_failure(c, end->message);
     }
     if (end->message && end->message[0]) {
         pod_message_set(&c->end, hk_str(end->message));
@@ -303,6 +304,13 @@ static void start_container(struct container *c, int64_t now_ns)
                    c->ephemeral ? "image is not run here: give a command, as in 'kubectl debug "
                                   "-it POD --image=IMAGE -- sh'"
                                 : "image is not run here: give a command",
+                   now_ns);
+        return;
+    }
+    if (rc.target && json_item(json_get(c->spec, "volumeMounts"), 0)) {
+        cannot_run(c,
+                   "volumeMounts cannot be combined with targetContainerName on this node: the "
+                   "container sees the files of its target",
                    now_ns);
         return;
     }

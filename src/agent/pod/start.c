@@ -12,6 +12,7 @@
 #include "agent/pod/volume.h"
 #include "agent/pod/volume_dir.h"
 #include "base/file.h"
+#include "codec/timefmt.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -112,6 +113,14 @@ static int make_log(struct container *c, const char *path, struct hk_err *err)
     return pod_start_create_file(path, 0640, err);
 }
 
+/* The container that an ephemeral one shares; NULL: none. */
+static const char *pod_start_target(const struct container *c, struct hk_arena *a)
+{
+    const struct hk_str name = json_str(json_get(c->spec, "targetContainerName"), HK_STR(""));
+
+    return name.n > 0 ? hk_arena_str(a, name).s : NULL;
+}
+
 int pod_start_describe(struct container *c, const struct env *e, struct runtime_container *ret,
                        struct hk_err *err)
 {
@@ -131,6 +140,7 @@ int pod_start_describe(struct container *c, const struct env *e, struct runtime_
         .limits = pod_limits_of_container(c),
         .root = image_root(c, a),
         .log = pod_log_path(c, c->attempt, a),
+        .target = pod_start_target(c, a),
         .tty = json_bool(json_get(c->spec, "tty"), false),
         .stdin_open = json_bool(json_get(c->spec, "stdin"), false),
     };
@@ -214,4 +224,22 @@ int pod_start_launch(struct container *c, const struct runtime_container *rc, st
         pod_claim(c->pod, c->id);
     }
     return ret;
+}
+
+void pod_start_log_failure(const struct container *c, const char *why)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf line = {0};
+    int fd;
+
+    if (!c->ephemeral || !c->pod->dir || !why || !why[0]) {
+        return;
+    }
+    time_write_micro(host_wall_ns(c->pod->host), &line);
+    hk_buf_addf(&line, " stderr F %s\n", why);
+    fd = open(pod_log_path(c, c->attempt, &c->pod->host->mem),
+              O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    if (fd >= 0) {
+        (void)!write(fd, line.data, line.len); /* the status and an event say it, too */
+        close(fd);
+    }
 }

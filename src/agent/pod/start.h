@@ -19,3 +19,5 @@ int pod_start_nominal(struct container *c, int64_t started_ns, struct hk_err *er
 /* Creates the container's files and starts it. */
 int pod_start_launch(struct container *c, const struct runtime_container *rc,
                      struct hk_err *err) HK_CHECKED;
+/* Writes to the log of an ephemeral container why it never ran: kubectl debug shows the log then. */
+void pod_start_log_failure(const struct container *c, const char *why);

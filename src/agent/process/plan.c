@@ -29,6 +29,7 @@ static void process_plan_close_fd(int fd)
 void process_launch_close(struct process_launch *l)
 {
     process_plan_close_fd(l->state_fd);
+    process_plan_close_fd(l->join_state);
     process_plan_close_fd(l->log_fd);
     for (uint32_t k = 0; k < l->ngroup_fd; k++) {
         close(l->group_fds[k]);
@@ -243,6 +244,7 @@ int process_plan_make(struct process_plan *p, struct process_home *h,
         .log_fd = -1,
         .covers = no_covers,
         .join = -1,
+        .join_state = -1,
         .ipc = -1,
         .in = -1,
         .out = -1,

@@ -461,12 +461,62 @@ static int find_sibling(const struct process *p, const char *uid)
     return -1;
 }
 
+static struct task *find_target(const struct process *p, const char *uid, const char *name)
+{
+    const size_t n = strlen(name);
+
+    for (uint32_t k = 0; k < p->tasks.len; k++) {
+        struct task *t = p->tasks.at[k];
+        if (!t->beside && t->pidfd >= 0 && strcmp(t->uid, uid) == 0 &&
+            strncmp(t->key, name, n) == 0 && t->key[n] == '.' && !strchr(t->key + n + 1, '.')) {
+            return t;
+        }
+    }
+    return NULL;
+}
+
+/* Lets the container share the namespaces of its target; without isolation all share everything. */
+static int plan_target(const struct process *p, const struct runtime_container *c,
+                       struct process_plan *plan, struct hk_err *err)
+{
+    HK_AUTO(hk_freep) char *dir = NULL, *path = NULL;
+    const struct task *t;
+
+    if (!c->target || p->home.isolation == PROCESS_PLAIN) {
+        return 0;
+    }
+    t = find_target(p, c->pod_uid, c->target);
+    if (!t) {
+        return hk_fail(err, HK_EBUSY, "container %s, whose processes to share, is not running",
+                       c->target);
+    }
+    dir = process_path("%s/%s/%s", p->home.dir, t->uid, t->key);
+    path = process_path("%s/" PROCESS_TARGET_FILE, plan->dir);
+    plan->launch.join = t->pidfd;
+    plan->launch.join_state = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return process_state_write(path, hk_str(t->key), err);
+}
+
+/* The shim whose namespaces a command in the container enters; -1: it has ended. */
+static int find_namespaces(const struct process *p, const struct task *of, const char *dir)
+{
+    HK_AUTO(hk_freep) char *path = process_path("%s/" PROCESS_TARGET_FILE, dir);
+    HK_AUTO(hk_buf_fini) struct hk_buf key = {0};
+    const struct task *target;
+
+    if (access(path, F_OK) < 0 || hk_read_file(path, NAME_MAX, &key, NULL) < 0) {
+        return of->pidfd;
+    }
+    target = task_of_container(p, of->uid, hk_buf_str(&key).s);
+    return target ? target->pidfd : -1;
+}
+
 static int process_runtime_start(struct runtime *r, const struct runtime_container *c,
                                  uint64_t *ret, struct hk_err *err)
 {
     struct process *p = process_of(r);
     HK_AUTO(process_plan_fini)
-    struct process_plan plan = {.launch = {.state_fd = -1, .log_fd = -1}};
+    struct process_plan plan = {.launch = {.state_fd = -1, .log_fd = -1, .join_state = -1}};
     int rc, pidfd;
 
     if (!name_ok(c->pod_uid) || !name_ok(c->name)) {
@@ -479,6 +529,10 @@ static int process_runtime_start(struct runtime *r, const struct runtime_contain
         return hk_fail(err, HK_EBUSY, "pod '%s' is being stopped", c->pod_uid);
     }
     rc = process_plan_make(&plan, &p->home, c, find_sibling(p, c->pod_uid), err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = plan_target(p, c, &plan, err);
     if (rc < 0) {
         return rc;
     }
@@ -533,7 +587,8 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
         .log_fd = -1,
         .isolation = p->home.isolation,
         .covers = no_covers, /* the container's covers apply */
-        .join = p->home.isolation != PROCESS_PLAIN ? of->pidfd : -1,
+        .join = p->home.isolation != PROCESS_PLAIN ? find_namespaces(p, of, dir) : -1,
+        .join_state = -1,
         .ipc = -1,
         .own_ipc = p->home.own_ipc,
         .in = in,
@@ -542,6 +597,10 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
         .tty = tty,
         .beside = true,
     };
+    if (p->home.isolation != PROCESS_PLAIN && l.join < 0) {
+        process_launch_close(&l);
+        return hk_fail(err, HK_ENOTFOUND, "container not running");
+    }
     l.ngroup_fd = process_group_open(&p->home.groups, group, l.group_fds);
     rc = spawner_launch(p->spawner, &l, &pidfd, err);
     process_launch_close(&l);

@@ -116,6 +116,7 @@ struct process_launch {
     int64_t log_max_bytes;
 
     int join;             /* pidfd of the shim whose namespaces to enter, -1 none */
+    int join_state;       /* directory of its records, -1 none: wait until it is set up */
     int ipc;              /* pidfd of a shim whose IPC namespace to share, -1: a new one */
     int in, out, err_out; /* streams without a log; -1: /dev/null */
     bool beside;          /* a command inside a container: no state, ends with the agent */

@@ -163,6 +163,7 @@ static void pass_launch(struct wire *w, struct process_launch *l)
     pass_fd(w, &l->state_fd);
     pass_fd(w, &l->log_fd);
     pass_fd(w, &l->join);
+    pass_fd(w, &l->join_state);
     pass_fd(w, &l->ipc);
     pass_fd(w, &l->in);
     pass_fd(w, &l->out);

@@ -3,7 +3,7 @@
 // namespace where permitted. The shim sets up the container's view, forks the command, copies its
 // output to the log, forwards signals, and when the command ends, kills the rest and writes the
 // record of the end. An exec command also has a shim, outside the container, that enters the
-// container's namespaces.
+// container's namespaces; so has a container that shares those of another one.
 //
 // From here to exec only system calls and stack are safe: a replacement spawner is the fork of a
 // process with threads, and libc calls that use the thread list (setuid and similar) would wait for
@@ -37,7 +37,7 @@
 #define NAMESPACES (CLONE_NEWNS | CLONE_NEWUTS)
 #define GROUPS_MAX 256
 #define COMMAND_STACK (64 << 10)
-#define KEPT_FDS (PROCESS_HIERARCHIES + 7)
+#define KEPT_FDS (PROCESS_HIERARCHIES + 8)
 #define READ_MAX (32 << 10)
 
 struct shim {
@@ -236,7 +236,8 @@ static void close_others(const struct process_launch *l)
     uint32_t n = 0;
     unsigned from = 0;
 
-    const int single[] = {l->state_fd, l->log_fd, l->join, l->ipc, l->in, l->out, l->err_out};
+    const int single[] = {l->state_fd, l->log_fd, l->join, l->join_state,
+                          l->ipc,      l->in,     l->out,  l->err_out};
     for (size_t k = 0; k < HK_LEN(single); k++) {
         if (single[k] >= 0) {
             kept[n++] = single[k];
@@ -409,6 +410,10 @@ static void enter_namespaces(struct shim *s)
     if (l->beside) {
         flock(l->state_fd, LOCK_SH); /* wait until the container is set up */
     }
+    if (l->join_state >= 0) {
+        flock(l->join_state, LOCK_SH);
+        close(l->join_state);
+    }
     if (l->join >= 0) {
         if (enter_container(l) < 0) {
             shim_fail(s, "cannot enter the container: " PROCESS_WHY, PROCESS_WHY_OF(errno));
@@ -570,6 +575,9 @@ static void end_rest(const struct shim *s)
         return; /* what it left behind belongs to the container */
     }
     kill(-s->command, SIGKILL);
+    if (s->launch->join >= 0) {
+        return; /* so does what is in the namespace of another container */
+    }
     if (s->launch->isolation != PROCESS_PLAIN) {
         kill(-1, SIGKILL);
         while (waitpid(-1, NULL, 0) > 0 || errno == EINTR) {
@@ -651,7 +659,7 @@ __attribute__((noreturn)) static void shim_run(const struct process_launch *l)
     if (!l->beside && l->isolation == PROCESS_PLAIN) {
         prctl(PR_SET_CHILD_SUBREAPER, 1);
     }
-    if (!l->beside && l->isolation == PROCESS_USER && !map_user(l->user)) {
+    if (!l->beside && l->join < 0 && l->isolation == PROCESS_USER && !map_user(l->user)) {
         shim_fail(&s, "cannot set up a user namespace: " PROCESS_WHY, PROCESS_WHY_OF(errno));
     }
     enter_namespaces(&s);
@@ -694,7 +702,8 @@ int process_start_launch(const struct process_launch *l, int *ret_pidfd)
 {
     /* With the clone, so that other containers of the pod always find it. */
     const uint64_t ipc = l->own_ipc && l->ipc < 0 ? CLONE_NEWIPC : 0;
-    const pid_t pid = fork_with(l->beside ? 0 : fork_flags(l->isolation) | ipc, ret_pidfd);
+    const bool joins = l->beside || l->join >= 0;
+    const pid_t pid = fork_with(joins ? 0 : fork_flags(l->isolation) | ipc, ret_pidfd);
 
     if (pid == 0) {
         shim_run(l);

@@ -24,6 +24,7 @@ struct process_spec {
 #define PROCESS_SHIM_FILE "shim"
 #define PROCESS_END_FILE "end"
 #define PROCESS_SPEC_FILE "spec"
+#define PROCESS_TARGET_FILE "target" /* NAME.ATTEMPT of the container whose namespaces it shares */
 #define PROCESS_POD_FILE "pod"
 /* The fields of PROCESS_POD_FILE, separated by NUL. The last is non-empty for a pod in the
  * machine's IPC namespace. */
