@@ -36,13 +36,27 @@ static void write_causes(const struct port_status *s, bool *comma, struct hk_buf
     *comma = true;
 }
 
+/* kube-apiserver sends details with these reasons, even empty ones. For Invalid kubectl prints the
+ * message only if they exist. */
+static bool reason_has_details(const char *reason)
+{
+    static const char *const reasons[] = {"Forbidden",     "Invalid",  "MethodNotAllowed",
+                                          "NotAcceptable", "NotFound", "UnsupportedMediaType"};
+
+    for (uint32_t k = 0; reason && k < HK_LEN(reasons); k++) {
+        if (!strcmp(reason, reasons[k])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void write_details(const struct port_status *s, struct hk_buf *out)
 {
     bool comma = false;
 
-    /* For reason Invalid kubectl prints the message only if details exist, even empty ones. */
     if (!s->name && !s->group && !s->kind && !s->uid && s->ncauses == 0 && s->retry_after_s == 0 &&
-        !(s->reason && !strcmp(s->reason, "Invalid"))) {
+        !reason_has_details(s->reason)) {
         return;
     }
     hk_buf_adds(out, ",\"details\":{");
@@ -68,7 +82,10 @@ void status_write(const struct port_status *s, struct hk_buf *out)
     answer_write_member("message", s->message, &comma, out);
     answer_write_member("reason", s->reason, &comma, out);
     write_details(s, out);
-    hk_buf_addf(out, ",\"code\":%d}", s->code);
+    if (!s->success || s->code != 200) { /* the Status of a deletion has no code */
+        hk_buf_addf(out, ",\"code\":%d", s->code);
+    }
+    hk_buf_addc(out, '}');
 }
 
 /* ---- objects in the requested format ---- */
@@ -253,10 +270,14 @@ void answer_bytes(struct exchange *x, int code, const struct http_header *header
     exchange_free(x);
 }
 
-/* headers must have space for two more. */
+/* headers must have space for three more. Browsers must not guess the type of text, or of a refusal
+ * that repeats names of the request. */
 static void answer_send(struct exchange *x, int code, const char *type, struct http_header *headers,
                         uint32_t n, struct hk_buf *body)
 {
+    if (!strncmp(type, "text/plain", strlen("text/plain")) || x->refusal.code == 403) {
+        headers[n++] = (struct http_header){HK_STR("X-Content-Type-Options"), HK_STR("nosniff")};
+    }
     headers[n++] = (struct http_header){HK_STR("Content-Type"), hk_str(type)};
     headers[n++] = (struct http_header){HK_STR("Cache-Control"), HK_STR("no-cache, private")};
     answer_bytes(x, code, headers, n, body);
@@ -293,21 +314,21 @@ static void send_json(struct exchange *x, int code, struct http_header *headers,
 
 void answer_json(struct exchange *x, int code, struct hk_buf *body)
 {
-    struct http_header headers[2];
+    struct http_header headers[3];
 
     send_json(x, code, headers, 0, body);
 }
 
 void answer_text(struct exchange *x, int code, const char *type, struct hk_buf *body)
 {
-    struct http_header headers[2];
+    struct http_header headers[3];
 
     answer_send(x, code, type, headers, 0, body);
 }
 
 void answer_status(struct exchange *x, const struct port_status *s)
 {
-    struct http_header headers[3];
+    struct http_header headers[4];
     struct hk_buf body = {0};
     uint32_t n = 0;
 
@@ -338,7 +359,7 @@ void answer_done(struct exchange *x, const struct port_msg *m)
 {
     const bool list = x->req.verb == PORT_LIST || x->req.verb == PORT_DELETE_COLLECTION;
     const int code = m->created || x->req.verb == PORT_CREATE ? 201 : 200;
-    struct http_header headers[MAX_WARNINGS + 2];
+    struct http_header headers[MAX_WARNINGS + 3];
     struct hk_buf body = {0};
 
     if (m->rc < 0 || !(list || m->obj || m->status)) {

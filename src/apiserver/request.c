@@ -112,9 +112,50 @@ static int apiserver_request_read_body(struct exchange *x)
 
 /* ---- queries ---- */
 
-static int refuse_list(struct exchange *x, const char *what)
+/* An invalid option: of CreateOptions, ListOptions and so on. */
+static int refuse_option(struct exchange *x, const char *options, struct port_cause cause)
 {
-    return exchange_refuse(x, 422, "Invalid", "ListOptions.meta.k8s.io \"\" is invalid: %s", what);
+    struct port_cause *kept = hk_arena_zalloc(&x->mem, sizeof(*kept));
+
+    *kept = cause;
+    exchange_refuse(x, 422, "Invalid", "%s.meta.k8s.io \"\" is invalid: %s: %s", options,
+                    cause.field, cause.message);
+    x->refusal.group = "meta.k8s.io";
+    x->refusal.kind = options;
+    x->refusal.causes = kept;
+    x->refusal.ncauses = 1;
+    return -HK_EINVAL;
+}
+
+static int forbid_option(struct exchange *x, const char *options, const char *field,
+                         const char *why)
+{
+    const char *text = hk_arena_printf(&x->mem, "Forbidden: %s", why);
+
+    return refuse_option(x, options, (struct port_cause){"FieldValueForbidden", field, text});
+}
+
+/* value is the value as JSON. */
+static int refuse_option_value(struct exchange *x, const char *options, const char *field,
+                               const char *value, const char *supported)
+{
+    const char *text =
+        hk_arena_printf(&x->mem, "Unsupported value: %s: supported values: %s", value, supported);
+
+    return refuse_option(x, options, (struct port_cause){"FieldValueNotSupported", field, text});
+}
+
+static const char *quote_option(struct exchange *x, struct hk_str value)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    json_write_str(value, &text);
+    return hk_arena_strndup(&x->mem, text.data, text.len);
+}
+
+static int refuse_match(struct exchange *x, const char *why)
+{
+    return forbid_option(x, "ListOptions", "resourceVersionMatch", why);
 }
 
 static int take_rv(struct exchange *x, struct hk_str text, uint64_t *ret)
@@ -136,17 +177,17 @@ static int take_match(struct exchange *x, bool watch)
     const bool initial = query_has(&x->query, "sendInitialEvents");
 
     if (initial && !watch) {
-        return refuse_list(x, "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for "
-                              "list");
+        return forbid_option(x, "ListOptions", "sendInitialEvents",
+                             "sendInitialEvents is forbidden for list");
     }
     if (watch) {
         if (match.n > 0 && !initial) {
-            return refuse_list(x, "resourceVersionMatch: Forbidden: resourceVersionMatch is "
-                                  "forbidden for watch unless sendInitialEvents is provided");
+            return refuse_match(x, "resourceVersionMatch is forbidden for watch unless "
+                                   "sendInitialEvents is provided");
         }
         if (initial && !hk_str_is(match, "NotOlderThan")) {
-            return refuse_list(x, "resourceVersionMatch: Forbidden: sendInitialEvents requires "
-                                  "setting resourceVersionMatch to NotOlderThan");
+            return refuse_match(x, "sendInitialEvents requires setting resourceVersionMatch to "
+                                   "NotOlderThan");
         }
         return 0;
     }
@@ -154,21 +195,20 @@ static int take_match(struct exchange *x, bool watch)
         return 0;
     }
     if (rv.n == 0) {
-        return refuse_list(x, "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden "
-                              "unless resourceVersion is provided");
+        return refuse_match(x, "resourceVersionMatch is forbidden unless resourceVersion is "
+                               "provided");
     }
     if (query_get(&x->query, "continue").n > 0) {
-        return refuse_list(x, "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden "
-                              "when continue is provided");
+        return refuse_match(x, "resourceVersionMatch is forbidden when continue is provided");
     }
     const bool exact = hk_str_is(match, "Exact");
     if (exact && hk_str_is(rv, "0")) {
-        return refuse_list(x, "resourceVersionMatch: Forbidden: resourceVersionMatch \"Exact\" is "
-                              "forbidden for resourceVersion \"0\"");
+        return refuse_match(x, "resourceVersionMatch \"exact\" is forbidden for resourceVersion "
+                               "\"0\"");
     }
     if (!exact && !hk_str_is(match, "NotOlderThan")) {
-        return refuse_list(x, "resourceVersionMatch: Unsupported value: supported values: "
-                              "\"Exact\", \"NotOlderThan\"");
+        return refuse_option_value(x, "ListOptions", "resourceVersionMatch", quote_option(x, match),
+                                   "\"Exact\", \"NotOlderThan\", \"\"");
     }
     x->req.match = exact ? PORT_MATCH_EXACT : PORT_MATCH_NOT_OLDER;
     return 0;
@@ -190,6 +230,10 @@ static int take_selection(struct exchange *x, bool watch)
     q->label_selector = query_get(&x->query, "labelSelector");
     q->field_selector = query_get(&x->query, "fieldSelector");
     q->cont = query_get(&x->query, "continue");
+    if (q->cont.n > 0 && q->rv > 0) {
+        return exchange_refuse(x, 400, "BadRequest",
+                               "specifying resource version is not allowed when using continue");
+    }
     const struct hk_str text = query_get(&x->query, "limit");
     if (text.n > 0 && (!hk_str_int(text, &limit) || limit < 0)) {
         return exchange_refuse(x, 400, "BadRequest", "invalid limit \"%.*s\"", HK_FMT(text));
@@ -223,25 +267,37 @@ static int take_watch(struct exchange *x)
     return rc;
 }
 
+static const char *options_name(const struct exchange *x)
+{
+    switch (x->req.verb) {
+    case PORT_CREATE:
+        return "CreateOptions";
+    case PORT_UPDATE:
+        return "UpdateOptions";
+    case PORT_PATCH:
+        return "PatchOptions";
+    default:
+        return "DeleteOptions";
+    }
+}
+
+static int take_dry_run_value(struct exchange *x, struct hk_str value)
+{
+    if (!hk_str_is(value, "All")) {
+        const char *list = hk_arena_printf(&x->mem, "[%s]", quote_option(x, value));
+        return refuse_option_value(x, options_name(x), "dryRun", list, "\"All\"");
+    }
+    x->req.dry_run = true;
+    return 0;
+}
+
 static int take_dry_run(struct exchange *x)
 {
     for (uint32_t k = 0; k < x->query.len; k++) {
         const struct query_param *p = &x->query.at[k];
-        if (!hk_str_is(p->key, "dryRun")) {
-            continue;
+        if (hk_str_is(p->key, "dryRun") && take_dry_run_value(x, p->value) < 0) {
+            return -HK_EINVAL;
         }
-        if (!hk_str_is(p->value, "All")) {
-            return exchange_refuse(
-                x, 422, "Invalid",
-                "%s.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: \"%.*s\": "
-                "supported values: \"All\"",
-                x->req.verb == PORT_CREATE   ? "CreateOptions"
-                : x->req.verb == PORT_UPDATE ? "UpdateOptions"
-                : x->req.verb == PORT_PATCH  ? "PatchOptions"
-                                             : "DeleteOptions",
-                HK_FMT(p->value));
-        }
-        x->req.dry_run = true;
     }
     return 0;
 }
@@ -274,11 +330,9 @@ static int take_write(struct exchange *x)
     } else if (hk_str_is(validation, "Ignore")) {
         x->req.validate = PORT_VALIDATE_IGNORE;
     } else if (validation.n > 0 && !hk_str_is(validation, "Warn")) {
-        return exchange_refuse(
-            x, 422, "Invalid",
-            "fieldValidation: Unsupported value: \"%.*s\": supported values: \"Ignore\", "
-            "\"Strict\", \"Warn\"",
-            HK_FMT(validation));
+        return refuse_option_value(x, options_name(x), "fieldValidation",
+                                   quote_option(x, validation),
+                                   "\"\", \"Ignore\", \"Strict\", \"Warn\"");
     }
     return take_dry_run(x);
 }
@@ -302,20 +356,20 @@ static int take_propagation(struct exchange *x, struct hk_str policy)
     }
     return policy.n == 0
                ? 0
-               : exchange_refuse(x, 422, "Invalid",
-                                 "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: "
-                                 "Unsupported value: \"%.*s\": supported values: "
-                                 "\"Foreground\", \"Background\", \"Orphan\", \"nil\"",
-                                 HK_FMT(policy));
+               : refuse_option_value(x, "DeleteOptions", "propagationPolicy",
+                                     quote_option(x, policy),
+                                     "\"Foreground\", \"Background\", \"Orphan\", \"nil\"");
 }
 
-static int take_orphan(struct exchange *x, bool orphan)
+static int take_orphan(struct exchange *x, struct hk_str policy, bool orphan)
 {
     if (x->req.propagation != PORT_PROPAGATE_DEFAULT) {
-        return exchange_refuse(
-            x, 422, "Invalid",
-            "DeleteOptions.meta.k8s.io \"\" is invalid: propagationPolicy: Invalid value: "
-            "orphanDependents and deletionPropagation cannot be both set");
+        const char *text = hk_arena_printf(
+            &x->mem,
+            "Invalid value: %s: orphanDependents and deletionPropagation cannot be both set",
+            quote_option(x, policy));
+        return refuse_option(x, "DeleteOptions",
+                             (struct port_cause){"FieldValueInvalid", "propagationPolicy", text});
     }
     x->req.propagation = orphan ? PORT_PROPAGATE_ORPHAN : PORT_PROPAGATE_BACKGROUND;
     return 0;
@@ -372,14 +426,15 @@ static int take_options_body(struct exchange *x)
         q->has_grace = true;
         q->grace_s = grace->i;
     }
-    rc = take_propagation(x, json_str_field(&body, "propagationPolicy"));
+    const struct hk_str policy = json_str_field(&body, "propagationPolicy");
+    rc = take_propagation(x, policy);
     const struct json *orphan = json_get(&body, "orphanDependents");
     if (rc == 0 && json_is(orphan, JSON_BOOL)) {
-        rc = take_orphan(x, orphan->b);
+        rc = take_orphan(x, policy, orphan->b);
     }
     const struct json *dry = json_get(&body, "dryRun");
-    for (uint32_t k = 0; k < json_len(dry); k++) {
-        q->dry_run |= hk_str_is(json_str(json_item(dry, k), HK_STR("")), "All");
+    for (uint32_t k = 0; rc == 0 && k < json_len(dry); k++) {
+        rc = take_dry_run_value(x, json_str(json_item(dry, k), HK_STR("")));
     }
     q->if_uid = json_str_at(&body, "preconditions.uid");
     const struct hk_str rv = json_str_at(&body, "preconditions.resourceVersion");
@@ -399,9 +454,10 @@ static int take_options_query(struct exchange *x)
                                HK_FMT(grace));
     }
     q->has_grace = grace.n > 0;
-    const int rc = take_propagation(x, query_get(&x->query, "propagationPolicy"));
+    const struct hk_str policy = query_get(&x->query, "propagationPolicy");
+    const int rc = take_propagation(x, policy);
     if (rc == 0 && query_has(&x->query, "orphanDependents")) {
-        return take_orphan(x, query_bool(&x->query, "orphanDependents"));
+        return take_orphan(x, policy, query_bool(&x->query, "orphanDependents"));
     }
     return rc;
 }
@@ -426,10 +482,8 @@ static int take_patch_body(struct exchange *x, enum port_patch type)
     x->req.force = query_bool(&x->query, "force");
     x->req.body = body;
     if (type != PORT_PATCH_APPLY && query_has(&x->query, "force")) {
-        return exchange_refuse(
-            x, 422, "Invalid",
-            "PatchOptions.meta.k8s.io \"\" is invalid: force: Forbidden: may not be "
-            "specified for non-apply patch");
+        return forbid_option(x, "PatchOptions", "force",
+                             "may not be specified for non-apply patch");
     }
     if (body_check_memory(x) < 0) {
         return -HK_EFULL;
@@ -468,13 +522,10 @@ static int take_patch(struct exchange *x)
 
 /* ---- verbs ---- */
 
-static int refuse_method(struct exchange *x, const char *verb)
+static int refuse_method(struct exchange *x)
 {
-    const struct api_kind *k = x->kind->kind;
-
     return exchange_refuse(x, 405, "MethodNotAllowed",
-                           "%s is not supported on resources of kind \"%s%s%s\"", verb, k->plural,
-                           k->group[0] != '\0' ? "." : "", k->group);
+                           "the server does not allow this method on the requested resource");
 }
 
 static int build_get(struct exchange *x)
@@ -482,7 +533,7 @@ static int build_get(struct exchange *x)
     const bool watch = x->route.watch || query_bool(&x->query, "watch");
 
     if (watch && hk_str_is(x->http->method, "HEAD")) {
-        return refuse_method(x, "watch by HEAD");
+        return refuse_method(x);
     }
     if (watch && x->route.sub.n == 0) {
         return take_watch(x);
@@ -540,17 +591,16 @@ static int build_delete_collection(struct exchange *x)
 /* The meaning of each method, on a collection, an object, and a subresource. */
 static const struct {
     const char *method;
-    const char *verb; /* its name in messages */
     int (*collection)(struct exchange *x);
     int (*object)(struct exchange *x);
     int (*sub)(struct exchange *x);
 } methods[] = {
-    {"GET", "get", build_get, build_get, build_get},
-    {"HEAD", "get", build_get, build_get, build_get},
-    {"POST", "create", build_create, NULL, build_create},
-    {"PUT", "update", NULL, build_update, build_update},
-    {"PATCH", "patch", NULL, build_patch, build_patch},
-    {"DELETE", "delete", build_delete_collection, build_delete, NULL},
+    {"GET", build_get, build_get, build_get},
+    {"HEAD", build_get, build_get, build_get},
+    {"POST", build_create, NULL, build_create},
+    {"PUT", NULL, build_update, build_update},
+    {"PATCH", NULL, build_patch, build_patch},
+    {"DELETE", build_delete_collection, build_delete, NULL},
 };
 
 int request_build(struct exchange *x)
@@ -571,10 +621,9 @@ int request_build(struct exchange *x)
                                           : r->name.n > 0 ? methods[k].object
                                                           : methods[k].collection;
         if (!build || (homeless && build == build_create)) {
-            return refuse_method(x, methods[k].verb);
+            return refuse_method(x);
         }
         return build(x);
     }
-    return exchange_refuse(x, 405, "MethodNotAllowed", "the server does not know the method %.*s",
-                           HK_FMT(x->http->method));
+    return refuse_method(x);
 }

@@ -272,7 +272,8 @@ static void answer_document(struct exchange *x)
     struct hk_buf body = {0};
 
     if (!hk_str_is(x->http->method, "GET") && !hk_str_is(x->http->method, "HEAD")) {
-        exchange_refuse(x, 405, "MethodNotAllowed", "this path supports only GET and HEAD");
+        exchange_refuse(x, 405, "MethodNotAllowed",
+                        "the server does not allow this method on the requested resource");
         answer_refusal(x);
     } else if (hk_str_is(x->route.path, "/metrics")) {
         health_metrics(x);

@@ -158,7 +158,7 @@ static void test_refusals_have_kubernetes_words(void **state)
          "forbidden unless resourceVersion is provided"},
         {"GET", CONFIGMAPS "?sendInitialEvents=true", NULL, 422, "forbidden for list"},
         {"GET", CONFIGMAPS "?watch=1&sendInitialEvents=true", NULL, 422, "NotOlderThan"},
-        {"POST", "/api/v1/configmaps", "{}", 405, "create is not supported on resources of kind"},
+        {"POST", "/api/v1/configmaps", "{}", 405, "the server does not allow this method"},
         {"POST", CONFIGMAPS, "{", 400, "the object provided is unrecognized"},
         {"POST", CONFIGMAPS, "[]", 400, "it is a JSON array"},
         {"POST", CONFIGMAPS, "{\"kind\":\"Pod\",\"apiVersion\":\"v1\"}", 400,
@@ -172,11 +172,16 @@ static void test_refusals_have_kubernetes_words(void **state)
          "ConfigMap in version \\\"v1\\\" cannot be handled as a ConfigMap: strict decoding error: "
          "unknown field \\\"odd\\\", duplicate field \\\"metadata.name\\\", duplicate field "
          "\\\"odd[0].x\\\""},
-        {"PUT", CONFIGMAPS, "{}", 405, "update is not supported"},
-        {"BREW", CONFIGMAPS, NULL, 405, "BREW"},
+        {"PUT", CONFIGMAPS, "{}", 405, "does not allow this method"},
+        {"BREW", CONFIGMAPS, NULL, 405, "does not allow this method"},
         {"DELETE", CONFIGMAPS "/a?propagationPolicy=Sideways", NULL, 422, "Unsupported value"},
         {"DELETE", CONFIGMAPS "/a", "{\"propagationPolicy\":\"Orphan\",\"orphanDependents\":true}",
          422, "cannot be both set"},
+        {"DELETE", CONFIGMAPS "/a", "{\"dryRun\":[\"Some\"]}", 422,
+         "\"group\":\"meta.k8s.io\",\"kind\":\"DeleteOptions\",\"causes\":[{\"reason\":"
+         "\"FieldValueNotSupported\",\"message\":\"Unsupported value: [\\\"Some\\\"]"},
+        {"GET", CONFIGMAPS "?continue=x&resourceVersion=5", NULL, 400,
+         "specifying resource version is not allowed when using continue"},
         {"GET", "/api/v1/namespaces/default/pods/p/log", NULL, 501,
          "\"reason\":\"NotImplemented\""},
         {"POST", "/version", "{}", 200, "gitVersion"},

@@ -50,7 +50,7 @@ static int check_subresource(struct rest_call *c)
         return rest_fail_unknown(c);
     }
     if (posted != (c->req->verb == PORT_CREATE) || c->req->verb >= PORT_DELETE) {
-        return rest_fail_method(c, port_verb_name(c->req->verb));
+        return rest_fail_method(c);
     }
     return 0;
 }
@@ -66,7 +66,7 @@ static int check_request(struct rest_call *c)
         return c->rc;
     }
     if (req->verb == PORT_DELETE_COLLECTION && (c->k->flags & REST_NO_COLLECTION)) {
-        return rest_fail_method(c, "deletecollection");
+        return rest_fail_method(c);
     }
     if (!many && c->k->kind->namespaced && req->ns.n == 0) {
         return rest_fail_bad(c, "an empty namespace may not be set during %s",

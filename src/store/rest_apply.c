@@ -188,11 +188,38 @@ static int fail_disputed(struct managers *all)
         total += p.n;
         hk_buf_fini(&p.paths);
     }
-    return rest_fail(c, 409, HK_ECONFLICT, "Conflict", "Apply failed with %u conflict%s: %s", total,
-                     total == 1 ? "" : "s", text.data);
+    rest_fail(c, 409, HK_ECONFLICT, "Conflict", "Apply failed with %u conflict%s: %s", total,
+              total == 1 ? "" : "s", text.data);
+    c->status.name = c->status.group = c->status.kind = NULL; /* the details are only causes */
+    return c->rc;
 }
 
 /* ---- apply ---- */
+
+static int fail_manager(struct rest_call *c, const char *reason, const char *message)
+{
+    return rest_fail_invalid_body(c, &(struct rest_body_fault){.group = "meta.k8s.io",
+                                                               .kind = "PatchOptions",
+                                                               .reason = reason,
+                                                               .field = "fieldManager",
+                                                               .message = message});
+}
+
+/* An apply names the kind and version of the path. */
+static int check_applied_kind(struct rest_call *c, const struct json *body)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf want = {0};
+    const struct hk_str kind = json_str(json_get(body, "kind"), HK_STR(""));
+    const struct hk_str version = json_str(json_get(body, "apiVersion"), HK_STR(""));
+    const bool grouped = version.n > 0 && memchr(version.s, '/', version.n);
+
+    api_kind_write_version(c->k->kind, &want);
+    if (hk_str_is(kind, c->k->kind->kind) && hk_str_eq(version, hk_buf_str(&want))) {
+        return 0;
+    }
+    return rest_fail_bad(c, "invalid object type: %s%.*s, Kind=%.*s", grouped ? "" : "/",
+                         HK_FMT(version), HK_FMT(kind));
+}
 
 static int check_body(struct rest_call *c)
 {
@@ -205,18 +232,15 @@ static int check_body(struct rest_call *c)
         return rest_fail_bad(c, "metadata.managedFields must be nil");
     }
     if (c->req->field_manager.n == 0) {
-        rest_cause(c, "FieldValueRequired", "fieldManager",
-                   "Required value: is required for apply patch");
-        return rest_fail(c, 422, HK_EINVAL, "Invalid",
-                         "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: "
-                         "is required for apply patch");
+        return fail_manager(c, "FieldValueRequired", "Required value: is required for apply patch");
     }
     if (c->req->field_manager.n > PORT_FIELD_MANAGER_MAX) {
-        rest_cause(c, "FieldValueTooLong", "fieldManager", "Too long");
-        return rest_fail(c, 422, HK_EINVAL, "Invalid",
-                         "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may "
-                         "not be more than %d bytes",
-                         PORT_FIELD_MANAGER_MAX);
+        return fail_manager(c, "FieldValueTooLong",
+                            hk_arena_printf(&c->mem, "Too long: may not be more than %d bytes",
+                                            PORT_FIELD_MANAGER_MAX));
+    }
+    if (check_applied_kind(c, body) < 0) {
+        return c->rc;
     }
     return rest_check_identity(c, body);
 }

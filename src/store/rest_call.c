@@ -81,6 +81,15 @@ void rest_call_end(struct rest_call *c)
     rest_wake(c->r);
 }
 
+void rest_succeed_deletion(struct rest_call *c, struct hk_str name, struct hk_str uid)
+{
+    rest_succeed(c, 200);
+    c->status.name = hk_arena_str(&c->mem, name).s;
+    c->status.group = c->k->kind->group[0] != '\0' ? c->k->kind->group : NULL;
+    c->status.kind = c->k->kind->plural;
+    c->status.uid = hk_arena_str(&c->mem, uid).s;
+}
+
 static void stored_object(struct rest_call *c, const struct store_obj *o)
 {
     if (!c->sink.on_msg || o->res != c->k->res || c->items.len > 0) {
@@ -90,11 +99,7 @@ static void stored_object(struct rest_call *c, const struct store_obj *o)
     c->obj = rest_object(c->r, c->k, o, !c->text_only || c->finish);
     c->rv = o->rv;
     if (c->deletes && !c->has_status && (c->k->flags & REST_DELETE_STATUS)) {
-        rest_succeed(c, 200);
-        c->status.name = hk_arena_str(&c->mem, o->name).s;
-        c->status.group = c->k->kind->group[0] != '\0' ? c->k->kind->group : NULL;
-        c->status.kind = c->k->kind->plural;
-        c->status.uid = hk_arena_str(&c->mem, o->uid).s;
+        rest_succeed_deletion(c, o->name, o->uid);
     }
 }
 

@@ -185,6 +185,17 @@ static int ask_about_deletion(struct rest_call *c, const struct store_obj *head,
     return rest_webhook_validate(c, &s);
 }
 
+/* As if the object was deleted: kept means that it would still be there. */
+static int answer_dry_run(struct rest_call *c, const struct store_obj *head, const struct json *doc,
+                          bool kept)
+{
+    if (kept || c->deleter || !(c->k->flags & REST_DELETE_STATUS)) {
+        return rest_answer_tree(c, c->k->kind, doc);
+    }
+    rest_succeed_deletion(c, head->name, head->uid);
+    return 0;
+}
+
 int rest_delete_one(struct rest_call *c, struct hk_str ns, struct hk_str name,
                     const struct rest_delete_opts *o)
 {
@@ -211,7 +222,7 @@ int rest_delete_one(struct rest_call *c, struct hk_str ns, struct hk_str name,
                        "CustomResource deletion is in progress");
     }
     if (o->dry_run) {
-        return rest_answer_tree(c, c->k->kind, &doc);
+        return answer_dry_run(c, head, &doc, held || grace > 0);
     }
     if (held || grace > 0) {
         return rest_commit(c, &doc, head, &old, staged);

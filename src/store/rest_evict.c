@@ -173,6 +173,7 @@ int rest_evict(struct rest_call *c)
         return rest_fail_missing(c, c->k, c->name);
     }
     if (rest_decode_body(c, &eviction_kind, &body) < 0 ||
+        rest_check_body_name(c, &eviction_kind, &body) < 0 ||
         rest_ask_sub(c, &eviction_kind, &body, NULL, 0) < 0) {
         return c->rc;
     }

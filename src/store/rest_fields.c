@@ -244,6 +244,14 @@ struct json fields_minus(const struct json *x, const struct json *y, struct hk_a
     return set;
 }
 
+/* Whether one side names an empty map or list, and the other owns fields in it: they agree. */
+static bool is_empty_holder(const struct json *set, const struct json *other,
+                            const struct json *value)
+{
+    return set->len == 0 && other->len > 0 && value && value->len == 0 &&
+           (value->type == JSON_OBJECT || value->type == JSON_ARRAY);
+}
+
 struct json fields_dispute(const struct json *x, const struct json *y, const struct json *v,
                            const struct json *w, struct hk_arena *a)
 {
@@ -265,7 +273,8 @@ struct json fields_dispute(const struct json *x, const struct json *y, const str
             if (sub.len > 0) {
                 json_put(&set, a, m->key, sub);
             }
-        } else if (!one || !two || !json_equal(one, two)) {
+        } else if (!is_empty_holder(&m->value, other, two) &&
+                   (!one || !two || !json_equal(one, two))) {
             json_put(&set, a, m->key, json_make_object());
         }
     }

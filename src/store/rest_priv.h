@@ -339,7 +339,14 @@ int rest_fail_exists(struct rest_call *c, struct hk_str name);
 /* "Operation cannot be fulfilled on ...: " and why. */
 int rest_fail_conflict(struct rest_call *c, const char *fmt, ...) HK_PRINTF(2, 3);
 int rest_fail_modified(struct rest_call *c);
-int rest_fail_method(struct rest_call *c, const char *verb);
+int rest_fail_method(struct rest_call *c);
+/* What is invalid in a body, or in options, that are no object of the call's kind. */
+struct rest_body_fault {
+    const char *group, *kind;
+    struct hk_str name;
+    const char *reason, *field, *message;
+};
+int rest_fail_invalid_body(struct rest_call *c, const struct rest_body_fault *f);
 int rest_fail_expired(struct rest_call *c, const char *fmt, ...) HK_PRINTF(2, 3);
 /* From the collected field errors. */
 int rest_fail_invalid(struct rest_call *c);
@@ -353,6 +360,8 @@ void rest_field_error(struct rest_call *c, const char *reason, const char *field
                       ...) HK_PRINTF(4, 5);
 /* Answers with a Status Success instead of the object. */
 void rest_succeed(struct rest_call *c, int http);
+/* The Status of a deletion, for kinds that answer with one. */
+void rest_succeed_deletion(struct rest_call *c, struct hk_str name, struct hk_str uid);
 /* "pods" or "jobs.batch.volcano.sh". */
 const char *rest_resource(struct rest_call *c, const struct api_kind *kind);
 
@@ -463,6 +472,8 @@ int rest_ask_sub(struct rest_call *c, const struct api_kind *kind, struct json *
 /* Decodes the body of a subresource, an object of its own kind. A value of the wrong type is a 400;
  * unknown fields are dropped. */
 int rest_decode_body(struct rest_call *c, const struct api_kind *kind, struct json *body);
+/* The name in the body of a subresource must be that of the path. */
+int rest_check_body_name(struct rest_call *c, const struct api_kind *kind, const struct json *body);
 int rest_bind(struct rest_call *c);
 int rest_scale_get(struct rest_call *c);
 int rest_scale_write(struct rest_call *c);

@@ -66,6 +66,17 @@ int rest_fail_bad(struct rest_call *c, const char *fmt, ...)
     return rest_status_fail(c, 400, HK_EINVAL, "BadRequest", message);
 }
 
+int rest_fail_invalid_body(struct rest_call *c, const struct rest_body_fault *f)
+{
+    rest_cause(c, f->reason, f->field, f->message);
+    c->status.name = rest_status_copy_str(c, f->name);
+    c->status.group = f->group;
+    c->status.kind = f->kind;
+    return rest_status_fail(c, 422, HK_EINVAL, "Invalid",
+                            hk_arena_printf(&c->mem, "%s.%s \"%.*s\" is invalid: %s: %s", f->kind,
+                                            f->group, HK_FMT(f->name), f->field, f->message));
+}
+
 int rest_fail_patch(struct rest_call *c, const char *why)
 {
     const char *message = hk_arena_printf(
@@ -121,13 +132,10 @@ int rest_fail_modified(struct rest_call *c)
                                  "latest version and try again");
 }
 
-int rest_fail_method(struct rest_call *c, const char *verb)
+int rest_fail_method(struct rest_call *c)
 {
-    details(c, c->k->kind, c->name);
     return rest_status_fail(c, 405, HK_EUNSUP, "MethodNotAllowed",
-                            hk_arena_printf(&c->mem,
-                                            "%s is not supported on resources of kind \"%s\"", verb,
-                                            rest_resource(c, c->k->kind)));
+                            "the server does not allow this method on the requested resource");
 }
 
 int rest_fail_expired(struct rest_call *c, const char *fmt, ...)

@@ -4,8 +4,39 @@
 #include "api/patch.h"
 #include "store/rest_priv.h"
 
+/* The kind and group that the body names, if any. Versions are converted without a change. */
+static int check_body_kind(struct rest_call *c, const struct api_kind *kind,
+                           const struct json *body)
+{
+    const struct hk_str name = json_str(json_get(body, "kind"), HK_STR(""));
+    const struct hk_str version = json_str(json_get(body, "apiVersion"), HK_STR(""));
+    struct hk_str rest = version, group;
+
+    hk_str_cut(&rest, '/', &group);
+    group = rest.s ? group : HK_STR("");
+    if ((name.n == 0 || hk_str_is(name, kind->kind)) &&
+        (version.n == 0 || hk_str_is(group, kind->group))) {
+        return 0;
+    }
+    return rest_fail_bad(c,
+                         "%.*s in version \"%.*s\" cannot be handled as a %s: the kind in the data "
+                         "does not match the path",
+                         HK_FMT(name), HK_FMT(version), kind->kind);
+}
+
+int rest_check_body_name(struct rest_call *c, const struct api_kind *kind, const struct json *body)
+{
+    if (hk_str_eq(rest_meta_str(body, "name"), c->name)) {
+        return 0;
+    }
+    return rest_fail_bad(c, "name in URL does not match name in %s object", kind->kind);
+}
+
 int rest_decode_body(struct rest_call *c, const struct api_kind *kind, struct json *body)
 {
+    if (check_body_kind(c, kind, body) < 0) {
+        return c->rc;
+    }
     struct admission_request q = {.kind = kind, .obj = body, .mem = &c->mem};
     struct hk_err err = {0};
     const int rc = admission_decode(&q, &err);
@@ -118,7 +149,9 @@ int rest_bind(struct rest_call *c)
     if (!head) {
         return rest_fail_missing(c, c->k, c->name);
     }
-    if (rest_decode_body(c, &binding_kind, &body) < 0 || check_meant(c, &body, head, &old) < 0 ||
+    if (rest_decode_body(c, &binding_kind, &body) < 0 ||
+        rest_check_body_name(c, &binding_kind, &body) < 0 ||
+        check_meant(c, &body, head, &old) < 0 ||
         rest_ask_sub(c, &binding_kind, &body, NULL, 0) < 0 ||
         check_binding(c, &body, head, &old) < 0) {
         return c->rc;
@@ -268,9 +301,16 @@ int rest_scale_write(struct rest_call *c)
     }
     const int64_t n = json_int(json_at(&scale, "spec.replicas"), 0);
     if (n < 0) {
-        rest_field_error(c, "FieldValueInvalid", "spec.replicas",
-                         "Invalid value: %lld: must be greater than or equal to 0", (long long)n);
-        return rest_fail_invalid(c);
+        return rest_fail_invalid_body(
+            c, &(struct rest_body_fault){
+                   .group = scale_kind.group,
+                   .kind = scale_kind.kind,
+                   .name = c->name,
+                   .reason = "FieldValueInvalid",
+                   .field = "spec.replicas",
+                   .message = hk_arena_printf(
+                       &c->mem, "Invalid value: %lld: must be greater than or equal to 0",
+                       (long long)n)});
     }
     struct json doc = json_clone(&old, &c->mem);
     rest_view_show(c->k, &doc, &c->mem);

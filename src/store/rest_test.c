@@ -49,7 +49,7 @@ static void test_bodies_must_fit_the_request(void **state)
         {"ConfigMap", UPDATE("zz"), "{'metadata':{'name':'zz'}}", 404, "NotFound"},
         {"ConfigMap", STATUS(PORT_UPDATE, "a"), "{'metadata':{'name':'a'}}", 404, "NotFound"},
         {"Namespace", .req = {.verb = PORT_DELETE_COLLECTION}, NULL, 405, "MethodNotAllowed",
-         "deletecollection is not supported on resources of kind \"namespaces\""},
+         "the server does not allow this method on the requested resource"},
     };
 
     rig_story(*state, steps);
@@ -180,21 +180,22 @@ static void test_a_pod_is_bound_once(void **state)
 #define BIND(n) .req = {.verb = PORT_CREATE, .ns = NS, .name = HK_STR(n), .subresource = "binding" }
     static const struct step steps[] = {
         {"Pod", CREATE, "{'metadata':{'name':'p'},'spec':{" BOX "}}", 201},
-        {"Pod", BIND("p"), "{'target':{'kind':'Shelf','name':'n1'}}", 422},
-        {"Pod", BIND("p"), "{'metadata':{'uid':'other'},'target':{'name':'n1'}}", 409},
+        {"Pod", BIND("p"), "{'metadata':{'name':'p'},'target':{'kind':'Shelf','name':'n1'}}", 422},
+        {"Pod", BIND("p"), "{'metadata':{'name':'p','uid':'other'},'target':{'name':'n1'}}", 409},
         {"Pod", BIND("p"),
-         "{'metadata':{'annotations':{'a':'b'}},'target':{'kind':'Node','name':'n1'}}", 201},
+         "{'metadata':{'name':'p','annotations':{'a':'b'}},'target':{'kind':'Node','name':'n1'}}",
+         201},
         {"Pod", GET("p"), NULL, 200,
          .see = {"spec.nodeName", "n1", "metadata.annotations.a", "b", "status.conditions",
                  "[{\"type\":\"PodScheduled\",\"lastTransitionTime\":\"2026-01-02T03:04:05Z\","
                  "\"status\":\"True\"}]"}},
-        {"Pod", BIND("p"), "{'target':{'name':'n2'}}", 409, "Conflict",
+        {"Pod", BIND("p"), "{'metadata':{'name':'p'},'target':{'name':'n2'}}", 409, "Conflict",
          "Operation cannot be fulfilled on pods/binding \"p\": pod p is already assigned to node "
          "\"n1\""},
-        {"Pod", BIND("q"), "{'target':{'name':'n2'}}", 404},
+        {"Pod", BIND("q"), "{'metadata':{'name':'q'},'target':{'name':'n2'}}", 404},
         {"Pod", CREATE,
          "{'metadata':{'name':'g'},'spec':{'schedulingGates':[{'name':'x'}]," BOX "}}", 201},
-        {"Pod", BIND("g"), "{'target':{'name':'n2'}}", 409, "Conflict",
+        {"Pod", BIND("g"), "{'metadata':{'name':'g'},'target':{'name':'n2'}}", 409, "Conflict",
          "Operation cannot be fulfilled on pods/binding \"g\": pod g has non-empty "
          ".spec.schedulingGates"},
     };
@@ -243,21 +244,53 @@ static void test_an_eviction_asks_the_budget(void **state)
         {"Pod", CREATE, "{'metadata':{'name':'p','labels':{'app':'x'}},'spec':{" BOX "}}", 201},
         {"Pod", CREATE, "{'metadata':{'name':'q','labels':{'app':'x'}},'spec':{" BOX "}}", 201},
         {"Pod", STATUS(PORT_PATCH, "p"), "{'status':{'phase':'Running'}}", 200},
-        {"Pod", EVICT("p"), "{}", 429, "TooManyRequests",
+        {"Pod", EVICT("p"), "{'metadata':{'name':'q'}}", 400, "BadRequest",
+         "name in URL does not match name in Eviction object"},
+        {"Pod", EVICT("p"), "{'kind':'Scale','metadata':{'name':'p'}}", 400, "BadRequest",
+         "Scale in version \"\" cannot be handled as a Eviction: the kind in the data does not "
+         "match the path"},
+        {"Pod", EVICT("p"), "{'metadata':{'name':'p'}}", 429, "TooManyRequests",
          "Cannot evict pod as it would violate the pod's disruption budget.",
          "DisruptionBudget -; "},
         {"PodDisruptionBudget", STATUS(PORT_PATCH, "b"),
          "{'status':{'observedGeneration':1,'disruptionsAllowed':0}}", 200},
-        {"Pod", EVICT("p"), "{}", 429},
+        {"Pod", EVICT("p"), "{'metadata':{'name':'p'}}", 429},
         {"PodDisruptionBudget", STATUS(PORT_PATCH, "b"), "{'status':{'disruptionsAllowed':1}}",
          200},
-        {"Pod", EVICT("p"), "{}", 201, ""},
+        {"Pod", EVICT("p"), "{'metadata':{'name':'p'}}", 201, ""},
         {"Pod", GET("p"), NULL, 404},
         {"PodDisruptionBudget", GET("b"), NULL, 200,
          .see = {"status.disruptionsAllowed", "0", "status.disruptedPods.p",
                  "2026-01-02T03:04:05Z"}},
-        {"Pod", EVICT("q"), "{}", 201}, /* pending pods need no budget */
-        {"Pod", EVICT("q"), "{}", 404},
+        {"Pod", EVICT("q"), "{'metadata':{'name':'q'}}", 201}, /* pending pods need no budget */
+        {"Pod", EVICT("q"), "{'metadata':{'name':'q'}}", 404},
+    };
+
+    rig_story(*state, steps);
+}
+
+#define APPLY_MAP(by, ...)                                                                         \
+    .req = {.verb = PORT_PATCH,                                                                    \
+            .ns = NS,                                                                              \
+            .name = HK_STR("m"),                                                                   \
+            .patch = PORT_PATCH_APPLY,                                                             \
+            .field_manager = HK_STR(by),                                                           \
+            __VA_ARGS__}
+#define MAP_WITH(data)                                                                             \
+    "{'apiVersion':'v1','kind':'ConfigMap','metadata':{'name':'m'},'data':" data "}"
+
+/* To apply an empty map is to own none of its members: nobody else's are in conflict with it. */
+static void test_an_empty_map_is_applied_without_conflict(void **state)
+{
+    static const struct step steps[] = {
+        {"ConfigMap", APPLY_MAP("ann"), MAP_WITH("{'a':'1','b':'1'}"), 201},
+        {"ConfigMap", APPLY_MAP("bob", .force = true), MAP_WITH("{'a':'2','c':'2'}"), 200},
+        {"ConfigMap", APPLY_MAP("ann"), MAP_WITH("{}"), 200,
+         .see = {"data", "{\"a\":\"2\",\"c\":\"2\"}"}},
+        {"ConfigMap", APPLY_MAP("ann"), MAP_WITH("{'a':'3'}"), 409, "Conflict",
+         "Apply failed with 1 conflict: conflict with \"bob\": .data.a"},
+        {"ConfigMap", APPLY_MAP("ann"), "{'metadata':{'name':'m'}}", 400, "BadRequest",
+         "invalid object type: /, Kind="},
     };
 
     rig_story(*state, steps);
@@ -470,22 +503,26 @@ static void test_applied_lists_merge_by_their_keys(void **state)
                  .name = HK_STR("p"),
                  .patch = PORT_PATCH_APPLY,
                  .field_manager = HK_STR("ann")},
-         "{'metadata':{'name':'p','labels':{'a':'1','b':'1'}},'spec':{" BOX "}}", 201},
+         "{'apiVersion':'v1','kind':'Pod','metadata':{'name':'p','labels':{'a':'1','b':'1'}},'spec'"
+         ":{" BOX "}}",
+         201},
         {"Pod",
          .req = {.verb = PORT_PATCH,
                  .ns = NS,
                  .name = HK_STR("p"),
                  .patch = PORT_PATCH_APPLY,
                  .field_manager = HK_STR("bob")},
-         "{'metadata':{'labels':{'c':'1'}},'spec':{'containers':[{'name':'c','image':'i'}]}}", 200,
-         .see = {"metadata.labels", "{\"a\":\"1\",\"b\":\"1\",\"c\":\"1\"}"}},
+         "{'apiVersion':'v1','kind':'Pod','metadata':{'labels':{'c':'1'}},'spec':{'containers':[{'"
+         "name':'c','image':'i'}]}}",
+         200, .see = {"metadata.labels", "{\"a\":\"1\",\"b\":\"1\",\"c\":\"1\"}"}},
         {"Pod",
          .req = {.verb = PORT_PATCH,
                  .ns = NS,
                  .name = HK_STR("p"),
                  .patch = PORT_PATCH_APPLY,
                  .field_manager = HK_STR("ann")},
-         "{'metadata':{'labels':{'a':'1'}},'spec':{'containers':[{'name':'c','image':'j'}"
+         "{'apiVersion':'v1','kind':'Pod','metadata':{'labels':{'a':'1'}},'spec':{'containers':[{'"
+         "name':'c','image':'j'}"
          "]}}",
          409, "Conflict",
          "Apply failed with 1 conflict: conflict with \"bob\": "
@@ -496,7 +533,8 @@ static void test_applied_lists_merge_by_their_keys(void **state)
                  .name = HK_STR("p"),
                  .patch = PORT_PATCH_APPLY,
                  .field_manager = HK_STR("ann")},
-         "{'metadata':{'labels':{'a':'1'}},'spec':{'containers':[{'name':'c','image':'i'"
+         "{'apiVersion':'v1','kind':'Pod','metadata':{'labels':{'a':'1'}},'spec':{'containers':[{'"
+         "name':'c','image':'i'"
          "}]}}",
          200, .see = {"metadata.labels", "{\"a\":\"1\",\"c\":\"1\"}"}},
     };
@@ -641,6 +679,7 @@ int main(void)
         TEST(a_pod_is_bound_once),
         TEST(scale_is_a_view_of_replicas),
         TEST(an_eviction_asks_the_budget),
+        TEST(an_empty_map_is_applied_without_conflict),
         TEST(lists_select_and_page),
         TEST(pages_show_one_revision),
         TEST(an_old_page_expires_with_a_way_on),

@@ -27,6 +27,17 @@ void rest_sign_tokens(struct rest *r, rest_sign_fn *sign, void *ctx)
     r->sign_ctx = ctx;
 }
 
+static int fail_request(struct rest_call *c, struct hk_str name, const char *field,
+                        const char *message)
+{
+    return rest_fail_invalid_body(c, &(struct rest_body_fault){.group = request_kind.group,
+                                                               .kind = request_kind.kind,
+                                                               .name = name,
+                                                               .reason = "FieldValueInvalid",
+                                                               .field = field,
+                                                               .message = message});
+}
+
 static int check_duration(struct rest_call *c, int64_t seconds)
 {
     const char *fault = seconds < MIN_S   ? "may not specify a duration less than 10 minutes"
@@ -36,10 +47,32 @@ static int check_duration(struct rest_call *c, int64_t seconds)
     if (!fault) {
         return 0;
     }
-    return rest_fail(c, 422, HK_EINVAL, "Invalid",
-                     "TokenRequest.authentication.k8s.io \"\" is invalid: spec.expirationSeconds: "
-                     "Invalid value: %lld: %s",
-                     (long long)seconds, fault);
+    return fail_request(
+        c, HK_STR(""), "spec.expirationSeconds",
+        hk_arena_printf(&c->mem, "Invalid value: %lld: %s", (long long)seconds, fault));
+}
+
+/* The name and namespace of the request, if any, must be those of the account. */
+static int check_account(struct rest_call *c, const struct json *body)
+{
+    const struct hk_str name = rest_meta_str(body, "name");
+    const struct hk_str ns = rest_meta_str(body, "namespace");
+
+    if (name.n > 0 && !hk_str_eq(name, c->name)) {
+        return fail_request(c, c->name, "metadata.name",
+                            hk_arena_printf(&c->mem,
+                                            "Invalid value: \"%.*s\": must match the service "
+                                            "account name if specified",
+                                            HK_FMT(name)));
+    }
+    if (ns.n > 0 && !hk_str_eq(ns, c->ns)) {
+        return fail_request(c, c->name, "metadata.namespace",
+                            hk_arena_printf(&c->mem,
+                                            "Invalid value: \"%.*s\": must match the service "
+                                            "account namespace if specified",
+                                            HK_FMT(ns)));
+    }
+    return 0;
 }
 
 static int rest_token_check_uid(struct rest_call *c, const char *plural, struct hk_str name,
@@ -121,6 +154,7 @@ static int rest_token_write_answer(struct rest_call *c, const struct json *body,
     json_set_cstr(&doc, a, "apiVersion", "authentication.k8s.io/v1");
     json_set_str(meta, a, "name", c->name);
     json_set_str(meta, a, "namespace", c->ns);
+    json_set_str(meta, a, "uid", t->account_uid);
     json_set_time(meta, a, "creationTimestamp", t->issued_s * REST_SECOND);
     json_set_int(rest_edit(&doc, a, "spec"), a, "expirationSeconds", seconds);
     c->r->sign(c->r->sign_ctx, t, &text);
@@ -145,7 +179,7 @@ int rest_token(struct rest_call *c)
     if (!account) {
         return rest_fail_missing(c, c->k, c->name);
     }
-    if (rest_decode_body(c, &request_kind, &body) < 0 ||
+    if (rest_decode_body(c, &request_kind, &body) < 0 || check_account(c, &body) < 0 ||
         rest_ask_sub(c, &request_kind, &body, NULL, 0) < 0) {
         return c->rc;
     }

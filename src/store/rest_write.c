@@ -495,8 +495,10 @@ int rest_update(struct rest_call *c)
         return rest_fail_missing(c, c->k, c->name);
     }
     if (rest_meta_str(&doc, "name").n == 0) {
-        return rest_fail_bad(c, "the name of the object (based on URL) was undeterminable: name "
-                                "must be provided");
+        return rest_fail_bad(c,
+                             "the name of the object (%.*s based on URL) was undeterminable: name "
+                             "must be provided",
+                             HK_FMT(c->name));
     }
     return rest_update_doc(c, sub, &doc, head, &old, staged);
 }
@@ -511,23 +513,38 @@ static int fail_media(struct rest_call *c)
                      "application/apply-patch+yaml");
 }
 
+static bool is_list_of_objects(const struct json *v)
+{
+    bool all = json_is(v, JSON_ARRAY);
+
+    for (uint32_t i = 0; all && i < v->len; i++) {
+        all = v->items[i].type == JSON_OBJECT;
+    }
+    return all;
+}
+
+/* A patch of another form is a bad request, an operation that cannot work an invalid one. */
+static int fail_json_patch(struct rest_call *c, int rc)
+{
+    const struct hk_err why = c->err;
+
+    if (rc == -HK_ELIMIT) {
+        return rest_fail(c, 413, HK_ELIMIT, "RequestEntityTooLarge", "%s", why.text);
+    }
+    return is_list_of_objects(c->req->body) ? rest_fail_patch(c, why.text)
+                                            : rest_fail_bad(c, "%s", why.text);
+}
+
 static int patch_json(struct rest_call *c, struct json *doc)
 {
     const struct json *patch = c->req->body;
     int rc = api_patch_json_check(patch, &c->err);
 
     if (rc < 0) {
-        const struct hk_err why = c->err;
-        return rc == -HK_ELIMIT
-                   ? rest_fail(c, 413, HK_ELIMIT, "RequestEntityTooLarge", "%s", why.text)
-                   : rest_fail_bad(c, "%s", why.text);
+        return fail_json_patch(c, rc);
     }
     rc = api_patch_json(doc, patch, &c->mem, &c->err);
-    if (rc < 0) {
-        const struct hk_err why = c->err;
-        return rest_fail_patch(c, why.text);
-    }
-    return 0;
+    return rc < 0 ? fail_json_patch(c, -HK_EINVAL) : 0;
 }
 
 static int patch_strategic(struct rest_call *c, const struct rest_kind *k, struct json *doc)

@@ -189,8 +189,21 @@ class Normal:
         return ["AGE" if isinstance(v, str) and AGE.fullmatch(v) else self.of(v, request)
                 for v in values]
 
+    @staticmethod
+    def sort_causes(status):
+        """Causes in one order, and each once: kube-apiserver names some twice. The message repeats
+        them."""
+        causes = (status.get("details") or {}).get("causes") or []
+        if len(causes) < 2 or status.get("reason") != "Invalid":
+            return status
+        once = {json.dumps(cause, sort_keys=True): cause for cause in causes}
+        head = (status.get("message") or "").split(": ")[0]
+        return {**status, "message": f"{head}: CAUSES",
+                "details": {**status["details"], "causes": [once[key] for key in sorted(once)]}}
+
     def of(self, value, request):
         if isinstance(value, dict):
+            value = self.sort_causes(value) if value.get("kind") == "Status" else value
             return {key: self.cells(member, request) if key == "cells" else
                     self.member(value, key, member, request)
                     for key, member in value.items()
