@@ -8,6 +8,7 @@
 #define APPS "apps"
 #define BATCH "batch"
 #define STORAGE "storage.k8s.io"
+#define NETWORKING "networking.k8s.io"
 #define RBAC "rbac.authorization.k8s.io"
 
 /* Kinds that have only defaults and field validation. */
@@ -15,6 +16,19 @@
     {                                                                                              \
         .group = in_group, .kind = its_kind, .verbs = ON_WRITE, .mutate = admit_##file##_default,  \
         .validate = admit_##file##_validate                                                        \
+    }
+
+/* Kinds that have only defaults. */
+#define DEFAULTS(in_group, its_kind, file)                                                         \
+    {                                                                                              \
+        .group = in_group, .kind = its_kind, .verbs = ON_WRITE, .mutate = admit_##file##_default   \
+    }
+
+/* A status that counts pods. */
+#define COUNTS(in_group, its_kind)                                                                 \
+    {                                                                                              \
+        .group = in_group, .kind = its_kind, .verbs = ON_UPDATE, .subresource = "status",          \
+        .validate = admit_counts_validate                                                          \
     }
 
 static const struct admit_row rows[] = {
@@ -54,6 +68,18 @@ static const struct admit_row rows[] = {
     KIND(BATCH, "Job", job),
     {BATCH, "Job", ON_CREATE, .mutate = admit_job_prepare},
     KIND(BATCH, "CronJob", cronjob),
+    COUNTS(CORE, "ReplicationController"),
+    COUNTS(APPS, "Deployment"),
+    COUNTS(APPS, "ReplicaSet"),
+    COUNTS(APPS, "StatefulSet"),
+    COUNTS(APPS, "DaemonSet"),
+    COUNTS(BATCH, "Job"),
+    DEFAULTS(CORE, "PodTemplate", podtemplate),
+    DEFAULTS(CORE, "Endpoints", endpoints),
+    DEFAULTS("discovery.k8s.io", "EndpointSlice", endpointslice),
+    DEFAULTS("autoscaling", "HorizontalPodAutoscaler", autoscaler),
+    DEFAULTS(NETWORKING, "NetworkPolicy", networkpolicy),
+    DEFAULTS(STORAGE, "CSIDriver", csidriver),
     {"coordination.k8s.io", "Lease", ON_WRITE, .validate = admit_lease_validate},
     {"policy", "PodDisruptionBudget", ON_WRITE, .validate = admit_pdb_validate},
     {"scheduling.k8s.io", "PriorityClass", ON_WRITE, NULL, admit_priority_default,

@@ -227,6 +227,15 @@ void admit_template_validate(struct admission_request *q, const struct path *spe
 int admit_volcano_mutate(struct admission_request *q, struct hk_err *err);
 int admit_volcano_enforce(struct admission_request *q, struct hk_err *err);
 
+int admit_podtemplate_default(struct admission_request *q, struct hk_err *err);
+int admit_endpoints_default(struct admission_request *q, struct hk_err *err);
+int admit_endpointslice_default(struct admission_request *q, struct hk_err *err);
+int admit_autoscaler_default(struct admission_request *q, struct hk_err *err);
+int admit_networkpolicy_default(struct admission_request *q, struct hk_err *err);
+int admit_csidriver_default(struct admission_request *q, struct hk_err *err);
+/* Refuses negative numbers in the status of a workload. */
+void admit_counts_validate(struct admission_request *q);
+
 int admit_job_default(struct admission_request *q, struct hk_err *err);
 int admit_job_prepare(struct admission_request *q, struct hk_err *err);
 int admit_cronjob_default(struct admission_request *q, struct hk_err *err);

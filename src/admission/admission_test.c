@@ -27,7 +27,7 @@ static const struct rig_case decode_cases[] = {
     CASE("a number too large where a text may be",
          "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d, namespace: ns}, spec: "
          "{updateStrategy: {rollingUpdate: {maxSurge: 9223372036854775807}}}}",
-         "Invalid: DaemonSet in version \"apps/v1\" cannot be handled as a DaemonSet: json: cannot "
+         "Invalid: DaemonSet in version \"v1\" cannot be handled as a DaemonSet: json: cannot "
          "unmarshal number 9223372036854775807 into Go value of type int32"),
     CASE("a fraction", POD(", spec: {activeDeadlineSeconds: 1.5}"),
          HANDLED "json: cannot unmarshal number 1.5 into Go struct field "
@@ -52,7 +52,7 @@ static const struct rig_case decode_cases[] = {
     CASE("a number in the labels of a custom resource",
          "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: q, labels: {a: "
          "1}}, spec: {weight: heavy}}",
-         "Invalid: Queue in version \"scheduling.volcano.sh/v1beta1\" cannot be handled as a "
+         "Invalid: Queue in version \"v1beta1\" cannot be handled as a "
          "Queue: json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of "
          "type string"),
 };
@@ -645,11 +645,27 @@ static const struct rig_case shown_cases[] = {
                 "b}}, " TEMPLATE_SHOWN("Always") "}}")),
     CASE("a job",
          JOB("{template: {spec: {restartPolicy: Never, containers: [{name: c, image: 'i:1'}]}}}"),
-         JOB("{parallelism: 1, completions: 1, backoffLimit: 6, completionMode: NonIndexed, "
-             "suspend: false, podReplacementPolicy: TerminatingOrFailed, selector: {matchLabels: "
-             "{batch.kubernetes.io/controller-uid: u-1}}, template: {metadata: {labels: "
-             "{batch.kubernetes.io/controller-uid: u-1, controller-uid: u-1, "
-             "batch.kubernetes.io/job-name: j, job-name: j}}, " TEMPLATE_SHOWN("Never") "}}")),
+         "{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: ns, uid: u-1, labels: "
+         "{batch.kubernetes.io/controller-uid: u-1, controller-uid: u-1, "
+         "batch.kubernetes.io/job-name: j, job-name: j}}, spec: {parallelism: 1, completions: 1, "
+         "backoffLimit: 6, completionMode: "
+         "NonIndexed, suspend: false, manualSelector: false, podReplacementPolicy: "
+         "TerminatingOrFailed, selector: {matchLabels: {batch.kubernetes.io/controller-uid: u-1}}, "
+         "template: {metadata: {labels: "
+         "{batch.kubernetes.io/controller-uid: u-1, controller-uid: u-1, "
+         "batch.kubernetes.io/job-name: j, job-name: j}}, " TEMPLATE_SHOWN("Never") "}}}"),
+    CASE("a network policy",
+         "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: p, namespace: "
+         "ns}, spec: {podSelector: {}, egress: [{ports: [{port: 80}]}]}}",
+         "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: p, namespace: "
+         "ns}, spec: {podSelector: {}, egress: [{ports: [{port: 80, protocol: TCP}]}], "
+         "policyTypes: [Ingress, Egress]}}"),
+    CASE("a slice of endpoints",
+         "{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: e, namespace: "
+         "ns}, addressType: IPv4, endpoints: [{addresses: [10.1.1.1]}], ports: [{port: 80}]}",
+         "{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: e, namespace: "
+         "ns}, addressType: IPv4, endpoints: [{addresses: [10.1.1.1]}], ports: [{port: 80, name: "
+         "'', protocol: TCP}]}"),
     CASE("a secret",
          "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: ns}, data: {a: eA==}, "
          "stringData: {b: hello, c: ''}}",

@@ -23,11 +23,9 @@ struct spot {
 static int admission_decode_fail(const struct walk *w, const char *why)
 {
     const struct api_kind *k = w->q->kind;
-    HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
 
-    api_kind_write_version(k, &version);
     return hk_fail(w->err, HK_EINVAL, "%s in version \"%s\" cannot be handled as a %s: %s", k->kind,
-                   version.data, k->kind, why);
+                   k->version, k->kind, why);
 }
 
 /* Go's messages give the path as dotted names without indices. */

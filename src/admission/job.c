@@ -48,6 +48,7 @@ int admit_job_prepare(struct admission_request *q, struct hk_err *err)
     struct json match = json_make_object();
     struct json selector = json_make_object();
 
+    edit_default_bool(spec, q->mem, "manualSelector", false);
     if (uid.n == 0 || json_bool(json_get(spec, "manualSelector"), false)) {
         return 0;
     }
@@ -62,6 +63,11 @@ int admit_job_prepare(struct admission_request *q, struct hk_err *err)
         json_set_str(&match, q->mem, UID_LABEL, uid);
         json_set(&selector, q->mem, "matchLabels", match);
         json_set(spec, q->mem, "selector", selector);
+    }
+    struct json *own = json_need(q->obj, q->mem, "metadata", JSON_OBJECT);
+    if (edit_size(json_get(own, "labels")) == 0) {
+        json_set(own, q->mem, "labels",
+                 json_clone(json_at(q->obj, "spec.template.metadata.labels"), q->mem));
     }
     return 0;
 }

@@ -161,6 +161,10 @@ int admit_pv_default(struct admission_request *q, struct hk_err *err)
 
     edit_default_str(spec, q->mem, "persistentVolumeReclaimPolicy", "Retain");
     edit_default_str(spec, q->mem, "volumeMode", "Filesystem");
+    struct json *path = edit_get(spec, "hostPath");
+    if (path) {
+        edit_default_str(path, q->mem, "type", "");
+    }
     if (q->verb == ADMIT_CREATE) {
         struct json status = json_make_object();
         json_set_cstr(&status, q->mem, "phase", "Pending");
