@@ -109,9 +109,9 @@ static void write_header(struct hk_str name, struct hk_str type, struct hk_str f
     hk_buf_addf(out, ",\"priority\":%lld}", (long long)priority);
 }
 
-static const char *printer_column_type(enum print_how how)
+static const char *printer_column_type(const struct print_column *c)
 {
-    switch (how) {
+    switch (c->string ? PRINT_TEXT : c->how) {
     case PRINT_INT:
     case PRINT_COUNT:
         return "integer";
@@ -132,7 +132,7 @@ static void write_column_headers(const struct print_column *c, struct hk_buf *ou
     for (uint32_t k = 0; c[k].name; k++) {
         const bool name = strcmp(c[k].name, "Name") == 0;
         hk_buf_adds(out, k > 0 ? "," : "");
-        write_header(hk_str(c[k].name), hk_str(printer_column_type(c[k].how)),
+        write_header(hk_str(c[k].name), hk_str(printer_column_type(&c[k])),
                      name ? HK_STR("name") : HK_STR(""), HK_STR(""), c[k].wide, out);
     }
 }

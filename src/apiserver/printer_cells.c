@@ -236,6 +236,19 @@ void print_ingress_ports(const struct json *obj, int64_t now_ns, struct hk_buf *
     hk_buf_adds(out, json_list_at(obj, "spec.tls")->len > 0 ? "80, 443" : "80");
 }
 
+/* "Kind.group/name" of the parameters. */
+void print_ingress_parameters(const struct json *obj, int64_t now_ns, struct hk_buf *out)
+{
+    const struct json *p = json_at(obj, "spec.parameters");
+    const struct hk_str group = json_str_field(p, "apiGroup");
+
+    if (p) {
+        hk_buf_addf(out, "%.*s%s%.*s/%.*s", HK_FMT(json_str_field(p, "kind")),
+                    group.n > 0 ? "." : "", HK_FMT(group), HK_FMT(json_str_field(p, "name")));
+    }
+    print_none(out);
+}
+
 /* ---- events ---- */
 
 /* The first of the timestamps that is set. */

@@ -14,6 +14,19 @@
     {                                                                                              \
         .name = (name_), .how = PRINT_INT, .path = (path_)                                         \
     }
+/* Numbers in a column of strings, as some of Kubernetes' columns are declared. */
+#define INT_AS_STRING(name_, path_)                                                                \
+    {                                                                                              \
+        .name = (name_), .how = PRINT_INT, .path = (path_), .string = true                         \
+    }
+#define COUNT_AS_STRING(name_, path_, more_)                                                       \
+    {                                                                                              \
+        .name = (name_), .how = PRINT_COUNT, .path = (path_), .none = (more_), .string = true      \
+    }
+#define BOOL_AS_STRING(name_, path_)                                                               \
+    {                                                                                              \
+        .name = (name_), .how = PRINT_BOOL, .path = (path_), .string = true                        \
+    }
 #define BOOL(name_, path_)                                                                         \
     {                                                                                              \
         .name = (name_), .how = PRINT_BOOL, .path = (path_)                                        \
@@ -79,8 +92,8 @@ static const struct {
       FN("External-IP", print_service_external), FN("Port(s)", print_service_ports), AGE,
       WIDE_FN("Selector", print_selector_map)}},
     {"", "endpoints", {NAME, FN("Endpoints", print_endpoints), AGE}},
-    {"", "configmaps", {NAME, COUNT("Data", "data", "binaryData"), AGE}},
-    {"", "secrets", {NAME, TEXT("Type", "type"), COUNT("Data", "data", NULL), AGE}},
+    {"", "configmaps", {NAME, COUNT_AS_STRING("Data", "data", "binaryData"), AGE}},
+    {"", "secrets", {NAME, TEXT("Type", "type"), COUNT_AS_STRING("Data", "data", NULL), AGE}},
     {"",
      "events",
      {FN("Last Seen", print_event_seen), TEXT("Type", "type"), TEXT("Reason", "reason"),
@@ -88,7 +101,11 @@ static const struct {
       WIDE_FN("Source", print_event_source), TEXT("Message", "message"),
       WIDE_FN("First Seen", print_event_first), WIDE_FN("Count", print_event_count),
       WIDE_OR("Name", "metadata.name", "")}},
-    {"", "serviceaccounts", {NAME, AGE}},
+    {"", "serviceaccounts", {NAME, COUNT_AS_STRING("Secrets", "secrets", NULL), AGE}},
+    {"",
+     "podtemplates",
+     {NAME, FN("Containers", print_template_containers), FN("Images", print_template_images),
+      FN("Pod Labels", print_template_labels)}},
     {"",
      "persistentvolumes",
      {NAME, TEXT("Capacity", "spec.capacity.storage"), FN("Access Modes", print_pv_modes),
@@ -113,15 +130,16 @@ static const struct {
       WIDE_FN("Images", print_images), WIDE_FN("Selector", print_selector_map)}},
     {"apps",
      "controllerrevisions",
-     {NAME, FN("Controller", print_owner), INT("Revision", "revision"), AGE}},
+     {NAME, FN("Controller", print_owner), INT_AS_STRING("Revision", "revision"), AGE}},
     {"apps",
      "replicasets",
      {NAME, INT("Desired", "spec.replicas"), INT("Current", "status.replicas"),
       INT("Ready", "status.readyReplicas"), AGE, WORKLOAD}},
     {"apps",
      "deployments",
-     {NAME, FN("Ready", print_ready_of_desired), INT("Up-to-date", "status.updatedReplicas"),
-      INT("Available", "status.availableReplicas"), AGE, WORKLOAD}},
+     {NAME, FN("Ready", print_ready_of_desired),
+      INT_AS_STRING("Up-to-date", "status.updatedReplicas"),
+      INT_AS_STRING("Available", "status.availableReplicas"), AGE, WORKLOAD}},
     {"apps",
      "daemonsets",
      {NAME, INT("Desired", "status.desiredNumberScheduled"),
@@ -140,14 +158,15 @@ static const struct {
     {"batch",
      "cronjobs",
      {NAME, TEXT("Schedule", "spec.schedule"), TEXT_OR("Timezone", "spec.timeZone", "<none>"),
-      BOOL("Suspend", "spec.suspend"), COUNT("Active", "status.active", NULL),
+      FN("Suspend", print_cron_suspend), COUNT("Active", "status.active", NULL),
       FN("Last Schedule", print_cron_last), AGE, WIDE_FN("Containers", print_cron_containers),
       WIDE_FN("Images", print_cron_images), WIDE_FN("Selector", print_cron_selector)}},
     {"autoscaling",
      "horizontalpodautoscalers",
      {NAME, FN("Reference", print_hpa_reference), FN("Targets", print_hpa_targets),
-      TEXT_OR("MinPods", "spec.minReplicas", "<unset>"), INT("MaxPods", "spec.maxReplicas"),
-      INT("Replicas", "status.currentReplicas"), AGE}},
+      TEXT_OR("MinPods", "spec.minReplicas", "<unset>"),
+      INT_AS_STRING("MaxPods", "spec.maxReplicas"),
+      INT_AS_STRING("Replicas", "status.currentReplicas"), AGE}},
     {"coordination.k8s.io", "leases", {NAME, TEXT("Holder", "spec.holderIdentity"), AGE}},
     {"scheduling.k8s.io",
      "priorityclasses",
@@ -158,13 +177,31 @@ static const struct {
      {FN("Name", print_class_name), TEXT("Provisioner", "provisioner"),
       TEXT_OR("ReclaimPolicy", "reclaimPolicy", "Delete"),
       TEXT_OR("VolumeBindingMode", "volumeBindingMode", "Immediate"),
-      BOOL("AllowVolumeExpansion", "allowVolumeExpansion"), AGE}},
+      BOOL_AS_STRING("AllowVolumeExpansion", "allowVolumeExpansion"), AGE}},
+    {"storage.k8s.io",
+     "csidrivers",
+     {NAME, BOOL("AttachRequired", "spec.attachRequired"),
+      BOOL("PodInfoOnMount", "spec.podInfoOnMount"),
+      BOOL("StorageCapacity", "spec.storageCapacity"), FN("TokenRequests", print_driver_tokens),
+      BOOL("RequiresRepublish", "spec.requiresRepublish"), FN("Modes", print_driver_modes), AGE}},
+    {"storage.k8s.io",
+     "csistoragecapacities",
+     {NAME, TEXT("StorageClassName", "storageClassName"),
+      TEXT_OR("Capacity", "capacity", "<unset>")}},
+    {"storage.k8s.io",
+     "volumeattachments",
+     {NAME, TEXT("Attacher", "spec.attacher"), TEXT("PV", "spec.source.persistentVolumeName"),
+      TEXT("Node", "spec.nodeName"), BOOL("Attached", "status.attached"), AGE}},
     {"storage.k8s.io", "csinodes", {NAME, COUNT("Drivers", "spec.drivers", NULL), AGE}},
     {"policy",
      "poddisruptionbudgets",
      {NAME, TEXT_OR("Min Available", "spec.minAvailable", "N/A"),
       TEXT_OR("Max Unavailable", "spec.maxUnavailable", "N/A"),
       INT("Allowed Disruptions", "status.disruptionsAllowed"), AGE}},
+    {"networking.k8s.io",
+     "ingressclasses",
+     {NAME, TEXT("Controller", "spec.controller"), FN("Parameters", print_ingress_parameters),
+      AGE}},
     {"networking.k8s.io", "networkpolicies", {NAME, FN("Pod-Selector", print_pod_selector), AGE}},
     {"networking.k8s.io",
      "ingresses",

@@ -29,7 +29,8 @@ struct print_column {
     const char *path; /* dotted */
     const char *none;
     print_cell_fn *fn;
-    bool wide; /* shown with -o wide only */
+    bool wide;   /* shown with -o wide only */
+    bool string; /* the column is of strings, whatever the cells are */
 };
 
 /* The default columns of a kind, ended by one without a name; they apply to the stored version. */
@@ -64,9 +65,12 @@ print_cell_fn print_containers, print_images, print_selector, print_selector_map
     print_pod_selector;
 print_cell_fn print_ready_of_desired, print_node_selector, print_owner;
 print_cell_fn print_job_status, print_job_completions, print_job_duration;
-print_cell_fn print_cron_last, print_cron_containers, print_cron_images, print_cron_selector;
+print_cell_fn print_cron_last, print_cron_suspend, print_cron_containers, print_cron_images;
+print_cell_fn print_cron_selector, print_template_containers, print_template_images;
+print_cell_fn print_template_labels;
 print_cell_fn print_hpa_reference, print_hpa_targets;
-print_cell_fn print_class_name, print_claim_state;
+print_cell_fn print_class_name, print_driver_tokens, print_driver_modes, print_claim_state;
 print_cell_fn print_ingress_hosts, print_ingress_address, print_ingress_ports;
+print_cell_fn print_ingress_parameters;
 print_cell_fn print_slice_ports, print_slice_endpoints;
 print_cell_fn print_role, print_users, print_groups, print_service_accounts;

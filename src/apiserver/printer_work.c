@@ -37,6 +37,21 @@ void print_cron_images(const struct json *obj, int64_t now_ns, struct hk_buf *ou
     write_containers(obj, "spec.jobTemplate.spec.template.spec.containers", "image", out);
 }
 
+void print_template_containers(const struct json *obj, int64_t now_ns, struct hk_buf *out)
+{
+    write_containers(obj, "template.spec.containers", "name", out);
+}
+
+void print_template_images(const struct json *obj, int64_t now_ns, struct hk_buf *out)
+{
+    write_containers(obj, "template.spec.containers", "image", out);
+}
+
+void print_template_labels(const struct json *obj, int64_t now_ns, struct hk_buf *out)
+{
+    print_map(json_at(obj, "template.metadata.labels"), out);
+}
+
 static void write_selector(const struct json *v, struct hk_buf *out)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena scratch = {0};
@@ -155,6 +170,13 @@ void print_job_duration(const struct json *obj, int64_t now_ns, struct hk_buf *o
         to = now_ns;
     }
     duration_write_human(to - from, out);
+}
+
+void print_cron_suspend(const struct json *obj, int64_t now_ns, struct hk_buf *out)
+{
+    const struct json *v = json_at(obj, "spec.suspend");
+
+    hk_buf_adds(out, !json_is(v, JSON_BOOL) ? "<unset>" : v->b ? "True" : "False");
 }
 
 void print_cron_last(const struct json *obj, int64_t now_ns, struct hk_buf *out)
@@ -276,6 +298,29 @@ void print_pvc_modes(const struct json *obj, int64_t now_ns, struct hk_buf *out)
     if (json_str_at(obj, "spec.volumeName").n > 0) {
         write_modes(json_list_at(obj, "status.accessModes"), out);
     }
+}
+
+void print_driver_tokens(const struct json *obj, int64_t now_ns, struct hk_buf *out)
+{
+    const struct json *list = json_at(obj, "spec.tokenRequests");
+
+    if (!list) {
+        hk_buf_adds(out, "<unset>");
+        return;
+    }
+    for (uint32_t k = 0; k < json_len(list); k++) {
+        print_join(json_str_field(json_item(list, k), "audience"), out);
+    }
+}
+
+void print_driver_modes(const struct json *obj, int64_t now_ns, struct hk_buf *out)
+{
+    const struct json *list = json_list_at(obj, "spec.volumeLifecycleModes");
+
+    for (uint32_t k = 0; k < list->len; k++) {
+        print_join(json_str(&list->items[k], HK_STR("")), out);
+    }
+    print_none(out);
 }
 
 void print_class_name(const struct json *obj, int64_t now_ns, struct hk_buf *out)
