@@ -60,8 +60,47 @@ static void verdict(struct exchange *x, const struct auth_user *u, const struct 
     }
 }
 
+/* One field of a review is invalid. kube-apiserver's message names no kind. */
+static int refuse_spec(struct exchange *x, const char *field, const char *message)
+{
+    struct port_cause *cause = hk_arena_zalloc(&x->mem, sizeof(*cause));
+
+    *cause = (struct port_cause){"FieldValueInvalid", field, message};
+    exchange_refuse(x, 422, "Invalid", ".authorization.k8s.io \"\" is invalid: %s: %s", field,
+                    message);
+    x->refusal.group = "authorization.k8s.io";
+    x->refusal.causes = cause;
+    x->refusal.ncauses = 1;
+    return -HK_EINVAL;
+}
+
+/* A review asks about a resource or about a path. */
+static int check_attributes(struct exchange *x, const struct json *spec)
+{
+    const struct json *path = json_get(spec, "nonResourceAttributes");
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+
+    if (!path && !json_get(spec, "resourceAttributes")) {
+        return refuse_spec(x, "spec.resourceAttributes",
+                           "Invalid value: null: exactly one of nonResourceAttributes or "
+                           "resourceAttributes must be specified");
+    }
+    if (!path || !json_get(spec, "resourceAttributes")) {
+        return 0;
+    }
+    hk_buf_adds(&text, "Invalid value: {\"Path\":");
+    json_write_str(json_str_field(path, "path"), &text);
+    hk_buf_adds(&text, ",\"Verb\":");
+    json_write_str(json_str_field(path, "verb"), &text);
+    hk_buf_adds(&text, "}: cannot be specified in combination with resourceAttributes");
+    return refuse_spec(x, "spec.nonResourceAttributes", hk_arena_str(&x->mem, hk_buf_str(&text)).s);
+}
+
 static int self_access(struct exchange *x, const struct json *spec, struct json *status)
 {
+    if (check_attributes(x, spec) < 0) {
+        return -HK_EINVAL;
+    }
     verdict(x, &x->user, spec, status);
     return 0;
 }
@@ -80,15 +119,15 @@ static int other_access(struct exchange *x, const struct json *spec, struct json
     for (uint32_t k = 0; k < n; k++) {
         groups[k] = hk_arena_str(&x->mem, json_str(json_item(list, k), HK_STR(""))).s;
     }
+    if (check_attributes(x, spec) < 0) {
+        return -HK_EINVAL;
+    }
+    if (n == 0 && json_str_field(spec, "user").n == 0) {
+        return refuse_spec(x, "spec.user",
+                           "Invalid value: \"\": at least one of user or group must be specified");
+    }
     verdict(x, &u, spec, status);
     return 0;
-}
-
-static int refuse_local(struct exchange *x, const char *field, const char *why)
-{
-    return exchange_refuse(x, 422, "Invalid",
-                           "LocalSubjectAccessReview.authorization.k8s.io \"\" is invalid: %s: %s",
-                           field, why);
 }
 
 /* A user who may post reviews in a namespace may ask about that namespace only. */
@@ -97,21 +136,16 @@ static int local_access(struct exchange *x, const struct json *spec, struct json
     const struct hk_str ns = json_str_field(json_get(spec, "resourceAttributes"), "namespace");
 
     if (json_get(spec, "nonResourceAttributes")) {
-        return refuse_local(x, "spec.nonResourceAttributes",
-                            "Invalid value: \"nonResourceAttributes\": disallowed on this kind of "
-                            "request");
+        return refuse_spec(x, "spec.nonResourceAttributes",
+                           "Invalid value: \"nonResourceAttributes\": disallowed on this kind of "
+                           "request");
     }
-    if (!json_get(spec, "resourceAttributes")) {
-        return refuse_local(x, "spec.resourceAttributes",
-                            "Required value: a LocalSubjectAccessReview must name a resource");
-    }
-    if (!hk_str_eq(ns, x->route.ns)) {
-        return refuse_local(
-            x, "spec.resourceAttributes.namespace",
-            hk_arena_printf(&x->mem,
-                            "Invalid value: \"%.*s\": must match metadata.namespace "
-                            "\"%.*s\"",
-                            HK_FMT(ns), HK_FMT(x->route.ns)));
+    if (json_get(spec, "resourceAttributes") && !hk_str_eq(ns, x->route.ns)) {
+        return refuse_spec(x, "spec.resourceAttributes.namespace",
+                           hk_arena_printf(&x->mem,
+                                           "Invalid value: \"%.*s\": must match "
+                                           "metadata.namespace",
+                                           HK_FMT(ns)));
     }
     return other_access(x, spec, status);
 }
@@ -187,13 +221,20 @@ static int self_subject(struct exchange *x, const struct json *spec, struct json
 
 static int token_subject(struct exchange *x, const struct json *spec, struct json *status)
 {
+    const struct hk_str token = json_str_field(spec, "token");
     struct auth_user u;
-    const bool known = access_by_token(x->server, json_str_field(spec, "token"), &x->mem, &u);
 
-    json_set_bool(status, &x->mem, "authenticated", known);
-    if (known) {
-        json_set(status, &x->mem, "user", user_info(x, &u));
+    if (token.n == 0) {
+        return exchange_refuse(x, 400, "BadRequest",
+                               "token is required for TokenReview in authentication");
     }
+    if (access_by_token(x->server, token, &x->mem, &u)) {
+        json_set_bool(status, &x->mem, "authenticated", true);
+        json_set(status, &x->mem, "user", user_info(x, &u));
+        return 0;
+    }
+    json_set_object(status, &x->mem, "user");
+    json_set_cstr(status, &x->mem, "error", "invalid bearer token");
     return 0;
 }
 
@@ -251,6 +292,11 @@ static int apiserver_review_answer(struct exchange *x, uint32_t row, struct hk_b
     if (reviews[row].fill(x, json_get(&doc, "spec"), &status) < 0) {
         return -HK_EINVAL;
     }
+    if (reviews[row].fill == self_subject) {
+        struct hk_clock *clock = x->server->opts.clock;
+        json_set_time(json_need(&doc, &x->mem, "metadata", JSON_OBJECT), &x->mem,
+                      "creationTimestamp", clock->wall_ns(clock));
+    }
     json_set(&doc, &x->mem, "status", status);
     json_write(&doc, out);
     return 0;
@@ -263,9 +309,15 @@ bool review_answer(struct exchange *x)
     for (uint32_t k = 0; k < HK_LEN(reviews); k++) {
         struct hk_buf body = {0};
         if (!hk_str_is(r->group, reviews[k].group) || !hk_str_is(r->plural, reviews[k].plural) ||
-            !hk_str_is(r->version, "v1") || !hk_str_is(x->http->method, "POST") || r->name.n > 0 ||
+            !hk_str_is(r->version, "v1") || r->name.n > 0 ||
             (r->ns.n > 0) != reviews[k].namespaced) {
             continue;
+        }
+        if (!hk_str_is(x->http->method, "POST")) {
+            exchange_refuse(x, 405, "MethodNotAllowed",
+                            "the server does not allow this method on the requested resource");
+            answer_refusal(x);
+            return true;
         }
         if (apiserver_review_answer(x, k, &body) < 0) {
             answer_refusal(x);

@@ -332,6 +332,13 @@ static int read_accept(struct exchange *x)
                                "only the following media types are accepted: application/json, "
                                "application/yaml");
     }
+    if (x->accept.form == FORM_TABLE && include.n > 0 && !hk_str_is(include, "Metadata") &&
+        !hk_str_is(include, "Object") && !hk_str_is(include, "None")) {
+        return exchange_refuse(x, 400, "BadRequest",
+                               "Unable to convert to Table as requested: includeObject: Invalid "
+                               "value: \"%.*s\": must be 'Metadata', 'Object', 'None', or empty",
+                               HK_FMT(include));
+    }
     return 0;
 }
 

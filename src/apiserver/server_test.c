@@ -284,7 +284,19 @@ static void test_reviews_are_answered_and_not_kept(void **state)
     expect(f, "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
            "{\"spec\":{\"namespace\":\"default\"}}", 201, "\"resourceRules\":[{\"verbs\":[\"*\"]");
     expect(f, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews",
-           "{\"spec\":{\"user\":\"eve\",\"groups\":[\"dev\"]}}", 201, "\"allowed\":false");
+           "{\"spec\":{\"user\":\"eve\",\"groups\":[\"dev\"],\"resourceAttributes\":{\"verb\":"
+           "\"get\",\"resource\":\"pods\"}}}",
+           201, "\"allowed\":false");
+    expect(f, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+           "{\"spec\":{\"user\":\"eve\"}}", 422,
+           "exactly one of nonResourceAttributes or resourceAttributes must be specified");
+    expect(f, "POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+           "{\"spec\":{\"resourceAttributes\":{\"verb\":\"get\"}}}", 422,
+           "at least one of user or group must be specified");
+    expect(f, "GET", "/apis/authorization.k8s.io/v1/subjectaccessreviews", NULL, 405,
+           "does not allow this method");
+    expect(f, "POST", "/apis/authentication.k8s.io/v1/tokenreviews", "{\"spec\":{}}", 400,
+           "token is required");
     expect(f, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}", 201,
            "\"userInfo\":{\"username\":\"admin\",\"uid\":\"1\",\"groups\":"
            "[\"system:masters\",\"system:authenticated\"]}");
