@@ -173,9 +173,11 @@ static void check_finalizers(struct admission_request *q, const struct path *met
 
     for (uint32_t i = 0; i < edit_len(list); i++) {
         const struct hk_str name = json_str(json_item(list, i), HK_STR(""));
+        const struct path at = path_index(&p, i);
         if (name_check(q, &p, name, NAME_QUALIFIED) && is_bare_finalizer(q->kind, name)) {
             cause_invalid_str(
-                q, &p, name, "name is neither a standard finalizer name nor is it fully qualified");
+                q, &at, name,
+                "name is neither a standard finalizer name nor is it fully qualified");
         }
     }
     if (edit_list_has(list, HK_STR("orphan")) &&

@@ -364,12 +364,13 @@ const char *admission_pod_qos(const struct json *spec)
 
 /* ---- the initial status ---- */
 
-static void put_gated(struct json *status, struct hk_arena *a)
+static void put_gated(struct json *status, struct hk_arena *a, int64_t now_ns)
 {
     struct json condition = json_make_object();
 
     json_set_cstr(&condition, a, "type", "PodScheduled");
     json_set_cstr(&condition, a, "status", "False");
+    json_set_time(&condition, a, "lastTransitionTime", now_ns);
     json_set_cstr(&condition, a, "reason", "SchedulingGated");
     json_set_cstr(&condition, a, "message",
                   "Scheduling is blocked due to non-empty scheduling gates");
@@ -384,7 +385,7 @@ int admit_pod_prepare(struct admission_request *q, struct hk_err *err)
     json_set_cstr(&status, q->mem, "phase", "Pending");
     json_set_cstr(&status, q->mem, "qosClass", admission_pod_qos(spec));
     if (edit_len(json_get(spec, "schedulingGates")) > 0) {
-        put_gated(&status, q->mem);
+        put_gated(&status, q->mem, q->now_ns);
     }
     json_set(q->obj, q->mem, "status", status);
     return 0;

@@ -499,7 +499,6 @@ static void write_whole_sub(const struct resource *r, const struct subresource *
     discovery_open_object(out);
     discovery_write_text("subresource", sub->name, out);
     write_response_kind(sub->group, sub->version, kind_of_sub(r, sub), out);
-    hk_buf_adds(out, ",\"acceptedTypes\":[]");
     write_verbs(sub->verbs, out);
     hk_buf_addc(out, '}');
 }
@@ -540,7 +539,9 @@ static void write_whole(const struct resources *all, struct range part, const ch
         const struct range g = group_at(all, k);
         comma(out);
         hk_buf_adds(out, "{\"metadata\":{");
-        discovery_write_text("name", all->at[k].kind->group, out);
+        if (all->at[k].kind->group[0] != '\0') {
+            discovery_write_text("name", all->at[k].kind->group, out);
+        }
         hk_buf_adds(out, "},\"versions\":[");
         for (uint32_t i = g.from; i < g.to; i = version_at(all, i).to) {
             write_whole_version(all, version_at(all, i), out);

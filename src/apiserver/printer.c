@@ -111,7 +111,7 @@ static void write_header(struct hk_str name, struct hk_str type, struct hk_str f
 
 static const char *printer_column_type(const struct print_column *c)
 {
-    switch (c->string ? PRINT_TEXT : c->how) {
+    switch (c->string ? PRINT_TEXT : c->boolean ? PRINT_BOOL : c->how) {
     case PRINT_INT:
     case PRINT_COUNT:
         return "integer";

@@ -39,6 +39,11 @@
     {                                                                                              \
         .name = (name_), .how = PRINT_FN, .fn = (fn_)                                              \
     }
+/* A column of booleans whose cells are "True" and "False". */
+#define BOOL_FN(name_, fn_)                                                                        \
+    {                                                                                              \
+        .name = (name_), .how = PRINT_FN, .fn = (fn_), .boolean = true                             \
+    }
 #define WIDE_FN(name_, fn_)                                                                        \
     {                                                                                              \
         .name = (name_), .how = PRINT_FN, .fn = (fn_), .wide = true                                \
@@ -158,7 +163,7 @@ static const struct {
     {"batch",
      "cronjobs",
      {NAME, TEXT("Schedule", "spec.schedule"), TEXT_OR("Timezone", "spec.timeZone", "<none>"),
-      FN("Suspend", print_cron_suspend), COUNT("Active", "status.active", NULL),
+      BOOL_FN("Suspend", print_cron_suspend), COUNT("Active", "status.active", NULL),
       FN("Last Schedule", print_cron_last), AGE, WIDE_FN("Containers", print_cron_containers),
       WIDE_FN("Images", print_cron_images), WIDE_FN("Selector", print_cron_selector)}},
     {"autoscaling",

@@ -30,7 +30,8 @@ struct print_column {
     const char *none;
     print_cell_fn *fn;
     bool wide;   /* shown with -o wide only */
-    bool string; /* the column is of strings, whatever the cells are */
+    bool string; /* the column is of strings, or of booleans, whatever the cells are */
+    bool boolean;
 };
 
 /* The default columns of a kind, ended by one without a name; they apply to the stored version. */

@@ -241,10 +241,10 @@ static int take_selection(struct exchange *x, bool watch)
                                "specifying resource version is not allowed when using continue");
     }
     const struct hk_str text = query_get(&x->query, "limit");
-    if (text.n > 0 && (!hk_str_int(text, &limit) || limit < 0)) {
+    if (text.n > 0 && !hk_str_int(text, &limit)) {
         return exchange_refuse(x, 400, "BadRequest", "invalid limit \"%.*s\"", HK_FMT(text));
     }
-    q->limit = (uint32_t)HK_MIN(limit, (int64_t)UINT32_MAX);
+    q->limit = (uint32_t)HK_MIN(HK_MAX(limit, 0), (int64_t)UINT32_MAX);
     const struct hk_str timeout = query_get(&x->query, "timeoutSeconds");
     if (timeout.n > 0 && !hk_str_int(timeout, &limit)) {
         return exchange_refuse(x, 400, "BadRequest", "invalid timeoutSeconds \"%.*s\"",
@@ -399,6 +399,14 @@ static int check_options(struct exchange *x, const struct json *body)
             "the object provided is unrecognized (must be of type DeleteOptions): it is "
             "a JSON %s",
             json_type_name(body->type));
+    }
+    const struct hk_str kind = json_str_field(body, "kind");
+    if (kind.n > 0 && !hk_str_is(kind, "DeleteOptions")) {
+        return exchange_refuse(
+            x, 400, "BadRequest",
+            "%.*s in version \"%.*s\" cannot be handled as a DeleteOptions: the kind in the data "
+            "does not match the path",
+            HK_FMT(kind), HK_FMT(json_str_field(body, "apiVersion")));
     }
     for (uint32_t k = 0; k < HK_LEN(rows); k++) {
         const struct json *v = json_get(body, rows[k].member);

@@ -84,6 +84,7 @@ int rest_delete_collection(struct rest_call *c)
     d->opts.if_uid = hk_arena_str(&c->mem, d->opts.if_uid);
     c->deleter = d;
     rest_webhook_prepare(c);
+    rest_delete_warn(c);
     if (rest_list(c) < 0) {
         collection_end(c);
     } else if (!c->lister) {

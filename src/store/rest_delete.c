@@ -185,6 +185,18 @@ static int ask_about_deletion(struct rest_call *c, const struct store_obj *head,
     return rest_webhook_validate(c, &s);
 }
 
+void rest_delete_warn(struct rest_call *c)
+{
+    const struct api_kind *k = c->k->kind;
+
+    if (c->k->flags & REST_ORPHAN && !strcmp(k->group, "batch") && !strcmp(k->kind, "Job") &&
+        c->req->propagation == PORT_PROPAGATE_DEFAULT) {
+        rest_warn(c, "child pods are preserved by default when jobs are deleted; set "
+                     "propagationPolicy=Background to remove them or set propagationPolicy=Orphan "
+                     "to suppress this warning");
+    }
+}
+
 /* As if the object was deleted: kept means that it would still be there. */
 static int answer_dry_run(struct rest_call *c, const struct store_obj *head, const struct json *doc,
                           bool kept)
@@ -248,5 +260,6 @@ int rest_delete(struct rest_call *c)
 {
     const struct rest_delete_opts o = rest_delete_opts_of(c->req);
 
+    rest_delete_warn(c);
     return rest_delete_one(c, c->ns, c->name, &o);
 }

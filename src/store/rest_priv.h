@@ -548,6 +548,8 @@ struct rest_delete_opts {
 };
 struct rest_delete_opts rest_delete_opts_of(const struct port_request *req);
 int rest_delete(struct rest_call *c);
+/* The warning that a request without a policy leaves the pods of a Job. */
+void rest_delete_warn(struct rest_call *c);
 int rest_delete_one(struct rest_call *c, struct hk_str ns, struct hk_str name,
                     const struct rest_delete_opts *o);
 

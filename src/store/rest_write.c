@@ -360,8 +360,11 @@ static void isolate_status(struct rest_call *c, struct json *doc, const struct j
     static const char *const hung[] = {"labels", "annotations", "finalizers"};
     struct json result = json_clone(old, &c->mem);
     struct json *meta = rest_edit(&result, &c->mem, "metadata");
+    /* deploymentStatusStrategy of kube-apiserver alone keeps the stored labels. */
+    const size_t from = c->k->kind->id == API_DEPLOYMENT ? 1 : 0;
 
-    for (size_t i = 0; i < HK_LEN(hung) && !(c->k->flags & (REST_CUSTOM | REST_STATUS_ONLY)); i++) {
+    for (size_t i = from; i < HK_LEN(hung) && !(c->k->flags & (REST_CUSTOM | REST_STATUS_ONLY));
+         i++) {
         keep_member(c, meta, json_get(doc, "metadata"), hung[i]);
     }
     keep_member(c, &result, doc, "status");

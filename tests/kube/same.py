@@ -21,6 +21,7 @@ import re
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "faults"))
@@ -120,7 +121,12 @@ class Endpoint:
 
     def ask(self, request):
         """The normal form of the answer: a dictionary of status, headers and body."""
+        end = time.monotonic() + DEADLINE_S
         status, headers, body = self.answer(request)
+        while request.until and not (isinstance(body, dict) and request.until(body)) and \
+                time.monotonic() < end:
+            time.sleep(0.05)
+            status, headers, body = self.answer(request)
         if isinstance(body, (dict, list)):
             self.save(request, body)
         if request.pick:
@@ -221,6 +227,9 @@ def differences(want, got, path=""):
     elif isinstance(want, list) and isinstance(got, list) and len(want) == len(got):
         for k, (a, b) in enumerate(zip(want, got)):
             yield from differences(a, b, f"{path}.{k}")
+    elif isinstance(want, list) and isinstance(got, list):
+        yield (path.lstrip("."), [v for v in want if v not in got] or "(as many)",
+               [v for v in got if v not in want] or "(fewer)")
     elif want != got or isinstance(want, bool) != isinstance(got, bool):
         yield path.lstrip("."), want, got
 

@@ -38,6 +38,7 @@ class Request:
     user: Optional[str] = "admin"  # name of a user, another token, or None
     events: int = 0  # a watch: compare this many events, then close
     save: dict = field(default_factory=dict)  # NAME: path in the body
+    until: Optional[Callable] = None  # repeat until the body satisfies this
     pick: Optional[Callable] = None  # the part of the body that is compared
     managed: bool = False  # compare managedFields, too
     setup: bool = False  # only prepares; not compared
@@ -182,6 +183,7 @@ def resources(body):
     body = by_name("resources")(body)
     for resource in body.get("resources", {}).values():
         resource.pop("storageVersionHash", None)
+        resource["verbs"] = sorted(resource["verbs"])
     return body
 
 
@@ -191,13 +193,14 @@ def openapi_index(body):
                   and (path.split("/")[1:2] or ["api"])[0] in (*COMMON_GROUPS, "api", "v1"))
 
 
-def openapi_path(path):
-    """Methods, parameters and media types of one path of an OpenAPI document."""
+def openapi_path(path, with_parameters=True):
+    """Methods of one path of an OpenAPI document; in v2 most parameters are references."""
     def pick(body):
         item = body.get("paths", {}).get(path, {}) if isinstance(body, dict) else {}
         return {method: {"action": op.get("x-kubernetes-action"),
                          "kind": op.get("x-kubernetes-group-version-kind"),
-                         "parameters": sorted(p.get("name", "") for p in op.get("parameters", []))}
+                         "parameters": sorted(p.get("name", "") for p in op.get("parameters", [])
+                                              if with_parameters)}
                 for method, op in item.items() if isinstance(op, dict)}
     return pick
 
@@ -210,6 +213,12 @@ def openapi_schema(name):
                 "kinds": schema.get("x-kubernetes-group-version-kind"),
                 "properties": sorted(schema.get("properties", {}))}
     return pick
+
+
+def top_level(text):
+    """The members of a YAML document."""
+    return sorted({line.split(":")[0] for line in text.splitlines()
+                   if not line.startswith((" ", "-"))}) if isinstance(text, str) else text
 
 
 def members(*names):
@@ -269,7 +278,7 @@ DISCOVERY = [
         pick=openapi_schema("io.k8s.api.core.v1.PodSpec")),
     get("OpenAPI v3 of a group that does not exist", "/openapi/v3/apis/nothing.test/v1"),
     get("OpenAPI v2: the path of a config map", "/openapi/v2",
-        pick=openapi_path("/api/v1/namespaces/{namespace}/configmaps/{name}")),
+        pick=openapi_path("/api/v1/namespaces/{namespace}/configmaps/{name}", False)),
     get("OpenAPI v2 in protobuf", "/openapi/v2",
         accept="application/com.github.proto-openapi.spec.v2@v1.0+protobuf", pick=lambda _: None),
     get("the version", "/version", pick=lambda body: sorted(body)),
@@ -383,7 +392,7 @@ OBJECTS = [
     post("create with a Content-Type with parameters", MAPS, {"metadata": {"name": "charset"}},
          type="application/json; charset=utf-8"),
     post("create, answered in YAML", MAPS, {"metadata": {"name": "to-yaml"}},
-         accept=YAML, pick=lambda text: sorted(line.split(":")[0] for line in text.splitlines())),
+         accept=YAML, pick=top_level),
     post("create with system metadata of the client", MAPS,
          thing("v1", "ConfigMap", "system", meta={
              "uid": "11111111-2222-3333-4444-555555555555", "generation": 7, "selfLink": "/x",
@@ -435,7 +444,7 @@ OBJECTS = [
     head("the head of a missing object", f"{MAPS}/missing"),
     get("read, indented", f"{MAPS}/a?pretty=true"),
     get("read in YAML", f"{MAPS}/a", accept=YAML,
-        pick=lambda text: sorted(line.split(":")[0] for line in text.splitlines())),
+        pick=top_level),
     get("read in protobuf or JSON", f"{MAPS}/a", accept=f"{PROTOBUF},application/json",
         pick=lambda _: None),
     get("read with a wildcard", f"{MAPS}/a", accept="*/*"),
@@ -524,6 +533,8 @@ PATCHES = [
           STRATEGIC),
     patch("strategic merge patch without the key", f"{DEPLOYMENTS}/d",
           {"spec": {"template": {"spec": {"containers": [{"image": "i"}]}}}}, STRATEGIC),
+    patch("strategic merge patch that adds a map", f"{DEPLOYMENTS}/d",
+          {"metadata": {"labels": {"a": "b"}}}, STRATEGIC),
     patch("strategic merge patch that replaces a map", f"{DEPLOYMENTS}/d",
           {"metadata": {"labels": {"$patch": "replace", "x": "y"}}}, STRATEGIC),
     patch("strategic merge patch, an unknown directive", f"{DEPLOYMENTS}/d",
@@ -635,8 +646,7 @@ LISTS = [
     get("list as PartialObjectMetadataList", f"{SECRETS}?limit=2", accept=METADATA_LIST),
     get("list as PartialObjectMetadata", SECRETS, accept=METADATA),
     get("list in YAML", f"{SECRETS}?limit=1", accept=YAML,
-        pick=lambda text: sorted({line.split(":")[0] for line in text.splitlines()
-                                  if not line.startswith(" ")})),
+        pick=top_level),
     get("list in all namespaces", f"/api/v1/secrets?fieldSelector=metadata.namespace%3Dsame&limit=1"),
     get("the old path of a list", "/api/v1/watch/namespaces/same/secrets?timeoutSeconds=1",
         pick=lambda text: len(str(text).splitlines()) if isinstance(text, str) else text),
@@ -681,6 +691,7 @@ WATCHES = [
           pick=lambda e: e if isinstance(e, dict) and e.get("kind") != "Secret" else None),
     get("watch over a WebSocket", f"{SECRETS}?watch=1", headers={
         "Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
+        "Origin": "https://localhost",
         "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}),
 ]
 
@@ -946,7 +957,7 @@ SUBRESOURCES = [
     put("status: nothing changes", f"{DEPLOYMENTS}/d/status",
         deployment("d", replicas=99) | {"status": {"replicas": 3, "readyReplicas": 2}}),
     put("status: a bad value", f"{DEPLOYMENTS}/d/status",
-        deployment("d") | {"status": {"replicas": -3}}),
+        deployment("d") | {"status": {"replicas": 3, "readyReplicas": -3, "unavailableReplicas": -1}}),
     get("status: of what does not exist", f"{DEPLOYMENTS}/none/status"),
     delete("status: cannot be deleted", f"{DEPLOYMENTS}/d/status"),
     put("status: of a node", "/api/v1/nodes/same-node/status",
@@ -1144,6 +1155,15 @@ COLUMNS = [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
            {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}]
 
 
+def is_established(body):
+    return any(c["type"] == "Established" and c["status"] == "True"
+               for c in body.get("status", {}).get("conditions", []))
+
+
+def is_in_index(body):
+    return "apis/same.test/v1" in body.get("paths", {})
+
+
 def made(named, **spec):
     return thing("same.test/v1", "Thing", named, spec=spec)
 
@@ -1154,17 +1174,18 @@ CUSTOM = [
                                       "specReplicasPath": ".spec.size",
                                       "statusReplicasPath": ".status.replicas"}}),
          pick=lambda b: {k: v for k, v in b.items() if k != "status"}),
-    watch("CRD: becomes established", f"{CRDS}?watch=1&fieldSelector=metadata.name%3Dthings.same.test",
-          3, pick=lambda _: None),
+    get("CRD: becomes established", f"{CRDS}/things.same.test", until=is_established,
+        pick=lambda _: None),
     get("CRD: its conditions", f"{CRDS}/things.same.test",
         pick=lambda b: sorted((c["type"], c["status"], c.get("reason"), c.get("message"))
                               for c in b.get("status", {}).get("conditions", []))),
     get("CRD: its accepted names", f"{CRDS}/things.same.test",
         pick=lambda b: b.get("status", {}).get("acceptedNames")),
     get("CRD: its Table", f"{CRDS}/things.same.test", accept=TABLE),
-    get("CRD: its group", "/apis/same.test"),
-    get("CRD: its resources", "/apis/same.test/v1", pick=resources),
-    get("CRD: its path in OpenAPI v3", "/openapi/v3", pick=lambda b: "apis/same.test/v1" in b["paths"]),
+    get("CRD: its group", "/apis/same.test", until=lambda b: "versions" in b),
+    get("CRD: its resources", "/apis/same.test/v1", pick=resources,
+        until=lambda b: len(b.get("resources", [])) == 3),
+    get("CRD: its path in OpenAPI v3", "/openapi/v3", until=is_in_index, pick=is_in_index),
     post("CRD: create what exists", CRDS, crd("things.same.test", SCHEMA)),
     post("CRD: without a schema", CRDS, crd("bads.same.test", None, versions=[
         {"name": "v1", "served": True, "storage": True}])),
