@@ -20,7 +20,7 @@ TSAN_TESTS = $(patsubst src/%.c,%,$(wildcard $(addsuffix /*_test.c,src/net src/s
 C_FILES = $(shell find src tests -name '*.[ch]')
 
 .DEFAULT_GOAL := release
-.PHONY: release debug tsan deps deps-examples demo check check-kube bench bench-kube fuzz soak lint \
+.PHONY: release debug tsan deps deps-examples demo check check-kube check-clients bench bench-kube fuzz soak lint \
 	format install image deb chart clean help
 
 release: build/build.ninja ## build/hekla, optimised and hardened (the default)
@@ -53,6 +53,10 @@ check-kube: deps ## run the end-to-end tests on a real Kubernetes control plane,
 	@$(MAKE) --no-print-directory release
 	@scripts/kube-peers >/dev/null || true
 	@scripts/check --kube
+
+check-clients: deps deps-examples release ## run programs of others against `hekla up`; docs/clients.md has the results
+	@scripts/deps clients
+	@scripts/check --clients
 
 bench: release ## measure the scheduler, the API server, the controllers and all of them together
 	@build/hekla-bench
