@@ -57,8 +57,13 @@ const struct option_row node_name_options[] = {
 
 const struct option_row node_pod_options[] = {
     ROW_TEXT(0, "image-roots", "FILE", struct node_flags, image_roots, NULL,
-             "Root file systems of images: lines with an image and a directory. Containers of "
-             "other images see the files of this machine."),
+             "Root file systems of images: lines with an image and a directory. They are used "
+             "before those of the store of 'hekla image'."),
+    ROW_CHOICE(0, "images", "HOW", struct node_flags, images, "machine store pull", "machine",
+               "What a container runs in whose image is not in the store of 'hekla image': the "
+               "files of this machine, if it has a command; nothing, so that it waits until the "
+               "image is imported; or the image, which is pulled as its imagePullPolicy says. "
+               "Pulling needs skopeo."),
     ROW_INT_OR(
         0, "pod-max-pids", "N", struct node_flags, pod_max_pids, 1, INT32_MAX,
         "a quarter of what the machine allows; with cgroups of version 1, half of it for all "
@@ -364,6 +369,8 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
                                               .labels = &words,
                                               .machine = &machine,
                                               .image_roots = f->image_roots,
+                                              .images = top,
+                                              .image_policy = f->images,
                                               .covered = covered});
     return 0;
 }

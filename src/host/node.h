@@ -12,6 +12,7 @@
 struct node_flags {
     const char *name;        /* NULL: the host name */
     const char *image_roots; /* or NULL */
+    enum agent_images images;
     int64_t pod_max_pids;    /* 0: a share of the machine's limit */
     struct quantity log_max; /* bytes per container log */
     bool no_node, plain, end_unknown;

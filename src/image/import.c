@@ -171,8 +171,9 @@ static int read_blob(const struct import *x, const struct image_descriptor *d, s
     }
     is = image_digest_of(*ret);
     if (!image_digest_is(&is, &d->digest)) {
-        return hk_fail(err, HK_EINVAL, "damaged: a document should have the digest sha256:%s and "
-                                       "has sha256:%s",
+        return hk_fail(err, HK_EINVAL,
+                       "damaged: a document should have the digest sha256:%s and "
+                       "has sha256:%s",
                        d->digest.hex, is.hex);
     }
     return 0;
@@ -204,12 +205,14 @@ static int check_layer(const struct layer_file *f, const struct image_digest *wa
                        const struct image_unpacked *is, struct hk_err *err)
 {
     if (f->is && !image_digest_is(&f->is->digest, &is->file)) {
-        return hk_fail(err, HK_EINVAL, "damaged: should have the digest sha256:%s and has sha256:%s",
+        return hk_fail(err, HK_EINVAL,
+                       "damaged: should have the digest sha256:%s and has sha256:%s",
                        f->is->digest.hex, is->file.hex);
     }
     if (!image_digest_is(want, &is->content)) {
-        return hk_fail(err, HK_EINVAL, "damaged: unpacked it should have the digest sha256:%s and "
-                                       "has sha256:%s",
+        return hk_fail(err, HK_EINVAL,
+                       "damaged: unpacked it should have the digest sha256:%s and "
+                       "has sha256:%s",
                        want->hex, is->content.hex);
     }
     return 0;
@@ -489,7 +492,9 @@ static int import_found(struct import *x, const struct found *f, struct hk_err *
         return rc;
     }
     if (c.nlayer != f->nlayer) {
-        return hk_fail(err, HK_EINVAL, "the image has %u layers, and its configuration names %u",
+        return hk_fail(err, HK_EINVAL,
+                       "the numbers of layers differ: %u in the manifest, %u in the "
+                       "configuration",
                        f->nlayer, c.nlayer);
     }
     return import_parts(x, f, &c, err);
@@ -686,8 +691,7 @@ static int import_saved(struct import *x, const struct json *entry, struct hk_er
     for (uint32_t i = 0; i < s.nlayer; i++) {
         layers[i] = (struct layer_file){hk_arena_str(x->a, s.layers[i]).s, NULL};
     }
-    f = (struct found){
-        .layers = layers, .nlayer = s.nlayer, .names = s.names, .nname = s.nname};
+    f = (struct found){.layers = layers, .nlayer = s.nlayer, .names = s.names, .nname = s.nname};
     rc = read_source(x, hk_arena_str(x->a, s.config).s, &f.config, err);
     if (rc < 0) {
         return rc;
@@ -737,8 +741,9 @@ static int import_source(struct import *x, struct hk_err *err)
         return rc < 0 ? rc : import_layout(x, &doc, err);
     }
     if (!has_file(x, "manifest.json")) {
-        return hk_fail(err, HK_EINVAL, "neither an OCI image nor the output of \"docker save\": it "
-                                       "has no index.json and no manifest.json");
+        return hk_fail(err, HK_EINVAL,
+                       "neither an OCI image nor the output of \"docker save\": it "
+                       "has no index.json and no manifest.json");
     }
     rc = parse_top(x, "manifest.json", &text, &doc, err);
     if (rc < 0) {

@@ -9,9 +9,9 @@ const char *image_architecture(void)
 {
     static const struct {
         const char *machine, *name;
-    } known[] = {{"x86_64", "amd64"},    {"aarch64", "arm64"},  {"armv7l", "arm"},
-                 {"armv6l", "arm"},      {"i686", "386"},       {"i386", "386"},
-                 {"ppc64le", "ppc64le"}, {"s390x", "s390x"},    {"riscv64", "riscv64"},
+    } known[] = {{"x86_64", "amd64"},    {"aarch64", "arm64"},      {"armv7l", "arm"},
+                 {"armv6l", "arm"},      {"i686", "386"},           {"i386", "386"},
+                 {"ppc64le", "ppc64le"}, {"s390x", "s390x"},        {"riscv64", "riscv64"},
                  {"mips64", "mips64le"}, {"loongarch64", "loong64"}};
     struct utsname u;
 
@@ -133,8 +133,9 @@ int image_manifest_parse(const struct json *doc, struct hk_arena *a, struct imag
             return hk_wrap(err, rc, "layer %u", i);
         }
         if (!is_layer_type(m.layers[i].media_type)) {
-            return hk_fail(err, HK_EUNSUP, "layer %u is of type \"%.*s\", want tar, tar+gzip or "
-                                           "tar+zstd",
+            return hk_fail(err, HK_EUNSUP,
+                           "layer %u is of type \"%.*s\", want tar, tar+gzip or "
+                           "tar+zstd",
                            i, HK_FMT(hk_str_head(m.layers[i].media_type, 100)));
         }
     }
@@ -175,8 +176,9 @@ static int copy_layers(const struct json *list, struct hk_arena *a, struct image
         const struct hk_str digest = json_str(json_item(list, i), HK_STR(""));
 
         if (!image_digest_parse(digest, &c->layers[i])) {
-            return hk_fail(err, HK_EINVAL, "rootfs.diff_ids[%u] is \"%.*s\", want sha256: and 64 "
-                                           "digits",
+            return hk_fail(err, HK_EINVAL,
+                           "rootfs.diff_ids[%u] is \"%.*s\", want sha256: and 64 "
+                           "digits",
                            i, (int)HK_MIN(digest.n, 100), digest.s);
         }
     }

@@ -39,7 +39,7 @@ struct image_config {
 
 /* An image in the archive of "docker save". */
 struct image_saved {
-    struct hk_str config;        /* the path of its configuration */
+    struct hk_str config; /* the path of its configuration */
     struct hk_str *layers, *names;
     uint32_t nlayer, nname;
 };

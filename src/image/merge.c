@@ -118,8 +118,7 @@ static int copy_metadata(const struct merge *m, struct hk_err *err)
 {
     struct stat st;
 
-    if (fstat(m->from, &st) < 0 ||
-        (geteuid() == 0 && fchown(m->to, st.st_uid, st.st_gid) < 0) ||
+    if (fstat(m->from, &st) < 0 || (geteuid() == 0 && fchown(m->to, st.st_uid, st.st_gid) < 0) ||
         fchmod(m->to, st.st_mode & 07777) < 0) {
         return fail_at(m, "set the mode of", "", err);
     }

@@ -155,7 +155,8 @@ int image_name_parse(struct hk_str text, struct image_name *ret, struct hk_err *
     struct image_name name = {0};
 
     if (!parse_name(text, &name)) {
-        return hk_fail(err, HK_EINVAL, "couldn't parse image name \"%.*s\": invalid reference format",
+        return hk_fail(err, HK_EINVAL,
+                       "couldn't parse image name \"%.*s\": invalid reference format",
                        (int)HK_MIN(text.n, IMAGE_NAME_MAX), text.s ? text.s : "");
     }
     *ret = name;

@@ -107,8 +107,9 @@ int image_store_remove(const struct image_store *s, const struct image_record *r
         return rc;
     }
     if (image_uses_have(&uses, &r->root)) {
-        return hk_fail(err, HK_EBUSY, "the image \"%.*s\" is used by a container: delete its pod "
-                                      "first",
+        return hk_fail(err, HK_EBUSY,
+                       "the image \"%.*s\" is used by a container: delete its pod "
+                       "first",
                        HK_FMT(r->name));
     }
     return remove_name(s, r->name, err);

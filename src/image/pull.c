@@ -39,7 +39,8 @@ static bool has_policy(struct hk_arena *a)
     const char *home = getenv("HOME");
 
     return access("/etc/containers/policy.json", F_OK) == 0 ||
-           (home && access(hk_arena_printf(a, "%s/.config/containers/policy.json", home), F_OK) == 0);
+           (home &&
+            access(hk_arena_printf(a, "%s/.config/containers/policy.json", home), F_OK) == 0);
 }
 
 /* Reads to the end; keeps the first part only. */
@@ -89,8 +90,9 @@ static int spawn_skopeo(const char *const *argv, int out, int err_out, pid_t *re
 static int fail_spawn(const struct pull *p, int why, struct hk_err *err)
 {
     if (why == ENOENT) {
-        return hk_fail(err, HK_EUNSUP, "cannot pull \"%s\": skopeo is not installed (apt install "
-                                       "skopeo), or use 'hekla image import' with an archive",
+        return hk_fail(err, HK_EUNSUP,
+                       "cannot pull \"%s\": skopeo is not installed (apt install "
+                       "skopeo), or use 'hekla image import' with an archive",
                        p->name.text);
     }
     return hk_fail(err, HK_EIO, "cannot run skopeo: %s", strerror(why));
@@ -215,8 +217,9 @@ static int check_index(const struct pull *p, const struct image_digest *manifest
         return rc;
     }
     if (!image_digest_is(&is, &p->name.digest) || !lists_manifest(&doc, manifest)) {
-        return hk_fail(err, HK_EINVAL, "the registry answered for \"%s\" with another image: its "
-                                       "manifest is sha256:%s",
+        return hk_fail(err, HK_EINVAL,
+                       "the registry answered for \"%s\" with another image: its "
+                       "manifest is sha256:%s",
                        p->name.text, manifest->hex);
     }
     return 0;

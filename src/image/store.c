@@ -201,9 +201,8 @@ int image_store_find(const char *data_dir, const struct image_name *name, struct
     if (access(path, F_OK) == 0) {
         return record_read(path, a, ret, err);
     }
-    return name->digest.hex[0]
-               ? find_digest(data_dir, name, a, ret, err)
-               : hk_fail(err, HK_ENOTFOUND, "there is no image \"%s\"", name->text);
+    return name->digest.hex[0] ? find_digest(data_dir, name, a, ret, err)
+                               : hk_fail(err, HK_ENOTFOUND, "there is no image \"%s\"", name->text);
 }
 
 int image_store_config(const char *data_dir, const struct image_record *r, struct hk_arena *a,
@@ -224,8 +223,7 @@ int image_store_config(const char *data_dir, const struct image_record *r, struc
     return rc < 0 ? hk_wrap(err, rc, "'%s'", path) : 0;
 }
 
-const char *image_store_root(const char *data_dir, const struct image_record *r,
-                             struct hk_arena *a)
+const char *image_store_root(const char *data_dir, const struct image_record *r, struct hk_arena *a)
 {
     return hk_arena_printf(a, "%s/" IMAGES "/roots/%s/tree", data_dir, r->root.hex);
 }
@@ -236,9 +234,8 @@ int64_t image_store_stamp(const char *data_dir)
     struct stat st;
 
     hk_buf_addf(&path, "%s/" IMAGES "/names", data_dir);
-    return stat(path.data, &st) < 0
-               ? 0
-               : (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    return stat(path.data, &st) < 0 ? 0
+                                    : (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 }
 
 const char *image_record_id(const struct image_record *r, struct hk_arena *a)
@@ -267,8 +264,9 @@ int image_store_use(const char *data_dir, const struct image_record *r, const ch
         return hk_fail(err, HK_EBUSY, "images are being removed at the moment");
     }
     if (access(root.data, F_OK) < 0) {
-        return hk_fail(err, HK_ENOTFOUND, "the files of the image \"%.*s\" are gone: import it "
-                                          "again",
+        return hk_fail(err, HK_ENOTFOUND,
+                       "the files of the image \"%.*s\" are gone: import it "
+                       "again",
                        HK_FMT(r->name));
     }
     if (symlink(root.data, link.data) < 0 && errno != EEXIST) {
@@ -321,8 +319,8 @@ static int put_file(const struct image_store *s, const char *dir, const char *na
     return sync_dir(s->dir, dir, err);
 }
 
-int image_store_put_blob(const struct image_store *s, struct hk_str text,
-                         struct image_digest *ret, struct hk_err *err)
+int image_store_put_blob(const struct image_store *s, struct hk_str text, struct image_digest *ret,
+                         struct hk_err *err)
 {
     *ret = image_digest_of(text);
     return put_file(s, "blobs/sha256", ret->hex, text, err);

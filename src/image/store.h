@@ -22,11 +22,11 @@ struct image_store {
 };
 
 struct image_record {
-    struct hk_str name;                 /* full */
-    struct image_digest id;             /* of the configuration */
-    struct image_digest manifest;       /* or "" */
-    struct image_digest root;           /* images/roots/HEX: the chain of its layers */
-    int64_t size, imported_s;           /* bytes of the layers as imported; wall time */
+    struct hk_str name;           /* full */
+    struct image_digest id;       /* of the configuration */
+    struct image_digest manifest; /* or "" */
+    struct image_digest root;     /* images/roots/HEX: the chain of its layers */
+    int64_t size, imported_s;     /* bytes of the layers as imported; wall time */
     struct image_digest *layers;
     uint32_t nlayer;
 };
@@ -81,8 +81,8 @@ bool image_uses_have(const struct image_uses *u, const struct image_digest *root
 
 /* ---- changes, under the lock ---- */
 
-int image_store_put_blob(const struct image_store *s, struct hk_str text,
-                         struct image_digest *ret, struct hk_err *err) HK_CHECKED;
+int image_store_put_blob(const struct image_store *s, struct hk_str text, struct image_digest *ret,
+                         struct hk_err *err) HK_CHECKED;
 /* Makes the record visible; everything that it names must be on disk. */
 int image_store_put(const struct image_store *s, const struct image_record *r,
                     struct hk_err *err) HK_CHECKED;

@@ -188,8 +188,9 @@ static int open_parent(const struct unpacking *x, const char *path, struct hk_er
         }
         if (next < 0) {
             rc = rc < 0 ? rc
-                        : hk_fail(err, HK_EINVAL, "\"%.200s\" is below something that is not a "
-                                                  "directory",
+                        : hk_fail(err, HK_EINVAL,
+                                  "\"%.200s\" is below something that is not a "
+                                  "directory",
                                   path);
             break;
         }
@@ -264,8 +265,9 @@ static int unpack_link(const struct unpacking *x, int parent, const char *base, 
     HK_AUTO(image_close)
     int dir = image_tree_open(x->u->to, name == copy ? "." : copy, O_PATH | O_DIRECTORY);
     if (dir < 0 || path[0] == '\0' || is_name_reserved(name)) {
-        return hk_fail(err, HK_EINVAL, "the hard link \"%s\" leads to \"%.200s\", which is not in "
-                                       "the archive",
+        return hk_fail(err, HK_EINVAL,
+                       "the hard link \"%s\" leads to \"%.200s\", which is not in "
+                       "the archive",
                        base, to);
     }
     if (linkat(dir, name, parent, base, 0) == 0) {
@@ -337,6 +339,9 @@ static int write_entry(struct unpacking *x, struct archive_entry *entry, int par
     if (archive_entry_filetype(entry) == AE_IFDIR) {
         char marker[PATH_MAX];
 
+        if (geteuid() != 0) { /* root can read every directory */
+            archive_entry_set_perm(entry, archive_entry_perm(entry) | 0700);
+        }
         snprintf(marker, sizeof(marker), "%s/%s", base[0] ? base : ".", IMAGE_IMPLICIT);
         unlinkat(parent, marker, 0);
     }

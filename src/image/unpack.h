@@ -12,8 +12,8 @@ struct image_budget {
 };
 
 struct image_unpack {
-    int from; /* the file */
-    int to;   /* an empty directory */
+    int from;   /* the file */
+    int to;     /* an empty directory */
     bool layer; /* keeps owners, modes and whiteouts; else: the archive of an image */
     struct image_budget *budget;
 };

@@ -122,13 +122,15 @@ int image_user_find(const char *root, struct hk_str text, struct hk_arena *a,
         u.uid = -1;
     }
     if (!find_user(users, user, u.uid, a, &u) && u.uid < 0) {
-        return hk_fail(err, HK_ENOTFOUND, "unable to find user %.*s: no matching entries in passwd "
-                                          "file of the image",
+        return hk_fail(err, HK_ENOTFOUND,
+                       "unable to find user %.*s: no matching entries in passwd "
+                       "file of the image",
                        HK_FMT(hk_str_head(user, 100)));
     }
     if (group.n > 0 && !parse_id(group, &gid) && !find_group(groups, group, &gid)) {
-        return hk_fail(err, HK_ENOTFOUND, "unable to find group %.*s: no matching entries in group "
-                                          "file of the image",
+        return hk_fail(err, HK_ENOTFOUND,
+                       "unable to find group %.*s: no matching entries in group "
+                       "file of the image",
                        HK_FMT(hk_str_head(group, 100)));
     }
     if (group.n > 0) {

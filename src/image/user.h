@@ -9,7 +9,7 @@ enum { IMAGE_GROUPS_MAX = 64 };
 
 struct image_user {
     int64_t uid, gid;
-    const char *home; /* in the arena; NULL: not known */
+    const char *home;                 /* in the arena; NULL: not known */
     int64_t groups[IMAGE_GROUPS_MAX]; /* supplementary */
     uint32_t ngroup;
 };

@@ -50,6 +50,7 @@ static void host_copy_strings(struct host *h, const struct agent_opts *o)
     h->o.node = host_copy_str(h, o->node);
     h->o.address = host_copy_str(h, o->address ? o->address : ADDRESS_DEFAULT);
     h->o.image_roots = host_copy_str(h, o->image_roots);
+    h->o.images = host_copy_str(h, o->images);
     h->o.covered = host_copy_list(h, o->covered);
     h->o.record_dir = host_copy_str(h, o->record_dir);
 }

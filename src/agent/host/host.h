@@ -18,6 +18,7 @@ struct host {
     struct machine machine;  /* copy of the one in the options */
     struct machine_gpu gpus[MACHINE_GPUS_MAX];
     uint32_t ngpu;
+    uint32_t npull;       /* pulls of images in progress */
     const char *os_image; /* NULL: not looked up yet */
     struct hk_arena own;  /* memory of the options */
     struct hk_arena mem;  /* scratch of one step */

@@ -16,6 +16,13 @@ struct agent_fleet {
     bool beats;     /* send heartbeats, for servers that need them */
 };
 
+/* What a container runs in whose image is not in the store. */
+enum agent_images {
+    AGENT_IMAGES_MACHINE, /* the machine's own files */
+    AGENT_IMAGES_STORE,   /* nothing: it waits */
+    AGENT_IMAGES_PULL,    /* the image, which is pulled */
+};
+
 struct agent_opts {
     struct port *port;
     bool shared_port; /* the caller polls it */
@@ -40,6 +47,8 @@ struct agent_opts {
                              * pods are always ended */
     bool end_unknown;        /* end unknown pods even when the API lost revisions */
     const char *image_roots; /* file of lines "IMAGE DIRECTORY": root file systems; or NULL */
+    const char *images;      /* data directory with a store of images; NULL: none */
+    enum agent_images image_policy;
     /* Directories hidden from every container, resolved, ended by NULL; or NULL. */
     const char *const *covered;
 };

@@ -68,6 +68,9 @@ struct runtime_container {
     /* A running container of the pod whose processes and files it shares, or NULL; then root and
      * mounts do not apply. -HK_EBUSY when that does not run. */
     const char *target;
+    /* An empty directory for what the container changes in root, which itself stays as it is and
+     * may be below a covered directory; NULL: root is used directly. */
+    const char *changes;
     const char *log; /* file for its output, in CRI log format */
     /* For hollow runtimes: annotations that define its fate, and its start time, wall, 0: now. */
     const struct json *annotations;

@@ -309,6 +309,7 @@ void node_init(struct node *n, struct host *h, const char *name, const struct no
     n->unchecked = true;
     n->check_ns = now_ns;
     node_object_update_pressure(n);
+    node_object_update_images(n);
 }
 
 void node_fini(struct node *n)
@@ -363,7 +364,8 @@ int64_t node_tick(struct node *n, int64_t now_ns)
     }
     if (n->registered && !n->lease && n->lease_due_ns <= now_ns) {
         lease_beat(n);
-        if (node_object_update_pressure(n) && n->step == NODE_REST) {
+        const bool pressure = node_object_update_pressure(n);
+        if ((node_object_update_images(n) || pressure) && n->step == NODE_REST) {
             node_rest(n, NODE_STATUS, 0);
         }
     }

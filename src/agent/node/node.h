@@ -58,6 +58,7 @@ struct node {
         bool is;
         int64_t since_ns; /* wall */
     } conditions[NODE_NCONDITIONS];
+    int64_t images_stamp; /* of the store of images as reported */
     char *uid;
     struct api_object *seen;  /* the node in the last answer, or NULL */
     struct api_object *known; /* the node in the last answer or event, or NULL; not in a fleet */

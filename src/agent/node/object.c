@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "codec/quantity.h"
 #include "codec/timefmt.h"
+#include "image/store.h"
 
 #include <stdio.h>
 #include <sys/utsname.h>
@@ -16,6 +17,8 @@
 static const char *const taints_unready[] = {API_TAINT_NOT_READY, API_TAINT_UNREACHABLE};
 
 /* ---- properties of the node ---- */
+
+#define IMAGES_REPORTED 50
 
 /* Go's names of architectures, which images and selectors use. */
 static const char *arch_of(const char *machine)
@@ -208,6 +211,39 @@ static void add_endpoints(struct node *n, struct json *status)
     json_set_int(json_set_object(ends, a, "kubeletEndpoint"), a, "Port", n->host->o.serve_port);
 }
 
+/* The largest ones, as many as kubelet reports. */
+static void add_images(struct node *n, struct json *status)
+{
+    struct hk_arena *a = &n->host->mem;
+    struct json *list = json_set_array(status, a, "images");
+    struct image_records all = {0};
+    const char *data_dir = n->in_fleet ? NULL : n->host->o.images;
+
+    if (!data_dir || image_store_list(data_dir, a, &all, NULL) < 0) {
+        return;
+    }
+    for (uint32_t i = 0; i < all.len && i < IMAGES_REPORTED; i++) {
+        const struct image_record *r = &all.at[i];
+        struct json *one = json_push(list, a, json_make_object());
+        struct json *names = json_set_array(one, a, "names");
+
+        if (r->manifest.hex[0]) {
+            json_push(names, a, json_make_str(hk_str(image_record_id(r, a))));
+        }
+        json_push(names, a, json_make_str(r->name));
+        json_set_int(one, a, "sizeBytes", r->size);
+    }
+}
+
+bool node_object_update_images(struct node *n)
+{
+    const int64_t stamp = n->host->o.images ? image_store_stamp(n->host->o.images) : 0;
+    const bool changed = stamp != n->images_stamp;
+
+    n->images_stamp = stamp;
+    return changed;
+}
+
 void node_object_add_status(struct node *n, struct json *body)
 {
     struct hk_arena *a = &n->host->mem;
@@ -218,7 +254,7 @@ void node_object_add_status(struct node *n, struct json *body)
     add_conditions(n, status);
     add_addresses(n, status);
     add_info(n, status);
-    json_set_array(status, a, "images");
+    add_images(n, status);
     if (n->host->o.serve_port > 0) {
         add_endpoints(n, status);
     }

@@ -25,5 +25,7 @@ bool node_object_is_told(struct node *n, const struct json *root);
 
 /* Takes over the transition times that an earlier agent reported. */
 void node_object_recall_conditions(struct node *n);
+/* Returns true if the images of the machine have changed since the last report. */
+bool node_object_update_images(struct node *n);
 /* Measures the machine; returns true if a condition changed. */
 bool node_object_update_pressure(struct node *n);

@@ -12,6 +12,7 @@
 #include "agent/pod/hosts.h"
 #include "agent/pod/life.h"
 #include "agent/pod/message.h"
+#include "agent/pod/pull.h"
 #include "agent/pod/source.h"
 #include "agent/pod/start.h"
 #include "agent/pod/status.h"
@@ -257,6 +258,8 @@ void pod_free(struct pod *p)
 
         probe_end(c);
         hook_end(c);
+        pod_pull_end(c);
+        hk_free(c->image_id);
         hk_free(c->why_text);
         hk_free(c->end.message);
         hk_free(c->last.message);

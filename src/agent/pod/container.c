@@ -8,6 +8,7 @@
 #include "agent/pod/container.h"
 
 #include "agent/pod/gpu.h"
+#include "agent/pod/image.h"
 #include "agent/pod/message.h"
 #include "agent/pod/start.h"
 #include "agent/pod/status.h"
@@ -22,13 +23,6 @@
 #define HELD_LAST_NS (10 * SECOND_NS)
 #define KILL_AGAIN_NS (10 * SECOND_NS)
 #define CODE_CANNOT_RUN 128
-
-static void wait_for(struct container *c, const char *why, const char *text)
-{
-    hk_free(c->why_text);
-    c->why = why;
-    c->why_text = text ? hk_strdup(text) : NULL;
-}
 
 /* ---- ending ---- */
 
@@ -74,7 +68,7 @@ static void pause_before_restart(struct container *c, int64_t now_ns)
     text = hk_arena_printf(
         &p->host->mem, "back-off %s restarting failed container=%.*s pod=%.*s_%.*s(%.*s)",
         wait.data, HK_FMT(c->name), HK_FMT(p->name), HK_FMT(p->ns), HK_FMT(p->uid));
-    wait_for(c, "CrashLoopBackOff", text);
+    container_wait(c, "CrashLoopBackOff", text);
     pod_note(p, true, "BackOff", text);
 }
 
@@ -115,7 +109,7 @@ static void container_hold(struct container *c, const char *why, const struct hk
     if (!c->why_text || strcmp(c->why_text, err->text) != 0) {
         pod_note(c->pod, true, "Failed", err->text);
     }
-    wait_for(c, why, err->text);
+    container_wait(c, why, err->text);
     c->due_ns = now_ns + HELD_LAST_NS;
     pod_wake_at(c->pod, c->due_ns);
 }
@@ -192,7 +186,7 @@ void pod_hold(struct pod *p, const char *why, const struct hk_err *err, int64_t 
             if (!c->why_text || strcmp(c->why_text, err->text) != 0) {
                 pod_note(p, true, "Failed", err->text);
             }
-            wait_for(c, why, err->text);
+            container_wait(c, why, err->text);
             break;
         }
     }
@@ -221,7 +215,7 @@ static void running(struct container *c, int64_t now_ns)
 {
     c->state = CONTAINER_RUNNING;
     c->start_ns = host_wall_ns(c->pod->host);
-    wait_for(c, NULL, NULL);
+    container_wait(c, NULL, NULL);
     probe_begin(c, now_ns);
     hook_begin(c, "postStart", now_ns);
 }
@@ -247,6 +241,9 @@ static int container_make_launch(struct container *c, struct env *env,
 
     if (rc < 0) {
         return rc;
+    }
+    if (c->image) {
+        pod_image_env(c->image, env, mem);
     }
     rc = env_make(c->pod, c->spec, mem, env, err);
     if (rc < 0) {
@@ -280,13 +277,59 @@ static void start_nominal(struct container *c, int64_t now_ns)
     running(c, now_ns);
 }
 
-static void start_container(struct container *c, int64_t now_ns)
+/* Why a container cannot be started, or NULL. */
+static const char *container_obstacle(const struct container *c, const struct runtime_container *rc)
+{
+    if (!rc->argv && c->image) {
+        return "no command specified";
+    }
+    if (!rc->argv) {
+        return c->ephemeral ? "image is not run here: give a command, as in 'kubectl debug "
+                              "-it POD --image=IMAGE -- sh'"
+                            : "image is not run here: give a command";
+    }
+    if (rc->target && json_item(json_get(c->spec, "volumeMounts"), 0)) {
+        return "volumeMounts cannot be combined with targetContainerName on this node: the "
+               "container sees the files of its target";
+    }
+    return NULL;
+}
+
+/* Everything about the container is known: it starts, or fails to. */
+static void start_described(struct container *c, struct runtime_container *rc, int64_t now_ns)
+{
+    const char *obstacle = container_obstacle(c, rc);
+    struct pod *p = c->pod;
+    struct hk_err err = {0};
+    int ret;
+
+    next_attempt(c);
+    rc->attempt = c->attempt;
+    rc->log = pod_log_path(c, c->attempt, &p->host->mem);
+    if (obstacle) {
+        cannot_run(c, obstacle, now_ns);
+        return;
+    }
+    if (!rc->root) {
+        tell_image_ignored(p);
+    }
+    tell_caveats(p);
+    ret = pod_start_launch(c, rc, &err);
+    if (ret == -HK_EIO || ret == -HK_EBUSY) {
+        hold_attempt(c, &err, now_ns);
+    } else if (ret < 0) {
+        cannot_run(c, err.text, now_ns);
+    } else {
+        running(c, now_ns);
+    }
+}
+
+static void start_in_image(struct container *c, int64_t now_ns)
 {
     HK_AUTO(env_fini) struct env env = {0};
     struct pod *p = c->pod;
     struct runtime_container rc;
     struct hk_err err = {0};
-    int ret;
 
     if (container_make_launch(c, &env, &rc, &err) < 0) {
         container_hold(c, "CreateContainerConfigError", &err, now_ns);
@@ -296,36 +339,20 @@ static void start_container(struct container *c, int64_t now_ns)
         pod_hold(p, "CreateContainerError", &err, now_ns);
         return;
     }
-    next_attempt(c);
-    rc.attempt = c->attempt;
-    rc.log = pod_log_path(c, c->attempt, &p->host->mem);
-    if (!rc.argv) {
-        cannot_run(c,
-                   c->ephemeral ? "image is not run here: give a command, as in 'kubectl debug "
-                                  "-it POD --image=IMAGE -- sh'"
-                                : "image is not run here: give a command",
-                   now_ns);
-        return;
+    start_described(c, &rc, now_ns);
+}
+
+static void start_container(struct container *c, int64_t now_ns)
+{
+    struct pod_image image;
+
+    if (pod_image_choose(c, &image) < 0) {
+        return; /* it waits */
     }
-    if (rc.target && json_item(json_get(c->spec, "volumeMounts"), 0)) {
-        cannot_run(c,
-                   "volumeMounts cannot be combined with targetContainerName on this node: the "
-                   "container sees the files of its target",
-                   now_ns);
-        return;
-    }
-    if (!rc.root) {
-        tell_image_ignored(p);
-    }
-    tell_caveats(p);
-    ret = pod_start_launch(c, &rc, &err);
-    if (ret == -HK_EIO || ret == -HK_EBUSY) {
-        hold_attempt(c, &err, now_ns);
-    } else if (ret < 0) {
-        cannot_run(c, err.text, now_ns);
-    } else {
-        running(c, now_ns);
-    }
+    c->image = image.root ? &image : NULL;
+    start_in_image(c, now_ns);
+    c->image = NULL;
+    c->pulled = c->pulled && c->state == CONTAINER_WAITING && !c->end.is;
 }
 
 void container_try(struct container *c, int64_t now_ns)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The resolv.conf of pods with their own DNS settings: the machine's file plus the pod's dnsConfig;
-// with dnsPolicy None, only the dnsConfig. Other pods see the machine's file.
+// with dnsPolicy None, only the dnsConfig. Other pods see the machine's file; in an image, a copy.
 #include "agent/pod/dns.h"
 
 #include "base/file.h"
@@ -93,7 +93,7 @@ int pod_dns_mount(const struct pod *p, struct runtime_container *rc, struct hk_e
     const char *path = hk_arena_printf(&p->host->mem, "%s/.resolv.conf", p->dir);
     int ret;
 
-    if (!config && !alone) {
+    if (!config && !alone && !rc->root) {
         return 0;
     }
     if (!alone) {

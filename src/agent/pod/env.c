@@ -341,12 +341,16 @@ int env_make(const struct pod *p, const struct json *container, struct hk_arena 
              struct hk_err *err)
 {
     const struct json *from = json_get(container, "envFrom"), *env = json_get(container, "env");
-    const char *home = home_of(p, container, a);
+    const char *home = env_has(ret, HK_STR("HOME")) ? NULL : home_of(p, container, a);
     int rc;
 
-    env_set(ret, HK_STR("PATH"), HK_STR(PATH_DEFAULT));
+    if (!env_has(ret, HK_STR("PATH"))) {
+        env_set(ret, HK_STR("PATH"), HK_STR(PATH_DEFAULT));
+    }
     env_set(ret, HK_STR("HOSTNAME"), p->hostname);
-    env_set(ret, HK_STR("HOME"), hk_str(home ? home : "/"));
+    if (!env_has(ret, HK_STR("HOME"))) {
+        env_set(ret, HK_STR("HOME"), hk_str(home ? home : "/"));
+    }
     if (p->host->o.api_host) {
         env_set(ret, HK_STR("KUBERNETES_SERVICE_HOST"), hk_str(p->host->o.api_host));
         env_set(ret, HK_STR("KUBERNETES_SERVICE_PORT"), hk_str(p->host->o.api_port));

@@ -18,7 +18,7 @@ void env_set(struct env *e, struct hk_str name, struct hk_str value);
 bool env_has(const struct env *e, struct hk_str name);
 /* Replaces $(NAME) by the value of the variable; $$(NAME) and unknown names stay. */
 struct hk_str env_expand(const struct env *e, struct hk_str text, struct hk_arena *a);
-/* The complete environment of a container. -HK_ENOTFOUND: a ConfigMap, Secret or key does not
+/* The complete environment of a container; ret may have that of its image. -HK_ENOTFOUND: a ConfigMap, Secret or key does not
  * exist. */
 int env_make(const struct pod *p, const struct json *container, struct hk_arena *a, struct env *ret,
              struct hk_err *err) HK_CHECKED;

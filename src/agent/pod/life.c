@@ -15,6 +15,7 @@
 #include "agent/pod/ephemeral.h"
 #include "agent/pod/fit.h"
 #include "agent/pod/hosts.h"
+#include "agent/pod/image.h"
 #include "agent/pod/message.h"
 #include "agent/pod/source.h"
 #include "agent/pod/start.h"
@@ -358,7 +359,7 @@ static bool step_gone(struct pod *p, int64_t now_ns)
     if (p->dir) {
         volume_unmount(p->dir);
     }
-    if (p->dir && !volume_remove(p->dir)) {
+    if (p->dir && (!pod_image_remove(p) || !volume_remove(p->dir))) {
         pod_wake_at(p, now_ns + REMOVE_AGAIN_NS);
         return true;
     }

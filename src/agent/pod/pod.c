@@ -37,6 +37,15 @@ struct container *pod_container_at(const struct pod *p, uint32_t i)
     return i < p->ncontainer ? &p->containers[i] : p->ephemeral.at[i - p->ncontainer];
 }
 
+void container_wait(struct container *c, const char *why, const char *text)
+{
+    char *copy = text ? hk_strdup(text) : NULL; /* it may be the old one */
+
+    hk_free(c->why_text);
+    c->why = why;
+    c->why_text = copy;
+}
+
 bool pod_initialized(const struct pod *p)
 {
     for (uint32_t i = 0; i < p->ninit; i++) {

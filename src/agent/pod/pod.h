@@ -10,7 +10,9 @@
 #include "agent/pod/ref.h"
 #include "base/vec.h"
 
+struct pod_image;
 struct pods;
+struct pull;
 
 struct container_end {
     bool is;
@@ -51,9 +53,15 @@ struct container {
     int64_t kill_ns;   /* when to send SIGKILL, while it stops */
     int64_t killed_ns; /* when SIGKILL was last sent */
     int64_t backoff_ns;
-    uint64_t gpus;   /* bit set of its GPUs, by index in host.gpus */
-    const char *why; /* literal: reason for waiting */
-    char *why_text;  /* or NULL */
+    uint64_t gpus;                 /* bit set of its GPUs, by index in host.gpus */
+    const char *why;               /* literal: reason for waiting */
+    char *why_text;                /* or NULL */
+    const struct pod_image *image; /* during a start; NULL: not in an image */
+    char *image_id;                /* of the last start, or NULL */
+    struct pull *pull;             /* in progress, or NULL */
+    bool pulled;                   /* for the next start */
+    bool pull_shown;               /* the last failure has been shown as ImagePullBackOff */
+    int64_t pull_backoff_ns, pull_again_ns;
     struct container_end end, last;
     struct probe probes[PROBE_NKINDS];
 };
@@ -159,6 +167,8 @@ const char *pod_log_path(const struct container *c, uint32_t attempt, struct hk_
 /* An init container that has succeeded, or a sidecar that has started. */
 bool container_is_initialized(const struct container *c);
 
+/* Says why the container waits: a literal and a text, or NULL. */
+void container_wait(struct container *c, const char *why, const char *text);
 /* Records an Event about the pod. */
 void pod_note(const struct pod *p, bool warning, const char *reason, const char *message);
 /* Schedules the next step of the pod for that time. */

@@ -83,6 +83,11 @@ static void ref_collect_volume(struct pod *p, const struct json *v)
 void ref_collect(struct pod *p)
 {
     const struct json *volumes = json_at(&p->obj->root, "spec.volumes");
+    const struct json *pulls = pod_spec(p, "imagePullSecrets");
+
+    for (uint32_t i = 0; p->host->o.image_policy == AGENT_IMAGES_PULL && json_item(pulls, i); i++) {
+        ref_add(p, API_SECRET, json_item(pulls, i), "name", false);
+    }
 
     for (uint32_t i = 0; i < p->ncontainer; i++) {
         ref_collect_env(p, p->containers[i].spec);

@@ -4,6 +4,8 @@
 // escape its view of the machine. Seccomp, AppArmor and SELinux profiles are ignored.
 #include "agent/pod/security.h"
 
+#include "agent/pod/image.h"
+
 #include <unistd.h>
 
 /* Indexed by the kernel's numbers. */
@@ -68,11 +70,17 @@ static const struct json *pod_security_field(const struct container *c, const ch
     return own ? own : json_get(pod_spec(c->pod, "securityContext"), key);
 }
 
+/* Only root can give groups to a container. */
+static uint32_t count_image_groups(const struct container *c)
+{
+    return c->image && geteuid() == 0 ? c->image->user.ngroup : 0;
+}
+
 static void add_groups(const struct container *c, struct runtime_container *rc, struct hk_arena *a)
 {
     const struct json *list = pod_spec(c->pod, "securityContext.supplementalGroups");
     const int64_t fs_group = json_int(pod_spec(c->pod, "securityContext.fsGroup"), -1);
-    const uint32_t max = (json_is(list, JSON_ARRAY) ? list->len : 0) + 1;
+    const uint32_t max = (json_is(list, JSON_ARRAY) ? list->len : 0) + 1 + count_image_groups(c);
     int64_t *groups = hk_arena_array(a, max, sizeof(*groups));
 
     for (uint32_t i = 0; json_item(list, i); i++) {
@@ -80,6 +88,9 @@ static void add_groups(const struct container *c, struct runtime_container *rc, 
     }
     if (fs_group >= 0) {
         groups[rc->ngroup++] = fs_group;
+    }
+    for (uint32_t i = 0; i < count_image_groups(c); i++) {
+        groups[rc->ngroup++] = c->image->user.groups[i];
     }
     rc->groups = groups;
 }
@@ -137,6 +148,23 @@ static int add_capabilities(const struct container *c, struct runtime_rights *ri
     return rc;
 }
 
+/* A name of an image's user says nothing that the API could check. */
+static int check_image_user(const struct container *c, struct hk_err *err)
+{
+    const struct pod *p = c->pod;
+    const struct hk_str user = c->image->config.user;
+
+    if (json_int(pod_security_field(c, "runAsUser"), -1) >= 0 || image_user_is_number(user) ||
+        !json_bool(pod_security_field(c, "runAsNonRoot"), false)) {
+        return 0;
+    }
+    return hk_fail(err, HK_EDENIED,
+                   "container has runAsNonRoot and image has non-numeric user (%.*s), cannot "
+                   "verify user is non-root (pod: \"%.*s_%.*s(%.*s)\", container: %.*s)",
+                   HK_FMT(hk_str_head(user, 100)), HK_FMT(p->name), HK_FMT(p->ns), HK_FMT(p->uid),
+                   HK_FMT(c->name));
+}
+
 static int check_user(const struct container *c, int64_t uid, struct hk_err *err)
 {
     const struct pod *p = c->pod;
@@ -146,8 +174,9 @@ static int check_user(const struct container *c, int64_t uid, struct hk_err *err
         return 0;
     }
     return hk_fail(err, HK_EDENIED, "%s (pod: \"%.*s_%.*s(%.*s)\", container: %.*s)",
-                   uid < 0 ? "container has runAsNonRoot and image will run as root"
-                           : "container's runAsUser breaks non-root policy",
+                   json_int(pod_security_field(c, "runAsUser"), -1) < 0
+                       ? "container has runAsNonRoot and image will run as root"
+                       : "container's runAsUser breaks non-root policy",
                    HK_FMT(p->name), HK_FMT(p->ns), HK_FMT(p->uid), HK_FMT(c->name));
 }
 
@@ -158,10 +187,17 @@ int pod_security(const struct container *c, struct runtime_container *rc, struct
 
     rc->uid = json_int(pod_security_field(c, "runAsUser"), -1);
     rc->gid = json_int(pod_security_field(c, "runAsGroup"), -1);
+    if (c->image) {
+        rc->uid = c->image->user.uid;
+        rc->gid = rc->gid < 0 ? c->image->user.gid : rc->gid;
+    }
     rc->root_read_only = json_bool(json_get(own, "readOnlyRootFilesystem"), false);
     rc->rights.no_new = !json_bool(json_get(own, "allowPrivilegeEscalation"), true);
     add_groups(c, rc, &c->pod->host->mem);
     ret = check_user(c, rc->uid, err);
+    if (ret == 0 && c->image) {
+        ret = check_image_user(c, err);
+    }
     if (ret < 0) {
         return ret;
     }

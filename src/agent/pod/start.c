@@ -6,39 +6,18 @@
 #include "agent/pod/dns.h"
 #include "agent/pod/gpu.h"
 #include "agent/pod/hosts.h"
+#include "agent/pod/image.h"
 #include "agent/pod/limits.h"
 #include "agent/pod/message.h"
 #include "agent/pod/security.h"
 #include "agent/pod/volume.h"
 #include "agent/pod/volume_dir.h"
-#include "base/file.h"
 #include "codec/timefmt.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* The root directory that the options map the image to, or NULL. */
-static const char *image_root(const struct container *c, struct hk_arena *a)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-    const struct hk_str image = json_str(json_get(c->spec, "image"), HK_STR(""));
-    const char *path = c->pod->host->o.image_roots;
-    struct hk_str rest, line, word;
-
-    if (!path || hk_read_file(path, 1 << 20, &text, NULL) < 0) {
-        return NULL;
-    }
-    rest = hk_buf_str(&text);
-    while (hk_str_cut(&rest, '\n', &line)) {
-        line = hk_str_trim(line);
-        if (hk_str_cut(&line, ' ', &word) && line.s && hk_str_eq(word, image)) {
-            return hk_arena_str(a, hk_str_trim(line)).s;
-        }
-    }
-    return NULL;
-}
 
 int pod_settle_in(struct pod *p, struct hk_err *err)
 {
@@ -134,17 +113,20 @@ int pod_start_describe(struct container *c, const struct env *e, struct runtime_
         .pod_uid = hk_arena_str(a, c->pod->uid).s,
         .name = hk_arena_str(a, c->name).s,
         .attempt = c->attempt,
-        .argv = env_argv(e, c->spec, a),
+        .argv = c->image ? pod_image_argv(c->image, c, e, a) : env_argv(e, c->spec, a),
         .env = env_block(e, a),
         .cwd = cwd.n > 0 ? hk_arena_str(a, cwd).s : NULL,
         .limits = pod_limits_of_container(c),
-        .root = image_root(c, a),
+        .root = c->image ? c->image->root : pod_image_mapped_root(c, a),
         .log = pod_log_path(c, c->attempt, a),
         .target = pod_start_target(c, a),
         .tty = json_bool(json_get(c->spec, "tty"), false),
         .stdin_open = json_bool(json_get(c->spec, "stdin"), false),
     };
-    if (!ret->argv && ret->root) {
+    if (c->image && cwd.n == 0 && c->image->config.cwd.n > 0) {
+        ret->cwd = hk_arena_str(a, c->image->config.cwd).s;
+    }
+    if (!ret->argv && ret->root && !c->image) {
         ret->argv = shell; /* the default of most images */
     }
     rc = pod_security(c, ret, err);
@@ -190,6 +172,14 @@ int pod_start_nominal(struct container *c, int64_t started_ns, struct hk_err *er
     return ret;
 }
 
+static int make_image_files(const struct container *c, struct runtime_container *rc,
+                            struct hk_err *err)
+{
+    int ret = pod_image_prepare(c, c->image, c->attempt, &rc->changes, err);
+
+    return ret < 0 ? ret : pod_image_mount_hostname(c->pod, rc, err);
+}
+
 static int pod_start_make_files(struct container *c, struct runtime_container *rc,
                                 struct hk_err *err)
 {
@@ -203,6 +193,10 @@ static int pod_start_make_files(struct container *c, struct runtime_container *r
         return ret;
     }
     ret = pod_dns_mount(c->pod, rc, err);
+    if (ret < 0) {
+        return ret;
+    }
+    ret = c->image ? make_image_files(c, rc, err) : 0;
     if (ret < 0) {
         return ret;
     }

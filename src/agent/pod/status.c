@@ -101,7 +101,7 @@ static void add_container(struct json *list, struct hk_arena *a, const struct co
 
     json_set_str(s, a, "name", c->name);
     json_set_str(s, a, "image", json_str(json_get(c->spec, "image"), HK_STR("")));
-    json_set_cstr(s, a, "imageID", "");
+    json_set_cstr(s, a, "imageID", c->image_id ? c->image_id : "");
     if (c->begun) {
         json_set_str(
             s, a, "containerID",
@@ -421,6 +421,12 @@ static void recall_end(const struct json *t, struct container_end *ret)
     };
 }
 
+static void recall_image(struct container *c, struct hk_str id)
+{
+    hk_free(c->image_id);
+    c->image_id = id.n > 0 ? hk_strndup(id.s, id.n) : NULL;
+}
+
 static void recall_container(struct container *c)
 {
     const struct json *status = json_get(&c->pod->obj->root, "status");
@@ -433,6 +439,7 @@ static void recall_container(struct container *c)
 
         if (hk_str_eq(json_str(json_get(s, "name"), HK_STR("")), c->name)) {
             c->attempt = (uint32_t)json_int(json_get(s, "restartCount"), 0);
+            recall_image(c, json_str_field(s, "imageID"));
             c->start_ns = recall_time(json_at(s, "state.running"), "startedAt");
             recall_end(json_at(s, "state.terminated"), &c->end);
             /* If it waits for a restart, its last end is lastState. */

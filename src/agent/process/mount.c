@@ -30,6 +30,8 @@ struct view {
     const struct process_launch *launch;
     char *message;
     int scratch;          /* the empty directory; its path may be below a cover */
+    int image;            /* the root of an image, not attached yet; -1: none */
+    bool few_devices;     /* copy only the devices that every container has */
     dev_t copies[COPIES]; /* devices of our tmpfs copies; those past the limit are copied once
                            * more, which is harmless */
     uint32_t ncopy;
@@ -137,7 +139,42 @@ static bool is_machines(const struct linux_dirent *e)
     return e->type == DT_BLK || (e->type == DT_CHR && (tty || strncmp(e->name, "vcs", 3) == 0));
 }
 
-static int copy_entries(int from, int to)
+/* What container runtimes put into /dev, and accelerators. */
+static bool is_common_device(const char *name)
+{
+    static const char *const names[] = {"fd",     "full", "infiniband", "kfd",  "mqueue", "null",
+                                        "ptmx",   "pts",  "random",     "shm",  "stderr", "stdin",
+                                        "stdout", "tty",  "urandom",    "zero", "dri"};
+
+    for (size_t k = 0; k < HK_LEN(names); k++) {
+        if (strcmp(name, names[k]) == 0) {
+            return true;
+        }
+    }
+    return strncmp(name, "nvidia", 6) == 0;
+}
+
+/* The pod's own shared memory is mounted there. */
+static bool has_own_shm(const struct view *v)
+{
+    for (uint32_t k = 0; k < v->launch->nmount; k++) {
+        if (strcmp(v->launch->mounts[k].at, "/dev/shm") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_copied(const struct view *v, const struct linux_dirent *e)
+{
+    if (strcmp(e->name, ".") == 0 || strcmp(e->name, "..") == 0 || is_machines(e)) {
+        return false;
+    }
+    return !v->few_devices || (is_common_device(e->name) &&
+                               !(strcmp(e->name, "shm") == 0 && has_own_shm(v)));
+}
+
+static int copy_entries(const struct view *v, int from, int to)
 {
     _Alignas(struct linux_dirent) char buf[4096];
 
@@ -148,8 +185,7 @@ static int copy_entries(int from, int to)
         }
         for (long at = 0; at < n;) {
             const struct linux_dirent *e = (const void *)(buf + at);
-            if (strcmp(e->name, ".") != 0 && strcmp(e->name, "..") != 0 && !is_machines(e) &&
-                copy_entry(from, e->name, to) < 0) {
+            if (is_copied(v, e) && copy_entry(from, e->name, to) < 0) {
                 return -1;
             }
             at += e->reclen;
@@ -206,7 +242,7 @@ static int copy_dir(struct view *v, const char *dir, int onto)
     if (v->ncopy < COPIES) {
         v->copies[v->ncopy++] = st.st_dev;
     }
-    rc = copy_entries(from, to);
+    rc = copy_entries(v, from, to);
 out:
     if (from >= 0) {
         close(from);
@@ -330,7 +366,8 @@ static int make_point(struct view *v, uint32_t k)
     if (stat(path, &st) < 0) {
         return process_mount_fail(v, "look at", path);
     }
-    if (!in_own_mount(v, k, path) && !is_copy(v, st.st_dev) && replace_dir(v, path) < 0) {
+    if (!v->launch->changes && !in_own_mount(v, k, path) && !is_copy(v, st.st_dev) &&
+        replace_dir(v, path) < 0) {
         return process_mount_fail(v, "make room for a mount in", path);
     }
     snprintf(path, sizeof(path), "%s", at);
@@ -495,11 +532,53 @@ static int enter_root(struct view *v, int fd, const char *dir, bool with_system)
     return 0;
 }
 
+/* The devices of a container in an image: the common ones, or all for a privileged one. */
+static int copy_devices(struct view *v, int root)
+{
+    const int dev = openat(root, "dev", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int copy;
+
+    v->few_devices = true;
+    copy = dev < 0 ? -1 : copy_dir(v, "/dev", dev);
+    v->few_devices = false;
+    if (dev >= 0) {
+        close(dev);
+    }
+    if (copy < 0) {
+        return process_mount_fail(v, "copy", "/dev");
+    }
+    close(copy);
+    return 0;
+}
+
+static int set_image_root(struct view *v)
+{
+    const struct process_launch *l = v->launch;
+    const bool privileged = process_image_is_privileged(l);
+    int root;
+
+    umask(022); /* for directories that are missing */
+    root = process_image_attach(l, v->image, v->scratch, v->message);
+    if (root < 0) {
+        return -1;
+    }
+    close(v->image);
+    v->image = -1;
+    if (privileged ? bind_at(AT_FDCWD, "/dev", root, "dev") < 0 : copy_devices(v, root) < 0) {
+        close(root);
+        return privileged ? process_mount_fail(v, "mount", "/dev") : -1;
+    }
+    return enter_root(v, root, l->root, false) < 0 ? -1 : process_image_protect(l, v->message);
+}
+
 static int set_root(struct view *v)
 {
     const struct process_launch *l = v->launch;
     const char *root = l->root ? l->root : "/";
 
+    if (l->changes) {
+        return set_image_root(v);
+    }
     if (root_lacks_point(l)) {
         const int copy = copy_dir(v, root, v->scratch);
         if (copy < 0) {
@@ -561,7 +640,7 @@ static int mount_kernel(struct view *v)
 {
     const unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
 
-    if (is_dir("/proc") && mount("proc", "/proc", "proc", flags, NULL) < 0) {
+    if (!v->launch->changes && is_dir("/proc") && mount("proc", "/proc", "proc", flags, NULL) < 0) {
         return process_mount_fail(v, "mount", "/proc");
     }
     if (v->launch->own_ipc && is_dir("/dev/mqueue") &&
@@ -571,13 +650,43 @@ static int mount_kernel(struct view *v)
     return 0;
 }
 
+/* In the root of an image all directories can be made: mount points, while it is writable, and the
+ * working directory. */
+static int make_image_dirs(struct view *v)
+{
+    const struct process_launch *l = v->launch;
+    char cwd[PATH_MAX];
+
+    for (uint32_t k = 0; k < l->nmount; k++) {
+        if (!in_own_mount(v, k, l->mounts[k].at) && make_point(v, k) < 0) {
+            return -1;
+        }
+    }
+    if (l->cwd && l->cwd[0] == '/' && strlen(l->cwd) < sizeof(cwd)) {
+        snprintf(cwd, sizeof(cwd), "%s", l->cwd);
+        if (make_parents(cwd) == 0) {
+            mkdir(cwd, 0755); /* a later step reports that it is missing */
+        }
+    }
+    return 0;
+}
+
+static int open_image(struct view *v)
+{
+    if (v->launch->changes) {
+        v->image = process_image_open(v->launch, v->message);
+    }
+    return v->launch->changes && v->image < 0 ? -1 : 0;
+}
+
 static int make_view(struct view *v)
 {
     const bool read_only = v->launch->root_read_only;
 
-    if (open_sources(v, true) < 0 || cover_all(v) < 0 || open_sources(v, false) < 0 ||
-        set_root(v) < 0 || (read_only && protect_root(v) < 0) || mount_kernel(v) < 0 ||
-        process_mount_attach_all(v) < 0) {
+    if (open_sources(v, true) < 0 || open_image(v) < 0 || cover_all(v) < 0 ||
+        open_sources(v, false) < 0 || set_root(v) < 0 ||
+        (v->launch->changes && make_image_dirs(v) < 0) || (read_only && protect_root(v) < 0) ||
+        mount_kernel(v) < 0 || process_mount_attach_all(v) < 0) {
         return -1;
     }
     return read_only ? seal_root(v) : 0;
@@ -585,7 +694,7 @@ static int make_view(struct view *v)
 
 int process_mount(const struct process_launch *l, char message[PROCESS_MESSAGE])
 {
-    struct view v = {.launch = l, .message = message};
+    struct view v = {.launch = l, .message = message, .image = -1};
 
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0) {
         return process_mount_fail(&v, "make private", "/");

@@ -128,6 +128,16 @@ static void plan_ipc(struct process_plan *p, const struct process_home *h,
     p->launch.ipc = p->launch.own_ipc && h->isolation == PROCESS_FULL ? sibling : -1;
 }
 
+/* Without root, the only user of an image's container is the one that it wants. */
+static struct process_user plan_user(const struct runtime_container *c)
+{
+    struct process_user u = {.uid = geteuid(), .gid = getegid()};
+
+    u.inner_uid = c->changes && c->uid >= 0 ? c->uid : (int64_t)u.uid;
+    u.inner_gid = c->changes && c->gid >= 0 ? c->gid : (int64_t)u.gid;
+    return u;
+}
+
 static int plan_view(struct process_plan *p, struct process_home *h,
                      const struct runtime_container *c, int sibling, struct hk_err *err)
 {
@@ -143,7 +153,8 @@ static int plan_view(struct process_plan *p, struct process_home *h,
                        "container '%s': %s needs mount namespaces, which are not "
                        "permitted here",
                        c->name,
-                       c->root             ? "a root directory"
+                       c->changes          ? "an image"
+                       : c->root           ? "a root directory"
                        : c->root_read_only ? "a read-only root"
                                            : "a mount");
     }
@@ -151,9 +162,10 @@ static int plan_view(struct process_plan *p, struct process_home *h,
         return 0;
     }
     p->launch.isolation = h->isolation;
-    p->launch.user = (struct process_user){.uid = geteuid(), .gid = getegid()};
+    p->launch.user = plan_user(c);
     p->launch.hostname = *pod_field(p, PROCESS_POD_HOSTNAME) ? p->pod.data : NULL;
     p->launch.root = c->root;
+    p->launch.changes = c->changes;
     p->launch.scratch = h->scratch;
     p->launch.covers = process_cover_points(&h->cover);
     plan_ipc(p, h, c, sibling);

@@ -569,7 +569,9 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
         return rc;
     }
     const bool tty = in >= 0 && isatty(in);
-    if (tty && spec.uid >= 0 && fchown(in, (uid_t)spec.uid, (gid_t)-1) < 0) {
+    /* In a user namespace the agent's user is that one. */
+    if (tty && spec.uid >= 0 && p->home.isolation != PROCESS_USER &&
+        fchown(in, (uid_t)spec.uid, (gid_t)-1) < 0) {
         return hk_fail(err, HK_EIO, "cannot give the terminal to user %" PRId64 ": %m", spec.uid);
     }
     l = (struct process_launch){

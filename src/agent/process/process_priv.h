@@ -75,6 +75,7 @@ enum process_isolation {
 struct process_user {
     uid_t uid;
     gid_t gid;
+    int64_t inner_uid, inner_gid; /* what they are in a user namespace */
 };
 
 /* Everything a shim needs. spawner.c sends it to the spawner: add new pointers and
@@ -98,7 +99,9 @@ struct process_launch {
     uint32_t nmount;
     const char *const *covers; /* directories to hide, ended by NULL */
     const char *root;          /* or NULL */
+    const char *changes;       /* to root, which is an image's; NULL: root is used directly */
     bool root_read_only;
+    bool copies;         /* do not try an overlay of root and changes */
     const char *scratch; /* an empty directory for mounts, also mounted over hidden directories */
     bool own_ipc;        /* use an IPC namespace of its pod */
 
@@ -235,6 +238,19 @@ __attribute__((noreturn)) void process_exec(const struct process_launch *l, int 
 
 /* Sets up root, mounts and /proc in the current mount namespace. Returns -1 with a message. */
 int process_mount(const struct process_launch *l, char message[PROCESS_MESSAGE]);
+
+/* ---- image_root.c: the root of an image; runs in the shim ---- */
+
+/* The root as a mount that is not attached yet. Returns a descriptor, or -1 with a message. */
+int process_image_open(const struct process_launch *l, char message[PROCESS_MESSAGE]);
+/* Attaches it over the directory and mounts /proc and /sys in it. Returns a descriptor of its
+ * directory, or -1 with a message. */
+int process_image_attach(const struct process_launch *l, int tree, int onto,
+                         char message[PROCESS_MESSAGE]);
+/* Makes parts of /proc and /sys read-only, or hides them, once the root has been entered. */
+int process_image_protect(const struct process_launch *l, char message[PROCESS_MESSAGE]);
+/* The container has all capabilities: it sees the machine's devices. */
+bool process_image_is_privileged(const struct process_launch *l);
 
 /* ---- rights.c: capabilities; runs in the command's process before exec ---- */
 

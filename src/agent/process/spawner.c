@@ -155,6 +155,7 @@ static void pass_launch(struct wire *w, struct process_launch *l)
     pass_str(w, &l->cwd);
     pass_str(w, &l->hostname);
     pass_str(w, &l->root);
+    pass_str(w, &l->changes);
     pass_str(w, &l->scratch);
     pass_str(w, &l->end_name);
     pass_str(w, &l->log_name);

@@ -365,13 +365,13 @@ static bool write_proc(const char *path, const char *text)
     return whole;
 }
 
-/* Maps the agent's user to itself in a new user namespace. */
+/* Maps the agent's user, the only one of a new user namespace. */
 static bool map_user(struct process_user user)
 {
     char uids[32], gids[32];
 
-    snprintf(uids, sizeof(uids), "%u %u 1", user.uid, user.uid);
-    snprintf(gids, sizeof(gids), "%u %u 1", user.gid, user.gid);
+    snprintf(uids, sizeof(uids), "%lld %u 1", (long long)user.inner_uid, user.uid);
+    snprintf(gids, sizeof(gids), "%lld %u 1", (long long)user.inner_gid, user.gid);
     return write_proc("/proc/self/uid_map", uids) && write_proc("/proc/self/setgroups", "deny") &&
            write_proc("/proc/self/gid_map", gids);
 }
@@ -744,7 +744,8 @@ static bool try_mounts(void)
 
 static bool can_isolate(enum process_isolation isolation, uint64_t more)
 {
-    const struct process_user user = {.uid = geteuid(), .gid = getegid()};
+    const struct process_user user = {
+        .uid = geteuid(), .gid = getegid(), .inner_uid = geteuid(), .inner_gid = getegid()};
     siginfo_t info = {0};
     int pidfd = -1;
     const pid_t pid = fork_with(fork_flags(isolation) | NAMESPACES | more, &pidfd);
