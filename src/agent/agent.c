@@ -27,6 +27,11 @@ bool agent_has(const struct agent *a, struct hk_str ns, struct hk_str name)
     return pods_find_named(&a->pods, ns, name) != NULL;
 }
 
+struct hk_str agent_find_namespace(const struct agent *a, uint32_t address)
+{
+    return pod_hosts_namespace(&a->pods, address);
+}
+
 bool agent_has_node(const struct agent *a, struct hk_str name)
 {
     return nodes_find((struct nodes *)&a->nodes, name) != NULL;
@@ -407,7 +412,7 @@ struct agent *agent_new(const struct agent_opts *o)
     }
     if (o->services) {
         a->pods.service_names =
-            service_names_new(o->services, pod_hosts_services_changed, &a->pods);
+            service_names_new(o->services, a->host.o.domain, pod_hosts_services_changed, &a->pods);
     }
     nodes_init(&a->nodes, &a->host, &node_ops, a);
     agent_open_feed(a);

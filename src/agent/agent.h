@@ -27,6 +27,8 @@ void agent_serve(void *ctx, const struct node_call *call);
 void agent_write_pods(const struct agent *a, struct hk_buf *out);
 /* The pod is on this node. */
 bool agent_has(const struct agent *a, struct hk_str ns, struct hk_str name);
+/* The namespace of the pod with that IPv4 address, in the byte order of the host; {0}: none has it. */
+struct hk_str agent_find_namespace(const struct agent *a, uint32_t address);
 /* The agent owns the node of that name. */
 bool agent_has_node(const struct agent *a, struct hk_str name);
 /* The node is registered, and every pod was processed once. */

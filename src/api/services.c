@@ -59,6 +59,8 @@ static void service_clear(struct service *svc)
     hk_vec_clear(&svc->ports);
     hk_free(svc->address);
     svc->address = services_copy(HK_STR(""));
+    hk_free(svc->external);
+    svc->external = NULL;
     svc->exists = svc->headless = false;
     svc->affinity_s = 0;
 }
@@ -158,7 +160,9 @@ static void services_on_service(void *ctx, struct api_object *o)
     service_clear(svc);
     svc->exists = true;
     svc->headless = hk_str_is(ip, "None");
-    if (!svc->headless && !hk_str_is(json_str_field(spec, "type"), "ExternalName")) {
+    if (hk_str_is(json_str_field(spec, "type"), "ExternalName")) {
+        svc->external = services_copy(json_str_field(spec, "externalName"));
+    } else if (!svc->headless) {
         hk_free(svc->address);
         svc->address = services_copy(ip);
     }
@@ -281,6 +285,14 @@ const struct service *services_at(const struct services *s, uint32_t row)
 uint32_t services_rows(const struct services *s)
 {
     return s->rows.len;
+}
+
+const struct service *services_find(const struct services *s, struct hk_str ns, struct hk_str name)
+{
+    const uint32_t row = hk_map_get(&s->by_name, services_key(ns, name));
+    const struct service *svc = row != HK_NONE ? s->rows.at[row] : NULL;
+
+    return svc && hk_str_is(ns, svc->ns) && hk_str_is(name, svc->name) ? svc : NULL;
 }
 
 /* The slice's port of that name and protocol; 0: none. */

@@ -34,6 +34,7 @@ struct service {
     bool exists; /* false: only slices of it are known */
     bool headless;
     char *address;      /* the cluster IP, "" none */
+    char *external;     /* the name that a Service of type ExternalName stands for; NULL: none */
     int64_t affinity_s; /* sessionAffinity ClientIP for this long; 0: none */
     HK_VEC(struct service_port) ports;
     HK_VEC(struct service_slice) slices;
@@ -57,6 +58,8 @@ void services_listen(struct services *s, void (*fn)(void *ctx, const struct serv
 /* The rows, in an order that changes only when Services come and go; NULL: a free row. */
 const struct service *services_at(const struct services *s, uint32_t row);
 uint32_t services_rows(const struct services *s);
+/* NULL: neither the Service nor a slice of it is known. */
+const struct service *services_find(const struct services *s, struct hk_str ns, struct hk_str name);
 
 /* An endpoint of one port. */
 struct service_target {

@@ -10,6 +10,7 @@
 #include "daemon/conf_map.h"
 #include "daemon/detach.h"
 #include "daemon/prober.h"
+#include "host/cluster_dns.h"
 #include "host/host.h"
 #include "host/node.h"
 #include "host/sim_nodes.h"
@@ -38,6 +39,7 @@ struct up_opts {
     const char *conf;
     struct node_flags node;
     struct sim_nodes_opts sim;
+    struct cluster_dns_opts dns;
     struct option_list scheduler_names; /* empty: default_scheduler_names */
     int64_t node_grace_ns, pod_gc_quarantine_ns;
     int64_t finished_pods_max; /* 0: keep all */
@@ -53,6 +55,7 @@ struct up {
     struct loop *scheduler;
     struct services *services;
     struct proxy *proxy;
+    struct dns *dns; /* NULL: none */
     struct spawner *spawner;
     struct net_files *conf_file; /* NULL: no file */
     struct conf_map conf_map;
@@ -107,6 +110,7 @@ static const struct option_row options[] = {
             "How many finished pods to keep; 0 keeps all. The oldest beyond that are deleted, "
             "except those of unfinished jobs."),
     ROW_INCLUDE(struct up_opts, host, host_service_options),
+    ROW_INCLUDE(struct up_opts, dns, cluster_dns_options),
     ROW_INCLUDE(struct up_opts, host, host_store_options),
     ROW_INCLUDE(struct up_opts, host, host_limit_options),
     ROW_END,
@@ -152,7 +156,8 @@ static struct manager *start_controllers(struct up *u, const struct up_opts *o)
                  .is_own_node = is_own_node,
                  .own_nodes = u,
                  .api_address = host_address(&o->host),
-                 .api_port = server_port(u->host.server)},
+                 .api_port = server_port(u->host.server),
+                 .dns = u->dns ? dns_address(u->dns) : NULL},
         .types = all,
         .ntype = n,
         .shared_port = true});
@@ -209,6 +214,26 @@ static void up_name_schedulers(struct up *u, const struct option_list *given)
     }
 }
 
+static struct hk_str up_pod_namespace(void *ctx, uint32_t address)
+{
+    const struct up *u = ctx;
+    struct hk_str ns = {0};
+
+    if (u->node.agent) {
+        ns = agent_find_namespace(u->node.agent, address);
+    }
+    return ns.n == 0 && u->sim.agent ? agent_find_namespace(u->sim.agent, address) : ns;
+}
+
+static int up_start_dns(struct up *u, const struct up_opts *o, struct hk_err *err)
+{
+    return cluster_dns_start(&o->dns, u->host.services.range, u->host.loop,
+                             &(struct dns_zone_opts){.services = u->services,
+                                                     .pod_namespace = up_pod_namespace,
+                                                     .ctx = u},
+                             &u->dns, err);
+}
+
 static int up_open_parts(struct up *u, const struct up_opts *o, struct hk_err *err)
 {
     struct host_opts host = o->host;
@@ -229,6 +254,10 @@ static int up_open_parts(struct up *u, const struct up_opts *o, struct hk_err *e
     }
     u->services = services_new(rest_port(u->host.rest), u->host.clock);
     u->proxy = proxy_new(&(struct proxy_opts){.loop = u->host.loop, .services = u->services});
+    rc = up_start_dns(u, o, err);
+    if (rc < 0) {
+        return rc;
+    }
     u->prober = loop_prober_new(u->host.loop);
     u->controllers = start_controllers(u, o);
     u->controller_metrics = metrics_new(u->controllers);
@@ -255,6 +284,8 @@ static int up_open_parts(struct up *u, const struct up_opts *o, struct hk_err *e
                                             .api_port = server_port(u->host.server),
                                             .dir = o->host.dir,
                                             .services = u->services,
+                                            .dns = u->dns ? dns_address(u->dns) : NULL,
+                                            .domain = o->dns.domain,
                                             .flags = &o->node},
                         err);
     }
@@ -389,6 +420,7 @@ static int up(const struct up_opts *o)
     spawner_free(u.spawner);
     net_files_free(u.conf_file);
     loop_free(u.scheduler);
+    dns_free(u.dns);
     proxy_free(u.proxy);
     services_free(u.services);
     manager_free(u.controllers);
@@ -430,7 +462,7 @@ static int up_run(const struct verb *v, int argc, char **argv)
         return rc < 0 ? EXIT_BAD : EXIT_OK;
     }
     if (where_settle(&o.host.dir, &dir, &err) < 0 || node_check(&o.node, &err) < 0 ||
-        check_listen(&o, &err) < 0) {
+        check_listen(&o, &err) < 0 || cluster_dns_check(&o.dns, &err) < 0) {
         rc = verb_complain("up: %s", err.text);
     } else {
         write_log_path(&o, &log);

@@ -63,6 +63,7 @@ struct ctl_conf {
     /* Where this process serves the API, for the Service default/kubernetes; NULL: unknown. */
     const char *api_address;
     uint16_t api_port;
+    const char *dns; /* address of the DNS server; NULL: none */
     /* The ConfigMap with the controllers' configuration; "": the names of Volcano's installer. */
     struct hk_str config_ns, config_name;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Service default/kubernetes, with its Endpoints and EndpointSlice: under this name pods find the
-// API. Embedded mode only; a real API server keeps its own. All three are written again when somebody
-// changes or deletes them.
+// API. And, where a DNS server runs, the Service kube-system/kube-dns, which programs look up to find
+// it; it has no endpoints, because the server itself listens on its address. Embedded mode only; a
+// real API server keeps its own. All are written again when somebody changes or deletes them.
 #include "api/names.h"
 #include "codec/yaml.h"
 #include "controllers/kinds.h"
@@ -12,18 +13,28 @@
 
 #define NS "default"
 #define NAME "kubernetes"
+#define DNS_NS "kube-system"
+#define DNS_NAME "kube-dns"
+
+static bool service_kubernetes_is_dns(struct hk_str ns, struct hk_str name)
+{
+    return hk_str_is(ns, DNS_NS) && hk_str_is(name, DNS_NAME);
+}
 
 static void service_kubernetes_changed(struct ctl *c, const struct mirror_change *ch)
 {
-    if (hk_str_is(mirror_ns(ch->mirror, ch->row), NS) &&
-        hk_str_is(mirror_name(ch->mirror, ch->row), NAME)) {
-        ctl_add(c, HK_STR(NS), HK_STR(NAME));
+    const struct hk_str ns = mirror_ns(ch->mirror, ch->row);
+    const struct hk_str name = mirror_name(ch->mirror, ch->row);
+
+    if (service_kubernetes_is_dns(ns, name) || (hk_str_is(ns, NS) && hk_str_is(name, NAME))) {
+        ctl_add(c, ns, name);
     }
 }
 
 static void service_kubernetes_open(struct ctl *c)
 {
     ctl_add(c, HK_STR(NS), HK_STR(NAME));
+    ctl_add(c, HK_STR(DNS_NS), HK_STR(DNS_NAME));
 }
 
 /* Everything in want is the same in have; members that only have has do not count. */
@@ -61,7 +72,7 @@ static void service_kubernetes_keep(struct ctl *c, struct pass *t, enum api_kind
                                     const char *text)
 {
     const struct mirror *m = ctl_mirror(c, kind);
-    const uint32_t row = mirror_find(m, HK_STR(NS), HK_STR(NAME));
+    const uint32_t row = mirror_find(m, t->ns, t->name);
     struct yaml_docs docs = {0};
     struct json have;
 
@@ -81,7 +92,27 @@ static void service_kubernetes_keep(struct ctl *c, struct pass *t, enum api_kind
 
 #define META(labels) "metadata: {namespace: " NS ", name: " NAME ", labels: {" labels "}}"
 
-static void service_kubernetes_reconcile(struct ctl *c, struct pass *t)
+/* The address is that of the first creation: it cannot be changed. */
+static void service_kubernetes_keep_dns(struct ctl *c, struct pass *t)
+{
+    const char *dns = ctl_conf(c)->dns;
+    const bool exists = mirror_find(ctl_mirror(c, API_SERVICE), t->ns, t->name) != HK_NONE;
+
+    if (!dns) {
+        return;
+    }
+    service_kubernetes_keep(
+        c, t, API_SERVICE,
+        hk_arena_printf(t->mem,
+                        "{apiVersion: v1, kind: Service, metadata: {namespace: " DNS_NS
+                        ", name: " DNS_NAME ", labels: {k8s-app: kube-dns}}, "
+                        "spec: {%s%s%s type: ClusterIP, ports: "
+                        "[{name: dns, port: 53, protocol: UDP, targetPort: 53}, "
+                        "{name: dns-tcp, port: 53, protocol: TCP, targetPort: 53}]}}",
+                        exists ? "" : "clusterIP: ", exists ? "" : dns, exists ? "" : ","));
+}
+
+static void service_kubernetes_keep_api(struct ctl *c, struct pass *t)
 {
     const struct ctl_conf *conf = ctl_conf(c);
     const char *family = "IPv4";
@@ -124,6 +155,15 @@ static void service_kubernetes_reconcile(struct ctl *c, struct pass *t)
             family, conf->api_address, conf->api_port));
 }
 
+static void service_kubernetes_reconcile(struct ctl *c, struct pass *t)
+{
+    if (service_kubernetes_is_dns(t->ns, t->name)) {
+        service_kubernetes_keep_dns(c, t);
+    } else {
+        service_kubernetes_keep_api(c, t);
+    }
+}
+
 static const struct ctl_watch watches[] = {{&mirror_services, service_kubernetes_changed},
                                            {&mirror_endpoints, service_kubernetes_changed},
                                            {&mirror_endpoint_slices, service_kubernetes_changed},
@@ -131,7 +171,7 @@ static const struct ctl_watch watches[] = {{&mirror_services, service_kubernetes
 
 const struct ctl_type ctl_service_kubernetes = {
     .name = "kubernetes-service-controller",
-    .about = "keeps the Service kubernetes in the namespace default",
+    .about = "keeps the Services kubernetes in the namespace default and kube-dns in kube-system",
     .watches = watches,
     .open = service_kubernetes_open,
     .reconcile = service_kubernetes_reconcile,

@@ -364,6 +364,8 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
                                               .lease_ns = o->lease_ns,
                                               .loop = o->loop,
                                               .services = o->services,
+                                              .dns = o->dns,
+                                              .domain = o->domain,
                                               .capacity = &has,
                                               .allocatable = &has,
                                               .labels = &words,

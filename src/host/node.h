@@ -45,6 +45,7 @@ struct node_opts {
     uint16_t api_port;
     const char *dir;           /* the node's state is below it */
     struct services *services; /* names for pods; NULL: none */
+    const char *dns, *domain;  /* as in agent_opts */
     const struct node_flags *flags;
     const char *address;     /* of the machine; NULL: 127.0.0.1 */
     uint16_t serve_port;     /* port for logs and commands of its pods; 0: none */

@@ -3,6 +3,7 @@
 #include "agent/host/host.h"
 
 #define ADDRESS_DEFAULT "127.0.0.1"
+#define DOMAIN_DEFAULT "cluster.local"
 #define LEASE_DEFAULT_NS (40 * SECOND_NS)
 
 int64_t host_mono_ns(const struct host *h)
@@ -49,6 +50,8 @@ static void host_copy_strings(struct host *h, const struct agent_opts *o)
     h->o.memory_dir = host_copy_str(h, o->memory_dir);
     h->o.node = host_copy_str(h, o->node);
     h->o.address = host_copy_str(h, o->address ? o->address : ADDRESS_DEFAULT);
+    h->o.dns = host_copy_str(h, o->dns);
+    h->o.domain = host_copy_str(h, o->domain ? o->domain : DOMAIN_DEFAULT);
     h->o.image_roots = host_copy_str(h, o->image_roots);
     h->o.images = host_copy_str(h, o->images);
     h->o.covered = host_copy_list(h, o->covered);

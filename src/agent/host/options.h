@@ -39,6 +39,8 @@ struct agent_opts {
     int64_t lease_ns;          /* lease duration, renewed four times in it; 0: 40 s */
     uint16_t serve_port;       /* port of its kubelet API; 0: none */
     struct services *services; /* whose names pods find in their hosts files; NULL: none */
+    const char *dns;           /* address of the cluster's DNS server; NULL: none */
+    const char *domain;        /* of the cluster; NULL: cluster.local */
     struct net_loop *loop;     /* for network probes; NULL: they fail */
     /* What the node has, as ResourceLists; labels as an object. Borrowed by agent_new. */
     const struct json *capacity, *allocatable, *labels;

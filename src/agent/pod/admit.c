@@ -24,6 +24,8 @@
 
 #define CODE_LOST 137
 
+enum { HOSTNAME_LENGTH = 63 };
+
 static void add_containers(struct pod *p, const char *field, bool init)
 {
     const struct json *list = pod_spec(p, field);
@@ -184,6 +186,19 @@ bool pod_is_skipped(const struct api_object *o)
     return true;
 }
 
+/* To what the kernel takes, as the kubelet does. */
+static struct hk_str pod_admit_shorten(struct hk_str hostname)
+{
+    if (hostname.n <= HOSTNAME_LENGTH) {
+        return hostname;
+    }
+    hostname.n = HOSTNAME_LENGTH;
+    while (hostname.s[hostname.n - 1] == '-' || hostname.s[hostname.n - 1] == '.') {
+        hostname.n--;
+    }
+    return hostname;
+}
+
 struct pod *pod_new(struct pods *ps, struct api_object *o)
 {
     struct host *h = ps->host;
@@ -204,9 +219,7 @@ struct pod *pod_new(struct pods *ps, struct api_object *o)
                       .alarm_ns = INT64_MAX,
                       .deadline_ns = INT64_MAX,
                       .start_ns = host_wall_ns(h)};
-    if (p->hostname.n == 0) {
-        p->hostname = p->name;
-    }
+    p->hostname = pod_admit_shorten(p->hostname.n > 0 ? p->hostname : p->name);
     if (h->o.dir) {
         p->dir = hk_strdup(hk_arena_printf(&h->mem, "%s/pods/%.*s", h->o.dir, HK_FMT(p->uid)));
     }

@@ -1,118 +1,219 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolv.conf of pods with their own DNS settings: the machine's file plus the pod's dnsConfig;
-// with dnsPolicy None, only the dnsConfig. Other pods see the machine's file; in an image, a copy.
+// The resolv.conf of a pod, by the kubelet's rules: the policy says where it begins, and the pod's
+// dnsConfig is merged into that.
+//
+//   ClusterFirst             the cluster's DNS server; names of the cluster come before the
+//                            machine's in the search list. On the host's network: Default
+//   ClusterFirstWithHostNet  the same on any network
+//   Default                  the machine's file
+//   None                     empty
+//
+// A node without a DNS server of the cluster takes ClusterFirst as Default. Where the result would be
+// the machine's file, the pod sees that file itself; in the root of an image, a copy.
 #include "agent/pod/dns.h"
 
+#include "agent/pod/hosts.h"
 #include "base/file.h"
+#include "net/resolv.h"
 
 #include <errno.h>
 #include <sys/stat.h>
 
-#define MACHINES_OWN "/etc/resolv.conf"
-#define FILE_MAX ((size_t)1 << 16)
-
-struct resolver {
-    struct hk_buf servers; /* lines */
-    struct hk_buf search;  /* words, each after a space */
-    struct hk_buf options;
+enum {
+    SERVERS_MAX = 3,
+    SEARCH_MAX = 32,
+    SEARCH_NAME_MAX = 253,
+    SEARCH_BYTES_MAX = 2048, /* with a blank between each two */
+    FILE_MAX = 64 << 10,
 };
 
-static void resolver_fini(struct resolver *r)
+enum dns_base { DNS_BASE_NONE, DNS_BASE_MACHINE, DNS_BASE_CLUSTER };
+
+static enum dns_base pod_dns_base(const struct pod *p)
 {
-    hk_buf_fini(&r->servers);
-    hk_buf_fini(&r->search);
-    hk_buf_fini(&r->options);
+    const struct hk_str policy = json_str(pod_spec(p, "dnsPolicy"), HK_STR("ClusterFirst"));
+    const bool host = json_bool(pod_spec(p, "hostNetwork"), false);
+
+    if (hk_str_is(policy, "None")) {
+        return DNS_BASE_NONE;
+    }
+    if (!p->host->o.dns || hk_str_is(policy, "Default") ||
+        (host && hk_str_is(policy, "ClusterFirst"))) {
+        return DNS_BASE_MACHINE;
+    }
+    return DNS_BASE_CLUSTER;
 }
 
-static void add_words(struct hk_buf *to, struct hk_str words)
-{
-    struct hk_str word;
+/* ---- merging ---- */
 
-    while (hk_str_cut(&words, ' ', &word)) {
-        if (word.n > 0) {
-            hk_buf_addf(to, " %.*s", HK_FMT(word));
-        }
+static void pod_dns_set_cluster(const struct pod *p, struct resolv *r)
+{
+    const char *domain = p->host->o.domain;
+    struct hk_arena *a = &p->host->mem;
+    struct resolv machine = {0};
+
+    resolv_read(RESOLV_FILE, &machine);
+    resolv_add(&r->servers, hk_str(p->host->o.dns));
+    resolv_add(&r->search, hk_str(hk_arena_printf(a, "%.*s.svc.%s", HK_FMT(p->ns), domain)));
+    resolv_add(&r->search, hk_str(hk_arena_printf(a, "svc.%s", domain)));
+    resolv_add(&r->search, hk_str(domain));
+    for (uint32_t i = 0; i < machine.search.len; i++) {
+        resolv_add(&r->search, hk_str(machine.search.at[i]));
+    }
+    resolv_add(&r->options, HK_STR("ndots:5"));
+    resolv_fini(&machine);
+}
+
+static void pod_dns_add_all(const struct json *list, resolv_words *to)
+{
+    for (uint32_t i = 0; json_item(list, i); i++) {
+        resolv_add(to, json_str(json_item(list, i), HK_STR("")));
     }
 }
 
-static void read_machines(struct resolver *r)
+static struct hk_str pod_dns_option_name(struct hk_str option)
+{
+    struct hk_str name = {0};
+
+    hk_str_cut(&option, ':', &name);
+    return name;
+}
+
+/* Replaces an option of the same name. */
+static void pod_dns_set_option(resolv_words *options, struct hk_str option)
+{
+    const struct hk_str name = pod_dns_option_name(option);
+
+    for (uint32_t i = 0; i < options->len; i++) {
+        if (hk_str_eq(name, pod_dns_option_name(hk_str(options->at[i])))) {
+            hk_free(options->at[i]);
+            options->at[i] = hk_strndup(option.s, option.n);
+            return;
+        }
+    }
+    resolv_add(options, option);
+}
+
+static void pod_dns_merge(const struct pod *p, const struct json *config, struct resolv *r)
+{
+    const struct json *options = json_get(config, "options");
+
+    pod_dns_add_all(json_get(config, "nameservers"), &r->servers);
+    pod_dns_add_all(json_get(config, "searches"), &r->search);
+    for (uint32_t i = 0; json_item(options, i); i++) {
+        const struct hk_str name = json_str_field(json_item(options, i), "name");
+        const struct hk_str value = json_str_field(json_item(options, i), "value");
+
+        pod_dns_set_option(&r->options,
+                           hk_str(hk_arena_printf(&p->host->mem, "%.*s%s%.*s", HK_FMT(name),
+                                                  value.n > 0 ? ":" : "", HK_FMT(value))));
+    }
+}
+
+/* ---- limits ---- */
+
+static void pod_dns_cut(resolv_words *list, uint32_t max)
+{
+    while (list->len > max) {
+        hk_free(hk_vec_pop(list));
+    }
+}
+
+static const char *pod_dns_join(const resolv_words *list, struct hk_arena *a)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
-    struct hk_str rest, line, key;
 
-    if (hk_read_file(MACHINES_OWN, FILE_MAX, &text, NULL) < 0) {
-        return;
+    for (uint32_t i = 0; i < list->len; i++) {
+        hk_buf_addf(&text, "%s%s", i > 0 ? " " : "", list->at[i]);
     }
-    for (char *c = text.data; c && *c; c++) {
-        *c = *c == '\t' ? ' ' : *c;
+    return hk_arena_str(a, hk_buf_str(&text)).s;
+}
+
+static void pod_dns_remove_long_names(resolv_words *search)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < search->len; i++) {
+        if (strlen(search->at[i]) > SEARCH_NAME_MAX) {
+            hk_free(search->at[i]);
+        } else {
+            search->at[n++] = search->at[i];
+        }
     }
-    rest = hk_buf_str(&text);
-    while (hk_str_cut(&rest, '\n', &line)) {
-        if (!hk_str_cut(&line, ' ', &key)) {
-            continue;
-        }
-        if (hk_str_is(key, "nameserver")) {
-            hk_buf_addf(&r->servers, "nameserver %.*s\n", HK_FMT(hk_str_trim(line)));
-        } else if (hk_str_is(key, "search")) {
-            hk_buf_clear(&r->search); /* the last "search" line counts */
-            add_words(&r->search, line);
-        } else if (hk_str_is(key, "options")) {
-            add_words(&r->options, line);
-        }
+    search->len = n;
+}
+
+static void pod_dns_limit(const struct pod *p, struct resolv *r)
+{
+    struct hk_arena *a = &p->host->mem;
+    const uint32_t nsearch = r->search.len;
+
+    if (r->servers.len > SERVERS_MAX) {
+        pod_dns_cut(&r->servers, SERVERS_MAX);
+        pod_note(p, true, "DNSConfigForming",
+                 hk_arena_printf(a,
+                                 "Nameserver limits were exceeded, some nameservers have been "
+                                 "omitted, the applied nameserver line is: %s",
+                                 pod_dns_join(&r->servers, a)));
+    }
+    pod_dns_cut(&r->search, SEARCH_MAX);
+    pod_dns_remove_long_names(&r->search);
+    while (strlen(pod_dns_join(&r->search, a)) > SEARCH_BYTES_MAX) {
+        pod_dns_cut(&r->search, r->search.len - 1);
+    }
+    if (r->search.len < nsearch) {
+        pod_note(p, true, "DNSConfigForming",
+                 hk_arena_printf(a,
+                                 "Search Line limits were exceeded, some search paths have been "
+                                 "omitted, the applied search line is: %s",
+                                 pod_dns_join(&r->search, a)));
     }
 }
 
-static void read_config(const struct json *config, struct resolver *r)
+/* ---- the file ---- */
+
+static int pod_dns_write(const char *path, const struct resolv *r, struct hk_err *err)
 {
-    const struct json *list = json_get(config, "nameservers");
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0}, now = {0};
+    int rc;
 
-    for (uint32_t i = 0; json_item(list, i); i++) {
-        hk_buf_addf(&r->servers, "nameserver %.*s\n",
-                    HK_FMT(json_str(json_item(list, i), HK_STR(""))));
+    resolv_write(r, &text);
+    if (hk_read_file(path, FILE_MAX, &now, NULL) == 0 &&
+        hk_str_eq(hk_buf_str(&now), hk_buf_str(&text))) {
+        return 0; /* another container of the pod has it mounted */
     }
-    list = json_get(config, "searches");
-    for (uint32_t i = 0; json_item(list, i); i++) {
-        add_words(&r->search, json_str(json_item(list, i), HK_STR("")));
+    rc = hk_write_file(path, hk_buf_str(&text), err);
+    if (rc == 0 && chmod(path, 0644) < 0) {
+        return hk_fail(err, HK_EIO, "cannot set the mode of '%s': %s", path, strerror(errno));
     }
-    list = json_get(config, "options");
-    for (uint32_t i = 0; json_item(list, i); i++) {
-        const struct hk_str value = json_str(json_get(json_item(list, i), "value"), HK_STR(""));
-
-        hk_buf_addf(&r->options, " %.*s",
-                    HK_FMT(json_str(json_get(json_item(list, i), "name"), HK_STR(""))));
-        hk_buf_addf(&r->options, value.n > 0 ? ":%.*s" : "%.*s", HK_FMT(value));
-    }
+    return rc;
 }
 
 int pod_dns_mount(const struct pod *p, struct runtime_container *rc, struct hk_err *err)
 {
-    HK_AUTO(resolver_fini) struct resolver r = {0};
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+    HK_AUTO(resolv_fini) struct resolv r = {0};
     const struct json *config = pod_spec(p, "dnsConfig");
-    const bool alone = hk_str_is(json_str(pod_spec(p, "dnsPolicy"), HK_STR("")), "None");
-    const char *path = hk_arena_printf(&p->host->mem, "%s/.resolv.conf", p->dir);
+    const enum dns_base base = pod_dns_base(p);
+    const char *path = pod_hosts_file(p, "resolv.conf", &p->host->mem);
     int ret;
 
-    if (!config && !alone && !rc->root) {
+    if (base == DNS_BASE_MACHINE && !config && !rc->root) {
         return 0;
     }
-    if (!alone) {
-        read_machines(&r);
+    if (base == DNS_BASE_CLUSTER) {
+        pod_dns_set_cluster(p, &r);
+    } else if (base == DNS_BASE_MACHINE) {
+        resolv_read(RESOLV_FILE, &r);
     }
-    read_config(config, &r);
-    if (r.search.len > 0) {
-        hk_buf_addf(&text, "search%s\n", r.search.data);
-    }
-    hk_buf_addstr(&text, hk_buf_str(&r.servers));
-    if (r.options.len > 0) {
-        hk_buf_addf(&text, "options%s\n", r.options.data);
-    }
-    ret = hk_write_file(path, hk_buf_str(&text), err);
-    if (ret == 0 && chmod(path, 0644) < 0) {
-        return hk_fail(err, HK_EIO, "cannot set the mode of '%s': %s", path, strerror(errno));
-    }
+    pod_dns_merge(p, config, &r);
+    pod_dns_limit(p, &r);
+    ret = pod_dns_write(path, &r, err);
     if (ret == 0) {
-        runtime_add_mount(rc, (struct runtime_mount){.from = path, .at = MACHINES_OWN, .own = true},
+        runtime_add_mount(rc,
+                          (struct runtime_mount){.from = path,
+                                                 .at = RESOLV_FILE,
+                                                 .own = true,
+                                                 .optional = !config && base == DNS_BASE_CLUSTER},
                           &p->host->mem);
     }
     return ret;

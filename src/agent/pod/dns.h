@@ -4,6 +4,6 @@
 
 #include "agent/pod/pod.h"
 
-/* For pods with DNS settings, and for containers with a root of their own: writes resolv.conf and
- * mounts it. */
+/* For pods that do not see the machine's own, and for containers with a root of their own: writes the
+ * file and mounts it. */
 int pod_dns_mount(const struct pod *p, struct runtime_container *rc, struct hk_err *err) HK_CHECKED;

@@ -3,6 +3,7 @@
 // and the pod itself, and the expansion of $(NAME).
 #include "agent/pod/env.h"
 
+#include "agent/pod/hosts.h"
 #include "codec/quantity.h"
 
 #include <pwd.h>
@@ -341,13 +342,16 @@ int env_make(const struct pod *p, const struct json *container, struct hk_arena 
              struct hk_err *err)
 {
     const struct json *from = json_get(container, "envFrom"), *env = json_get(container, "env");
-    const char *home = env_has(ret, HK_STR("HOME")) ? NULL : home_of(p, container, a);
-    int rc;
+    const char *home = env_has(ret, HK_STR("HOME")) ? NULL : home_of(p, container, a), *hostname;
+    int rc = pod_hosts_own_name(p, a, &hostname, err);
 
+    if (rc < 0) {
+        return rc;
+    }
     if (!env_has(ret, HK_STR("PATH"))) {
         env_set(ret, HK_STR("PATH"), HK_STR(PATH_DEFAULT));
     }
-    env_set(ret, HK_STR("HOSTNAME"), p->hostname);
+    env_set(ret, HK_STR("HOSTNAME"), hk_str(hostname));
     if (!env_has(ret, HK_STR("HOME"))) {
         env_set(ret, HK_STR("HOME"), hk_str(home ? home : "/"));
     }

@@ -17,6 +17,8 @@
 #define NET_BASE 0x7f400000u /* 127.64.0.0 */
 #define NET_SIZE 0x00400000u /* a /10 */
 
+enum { FULL_NAME_MAX = 64 }; /* what the kernel holds */
+
 static void pod_hosts_close_fd(int *fd)
 {
     if (*fd >= 0) {
@@ -46,6 +48,14 @@ static uint64_t pod_hosts_address_index(const char *address)
         return UINT64_MAX - 1;
     }
     return ((uint64_t)a << 24 | b << 16 | c << 8 | d) - NET_BASE;
+}
+
+struct hk_str pod_hosts_namespace(const struct pods *ps, uint32_t address)
+{
+    const uint32_t slot = hk_map_get(&ps->by_address, (uint64_t)address - NET_BASE);
+    const struct pod *p = slot != HK_NONE ? ps->slots.at[slot] : NULL;
+
+    return p && p->stage != POD_ENDED && !p->gone ? p->ns : (struct hk_str){0};
 }
 
 static bool pod_hosts_address_in_use(const struct pod *p, const char *address)
@@ -104,6 +114,7 @@ void pod_hosts_remove(const struct pod *p)
     if (p->host->o.memory_dir) {
         unlink(pod_hosts_file(p, "address", &p->host->mem));
         unlink(pod_hosts_file(p, "hosts", &p->host->mem));
+        unlink(pod_hosts_file(p, "resolv.conf", &p->host->mem));
     }
 }
 
@@ -139,6 +150,27 @@ const char *pod_hosts_path(const struct pod *p, struct hk_arena *a)
     return p->dir ? pod_hosts_file(p, "hosts", a) : NULL;
 }
 
+int pod_hosts_own_name(const struct pod *p, struct hk_arena *a, const char **ret,
+                       struct hk_err *err)
+{
+    const char *full;
+
+    *ret = hk_arena_str(a, p->hostname).s;
+    if (p->subdomain.n == 0 || !json_bool(pod_spec(p, "setHostnameAsFQDN"), false)) {
+        return 0;
+    }
+    full = hk_arena_printf(a, "%.*s.%.*s.%.*s.svc.%s", HK_FMT(p->hostname), HK_FMT(p->subdomain),
+                           HK_FMT(p->ns), p->host->o.domain);
+    if (strlen(full) > FULL_NAME_MAX) {
+        return hk_fail(err, HK_EINVAL,
+                       "failed to construct FQDN from pod hostname and cluster domain, FQDN %s is "
+                       "too long (%d characters is the max, %zu characters requested)",
+                       full, FULL_NAME_MAX, strlen(full));
+    }
+    *ret = full;
+    return 0;
+}
+
 /* Pods with the same group name are in each other's hosts files. */
 static struct hk_str pod_hosts_group_name(const struct pod *p)
 {
@@ -157,8 +189,8 @@ static void pod_hosts_write_line(const struct pod *p, struct hk_buf *out)
 {
     hk_buf_addf(out, "%s", p->address[0] ? p->address : p->host->o.address);
     if (p->subdomain.n > 0) {
-        hk_buf_addf(out, " %.*s.%.*s.%.*s.svc.cluster.local", HK_FMT(p->hostname),
-                    HK_FMT(p->subdomain), HK_FMT(p->ns));
+        hk_buf_addf(out, " %.*s.%.*s.%.*s.svc.%s", HK_FMT(p->hostname), HK_FMT(p->subdomain),
+                    HK_FMT(p->ns), p->host->o.domain);
         hk_buf_addf(out, " %.*s.%.*s.%.*s.svc", HK_FMT(p->hostname), HK_FMT(p->subdomain),
                     HK_FMT(p->ns));
         hk_buf_addf(out, " %.*s.%.*s", HK_FMT(p->hostname), HK_FMT(p->subdomain));

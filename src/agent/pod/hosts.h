@@ -12,6 +12,12 @@ void pod_hosts_remove(const struct pod *p);
 /* Path of a file of the pod that need not survive a reboot. */
 const char *pod_hosts_file(const struct pod *p, const char *what, struct hk_arena *a);
 const char *pod_hosts_path(const struct pod *p, struct hk_arena *a);
+/* The name of the kernel for its containers: the hostname, or with setHostnameAsFQDN and a subdomain
+ * the fully qualified one, which fails when it is longer than 64 characters. */
+int pod_hosts_own_name(const struct pod *p, struct hk_arena *a, const char **ret,
+                       struct hk_err *err) HK_CHECKED;
+/* The namespace of the running pod with that IPv4 address, in the byte order of the host; {0}: none. */
+struct hk_str pod_hosts_namespace(const struct pods *ps, uint32_t address);
 /* The pod was added or removed: marks the hosts files of its group as outdated. */
 void pod_hosts_changed(struct pod *p);
 /* Writes only this pod's hosts file. */

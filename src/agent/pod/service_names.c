@@ -19,6 +19,7 @@ struct service_names_text {
 
 struct service_names {
     struct services *s;
+    const char *domain;
     void (*changed)(void *ctx);
     void *ctx;
     HK_VEC(struct service_names_text) texts;
@@ -60,10 +61,10 @@ static bool service_names_fits(struct service_names_room *room)
 }
 
 /* host NULL: the Service itself. */
-static void service_names_line(const struct service *svc, const char *address, const char *host,
-                               bool own, struct hk_buf *out)
+static void service_names_line(const struct service_names *n, const struct service *svc,
+                               const char *address, const char *host, bool own, struct hk_buf *out)
 {
-    static const char *const ends[] = {"", ".svc", ".svc.cluster.local"};
+    static const char *const ends[] = {"", ".svc", ".svc."};
     const char *head = host ? host : "", *dot = host ? "." : "";
 
     hk_buf_adds(out, address);
@@ -71,32 +72,35 @@ static void service_names_line(const struct service *svc, const char *address, c
         hk_buf_addf(out, " %s%s%s", head, dot, svc->name);
     }
     for (size_t i = 0; i < HK_LEN(ends); i++) {
-        hk_buf_addf(out, " %s%s%s.%s%s", head, dot, svc->name, svc->ns, ends[i]);
+        hk_buf_addf(out, " %s%s%s.%s%s%s", head, dot, svc->name, svc->ns, ends[i],
+                    i == HK_LEN(ends) - 1 ? n->domain : "");
     }
     hk_buf_addc(out, '\n');
 }
 
-static void service_names_write_headless(const struct service *svc, bool own,
-                                         struct service_names_room *room, struct hk_buf *out)
+static void service_names_write_headless(const struct service_names *n, const struct service *svc,
+                                         bool own, struct service_names_room *room,
+                                         struct hk_buf *out)
 {
     for (uint32_t i = 0; i < svc->slices.len; i++) {
         const struct service_slice *slice = &svc->slices.at[i];
 
         for (uint32_t k = 0; k < slice->endpoints.len; k++) {
             if (slice->endpoints.at[k].ready && service_names_fits(room)) {
-                service_names_line(svc, slice->endpoints.at[k].address, NULL, own, out);
+                service_names_line(n, svc, slice->endpoints.at[k].address, NULL, own, out);
             }
         }
     }
 }
 
-static void service_names_write_service(const struct service *svc, bool own,
-                                        struct service_names_room *room, struct hk_buf *out)
+static void service_names_write_service(const struct service_names *n, const struct service *svc,
+                                        bool own, struct service_names_room *room,
+                                        struct hk_buf *out)
 {
     if (svc->headless) {
-        service_names_write_headless(svc, own, room, out);
+        service_names_write_headless(n, svc, own, room, out);
     } else if (svc->address[0] != '\0' && service_names_fits(room)) {
-        service_names_line(svc, svc->address, NULL, own, out);
+        service_names_line(n, svc, svc->address, NULL, own, out);
     }
 }
 
@@ -116,7 +120,7 @@ static void service_names_write_all(const struct service_names *n, struct hk_str
 
         if (svc && svc->exists && hk_str_is(ns, svc->ns) == own &&
             service_names_is_api(svc) == api) {
-            service_names_write_service(svc, own, &room, out);
+            service_names_write_service(n, svc, own, &room, out);
         }
     }
     if (room.omitted > 0) {
@@ -145,8 +149,8 @@ static struct hk_str service_names_text(struct service_names *n, struct hk_str n
 }
 
 /* Pods with a hostname, below the headless Services of the namespace. */
-static void service_names_write_hosts(const struct service *svc, struct service_names_room *room,
-                                      struct hk_buf *out)
+static void service_names_write_hosts(const struct service_names *n, const struct service *svc,
+                                      struct service_names_room *room, struct hk_buf *out)
 {
     for (uint32_t i = 0; i < svc->slices.len; i++) {
         const struct service_slice *slice = &svc->slices.at[i];
@@ -155,7 +159,7 @@ static void service_names_write_hosts(const struct service *svc, struct service_
             const struct service_endpoint *e = &slice->endpoints.at[k];
 
             if (e->ready && e->hostname && service_names_fits(room)) {
-                service_names_line(svc, e->address, e->hostname, true, out);
+                service_names_line(n, svc, e->address, e->hostname, true, out);
             }
         }
     }
@@ -175,7 +179,7 @@ void service_names_write(struct service_names *n, struct hk_str ns, struct hk_st
 
         if (svc && svc->exists && svc->headless && hk_str_is(ns, svc->ns) &&
             !hk_str_is(listed, svc->name)) {
-            service_names_write_hosts(svc, &room, out);
+            service_names_write_hosts(n, svc, &room, out);
         }
     }
     if (room.omitted > 0) {
@@ -185,11 +189,13 @@ void service_names_write(struct service_names *n, struct hk_str ns, struct hk_st
 
 /* ---- the whole ---- */
 
-struct service_names *service_names_new(struct services *s, void (*changed)(void *ctx), void *ctx)
+struct service_names *service_names_new(struct services *s, const char *domain,
+                                        void (*changed)(void *ctx), void *ctx)
 {
     struct service_names *n = hk_zalloc(sizeof(*n));
 
     n->s = s;
+    n->domain = domain;
     n->changed = changed;
     n->ctx = ctx;
     services_listen(s, service_names_on_service, n);

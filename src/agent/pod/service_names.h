@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The names of Services in hosts files of pods:
 //
-//   with a cluster IP   NAME NAME.NS NAME.NS.svc NAME.NS.svc.cluster.local, its cluster IP
+//   with a cluster IP   NAME NAME.NS NAME.NS.svc NAME.NS.svc.DOMAIN, its cluster IP
 //   headless            the same names, a line for each ready endpoint; and HOST.NAME... for
 //                       endpoints with a hostname
 //
@@ -13,8 +13,9 @@
 struct services;
 struct service_names;
 
-/* changed is called when hosts files must be written again. s outlives the names. */
-struct service_names *service_names_new(struct services *s, void (*changed)(void *ctx), void *ctx);
+/* changed is called when hosts files must be written again. s and the domain outlive the names. */
+struct service_names *service_names_new(struct services *s, const char *domain,
+                                        void (*changed)(void *ctx), void *ctx);
 /* Takes NULL. */
 void service_names_free(struct service_names *n);
 /* Appends the lines for pods of the namespace; the hostnames of the Service `listed` are in the

@@ -32,7 +32,7 @@ static int setup(void **state)
     hk_clock_manual_init(&f->clock, 1767323045LL * 1000000000);
     f->mem = port_mem_new(f->clock.now_ns);
     f->services = services_new(port_mem_port(f->mem), &f->clock.clock);
-    f->names = service_names_new(f->services, on_changed, f);
+    f->names = service_names_new(f->services, "cluster.local", on_changed, f);
     *state = f;
     return 0;
 }

@@ -40,10 +40,15 @@ int pod_settle_in(struct pod *p, struct hk_err *err)
 int pod_start_pod(struct pod *p, struct hk_err *err)
 {
     struct hk_arena *a = &p->host->mem;
+    const char *hostname;
     int rc;
 
     if (p->started) {
         return 0;
+    }
+    rc = pod_hosts_own_name(p, a, &hostname, err);
+    if (rc < 0) {
+        return rc;
     }
     if (p->hosts_stale) {
         pod_hosts_write_own(p);
@@ -53,7 +58,7 @@ int pod_start_pod(struct pod *p, struct hk_err *err)
         &(struct runtime_pod){.uid = hk_arena_str(a, p->uid).s,
                               .ns = hk_arena_str(a, p->ns).s,
                               .name = hk_arena_str(a, p->name).s,
-                              .hostname = hk_arena_str(a, p->hostname).s,
+                              .hostname = hostname,
                               .dir = p->dir,
                               .hosts = pod_hosts_path(p, a),
                               .address = p->address[0] ? p->address : NULL,
