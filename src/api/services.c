@@ -392,3 +392,12 @@ void services_listen(struct services *s, void (*fn)(void *ctx, const struct serv
 {
     hk_vec_push(&s->listeners, ((struct services_listener){fn, ctx}));
 }
+
+void services_unlisten(struct services *s, const void *ctx)
+{
+    for (uint32_t i = s->listeners.len; i-- > 0;) {
+        if (s->listeners.at[i].ctx == ctx) {
+            hk_vec_swap_remove(&s->listeners, i);
+        }
+    }
+}

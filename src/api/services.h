@@ -55,6 +55,8 @@ bool services_synced(const struct services *s);
  * then). The Service is borrowed for the call. */
 void services_listen(struct services *s, void (*fn)(void *ctx, const struct service *svc),
                      void *ctx);
+/* The listener with that ctx is not called any more. */
+void services_unlisten(struct services *s, const void *ctx);
 /* The rows, in an order that changes only when Services come and go; NULL: a free row. */
 const struct service *services_at(const struct services *s, uint32_t row);
 uint32_t services_rows(const struct services *s);

@@ -155,6 +155,19 @@ static void nothing_is_left_of_what_is_gone(void **state)
     assert_int_equal(services_rows(f->services), 1);
 }
 
+static void a_listener_may_leave(void **state)
+{
+    struct fixture *f = *state;
+
+    services_unlisten(f->services, f);
+    put(f, "{apiVersion: v1, kind: Service, metadata: {name: e, namespace: d}, spec: {type: "
+           "ExternalName, externalName: a.example}}");
+    assert_int_equal(f->told, 0);
+    assert_string_equal(services_find(f->services, HK_STR("d"), HK_STR("e"))->external,
+                        "a.example");
+    assert_null(services_find(f->services, HK_STR("d"), HK_STR("f")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +176,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(those_that_leave_serve_until_another_is_ready, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(nothing_is_left_of_what_is_gone, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_listener_may_leave, setup, teardown),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -580,6 +580,7 @@ static void test_only_loopback_addresses_are_served(void **state)
     o.address = "127.0.0.1";
     o.port = dns_port(f->dns);
     assert_int_equal(dns_new(&o, &dns, &err), -HK_EIO); /* in use */
+    put(f, "{apiVersion: v1, kind: Service, metadata: {name: later, namespace: default}}");
 }
 
 int main(void)

@@ -807,6 +807,7 @@ void dns_zone_free(struct dns_zone *z)
     if (!z) {
         return;
     }
+    services_unlisten(z->o.services, z);
     hk_vec_fini(&z->rows);
     hk_map_fini(&z->by_address);
     hk_map_fini(&z->by_service);

@@ -340,8 +340,8 @@ static void test_nothing_is_denied_before_all_is_known(void **state)
 {
     struct fixture *f = *state;
 
-    services_free(f->services);
     dns_zone_free(f->zone);
+    services_free(f->services);
     f->services = services_new(port_mem_port(f->mem), &f->clock.clock);
     f->zone = dns_zone_new(
         &(struct dns_zone_opts){.services = f->services, .domain = "cluster.local"}, NULL);
