@@ -99,7 +99,7 @@ static const struct subresource subresources[] = {
     {"finalize", NULL, NULL, NULL, verbs_update},
     {"log", NULL, NULL, NULL, verbs_get},
     {"portforward", NULL, NULL, "PodPortForwardOptions", verbs_stream},
-    {"proxy", NULL, NULL, "PodProxyOptions", verbs_proxy},
+    {"proxy", NULL, NULL, NULL, verbs_proxy}, /* see kind_of_sub */
     {"resize", NULL, NULL, NULL, verbs_state},
     {"scale", "autoscaling", "v1", "Scale", verbs_state},
     {"status", NULL, NULL, NULL, verbs_state},
@@ -268,8 +268,11 @@ static const char *const *verbs_of(const struct resource *r)
 
 static bool has_sub(const struct resource *r, const char *sub)
 {
-    static const char *const of_node[] = {"attach", "exec", "log", "portforward", "proxy"};
+    static const char *const of_node[] = {"attach", "exec", "log", "portforward"};
 
+    if (strcmp(sub, "proxy") == 0) {
+        return r->kind->id == API_POD || r->kind->id == API_SERVICE || r->kind->id == API_NODE;
+    }
     for (uint32_t k = 0; k < HK_LEN(of_node); k++) {
         if (strcmp(sub, of_node[k]) == 0) {
             return r->kind->id == API_POD;
@@ -383,6 +386,11 @@ static void discovery_write_subs(const struct resource *r,
 
 static const char *kind_of_sub(const struct resource *r, const struct subresource *sub)
 {
+    if (strcmp(sub->name, "proxy") == 0) {
+        return r->kind->id == API_POD    ? "PodProxyOptions"
+               : r->kind->id == API_NODE ? "NodeProxyOptions"
+                                         : "ServiceProxyOptions";
+    }
     return sub->kind ? sub->kind : r->kind->kind;
 }
 

@@ -26,6 +26,19 @@ struct segments {
     uint32_t len;
 };
 
+/* Whether the segments end in the subresource proxy of a pod, Service or node. */
+static bool is_proxied(const struct segments *s)
+{
+    const bool core = s->len > 2 && hk_str_is(s->at[0], "api");
+
+    if (s->len == 5) {
+        return core && hk_str_is(s->at[2], "nodes") && hk_str_is(s->at[4], "proxy");
+    }
+    return s->len == 7 && core && hk_str_is(s->at[2], "namespaces") &&
+           (hk_str_is(s->at[4], "pods") || hk_str_is(s->at[4], "services")) &&
+           hk_str_is(s->at[6], "proxy");
+}
+
 static int route_split_path(struct hk_str path, struct hk_arena *a, struct segments *ret,
                             struct hk_err *err)
 {
@@ -38,6 +51,11 @@ static int route_split_path(struct hk_str path, struct hk_arena *a, struct segme
         }
         if (part.n == 0 && !path.s) {
             break; /* a trailing slash */
+        }
+        if (is_proxied(ret)) {
+            ret->at[ret->len] = HK_STR("");
+            ret->tail[ret->len++] = tail;
+            break; /* the rest is for another server */
         }
         ret->tail[ret->len] = tail;
         const int rc = query_decode(part, false, a, &ret->at[ret->len], err);

@@ -11,7 +11,8 @@ struct route {
     struct hk_str path;
     struct hk_str group, version;
     struct hk_str ns, plural, name, sub;
-    struct hk_str rest; /* after the subresource, raw, without leading slash */
+    struct hk_str
+        rest; /* after the subresource, raw, without leading slash; behind proxy any text */
 };
 
 /* Fails with HK_EINVAL on segments that are empty, "." or "..", or contain a slash or control

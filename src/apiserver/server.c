@@ -7,7 +7,9 @@
 #include "apiserver/account.h"
 #include "apiserver/discovery.h"
 #include "apiserver/openapi.h"
+#include "apiserver/subproxy.h"
 #include "base/log.h"
+#include "net/forward.h"
 
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -21,6 +23,7 @@ enum {
     MAX_UNREAD_BYTES = 1 << 30, /* answers that clients have not read: 429 beyond */
     MAX_IN_FLIGHT = 2048,       /* the same */
     SHORT_IN_FLIGHT = 32,       /* the same when memory is short */
+    MAX_FORWARDS = 1024,        /* requests that other servers answer */
     /* With limited memory: requests in flight, bodies, answers, connections. */
     REQUEST_COST = 3 * 1024 * 1024,
     BODIES_SHARE = 16,
@@ -165,7 +168,7 @@ static void server_submit_call(struct exchange *x)
 /* Whether only the node of the pod can answer. */
 static bool node_answers(const struct exchange *x)
 {
-    static const char *const subs[] = {"log", "exec", "attach", "portforward", "proxy"};
+    static const char *const subs[] = {"log", "exec", "attach", "portforward"};
 
     for (uint32_t k = 0; k < HK_LEN(subs); k++) {
         if (hk_str_is(x->route.sub, subs[k])) {
@@ -248,6 +251,10 @@ static void answer_resource(struct exchange *x)
     if (review_answer(x)) {
         return;
     }
+    if (subproxy_matches(&x->route)) {
+        subproxy_serve(x);
+        return;
+    }
     if (redirect_binding(x) < 0 || find_kind(x) < 0) {
         answer_refusal(x);
     } else if (node_answers(x)) {
@@ -312,7 +319,7 @@ static int read_target(struct exchange *x)
     if (rc == -HK_ENOTFOUND) {
         return refuse_path(x);
     }
-    if (rc == 0) {
+    if (rc == 0 && !subproxy_matches(&x->route)) { /* that query is for another server */
         rc = query_parse(x->http->query, &x->mem, &x->query, &err);
     }
     if (rc < 0) {
@@ -415,6 +422,15 @@ static int on_body(void *ctx, const struct http_request *q)
     return http_request_claim(q, hk_str(user.name)) ? 0 : 429;
 }
 
+/* Bodies for other servers are not held here. */
+static bool server_streams_body(void *ctx, const struct http_request *q)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
+    struct route r;
+
+    return route_parse(q->path, &mem, &r, NULL) == 0 && subproxy_matches(&r);
+}
+
 static void server_on_http_error(void *ctx, int status, struct hk_buf *body)
 {
     static const struct port_status all[] = {
@@ -510,6 +526,7 @@ int server_new(const struct server_opts *o, struct server **ret, struct hk_err *
         .idle_timeout_ms = idle_timeout_ms,
         .header_timeout_ms = or_usual(o->header_timeout_ms, SERVER_HEADER_TIMEOUT_S),
         .admit = on_body,
+        .streams = server_streams_body,
         .handle = server_on_request,
         .refusal = server_on_http_error,
         .ctx = s,
@@ -524,6 +541,7 @@ int server_new(const struct server_opts *o, struct server **ret, struct hk_err *
     s->port = rest_port(o->rest);
     s->rbac = rbac_new(o->rest, o->store);
     s->openapi = openapi_new(o->rest);
+    s->forwarder = forwarder_new(o->loop, MAX_FORWARDS);
     s->started_ns = o->clock->mono_ns(o->clock);
     s->tick = net_timer_new(o->loop, on_tick, s);
     s->compact = net_timer_new(o->loop, on_compact, s);
@@ -566,6 +584,7 @@ void server_free(struct server *s)
     }
     rest_sign_tokens(s->opts.rest, NULL, NULL);
     http_server_free(s->http);
+    forwarder_free(s->forwarder);
     net_watch_del(s->port_watch);
     net_timer_free(s->tick);
     net_timer_free(s->compact);

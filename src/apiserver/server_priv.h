@@ -34,6 +34,7 @@ struct server {
     struct net_watch *port_watch;
     struct net_timer *tick, *compact, *memory;
     struct openapi *openapi;
+    struct forwarder *forwarder;
     struct exchange *pending; /* waiting for the port */
     struct hk_arena_pool mem; /* for exchanges */
     struct counters counters;

@@ -2,6 +2,7 @@
 // hekla up: runs API server, admission, controllers, scheduler and this machine as a node, in one
 // process around one store. The parts do not use HTTP between them: all share the store's port. One
 // thread runs the loop; after each iteration every part that got messages continues its work.
+#include "agent/serve/kubelet.h"
 #include "api/names.h"
 #include "api/services.h"
 #include "base/log.h"
@@ -196,6 +197,23 @@ static void up_serve(void *ctx, const struct node_call *call)
     agent_serve(sim ? u->sim.agent : u->node.agent, call);
 }
 
+static void up_write_pods(void *ctx, struct hk_buf *out)
+{
+    agent_write_pods(ctx, out);
+}
+
+/* The API that a kubelet of the node would have. */
+static void up_serve_node(void *ctx, struct hk_str name, struct http_request *q)
+{
+    struct up *u = ctx;
+    const bool own = u->node.agent && agent_has_node(u->node.agent, name);
+
+    kubelet_serve(&(struct kubelet_opts){.api = &u->node_api,
+                                         .write_pods = up_write_pods,
+                                         .ctx = own ? u->node.agent : u->sim.agent},
+                  q);
+}
+
 static bool up_has_pod(void *ctx, struct hk_str ns, struct hk_str pod)
 {
     const struct up *u = ctx;
@@ -241,7 +259,11 @@ static int up_open_parts(struct up *u, const struct up_opts *o, struct hk_err *e
 
     u->metrics = (struct server_metrics){write_metrics, u};
     host.metrics = &u->metrics;
-    u->node_api = (struct node_api){.serve = up_serve, .has = up_has_pod, .ctx = u};
+    u->node_api = (struct node_api){.serve = up_serve,
+                                    .has = up_has_pod,
+                                    .has_node = is_own_node,
+                                    .serve_node = up_serve_node,
+                                    .ctx = u};
     host.node_api = o->node.no_node && o->sim.fleet.n == 0 ? NULL : &u->node_api;
     u->host.has_pods = !o->node.no_node;
     rc = o->node.no_node ? 0 : spawner_new(&u->spawner, err); /* fork while small */

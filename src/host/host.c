@@ -253,6 +253,7 @@ static int host_serve(struct host *h, const struct host_opts *o, struct hk_err *
         .auth = h->setup.auth,
         .token_key = hk_str(h->setup.account_key),
         .node_api = node_proxy_api(h->node_proxy),
+        .kubelet_client = node_proxy_cert(h->node_proxy),
         .metrics = o->metrics,
         .budget = h->budget,
         .header_timeout_ms = o->header_timeout_s * 1000,

@@ -27,6 +27,7 @@ struct net_dial {
     const char *why;      /* a string literal */
     gnutls_session_t tls; /* NULL: no TLS */
     gnutls_certificate_credentials_t own;
+    char *server_name;
     struct tunnel tunnel;
 };
 
@@ -52,12 +53,37 @@ static void net_dial_finish_open(struct net_dial *d)
     d->opened(d->ctx, NULL);
 }
 
+/* Why the server's certificate is refused, in the words of Go's crypto/x509. */
+static const char *describe_refusal(unsigned status)
+{
+    static const struct {
+        unsigned flag;
+        const char *why;
+    } rows[] = {
+        {GNUTLS_CERT_UNEXPECTED_OWNER,
+         "tls: failed to verify certificate: x509: certificate is valid for other names"},
+        {GNUTLS_CERT_EXPIRED | GNUTLS_CERT_NOT_ACTIVATED,
+         "tls: failed to verify certificate: x509: certificate has expired or is not yet valid"},
+        {GNUTLS_CERT_SIGNER_NOT_FOUND | GNUTLS_CERT_SIGNER_NOT_CA,
+         "tls: failed to verify certificate: x509: certificate signed by unknown authority"},
+    };
+
+    for (size_t k = HK_LEN(rows); k-- > 0;) {
+        if (status & rows[k].flag) {
+            return rows[k].why;
+        }
+    }
+    return "tls: failed to verify certificate";
+}
+
 static void shake_hands(struct net_dial *d)
 {
     const int rc = gnutls_handshake(d->tls);
 
     if (rc == 0) {
         net_dial_finish_open(d);
+    } else if (rc == GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR) {
+        net_dial_fail(d, describe_refusal(gnutls_session_get_verify_cert_status(d->tls)));
     } else if (gnutls_error_is_fatal(rc)) {
         net_dial_fail(d, gnutls_strerror(rc));
     } else {
@@ -107,7 +133,27 @@ static int make_credentials(struct net_dial *d, const struct net_dial_opts *o)
         const gnutls_datum_t key = {(void *)o->key_pem, (unsigned)strlen(o->key_pem)};
         rc = gnutls_certificate_set_x509_key_mem(d->own, &cert, &key, GNUTLS_X509_FMT_PEM);
     }
-    return rc;
+    if (rc < 0 || !o->server_name || o->insecure) {
+        return rc;
+    }
+    if (o->ca_pem) {
+        const gnutls_datum_t ca = {(void *)o->ca_pem, (unsigned)strlen(o->ca_pem)};
+        return gnutls_certificate_set_x509_trust_mem(d->own, &ca, GNUTLS_X509_FMT_PEM);
+    }
+    return gnutls_certificate_set_x509_system_trust(d->own);
+}
+
+static int name_server(struct net_dial *d, const struct net_dial_opts *o)
+{
+    const int rc =
+        gnutls_server_name_set(d->tls, GNUTLS_NAME_DNS, o->server_name, strlen(o->server_name));
+
+    if (rc < 0 || o->insecure) {
+        return rc;
+    }
+    d->server_name = hk_strdup(o->server_name); /* borrowed by the session */
+    gnutls_session_set_verify_cert(d->tls, d->server_name, 0);
+    return 0;
 }
 
 static int open_tls(struct net_dial *d, const struct net_dial_opts *o)
@@ -123,6 +169,10 @@ static int open_tls(struct net_dial *d, const struct net_dial_opts *o)
     }
     gnutls_transport_set_int(d->tls, d->fd);
     rc = gnutls_set_default_priority(d->tls);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = o->server_name ? name_server(d, o) : 0;
     if (rc < 0) {
         return rc;
     }
@@ -184,10 +234,16 @@ void net_dial_free(struct net_dial *d)
         gnutls_certificate_free_credentials(d->own);
     }
     tunnel_fini(&d->tunnel);
+    hk_free(d->server_name);
     if (d->fd >= 0) {
         close(d->fd);
     }
     hk_free(d);
+}
+
+bool net_dial_connected(const struct net_dial *d)
+{
+    return d->state != CONNECTING;
 }
 
 /* ---- bytes ---- */

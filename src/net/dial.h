@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection to a numeric address, made without blocking the loop: TCP, optionally with TLS. Does
-// not verify the server's certificate.
+// A connection to a numeric address, made without blocking the loop: TCP, optionally with TLS. The
+// server's certificate is verified on request only.
 #pragma once
 
 #include "base/str.h"
@@ -15,6 +15,9 @@ struct net_dial_opts {
     uint16_t port;
     bool tls;
     const char *cert_pem, *key_pem; /* client certificate for TLS, or NULL */
+    const char *server_name;        /* sent in the handshake, and verified; NULL: neither */
+    bool insecure;                  /* server_name is not verified */
+    const char *ca_pem;             /* authorities to verify with; NULL: the system's */
     /* Connected (why is NULL) or failed. Called once, from the loop. */
     void (*opened)(void *ctx, const char *why);
     /* After that: EPOLLIN and EPOLLOUT as requested with net_dial_want, and EPOLLHUP. */
@@ -24,6 +27,8 @@ struct net_dial_opts {
 
 /* Borrows everything but the callbacks during the call. */
 struct net_dial *net_dial_new(struct net_loop *l, const struct net_dial_opts *o);
+/* Whether the server accepted the connection; a failure is one of TLS then. */
+bool net_dial_connected(const struct net_dial *d);
 /* May be called from the callbacks. Takes NULL. */
 void net_dial_free(struct net_dial *d);
 

@@ -206,14 +206,16 @@ static void http_fill_request(struct request *q)
     q->pub.nclient_cert_orgs = who->norgs;
 }
 
-/* The body is complete or will not be read: calls the handler. */
-static enum MHD_Result hand_over(struct request *q)
+static void http_suspend_request(struct request *q)
+{
+    q->suspended = true;
+    MHD_suspend_connection(q->conn->mhd);
+}
+
+static void http_call_handler(struct request *q)
 {
     struct http_server *s = q->conn->server;
 
-    if (s->freeing) {
-        return MHD_NO; /* the request arrived after all others were cut, and would have to wait */
-    }
     net_timer_off(q->conn->deadline);
     http_group_unlist(q->conn);
     s->nrequests++;
@@ -226,11 +228,101 @@ static enum MHD_Result hand_over(struct request *q)
         s->opts.handle(s->opts.ctx, &q->pub);
     }
     q->in_handler = false;
+}
+
+/* The body is complete or will not be read: calls the handler. */
+static enum MHD_Result hand_over(struct request *q)
+{
+    if (q->conn->server->freeing) {
+        return MHD_NO; /* the request arrived after all others were cut, and would have to wait */
+    }
+    http_call_handler(q);
     if (q->stage == ANSWERED) {
         return queue_answer(q);
     }
-    q->suspended = true;
-    MHD_suspend_connection(q->conn->mhd);
+    http_suspend_request(q);
+    return MHD_YES;
+}
+
+/* ---- streamed bodies ---- */
+
+static bool is_streamed(struct request *q)
+{
+    const struct http_opts *o = &q->conn->server->opts;
+    int64_t n = 0;
+
+    if (!o->streams) {
+        return false;
+    }
+    const struct hk_str length = http_request_header(&q->pub, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const bool has_body =
+        length.n > 0 ? !hk_str_int(length, &n) || n > 0
+                     : http_request_header(&q->pub, MHD_HTTP_HEADER_TRANSFER_ENCODING).n > 0;
+    if (!has_body) {
+        return false;
+    }
+    http_fill_request(q);
+    return o->streams(o->ctx, &q->pub);
+}
+
+/* Calls the handler before the body arrives. A peer that waits for "100 Continue" gets an early
+ * answer at once; others might not see it before they have sent the body. */
+static enum MHD_Result http_begin_streamed(struct request *q)
+{
+    if (q->conn->server->freeing) {
+        return MHD_NO;
+    }
+    q->pub.streamed = true;
+    http_call_handler(q);
+    if (q->stage == ANSWERED && http_request_header(&q->pub, MHD_HTTP_HEADER_EXPECT).n > 0) {
+        q->body_over = true;
+        return queue_answer(q);
+    }
+    return MHD_YES;
+}
+
+static enum MHD_Result http_end_streamed_body(struct request *q)
+{
+    q->body_over = true;
+    net_timer_off(q->conn->deadline);
+    if (q->sink.take) {
+        q->sink.take(q->sink.ctx, NULL, 0);
+    }
+    if (q->stage == ANSWERED) {
+        return queue_answer(q);
+    }
+    http_suspend_request(q);
+    return MHD_YES;
+}
+
+/* A body that nobody reads. */
+static enum MHD_Result http_drop_rest(struct request *q, size_t *n)
+{
+    q->dropped += *n;
+    *n = 0;
+    return q->dropped > q->conn->server->opts.max_body * DRAIN_FACTOR ? MHD_NO : MHD_YES;
+}
+
+static enum MHD_Result http_pass_body(struct request *q, const char *data, size_t *n)
+{
+    if (q->cut) {
+        return MHD_NO;
+    }
+    if (*n == 0) {
+        return http_end_streamed_body(q);
+    }
+    if (!q->sink.take) {
+        return http_drop_rest(q, n);
+    }
+    *n -= q->sink.take(q->sink.ctx, data, *n);
+    if (q->stage == ANSWERED) {
+        *n = 0;
+    } else if (*n > 0) {
+        net_timer_off(q->conn->deadline);
+        http_suspend_request(q);
+    } else {
+        http_set_deadline(q->conn, q->conn->server->opts.idle_timeout_ms);
+    }
     return MHD_YES;
 }
 
@@ -312,6 +404,9 @@ static enum MHD_Result http_begin_request(struct request *q, const char *method,
     if (q->refusal != 0) {
         return hand_over(q);
     }
+    if (is_streamed(q)) {
+        return http_begin_streamed(q);
+    }
     if (length.n > 0 && !hk_str_int(length, &n)) {
         n = INT64_MAX;
     }
@@ -347,8 +442,14 @@ static enum MHD_Result http_on_request(void *cls, struct MHD_Connection *mhd, co
         *n = 0;
         return MHD_YES;
     case WAITING:
+        if (q->pub.streamed && !q->body_over) {
+            return http_pass_body(q, data, n);
+        }
         return MHD_NO; /* resumed without an answer: the server is shutting down */
     case ANSWERED:
+        if (q->pub.streamed && !q->body_over && *n > 0) {
+            return http_drop_rest(q, n);
+        }
         break;
     }
     return queue_answer(q);
@@ -368,6 +469,9 @@ void http_request_free(struct request *q)
         q->stream.ended(q->stream.ctx);
     }
     http_tunnel_cut(q);
+    if (q->sink.gone) {
+        q->sink.gone(q->sink.ctx);
+    }
     if (q->response) {
         MHD_destroy_response(q->response);
     }
@@ -404,6 +508,10 @@ void http_answer(struct request *q, int status, const struct http_header *header
     q->stage = ANSWERED;
     q->status = status;
     q->response = response;
+    q->sink.gone = NULL;
+    if (q->pub.streamed && !q->body_over) {
+        http_set_deadline(q->conn, q->conn->server->opts.header_timeout_ms);
+    }
     for (uint32_t k = 0; k < n; k++) {
         MHD_add_response_header(response, headers[k].name.s, headers[k].value.s);
     }
@@ -441,6 +549,31 @@ static void on_hangup(void *ctx, uint32_t events)
     http_resume_request(q);
 }
 
+static void watch_hangup(struct request *q)
+{
+    net_watch_del(q->hangup);
+    q->hangup = net_watch_add(q->conn->server->loop, q->conn->fd, EPOLLRDHUP, on_hangup, q);
+}
+
+void http_body_read(struct http_request *pub, const struct http_body *b)
+{
+    struct request *q = (struct request *)pub;
+
+    hk_assert(q->in_handler);
+    q->sink = *b;
+    watch_hangup(q);
+}
+
+void http_body_resume(struct http_request *pub)
+{
+    struct request *q = (struct request *)pub;
+
+    if (q->pub.streamed && !q->body_over) {
+        http_set_deadline(q->conn, q->conn->server->opts.idle_timeout_ms);
+        http_resume_request(q);
+    }
+}
+
 /* Returns data that was pulled before; pulls more when that is used up. */
 static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
 {
@@ -463,6 +596,9 @@ static ssize_t read_stream(void *cls, uint64_t pos, char *buf, size_t max)
         q->out_at += n;
         return (ssize_t)n;
     }
+    if (q->cut) { /* by pull */
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    }
     if (q->ending) {
         return MHD_CONTENT_READER_END_OF_STREAM;
     }
@@ -479,17 +615,29 @@ void http_reply_stream(struct http_request *pub, int status, const struct http_h
 {
     struct request *q = (struct request *)pub;
 
+    const uint64_t length = s->has_length ? s->length : MHD_SIZE_UNKNOWN;
+
     if (hk_str_is(q->pub.method, "HEAD")) { /* for HEAD the library would send the end of a body */
-        http_answer(q, status, headers, n,
-                    MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
+        http_answer(
+            q, status, headers, n,
+            s->has_length
+                ? MHD_create_response_from_callback(length, STREAM_BLOCK, read_stream, q, NULL)
+                : MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT));
         s->ended(s->ctx);
         return;
     }
     q->stream = *s;
-    q->hangup = net_watch_add(q->conn->server->loop, q->conn->fd, EPOLLRDHUP, on_hangup, q);
-    http_answer(
-        q, status, headers, n,
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, read_stream, q, NULL));
+    watch_hangup(q);
+    http_answer(q, status, headers, n,
+                MHD_create_response_from_callback(length, STREAM_BLOCK, read_stream, q, NULL));
+}
+
+void http_abort_stream(struct http_request *pub)
+{
+    struct request *q = (struct request *)pub;
+
+    q->cut = true;
+    http_resume_request(q);
 }
 
 void http_resume(struct http_request *pub)
@@ -617,6 +765,7 @@ void http_server_stop(struct http_server *s, int64_t grace_ms)
     for (struct connection *c = s->connections; c; c = c->next) {
         if (c->request && c->request->stream.pull && !c->request->stream.finite) {
             c->request->ending = true;
+            c->request->cut |= c->request->stream.whole;
             http_resume_request(c->request);
         } else if (c->request && c->request->opened) {
             http_tunnel_cut(c->request);

@@ -22,6 +22,7 @@ struct http_request {
     struct hk_str path;  /* raw, before percent-decoding */
     struct hk_str query; /* raw, without '?' */
     struct hk_str body;
+    bool streamed;              /* the body is not held: see http_opts.streams */
     struct hk_str peer;         /* "127.0.0.1:5000" */
     const char *client_cert_cn; /* of a verified client certificate: subject CN, NULL without one */
     const char *const *client_cert_orgs; /* its organisations */
@@ -40,6 +41,20 @@ void http_request_headers(const struct http_request *q,
  * them idle. */
 bool http_request_claim(const struct http_request *q, struct hk_str user) HK_CHECKED;
 
+/* Receives the body of a streamed request, and the news that the peer has gone. */
+struct http_body {
+    /* Takes bytes and returns how many; fewer than n stop the body until http_body_resume. n is 0
+     * once, at the end of the body. Not called after an answer: the rest is dropped then. */
+    size_t (*take)(void *ctx, const char *p, size_t n);
+    /* The request is over without an answer, because the peer disconnected or the server is freed.
+     * Called at most once. */
+    void (*gone)(void *ctx);
+    void *ctx;
+};
+/* Only from the handler, before it returns. Without it a streamed body is dropped. */
+void http_body_read(struct http_request *q, const struct http_body *b);
+void http_body_resume(struct http_request *q);
+
 /* Call once. Copies the headers; takes the bytes of body and leaves it empty. */
 void http_reply(struct http_request *q, int status, const struct http_header *headers, uint32_t n,
                 struct hk_buf *body);
@@ -51,10 +66,15 @@ struct http_stream {
     void (*ended)(void *ctx);
     void *ctx;
     bool finite; /* ends by itself: a stopping server waits for it */
+    bool whole;  /* an early end must not look complete: a stopping server cuts it */
+    bool has_length;
+    uint64_t length; /* of all that pull returns, to announce it */
 };
 void http_reply_stream(struct http_request *q, int status, const struct http_header *headers,
                        uint32_t n, const struct http_stream *s);
 void http_resume(struct http_request *q);
+/* Ends a stream so that the peer sees that it is incomplete. */
+void http_abort_stream(struct http_request *q);
 
 /* After the answer 101 the handler owns the connection and exchanges bytes both ways. */
 struct http_tunnel {
@@ -101,7 +121,12 @@ struct http_opts {
     /* Called with the headers before a body arrives: 0, or the status to refuse it with. NULL:
      * accept all bodies. */
     int (*admit)(void *ctx, const struct http_request *q);
-    /* Handles a whole request; must answer, now or later. */
+    /* Called with the headers of a request that has a body: whether the handler gets the body
+     * piece by piece (http_body_read) instead of whole. Such a body has no limit and is not
+     * admitted. NULL: never. */
+    bool (*streams)(void *ctx, const struct http_request *q);
+    /* Handles a request, whole unless streamed; must answer, now or later. The answer to a streamed
+     * request is sent when its body has ended. */
     void (*handle)(void *ctx, struct http_request *q);
     /* Writes the JSON body of the server's own refusals: 400, 413, 414, 429 and those of admit. */
     void (*refusal)(void *ctx, int status, struct hk_buf *body);

@@ -63,6 +63,9 @@ struct request {
     bool over;      /* answered without the library, which must close the connection */
     int refusal;    /* status of a refusal without the handler, 0 none */
     bool in_handler, suspended;
+    struct http_body sink; /* of a streamed body */
+    bool body_over;        /* the streamed body has ended */
+    size_t dropped;        /* bytes of it that came after the answer */
 
     int status;
     struct MHD_Response *response;

@@ -55,6 +55,7 @@ static void on_upgraded(void *cls, struct MHD_Connection *mhd, void *ctx, const 
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
 
     q->opened = opened;
+    net_watch_del(q->hangup);
     tunnel_open(&c->tunnel, c->fd, info ? info->tls_session : NULL);
     q->hangup = net_watch_add(c->server->loop, c->fd, EPOLLRDHUP, on_tunnel_event, q);
     if (q->tunnel.cut) {

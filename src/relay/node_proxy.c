@@ -473,9 +473,28 @@ static void node_proxy_serve(void *ctx, const struct node_call *call)
                       (struct port_sink){node_proxy_on_pod, r});
 }
 
+static bool node_proxy_has_node(void *ctx, struct hk_str name)
+{
+    const struct node_api *local = ((struct node_proxy *)ctx)->o.local;
+
+    return local && local->has_node && local->has_node(local->ctx, name);
+}
+
+static void node_proxy_serve_node(void *ctx, struct hk_str name, struct http_request *q)
+{
+    const struct node_api *local = ((struct node_proxy *)ctx)->o.local;
+
+    local->serve_node(local->ctx, name, q);
+}
+
 const struct node_api *node_proxy_api(const struct node_proxy *p)
 {
     return &p->api;
+}
+
+const struct cert_pair *node_proxy_cert(const struct node_proxy *p)
+{
+    return &p->cert;
 }
 
 int node_proxy_new(const struct node_proxy_opts *o, struct node_proxy **ret, struct hk_err *err)
@@ -493,7 +512,10 @@ int node_proxy_new(const struct node_proxy_opts *o, struct node_proxy **ret, str
 
     p->o = *o;
     p->o.ca = NULL;
-    p->api = (struct node_api){.serve = node_proxy_serve, .ctx = p};
+    p->api = (struct node_api){.serve = node_proxy_serve,
+                               .has_node = node_proxy_has_node,
+                               .serve_node = node_proxy_serve_node,
+                               .ctx = p};
     p->sweep = net_timer_new(o->loop, on_sweep, p);
     if (rc < 0) {
         node_proxy_free(p);

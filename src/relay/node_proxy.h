@@ -27,3 +27,5 @@ int node_proxy_new(const struct node_proxy_opts *o, struct node_proxy **ret,
 void node_proxy_free(struct node_proxy *p);
 /* Serves all pods: with `local` for those it has, by asking their nodes for the others. */
 const struct node_api *node_proxy_api(const struct node_proxy *p);
+/* The client certificate that it shows to nodes. */
+const struct cert_pair *node_proxy_cert(const struct node_proxy *p);

@@ -41,12 +41,12 @@ static void reply_text(struct http_request *q, int status, const char *text)
     kubelet_reply(q, status, "text/plain; charset=utf-8", &body);
 }
 
-static void reply_pods(const struct kubelet *k, struct http_request *q)
+static void reply_pods(const struct kubelet_opts *o, struct http_request *q)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf body = {0};
 
     hk_buf_adds(&body, "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{},\"items\":[");
-    k->o.write_pods(k->o.ctx, &body);
+    o->write_pods(o->ctx, &body);
     hk_buf_adds(&body, "]}\n");
     kubelet_reply(q, 200, "application/json", &body);
 }
@@ -105,7 +105,7 @@ static bool may_post(const struct http_request *q, const char *sub)
     return hk_str_is(q->method, "POST") && strcmp(sub, "log") != 0;
 }
 
-static void route(struct kubelet *k, struct http_request *q)
+void kubelet_serve(const struct kubelet_opts *o, struct http_request *q)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     struct hk_str parts[MAX_PARTS];
@@ -117,16 +117,16 @@ static void route(struct kubelet *k, struct http_request *q)
     } else if (n == 1 && hk_str_is(parts[0], "healthz")) {
         reply_text(q, 200, "ok");
     } else if (n == 1 && hk_str_is(parts[0], "pods")) {
-        reply_pods(k, q);
+        reply_pods(o, q);
     } else if (sub && fits(sub, n)) {
-        k->o.api->serve(k->o.api->ctx,
-                        &(struct node_call){.ns = parts[1],
-                                            .pod = parts[2],
-                                            .container = n > 3 ? parts[n - 1] : HK_STR(""),
-                                            .sub = hk_str(sub),
-                                            .query = q->query,
-                                            .http = q,
-                                            .kubelet = true});
+        o->api->serve(o->api->ctx,
+                      &(struct node_call){.ns = parts[1],
+                                          .pod = parts[2],
+                                          .container = n > 3 ? parts[n - 1] : HK_STR(""),
+                                          .sub = hk_str(sub),
+                                          .query = q->query,
+                                          .http = q,
+                                          .kubelet = true});
     } else {
         reply_text(q, 404, "404 page not found\n");
     }
@@ -141,7 +141,7 @@ static void on_verdict(void *ctx, int status, const char *why)
     if (status != 200) {
         reply_text(q, status, why);
     } else {
-        route(q->user, q);
+        kubelet_serve(&((struct kubelet *)q->user)->o, q);
     }
 }
 

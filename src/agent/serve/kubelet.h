@@ -32,6 +32,9 @@ struct kubelet_opts {
     void *ctx;
 };
 
+/* Answers a request of a caller who was authorized elsewhere. */
+void kubelet_serve(const struct kubelet_opts *o, struct http_request *q);
+
 int kubelet_new(const struct kubelet_opts *o, struct kubelet **ret, struct hk_err *err) HK_CHECKED;
 uint16_t kubelet_port(const struct kubelet *k);
 /* Changes the certificate, like http_server_become. */

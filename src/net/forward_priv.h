@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared by the files of the forwarder: forward.c (connection, request, answer), forward_head.c
+// (headers of both), forward_body.c (end of the answer's body) and forward_tunnel.c (upgrades).
+#pragma once
+
+#include "base/vec.h"
+#include "net/dial.h"
+#include "net/forward.h"
+
+enum {
+    FORWARD_CHUNK = 32 << 10,
+    FORWARD_BUFFER = 64 << 10,   /* bytes held per direction */
+    FORWARD_MAX_HEAD = 16 << 10, /* of the answer: what the client's connection has room for */
+};
+
+/* How the end of the answer's body is found. */
+enum forward_framing { FORWARD_NO_BODY, FORWARD_LENGTH, FORWARD_CHUNKED, FORWARD_UNTIL_CLOSE };
+
+/* Parts of a chunked body. */
+enum forward_part { PART_SIZE, PART_DATA, PART_DATA_END, PART_TRAILER };
+
+struct forward_body {
+    enum forward_framing framing;
+    enum forward_part part;
+    uint64_t left;   /* bytes of the body, or of the chunk */
+    size_t trailers; /* bytes of them */
+    bool over, broken;
+};
+
+/* Sets framing and left by the head of the answer; negative if it is invalid. */
+int forward_body_init(struct forward_body *b, struct hk_str head, int status,
+                      bool is_head_request) HK_CHECKED;
+/* Moves up to room bytes of the body from in to out; returns the used bytes of in. */
+size_t forward_body_read(struct forward_body *b, struct hk_str in, size_t room, struct hk_buf *out);
+/* The server has closed the connection, and all its bytes were read. */
+void forward_body_close(struct forward_body *b);
+
+/* Bytes read and not yet written: [at, buf.len). */
+struct forward_way {
+    struct hk_buf buf;
+    size_t at;
+};
+static inline size_t forward_left(const struct forward_way *w)
+{
+    return w->buf.len - w->at;
+}
+static inline struct hk_str forward_bytes(const struct forward_way *w)
+{
+    return (struct hk_str){hk_buf_str(&w->buf).s + w->at, w->buf.len - w->at};
+}
+void forward_used(struct forward_way *w, size_t n);
+
+/*
+ *   DIALLING --> ASKING --head--> ANSWERING --end of the body--> OVER
+ *                   '---101--> AGREED --client: 101--> OPEN --one side ends--> OVER
+ */
+enum forward_stage { DIALLING, ASKING, ANSWERING, AGREED, OPEN, OVER };
+
+struct forward {
+    struct forwarder *fw;
+    struct http_request *http; /* NULL: its answer is complete, or it is gone */
+    void (*refuse)(struct http_request *q, int status, const char *why);
+    void (*ended)(void *ctx);
+    void *ctx;
+    enum forward_stage stage;
+    bool upgrade, refuse_redirects;
+    char *authority; /* "10.0.0.1:80" of the server */
+    char *prefix;    /* of paths in Location */
+    int64_t answer_ms;
+    struct net_timer *patience;
+    struct net_dial *server; /* NULL: it has closed, and all was read */
+    struct forward_way there, back;
+    bool streamed, chunked;   /* the client's body: piece by piece; with an unknown length */
+    bool body_waits;          /* the client's body was stopped */
+    struct forward_body body; /* the server's */
+};
+
+/* ---- forward.c ---- */
+
+/* Reads what the server sent, up to the limit of the buffer. */
+void forward_fill(struct forward *f);
+/* The server has closed in both directions: reads all that the kernel still has, so that the
+ * descriptor is no longer ready, and closes it. */
+void forward_hear_out(struct forward *f);
+/* Writes what waits for the server; false: it has closed. */
+bool forward_flush(struct forward *f);
+/* Ends the forwarding without touching the request. */
+void forward_finish(struct forward *f);
+bool forward_must_wait(ssize_t n);
+
+/* ---- forward_head.c ---- */
+
+void forward_write_request(struct forward *f, const struct forward_opts *o);
+
+/* Headers for the client. Ready when zeroed. */
+struct forward_headers {
+    struct hk_buf text; /* of all, NUL-terminated each */
+    HK_VEC(struct http_header) list;
+};
+void forward_headers_read(const struct forward *f, struct hk_str head, struct forward_headers *ret);
+void forward_headers_fini(struct forward_headers *h);
+
+/* ---- forward_tunnel.c ---- */
+
+/* The server has agreed to the upgrade. */
+void forward_tunnel_begin(struct forward *f, struct hk_str head);
+void forward_tunnel_pump(struct forward *f);
