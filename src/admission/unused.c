@@ -3,11 +3,6 @@
 // writes one is warned: a guard that is not there must not look as if it were.
 #include "admission/admission_priv.h"
 
-static bool has_service(const struct json *obj)
-{
-    return edit_has(json_get(obj, "spec"), "service");
-}
-
 static bool converts_by_webhook(const struct json *obj)
 {
     return hk_str_is(json_str(json_at(obj, "spec.conversion.strategy"), HK_STR("")), "Webhook");
@@ -25,8 +20,6 @@ static const struct {
     {"apiextensions.k8s.io", "CustomResourceDefinition", converts_by_webhook,
      "spec.conversion: this server does not call conversion webhooks: objects differ between "
      "versions only in apiVersion"},
-    {"apiregistration.k8s.io", "APIService", has_service,
-     "this server does not forward requests to other API servers: the service is not called"},
     {"autoscaling", "HorizontalPodAutoscaler", NULL,
      "this server has no controller for HorizontalPodAutoscalers: nothing is scaled"},
     {"certificates.k8s.io", "CertificateSigningRequest", NULL,

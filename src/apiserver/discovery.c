@@ -108,7 +108,8 @@ static const struct subresource subresources[] = {
 
 struct resource {
     const struct api_kind *kind;
-    const struct rest_kind *row; /* NULL: not stored */
+    const struct rest_kind *row;             /* NULL: not stored */
+    const struct discovery_foreign *foreign; /* the only row of that group version; or NULL */
     uint32_t group_rank;
     int64_t version_rank;
 };
@@ -116,6 +117,7 @@ struct resource {
 struct resources {
     struct resource *at;
     uint32_t len, cap;
+    struct hk_arena mem; /* of foreign rows */
 };
 
 /* A range of the list. */
@@ -192,16 +194,44 @@ static void discovery_add_resource(struct resources *all, const struct api_kind 
                                        .version_rank = version_rank(kind->version)});
 }
 
-static void discovery_collect_resources(const struct rest *r, struct resources *ret)
+static bool is_hidden(const struct discovery_input *in, const struct api_kind *kind)
 {
-    for (uint32_t k = 0; k < rest_kinds(r); k++) {
-        const struct rest_kind *row = rest_kind_at(r, k);
-        if (row->served) {
+    for (uint32_t k = 0; k < in->nforeign; k++) {
+        if (strcmp(in->foreign[k].group, kind->group) == 0 &&
+            strcmp(in->foreign[k].version, kind->version) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void add_foreign(struct resources *all, const struct discovery_foreign *f)
+{
+    struct api_kind *kind = hk_arena_zalloc(&all->mem, sizeof(*kind));
+
+    kind->id = API_NKINDS;
+    kind->group = f->group;
+    kind->version = f->version;
+    kind->plural = kind->kind = kind->singular = "";
+    discovery_add_resource(all, kind, NULL);
+    all->at[all->len - 1].foreign = f;
+}
+
+static void discovery_collect_resources(const struct discovery_input *in, struct resources *ret)
+{
+    for (uint32_t k = 0; k < rest_kinds(in->rest); k++) {
+        const struct rest_kind *row = rest_kind_at(in->rest, k);
+        if (row->served && !is_hidden(in, row->kind)) {
             discovery_add_resource(ret, row->kind, row);
         }
     }
     for (uint32_t k = 0; k < HK_LEN(transient); k++) {
-        discovery_add_resource(ret, &transient[k], NULL);
+        if (!is_hidden(in, &transient[k])) {
+            discovery_add_resource(ret, &transient[k], NULL);
+        }
+    }
+    for (uint32_t k = 0; k < in->nforeign; k++) {
+        add_foreign(ret, &in->foreign[k]);
     }
     qsort(ret->at, ret->len, sizeof(*ret->at), resource_cmp);
 }
@@ -209,6 +239,7 @@ static void discovery_collect_resources(const struct rest *r, struct resources *
 static void resources_fini(struct resources *all)
 {
     hk_vec_fini(all);
+    hk_arena_fini(&all->mem);
 }
 
 static struct range group_at(const struct resources *all, uint32_t from)
@@ -425,7 +456,7 @@ static void write_resource(const struct resource *r, struct hk_buf *out)
 
 static bool write_resource_list(const struct resources *all, struct range v, struct hk_buf *out)
 {
-    if (v.from == v.to) {
+    if (v.from == v.to || all->at[v.from].foreign) {
         return false;
     }
     hk_buf_adds(out, "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\"");
@@ -525,8 +556,102 @@ static void write_whole_resource(const struct resource *r, struct hk_buf *out)
     hk_buf_adds(out, "]}");
 }
 
+/* ---- resources of another server, from its APIResourceList ---- */
+
+static void write_foreign_kind(const struct json *r, struct hk_buf *out)
+{
+    hk_buf_adds(out, ",\"responseKind\":{\"group\":");
+    json_write_str(json_str_field(r, "group"), out);
+    hk_buf_adds(out, ",\"version\":");
+    json_write_str(json_str_field(r, "version"), out);
+    hk_buf_adds(out, ",\"kind\":");
+    json_write_str(json_str_field(r, "kind"), out);
+    hk_buf_addc(out, '}');
+}
+
+static void write_foreign_list(const struct json *r, const char *key, struct hk_buf *out)
+{
+    const struct json *list = json_get(r, key), *one;
+
+    hk_buf_addf(out, ",\"%s\":[", key);
+    for (uint32_t k = 0; (one = json_item(list, k)); k++) {
+        comma(out);
+        json_write_str(json_str(one, HK_STR("")), out);
+    }
+    hk_buf_addc(out, ']');
+}
+
+/* The part of "pods/log" behind "pods/"; "" for other resources. */
+static struct hk_str sub_of(struct hk_str name, struct hk_str resource)
+{
+    return name.n > resource.n + 1 && name.s[resource.n] == '/' &&
+                   hk_str_eq((struct hk_str){name.s, resource.n}, resource)
+               ? (struct hk_str){name.s + resource.n + 1, name.n - resource.n - 1}
+               : HK_STR("");
+}
+
+static void write_foreign_subs(const struct json *list, struct hk_str resource, struct hk_buf *out)
+{
+    const struct json *one;
+
+    hk_buf_adds(out, ",\"subresources\":[");
+    for (uint32_t k = 0; (one = json_item(list, k)); k++) {
+        const struct hk_str sub = sub_of(json_str_field(one, "name"), resource);
+        if (sub.n > 0) {
+            discovery_open_object(out);
+            hk_buf_adds(out, "\"subresource\":");
+            json_write_str(sub, out);
+            write_foreign_kind(one, out);
+            hk_buf_adds(out, ",\"acceptedTypes\":[]");
+            write_foreign_list(one, "verbs", out);
+            hk_buf_addc(out, '}');
+        }
+    }
+    hk_buf_addc(out, ']');
+}
+
+static void write_foreign_resource(const struct json *list, const struct json *r,
+                                   struct hk_buf *out)
+{
+    const struct json *inside = json_get(r, "namespaced");
+    const struct hk_str name = json_str_field(r, "name");
+
+    discovery_open_object(out);
+    hk_buf_adds(out, "\"resource\":");
+    json_write_str(name, out);
+    write_foreign_kind(r, out);
+    hk_buf_addf(out, ",\"scope\":\"%s\",\"singularResource\":",
+                json_is(inside, JSON_BOOL) && inside->b ? "Namespaced" : "Cluster");
+    json_write_str(json_str_field(r, "singularName"), out);
+    write_foreign_list(r, "verbs", out);
+    write_foreign_list(r, "shortNames", out);
+    write_foreign_list(r, "categories", out);
+    write_foreign_subs(list, name, out);
+    hk_buf_addc(out, '}');
+}
+
+static void write_foreign_version(const struct discovery_foreign *f, struct hk_buf *out)
+{
+    const struct json *one;
+
+    discovery_open_object(out);
+    discovery_write_text("version", f->version, out);
+    hk_buf_addf(out, ",\"freshness\":\"%s\",\"resources\":[", f->stale ? "Stale" : "Current");
+    for (uint32_t k = 0; (one = json_item(f->resources, k)); k++) {
+        const struct hk_str name = json_str_field(one, "name");
+        if (name.n > 0 && !memchr(name.s, '/', name.n)) {
+            write_foreign_resource(f->resources, one, out);
+        }
+    }
+    hk_buf_adds(out, "]}");
+}
+
 static void write_whole_version(const struct resources *all, struct range v, struct hk_buf *out)
 {
+    if (all->at[v.from].foreign) {
+        write_foreign_version(all->at[v.from].foreign, out);
+        return;
+    }
     discovery_open_object(out);
     discovery_write_text("version", all->at[v.from].kind->version, out);
     hk_buf_adds(out, ",\"freshness\":\"Current\",\"resources\":[");
@@ -621,8 +746,8 @@ static void write_root(const struct resources *all, bool core, struct hk_str acc
     }
 }
 
-bool discovery_answer(struct rest *r, struct hk_str path, struct hk_str accept, struct hk_buf *body,
-                      const char **type)
+bool discovery_answer(const struct discovery_input *in, struct hk_str path, struct hk_str accept,
+                      struct hk_buf *body, const char **type)
 {
     HK_AUTO(resources_fini) struct resources all = {0};
     struct hk_str root, group, version = HK_STR("");
@@ -635,7 +760,7 @@ bool discovery_answer(struct rest *r, struct hk_str path, struct hk_str accept, 
     if (!core && !hk_str_is(root, "apis")) {
         return false;
     }
-    discovery_collect_resources(r, &all);
+    discovery_collect_resources(in, &all);
     if (!hk_str_cut(&path, '/', &group)) {
         write_root(&all, core, accept, body, type);
         return true;

@@ -51,7 +51,8 @@ static const struct json *ask(struct rig *g, const char *path, const char *accep
     struct hk_err err = {0};
     const char *type = "application/json";
 
-    const bool answered = discovery_answer(g->rest, hk_str(path), hk_str(accept), &body, &type);
+    const bool answered = discovery_answer(&(struct discovery_input){.rest = g->rest}, hk_str(path),
+                                           hk_str(accept), &body, &type);
     if (ret_type) {
         *ret_type = type;
     }

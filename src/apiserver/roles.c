@@ -40,6 +40,7 @@ const char *const role_names[] = {
     "cluster-admin",
     "edit",
     "hekla:cluster-reader",
+    "system:auth-delegator",
     "system:basic-user",
     "system:discovery",
     "system:public-info-viewer",
@@ -82,6 +83,10 @@ const struct role_rule role_rules[] = {
     {"hekla:cluster-reader", READ, "storage.k8s.io", "storageclasses", NULL},
     {"hekla:cluster-reader", READ, "scheduling.volcano.sh", "queues", NULL},
     {"hekla:cluster-reader", READ, "topology.volcano.sh", "hypernodes", NULL},
+
+    /* For other API servers, which ask this one about their users. */
+    {"system:auth-delegator", "create", "authentication.k8s.io", "tokenreviews", NULL},
+    {"system:auth-delegator", "create", "authorization.k8s.io", "subjectaccessreviews", NULL},
 
     {"system:basic-user", "create", "authorization.k8s.io",
      "selfsubjectaccessreviews selfsubjectrulesreviews", NULL},

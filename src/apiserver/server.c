@@ -5,6 +5,7 @@
 
 #include "apiserver/access.h"
 #include "apiserver/account.h"
+#include "apiserver/aggregate.h"
 #include "apiserver/discovery.h"
 #include "apiserver/openapi.h"
 #include "apiserver/subproxy.h"
@@ -271,10 +272,25 @@ static void answer_resource(struct exchange *x)
 
 /* ---- everything else ---- */
 
+static bool answer_discovery(struct exchange *x, struct hk_buf *body, const char **type)
+{
+    const struct server *s = x->server;
+    HK_VEC(struct discovery_foreign) foreign = {0};
+    struct discovery_foreign one;
+
+    aggregate_refresh(s->aggregate);
+    while (aggregate_view(s->aggregate, foreign.len, &one)) {
+        hk_vec_push(&foreign, one);
+    }
+    const struct discovery_input in = {s->opts.rest, foreign.at, foreign.len};
+    const bool answered =
+        discovery_answer(&in, x->route.path, http_request_header(x->http, "Accept"), body, type);
+    hk_vec_fini(&foreign);
+    return answered;
+}
+
 static void answer_document(struct exchange *x)
 {
-    const struct hk_str accept = http_request_header(x->http, "Accept");
-    struct rest *r = x->server->opts.rest;
     const char *type = "application/json";
     struct hk_buf body = {0};
 
@@ -286,7 +302,7 @@ static void answer_document(struct exchange *x)
         health_metrics(x);
     } else if (openapi_serve(x) || backup_serve(x)) {
         return;
-    } else if (discovery_answer(r, x->route.path, accept, &body, &type)) {
+    } else if (answer_discovery(x, &body, &type)) {
         if (x->accept.pretty && strcmp(type, "application/json") == 0) {
             answer_json(x, 200, &body);
         } else {
@@ -299,6 +315,28 @@ static void answer_document(struct exchange *x)
 }
 
 /* ---- from a request to its answer ---- */
+
+/* Discovery of a group version is answered by its server, too. */
+static bool answer_aggregated(struct exchange *x)
+{
+    const struct route *r = &x->route;
+    struct hk_str rest = r->path, part, group = r->group, version = r->version;
+
+    if (!r->resource) {
+        hk_str_cut(&rest, '/', &part);
+        hk_str_cut(&rest, '/', &part);
+        if (!hk_str_is(part, "apis") || !hk_str_cut(&rest, '/', &group) ||
+            !hk_str_cut(&rest, '/', &version) || rest.s) {
+            return false;
+        }
+    }
+    struct aggregate_service *s =
+        group.n > 0 ? aggregate_find(x->server->aggregate, group, version) : NULL;
+    if (s) {
+        aggregate_serve(x, s);
+    }
+    return s != NULL;
+}
 
 static bool reads_people(const struct exchange *x)
 {
@@ -388,6 +426,8 @@ static void server_on_request(void *ctx, struct http_request *q)
         refuse_busy(x, "user has too many connections, please use fewer");
     } else if (is_busy(s)) {
         refuse_busy(x, TOO_MANY);
+    } else if (answer_aggregated(x)) {
+        return;
     } else if (!x->route.resource) {
         answer_document(x);
     } else if (read_accept(x) < 0) {
@@ -422,13 +462,20 @@ static int on_body(void *ctx, const struct http_request *q)
     return http_request_claim(q, hk_str(user.name)) ? 0 : 429;
 }
 
+/* Whether another server answers. */
+static bool is_foreign(const struct server *s, const struct route *r)
+{
+    return subproxy_matches(r) ||
+           (r->group.n > 0 && aggregate_find(s->aggregate, r->group, r->version));
+}
+
 /* Bodies for other servers are not held here. */
 static bool server_streams_body(void *ctx, const struct http_request *q)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena mem = {0};
     struct route r;
 
-    return route_parse(q->path, &mem, &r, NULL) == 0 && subproxy_matches(&r);
+    return route_parse(q->path, &mem, &r, NULL) == 0 && is_foreign(ctx, &r);
 }
 
 static void server_on_http_error(void *ctx, int status, struct hk_buf *body)
@@ -503,6 +550,18 @@ static int64_t or_usual(int64_t wish_ms, int64_t usual_s)
     return wish_ms > 0 ? wish_ms : usual_s * 1000;
 }
 
+static struct aggregate *server_make_aggregate(const struct server_opts *o)
+{
+    return aggregate_new(&(struct aggregate_opts){.loop = o->loop,
+                                                  .rest = o->rest,
+                                                  .store = o->store,
+                                                  .clock = o->clock,
+                                                  .rand = o->rand,
+                                                  .client = o->front_client,
+                                                  .front_ca_pem = o->front_ca_pem,
+                                                  .client_ca_pem = o->client_ca_pem});
+}
+
 int server_new(const struct server_opts *o, struct server **ret, struct hk_err *err)
 {
     struct server *s = hk_zalloc(sizeof(*s));
@@ -542,6 +601,7 @@ int server_new(const struct server_opts *o, struct server **ret, struct hk_err *
     s->rbac = rbac_new(o->rest, o->store);
     s->openapi = openapi_new(o->rest);
     s->forwarder = forwarder_new(o->loop, MAX_FORWARDS);
+    s->aggregate = server_make_aggregate(o);
     s->started_ns = o->clock->mono_ns(o->clock);
     s->tick = net_timer_new(o->loop, on_tick, s);
     s->compact = net_timer_new(o->loop, on_compact, s);
@@ -585,6 +645,7 @@ void server_free(struct server *s)
     rest_sign_tokens(s->opts.rest, NULL, NULL);
     http_server_free(s->http);
     forwarder_free(s->forwarder);
+    aggregate_free(s->aggregate);
     net_watch_del(s->port_watch);
     net_timer_free(s->tick);
     net_timer_free(s->compact);

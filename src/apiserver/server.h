@@ -31,8 +31,10 @@ struct server_opts {
     const struct auth *auth;
     struct hk_str token_key;         /* signs the tokens of service accounts; "": there are none */
     const struct node_api *node_api; /* NULL: pods' logs and terminals are not offered */
-    const struct cert_pair *kubelet_client;     /* certificate for the APIs of nodes, or NULL */
-    const struct server_metrics *metrics;       /* or NULL */
+    const struct cert_pair *kubelet_client; /* certificate for the APIs of nodes, or NULL */
+    const struct cert_pair *front_client; /* the same for other API servers; NULL: none is asked */
+    const char *front_ca_pem;             /* that these verify it with */
+    const struct server_metrics *metrics; /* or NULL */
     int64_t header_timeout_ms, idle_timeout_ms; /* see http_opts; 0: the usual ones */
     uint32_t max_connections;                   /* 0: as many as there are descriptors */
     struct hk_budget *budget;                   /* the store's */

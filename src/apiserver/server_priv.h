@@ -35,6 +35,7 @@ struct server {
     struct net_timer *tick, *compact, *memory;
     struct openapi *openapi;
     struct forwarder *forwarder;
+    struct aggregate *aggregate;
     struct exchange *pending; /* waiting for the port */
     struct hk_arena_pool mem; /* for exchanges */
     struct counters counters;

@@ -3,6 +3,8 @@
 // certificate, so a second start can recover from a crash between two of them.
 #include "apiserver/setup.h"
 
+#include "apiserver/aggregate.h"
+
 #include "base/file.h"
 #include "base/vec.h"
 
@@ -169,6 +171,31 @@ static int load_certs(const char *dir, const char *addr, const char *service_add
     return rc;
 }
 
+/* The authority of the certificate that identifies this server to other API servers: those trust
+ * what its owner says about users, so it is not the one that signs users' certificates. */
+static int load_front(const char *dir, int64_t now_s, struct setup *s, struct hk_err *err)
+{
+    const struct cert_opts ca = {.cn = "front-proxy-ca", .now_s = now_s, .days = CA_DAYS};
+    const struct cert_opts client = {
+        .cn = AGGREGATE_FRONT_CN, .client = true, .now_s = now_s, .days = CA_DAYS};
+    int rc;
+
+    if (setup_file_exists(dir, "front-proxy-ca.crt")) {
+        rc = setup_read_cert_pair(dir, "front-proxy-ca.crt", "front-proxy-ca.key", &s->front_ca,
+                                  err);
+    } else {
+        rc = cert_make_ca(&ca, &s->front_ca, err);
+        if (rc == 0) {
+            rc = write_pair(dir, "front-proxy-ca.crt", "front-proxy-ca.key", &s->front_ca, err);
+        }
+    }
+    if (rc < 0) {
+        return rc;
+    }
+    rc = cert_make(&client, &s->front_ca, &s->front_client, err);
+    return rc < 0 ? hk_wrap(err, rc, "%s/front-proxy-ca.crt", dir) : 0;
+}
+
 /* ---- tokens ---- */
 
 /* Appends random bytes in hexadecimal. */
@@ -272,6 +299,9 @@ int setup_load(const char *dir, const char *addr, const char *service_addr, stru
     int rc = load_certs(dir, addr, service_addr, clock->wall_ns(clock) / 1000000000, &s, err);
 
     if (rc == 0) {
+        rc = load_front(dir, clock->wall_ns(clock) / 1000000000, &s, err);
+    }
+    if (rc == 0) {
         rc = load_tokens(dir, &s, err);
     }
     if (rc == 0) {
@@ -289,6 +319,8 @@ void setup_fini(struct setup *s)
 {
     cert_pair_fini(&s->ca);
     cert_pair_fini(&s->serving);
+    cert_pair_fini(&s->front_ca);
+    cert_pair_fini(&s->front_client);
     auth_free(s->auth);
     hk_free(s->admin_token);
     hk_free(s->account_key);

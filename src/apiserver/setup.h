@@ -3,7 +3,7 @@
 // kubeconfig for the administrator. Created on the first start, then kept.
 //
 //   DIR/ca.crt  DIR/ca.key  DIR/server.crt  DIR/server.key  DIR/sa.key  DIR/tokens.csv
-//   DIR/kubeconfig
+//   DIR/front-proxy-ca.crt  DIR/front-proxy-ca.key  DIR/kubeconfig
 #pragma once
 
 #include "apiserver/auth.h"
@@ -12,6 +12,8 @@
 
 struct setup {
     struct cert_pair ca, serving;
+    struct cert_pair front_ca,
+        front_client; /* shown to other API servers; the client is not kept */
     struct auth *auth;
     char *admin_token;
     char *account_key; /* signs tokens of service accounts */

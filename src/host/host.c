@@ -254,6 +254,8 @@ static int host_serve(struct host *h, const struct host_opts *o, struct hk_err *
         .token_key = hk_str(h->setup.account_key),
         .node_api = node_proxy_api(h->node_proxy),
         .kubelet_client = node_proxy_cert(h->node_proxy),
+        .front_client = &h->setup.front_client,
+        .front_ca_pem = h->setup.front_ca.cert_pem,
         .metrics = o->metrics,
         .budget = h->budget,
         .header_timeout_ms = o->header_timeout_s * 1000,
