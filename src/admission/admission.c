@@ -86,6 +86,7 @@ static const struct admit_row rows[] = {
      admit_priority_validate, admit_priority_enforce},
     KIND(STORAGE, "StorageClass", storageclass),
     KIND("apiextensions.k8s.io", "CustomResourceDefinition", crd),
+    KIND("apiregistration.k8s.io", "APIService", apiservice),
     KIND("admissionregistration.k8s.io", "MutatingWebhookConfiguration", webhooks),
     KIND("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", webhooks),
     {RBAC, "Role", ON_WRITE, .validate = admit_role_validate, .enforce = admit_role_enforce},

@@ -257,6 +257,8 @@ void admit_webhooks_validate(struct admission_request *q);
 /* Warns about an object that no part of this server acts on. */
 void admit_unused_warn(struct admission_request *q);
 
+int admit_apiservice_default(struct admission_request *q, struct hk_err *err);
+void admit_apiservice_validate(struct admission_request *q);
 int admit_crd_default(struct admission_request *q, struct hk_err *err);
 void admit_crd_validate(struct admission_request *q);
 

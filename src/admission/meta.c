@@ -12,6 +12,7 @@ static const struct {
 } name_rules[] = {
     {"", "Namespace", NAME_LABEL},
     {"", "Service", NAME_LABEL_1035},
+    {"apiregistration.k8s.io", "APIService", NAME_SEGMENT},
     {"rbac.authorization.k8s.io", "Role", NAME_SEGMENT},
     {"rbac.authorization.k8s.io", "RoleBinding", NAME_SEGMENT},
     {"rbac.authorization.k8s.io", "ClusterRole", NAME_SEGMENT},

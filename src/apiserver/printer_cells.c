@@ -351,6 +351,37 @@ void print_policy_kind(const struct json *obj, int64_t now_ns, struct hk_buf *ou
                 HK_FMT(json_str_at(obj, "spec.paramKind.kind")));
 }
 
+/* "ns/name" of the Service behind an APIService. */
+void print_api_service(const struct json *obj, int64_t now_ns, struct hk_buf *out)
+{
+    const struct json *service = json_at(obj, "spec.service");
+
+    if (json_is(service, JSON_OBJECT)) {
+        hk_buf_addf(out, "%.*s/%.*s", HK_FMT(json_str_field(service, "namespace")),
+                    HK_FMT(json_str_field(service, "name")));
+    } else {
+        hk_buf_adds(out, "Local");
+    }
+}
+
+/* "True", or the status and the reason: "False (MissingEndpoints)". */
+void print_api_available(const struct json *obj, int64_t now_ns, struct hk_buf *out)
+{
+    const struct hk_str status = print_condition(obj, "Available");
+    const struct json *list = json_list_at(obj, "status.conditions"), *one;
+
+    if (status.n == 0) {
+        hk_buf_adds(out, "Unknown");
+        return;
+    }
+    hk_buf_addstr(out, status);
+    for (uint32_t k = 0; !hk_str_is(status, "True") && (one = json_item(list, k)); k++) {
+        if (hk_str_is(json_str_field(one, "type"), "Available")) {
+            hk_buf_addf(out, " (%.*s)", HK_FMT(json_str_field(one, "reason")));
+        }
+    }
+}
+
 /* "ns/name", or the labels of the parameters. */
 void print_policy_params(const struct json *obj, int64_t now_ns, struct hk_buf *out)
 {

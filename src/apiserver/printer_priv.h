@@ -62,6 +62,7 @@ print_cell_fn print_pv_modes, print_pv_status, print_pv_claim, print_pvc_status,
 print_cell_fn print_quota_request, print_quota_limit;
 print_cell_fn print_cidrs, print_address_parent;
 print_cell_fn print_policy_kind, print_policy_params;
+print_cell_fn print_api_service, print_api_available;
 print_cell_fn print_containers, print_images, print_selector, print_selector_map,
     print_pod_selector;
 print_cell_fn print_ready_of_desired, print_node_selector, print_owner;

@@ -125,6 +125,12 @@ static void built_in_kinds(void **state)
          "{" META ",'spec':{'volumeName':'pv','storageClassName':'fast'},'status':{'phase':'Bound',"
          "'capacity':{'storage':'1Gi'},'accessModes':['ReadWriteMany','ReadWriteOnce']}}",
          "['x','Bound','pv','1Gi','RWO,RWX','fast','<unset>','60s','<unset>']"},
+        {"apiregistration.k8s.io", "v1", "apiservices", "{" META ",'spec':{'group':'g'}}",
+         "['x','Local','Unknown','60s']"},
+        {"apiregistration.k8s.io", "v1", "apiservices",
+         "{" META ",'spec':{'service':{'namespace':'n','name':'s'}},'status':{'conditions':[{"
+         "'type':'Available','status':'False','reason':'MissingEndpoints'}]}}",
+         "['x','n/s','False (MissingEndpoints)','60s']"},
         {"", "v1", "resourcequotas",
          "{" META ",'status':{'hard':{'pods':'4','cpu':'2','limits.cpu':'3'},'used':{'pods':'1'}}}",
          "['x','cpu: 0/2, pods: 1/4','limits.cpu: 0/3','60s']"},
