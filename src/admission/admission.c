@@ -10,6 +10,7 @@
 #define STORAGE "storage.k8s.io"
 #define NETWORKING "networking.k8s.io"
 #define RBAC "rbac.authorization.k8s.io"
+#define CERTIFICATES "certificates.k8s.io"
 
 /* Kinds that have only defaults and field validation. */
 #define KIND(in_group, its_kind, file)                                                             \
@@ -89,6 +90,15 @@ static const struct admit_row rows[] = {
     KIND("apiregistration.k8s.io", "APIService", apiservice),
     KIND("admissionregistration.k8s.io", "MutatingWebhookConfiguration", webhooks),
     KIND("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", webhooks),
+    {CERTIFICATES, "CertificateSigningRequest", ON_CREATE, NULL, NULL, admit_certificate_validate,
+     admit_certificate_subject},
+    {CERTIFICATES, "CertificateSigningRequest", ON_UPDATE, .validate = admit_certificate_validate},
+    {CERTIFICATES, "CertificateSigningRequest", ON_UPDATE, "status", NULL,
+     admit_certificate_validate, admit_certificate_signing},
+    {CERTIFICATES, "CertificateSigningRequest", ON_UPDATE, "approval",
+     .validate = admit_meta_validate},
+    {CERTIFICATES, "CertificateSigningRequest", ON_UPDATE, "approval", NULL,
+     admit_certificate_validate, admit_certificate_approval},
     {RBAC, "Role", ON_WRITE, .validate = admit_role_validate, .enforce = admit_role_enforce},
     {RBAC, "ClusterRole", ON_WRITE, .validate = admit_role_validate, .enforce = admit_role_enforce},
     {RBAC, "RoleBinding", ON_WRITE, NULL, admit_binding_default, admit_binding_validate,

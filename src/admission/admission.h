@@ -39,6 +39,10 @@ struct admission_lookup {
      * false: counted from the objects. */
     bool (*used)(void *ctx, struct hk_str ns, struct hk_str quota, struct hk_str resource,
                  struct quantity *ret);
+    /* Reads a certificate request (PEM): the organizations of its subject, in mem. NULL: requests
+     * are not read. */
+    int (*read_request)(struct hk_str pem, struct hk_arena *mem, const char *const **ret_orgs,
+                        uint32_t *ret_n, struct hk_err *err);
 };
 
 struct volcano_options;

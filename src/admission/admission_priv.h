@@ -259,6 +259,11 @@ void admit_unused_warn(struct admission_request *q);
 
 int admit_apiservice_default(struct admission_request *q, struct hk_err *err);
 void admit_apiservice_validate(struct admission_request *q);
+void admit_certificate_validate(struct admission_request *q);
+int admit_certificate_subject(struct admission_request *q, struct hk_err *err);
+int admit_certificate_approval(struct admission_request *q, struct hk_err *err);
+int admit_certificate_signing(struct admission_request *q, struct hk_err *err);
+
 int admit_crd_default(struct admission_request *q, struct hk_err *err);
 void admit_crd_validate(struct admission_request *q);
 

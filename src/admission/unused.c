@@ -22,8 +22,6 @@ static const struct {
      "versions only in apiVersion"},
     {"autoscaling", "HorizontalPodAutoscaler", NULL,
      "this server has no controller for HorizontalPodAutoscalers: nothing is scaled"},
-    {"certificates.k8s.io", "CertificateSigningRequest", NULL,
-     "this server has no signer for CertificateSigningRequests: no certificate is issued"},
     {"flowcontrol.apiserver.k8s.io", "FlowSchema", NULL,
      "this server does not act on FlowSchemas: it has limits of its own"},
     {"flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", NULL,

@@ -202,6 +202,21 @@ static bool has_word(const char *text, const char *want)
     return false;
 }
 
+static void add_name_rules(struct json *rules, const char *role, struct hk_arena *mem)
+{
+    for (const struct role_name_rule *row = role_name_rules; row->role; row++) {
+        struct json rule = json_make_object();
+        if (strcmp(row->role, role) != 0) {
+            continue;
+        }
+        bootstrap_set_words(&rule, "verbs", row->verbs, mem);
+        bootstrap_set_words(&rule, "apiGroups", row->groups, mem);
+        bootstrap_set_words(&rule, "resources", row->resources, mem);
+        bootstrap_set_words(&rule, "resourceNames", row->names, mem);
+        json_push(rules, mem, rule);
+    }
+}
+
 static int make_role(struct rest *r, struct batch *b, const char *name, struct hk_arena *mem,
                      struct hk_err *err)
 {
@@ -219,6 +234,7 @@ static int make_role(struct rest *r, struct batch *b, const char *name, struct h
         bootstrap_set_words(&rule, "nonResourceURLs", row->paths, mem);
         json_push(&rules, mem, rule);
     }
+    add_name_rules(&rules, name, mem);
     json_set(&doc, mem, "rules", rules);
     return make_rbac(r, b, "clusterroles", name, &doc, "rules", mem, err);
 }

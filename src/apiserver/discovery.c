@@ -91,6 +91,7 @@ struct subresource {
 
 /* Sorted by name, as in Kubernetes. The node serves those that the store does not. */
 static const struct subresource subresources[] = {
+    {"approval", NULL, NULL, NULL, verbs_state},
     {"attach", NULL, NULL, "PodAttachOptions", verbs_stream},
     {"binding", NULL, NULL, "Binding", verbs_create},
     {"ephemeralcontainers", NULL, NULL, NULL, verbs_state},

@@ -256,6 +256,11 @@ static const struct {
      "resourceslices",
      {NAME, TEXT("Node", "spec.nodeName"), TEXT("Driver", "spec.driver"),
       TEXT("Pool", "spec.pool.name"), AGE}},
+    {"certificates.k8s.io",
+     "certificatesigningrequests",
+     {NAME, AGE, TEXT_OR("SignerName", "spec.signerName", "<none>"),
+      TEXT("Requestor", "spec.username"), FN("RequestedDuration", print_request_duration),
+      FN("Condition", print_request_condition)}},
     {"node.k8s.io", "runtimeclasses", {NAME, TEXT("Handler", "handler"), AGE}},
 };
 

@@ -72,6 +72,7 @@ print_cell_fn print_cron_selector, print_template_containers, print_template_ima
 print_cell_fn print_template_labels;
 print_cell_fn print_hpa_reference, print_hpa_targets;
 print_cell_fn print_class_name, print_driver_tokens, print_driver_modes, print_claim_state;
+print_cell_fn print_request_duration, print_request_condition;
 print_cell_fn print_ingress_hosts, print_ingress_address, print_ingress_ports;
 print_cell_fn print_ingress_parameters;
 print_cell_fn print_slice_ports, print_slice_endpoints;

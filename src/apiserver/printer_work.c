@@ -385,3 +385,44 @@ void print_claim_state(const struct json *obj, int64_t now_ns, struct hk_buf *ou
         print_join(HK_STR("reserved"), out);
     }
 }
+
+/* ---- certificate requests ---- */
+
+void print_request_duration(const struct json *obj, int64_t now_ns, struct hk_buf *out)
+{
+    const struct json *seconds = json_at(obj, "spec.expirationSeconds");
+
+    if (json_is(seconds, JSON_INT)) {
+        duration_write_human(json_int(seconds, 0) * 1000000000, out);
+    }
+    print_none(out);
+}
+
+static bool print_has_condition(const struct json *obj, const char *type)
+{
+    const struct json *list = json_list_at(obj, "status.conditions");
+
+    for (uint32_t i = 0; i < list->len; i++) {
+        if (hk_str_is(json_str_field(&list->items[i], "type"), type)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void print_request_condition(const struct json *obj, int64_t now_ns, struct hk_buf *out)
+{
+    if (print_has_condition(obj, "Denied")) {
+        hk_buf_adds(out, "Denied");
+    } else if (print_has_condition(obj, "Approved")) {
+        hk_buf_adds(out, "Approved");
+    } else {
+        hk_buf_adds(out, "Pending");
+    }
+    if (print_has_condition(obj, "Failed")) {
+        print_join(HK_STR("Failed"), out);
+    }
+    if (json_str_at(obj, "status.certificate").n > 0) {
+        print_join(HK_STR("Issued"), out);
+    }
+}

@@ -32,6 +32,7 @@
     "cronjobs/status jobs/status jobflows/status jobtemplates/status podgroups/status "            \
     "hyperjobs/status"
 
+#define CERTIFICATES "certificates.k8s.io"
 #define ALL "admin edit view"
 #define EDITORS "admin edit"
 
@@ -42,7 +43,14 @@ const char *const role_names[] = {
     "hekla:cluster-reader",
     "system:auth-delegator",
     "system:basic-user",
+    "system:certificates.k8s.io:certificatesigningrequests:nodeclient",
+    "system:certificates.k8s.io:certificatesigningrequests:selfnodeclient",
+    "system:certificates.k8s.io:kube-apiserver-client-approver",
+    "system:certificates.k8s.io:kube-apiserver-client-kubelet-approver",
+    "system:certificates.k8s.io:kubelet-serving-approver",
+    "system:certificates.k8s.io:legacy-unknown-approver",
     "system:discovery",
+    "system:node-bootstrapper",
     "system:public-info-viewer",
     "view",
     NULL,
@@ -95,7 +103,26 @@ const struct role_rule role_rules[] = {
     {"system:discovery", "get", NULL, NULL,
      "/api /api/* /apis /apis/* /healthz /livez /openapi /openapi/* /readyz /version /version/"},
 
+    {"system:certificates.k8s.io:certificatesigningrequests:nodeclient", "create", CERTIFICATES,
+     "certificatesigningrequests/nodeclient", NULL},
+    {"system:certificates.k8s.io:certificatesigningrequests:selfnodeclient", "create", CERTIFICATES,
+     "certificatesigningrequests/selfnodeclient", NULL},
+    {"system:node-bootstrapper", "create get list watch", CERTIFICATES,
+     "certificatesigningrequests", NULL},
+
     {"system:public-info-viewer", "get", NULL, NULL, "/healthz /livez /readyz /version /version/"},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+const struct role_name_rule role_name_rules[] = {
+    {"system:certificates.k8s.io:kube-apiserver-client-approver", "approve", CERTIFICATES,
+     "signers", "kubernetes.io/kube-apiserver-client"},
+    {"system:certificates.k8s.io:kube-apiserver-client-kubelet-approver", "approve", CERTIFICATES,
+     "signers", "kubernetes.io/kube-apiserver-client-kubelet"},
+    {"system:certificates.k8s.io:kubelet-serving-approver", "approve", CERTIFICATES, "signers",
+     "kubernetes.io/kubelet-serving"},
+    {"system:certificates.k8s.io:legacy-unknown-approver", "approve", CERTIFICATES, "signers",
+     "kubernetes.io/legacy-unknown"},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

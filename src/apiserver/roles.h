@@ -8,6 +8,12 @@ struct role_rule {
     const char *verbs, *groups, *resources, *paths;
 };
 
+/* A rule about one named resource. */
+struct role_name_rule {
+    const char *role; /* NULL after the last row */
+    const char *verbs, *groups, *resources, *names;
+};
+
 /* The binding has the same name as its role. */
 struct role_grant {
     const char *role; /* NULL after the last row */
@@ -16,4 +22,5 @@ struct role_grant {
 
 extern const char *const role_names[]; /* NULL after the last */
 extern const struct role_rule role_rules[];
+extern const struct role_name_rule role_name_rules[];
 extern const struct role_grant role_grants[];

@@ -8,8 +8,10 @@
 #include "apiserver/aggregate.h"
 #include "apiserver/discovery.h"
 #include "apiserver/openapi.h"
+#include "apiserver/signer.h"
 #include "apiserver/subproxy.h"
 #include "base/log.h"
+#include "net/cert_request.h"
 #include "net/forward.h"
 
 #include <sys/epoll.h>
@@ -562,6 +564,41 @@ static struct aggregate *server_make_aggregate(const struct server_opts *o)
                                                   .client_ca_pem = o->client_ca_pem});
 }
 
+static int server_read_request(struct hk_str pem, struct hk_arena *mem,
+                               const char *const **ret_orgs, uint32_t *ret_n, struct hk_err *err)
+{
+    struct cert_request q;
+    const int rc = cert_request_read(pem, mem, &q, err);
+
+    *ret_orgs = q.orgs;
+    *ret_n = q.norgs;
+    return rc;
+}
+
+static bool server_allows(void *ctx, const struct auth_user *u, const struct rbac_ask *ask)
+{
+    const struct server *s = ctx;
+
+    return auth_is_admin(u) || rbac_allows(s->rbac, u, ask);
+}
+
+static void start_signer(struct server *s)
+{
+    const struct rest_kind *k = rest_kind_find(s->opts.rest, HK_STR("certificates.k8s.io"),
+                                               HK_STR("v1"), HK_STR("certificatesigningrequests"));
+
+    rest_read_requests(s->opts.rest, server_read_request);
+    if (s->opts.ca) {
+        s->signer = signer_new(&(struct signer_opts){.loop = s->opts.loop,
+                                                     .clock = s->opts.clock,
+                                                     .port = s->port,
+                                                     .kind = k->kind,
+                                                     .ca = s->opts.ca,
+                                                     .allows = server_allows,
+                                                     .ctx = s});
+    }
+}
+
 int server_new(const struct server_opts *o, struct server **ret, struct hk_err *err)
 {
     struct server *s = hk_zalloc(sizeof(*s));
@@ -614,6 +651,7 @@ int server_new(const struct server_opts *o, struct server **ret, struct hk_err *
     if (o->token_key.n > 0) {
         rest_sign_tokens(o->rest, account_sign, s);
     }
+    start_signer(s);
     s->port_watch = net_watch_add(o->loop, port_fd(s->port), EPOLLIN, on_port, s);
     on_compact(s);
     on_memory(s);
@@ -642,6 +680,7 @@ void server_free(struct server *s)
         port_cancel(s->port, s->pending->call);
         exchange_free(s->pending);
     }
+    signer_free(s->signer);
     rest_sign_tokens(s->opts.rest, NULL, NULL);
     http_server_free(s->http);
     forwarder_free(s->forwarder);

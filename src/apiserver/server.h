@@ -28,6 +28,7 @@ struct server_opts {
     struct hk_str addr;
     uint16_t port; /* 0: any */
     const char *cert_pem, *key_pem, *client_ca_pem;
+    const struct cert_pair *ca; /* signs CertificateSigningRequests; NULL: nothing does */
     const struct auth *auth;
     struct hk_str token_key;         /* signs the tokens of service accounts; "": there are none */
     const struct node_api *node_api; /* NULL: pods' logs and terminals are not offered */

@@ -36,6 +36,7 @@ struct server {
     struct openapi *openapi;
     struct forwarder *forwarder;
     struct aggregate *aggregate;
+    struct signer *signer; /* NULL: none */
     struct exchange *pending; /* waiting for the port */
     struct hk_arena_pool mem; /* for exchanges */
     struct counters counters;

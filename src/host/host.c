@@ -250,6 +250,7 @@ static int host_serve(struct host *h, const struct host_opts *o, struct hk_err *
         .cert_pem = h->setup.serving.cert_pem,
         .key_pem = h->setup.serving.key_pem,
         .client_ca_pem = h->setup.ca.cert_pem,
+        .ca = &h->setup.ca,
         .auth = h->setup.auth,
         .token_key = hk_str(h->setup.account_key),
         .node_api = node_proxy_api(h->node_proxy),

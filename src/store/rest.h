@@ -71,6 +71,14 @@ typedef void rest_sign_fn(void *ctx, const struct rest_token *t, struct hk_buf *
 /* Sets the signer for serviceaccounts/NAME/token. Without it there is no such subresource. */
 void rest_sign_tokens(struct rest *r, rest_sign_fn *sign, void *ctx);
 
+/* Reads a certificate request (PEM): the organizations of its subject, in mem. */
+typedef int rest_read_request_fn(struct hk_str pem, struct hk_arena *mem,
+                                 const char *const **ret_orgs, uint32_t *ret_n,
+                                 struct hk_err *err);
+/* From now on, CertificateSigningRequests whose request cannot be read are refused. NULL: they are
+ * not read. */
+void rest_read_requests(struct rest *r, rest_read_request_fn *read);
+
 /* Measures memory; while it is short, drops what is kept only for speed. Call it about once a
  * second. */
 void rest_watch_memory(struct rest *r);

@@ -96,6 +96,8 @@ void rest_kinds_init(struct rest *r)
     r->accounts = rest_kind_of(r, api_kind(API_SERVICE_ACCOUNT));
     r->services = rest_kind_of(r, api_kind(API_SERVICE));
     r->config_maps = rest_kind_of(r, api_kind(API_CONFIGMAP));
+    r->signing_requests = rest_kind_find(r, HK_STR("certificates.k8s.io"), HK_STR("v1"),
+                                         HK_STR("certificatesigningrequests"));
     r->crds = rest_kind_find(r, HK_STR("apiextensions.k8s.io"), HK_STR("v1"),
                              HK_STR("customresourcedefinitions"));
 }
@@ -220,6 +222,10 @@ bool rest_kind_has(const struct rest_kind *k, const char *sub)
     }
     if (!strcmp(sub, "token")) {
         return k->kind->id == API_SERVICE_ACCOUNT;
+    }
+    if (!strcmp(sub, "approval")) {
+        return !strcmp(k->kind->plural, "certificatesigningrequests") &&
+               !strcmp(k->kind->group, "certificates.k8s.io");
     }
     return !strcmp(sub, "finalize") && k->kind->id == API_NAMESPACE;
 }

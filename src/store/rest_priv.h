@@ -178,7 +178,7 @@ struct rest {
     HK_VEC(uint64_t) seen;      /* by position in resources: published events processed */
     HK_VEC(struct rest_row_data *) replaced; /* replaced data of rows; freed by the next poll */
     const struct rest_kind *namespaces, *crds, *pods, *events, *pdbs, *resource_quotas;
-    const struct rest_kind *accounts, *config_maps, *services;
+    const struct rest_kind *accounts, *config_maps, *services, *signing_requests;
 
     uint64_t last_call;
     struct rest_call *first, **last;  /* outcomes to deliver */
@@ -307,6 +307,14 @@ const struct api_kind *rest_view_at(size_t i, const struct rest_view **ret);
 void rest_view_of(const struct rest_view *v, struct hk_str *ret_group, struct hk_str *ret_version);
 /* Converts from the stored version to the row's, in place. rest_view_take does the reverse. */
 void rest_view_show(const struct rest_kind *k, struct json *doc, struct hk_arena *a);
+
+/* ---- rest_csr.c: no effect on other kinds than CertificateSigningRequests ---- */
+
+/* Writes down who made the request. */
+void rest_csr_create(struct rest_call *c, struct json *doc);
+/* Restores what the write may not change. */
+void rest_csr_isolate(struct rest_call *c, const char *sub, struct json *doc,
+                      const struct json *old);
 
 /* ---- rest_crd.c ---- */
 

@@ -96,6 +96,22 @@ static void copy_duplicates(struct rest_asking *k, const struct port_request *re
     k->req.duplicates = copy;
 }
 
+static void copy_user(struct rest_asking *k, const struct port_user *u)
+{
+    struct hk_arena *a = &k->mem;
+    struct port_user *copy = hk_arena_zalloc(a, sizeof(*copy));
+    const char **groups = hk_arena_array(a, u->ngroups, sizeof(*groups));
+
+    for (uint32_t i = 0; i < u->ngroups; i++) {
+        groups[i] = hk_arena_strndup(a, u->groups[i], strlen(u->groups[i]));
+    }
+    copy->name = hk_arena_strndup(a, u->name, strlen(u->name));
+    copy->uid = u->uid ? hk_arena_strndup(a, u->uid, strlen(u->uid)) : NULL;
+    copy->groups = groups;
+    copy->ngroups = u->ngroups;
+    k->req.user = copy;
+}
+
 /* The request outlives port_submit. Its rights do so by themselves. */
 static void copy_request(struct rest_asking *k, const struct port_request *req)
 {
@@ -107,7 +123,9 @@ static void copy_request(struct rest_asking *k, const struct port_request *req)
     k->req.field_manager = hk_arena_str(a, req->field_manager);
     k->req.if_uid = hk_arena_str(a, req->if_uid);
     k->req.label_selector = k->req.field_selector = k->req.cont = HK_STR("");
-    k->req.user = NULL; /* its JSON is kept */
+    if (req->user) {
+        copy_user(k, req->user);
+    }
     if (req->subresource) {
         k->req.subresource = hk_arena_strndup(a, req->subresource, strlen(req->subresource));
     }

@@ -246,6 +246,7 @@ static int prepare_new(struct rest_call *c, struct json *doc)
     if (c->k->kind->status && !(c->k->flags & REST_KEEP_STATUS)) {
         json_del(doc, "status");
     }
+    rest_csr_create(c, doc);
     rest_schema_apply(c, doc);
     if (check_unknown_fields(c, true) < 0 || mutate(c, NULL, doc, NULL) < 0) {
         return c->rc;
@@ -389,7 +390,7 @@ static void isolate_finalize(struct rest_call *c, struct json *doc, const struct
 
 static void isolate(struct rest_call *c, const char *sub, struct json *doc, const struct json *old)
 {
-    if (sub && !strcmp(sub, "status")) {
+    if (sub && (!strcmp(sub, "status") || !strcmp(sub, "approval"))) {
         isolate_status(c, doc, old);
     } else if (sub && !strcmp(sub, "finalize")) {
         isolate_finalize(c, doc, old);
@@ -400,6 +401,7 @@ static void isolate(struct rest_call *c, const char *sub, struct json *doc, cons
     } else if (c->k->kind->status) {
         keep_member(c, doc, old, "status");
     }
+    rest_csr_isolate(c, sub, doc, old);
     if (c->k == c->r->namespaces && (!sub || strcmp(sub, "finalize") != 0)) {
         keep_member(c, rest_edit(doc, &c->mem, "spec"), json_get(old, "spec"), "finalizers");
     }
