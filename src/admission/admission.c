@@ -88,6 +88,8 @@ static const struct admit_row rows[] = {
     KIND(STORAGE, "StorageClass", storageclass),
     KIND("apiextensions.k8s.io", "CustomResourceDefinition", crd),
     KIND("apiregistration.k8s.io", "APIService", apiservice),
+    {"apiextensions.k8s.io", "CustomResourceDefinition", ON_UPDATE, "status",
+     .validate = admit_crd_validate_status},
     KIND("admissionregistration.k8s.io", "MutatingWebhookConfiguration", webhooks),
     KIND("admissionregistration.k8s.io", "ValidatingWebhookConfiguration", webhooks),
     {CERTIFICATES, "CertificateSigningRequest", ON_CREATE, NULL, NULL, admit_certificate_validate,

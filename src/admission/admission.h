@@ -110,6 +110,9 @@ int admission_validate(struct admission_request *q, struct hk_err *err) HK_CHECK
 /* Appends `K "name" is invalid: ...` for the field errors of q. */
 void admission_write_invalid(const struct admission_request *q, struct hk_buf *out);
 
+/* Checks labels and annotations only; returns whether there was no field error. */
+bool admission_check_labels(struct admission_request *q);
+
 /* "BestEffort", "Burstable" or "Guaranteed", of a pod's spec. */
 const char *admission_pod_qos(const struct json *spec);
 

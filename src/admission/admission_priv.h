@@ -254,6 +254,9 @@ void admit_lease_validate(struct admission_request *q);
 
 int admit_webhooks_default(struct admission_request *q, struct hk_err *err);
 void admit_webhooks_validate(struct admission_request *q);
+/* A clientConfig: a URL or a Service. */
+void admit_webhook_client(struct admission_request *q, const struct path *p,
+                          const struct json *client);
 /* Warns about an object that no part of this server acts on. */
 void admit_unused_warn(struct admission_request *q);
 
@@ -266,6 +269,7 @@ int admit_certificate_signing(struct admission_request *q, struct hk_err *err);
 
 int admit_crd_default(struct admission_request *q, struct hk_err *err);
 void admit_crd_validate(struct admission_request *q);
+void admit_crd_validate_status(struct admission_request *q);
 
 int admit_storageclass_default(struct admission_request *q, struct hk_err *err);
 void admit_storageclass_validate(struct admission_request *q);

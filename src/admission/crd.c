@@ -5,6 +5,8 @@
 
 #define APPROVED "api-approved.kubernetes.io"
 
+enum { DEFAULT_PORT = 443 };
+
 int admit_crd_default(struct admission_request *q, struct hk_err *err)
 {
     struct json *spec = json_need(q->obj, q->mem, "spec", JSON_OBJECT);
@@ -22,6 +24,10 @@ int admit_crd_default(struct admission_request *q, struct hk_err *err)
     }
     edit_default_str(json_need(spec, q->mem, "conversion", JSON_OBJECT), q->mem, "strategy",
                      "None");
+    struct json *service = edit_at(q->obj, "spec.conversion.webhook.clientConfig.service");
+    if (json_is(service, JSON_OBJECT)) {
+        edit_default_int(service, q->mem, "port", DEFAULT_PORT);
+    }
     return 0;
 }
 
@@ -136,6 +142,112 @@ static void check_versions(struct admission_request *q, const struct path *spec_
     }
 }
 
+/* ---- conversion ---- */
+
+static void check_review_versions(struct admission_request *q, const struct path *p,
+                                  const struct json *list)
+{
+    bool known = false;
+
+    if (edit_len(list) == 0) {
+        cause_required(q, p, NULL);
+        return;
+    }
+    for (uint32_t i = 0; i < edit_len(list); i++) {
+        const struct path at = path_index(p, i);
+        const struct hk_str v = json_str(&list->items[i], HK_STR(""));
+        const struct json before = {.type = JSON_ARRAY, .items = list->items, .len = i};
+        if (edit_list_has(&before, v)) {
+            cause_invalid_str(q, &at, v, "duplicate version");
+        } else if (!name_check(q, &at, v, NAME_LABEL_1035)) {
+            return;
+        }
+        known = known || hk_str_is(v, "v1") || hk_str_is(v, "v1beta1");
+    }
+    if (!known) {
+        cause_invalid(q, p, list, "must include at least one of v1, v1beta1");
+    }
+}
+
+/* Kubernetes' messages name the fields of its internal version. */
+static void check_conversion(struct admission_request *q, const struct path *spec_path,
+                             const struct json *conversion)
+{
+    static const char *const strategies[] = {"None", "Webhook", NULL};
+    const struct json *webhook = json_get(conversion, "webhook");
+    const struct json *versions = json_get(webhook, "conversionReviewVersions");
+    const struct path p = path_field(spec_path, "conversion");
+    const struct path client = path_field(&p, "webhookClientConfig");
+    const struct path list = path_field(&p, "conversionReviewVersions");
+
+    cause_check_enum(q, &p, conversion, "strategy", strategies);
+    if (!hk_str_is(edit_str(conversion, "strategy"), "Webhook")) {
+        if (edit_has(webhook, "clientConfig")) {
+            cause_forbidden(q, &client, "should not be set when strategy is not set to Webhook");
+        }
+        if (edit_len(versions) > 0) {
+            cause_forbidden(q, &list, "should not be set when strategy is not set to Webhook");
+        }
+        return;
+    }
+    if (!edit_has(webhook, "clientConfig")) {
+        cause_required(q, &client, "required when strategy is set to Webhook");
+    } else {
+        admit_webhook_client(q, &client, json_get(webhook, "clientConfig"));
+    }
+    check_review_versions(q, &list, versions);
+}
+
+/* ---- versions in the store ---- */
+
+static bool is_listed(const struct json *versions, struct hk_str name)
+{
+    for (uint32_t i = 0; i < edit_len(versions); i++) {
+        if (hk_str_eq(edit_str(&versions->items[i], "name"), name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A version in which objects may still be stored must be known. */
+static void check_stored_versions(struct admission_request *q, const struct json *stored,
+                                  const struct json *versions)
+{
+    const struct path status = path_field(NULL, "status");
+    const struct path p = path_field(&status, "storedVersions");
+
+    if (edit_len(stored) == 0) {
+        cause_invalid(q, &p, stored, "must have at least one stored version");
+        return;
+    }
+    for (uint32_t i = 0; i < edit_len(versions); i++) {
+        const struct hk_str name = edit_str(&versions->items[i], "name");
+        if (json_bool(json_get(&versions->items[i], "storage"), false) &&
+            !edit_list_has(stored, name)) {
+            cause_invalid(q, &p, stored, "must have the storage version %.*s", HK_FMT(name));
+        }
+    }
+    for (uint32_t i = 0; i < edit_len(stored); i++) {
+        const struct path at = path_index(&p, i);
+        const struct hk_str name = json_str(&stored->items[i], HK_STR(""));
+        if (!is_listed(versions, name)) {
+            cause_invalid_str(q, &at, name,
+                              "missing from spec.versions; %.*s was previously a storage version, "
+                              "and must remain in spec.versions until a storage migration ensures "
+                              "no data remains persisted in %.*s and removes %.*s from "
+                              "status.storedVersions",
+                              HK_FMT(name), HK_FMT(name), HK_FMT(name));
+        }
+    }
+}
+
+void admit_crd_validate_status(struct admission_request *q)
+{
+    check_stored_versions(q, json_at(q->obj, "status.storedVersions"),
+                          json_at(q->obj, "spec.versions"));
+}
+
 static void admit_crd_check_names(struct admission_request *q, const struct path *spec_path,
                                   const struct json *names)
 {
@@ -206,10 +318,12 @@ void admit_crd_validate(struct admission_request *q)
     }
     admit_crd_check_names(q, &p, json_get(spec, "names"));
     check_versions(q, &p, json_get(spec, "versions"));
+    check_conversion(q, &p, json_get(spec, "conversion"));
     if (json_bool(json_get(spec, "preserveUnknownFields"), false)) {
         cause_invalid(q, &preserve, json_get(spec, "preserveUnknownFields"), "must be false");
     }
     if (q->verb == ADMIT_UPDATE) {
+        admit_crd_validate_status(q);
         cause_check_immutable(q, &p, spec, old, "group");
         cause_check_immutable(q, &p, spec, old, "scope");
     }

@@ -190,6 +190,17 @@ static void check_finalizers(struct admission_request *q, const struct path *met
     }
 }
 
+bool admission_check_labels(struct admission_request *q)
+{
+    const struct json *m = json_get(q->obj, "metadata");
+    const struct path meta = path_field(NULL, "metadata");
+    const struct path labels = path_field(&meta, "labels");
+
+    name_check_labels(q, &labels, json_get(m, "labels"));
+    check_annotations(q, &meta, json_get(m, "annotations"));
+    return q->errors.len == 0;
+}
+
 void admit_meta_validate(struct admission_request *q)
 {
     const struct json *m = json_get(q->obj, "metadata");

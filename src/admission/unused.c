@@ -3,11 +3,6 @@
 // writes one is warned: a guard that is not there must not look as if it were.
 #include "admission/admission_priv.h"
 
-static bool converts_by_webhook(const struct json *obj)
-{
-    return hk_str_is(json_str(json_at(obj, "spec.conversion.strategy"), HK_STR("")), "Webhook");
-}
-
 static const struct {
     const char *group, *kind;
     bool (*concerns)(const struct json *obj); /* NULL: every object of the kind */
@@ -17,9 +12,6 @@ static const struct {
      "this server does not evaluate ValidatingAdmissionPolicies: the policy refuses nothing"},
     {"admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", NULL,
      "this server does not evaluate ValidatingAdmissionPolicies: the binding has no effect"},
-    {"apiextensions.k8s.io", "CustomResourceDefinition", converts_by_webhook,
-     "spec.conversion: this server does not call conversion webhooks: objects differ between "
-     "versions only in apiVersion"},
     {"autoscaling", "HorizontalPodAutoscaler", NULL,
      "this server has no controller for HorizontalPodAutoscalers: nothing is scaled"},
     {"flowcontrol.apiserver.k8s.io", "FlowSchema", NULL,

@@ -178,16 +178,14 @@ static void check_service(struct admission_request *q, const struct path *p,
     }
 }
 
-static void check_client(struct admission_request *q, const struct path *up,
-                         const struct json *hook)
+void admit_webhook_client(struct admission_request *q, const struct path *p,
+                          const struct json *client)
 {
-    const struct json *client = json_get(hook, "clientConfig");
-    const struct path p = path_field(up, "clientConfig");
-    const struct path url = path_field(&p, "url");
-    const struct path service = path_field(&p, "service");
+    const struct path url = path_field(p, "url");
+    const struct path service = path_field(p, "service");
 
     if (edit_has(client, "url") == edit_has(client, "service")) {
-        cause_required(q, &p, "exactly one of url or service is required");
+        cause_required(q, p, "exactly one of url or service is required");
     } else if (edit_has(client, "url")) {
         check_url(q, &url, edit_str(client, "url"));
     } else {
@@ -258,6 +256,7 @@ static void check_webhook(struct admission_request *q, const struct path *p,
     static const char *const again[] = {"IfNeeded", "Never", NULL};
     const struct json *rules = json_get(hook, "rules");
     const struct path list = path_field(p, "rules");
+    const struct path client = path_field(p, "clientConfig");
     const struct path namespaces = path_field(p, "namespaceSelector");
     const struct path objects = path_field(p, "objectSelector");
 
@@ -275,7 +274,7 @@ static void check_webhook(struct admission_request *q, const struct path *p,
     check_timeout(q, p, hook);
     name_check_selector(q, &namespaces, json_get(hook, "namespaceSelector"));
     name_check_selector(q, &objects, json_get(hook, "objectSelector"));
-    check_client(q, p, hook);
+    admit_webhook_client(q, &client, json_get(hook, "clientConfig"));
     check_versions(q, p, hook);
 }
 

@@ -17,6 +17,7 @@ struct webhook_post {
     const char *address; /* "ADDRESS:PORT" to connect to instead of the host, or NULL */
     const char *ca_pem;  /* NULL: the authorities that the system trusts */
     struct hk_str body;  /* JSON */
+    size_t max_reply;    /* bytes of the answer; 0: WEBHOOK_MAX_REPLY */
 };
 
 struct webhook_reply {

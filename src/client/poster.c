@@ -29,6 +29,7 @@ struct post {
     char *body;
     struct pem_file own_trust; /* when the poster's table of certificates is full */
     struct hk_buf reply;
+    size_t max_reply;
     bool too_long;
     webhook_done_fn *done;
     void *arg;
@@ -68,7 +69,7 @@ static size_t post_on_bytes(char *bytes, size_t size, size_t n, void *ctx)
 {
     struct post *t = ctx;
 
-    if (t->reply.len + n > t->p->max_reply) {
+    if (t->reply.len + n > t->max_reply) {
         t->too_long = true;
         return 0; /* ends the transfer */
     }
@@ -86,7 +87,7 @@ static void poster_on_finished(void *ctx, CURL *easy, CURLcode rc)
     curl_easy_getinfo(easy, CURLINFO_PRIVATE, &t);
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &http);
     if (t->too_long) {
-        hk_buf_addf(&why, "the answer is longer than %zu bytes", t->p->max_reply);
+        hk_buf_addf(&why, "the answer is longer than %zu bytes", t->max_reply);
     } else if (rc != CURLE_OK) {
         hk_buf_adds(&why, t->error[0] != '\0' ? t->error : curl_easy_strerror(rc));
     } else {
@@ -180,6 +181,7 @@ static uint64_t poster_post(void *ctx, const struct webhook_post *req, webhook_d
         .p = p, .id = ++p->last_id, .done = done, .arg = arg, .own_trust = {.fd = -1}};
     t->curl = curl_easy_init();
     hk_assert(t->curl); /* fails only for lack of memory */
+    t->max_reply = req->max_reply > 0 ? req->max_reply : p->max_reply;
     t->body = hk_strndup(req->body.s, req->body.n);
     post_set_up(t, req);
     hk_vec_push(&p->posts, t);

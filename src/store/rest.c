@@ -32,6 +32,7 @@ static void call_free(struct rest_call *c)
     rest_lister_free(c->lister);
     rest_deleter_free(c->deleter);
     rest_webhook_free(c);
+    rest_convert_free(c);
     rest_call_release(c);
     hk_free(c->names);
     hk_free(c);
@@ -141,7 +142,7 @@ static int call_check(struct rest_call *c)
 static void call_go_on(struct rest_call *c)
 {
     if (rest_webhook_waits(c)) {
-        if (!c->deleter) {
+        if (!c->deleter && !c->lister) {
             rest_call_release(c); /* it starts again */
         }
         return;
@@ -293,7 +294,7 @@ static void lists_go_on(struct rest *r)
 /* Continues a call whose webhooks have answered. */
 static void call_resume(struct rest_call *c)
 {
-    if (c->deleter) {
+    if (c->deleter || c->lister) {
         if (c->writes == 0) {
             hk_vec_push(&c->r->lists, c);
         }
@@ -309,6 +310,7 @@ static void call_resume(struct rest_call *c)
 
 static void webhooks_go_on(struct rest *r)
 {
+    rest_convert_run(r);
     rest_webhook_send(r);
     for (uint32_t left = r->webhook_ready.len; left > 0; left--) {
         struct rest_call *c = rest_webhook_next(r);
@@ -316,6 +318,7 @@ static void webhooks_go_on(struct rest *r)
             call_resume(c);
         }
     }
+    rest_convert_run(r);
     rest_webhook_send(r);
 }
 
@@ -323,7 +326,9 @@ static void webhooks_go_on(struct rest *r)
 static void call_drop(struct rest_call *c)
 {
     rest_webhook_free(c);
+    rest_convert_free(c);
     rest_deleter_free(hk_take(c->deleter));
+    rest_lister_free(hk_take(c->lister));
     c->rc = -HK_EIO;
     c->submitted = true;
     if (c->writes == 0) {
@@ -577,6 +582,7 @@ struct rest *rest_new(const struct rest_opts *o)
     r->last = &r->first;
     r->lookup = rest_lookup(r);
     open_fds(r);
+    rest_convert_init(r);
     rest_kinds_init(r);
     feed_all(r, r->crds->res);
     for (uint32_t i = 0; i < r->resources.len; i++) {
@@ -615,6 +621,7 @@ void rest_free(struct rest *r)
         store_obj_unref(r->expiries.at[i].obj);
     }
     rest_drop_cache(r);
+    rest_convert_fini(r);
     rest_gc_fini(r);
     rest_drain_fini(r);
     rest_quota_fini(r);

@@ -73,8 +73,7 @@ void rest_sign_tokens(struct rest *r, rest_sign_fn *sign, void *ctx);
 
 /* Reads a certificate request (PEM): the organizations of its subject, in mem. */
 typedef int rest_read_request_fn(struct hk_str pem, struct hk_arena *mem,
-                                 const char *const **ret_orgs, uint32_t *ret_n,
-                                 struct hk_err *err);
+                                 const char *const **ret_orgs, uint32_t *ret_n, struct hk_err *err);
 /* From now on, CertificateSigningRequests whose request cannot be read are refused. NULL: they are
  * not read. */
 void rest_read_requests(struct rest *r, rest_read_request_fn *read);
@@ -105,6 +104,7 @@ enum rest_flag {
 };
 
 struct schema;
+struct rest_conversion;
 struct rest_view;
 
 struct rest_kind {
@@ -122,6 +122,8 @@ struct rest_kind {
     bool storage;                 /* the storage version of the CRD */
     bool served;
     bool ending;        /* its definition is being deleted: creates are refused */
+    bool many_versions; /* objects may be stored in another version than the row's */
+    struct rest_conversion *conversion; /* by a webhook; NULL: only apiVersion differs */
     uint64_t schema_rv; /* of the definition: older objects need rest_schema_refresh */
 };
 

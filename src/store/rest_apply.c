@@ -342,13 +342,13 @@ int rest_apply(struct rest_call *c)
         return c->rc;
     }
     struct json body = json_clone(c->req->body, &c->mem);
-    if (!asked->storage) {
+    if (!asked->storage && !asked->conversion) {
         rest_view_take(asked, &body, &c->mem);
         rest_set_kind(c, &body);
         c->k = rest_kind_by_res(c->r, asked->res);
     }
     const int rc = rest_apply_apply_body(c, &body);
-    if (c->obj && !asked->storage) { /* nothing was written */
+    if (c->obj && !asked->storage && !asked->conversion) { /* nothing was written */
         c->obj = rest_object_show(asked, c->obj);
     }
     c->k = asked;

@@ -96,7 +96,7 @@ static void stored_object(struct rest_call *c, const struct store_obj *o)
         return;
     }
     api_object_unref(c->obj);
-    c->obj = rest_object(c->r, c->k, o, !c->text_only || c->finish);
+    c->obj = rest_convert_answer(c, o);
     c->rv = o->rv;
     if (c->deletes && !c->has_status && (c->k->flags & REST_DELETE_STATUS)) {
         rest_succeed_deletion(c, o->name, o->uid);
@@ -169,12 +169,26 @@ static struct api_object *head_object(struct rest *r, const struct rest_kind *k,
     bool staged;
     const struct store_obj *head = store_head(r->store, k->res, ns, name, &staged);
 
+    if (head && rest_convert_needed(k, head)) { /* it only counts: any version will do */
+        struct api_object *ret = NULL;
+        return api_object_parse(k->kind, head->text, &ret, NULL) < 0 ? NULL : ret;
+    }
     return head ? rest_object(r, k, head, true) : NULL;
 }
 
 int rest_store(struct rest_call *c, enum store_verb verb, const struct rest_kind *k,
                struct hk_str ns, struct hk_str name, struct json *root, uint64_t expect_rv)
 {
+    struct json converted;
+
+    if (c->k->conversion && root && verb != STORE_DELETE && k == c->k) {
+        converted = *root;
+        root = &converted;
+        if (rest_convert_write(c, root, expect_rv) < 0) {
+            return c->rc;
+        }
+        name = verb == STORE_CREATE ? c->name : name;
+    }
     const struct store_write w = {
         .verb = verb,
         .res = k->res,

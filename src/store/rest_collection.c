@@ -54,6 +54,7 @@ static void collection_delete_next(struct rest_call *c, struct rest_deleter *d)
         return;
     }
     rest_webhook_settled(c);
+    rest_convert_forget(c);
     c->rc = 0; /* another call deleted the object meanwhile */
     c->has_status = false;
     hk_vec_clear(&c->causes);

@@ -213,8 +213,11 @@ int rest_delete_one(struct rest_call *c, struct hk_str ns, struct hk_str name,
 {
     struct json old;
     bool staged;
-    const struct store_obj *head = rest_head(c, c->k, ns, name, &old, &staged);
 
+    if (rest_convert_head(c, ns, name) < 0) {
+        return c->rc;
+    }
+    const struct store_obj *head = rest_head(c, c->k, ns, name, &old, &staged);
     if (!head) {
         return rest_fail_missing(c, c->k, name);
     }

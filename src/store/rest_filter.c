@@ -177,6 +177,9 @@ static bool match_labels(struct rest *r, const struct rest_filter *f, const stru
     for (uint32_t i = 0; i < f->label_keys.len; i++) {
         f->label_values[i] = (struct hk_str){0};
     }
+    if (rest_convert_needed(f->k, o)) {
+        return match_labels_tree(r, f, o);
+    }
     if (skim_members(o->text, outer, &meta, 1) < 0 || skim_members(meta, inner, &labels, 1) < 0 ||
         !note_labels(f, labels)) {
         return match_labels_tree(r, f, o);
@@ -198,11 +201,21 @@ static bool match_fields(const struct rest_filter *f, const struct store_obj *o,
     return true;
 }
 
+bool rest_filter_match_name(const struct rest_filter *f, const struct store_obj *o)
+{
+    return (f->ns.n == 0 || hk_str_eq(f->ns, o->ns)) &&
+           (f->name.n == 0 || hk_str_eq(f->name, o->name));
+}
+
+bool rest_filter_selects(const struct rest_filter *f)
+{
+    return f->labels.len > 0 || f->needs_tree;
+}
+
 bool rest_filter_match(struct rest *r, const struct rest_filter *f, const struct store_obj *o)
 {
     r->work += REST_WORK_OBJECT;
-    if ((f->ns.n > 0 && !hk_str_eq(f->ns, o->ns)) ||
-        (f->name.n > 0 && !hk_str_eq(f->name, o->name))) {
+    if (!rest_filter_match_name(f, o)) {
         return false;
     }
     if (!match_labels(r, f, o)) {

@@ -105,6 +105,7 @@ void rest_kinds_init(struct rest *r)
 static void row_data_free(struct rest_row_data *l)
 {
     if (l) {
+        rest_conversion_unref(l->conversion);
         schema_free(l->rules);
         hk_arena_fini(&l->mem);
         hk_free(l);
@@ -272,7 +273,7 @@ static void row_drop_data(struct rest *r, struct row *row)
 }
 
 static void row_set_definition(struct rest *r, struct row *row, const struct json *crd, uint64_t rv,
-                               const struct json *version)
+                     const struct json *version, struct rest_conversion *conversion)
 {
     const struct json *spec = json_get(crd, "spec");
     struct rest_row_data *l = hk_zalloc(sizeof(*l));
@@ -292,6 +293,9 @@ static void row_set_definition(struct rest *r, struct row *row, const struct jso
         l->rules = NULL; /* refused now, but older stores may contain one */
     }
     row->pub.rules = l->rules;
+    l->conversion = rest_conversion_ref(conversion);
+    row->pub.conversion = conversion;
+    row->pub.many_versions = json_len(json_get(spec, "versions")) > 1;
     row->pub.columns = json_get(copy, "additionalPrinterColumns");
     row->pub.scale = json_at(copy, "subresources.scale");
     row->pub.names = names;
@@ -309,6 +313,7 @@ static void row_forget(struct rest *r, struct row *row)
     row_drop_data(r, row);
     row->pub.schema = row->pub.columns = row->pub.scale = row->pub.names = NULL;
     row->pub.rules = NULL;
+    row->pub.conversion = NULL;
     row->pub.ending = false;
     row->pub.crd = !row->builtin;
     row->pub.served = row->pub.storage = row->builtin;
@@ -349,13 +354,16 @@ void rest_kinds_feed(struct rest *r, const struct store_event *ev)
     const struct json *versions = json_get(spec, "versions");
     const struct json *names = json_get(spec, "names");
     const bool gone = ev->type == STORE_DELETED || !rest_crd_established(&doc);
+    struct rest_conversion *conversion = gone ? NULL : rest_conversion_new(&doc, ev->obj->rv);
     for (uint32_t i = 0; !gone && json_is(versions, JSON_ARRAY) && i < versions->len; i++) {
         const struct json *v = &versions->items[i];
         struct row *row = row_find(r, json_str(json_get(spec, "group"), HK_STR("")),
                                    json_str(json_get(v, "name"), HK_STR("")),
                                    json_str(json_get(names, "plural"), HK_STR("")));
-        row_set_definition(r, row ? row : row_define(r, spec, v), &doc, ev->obj->rv, v);
+        row_set_definition(r, row ? row : row_define(r, spec, v), &doc, ev->obj->rv, v,
+                           conversion);
     }
+    rest_conversion_unref(conversion);
     forget_versions(r, spec, gone ? NULL : versions);
     r->kinds_generation++;
 }

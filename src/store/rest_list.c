@@ -6,6 +6,8 @@
 #include "codec/base64.h"
 #include "store/rest_priv.h"
 
+enum { LIST_CONVERTING = 200 }; /* objects that a slice has converted at a time */
+
 /* Memory limit of one slice of a list. */
 #define LIST_ROOM ((size_t)8 << 20)
 
@@ -21,6 +23,9 @@ int rest_get(struct rest_call *c)
     const struct store_obj *o = store_get(c->r->store, c->k->res, c->ns, c->name);
     if (!o) {
         return rest_fail_missing(c, c->k, c->name);
+    }
+    if (rest_convert_state(c, o) < 0) {
+        return c->rc;
     }
     c->obj = rest_object(c->r, c->k, o, !c->text_only);
     c->rv = o->rv;
@@ -93,6 +98,8 @@ struct rest_lister {
     struct hk_intern keys;        /* objects in past */
     const struct store_obj *last; /* the last one shown */
     bool full;
+    /* Where a webhook converts: objects not yet shown, in order; holds references. */
+    HK_VEC(const struct store_obj *) converting;
 };
 
 static int rest_list_compare_keys(struct hk_str ns_a, struct hk_str name_a, struct hk_str ns_b,
@@ -171,7 +178,7 @@ static bool full(const struct rest_lister *l)
     return l->limit > 0 && l->c->items.len >= l->limit;
 }
 
-static void list_show_object(struct rest_lister *l, const struct store_obj *o)
+static void list_show_converted(struct rest_lister *l, const struct store_obj *o)
 {
     struct rest_call *c = l->c;
 
@@ -188,6 +195,36 @@ static void list_show_object(struct rest_lister *l, const struct store_obj *o)
     if (obj) {
         hk_vec_push(&c->items, obj);
         l->last = o;
+    }
+}
+
+static void list_convert_object(struct rest_lister *l, const struct store_obj *o)
+{
+    struct rest_call *c = l->c;
+
+    c->r->work += REST_WORK_OBJECT;
+    if (!rest_filter_match_name(&l->filter, o)) {
+        return;
+    }
+    if (!rest_filter_selects(&l->filter) && l->limit > 0 &&
+        c->items.len + l->converting.len >= l->limit) {
+        l->full = true;
+        c->remaining++;
+        return;
+    }
+    c->r->work += REST_WORK_PARSED * o->text.n;
+    hk_vec_push(&l->converting, store_obj_ref(o));
+    if (rest_convert_needed(c->k, o)) {
+        rest_convert_hold(c, rest_conversion_begin(c->r, c->k, o));
+    }
+}
+
+static void list_show_object(struct rest_lister *l, const struct store_obj *o)
+{
+    if (l->c->k->conversion) {
+        list_convert_object(l, o);
+    } else {
+        list_show_converted(l, o);
     }
 }
 
@@ -244,7 +281,7 @@ static bool on_state(void *ctx, const struct store_obj *o)
     if (!show_past(l, o)) {
         list_show_object(l, o);
     }
-    if (l->c->r->work >= l->slice_end) {
+    if (l->c->r->work >= l->slice_end || l->converting.len >= LIST_CONVERTING) {
         slice_cut(l, o);
         return false;
     }
@@ -264,6 +301,9 @@ static void rest_list_read_all(struct rest_lister *l)
         return;
     }
     l->cut = false;
+    if (rest_list_has_enough(l)) {
+        return;
+    }
     l->slice_end = l->c->r->work + REST_SLICE;
     store_scan(s, f->k->res, f->ns, l->page.after_ns, l->page.after_name, on_state, l);
     if (!l->cut) {
@@ -310,6 +350,14 @@ static void list_end(struct rest_lister *l)
     }
 }
 
+static void list_drop_converting(struct rest_lister *l)
+{
+    for (uint32_t i = 0; i < l->converting.len; i++) {
+        store_obj_unref(l->converting.at[i]);
+    }
+    hk_vec_clear(&l->converting);
+}
+
 void rest_lister_free(struct rest_lister *l)
 {
     if (!l) {
@@ -318,6 +366,8 @@ void rest_lister_free(struct rest_lister *l)
     for (uint32_t i = 0; i < l->past.len; i++) {
         store_obj_unref(l->past.at[i].was);
     }
+    list_drop_converting(l);
+    hk_vec_fini(&l->converting);
     hk_vec_fini(&l->past);
     hk_intern_fini(&l->keys);
     rest_filter_fini(&l->filter);
@@ -326,6 +376,46 @@ void rest_lister_free(struct rest_lister *l)
     hk_buf_fini(&l->last_ns);
     hk_buf_fini(&l->last_name);
     hk_free(l);
+}
+
+/* Shows the objects whose conversion was waited for. */
+static int list_show_all_converted(struct rest_lister *l)
+{
+    struct rest_call *c = l->c;
+
+    if (rest_convert_check(c) < 0) {
+        if (rest_webhook_waits(c)) {
+            c->rc = 0; /* the list has not failed */
+            return -HK_EBUSY;
+        }
+        return c->rc;
+    }
+    for (uint32_t i = 0; i < l->converting.len; i++) {
+        const uint32_t before = c->items.len;
+        list_show_converted(l, l->converting.at[i]);
+        if (c->items.len > before) {
+            keep_key(&l->last_ns, l->last->ns);
+            keep_key(&l->last_name, l->last->name);
+        }
+    }
+    l->last = NULL;
+    list_drop_converting(l);
+    rest_convert_forget(c);
+    return 0;
+}
+
+/* One slice. Negative when the list has failed or waits. */
+static int list_slice(struct rest_lister *l)
+{
+    struct rest_call *c = l->c;
+
+    if (l->converting.len == 0) {
+        if (store_rv(c->r->store) != c->rv && past_read(l) < 0) {
+            return c->rc;
+        }
+        rest_list_read_all(l);
+    }
+    return c->k->conversion ? list_show_all_converted(l) : 0;
 }
 
 void rest_list_go_on(struct rest_call *c)
@@ -338,12 +428,13 @@ void rest_list_go_on(struct rest_call *c)
                   "the server is short of memory for a list of %u or more objects: ask for it in "
                   "pages (limit=500), or again later",
                   c->items.len);
-    } else if (store_rv(c->r->store) == c->rv || past_read(l) == 0) {
-        rest_list_read_all(l);
+    } else if (list_slice(l) == 0) {
         if (l->cut) {
             return;
         }
         list_end(l);
+    } else if (rest_webhook_waits(c)) {
+        return;
     }
     rest_lister_free(l);
     c->lister = NULL;
@@ -359,6 +450,9 @@ int rest_list(struct rest_call *c)
         return c->rc;
     }
     c->lister = l;
+    if (c->k->conversion) {
+        rest_webhook_prepare(c);
+    }
     if (c->r->lists.len == 0) { /* else the list waits for its turn */
         rest_list_go_on(c);
     }

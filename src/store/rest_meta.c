@@ -55,16 +55,23 @@ int rest_check_identity(struct rest_call *c, const struct json *doc)
     return 0;
 }
 
-const char *rest_new_uid(struct rest_call *c)
+void rest_write_uid(struct rest *r, char out[REST_UID])
 {
-    const uint64_t a = hk_rand_u64(c->r->rand);
-    const uint64_t b = hk_rand_u64(c->r->rand);
+    const uint64_t a = hk_rand_u64(r->rand);
+    const uint64_t b = hk_rand_u64(r->rand);
 
     /* Version 4, variant 1: random. */
-    return hk_arena_printf(&c->mem, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
-                           (unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xfff,
-                           0x8000 | ((unsigned)(b >> 48) & 0x3fff),
-                           (unsigned long long)b & 0xffffffffffffULL);
+    snprintf(out, REST_UID, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
+             (unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xfff,
+             0x8000 | ((unsigned)(b >> 48) & 0x3fff), (unsigned long long)b & 0xffffffffffffULL);
+}
+
+const char *rest_new_uid(struct rest_call *c)
+{
+    char uid[REST_UID];
+
+    rest_write_uid(c->r, uid);
+    return hk_arena_strndup(&c->mem, uid, strlen(uid));
 }
 
 /* Members that are ignored in the body of a create. */
@@ -98,7 +105,8 @@ void rest_generate_name(struct rest_call *c, struct json *doc)
 void rest_set_kind(struct rest_call *c, struct json *doc)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
-    const struct api_kind *k = rest_kind_by_res(c->r, c->k->res)->kind;
+    const struct api_kind *k =
+        c->k->conversion ? c->k->kind : rest_kind_by_res(c->r, c->k->res)->kind;
 
     api_kind_write_version(k, &version);
     json_set_cstr(doc, &c->mem, "kind", k->kind);

@@ -20,7 +20,7 @@ struct api_object *rest_object_show(const struct rest_kind *k, struct api_object
 
     rest_view_show(k, &doc, &mem);
     rest_schema_refresh(k, &doc, &mem);
-    if (k->storage && json_equal(&doc, &o->root)) {
+    if (k->storage && !k->many_versions && json_equal(&doc, &o->root)) {
         return o;
     }
     json_write(&doc, &text);
@@ -32,7 +32,7 @@ static struct api_object *object_make(const struct rest_kind *k, const struct st
                                       bool tree)
 {
     struct api_object *ret = NULL;
-    const bool convert = !k->storage || rest_schema_outdated(k, o);
+    const bool convert = !k->storage || rest_schema_outdated(k, o) || rest_stored_otherwise(k, o);
 
     if (api_object_borrow(k->kind, o->text, tree || convert, store_obj_ref(o), release_state, &ret,
                           NULL) < 0) {
@@ -48,6 +48,9 @@ static struct api_object *object_make(const struct rest_kind *k, const struct st
 struct api_object *rest_object(struct rest *r, const struct rest_kind *k, const struct store_obj *o,
                                bool tree)
 {
+    if (rest_convert_needed(k, o)) {
+        return rest_converted_object(r, k, o);
+    }
     struct api_object **slot = &r->cache[hk_mix((uint64_t)(uintptr_t)o) & (REST_CACHE - 1)];
 
     /* The cached object holds a reference to its state, so the address stays unique. */
@@ -63,11 +66,29 @@ struct api_object *rest_object(struct rest *r, const struct rest_kind *k, const 
     return made;
 }
 
+/* Only after rest_convert_head. */
+static const struct store_obj *head_converted(struct rest_call *c, const struct rest_kind *k,
+                                              const struct store_obj *o, struct json *ret)
+{
+    struct api_object *obj = rest_converted_object(c->r, k, o);
+
+    if (!obj) {
+        return NULL;
+    }
+    hk_vec_push(&c->borrowed, obj);
+    hk_vec_push(&c->held, store_obj_ref(o));
+    *ret = json_clone(&obj->root, &c->mem);
+    return o;
+}
+
 const struct store_obj *rest_head(struct rest_call *c, const struct rest_kind *k, struct hk_str ns,
                                   struct hk_str name, struct json *ret, bool *ret_staged)
 {
     const struct store_obj *o = store_head(c->r->store, k->res, ns, name, ret_staged);
 
+    if (o && rest_convert_needed(k, o)) {
+        return head_converted(c, k, o, ret);
+    }
     if (!o || json_parse(o->text, 0, &c->mem, ret, NULL) < 0) {
         return NULL;
     }
@@ -85,7 +106,7 @@ const struct store_obj *rest_head_shared(struct rest_call *c, const struct rest_
     const struct store_obj *o = store_head(c->r->store, k->res, ns, name, ret_staged);
     struct api_object *obj;
 
-    if (!o || !k->storage || rest_schema_outdated(k, o)) {
+    if (!o || !k->storage || k->many_versions || rest_schema_outdated(k, o)) {
         return o ? rest_head(c, k, ns, name, ret, ret_staged) : NULL;
     }
     obj = rest_object(c->r, k, o, true);

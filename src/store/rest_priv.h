@@ -26,6 +26,8 @@ enum {
 #define REST_CRD_FINALIZER "customresourcecleanup.apiextensions.k8s.io"
 
 struct rest_asking;
+struct conversion;
+struct converter;
 
 /* A call from its submission to its PORT_DONE. */
 struct rest_call {
@@ -51,7 +53,11 @@ struct rest_call {
     struct rest_lister *lister;          /* a list that is not complete, else NULL */
     struct rest_deleter *deleter; /* what is listed will be deleted, or is not all deleted yet */
     const struct json *managed;   /* metadata.managedFields to be, by an apply; else NULL */
-    struct rest_asking *asking;   /* admission webhooks were asked or may be; else NULL */
+    struct rest_asking *asking;   /* webhooks were asked or may be; else NULL */
+    HK_VEC(struct conversion *) conversions; /* of states that the call reads; references */
+    struct conversion *to_store, *to_answer; /* of the object that it writes; NULL: none */
+    uint64_t to_store_rv;                    /* of the state that it writes over */
+    uint32_t convert_restarts;
 
     /* the outcome */
     int rc;
@@ -90,7 +96,9 @@ struct rest_watch {
     uint64_t rv;      /* everything up to here was delivered */
     uint64_t marked;  /* revision of the last bookmark */
     bool bookmarks, text_only, dirty, gone;
-    bool yielded; /* stopped after a slice, has more to examine */
+    bool yielded;                            /* stopped after a slice, has more to examine */
+    bool converting;                         /* stopped until its conversions have ended */
+    HK_VEC(struct conversion *) conversions; /* of the next states; references */
     int64_t bookmark_ns;
     struct api_object *shown; /* borrowed by the caller */
     void (*wake)(void *ctx);  /* pulled watches */
@@ -156,6 +164,7 @@ struct service_book;
 struct rest_row_data {
     struct hk_arena mem;
     struct schema *rules;
+    struct rest_conversion *conversion; /* a reference */
 };
 
 struct rest {
@@ -189,6 +198,8 @@ struct rest {
     uint64_t work;                /* done so far, see rest_filter_match */
     HK_VEC(uint32_t) unpublished; /* by resource: calls whose object is not yet published */
     HK_VEC(struct rest_watch *) watches;
+    struct hk_err watch_err; /* these two of the watch that failed last */
+    struct port_status watch_status;
     struct api_object *cache[REST_CACHE];
     bool running;                        /* the store's initial content was read */
     HK_VEC(struct rest_expiry) expiries; /* by time */
@@ -214,6 +225,7 @@ struct rest {
     size_t webhook_bytes;                      /* of all questions */
     uint32_t webhook_waiting;                  /* calls that wait for answers */
     HK_VEC(struct rest_call *) webhook_ready;  /* of these, those that can go on */
+    struct converter *converter;
 
     int event_fd, epoll_fd;
     bool poll_requested;              /* event_fd is readable */
@@ -391,13 +403,16 @@ void rest_condition_put(struct json *doc, struct hk_arena *a, int64_t now_ns, co
 
 /* Checks kind, name and namespace of a body against the request. */
 int rest_check_identity(struct rest_call *c, const struct json *doc);
-/* Sets apiVersion and kind to those of the stored version. */
+/* Sets apiVersion and kind to those of the stored version; to those of the row where a webhook will
+ * convert the object. */
 void rest_set_kind(struct rest_call *c, struct json *doc);
 /* Sets the metadata of a new object, except for generateName (rest_generate_name). */
 int rest_meta_create(struct rest_call *c, struct json *doc);
 void rest_generate_name(struct rest_call *c, struct json *doc);
 /* A new random uid, in the call's memory. */
 const char *rest_new_uid(struct rest_call *c);
+enum { REST_UID = 37 };
+void rest_write_uid(struct rest *r, char out[REST_UID]);
 /* Restores the metadata that only the server may set. */
 int rest_meta_update(struct rest_call *c, struct json *doc, const struct json *old);
 /* Increments metadata.generation when the change requires it: outside metadata and status. */
@@ -461,6 +476,9 @@ void rest_webhook_prepare(struct rest_call *c);
 void rest_webhook_settled(struct rest_call *c);
 /* The call is decided: adds the warnings of webhooks to its own. */
 void rest_webhook_finish(struct rest_call *c);
+/* Stops the call; returns negative. Continue it with rest_webhook_wake. */
+int rest_webhook_wait(struct rest_call *c);
+void rest_webhook_wake(struct rest_call *c);
 /* Drops what is asked and everything else. */
 void rest_webhook_free(struct rest_call *c);
 void rest_webhook_feed(struct rest *r, const struct store_event *ev);
@@ -471,6 +489,49 @@ struct rest_call *rest_webhook_next(struct rest *r);
 void rest_webhook_tick(struct rest *r);
 int64_t rest_webhook_next_ns(const struct rest *r);
 void rest_webhook_fini(struct rest *r);
+
+/* ---- rest_convert.c: conversion webhooks of CustomResourceDefinitions ---- */
+
+void rest_convert_init(struct rest *r);
+void rest_convert_fini(struct rest *r);
+/* NULL: the definition has no conversion webhook. */
+struct rest_conversion *rest_conversion_new(const struct json *crd, uint64_t rv);
+struct rest_conversion *rest_conversion_ref(struct rest_conversion *how);
+/* Takes NULL. */
+void rest_conversion_unref(struct rest_conversion *how);
+/* Whether the state is stored in another version than the row's. */
+bool rest_stored_otherwise(const struct rest_kind *k, const struct store_obj *o);
+/* The same, and only a webhook can convert it. */
+bool rest_convert_needed(const struct rest_kind *k, const struct store_obj *o);
+/* The converted object; NULL unless somebody holds its conversion, and it has succeeded. */
+struct api_object *rest_converted_object(struct rest *r, const struct rest_kind *k,
+                                         const struct store_obj *o);
+/* Has the state, or the newest one of that name, converted to the call's version. Negative when that
+ * failed, or when the call must wait: then rest_webhook_waits() is true, the caller returns at once,
+ * and the call starts again later. */
+int rest_convert_state(struct rest_call *c, const struct store_obj *o);
+int rest_convert_head(struct rest_call *c, struct hk_str ns, struct hk_str name);
+/* The same for an object to be written over the state of that revision: root becomes the object in the
+ * storage version. */
+int rest_convert_write(struct rest_call *c, struct json *root, uint64_t expect_rv);
+/* The stored object, in the call's version. */
+struct api_object *rest_convert_answer(struct rest_call *c, const struct store_obj *o);
+/* Drops the conversions of states. */
+void rest_convert_forget(struct rest_call *c);
+void rest_convert_free(struct rest_call *c);
+/* One conversion of a state, for lists and watches: a reference. */
+struct conversion *rest_conversion_begin(struct rest *r, const struct rest_kind *k,
+                                         const struct store_obj *o);
+bool rest_conversion_waits(const struct conversion *v);
+/* Why it failed, or NULL. */
+const char *rest_conversion_failure(const struct conversion *v);
+void rest_conversion_release(struct conversion *v);
+/* The call needs the conversion: takes the reference. */
+void rest_convert_hold(struct rest_call *c, struct conversion *v);
+/* Whether all that the call holds have succeeded; as rest_convert_state. */
+int rest_convert_check(struct rest_call *c);
+/* Sends what is wanted, and continues calls and watches whose conversions have ended. */
+void rest_convert_run(struct rest *r);
 
 /* ---- rest_sub.c, rest_evict.c, rest_token.c ---- */
 
@@ -503,6 +564,8 @@ void rest_schema_apply(struct rest_call *c, struct json *doc);
 bool rest_schema_outdated(const struct rest_kind *k, const struct store_obj *o);
 /* Prunes and defaults a stored tree by the current schema. */
 void rest_schema_refresh(const struct rest_kind *k, struct json *doc, struct hk_arena *mem);
+/* Only prunes it. */
+void rest_schema_drop_unknown(const struct rest_kind *k, struct json *doc, struct hk_arena *mem);
 /* Collects field errors. */
 void rest_schema_validate(struct rest_call *c, const struct json *doc, const struct json *old);
 
@@ -587,6 +650,10 @@ int rest_filter_init(struct rest_filter *f, struct rest_call *c);
 void rest_filter_fini(struct rest_filter *f);
 /* Adds its work to r->work. */
 bool rest_filter_match(struct rest *r, const struct rest_filter *f, const struct store_obj *o);
+/* Only namespace and name, which no conversion changes. */
+bool rest_filter_match_name(const struct rest_filter *f, const struct store_obj *o);
+/* Whether it looks at anything else. */
+bool rest_filter_selects(const struct rest_filter *f);
 
 /* ---- rest_watch.c ---- */
 
@@ -597,6 +664,8 @@ uint32_t rest_watch_deliver(struct rest *r, uint32_t max, bool *ret_more);
 /* Ends the pushed watch of that call without a message. */
 void rest_watch_cancel(struct rest *r, uint64_t call);
 void rest_watch_tick(struct rest *r);
+/* Continues watches whose conversions have ended. */
+void rest_watch_converted(struct rest *r);
 /* Continues watches that stopped after a slice. */
 void rest_watch_go_on(struct rest *r);
 int64_t rest_watch_next_ns(const struct rest *r);

@@ -40,6 +40,13 @@ void rest_schema_refresh(const struct rest_kind *k, struct json *doc, struct hk_
     }
 }
 
+void rest_schema_drop_unknown(const struct rest_kind *k, struct json *doc, struct hk_arena *mem)
+{
+    if (k->rules) {
+        schema_prune(k->rules, doc, mem, NULL);
+    }
+}
+
 void rest_schema_validate(struct rest_call *c, const struct json *doc, const struct json *old)
 {
     const struct schema_sink sink = {.ctx = c, .error = on_error};

@@ -252,6 +252,9 @@ int rest_scale_get(struct rest_call *c)
     if (!o) {
         return rest_fail_missing(c, c->k, c->name);
     }
+    if (rest_convert_state(c, o) < 0) {
+        return c->rc;
+    }
     c->obj = rest_object(c->r, c->k, o, true);
     rest_scale_answer(c);
     return c->rc;

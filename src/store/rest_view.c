@@ -215,7 +215,7 @@ void rest_view_show(const struct rest_kind *k, struct json *doc, struct hk_arena
     HK_AUTO(hk_buf_fini) struct hk_buf version = {0};
     const struct rename *r = k->view ? k->view->renames : NULL;
 
-    if (k->storage) {
+    if (k->storage && !k->many_versions) {
         return;
     }
     for (; r && r->here; r++) {

@@ -6,6 +6,8 @@
 
 #define BOOKMARK_NS (60 * REST_SECOND)
 
+enum { WATCH_CONVERTING = 100 }; /* states that a watch has converted at a time */
+
 static bool hold_state(void *ctx, const struct store_obj *o)
 {
     struct rest_watch *w = ctx;
@@ -76,6 +78,14 @@ int rest_watch_start(struct rest_call *c, struct rest_watch **ret)
     return 0;
 }
 
+static void watch_drop_conversions(struct rest_watch *w)
+{
+    for (uint32_t i = 0; i < w->conversions.len; i++) {
+        rest_conversion_release(w->conversions.at[i]);
+    }
+    hk_vec_clear(&w->conversions);
+}
+
 void rest_watch_close(struct rest_watch *w)
 {
     if (!w) {
@@ -91,6 +101,8 @@ void rest_watch_close(struct rest_watch *w)
         store_obj_unref(w->initial.at[i]);
     }
     hk_vec_fini(&w->initial);
+    watch_drop_conversions(w);
+    hk_vec_fini(&w->conversions);
     api_object_unref(w->shown);
     rest_filter_fini(&w->filter);
     hk_free(w);
@@ -122,14 +134,91 @@ static bool yield(struct rest_watch *w, uint64_t until)
     return true;
 }
 
+/* ---- conversions ---- */
+
+/* Has the state converted if that is needed. True when it can be shown now. */
+static bool watch_convert(struct rest_watch *w, const struct store_obj *o)
+{
+    if (!o || !rest_convert_needed(w->filter.k, o) || !rest_filter_match_name(&w->filter, o)) {
+        return true;
+    }
+    struct conversion *v = rest_conversion_begin(w->r, w->filter.k, o);
+    hk_vec_push(&w->conversions, v);
+    w->converting = w->converting || rest_conversion_waits(v);
+    return !rest_conversion_waits(v);
+}
+
+/* An earlier state is shown only when the object has left the selection. */
+static bool watch_convert_event(struct rest_watch *w, const struct store_event *ev)
+{
+    const bool now = watch_convert(w, ev->obj);
+    const bool before = !rest_filter_selects(&w->filter) || watch_convert(w, ev->prev);
+
+    return now && before;
+}
+
+/* Has what follows converted as well, so that it goes out in one review. */
+static void watch_convert_ahead(struct rest_watch *w)
+{
+    uint64_t rv = w->rv;
+    struct store_event ev;
+
+    for (uint32_t i = w->initial_at; i < w->initial.len && w->conversions.len < WATCH_CONVERTING;
+         i++) {
+        watch_convert(w, w->initial.at[i]);
+    }
+    while (w->initial.len == 0 && w->conversions.len < WATCH_CONVERTING &&
+           store_next(w->r->store, w->filter.k->res, w->filter.ns, &rv, &ev) == STORE_NEXT_EVENT) {
+        watch_convert_event(w, &ev);
+    }
+}
+
+/* Why one of the conversions failed, or NULL. */
+static const char *watch_failure(const struct rest_watch *w)
+{
+    for (uint32_t i = 0; i < w->conversions.len; i++) {
+        if (rest_conversion_failure(w->conversions.at[i])) {
+            return rest_conversion_failure(w->conversions.at[i]);
+        }
+    }
+    return NULL;
+}
+
+static bool watch_waits(const struct rest_watch *w)
+{
+    for (uint32_t i = 0; i < w->conversions.len; i++) {
+        if (rest_conversion_waits(w->conversions.at[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void rest_watch_converted(struct rest *r)
+{
+    for (uint32_t i = 0; i < r->watches.len; i++) {
+        struct rest_watch *w = r->watches.at[i];
+        if (w->converting && !watch_waits(w) && w->wake) {
+            w->wake(w->ctx);
+        }
+    }
+}
+
+/* ---- messages ---- */
+
 static bool next_initial(struct rest_watch *w, uint64_t until, struct port_msg *ret)
 {
     while (w->initial_at < w->initial.len) {
         if (yield(w, until)) {
             return false;
         }
-        const struct store_obj *o = w->initial.at[w->initial_at++];
+        const struct store_obj *o = w->initial.at[w->initial_at];
         struct api_object *obj = NULL;
+        if (!watch_convert(w, o)) {
+            watch_convert_ahead(w);
+            return false;
+        }
+        w->initial_at++;
         if (rest_filter_match(w->r, &w->filter, o)) {
             obj = rest_object(w->r, w->filter.k, o, !w->text_only);
         }
@@ -204,8 +293,55 @@ static enum rest_next fall_out(struct rest_watch *w, struct port_msg *ret)
     return REST_NEXT_GONE;
 }
 
+/* A conversion failed: the reader lists again and sees why. */
+static enum rest_next watch_fail(struct rest_watch *w, const char *why, struct port_msg *ret)
+{
+    struct rest *r = w->r;
+
+    hk_fail(&r->watch_err, HK_EIO, "%s", why);
+    r->watch_status = (struct port_status){.code = 500, .message = r->watch_err.text};
+    w->gone = true;
+    *ret = (struct port_msg){.type = PORT_DONE,
+                             .call = w->call,
+                             .rc = -HK_EIO,
+                             .err = &r->watch_err,
+                             .status = &r->watch_status};
+    return REST_NEXT_GONE;
+}
+
+/* Whether the watch waits for conversions; *ret_why says why one failed. */
+static bool watch_check_conversions(struct rest_watch *w, const char **ret_why)
+{
+    *ret_why = NULL;
+    if (!w->converting) {
+        watch_drop_conversions(w);
+        return false;
+    }
+    if (watch_waits(w)) {
+        return true;
+    }
+    w->converting = false;
+    *ret_why = watch_failure(w);
+    return false;
+}
+
+/* The next event, if it can be shown now; only then the watch goes on. */
+static enum store_next watch_take_event(struct rest_watch *w, struct store_event *ev)
+{
+    uint64_t rv = w->rv;
+    const enum store_next next = store_next(w->r->store, w->filter.k->res, w->filter.ns, &rv, ev);
+
+    if (next == STORE_NEXT_EVENT && !watch_convert_event(w, ev)) {
+        watch_convert_ahead(w);
+        return next;
+    }
+    w->rv = rv;
+    return next;
+}
+
 enum rest_next rest_watch_next(struct rest_watch *w, struct port_msg *ret)
 {
+    const char *why;
     const uint64_t until = w->r->work + REST_SLICE;
     struct store_event ev;
     enum store_next next = STORE_NEXT_EVENT;
@@ -216,10 +352,16 @@ enum rest_next rest_watch_next(struct rest_watch *w, struct port_msg *ret)
         return fall_out(w, ret);
     }
     w->yielded = false;
+    if (watch_check_conversions(w, &why)) {
+        return REST_NEXT_NONE;
+    }
+    if (why) {
+        return watch_fail(w, why, ret);
+    }
     if (next_initial(w, until, ret)) {
         return REST_NEXT_EVENT;
     }
-    if (w->yielded) {
+    if (w->yielded || w->converting) {
         return REST_NEXT_NONE;
     }
     if (w->initial_end) {
@@ -227,8 +369,10 @@ enum rest_next rest_watch_next(struct rest_watch *w, struct port_msg *ret)
         rest_watch_fill_bookmark(w, true, ret);
         return REST_NEXT_EVENT;
     }
-    while ((next = store_next(w->r->store, w->filter.k->res, w->filter.ns, &w->rv, &ev)) ==
-           STORE_NEXT_EVENT) {
+    while ((next = watch_take_event(w, &ev)) == STORE_NEXT_EVENT) {
+        if (w->converting) {
+            return REST_NEXT_NONE;
+        }
         if (rest_watch_fill_event(w, &ev, ret)) {
             return REST_NEXT_EVENT;
         }

@@ -141,7 +141,7 @@ void rest_webhook_prepare(struct rest_call *c)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf user = {0};
 
-    if (c->asking || !c->r->webhook_caller) {
+    if (c->asking || !c->r->webhook_caller || !c->req) {
         return;
     }
     c->asking = hk_zalloc(sizeof(*c->asking));
@@ -210,17 +210,20 @@ static void restore(struct rest_call *c, const struct hk_buf *from, struct webho
 
 /* ---- asking ---- */
 
+void rest_webhook_wake(struct rest_call *c)
+{
+    hk_vec_push(&c->r->webhook_ready, c);
+    rest_request_poll(c->r);
+}
+
 static void on_answered(struct webhook_ask *a)
 {
-    struct rest_asking *k = a->c->asking;
-
-    if (--k->unanswered == 0) {
-        hk_vec_push(&a->r->webhook_ready, a->c);
-        rest_request_poll(a->r);
+    if (--a->c->asking->unanswered == 0) {
+        rest_webhook_wake(a->c);
     }
 }
 
-static int asking_wait(struct rest_call *c)
+int rest_webhook_wait(struct rest_call *c)
 {
     c->asking->waiting = true;
     c->r->webhook_waiting++;
@@ -250,7 +253,7 @@ static int ask(struct rest_call *c, struct webhook_table *t, struct webhook *h,
     *a = (struct webhook_ask){.r = c->r, .c = c, .hook = h, .row = row, .answered = on_answered};
     hk_vec_push(&k->asks, a);
     snprintf(a->uid, sizeof(a->uid), "%s", rest_new_uid(c));
-    if (webhook_target(c, h, &a->mem, &a->target, &err) < 0) {
+    if (webhook_target(c->r, h, &a->mem, &a->target, &err) < 0) {
         a->state = WEBHOOK_ANSWERED;
         hk_buf_adds(&a->why, err.text);
         return 0;
@@ -446,7 +449,7 @@ static int mutate_by(struct rest_call *c, struct webhook_subject *s, struct webh
         k->at = at;
         if (k->unanswered > 0) {
             snapshot(&k->mutated, s);
-            return asking_wait(c);
+            return rest_webhook_wait(c);
         }
     }
     return hear_mutating(c, s, at);
@@ -559,7 +562,7 @@ int rest_webhook_validate(struct rest_call *c, struct webhook_subject *s)
         c->asking->validating = true;
         if (c->asking->unanswered > 0) {
             snapshot(&c->asking->shown, s);
-            return asking_wait(c);
+            return rest_webhook_wait(c);
         }
     }
     for (uint32_t i = 0; i < c->asking->asks.len; i++) {

@@ -61,7 +61,7 @@ bool webhook_conditions_match(const struct webhook *h, const struct webhook_subj
 /* ---- rest_webhook_target.c ---- */
 
 /* Where to call the webhook. Negative with the reason; what is returned lives in mem. */
-int webhook_target(struct rest_call *c, const struct webhook *h, struct hk_arena *mem,
+int webhook_target(struct rest *r, const struct webhook *h, struct hk_arena *mem,
                    struct webhook_post *ret, struct hk_err *err) HK_CHECKED;
 
 /* ---- rest_webhook_review.c ---- */
@@ -107,6 +107,7 @@ struct webhook_ask {
     struct hk_buf why;
     void (*answered)(struct webhook_ask *a); /* called once, never from inside webhook_post_queue */
     struct rest_call *c;
+    void *ctx; /* of those who ask without a call */
 };
 
 /* Queues the question; its review and target are set. It is sent when fewer than the limits are in

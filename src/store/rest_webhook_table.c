@@ -218,7 +218,8 @@ static const struct rest_kind *find_row(const struct rest *r, const struct webho
     if (matches_row(h, s, s->row->kind)) {
         return s->row;
     }
-    for (uint32_t i = 0; h->equivalent && i < rest_kinds(r); i++) {
+    /* Another version is asked about only where this server converts by itself. */
+    for (uint32_t i = 0; h->equivalent && !s->row->conversion && i < rest_kinds(r); i++) {
         const struct rest_kind *k = rest_kind_at(r, i);
         if (k != s->row && k->served && k->res == s->row->res && matches_row(h, s, k->kind)) {
             return k;

@@ -8,7 +8,7 @@ enum { HTTPS_PORT = 443 };
 
 /* The search for an address of a Service. */
 struct endpoint {
-    struct rest_call *c;
+    struct rest *r;
     struct hk_str service;
     const char *port_name; /* of the Service's port */
     char *address;         /* in mem: ADDRESS:PORT */
@@ -65,20 +65,29 @@ static const struct rest_kind *kind_of(struct rest *r, const char *group, const 
 
 static void find_in_slices(struct endpoint *e, struct hk_str ns)
 {
-    const struct rest_kind *k = kind_of(e->c->r, "discovery.k8s.io", "endpointslices");
+    const struct rest_kind *k = kind_of(e->r, "discovery.k8s.io", "endpointslices");
 
     if (k) {
-        store_scan(e->c->r->store, k->res, ns, HK_STR(""), HK_STR(""), on_slice, e);
+        store_scan(e->r->store, k->res, ns, HK_STR(""), HK_STR(""), on_slice, e);
     }
+}
+
+/* The object named as the Service. */
+static bool read_newest(const struct endpoint *e, const struct rest_kind *k, struct hk_str ns,
+                        struct json *ret)
+{
+    bool staged;
+    const struct store_obj *o = store_head(e->r->store, k->res, ns, e->service, &staged);
+
+    return o && json_parse(hk_arena_str(e->mem, o->text), 0, e->mem, ret, NULL) == 0;
 }
 
 static void find_in_endpoints(struct endpoint *e, struct hk_str ns)
 {
-    const struct rest_kind *k = kind_of(e->c->r, "", "endpoints");
+    const struct rest_kind *k = kind_of(e->r, "", "endpoints");
     struct json doc;
-    bool staged;
 
-    if (!k || !rest_head_shared(e->c, k, ns, e->service, &doc, &staged)) {
+    if (!k || !read_newest(e, k, ns, &doc)) {
         return;
     }
     const struct json *subsets = json_get(&doc, "subsets");
@@ -107,11 +116,10 @@ static const char *port_name(const struct json *service, int64_t number, struct 
 
 static int find_address(struct endpoint *e, struct hk_str ns, int64_t port, struct hk_err *err)
 {
-    const struct rest_kind *k = kind_of(e->c->r, "", "services");
+    const struct rest_kind *k = kind_of(e->r, "", "services");
     struct json doc;
-    bool staged;
 
-    if (!k || !rest_head_shared(e->c, k, ns, e->service, &doc, &staged)) {
+    if (!k || !read_newest(e, k, ns, &doc)) {
         return hk_fail(err, HK_ENOTFOUND, "service \"%.*s\" not found", HK_FMT(e->service));
     }
     const struct hk_str external = json_str(json_at(&doc, "spec.externalName"), HK_STR(""));
@@ -139,7 +147,7 @@ static int find_address(struct endpoint *e, struct hk_str ns, int64_t port, stru
     return 0;
 }
 
-int webhook_target(struct rest_call *c, const struct webhook *h, struct hk_arena *mem,
+int webhook_target(struct rest *r, const struct webhook *h, struct hk_arena *mem,
                    struct webhook_post *ret, struct hk_err *err)
 {
     const struct json *service = json_get(h->client, "service");
@@ -147,7 +155,7 @@ int webhook_target(struct rest_call *c, const struct webhook *h, struct hk_arena
     const struct hk_str ns = json_str_field(service, "namespace");
     const struct hk_str path = json_str_field(service, "path");
     const int64_t port = json_int(json_get(service, "port"), HTTPS_PORT);
-    struct endpoint e = {.c = c, .service = json_str_field(service, "name"), .mem = mem};
+    struct endpoint e = {.r = r, .service = json_str_field(service, "name"), .mem = mem};
 
     *ret = (struct webhook_post){.ca_pem = h->ca_pem};
     if (url.n > 0) {

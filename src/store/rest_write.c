@@ -416,6 +416,12 @@ static bool may_go(const struct rest_call *c, const struct json *doc)
            json_int(json_at(doc, "metadata.deletionGracePeriodSeconds"), 0) == 0;
 }
 
+/* Whether a write that changes nothing moves the object to the present storage version. */
+static bool is_stale(const struct rest_call *c, const struct store_obj *head)
+{
+    return c->k->many_versions && rest_stored_otherwise(rest_kind_by_res(c->r, c->k->res), head);
+}
+
 int rest_commit(struct rest_call *c, struct json *doc, const struct store_obj *head,
                 const struct json *old, bool staged)
 {
@@ -426,7 +432,7 @@ int rest_commit(struct rest_call *c, struct json *doc, const struct store_obj *h
         return rest_store(c, STORE_DELETE, c->k, head->ns, head->name, doc, head->rv);
     }
     /* The answer must not show a state that is not durable yet: such a state is written again. */
-    if (!staged && json_equal(doc, old)) {
+    if (!staged && json_equal(doc, old) && !is_stale(c, head)) {
         if (c->items.len > 0) {
             return 0; /* one of a collection: the list is the answer */
         }
@@ -487,6 +493,9 @@ int rest_update(struct rest_call *c)
     struct json old;
     bool staged;
 
+    if (rest_convert_head(c, c->ns, c->name) < 0) {
+        return c->rc;
+    }
     if (sub && !strcmp(sub, "scale")) {
         return rest_scale_write(c);
     }
@@ -595,6 +604,9 @@ int rest_patch(struct rest_call *c)
     struct json old;
     bool staged;
 
+    if (rest_convert_head(c, c->ns, c->name) < 0) {
+        return c->rc;
+    }
     if (sub && !strcmp(sub, "scale")) {
         return rest_scale_write(c);
     }
