@@ -17,7 +17,7 @@
 #include "codec/json.h"
 #include "codec/quantity.h"
 
-enum admission_verb { ADMIT_CREATE, ADMIT_UPDATE, ADMIT_DELETE };
+enum admission_verb { ADMIT_CREATE, ADMIT_UPDATE, ADMIT_DELETE, ADMIT_CONNECT };
 
 /* State that admission functions read; kinds are compared by group, version and plural. The result
  * of get is borrowed during the admission call (NULL: no such object), that of each during the call

@@ -5,6 +5,7 @@
 
 #include "admission/admission.h"
 #include "admission/amount.h"
+#include "api/admit_expr.h"
 #include "codec/quantity.h"
 
 /* ---- the table ---- */
@@ -257,6 +258,17 @@ void admit_webhooks_validate(struct admission_request *q);
 /* A clientConfig: a URL or a Service. */
 void admit_webhook_client(struct admission_request *q, const struct path *p,
                           const struct json *client);
+/* One RuleWithOperations. */
+void admit_webhooks_check_rule(struct admission_request *q, const struct path *p,
+                               const struct json *rule);
+/* The matchConditions of a webhook or a policy. x has what they may refer to, and is ended. */
+void admit_conditions_validate(struct admission_request *q, const struct path *up,
+                               const struct json *holder, struct admit_exprs *x);
+
+int admit_policy_default(struct admission_request *q, struct hk_err *err);
+void admit_policy_validate(struct admission_request *q);
+int admit_policybinding_default(struct admission_request *q, struct hk_err *err);
+void admit_policybinding_validate(struct admission_request *q);
 /* Warns about an object that no part of this server acts on. */
 void admit_unused_warn(struct admission_request *q);
 

@@ -5,22 +5,17 @@
 
 static const struct {
     const char *group, *kind;
-    bool (*concerns)(const struct json *obj); /* NULL: every object of the kind */
     const char *warning;
 } rows[] = {
-    {"admissionregistration.k8s.io", "ValidatingAdmissionPolicy", NULL,
-     "this server does not evaluate ValidatingAdmissionPolicies: the policy refuses nothing"},
-    {"admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding", NULL,
-     "this server does not evaluate ValidatingAdmissionPolicies: the binding has no effect"},
-    {"autoscaling", "HorizontalPodAutoscaler", NULL,
+    {"autoscaling", "HorizontalPodAutoscaler",
      "this server has no controller for HorizontalPodAutoscalers: nothing is scaled"},
-    {"flowcontrol.apiserver.k8s.io", "FlowSchema", NULL,
+    {"flowcontrol.apiserver.k8s.io", "FlowSchema",
      "this server does not act on FlowSchemas: it has limits of its own"},
-    {"flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration", NULL,
+    {"flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration",
      "this server does not act on PriorityLevelConfigurations: it has limits of its own"},
-    {"networking.k8s.io", "Ingress", NULL,
+    {"networking.k8s.io", "Ingress",
      "this server has no controller for Ingresses: no traffic is forwarded"},
-    {"networking.k8s.io", "NetworkPolicy", NULL,
+    {"networking.k8s.io", "NetworkPolicy",
      "this server does not enforce NetworkPolicies: all traffic is allowed"},
 };
 
@@ -28,8 +23,7 @@ void admit_unused_warn(struct admission_request *q)
 {
     for (size_t i = 0; i < HK_LEN(rows); i++) {
         if (strcmp(rows[i].kind, q->kind->kind) == 0 &&
-            strcmp(rows[i].group, q->kind->group) == 0 &&
-            (!rows[i].concerns || rows[i].concerns(q->obj))) {
+            strcmp(rows[i].group, q->kind->group) == 0) {
             hk_vec_push(&q->warnings,
                         hk_arena_strndup(q->mem, rows[i].warning, strlen(rows[i].warning)));
         }

@@ -94,7 +94,8 @@ static void check_wildcard_list(struct admission_request *q, const struct path *
     }
 }
 
-static void check_rule(struct admission_request *q, const struct path *p, const struct json *rule)
+void admit_webhooks_check_rule(struct admission_request *q, const struct path *p,
+                               const struct json *rule)
 {
     static const char *const operations[] = {"*", "CONNECT", "CREATE", "DELETE", "UPDATE", NULL};
     static const char *const scopes[] = {"*", "Cluster", "Namespaced", NULL};
@@ -237,15 +238,19 @@ static void check_timeout(struct admission_request *q, const struct path *up,
     }
 }
 
-static void warn_conditions(struct admission_request *q, uint32_t i, const struct json *hook)
+/* Whether the stored configuration has the same conditions for the webhook. */
+static bool conditions_are_unchanged(const struct admission_request *q, const struct json *hook)
 {
-    if (edit_len(json_get(hook, "matchConditions")) > 0) {
-        hk_vec_push(&q->warnings,
-                    hk_arena_printf(q->mem,
-                                    "webhooks[%u].matchConditions: this server does not evaluate "
-                                    "them: the webhook is called as if they all held",
-                                    i));
+    const struct json *old = json_get(q->old, "webhooks");
+    const struct json *conditions = json_get(hook, "matchConditions");
+
+    for (uint32_t i = 0; i < edit_len(old); i++) {
+        const struct json *before = json_get(&old->items[i], "matchConditions");
+        if (hk_str_eq(edit_str(&old->items[i], "name"), edit_str(hook, "name"))) {
+            return before && conditions && json_equal(before, conditions);
+        }
     }
+    return false;
 }
 
 static void check_webhook(struct admission_request *q, const struct path *p,
@@ -263,7 +268,7 @@ static void check_webhook(struct admission_request *q, const struct path *p,
     check_name(q, p, hook);
     for (uint32_t i = 0; i < edit_len(rules); i++) {
         const struct path at = path_index(&list, i);
-        check_rule(q, &at, &rules->items[i]);
+        admit_webhooks_check_rule(q, &at, &rules->items[i]);
     }
     cause_check_enum(q, p, hook, "failurePolicy", failure);
     cause_check_enum(q, p, hook, "matchPolicy", match);
@@ -276,6 +281,9 @@ static void check_webhook(struct admission_request *q, const struct path *p,
     name_check_selector(q, &objects, json_get(hook, "objectSelector"));
     admit_webhook_client(q, &client, json_get(hook, "clientConfig"));
     check_versions(q, p, hook);
+    if (!conditions_are_unchanged(q, hook)) {
+        admit_conditions_validate(q, p, hook, &(struct admit_exprs){0});
+    }
 }
 
 void admit_webhooks_validate(struct admission_request *q)
@@ -287,7 +295,6 @@ void admit_webhooks_validate(struct admission_request *q)
         const struct path at = path_index(&list, i);
         const struct path name = path_field(&at, "name");
         check_webhook(q, &at, &hooks->items[i]);
-        warn_conditions(q, i, &hooks->items[i]);
         for (uint32_t k = 0; k < i; k++) {
             if (hk_str_eq(edit_str(&hooks->items[i], "name"), edit_str(&hooks->items[k], "name"))) {
                 cause_duplicate(q, &name, edit_str(&hooks->items[i], "name"));

@@ -3,6 +3,7 @@
 // authorization by RBAC. Every authenticated user belongs to the group system:authenticated.
 #include "apiserver/access.h"
 
+#include "api/admit_expr.h"
 #include "apiserver/account.h"
 #include "apiserver/server_priv.h"
 
@@ -374,4 +375,21 @@ void access_lend_rights(struct exchange *x)
                                 .covers = rights_covers,
                                 .covers_role = rights_covers_role};
     x->req.rights = &x->rights;
+}
+
+bool access_on_check(void *ctx, const struct port_user *user, const struct admit_check *check)
+{
+    const struct server *s = ctx;
+    const struct rights_ask *ask = &check->ask;
+    const struct auth_user u = {
+        .name = user->name, .uid = user->uid, .groups = user->groups, .ngroups = user->ngroups};
+    const struct rbac_ask wanted = {.verb = ask->verb,
+                                    .group = ask->group,
+                                    .plural = ask->resource,
+                                    .sub = ask->sub,
+                                    .ns = ask->ns,
+                                    .name = ask->name,
+                                    .path = check->path};
+
+    return auth_is_admin(&u) || rbac_allows(s->rbac, &u, &wanted);
 }

@@ -641,3 +641,67 @@ int request_build(struct exchange *x)
     }
     return refuse_method(x);
 }
+
+/* ---- streams to pods ---- */
+
+/* All values of the parameter, as a list of texts or of numbers. */
+static struct json connect_list(struct exchange *x, const char *key, bool numbers)
+{
+    struct json list = json_make_array();
+    int64_t number;
+
+    for (uint32_t k = 0; k < x->query.len; k++) {
+        const struct query_param *p = &x->query.at[k];
+        if (!hk_str_is(p->key, key)) {
+            continue;
+        }
+        if (!numbers) {
+            json_push(&list, &x->mem, json_make_str(p->value));
+        } else if (hk_str_int(p->value, &number)) {
+            json_push(&list, &x->mem, json_make_int(number));
+        }
+    }
+    return list;
+}
+
+/* As the options are written in JSON: false and empty ones are absent. */
+static struct json *connect_options(struct exchange *x, const char *kind)
+{
+    static const char *const switches[] = {"stdin", "stdout", "stderr", "tty"};
+    static const char *const texts[] = {"container", "path"};
+    struct json *v = hk_arena_alloc(&x->mem, sizeof(*v));
+    struct hk_arena *a = &x->mem;
+
+    *v = json_make_object();
+    json_set_cstr(v, a, "kind", kind);
+    json_set_cstr(v, a, "apiVersion", "v1");
+    for (size_t i = 0; i < HK_LEN(switches); i++) {
+        if (query_bool(&x->query, switches[i])) {
+            json_set_bool(v, a, switches[i], true);
+        }
+    }
+    for (size_t i = 0; i < HK_LEN(texts); i++) {
+        json_set_str_or_del(v, a, texts[i], query_get(&x->query, texts[i]));
+    }
+    json_set_or_del(v, a, "command", connect_list(x, "command", false));
+    json_set_or_del(v, a, "ports", connect_list(x, "ports", true));
+    return v;
+}
+
+void request_build_connect(struct exchange *x, const char *kind)
+{
+    struct json *options = connect_options(x, kind);
+
+    if (hk_str_is(x->route.sub, "proxy") && x->route.rest.n > 0) {
+        json_set_cstr(options, &x->mem, "path",
+                      hk_arena_printf(&x->mem, "/%.*s", HK_FMT(x->route.rest)));
+    }
+    x->req = (struct port_request){
+        .verb = PORT_CREATE,
+        .kind = x->kind->kind,
+        .ns = x->route.ns,
+        .name = x->route.name,
+        .subresource = x->route.sub.s,
+        .body = options,
+    };
+}

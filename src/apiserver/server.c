@@ -149,7 +149,7 @@ static void on_deadline(void *ctx)
     answer_refusal(x);
 }
 
-static void server_submit_call(struct exchange *x)
+static void submit_call_to(struct exchange *x, void (*done)(void *ctx, const struct port_msg *m))
 {
     struct server *s = x->server;
     const bool read = x->req.verb == PORT_GET || x->req.verb == PORT_LIST;
@@ -157,7 +157,7 @@ static void server_submit_call(struct exchange *x)
 
     x->deadline = net_timer_new(s->opts.loop, on_deadline, x);
     net_timer_at(x->deadline, net_loop_now_ns(s->opts.loop) + limit_s * 1000000000);
-    x->call = port_submit(s->port, &x->req, (struct port_sink){server_on_done, x});
+    x->call = port_submit(s->port, &x->req, (struct port_sink){done, x});
     x->req.body = NULL;
     hk_arena_pool_give(&s->mem, &x->body_mem); /* thousands of calls may wait for the disk */
     exchange_wait(x);
@@ -181,7 +181,7 @@ static bool node_answers(const struct exchange *x)
     return false;
 }
 
-static void answer_node(struct exchange *x)
+static void answer_from_node(struct exchange *x)
 {
     const struct node_api *api = x->server->opts.node_api;
 
@@ -197,6 +197,32 @@ static void answer_node(struct exchange *x)
                                              .query = x->http->query,
                                              .http = x->http});
     exchange_free(x);
+}
+
+static void on_connect_done(void *ctx, const struct port_msg *m)
+{
+    struct exchange *x = ctx;
+
+    if (m->rc < 0) {
+        answer_done(x, m);
+        return;
+    }
+    exchange_settle(x);
+    answer_from_node(x);
+}
+
+/* Policies and webhooks may refuse a stream to a pod before its node is asked. */
+static void answer_node(struct exchange *x)
+{
+    const char *kind = rest_connect_kind(x->route.sub.s);
+
+    if (!kind || !x->server->opts.node_api || !rest_connect_asks(x->server->opts.rest)) {
+        answer_from_node(x);
+        return;
+    }
+    request_build_connect(x, kind);
+    access_lend_rights(x);
+    submit_call_to(x, on_connect_done);
 }
 
 /* Pods are bound by a subresource or by this path, where the body has the name. */
@@ -268,7 +294,7 @@ static void answer_resource(struct exchange *x)
         watch_stream_begin(x);
     } else {
         access_lend_rights(x);
-        server_submit_call(x);
+        submit_call_to(x, server_on_done);
     }
 }
 
@@ -648,6 +674,7 @@ int server_new(const struct server_opts *o, struct server **ret, struct hk_err *
         server_free(s);
         return rc;
     }
+    rest_authorize_by(o->rest, access_on_check, s);
     if (o->token_key.n > 0) {
         rest_sign_tokens(o->rest, account_sign, s);
     }
@@ -682,6 +709,7 @@ void server_free(struct server *s)
     }
     signer_free(s->signer);
     rest_sign_tokens(s->opts.rest, NULL, NULL);
+    rest_authorize_by(s->opts.rest, NULL, NULL);
     http_server_free(s->http);
     forwarder_free(s->forwarder);
     aggregate_free(s->aggregate);

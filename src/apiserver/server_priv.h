@@ -94,6 +94,8 @@ int body_decode_yaml(struct exchange *x, const char *must_be, struct json *ret) 
 
 /* Fills in x->req from method, route, query and body; negative after exchange_refuse(). */
 int request_build(struct exchange *x) HK_CHECKED;
+/* The same for a stream to a pod: its options, of that kind, are made of the query. */
+void request_build_connect(struct exchange *x, const char *kind);
 
 /* Each sends the answer and frees x. */
 void answer_status(struct exchange *x, const struct port_status *s);

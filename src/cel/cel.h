@@ -56,6 +56,7 @@ struct cel_type {
     bool date; /* a timestamp that is a date in JSON */
     enum cel_list_type list;
     const struct json *keys; /* of CEL_LIST_MAP: names of the fields that identify an element */
+    struct hk_str name;      /* of a map that is a struct, such as "Object.spec" */
 };
 
 /* The type of that kind without details. */
@@ -138,6 +139,11 @@ int cel_compile(struct hk_str text, const struct cel_env *env, struct cel_progra
 void cel_program_free(struct cel_program *p);
 /* Whether the expression refers to the variable of that index. */
 bool cel_program_uses(const struct cel_program *p, uint32_t var);
+/* The type of its value, as far as it is known before the evaluation. Lives as long as the program
+ * and the types of its environment. */
+const struct cel_type *cel_program_type(const struct cel_program *p);
+/* The height of its tree, which bounds the stack that an evaluation needs. */
+uint32_t cel_program_height(const struct cel_program *p);
 
 /* Evaluates over the values of the environment's variables, in its order. *budget, if not NULL, is
  * reduced by the cost; the evaluation ends when it is used up.
@@ -159,6 +165,10 @@ struct cel_value cel_some(struct cel_value v, struct hk_arena *a);
 /* Fails for values that have no form in JSON, and for more than a million of them. */
 int cel_to_json(struct cel_value v, struct hk_arena *a, struct json *ret,
                 struct hk_err *err) HK_CHECKED;
+
+/* Checks that structs inside of the value have the names of the fields that hold them: the struct in
+ * field "spec" of an Object is an Object.spec. A struct at the top may have any name. */
+int cel_check_structs(struct cel_value v, struct hk_arena *a, struct hk_err *err) HK_CHECKED;
 
 /* Writes the name by which expressions refer to a property: "a-b" is "a__dash__b". False if no
  * expression can refer to it. */

@@ -103,6 +103,7 @@ int cel_issue(struct cel_source *src, uint32_t at, const char *fmt, ...) HK_PRIN
 struct cel_program {
     struct hk_arena arena;
     struct cel_node *root;
+    const struct cel_type *type;
     uint32_t nlocals;
     uint64_t used; /* bit per variable; the last bit also stands for those beyond */
     HK_VEC(struct re2 *) patterns;
@@ -143,7 +144,7 @@ int type_kind_named(struct hk_str name);
 bool type_fits(const struct cel_type *a, const struct cel_type *b);
 /* The type of values of either. */
 const struct cel_type *type_join(const struct cel_type *a, const struct cel_type *b);
-const struct cel_type *type_with(enum cel_kind kind, const struct cel_type *elem,
+struct cel_type *type_with(enum cel_kind kind, const struct cel_type *elem,
                                  struct hk_arena *a);
 const struct cel_type *type_elem(const struct cel_type *t);
 const struct cel_field *type_field(const struct cel_type *t, struct hk_str name);
@@ -169,6 +170,7 @@ struct cel_map {
     uint32_t len;
     const struct json *json;
     const struct cel_type *type; /* of the map or object; may be NULL */
+    struct hk_str name;          /* of a struct; else .s is NULL */
     const struct cel_entry *entries;
 };
 
@@ -197,6 +199,8 @@ struct cel_value cel_of_kind(enum cel_kind kind);
 struct cel_value cel_of_duration(int64_t ns);
 struct cel_value cel_of_list(const struct cel_value *items, uint32_t len, struct hk_arena *a);
 struct cel_value cel_of_map(const struct cel_entry *entries, uint32_t len, struct hk_arena *a);
+struct cel_value cel_of_struct(struct hk_str name, const struct cel_entry *fields, uint32_t len,
+                               struct hk_arena *a);
 struct cel_value cel_list_at(const struct cel_list *l, uint32_t i, struct hk_arena *a);
 struct cel_entry cel_map_at(const struct cel_map *m, uint32_t i, struct hk_arena *a);
 uint32_t cel_value_len(struct cel_value v); /* of a list or map */
@@ -282,7 +286,8 @@ enum cel_kind func_letter_kind(char letter);
 
 extern const struct cel_lib cel_lib_core, cel_lib_convert, cel_lib_time, cel_lib_optional,
     cel_lib_strings, cel_lib_format, cel_lib_lists, cel_lib_sets, cel_lib_regex, cel_lib_url,
-    cel_lib_net, cel_lib_quantity, cel_lib_semver, cel_lib_named, cel_lib_base64, cel_lib_authz;
+    cel_lib_net, cel_lib_quantity, cel_lib_semver, cel_lib_named, cel_lib_base64, cel_lib_authz,
+    cel_lib_patch;
 
 /* ---- helpers of libraries ---- */
 

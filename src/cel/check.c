@@ -427,7 +427,9 @@ static const struct cel_type *check_struct(struct checker *c, struct cel_node *n
     for (uint32_t i = 0; i + 1 < n->nargs; i += 2) {
         check_element(c, n->args[i + 1]);
     }
-    return type_with(CEL_MAP, NULL, c->src->a);
+    struct cel_type *t = type_with(CEL_MAP, NULL, c->src->a);
+    t->name = n->name;
+    return t;
 }
 
 /* ---- all nodes ---- */
@@ -486,6 +488,7 @@ int cel_check_program(struct cel_source *src, const struct cel_env *env, struct 
     struct checker c = {.src = src, .env = env, .p = p};
     const struct cel_type *t = cel_check_node(&c, p->root);
 
+    p->type = t;
     if (src->nissues == 0 && env->result != CEL_DYN && t->kind != CEL_DYN &&
         t->kind != env->result) {
         /* Not a place in the text: Kubernetes says it without one. */

@@ -261,7 +261,8 @@ static int eval_map(struct cel_run *r, const struct cel_node *n, struct cel_valu
     for (uint32_t i = 0; i + 1 < n->nargs && rc == 0; i += 2) {
         rc = eval_entry(r, n, i, entries, &len);
     }
-    *ret = cel_of_map(entries, len, r->a);
+    *ret = n->kind == NODE_STRUCT ? cel_of_struct(n->name, entries, len, r->a)
+                                  : cel_of_map(entries, len, r->a);
     return rc;
 }
 

@@ -52,6 +52,16 @@ bool cel_program_uses(const struct cel_program *p, uint32_t var)
     return p->used >> HK_MIN(var, 63U) & 1;
 }
 
+const struct cel_type *cel_program_type(const struct cel_program *p)
+{
+    return p->type;
+}
+
+uint32_t cel_program_height(const struct cel_program *p)
+{
+    return p->root->height;
+}
+
 int cel_eval(const struct cel_program *p, const struct cel_value *vars, uint64_t *budget,
              struct hk_arena *a, struct cel_value *ret, struct hk_err *err)
 {

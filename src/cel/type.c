@@ -56,8 +56,7 @@ int type_kind_named(struct hk_str name)
     return -1;
 }
 
-const struct cel_type *type_with(enum cel_kind kind, const struct cel_type *elem,
-                                 struct hk_arena *a)
+struct cel_type *type_with(enum cel_kind kind, const struct cel_type *elem, struct hk_arena *a)
 {
     struct cel_type *t = hk_arena_zalloc(a, sizeof(*t));
 
@@ -112,6 +111,9 @@ bool type_fits(const struct cel_type *a, const struct cel_type *b)
     if ((a->kind == CEL_MAP && b->kind == CEL_OBJECT) ||
         (a->kind == CEL_OBJECT && b->kind == CEL_MAP)) {
         return true;
+    }
+    if (a->name.n > 0 && b->name.n > 0 && !hk_str_eq(a->name, b->name)) {
+        return false;
     }
     return a->kind == b->kind && (!a->elem || !b->elem || type_fits(a->elem, b->elem));
 }

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { JSON_VALUES_MAX = 1000000 };
+enum { JSON_VALUES_MAX = 1000000, JSON_DEPTH_MAX = JSON_MAX_DEPTH / 2 };
 
 struct cel_value cel_null(void)
 {
@@ -85,6 +85,17 @@ struct cel_value cel_of_map(const struct cel_entry *entries, uint32_t len, struc
 
     m->entries = entries;
     m->len = len;
+    return (struct cel_value){.kind = CEL_MAP, .map = m};
+}
+
+struct cel_value cel_of_struct(struct hk_str name, const struct cel_entry *fields, uint32_t len,
+                               struct hk_arena *a)
+{
+    struct cel_map *m = hk_arena_zalloc(a, sizeof(*m));
+
+    m->entries = fields;
+    m->len = len;
+    m->name = name;
     return (struct cel_value){.kind = CEL_MAP, .map = m};
 }
 
@@ -203,6 +214,7 @@ struct json_maker {
     struct hk_arena *a;
     struct hk_err *err;
     uint32_t left;
+    uint32_t depth;
 };
 
 static int json_make(struct json_maker *m, struct cel_value v, struct json *ret);
@@ -298,7 +310,7 @@ static int json_make_text(struct json_maker *m, struct cel_value v, struct json 
     return 0;
 }
 
-static int json_make(struct json_maker *m, struct cel_value v, struct json *ret)
+static int json_make_one(struct json_maker *m, struct cel_value v, struct json *ret)
 {
     if (m->left-- == 0) {
         m->left = 0;
@@ -333,6 +345,16 @@ static int json_make(struct json_maker *m, struct cel_value v, struct json *ret)
     default:
         return json_make_text(m, v, ret);
     }
+}
+
+static int json_make(struct json_maker *m, struct cel_value v, struct json *ret)
+{
+    if (++m->depth > JSON_DEPTH_MAX) {
+        return hk_fail(m->err, HK_ELIMIT, "nested more than %d levels deep", JSON_DEPTH_MAX);
+    }
+    const int rc = json_make_one(m, v, ret);
+    m->depth--;
+    return rc;
 }
 
 int cel_to_json(struct cel_value v, struct hk_arena *a, struct json *ret, struct hk_err *err)

@@ -41,8 +41,8 @@ static void call_free(struct rest_call *c)
 static int check_subresource(struct rest_call *c)
 {
     const char *sub = c->req->subresource;
-    const bool posted =
-        sub && (!strcmp(sub, "binding") || !strcmp(sub, "eviction") || !strcmp(sub, "token"));
+    const bool posted = sub && (!strcmp(sub, "binding") || !strcmp(sub, "eviction") ||
+                                !strcmp(sub, "token") || rest_connect_kind(sub));
 
     if (!sub) {
         return 0;
@@ -92,7 +92,8 @@ static int run_create(struct rest_call *c)
     if (!sub) {
         return rest_create(c);
     }
-    return strcmp(sub, "binding") == 0 ? rest_bind(c)
+    return rest_connect_kind(sub)      ? rest_connect(c)
+           : strcmp(sub, "binding") == 0 ? rest_bind(c)
            : strcmp(sub, "token") == 0 ? rest_token(c)
                                        : rest_evict(c);
 }
@@ -453,6 +454,7 @@ static void feed(struct rest *r, const struct store_event *ev)
     rest_drain_feed(r, ev);
     rest_crd_feed(r, ev);
     rest_webhook_feed(r, ev);
+    rest_policy_feed(r, ev);
     note_expiry(r, ev);
 }
 
@@ -626,6 +628,7 @@ void rest_free(struct rest *r)
     rest_drain_fini(r);
     rest_quota_fini(r);
     rest_webhook_fini(r);
+    rest_policy_fini(r);
     rest_service_fini(r);
     rest_kinds_fini(r);
     hk_arena_pool_fini(&r->mem);

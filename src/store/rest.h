@@ -77,6 +77,20 @@ typedef int rest_read_request_fn(struct hk_str pem, struct hk_arena *mem,
 /* From now on, CertificateSigningRequests whose request cannot be read are refused. NULL: they are
  * not read. */
 void rest_read_requests(struct rest *r, rest_read_request_fn *read);
+struct admit_check;
+struct port_user;
+
+/* Whether the user passes the check of an expression. */
+typedef bool rest_authorize_fn(void *ctx, const struct port_user *user,
+                               const struct admit_check *check);
+/* Sets what the authorizer of admission policies asks. Without it every check is refused. */
+void rest_authorize_by(struct rest *r, rest_authorize_fn *authorize, void *ctx);
+
+/* The kind of the options of a stream to a pod ("exec", "attach", "portforward", "proxy"), or NULL.
+ * A PORT_CREATE of this subresource, with the options as body, asks admission about the stream. */
+const char *rest_connect_kind(const char *subresource);
+/* Whether there is a policy or webhook that may have to be asked about a stream. */
+bool rest_connect_asks(struct rest *r);
 
 /* Measures memory; while it is short, drops what is kept only for speed. Call it about once a
  * second. */

@@ -22,6 +22,11 @@ struct fields_topo fields_root(const struct rest_kind *k)
     };
 }
 
+struct fields_topo fields_of_kind(const struct api_kind *kind)
+{
+    return (struct fields_topo){.type = api_type_of(kind)};
+}
+
 static struct fields_topo topo_member(struct fields_topo t, struct hk_str key)
 {
     struct fields_topo m = {0};
@@ -416,6 +421,74 @@ void fields_merge(struct fields_topo t, struct json *target, const struct json *
         }
         json_put(target, a, m->key, value);
     }
+}
+
+/* ---- what may be merged ---- */
+
+struct config_check {
+    struct hk_arena *mem;
+    struct hk_buf atomic;
+    const char *undeclared;
+};
+
+static void config_check_value(struct config_check *k, struct fields_topo t, const struct json *v,
+                               const char *path);
+
+static bool config_declares(struct fields_topo t, struct hk_str key)
+{
+    return t.schema || !t.type || t.type == api_type_of(NULL) ||
+           (t.field && (t.field->flags & API_MAP)) || api_type_name(t.type, key) ||
+           hk_str_is(key, "apiVersion") || hk_str_is(key, "kind");
+}
+
+static void config_check_member(struct config_check *k, struct fields_topo t,
+                                const struct json_member *m, const char *path)
+{
+    const char *at = hk_arena_printf(k->mem, "%s.%.*s", path, HK_FMT(m->key));
+
+    if (!config_declares(t, m->key)) {
+        k->undeclared = k->undeclared ? k->undeclared : at;
+        return;
+    }
+    config_check_value(k, topo_member(t, m->key), &m->value, at);
+}
+
+static void config_check_value(struct config_check *k, struct fields_topo t, const struct json *v,
+                               const char *path)
+{
+    const bool list = v->type == JSON_ARRAY;
+
+    if ((list && list_form(t) == LIST_ATOMIC) || (v->type == JSON_OBJECT && is_atomic_map(t))) {
+        hk_buf_addf(&k->atomic, "%s%s", k->atomic.len > 0 ? ", " : "", path);
+        return;
+    }
+    for (uint32_t i = 0; v->type == JSON_OBJECT && i < v->len; i++) {
+        config_check_member(k, t, &v->members[i], path);
+    }
+    for (uint32_t i = 0; list && i < v->len; i++) {
+        config_check_value(k, topo_element(t), &v->items[i],
+                           hk_arena_printf(k->mem, "%s[%u]", path, i));
+    }
+}
+
+const char *fields_check_config(struct fields_topo t, const struct json *v, struct hk_arena *a)
+{
+    struct config_check k = {.mem = a};
+    const char *why = NULL;
+
+    config_check_value(&k, t, v, "");
+    if (k.undeclared) {
+        why = hk_arena_printf(a,
+                              "failed to convert patch object to typed object: %s: field not "
+                              "declared in schema",
+                              k.undeclared);
+    } else if (k.atomic.len > 0) {
+        why = hk_arena_printf(
+            a, "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: %s",
+            k.atomic.data);
+    }
+    hk_buf_fini(&k.atomic);
+    return why;
 }
 
 static void remove_element(struct json *list, uint32_t at)

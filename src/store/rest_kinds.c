@@ -93,6 +93,14 @@ void rest_kinds_init(struct rest *r)
                                           HK_STR("mutatingwebhookconfigurations"));
     r->webhooks_validating = rest_kind_find(r, HK_STR("admissionregistration.k8s.io"), HK_STR("v1"),
                                             HK_STR("validatingwebhookconfigurations"));
+    static const char *const policies[] = {
+        "mutatingadmissionpolicies", "mutatingadmissionpolicybindings",
+        "validatingadmissionpolicies", "validatingadmissionpolicybindings"};
+    for (size_t i = 0; i < HK_LEN(r->policy_kinds); i++) {
+        r->policy_kinds[i] = rest_kind_find(r, HK_STR("admissionregistration.k8s.io"), HK_STR("v1"),
+                                            hk_str(policies[i]));
+    }
+    r->policies_changed = true;
     r->accounts = rest_kind_of(r, api_kind(API_SERVICE_ACCOUNT));
     r->services = rest_kind_of(r, api_kind(API_SERVICE));
     r->config_maps = rest_kind_of(r, api_kind(API_CONFIGMAP));
@@ -218,7 +226,7 @@ bool rest_kind_has(const struct rest_kind *k, const char *sub)
         return (k->flags & REST_SCALE) || k->scale;
     }
     if (!strcmp(sub, "binding") || !strcmp(sub, "eviction") ||
-        !strcmp(sub, "ephemeralcontainers") || !strcmp(sub, "resize")) {
+        !strcmp(sub, "ephemeralcontainers") || !strcmp(sub, "resize") || rest_connect_kind(sub)) {
         return k->kind->id == API_POD;
     }
     if (!strcmp(sub, "token")) {

@@ -156,6 +156,7 @@ struct drain {
 };
 
 struct quota_book;
+struct policy_table;
 struct webhook_ask;
 struct webhook_table;
 struct service_book;
@@ -218,6 +219,12 @@ struct rest {
 
     const struct webhook_caller *webhook_caller;                     /* NULL: no webhook is asked */
     const struct rest_kind *webhooks_mutating, *webhooks_validating; /* their configurations */
+    /* Kinds of policies: mutating ones, their bindings, validating ones, their bindings. */
+    const struct rest_kind *policy_kinds[4];
+    struct policy_table *policies; /* NULL: not yet read */
+    bool policies_changed;         /* read the table again */
+    rest_authorize_fn *authorize;  /* answers the authorizer of expressions; NULL: refuses */
+    void *authorize_ctx;
     struct webhook_table *webhooks;                                  /* NULL: there are none */
     bool webhooks_changed;                                           /* read the table again */
     HK_VEC(struct webhook_ask *) webhook_asks; /* not answered, in order of asking */
@@ -533,7 +540,18 @@ int rest_convert_check(struct rest_call *c);
 /* Sends what is wanted, and continues calls and watches whose conversions have ended. */
 void rest_convert_run(struct rest *r);
 
-/* ---- rest_sub.c, rest_evict.c, rest_token.c ---- */
+/* ---- rest_policy*.c ---- */
+
+/* A policy or a binding was created, changed or deleted. */
+void rest_policy_feed(struct rest *r, const struct store_event *ev);
+/* Sets the status of a new or changed ValidatingAdmissionPolicy; no effect on other kinds. */
+void rest_policy_set_status(struct rest_call *c, struct json *doc);
+void rest_policy_fini(struct rest *r);
+
+/* ---- rest_sub.c, rest_evict.c, rest_token.c, rest_connect.c ---- */
+
+/* Asks policies and webhooks whether the user may open a stream to a pod. */
+int rest_connect(struct rest_call *c);
 
 /* Asks the webhooks about the object of a subresource, which has its own kind: all of them. */
 int rest_ask_sub(struct rest_call *c, const struct api_kind *kind, struct json *obj,
@@ -588,6 +606,11 @@ struct json fields_minus(const struct json *x, const struct json *y, struct hk_a
 /* Fields in both sets whose values in v and w differ. */
 struct json fields_dispute(const struct json *x, const struct json *y, const struct json *v,
                            const struct json *w, struct hk_arena *a);
+/* The same for an object that is no resource. */
+struct fields_topo fields_of_kind(const struct api_kind *kind);
+/* Why an ApplyConfiguration cannot be merged: a field that the type lacks, or atomic values. NULL:
+ * it can. */
+const char *fields_check_config(struct fields_topo t, const struct json *v, struct hk_arena *a);
 /* Merges the value into the target. */
 void fields_merge(struct fields_topo t, struct json *target, const struct json *v,
                   struct hk_arena *a);

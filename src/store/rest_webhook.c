@@ -11,20 +11,16 @@
 // written: the write asks again from the first webhook, as kube-apiserver repeats an update.
 #include "api/patch.h"
 #include "base/log.h"
-#include "store/rest_webhook_priv.h"
+#include "store/rest_policy_priv.h"
 
-enum { MAX_WARNING = 256, MAX_WARNINGS = 64 };
-
-enum webhook_mark {
-    WEBHOOK_INVOKED = 1 << 0, /* asked in the first round, reinvocationPolicy IfNeeded */
-    WEBHOOK_AGAIN = 1 << 1,   /* the object changed after that */
-};
+enum { MAX_WARNING = 256, MAX_POLICY_WARNING = 1024, MAX_WARNINGS = 64 };
 
 struct rest_asking {
     struct hk_arena mem; /* of the next four */
     struct port_request req;
     const char *user; /* JSON of userInfo */
     HK_VEC(char *) warnings;
+    struct port_user person; /* req.user, if there is one */
     bool waiting;
     uint32_t restarts;
 
@@ -33,7 +29,11 @@ struct rest_asking {
     uint64_t rv;                 /* of the state */
     bool validating;             /* all mutating webhooks have answered */
     bool second_round, changed;
-    uint32_t at; /* the mutating webhook whose turn it is */
+    struct policy_table *policies; /* NULL: none has run */
+    uint8_t *policy_marks;         /* of its mutating bindings */
+    bool policies_ran;             /* in this round */
+    struct hk_buf policy_output;   /* the object when they ended in the first round */
+    uint32_t at;                   /* the mutating webhook whose turn it is */
     uint8_t *marks;
     struct hk_buf mutated; /* the object after the mutating webhooks so far; empty: none */
     struct hk_buf shown;   /* the object that the validating webhooks see */
@@ -58,6 +58,11 @@ static void asking_forget(struct rest_asking *k)
     asking_clear_asks(k);
     webhook_table_unref(hk_take(k->table));
     hk_free(hk_take(k->marks));
+    policy_table_unref(hk_take(k->policies));
+    hk_free(hk_take(k->policy_marks));
+    hk_buf_fini(&k->policy_output);
+    k->policy_output = (struct hk_buf){0};
+    k->policies_ran = false;
     hk_buf_fini(&k->mutated);
     hk_buf_fini(&k->shown);
     k->mutated = k->shown = (struct hk_buf){0};
@@ -96,20 +101,25 @@ static void copy_duplicates(struct rest_asking *k, const struct port_request *re
     k->req.duplicates = copy;
 }
 
-static void copy_user(struct rest_asking *k, const struct port_user *u)
+static void copy_user(struct rest_asking *k, const struct port_request *req)
 {
     struct hk_arena *a = &k->mem;
-    struct port_user *copy = hk_arena_zalloc(a, sizeof(*copy));
-    const char **groups = hk_arena_array(a, u->ngroups, sizeof(*groups));
 
+    if (!req->user) {
+        return;
+    }
+    const struct port_user *u = req->user;
+    const char **groups = hk_arena_array(a, u->ngroups, sizeof(*groups));
     for (uint32_t i = 0; i < u->ngroups; i++) {
         groups[i] = hk_arena_strndup(a, u->groups[i], strlen(u->groups[i]));
     }
-    copy->name = hk_arena_strndup(a, u->name, strlen(u->name));
-    copy->uid = u->uid ? hk_arena_strndup(a, u->uid, strlen(u->uid)) : NULL;
-    copy->groups = groups;
-    copy->ngroups = u->ngroups;
-    k->req.user = copy;
+    k->person = (struct port_user){
+        .name = u->name ? hk_arena_strndup(a, u->name, strlen(u->name)) : NULL,
+        .uid = u->uid ? hk_arena_strndup(a, u->uid, strlen(u->uid)) : NULL,
+        .groups = groups,
+        .ngroups = u->ngroups,
+    };
+    k->req.user = &k->person;
 }
 
 /* The request outlives port_submit. Its rights do so by themselves. */
@@ -123,9 +133,7 @@ static void copy_request(struct rest_asking *k, const struct port_request *req)
     k->req.field_manager = hk_arena_str(a, req->field_manager);
     k->req.if_uid = hk_arena_str(a, req->if_uid);
     k->req.label_selector = k->req.field_selector = k->req.cont = HK_STR("");
-    if (req->user) {
-        copy_user(k, req->user);
-    }
+    copy_user(k, req);
     if (req->subresource) {
         k->req.subresource = hk_arena_strndup(a, req->subresource, strlen(req->subresource));
     }
@@ -141,7 +149,7 @@ void rest_webhook_prepare(struct rest_call *c)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf user = {0};
 
-    if (c->asking || !c->r->webhook_caller || !c->req) {
+    if (c->asking || !c->req) {
         return;
     }
     c->asking = hk_zalloc(sizeof(*c->asking));
@@ -282,18 +290,31 @@ static bool warned(const struct rest_asking *k, const char *text)
     return false;
 }
 
-/* Keeps the webhook's warnings, each once: a header has no room for control characters. */
+/* Keeps a warning once: a header has no room for control characters. */
+static void keep_warning(struct rest_asking *k, struct hk_str given)
+{
+    char *text = hk_arena_strndup(&k->mem, given.s, given.n);
+
+    for (char *p = text; *p; p++) {
+        *p = (unsigned char)*p < ' ' || *p == 0x7f ? ' ' : *p;
+    }
+    if (given.n > 0 && k->warnings.len < MAX_WARNINGS && !warned(k, text)) {
+        hk_vec_push(&k->warnings, text);
+    }
+}
+
 static void keep_warnings(struct rest_asking *k, const struct json *list)
 {
-    for (uint32_t i = 0; i < json_len(list) && k->warnings.len < MAX_WARNINGS; i++) {
-        const struct hk_str given = hk_str_head(json_str(&list->items[i], HK_STR("")), MAX_WARNING);
-        char *text = hk_arena_strndup(&k->mem, given.s, given.n);
-        for (char *p = text; *p; p++) {
-            *p = (unsigned char)*p < ' ' || *p == 0x7f ? ' ' : *p;
-        }
-        if (given.n > 0 && !warned(k, text)) {
-            hk_vec_push(&k->warnings, text);
-        }
+    for (uint32_t i = 0; i < json_len(list); i++) {
+        keep_warning(k, hk_str_head(json_str(&list->items[i], HK_STR("")), MAX_WARNING));
+    }
+}
+
+void rest_webhook_warn(struct rest_call *c, const char *text)
+{
+    rest_webhook_prepare(c);
+    if (c->asking) {
+        keep_warning(c->asking, hk_str_head(hk_str(text), MAX_POLICY_WARNING));
     }
 }
 
@@ -401,7 +422,7 @@ static int check_dry_run(struct rest_call *c, const struct webhook *h,
 
 static void mark_again(struct rest_asking *k)
 {
-    for (uint32_t i = 0; i < k->table->nmutating; i++) {
+    for (uint32_t i = 0; k->table && i < k->table->nmutating; i++) {
         k->marks[i] |= k->marks[i] & WEBHOOK_INVOKED ? WEBHOOK_AGAIN : 0;
     }
 }
@@ -438,9 +459,9 @@ static int mutate_by(struct rest_call *c, struct webhook_subject *s, struct webh
         if (k && k->second_round && !(k->marks[at] & WEBHOOK_AGAIN)) {
             return 0;
         }
-        const struct rest_kind *row = webhook_match(c, h, s);
-        if (!row) {
-            return 0;
+        const struct rest_kind *row;
+        if (webhook_match(c, h, s, &row) < 0 || !row) {
+            return c->rc;
         }
         if (check_dry_run(c, h, s) < 0 || ask(c, t, h, s, row) < 0) {
             return c->rc;
@@ -455,9 +476,52 @@ static int mutate_by(struct rest_call *c, struct webhook_subject *s, struct webh
     return hear_mutating(c, s, at);
 }
 
+/* Runs the mutating policies of the round; the webhooks follow. */
+static int mutate_by_policies(struct rest_call *c, struct webhook_subject *s)
+{
+    struct policy_table *t = c->asking && c->asking->policies ? c->asking->policies
+                                                              : policy_table(c->r);
+    bool changed = false;
+
+    if (!t || t->nmutating == 0 || !s->obj) {
+        return 0;
+    }
+    rest_webhook_prepare(c);
+    struct rest_asking *k = c->asking;
+    if (k->policies_ran) {
+        return 0;
+    }
+    k->policies_ran = true;
+    if (!k->policies) {
+        k->policies = policy_table_ref(t);
+        k->policy_marks = hk_zalloc_array(t->nmutating, sizeof(*k->policy_marks));
+    }
+    if (policy_mutate(c, s, t, k->policy_marks, k->second_round, &changed) < 0) {
+        return c->rc;
+    }
+    k->changed = k->changed || changed;
+    snapshot(&k->policy_output, s);
+    return 0;
+}
+
+/* The object has changed since the policies saw it: those that want to see changes run again. */
+static void mark_policies_again(struct rest_call *c, const struct webhook_subject *s)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf now = {0};
+    struct rest_asking *k = c->asking;
+
+    snapshot(&now, s);
+    if (hk_str_eq(hk_buf_str(&now), hk_buf_str(&k->policy_output))) {
+        return;
+    }
+    for (uint32_t i = 0; k->policies && i < k->policies->nmutating; i++) {
+        k->policy_marks[i] |= k->policy_marks[i] & WEBHOOK_INVOKED ? WEBHOOK_AGAIN : 0;
+    }
+}
+
 static int mutate_round(struct rest_call *c, struct webhook_subject *s, struct webhook_table *t)
 {
-    for (uint32_t at = c->asking ? c->asking->at : 0; at < t->nmutating; at++) {
+    for (uint32_t at = c->asking ? c->asking->at : 0; t && at < t->nmutating; at++) {
         if (mutate_by(c, s, t, at) < 0) {
             return c->rc;
         }
@@ -465,18 +529,21 @@ static int mutate_round(struct rest_call *c, struct webhook_subject *s, struct w
     return 0;
 }
 
-/* After a change: the built-in plugins once more, then the webhooks that want to see changes. */
+/* After a change: the built-in plugins once more, then the policies and webhooks that want to see
+ * changes. */
 static int begin_second_round(struct rest_call *c, struct webhook_subject *s)
 {
     struct rest_asking *k = c->asking;
 
     k->second_round = true;
     k->at = 0;
-    if (!s->again) {
-        return 0;
-    }
     const struct json before = json_clone(s->obj, &c->mem);
-    if (s->again(c, s) < 0) {
+    if (s->again && s->again(c, s) < 0) {
+        return c->rc;
+    }
+    mark_policies_again(c, s);
+    k->policies_ran = false;
+    if (mutate_by_policies(c, s) < 0) {
         return c->rc;
     }
     if (!json_equal(s->obj, &before)) {
@@ -497,7 +564,6 @@ static int begin(struct rest_call *c, const struct webhook_subject *s, struct we
         }
     }
     *ret = k && k->table ? k->table : webhook_table(c->r);
-    *ret = *ret && webhook_exempt(s) ? NULL : *ret;
     return 0;
 }
 
@@ -505,7 +571,7 @@ int rest_webhook_mutate(struct rest_call *c, struct webhook_subject *s)
 {
     struct webhook_table *t = NULL;
 
-    if (begin(c, s, &t) < 0 || !t) {
+    if (webhook_exempt(s) || begin(c, s, &t) < 0) {
         return c->rc;
     }
     if (c->asking) {
@@ -514,7 +580,7 @@ int rest_webhook_mutate(struct rest_call *c, struct webhook_subject *s)
     if (c->asking && c->asking->validating) {
         return 0;
     }
-    if (mutate_round(c, s, t) < 0) {
+    if (mutate_by_policies(c, s) < 0 || mutate_round(c, s, t) < 0) {
         return c->rc;
     }
     struct rest_asking *k = c->asking;
@@ -522,7 +588,7 @@ int rest_webhook_mutate(struct rest_call *c, struct webhook_subject *s)
         (begin_second_round(c, s) < 0 || mutate_round(c, s, t) < 0)) {
         return c->rc;
     }
-    if (k && k->table) {
+    if (k && (k->table || k->policies)) {
         snapshot(&k->mutated, s);
     }
     return 0;
@@ -535,8 +601,9 @@ static int ask_validating(struct rest_call *c, const struct webhook_subject *s,
 {
     for (uint32_t i = t->nmutating; i < t->at.len; i++) {
         struct webhook *h = &t->at.at[i];
-        const struct rest_kind *row = webhook_match(c, h, s);
-        if (row && (check_dry_run(c, h, s) < 0 || ask(c, t, h, s, row) < 0)) {
+        const struct rest_kind *row;
+        if (webhook_match(c, h, s, &row) < 0 ||
+            (row && (check_dry_run(c, h, s) < 0 || ask(c, t, h, s, row) < 0))) {
             return c->rc;
         }
     }
@@ -547,12 +614,16 @@ int rest_webhook_validate(struct rest_call *c, struct webhook_subject *s)
 {
     struct webhook_table *t = NULL;
 
-    if (begin(c, s, &t) < 0 || !t) {
+    if (webhook_exempt(s) || begin(c, s, &t) < 0) {
         return c->rc;
     }
     if (c->asking && c->asking->validating) {
         restore(c, &c->asking->shown, s);
     } else {
+        struct policy_table *policies = policy_table(c->r);
+        if ((policies && policy_validate(c, s, policies) < 0) || !t) {
+            return c->rc;
+        }
         if (ask_validating(c, s, t) < 0) {
             return c->rc;
         }

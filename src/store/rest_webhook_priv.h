@@ -3,6 +3,7 @@
 // calls that wait for them.
 #pragma once
 
+#include "api/admit_expr.h"
 #include "api/webhook_caller.h"
 #include "store/rest_priv.h"
 
@@ -16,22 +17,43 @@ enum {
     WEBHOOK_UID = 37,
 };
 
+/* What a webhook, a policy or a binding matches. */
+struct webhook_terms {
+    const struct json *rules;    /* a binding without rules matches what its policy does */
+    const struct json *excluded; /* excludeResourceRules, NULL: none */
+    bool equivalent;             /* matchPolicy */
+    bool any;                    /* absent rules match everything */
+    struct api_selector namespaces, objects;
+    const char *bad; /* why they cannot be used, or NULL */
+};
+
+struct webhook_condition {
+    struct admit_expr *expr; /* NULL: it does not compile */
+    const char *why;         /* then: the reason */
+};
+
+/* matchConditions */
+struct webhook_conditions {
+    struct webhook_condition *at;
+    uint32_t len, cap;
+};
+
 /* One entry of a configuration. */
 struct webhook {
     const char *name;
     bool mutating;
     bool ignore;         /* failurePolicy Ignore */
-    bool equivalent;     /* matchPolicy */
     bool if_needed;      /* reinvocationPolicy */
     bool dry_runs;       /* has no side effects when asked for a dry run */
     const char *version; /* of AdmissionReview, NULL: none that this server speaks */
     int64_t timeout_s;
-    const struct json *rules;
+    struct webhook_terms terms;
+    struct admit_exprs exprs;
+    struct webhook_conditions conditions;
     const struct json *client; /* clientConfig */
     const char *ca_pem;        /* NULL: none given */
     const char *bad;           /* why the configuration cannot be used, or NULL */
-    struct api_selector namespaces, objects;
-    uint32_t posts; /* in flight */
+    uint32_t posts;            /* in flight */
 };
 
 /* All webhooks at one time: the mutating ones first, by configuration name, then list order. */
@@ -42,6 +64,17 @@ struct webhook_table {
     uint32_t nmutating;
 };
 
+/* Marks of one webhook or mutating policy during a write. */
+enum webhook_mark {
+    WEBHOOK_INVOKED = 1 << 0, /* asked in the first round, reinvocationPolicy IfNeeded */
+    WEBHOOK_AGAIN = 1 << 1,   /* the object changed after that */
+};
+
+/* ---- rest_webhook.c ---- */
+
+/* Adds a warning to the answer, once, whatever other turns the call takes. */
+void rest_webhook_warn(struct rest_call *c, const char *text);
+
 /* ---- rest_webhook_table.c ---- */
 
 /* The present table; NULL while there is no webhook or nothing to call it with. */
@@ -49,14 +82,22 @@ struct webhook_table *webhook_table(struct rest *r);
 struct webhook_table *webhook_table_ref(struct webhook_table *t);
 /* Takes NULL. */
 void webhook_table_unref(struct webhook_table *t);
-/* Whether the webhook wants to be asked: the row of the version in which it is shown the object, or
- * NULL. */
-const struct rest_kind *webhook_match(struct rest_call *c, const struct webhook *h,
-                                      const struct webhook_subject *s);
+/* Reads matchConstraints or the like. */
+void webhook_terms_read(struct webhook_terms *t, const struct json *doc, struct hk_arena *a);
+/* The row of the version in which the object is shown, or NULL: the terms do not match. */
+const struct rest_kind *webhook_terms_match(struct rest_call *c, const struct webhook_terms *t,
+                                            const struct webhook_subject *s);
+/* Compiles matchConditions into x. */
+void webhook_conditions_read(struct webhook_conditions *w, const struct json *list,
+                             struct admit_exprs *x);
+/* Whether the webhook wants to be asked: *ret is the row of the version in which it is shown the
+ * object, or NULL. Negative when its conditions cannot be evaluated: the call is refused. */
+int webhook_match(struct rest_call *c, const struct webhook *h, const struct webhook_subject *s,
+                  const struct rest_kind **ret) HK_CHECKED;
 /* Whether the request is never shown to webhooks: they cannot guard themselves. */
 bool webhook_exempt(const struct webhook_subject *s);
-/* Whether all matchConditions hold. */
-bool webhook_conditions_match(const struct webhook *h, const struct webhook_subject *s);
+/* "CREATE", "UPDATE", "DELETE" or "CONNECT". */
+const char *webhook_operation(const struct webhook_subject *s);
 
 /* ---- rest_webhook_target.c ---- */
 
@@ -70,6 +111,8 @@ int webhook_target(struct rest *r, const struct webhook *h, struct hk_arena *mem
 void webhook_write_review(struct rest_call *c, const struct webhook *h,
                           const struct webhook_subject *s, const struct rest_kind *row,
                           const char *uid, const char *user, struct hk_buf *out);
+/* The JSON of the request's options. */
+void webhook_write_options(const struct webhook_subject *s, struct hk_buf *out);
 /* The JSON of userInfo. */
 void webhook_write_user(const struct port_user *u, struct hk_buf *out);
 

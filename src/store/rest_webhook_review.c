@@ -46,7 +46,7 @@ static void write_object(const char *key, struct rest_call *c, const struct webh
     json_write(&shown, out);
 }
 
-static void write_options(const struct webhook_subject *s, struct hk_buf *out)
+void webhook_write_options(const struct webhook_subject *s, struct hk_buf *out)
 {
     static const char *const kinds[] = {
         [ADMIT_CREATE] = "CreateOptions",
@@ -54,7 +54,11 @@ static void write_options(const struct webhook_subject *s, struct hk_buf *out)
         [ADMIT_DELETE] = "DeleteOptions",
     };
 
-    hk_buf_addf(out, ",\"options\":{\"kind\":\"%s\",\"apiVersion\":\"meta.k8s.io/v1\"",
+    if (s->verb == ADMIT_CONNECT) {
+        hk_buf_adds(out, "null");
+        return;
+    }
+    hk_buf_addf(out, "{\"kind\":\"%s\",\"apiVersion\":\"meta.k8s.io/v1\"",
                 kinds[s->verb]);
     if (s->dry_run) {
         hk_buf_adds(out, ",\"dryRun\":[\"All\"]");
@@ -84,12 +88,6 @@ void webhook_write_review(struct rest_call *c, const struct webhook *h,
                           const struct webhook_subject *s, const struct rest_kind *row,
                           const char *uid, const char *user, struct hk_buf *out)
 {
-    static const char *const operations[] = {
-        [ADMIT_CREATE] = "CREATE",
-        [ADMIT_UPDATE] = "UPDATE",
-        [ADMIT_DELETE] = "DELETE",
-    };
-
     hk_buf_addf(out,
                 "{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/%s\","
                 "\"request\":{\"uid\":\"%s\"",
@@ -110,11 +108,12 @@ void webhook_write_review(struct rest_call *c, const struct webhook *h,
     if (s->ns.n > 0) {
         write_member("namespace", s->ns, out);
     }
-    hk_buf_addf(out, ",\"operation\":\"%s\",\"userInfo\":%s", operations[s->verb], user);
+    hk_buf_addf(out, ",\"operation\":\"%s\",\"userInfo\":%s", webhook_operation(s), user);
     write_object("object", c, s, row, s->obj, out);
     write_object("oldObject", c, s, row, s->old, out);
     hk_buf_addf(out, ",\"dryRun\":%s", s->dry_run ? "true" : "false");
-    write_options(s, out);
+    hk_buf_adds(out, ",\"options\":");
+    webhook_write_options(s, out);
     hk_buf_adds(out, "}}\n");
 }
 

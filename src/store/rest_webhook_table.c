@@ -3,7 +3,7 @@
 // matched with each write as kube-apiserver does: rules, then selectors of namespace and object.
 #include "api/meta.h"
 #include "codec/base64.h"
-#include "store/rest_webhook_priv.h"
+#include "store/rest_policy_priv.h"
 
 enum { DEFAULT_TIMEOUT_S = 10 };
 
@@ -48,13 +48,43 @@ static void read_ca(struct webhook *h, struct hk_arena *a)
     }
 }
 
-static void read_selector(struct webhook *h, const struct json *v, struct hk_arena *a,
+static void read_selector(struct webhook_terms *t, const struct json *v, struct hk_arena *a,
                           struct api_selector *ret)
 {
     static const struct json everything = {.type = JSON_OBJECT};
 
     if (api_selector_decode(json_is(v, JSON_OBJECT) ? v : &everything, a, ret, NULL) < 0) {
-        h->bad = "a selector is invalid";
+        t->bad = "a selector is invalid";
+    }
+}
+
+static void read_common_terms(struct webhook_terms *t, const struct json *doc, struct hk_arena *a)
+{
+    t->equivalent = !hk_str_is(json_str_field(doc, "matchPolicy"), "Exact");
+    read_selector(t, json_get(doc, "namespaceSelector"), a, &t->namespaces);
+    read_selector(t, json_get(doc, "objectSelector"), a, &t->objects);
+}
+
+void webhook_terms_read(struct webhook_terms *t, const struct json *doc, struct hk_arena *a)
+{
+    t->rules = json_get(doc, "resourceRules");
+    t->excluded = json_get(doc, "excludeResourceRules");
+    t->any = json_len(t->rules) == 0;
+    read_common_terms(t, doc, a);
+}
+
+void webhook_conditions_read(struct webhook_conditions *w, const struct json *list,
+                             struct admit_exprs *x)
+{
+    for (uint32_t i = 0; i < json_len(list); i++) {
+        const struct hk_str text = hk_str_trim(json_str_field(&list->items[i], "expression"));
+        struct webhook_condition one = {0};
+        const char *why;
+        if (admit_expr_add(x, text, ADMIT_BOOL, true, &one.expr, &why) < 0) {
+            one.expr = NULL;
+            one.why = hk_arena_printf(&x->mem, "compilation error: %s", why);
+        }
+        hk_vec_push(w, one);
     }
 }
 
@@ -65,18 +95,18 @@ static void add_webhook(struct webhook_table *t, const struct json *hook, bool m
         .name = text_copy(&t->mem, json_str_field(hook, "name")),
         .mutating = mutating,
         .ignore = hk_str_is(json_str_field(hook, "failurePolicy"), "Ignore"),
-        .equivalent = !hk_str_is(json_str_field(hook, "matchPolicy"), "Exact"),
         .if_needed = hk_str_is(json_str_field(hook, "reinvocationPolicy"), "IfNeeded"),
         .dry_runs = hk_str_is(side_effects, "None") || hk_str_is(side_effects, "NoneOnDryRun"),
         .version = choose_version(hook),
         .timeout_s = json_int(json_get(hook, "timeoutSeconds"), DEFAULT_TIMEOUT_S),
-        .rules = json_get(hook, "rules"),
+        .terms.rules = json_get(hook, "rules"),
         .client = json_get(hook, "clientConfig"),
     };
 
     read_ca(&h, &t->mem);
-    read_selector(&h, json_get(hook, "namespaceSelector"), &t->mem, &h.namespaces);
-    read_selector(&h, json_get(hook, "objectSelector"), &t->mem, &h.objects);
+    read_common_terms(&h.terms, hook, &t->mem);
+    h.bad = h.bad ? h.bad : h.terms.bad;
+    webhook_conditions_read(&h.conditions, json_get(hook, "matchConditions"), &h.exprs);
     if (!h.version) {
         h.bad = "webhook does not accept known AdmissionReview versions (v1, v1beta1)";
     }
@@ -142,6 +172,10 @@ struct webhook_table *webhook_table_ref(struct webhook_table *t)
 void webhook_table_unref(struct webhook_table *t)
 {
     if (t && --t->refs == 0) {
+        for (uint32_t i = 0; i < t->at.len; i++) {
+            admit_exprs_fini(&t->at.at[i].exprs);
+            hk_vec_fini(&t->at.at[i].conditions);
+        }
         hk_vec_fini(&t->at);
         hk_arena_fini(&t->mem);
         hk_free(t);
@@ -190,21 +224,42 @@ static bool matches_scope(struct hk_str scope, const struct webhook_subject *s)
            (hk_str_is(scope, "Namespaced") ? namespaced : !namespaced);
 }
 
-static const char *operation_of(const struct webhook_subject *s)
+const char *webhook_operation(const struct webhook_subject *s)
 {
-    return s->verb == ADMIT_CREATE ? "CREATE" : s->verb == ADMIT_UPDATE ? "UPDATE" : "DELETE";
+    static const char *const operations[] = {
+        [ADMIT_CREATE] = "CREATE",
+        [ADMIT_UPDATE] = "UPDATE",
+        [ADMIT_DELETE] = "DELETE",
+        [ADMIT_CONNECT] = "CONNECT",
+    };
+
+    return operations[s->verb];
 }
 
-static bool matches_row(const struct webhook *h, const struct webhook_subject *s,
+/* resourceNames, which only policies have; absent ones match every name. */
+static bool matches_name(const struct json *names, const struct webhook_subject *s)
+{
+    const struct hk_str name = s->unnamed ? HK_STR("") : s->name;
+
+    for (uint32_t i = 0; i < json_len(names); i++) {
+        if (hk_str_eq(json_str(&names->items[i], HK_STR("")), name)) {
+            return true;
+        }
+    }
+    return json_len(names) == 0;
+}
+
+static bool matches_row(const struct json *rules, const struct webhook_subject *s,
                         const struct api_kind *k)
 {
-    for (uint32_t i = 0; i < json_len(h->rules); i++) {
-        const struct json *rule = &h->rules->items[i];
+    for (uint32_t i = 0; i < json_len(rules); i++) {
+        const struct json *rule = &rules->items[i];
         if (matches_scope(json_str_field(rule, "scope"), s) &&
-            list_has(json_get(rule, "operations"), operation_of(s)) &&
+            list_has(json_get(rule, "operations"), webhook_operation(s)) &&
             list_has(json_get(rule, "apiGroups"), k->group) &&
             list_has(json_get(rule, "apiVersions"), k->version) &&
-            matches_resource(json_get(rule, "resources"), k->plural, s->sub)) {
+            matches_resource(json_get(rule, "resources"), k->plural, s->sub) &&
+            matches_name(json_get(rule, "resourceNames"), s)) {
             return true;
         }
     }
@@ -212,16 +267,17 @@ static bool matches_row(const struct webhook *h, const struct webhook_subject *s
 }
 
 /* The row that a rule names: the request's own, or another version of the same objects. */
-static const struct rest_kind *find_row(const struct rest *r, const struct webhook *h,
-                                        const struct webhook_subject *s)
+static const struct rest_kind *find_row(const struct rest *r, const struct json *rules,
+                                        bool equivalent, const struct webhook_subject *s)
 {
-    if (matches_row(h, s, s->row->kind)) {
+    if (matches_row(rules, s, s->row->kind)) {
         return s->row;
     }
     /* Another version is asked about only where this server converts by itself. */
-    for (uint32_t i = 0; h->equivalent && !s->row->conversion && i < rest_kinds(r); i++) {
+    for (uint32_t i = 0;
+         equivalent && !s->row->conversion && json_len(rules) > 0 && i < rest_kinds(r); i++) {
         const struct rest_kind *k = rest_kind_at(r, i);
-        if (k != s->row && k->served && k->res == s->row->res && matches_row(h, s, k->kind)) {
+        if (k != s->row && k->served && k->res == s->row->res && matches_row(rules, s, k->kind)) {
             return k;
         }
     }
@@ -237,52 +293,67 @@ static bool matches_labels(struct rest_call *c, const struct api_selector *s,
            api_selector_match(s, &meta.labels);
 }
 
-static bool matches_namespace(struct rest_call *c, const struct webhook *h,
+static bool matches_namespace(struct rest_call *c, const struct api_selector *selector,
                               const struct webhook_subject *s)
 {
     static const struct json unlabelled = {.type = JSON_OBJECT};
     struct json doc;
     bool staged;
 
-    if (h->namespaces.len == 0 || s->ns.n == 0) {
+    if (selector->len == 0 || s->ns.n == 0) {
         return true;
     }
     if (is_namespace(s) && !s->sub && s->verb != ADMIT_DELETE) {
-        return matches_labels(c, &h->namespaces, s->obj);
+        return matches_labels(c, selector, s->obj);
     }
     if (!rest_head_shared(c, c->r->namespaces, HK_STR(""), s->ns, &doc, &staged)) {
         doc = unlabelled;
     }
-    return matches_labels(c, &h->namespaces, &doc);
+    return matches_labels(c, selector, &doc);
 }
 
-bool webhook_conditions_match(const struct webhook *h, const struct webhook_subject *s)
+const struct rest_kind *webhook_terms_match(struct rest_call *c, const struct webhook_terms *t,
+                                            const struct webhook_subject *s)
 {
-    return true; /* admit_webhooks_validate() warned: the conditions are not evaluated */
+    const struct rest_kind *row = t->any ? s->row : find_row(c->r, t->rules, t->equivalent, s);
+
+    if (!row || !matches_namespace(c, &t->namespaces, s) ||
+        find_row(c->r, t->excluded, t->equivalent, s)) {
+        return NULL;
+    }
+    if (t->objects.len > 0 && !matches_labels(c, &t->objects, s->obj) &&
+        !matches_labels(c, &t->objects, s->old)) {
+        return NULL;
+    }
+    return row;
 }
 
-const struct rest_kind *webhook_match(struct rest_call *c, const struct webhook *h,
-                                      const struct webhook_subject *s)
+int webhook_match(struct rest_call *c, const struct webhook *h, const struct webhook_subject *s,
+                  const struct rest_kind **ret)
 {
-    const struct rest_kind *row = find_row(c->r, h, s);
+    struct policy_turn turn = {.c = c, .s = s, .left = ADMIT_CONDITIONS_BUDGET};
+    const struct rest_kind *row = webhook_terms_match(c, &h->terms, s);
+    const char *why;
+    bool holds = true;
 
-    if (!row || !matches_namespace(c, h, s)) {
-        return NULL;
+    *ret = NULL;
+    if (row && h->conditions.len > 0) {
+        struct admit_run *run = policy_turn_run(&turn, &h->exprs, row, NULL);
+        if (policy_turn_match(&turn, run, &h->conditions, h->ignore, &holds, &why) < 0) {
+            return rest_fail(c, 403, HK_EDENIED, "Forbidden", "%s \"%.*s\" is forbidden: %s",
+                             rest_resource(c, s->row->kind), HK_FMT(s->name), why);
+        }
     }
-    if (h->objects.len > 0 && !matches_labels(c, &h->objects, s->obj) &&
-        !matches_labels(c, &h->objects, s->old)) {
-        return NULL;
-    }
-    return webhook_conditions_match(h, s) ? row : NULL;
+    *ret = holds ? row : NULL;
+    return 0;
 }
 
 bool webhook_exempt(const struct webhook_subject *s)
 {
     static const char *const kinds[] = {
-        "validatingwebhookconfigurations",
-        "mutatingwebhookconfigurations",
-        "validatingadmissionpolicies",
-        "validatingadmissionpolicybindings",
+        "validatingwebhookconfigurations", "mutatingwebhookconfigurations",
+        "validatingadmissionpolicies",     "validatingadmissionpolicybindings",
+        "mutatingadmissionpolicies",       "mutatingadmissionpolicybindings",
     };
 
     for (size_t i = 0; i < HK_LEN(kinds); i++) {

@@ -262,6 +262,7 @@ static int prepare_new(struct rest_call *c, struct json *doc)
     if (rest_service_allocate(c, NULL, doc, NULL) < 0) {
         return c->rc;
     }
+    rest_policy_set_status(c, doc);
     rest_schema_validate(c, doc, NULL);
     if (validate(c, NULL, doc, NULL) < 0) {
         return c->rc;
@@ -474,6 +475,9 @@ int rest_update_doc(struct rest_call *c, const char *sub, struct json *doc,
         return c->rc;
     }
     rest_meta_generation(c, doc, old);
+    if (!sub) {
+        rest_policy_set_status(c, doc);
+    }
     if (!c->managed) {
         rest_apply_note(c, sub, doc, old);
     }
