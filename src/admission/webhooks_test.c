@@ -25,15 +25,6 @@ static const struct api_kind kinds[] = {
      false,
      {NULL}},
     {API_NKINDS,
-     GROUP,
-     "v1",
-     "ValidatingAdmissionPolicy",
-     "validatingadmissionpolicies",
-     "",
-     false,
-     true,
-     {NULL}},
-    {API_NKINDS,
      "apiregistration.k8s.io",
      "v1",
      "APIService",
@@ -120,6 +111,13 @@ static void test_validation(void **state)
          "webhooks[0].clientConfig.service.port: Invalid value: 70000: port is not valid: must be "
          "between 1 and 65535, inclusive\n"
          "webhooks[0].clientConfig.service.path: Invalid value: \"p\": must start with a '/'"},
+        {HOOK_WITH("matchConditions: [{name: x, expression: 'object.a == 1'}]"), ""},
+        {HOOK_WITH("matchConditions: [{name: x, expression: 'params.a == 1'}, {expression: '1'}]"),
+         "webhooks[0].matchConditions[0].expression: Invalid value: \"params.a == 1\": compilation "
+         "failed: ERROR: <input>:1:1: undeclared reference to 'params' (in container '')\n"
+         " | params.a == 1\n | ^\n"
+         "webhooks[0].matchConditions[1].expression: Invalid value: \"1\": must evaluate to bool\n"
+         "webhooks[0].matchConditions[1].name: Required value"},
         {HOOK_WITH("timeoutSeconds: 31"), "webhooks[0].timeoutSeconds: Invalid value: 31: the "
                                           "timeout value must be between 1 and 30 "
                                           "seconds"},
@@ -189,12 +187,7 @@ static void test_warnings(void **state)
         const char *kind, *text, *want;
     } cases[] = {
         {"ValidatingWebhookConfiguration",
-         HOOK_WITH("matchConditions: [{name: x, expression: 'true'}]"),
-         "webhooks[0].matchConditions: this server does not evaluate them: the webhook is called "
-         "as "
-         "if they all held"},
-        {"ValidatingAdmissionPolicy", "{metadata: {name: p}}",
-         "this server does not evaluate ValidatingAdmissionPolicies: the policy refuses nothing"},
+         HOOK_WITH("matchConditions: [{name: x, expression: 'true'}]"), ""},
         {"APIService", "{metadata: {name: v1.g}, spec: {service: {name: s, namespace: team}}}", ""},
         {"APIService", "{metadata: {name: v1.g}, spec: {group: g}}", ""},
         {"NetworkPolicy", "{metadata: {name: p}}",

@@ -790,10 +790,188 @@ static void test_end_while_a_call_waits(void **state)
 
 #define STORY(name) cmocka_unit_test_setup_teardown(name, open_fake, close_fake)
 
+/* ---- policies beside webhooks ---- */
+
+#define POLICY_FOR(resource)                                                                       \
+    "'matchConstraints':{'resourceRules':[{'operations':['*'],'apiGroups':[''],"                   \
+    "'apiVersions':['v1'],'resources':['" resource "']}]}"
+
+static void make(struct fake *f, const char *kind, const char *name, const char *spec)
+{
+    struct answer a = ask(
+        f, (struct port_request){.verb = PORT_CREATE}, kind,
+        hk_arena_printf(&f->mem, "{'metadata':{'name':'%s'},'spec':{%s}}", name, spec));
+
+    expect(f, &a, 201, "");
+}
+
+/* A mutating policy that counts the members of data in data.n. */
+static void make_counter(struct fake *f, const char *again)
+{
+    make(f, "MutatingAdmissionPolicy", "count",
+         hk_arena_printf(&f->mem,
+                         POLICY_FOR("configmaps") ",'reinvocationPolicy':'%s','mutations':[{"
+                                                  "'patchType':'ApplyConfiguration',"
+                                                  "'applyConfiguration':{'expression':'Object{"
+                                                  "data: Object.data{n: string(object.data"
+                                                  ".size())}}'}}]",
+                         again));
+    make(f, "MutatingAdmissionPolicyBinding", "count", "'policyName':'count'");
+}
+
+static void test_policies_come_before_webhooks(void **state)
+{
+    struct fake *f = *state;
+
+    configure(f, MUTATING, "m", "/set/b", "");
+    make_counter(f, "Never");
+    struct answer a = create_map(f, "one");
+    assert_string_equal(rig_look(&f->g, a.obj, "data"), "{\"z\":\"0\",\"n\":\"1\",\"b\":\"1\"}");
+    expect(f, &a, 201, "");
+    expect_log(f, "/set/b CREATE one; ");
+}
+
+static void test_policies_see_what_webhooks_change(void **state)
+{
+    struct fake *f = *state;
+
+    configure(f, MUTATING, "m", "/set/b", ",'reinvocationPolicy':'IfNeeded'");
+    make_counter(f, "IfNeeded");
+    struct answer a = create_map(f, "one");
+    /* z alone; then z, n and b: the policy ran again, and the webhook after it */
+    assert_string_equal(rig_look(&f->g, a.obj, "data"), "{\"z\":\"0\",\"n\":\"3\",\"b\":\"1\"}");
+    expect(f, &a, 201, "");
+    expect_log(f, "/set/b CREATE one; /set/b CREATE one; ");
+}
+
+static void test_a_refusing_policy_spares_the_webhooks(void **state)
+{
+    struct fake *f = *state;
+
+    configure(f, VALIDATING, "v", "/allow", "");
+    make(f, "ValidatingAdmissionPolicy", "p",
+         POLICY_FOR("configmaps") ",'validations':[{'expression':'object == null || "
+                                  "!has(object.data)','message':'no data'}]");
+    make(f, "ValidatingAdmissionPolicyBinding", "b",
+         "'policyName':'p','validationActions':['Deny']");
+    struct answer a = create_map(f, "one");
+    assert_string_equal(a.reason, "Invalid");
+    assert_string_equal(a.details, "configmaps/one");
+    expect(f, &a, 422,
+           "configmaps \"one\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied "
+           "request: no data");
+    expect_log(f, "");
+    a = ask(f, create, "ConfigMap", "{'metadata':{'name':'one'}}");
+    expect(f, &a, 201, "");
+    a = ask(f, on(PORT_DELETE, "one"), "ConfigMap", NULL);
+    expect(f, &a, 200, "");
+    expect_log(f, "/allow CREATE one; /allow DELETE one; ");
+}
+
+/* A warning of a policy outlives the turns that webhooks make. */
+static void test_policies_warn_once(void **state)
+{
+    struct fake *f = *state;
+
+    configure(f, VALIDATING, "v", "/warn", "");
+    make(f, "ValidatingAdmissionPolicy", "p",
+         POLICY_FOR("configmaps") ",'validations':[{'expression':'false','message':'hm'}]");
+    make(f, "ValidatingAdmissionPolicyBinding", "b",
+         "'policyName':'p','validationActions':['Warn']");
+    struct answer a = create_map(f, "one");
+    assert_string_equal(a.warnings,
+                        "Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': hm; "
+                        "mind the gap; ");
+    expect(f, &a, 201, "");
+}
+
+static void test_conditions(void **state)
+{
+    struct fake *f = *state;
+
+    configure(f, MUTATING, "m", "/set/b",
+              ",'matchConditions':[{'name':'c','expression':'object != null && object.metadata"
+              ".name != \\u0027skip\\u0027'},{'name':'d','expression':'!has(object.data.bad) || "
+              "object.data.worse > 1'}]");
+    struct answer a = create_map(f, "one");
+    expect(f, &a, 201, "");
+    a = create_map(f, "skip");
+    expect(f, &a, 201, "");
+    expect_log(f, "/set/b CREATE one; ");
+    a = ask(f, create, "ConfigMap", "{'metadata':{'name':'two'},'data':{'bad':'1'}}");
+    assert_string_equal(a.reason, "Forbidden");
+    expect(f, &a, 403,
+           "configmaps \"two\" is forbidden: expression '!has(object.data.bad) || "
+           "object.data.worse > 1' resulted in error: no such key: worse");
+    /* one condition that is false decides, whatever the others are */
+    a = ask(f, create, "ConfigMap", "{'metadata':{'name':'skip2','generateName':'x'}}");
+    answer_fini(&a);
+    hk_buf_clear(&f->log);
+    a = ask(f, on(PORT_DELETE, "skip"), "ConfigMap", NULL);
+    expect(f, &a, 200, "");
+    expect_log(f, "");
+}
+
+static void test_connect(void **state)
+{
+    struct fake *f = *state;
+    const struct port_request exec = {.verb = PORT_CREATE,
+                                      .ns = HK_STR("default"),
+                                      .name = HK_STR("p"),
+                                      .subresource = "exec"};
+    static const char options[] =
+        "{'kind':'PodExecOptions','apiVersion':'v1','command':['sh'],'stdin':true}";
+
+    make(f, "ValidatingAdmissionPolicy", "p",
+         POLICY_FOR("pods/exec") ",'validations':[{'expression':'request.operation == "
+                                 "\\u0027CONNECT\\u0027 && request.kind.kind == "
+                                 "\\u0027PodExecOptions\\u0027 && object.command[0] != "
+                                 "\\u0027sh\\u0027','message':'no shells'}]");
+    make(f, "ValidatingAdmissionPolicyBinding", "b",
+         "'policyName':'p','validationActions':['Deny']");
+    struct answer a = ask(f, exec, "Pod", options);
+    expect(f, &a, 422,
+           "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: "
+           "no shells");
+    a = ask(f, exec, "Pod", "{'kind':'PodExecOptions','apiVersion':'v1','command':['ls']}");
+    expect(f, &a, 200, "");
+    struct port_request attach = exec;
+    attach.subresource = "attach";
+    a = ask(f, attach, "Pod", "{'kind':'PodAttachOptions','apiVersion':'v1'}");
+    expect(f, &a, 200, "");
+}
+
+static void test_connect_asks_webhooks(void **state)
+{
+    struct fake *f = *state;
+    const char *body =
+        "{'metadata':{'name':'v'},'webhooks':[{'name':'v.example.com','clientConfig':"
+        "{'url':'https://hook.example/deny'},'sideEffects':'None','admissionReviewVersions':['v1'],"
+        "'rules':[{'operations':['CONNECT'],'apiGroups':[''],'apiVersions':['v1'],"
+        "'resources':['pods/*']}]}]}";
+    struct answer a = ask(f, (struct port_request){.verb = PORT_CREATE}, VALIDATING, body);
+    expect(f, &a, 201, "");
+    a = ask(f,
+            (struct port_request){.verb = PORT_CREATE,
+                                  .ns = HK_STR("default"),
+                                  .name = HK_STR("p"),
+                                  .subresource = "portforward"},
+            "Pod", "{'kind':'PodPortForwardOptions','apiVersion':'v1','ports':[80]}");
+    expect(f, &a, 403, "admission webhook \"v.example.com\" denied the request: no");
+    expect_log(f, "/deny CONNECT p; ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         STORY(test_order),
+        STORY(test_policies_come_before_webhooks),
+        STORY(test_policies_see_what_webhooks_change),
+        STORY(test_a_refusing_policy_spares_the_webhooks),
+        STORY(test_policies_warn_once),
+        STORY(test_conditions),
+        STORY(test_connect),
+        STORY(test_connect_asks_webhooks),
         STORY(test_validating_see_what_was_changed),
         STORY(test_reinvocation),
         STORY(test_refusals),
