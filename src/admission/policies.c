@@ -151,9 +151,9 @@ void admit_conditions_validate(struct admission_request *q, const struct path *u
 static bool is_identifier(struct hk_str s)
 {
     static const char *const reserved[] = {
-        "true",  "false",    "null", "in",     "as",  "break", "const",   "continue",  "else",   "for",
-        "function", "if", "import", "let", "loop",  "package", "namespace", "return", "var",
-        "void",  "while"};
+        "true",     "false",   "null",      "in",       "as",  "break",  "const",
+        "continue", "else",    "for",       "function", "if",  "import", "let",
+        "loop",     "package", "namespace", "return",   "var", "void",   "while"};
 
     for (size_t i = 0; i < HK_LEN(reserved); i++) {
         if (hk_str_is(s, reserved[i])) {
@@ -213,7 +213,8 @@ static void policy_check_message(struct policy_review *w, const struct path *up,
 {
     static const char *const reasons[] = {"Forbidden", "Invalid", "RequestEntityTooLarge", NULL};
     const struct hk_str message = edit_str(v, "message"), text = edit_str(v, "messageExpression");
-    const struct path p = path_field(up, "message"), text_path = path_field(up, "messageExpression");
+    const struct path p = path_field(up, "message"),
+                      text_path = path_field(up, "messageExpression");
 
     if (text.n > 0 && hk_str_trim(text).n == 0) {
         cause_invalid_str(w->q, &text_path, text, "must be non-empty if specified");
@@ -247,8 +248,8 @@ static void policy_check_annotation(struct policy_review *w, const struct path *
 {
     const struct path key = path_field(p, "key"), at = path_field(p, "valueExpression");
     const struct hk_str given = edit_str(v, "valueExpression"), text = hk_str_trim(given);
-    const char *full = hk_arena_printf(w->q->mem, "%.*s/%.*s", HK_FMT(w->q->name),
-                                       HK_FMT(edit_str(v, "key")));
+    const char *full =
+        hk_arena_printf(w->q->mem, "%.*s/%.*s", HK_FMT(w->q->name), HK_FMT(edit_str(v, "key")));
     struct admit_expr *e;
     const char *why;
 

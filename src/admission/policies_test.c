@@ -5,12 +5,33 @@
 #define GROUP "admissionregistration.k8s.io"
 
 static const struct api_kind policy_kinds[] = {
-    {API_NKINDS, GROUP, "v1", "ValidatingAdmissionPolicy", "validatingadmissionpolicies", "", false,
-     true, {NULL}},
-    {API_NKINDS, GROUP, "v1", "ValidatingAdmissionPolicyBinding",
-     "validatingadmissionpolicybindings", "", false, false, {NULL}},
-    {API_NKINDS, GROUP, "v1", "MutatingAdmissionPolicy", "mutatingadmissionpolicies", "", false,
-     false, {NULL}},
+    {API_NKINDS,
+     GROUP,
+     "v1",
+     "ValidatingAdmissionPolicy",
+     "validatingadmissionpolicies",
+     "",
+     false,
+     true,
+     {NULL}},
+    {API_NKINDS,
+     GROUP,
+     "v1",
+     "ValidatingAdmissionPolicyBinding",
+     "validatingadmissionpolicybindings",
+     "",
+     false,
+     false,
+     {NULL}},
+    {API_NKINDS,
+     GROUP,
+     "v1",
+     "MutatingAdmissionPolicy",
+     "mutatingadmissionpolicies",
+     "",
+     false,
+     false,
+     {NULL}},
 };
 enum { VALIDATING, BINDING, MUTATING };
 
@@ -27,7 +48,9 @@ static void run(struct rig *r, int kind, const char *text)
     }
 }
 
-#define RULES "resourceRules: [{operations: [CREATE], apiGroups: [''], apiVersions: [v1], resources: [pods]}]"
+#define RULES                                                                                      \
+    "resourceRules: [{operations: [CREATE], apiGroups: [''], apiVersions: [v1], resources: "       \
+    "[pods]}]"
 #define OF(spec) "{metadata: {name: p}, spec: {matchConstraints: {" RULES "}, " spec "}}"
 #define HOLDS "validations: [{expression: 'true'}]"
 #define PATCHES "reinvocationPolicy: Never, mutations: "
@@ -52,7 +75,8 @@ static const struct {
      "spec.failurePolicy: Unsupported value: \"Maybe\": supported values: \"Fail\", \"Ignore\"\n"
      "spec.paramKind.kind: Required value"},
     {VALIDATING,
-     OF("validations: [{expression: ' ', message: \"a\\nb\", reason: Bad, messageExpression: '1'}]"),
+     OF("validations: [{expression: ' ', message: \"a\\nb\", reason: Bad, messageExpression: "
+        "'1'}]"),
      "spec.validations[0].expression: Required value: expression is not specified\n"
      "spec.validations[0].messageExpression: Invalid value: \"1\": must evaluate to string\n"
      "spec.validations[0].message: Invalid value: \"a\\nb\": message must not contain line breaks\n"
@@ -118,7 +142,8 @@ static const struct {
     {MUTATING, OF("mutations: []"),
      "spec.mutations: Required value: mutations must contain at least one item\n"
      "spec.reinvocationPolicy: Required value"},
-    {MUTATING, OF(PATCHES "[{}, {patchType: Magic}, {patchType: JSONPatch, applyConfiguration: {}}]"),
+    {MUTATING,
+     OF(PATCHES "[{}, {patchType: Magic}, {patchType: JSONPatch, applyConfiguration: {}}]"),
      "spec.mutations[0].patchType: Required value\n"
      "spec.mutations[1].patchType: Unsupported value: \"Magic\": supported values: "
      "\"ApplyConfiguration\", \"JSONPatch\"\n"
@@ -159,7 +184,8 @@ static void test_defaults(void **state)
     json_write(json_get(r.q.obj, "spec"), &got);
     assert_string_equal(
         got.data,
-        "{\"matchConstraints\":{\"resourceRules\":[{\"operations\":[\"CREATE\"],\"apiGroups\":[\"\"],"
+        "{\"matchConstraints\":{\"resourceRules\":[{\"operations\":[\"CREATE\"],\"apiGroups\":["
+        "\"\"],"
         "\"apiVersions\":[\"v1\"],\"resources\":[\"pods\"],\"scope\":\"*\"}],\"matchPolicy\":"
         "\"Equivalent\",\"namespaceSelector\":{},\"objectSelector\":{}},\"validations\":[{"
         "\"expression\":\"true\"}],\"failurePolicy\":\"Fail\"}");

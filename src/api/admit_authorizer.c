@@ -47,8 +47,7 @@ static int authorizer_field(void *ctx, struct hk_str name, struct hk_arena *a,
 {
     const struct authorizer *z = ctx;
 
-    if (z->stage != AT_USER || z->check.account_name.n > 0 ||
-        !hk_str_is(name, "requestResource")) {
+    if (z->stage != AT_USER || z->check.account_name.n > 0 || !hk_str_is(name, "requestResource")) {
         return -HK_ENOTFOUND;
     }
     struct authorizer *next = authorizer_next(z, AT_RESOURCE, a);

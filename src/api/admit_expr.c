@@ -87,8 +87,7 @@ static int admit_compile(struct admit_exprs *x, struct hk_str text, bool authori
             (struct cel_var){HK_STR("authorizer"), cel_type_of(CEL_NATIVE)};
     }
     if (x->variables) {
-        vars[ADMIT_SLOT_VARIABLES] =
-            (struct cel_var){HK_STR("variables"), admit_variables_type(x)};
+        vars[ADMIT_SLOT_VARIABLES] = (struct cel_var){HK_STR("variables"), admit_variables_type(x)};
     }
     const struct cel_env env = {
         .vars = vars,
@@ -117,7 +116,8 @@ int admit_expr_add(struct admit_exprs *x, struct hk_str text, enum admit_want wa
     }
     if (x->height + cel_program_height(e->program) > ADMIT_HEIGHT_MAX) {
         *ret_why = hk_arena_printf(
-            &x->mem, "the expression and all variables together are nested more than %d levels deep",
+            &x->mem,
+            "the expression and all variables together are nested more than %d levels deep",
             ADMIT_HEIGHT_MAX);
         return -HK_ELIMIT;
     }

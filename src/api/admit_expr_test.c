@@ -233,8 +233,7 @@ static void test_variables_are_bounded(void **state)
 }
 
 #define TEN "[0,1,2,3,4,5,6,7,8,9]"
-#define LOOP                                                                                       \
-    TEN ".all(a, " TEN ".all(b, " TEN ".all(c, " TEN ".all(d, a + b + c + d >= 0))))"
+#define LOOP TEN ".all(a, " TEN ".all(b, " TEN ".all(c, " TEN ".all(d, a + b + c + d >= 0))))"
 
 static void test_budget(void **state)
 {
@@ -244,8 +243,7 @@ static void test_budget(void **state)
     bool holds;
 
     add_variable(&b, "slow", LOOP);
-    assert_int_equal(
-        admit_expr_add(&b.x, HK_STR("variables.slow"), ADMIT_BOOL, true, &e, &why), 0);
+    assert_int_equal(admit_expr_add(&b.x, HK_STR("variables.slow"), ADMIT_BOOL, true, &e, &why), 0);
     struct admit_run *r = bench_run(&b);
     assert_int_equal(admit_run_bool(r, e, &b.budget, &holds), 0);
     const uint64_t cost = ADMIT_BUDGET - b.budget;
@@ -277,8 +275,7 @@ static void test_authorizer(void **state)
         {"authorizer.serviceAccount('n', 'robot').group('').resource('pods').check('get')"
          ".allowed()",
          "true", "n:robot get /pods/ /; "},
-        {"authorizer.group('').resource('pods').check('get').errored()", "false",
-         "get /pods/ /; "},
+        {"authorizer.group('').resource('pods').check('get').errored()", "false", "get /pods/ /; "},
         {"authorizer.group('').check('get').allowed()",
          "error: expression 'authorizer.group('').check('get').allowed()' resulted in error: no "
          "such overload: check",
@@ -296,12 +293,9 @@ static void test_authorizer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_outcomes),
-        cmocka_unit_test(test_changes),
-        cmocka_unit_test(test_variables),
-        cmocka_unit_test(test_variables_are_bounded),
-        cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_authorizer),
+        cmocka_unit_test(test_outcomes),  cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_variables), cmocka_unit_test(test_variables_are_bounded),
+        cmocka_unit_test(test_budget),    cmocka_unit_test(test_authorizer),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

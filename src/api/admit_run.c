@@ -76,8 +76,8 @@ const char *admit_run_why(const struct admit_run *r)
 
 static int admit_fail(struct admit_run *r, const struct admit_expr *e, const char *why)
 {
-    r->why = hk_arena_printf(r->in.mem, "expression '%.*s' resulted in error: %s", HK_FMT(e->text),
-                             why);
+    r->why =
+        hk_arena_printf(r->in.mem, "expression '%.*s' resulted in error: %s", HK_FMT(e->text), why);
     return -HK_EINVAL;
 }
 
@@ -176,15 +176,15 @@ static int admit_check_operation(struct admit_run *r, const struct admit_expr *e
             text = text || hk_str_is(m->key, texts[k]);
         }
         if (text && m->value.type != JSON_STRING) {
-            return admit_fail(
-                r, e,
-                hk_arena_printf(r->in.mem, "unexpected type %s for JSONPatchType '%.*s' field",
-                                json_type_name(m->value.type), HK_FMT(m->key)));
+            return admit_fail(r, e,
+                              hk_arena_printf(r->in.mem,
+                                              "unexpected type %s for JSONPatchType '%.*s' field",
+                                              json_type_name(m->value.type), HK_FMT(m->key)));
         }
         if (!text && !hk_str_is(m->key, "value")) {
-            return admit_fail(r, e,
-                              hk_arena_printf(r->in.mem, "unexpected JSONPatchType field: %.*s",
-                                              HK_FMT(m->key)));
+            return admit_fail(
+                r, e,
+                hk_arena_printf(r->in.mem, "unexpected JSONPatchType field: %.*s", HK_FMT(m->key)));
         }
     }
     if (json_str_field(op, "from").n == 0) {
@@ -203,8 +203,8 @@ int admit_run_patch(struct admit_run *r, const struct admit_expr *e, uint64_t *b
         rc = admit_value_to_json(r, v, ret);
     }
     if (rc == 0 && ret->type != JSON_ARRAY) {
-        return admit_fail_value(
-            r, "type mismatch: JSONPatchType.expression should evaluate to array");
+        return admit_fail_value(r,
+                                "type mismatch: JSONPatchType.expression should evaluate to array");
     }
     for (uint32_t i = 0; rc == 0 && i < ret->len; i++) {
         rc = admit_check_operation(r, e, &ret->items[i]);

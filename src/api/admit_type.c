@@ -61,8 +61,11 @@ static const struct cel_field request_fields[] = {
 static const struct cel_type type_request = OBJECT(request_fields);
 
 static const struct cel_field condition_fields[] = {
-    FIELD("status", &type_text),  FIELD("type", &type_text),   FIELD("lastTransitionTime", &type_time),
-    FIELD("message", &type_text), FIELD("reason", &type_text),
+    FIELD("status", &type_text),
+    FIELD("type", &type_text),
+    FIELD("lastTransitionTime", &type_time),
+    FIELD("message", &type_text),
+    FIELD("reason", &type_text),
 };
 static const struct cel_type type_condition = OBJECT(condition_fields);
 static const struct cel_type type_conditions = {.kind = CEL_LIST, .elem = &type_condition};

@@ -144,8 +144,7 @@ int type_kind_named(struct hk_str name);
 bool type_fits(const struct cel_type *a, const struct cel_type *b);
 /* The type of values of either. */
 const struct cel_type *type_join(const struct cel_type *a, const struct cel_type *b);
-struct cel_type *type_with(enum cel_kind kind, const struct cel_type *elem,
-                                 struct hk_arena *a);
+struct cel_type *type_with(enum cel_kind kind, const struct cel_type *elem, struct hk_arena *a);
 const struct cel_type *type_elem(const struct cel_type *t);
 const struct cel_field *type_field(const struct cel_type *t, struct hk_str name);
 const struct cel_field *type_field_of_key(const struct cel_type *t, struct hk_str key);

@@ -4,11 +4,10 @@
 #include "cel/cel_priv.h"
 
 static const struct cel_lib *const libs[] = {
-    &cel_lib_core,    &cel_lib_convert, &cel_lib_time,   &cel_lib_optional,
-    &cel_lib_strings, &cel_lib_format,  &cel_lib_lists,  &cel_lib_sets,
-    &cel_lib_regex,   &cel_lib_url,     &cel_lib_net,    &cel_lib_quantity,
-    &cel_lib_semver,  &cel_lib_named,   &cel_lib_base64, &cel_lib_authz,
-    &cel_lib_patch,
+    &cel_lib_core,   &cel_lib_convert,  &cel_lib_time,   &cel_lib_optional, &cel_lib_strings,
+    &cel_lib_format, &cel_lib_lists,    &cel_lib_sets,   &cel_lib_regex,    &cel_lib_url,
+    &cel_lib_net,    &cel_lib_quantity, &cel_lib_semver, &cel_lib_named,    &cel_lib_base64,
+    &cel_lib_authz,  &cel_lib_patch,
 };
 
 static const struct {

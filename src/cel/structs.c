@@ -13,8 +13,7 @@ struct struct_check {
 
 static int check_structs_below(struct struct_check *c, struct cel_value v, struct hk_str path);
 
-static int check_struct_list(struct struct_check *c, const struct cel_list *l,
-                             struct hk_str path)
+static int check_struct_list(struct struct_check *c, const struct cel_list *l, struct hk_str path)
 {
     for (uint32_t i = 0; !l->json && i < l->len; i++) {
         const int rc = check_structs_below(c, l->items[i], path);
@@ -46,15 +45,13 @@ static struct hk_str check_struct_path(struct struct_check *c, const struct cel_
 }
 
 /* Fields of a struct lengthen the path, keys of a plain map do not. */
-static int check_struct_fields(struct struct_check *c, const struct cel_map *m,
-                               struct hk_str path)
+static int check_struct_fields(struct struct_check *c, const struct cel_map *m, struct hk_str path)
 {
     int rc = m->name.s ? check_struct_name(c, m->name, path) : 0;
 
     for (uint32_t i = 0; rc == 0 && !m->json && i < m->len; i++) {
         const struct cel_entry *e = &m->entries[i];
-        rc = check_structs_below(c, e->value,
-                                 m->name.s ? check_struct_path(c, m, e->key.s) : path);
+        rc = check_structs_below(c, e->value, m->name.s ? check_struct_path(c, m, e->key.s) : path);
     }
     return rc;
 }

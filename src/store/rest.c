@@ -92,10 +92,10 @@ static int run_create(struct rest_call *c)
     if (!sub) {
         return rest_create(c);
     }
-    return rest_connect_kind(sub)      ? rest_connect(c)
+    return rest_connect_kind(sub)        ? rest_connect(c)
            : strcmp(sub, "binding") == 0 ? rest_bind(c)
-           : strcmp(sub, "token") == 0 ? rest_token(c)
-                                       : rest_evict(c);
+           : strcmp(sub, "token") == 0   ? rest_token(c)
+                                         : rest_evict(c);
 }
 
 static int rest_run_call(struct rest_call *c)

@@ -3,25 +3,6 @@
 // node serves the stream itself; here policies and webhooks are asked whether it may begin.
 #include "store/rest_policy_priv.h"
 
-static const struct {
-    const char *sub, *kind;
-} connect_rows[] = {
-    {"attach", "PodAttachOptions"},
-    {"exec", "PodExecOptions"},
-    {"portforward", "PodPortForwardOptions"},
-    {"proxy", "PodProxyOptions"},
-};
-
-const char *rest_connect_kind(const char *sub)
-{
-    for (size_t i = 0; i < HK_LEN(connect_rows); i++) {
-        if (strcmp(connect_rows[i].sub, sub) == 0) {
-            return connect_rows[i].kind;
-        }
-    }
-    return NULL;
-}
-
 bool rest_connect_asks(struct rest *r)
 {
     return webhook_table(r) || policy_table(r);

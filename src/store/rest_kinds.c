@@ -217,6 +217,25 @@ uint64_t rest_kinds_generation(const struct rest *r)
     return r->kinds_generation;
 }
 
+static const struct {
+    const char *sub, *kind;
+} connect_rows[] = {
+    {"attach", "PodAttachOptions"},
+    {"exec", "PodExecOptions"},
+    {"portforward", "PodPortForwardOptions"},
+    {"proxy", "PodProxyOptions"},
+};
+
+const char *rest_connect_kind(const char *sub)
+{
+    for (size_t i = 0; i < HK_LEN(connect_rows); i++) {
+        if (strcmp(connect_rows[i].sub, sub) == 0) {
+            return connect_rows[i].kind;
+        }
+    }
+    return NULL;
+}
+
 bool rest_kind_has(const struct rest_kind *k, const char *sub)
 {
     if (!strcmp(sub, "status")) {

@@ -44,10 +44,11 @@ static void validating_deny(struct policy_validating *v, const struct policy_bin
 static void validating_warn(struct rest_call *c, const struct policy_binding *b,
                             const char *message)
 {
-    rest_webhook_warn(c, hk_arena_printf(&c->mem,
-                                         "Validation failed for ValidatingAdmissionPolicy '%s' with "
-                                         "binding '%s': %s",
-                                         b->policy->name, b->name, message));
+    rest_webhook_warn(c,
+                      hk_arena_printf(&c->mem,
+                                      "Validation failed for ValidatingAdmissionPolicy '%s' with "
+                                      "binding '%s': %s",
+                                      b->policy->name, b->name, message));
 }
 
 /* Audit annotations become lines of the log. */
@@ -129,10 +130,10 @@ static bool validating_one(struct policy_validating *v, const struct policy_bind
     } else if (!holds) {
         const char *message = validating_message(v, run, one, budget);
         if (*budget == 0) {
-            validating_fail_evaluation(
-                v, b, index,
-                hk_arena_printf(&v->turn.c->mem, "failed messageExpression: %s",
-                                admit_run_why(run)));
+            validating_fail_evaluation(v, b, index,
+                                       hk_arena_printf(&v->turn.c->mem,
+                                                       "failed messageExpression: %s",
+                                                       admit_run_why(run)));
             return false;
         }
         validating_fail(v, b, index, one->reason, message);
@@ -227,8 +228,7 @@ static enum hk_code validating_hk_code(int http)
 /* `pods "p" is forbidden: `, as kube-apiserver begins refusals of admission plugins. */
 static const char *policy_subject_text(struct rest_call *c, const struct webhook_subject *s)
 {
-    return hk_arena_printf(&c->mem, "%s \"%.*s\" is forbidden: ",
-                           rest_resource(c, s->row->kind),
+    return hk_arena_printf(&c->mem, "%s \"%.*s\" is forbidden: ", rest_resource(c, s->row->kind),
                            HK_FMT(s->name.n > 0 ? s->name : HK_STR("Unknown")));
 }
 
@@ -236,9 +236,9 @@ static int validating_refuse(struct rest_call *c, const struct webhook_subject *
                              const struct policy_denial *d)
 {
     const char *message = hk_arena_printf(
-        &c->mem, "ValidatingAdmissionPolicy '%s'%s%s%s denied request: %s", d->binding->policy->name,
-        d->whole_policy ? "" : " with binding '", d->whole_policy ? "" : d->binding->name,
-        d->whole_policy ? "" : "'", d->message);
+        &c->mem, "ValidatingAdmissionPolicy '%s'%s%s%s denied request: %s",
+        d->binding->policy->name, d->whole_policy ? "" : " with binding '",
+        d->whole_policy ? "" : d->binding->name, d->whole_policy ? "" : "'", d->message);
     const int code = validating_code(d->reason);
 
     rest_cause(c, NULL, NULL, message);

@@ -45,7 +45,7 @@ struct policy {
     struct webhook_terms terms;
     struct webhook_conditions conditions;
     struct admit_exprs exprs;
-    const char *bad;            /* why a variable does not compile, or NULL */
+    const char *bad;                         /* why a variable does not compile, or NULL */
     struct hk_str param_version, param_kind; /* "": none */
     HK_VEC(struct policy_validation) validations;
     HK_VEC(struct policy_note) notes;

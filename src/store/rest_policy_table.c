@@ -34,8 +34,8 @@ static void policy_read_validation(struct policy *p, const struct json *doc)
     struct policy_validation v = {0};
 
     v.expr = policy_compile(p, text, ADMIT_BOOL, true, &v.why);
-    v.message_expr = policy_compile(p, json_str_field(doc, "messageExpression"), ADMIT_STRING,
-                                    false, &unused);
+    v.message_expr =
+        policy_compile(p, json_str_field(doc, "messageExpression"), ADMIT_STRING, false, &unused);
     v.message = message.n > 0 ? policy_text(&p->mem, message)
                               : hk_arena_printf(&p->mem, "failed expression: %.*s",
                                                 HK_FMT(hk_str_trim(text)));

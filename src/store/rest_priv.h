@@ -225,8 +225,8 @@ struct rest {
     bool policies_changed;         /* read the table again */
     rest_authorize_fn *authorize;  /* answers the authorizer of expressions; NULL: refuses */
     void *authorize_ctx;
-    struct webhook_table *webhooks;                                  /* NULL: there are none */
-    bool webhooks_changed;                                           /* read the table again */
+    struct webhook_table *webhooks;            /* NULL: there are none */
+    bool webhooks_changed;                     /* read the table again */
     HK_VEC(struct webhook_ask *) webhook_asks; /* not answered, in order of asking */
     uint32_t webhook_posts;                    /* of these, in flight */
     size_t webhook_bytes;                      /* of all questions */

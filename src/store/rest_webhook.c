@@ -13,160 +13,11 @@
 #include "base/log.h"
 #include "store/rest_policy_priv.h"
 
-enum { MAX_WARNING = 256, MAX_POLICY_WARNING = 1024, MAX_WARNINGS = 64 };
-
-struct rest_asking {
-    struct hk_arena mem; /* of the next four */
-    struct port_request req;
-    const char *user; /* JSON of userInfo */
-    HK_VEC(char *) warnings;
-    struct port_user person; /* req.user, if there is one */
-    bool waiting;
-    uint32_t restarts;
-
-    /* What was learned about one state of the object. */
-    struct webhook_table *table; /* NULL: nothing yet */
-    uint64_t rv;                 /* of the state */
-    bool validating;             /* all mutating webhooks have answered */
-    bool second_round, changed;
-    struct policy_table *policies; /* NULL: none has run */
-    uint8_t *policy_marks;         /* of its mutating bindings */
-    bool policies_ran;             /* in this round */
-    struct hk_buf policy_output;   /* the object when they ended in the first round */
-    uint32_t at;                   /* the mutating webhook whose turn it is */
-    uint8_t *marks;
-    struct hk_buf mutated; /* the object after the mutating webhooks so far; empty: none */
-    struct hk_buf shown;   /* the object that the validating webhooks see */
-    HK_VEC(struct webhook_ask *) asks;
-    uint32_t unanswered;
-};
-
-/* ---- life ---- */
-
-static void asking_clear_asks(struct rest_asking *k)
-{
-    for (uint32_t i = 0; i < k->asks.len; i++) {
-        webhook_ask_free(k->asks.at[i]);
-    }
-    hk_vec_clear(&k->asks);
-    k->unanswered = 0;
-}
-
-/* Forgets everything about the object, but not the warnings. */
-static void asking_forget(struct rest_asking *k)
-{
-    asking_clear_asks(k);
-    webhook_table_unref(hk_take(k->table));
-    hk_free(hk_take(k->marks));
-    policy_table_unref(hk_take(k->policies));
-    hk_free(hk_take(k->policy_marks));
-    hk_buf_fini(&k->policy_output);
-    k->policy_output = (struct hk_buf){0};
-    k->policies_ran = false;
-    hk_buf_fini(&k->mutated);
-    hk_buf_fini(&k->shown);
-    k->mutated = k->shown = (struct hk_buf){0};
-    k->validating = k->second_round = k->changed = false;
-    k->at = 0;
-}
-
-void rest_webhook_free(struct rest_call *c)
-{
-    struct rest_asking *k = hk_take(c->asking);
-
-    if (!k) {
-        return;
-    }
-    c->r->webhook_waiting -= k->waiting;
-    for (uint32_t i = 0; i < c->r->webhook_ready.len; i++) {
-        if (c->r->webhook_ready.at[i] == c) {
-            hk_vec_swap_remove(&c->r->webhook_ready, i);
-            break;
-        }
-    }
-    asking_forget(k);
-    hk_vec_fini(&k->asks);
-    hk_vec_fini(&k->warnings);
-    hk_arena_fini(&k->mem);
-    hk_free(k);
-}
-
-static void copy_duplicates(struct rest_asking *k, const struct port_request *req)
-{
-    const char **copy = hk_arena_array(&k->mem, req->nduplicates, sizeof(*copy));
-
-    for (uint32_t i = 0; i < req->nduplicates; i++) {
-        copy[i] = hk_arena_strndup(&k->mem, req->duplicates[i], strlen(req->duplicates[i]));
-    }
-    k->req.duplicates = copy;
-}
-
-static void copy_user(struct rest_asking *k, const struct port_request *req)
-{
-    struct hk_arena *a = &k->mem;
-
-    if (!req->user) {
-        return;
-    }
-    const struct port_user *u = req->user;
-    const char **groups = hk_arena_array(a, u->ngroups, sizeof(*groups));
-    for (uint32_t i = 0; i < u->ngroups; i++) {
-        groups[i] = hk_arena_strndup(a, u->groups[i], strlen(u->groups[i]));
-    }
-    k->person = (struct port_user){
-        .name = u->name ? hk_arena_strndup(a, u->name, strlen(u->name)) : NULL,
-        .uid = u->uid ? hk_arena_strndup(a, u->uid, strlen(u->uid)) : NULL,
-        .groups = groups,
-        .ngroups = u->ngroups,
-    };
-    k->req.user = &k->person;
-}
-
-/* The request outlives port_submit. Its rights do so by themselves. */
-static void copy_request(struct rest_asking *k, const struct port_request *req)
-{
-    struct hk_arena *a = &k->mem;
-
-    k->req = *req;
-    k->req.ns = hk_arena_str(a, req->ns);
-    k->req.name = hk_arena_str(a, req->name);
-    k->req.field_manager = hk_arena_str(a, req->field_manager);
-    k->req.if_uid = hk_arena_str(a, req->if_uid);
-    k->req.label_selector = k->req.field_selector = k->req.cont = HK_STR("");
-    copy_user(k, req);
-    if (req->subresource) {
-        k->req.subresource = hk_arena_strndup(a, req->subresource, strlen(req->subresource));
-    }
-    if (req->body) {
-        struct json *body = hk_arena_alloc(a, sizeof(*body));
-        *body = json_clone(req->body, a);
-        k->req.body = body;
-    }
-    copy_duplicates(k, req);
-}
-
-void rest_webhook_prepare(struct rest_call *c)
-{
-    HK_AUTO(hk_buf_fini) struct hk_buf user = {0};
-
-    if (c->asking || !c->req) {
-        return;
-    }
-    c->asking = hk_zalloc(sizeof(*c->asking));
-    copy_request(c->asking, c->req);
-    c->asking->req.kind = c->k->kind;
-    webhook_write_user(c->req->user, &user);
-    c->asking->user = hk_arena_str(&c->asking->mem, hk_buf_str(&user)).s;
-}
+enum { MAX_WARNING = 256 };
 
 bool rest_webhook_waits(const struct rest_call *c)
 {
     return c->asking && c->asking->waiting;
-}
-
-const struct port_request *rest_webhook_request(const struct rest_call *c)
-{
-    return &c->asking->req;
 }
 
 void rest_webhook_settled(struct rest_call *c)
@@ -239,6 +90,28 @@ int rest_webhook_wait(struct rest_call *c)
     return c->rc;
 }
 
+/* Whether the webhook wants to be asked: *ret is the row of the version in which it is shown the
+ * object, or NULL. Negative when its conditions cannot be evaluated: the call is refused. */
+static int match_webhook(struct rest_call *c, const struct webhook *h,
+                         const struct webhook_subject *s, const struct rest_kind **ret)
+{
+    struct policy_turn turn = {.c = c, .s = s, .left = ADMIT_CONDITIONS_BUDGET};
+    const struct rest_kind *row = webhook_terms_match(c, &h->terms, s);
+    const char *why;
+    bool holds = true;
+
+    *ret = NULL;
+    if (row && h->conditions.len > 0) {
+        struct admit_run *run = policy_turn_run(&turn, &h->exprs, row, NULL);
+        if (policy_turn_match(&turn, run, &h->conditions, h->ignore, &holds, &why) < 0) {
+            return rest_fail(c, 403, HK_EDENIED, "Forbidden", "%s \"%.*s\" is forbidden: %s",
+                             rest_resource(c, s->row->kind), HK_FMT(s->name), why);
+        }
+    }
+    *ret = holds ? row : NULL;
+    return 0;
+}
+
 /* Puts the question together. A webhook that cannot be reached at all has answered at once. */
 static int ask(struct rest_call *c, struct webhook_table *t, struct webhook *h,
                const struct webhook_subject *s, const struct rest_kind *row)
@@ -280,41 +153,10 @@ static int fail_internal(struct rest_call *c, const char *why)
     return rest_fail(c, 500, HK_EIO, "InternalError", "Internal error occurred: %s", why);
 }
 
-static bool warned(const struct rest_asking *k, const char *text)
-{
-    for (uint32_t i = 0; i < k->warnings.len; i++) {
-        if (strcmp(k->warnings.at[i], text) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Keeps a warning once: a header has no room for control characters. */
-static void keep_warning(struct rest_asking *k, struct hk_str given)
-{
-    char *text = hk_arena_strndup(&k->mem, given.s, given.n);
-
-    for (char *p = text; *p; p++) {
-        *p = (unsigned char)*p < ' ' || *p == 0x7f ? ' ' : *p;
-    }
-    if (given.n > 0 && k->warnings.len < MAX_WARNINGS && !warned(k, text)) {
-        hk_vec_push(&k->warnings, text);
-    }
-}
-
 static void keep_warnings(struct rest_asking *k, const struct json *list)
 {
     for (uint32_t i = 0; i < json_len(list); i++) {
-        keep_warning(k, hk_str_head(json_str(&list->items[i], HK_STR("")), MAX_WARNING));
-    }
-}
-
-void rest_webhook_warn(struct rest_call *c, const char *text)
-{
-    rest_webhook_prepare(c);
-    if (c->asking) {
-        keep_warning(c->asking, hk_str_head(hk_str(text), MAX_POLICY_WARNING));
+        asking_keep_warning(k, hk_str_head(json_str(&list->items[i], HK_STR("")), MAX_WARNING));
     }
 }
 
@@ -460,7 +302,7 @@ static int mutate_by(struct rest_call *c, struct webhook_subject *s, struct webh
             return 0;
         }
         const struct rest_kind *row;
-        if (webhook_match(c, h, s, &row) < 0 || !row) {
+        if (match_webhook(c, h, s, &row) < 0 || !row) {
             return c->rc;
         }
         if (check_dry_run(c, h, s) < 0 || ask(c, t, h, s, row) < 0) {
@@ -479,8 +321,8 @@ static int mutate_by(struct rest_call *c, struct webhook_subject *s, struct webh
 /* Runs the mutating policies of the round; the webhooks follow. */
 static int mutate_by_policies(struct rest_call *c, struct webhook_subject *s)
 {
-    struct policy_table *t = c->asking && c->asking->policies ? c->asking->policies
-                                                              : policy_table(c->r);
+    struct policy_table *t =
+        c->asking && c->asking->policies ? c->asking->policies : policy_table(c->r);
     bool changed = false;
 
     if (!t || t->nmutating == 0 || !s->obj) {
@@ -602,7 +444,7 @@ static int ask_validating(struct rest_call *c, const struct webhook_subject *s,
     for (uint32_t i = t->nmutating; i < t->at.len; i++) {
         struct webhook *h = &t->at.at[i];
         const struct rest_kind *row;
-        if (webhook_match(c, h, s, &row) < 0 ||
+        if (match_webhook(c, h, s, &row) < 0 ||
             (row && (check_dry_run(c, h, s) < 0 || ask(c, t, h, s, row) < 0))) {
             return c->rc;
         }

@@ -70,7 +70,44 @@ enum webhook_mark {
     WEBHOOK_AGAIN = 1 << 1,   /* the object changed after that */
 };
 
-/* ---- rest_webhook.c ---- */
+/* ---- rest_webhook_asking.c ---- */
+
+struct policy_table;
+struct webhook_ask;
+
+/* What a write has asked so far. */
+struct rest_asking {
+    struct hk_arena mem; /* of the next four */
+    struct port_request req;
+    const char *user; /* JSON of userInfo */
+    HK_VEC(char *) warnings;
+    struct port_user person; /* req.user, if there is one */
+    bool waiting;
+    uint32_t restarts;
+
+    /* What was learned about one state of the object. */
+    struct webhook_table *table; /* NULL: nothing yet */
+    uint64_t rv;                 /* of the state */
+    bool validating;             /* all mutating webhooks have answered */
+    bool second_round, changed;
+    struct policy_table *policies; /* NULL: none has run */
+    uint8_t *policy_marks;         /* of its mutating bindings */
+    bool policies_ran;             /* in this round */
+    struct hk_buf policy_output;   /* the object when they ended in the first round */
+    uint32_t at;                   /* the mutating webhook whose turn it is */
+    uint8_t *marks;
+    struct hk_buf mutated; /* the object after the mutating webhooks so far; empty: none */
+    struct hk_buf shown;   /* the object that the validating webhooks see */
+    HK_VEC(struct webhook_ask *) asks;
+    uint32_t unanswered;
+};
+
+/* Forgets everything about the object, but not the warnings. */
+void asking_forget(struct rest_asking *k);
+/* Cancels the questions. */
+void asking_clear_asks(struct rest_asking *k);
+/* Keeps a warning for the answer, once: a header has no room for control characters. */
+void asking_keep_warning(struct rest_asking *k, struct hk_str text);
 
 /* Adds a warning to the answer, once, whatever other turns the call takes. */
 void rest_webhook_warn(struct rest_call *c, const char *text);
@@ -90,10 +127,6 @@ const struct rest_kind *webhook_terms_match(struct rest_call *c, const struct we
 /* Compiles matchConditions into x. */
 void webhook_conditions_read(struct webhook_conditions *w, const struct json *list,
                              struct admit_exprs *x);
-/* Whether the webhook wants to be asked: *ret is the row of the version in which it is shown the
- * object, or NULL. Negative when its conditions cannot be evaluated: the call is refused. */
-int webhook_match(struct rest_call *c, const struct webhook *h, const struct webhook_subject *s,
-                  const struct rest_kind **ret) HK_CHECKED;
 /* Whether the request is never shown to webhooks: they cannot guard themselves. */
 bool webhook_exempt(const struct webhook_subject *s);
 /* "CREATE", "UPDATE", "DELETE" or "CONNECT". */

@@ -58,8 +58,7 @@ void webhook_write_options(const struct webhook_subject *s, struct hk_buf *out)
         hk_buf_adds(out, "null");
         return;
     }
-    hk_buf_addf(out, "{\"kind\":\"%s\",\"apiVersion\":\"meta.k8s.io/v1\"",
-                kinds[s->verb]);
+    hk_buf_addf(out, "{\"kind\":\"%s\",\"apiVersion\":\"meta.k8s.io/v1\"", kinds[s->verb]);
     if (s->dry_run) {
         hk_buf_adds(out, ",\"dryRun\":[\"All\"]");
     }

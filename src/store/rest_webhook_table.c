@@ -3,7 +3,7 @@
 // matched with each write as kube-apiserver does: rules, then selectors of namespace and object.
 #include "api/meta.h"
 #include "codec/base64.h"
-#include "store/rest_policy_priv.h"
+#include "store/rest_webhook_priv.h"
 
 enum { DEFAULT_TIMEOUT_S = 10 };
 
@@ -326,26 +326,6 @@ const struct rest_kind *webhook_terms_match(struct rest_call *c, const struct we
         return NULL;
     }
     return row;
-}
-
-int webhook_match(struct rest_call *c, const struct webhook *h, const struct webhook_subject *s,
-                  const struct rest_kind **ret)
-{
-    struct policy_turn turn = {.c = c, .s = s, .left = ADMIT_CONDITIONS_BUDGET};
-    const struct rest_kind *row = webhook_terms_match(c, &h->terms, s);
-    const char *why;
-    bool holds = true;
-
-    *ret = NULL;
-    if (row && h->conditions.len > 0) {
-        struct admit_run *run = policy_turn_run(&turn, &h->exprs, row, NULL);
-        if (policy_turn_match(&turn, run, &h->conditions, h->ignore, &holds, &why) < 0) {
-            return rest_fail(c, 403, HK_EDENIED, "Forbidden", "%s \"%.*s\" is forbidden: %s",
-                             rest_resource(c, s->row->kind), HK_FMT(s->name), why);
-        }
-    }
-    *ret = holds ? row : NULL;
-    return 0;
 }
 
 bool webhook_exempt(const struct webhook_subject *s)

@@ -798,9 +798,9 @@ static void test_end_while_a_call_waits(void **state)
 
 static void make(struct fake *f, const char *kind, const char *name, const char *spec)
 {
-    struct answer a = ask(
-        f, (struct port_request){.verb = PORT_CREATE}, kind,
-        hk_arena_printf(&f->mem, "{'metadata':{'name':'%s'},'spec':{%s}}", name, spec));
+    struct answer a =
+        ask(f, (struct port_request){.verb = PORT_CREATE}, kind,
+            hk_arena_printf(&f->mem, "{'metadata':{'name':'%s'},'spec':{%s}}", name, spec));
 
     expect(f, &a, 201, "");
 }
@@ -915,10 +915,8 @@ static void test_conditions(void **state)
 static void test_connect(void **state)
 {
     struct fake *f = *state;
-    const struct port_request exec = {.verb = PORT_CREATE,
-                                      .ns = HK_STR("default"),
-                                      .name = HK_STR("p"),
-                                      .subresource = "exec"};
+    const struct port_request exec = {
+        .verb = PORT_CREATE, .ns = HK_STR("default"), .name = HK_STR("p"), .subresource = "exec"};
     static const char options[] =
         "{'kind':'PodExecOptions','apiVersion':'v1','command':['sh'],'stdin':true}";
 
@@ -930,9 +928,10 @@ static void test_connect(void **state)
     make(f, "ValidatingAdmissionPolicyBinding", "b",
          "'policyName':'p','validationActions':['Deny']");
     struct answer a = ask(f, exec, "Pod", options);
-    expect(f, &a, 422,
-           "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: "
-           "no shells");
+    expect(
+        f, &a, 422,
+        "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: "
+        "no shells");
     a = ask(f, exec, "Pod", "{'kind':'PodExecOptions','apiVersion':'v1','command':['ls']}");
     expect(f, &a, 200, "");
     struct port_request attach = exec;
