@@ -8,6 +8,7 @@
 
 enum {
     POLICY_REQUEST_BUDGET = 2 * ADMIT_BUDGET, /* cost of all policies in one write */
+    POLICY_WORK = 32,                         /* of a unit of cost, as of rest.work */
     POLICY_MAX_PARAMS = 1000,                 /* objects that one binding may select */
     POLICY_MAX_MESSAGE = 5 << 10,             /* of messageExpression, in bytes */
     POLICY_MAX_NOTE = 10 << 10,               /* value of an audit annotation, in bytes */

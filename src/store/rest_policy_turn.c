@@ -198,7 +198,10 @@ uint64_t policy_turn_budget(const struct policy_turn *t, uint64_t budget)
 
 void policy_turn_spend(struct policy_turn *t, uint64_t budget, uint64_t left)
 {
-    t->left -= HK_MIN(t->left, budget - HK_MIN(budget, left));
+    const uint64_t spent = budget - HK_MIN(budget, left);
+
+    t->left -= HK_MIN(t->left, spent);
+    t->c->r->work += spent * POLICY_WORK;
 }
 
 /* "a" alone, or "[a, b]" of several. */

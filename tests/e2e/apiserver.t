@@ -90,10 +90,6 @@ apps/v1 ControllerRevision namespaces/default/controllerrevisions
 discovery.k8s.io/v1 EndpointSlice namespaces/default/endpointslices
 admissionregistration.k8s.io/v1 MutatingWebhookConfiguration mutatingwebhookconfigurations
 admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration validatingwebhookconfigurations
-admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy validatingadmissionpolicies
-admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings
-admissionregistration.k8s.io/v1 MutatingAdmissionPolicy mutatingadmissionpolicies
-admissionregistration.k8s.io/v1 MutatingAdmissionPolicyBinding mutatingadmissionpolicybindings
 storage.k8s.io/v1 CSIDriver csidrivers
 storage.k8s.io/v1 CSIStorageCapacity namespaces/default/csistoragecapacities
 storage.k8s.io/v1 VolumeAttachment volumeattachments
@@ -104,6 +100,20 @@ certificates.k8s.io/v1 CertificateSigningRequest certificatesigningrequests
 networking.k8s.io/v1 ServiceCIDR servicecidrs
 networking.k8s.io/v1 IPAddress ipaddresses
 apiregistration.k8s.io/v1 APIService apiservices
+END
+    [ -z "$bad" ] || { echo "$bad"; false; }
+'
+step 'policies in protobuf are read and checked' '
+    bad=
+    while read -r version kind path; do
+        got=$(proto_code "$version" "$kind" "$path")
+        [ "$got" = 422 ] && grep -qF "\"x\\\" is invalid: " "$dir/out" ||
+            bad="$bad $kind: expected 422, got $got $(cat "$dir/out");"
+    done <<END
+admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy validatingadmissionpolicies
+admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings
+admissionregistration.k8s.io/v1 MutatingAdmissionPolicy mutatingadmissionpolicies
+admissionregistration.k8s.io/v1 MutatingAdmissionPolicyBinding mutatingadmissionpolicybindings
 END
     [ -z "$bad" ] || { echo "$bad"; false; }
 '
