@@ -11,8 +11,9 @@
 
 #include <cmocka.h>
 
-static const char *const names[] = {"ca.crt", "ca.key",     "server.crt", "server.key",
-                                    "sa.key", "tokens.csv", "kubeconfig"};
+static const char *const names[] = {
+    "ca.crt",     "ca.key",     "server.crt",         "server.key",        "sa.key",
+    "tokens.csv", "kubeconfig", "front-proxy-ca.crt", "front-proxy-ca.key"};
 
 static int make_dir(void **state)
 {

@@ -176,6 +176,22 @@ static void forward_watch(struct forward *f)
     }
 }
 
+/* Until the answer begins, or until the server reads on. A client that leaves while its body is
+ * stopped cannot be noticed. */
+static void forward_set_patience(struct forward *f)
+{
+    int64_t at_ns = f->answer_at_ns > 0 ? f->answer_at_ns : INT64_MAX;
+
+    if (f->body_waits) {
+        at_ns = HK_MIN(at_ns, net_loop_now_ns(f->fw->loop) + f->stall_ms * MS_NS);
+    }
+    if (at_ns < INT64_MAX) {
+        net_timer_at(f->patience, at_ns);
+    } else {
+        net_timer_off(f->patience);
+    }
+}
+
 /* ---- the client's body ---- */
 
 static void add_body(struct forward *f, const char *p, size_t n)
@@ -201,6 +217,9 @@ static size_t forward_take_body(void *ctx, const char *p, size_t n)
     }
     if (n > 0 && forward_left(&f->there) + n > FORWARD_BUFFER) {
         f->body_waits = true;
+        if (f->stage == ASKING) {
+            forward_set_patience(f);
+        }
         return 0;
     }
     add_body(f, p, n);
@@ -215,6 +234,7 @@ static void resume_body(struct forward *f)
 {
     if (f->body_waits && forward_left(&f->there) <= FORWARD_BUFFER - FORWARD_CHUNK) {
         f->body_waits = false;
+        forward_set_patience(f);
         http_body_resume(f->http);
     }
 }
@@ -371,11 +391,8 @@ static void forward_on_opened(void *ctx, const char *why)
         return;
     }
     f->stage = ASKING;
-    if (f->answer_ms > 0) {
-        net_timer_at(f->patience, net_loop_now_ns(f->fw->loop) + f->answer_ms * MS_NS);
-    } else {
-        net_timer_off(f->patience);
-    }
+    f->answer_at_ns = f->answer_ms > 0 ? net_loop_now_ns(f->fw->loop) + f->answer_ms * MS_NS : 0;
+    forward_set_patience(f);
     (void)forward_flush(f);
     resume_body(f);
     forward_watch(f);
@@ -400,6 +417,7 @@ static struct forward *forward_new(struct forwarder *fw, const struct forward_op
         .authority = hk_strdup(authority.data),
         .prefix = hk_strndup(o->prefix.s ? o->prefix.s : "", o->prefix.n),
         .answer_ms = o->answer_ms,
+        .stall_ms = o->stall_ms > 0 ? o->stall_ms : FORWARD_STALL_S * 1000,
         .streamed = o->http->streamed,
     };
     f->upgrade = !f->streamed &&

@@ -13,7 +13,10 @@
 
 struct forwarder;
 
-enum { FORWARD_CONNECT_S = 30 }; /* for the connection, TLS handshake included */
+enum {
+    FORWARD_CONNECT_S = 30, /* for the connection, TLS handshake included */
+    FORWARD_STALL_S = 60,   /* while the server does not read the client's body */
+};
 
 struct forward_opts {
     struct http_request *http;
@@ -30,6 +33,7 @@ struct forward_opts {
     uint32_t nheaders;
     bool refuse_redirects;
     int64_t answer_ms; /* until the answer begins; 0: any time */
+    int64_t stall_ms;  /* 0: FORWARD_STALL_S */
     /* The server is unreachable, or its answer is invalid: answers with that status. */
     void (*refuse)(struct http_request *q, int status, const char *why);
     /* The request is over. Called once; NULL: not wanted. */

@@ -66,7 +66,8 @@ struct forward {
     bool upgrade, refuse_redirects;
     char *authority; /* "10.0.0.1:80" of the server */
     char *prefix;    /* of paths in Location */
-    int64_t answer_ms;
+    int64_t answer_ms, stall_ms;
+    int64_t answer_at_ns; /* when the answer must begin; 0: any time */
     struct net_timer *patience;
     struct net_dial *server; /* NULL: it has closed, and all was read */
     struct forward_way there, back;
