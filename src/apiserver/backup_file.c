@@ -18,7 +18,8 @@
 enum { FORMAT = 1, MAX_FILE_BYTES = 1 << 20 };
 
 /* The server's identity for clients, and the key that signs tokens. Other files are recreated. */
-static const char *const credentials[] = {"ca.crt", "ca.key", "sa.key", "tokens.csv"};
+static const char *const credentials[] = {
+    "ca.crt", "ca.key", "front-proxy-ca.crt", "front-proxy-ca.key", "sa.key", "tokens.csv"};
 
 void backup_file_fini(struct backup_file *b)
 {

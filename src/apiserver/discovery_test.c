@@ -42,6 +42,10 @@ static int end(void **state)
     return 0;
 }
 
+/* Group versions of other servers. */
+static const struct discovery_foreign *foreign;
+static uint32_t nforeign;
+
 /* The document at the path, NULL if there is none. */
 static const struct json *ask(struct rig *g, const char *path, const char *accept,
                               const char **ret_type)
@@ -51,8 +55,8 @@ static const struct json *ask(struct rig *g, const char *path, const char *accep
     struct hk_err err = {0};
     const char *type = "application/json";
 
-    const bool answered = discovery_answer(&(struct discovery_input){.rest = g->rest}, hk_str(path),
-                                           hk_str(accept), &body, &type);
+    const struct discovery_input in = {g->rest, foreign, nforeign};
+    const bool answered = discovery_answer(&in, hk_str(path), hk_str(accept), &body, &type);
     if (ret_type) {
         *ret_type = type;
     }
@@ -223,6 +227,46 @@ static void aggregated_holds_everything(void **state)
     assert_non_null(pick(rest, "metadata.name", "authorization.k8s.io"));
 }
 
+static void lists_what_other_servers_serve(void **state)
+{
+    struct rig *g = *state;
+    struct hk_err err = {0};
+    struct json list;
+    char text[] = "[{\"name\":\"salmons\",\"singularName\":\"salmon\",\"namespaced\":true,"
+                  "\"kind\":\"Salmon\",\"verbs\":[\"get\"],\"shortNames\":[\"sal\"]},"
+                  "{\"name\":\"salmons/status\",\"kind\":\"Salmon\",\"verbs\":[\"get\"]},"
+                  "{\"name\":\"salmonsx/status\",\"kind\":\"No\",\"verbs\":[]},7]";
+    const char *type;
+
+    assert_int_equal(json_parse(hk_str(text), 0, &g->mem, &list, &err), 0);
+    const struct discovery_foreign all[] = {{"fish.io", "v1", &list, false},
+                                            {"fish.io", "v1beta1", NULL, true},
+                                            {"apps", "v1", NULL, true}};
+    foreign = all;
+    nforeign = HK_LEN(all);
+    assert_json(ask(g, "/apis/fish.io", "", NULL),
+                "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",\"name\":\"fish.io\",\"versions\":["
+                "{\"groupVersion\":\"fish.io/v1\",\"version\":\"v1\"},"
+                "{\"groupVersion\":\"fish.io/v1beta1\",\"version\":\"v1beta1\"}],"
+                "\"preferredVersion\":{\"groupVersion\":\"fish.io/v1\",\"version\":\"v1\"}}");
+    assert_null(ask(g, "/apis/fish.io/v1", "", NULL)); /* its server answers */
+    assert_null(ask(g, "/apis/apps/v1", "", NULL));
+    assert_non_null(pick(json_get(ask(g, "/apis", "", NULL), "groups"), "name", "fish.io"));
+    const struct json *doc = ask(g, "/apis", ASK_V2, &type);
+    assert_json(json_get(pick(json_get(doc, "items"), "metadata.name", "fish.io"), "versions"),
+                "[{\"version\":\"v1\",\"freshness\":\"Current\",\"resources\":[{\"resource\":"
+                "\"salmons\",\"responseKind\":{\"group\":\"\",\"version\":\"\",\"kind\":"
+                "\"Salmon\"},\"scope\":\"Namespaced\",\"singularResource\":\"salmon\",\"verbs\":"
+                "[\"get\"],\"shortNames\":[\"sal\"],\"categories\":[],\"subresources\":["
+                "{\"subresource\":\"status\",\"responseKind\":{\"group\":\"\",\"version\":\"\","
+                "\"kind\":\"Salmon\"},\"acceptedTypes\":[],\"verbs\":[\"get\"]}]}]},"
+                "{\"version\":\"v1beta1\",\"freshness\":\"Stale\",\"resources\":[]}]");
+    assert_json(json_get(pick(json_get(doc, "items"), "metadata.name", "apps"), "versions"),
+                "[{\"version\":\"v1\",\"freshness\":\"Stale\",\"resources\":[]}]");
+    foreign = NULL;
+    nforeign = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +275,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(orders_groups_and_versions, begin, end),
         cmocka_unit_test_setup_teardown(aggregates_when_asked, begin, end),
         cmocka_unit_test_setup_teardown(aggregated_holds_everything, begin, end),
+        cmocka_unit_test_setup_teardown(lists_what_other_servers_serve, begin, end),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -55,6 +55,8 @@ static void test_a_second_start_keeps_everything(void **state)
     load(*state, "127.0.0.1", 1800000000, &second);
     assert_string_equal(first.ca.cert_pem, second.ca.cert_pem);
     assert_string_equal(first.serving.cert_pem, second.serving.cert_pem);
+    assert_string_equal(first.front_ca.cert_pem, second.front_ca.cert_pem);
+    assert_string_not_equal(first.front_ca.cert_pem, first.ca.cert_pem);
     assert_string_equal(first.admin_token, second.admin_token);
     assert_int_equal(strlen(first.admin_token), 64);
 }

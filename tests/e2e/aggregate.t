@@ -168,10 +168,21 @@ step 'the ConfigMap comes back when it is deleted' '
     k delete configmap -n kube-system extension-apiserver-authentication &&
     within 10 k get configmap -n kube-system extension-apiserver-authentication
 '
+step 'a wrong APIService is refused with the words of Kubernetes' '
+    sed "s/^metadata: .*/metadata: {name: v9.fish.example.com}/; s/versionPriority: 10/versionPriority: 0/" \
+        "$dir/v1.yaml" >"$dir/wrong.yaml" &&
+    refused "must be \`spec.version+\".\"+spec.group\`: \"v1.fish.example.com\"" \
+        create -f "$dir/wrong.yaml" &&
+    refused "spec.versionPriority: Invalid value: 0: must be positive and less than 1000" \
+        create -f "$dir/wrong.yaml" &&
+    { cat "$dir/v1.yaml"; echo "  insecureSkipTLSVerify: true"; } >"$dir/wrong.yaml" &&
+    refused "may not be true if caBundle is present" create -f "$dir/wrong.yaml"
+'
 step 'without its Service an APIService is not available, with Kubernetes'"'"' reason' '
     k apply -f "$dir/v1.yaml" && [ ! -s "$dir/err" ] &&
     within 10 condition v1 reason ServiceNotFound && condition v1 status False &&
     condition v1 message "service/fish in \"ocean\" is not present" &&
+    k get apiservice v1.fish.example.com && says "ocean/fish False (ServiceNotFound)" &&
     answers 503 $fish/v1/namespaces/default/salmons && prints "service unavailable"
 '
 step 'without a pod the Service has no endpoints' '

@@ -99,7 +99,6 @@ flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration prioritylevelconfigur
 certificates.k8s.io/v1 CertificateSigningRequest certificatesigningrequests
 networking.k8s.io/v1 ServiceCIDR servicecidrs
 networking.k8s.io/v1 IPAddress ipaddresses
-apiregistration.k8s.io/v1 APIService apiservices
 END
     [ -z "$bad" ] || { echo "$bad"; false; }
 '

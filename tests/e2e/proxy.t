@@ -9,10 +9,10 @@ needs kubectl curl python3 openssl
 needs_embedded 'the nodes of the real control plane have no addresses of pods'
 verb=up options="--service-cluster-ip-range 127.$((129 + $$ % 100)).$(($$ / 100 % 250)).0/24"
 here=$PWD/tests/e2e
-proxied=
 
 end_others() {
-    [ -z "$proxied" ] || kill "$proxied"
+    halt node KILL
+    "$HEKLA" down --data-dir "$dir/node-data" --pods >/dev/null 2>&1
 }
 
 # write_files: a pod whose server says what it was sent, Services in front of it, and a user with few
@@ -255,6 +255,17 @@ step 'a node shows its pods and its health' '
     k get --raw "/api/v1/nodes/$node/proxy/pods" && says "\"name\":\"web\"" &&
     k get --raw "/api/v1/nodes/$node/proxy/containerLogs/default/web/web" &&
     refused "nodes \"n\" not found" get --raw /api/v1/nodes/n/proxy/healthz
+'
+step 'a node of another agent is asked over the network' '
+    launch agent node --data-dir "$dir/node-data" --listen 127.0.0.1:0 --node far \
+        --client-ca-file "$data/ca.crt" && echo "$node" >"$dir/node.pid" &&
+    k wait --for=condition=Ready node/far --timeout=20s &&
+    k get --raw /api/v1/nodes/far/proxy/healthz && prints ok &&
+    k get --raw "/api/v1/nodes/far:$(port node pods)/proxy/pods" && says PodList &&
+    refused "could not find the requested resource" get --raw /api/v1/nodes/far/proxy/nothing
+    result=$?
+    kill "$(cat "$dir/node.pid")"
+    exit $result
 '
 step 'rights are those of the subresource, with the verb of the method' '
     token=$(kubectl create token reader) &&
