@@ -165,6 +165,7 @@ int admit_pod_tolerations(struct admission_request *q, struct hk_err *err);
 int admit_pod_prepare(struct admission_request *q, struct hk_err *err);
 void admit_pod_validate(struct admission_request *q);
 void admit_pod_validate_status(struct admission_request *q);
+void admit_pod_validate_ephemeral(struct admission_request *q);
 void admit_pod_validate_update(struct admission_request *q);
 /* Sets defaults of a template's spec: those of a pod, except for pod-only ones. */
 void admit_pod_default_template(struct json *spec, struct hk_arena *a);

@@ -246,6 +246,24 @@ void admit_pod_validate_spec(struct admission_request *q, const struct path *p,
     check_gates(q, p, spec);
 }
 
+void admit_pod_validate_ephemeral(struct admission_request *q)
+{
+    const struct json *spec = json_get(q->obj, "spec");
+    const struct json *list = json_get(spec, "ephemeralContainers");
+    const struct json *had = json_at(q->old, "spec.ephemeralContainers");
+    const struct path p = path_field(NULL, "spec");
+    const struct path all = path_field(&p, "ephemeralContainers");
+
+    for (uint32_t i = 0; i < edit_len(list); i++) {
+        const struct json *c = json_item(list, i);
+        const struct path at = path_index(&all, i);
+
+        if (!has_container(had, edit_str(c, "name"))) {
+            admit_pod_validate_container(q, &at, c, spec);
+        }
+    }
+}
+
 void admit_pod_validate(struct admission_request *q)
 {
     const struct json *spec = json_get(q->obj, "spec");

@@ -55,22 +55,34 @@ static bool name_taken(const struct json *spec, const struct json *added, uint32
            rest_pod_find_container(json_get(spec, "initContainers"), name);
 }
 
+static void check_added_mounts(struct rest_call *c, const struct json *mounts, uint32_t i)
+{
+    static const char *const refused[] = {"subPath", "subPathExpr"};
+    const struct json *one;
+
+    for (uint32_t k = 0; (one = json_item(mounts, k)); k++) {
+        for (size_t j = 0; j < HK_LEN(refused); j++) {
+            if (json_str(json_get(one, refused[j]), HK_STR("")).n > 0) {
+                const char *field = hk_arena_printf(&c->mem, "volumeMounts[%u].%s", k, refused[j]);
+                rest_field_error(c, "FieldValueForbidden", field_at(c, i, field),
+                                 "Forbidden: cannot be set for an Ephemeral Container");
+            }
+        }
+    }
+}
+
 static void check_added(struct rest_call *c, const struct json *spec, const struct json *list,
                         uint32_t i)
 {
-    static const char *const refused[] = {"ports",        "livenessProbe", "readinessProbe",
-                                          "startupProbe", "lifecycle",     "resizePolicy"};
+    static const char *const refused[] = {"ports",         "livenessProbe",     "readinessProbe",
+                                          "startupProbe",  "lifecycle",         "resizePolicy",
+                                          "restartPolicy", "restartPolicyRules"};
     const struct json *one = &list->items[i];
     const struct hk_str target = json_str(json_get(one, "targetContainerName"), HK_STR(""));
 
-    if (rest_pod_container_name(one).n == 0) {
-        rest_field_error(c, "FieldValueRequired", field_at(c, i, "name"), "Required value");
-    } else if (name_taken(spec, list, i)) {
+    if (rest_pod_container_name(one).n > 0 && name_taken(spec, list, i)) {
         rest_field_error(c, "FieldValueDuplicate", field_at(c, i, "name"),
                          "Duplicate value: \"%.*s\"", HK_FMT(rest_pod_container_name(one)));
-    }
-    if (json_str(json_get(one, "image"), HK_STR("")).n == 0) {
-        rest_field_error(c, "FieldValueRequired", field_at(c, i, "image"), "Required value");
     }
     if (target.n > 0 && !rest_pod_find_container(json_get(spec, "containers"), target) &&
         !rest_pod_find_container(json_get(spec, "initContainers"), target)) {
@@ -83,6 +95,7 @@ static void check_added(struct rest_call *c, const struct json *spec, const stru
                              "Forbidden: cannot be set for an Ephemeral Container");
         }
     }
+    check_added_mounts(c, json_get(one, "volumeMounts"), i);
     if (json_at(one, "resources.limits") || json_at(one, "resources.requests")) {
         rest_field_error(c, "FieldValueForbidden", field_at(c, i, "resources"),
                          "Forbidden: cannot be set for an Ephemeral Container");

@@ -42,9 +42,20 @@ static void test_containers_are_added_and_stay(void **state)
          "{'spec':{'ephemeralContainers':[{'name':'d','ports':[{'containerPort':1}],"
          "'targetContainerName':'no'}]}}",
          422, "Invalid",
-         .causes = "FieldValueRequired spec.ephemeralContainers[0].image; "
-                   "FieldValueNotFound spec.ephemeralContainers[0].targetContainerName; "
-                   "FieldValueForbidden spec.ephemeralContainers[0].ports; "},
+         .causes = "FieldValueNotFound spec.ephemeralContainers[0].targetContainerName; "
+                   "FieldValueForbidden spec.ephemeralContainers[0].ports; "
+                   "FieldValueRequired spec.ephemeralContainers[0].image; "},
+        {"Pod", THROUGH("p", "ephemeralcontainers"),
+         "{'spec':{'ephemeralContainers':[{'name':'Not A "
+         "Name','image':'i','restartPolicy':'Always',"
+         "'volumeMounts':[{'name':'none','mountPath':'/x','subPath':'y'}]}]}}",
+         422, "Invalid",
+         .causes = "FieldValueForbidden spec.ephemeralContainers[0].restartPolicy; "
+                   "FieldValueForbidden spec.ephemeralContainers[0].volumeMounts[0].subPath; "
+                   "FieldValueInvalid spec.ephemeralContainers[0].name; "
+                   "FieldValueNotFound spec.ephemeralContainers[0].volumeMounts[0].name; "},
+        {"Pod", THROUGH("p", "ephemeralcontainers"),
+         "{'spec':{'ephemeralContainers':[{'name':'twice','image':'i'}]}}", 200},
     };
 
     rig_story(*state, steps);
