@@ -111,6 +111,7 @@ static void container_hold(struct container *c, const char *why, const struct hk
     }
     container_wait(c, why, err->text);
     c->due_ns = now_ns + HELD_LAST_NS;
+    c->stale = c->pod->refs.len > 0;
     pod_wake_at(c->pod, c->due_ns);
 }
 

@@ -41,17 +41,34 @@ void pod_ephemeral_update(struct pod *p, struct api_object *o)
 {
     const struct json *list = json_at(&o->root, "spec.ephemeralContainers"), *one;
 
-    for (uint32_t i = p->ephemeral.len; (one = json_item(list, i)); i++) {
+    if (!json_is(list, JSON_ARRAY) || list->len <= p->ephemeral.len) {
+        return; /* the API only adds */
+    }
+    for (uint32_t i = 0; (one = json_item(list, i)); i++) {
         if (!pod_ephemeral_is_known(p, json_str(json_get(one, "name"), HK_STR("")))) {
             pod_ephemeral_add(p, o, one);
         }
     }
 }
 
+/* It may have lacked an object that exists now: read all again before the next attempt. */
+static void pod_ephemeral_renew(struct container *c)
+{
+    c->stale = false;
+    c->pod->refs_added = true;
+    pod_touch(c->pod);
+}
+
 void pod_ephemeral_try(struct pod *p, int64_t now_ns)
 {
     for (uint32_t i = 0; i < p->ephemeral.len; i++) {
-        container_try(p->ephemeral.at[i], now_ns);
+        struct container *c = p->ephemeral.at[i];
+
+        if (c->stale && c->due_ns <= now_ns) {
+            pod_ephemeral_renew(c);
+        } else {
+            container_try(c, now_ns);
+        }
     }
 }
 

@@ -42,6 +42,7 @@ struct container {
     struct hk_str name;
     bool init, sidecar, ephemeral;
     bool begun;   /* this attempt was started */
+    bool stale;   /* ephemeral: what its variables need must be read again */
     bool delayed; /* its start delay was determined */
     bool ready, started;
     uint8_t state, stop;
