@@ -497,18 +497,26 @@ static int plan_target(const struct process *p, const struct runtime_container *
     return process_state_write(path, hk_str(t->key), err);
 }
 
-/* The shim whose namespaces a command in the container enters; -1: it has ended. */
-static int find_namespaces(const struct process *p, const struct task *of, const char *dir)
+/* The shim whose namespaces a command in the container enters; -1: none, there is no isolation. */
+static int find_namespaces(const struct process *p, const struct task *of, const char *dir,
+                           int *ret, struct hk_err *err)
 {
     HK_AUTO(hk_freep) char *path = process_path("%s/" PROCESS_TARGET_FILE, dir);
     HK_AUTO(hk_buf_fini) struct hk_buf key = {0};
-    const struct task *target;
+    const struct task *t = of;
 
-    if (access(path, F_OK) < 0 || hk_read_file(path, NAME_MAX, &key, NULL) < 0) {
-        return of->pidfd;
+    *ret = -1;
+    if (p->home.isolation == PROCESS_PLAIN) {
+        return 0;
     }
-    target = task_of_container(p, of->uid, hk_buf_str(&key).s);
-    return target ? target->pidfd : -1;
+    if (access(path, F_OK) == 0 && hk_read_file(path, NAME_MAX, &key, NULL) == 0) {
+        t = task_of_container(p, of->uid, hk_buf_str(&key).s);
+    }
+    if (!t || t->pidfd < 0) {
+        return hk_fail(err, HK_ENOTFOUND, "container not running");
+    }
+    *ret = t->pidfd;
+    return 0;
 }
 
 static int process_runtime_start(struct runtime *r, const struct runtime_container *c,
@@ -555,7 +563,7 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
     HK_AUTO(hk_freep) char *dir = NULL, *spec_path = NULL, *end_name = NULL, *group = NULL;
     static const char *const no_covers[] = {NULL};
     struct process_launch l;
-    int rc, pidfd;
+    int rc, join, pidfd;
 
     if (!of || of->beside || of->pidfd < 0) {
         return hk_fail(err, HK_ENOTFOUND, "container not running");
@@ -565,6 +573,10 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
     end_name = process_path("exec-%" PRIu64, p->last_id + 1);
     group = process_group_name(of->uid, of->key);
     rc = process_state_load_spec(spec_path, &spec, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = find_namespaces(p, of, dir, &join, err);
     if (rc < 0) {
         return rc;
     }
@@ -589,7 +601,7 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
         .log_fd = -1,
         .isolation = p->home.isolation,
         .covers = no_covers, /* the container's covers apply */
-        .join = p->home.isolation != PROCESS_PLAIN ? find_namespaces(p, of, dir) : -1,
+        .join = join,
         .join_state = -1,
         .ipc = -1,
         .own_ipc = p->home.own_ipc,
@@ -599,10 +611,6 @@ static int exec_beside(struct runtime *r, uint64_t container, const char *const 
         .tty = tty,
         .beside = true,
     };
-    if (p->home.isolation != PROCESS_PLAIN && l.join < 0) {
-        process_launch_close(&l);
-        return hk_fail(err, HK_ENOTFOUND, "container not running");
-    }
     l.ngroup_fd = process_group_open(&p->home.groups, group, l.group_fds);
     rc = spawner_launch(p->spawner, &l, &pidfd, err);
     process_launch_close(&l);
