@@ -218,6 +218,25 @@ static int check_layer(const struct layer_file *f, const struct image_digest *wa
     return 0;
 }
 
+/* The layer could not be unpacked: replaces the reason if it is not the one that was meant. */
+static int check_file(int from, const struct layer_file *f, int rc, struct hk_err *err)
+{
+    struct image_hash h = {0};
+    struct image_digest is;
+    char buf[16 << 10];
+    ssize_t n = lseek(from, 0, SEEK_SET);
+
+    while (n >= 0 && (n = read(from, buf, sizeof(buf))) > 0) {
+        image_hash_add(&h, buf, (size_t)n);
+    }
+    is = image_hash_end(&h);
+    return n < 0 || image_digest_is(&is, &f->is->digest)
+               ? rc
+               : hk_fail(err, HK_EINVAL,
+                         "damaged: should have the digest sha256:%s and has sha256:%s",
+                         f->is->digest.hex, is.hex);
+}
+
 static int unpack_layer(struct import *x, const char *name, const struct layer_file *f,
                         const struct image_digest *want, struct hk_err *err)
 {
@@ -236,7 +255,11 @@ static int unpack_layer(struct import *x, const char *name, const struct layer_f
         &(struct image_unpack){.from = from, .to = to, .layer = true, .budget = &x->budget}, &done,
         err);
     x->ret->nskipped += done.nskipped;
-    return rc < 0 ? rc : check_layer(f, want, &done, err);
+    if (rc < 0) {
+        /* Damage is what the user should hear of, not what it did to the parser. */
+        return f->is && rc == -HK_EINVAL ? check_file(from, f, rc, err) : rc;
+    }
+    return check_layer(f, want, &done, err);
 }
 
 /* The layer that already has an equal one before it in the image is not unpacked again. */

@@ -189,15 +189,13 @@ static bool lists_manifest(const struct json *index, const struct image_digest *
     return false;
 }
 
-/* The name has the digest of an index: gets it, and looks the manifest up in it. */
-static int check_index(const struct pull *p, const struct image_digest *manifest,
+/* Asks the registry for what the name stands for: a manifest or an index. */
+static int read_remote(const struct pull *p, struct image_digest *ret, struct json *ret_doc,
                        struct hk_err *err)
 {
-    const char *path = hk_arena_printf(p->a, "%s/index", p->dir);
-    HK_AUTO(image_close) int out = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    struct image_digest is;
+    const char *path = hk_arena_printf(p->a, "%s/remote", p->dir);
+    HK_AUTO(image_close) int out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     struct hk_str text;
-    struct json doc;
     int rc;
 
     if (out < 0) {
@@ -207,12 +205,22 @@ static int check_index(const struct pull *p, const struct image_digest *manifest
     if (rc < 0) {
         return rc;
     }
-    rc = read_text(p, "index", &text, err);
+    rc = read_text(p, "remote", &text, err);
     if (rc < 0) {
         return rc;
     }
-    is = image_digest_of(text);
-    rc = image_document_parse(text, p->a, &doc, err);
+    *ret = image_digest_of(text);
+    return image_document_parse(text, p->a, ret_doc, err);
+}
+
+/* The name has the digest of an index: looks the manifest up in it. */
+static int check_index(const struct pull *p, const struct image_digest *manifest,
+                       struct hk_err *err)
+{
+    struct image_digest is;
+    struct json doc;
+    int rc = read_remote(p, &is, &doc, err);
+
     if (rc < 0) {
         return rc;
     }
@@ -266,13 +274,37 @@ static int write_creds(struct pull *p, struct hk_err *err)
                : 0;
 }
 
+/* 1 if the store has what the name stands for now, 0 if not. */
+static int is_current(const struct pull *p, struct image_record *ret, struct hk_err *err)
+{
+    struct image_digest is;
+    struct json doc;
+    int rc = image_store_find(p->o->data_dir, &p->name, p->a, ret, err);
+
+    if (rc < 0 || !ret->manifest.hex[0]) {
+        return rc == -HK_ENOTFOUND ? 0 : HK_MIN(rc, 0);
+    }
+    rc = read_remote(p, &is, &doc, err);
+    return rc < 0 ? rc
+                  : image_digest_is(&is, &ret->manifest) || lists_manifest(&doc, &ret->manifest);
+}
+
 static int pull_into(struct pull *p, struct image_imported *ret, struct hk_err *err)
 {
     const struct image_pull *o = p->o;
+    struct image_record old;
     int rc = write_creds(p, err);
 
     if (rc < 0) {
         return rc;
+    }
+    rc = is_current(p, &old, err);
+    if (rc < 0) {
+        return rc;
+    }
+    if (rc > 0) {
+        hk_vec_push(&ret->images, old);
+        return 0;
     }
     rc = copy_image(p, err);
     if (rc < 0) {

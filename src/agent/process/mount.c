@@ -170,8 +170,8 @@ static bool is_copied(const struct view *v, const struct linux_dirent *e)
     if (strcmp(e->name, ".") == 0 || strcmp(e->name, "..") == 0 || is_machines(e)) {
         return false;
     }
-    return !v->few_devices || (is_common_device(e->name) &&
-                               !(strcmp(e->name, "shm") == 0 && has_own_shm(v)));
+    return !v->few_devices ||
+           (is_common_device(e->name) && !(strcmp(e->name, "shm") == 0 && has_own_shm(v)));
 }
 
 static int copy_entries(const struct view *v, int from, int to)

@@ -101,7 +101,6 @@ struct process_launch {
     const char *root;          /* or NULL */
     const char *changes;       /* to root, which is an image's; NULL: root is used directly */
     bool root_read_only;
-    bool copies;         /* do not try an overlay of root and changes */
     const char *scratch; /* an empty directory for mounts, also mounted over hidden directories */
     bool own_ipc;        /* use an IPC namespace of its pod */
 
