@@ -2,6 +2,10 @@
 // Builds a Job from a command line. A task gets its index from the variable that the env plugin
 // sets in its container. The agent expands $(NAME) in a command, so every dollar sign of the user
 // is doubled.
+//
+// The job has one task, with as many replicas as the command line says. The plugin pytorch wants two:
+// the first replica is then the task "master" and the others are "worker", all with the same command,
+// and an index is a rank.
 #include "cli/make_priv.h"
 #include "codec/quantity.h"
 #include "codec/timefmt.h"
@@ -12,12 +16,62 @@
 #define CONTAINER "main"
 #define GPU "nvidia.com/gpu"
 #define INDEX "$(VC_TASK_INDEX)"
+#define RANK "$(RANK)" /* set by the plugin pytorch */
+#define MASTER "master"
+#define WORKER "worker"
 
 enum {
     NAME_MAX_STEM = 40, /* leaves space for the suffixes of pods and groups */
     NAME_RANDOM = 5,
     DAY_S = 24 * 3600,
 };
+
+/* ---- plugins that look for tasks by name ---- */
+
+/* *ret_bare: the plugin is named without arguments, which would name the tasks. */
+static bool make_run_has_plugin(const struct make_run *r, const char *name, bool *ret_bare)
+{
+    bool found = false;
+
+    *ret_bare = true;
+    for (uint32_t i = 0; i < r->nplugin; i++) {
+        struct hk_str rest = hk_str(r->plugins[i]), own;
+
+        hk_str_cut(&rest, '=', &own);
+        if (hk_str_is(own, name)) {
+            found = true;
+            *ret_bare &= !rest.s ||
+                         (!hk_str_starts(rest, "--" MASTER "=") &&
+                          !hk_str_starts(rest, "--" WORKER "=") && !hk_str_starts(rest, "--head="));
+        }
+    }
+    return found;
+}
+
+static bool make_run_has_ranks(const struct make_run *r)
+{
+    bool bare;
+
+    return make_run_has_plugin(r, "pytorch", &bare) && bare;
+}
+
+/* Their tasks run different commands. */
+static int make_run_check_plugins(const struct make_run *r, struct hk_err *err)
+{
+    static const char *const apart[] = {"mpi", "ray"};
+
+    for (size_t i = 0; i < HK_LEN(apart); i++) {
+        bool bare;
+
+        if (make_run_has_plugin(r, apart[i], &bare) && bare) {
+            return hk_fail(err, HK_EINVAL,
+                           "the plugin '%s' wants tasks with different commands: write a manifest "
+                           "and use 'hekla apply', or name the task with %s=--" MASTER "=" TASK,
+                           apart[i], apart[i]);
+        }
+    }
+    return 0;
+}
 
 /* ---- the command ---- */
 
@@ -42,8 +96,10 @@ static struct json make_argument(const struct make_run *r, const char *arg, stru
 {
     HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
     const char *count = hk_arena_printf(a, "%lld", (long long)r->count);
-    const struct word words[] = {
-        {"{index}", INDEX}, {"{count}", count}, {"{name}", r->name}, {"{job}", r->name}};
+    const struct word words[] = {{"{index}", make_run_has_ranks(r) ? RANK : INDEX},
+                                 {"{count}", count},
+                                 {"{name}", r->name},
+                                 {"{job}", r->name}};
 
     for (const char *p = arg; *p != '\0';) {
         const size_t n =
@@ -162,6 +218,23 @@ static int make_run_container(const struct make_run *r, struct hk_arena *a, stru
 
 /* ---- the job ---- */
 
+/* The one task does the work, for plugins that look for its name. */
+static void make_run_name_workers(const struct make_run *r, struct json *all, struct hk_arena *a)
+{
+    static const char *const names[] = {"tensorflow", "hcclrank"};
+
+    for (size_t i = 0; i < HK_LEN(names) && !make_run_has_ranks(r); i++) {
+        bool bare;
+
+        if (make_run_has_plugin(r, names[i], &bare) && bare) {
+            struct json args = *json_get(all, names[i]);
+
+            json_push(&args, a, json_make_str(HK_STR("--" WORKER "=" TASK)));
+            json_set(all, a, names[i], args);
+        }
+    }
+}
+
 /* Always env; "NAME" and "NAME=ARG" add more. Arguments stay as typed. */
 static int make_plugins(const struct make_run *r, struct hk_arena *a, struct json *ret,
                         struct hk_err *err)
@@ -183,6 +256,7 @@ static int make_plugins(const struct make_run *r, struct hk_arena *a, struct jso
         }
         json_put(&all, a, name, args);
     }
+    make_run_name_workers(r, &all, a);
     *ret = all;
     return 0;
 }
@@ -202,7 +276,9 @@ static void put_retries(const struct make_run *r, struct json *spec, struct hk_a
     json_set_int(spec, a, "maxRetry", r->retries + 1);
 }
 
-static struct json make_task(const struct make_run *r, struct json container, struct hk_arena *a)
+/* Without a minimum of its own a task must have all its replicas to be scaled down. */
+static struct json make_task(const struct make_run *r, const char *name, int64_t count, int64_t min,
+                             struct json container, struct hk_arena *a)
 {
     struct json task = json_make_object(), template = json_make_object();
     struct json spec = json_make_object();
@@ -213,10 +289,28 @@ static struct json make_task(const struct make_run *r, struct json container, st
     }
     json_set(&spec, a, "containers", make_one(a, container));
     json_set(&template, a, "spec", spec);
-    json_set_cstr(&task, a, "name", TASK);
-    json_set_int(&task, a, "replicas", r->count);
+    json_set_cstr(&task, a, "name", name);
+    json_set_int(&task, a, "replicas", count);
+    if (min < count) {
+        json_set_int(&task, a, "minAvailable", min);
+    }
     json_set(&task, a, "template", template);
     return task;
+}
+
+static struct json make_tasks(const struct make_run *r, struct json container, struct hk_arena *a)
+{
+    struct json tasks = json_make_array();
+
+    if (!make_run_has_ranks(r)) {
+        json_push(&tasks, a, make_task(r, TASK, r->count, r->min, container, a));
+        return tasks;
+    }
+    json_push(&tasks, a, make_task(r, MASTER, 1, 1, container, a));
+    if (r->count > 1) {
+        json_push(&tasks, a, make_task(r, WORKER, r->count - 1, r->min - 1, container, a));
+    }
+    return tasks;
 }
 
 static void make_run_set_if_given(struct json *spec, struct hk_arena *a, const char *key,
@@ -228,7 +322,7 @@ static void make_run_set_if_given(struct json *spec, struct hk_arena *a, const c
 }
 
 /* The job completes when every task has: minSuccess says so, even if fewer suffice to start. */
-static struct json make_spec(const struct make_run *r, struct json task, struct json plugins,
+static struct json make_spec(const struct make_run *r, struct json tasks, struct json plugins,
                              struct hk_arena *a)
 {
     struct json spec = json_make_object();
@@ -244,15 +338,19 @@ static struct json make_spec(const struct make_run *r, struct json task, struct 
     }
     put_retries(r, &spec, a);
     json_set(&spec, a, "plugins", plugins);
-    json_set(&spec, a, "tasks", make_one(a, task));
+    json_set(&spec, a, "tasks", tasks);
     return spec;
 }
 
 int make_run(const struct make_run *r, struct hk_arena *a, struct json *ret, struct hk_err *err)
 {
     struct json meta = json_make_object(), container, plugins;
-    int rc = make_run_container(r, a, &container, err);
+    int rc = make_run_check_plugins(r, err);
 
+    if (rc < 0) {
+        return rc;
+    }
+    rc = make_run_container(r, a, &container, err);
     if (rc < 0) {
         return rc;
     }
@@ -263,7 +361,7 @@ int make_run(const struct make_run *r, struct hk_arena *a, struct json *ret, str
     json_set_cstr(&meta, a, "name", r->name);
     json_set_cstr(&meta, a, "namespace", r->ns);
     *ret = make_object(API_JOB, meta, a);
-    json_set(ret, a, "spec", make_spec(r, make_task(r, container, a), plugins, a));
+    json_set(ret, a, "spec", make_spec(r, make_tasks(r, container, a), plugins, a));
     return 0;
 }
 

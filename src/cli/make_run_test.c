@@ -158,9 +158,63 @@ static void test_words_of_the_command(void **state)
     }
 }
 
+#define TASK(name, replicas) "  - name: " name "\n    replicas: " replicas "\n"
+#define TEMPLATE(word)                                                                             \
+    "    template:\n"                                                                              \
+    "      spec:\n"                                                                                \
+    "        containers:\n"                                                                        \
+    "        - command:\n"                                                                         \
+    "          - " word "\n"                                                                       \
+    "          image: i\n"                                                                         \
+    "          name: main\n"                                                                       \
+    "        restartPolicy: Never\n"
+
+static void test_ranks(void **state)
+{
+    static const char *const argv[] = {"{index}"}, *const plugins[] = {"pytorch"};
+    struct make_run r = {.name = "j",
+                         .ns = "ns",
+                         .image = "i",
+                         .count = 3,
+                         .min = 3,
+                         .plugins = plugins,
+                         .nplugin = 1,
+                         .argv = argv,
+                         .argc = 1};
+
+    check(&r, HEAD "  minAvailable: 3\n  minSuccess: 3\n  plugins:\n    env: []\n    pytorch: []\n"
+                   "  schedulerName: volcano\n"
+                   "  tasks:\n" TASK("master", "1") TEMPLATE("$(RANK)") TASK("worker", "2")
+                       TEMPLATE("$(RANK)"));
+    r.count = r.min = 1;
+    check(&r, HEAD "  minAvailable: 1\n  minSuccess: 1\n  plugins:\n    env: []\n    pytorch: []\n"
+                   "  schedulerName: volcano\n"
+                   "  tasks:\n" TASK("master", "1") TEMPLATE("$(RANK)"));
+}
+
+static void test_plugins_find_the_task(void **state)
+{
+    static const char *const argv[] = {"x"}, *const plugins[] = {"tensorflow", "hcclrank"};
+    const struct make_run r = {.name = "j",
+                               .ns = "ns",
+                               .image = "i",
+                               .count = 2,
+                               .min = 1,
+                               .plugins = plugins,
+                               .nplugin = 2,
+                               .argv = argv,
+                               .argc = 1};
+
+    check(&r, HEAD "  minAvailable: 1\n  minSuccess: 2\n  plugins:\n    env: []\n"
+                   "    hcclrank:\n    - --worker=task\n    tensorflow:\n    - --worker=task\n"
+                   "  schedulerName: volcano\n"
+                   "  tasks:\n"
+                   "  - minAvailable: 1\n    name: task\n    replicas: 2\n" TEMPLATE("x"));
+}
+
 static void test_refusals(void **state)
 {
-    static const char *const argv[] = {"x"}, *const plugins[] = {"=a"};
+    static const char *const argv[] = {"x"}, *const plugins[] = {"=a"}, *const mpi[] = {"mpi"};
     struct make_run r = {.name = "j", .ns = "ns", .count = 1, .min = 1, .argv = argv, .argc = 1};
 
     r.image = "i";
@@ -172,6 +226,10 @@ static void test_refusals(void **state)
     r.plugins = plugins;
     r.nplugin = 1;
     check(&r, "--plugin is '=a', want NAME or NAME=ARGUMENT");
+    r.plugins = mpi;
+    check(&r,
+          "the plugin 'mpi' wants tasks with different commands: write a manifest and use 'hekla "
+          "apply', or name the task with mpi=--master=task");
 }
 
 static void test_names(void **state)
@@ -231,6 +289,8 @@ int main(void)
         cmocka_unit_test(test_the_least),
         cmocka_unit_test(test_everything),
         cmocka_unit_test(test_words_of_the_command),
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_plugins_find_the_task),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_times),

@@ -184,20 +184,97 @@ static void write_title(const char *title, const struct term *t, struct hk_buf *
     hk_buf_addc(out, '\n');
 }
 
-static void write_phases(const struct json *job, const struct term *t, struct hk_buf *out)
+static void write_phase(int64_t at_ns, struct hk_str phase, const struct term *t,
+                        struct hk_buf *out)
 {
-    const struct json *phases = json_list_at(job, "status.conditions");
+    write_time(at_ns, out);
+    hk_buf_adds(out, "  ");
+    term_paint(t, term_phase_hue(phase), phase, out);
+    hk_buf_addc(out, '\n');
+}
+
+static void write_condition(const struct json *condition, const struct term *t, struct hk_buf *out)
+{
+    write_phase(time_at(condition, "lastTransitionTime"), json_str_field(condition, "status"), t,
+                out);
+}
+
+/* When a run began, and when its last attempt ended; 0: no attempt of it is known. */
+static void find_run(const struct json *job, int64_t retry, int64_t *ret_start, int64_t *ret_end)
+{
+    const struct json *attempts = json_list_at(job, "status.attempts");
+
+    *ret_start = *ret_end = 0;
+    for (uint32_t i = 0; i < attempts->len; i++) {
+        const struct json *a = &attempts->items[i];
+        const int64_t start = time_at(a, "startTime"), end = time_at(a, "endTime");
+
+        if (json_int_at(a, "retry") == retry && start > 0) {
+            *ret_start = *ret_start == 0 ? start : HK_MIN(*ret_start, start);
+            *ret_end = HK_MAX(*ret_end, end);
+        }
+    }
+}
+
+/* Writes a phase that the conditions do not have. */
+static void write_earlier(const struct past *p, int64_t at_ns, struct hk_str phase,
+                          const struct term *t, struct hk_buf *out)
+{
+    const struct json *known = json_list_at(&p->job->root, "status.conditions");
+
+    for (uint32_t i = 0; i < known->len; i++) {
+        if (hk_str_eq(json_str_field(&known->items[i], "status"), phase) &&
+            time_at(&known->items[i], "lastTransitionTime") == at_ns) {
+            return;
+        }
+    }
+    if (at_ns > 0) {
+        write_phase(at_ns, phase, t, out);
+    }
+}
+
+/* The conditions keep only the last time of each phase: what a restarted job did before is known from
+ * its attempts. Its last restart is among the conditions. */
+static void write_earlier_phases(const struct past *p, const struct term *t, struct hk_buf *out)
+{
+    for (int64_t retry = 0; retry < p->retries; retry++) {
+        int64_t start, end;
+
+        find_run(&p->job->root, retry, &start, &end);
+        write_earlier(p, start, HK_STR("Running"), t, out);
+        if (retry + 1 < p->retries) {
+            write_earlier(p, end, HK_STR("Restarting"), t, out);
+        }
+    }
+}
+
+static bool was_pending_first(const struct past *p, const struct json *condition)
+{
+    return hk_str_is(json_str_field(condition, "status"), "Pending") &&
+           (p->started_ns == 0 || time_at(condition, "lastTransitionTime") <= p->started_ns);
+}
+
+static void write_phases(const struct past *p, const struct term *t, struct hk_buf *out)
+{
+    const struct json *phases = json_list_at(&p->job->root, "status.conditions");
+    uint32_t known = 0; /* how many conditions are from before the first start */
 
     if (phases->len == 0) {
         return;
     }
     write_title("PHASES", t, out);
-    for (uint32_t i = 0; i < phases->len; i++) {
-        const struct hk_str phase = json_str_field(&phases->items[i], "status");
-        write_time(time_at(&phases->items[i], "lastTransitionTime"), out);
-        hk_buf_adds(out, "  ");
-        term_paint(t, term_phase_hue(phase), phase, out);
-        hk_buf_addc(out, '\n');
+    if (was_pending_first(p, &phases->items[0])) {
+        write_condition(&phases->items[known++], t, out);
+    } else {
+        write_phase(p->queued_ns, HK_STR("Pending"), t, out);
+    }
+    write_earlier_phases(p, t, out);
+    if (known == 0 && p->retries == 0 && p->started_ns > 0 &&
+        p->started_ns < time_at(&phases->items[0], "lastTransitionTime")) {
+        write_phase(p->started_ns, HK_STR("Running"), t, out);
+    }
+    for (uint32_t i = known; i < phases->len; i++) {
+        write_condition(&phases->items[i], t, out);
     }
 }
 
@@ -308,7 +385,7 @@ void past_page(const struct past *p, const struct list_set *events, const struct
                struct hk_buf *out)
 {
     write_summary(p, t, out);
-    write_phases(&p->job->root, t, out);
+    write_phases(p, t, out);
     write_attempts(&p->job->root, t, out);
     write_events(p, events, t, out);
 }

@@ -95,6 +95,45 @@ static void test_rows(void **state)
                         "12:03:00  60s     2m       2        1        1     3\n");
 }
 
+/* Two restarts; the conditions hold only the last time of each phase. */
+static void test_what_a_restarted_job_did_before(void **state)
+{
+    HK_AUTO(given_fini)
+    struct given job = given(
+        API_JOB, "metadata: {name: j, namespace: a, creationTimestamp: '2026-08-20T12:00:00Z'}\n"
+                 "status:\n"
+                 "  state: {phase: Completed, lastTransitionTime: '2026-08-20T12:05:00Z'}\n"
+                 "  conditions:\n"
+                 "  - {status: Restarting, lastTransitionTime: '2026-08-20T12:04:00Z'}\n"
+                 "  - {status: Pending, lastTransitionTime: '2026-08-20T12:04:01Z'}\n"
+                 "  - {status: Running, lastTransitionTime: '2026-08-20T12:04:02Z'}\n"
+                 "  - {status: Completed, lastTransitionTime: '2026-08-20T12:05:00Z'}\n"
+                 "  attempts:\n"
+                 "  - {task: t, index: 0, retry: 0, exitCode: 1, startTime: "
+                 "'2026-08-20T12:01:00Z', endTime: "
+                 "'2026-08-20T12:02:00Z'}\n"
+                 "  - {task: t, index: 0, retry: 1, exitCode: 1, startTime: "
+                 "'2026-08-20T12:03:00Z', endTime: "
+                 "'2026-08-20T12:04:00Z'}\n"
+                 "  - {task: t, index: 0, retry: 2, exitCode: 0, startTime: "
+                 "'2026-08-20T12:04:02Z', endTime: "
+                 "'2026-08-20T12:05:00Z'}\n");
+    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
+    const struct past p = past_of(job.at[0], now());
+    const struct list_set none = {0};
+
+    past_page(&p, &none, &plain, &out);
+    assert_non_null(strstr(out.data, "PHASES\n"
+                                     "2026-08-20 12:00:00  Pending\n"
+                                     "2026-08-20 12:01:00  Running\n"
+                                     "2026-08-20 12:02:00  Restarting\n"
+                                     "2026-08-20 12:03:00  Running\n"
+                                     "2026-08-20 12:04:00  Restarting\n"
+                                     "2026-08-20 12:04:01  Pending\n"
+                                     "2026-08-20 12:04:02  Running\n"
+                                     "2026-08-20 12:05:00  Completed\n\n"));
+}
+
 static void test_page(void **state)
 {
     HK_AUTO(given_fini) struct given job = given(API_JOB, JOB);
@@ -131,6 +170,7 @@ static void test_page(void **state)
                         "\n"
                         "PHASES\n"
                         "2026-08-20 12:00:00  Pending\n"
+                        "2026-08-20 12:01:00  Running\n"
                         "2026-08-20 12:03:00  Failed\n"
                         "\n"
                         "ATTEMPTS\n"
@@ -211,6 +251,7 @@ int main(void)
         cmocka_unit_test(test_progress_lines),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_page),
+        cmocka_unit_test(test_what_a_restarted_job_did_before),
         cmocka_unit_test(test_a_job_that_waits),
         cmocka_unit_test(test_log_lines),
         cmocka_unit_test(test_log_prefixes),

@@ -340,6 +340,9 @@ static void steps(struct page *p)
         }
         hk_buf_addc(p->out, '\n');
     }
+    if (json_str_field(p->doc, "problem").n > 0) {
+        hk_buf_addf(p->out, "\nFailed so far\n  %.*s\n", HK_FMT(json_str_field(p->doc, "problem")));
+    }
 }
 
 /* ---- jobs ahead ---- */

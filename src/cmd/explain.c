@@ -85,6 +85,20 @@ static void list_optional(struct work *w, enum api_kind_id kind, const char *ns)
     }
 }
 
+/* Why steps of flows could not begin: only their events say so. */
+static void list_flow_events(struct work *w)
+{
+    const struct port_request req = {.verb = PORT_LIST,
+                                     .kind = api_kind(API_EVENT),
+                                     .ns = hk_str(w->user.ns),
+                                     .field_selector = HK_STR("reason=FailedStep")};
+    const uint32_t n = w->objects.objects.len;
+
+    if (n > 0 && w->objects.objects.at[n - 1]->kind->id == API_JOBFLOW) {
+        (void)!ask(&w->user.ask, &req, &w->objects, NULL);
+    }
+}
+
 static int cmd_explain_read_cluster(struct work *w, struct hk_err *err)
 {
     int rc = cmd_explain_list(w, API_JOB, w->user.ns, err);
@@ -104,6 +118,7 @@ static int cmd_explain_read_cluster(struct work *w, struct hk_err *err)
         }
     }
     list_optional(w, API_JOBFLOW, w->user.ns);
+    list_flow_events(w);
     return 0;
 }
 
@@ -461,6 +476,7 @@ const struct verb verb_explain = {
         "                  why, holds, waitsFor\n"
         "       steps      of a flow: step, and job and phase, or waitsFor with step, phase and\n"
         "                  probes\n"
+        "       problem    of a flow: why a step could not begin\n"
         "       blockedTasks  tasks without pods: task, dependsOn\n"
         "       lostPods      pods on nodes that are not ready: pod, node, fault, since, ending\n"
         "       advice        what to do about them\n"

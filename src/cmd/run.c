@@ -108,7 +108,8 @@ static const struct option_row options[] = {
                 "machine itself."),
     ROW_CALL_ALL('p', "plugin", "NAME[,NAME...]", run_parse_plugins, NULL,
                  "Job plugins besides env, such as svc, ssh or pytorch; NAME=ARGUMENT passes an "
-                 "argument to one. May be given more than once."),
+                 "argument to one. May be given more than once. With pytorch the first task is the "
+                 "master, the others are workers, and {index} is the rank."),
     ROW_FLAG(0, "literal", struct run_args, run.literal,
              "Do not replace {index} and the like in the command."),
     ROW_FLAG(0, "dry-run", struct run_args, dry_run,

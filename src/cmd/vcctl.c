@@ -7,6 +7,7 @@
 #include "cli/make.h"
 #include "cli/verb.h"
 #include "cli/word.h"
+#include "user/user.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -140,7 +141,8 @@ static int run_action(const struct command_line *l)
 {
     struct vcctl v = {.line = l, .now_ns = hk_clock_system()->wall_ns(hk_clock_system())};
     struct hk_err err = {0};
-    int rc = ask_open(&v.ask, command_value(l, "kubeconfig"), command_value(l, "master"), &err);
+    int rc = user_connect(&v.ask, command_value(l, "kubeconfig"), command_value(l, "master"),
+                          "--master", &err);
 
     if (rc == 0) {
         rc = actions[command_leaf(l)->action](&v, &err);

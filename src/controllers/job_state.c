@@ -121,6 +121,13 @@ static bool task_fell_short(const struct api_job *job, const struct job_counts *
     return false;
 }
 
+/* Of a job that was scaled down every task suffices: upstream fails it, since it never has so many
+ * successes, and admission permits no other minSuccess. */
+static int64_t needed_successes(const struct api_job *job, int64_t total)
+{
+    return job->has_min_success ? HK_MIN((int64_t)job->min_success, total) : 0;
+}
+
 static enum api_job_phase after_running(const struct api_job *job, const struct job_counts *n)
 {
     const int64_t total = api_job_replicas(job);
@@ -128,11 +135,11 @@ static enum api_job_phase after_running(const struct api_job *job, const struct 
     if (total == 0) {
         return API_JOB_RUNNING;
     }
-    if (job->has_min_success && n->succeeded >= job->min_success) {
+    if (job->has_min_success && n->succeeded >= needed_successes(job, total)) {
         return API_JOB_COMPLETED;
     }
     if ((int64_t)n->succeeded + n->failed == total) {
-        if (task_fell_short(job, n) || (job->has_min_success && n->succeeded < job->min_success)) {
+        if (task_fell_short(job, n) || n->succeeded < needed_successes(job, total)) {
             return API_JOB_FAILED;
         }
         return n->succeeded >= job->min_available ? API_JOB_COMPLETED : API_JOB_FAILED;

@@ -33,6 +33,15 @@ void job_count(const struct job_pass *p, struct job_counts *ret)
 
 /* ---- building ---- */
 
+/* Pods of a job that has ended may be deleted, by a drain for instance; what they did still counts. */
+static int64_t keep_count(const struct job_pass *p, const struct json *status, const char *key,
+                          int64_t now)
+{
+    const int64_t before = json_int(json_get(status, key), 0);
+
+    return api_job_is_finished(p->job.phase) ? HK_MAX(before, now) : now;
+}
+
 static void put_counts(const struct job_pass *p, struct json *status, const struct job_counts *n)
 {
     struct hk_arena *a = p->t->mem;
@@ -40,8 +49,8 @@ static void put_counts(const struct job_pass *p, struct json *status, const stru
 
     json_set_int_or_del(status, a, "pending", n->pending);
     json_set_int_or_del(status, a, "running", n->running);
-    json_set_int_or_del(status, a, "succeeded", n->succeeded);
-    json_set_int_or_del(status, a, "failed", n->failed);
+    json_set_int_or_del(status, a, "succeeded", keep_count(p, status, "succeeded", n->succeeded));
+    json_set_int_or_del(status, a, "failed", keep_count(p, status, "failed", n->failed));
     json_set_int_or_del(status, a, "terminating", n->terminating);
     json_set_int_or_del(status, a, "unknown", n->unknown);
     for (uint32_t i = 0; i < p->job.tasks.len; i++) {

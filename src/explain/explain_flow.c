@@ -96,6 +96,7 @@ struct flow_count {
     uint32_t steps, done;
     struct hk_str first; /* step that waits for others */
     struct hk_str busy;  /* job that the others wait for */
+    bool may_begin;      /* a step waits for nothing, and has no job */
 };
 
 static struct json step_entry(struct explainer *x, const struct api_object *flow,
@@ -116,10 +117,35 @@ static struct json step_entry(struct explainer *x, const struct api_object *flow
             n->busy = job->name;
         }
     } else {
-        json_set(&o, x->a, "waitsFor", waits_for(x, flow, step));
+        const struct json waits = waits_for(x, flow, step);
+
+        n->may_begin |= waits.len == 0;
+        json_set(&o, x->a, "waitsFor", waits);
         n->first = n->first.n > 0 ? n->first : name;
     }
     return o;
+}
+
+/* The newest event about a step that could not begin; NULL: none. */
+static const struct json *explain_flow_problem(struct explainer *x, const struct api_object *flow)
+{
+    const struct json *newest = NULL;
+
+    for (uint32_t k = 0; k < x->o->n; k++) {
+        const struct api_object *o = x->o->objects[k];
+        const struct json *about = json_get(&o->root, "involvedObject");
+
+        if (o->kind->id != API_EVENT || !hk_str_eq(o->ns, flow->ns) ||
+            !hk_str_eq(json_str_field(about, "uid"), flow->uid) ||
+            !hk_str_is(json_str_field(&o->root, "reason"), "FailedStep")) {
+            continue;
+        }
+        if (!newest || hk_str_cmp(json_str_field(&o->root, "lastTimestamp"),
+                                  json_str_field(newest, "lastTimestamp")) >= 0) {
+            newest = &o->root;
+        }
+    }
+    return newest;
 }
 
 int explain_flow(struct explainer *x, const struct explain_subject *s, struct hk_err *err)
@@ -145,5 +171,9 @@ int explain_flow(struct explainer *x, const struct explain_subject *s, struct hk
     json_set_str(&x->answer, x->a, "phase", json_str_at(&flow->root, "status.state.phase"));
     json_set(&x->answer, x->a, "summary", text);
     json_set(&x->answer, x->a, "steps", steps);
+    const struct json *problem = n.may_begin ? explain_flow_problem(x, flow) : NULL;
+    if (problem) {
+        json_set_str(&x->answer, x->a, "problem", json_str_field(problem, "message"));
+    }
     return 0;
 }

@@ -40,6 +40,8 @@ const struct option_row sim_nodes_options[] = {
                  "The processors of each simulated node."),
     ROW_QUANTITY("sim-memory", struct sim_nodes_opts, memory, 1, "128Gi",
                  "The memory of each simulated node."),
+    ROW_QUANTITY("sim-ephemeral-storage", struct sim_nodes_opts, disk, 1, "1Ti",
+                 "The ephemeral-storage of each simulated node."),
     ROW_INT(0, "sim-gpus", "N", struct sim_nodes_opts, gpus, 0, 1 << 16, "0",
             "How many nvidia.com/gpu each simulated node has."),
     ROW_INT(0, "sim-pods", "N", struct sim_nodes_opts, pods, 1, 1 << 20, "110",
@@ -64,6 +66,7 @@ static struct json capacity(const struct sim_nodes_opts *o, struct hk_arena *a)
 
     json_set_quantity(&list, a, "cpu", o->cpu);
     json_set_quantity(&list, a, "memory", o->memory);
+    json_set_quantity(&list, a, "ephemeral-storage", o->disk);
     json_set_cstr(&list, a, "pods", hk_arena_printf(a, "%lld", (long long)o->pods));
     if (o->gpus > 0) {
         json_set_cstr(&list, a, "nvidia.com/gpu", hk_arena_printf(a, "%lld", (long long)o->gpus));

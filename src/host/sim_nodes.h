@@ -10,7 +10,7 @@
 
 struct sim_nodes_opts {
     struct agent_fleet fleet;
-    struct quantity cpu, memory;
+    struct quantity cpu, memory, disk;
     int64_t gpus, pods;
     struct simulate_model model;
     /* Not on the command line: as in agent_opts. */

@@ -90,6 +90,7 @@ static void nodes_report_what_the_options_say(void **state)
     start(f, "--sim-nodes=2 --sim-cpu=1500m --sim-memory=64Gi --sim-gpus=4 --sim-pods=20");
     assert_string_equal(capacity(f, "sim-00002", "cpu"), "1500m");
     assert_string_equal(capacity(f, "sim-00002", "memory"), "64Gi");
+    assert_string_equal(capacity(f, "sim-00002", "ephemeral-storage"), "1Ti");
     assert_string_equal(capacity(f, "sim-00002", "nvidia.com/gpu"), "4");
     assert_string_equal(capacity(f, "sim-00002", "pods"), "20");
     assert_null(port_mem_peek(f->mem, api_kind(API_NODE), HK_STR(""), HK_STR("sim-00003")));

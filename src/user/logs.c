@@ -153,6 +153,7 @@ int logs_find(struct user *u, const char *name, struct logs_target *ret, bool *r
 
     if (rc == 0) {
         *ret = logs_of_job(u, hk_str(name));
+        ret->over = progress_is_over(job.objects.at[0]);
         *ret_many = progress_total(job.objects.at[0]) > 1;
         return 0;
     }

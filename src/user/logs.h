@@ -23,6 +23,7 @@ struct logs_opts {
 /* The source of the output: the pods of a job, or one pod. */
 struct logs_target {
     struct hk_str ns, job, pod; /* job or pod is "" */
+    bool over;                  /* the job has ended */
     const char *label, *field;  /* selectors for the pods */
 };
 

@@ -38,22 +38,31 @@ int user_parsed(int rc)
 
 /* ---- opening ---- */
 
+int user_connect(struct ask *a, const char *kubeconfig, const char *server, const char *option,
+                 struct hk_err *err)
+{
+    const int rc = ask_open(a, kubeconfig, server, err);
+
+    if (rc < 0 || !client_config(a->client)->is_guess) {
+        return rc;
+    }
+    ask_close(a);
+    return hk_fail(err, HK_ENOTFOUND,
+                   "no server: 'hekla up' does not run in its default directory, and neither "
+                   "%s, --kubeconfig, $KUBECONFIG nor ~/.kube/config names one ('hekla up "
+                   "--detach' starts a server)",
+                   option);
+}
+
 int user_open(struct user *u, const struct user_opts *o, struct hk_err *err)
 {
     *u = (struct user){0};
     hk_log_set_level(HK_LOG_ERROR); /* the verbs print what matters themselves */
-    const int rc =
-        ask_open(&u->ask, o->kubeconfig ? o->kubeconfig : "", o->server ? o->server : "", err);
+    const int rc = user_connect(&u->ask, o->kubeconfig ? o->kubeconfig : "",
+                                o->server ? o->server : "", "--server", err);
 
     if (rc < 0) {
         return rc;
-    }
-    if (client_config(u->ask.client)->is_guess) {
-        ask_close(&u->ask);
-        return hk_fail(err, HK_ENOTFOUND,
-                       "no server: 'hekla up' does not run in its default directory, and neither "
-                       "--server, --kubeconfig, $KUBECONFIG nor ~/.kube/config names one ('hekla up "
-                       "--detach' starts a server)");
     }
     u->ns = o->all_namespaces ? "" : o->ns ? o->ns : client_config(u->ask.client)->ns;
     return 0;

@@ -42,6 +42,9 @@ struct user {
     bool interrupted; /* Ctrl-C, after user_catch */
 };
 
+/* Like ask_open(), and fails when nothing names a server. option: the one of the caller that does. */
+int user_connect(struct ask *a, const char *kubeconfig, const char *server, const char *option,
+                 struct hk_err *err) HK_CHECKED;
 /* Does not connect. On failure, call user_close() anyway. */
 int user_open(struct user *u, const struct user_opts *o, struct hk_err *err) HK_CHECKED;
 void user_close(struct user *u);
