@@ -49,7 +49,7 @@ struct dns_name {
     uint8_t len; /* 0: not a name */
 };
 
-/* Reads "a.b.c", with or without a dot at the end. False: a label or all of it is too long or empty. */
+/* Reads "www.example.org", with or without a dot at the end. False: a label or all of it is too long or empty. */
 bool dns_name_parse(struct hk_str text, struct dns_name *ret);
 /* Puts one label in front; false: too long. */
 bool dns_name_prepend(struct dns_name *name, struct hk_str label);
