@@ -117,7 +117,8 @@ static const struct rig_case meta_cases[] = {
          "\"controller\":true}]: Only one reference can have Controller set to true. Found "
          "\"true\" in references for Pod/a and Pod/b"),
     CASE("finalizers", CM("{name: c, namespace: ns, finalizers: [mine]}", ""),
-         "metadata.finalizers: Invalid value: \"mine\": name is neither a standard finalizer name "
+         "metadata.finalizers[0]: Invalid value: \"mine\": name is neither a standard finalizer "
+         "name "
          "nor is it fully qualified"),
     CASE("a finalizer added too late",
          CM("{name: c, namespace: ns, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [a/b, "

@@ -86,7 +86,8 @@ static const struct rig_case default_cases[] = {
          "      {expirationSeconds: 3600, path: t}}]}}\n"
          "status:\n"
          "  conditions: [{message: Scheduling is blocked due to non-empty scheduling gates,\n"
-         "    reason: SchedulingGated, status: 'False', type: PodScheduled}]\n"
+         "    reason: SchedulingGated, status: 'False', type: PodScheduled,\n"
+         "    lastTransitionTime: '2026-01-02T03:04:05Z'}]\n"
          "  phase: Pending\n"
          "  qosClass: Guaranteed\n"),
 };

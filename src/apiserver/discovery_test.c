@@ -220,7 +220,7 @@ static void aggregated_holds_everything(void **state)
     assert_json(json_get(pods, "scope"), "\"Namespaced\"");
     assert_json(pick(json_get(pods, "subresources"), "subresource", "eviction"),
                 "{\"subresource\":\"eviction\",\"responseKind\":{\"group\":\"policy\","
-                "\"version\":\"v1\",\"kind\":\"Eviction\"},\"acceptedTypes\":[],"
+                "\"version\":\"v1\",\"kind\":\"Eviction\"},"
                 "\"verbs\":[\"create\"]}");
     const struct json *own = pick(rest, "metadata.name", "example.com");
     assert_json(json_get(json_item(json_get(own, "versions"), 0), "version"), "\"v1\"");

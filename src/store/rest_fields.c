@@ -52,11 +52,48 @@ static struct fields_topo topo_element(struct fields_topo t)
     };
 }
 
+/* Kubernetes' types with structType=atomic: one field for their owner. */
+static bool is_atomic_type(const struct api_type *type)
+{
+    static const char *const names[] = {
+        "ConfigMapKeySelector",
+        "CrossVersionObjectReference",
+        "FileKeySelector",
+        "LabelSelector",
+        "LocalObjectReference",
+        "MatchResources",
+        "NodeSelector",
+        "NodeSelectorTerm",
+        "ObjectFieldSelector",
+        "ObjectReference",
+        "OwnerReference",
+        "ParamKind",
+        "ParamRef",
+        "ResourceFieldSelector",
+        "RoleRef",
+        "ScopeSelector",
+        "SecretKeySelector",
+        "SecretReference",
+        "ServiceBackendPort",
+        "TypedLocalObjectReference",
+    };
+
+    for (size_t i = 0; type && i < HK_LEN(names); i++) {
+        if (!strcmp(type->name, names[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_atomic_map(struct fields_topo t)
 {
     const struct json *form = json_get(t.schema, "x-kubernetes-map-type");
 
-    return (t.field && (t.field->flags & API_REPLACE)) ||
+    if (t.field && t.field->flags & API_REPLACE) {
+        return true;
+    }
+    return (is_atomic_type(t.type) && !(t.field && t.field->flags & API_MAP)) ||
            hk_str_is(json_str(form, HK_STR("")), "atomic");
 }
 
@@ -178,7 +215,7 @@ static void rest_fields_collect_set(struct fields_topo t, const struct json *v, 
     for (uint32_t i = 0; form != LIST_ATOMIC && i < v->len; i++) {
         struct json *branch =
             rest_fields_add_branch(set, element_edge(t, form, &v->items[i], a), a);
-        if (form == LIST_MAP) {
+        if (form == LIST_MAP && !is_atomic_map(topo_element(t))) {
             rest_fields_add_branch(branch, HK_STR("."), a);
             rest_fields_collect_set(topo_element(t), &v->items[i], branch, a);
         }
