@@ -40,8 +40,8 @@ static void write_causes(const struct port_status *s, bool *comma, struct hk_buf
  * message only if they exist. */
 static bool reason_has_details(const char *reason)
 {
-    static const char *const reasons[] = {"Forbidden",     "Invalid",  "MethodNotAllowed",
-                                          "NotAcceptable", "NotFound", "UnsupportedMediaType"};
+    static const char *const reasons[] = {"Forbidden", "Invalid", "MethodNotAllowed",
+                                          "NotAcceptable", "NotFound"};
 
     for (uint32_t k = 0; reason && k < HK_LEN(reasons); k++) {
         if (!strcmp(reason, reasons[k])) {

@@ -14,14 +14,13 @@ program.
 """
 
 import argparse
-import fnmatch
 import http.client
 import json
 import re
 import sys
 import tempfile
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "faults"))
@@ -119,20 +118,37 @@ class Endpoint:
                 value = value[int(part)] if isinstance(value, list) else (value or {}).get(part, "")
             self.values[name] = value
 
+    def settled_answer(self, request):
+        """The answer once the server is ready for it: kube-apiserver takes a moment for a new kind."""
+        end = time.monotonic() + DEADLINE_S
+        while True:
+            status, headers, body = self.answer(request)
+            waits = status == 429 or not holds(request.until, body)
+            if not waits or time.monotonic() > end:
+                return status, headers, body
+            time.sleep(0.05)
+
     def ask(self, request):
         """The normal form of the answer: a dictionary of status, headers and body."""
-        end = time.monotonic() + DEADLINE_S
-        status, headers, body = self.answer(request)
-        while request.until and not (isinstance(body, dict) and request.until(body)) and \
-                time.monotonic() < end:
-            time.sleep(0.05)
-            status, headers, body = self.answer(request)
+        status, headers, body = self.settled_answer(request)
         if isinstance(body, (dict, list)):
             self.save(request, body)
         if request.pick:
-            body = request.pick(body)
+            body = picked(request.pick, body)
         return {"status": status, "header": self.normal.of(headers, request),
                 "body": self.normal.of(body, request)}
+
+
+def holds(until, body):
+    return until is None or (isinstance(body, dict) and until(body))
+
+
+def picked(pick, body):
+    """The part that is compared; the whole body when it has another form."""
+    try:
+        return pick(body)
+    except (AttributeError, KeyError, TypeError):
+        return body
 
 
 def decoded(data):
@@ -278,14 +294,10 @@ def report(number, request, unlisted):
 def compare(real, ours, show):
     """Asks both servers at once, request by request; returns the number of failed points."""
     comparison, failed, number = Comparison(), 0, 0
+    pool = ThreadPoolExecutor(2)
     for request in REQUESTS:
-        answers = {}
-        asking = [threading.Thread(target=lambda e=e: answers.update({e.name: e.ask(request)}))
-                  for e in (real, ours)]
-        for thread in asking:
-            thread.start()
-        for thread in asking:
-            thread.join()
+        asked = [(e.name, pool.submit(e.ask, request)) for e in (real, ours)]
+        answers = {name: answer.result() for name, answer in asked}
         if show and show in request.title:
             for name, answer in answers.items():
                 comment(f"{name}: {json.dumps(answer, indent=1)}")

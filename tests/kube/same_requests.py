@@ -1157,7 +1157,7 @@ COLUMNS = [{"name": "Size", "type": "integer", "jsonPath": ".spec.size"},
 
 def is_established(body):
     return any(c["type"] == "Established" and c["status"] == "True"
-               for c in body.get("status", {}).get("conditions", []))
+               for c in body.get("status", {}).get("conditions") or [])
 
 
 def is_in_index(body):
