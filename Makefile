@@ -90,7 +90,8 @@ install: release ## install under PREFIX (DESTDIR is honoured)
 image: release ## build/hekla-image.tar, a container image made without a container engine
 	@scripts/image build/hekla build/hekla-image.tar
 
-deb: ## the Debian package, in the directory above; debug symbols in a package of their own
+deb: deps ## the Debian package, in the directory above; debug symbols in a package of their own
+	@scripts/deps deb
 	@dpkg-buildpackage --build=binary --no-sign
 
 chart: release ## build/hekla-VERSION.tgz, the Helm chart

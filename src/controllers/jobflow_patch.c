@@ -6,6 +6,8 @@
 // The schema fills defaults into a patch as into any JobSpec, so a default value cannot be
 // distinguished from an absent one and leaves the template unchanged.
 #include "api/patch.h"
+
+#include "api/names.h"
 #include "controllers/jobflow_priv.h"
 
 enum { MAX_RETRY_DEFAULT = 3 };
@@ -13,7 +15,7 @@ enum { MAX_RETRY_DEFAULT = 3 };
 static bool is_default(struct hk_str key, const struct json *v)
 {
     return (hk_str_is(key, "maxRetry") && json_int(v, 0) == MAX_RETRY_DEFAULT) ||
-           (hk_str_is(key, "queue") && hk_str_is(json_str(v, flow_none), "default"));
+           (hk_str_is(key, "queue") && hk_str_is(json_str(v, flow_none), API_QUEUE_NAME_DEFAULT));
 }
 
 /* Admission names a task without a name after its index. */

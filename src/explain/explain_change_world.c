@@ -2,6 +2,8 @@
 // Changes that admins can make: open gates, enlarge queues, add nodes.
 #include "explain/explain_change_priv.h"
 
+#include "api/names.h"
+
 static const struct api_object *queue_object(const struct explainer *x)
 {
     const struct hk_str name = json_str_at(&x->view, "queue.name");
@@ -174,7 +176,7 @@ static void change_world_try_other_queues(struct explainer *x)
         const struct api_object *q = x->o->objects[k];
         struct json d = json_make_object();
         struct tested t = {0};
-        if (q->kind->id != API_QUEUE || hk_str_is(q->name, "root") ||
+        if (q->kind->id != API_QUEUE || hk_str_is(q->name, API_QUEUE_NAME_ROOT) ||
             hk_str_eq(q->name, queue_name(x))) {
             continue;
         }

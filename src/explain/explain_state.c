@@ -266,7 +266,8 @@ static struct json waiting_sentence(struct explainer *x, const char *name)
     const int64_t fit = json_int_at(&x->view, "gang.fit");
 
     if (queue.n == 0) {
-        const struct hk_str wanted = json_str(json_at(&x->group, "spec.queue"), HK_STR("default"));
+        const struct hk_str wanted =
+            json_str(json_at(&x->group, "spec.queue"), HK_STR(API_QUEUE_NAME_DEFAULT));
         return explain_text(x, "%s: its queue '%.*s' does not exist", name, HK_FMT(wanted));
     }
     if (refusal.n > 0) {

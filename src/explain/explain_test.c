@@ -646,7 +646,7 @@ static void test_pods_and_queues(void **state)
     expect(&q, "summary", "runs: 1 pod has a place");
     asked_fini(&q);
     ask(&q, ALLOCATE, world, API_QUEUE, "q", 0);
-    expect(&q, "summary", "is open, and 1 of its 2 jobs wait");
+    expect(&q, "summary", "is open, and 1 of its 2 jobs waits");
     expect(&q, "queue.allocated.cpu", "2");
     asked_fini(&q);
     ask(&q, ALLOCATE, world, API_QUEUE, "none", 0);
