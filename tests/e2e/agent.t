@@ -359,6 +359,31 @@ step 'the fleet exits with 0' '
     [ "$status" -eq 0 ]
 '
 
+# ---- where it listens ----
+
+# A server and an agent in a network of their own, where the agent's usual port is free. Prints the
+# addresses that wait for connections at that port, 10250.
+cat >"$dir/alone.sh" <<'SH'
+python3 -c 'import fcntl, socket, struct
+fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh", b"lo", 0x41)) # SIOCSIFFLAGS: up'
+listeners() {
+    awk 'FNR > 1 && $4 == "0A" && $2 ~ /:280A$/ { print $2 }' /proc/net/tcp /proc/net/tcp6
+}
+"$HEKLA" apiserver --data-dir "$1/alone" --listen 127.0.0.1:0 >"$1/alone.out" &
+server=$!
+trap 'kill $server; wait' EXIT
+until [ -s "$1/alone.out" ]; do sleep 0.1; done
+"$HEKLA" agent --kubeconfig "$1/alone/kubeconfig" --data-dir "$1/alone-node" --node n9 >"$1/alone.err" 2>&1 &
+trap 'kill $! $server; wait' EXIT
+until [ -n "$(listeners)" ]; do sleep 0.1; done
+listeners
+SH
+if unshare -n true 2>/dev/null && command -v python3 >/dev/null; then
+    on_kube || step 'without an address the agent listens on loopback only' '
+        HEKLA=$HEKLA timeout 90 unshare -n sh "$dir/alone.sh" "$dir" >"$dir/out"; cat "$dir/alone.err"; prints 0100007F:280A
+    '
+fi
+
 # ---- the end ----
 
 kill -USR1 "$node"
