@@ -194,6 +194,17 @@ void host_raise_limits(void)
     }
 }
 
+static int bootstrap_all(struct rest *r, struct hk_err *err)
+{
+    int rc = bootstrap_crds(r, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    rc = bootstrap_objects(r, err);
+    return rc < 0 ? rc : bootstrap_roles(r, err);
+}
+
 static int open_store(struct host *h, const struct host_opts *o, struct hk_err *err)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf path = {0};
@@ -226,15 +237,10 @@ static int open_store(struct host *h, const struct host_opts *o, struct hk_err *
                                            .max_per_namespace = (uint32_t)o->max_per_namespace,
                                            .tolerations = &h->tolerations,
                                            .services = h->services.range});
-    rc = bootstrap_crds(h->rest, err);
-    if (rc < 0) {
-        return rc;
-    }
-    rc = bootstrap_objects(h->rest, err);
-    if (rc < 0) {
-        return rc;
-    }
-    return bootstrap_roles(h->rest, err);
+    rest_suspend_policies(h->rest, true);
+    rc = bootstrap_all(h->rest, err);
+    rest_suspend_policies(h->rest, false);
+    return rc;
 }
 
 static int host_serve(struct host *h, const struct host_opts *o, struct hk_err *err)

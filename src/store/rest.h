@@ -86,6 +86,10 @@ typedef bool rest_authorize_fn(void *ctx, const struct port_user *user,
 /* Sets what the authorizer of admission policies asks. Without it every check is refused. */
 void rest_authorize_by(struct rest *r, rest_authorize_fn *authorize, void *ctx);
 
+/* While policies are suspended no write meets them: the server's own first writes must succeed,
+ * whatever policies are stored. */
+void rest_suspend_policies(struct rest *r, bool suspended);
+
 /* The kind of the options of a stream to a pod ("exec", "attach", "portforward", "proxy"), or NULL.
  * A PORT_CREATE of this subresource, with the options as body, asks admission about the stream. */
 const char *rest_connect_kind(const char *subresource);

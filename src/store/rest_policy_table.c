@@ -246,6 +246,9 @@ static void policy_table_read(struct rest *r)
 
 struct policy_table *policy_table(struct rest *r)
 {
+    if (r->policies_suspended) {
+        return NULL;
+    }
     if (r->policies_changed) {
         r->policies_changed = false;
         policy_table_read(r);
@@ -273,6 +276,11 @@ void policy_table_unref(struct policy_table *t)
 }
 
 /* ---- the port's side ---- */
+
+void rest_suspend_policies(struct rest *r, bool suspended)
+{
+    r->policies_suspended = suspended;
+}
 
 void rest_authorize_by(struct rest *r, rest_authorize_fn *authorize, void *ctx)
 {

@@ -223,7 +223,8 @@ struct rest {
     const struct rest_kind *policy_kinds[4];
     struct policy_table *policies; /* NULL: not yet read */
     bool policies_changed;         /* read the table again */
-    rest_authorize_fn *authorize;  /* answers the authorizer of expressions; NULL: refuses */
+    bool policies_suspended;
+    rest_authorize_fn *authorize; /* answers the authorizer of expressions; NULL: refuses */
     void *authorize_ctx;
     struct webhook_table *webhooks;            /* NULL: there are none */
     bool webhooks_changed;                     /* read the table again */

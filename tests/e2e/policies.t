@@ -95,6 +95,24 @@ lift() {
         k delete mutatingadmissionpolicies,mutatingadmissionpolicybindings --all
 }
 
+# never: writes a policy that refuses everything, and its binding, to $dir/never.yaml.
+never() {
+    cat >"$dir/never.yaml" <<-END
+	apiVersion: admissionregistration.k8s.io/v1
+	kind: ValidatingAdmissionPolicy
+	metadata: {name: never}
+	spec:
+	  matchConstraints:
+	    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*/*"]}]
+	  validations: [{expression: "false", message: never}]
+	---
+	apiVersion: admissionregistration.k8s.io/v1
+	kind: ValidatingAdmissionPolicyBinding
+	metadata: {name: never}
+	spec: {policyName: never, validationActions: [Deny]}
+	END
+}
+
 start
 k create namespace guarded && k label namespace guarded policies=on tier=gold &&
     k create namespace free || exit 1
@@ -276,20 +294,7 @@ validations: [{expression: \"params.x == 1\"}]" &&
         refuses "ValidatingAdmissionPolicy '\''limit'\'' denied request: failed to configure policy: failed to find resource referenced by paramKind: '\''rules.example.com/v1, Kind=Nothing'\''" a 1
 '
 step 'a policy for everything cannot guard itself' '
-    lift && k apply -f - <<-END &&
-	apiVersion: admissionregistration.k8s.io/v1
-	kind: ValidatingAdmissionPolicy
-	metadata: {name: never}
-	spec:
-	  matchConstraints:
-	    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*/*"]}]
-	  validations: [{expression: "false", message: never}]
-	---
-	apiVersion: admissionregistration.k8s.io/v1
-	kind: ValidatingAdmissionPolicyBinding
-	metadata: {name: never}
-	spec: {policyName: never, validationActions: [Deny]}
-	END
+    lift && never && k apply -f "$dir/never.yaml" &&
         refused "denied request: never" create configmap no -n free &&
         refused "denied request: never" delete configmap a -n guarded &&
         k label validatingadmissionpolicy never x=y &&
@@ -462,6 +467,15 @@ validations: [{expression: \"object.spec.replicas <= 5\"}]" &&
 stop TERM
 start
 step 'and hold after it' 'refuses "failed expression: object.spec.replicas <= 5" a 6 && creates a 5'
+step 'a server starts whose policies refuse everything' '
+    lift && never && k apply -f "$dir/never.yaml"
+'
+stop TERM
+start
+step 'and they can be removed' '
+    refused "denied request: never" create configmap later -n free &&
+        k delete validatingadmissionpolicybinding never && k create configmap later -n free
+'
 stop TERM
 step 'the server ends as it should' '[ "$status" -eq 0 ]'
 
