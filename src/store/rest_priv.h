@@ -18,6 +18,7 @@ enum {
     REST_WORK_PARSED = 4,   /* for each byte that is parsed */
     REST_WORK_DELETED = 8,  /* for each byte of an object that is deleted */
     REST_MAX_TERMS = 256,   /* requirements of a selector */
+    REST_SHOWN_MAX = 4096,  /* bytes of an object in a refusal */
 };
 
 #define REST_SECOND ((int64_t)1000000000)
@@ -360,6 +361,8 @@ int rest_fail(struct rest_call *c, int http, enum hk_code code, const char *reas
 int rest_fail_bad(struct rest_call *c, const char *fmt, ...) HK_PRINTF(2, 3);
 /* The patch does not apply. Names no object: kubectl then shows the message. */
 int rest_fail_patch(struct rest_call *c, const char *why);
+/* The patch applies, and what it makes is no object of the kind. */
+int rest_fail_patched(struct rest_call *c, const struct json *doc, const char *why);
 /* The kind or subresource does not exist. */
 int rest_fail_unknown(struct rest_call *c);
 int rest_fail_missing(struct rest_call *c, const struct rest_kind *k, struct hk_str name);

@@ -85,6 +85,18 @@ int rest_fail_patch(struct rest_call *c, const char *why)
     return rest_status_fail(c, 422, HK_EINVAL, "Invalid", message);
 }
 
+int rest_fail_patched(struct rest_call *c, const struct json *doc, const char *why)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf shown = {0}, value = {0};
+
+    json_write(doc, &shown);
+    json_write_str(hk_str_head(hk_buf_str(&shown), REST_SHOWN_MAX), &value);
+    const char *cause = hk_arena_printf(&c->mem, "Invalid value: %s: %s", value.data, why);
+    rest_cause(c, "FieldValueInvalid", "patch", cause);
+    return rest_status_fail(c, 422, HK_EINVAL, "Invalid",
+                            hk_arena_printf(&c->mem, " \"\" is invalid: patch: %s", cause));
+}
+
 int rest_fail_unknown(struct rest_call *c)
 {
     return rest_status_fail(c, 404, HK_ENOTFOUND, "NotFound",

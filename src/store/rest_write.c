@@ -86,6 +86,19 @@ static void admission_begin(struct rest_call *c, const char *sub, struct json *d
     c->r->lookup_call = c;
 }
 
+/* A patched object of the wrong form is a fault of the patch. */
+static int fail_decode(struct rest_call *c, const struct json *doc, int rc)
+{
+    static const char handled[] = "cannot be handled as a ";
+    const char *at = strstr(c->err.text, handled);
+    const char *why = at ? strstr(at, ": ") : NULL;
+
+    if (!why || c->req->verb != PORT_PATCH || c->req->patch == PORT_PATCH_APPLY) {
+        return rest_fail_admission(c, rc);
+    }
+    return rest_fail_patched(c, doc, hk_arena_strndup(&c->mem, why + 2, strlen(why + 2)));
+}
+
 static int rest_write_decode_object(struct rest_call *c, const char *sub, struct json *doc,
                                     const struct json *old)
 {
@@ -95,7 +108,7 @@ static int rest_write_decode_object(struct rest_call *c, const char *sub, struct
     admission_begin(c, sub, doc, old);
     c->adm.kind = c->k->kind; /* not yet converted to the storage version */
     const int rc = admission_decode(&c->adm, &c->err);
-    return rc < 0 ? rest_fail_admission(c, rc) : check_unknown_fields(c, false);
+    return rc < 0 ? fail_decode(c, doc, rc) : check_unknown_fields(c, false);
 }
 
 static int mutate(struct rest_call *c, const char *sub, struct json *doc, const struct json *old)
@@ -580,7 +593,60 @@ static int patch_strategic(struct rest_call *c, const struct rest_kind *k, struc
     return 0;
 }
 
-int rest_patch_apply(struct rest_call *c, const struct rest_kind *k, struct json *doc)
+/* Go's name for the type of a JSON value. */
+static const char *json_word(const struct json *v)
+{
+    return json_is(v, JSON_BOOL)     ? "bool"
+           : json_is(v, JSON_OBJECT) ? "object"
+           : json_is(v, JSON_ARRAY)  ? "array"
+                                     : "number";
+}
+
+/* apiVersion and kind of a patched object are texts, and kubectl's decoders need both. */
+static int check_patched_kind(struct rest_call *c, const struct rest_kind *k,
+                              const struct json *doc)
+{
+    static const char *const keys[] = {"kind", "apiVersion"};
+
+    if (!json_is(doc, JSON_OBJECT)) {
+        return rest_fail_patched(
+            c, doc,
+            hk_arena_printf(&c->mem,
+                            "couldn't get version/kind; json parse error: "
+                            "json: cannot unmarshal %s into Go value of type "
+                            "struct { APIVersion string \"json:"
+                            "\\\"apiVersion,omitempty\\\"\"; Kind string "
+                            "\"json:\\\"kind,omitempty\\\"\" }",
+                            json_is(doc, JSON_STRING) ? "string" : json_word(doc)));
+    }
+    for (size_t i = 0; i < HK_LEN(keys); i++) {
+        const struct json *v = json_get(doc, keys[i]);
+        if (v && !json_is(v, JSON_NULL) && !json_is(v, JSON_STRING)) {
+            return rest_fail_patched(
+                c, doc,
+                hk_arena_printf(&c->mem,
+                                "couldn't get version/kind; json parse error: json: cannot "
+                                "unmarshal %s into Go struct field .%s of type string",
+                                json_word(v), keys[i]));
+        }
+    }
+    if ((k->flags & REST_CUSTOM) && json_str_field(doc, "kind").n == 0) {
+        HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
+        json_write(doc, &text);
+        return rest_fail_patched(
+            c, doc,
+            hk_arena_printf(&c->mem, "Object 'Kind' is missing in '%.*s'",
+                            HK_FMT(hk_str_head(hk_buf_str(&text), REST_SHOWN_MAX))));
+    }
+    if ((k->flags & REST_CUSTOM) && json_str_field(doc, "apiVersion").n == 0) {
+        rest_field_error(c, "FieldValueInvalid", "apiVersion", "Invalid value: \"\": must be %s/%s",
+                         k->kind->group, k->kind->version);
+        return rest_fail_invalid(c);
+    }
+    return 0;
+}
+
+static int patch_any(struct rest_call *c, const struct rest_kind *k, struct json *doc)
 {
     if (c->req->force && c->req->patch != PORT_PATCH_APPLY) {
         rest_field_error(c, "FieldValueForbidden", "force",
@@ -600,6 +666,11 @@ int rest_patch_apply(struct rest_call *c, const struct rest_kind *k, struct json
     const struct json patch = json_clone(c->req->body, &c->mem);
     api_patch_merge(doc, &patch, &c->mem);
     return 0;
+}
+
+int rest_patch_apply(struct rest_call *c, const struct rest_kind *k, struct json *doc)
+{
+    return patch_any(c, k, doc) < 0 ? c->rc : check_patched_kind(c, k, doc);
 }
 
 int rest_patch(struct rest_call *c)

@@ -96,7 +96,6 @@ storage.k8s.io/v1 VolumeAttachment volumeattachments
 storage.k8s.io/v1 VolumeAttributesClass volumeattributesclasses
 flowcontrol.apiserver.k8s.io/v1 FlowSchema flowschemas
 flowcontrol.apiserver.k8s.io/v1 PriorityLevelConfiguration prioritylevelconfigurations
-certificates.k8s.io/v1 CertificateSigningRequest certificatesigningrequests
 networking.k8s.io/v1 ServiceCIDR servicecidrs
 networking.k8s.io/v1 IPAddress ipaddresses
 END
@@ -115,6 +114,32 @@ admissionregistration.k8s.io/v1 MutatingAdmissionPolicy mutatingadmissionpolicie
 admissionregistration.k8s.io/v1 MutatingAdmissionPolicyBinding mutatingadmissionpolicybindings
 END
     [ -z "$bad" ] || { echo "$bad"; false; }
+'
+# patched TYPE BODY TEXT CODE: the patch of the config map a is refused with that code and text.
+patched() {
+    code=$(curl -sS --max-time 20 --cacert "$data/ca.crt" -o "$dir/out" -w '%{http_code}' -A test \
+        -X PATCH -H "Authorization: Bearer $token" -H "Content-Type: application/$1" \
+        --data-binary "$2" "$url$maps/a?fieldManager=t")
+    [ "$code" = "$4" ] && says "$3" && return 0
+    echo "expected: $4 $3"
+    echo "got:      $code $(cat "$dir/out")"
+    return 1
+}
+step 'a patch cannot change what an object is' '
+    for type in merge-patch+json strategic-merge-patch+json; do
+        patched $type "{\"kind\":7}" "cannot unmarshal number into Go struct field .kind of type string" 422 &&
+        patched $type "{\"apiVersion\":[]}" "array into Go struct field .apiVersion" 422 &&
+        patched $type "{\"metadata\":\"x\"}" "string into Go struct field ConfigMap.metadata" 422 || exit 1
+    done
+    patched json-patch+json "[{\"op\":\"add\",\"path\":\"/kind\",\"value\":7}]" \
+        "number into Go struct field .kind" 422 &&
+    patched json-patch+json "[{\"op\":\"add\",\"path\":\"/metadata\",\"value\":[]}]" \
+        "array into Go struct field ConfigMap.metadata" 422 &&
+    patched json-patch+json "[{\"op\":\"replace\",\"path\":\"\",\"value\":7}]" \
+        "number into Go value" 422 &&
+    patched apply-patch+yaml "{kind: ConfigMap, metadata: {name: a}}" \
+        "Incorrect version specified in apply patch" 400 &&
+    answers 200 GET $maps/a && says "\"kind\":\"ConfigMap\"" "\"k\":\"2\""
 '
 step 'a body of more than three megabytes is refused' '
     head -c 3200000 /dev/zero | tr "\0" x >"$dir/large"
