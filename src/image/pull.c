@@ -289,6 +289,21 @@ static int is_current(const struct pull *p, struct image_record *ret, struct hk_
                   : image_digest_is(&is, &ret->manifest) || lists_manifest(&doc, &ret->manifest);
 }
 
+/* The image may have been there under a tag only. */
+static int keep_current(const struct pull *p, struct image_record *r, struct image_imported *ret,
+                        struct hk_err *err)
+{
+    int rc = 0;
+
+    if (!hk_str_is(r->name, p->name.text)) {
+        r->name = hk_str(p->name.text);
+        rc = image_store_put(&p->store, r, err);
+    }
+    r->name = hk_arena_str(p->a, r->name);
+    hk_vec_push(&ret->images, *r);
+    return rc;
+}
+
 static int pull_into(struct pull *p, struct image_imported *ret, struct hk_err *err)
 {
     const struct image_pull *o = p->o;
@@ -303,8 +318,7 @@ static int pull_into(struct pull *p, struct image_imported *ret, struct hk_err *
         return rc;
     }
     if (rc > 0) {
-        hk_vec_push(&ret->images, old);
-        return 0;
+        return keep_current(p, &old, ret, err);
     }
     rc = copy_image(p, err);
     if (rc < 0) {

@@ -21,6 +21,7 @@
 #define SHOW_NS SECOND_NS /* how long ErrImagePull is shown before ImagePullBackOff */
 #define PULLS_MAX 3       /* at a time */
 #define SAID_MAX 2048
+#define SAID_PREFIX "hekla: image pull: "
 
 extern char **environ;
 
@@ -104,6 +105,15 @@ static void write_auths(struct pull *l)
 
 /* ---- ends ---- */
 
+/* What the program said, without its name. */
+static struct hk_str message_of(const struct hk_buf *said)
+{
+    const struct hk_str text = hk_str_trim(hk_buf_str(said));
+    const size_t n = sizeof(SAID_PREFIX) - 1;
+
+    return hk_str_starts(text, SAID_PREFIX) ? (struct hk_str){text.s + n, text.n - n} : text;
+}
+
 static void read_said(const struct pull *l, struct hk_buf *out)
 {
     char buf[SAID_MAX];
@@ -155,7 +165,7 @@ static void pull_on_end(void *ctx, uint32_t events)
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
         pull_succeeded(c, l->name, host_mono_ns(c->pod->host) - l->begun_ns);
     } else {
-        pull_failed(c, l->name, hk_str_trim(hk_buf_str(&said)));
+        pull_failed(c, l->name, message_of(&said));
     }
     pod_touch(c->pod);
     pull_free(l);
