@@ -94,7 +94,7 @@ custom:
 service:
   ipFamilyPolicy: PreferDualStack
 EOF
-step 'values of Volcanos chart are accepted'\''s chart do what they did there' '
+step 'values of Volcanos chart are accepted and have the same effect' '
     render -f "$dir/values.yaml"
     tr "\n" " " <"$dir/out" | tr -s " " >"$dir/line" && mv "$dir/line" "$dir/out"
     says "image: volcanosh/vc-controller-manager:" "imagePullSecrets: - name: pull" \

@@ -36,13 +36,13 @@ start
 step 'a pod that names no scheduler starts' '
     k run plain --image=x --command -- sleep 1000 && within 10 phase plain Running
 '
-step 'a Deployment and a batch Job that name none start as well' '
+step 'a Deployment and a batch Job that name no scheduler start as well' '
     k create deployment web --image=x --replicas=2 -- sleep 1000 &&
         k create job once --image=x -- true &&
         k rollout status deployment/web --timeout=20s &&
         k wait --for=jsonpath={.status.active}=1 job/once --timeout=20s
 '
-step 'explain speaks of such a pod as of any other' '
+step 'explain works for a pod that names no scheduler' '
     "$HEKLA" explain pod/plain >"$dir/out" &&
         says "default/plain is Running on node"
 '
@@ -50,7 +50,7 @@ step 'a pod whose scheduler does not run gets an event that says so' '
     k run stray --image=x --overrides="{\"spec\":{\"schedulerName\":\"nobody\"}}" --command -- true &&
         within 20 told stray "no scheduler has taken this pod: it names the scheduler '"'nobody'"'"
 '
-step 'a Table of meta.k8s.io/v1beta1 is given to those who know no other' '
+step 'a client that accepts only meta.k8s.io/v1beta1 gets such a Table' '
     get /api/v1/namespaces/default/pods \
         "Accept: application/json;as=Table;v=v1beta1;g=meta.k8s.io, application/json" &&
         says "\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/v1beta1\"" "\"rows\":[{\"cells\":[\"once-"
@@ -100,7 +100,7 @@ step 'a watch over a WebSocket sends a text frame per event' '
     k create configmap seen --from-literal=a=1 && wait "$reader" &&
         says "HTTP/1.1 101 Switching Protocols" "ADDED ConfigMap seen"
 '
-step 'everybody may read nodes, queues and priority classes, and no pods of others' '
+step 'every user may read nodes, queues and priority classes, and no pods of others' '
     k create serviceaccount guest &&
         k auth can-i list nodes --as=system:serviceaccount:default:guest \
             --as-group=system:authenticated && prints yes &&
@@ -111,7 +111,7 @@ step 'everybody may read nodes, queues and priority classes, and no pods of othe
         refused "cannot list resource \"pods\"" get pods --as=system:serviceaccount:default:guest \
             --as-group=system:authenticated
 '
-step 'nodes, queues and top are there for a user with rights in one namespace' '
+step 'nodes, queues and top work for a user with rights in one namespace' '
     k create rolebinding guest --clusterrole=edit --serviceaccount=default:guest &&
         guest=$(kubectl create token guest) &&
         sed "s/token: .*/token: $guest/" "$data/kubeconfig" >"$dir/guest" &&

@@ -83,7 +83,7 @@ step 'a definition whose rule does not compile is refused, with the place' '
         refused "$text" create -f "$dir/crd.yaml" || exit 1
     done
 '
-step 'as is one whose rule is no condition' '
+step 'a definition whose rule is not a condition is refused' '
     definition "self.boxes"
     refused "must evaluate to a bool" create -f "$dir/crd.yaml"
 '
@@ -96,7 +96,7 @@ step 'an object that keeps the rules is created' '
     shelf a "{boxes: 5, owner: ann, network: 10.0.0.0/8, room: 20Gi, alias: top-shelf, until: 2030-01-01T00:00:00Z}"
     within 10 k create -f "$dir/shelf.yaml"
 '
-step 'one that breaks a rule is refused with the rule' '
+step 'an object that breaks a rule is refused with the rule' '
     breaks "{boxes: 100}" "failed rule: self.boxes < 100"
 '
 step 'a message may be an expression, and name a field' '
@@ -113,16 +113,16 @@ step 'rules use the libraries of Kubernetes' '
 step 'an error of a rule refuses the object, too' '
     breaks "{boxes: 1, network: nonsense}" "network address parse error" "evaluating rule: 10.1.2.3 must be in the network"
 '
-step 'rules wait until types are right' '
+step 'rules are evaluated only when the types are right' '
     breaks "{boxes: many}" "spec.boxes in body must be of type integer" "some validation rules were not checked"
 '
 step 'a rule compares an update with the object before' '
     refused "owner is immutable" patch shelf a --type=merge -p "{\"spec\":{\"owner\":\"bob\"}}"
 '
-step 'a change elsewhere is not in its way' '
+step 'a rule does not refuse a change of other fields' '
     k patch shelf a --type=merge -p "{\"spec\":{\"boxes\":6}}" && field shelf/a .spec.boxes 6
 '
-step 'a rule that became stricter does not judge what does not change' '
+step 'a stricter rule does not refuse fields that stay as they were' '
     definition "self.boxes < 3" && k apply -f "$dir/crd.yaml" &&
     within 10 k label shelf a colour=red --overwrite &&
     refused "failed rule: self.boxes < 3" patch shelf a --type=merge -p "{\"spec\":{\"boxes\":7}}"

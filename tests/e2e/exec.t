@@ -162,7 +162,7 @@ SAY
     cat "$dir/out"
     [ "$status" -eq 5 ]
 '
-step 'the command ends when the client goes' '
+step 'the command ends when its client disconnects' '
     "$kubectl" exec p -c main -- sleep "1$forever" &
     client=$!
     within 10 sleeps "1$forever" && kill -9 $client && within 10 nobody_sleeps "1$forever"
@@ -176,7 +176,7 @@ step 'many commands run at a time' '
         [ "$(cat "$dir/sum$i")" = "$(cksum <"$dir/big")" ] || exit 1
     done
 '
-step 'attach shows what a container says' '
+step 'attach shows the output of a container' '
     timeout 60 "$kubectl" attach p -c tick 2>"$dir/err" | head -n 2 >"$dir/out"
     prints "tick
 tick"

@@ -278,7 +278,7 @@ step 'some pods are missing after the kill' '
     echo "made: $made" && [ "$made" -lt 40 ]
 '
 manage first --leader-elect=false
-step 'the next process creates the missing pods and none twice' '
+step 'the next process creates the missing pods, and no pod twice' '
     within 40 at_least 40 large && within 20 field vcjob/large .status.pending 40 &&
     within 20 told "$dir/seen.pods" 40 "^ADDED" && told "$dir/seen.pods" 0 "^DELETED" &&
     told "$dir/seen.groups" 1 "^ADDED *large-" && field vcjob/large .status.retryCount ""

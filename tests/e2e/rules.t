@@ -120,7 +120,7 @@ step 'a token of the account authenticates as the account' '
     as "$(cat "$dir/token")" k auth whoami &&
     says system:serviceaccount:default:default system:serviceaccounts:default
 '
-step 'what is not granted is refused in the words of Kubernetes' '
+step 'a request without the right is refused with the message of Kubernetes' '
     as "$(cat "$dir/token")" refused \
         "pods is forbidden: User \"system:serviceaccount:default:default\" cannot list resource \"pods\" in API group \"\" in the namespace \"default\"" \
         get pods

@@ -149,11 +149,11 @@ step 'it answers in a pod, under its address and all of its names, at the named 
             within 20 answers "http://$name:8080/" || exit 1
         done
 '
-step 'both pods get their turn' '
+step 'both pods of the Service get connections' '
     for i in 1 2 3 4; do fetch http://web:8080/ && cat "$dir/out"; done >"$dir/turns" &&
         [ "$(sort -u "$dir/turns" | wc -l)" -eq 2 ]
 '
-step 'from another namespace it has the longer names only' '
+step 'pods of another namespace know the Service by its longer names only' '
     k create namespace other && k run -n other guest --image=x --command -- sleep 1000 &&
         k wait -n other --for=condition=Ready pod/guest --timeout=30s &&
         within 10 k exec -n other guest -- getent hosts web.default.svc && says "$(address web)" &&
@@ -162,7 +162,7 @@ step 'from another namespace it has the longer names only' '
 step 'a headless Service resolves to all pods' '
     within 20 resolves web-headless.default.svc.cluster.local 2
 '
-step 'a node port leads there from the machine' '
+step 'a node port of the machine leads to the Service' '
     port=$(kubectl get service web-node -o "jsonpath={.spec.ports[0].nodePort}") &&
         within 20 curl -sS --max-time 5 "http://127.0.0.1:$port/" && grep -q "I am web-" "$dir/said"
 '
@@ -172,7 +172,7 @@ step 'a pod of a StatefulSet is found by its name' '
         within 20 in_pod getent hosts db-1.db.default.svc.cluster.local && says "$ip" &&
         resolves db 2
 '
-step 'a pod that goes is no endpoint any more' '
+step 'a deleted pod is removed from the endpoints' '
     k scale deployment web --replicas=1 && within 30 endpoints web 1 &&
         within 20 resolves web-headless 1 &&
         for i in 1 2 3 4; do fetch http://web:8080/ && cat "$dir/out"; done >"$dir/turns" &&
@@ -203,7 +203,7 @@ for host in (\"kubernetes.default.svc\", \"kubernetes.default.svc.cluster.local\
 " && says "kubernetes.default.svc 200" "kubernetes.default.svc.cluster.local 200" "kubernetes 200" \
             "$net.1 200"
     '
-    step 'it comes back when somebody deletes it' '
+    step 'the Service kubernetes is created again after its deletion' '
         k delete service kubernetes && within 10 k get service kubernetes && says "$net.1"
     '
 fi

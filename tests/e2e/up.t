@@ -102,7 +102,7 @@ step 'a deployment for volcano gets a group and a node' '
         sed "s/^    spec:/    spec:\n      schedulerName: volcano/" | kubectl create -f - &&
         within 10 placed app=web 1
 '
-step 'the group follows what its owner says' '
+step 'the PodGroup follows the annotations of its owner' '
     set_by=$(kubectl get rs -l app=web -o name) &&
         k annotate "$set_by" scheduling.volcano.sh/group-min-member=2 &&
         k scale deployment web --replicas=2 &&

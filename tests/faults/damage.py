@@ -409,7 +409,7 @@ def loss_accepted(world):
 
 CASES = (
     ("a flipped bit in the middle of the WAL is refused, then salvaged", middle_of_the_wal),
-    ("what is refused stays as it is", refusals_change_nothing),
+    ("a refused directory stays as it is", refusals_change_nothing),
     ("a WAL that was removed is missed", wal_removed),
     ("a WAL that was cut is missed", wal_cut),
     ("an older copy of the database is refused", older_copy),

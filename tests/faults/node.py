@@ -409,7 +409,7 @@ def small_disk(tap):
 
     tap.step("a full disk: the container neither blocks nor ends", output_is_lost)
     tap.step("a full disk: the server lives and says why it refuses writes", the_server_stays)
-    tap.step("a full disk: the server starts or says why not, and later finds its pods",
+    tap.step("a full disk: the server starts or reports the reason, and later finds its pods",
              it_starts_or_says_why)
     tap.step("a full disk: with room again the log continues, and says what is missing",
              logging_goes_on)
@@ -583,17 +583,17 @@ def main():
         tap.step(name, fn, *args)
         tap.step(f"{name}: another pod continues", beside.goes_on)
 
-    story("what cannot run says why", cannot_run, node, files)
-    story("a wrong mount says which", wrong_mounts, node, files)
+    story("a command that cannot run: the status has the reason", cannot_run, node, files)
+    story("an invalid mount is named in the status", wrong_mounts, node, files)
     story("a user that cannot be", wrong_user, node)
-    story("who ignores SIGTERM is killed after the grace period", ignores_term, node)
-    story("daemons go with their pod", double_forks, node)
+    story("a container that ignores SIGTERM is killed after the grace period", ignores_term, node)
+    story("daemons end with their pod", double_forks, node)
     story("a shim that is killed", shim_killed, node)
     story("a shim that is stopped", shim_stopped, node)
     if "memory" in groups:
-        story("who takes too much memory", hog, node)
+        story("a container that uses too much memory is killed", hog, node)
     else:
-        tap.skip("who takes too much memory", "no memory controller")
+        tap.skip("a container that uses too much memory is killed", "no memory controller")
     if "pids" in groups:
         story("a fork bomb is bounded", fork_bomb, node)
         story("no process can be had", out_of_processes, node)
@@ -601,11 +601,11 @@ def main():
         tap.skip("a fork bomb is bounded", "no pids controller")
         tap.skip("no process can be had", "no pids controller")
     story("a lot of output", many_lines, node)
-    story("odd output", odd_output, node)
+    story("long lines, unfinished lines and binary output", odd_output, node)
     story("a slow reader of endless output", slow_follower, node)
     story("no descriptors are left", out_of_descriptors, node)
     story("a machine that was suspended", stopped_machine, node)
-    story("broken records and foreign files", foreign_files, node)
+    story("damaged records and foreign files are reported", foreign_files, node)
     tap.step("after all deletions no process or file is left",
              lambda: (node.delete_all(), node.expect_nothing_left()))
     tap.step("the server exits with 0", lambda: expect("status", node.server.stop(), 0))
