@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the rest_convert*.c files only: one object on its way through a conversion webhook, and
+// Shared by rest_conversion.c and the rest_convert*.c files only: one object on its way through a conversion webhook, and
 // the reviews that carry such objects.
 #pragma once
 
@@ -82,11 +82,22 @@ void conversion_queue(struct conversion *v);
 void conversion_send(struct rest *r);
 void conversion_batch_free(struct conversion_batch *b);
 
-/* ---- rest_convert.c ---- */
+/* ---- rest_conversion.c ---- */
 
+/* Whether the text is an object of the kind's version. */
+bool conversion_has_version(const struct api_kind *k, struct hk_str text);
+struct conversion *conversion_new(struct rest *r, const struct rest_kind *to);
 struct conversion *conversion_ref(struct conversion *v);
 /* Takes NULL. */
 void conversion_unref(struct conversion *v);
+uint64_t conversion_key(const struct rest_kind *k, const struct store_obj *o);
+/* Others may find it from now on. */
+void conversion_publish(struct conversion *v, uint64_t key);
+/* The published conversion of the state, or NULL. */
+struct conversion *conversion_find(const struct rest_kind *k, const struct store_obj *o,
+                                   const struct converter *t);
+/* Keeps it for the next reader; the oldest ones make room. */
+void conversion_cache(struct conversion *v);
 /* The conversion has ended; its text or why is set. */
 void conversion_end(struct conversion *v, bool done);
 /* "stable.example.com/v1, Kind=CronTab", of the object before its conversion. */

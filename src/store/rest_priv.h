@@ -501,7 +501,7 @@ void rest_webhook_tick(struct rest *r);
 int64_t rest_webhook_next_ns(const struct rest *r);
 void rest_webhook_fini(struct rest *r);
 
-/* ---- rest_convert.c: conversion webhooks of CustomResourceDefinitions ---- */
+/* ---- rest_conversion.c, rest_convert.c: conversion webhooks of CustomResourceDefinitions ---- */
 
 void rest_convert_init(struct rest *r);
 void rest_convert_fini(struct rest *r);
