@@ -303,6 +303,33 @@ static void add_covered(const char *list[COVERED_MAX + 1], const char *dir)
     }
 }
 
+/* The processes of pods. Fills covered: directories that pods do not see. */
+static void node_start_runtime(struct node *n, const struct node_opts *o, const char *top,
+                               const char *runs, const char **covered, struct hk_arena *a)
+{
+    const char *shm = shm_dir(n, hk_arena_printf(a, "%s/node", top), a);
+    char secret[PATH_MAX];
+
+    add_covered(covered, top);
+    add_covered(covered, n->nets ? node_parent_of(n->nets, a) : NULL);
+    add_covered(covered, shm ? node_parent_of(shm, a) : NULL);
+    /* Pods of a normal user may read what that user may; pods of root may run as any user. */
+    if (o->credentials && geteuid() == 0 && realpath(o->credentials, secret)) {
+        add_covered(covered, hk_arena_strndup(a, secret, strlen(secret)));
+    }
+    n->runtime = process_runtime_new(
+        &(struct process_opts){.loop = o->loop,
+                               .spawner = o->spawner,
+                               .clock = o->clock,
+                               .dir = runs,
+                               .sink = {node_on_end, n},
+                               .log_max_bytes = quantity_value(o->flags->log_max),
+                               .pids_max = o->flags->pod_max_pids,
+                               .plain = o->flags->plain,
+                               .covered = covered,
+                               .shm = shm});
+}
+
 int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
 {
     HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
@@ -310,9 +337,8 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
     const struct machine machine = {.root = "", .dir = o->dir};
     const struct json has = machine_capacity(&machine, &a), words = machine_labels(&machine, &a);
     char top[PATH_MAX]; /* absolute: other processes use it from other directories */
-    char secret[PATH_MAX];
     const char *covered[COVERED_MAX + 1] = {NULL};
-    const char *dir, *runs, *shm;
+    const char *dir, *runs;
     int rc;
 
     if (!realpath(o->dir, top)) {
@@ -328,25 +354,7 @@ int node_start(struct node *n, const struct node_opts *o, struct hk_err *err)
     if (rc < 0) {
         return rc;
     }
-    shm = shm_dir(n, dir, &a);
-    add_covered(covered, top);
-    add_covered(covered, n->nets ? node_parent_of(n->nets, &a) : NULL);
-    add_covered(covered, shm ? node_parent_of(shm, &a) : NULL);
-    /* Pods of a normal user may read what that user may; pods of root may run as any user. */
-    if (o->credentials && geteuid() == 0 && realpath(o->credentials, secret)) {
-        add_covered(covered, secret);
-    }
-    n->runtime =
-        process_runtime_new(&(struct process_opts){.loop = o->loop,
-                                                   .spawner = o->spawner,
-                                                   .clock = o->clock,
-                                                   .dir = runs,
-                                                   .sink = {node_on_end, n},
-                                                   .log_max_bytes = quantity_value(f->log_max),
-                                                   .pids_max = f->pod_max_pids,
-                                                   .plain = f->plain,
-                                                   .covered = covered,
-                                                   .shm = shm});
+    node_start_runtime(n, o, top, runs, covered, &a);
     n->agent = agent_new(&(struct agent_opts){.port = o->port,
                                               .shared_port = true,
                                               .clock = o->clock,
