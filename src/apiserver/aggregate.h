@@ -7,6 +7,7 @@
 #include "apiserver/discovery.h"
 #include "net/cert.h"
 #include "net/loop.h"
+#include "net/node_api.h"
 #include "store/rest.h"
 
 struct aggregate;
@@ -22,6 +23,7 @@ struct aggregate_opts {
     struct store *store;
     struct hk_clock *clock;
     struct hk_rand *rand;
+    const struct node_api *nodes;   /* of this process; or NULL */
     const struct cert_pair *client; /* shown to other API servers; NULL: nothing is forwarded */
     const char *front_ca_pem;       /* which they verify it with */
     const char *client_ca_pem;      /* of the users' certificates */

@@ -2,6 +2,7 @@
 // Where the Service of an APIService leads: a ready address of its Endpoints or EndpointSlices, else
 // what is wrong, as kube-aggregator's availability controller says it.
 #include "apiserver/aggregate_priv.h"
+#include "apiserver/pod_address.h"
 
 #include <arpa/inet.h>
 
@@ -16,10 +17,13 @@ struct search {
 };
 
 /* Every address has the same chance. */
-static void offer(struct search *f, struct hk_str address, int64_t port)
+static void offer(struct search *f, struct hk_str address, struct hk_str node, int64_t port)
 {
-    if (address.n > 0 && port > 0 && port <= UINT16_MAX &&
-        hk_rand_u64(f->s->a->o.rand) % ++f->seen == 0) {
+    const struct aggregate_opts *o = &f->s->a->o;
+    const struct pod_address all = {o->rest, o->store, o->nodes};
+
+    if (pod_address_reachable(&all, address, node) && address.n > 0 && port > 0 &&
+        port <= UINT16_MAX && hk_rand_u64(f->s->a->o.rand) % ++f->seen == 0) {
         f->chosen = hk_arena_str(f->mem, address);
         f->port = port;
     }
@@ -49,7 +53,7 @@ static void search_endpoints(struct search *f)
         const struct json *list = json_get(subset, "addresses");
         const int64_t port = find_port(f, json_get(subset, "ports"));
         for (uint32_t k = 0; (address = json_item(list, k)); k++) {
-            offer(f, json_str_field(address, "ip"), port);
+            offer(f, json_str_field(address, "ip"), json_str_field(address, "nodeName"), port);
         }
     }
 }
@@ -71,7 +75,8 @@ static bool aggregate_on_slice(void *ctx, const struct store_obj *o)
     for (uint32_t k = 0; (one = json_item(list, k)); k++) {
         const struct json *ready = json_at(one, "conditions.ready");
         if (!json_is(ready, JSON_BOOL) || ready->b) {
-            offer(f, json_str(json_item(json_get(one, "addresses"), 0), HK_STR("")), port);
+            offer(f, json_str(json_item(json_get(one, "addresses"), 0), HK_STR("")),
+                  json_str_field(one, "nodeName"), port);
         }
     }
     return true;

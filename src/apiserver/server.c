@@ -585,6 +585,7 @@ static struct aggregate *server_make_aggregate(const struct server_opts *o)
                                                   .store = o->store,
                                                   .clock = o->clock,
                                                   .rand = o->rand,
+                                                  .nodes = o->node_api,
                                                   .client = o->front_client,
                                                   .front_ca_pem = o->front_ca_pem,
                                                   .client_ca_pem = o->client_ca_pem});

@@ -5,6 +5,7 @@
 // pkg/registry/core/{pod,service/storage,node}, UpgradeAwareHandler.
 #include "apiserver/subproxy.h"
 
+#include "apiserver/pod_address.h"
 #include "apiserver/server_priv.h"
 #include "net/forward.h"
 
@@ -136,6 +137,16 @@ static int set_host(struct exchange *x, struct hk_str host, struct proxy_target 
     return is_proxyable(x, host) ? 0 : exchange_refuse(x, 400, "BadRequest", "address not allowed");
 }
 
+/* Whether the address of the pod leads to it. */
+static bool is_reachable(const struct exchange *x, const struct json *pod)
+{
+    const struct server_opts *o = &x->server->opts;
+    const struct pod_address all = {o->rest, o->store, o->node_api};
+
+    return pod_address_reachable(&all, json_str_at(pod, "status.podIP"),
+                                 json_str_at(pod, "spec.nodeName"));
+}
+
 /* ---- pods ---- */
 
 /* The first port that a container of the pod names. */
@@ -161,6 +172,12 @@ static int find_pod(struct exchange *x, struct proxy_target *t)
     }
     if (t->port.n == 0) {
         t->port = first_port(x, pod);
+    }
+    if (!is_reachable(x, pod)) {
+        return exchange_refuse(x, 503, "ServiceUnavailable",
+                               "error trying to reach service: pod %.*s has a loopback address of "
+                               "another machine, node %.*s",
+                               HK_FMT(t->name), HK_FMT(json_str_at(pod, "spec.nodeName")));
     }
     const int rc = set_host(x, json_str_at(pod, "status.podIP"), t);
     return rc < 0 ? rc : read_port(x, t);
@@ -203,7 +220,8 @@ static bool is_pod_address(struct exchange *x, const struct json *address)
         return false;
     }
     const struct json *pod = read_object(x, "pods", ns, json_str_field(ref, "name"));
-    return pod && hk_str_eq(json_str_at(pod, "status.podIP"), json_str_field(address, "ip"));
+    return pod && hk_str_eq(json_str_at(pod, "status.podIP"), json_str_field(address, "ip")) &&
+           is_reachable(x, pod);
 }
 
 static bool choose_address(struct exchange *x, const struct json *subset, struct proxy_target *t)
@@ -264,18 +282,6 @@ static int find_service(struct exchange *x, struct proxy_target *t)
 
 /* ---- nodes ---- */
 
-static struct hk_str node_address(const struct json *node)
-{
-    const struct json *list = json_list_at(node, "status.addresses"), *one;
-
-    for (uint32_t k = 0; (one = json_item(list, k)); k++) {
-        if (hk_str_is(json_str_field(one, "type"), "InternalIP")) {
-            return json_str_field(one, "address");
-        }
-    }
-    return HK_STR("");
-}
-
 /* Without a port, or with that of the node's own server: that server, over TLS. */
 static int find_node(struct exchange *x, struct proxy_target *t)
 {
@@ -287,7 +293,7 @@ static int find_node(struct exchange *x, struct proxy_target *t)
     }
     const int64_t port = json_int_at(node, "status.daemonEndpoints.kubeletEndpoint.Port");
     if (t->port.n > 0 && !(hk_str_int(t->port, &asked) && asked == port)) {
-        const int rc = set_host(x, node_address(node), t);
+        const int rc = set_host(x, pod_address_of_node(node), t);
         return rc < 0 ? rc : read_port(x, t);
     }
     if (port <= 0 || port > UINT16_MAX) {
@@ -298,7 +304,7 @@ static int find_node(struct exchange *x, struct proxy_target *t)
     }
     t->kubelet = t->tls = true;
     t->number = port;
-    return set_host(x, node_address(node), t);
+    return set_host(x, pod_address_of_node(node), t);
 }
 
 /* ---- requests ---- */

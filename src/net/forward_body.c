@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the end of a body in an HTTP/1.1 answer (RFC 9112, section 6.3), and removes the chunks.
 // Whatever is ambiguous makes the answer invalid.
-#include "net/forward_priv.h"
+#include "net/forward_body.h"
 
 #include "net/http_head.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a body in an HTTP answer, from arbitrary bytes, read whole and in pieces: the same bytes
 // come out, and the same verdict, however they arrive.
-#include "net/forward_priv.h"
+#include "net/forward_body.h"
 #include "net/http_head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
