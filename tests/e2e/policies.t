@@ -476,6 +476,9 @@ step 'and they can be removed' '
     refused "denied request: never" create configmap later -n free &&
         k delete validatingadmissionpolicybinding never && k create configmap later -n free
 '
+step 'pods and workloads are removed at the end' '
+    k delete deployments,pods --all -n guarded --wait --timeout=20s
+'
 stop TERM
 step 'the server ends as it should' '[ "$status" -eq 0 ]'
 
