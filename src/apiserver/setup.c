@@ -138,13 +138,13 @@ static int load_serving(const char *dir, const name_list *names, int64_t now_s, 
                   : write_pair(dir, "server.crt", "server.key", &s->serving, err);
 }
 
-static int load_certs(const char *dir, const char *addr, const char *service_addr, int64_t now_s,
-                      struct setup *s, struct hk_err *err)
+static int load_certs(const char *dir, const char *addr, const struct setup_service *service,
+                      int64_t now_s, struct setup *s, struct hk_err *err)
 {
     /* The names of the Service default/kubernetes. */
     static const char *const service_names[] = {"kubernetes", "kubernetes.default",
-                                                "kubernetes.default.svc",
-                                                "kubernetes.default.svc.cluster.local"};
+                                                "kubernetes.default.svc"};
+    HK_AUTO(hk_buf_fini) struct hk_buf full = {0};
     char host[256] = "";
     name_list names = {0};
     int rc = load_ca(dir, now_s, s, err);
@@ -155,8 +155,11 @@ static int load_certs(const char *dir, const char *addr, const char *service_add
     for (size_t i = 0; i < HK_LEN(service_names); i++) {
         hk_vec_push(&names, service_names[i]);
     }
-    if (service_addr) {
-        hk_vec_push(&names, service_addr);
+    hk_buf_addf(&full, "kubernetes.default.svc.%s",
+                service && service->domain ? service->domain : "cluster.local");
+    hk_vec_push(&names, full.data);
+    if (service && service->addr) {
+        hk_vec_push(&names, service->addr);
     }
     if (gethostname(host, sizeof(host) - 1) == 0 && host[0] != '\0') {
         hk_vec_push(&names, host);
@@ -292,11 +295,11 @@ bool setup_exists(const char *dir)
     return setup_file_exists(dir, "sa.key");
 }
 
-int setup_load(const char *dir, const char *addr, const char *service_addr, struct hk_clock *clock,
-               struct setup *ret, struct hk_err *err)
+int setup_load(const char *dir, const char *addr, const struct setup_service *service,
+               struct hk_clock *clock, struct setup *ret, struct hk_err *err)
 {
     struct setup s = {0};
-    int rc = load_certs(dir, addr, service_addr, clock->wall_ns(clock) / 1000000000, &s, err);
+    int rc = load_certs(dir, addr, service, clock->wall_ns(clock) / 1000000000, &s, err);
 
     if (rc == 0) {
         rc = load_front(dir, clock->wall_ns(clock) / 1000000000, &s, err);

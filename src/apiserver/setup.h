@@ -21,11 +21,17 @@ struct setup {
 
 /* Whether a server was ever started with this directory. */
 bool setup_exists(const char *dir);
+/* The Service default/kubernetes. */
+struct setup_service {
+    const char *addr;   /* NULL: none */
+    const char *domain; /* of the cluster; NULL: cluster.local */
+};
+
 /* addr is the server's address. Replaces the serving certificate when it is not valid for that
- * address or this host, or expires soon. service_addr is that of the Service default/kubernetes;
- * NULL: none. The caller's umask protects the files. */
-int setup_load(const char *dir, const char *addr, const char *service_addr, struct hk_clock *clock,
-               struct setup *ret, struct hk_err *err) HK_CHECKED;
+ * address or this host, or expires soon. service may be NULL. The caller's umask
+ * protects the files. */
+int setup_load(const char *dir, const char *addr, const struct setup_service *service,
+               struct hk_clock *clock, struct setup *ret, struct hk_err *err) HK_CHECKED;
 void setup_fini(struct setup *s);
 /* Writes DIR/kubeconfig for the server at that URL. */
 int setup_write_kubeconfig(const struct setup *s, const char *dir, const char *url,

@@ -57,6 +57,7 @@ struct up {
     struct services *services;
     struct proxy *proxy;
     struct dns *dns; /* NULL: none */
+    struct hk_err dns_off;
     struct spawner *spawner;
     struct net_files *conf_file; /* NULL: no file */
     struct conf_map conf_map;
@@ -249,7 +250,7 @@ static int up_start_dns(struct up *u, const struct up_opts *o, struct hk_err *er
                              &(struct dns_zone_opts){.services = u->services,
                                                      .pod_namespace = up_pod_namespace,
                                                      .ctx = u},
-                             &u->dns, err);
+                             &u->dns, &u->dns_off, err);
 }
 
 static int up_open_parts(struct up *u, const struct up_opts *o, struct hk_err *err)
@@ -259,6 +260,7 @@ static int up_open_parts(struct up *u, const struct up_opts *o, struct hk_err *e
 
     u->metrics = (struct server_metrics){write_metrics, u};
     host.metrics = &u->metrics;
+    host.cluster_domain = o->dns.domain;
     u->node_api = (struct node_api){.serve = up_serve,
                                     .has = up_has_pod,
                                     .has_node = is_own_node,
@@ -425,6 +427,7 @@ static int up_open_and_run(struct up *u, const struct up_opts *o, struct hk_err 
     if (rc < 0) {
         return rc;
     }
+    cluster_dns_log_off(&u->dns_off);
     return up_loop_once(u, err);
 }
 

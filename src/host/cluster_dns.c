@@ -5,7 +5,6 @@
 #include "net/resolv.h"
 
 #include <arpa/inet.h>
-#include <unistd.h>
 
 enum { PORT = 53, INDEX = 10 /* in the range */ };
 
@@ -75,17 +74,18 @@ int cluster_dns_check(const struct cluster_dns_opts *o, struct hk_err *err)
     return 0;
 }
 
-/* Most users may not listen on port 53. */
-static void cluster_dns_log_off(const char *why)
+void cluster_dns_log_off(const struct hk_err *why)
 {
-    hk_log(geteuid() == 0 ? HK_LOG_WARN : HK_LOG_INFO,
-           "there is no DNS server: pods find Services through their hosts files only",
-           "err=\"%s\"", why);
+    if (why->text[0] != '\0') {
+        hk_log(HK_LOG_INFO,
+               "there is no DNS server: pods find Services through their hosts files only",
+               "err=\"%s\"", why->text);
+    }
 }
 
 int cluster_dns_start(const struct cluster_dns_opts *o, struct rest_service_range range,
                       struct net_loop *loop, const struct dns_zone_opts *zone, struct dns **ret,
-                      struct hk_err *err)
+                      struct hk_err *ret_off, struct hk_err *err)
 {
     const struct in_addr tenth = {htonl(range.net + INDEX)};
     const bool automatic = strcmp(o->address, AUTO) == 0;
@@ -106,7 +106,7 @@ int cluster_dns_start(const struct cluster_dns_opts *o, struct rest_service_rang
     opts.zone.domain = o->domain;
     rc = dns_new(&opts, ret, err);
     if (rc < 0 && automatic) {
-        cluster_dns_log_off(err->text);
+        *ret_off = *err;
         return 0;
     }
     return rc < 0 ? hk_wrap(err, rc, "option --cluster-dns") : 0;

@@ -331,8 +331,9 @@ int host_open(struct host *h, const struct host_opts *o, struct hk_err *err)
     if (rc < 0) {
         return rc;
     }
-    rc = setup_load(o->dir, o->addr, write_service_address(&h->services.range, address), h->clock,
-                    &h->setup, err);
+    const struct setup_service service = {write_service_address(&h->services.range, address),
+                                          o->cluster_domain};
+    rc = setup_load(o->dir, o->addr, &service, h->clock, &h->setup, err);
     if (rc < 0) {
         return rc;
     }

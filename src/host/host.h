@@ -28,6 +28,7 @@ struct host_opts {
     int64_t memory_limit_bytes; /* 0: only kernel limits; negative: none at all */
     struct admission_tolerations tolerations;
     struct service_network services;      /* prefix 0: Services get no addresses */
+    const char *cluster_domain;           /* NULL: cluster.local */
     const struct node_api *node_api;      /* serves pods of this process, or NULL */
     const struct server_metrics *metrics; /* or NULL */
 };

@@ -295,9 +295,10 @@ int logs_merge(struct user *u, const struct verb *v, const struct logs_opts *o,
         add_source(&m, pods.objects.at[i]);
     }
     if (m.n == 0) {
-        verb_complain(t->over ? "%s: the job has ended, and its pods are deleted with their output "
-                                "(see 'hekla history %s')"
-                              : "%s: no pod of the job has started yet (wait for one with -f)",
+        verb_complain(t->over && pods.objects.len == 0
+                          ? "%s: the job has ended, and its pods are deleted with their output "
+                            "(see 'hekla history %s')"
+                          : "%s: no pod of the job has started yet (wait for one with -f)",
                       v->name, t->job.s);
         return 0;
     }
