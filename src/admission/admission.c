@@ -79,7 +79,7 @@ static const struct admit_row rows[] = {
     DEFAULTS(CORE, "PodTemplate", podtemplate),
     DEFAULTS(CORE, "Endpoints", endpoints),
     DEFAULTS("discovery.k8s.io", "EndpointSlice", endpointslice),
-    DEFAULTS("autoscaling", "HorizontalPodAutoscaler", autoscaler),
+    KIND("autoscaling", "HorizontalPodAutoscaler", autoscaler),
     DEFAULTS(NETWORKING, "NetworkPolicy", networkpolicy),
     DEFAULTS(STORAGE, "CSIDriver", csidriver),
     {"coordination.k8s.io", "Lease", ON_WRITE, .validate = admit_lease_validate},

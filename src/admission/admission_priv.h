@@ -233,6 +233,7 @@ int admit_podtemplate_default(struct admission_request *q, struct hk_err *err);
 int admit_endpoints_default(struct admission_request *q, struct hk_err *err);
 int admit_endpointslice_default(struct admission_request *q, struct hk_err *err);
 int admit_autoscaler_default(struct admission_request *q, struct hk_err *err);
+void admit_autoscaler_validate(struct admission_request *q);
 int admit_networkpolicy_default(struct admission_request *q, struct hk_err *err);
 int admit_csidriver_default(struct admission_request *q, struct hk_err *err);
 /* Refuses negative numbers in the status of a workload. */

@@ -92,6 +92,38 @@ int admit_autoscaler_default(struct admission_request *q, struct hk_err *err)
     return 0;
 }
 
+/* Whether the version names a group. The core group has no kinds with a scale but one. */
+static bool admit_autoscaler_target_has_group(const struct json *target)
+{
+    const struct hk_str version = edit_str(target, "apiVersion");
+
+    return hk_str_is(edit_str(target, "kind"), "ReplicationController") ||
+           (version.n > 0 && memchr(version.s, '/', version.n));
+}
+
+void admit_autoscaler_validate(struct admission_request *q)
+{
+    const struct json *spec = json_get(q->obj, "spec");
+    const struct json *target = json_get(spec, "scaleTargetRef");
+    const struct json *most = json_get(spec, "maxReplicas");
+    const struct path p = path_field(NULL, "spec");
+    const struct path max = path_field(&p, "maxReplicas");
+    const struct path ref = path_field(&p, "scaleTargetRef");
+    const struct path version = path_field(&ref, "apiVersion");
+
+    cause_check_min(q, &p, spec, "minReplicas", 1);
+    cause_check_min(q, &p, spec, "maxReplicas", 1);
+    if (most && json_int(most, 0) < json_int(json_get(spec, "minReplicas"), 1)) {
+        cause_invalid(q, &max, most, "must be greater than or equal to `minReplicas`");
+    }
+    cause_check_present(q, &ref, target, "kind");
+    cause_check_present(q, &ref, target, "name");
+    if (!admit_autoscaler_target_has_group(target)) {
+        cause_invalid_str(q, &version, edit_str(target, "apiVersion"),
+                          "apiVersion must specify API group");
+    }
+}
+
 static void default_rule(struct json *rule, struct hk_arena *a)
 {
     each_object(rule, "ports", a, default_protocol);

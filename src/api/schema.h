@@ -37,3 +37,6 @@ bool schema_validate(const struct schema *s, const struct json *obj, const struc
 /* Reports what Kubernetes refuses in the rules of a definition: above all rules that do not compile.
  * Fields are relative to the schema: "properties[spec].x-kubernetes-validations[0].rule". */
 void schema_check_rules(const struct schema *s, struct hk_arena *a, const struct schema_sink *sink);
+/* Reports defaults that the schema itself refuses: "properties[spec].default". */
+void schema_check_defaults(const struct schema *s, struct hk_arena *a,
+                           const struct schema_sink *sink);

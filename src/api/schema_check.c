@@ -481,3 +481,62 @@ bool schema_validate(const struct schema *s, const struct json *obj, const struc
     schema_check_rules_hold(&c, s, obj, old);
     return c.found == 0;
 }
+
+/* ---- defaults of a schema ---- */
+
+/* Passes findings on, with the place of the default in front. */
+struct preset_report {
+    const struct schema_sink *to;
+    struct hk_arena *a;
+    const char *at;
+};
+
+static void schema_check_on_preset(void *ctx, const char *reason, const char *field,
+                                   const char *message)
+{
+    const struct preset_report *r = ctx;
+
+    r->to->error(r->to->ctx, reason,
+                 hk_arena_printf(r->a, "%sdefault%s%s", r->at, field[0] ? "." : "", field),
+                 message);
+}
+
+static void check_preset(const struct schema_node *n, const char *at, struct hk_arena *a,
+                         const struct schema_sink *sink)
+{
+    struct preset_report report = {sink, a, at};
+    const struct schema_sink own = {.ctx = &report, .error = schema_check_on_preset};
+    const struct schema part = {.root = (struct schema_node *)n};
+    const struct schema_path root = {0};
+    struct checker c = {.a = a, .sink = &own};
+    struct json value = json_clone(n->preset, a);
+
+    schema_default(&part, &value, a);
+    schema_check_check_value(&c, n, &value, &root);
+}
+
+/* at is the path of the node, with a dot at its end. */
+static void check_presets(const struct schema_node *n, const char *at, struct hk_arena *a,
+                          const struct schema_sink *sink)
+{
+    if (n->preset) {
+        check_preset(n, at, a, sink);
+    }
+    for (uint32_t i = 0; i < n->nprops; i++) {
+        check_presets(n->props[i].node,
+                      hk_arena_printf(a, "%sproperties[%.*s].", at, HK_FMT(n->props[i].key)), a,
+                      sink);
+    }
+    if (n->additional) {
+        check_presets(n->additional, hk_arena_printf(a, "%sadditionalProperties.", at), a, sink);
+    }
+    if (n->items) {
+        check_presets(n->items, hk_arena_printf(a, "%sitems.", at), a, sink);
+    }
+}
+
+void schema_check_defaults(const struct schema *s, struct hk_arena *a,
+                           const struct schema_sink *sink)
+{
+    check_presets(s->root, "", a, sink);
+}

@@ -231,12 +231,33 @@ static void schemas_that_are_not_structural_are_refused(void **state)
     }
 }
 
+/* Defaults are checked with the defaults inside them filled in. */
+static void test_a_default_must_fit_its_schema(void **state)
+{
+    HK_AUTO(hk_arena_fini) struct hk_arena a = {0};
+    HK_AUTO(hk_buf_fini) struct hk_buf found = {0};
+    const struct schema_sink sink = {.ctx = &found, .error = on_error};
+    struct schema *s = compile(
+        OBJECT("'a':{'type':'integer','default':'x'},'b':{'type':'array','items':{'type':'string',"
+               "'enum':['p'],'default':'q'}},'c':{'type':'object','default':{},'required':['d'],"
+               "'properties':{'d':{'type':'integer','default':1}}}"),
+        &a);
+
+    schema_check_defaults(s, &a, &sink);
+    schema_free(s);
+    assert_true(hk_str_contains(hk_buf_str(&found), "properties[a].default"));
+    assert_true(hk_str_contains(hk_buf_str(&found), "in body must be of type integer"));
+    assert_true(hk_str_contains(hk_buf_str(&found), "properties[b].items.default"));
+    assert_false(hk_str_contains(hk_buf_str(&found), "properties[c]"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unknown_fields_are_pruned),
         cmocka_unit_test(defaults_are_filled_in),
         cmocka_unit_test(values_are_checked),
+        cmocka_unit_test(test_a_default_must_fit_its_schema),
         cmocka_unit_test(schemas_that_are_not_structural_are_refused),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -70,12 +70,6 @@ static int check_kind(struct exchange *x, struct json *body)
             "not match the path",
             HK_FMT(got_kind), k->version, k->kind);
     }
-    if (x->kind->flags & REST_CUSTOM && got_kind.n == 0) {
-        return exchange_refuse(x, 400, "BadRequest",
-                               "the object provided is unrecognized (must be of type %s): Object "
-                               "'Kind' is missing",
-                               k->kind);
-    }
     if (got_version.n == 0) {
         json_set_str_copy(body, &x->mem, "apiVersion", hk_buf_str(&version));
     }

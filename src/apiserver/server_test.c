@@ -180,6 +180,13 @@ static void test_refusals_have_kubernetes_words(void **state)
         {"DELETE", CONFIGMAPS "/a", "{\"dryRun\":[\"Some\"]}", 422,
          "\"group\":\"meta.k8s.io\",\"kind\":\"DeleteOptions\",\"causes\":[{\"reason\":"
          "\"FieldValueNotSupported\",\"message\":\"Unsupported value: [\\\"Some\\\"]"},
+        {"POST", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
+         "{\"metadata\":{\"name\":\"h\"},\"spec\":{\"maxReplicas\":1,\"minReplicas\":2,"
+         "\"scaleTargetRef\":{\"kind\":\"\",\"name\":\"x\"}}}",
+         422,
+         "[spec.maxReplicas: Invalid value: 1: must be greater than or equal to `minReplicas`, "
+         "spec.scaleTargetRef.kind: Required value, spec.scaleTargetRef.apiVersion: Invalid value: "
+         "\\\"\\\": apiVersion must specify API group]"},
         {"GET", CONFIGMAPS "?continue=x&resourceVersion=5", NULL, 400,
          "specifying resource version is not allowed when using continue"},
         {"GET", "/api/v1/namespaces/default/pods/p/log", NULL, 501,

@@ -86,6 +86,7 @@ static void check_schema(struct rest_call *c, const struct json *schema, const c
         return;
     }
     schema_check_rules(rules, &c->mem, &sink);
+    schema_check_defaults(rules, &c->mem, &sink);
     schema_free(rules);
 }
 

@@ -1202,8 +1202,8 @@ CUSTOM = [
     post("CRD: a bad scope", CRDS, crd("bads.same.test", {"type": "object"}, scope="Some")),
     post("custom: create", THINGS, made("t", size=2)),
     post("custom: create with defaults", THINGS, made("defaults")),
-    post("custom: create without a spec", THINGS, {"metadata": {"name": "bare"}}),
-    post("custom: without kind and version, whole", THINGS, {
+    post("custom: create without a spec, kind and version", THINGS, {"metadata": {"name": "bare"}}),
+    post("custom: create without a spec", THINGS, {
         "apiVersion": "same.test/v1", "kind": "Thing", "metadata": {"name": "bare"}}),
     post("custom: unknown fields fall out, with a warning", THINGS,
          made("pruned", extra=1, free={"kept": 1})),
