@@ -75,6 +75,27 @@ step 'a config map is created, read, listed and changed' '
 step 'creating an existing config map is a conflict' '
     answers 409 POST $maps "$(body a 1)" && says "configmaps \\\"a\\\" already exists"
 '
+step 'a request whose body means something else than its path changes nothing' '
+    apps=/apis/apps/v1/namespaces/default/deployments
+    container="{\"name\":\"c\",\"image\":\"i\"}"
+    labels="{\"app\":\"x\"}"
+    answers 201 POST $apps "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"replicas\":2,\"selector\":{
+        \"matchLabels\":$labels},\"template\":{\"metadata\":{\"labels\":$labels},\"spec\":{
+        \"containers\":[$container]}}}}" &&
+    answers 400 PUT $apps/d/scale "{\"kind\":\"Deployment\",\"apiVersion\":\"apps/v1\"}" &&
+    answers 200 GET $apps/d && says "\"replicas\":2" &&
+    answers 201 POST "/api/v1/namespaces/default/pods" "{\"metadata\":{\"name\":\"p\"},\"spec\":{
+        \"containers\":[$container]}}" &&
+    answers 400 POST /api/v1/namespaces/default/pods/p/eviction "{\"metadata\":{\"name\":\"q\"}}" &&
+    answers 400 POST /api/v1/namespaces/default/pods/p/binding "{\"metadata\":{\"name\":\"q\"},
+        \"target\":{\"name\":\"n\"}}" &&
+    answers 200 GET /api/v1/namespaces/default/pods/p && ! grep -q nodeName "$dir/out" &&
+    answers 422 DELETE $maps/a "{\"dryRun\":[\"Some\"]}" && says "DeleteOptions.meta.k8s.io" &&
+    answers 400 DELETE $maps/a "{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\"}" &&
+    answers 200 DELETE $maps/a "{\"dryRun\":[\"All\"]}" && says "\"status\":\"Success\"" &&
+    answers 200 GET $maps/a &&
+    answers 200 DELETE /api/v1/namespaces/default/pods/p && answers 200 DELETE $apps/d
+'
 step 'a watch shows the change' '
     curl -sSN --max-time 20 --cacert "$data/ca.crt" -H "Authorization: Bearer $token" -A test \
         "$url$maps?watch=true&fieldSelector=metadata.name%3Da" | head -n 1 >"$dir/out"
