@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evictions end, and none is in vain. From one seed comes a small cluster: queues with weights,
-// limits and shares, flat or as a tree; gangs of several priorities and shapes whose pods end by
-// themselves or never; a job controller that makes an evicted pod anew; and a configuration: the
-// actions in any order, plugins in any tier. Jobs arrive during the first cycles, then only time
-// passes. Asserted:
+// Evictions end, and each one has an effect. One seed creates a small cluster: queues with
+// weights, limits and shares, flat or as a tree; gangs of several priorities and shapes whose
+// pods end by themselves or never; a job controller that replaces evicted pods; and a
+// configuration: the actions in any order, plugins in any tier. Jobs arrive during the first
+// cycles; after that only time passes.
 //
-// Two outside events (a submission, a pod that ends by itself) bound a period.
+// A seat is a member of a job. A period is the time between two outside events: a submission, or
+// the end of a pod by itself. Asserted:
 //
-//   a  In a period at most as many cycles evict as there are jobs, and no more pods are evicted
-//      than there are seats (members of jobs). Where a plugin knows shares, that many are not
-//      evicted in all the time after the last submission. Once nothing ends any more, nobody is
-//      evicted.
-//   b  With proportion no pod that was bound after the last submission is evicted for another
-//      queue. This holds where owners replace a pod at once: while one is missing, shares are
-//      worked out without it. A pod placed at the cost of its own queue is never evicted within
-//      the queue for a job of lower priority. No seat loses a pod twice in a period to the same
-//      queue, for gangs that cannot start without, where the gang plugin is there; unless the
-//      gang has lost a member itself in that period, or the place it was promised, to a more
-//      urgent job of its queue.
-//   c  After the last submission, whoever somebody is evicted for is bound once the victims are
-//      gone, unless a job of its queue and higher priority is bound instead. With proportion this
-//      is asked of evictions that were decided while no pod was missing.
-//   d  What the bound and the leaving pods of a queue hold never exceeds the queue's capability,
-//      and after every cycle model_check() proves the books.
+//   a  In a period, at most as many cycles evict as there are jobs, and at most as many pods are
+//      evicted as there are seats. If a plugin computes shares, fewer pods than that are evicted
+//      in all the time after the last submission. Once no pod ends any more, no pod is evicted.
+//   b  With proportion, a pod that was bound after the last submission is never evicted for
+//      another queue. This is checked only if owners replace a pod at once: while a pod is
+//      missing, shares are computed without it. A pod for which pods of its own queue were
+//      evicted is never evicted within the queue for a job of lower priority. With the gang
+//      plugin, no seat loses a pod twice in a period to the same queue, for gangs that cannot
+//      start otherwise, unless the gang itself lost a member or a promised place in that period
+//      to a more urgent job of its queue.
+//   c  After the last submission, a job for which pods were evicted is bound once they are gone,
+//      unless a job of the same queue and higher priority is bound instead. With proportion this
+//      is checked for evictions that were decided while no pod was missing.
+//   d  The bound and terminating pods of a queue never hold more than the capability of the
+//      queue, and model_check() succeeds after every cycle.
 //
 //   hekla-property-settle [--seeds N] [--from S]    a TAP point per hundred seeds
 //   hekla-property-settle --seconds N [--from S]    seeds until time is over, from a random one
@@ -79,7 +79,7 @@ static uint32_t job_number(const struct settle *s, job_id j)
     return k;
 }
 
-/* The pods of the job that were promised a node have it at that cost. */
+/* Records the cost for the pods of the job that were promised a node. */
 static void note_promises(struct settle *s, const struct settle_job *j, enum cost cost)
 {
     for (uint32_t i = 0; i < j->nseat; i++) {
@@ -100,8 +100,8 @@ static bool is_again(const struct settle *s, const struct seat *t, const struct 
     return t->placed == COST_QUEUE && by->priority < s->jobs[t->job].priority;
 }
 
-/* The queue has evicted a pod of this seat before in this period, and now does so for a gang that
- * cannot start without and has lost nothing itself. */
+/* Whether the queue evicts a pod of this seat for the second time in this period, for a gang that
+ * cannot start otherwise and has lost nothing itself. */
 static bool is_twice(const struct settle *s, const struct seat *t, const struct settle_job *by)
 {
     const struct job *job = model_job(&s->w.m, by->id);
@@ -362,7 +362,7 @@ static bool batch(uint64_t from, uint64_t to, bool verbose, uint32_t point)
     return ok;
 }
 
-/* Seeds from a random one, so that each run tries others; what fails is named and can be repeated. */
+/* Runs seeds from a random first one. A failing seed is printed, so it can be repeated. */
 static int64_t random_start(void)
 {
     uint32_t r;

@@ -7,31 +7,31 @@
 #include "scheduler/session.h"
 
 enum {
-    SUBMIT_CYCLES = 12, /* jobs arrive in these */
+    SUBMIT_CYCLES = 12, /* first cycles, in which jobs arrive */
     MAX_JOBS = 24,
     MAX_SEATS = 160,
     MAX_QUEUES = 8,
     MAX_OWED = 512,
-    MAX_GRACE = 2,   /* cycles a victim takes to go */
-    MAX_ABSENCE = 2, /* cycles until its successor is there */
+    MAX_GRACE = 2,   /* cycles until an evicted pod is gone */
+    MAX_ABSENCE = 2, /* cycles until its owner replaces it */
 };
 
-/* At whose cost a pod gets its place. */
+/* Whose pods were evicted to place a pod: nobody's, of its own queue, or of other queues. */
 enum cost { COST_NONE, COST_QUEUE, COST_OTHERS };
 enum seat_state { SEAT_POD, SEAT_EMPTY, SEAT_DONE };
 
-/* A member of a job: pods come and go on it. */
+/* A member of a job. Its pods follow each other. */
 struct seat {
     uint32_t job, number;
-    task_id pod; /* while there is one */
+    task_id pod; /* valid in SEAT_POD */
     struct size size;
     unsigned flags;
     uint8_t state;
-    uint32_t wait; /* cycles until the pod ends, is gone, or its successor is made */
+    uint32_t wait; /* cycles until the pod ends, is gone, or is replaced */
     bool runs_forever;
     uint32_t incarnation;
-    uint32_t bound;                      /* the pod, in that cycle */
-    uint8_t promised, placed;            /* the pod, by whose cost: enum cost */
+    uint32_t bound;                      /* cycle in which the pod was bound */
+    uint8_t promised, placed;            /* enum cost of the pod's promised and actual place */
     uint32_t evicted_in[MAX_QUEUES + 1]; /* by queue: the last period in which it evicted a pod */
 };
 
@@ -43,7 +43,7 @@ struct settle_job {
     uint32_t lost_in; /* the last period in which it lost a pod or a promised place to others */
 };
 
-/* An eviction whose reason must come true. */
+/* An eviction: the job that it was for must be bound until the cycle due. */
 struct owed {
     uint32_t job, cycle, due;
     bool paid;
@@ -59,7 +59,7 @@ struct settle {
     bool verbose;
     bool limits; /* a plugin enforces capability */
     bool proportion, gang;
-    bool prompt;    /* owners replace a pod in the moment it is gone */
+    bool prompt;    /* owners replace a pod as soon as it is gone */
     bool hierarchy; /* as a tree */
     struct settle_job jobs[MAX_JOBS];
     uint32_t njob;
@@ -79,7 +79,7 @@ struct settle {
 int settle_init(struct settle *s, uint64_t seed, bool verbose, struct hk_err *err) HK_CHECKED;
 void settle_fini(struct settle *s);
 uint32_t settle_below(struct settle *s, uint32_t n);
-/* Some owner has yet to replace a pod: shares are worked out without it. */
+/* True while an owner has not yet replaced a pod: shares are computed without that pod. */
 bool settle_lacks_pods(const struct settle *s);
-/* Pods start, end, go and come anew; the jobs of this cycle arrive. */
+/* Starts, ends, removes and replaces pods; submits the jobs of this cycle. */
 void settle_turn(struct settle *s);

@@ -8,7 +8,7 @@
 struct check_key {
     enum api_kind_id kind;
     bool present;
-    bool unsure; /* at the end of the process a change of it was under way */
+    bool unsure; /* a change was in progress when the process ended */
     uint64_t rv, hash;
 };
 
@@ -18,16 +18,16 @@ struct check_pod {
     enum { CHECK_POD_PENDING, CHECK_POD_RUNNING, CHECK_POD_OVER } phase;
     char role[32];
     bool deleting, gone, forever, failed;
-    int64_t gone_ns, deleting_ns; /* when that was published; 0 not yet */
+    int64_t gone_ns, deleting_ns; /* when it was published; 0: not yet */
     int64_t grace_s;
-    bool forced; /* somebody does not wait for its processes */
+    bool forced; /* a client deleted it without waiting for its processes */
 };
 
 struct check_node {
     char name[32];
     int64_t cpu_milli, mem_bytes, pods;
     bool gone;
-    int64_t gone_ns; /* when it was last gone; 0 never */
+    int64_t gone_ns; /* when it was last deleted; 0: never */
     bool ready, doubted, out_of_service;
 };
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk in memory under SQLite that behaves as real ones do when something goes wrong: writes that
-// were not synced may be lost or torn when the power fails, there may be no room left, a write or a
-// sync may fail. Every file has two contents: what a process reads back, and what is on the
-// platter.
+// A disk in memory under SQLite with the faults of real ones: writes that were not synced may be
+// lost or torn when the power fails, the disk may be full, a write or a sync may fail. Every file
+// has two contents: what a process reads, and what is stored durably.
 #pragma once
 
 #include "base/clock.h"
@@ -12,7 +11,7 @@
 #define DISK_VFS "hekla-world"
 #define DISK_PATH "store.db"
 
-/* Which end the files come to. */
+/* What happens to the files at the end of a process. */
 enum disk_end {
     DISK_KILL,      /* of the process: the kernel keeps what was written */
     DISK_POWER_CUT, /* of the machine: what was not synced may be lost, whole or in part */
@@ -43,12 +42,12 @@ struct disk {
     struct disk_file files[DISK_FILES];
     struct hk_rand rand;
     enum disk_fault fault;
-    bool lies;       /* a sync of the log does nothing and says that it worked */
+    bool lies;       /* a sync of the log does nothing and reports success */
     uint64_t ops;    /* writes and syncs so far */
-    uint64_t end_at; /* the op at which the end comes, 0: none */
+    uint64_t end_at; /* the operation at which the process ends, 0: none */
     enum disk_end end;
-    bool ended;        /* what is written from now on is lost */
-    struct disk *next; /* what the next process finds, once ended */
+    bool ended;        /* further writes are lost */
+    struct disk *next; /* the disk of the next process, after the end */
 };
 
 /* One disk at a time is the one that SQLite's VFS sees. */
@@ -57,5 +56,5 @@ void disk_init(struct disk *d, uint64_t seed);
 /* Copies the files, everything synced. */
 void disk_copy(struct disk *to, const struct disk *from);
 void disk_fini(struct disk *d);
-/* The end comes now, unless it has come: d->next is what is left. */
+/* Ends the process now unless it has ended; d->next is the disk that is left. */
 void disk_finish(struct disk *d, enum disk_end end);
