@@ -204,7 +204,7 @@ const struct verb verb_schedule = {
         "EXAMPLES\n"
         "       Would this job start right now?\n"
         "           kubectl get nodes,pods,podgroups,queues -A -o yaml >cluster.yaml\n"
-        "           hekla schedule -f cluster.yaml -f new-job.yaml\n"
+        "           hekla schedule -f cluster.yaml -f new-pods.yaml\n"
         "\n"
         "       What would a configuration with preemption do?\n"
         "           hekla schedule -f cluster.yaml --conf preempt.yaml --cycles 3\n"
