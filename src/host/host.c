@@ -337,6 +337,7 @@ int host_open(struct host *h, const struct host_opts *o, struct hk_err *err)
     if (rc < 0) {
         return rc;
     }
+    service_network_warn(&h->services);
     host_open_crumbs(o->dir); /* a full disk has already been reported */
     rest_publish_ca(h->rest, h->setup.ca.cert_pem);
     h->poster = poster_new(h->loop, WEBHOOK_MAX_REPLY);

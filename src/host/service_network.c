@@ -66,18 +66,12 @@ static int hold_range(const struct rest_service_range *range, int *ret, struct h
 
 /* A server goes on without the hold: its Services lead nowhere while the other one runs, but nothing
  * else is lost. */
-static int hold_known(const struct rest_service_range *range, int *ret, struct hk_err *err)
+static int hold_known(struct service_network *n, int *ret, struct hk_err *err)
 {
-    const int rc = hold_range(range, ret, err);
-    char text[TEXT_MAX];
+    const int rc = hold_range(&n->range, ret, err);
 
-    if (rc != -HK_EBUSY) {
-        return rc;
-    }
-    write_range(range, text);
-    hk_log(HK_LOG_WARN, "another server on this machine uses the same network for Services",
-           "network=%s hint=\"give one of them another --service-cluster-ip-range\"", text);
-    return 0;
+    n->shared = rc == -HK_EBUSY;
+    return n->shared ? 0 : rc;
 }
 
 static int choose_range(struct rest_service_range *range, int *ret, struct hk_err *err)
@@ -123,10 +117,10 @@ int service_network_claim(struct service_network *n, const char *dir, int *ret, 
     *ret = -1;
     hk_buf_addf(&path, "%s/" RECORD, dir);
     if (!n->automatic) {
-        return n->range.prefix == 0 ? 0 : hold_known(&n->range, ret, err);
+        return n->range.prefix == 0 ? 0 : hold_known(n, ret, err);
     }
     if (read_record(path.data, &n->range)) {
-        return hold_known(&n->range, ret, err);
+        return hold_known(n, ret, err);
     }
     rc = choose_range(&n->range, ret, err);
     if (rc < 0) {
@@ -134,4 +128,15 @@ int service_network_claim(struct service_network *n, const char *dir, int *ret, 
     }
     write_range(&n->range, text);
     return hk_write_file(path.data, hk_str(text), err);
+}
+
+void service_network_warn(const struct service_network *n)
+{
+    char text[TEXT_MAX];
+
+    if (n->shared) {
+        write_range(&n->range, text);
+        hk_log(HK_LOG_WARN, "another server on this machine uses the same network for Services",
+               "network=%s hint=\"give one of them another --service-cluster-ip-range\"", text);
+    }
 }

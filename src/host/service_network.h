@@ -8,6 +8,7 @@
 
 struct service_network {
     bool automatic; /* choose one; otherwise the range as given */
+    bool shared;    /* another server has it as well */
     struct rest_service_range range;
 };
 
@@ -17,6 +18,9 @@ int service_network_parse(const char *text, struct service_network *ret,
 
 /* Holds the network against other servers as long as *ret, a descriptor to keep open. An automatic one
  * is chosen at the first start in the directory and recorded there, since Services keep their addresses.
- * If another server has the network that is given or recorded, a warning is logged, and *ret is -1. */
+ * If another server has the network that is given or recorded, it is shared, and *ret is -1. */
 int service_network_claim(struct service_network *n, const char *dir, int *ret,
                           struct hk_err *err) HK_CHECKED;
+
+/* Logs that the network is shared, if so: for a server that has started. */
+void service_network_warn(const struct service_network *n);

@@ -92,6 +92,7 @@ static void a_network_that_another_server_holds_is_no_reason_to_end(void **state
     place_start(&a);
     same = (struct service_network){.range = a.network.range};
     assert_int_equal(service_network_claim(&same, a.dir, &fd, NULL), 0);
+    assert_true(same.shared);
     assert_int_equal(fd, -1);
     place_fini(&a);
 }
