@@ -107,8 +107,9 @@ step 'with --target it sees the processes of that container, and of no other one
     k exec p -c stays -- ps -eo args && says "sleep 2$forever" "sleep 4$forever" && silent "sleep $forever"
 '
 step 'a debug container without a command says what to do' '
-    debug p -i --image=busybox -c none </dev/null && says "image is not run here: give a command" &&
-    debugs p none .state.terminated.reason ContainerCannotRun &&
+    debug p --image=busybox -c none && within 20 debugs p none .state.waiting.reason ErrImageNeverPull &&
+        field pod/p ".status.ephemeralContainerStatuses[?(@.name==\"none\")].state.waiting.message" \
+            "Container image \"busybox\" is not present with pull policy of Never: bring it to this node with '\''hekla image import FILE'\'' or '\''hekla image pull busybox'\'', or give the container a command to run on this machine" &&
     debug p -i --image=busybox -c nope -- /no/such </dev/null && says "no such file or directory" &&
     debugs p nope .state.terminated.exitCode 127 && field pod/p .status.phase Running
 '

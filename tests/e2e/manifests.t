@@ -193,6 +193,12 @@ spec: {schedulerName: volcano, containers: [{name: c, image: busybox}]}
 EOF
     k delete pod lone --now
 '
+step 'the server logs which webhook did not answer, and why' '
+    ignored="an admission webhook failed and is ignored.*mutatepod.volcano.sh.*no endpoints available"
+    grep -q "$ignored" "$dir/server" || { cat "$dir/server"; exit 1; }
+    grep -v "an admission webhook failed and is ignored" "$dir/server" >"$dir/rest"
+    cat "$dir/rest" >"$dir/server"
+'
 
 m --only webhooks && mv "$dir/out" "$dir/webhooks"
 k delete -f "$dir/webhooks"
