@@ -74,11 +74,12 @@ creates() {
     deploy "$@" && k create --dry-run=server -f "$dir/deployment.yaml"
 }
 
-# refuses TEXT NAME REPLICAS: the Deployment is refused with the text.
+# refuses TEXT NAME REPLICAS [OPTION...]: the Deployment is refused with the text.
 refuses() {
     words=$1
-    shift
-    deploy "$@" && refused "$words" create --dry-run=server -f "$dir/deployment.yaml"
+    deploy "$2" "$3"
+    shift 3
+    refused "$words" create --dry-run=server -f "$dir/deployment.yaml" "$@"
 }
 
 # warned TEXT: the last command printed the warning.
@@ -179,6 +180,16 @@ validations:
 - expression: \"authorizer.group('\''apps'\'').resource('\''deployments'\'').namespace('\''x'\'').check('\''delete'\'').allowed() && authorizer.requestResource.check('\''create'\'').allowed()\"
 - expression: \"!authorizer.serviceAccount('\''guarded'\'', '\''default'\'').group('\'''\'').resource('\''secrets'\'').namespace('\''guarded'\'').check('\''get'\'').allowed()\"" &&
         creates a 1
+'
+step 'a policy can ask for rights that RBAC alone does not' '
+    k create role writer -n guarded --verb=create,get --resource=deployments.apps &&
+        k create rolebinding writer -n guarded --role=writer --user=ann &&
+        policy replicas "
+validations:
+- {expression: \"object.spec.replicas <= 5 || authorizer.requestResource.check('\''delete'\'').allowed()\", message: only who may delete may have many}" &&
+        creates a 9 && creates a 5 &&
+        k create --as ann --dry-run=server -f "$dir/deployment.yaml" &&
+        refuses "only who may delete may have many" a 9 --as ann
 '
 step 'conditions choose the requests that a policy looks at' '
     policy replicas "
