@@ -658,10 +658,11 @@ static struct json connect_list(struct exchange *x, const char *key, bool number
     return list;
 }
 
+static const char *const connect_switches[] = {"stdin", "stdout", "stderr", "tty"};
+
 /* As the options are written in JSON: false and empty ones are absent. */
 static struct json *connect_options(struct exchange *x, const char *kind)
 {
-    static const char *const switches[] = {"stdin", "stdout", "stderr", "tty"};
     static const char *const texts[] = {"container", "path"};
     struct json *v = hk_arena_alloc(&x->mem, sizeof(*v));
     struct hk_arena *a = &x->mem;
@@ -669,9 +670,9 @@ static struct json *connect_options(struct exchange *x, const char *kind)
     *v = json_make_object();
     json_set_cstr(v, a, "kind", kind);
     json_set_cstr(v, a, "apiVersion", "v1");
-    for (size_t i = 0; i < HK_LEN(switches); i++) {
-        if (query_bool(&x->query, switches[i])) {
-            json_set_bool(v, a, switches[i], true);
+    for (size_t i = 0; i < HK_LEN(connect_switches); i++) {
+        if (query_bool(&x->query, connect_switches[i])) {
+            json_set_bool(v, a, connect_switches[i], true);
         }
     }
     for (size_t i = 0; i < HK_LEN(texts); i++) {
@@ -698,4 +699,34 @@ void request_build_connect(struct exchange *x, const char *kind)
         .subresource = x->route.sub.s,
         .body = options,
     };
+}
+
+static void connect_add_param(struct hk_buf *out, const char *key, struct hk_str value)
+{
+    hk_buf_addf(out, "%s%s=", out->len > 0 ? "&" : "", key);
+    for (size_t i = 0; i < value.n; i++) {
+        const unsigned char c = (unsigned char)value.s[i];
+        const bool plain =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        hk_buf_addf(out, plain ? "%c" : "%%%02X", c);
+    }
+}
+
+struct hk_str request_connect_query(struct exchange *x, const struct json *options)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf out = {0};
+    const struct json *command = json_get(options, "command");
+
+    for (size_t i = 0; i < HK_LEN(connect_switches); i++) {
+        if (json_bool(json_get(options, connect_switches[i]), false)) {
+            connect_add_param(&out, connect_switches[i], HK_STR("true"));
+        }
+    }
+    if (json_str_field(options, "container").n > 0) {
+        connect_add_param(&out, "container", json_str_field(options, "container"));
+    }
+    for (uint32_t i = 0; i < json_len(command); i++) {
+        connect_add_param(&out, "command", json_str(&command->items[i], HK_STR("")));
+    }
+    return hk_arena_str(&x->mem, hk_buf_str(&out));
 }

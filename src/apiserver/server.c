@@ -181,7 +181,7 @@ static bool node_answers(const struct exchange *x)
     return false;
 }
 
-static void answer_from_node(struct exchange *x)
+static void answer_from_node(struct exchange *x, struct hk_str query)
 {
     const struct node_api *api = x->server->opts.node_api;
 
@@ -194,7 +194,7 @@ static void answer_from_node(struct exchange *x)
     api->serve(api->ctx, &(struct node_call){.ns = x->route.ns,
                                              .pod = x->route.name,
                                              .sub = x->route.sub,
-                                             .query = x->http->query,
+                                             .query = query,
                                              .http = x->http});
     exchange_free(x);
 }
@@ -208,19 +208,19 @@ static void on_connect_done(void *ctx, const struct port_msg *m)
         return;
     }
     exchange_settle(x);
-    answer_from_node(x);
+    answer_from_node(x, m->obj ? request_connect_query(x, &m->obj->root) : x->http->query);
 }
 
 /* Policies and webhooks may refuse a stream to a pod before its node is asked. */
 static void answer_node(struct exchange *x)
 {
-    const char *kind = rest_connect_kind(x->route.sub.s);
+    const struct api_kind *kind = rest_connect_kind(x->route.sub.s);
 
     if (!kind || !x->server->opts.node_api || !rest_connect_asks(x->server->opts.rest)) {
-        answer_from_node(x);
+        answer_from_node(x, x->http->query);
         return;
     }
-    request_build_connect(x, kind);
+    request_build_connect(x, kind->kind);
     access_lend_rights(x);
     submit_call_to(x, on_connect_done);
 }

@@ -96,6 +96,8 @@ int body_decode_yaml(struct exchange *x, const char *must_be, struct json *ret) 
 int request_build(struct exchange *x) HK_CHECKED;
 /* The same for a stream to a pod: its options, of that kind, are made of the query. */
 void request_build_connect(struct exchange *x, const char *kind);
+/* The query for the options of a command, as admission has changed them. */
+struct hk_str request_connect_query(struct exchange *x, const struct json *options);
 
 /* Each sends the answer and frees x. */
 void answer_status(struct exchange *x, const struct port_status *s);

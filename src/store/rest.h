@@ -91,8 +91,9 @@ void rest_authorize_by(struct rest *r, rest_authorize_fn *authorize, void *ctx);
 void rest_suspend_policies(struct rest *r, bool suspended);
 
 /* The kind of the options of a stream to a pod ("exec", "attach", "portforward", "proxy"), or NULL.
- * A PORT_CREATE of this subresource, with the options as body, asks admission about the stream. */
-const char *rest_connect_kind(const char *subresource);
+ * A PORT_CREATE of this subresource, with the options as body, asks admission about the stream; it is
+ * answered with the options if admission has changed them, else with a status. */
+const struct api_kind *rest_connect_kind(const char *subresource);
 /* Whether there is a policy or webhook that may have to be asked about a stream. */
 bool rest_connect_asks(struct rest *r);
 

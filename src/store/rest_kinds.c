@@ -217,20 +217,30 @@ uint64_t rest_kinds_generation(const struct rest *r)
     return r->kinds_generation;
 }
 
+#define CONNECT_KIND(sub_, kind_)                                                                  \
+    {                                                                                              \
+        sub_,                                                                                      \
+        {                                                                                          \
+            .id = API_NKINDS, .group = "", .version = "v1", .kind = (kind_), .plural = "pods",     \
+            .singular = "pod", .namespaced = true                                                  \
+        }                                                                                          \
+    }
+
 static const struct {
-    const char *sub, *kind;
+    const char *sub;
+    struct api_kind kind;
 } connect_rows[] = {
-    {"attach", "PodAttachOptions"},
-    {"exec", "PodExecOptions"},
-    {"portforward", "PodPortForwardOptions"},
-    {"proxy", "PodProxyOptions"},
+    CONNECT_KIND("attach", "PodAttachOptions"),
+    CONNECT_KIND("exec", "PodExecOptions"),
+    CONNECT_KIND("portforward", "PodPortForwardOptions"),
+    CONNECT_KIND("proxy", "PodProxyOptions"),
 };
 
-const char *rest_connect_kind(const char *sub)
+const struct api_kind *rest_connect_kind(const char *sub)
 {
     for (size_t i = 0; i < HK_LEN(connect_rows); i++) {
         if (strcmp(connect_rows[i].sub, sub) == 0) {
-            return connect_rows[i].kind;
+            return &connect_rows[i].kind;
         }
     }
     return NULL;

@@ -446,6 +446,25 @@ step 'commands in pods can be refused' '
             exec shell -n guarded -- sh -c true &&
         refused "no attach in shell" attach shell -n guarded
 '
+step 'a mutating policy can change a command' '
+    k apply -f - <<-END &&
+	apiVersion: admissionregistration.k8s.io/v1
+	kind: MutatingAdmissionPolicy
+	metadata: {name: prefix}
+	spec:
+	  matchConstraints:
+	    resourceRules:
+	    - {apiGroups: [""], apiVersions: [v1], operations: [CONNECT], resources: [pods/exec]}
+	  reinvocationPolicy: Never
+	  mutations:
+	  - patchType: JSONPatch
+	    jsonPatch:
+	      expression: >-
+	        [JSONPatch{op: "add", path: "/command/0", value: "echo"},
+	         JSONPatch{op: "add", path: "/command/-", value: "a & b=%c"}]
+	END
+        bind Mutating prefix "" && k exec shell -n guarded -- hello && prints "hello a & b=%c"
+'
 step 'conditions of a webhook decide whether it is called' '
     lift && k apply -f - <<-END &&
 	apiVersion: admissionregistration.k8s.io/v1
