@@ -97,6 +97,7 @@ static void policy_read_spec(struct policy *p, const struct json *spec)
     p->exprs.params = p->param_kind.n > 0;
     p->exprs.patches = p->mutating;
     webhook_terms_read(&p->terms, json_get(spec, "matchConstraints"), &p->mem);
+    p->bad = p->terms.bad;
     webhook_conditions_read(&p->conditions, json_get(spec, "matchConditions"), &p->exprs);
     policy_read_variables(p, json_get(spec, "variables"));
     policy_each(p, json_get(spec, "validations"), policy_read_validation);
