@@ -371,6 +371,9 @@ static void aggregate_on_tick(void *ctx)
 
 void aggregate_wake(struct aggregate *a)
 {
+    if (!a->o.client) {
+        return; /* nothing is forwarded or published */
+    }
     net_timer_at(a->tick, net_loop_now_ns(a->o.loop) + WAKE_MS * SECOND_NS / 1000);
 }
 
@@ -391,9 +394,7 @@ struct aggregate *aggregate_new(const struct aggregate_opts *o)
     a->config_res = res_of(o, "", "configmaps");
     a->roles_res = res_of(o, "rbac.authorization.k8s.io", "roles");
     a->tick = net_timer_new(o->loop, aggregate_on_tick, a);
-    if (o->client) {
-        aggregate_wake(a);
-    }
+    aggregate_wake(a);
     return a;
 }
 
