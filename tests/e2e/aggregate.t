@@ -318,6 +318,6 @@ YAML
     k delete apiservice v1.air.example.com && within 10 k get apiservice v1.air.example.com &&
     k delete crd birds.air.example.com && within 10 gone apiservice/v1.air.example.com
 '
-stop TERM
+stop USR1
 step 'the server exits with 0' '[ "$status" -eq 0 ]'
 finish

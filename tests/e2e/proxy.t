@@ -295,6 +295,6 @@ step 'discovery lists the three subresources' '
         {\"pods/proxy\": \"PodProxyOptions\", \"services/proxy\": \"ServiceProxyOptions\",
          \"nodes/proxy\": \"NodeProxyOptions\"}"
 '
-stop TERM
+stop USR1
 step 'the server exits with 0' '[ "$status" -eq 0 ]'
 finish
