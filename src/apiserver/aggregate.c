@@ -306,6 +306,7 @@ static bool aggregate_forward(struct exchange *x, struct aggregate_service *s,
                x->server->forwarder,
                &(struct forward_opts){
                    .http = x->http,
+                   .user = hk_str(x->user.name),
                    .host = to->host,
                    .port = to->port,
                    .tls = true,

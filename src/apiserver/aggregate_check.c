@@ -216,7 +216,7 @@ int64_t aggregate_check(struct aggregate_service *s)
     }
     s->due_ns = INT64_MAX;
     aggregate_find_target(s, &mem, &to);
-    s->lacks_target = to.reason != NULL;
+    s->lack = to.reason;
     if (to.reason) {
         s->stale = true;
         aggregate_conclude(s, false, to.reason, to.message);
@@ -232,7 +232,7 @@ void aggregate_recheck(struct aggregate_service *s)
     struct aggregate_target to;
 
     aggregate_find_target(s, &mem, &to);
-    if (s->lacks_target ? to.reason == NULL : to.reason != NULL) {
+    if (strcmp(s->lack ? s->lack : "", to.reason ? to.reason : "") != 0) {
         s->due_ns = 0;
     }
 }

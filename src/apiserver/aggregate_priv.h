@@ -25,7 +25,7 @@ struct aggregate_service {
     bool gone;          /* deleted; freed when no request uses it */
     uint32_t forwarded; /* requests that it answers now */
     bool available;
-    bool lacks_target;   /* because its Service leads nowhere */
+    const char *lack;    /* why its Service leads nowhere (a literal); NULL: it leads somewhere */
     bool stale;          /* the last discovery failed */
     struct fetch *fetch; /* the running check; NULL: none */
     bool fetch_over;     /* it has ended, and must be freed */

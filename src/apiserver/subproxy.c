@@ -366,6 +366,7 @@ static bool subproxy_forward(struct exchange *x, const struct proxy_target *t)
         x->server->forwarder,
         &(struct forward_opts){
             .http = x->http,
+            .user = hk_str(x->user.name),
             .host = t->host,
             .port = (uint16_t)t->number,
             .tls = t->tls,

@@ -30,6 +30,7 @@ static void forward_free(struct forward *f)
     hk_buf_fini(&f->back.buf);
     hk_free(f->authority);
     hk_free(f->prefix);
+    hk_free(f->user);
     hk_free(f);
 }
 
@@ -415,6 +416,7 @@ static struct forward *forward_new(struct forwarder *fw, const struct forward_op
         .ctx = o->ctx,
         .refuse_redirects = o->refuse_redirects,
         .authority = hk_strdup(authority.data),
+        .user = hk_strndup(o->user.s ? o->user.s : "", o->user.n),
         .prefix = hk_strndup(o->prefix.s ? o->prefix.s : "", o->prefix.n),
         .answer_ms = o->answer_ms,
         .stall_ms = o->stall_ms > 0 ? o->stall_ms : FORWARD_STALL_S * 1000,
@@ -427,9 +429,20 @@ static struct forward *forward_new(struct forwarder *fw, const struct forward_op
     return f;
 }
 
+/* One user must not take the places of all others. */
+static bool has_room(const struct forwarder *fw, struct hk_str user)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; user.n > 0 && i < fw->all.len; i++) {
+        n += hk_str_is(user, fw->all.at[i]->user);
+    }
+    return fw->all.len < fw->max && n < HK_MAX(fw->max / 2, 1U);
+}
+
 bool forwarder_start(struct forwarder *fw, const struct forward_opts *o)
 {
-    if (fw->all.len >= fw->max) {
+    if (!has_room(fw, o->user)) {
         return false;
     }
     struct forward *f = forward_new(fw, o);

@@ -20,6 +20,7 @@ enum {
 
 struct forward_opts {
     struct http_request *http;
+    struct hk_str user; /* "": none; else it may have half of the forwarder's requests */
     struct hk_str host; /* a numeric address */
     uint16_t port;
     bool tls;
@@ -46,6 +47,6 @@ struct forwarder *forwarder_new(struct net_loop *loop, uint32_t max);
 /* Call it when the server of the clients is gone. Takes NULL. */
 void forwarder_free(struct forwarder *fw);
 /* Call it from the handler of the request. Borrows everything but the request and the callbacks for
- * the call only. False: there are too many, and the request still needs an answer. */
+ * the call only. False: there are too many, of all or of the user, and the request still needs an answer. */
 bool forwarder_start(struct forwarder *fw, const struct forward_opts *o) HK_CHECKED;
 uint32_t forwarder_count(const struct forwarder *fw);

@@ -45,6 +45,7 @@ struct forward {
     bool upgrade, refuse_redirects;
     char *authority; /* "10.0.0.1:80" of the server */
     char *prefix;    /* of paths in Location */
+    char *user;
     int64_t answer_ms, stall_ms;
     int64_t answer_at_ns; /* when the answer must begin; 0: any time */
     struct net_timer *patience;

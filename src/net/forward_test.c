@@ -35,6 +35,7 @@ static void rig_handle(void *ctx, struct http_request *q)
     const struct http_header more = {HK_STR("X-Remote-User"), HK_STR("ann")};
 
     if (!forwarder_start(g->fw, &(struct forward_opts){.http = q,
+                                                       .user = http_request_header(q, "X-User"),
                                                        .host = HK_STR("127.0.0.1"),
                                                        .port = g->port,
                                                        .path = HK_STR("/p?q=1"),
@@ -381,6 +382,23 @@ static void only_so_many_are_forwarded_at_a_time(void **state)
     AWAIT(&g->http, forwarder_count(g->fw) == 0);
 }
 
+static void one_user_gets_half_of_the_places(void **state)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf in = {0};
+    struct rig *g = *state;
+    const int first = dial(&g->http), second = dial(&g->http), other = dial(&g->http);
+
+    say(first, "GET /x HTTP/1.1\r\nHost: front\r\nX-User: ann\r\n\r\n");
+    AWAIT(&g->http, forwarder_count(g->fw) == 1);
+    say(second, "GET /x HTTP/1.1\r\nHost: front\r\nX-User: ann\r\n\r\n");
+    assert_true(read_until(&g->http, second, &in, "too many"));
+    say(other, "GET /x HTTP/1.1\r\nHost: front\r\nX-User: bob\r\n\r\n");
+    AWAIT(&g->http, forwarder_count(g->fw) == 2);
+    close(first);
+    close(second);
+    close(other);
+}
+
 static void a_slow_server_times_out(void **state)
 {
     HK_AUTO(hk_buf_fini) struct hk_buf in = {0};
@@ -506,6 +524,7 @@ int main(void)
         RIG_TEST(a_server_that_does_not_read_stops_the_client),
         RIG_TEST(a_client_that_leaves_ends_the_request),
         RIG_TEST(only_so_many_are_forwarded_at_a_time),
+        RIG_TEST(one_user_gets_half_of_the_places),
         RIG_TEST(a_slow_server_times_out),
         RIG_TEST(a_dead_server_is_named),
         RIG_TEST(upgrades_become_tunnels),

@@ -9,6 +9,8 @@ It trusts user names only from callers whose certificate the request-header auth
 reads from the ConfigMap extension-apiserver-authentication, and asks the API server what they may do.
 """
 
+import base64
+import hashlib
 import http.server
 import json
 import os
@@ -101,6 +103,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
                     self.wfile.flush()
 
+    def echo(self):
+        key = self.headers["Sec-WebSocket-Key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+        accept = base64.b64encode(hashlib.sha1(key.encode()).digest())
+        self.wfile.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                         b"Connection: Upgrade\r\nX-Pod: yes\r\nSec-WebSocket-Accept: " + accept +
+                         b"\r\n\r\n")
+        while data := self.connection.recv(65536):
+            self.connection.sendall(data)
+        self.close_connection = True
+
     def answer(self):
         url = urllib.parse.urlsplit(self.path)
         parts = url.path.strip("/").split("/")
@@ -113,6 +125,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.discover(parts[2])
         if parts[3] == "whoami":
             return self.reply({**user, "host": self.headers["Host"], "path": self.path})
+        if parts[3] == "echo":
+            return self.echo()
         if parts[3] == "away":
             self.send_response(302)
             self.send_header("Location", "http://127.0.0.1:1/")

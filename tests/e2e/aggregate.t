@@ -228,6 +228,9 @@ step 'a watch streams events as they happen' '
     kill $watcher
     exit $result
 '
+step 'a WebSocket goes through to the server' '
+    python3 "$here/proxy.py" echo "$url$fish/v1/echo" "$token"
+'
 step 'the server learns who asks, and nobody can pretend to be another' '
     answers 200 "$fish/v1/whoami?a=b%2Fc" -H "X-Remote-User: root" -H "X-Remote-Group: fake" &&
     json "d[\"user\"] == \"admin\" and d[\"groups\"] == [\"system:masters\", \"system:authenticated\"]
