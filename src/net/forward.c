@@ -150,9 +150,18 @@ void forward_fill(struct forward *f)
 
 void forward_hear_out(struct forward *f)
 {
-    while (f->server && read_server(f)) {
+    forward_fill(f);
+    if (f->server) {
+        net_dial_rest(f->server);
+        f->server_closed = true;
     }
-    hang_up_server(f);
+}
+
+void forward_want(struct forward *f, uint32_t events)
+{
+    if (!f->server_closed) {
+        net_dial_want(f->server, events);
+    }
 }
 
 bool forward_flush(struct forward *f)
@@ -172,8 +181,8 @@ bool forward_flush(struct forward *f)
 static void forward_watch(struct forward *f)
 {
     if (f->server) {
-        net_dial_want(f->server, (forward_left(&f->back) < FORWARD_BUFFER ? EPOLLIN : 0) |
-                                     (forward_left(&f->there) > 0 ? EPOLLOUT : 0));
+        forward_want(f, (forward_left(&f->back) < FORWARD_BUFFER ? EPOLLIN : 0) |
+                            (forward_left(&f->there) > 0 ? EPOLLOUT : 0));
     }
 }
 

@@ -50,6 +50,7 @@ struct forward {
     int64_t answer_at_ns; /* when the answer must begin; 0: any time */
     struct net_timer *patience;
     struct net_dial *server; /* NULL: it has closed, and all was read */
+    bool server_closed;      /* in both directions: what it sent can be read without waiting */
     struct forward_way there, back;
     bool streamed, chunked;   /* the client's body: piece by piece; with an unknown length */
     bool body_waits;          /* the client's body was stopped */
@@ -60,9 +61,11 @@ struct forward {
 
 /* Reads what the server sent, up to the limit of the buffer. */
 void forward_fill(struct forward *f);
-/* The server has closed in both directions: reads all that the kernel still has, so that the
- * descriptor is no longer ready, and closes it. */
+/* The server has closed in both directions: its descriptor would stay ready while the buffer is
+ * full, so it is not watched any more. */
 void forward_hear_out(struct forward *f);
+/* Asks for events of the server, unless it has closed. */
+void forward_want(struct forward *f, uint32_t events);
 /* Writes what waits for the server; false: it has closed. */
 bool forward_flush(struct forward *f);
 /* Ends the forwarding without touching the request. */

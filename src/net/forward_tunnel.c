@@ -62,8 +62,8 @@ static void forward_tunnel_watch(struct forward *f, bool more)
     http_tunnel_want(f->http, (f->server && forward_left(&f->there) == 0 ? EPOLLIN : 0) |
                                   (forward_left(&f->back) > 0 || more ? EPOLLOUT : 0));
     if (f->server) {
-        net_dial_want(f->server, (forward_left(&f->back) == 0 ? EPOLLIN : 0) |
-                                     (forward_left(&f->there) > 0 ? EPOLLOUT : 0));
+        forward_want(f, (forward_left(&f->back) == 0 ? EPOLLIN : 0) |
+                            (forward_left(&f->there) > 0 ? EPOLLOUT : 0));
     }
 }
 
@@ -113,7 +113,7 @@ void forward_tunnel_begin(struct forward *f, struct hk_str head)
     forward_headers_read(f, head, &h);
     forward_used(&f->back, head.n);
     if (f->server) {
-        net_dial_want(f->server, 0);
+        forward_want(f, 0);
     }
     http_reply_tunnel(f->http, h.list.at, h.list.len,
                       &(struct http_tunnel){.opened = forward_on_client_opened,
