@@ -30,6 +30,7 @@ struct stream {
     struct curl_slist *headers;
     bool v5;
     bool closing;      /* our close frame is queued */
+    bool held;         /* by stream_hold */
     uint8_t channel;   /* of the current message */
     size_t stuck;      /* bytes refused with CURLE_AGAIN: offer exactly these again */
     struct hk_buf in;  /* the answer, and bytes received after it */
@@ -303,7 +304,7 @@ int stream_fd(const struct stream *s)
 
 short stream_events(const struct stream *s)
 {
-    return (short)(POLLIN | (s->out_at < s->out.len ? POLLOUT : 0));
+    return (short)((s->held ? 0 : POLLIN) | (s->out_at < s->out.len ? POLLOUT : 0));
 }
 
 /* The mask prevents a browser's scripts from making frames that look like requests to a proxy. Any
@@ -316,6 +317,11 @@ static const unsigned char *mask_of(struct stream *s, unsigned char mask[4])
         memset(mask, 0, 4);
     }
     return mask;
+}
+
+void stream_hold(struct stream *s, bool held)
+{
+    s->held = held;
 }
 
 bool stream_room(const struct stream *s)
@@ -422,10 +428,10 @@ int stream_turn(struct stream *s, struct hk_err *err)
     size_t n = 0;
     int rc = 0, got;
 
-    if (s->in.len > 0) {
+    if (s->in.len > 0 && !s->held) {
         rc = stream_parse_frames(s, err); /* frames received together with the answer */
     }
-    while (rc == 0) {
+    while (rc == 0 && !s->held) {
         hk_buf_reserve(&s->in, READ_BYTES);
         got = stream_receive(s, s->in.data, READ_BYTES, &n, err);
         if (got <= 0) {

@@ -28,6 +28,8 @@ int stream_fd(const struct stream *s);
 short stream_events(const struct stream *s);
 /* Reads and writes without blocking. 1: the server has closed the stream cleanly. */
 int stream_turn(struct stream *s, struct hk_err *err) HK_CHECKED;
+/* Reads nothing more until released; then call stream_turn, also without an event. */
+void stream_hold(struct stream *s, bool held);
 /* Whether stdin may be sent. */
 bool stream_room(const struct stream *s);
 void stream_send(struct stream *s, uint8_t channel, struct hk_str bytes);

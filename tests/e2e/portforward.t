@@ -40,7 +40,8 @@ listening() {
 
 # forward KUBECTL ARG...: starts a port-forward, and waits until it listens on all its ports.
 forward() {
-    timeout 120 "$@" >"$dir/forward" 2>&1 &
+    : >"$dir/forward" # what an earlier one printed must not count
+    timeout 120 "$@" >>"$dir/forward" 2>&1 &
     forwarder=$!
     shift
     want=0
@@ -161,8 +162,8 @@ step 'programs of other pods and of the machine cannot be reached' '
 '
 step 'a program that does not read delays only its own client' '
     forward "$kubectl" port-forward p :8082 &&
-    { timeout 60 "$sockets" ask "$(local_port 8082)" <"$dir/big" & asker=$!; } && first=$forwarder &&
-    cp "$dir/forward" "$dir/first" && forward "$kubectl" port-forward p :8080 &&
+    deaf=$(local_port 8082) && { timeout 60 "$sockets" ask "$deaf" <"$dir/big" & asker=$!; } &&
+    first=$forwarder && forward "$kubectl" port-forward p :8080 &&
     [ "$(echo hello | "$sockets" ask "$(local_port 8080)")" = hello ] && hang_up &&
     kill $asker && kill $first
 '
@@ -187,6 +188,24 @@ $any echoed" &&
 $six echoed" &&
     timeout 60 "$websocket" "$url" "$token" default p 7 8080 >"$dir/out" &&
     says "7 error: error forwarding port 7 to pod p, uid " ":7: connect: connection refused" "8080 echoed"
+'
+step 'hekla port-forward forwards ports, with ends of the data in both directions' '
+    : >"$dir/forward" && timeout 120 "$HEKLA" port-forward p :8080 ":$loopback" :8081 :7 >>"$dir/forward" 2>"$dir/err" &
+    forwarder=$!
+    within 30 forwards 4 && [ "$(echo hello | "$sockets" ask "$(local_port 8080)")" = hello ] &&
+    "$sockets" ask "$(local_port 8080)" <"$dir/big" | cmp - "$dir/big" &&
+    "$sockets" ask "$(local_port "$loopback")" <"$dir/big" >"$dir/out" && prints "$sum" &&
+    { "$sockets" ask "$(local_port 8081)" </dev/null | { sleep 1; cmp - "$dir/big"; }; } &&
+    "$sockets" hold "$(local_port 8080)" 64 && { echo | "$sockets" ask "$(local_port 7)" || :; } &&
+    within 20 grep -q "error forwarding port 7 to pod p, uid .*: connect: connection refused" "$dir/err" &&
+    [ "$(echo again | "$sockets" ask "$(local_port 8080)")" = again ] && hang_up
+'
+step 'hekla port-forward refuses wrong ports and pods in one line' '
+    gives 2 port-forward && complains "a pod or job and a port are missing" &&
+    gives 2 port-forward p && complains "a port is missing" &&
+    gives 2 port-forward p 80:x && complains "want PORT, LOCAL:PORT or :PORT" &&
+    gives 2 port-forward nobody 80 && complains "no pod" &&
+    gives 2 port-forward short 80 && complains "has ended"
 '
 step 'wrong requests are refused with a reason' '
     api=$url/api/v1/namespaces/default/pods
@@ -219,8 +238,8 @@ on_kube || step 'forwarding ports needs the right to create pods/portforward' '
 step 'many clients come and go, and some are killed' '
     for i in 1 2 3 4 5 6; do
         forward "$kubectl" port-forward p :8080 :8082 || exit 1
-        for port in 8080 8082; do
-            timeout 60 "$sockets" ask "$(local_port $port)" <"$dir/big" >/dev/null 2>&1 &
+        for port in $(local_port 8080) $(local_port 8082); do
+            timeout 60 "$sockets" ask "$port" <"$dir/big" >/dev/null 2>&1 &
         done
         within 20 reports "Handling connection" && kill -9 "$forwarder"
     done

@@ -12,6 +12,7 @@
 #define PROTOCOL "portforward.k8s.io"
 #define TUNNEL "SPDY/3.1+" PROTOCOL
 #define CHANNELS "v4.channel.k8s.io"
+#define CHANNELS_WITH_ENDS "v5.channel.k8s.io"
 #define SPDY_NAME "SPDY/3.1"
 #define SPDY_HEADER "X-Stream-Protocol-Version"
 /* Time for the client to answer our close. */
@@ -21,6 +22,7 @@ enum {
     READ_BYTES = 64 << 10,
     OUT_BYTES = 256 << 10,  /* limit of buffered output for a slow client */
     REPLY_BYTES = 64 << 10, /* and of replies beyond it, while its input is still read */
+    CHANNEL_ENDED = 255,    /* the next byte names the channel that has ended */
     MAX_FRAME = 16 << 20,   /* limit against nonsense only: frames are processed in pieces */
 };
 
@@ -70,6 +72,11 @@ static int forward_wire_offer_websocket(struct forward_wire *w, const struct htt
     if (ws_header_has(wanted, TUNNEL)) {
         w->protocol = TUNNEL;
         w->spdy = spdy_new();
+        return 0;
+    }
+    if (ws_header_has(wanted, CHANNELS_WITH_ENDS)) {
+        w->protocol = CHANNELS_WITH_ENDS;
+        w->ends = true;
         return 0;
     }
     if (ws_header_has(wanted, CHANNELS)) {
@@ -242,7 +249,12 @@ static void forward_wire_accept_message(struct forward_wire *w, const struct ws_
         w->channel = bytes.n > 0 ? (uint8_t)bytes.s[0] : UINT8_MAX;
         bytes = bytes.n > 0 ? (struct hk_str){bytes.s + 1, bytes.n - 1} : bytes;
     }
-    if (!w->closing && bytes.n > 0) {
+    if (w->closing || bytes.n == 0) {
+        return;
+    }
+    if (w->ends && w->channel == CHANNEL_ENDED) {
+        w->ops->ended(w->ctx, (uint32_t)(uint8_t)bytes.s[0] + 1, false);
+    } else {
         w->ops->data(w->ctx, (uint32_t)w->channel + 1, bytes);
     }
 }

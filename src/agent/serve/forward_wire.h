@@ -5,7 +5,9 @@
 //   the error, for each connection to the pod
 //   the same SPDY bytes as messages of a WebSocket (SPDY/3.1+portforward.k8s.io)
 //   WebSocket messages whose first byte is the channel (v4.channel.k8s.io): the request names the
-//   ports; port k has channel 2k for data and 2k+1 for the error
+//   ports; port k has channel 2k for data and 2k+1 for the error. With v5.channel.k8s.io, which
+//   Kubernetes does not offer here, the client can end its data with a message of channel 255 that
+//   names the channel
 //
 // A sender asks for room first, and a receiver can pause the client, so buffers stay bounded in both
 // directions.
@@ -39,6 +41,7 @@ struct forward_wire {
     struct net_timer *patience; /* with a client that does not answer our close */
     struct ws_reader reader;
     uint8_t channel;        /* of the current message */
+    bool ends;              /* the client can end a channel */
     bool paused;            /* by forward_wire_pause */
     bool full;              /* the owner waits for ops->room */
     bool closing;           /* our last message is in out */

@@ -264,7 +264,7 @@ static void test_requests_that_cannot_be_served_say_why(void **state)
         {"ports=80,x", CHANNELS, "unable to parse \\\"x\\\" as a port"},
         {"ports=0", CHANNELS, "unable to parse \\\"0\\\" as a port"},
         {"ports=65536", CHANNELS, "unable to parse \\\"65536\\\" as a port"},
-        {"ports=80", UPGRADE "Sec-WebSocket-Protocol: v5.channel.k8s.io\r\n",
+        {"ports=80", UPGRADE "Sec-WebSocket-Protocol: v9.channel.k8s.io\r\n",
          "unable to negotiate protocol"},
         {"", "Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n", "unable to negotiate protocol"},
         {"", "Connection: Upgrade\r\nUpgrade: websocket\r\n", "needs version 13"},
@@ -339,6 +339,26 @@ static void test_a_port_without_a_listener_has_an_error(void **state)
     await_read(&r, "on");
     shut(&r.program);
     AWAIT(&r.s, r.s.closed == WS_CLOSE_NORMAL);
+    end(&r);
+}
+
+static void test_a_channel_can_be_ended_in_the_newer_protocol(void **state)
+{
+    struct forward_rig r;
+    char query[64];
+
+    begin(&r);
+    snprintf(query, sizeof(query), "ports=%u", r.port);
+    const char *text = answer(&r.s, query, V5);
+    assert_non_null(strstr(text, "Sec-WebSocket-Protocol: v5.channel.k8s.io\r\n"));
+    hk_buf_drop(&r.s.raw, (size_t)(strstr(text, "\r\n\r\n") + 4 - text));
+    accept_program(&r);
+    tell(&r.s, 0, HK_STR("all"));
+    tell(&r.s, 255, (struct hk_str){"\0", 1});
+    await_read(&r, "all");
+    await_end(&r);
+    assert_int_equal(write(r.program, "bye", 3), 3);
+    AWAIT(&r.s, said(&r.s, 0, "bye"));
     end(&r);
 }
 
@@ -658,6 +678,7 @@ int main(void)
         cmocka_unit_test(test_a_pod_that_is_over_has_no_ports),
         cmocka_unit_test(test_channels_begin_with_their_ports_and_carry_data),
         cmocka_unit_test(test_a_port_without_a_listener_has_an_error),
+        cmocka_unit_test(test_a_channel_can_be_ended_in_the_newer_protocol),
         cmocka_unit_test(test_a_pair_of_streams_is_a_connection),
         cmocka_unit_test(test_connections_follow_each_other),
         cmocka_unit_test(test_clients_without_request_ids_are_understood),
