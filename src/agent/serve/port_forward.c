@@ -57,6 +57,7 @@ struct port_forward {
     struct serve *serve;
     struct http_request *http; /* valid until opened; then the wire owns it */
     bool opened, paused;
+    bool ending; /* the pod is over: close the connection after the last output */
     struct forward_wire wire;
     char *uid, *pod; /* pod: its name */
     HK_VEC(struct forward *) all;
@@ -93,7 +94,7 @@ static void forward_remove(struct forward *f)
     }
     c->serve->nforward--;
     forward_free(f);
-    if (forward_wire_has_channels(&c->wire) && c->all.len == 0) {
+    if ((c->ending || forward_wire_has_channels(&c->wire)) && c->all.len == 0) {
         forward_wire_close(&c->wire, WS_CLOSE_NORMAL, "");
     }
 }
@@ -703,13 +704,31 @@ int port_forward_serve(struct serve *s, const struct node_call *call, struct hk_
     return 0;
 }
 
+/* Programs of a pod that is over have ended; what they wrote last may still be on its way. */
+static void port_forward_end(struct port_forward *c)
+{
+    c->ending = true;
+    if (c->all.len == 0) {
+        forward_wire_close(&c->wire, WS_CLOSE_NORMAL, "");
+        return;
+    }
+    for (uint32_t k = c->all.len; k-- > 0;) {
+        struct forward *f = c->all.at[k];
+
+        f->input_ended = true;
+        if (f->output_ended || f->patience_ns != 0) {
+            forward_remove(f);
+        }
+    }
+}
+
 void port_forward_tick(struct serve *s)
 {
     for (uint32_t k = 0; k < s->forwards.len; k++) {
         struct port_forward *c = s->forwards.at[k];
 
-        if (c->opened && !port_forward_pod(c)) {
-            forward_wire_close(&c->wire, WS_CLOSE_NORMAL, "");
+        if (c->opened && !c->ending && !port_forward_pod(c)) {
+            port_forward_end(c);
         }
     }
 }

@@ -671,6 +671,29 @@ static void test_a_client_is_told_when_its_pod_ends(void **state)
     }
 }
 
+static void test_the_last_words_of_a_pod_arrive(void **state)
+{
+    for (int tunnel = 0; tunnel < 2; tunnel++) {
+        struct forward_rig r;
+
+        begin_spdy(&r, tunnel);
+        open_pair(&r, 1, 3, "0", r.port);
+        open_stream(&r, 5, "streamtype=error port=80 requestid=5"); /* the second never comes */
+        accept_program(&r);
+        await_frames(&r, "reply 1\nreply 3\nreply 5\n");
+        assert_int_equal(write(r.program, "last", 4), 4);
+        r.s.r.agent->pods.active.at[0]->stage = POD_ENDED;
+        port_forward_tick(&r.s.r.agent->serve);
+        shut(&r.program);
+        await_frames(&r, "data 3 last\nlast 1 \nlast 3 \n");
+        for (int left = PATIENCE_TURNS; r.s.closed == 0 && receive(&r); left--) {
+            assert_true(left > 0);
+        }
+        assert_int_equal(r.s.r.agent->serve.nforward, 0);
+        end(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -694,6 +717,7 @@ int main(void)
         cmocka_unit_test(test_invalid_bytes_end_the_client),
         cmocka_unit_test(test_a_client_that_leaves_takes_its_connections_along),
         cmocka_unit_test(test_a_client_is_told_when_its_pod_ends),
+        cmocka_unit_test(test_the_last_words_of_a_pod_arrive),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
