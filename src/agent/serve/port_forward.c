@@ -39,6 +39,7 @@ struct forward {
     char *request;        /* the id that both streams name; NULL: channels */
     uint16_t port;
     int64_t patience_ns;   /* when to give up waiting for the second stream; 0: both are there */
+    bool due;              /* to be connected by the dialler */
     struct net_dial *dial; /* NULL: not begun, or closed */
     bool open;             /* connected */
     bool input_ended;      /* the client sends no more */
@@ -63,8 +64,9 @@ struct port_forward {
     HK_VEC(struct forward *) all;
     HK_VEC(uint16_t) ports; /* of channels */
     HK_VEC(struct forward_listener) known;
-    struct net_timer *timer; /* for patience_ns */
-    bool timed;              /* it is set */
+    struct net_timer *timer;   /* for patience_ns */
+    bool timed;                /* it is set */
+    struct net_timer *dialler; /* connects those that are due */
 };
 
 /* ---- ends ---- */
@@ -327,7 +329,6 @@ static void forward_dial(struct forward *f)
     struct hk_err err = {0};
     const int rc = forward_find(f, &to, &err);
 
-    f->patience_ns = 0;
     if (rc == -HK_ENOTFOUND && port_forward_pod(f->client)) {
         forward_refuse(f);
         return;
@@ -342,6 +343,36 @@ static void forward_dial(struct forward *f)
                                                    .opened = forward_on_opened,
                                                    .ready = forward_on_ready,
                                                    .ctx = f});
+}
+
+/* To find a socket can mean to look at all processes: do it once per turn of the loop, so that a
+ * client that asks for many does not hold up the server. */
+static void port_forward_on_dialler(void *ctx)
+{
+    struct port_forward *c = ctx;
+    struct forward *f = NULL;
+    uint32_t ndue = 0;
+
+    for (uint32_t k = c->all.len; k-- > 0;) {
+        f = c->all.at[k]->due ? c->all.at[k] : f;
+        ndue += c->all.at[k]->due;
+    }
+    if (ndue > 1) {
+        net_timer_at(c->dialler, net_loop_now_ns(c->serve->host->o.loop));
+    }
+    if (f) {
+        f->due = false;
+        forward_dial(f);
+    }
+}
+
+static void forward_dial_soon(struct forward *f)
+{
+    const struct port_forward *c = f->client;
+
+    f->due = true;
+    f->patience_ns = 0;
+    net_timer_at(c->dialler, net_loop_now_ns(c->serve->host->o.loop));
 }
 
 static struct forward *forward_new(struct port_forward *c, uint16_t port)
@@ -444,7 +475,7 @@ static void port_forward_on_stream(void *ctx, uint32_t stream)
     *(error ? &f->error : &f->data) = stream;
     f->port = error ? f->port : port;
     if (f->error != 0 && f->data != 0) {
-        forward_dial(f);
+        forward_dial_soon(f);
     }
 }
 
@@ -539,6 +570,7 @@ static void port_forward_free(struct port_forward *c)
     hk_vec_fini(&c->known);
     forward_wire_fini(&c->wire);
     net_timer_free(c->timer);
+    net_timer_free(c->dialler);
     hk_free(c->uid);
     hk_free(c->pod);
     hk_free(c);
@@ -564,8 +596,8 @@ static void port_forward_open_channels(struct port_forward *c)
         forward_wire_send(&c->wire, f->data, (struct hk_str){bytes, sizeof(bytes)}, false);
         forward_wire_send(&c->wire, f->error, (struct hk_str){bytes, sizeof(bytes)}, false);
     }
-    for (uint32_t k = c->all.len; k-- > 0;) {
-        forward_dial(c->all.at[k]);
+    for (uint32_t k = 0; k < c->all.len; k++) {
+        forward_dial_soon(c->all.at[k]);
     }
 }
 
@@ -690,6 +722,7 @@ int port_forward_serve(struct serve *s, const struct node_call *call, struct hk_
     *c = (struct port_forward){
         .serve = s, .http = call->http, .pod = hk_strndup(call->pod.s, call->pod.n)};
     c->timer = net_timer_new(s->host->o.loop, port_forward_on_timer, c);
+    c->dialler = net_timer_new(s->host->o.loop, port_forward_on_dialler, c);
     hk_vec_push(&s->forwards, c);
     rc = port_forward_check(c, call, err);
     if (rc < 0) {
