@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decodes request bodies in application/vnd.kubernetes.protobuf, as typed clients send them, into a
-// JSON tree. Answers are always JSON, so there is no encoder.
+// JSON tree. proto_write.h is the way back.
 #pragma once
 
 #include "codec/json.h"

@@ -130,6 +130,11 @@ const struct api_root *api_root_of(const struct api_type *t)
     return NULL;
 }
 
+const struct api_type *api_type_plain(void)
+{
+    return &type_Object;
+}
+
 const struct api_type *api_type_object_meta(void)
 {
     return &type_ObjectMeta;

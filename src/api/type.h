@@ -71,6 +71,8 @@ enum { API_FILL_MAX = 100000 };
  * or zero values of fields that JSON shows even when empty. apiVersion and kind are not added.
  * Returns false, with some left out, if there are more than API_FILL_MAX. */
 bool api_type_fill(const struct api_type *t, struct hk_arena *a, struct json *obj);
+/* The type that has only metadata. */
+const struct api_type *api_type_plain(void);
 /* The types of "metadata", in objects and in lists. */
 const struct api_type *api_type_object_meta(void);
 const struct api_type *api_type_list_meta(void);

@@ -76,16 +76,25 @@ static bool take_form(const struct clause *c, struct accept *ret)
     return ret->form == FORM_TABLE || ret->list || hk_str_is(c->as, "PartialObjectMetadata");
 }
 
-static bool take_clause(const struct clause *c, struct accept *ret)
+/* Whether the form exists in protobuf. */
+static bool proto_exists(enum form form, enum accept_proto proto)
+{
+    return form == FORM_METADATA ? proto != ACCEPT_NO_PROTO
+                                 : form == FORM_OBJECT && proto == ACCEPT_PROTO;
+}
+
+static bool take_clause(const struct clause *c, enum accept_proto proto, struct accept *ret)
 {
     const bool json = accept_is_type(c, "application/json") || accept_is_type(c, "*/*") ||
                       accept_is_type(c, "application/*");
 
     ret->yaml = accept_is_type(c, "application/yaml");
-    return c->quality > 0 && (json || ret->yaml) && take_form(c, ret);
+    ret->protobuf = accept_is_type(c, "application/vnd.kubernetes.protobuf");
+    return c->quality > 0 && (json || ret->yaml || ret->protobuf) && take_form(c, ret) &&
+           (!ret->protobuf || proto_exists(ret->form, proto));
 }
 
-int accept_parse(struct hk_str header, struct accept *ret)
+int accept_parse(struct hk_str header, enum accept_proto proto, struct accept *ret)
 {
     struct clause clauses[MAX_CLAUSES];
     struct hk_str part;
@@ -105,7 +114,7 @@ int accept_parse(struct hk_str header, struct accept *ret)
     }
     for (uint32_t k = 0; k < n; k++) {
         struct accept a = *ret;
-        if (take_clause(&clauses[k], &a)) {
+        if (take_clause(&clauses[k], proto, &a)) {
             *ret = a;
             return 0;
         }

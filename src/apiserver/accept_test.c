@@ -8,10 +8,15 @@
 
 #include <cmocka.h>
 
+#define PROTO "application/vnd.kubernetes.protobuf"
+
 static const char *describe(const struct accept *a)
 {
     if (a->yaml) {
         return "yaml";
+    }
+    if (a->protobuf) {
+        return a->form == FORM_OBJECT ? "proto" : a->list ? "proto metas" : "proto meta";
     }
     if (a->form == FORM_TABLE && strcmp(a->version, "v1beta1") == 0) {
         return "table v1beta1";
@@ -20,6 +25,18 @@ static const char *describe(const struct accept *a)
            : a->form == FORM_OBJECT ? "json"
            : a->list                ? "metas"
                                     : "meta";
+}
+
+static void expect_form(const char *header, enum accept_proto proto, const char *want)
+{
+    struct accept a = {0};
+    const int rc = accept_parse(hk_str(header), proto, &a);
+    const char *got = rc < 0 ? "406" : describe(&a);
+
+    want = want ? want : "406";
+    if (strcmp(got, want) != 0) {
+        fail_msg("'%s': expected %s, got %s", header, want, got);
+    }
 }
 
 static void test_forms(void **state)
@@ -52,13 +69,32 @@ static void test_forms(void **state)
     };
 
     for (size_t k = 0; k < HK_LEN(cases); k++) {
-        struct accept a = {0};
-        const int rc = accept_parse(hk_str(cases[k].header), &a);
-        const char *got = rc < 0 ? "406" : describe(&a);
-        const char *want = cases[k].want ? cases[k].want : "406";
-        if (strcmp(got, want) != 0) {
-            fail_msg("'%s': expected %s, got %s", cases[k].header, want, got);
-        }
+        expect_form(cases[k].header, ACCEPT_NO_PROTO, cases[k].want);
+    }
+}
+
+static void test_protobuf_where_it_exists(void **state)
+{
+    static const struct {
+        const char *header, *want; /* NULL: 406 */
+        enum accept_proto proto;
+    } cases[] = {
+        {PROTO ",application/json", "proto", ACCEPT_PROTO},
+        {PROTO ", */*", "proto", ACCEPT_PROTO},
+        {PROTO ";stream=watch", "proto", ACCEPT_PROTO},
+        {"application/json, " PROTO, "json", ACCEPT_PROTO},
+        {"application/json;q=0.5, " PROTO ";q=0.9", "proto", ACCEPT_PROTO},
+        {PROTO ";as=Table;g=meta.k8s.io;v=v1,application/json;as=Table;g=meta.k8s.io;v=v1", "table",
+         ACCEPT_PROTO},
+        {PROTO ";as=Table;g=meta.k8s.io;v=v1", NULL, ACCEPT_PROTO},
+        {PROTO ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1", "proto meta", ACCEPT_PROTO_METADATA},
+        {PROTO ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", "proto metas", ACCEPT_PROTO},
+        {PROTO, NULL, ACCEPT_PROTO_METADATA},
+        {PROTO ", application/json", "json", ACCEPT_PROTO_METADATA},
+    };
+
+    for (size_t k = 0; k < HK_LEN(cases); k++) {
+        expect_form(cases[k].header, cases[k].proto, cases[k].want);
     }
 }
 
@@ -66,6 +102,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forms),
+        cmocka_unit_test(test_protobuf_where_it_exists),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);

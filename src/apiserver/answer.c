@@ -304,6 +304,12 @@ static const char *rewrite(struct exchange *x, struct hk_buf *body)
     return x->accept.yaml ? "application/yaml" : "application/json";
 }
 
+static void send_proto(struct exchange *x, int code, struct http_header *headers, uint32_t n,
+                       struct hk_buf *body)
+{
+    answer_send(x, code, "application/vnd.kubernetes.protobuf", headers, n, body);
+}
+
 static void send_json(struct exchange *x, int code, struct http_header *headers, uint32_t n,
                       struct hk_buf *body)
 {
@@ -326,18 +332,30 @@ void answer_text(struct exchange *x, int code, const char *type, struct hk_buf *
     answer_send(x, code, type, headers, 0, body);
 }
 
+static void send_status(struct exchange *x, const struct port_status *s,
+                        struct http_header *headers, uint32_t n)
+{
+    struct hk_buf body = {0};
+
+    if (x->accept.protobuf) {
+        proto_write_status(s, &body);
+        send_proto(x, s->code, headers, n, &body);
+        return;
+    }
+    status_write(s, &body);
+    send_json(x, s->code, headers, n, &body);
+}
+
 void answer_status(struct exchange *x, const struct port_status *s)
 {
     struct http_header headers[4];
-    struct hk_buf body = {0};
     uint32_t n = 0;
 
-    status_write(s, &body);
     if (s->retry_after_s > 0) { /* clients then retry without showing an error */
         const char *wait = hk_arena_printf(&x->mem, "%d", s->retry_after_s);
         headers[n++] = (struct http_header){HK_STR("Retry-After"), hk_str(wait)};
     }
-    send_json(x, s->code, headers, n, &body);
+    send_status(x, s, headers, n);
 }
 
 void answer_refusal(struct exchange *x)
@@ -368,8 +386,17 @@ void answer_done(struct exchange *x, const struct port_msg *m)
     }
     const uint32_t n = add_warnings(x, m, headers);
     if (m->status) {
-        status_write(m->status, &body);
-        send_json(x, m->status->code, headers, n, &body);
+        send_status(x, m->status, headers, n);
+        return;
+    }
+    if (x->accept.protobuf &&
+        (list || x->accept.form == FORM_METADATA || proto_has(m->obj->kind))) {
+        if (!list) {
+            proto_write_object(x, m->obj, &body);
+        } else if (proto_answer_list(x, m, headers, n, &body)) {
+            return;
+        }
+        send_proto(x, code, headers, n, &body);
         return;
     }
     if (!list) {

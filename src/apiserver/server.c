@@ -395,15 +395,31 @@ static int read_target(struct exchange *x)
     return 0;
 }
 
+/* Custom resources exist in JSON only, except for their metadata and their Scale. */
+static enum accept_proto proto_of(const struct exchange *x)
+{
+    const struct route *r = &x->route;
+    const struct rest_kind *k =
+        r->resource ? rest_kind_find(x->server->opts.rest, r->group, r->version, r->plural) : NULL;
+
+    return !k || hk_str_is(r->sub, "scale") || proto_has(k->kind) ? ACCEPT_PROTO
+                                                                  : ACCEPT_PROTO_METADATA;
+}
+
 static int read_accept(struct exchange *x)
 {
     const struct hk_str include = query_get(&x->query, "includeObject");
+    const struct hk_str header = http_request_header(x->http, "Accept");
+    const enum accept_proto proto =
+        hk_str_contains(header, "protobuf") ? proto_of(x) : ACCEPT_NO_PROTO;
 
     x->accept.include = include.n > 0 ? include.s : "Metadata";
-    if (accept_parse(http_request_header(x->http, "Accept"), &x->accept) < 0) {
+    if (accept_parse(header, proto, &x->accept) < 0) {
         return exchange_refuse(x, 406, "NotAcceptable",
                                "only the following media types are accepted: application/json, "
-                               "application/yaml");
+                               "application/yaml%s",
+                               proto == ACCEPT_PROTO ? ", application/vnd.kubernetes.protobuf"
+                                                     : "");
     }
     if (x->accept.form == FORM_TABLE && include.n > 0 && !hk_str_is(include, "Metadata") &&
         !hk_str_is(include, "Object") && !hk_str_is(include, "None")) {
@@ -448,6 +464,7 @@ static void server_on_request(void *ctx, struct http_request *q)
     if (!x->route.resource && health_answer(x)) {
         return;
     }
+    (void)!read_accept(x); /* a refusal may come first, in the form asked for */
     if (access_check(x) < 0) {
         answer_refusal(x);
     } else if (!http_request_claim(q, hk_str(x->user.name))) {

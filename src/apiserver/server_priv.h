@@ -6,6 +6,7 @@
 //   request.c   HTTP to port_request
 //   body.c      bodies to trees
 //   answer.c    outcomes to bodies
+//   answer_proto.c  the same in protobuf
 //   list_stream.c  long lists to streams
 //   watch_stream.c  watches to streams
 //   watch_socket.c  watches over WebSockets
@@ -36,7 +37,7 @@ struct server {
     struct openapi *openapi;
     struct forwarder *forwarder;
     struct aggregate *aggregate;
-    struct signer *signer; /* NULL: none */
+    struct signer *signer;    /* NULL: none */
     struct exchange *pending; /* waiting for the port */
     struct hk_arena_pool mem; /* for exchanges */
     struct counters counters;
@@ -113,6 +114,18 @@ void answer_bytes(struct exchange *x, int code, const struct http_header *header
 void status_write(const struct port_status *s, struct hk_buf *out);
 /* Appends the object in the requested form. */
 void object_write(struct exchange *x, struct api_object *o, struct hk_buf *out);
+
+/* Whether objects of the kind exist in protobuf. */
+bool proto_has(const struct api_kind *k);
+/* Appends the object in the requested form, with its envelope. */
+void proto_write_object(const struct exchange *x, const struct api_object *o, struct hk_buf *out);
+void proto_write_tree(const struct exchange *x, const struct api_kind *k, const struct json *tree,
+                      struct hk_buf *out);
+void proto_write_status(const struct port_status *s, struct hk_buf *out);
+/* Writes the list into body; true: it is long, and is being sent as a stream. headers has room for
+ * two more behind its n. */
+bool proto_answer_list(struct exchange *x, const struct port_msg *m, struct http_header *headers,
+                       uint32_t n, struct hk_buf *body);
 
 /* A list up to its first item, or a table up to its first row, compact. "]}" ends it. */
 void list_write_head(struct exchange *x, const struct port_msg *m, struct hk_buf *out);

@@ -5,7 +5,7 @@
 // stream ends with an ERROR event.
 #include "apiserver/watch_socket.h"
 
-#include "api/type.h"
+#include "api/proto_write.h"
 
 enum { DEFAULT_TIMEOUT_S = 1800, MAX_TIMEOUT_S = 86400 };
 
@@ -73,6 +73,12 @@ static void write_bookmark(const struct exchange *x, uint64_t rv, bool initial_e
     if (plain) {
         (void)api_type_fill(api_type_of(kind), &a, &obj);
     }
+    if (x->accept.protobuf) {
+        HK_AUTO(hk_buf_fini) struct hk_buf envelope = {0};
+        proto_write_tree(x, kind, &obj, &envelope);
+        api_proto_write_event("BOOKMARK", hk_buf_str(&envelope), out);
+        return;
+    }
     hk_buf_adds(out, "{\"type\":\"BOOKMARK\",\"object\":");
     json_write(&obj, out);
     hk_buf_adds(out, "}\n");
@@ -87,16 +93,28 @@ static void write_event(struct exchange *x, const struct port_msg *m, struct hk_
         write_bookmark(x, m->rv, m->initial_end, out);
         return;
     }
+    if (x->accept.protobuf) {
+        HK_AUTO(hk_buf_fini) struct hk_buf envelope = {0};
+        proto_write_object(x, m->obj, &envelope);
+        api_proto_write_event(types[m->type], hk_buf_str(&envelope), out);
+        return;
+    }
     hk_buf_addf(out, "{\"type\":\"%s\",\"object\":", types[m->type]);
     object_write(x, m->obj, out);
     hk_buf_adds(out, "}\n");
 }
 
-static void write_gone(const struct port_status *s, struct hk_buf *out)
+static void write_gone(const struct exchange *x, const struct port_status *s, struct hk_buf *out)
 {
     static const struct port_status plain = {
         .code = 410, .reason = "Expired", .message = "too old resource version"};
 
+    if (x->accept.protobuf) {
+        HK_AUTO(hk_buf_fini) struct hk_buf envelope = {0};
+        proto_write_status(s ? s : &plain, &envelope);
+        api_proto_write_event("ERROR", hk_buf_str(&envelope), out);
+        return;
+    }
     hk_buf_adds(out, "{\"type\":\"ERROR\",\"object\":");
     status_write(s ? s : &plain, out);
     hk_buf_adds(out, "}\n");
@@ -109,7 +127,7 @@ static enum watch_step watch_stream_next(void *ctx, struct hk_buf *out)
 
     switch (rest_watch_next(w->watch, &m)) {
     case REST_NEXT_GONE:
-        write_gone(m.status, out);
+        write_gone(w->x, m.status, out);
         return WATCH_STEP_END;
     case REST_NEXT_NONE:
         if (w->expired && w->x->req.bookmarks) {
@@ -157,8 +175,10 @@ static int64_t timeout_s(const struct exchange *x)
 
 static void watch_stream_answer(struct watch_stream *w)
 {
-    static const struct http_header headers[] = {
-        {HK_STR("Content-Type"), HK_STR("application/json")},
+    const struct http_header headers[] = {
+        {HK_STR("Content-Type"), w->x->accept.protobuf
+                                     ? HK_STR("application/vnd.kubernetes.protobuf;stream=watch")
+                                     : HK_STR("application/json")},
         {HK_STR("Cache-Control"), HK_STR("no-cache, private")},
     };
 
@@ -173,6 +193,7 @@ void watch_stream_begin(struct exchange *x)
     struct server *s = x->server;
     struct watch_stream *w;
 
+    x->accept.protobuf = x->accept.protobuf && !socket; /* its messages are text */
     if (socket && watch_socket_check(x) < 0) {
         answer_refusal(x);
         return;

@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_route(path, &a);
     if (query.s) {
         check_query(query, &a);
-        if (accept_parse(query, &accept) < 0) {
+        if (accept_parse(query, ACCEPT_PROTO, &accept) < 0) {
             hk_assert(accept.form == FORM_OBJECT);
         }
     }
