@@ -13,6 +13,12 @@ static const struct {
      "this server does not act on FlowSchemas: it has limits of its own"},
     {"flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration",
      "this server does not act on PriorityLevelConfigurations: it has limits of its own"},
+    {"scheduling.k8s.io", "Workload",
+     "this server does not act on Workloads of scheduling.k8s.io: pods are grouped by PodGroups of "
+     "scheduling.volcano.sh"},
+    {"scheduling.k8s.io", "PodGroup",
+     "this server does not act on PodGroups of scheduling.k8s.io: use those of "
+     "scheduling.volcano.sh"},
     {"networking.k8s.io", "Ingress",
      "this server has no controller for Ingresses: no traffic is forwarded"},
     {"networking.k8s.io", "NetworkPolicy",

@@ -17,7 +17,8 @@ static verb_list verbs_state = {"get", "patch", "update"};
 static verb_list verbs_stream = {"create", "get"};
 static verb_list verbs_proxy = {"create", "delete", "get", "patch", "update"};
 
-/* A resource name without a group means the first match. Other groups follow by name. */
+/* A resource name without a group means the first match: podgroups are Volcano's. Other groups follow
+ * by name. */
 static const char *const group_order[] = {
     "",
     "apiregistration.k8s.io",
@@ -34,6 +35,7 @@ static const char *const group_order[] = {
     "storage.k8s.io",
     "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
+    "scheduling.volcano.sh",
     "scheduling.k8s.io",
     "coordination.k8s.io",
     "node.k8s.io",

@@ -138,6 +138,46 @@ static void autoscaler_take(struct json *doc, struct hk_arena *a)
     }
 }
 
+/* ---- scheduling.k8s.io/v1alpha1: the groups of a Workload, which v1alpha2 calls templates ---- */
+
+static void rename_in_groups(struct json *spec, const char *list, const char *from, const char *to,
+                             struct hk_arena *a)
+{
+    struct json groups = json_clone_as(json_get(spec, list), JSON_ARRAY, a);
+
+    for (uint32_t i = 0; i < groups.len; i++) {
+        const struct json *v = json_get(&groups.items[i], from);
+        if (v) {
+            json_set(&groups.items[i], a, to, *v);
+            json_del(&groups.items[i], from);
+        }
+    }
+    json_set(spec, a, list, groups);
+}
+
+static void workload_rename(struct json *doc, const char *from, const char *to,
+                            const char *policy_from, const char *policy_to, struct hk_arena *a)
+{
+    if (!json_is(json_at(doc, "spec"), JSON_OBJECT) ||
+        !json_is(json_get(json_get(doc, "spec"), from), JSON_ARRAY)) {
+        return;
+    }
+    struct json *spec = rest_edit(doc, a, "spec");
+    rename_in_groups(spec, from, policy_from, policy_to, a);
+    json_set(spec, a, to, *json_get(spec, from));
+    json_del(spec, from);
+}
+
+static void workload_show(struct json *doc, struct hk_arena *a)
+{
+    workload_rename(doc, "podGroupTemplates", "podGroups", "schedulingPolicy", "policy", a);
+}
+
+static void workload_take(struct json *doc, struct hk_arena *a)
+{
+    workload_rename(doc, "podGroups", "podGroupTemplates", "policy", "schedulingPolicy", a);
+}
+
 /* ---- the table ---- */
 
 static const struct rename event_names[] = {
@@ -170,6 +210,19 @@ static const struct rest_view views[] = {
      .of_version = "v2",
      .show = autoscaler_show,
      .take = autoscaler_take},
+    {.kind = {API_NKINDS,
+              "scheduling.k8s.io",
+              "v1alpha1",
+              "Workload",
+              "workloads",
+              "workload",
+              true,
+              false,
+              {NULL}},
+     .of_group = "scheduling.k8s.io",
+     .of_version = "v1alpha2",
+     .show = workload_show,
+     .take = workload_take},
     {.kind = {API_NKINDS, "batch", "v1beta1", "CronJob", "cronjobs", "cronjob", true, true, {"cj"}},
      .of_group = "batch",
      .of_version = "v1"},

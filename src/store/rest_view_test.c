@@ -226,8 +226,11 @@ static void test_every_built_in_kind_and_version_has_a_type(void **state)
     for (uint32_t i = 0; i < rest_kinds(g->rest); i++) {
         const struct rest_kind *k = rest_kind_at(g->rest, i);
         const bool crd = strcmp(k->kind->kind, "CustomResourceDefinition") == 0;
+        /* Gang scheduling of 1.35 and 1.36: the modules have only its later versions. */
+        const bool past = strcmp(k->kind->group, "scheduling.k8s.io") == 0 &&
+                          hk_str_starts(hk_str(k->kind->version), "v1alpha");
         const bool typed = strcmp(api_type_of(k->kind)->name, "Object") != 0;
-        if (typed == (crd || k->flags & REST_CUSTOM)) {
+        if (typed == (crd || past || k->flags & REST_CUSTOM)) {
             fail_msg("%s/%s %s: %s", k->kind->group, k->kind->version, k->kind->kind,
                      typed ? "has a type" : "has no type: add it to scripts/api-types");
         }

@@ -197,6 +197,73 @@ if command -v kubectl >/dev/null; then
     step 'kubectl sees the namespaces' '
         k get namespaces && says default kube-system
     '
+    cat >"$dir/plain.yaml" <<END
+apiVersion: scheduling.k8s.io/v1alpha1
+kind: Workload
+metadata: {name: w}
+spec:
+  controllerRef: {apiGroup: batch, kind: Job, name: j}
+  podGroups: [{name: a, policy: {gang: {minCount: 3}}}]
+---
+apiVersion: scheduling.k8s.io/v1alpha2
+kind: PodGroup
+metadata: {name: g}
+spec:
+  podGroupTemplateRef: {workload: {workloadName: w, podGroupTemplateName: a}}
+  schedulingPolicy: {gang: {minCount: 3}}
+---
+apiVersion: networking.k8s.io/v1
+kind: ServiceCIDR
+metadata: {name: c}
+spec: {cidrs: [10.0.0.0/24]}
+---
+apiVersion: networking.k8s.io/v1
+kind: IPAddress
+metadata: {name: 10.0.0.5}
+spec: {parentRef: {resource: services, namespace: default, name: s}}
+---
+apiVersion: storage.k8s.io/v1
+kind: VolumeAttributesClass
+metadata: {name: v}
+driverName: d.example.com
+parameters: {a: b}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: MutatingAdmissionPolicy
+metadata: {name: m}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}]
+  reinvocationPolicy: Never
+  mutations: [{patchType: JSONPatch, jsonPatch: {expression: "[]"}}]
+END
+    step 'kinds that are only stored are listed, created, read and deleted' '
+        k api-resources && says "workloads scheduling.k8s.io/v1alpha2 true Workload" \
+            "podgroups scheduling.k8s.io/v1alpha2 true PodGroup" "servicecidrs networking.k8s.io/v1" \
+            "ipaddresses ip networking.k8s.io/v1" "volumeattributesclasses vac storage.k8s.io/v1" \
+            "mutatingadmissionpolicies admissionregistration.k8s.io/v1" &&
+        k create -f "$dir/plain.yaml" && k get -f "$dir/plain.yaml" && k delete -f "$dir/plain.yaml" &&
+        refused NotFound get -f "$dir/plain.yaml"
+    '
+    step 'a Workload and a PodGroup of scheduling.k8s.io have no effect, and a warning says so' '
+        k create -f "$dir/plain.yaml" && cat "$dir/err" >"$dir/out" &&
+        says "does not act on Workloads of scheduling.k8s.io" \
+            "does not act on PodGroups of scheduling.k8s.io" &&
+        field workloads.v1alpha2.scheduling.k8s.io/w \
+            ".spec.podGroupTemplates[0].schedulingPolicy.gang.minCount" 3 &&
+        field workloads.v1alpha1.scheduling.k8s.io/w ".spec.podGroups[0].policy.gang.minCount" 3
+    '
+    step 'podgroups without a group are those of Volcano' '
+        k get podgroups -o name && prints "" &&
+        k get podgroups.scheduling.k8s.io -o name && says podgroup.scheduling.k8s.io/g
+    '
+    step 'a node without a spec reads back with an empty one' '
+        k create -f - <<-END
+	{"apiVersion":"v1","kind":"Node","metadata":{"name":"bare"},"spec":{},
+	 "status":{"conditions":[{"type":"Ready","status":"True"}]}}
+	END
+        k get node bare -o json && json "d[\"spec\"] == {}" && k delete node bare
+    '
     step 'kubectl creates, labels, applies and deletes' '
         k create configmap tool --from-literal=a=b && k label configmap tool colour=red &&
         field configmap/tool .metadata.labels.colour red && body tool 9 | k apply -f - &&

@@ -100,6 +100,8 @@ JSON_ONLY = {"CustomResourceDefinition"}
 
 
 def is_custom(version):
+    if version.startswith("scheduling.k8s.io/v1alpha"):
+        return True  # only stored: their types are not known
     return ".volcano.sh/" in version or version == "example.com/v1"
 
 
