@@ -21,7 +21,9 @@ void conversion_batch_free(struct conversion_batch *b)
 
     for (uint32_t i = 0; i < t->batches.len; i++) {
         if (t->batches.at[i] == b) {
-            hk_vec_swap_remove(&t->batches, i);
+            memmove(t->batches.at + i, t->batches.at + i + 1,
+                    (t->batches.len - i - 1) * sizeof(*t->batches.at));
+            t->batches.len--;
             break;
         }
     }
@@ -172,6 +174,6 @@ void conversion_send(struct rest *r)
 
     for (uint32_t i = 0; i < t->batches.len;) {
         struct conversion_batch *b = t->batches.at[i];
-        i += b->ask || batch_send(b) ? 1 : 0; /* else another one has taken its place */
+        i += b->ask || batch_send(b) ? 1 : 0; /* else the next one has taken its place */
     }
 }
