@@ -160,6 +160,12 @@ steps() {
         pod machine "image: \"missing:1.0\", command: [sh, -c, \"test -e $HEKLA && echo machine\"]" |
             kubectl create -f - && ran machine && prints machine && within 20 described machine ImageIgnored
     '
+    [ "$label" = copies ] ||
+        step 'what a container writes into its image counts as its ephemeral storage' '
+            pod big "image: \"plain:1.0\", command: [sh, -c, \"cat /bin/busybox /bin/busybox /bin/busybox >/tmp/x; sleep 1000\"], resources: {limits: {ephemeral-storage: 3Mi}}" |
+                kubectl create -f - && within 30 is pod/big .status.reason Evicted &&
+                described big "exceeded its local ephemeral storage limit \"3Mi\""
+        '
     step 'a user that the image does not know is reported' '
         python3 -c "
 import sys; sys.path.insert(0, \"tests/e2e\")

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the disk usage of pods and evicts those above a limit: emptyDir volumes with a
-// sizeLimit, and limits of ephemeral-storage over volumes and logs, counted as in a kubelet. Files
-// that a container writes elsewhere are not counted: it has no writable layer of its own.
+// sizeLimit, and limits of ephemeral-storage over volumes, logs and what containers change in their
+// images, counted as in a kubelet. Files that a container writes elsewhere are not counted: without
+// an image, or with a copy of one, it has no writable layer of its own.
 //
 // The kernel limits volumes in memory where the agent may mount them (volume.c). The others are
 // walked in slices so that the loop does not block, one pod after the other, for at most a tenth of
@@ -17,6 +18,7 @@
 #include "api/names.h"
 #include "base/file.h"
 #include "codec/quantity.h"
+#include "image/store.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -38,7 +40,8 @@
 #define TODO_MAX (1u << 20)
 
 struct disk_volume {
-    const struct json *spec; /* in the pod's object */
+    const struct json *spec; /* in the pod's object; NULL: what a container changed in its image */
+    uint32_t container;      /* the index of that container */
     const char *path;
     int64_t limit; /* INT64_MAX: no own limit */
     int64_t used;
@@ -248,6 +251,19 @@ static int64_t log_bytes(const struct container *c, struct hk_arena *a)
     return sum;
 }
 
+/* What the container changed in its image. */
+static int64_t change_bytes(const struct disk_walk *w, uint32_t container)
+{
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < w->volumes.len; i++) {
+        const struct disk_volume *v = &w->volumes.at[i];
+
+        sum += !v->spec && v->container == container ? HK_MIN(v->used, TOO_MUCH) : 0;
+    }
+    return sum;
+}
+
 static struct hk_str pod_disk_amount_text(const struct json *list, const char *name,
                                           struct hk_arena *a)
 {
@@ -299,17 +315,17 @@ static const char *judge_pod(const struct pod *p, const struct disk_walk *w, int
     }
     for (uint32_t i = 0; i < pod_ncontainers(p); i++) {
         const struct container *c = pod_container_at(p, i);
-        const int64_t logs = log_bytes(c, a),
+        const int64_t logs = log_bytes(c, a), used = logs + change_bytes(w, i),
                       limit = limit_of(limits_of(c), API_RES_EPHEMERAL_STORAGE);
 
-        sum += logs;
-        if (logs > limit) {
+        sum += logs; /* the changes are among the volumes */
+        if (used > limit) {
             why = hk_arena_printf(
                 a, "Container %.*s exceeded its local ephemeral storage limit \"%.*s\".",
                 HK_FMT(c->name),
                 HK_FMT(pod_disk_amount_text(limits_of(c), API_RES_EPHEMERAL_STORAGE, a)));
         }
-        *room = HK_MIN(*room, limit - logs);
+        *room = HK_MIN(*room, limit - used);
     }
     if (total_limit(p, &total)) {
         if (sum > quantity_value(total)) {
@@ -340,6 +356,21 @@ static bool may_be_over(const struct pod *p, int64_t used, int64_t now_ns)
             used - p->disk.used_before >= p->disk.room);
 }
 
+static void walk_changes(struct disk_walk *w, const struct pod *p)
+{
+    for (uint32_t i = 0; i < pod_ncontainers(p); i++) {
+        const struct container *c = pod_container_at(p, i);
+
+        if (c->begun && c->image_id) {
+            const char *path = hk_arena_printf(&w->mem, "%s/" IMAGE_USES "/%.*s.%u/upper", p->dir,
+                                               HK_FMT(c->name), c->attempt);
+
+            hk_vec_push(&w->volumes,
+                        (struct disk_volume){.container = i, .path = path, .limit = INT64_MAX});
+        }
+    }
+}
+
 static void walk_begin(struct disk *d, struct pod *p, int64_t used)
 {
     struct disk_walk *w = &d->walk;
@@ -358,6 +389,7 @@ static void walk_begin(struct disk *d, struct pod *p, int64_t used)
                                                           .limit = limit_of(source, "sizeLimit")});
         }
     }
+    walk_changes(w, p);
 }
 
 static void walk_done(struct disk *d, int64_t now_ns)
