@@ -504,9 +504,10 @@ static int import_found(struct import *x, const struct found *f, struct hk_err *
         return hk_fail(err, HK_ELIMIT, "it holds more than %d images", IMAGES_MAX);
     }
     rc = image_document_parse(f->config, x->a, &doc, err);
-    if (rc == 0) {
-        rc = image_config_parse(&doc, x->a, &c, err);
+    if (rc < 0) {
+        return hk_wrap(err, rc, "configuration of the image");
     }
+    rc = image_config_parse(&doc, x->a, &c, err);
     if (rc < 0) {
         return hk_wrap(err, rc, "configuration of the image");
     }

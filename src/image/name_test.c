@@ -44,18 +44,18 @@ static void test_names_are_completed(void **state)
 static void test_others_are_refused(void **state)
 {
     static const char *const cases[] = {
-        "",           "Upper",
-        "a//b",       "/a",
-        "a/",         "a b",
-        ":tag",       "a:",
-        "a:.x",       "a:b:c",
-        "a@",         "a@sha256:12",
-        "a@md5:" HEX, "a___b",
-        "a..b",       "-a",
-        "a-",         "a/_b",
-        "a\n",        "ex ample.org/a",
-        "-h.org/a",   "a:b@c@sha256:" HEX,
-        "../a",       "a/../b",
+        "",         "Upper",
+        "a//b",     "/a",
+        "a/",       "a b",
+        ":tag",     "a:",
+        "a:.x",     "a:b:c",
+        "a@",       "a@sha256:12",
+        "a@md5:12", "a___b",
+        "a..b",     "-a",
+        "a-",       "a/_b",
+        "a\n",      "ex ample.org/a",
+        "-h.org/a", "a:b@c@sha256:12",
+        "../a",     "a/../b",
     };
 
     for (size_t i = 0; i < HK_LEN(cases); i++) {
@@ -78,7 +78,7 @@ static void test_length_has_a_limit(void **state)
     memset(text, 'a', sizeof(text));
     assert_int_equal(image_name_parse((struct hk_str){text, 237}, &name, NULL), 0);
     assert_int_equal(image_name_parse((struct hk_str){text, 238}, &name, NULL), -HK_EINVAL);
-    memcpy(text, "a:", 2);
+    text[1] = ':';
     assert_int_equal(image_name_parse((struct hk_str){text, 130}, &name, NULL), 0);
     assert_int_equal(image_name_parse((struct hk_str){text, 131}, &name, NULL), -HK_EINVAL);
 }

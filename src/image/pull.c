@@ -171,10 +171,11 @@ static int read_text(const struct pull *p, const char *name, struct hk_str *ret,
     const char *path = hk_arena_printf(p->a, "%s/%s", p->dir, name);
     int rc = hk_read_file(path, IMAGE_DOCUMENT_MAX, &text, err);
 
-    if (rc == 0) {
-        *ret = hk_arena_str(p->a, hk_buf_str(&text));
+    if (rc < 0) {
+        return rc;
     }
-    return rc;
+    *ret = hk_arena_str(p->a, hk_buf_str(&text));
+    return 0;
 }
 
 static bool lists_manifest(const struct json *index, const struct image_digest *manifest)
@@ -349,6 +350,22 @@ static int make_pull_dir(struct pull *p, struct hk_err *err)
                : 0;
 }
 
+static int pull_run(struct pull *p, struct image_imported *ret, struct hk_err *err)
+{
+    int rc = image_store_open(&p->store, p->o->data_dir, IMAGE_SHARED, err);
+
+    if (rc < 0) {
+        return rc;
+    }
+    rc = make_pull_dir(p, err);
+    if (rc < 0) {
+        return rc;
+    }
+    rc = pull_into(p, ret, err);
+    image_tree_remove(p->store.dir, p->tmp_name);
+    return rc;
+}
+
 int image_pull(const struct image_pull *o, struct hk_arena *a, struct image_imported *ret,
                struct hk_err *err)
 {
@@ -358,14 +375,7 @@ int image_pull(const struct image_pull *o, struct hk_arena *a, struct image_impo
     if (rc < 0) {
         return rc;
     }
-    rc = image_store_open(&p.store, o->data_dir, IMAGE_SHARED, err);
-    if (rc == 0) {
-        rc = make_pull_dir(&p, err);
-    }
-    if (rc == 0) {
-        rc = pull_into(&p, ret, err);
-        image_tree_remove(p.store.dir, p.tmp_name);
-    }
+    rc = pull_run(&p, ret, err);
     image_store_close(&p.store);
     return rc;
 }

@@ -217,9 +217,10 @@ int image_store_config(const char *data_dir, const struct image_record *r, struc
         return rc;
     }
     rc = image_document_parse(hk_arena_str(a, hk_buf_str(&text)), a, &doc, err);
-    if (rc == 0) {
-        rc = image_config_parse(&doc, a, ret, err);
+    if (rc < 0) {
+        return hk_wrap(err, rc, "'%s'", path);
     }
+    rc = image_config_parse(&doc, a, ret, err);
     return rc < 0 ? hk_wrap(err, rc, "'%s'", path) : 0;
 }
 

@@ -137,6 +137,25 @@ steps() {
             echo copied >"$dir/one" && k cp "$dir/one" long:/tmp/one && k exec long -- cat /tmp/one && prints copied &&
             "$program" cp long:/etc/release "$dir/back" && grep -qx top "$dir/back"
     '
+    step 'containers of a pod start side by side, each in a root of its own, with a terminal or another user' '
+        kubectl create -f - <<YAML &&
+apiVersion: v1
+kind: Pod
+metadata: {name: many}
+spec:
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 1
+  initContainers: [{name: first, image: "plain:1.0", command: [sh, -c, "echo x >/tmp/x"]}]
+  containers:
+  - {name: terminal, image: "plain:1.0", stdin: true, tty: true}
+  - {name: other, image: "plain:1.0", command: [sh, -c, "test -e /tmp/x || echo separate; id -u; id -g; sleep 1000"], securityContext: {runAsUser: 77, runAsGroup: 88}}
+  - {name: more, image: "plain:1.0", command: [sh, -c, "hostname; sleep 1000"]}
+  - {name: plain, image: none, command: [sh, -c, "test -d /usr/share && echo machine; sleep 1000"]}
+YAML
+            within 20 is pod/many ".status.containerStatuses[*].ready" "true true true true" &&
+            within 20 k logs many -c other && [ "$(xargs <"$dir/out")" = "separate 77 88" ] && k logs many -c more && prints many &&
+            k logs many -c plain && prints machine && kubectl delete pod many --grace-period=1
+    '
     step 'an image in use stays' '
         ! image remove app:1.0 && grep -F "is used by a container: delete its pod first" "$dir/err" &&
             image prune --all && k exec long -- cat /etc/release && prints top
@@ -164,7 +183,7 @@ steps() {
         step 'what a container writes into its image counts as its ephemeral storage' '
             pod big "image: \"plain:1.0\", command: [sh, -c, \"cat /bin/busybox /bin/busybox /bin/busybox >/tmp/x; sleep 1000\"], resources: {limits: {ephemeral-storage: 3Mi}}" |
                 kubectl create -f - && within 30 is pod/big .status.reason Evicted &&
-                described big "exceeded its local ephemeral storage limit \"3Mi\""
+                within 20 described big "Pod ephemeral local storage usage exceeds the total limit of containers 3Mi"
         '
     step 'a user that the image does not know is reported' '
         python3 -c "

@@ -13,18 +13,14 @@
 #include "agent/pod/dns.h"
 
 #include "agent/pod/hosts.h"
-#include "base/file.h"
+#include "agent/pod/volume_dir.h"
 #include "net/resolv.h"
-
-#include <errno.h>
-#include <sys/stat.h>
 
 enum {
     SERVERS_MAX = 3,
     SEARCH_MAX = 32,
     SEARCH_NAME_MAX = 253,
     SEARCH_BYTES_MAX = 2048, /* with a blank between each two */
-    FILE_MAX = 64 << 10,
 };
 
 enum dns_base { DNS_BASE_NONE, DNS_BASE_MACHINE, DNS_BASE_CLUSTER };
@@ -174,19 +170,10 @@ static void pod_dns_limit(const struct pod *p, struct resolv *r)
 
 static int pod_dns_write(const char *path, const struct resolv *r, struct hk_err *err)
 {
-    HK_AUTO(hk_buf_fini) struct hk_buf text = {0}, now = {0};
-    int rc;
+    HK_AUTO(hk_buf_fini) struct hk_buf text = {0};
 
     resolv_write(r, &text);
-    if (hk_read_file(path, FILE_MAX, &now, NULL) == 0 &&
-        hk_str_eq(hk_buf_str(&now), hk_buf_str(&text))) {
-        return 0; /* another container of the pod has it mounted */
-    }
-    rc = hk_write_file(path, hk_buf_str(&text), err);
-    if (rc == 0 && chmod(path, 0644) < 0) {
-        return hk_fail(err, HK_EIO, "cannot set the mode of '%s': %s", path, strerror(errno));
-    }
-    return rc;
+    return volume_write_file(path, hk_buf_str(&text), err); /* other containers have it mounted */
 }
 
 int pod_dns_mount(const struct pod *p, struct runtime_container *rc, struct hk_err *err)

@@ -281,13 +281,12 @@ int pod_image_mount_hostname(const struct pod *p, struct runtime_container *rc, 
 {
     struct hk_arena *a = &p->host->mem;
     const char *path = hk_arena_printf(a, "%s/.hostname", p->dir);
-    int ret = hk_write_file(
+    int ret = volume_write_file(
         path, hk_str(hk_arena_printf(a, "%.*s\n", HK_FMT(hk_str_head(p->hostname, 63)))), err);
 
     if (ret < 0) {
         return ret;
     }
-    chmod(path, 0644);
     runtime_add_mount(rc, (struct runtime_mount){.from = path, .at = "/etc/hostname", .own = true},
                       a);
     return 0;

@@ -3,6 +3,7 @@
 #include "agent/pod/volume_dir.h"
 
 #include "agent/host/host.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <ftw.h>
@@ -26,6 +27,21 @@ int volume_mkdir(const char *path, unsigned mode, struct hk_err *err)
         return errno == EEXIST ? 0 : volume_fail_errno(err, "make", path);
     }
     return chmod(path, mode) < 0 ? volume_fail_errno(err, "set the mode of", path) : 0;
+}
+
+int volume_write_file(const char *path, struct hk_str text, struct hk_err *err)
+{
+    HK_AUTO(hk_buf_fini) struct hk_buf old = {0};
+    int rc;
+
+    if (hk_read_file(path, text.n + 1, &old, NULL) == 0 && hk_str_eq(hk_buf_str(&old), text)) {
+        return 0;
+    }
+    rc = hk_write_file(path, text, err);
+    if (rc == 0 && chmod(path, 0644) < 0) {
+        return volume_fail_errno(err, "set the mode of", path);
+    }
+    return rc;
 }
 
 static int volume_dir_remove_entry(const char *path, const struct stat *st, int type,

@@ -12,6 +12,9 @@ int volume_mkdir(const char *path, unsigned mode, struct hk_err *err) HK_CHECKED
 /* Creates the parent directories of path below dir. */
 int volume_make_parents(const char *dir, struct hk_str path, unsigned mode, struct hk_arena *a,
                         struct hk_err *err) HK_CHECKED;
+/* Writes a file that everybody may read, unless it has that text already: another container of the
+ * pod may be about to mount it, and a file that was replaced cannot be mounted. */
+int volume_write_file(const char *path, struct hk_str text, struct hk_err *err) HK_CHECKED;
 /* Fails with errno's text: "cannot VERB 'PATH': ...". */
 int volume_fail_errno(struct hk_err *err, const char *verb, const char *path) HK_CHECKED;
 /* A user's path does not leave the directory it is relative to. */
