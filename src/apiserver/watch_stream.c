@@ -49,6 +49,21 @@ static void set_bookmark_meta(struct json *obj, uint64_t rv, bool initial_end, s
     }
 }
 
+/* The structs of the one built-in kind that has no table of fields. */
+static void fill_definition(struct json *obj, struct hk_arena *a)
+{
+    static const char text[] =
+        "{\"spec\":{\"group\":\"\",\"names\":{\"plural\":\"\",\"kind\":\"\"},\"scope\":\"\","
+        "\"versions\":null},\"status\":{\"conditions\":null,\"acceptedNames\":{\"plural\":\"\","
+        "\"kind\":\"\"},\"storedVersions\":null}}";
+    struct json empty;
+
+    hk_assert(json_parse(hk_str(text), 0, a, &empty, NULL) == 0);
+    for (uint32_t i = 0; i < empty.len; i++) {
+        json_put(obj, a, empty.members[i].key, empty.members[i].value);
+    }
+}
+
 /* The bookmark has the kind of the events in this form. In Go it is an object of that kind with only
  * a version, so it shows the structs that every object shows. */
 static void write_bookmark(const struct exchange *x, uint64_t rv, bool initial_end,
@@ -70,7 +85,9 @@ static void write_bookmark(const struct exchange *x, uint64_t rv, bool initial_e
     json_set_cstr(&obj, &a, "kind", plain ? kind->kind : kinds[x->accept.form]);
     json_set_str(&obj, &a, "apiVersion", hk_buf_str(&version));
     set_bookmark_meta(&obj, rv, initial_end, &a);
-    if (plain) {
+    if (plain && hk_str_is(hk_buf_str(&version), "apiextensions.k8s.io/v1")) {
+        fill_definition(&obj, &a);
+    } else if (plain) {
         (void)api_type_fill(api_type_of(kind), &a, &obj);
     }
     if (x->accept.protobuf) {

@@ -123,6 +123,9 @@ static void autoscaler_show(struct json *doc, struct hk_arena *a)
                  "currentCPUUtilizationPercentage", a);
         json_del(status, "currentMetrics");
         json_del(status, "conditions");
+        if (!json_get(status, "currentReplicas")) { /* v2 may leave it out, v1 never does */
+            json_set_int(status, a, "currentReplicas", 0);
+        }
     }
 }
 

@@ -157,6 +157,9 @@ step 'pods of another namespace know the Service by its longer names only' '
     k create namespace other && k run -n other guest --image=x --command -- sleep 1000 &&
         k wait -n other --for=condition=Ready pod/guest --timeout=30s &&
         within 10 k exec -n other guest -- getent hosts web.default.svc && says "$(address web)" &&
+        for name in kubernetes.default kubernetes.default.svc kubernetes.default.svc.cluster.local; do
+            k exec -n other guest -- getent hosts "$name" && says "$net.1" || exit 1
+        done &&
         refused "" exec -n other guest -- getent hosts web
 '
 step 'a headless Service resolves to all pods' '
