@@ -105,11 +105,11 @@ const struct verb verb_jobs = {
 
 const struct verb verb_pods = {
     .name = "pods",
-    .args = "[NAME...]",
+    .args = "[NAME|JOB...]",
     .about = "list pods by job, task and index",
     .options = pod_options,
     .text = "Lists the pods with the job they belong to, their state, the exit code of those that "
-            "have ended, and the node they are on.",
+            "have ended, and the node they are on. The name of a job stands for its pods.",
     .rest = USER_EXIT_STATUS,
     .run = lists_run,
 };

@@ -50,10 +50,20 @@ static bool listing_has_more(const struct list_type *t)
 
 /* ---- which objects ---- */
 
+/* Pods are also named by their job. */
+static struct hk_str listing_job_of(const struct api_object *o)
+{
+    return o->kind->id == API_POD
+               ? json_str_field(json_at(&o->root, "metadata.labels"), API_KEY_JOB_NAME)
+               : (struct hk_str){0};
+}
+
 static bool listing_is_named(const struct listing_opts *q, const struct api_object *o)
 {
+    const struct hk_str job = listing_job_of(o);
+
     for (uint32_t i = 0; i < q->names.len; i++) {
-        if (hk_str_is(o->name, q->names.at[i])) {
+        if (hk_str_is(o->name, q->names.at[i]) || hk_str_is(job, q->names.at[i])) {
             return true;
         }
     }
@@ -388,6 +398,23 @@ static int listing_watch(struct view *v, struct hk_err *err)
 
 /* ---- once ---- */
 
+/* One object, or the pods of the job of that name. */
+static int listing_fetch_named(struct view *v, const char *name, struct port_answer *ret,
+                               struct hk_err *err)
+{
+    const int rc = user_get(v->u, v->type->kind, name, ret, err);
+    const uint32_t n = ret->objects.len;
+    struct hk_err none = {0};
+
+    if (rc == -HK_ENOTFOUND && v->type->kind == API_POD &&
+        user_list(v->u, API_POD, v->u->ns,
+                  hk_arena_printf(&v->u->mem, API_KEY_JOB_NAME "=%s", name), ret, &none) == 0 &&
+        ret->objects.len > n) {
+        return 0;
+    }
+    return rc;
+}
+
 static int listing_fetch(struct view *v, struct port_answer *ret, struct hk_err *err)
 {
     int rc = 0;
@@ -396,7 +423,7 @@ static int listing_fetch(struct view *v, struct port_answer *ret, struct hk_err 
         return user_list(v->u, v->type->kind, v->u->ns, v->o->selector, ret, err);
     }
     for (uint32_t i = 0; rc == 0 && i < v->o->names.len; i++) {
-        rc = user_get(v->u, v->type->kind, v->o->names.at[i], ret, err);
+        rc = listing_fetch_named(v, v->o->names.at[i], ret, err);
     }
     return rc;
 }

@@ -81,7 +81,7 @@ step 'a task that runs out of memory is called OOMKilled by run, jobs, pods, exp
         gives 137 run -f --memory 64Mi --name greedy -- python3 -c "x = b\"1\" * (400 << 20)" &&
             grep -qF "task-0: OOMKilled (exit code 137)" "$dir/err" && gives 0 jobs &&
             says "task-0: OOMKilled (exit code 137)" && gives 0 pods -j greedy && says OOMKilled &&
-            gives 0 explain greedy && says "OOMKilled (exit code 137)" && gives 0 history greedy &&
+            gives 0 pods greedy && says greedy-task-0 && gives 0 explain greedy && says "OOMKilled (exit code 137)" && gives 0 history greedy &&
             says OOMKilled
     fi
 '
