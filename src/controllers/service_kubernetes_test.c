@@ -66,12 +66,46 @@ static void it_is_written_once(void **state)
     assert_int_equal(manager_metrics(rig.m)->writes[PORT_CREATE], 0);
 }
 
+static const struct json *dns_service(void)
+{
+    const struct api_object *o =
+        port_mem_peek(rig.mem, api_kind(API_SERVICE), HK_STR("kube-system"), HK_STR("kube-dns"));
+
+    return o ? &o->root : NULL;
+}
+
+static void the_dns_server_has_a_service(void **state)
+{
+    rig.conf.dns = "127.128.0.10";
+    rig_manager(&rig);
+    rig_settle(&rig);
+    assert_true(hk_str_is(json_str_at(dns_service(), "spec.clusterIP"), "127.128.0.10"));
+    assert_true(
+        port_mem_remove(rig.mem, api_kind(API_SERVICE), HK_STR("kube-system"), HK_STR("kube-dns")));
+    rig_settle(&rig);
+    assert_non_null(dns_service());
+    rig.conf.dns = "127.129.0.10"; /* an address cannot be changed */
+    rig_restart(&rig);
+    rig_settle(&rig);
+    assert_true(hk_str_is(json_str_at(dns_service(), "spec.clusterIP"), "127.128.0.10"));
+    assert_int_equal(manager_metrics(rig.m)->writes[PORT_UPDATE], 0);
+}
+
+static void without_a_dns_server_it_has_none(void **state)
+{
+    rig_manager(&rig);
+    rig_settle(&rig);
+    assert_null(dns_service());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_leads_to_the_server, setup, teardown),
         cmocka_unit_test_setup_teardown(it_comes_back_and_follows_the_server, setup, teardown),
         cmocka_unit_test_setup_teardown(it_is_written_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_dns_server_has_a_service, setup, teardown),
+        cmocka_unit_test_setup_teardown(without_a_dns_server_it_has_none, setup, teardown),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
