@@ -184,6 +184,8 @@ void admit_pod_validate_container(struct admission_request *q, const struct path
 /* The securityContext of a pod's spec or of a container. */
 void admit_pod_validate_ids(struct admission_request *q, const struct path *up,
                             const struct json *spec);
+void admit_pod_validate_dns(struct admission_request *q, const struct path *up,
+                            const struct json *spec);
 void admit_pod_validate_resources(struct admission_request *q, const struct path *p,
                                   const struct json *resources);
 

@@ -4,6 +4,10 @@
 
 #define META "{name: p, namespace: ns}"
 #define POD(spec) "{apiVersion: v1, kind: Pod, metadata: " META ", spec: " spec "}"
+#define SUBDOMAIN_RULE                                                                             \
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "   \
+    "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "  \
+    "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 #define LABEL_RULE                                                                                 \
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "   \
     "must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex "     \
@@ -108,6 +112,27 @@ static const struct rig_case fault_cases[] = {
              " initContainers: [{name: a, image: i}]}"),
          "spec.containers[1].name: Duplicate value: \"a\"\n"
          "spec.initContainers[0].name: Duplicate value: \"a\""),
+    CASE("a resolver of its own that is none",
+         POD("{dnsPolicy: None, containers: [{name: a, image: i}]}"),
+         "spec.dnsConfig: Required value: must provide `dnsConfig` when `dnsPolicy` is None"),
+    CASE(
+        "no server in it",
+        POD("{dnsPolicy: None, dnsConfig: {searches: [a]}, containers: [{name: a, image: i}]}"),
+        "spec.dnsConfig.nameservers: Required value: must provide at least one DNS nameserver when "
+        "`dnsPolicy` is None"),
+    CASE("servers, domains and options that are none",
+         POD("{dnsConfig: {nameservers: [one, 192.0.2.1, '::1'], searches: [., _a.b., 'x y'], "
+             "options: [{value: v}]}, containers: [{name: a, image: i}]}"),
+         "spec.dnsConfig.nameservers[0]: Invalid value: \"one\": must be a valid IP address, (e.g. "
+         "10.9.8.7 or 2001:db8::ffff)\n"
+         "spec.dnsConfig.searches[2]: Invalid value: \"x y\": " SUBDOMAIN_RULE "\n"
+         "spec.dnsConfig.options[0]: Required value: must not be empty"),
+    CASE("too many servers",
+         POD("{dnsConfig: {nameservers: ['::1', '::2', '::3', '::4']}, containers: [{name: a, "
+             "image: i}]}"),
+         "spec.dnsConfig.nameservers: Invalid value: [\"::1\",\"::2\",\"::3\",\"::4\"]: must not "
+         "have "
+         "more than 3 nameservers"),
     CASE("an unknown restart policy",
          POD("{restartPolicy: Sometimes, containers: [{name: a, image: i}]}"),
          "spec.restartPolicy: Unsupported value: \"Sometimes\": supported values: \"Always\", "

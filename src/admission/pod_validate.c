@@ -228,6 +228,7 @@ void admit_pod_validate_spec(struct admission_request *q, const struct path *p,
     check_containers(q, p, spec, "initContainers", containers);
     cause_check_enum(q, p, spec, "restartPolicy", restarts);
     cause_check_enum(q, p, spec, "dnsPolicy", dns);
+    admit_pod_validate_dns(q, p, spec);
     cause_check_min(q, p, spec, "terminationGracePeriodSeconds", 0);
     check_deadline(q, p, spec);
     admit_pod_validate_ids(q, p, spec);
