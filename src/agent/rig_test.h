@@ -62,6 +62,7 @@ struct rig {
     bool end_unknown;       /* the next agent ends what the API has forgotten */
     struct machine machine; /* of the next agent; root NULL: none */
     char roots[80];         /* the file of images and their roots */
+    const char *dns;        /* the DNS server that the next agent knows; NULL: none */
     struct hk_arena text;   /* of answers */
 };
 
@@ -434,6 +435,8 @@ static inline void rig_agent(struct rig *r)
                                               .end_unknown = r->end_unknown,
                                               .node = "n1",
                                               .image_roots = r->roots,
+                                              .dns = r->dns,
+                                              .domain = r->dns ? "example.test" : NULL,
                                               .machine = r->machine.root ? &r->machine : NULL,
                                               .capacity = &capacity});
 }

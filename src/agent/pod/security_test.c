@@ -107,6 +107,54 @@ static void test_a_resolver_of_its_own_is_a_file_of_the_pod(void **state)
     rig_fini(&r);
 }
 
+/* The machine's own search domains, if it has any, come behind those of the cluster. */
+static void test_the_clusters_server_comes_first(void **state)
+{
+    struct rig r;
+    const char *file;
+
+    rig_init(&r);
+    agent_free(r.agent);
+    r.dns = "127.128.0.10";
+    rig_agent(&r);
+    rig_settle(&r);
+    rig_pod(&r, "a",
+            "  dnsConfig: {nameservers: [192.0.2.1, 127.128.0.10], options: [{name: ndots, value: "
+            "'2'}, {name: rotate}]}\n"
+            "  containers: [{name: a, image: i, command: [work]}]\n");
+    file = rig_file(&r, "pods/u-a/.resolv.conf");
+    assert_true(
+        hk_str_starts(hk_str(file), "search d.svc.example.test svc.example.test example.test"));
+    assert_non_null(strstr(file, "\nnameserver 127.128.0.10\nnameserver 192.0.2.1\n"
+                                 "options ndots:2 rotate\n"));
+    rig_pod(&r, "b",
+            "  hostNetwork: true\n"
+            "  dnsPolicy: ClusterFirst\n"
+            "  containers: [{name: b, image: i, command: [work]}]\n");
+    assert_null(rig_file(&r, "pods/u-b/.resolv.conf"));
+    rig_pod(&r, "c",
+            "  hostNetwork: true\n"
+            "  dnsPolicy: ClusterFirstWithHostNet\n"
+            "  containers: [{name: c, image: i, command: [work]}]\n");
+    assert_non_null(strstr(rig_file(&r, "pods/u-c/.resolv.conf"),
+                           "nameserver 127.128.0.10\noptions ndots:5\n"));
+    rig_fini(&r);
+}
+
+static void test_a_whole_name_must_fit(void **state)
+{
+    struct rig r;
+
+    rig_init(&r);
+    rig_pod(&r, "a",
+            "  hostname: a-name-of-more-than-forty-three-characters-is-too-long\n"
+            "  subdomain: s\n"
+            "  setHostnameAsFQDN: true\n"
+            "  containers: [{name: a, image: i, command: [work]}]\n");
+    assert_pod(&r, "a", "containerStatuses.0.state.waiting.reason", "CreateContainerConfigError");
+    rig_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -114,6 +162,8 @@ int main(void)
         cmocka_unit_test(test_capabilities_are_dropped_and_added_back),
         cmocka_unit_test(test_what_contradicts_itself_is_not_run),
         cmocka_unit_test(test_a_resolver_of_its_own_is_a_file_of_the_pod),
+        cmocka_unit_test(test_the_clusters_server_comes_first),
+        cmocka_unit_test(test_a_whole_name_must_fit),
     };
 
     cmocka_set_message_output(CM_OUTPUT_TAP);
