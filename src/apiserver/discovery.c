@@ -523,6 +523,37 @@ static void write_core_versions(struct hk_buf *out)
                      "{\"clientCIDR\":\"0.0.0.0/0\",\"serverAddress\":\"\"}]}");
 }
 
+/* ---- the paths of the server ---- */
+
+static void write_path(const char *path, const char *group, const char *version, struct hk_buf *out)
+{
+    comma(out);
+    hk_buf_addf(out, "\"%s%s%s%s%s\"", path, group[0] ? "/" : "", group, version[0] ? "/" : "",
+                version);
+}
+
+static void write_paths(const struct resources *all, struct hk_buf *out)
+{
+    static const char *const others[] = {"/healthz",    "/livez",  "/metrics", "/openapi/v2",
+                                         "/openapi/v3", "/readyz", "/version"};
+
+    hk_buf_adds(out, "{\"paths\":[");
+    write_path("/api", "", "", out);
+    write_path("/api", "", "v1", out);
+    write_path("/apis", "", "", out);
+    for (uint32_t k = find_group(all, HK_STR("")).to; k < all->len; k = group_at(all, k).to) {
+        const char *group = all->at[k].kind->group;
+        write_path("/apis", group, "", out);
+        for (uint32_t i = k; i < group_at(all, k).to; i = version_at(all, i).to) {
+            write_path("/apis", group, all->at[i].kind->version, out);
+        }
+    }
+    for (size_t k = 0; k < HK_LEN(others); k++) {
+        write_path(others[k], "", "", out);
+    }
+    hk_buf_adds(out, "]}");
+}
+
 /* ---- the aggregated form ---- */
 
 static void write_response_kind(const char *group, const char *version, const char *kind,
@@ -755,6 +786,11 @@ bool discovery_answer(const struct discovery_input *in, struct hk_str path, stru
     HK_AUTO(resources_fini) struct resources all = {0};
     struct hk_str root, group, version = HK_STR("");
 
+    if (hk_str_is(path, "/")) {
+        discovery_collect_resources(r, &all);
+        write_paths(&all, body);
+        return true;
+    }
     hk_str_cut(&path, '/', &root); /* the empty part before the first slash */
     if (!hk_str_cut(&path, '/', &root)) {
         return false;

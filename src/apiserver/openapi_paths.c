@@ -7,8 +7,9 @@
 enum {
     PARAM_WRITE = 1 << 0,  /* dryRun, fieldManager, fieldValidation */
     PARAM_FORCE = 1 << 1,  /* for server-side apply */
-    PARAM_LIST = 1 << 2,   /* selectors, chunks, watch */
+    PARAM_LIST = 1 << 2,   /* selectors, chunks */
     PARAM_DELETE = 1 << 3, /* dryRun, grace, propagation */
+    PARAM_WATCH = 1 << 4,
 };
 
 static const struct param {
@@ -28,10 +29,11 @@ static const struct param {
     {PARAM_LIST, "resourceVersion", "string", "State of the store the answer must not be behind."},
     {PARAM_LIST, "resourceVersionMatch", "string", "How resourceVersion is meant."},
     {PARAM_LIST, "timeoutSeconds", "integer", "Seconds after which the server ends the call."},
-    {PARAM_LIST, "watch", "boolean", "Streams changes instead of answering with a list."},
-    {PARAM_LIST, "allowWatchBookmarks", "boolean", "Whether the stream may hold bookmarks."},
+    {PARAM_WATCH, "watch", "boolean", "Streams changes instead of answering with a list."},
+    {PARAM_WATCH, "allowWatchBookmarks", "boolean", "Whether the stream may hold bookmarks."},
     {PARAM_LIST, "sendInitialEvents", "boolean", "Whether the stream begins with what is there."},
     {PARAM_DELETE, "gracePeriodSeconds", "integer", "Seconds to end in good order."},
+    {PARAM_DELETE, "orphanDependents", "boolean", "Older form of propagationPolicy."},
     {PARAM_DELETE, "propagationPolicy", "string",
      "What becomes of dependents: Orphan, Background or Foreground."},
 };
@@ -42,7 +44,7 @@ static const struct operation {
     unsigned params;
     bool body, list, status; /* status: the answer is a Status */
 } operations[] = {
-    {"get", "list", "list", PARAM_LIST, false, true, false},
+    {"get", "list", "list", PARAM_LIST | PARAM_WATCH, false, true, false},
     {"post", "create", "post", PARAM_WRITE, true, false, false},
     {"delete", "deleteCollection", "deletecollection", PARAM_LIST | PARAM_DELETE, false, false,
      true},

@@ -180,6 +180,7 @@ static void test_refusals_have_kubernetes_words(void **state)
         {"DELETE", CONFIGMAPS "/a", "{\"dryRun\":[\"Some\"]}", 422,
          "\"group\":\"meta.k8s.io\",\"kind\":\"DeleteOptions\",\"causes\":[{\"reason\":"
          "\"FieldValueNotSupported\",\"message\":\"Unsupported value: [\\\"Some\\\"]"},
+        {"GET", "/", NULL, 200, "{\"paths\":[\"/api\",\"/api/v1\",\"/apis\","},
         {"POST", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
          "{\"metadata\":{\"name\":\"h\"},\"spec\":{\"maxReplicas\":1,\"minReplicas\":2,"
          "\"scaleTargetRef\":{\"kind\":\"\",\"name\":\"x\"}}}",

@@ -140,6 +140,7 @@ GROUPS = {
         ("create with system metadata of the client", "body.metadata.generation"),
     ),
     "versions and kinds of other releases are served, too": (
+        ("the paths of the server", "body"),
         ("the groups", "body.groups.*.versions"),
         ("aggregated discovery of the other groups", "body.items.*.versions.v1beta1"),
         ("*", "*.resources.mutatingadmissionpolicies"),
@@ -244,9 +245,6 @@ GROUPS = {
         ("pod: attach *", "*"),
         ("pod: port-forward *", "*"),
         ("pod: proxy *", "*"),
-    ),
-    "GET / lists no paths": (
-        ("the paths of the server", "status"),
     ),
     "OpenAPI describes fewer parameters of deletions, and says what is required": (
         ("OpenAPI v3 of apps/v1: *", "body.*"),
