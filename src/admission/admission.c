@@ -25,6 +25,12 @@
         .group = in_group, .kind = its_kind, .verbs = ON_WRITE, .mutate = admit_##file##_default   \
     }
 
+/* Kinds with a field that never changes. */
+#define FIXED(in_group, its_kind)                                                                  \
+    {                                                                                              \
+        .group = in_group, .kind = its_kind, .verbs = ON_UPDATE, .validate = admit_fixed_validate  \
+    }
+
 /* A status that counts pods. */
 #define COUNTS(in_group, its_kind)                                                                 \
     {                                                                                              \
@@ -82,6 +88,11 @@ static const struct admit_row rows[] = {
     KIND("autoscaling", "HorizontalPodAutoscaler", autoscaler),
     DEFAULTS(NETWORKING, "NetworkPolicy", networkpolicy),
     DEFAULTS(STORAGE, "CSIDriver", csidriver),
+    FIXED(APPS, "ControllerRevision"),
+    FIXED("discovery.k8s.io", "EndpointSlice"),
+    FIXED(NETWORKING, "IngressClass"),
+    FIXED("node.k8s.io", "RuntimeClass"),
+    FIXED(STORAGE, "VolumeAttachment"),
     {"coordination.k8s.io", "Lease", ON_WRITE, .validate = admit_lease_validate},
     {"policy", "PodDisruptionBudget", ON_WRITE, .validate = admit_pdb_validate},
     {"scheduling.k8s.io", "PriorityClass", ON_WRITE, NULL, admit_priority_default,

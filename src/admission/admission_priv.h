@@ -238,6 +238,8 @@ int admit_autoscaler_default(struct admission_request *q, struct hk_err *err);
 void admit_autoscaler_validate(struct admission_request *q);
 int admit_networkpolicy_default(struct admission_request *q, struct hk_err *err);
 int admit_csidriver_default(struct admission_request *q, struct hk_err *err);
+/* Refuses changes of fields that are immutable. */
+void admit_fixed_validate(struct admission_request *q);
 /* Refuses negative numbers in the status of a workload. */
 void admit_counts_validate(struct admission_request *q);
 

@@ -4,10 +4,27 @@
 
 #define TAINT_NOT_READY "node.kubernetes.io/not-ready"
 
+/* podCIDR is the first of podCIDRs. */
+static void default_cidrs(struct admission_request *q)
+{
+    struct json *spec = edit_get(q->obj, "spec");
+    const struct hk_str one = edit_str(spec, "podCIDR");
+    const struct hk_str first = json_str(json_item(json_get(spec, "podCIDRs"), 0), HK_STR(""));
+    struct json list = json_make_array();
+
+    if (one.n > 0 && !hk_str_eq(one, first)) {
+        json_push(&list, q->mem, json_make_str(one));
+        json_set(spec, q->mem, "podCIDRs", list);
+    } else if (one.n == 0 && first.n > 0) {
+        json_set_str(spec, q->mem, "podCIDR", first);
+    }
+}
+
 int admit_node_default(struct admission_request *q, struct hk_err *err)
 {
     struct json *status = edit_get(q->obj, "status");
 
+    default_cidrs(q);
     if (status && edit_has(status, "capacity") && !edit_has(status, "allocatable")) {
         json_set(status, q->mem, "allocatable", *json_get(status, "capacity"));
     }

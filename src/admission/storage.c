@@ -14,6 +14,15 @@ int admit_storageclass_default(struct admission_request *q, struct hk_err *err)
     return 0;
 }
 
+static void forbid_change(struct admission_request *q, const char *key)
+{
+    const struct path p = path_field(NULL, key);
+
+    if (!hk_str_eq(edit_str(q->obj, key), edit_str(q->old, key))) {
+        cause_forbidden(q, &p, "updates to %s are forbidden.", key);
+    }
+}
+
 void admit_storageclass_validate(struct admission_request *q)
 {
     static const char *const reclaims[] = {"Delete", "Retain", NULL};
@@ -31,6 +40,8 @@ void admit_storageclass_validate(struct admission_request *q)
          !json_equal(json_get(q->obj, "parameters"), json_get(q->old, "parameters")))) {
         cause_forbidden(q, &parameters, "updates to parameters are forbidden.");
     }
+    forbid_change(q, "provisioner");
+    forbid_change(q, "reclaimPolicy");
     cause_check_immutable(q, NULL, q->obj, q->old, "volumeBindingMode");
 }
 
@@ -108,17 +119,19 @@ static void check_modes(struct admission_request *q, const struct path *spec_pat
     }
 }
 
-/* Only resources and attributes of a claim may change; until it is bound, volume and class too. */
+/* Only resources and attributes of a claim may change. A volume may be set until it is bound, and a
+ * class where there is none. */
 static void check_claim_update(struct admission_request *q, const struct path *p)
 {
     static const char *const fields[] = {"volumeName", "storageClassName", "resources",
                                          "volumeAttributesClassName"};
+    const bool classed = edit_has(json_get(q->old, "spec"), "storageClassName");
     struct json now = json_clone_as(json_get(q->obj, "spec"), JSON_OBJECT, q->mem);
     struct json old = json_clone_as(json_get(q->old, "spec"), JSON_OBJECT, q->mem);
     const bool bound = edit_str(&old, "volumeName").n > 0;
 
     for (size_t i = 0; i < HK_LEN(fields); i++) {
-        const bool may = i >= 2 || !bound;
+        const bool may = i >= 2 || (!bound && (i == 0 || !classed));
         if (may) {
             json_del(&now, fields[i]);
             json_del(&old, fields[i]);
@@ -173,6 +186,45 @@ int admit_pv_default(struct admission_request *q, struct hk_err *err)
     return 0;
 }
 
+/* What a volume is made of: its spec without what all kinds of volumes have, and what may change. */
+static struct json volume_source(struct admission_request *q, const struct json *spec)
+{
+    static const char *const shared[] = {"capacity",
+                                         "accessModes",
+                                         "claimRef",
+                                         "persistentVolumeReclaimPolicy",
+                                         "storageClassName",
+                                         "mountOptions",
+                                         "volumeMode",
+                                         "nodeAffinity",
+                                         "volumeAttributesClassName"};
+    static const char *const secrets[] = {"controllerExpandSecretRef", "nodeExpandSecretRef"};
+    struct json source = json_clone_as(spec, JSON_OBJECT, q->mem);
+    struct json *csi = edit_get(&source, "csi"), *path = edit_get(&source, "hostPath");
+
+    for (size_t i = 0; i < HK_LEN(shared); i++) {
+        json_del(&source, shared[i]);
+    }
+    for (size_t i = 0; csi && i < HK_LEN(secrets); i++) {
+        json_del(csi, secrets[i]);
+    }
+    if (path && edit_str(path, "type").n == 0) { /* older versions did not store this default */
+        json_del(path, "type");
+    }
+    return source;
+}
+
+static void check_volume_update(struct admission_request *q, const struct path *spec_path)
+{
+    const struct path p = path_field(spec_path, "persistentvolumesource");
+    const struct json now = volume_source(q, json_get(q->obj, "spec"));
+    const struct json old = volume_source(q, json_get(q->old, "spec"));
+
+    if (!json_equal(&now, &old)) {
+        cause_forbidden(q, &p, "spec.persistentvolumesource is immutable after creation");
+    }
+}
+
 void admit_pv_validate(struct admission_request *q)
 {
     static const char *const reclaims[] = {"Delete", "Recycle", "Retain", NULL};
@@ -181,5 +233,8 @@ void admit_pv_validate(struct admission_request *q)
 
     check_modes(q, &p, json_get(spec, "accessModes"));
     cause_check_present(q, &p, spec, "capacity");
+    if (q->verb == ADMIT_UPDATE) {
+        check_volume_update(q, &p);
+    }
     cause_check_enum(q, &p, spec, "persistentVolumeReclaimPolicy", reclaims);
 }

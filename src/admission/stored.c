@@ -159,6 +159,28 @@ int admit_csidriver_default(struct admission_request *q, struct hk_err *err)
     return 0;
 }
 
+/* ---- what never changes ---- */
+
+void admit_fixed_validate(struct admission_request *q)
+{
+    static const struct {
+        const char *kind, *holder, *field; /* holder NULL: the object */
+    } rows[] = {
+        {"ControllerRevision", NULL, "data"},   {"EndpointSlice", NULL, "addressType"},
+        {"IngressClass", "spec", "controller"}, {"RuntimeClass", NULL, "handler"},
+        {"VolumeAttachment", NULL, "spec"},
+    };
+
+    for (size_t i = 0; i < HK_LEN(rows); i++) {
+        const struct path p = path_field(NULL, rows[i].holder ? rows[i].holder : "");
+        const struct json *now = rows[i].holder ? json_get(q->obj, rows[i].holder) : q->obj;
+        const struct json *old = rows[i].holder ? json_get(q->old, rows[i].holder) : q->old;
+        if (!strcmp(q->kind->kind, rows[i].kind)) {
+            cause_check_immutable(q, rows[i].holder ? &p : NULL, now, old, rows[i].field);
+        }
+    }
+}
+
 /* ---- numbers of a status ---- */
 
 /* Numbers that count something must not be negative. */

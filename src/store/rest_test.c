@@ -296,6 +296,33 @@ static void test_an_empty_map_is_applied_without_conflict(void **state)
     rig_story(*state, steps);
 }
 
+#define NEW_WIDE .req = {.verb = PORT_CREATE}
+#define MERGE_WIDE(n) .req = {.verb = PORT_PATCH, .name = HK_STR(n), .patch = PORT_PATCH_MERGE}
+static void test_some_fields_never_change(void **state)
+{
+    static const struct step steps[] = {
+        {"StorageClass", NEW_WIDE, "{'metadata':{'name':'s'},'provisioner':'x.test/p'}", 201},
+        {"StorageClass", MERGE_WIDE("s"), "{'provisioner':'other'}", 422, "Invalid",
+         "StorageClass.storage.k8s.io \"s\" is invalid: provisioner: Forbidden: updates to "
+         "provisioner are forbidden."},
+        {"StorageClass", MERGE_WIDE("s"), "{'allowVolumeExpansion':true}", 200},
+        {"PersistentVolume", NEW_WIDE,
+         "{'metadata':{'name':'v'},'spec':{'capacity':{'storage':'1Gi'},'accessModes':"
+         "['ReadWriteOnce'],'hostPath':{'path':'/x'}}}",
+         201},
+        {"PersistentVolume", MERGE_WIDE("v"), "{'spec':{'hostPath':{'path':'/y'}}}", 422, "Invalid",
+         "PersistentVolume \"v\" is invalid: spec.persistentvolumesource: Forbidden: "
+         "spec.persistentvolumesource is immutable after creation"},
+        {"PersistentVolume", MERGE_WIDE("v"), "{'spec':{'capacity':{'storage':'2Gi'}}}", 200},
+        {"RuntimeClass", NEW_WIDE, "{'metadata':{'name':'r'},'handler':'h'}", 201},
+        {"RuntimeClass", MERGE_WIDE("r"), "{'handler':'i'}", 422, "Invalid",
+         "RuntimeClass.node.k8s.io \"r\" is invalid: handler: Invalid value: \"i\": field is "
+         "immutable"},
+    };
+
+    rig_story(*state, steps);
+}
+
 static void test_lists_select_and_page(void **state)
 {
     struct rig *g = *state;
@@ -680,6 +707,7 @@ int main(void)
         TEST(scale_is_a_view_of_replicas),
         TEST(an_eviction_asks_the_budget),
         TEST(an_empty_map_is_applied_without_conflict),
+        TEST(some_fields_never_change),
         TEST(lists_select_and_page),
         TEST(pages_show_one_revision),
         TEST(an_old_page_expires_with_a_way_on),

@@ -77,10 +77,17 @@ GROUPS = {
         ("CRD: a rule that does not compile", "body.*message"),
         ("CRD: two storage versions", "body.*"),
         ("a budget with both numbers", "body.*message"),
+        ("change: the source of a volume", "body.*message"),
+        ("change: a claim's storage class", "body.*message"),
+        ("change: the template of a Job", "body.*message"),
+        ("change: the volume attacher", "body.*message"),
+        ("change: the role of a binding", "body.*message"),
     ),
     "a patch whose result cannot be decoded is a 400 that names the field; kube-apiserver quotes the "
     "whole object": (
         ("* patch of a wrong type", "*"),
+        ("change: the kind", "*"),
+        ("change: the version", "*"),
         ("merge patch, an unknown field, strict", "body.*"),
     ),
     "a patch of the uid is a conflict": (
@@ -136,6 +143,15 @@ GROUPS = {
     "kube-apiserver leaves out apiVersion in this document alone": (
         ("the resources of v1", "body.apiVersion"),
     ),
+    "kube-apiserver compares the bytes of the data": (
+        ("change: the number of a revision", "*"),
+    ),
+    "a deletion time in a patch is ignored; kube-apiserver refuses it": (
+        ("change: the deletion time", "*"),
+    ),
+    "the generation of a priority class counts its changes": (
+        ("change: a priority class's default", "body.metadata.generation"),
+    ),
     "kube-apiserver keeps the generation of the client": (
         ("create with system metadata of the client", "body.metadata.generation"),
     ),
@@ -167,13 +183,16 @@ GROUPS = {
     ),
     "objects without effect are stored with a warning": (
         ("*: create", "header.warning"),
+        ("change: a network policy", "header.warning"),
     ),
     "a Service gets its address from `hekla up`": (
         ("Service k of v1: *", "body.*"),
+        ("change: the type of a Service", "body.spec.*"),
     ),
     "a claim or volume in use is deleted at once (docs/compatibility.md)": (
         ("PersistentVolume*", "body.*finalizers"),
         ("status: of a volume", "body.metadata.finalizers"),
+        ("change: the size of a volume", "body.metadata.finalizers"),
         ("delete a claim", "body.metadata.*"),
     ),
     "the account default has no token in its pods (docs/compatibility.md)": (
@@ -187,6 +206,7 @@ GROUPS = {
     ),
     "quotas are counted at once, not by a controller": (
         ("ResourceQuota *: its Table", "body.rows.*"),
+        ("change: a quota", "body.*"),
     ),
     "a CustomResourceDefinition is established, and has its finalizer, when it is created": (
         ("CRD: create", "body.metadata.finalizers"),
@@ -205,6 +225,7 @@ GROUPS = {
         ("replace what does not exist, of a kind that updates create", "header.warning"),
         ("the version*", "body"),
         ("DaemonSet *: create", "body.metadata.annotations"),
+        ("change: the template of a DaemonSet", "body.metadata.annotations"),
     ),
     "kube-apiserver repeats a fault, and so counts several": (
         ("merge patch that breaks a rule", "body.message"),
@@ -291,6 +312,7 @@ GROUPS = {
         ("a node with a bad taint", "body.*"),
         ("a config map that is too large", "body.*"),
         ("status: a bad value", "body.*"),
+        ("change: the selector of a Job", "body.*"),
         ("CRD: without a schema", "body.*"),
         ("CRD: a schema without types", "body.*"),
         ("custom: a number that is text", "body.*"),

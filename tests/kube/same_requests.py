@@ -870,6 +870,17 @@ KINDS = kinds(
     delete("delete a cluster role", f"{RBAC}/clusterroles/same"),
 ]
 
+FIXED = [
+    prepare(f"{BATCH}/jobs", thing("batch/v1", "Job", "fixed", spec={
+        "template": {"spec": template(restartPolicy="Never")["spec"]}})),
+    prepare("/apis/storage.k8s.io/v1/storageclasses",
+            thing("storage.k8s.io/v1", "StorageClass", "fixed", provisioner="same.test/p")),
+    prepare(f"{NS}/persistentvolumeclaims", thing("v1", "PersistentVolumeClaim", "fixed", spec={
+        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}},
+        "storageClassName": "none"})),
+    prepare(LEASES, thing("coordination.k8s.io/v1", "Lease", "fixed", spec={"holderIdentity": "x"})),
+]
+
 POD_LIFE = [
     post("pod: create", PODS, pod("p")),
     post("pod: create with requests and probes", PODS, pod("full", restartPolicy="OnFailure", containers=[
@@ -987,6 +998,106 @@ SUBRESOURCES = [
             "request": "eA==", "signerName": "same.test/s", "usages": ["client auth"]})),
     patch("an object of a kind without status", f"{MAPS}/a/status", {}),
     delete("delete a subresource", f"{PODS}/token/binding"),
+]
+
+def change(title, path, body, **more):
+    return patch(f"change: {title}", path, body, **more)
+
+
+CHANGES = [
+    change("the cluster IP of a Service", f"{NS}/services/headless", {"spec": {"clusterIP": "10.0.0.9"}}),
+    change("the type of a Service", f"{NS}/services/k", {"spec": {"ports": [{"port": 81}]}}),
+    change("the size of a volume", "/api/v1/persistentvolumes/same",
+           {"spec": {"capacity": {"storage": "2Gi"}}}),
+    change("the source of a volume", "/api/v1/persistentvolumes/same",
+           {"spec": {"hostPath": {"path": "/y"}}}),
+    change("the template of a Job", f"{BATCH}/jobs/fixed",
+           {"spec": {"template": {"spec": {"hostNetwork": True}}}}),
+    change("the parallelism of a Job", f"{BATCH}/jobs/fixed", {"spec": {"parallelism": 3}}),
+    change("the completions of a Job", f"{BATCH}/jobs/fixed", {"spec": {"completions": 3}}),
+    change("the selector of a Job", f"{BATCH}/jobs/fixed",
+           {"spec": {"selector": {"matchLabels": {"a": "b"}}}}),
+    change("the service name of a StatefulSet", f"{APPS}/statefulsets/k",
+           {"spec": {"serviceName": "other"}}),
+    change("the replicas of a StatefulSet", f"{APPS}/statefulsets/k", {"spec": {"replicas": 4}}),
+    change("the selector of a ReplicaSet", f"{APPS}/replicasets/k",
+           {"spec": {"selector": {"matchLabels": {"b": "c"}}}}),
+    change("the selector of a DaemonSet", f"{APPS}/daemonsets/k",
+           {"spec": {"selector": {"matchLabels": {"b": "c"}}}}),
+    change("the template of a DaemonSet", f"{APPS}/daemonsets/k",
+           {"spec": {"template": {"spec": {"hostNetwork": True}}}}),
+    change("a field of a Deployment that does not exist", f"{DEPLOYMENTS}/d", {"spec": {"nothing": 1}}),
+    change("the replicas of a Deployment to null", f"{DEPLOYMENTS}/d", {"spec": {"replicas": None}}),
+    change("the labels of a Deployment alone", f"{DEPLOYMENTS}/d", {"metadata": {"labels": {"n": "1"}}}),
+    change("the pause of a Deployment", f"{DEPLOYMENTS}/d", {"spec": {"paused": True}}),
+    change("the role of a binding", f"{RBAC}/namespaces/same/rolebindings/reader",
+           {"roleRef": {"name": "k"}}),
+    change("the provisioner of a storage class", "/apis/storage.k8s.io/v1/storageclasses/fixed",
+           {"provisioner": "other"}),
+    change("the parameters of a storage class", "/apis/storage.k8s.io/v1/storageclasses/fixed",
+           {"parameters": {"a": "b"}}),
+    change("a claim's storage class", f"{NS}/persistentvolumeclaims/fixed",
+           {"spec": {"storageClassName": "other"}}),
+    change("the taints of a node", "/api/v1/nodes/same-node",
+           {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}], "unschedulable": True}}),
+    change("the pod CIDR of a node", "/api/v1/nodes/same-node", {"spec": {"podCIDR": "10.9.0.0/24"}}),
+    change("the address type of a slice",
+           "/apis/discovery.k8s.io/v1/namespaces/same/endpointslices/k", {"addressType": "IPv6"}),
+    change("the handler of a runtime class", "/apis/node.k8s.io/v1/runtimeclasses/same",
+           {"handler": "other"}),
+    change("the controller of an ingress class", "/apis/networking.k8s.io/v1/ingressclasses/same",
+           {"spec": {"controller": "same.test/other"}}),
+    change("the selector of a budget", "/apis/policy/v1/namespaces/same/poddisruptionbudgets/k",
+           {"spec": {"selector": {"matchLabels": {"b": "c"}}}}),
+    change("the data of a revision", f"{APPS}/controllerrevisions/k", {"data": {"a": 2}}),
+    change("the number of a revision", f"{APPS}/controllerrevisions/k", {"revision": 2}),
+    change("the volume attacher", "/apis/storage.k8s.io/v1/volumeattachments/same",
+           {"spec": {"attacher": "other.test"}}),
+    change("the creation time", f"{MAPS}/a", {"metadata": {"creationTimestamp": "2001-01-01T00:00:00Z"}}),
+    change("the generation", f"{DEPLOYMENTS}/d", {"metadata": {"generation": 99}}),
+    change("the deletion time", f"{MAPS}/a", {"metadata": {"deletionTimestamp": "2001-01-01T00:00:00Z"}}),
+    change("the namespace", f"{MAPS}/a", {"metadata": {"namespace": "default"}}),
+    change("the kind", f"{MAPS}/a", {"kind": "Secret"}),
+    change("the version", f"{MAPS}/a", {"apiVersion": "v2"}),
+    change("the owners", f"{MAPS}/a", {"metadata": {"ownerReferences": [
+        {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u"}]}}),
+    change("the finalizers of a namespace", NS, {"spec": {"finalizers": []}}),
+    change("the labels of a namespace", NS, {"metadata": {"labels": {
+        "kubernetes.io/metadata.name": "other", "a": "b"}}}),
+    change("a data key to null", f"{SECRETS}/k", {"data": {"a": None}}),
+    change("data by stringData", f"{SECRETS}/k", {"stringData": {"z": "1"}}),
+    change("an event", f"{NS}/events/k", {"count": 2, "lastTimestamp": "2026-01-02T03:04:05Z"}),
+    change("a Lease", f"{LEASES}/fixed", {"spec": {"holderIdentity": "y",
+                                                   "renewTime": "2026-01-02T03:04:05.000000Z"}}),
+    change("a priority class's default", "/apis/scheduling.k8s.io/v1/priorityclasses/same",
+           {"globalDefault": False, "description": "d"}),
+    change("a network policy", "/apis/networking.k8s.io/v1/namespaces/same/networkpolicies/k",
+           {"spec": {"egress": [{}]}}),
+    change("a webhook configuration",
+           "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/same",
+           {"webhooks": [{**WEBHOOK, "timeoutSeconds": 90}]}),
+    change("the schedule of a CronJob", f"{BATCH}/cronjobs/k", {"spec": {"schedule": "bad"}}),
+    change("a quota", f"{NS}/resourcequotas/k", {"spec": {"hard": {"pods": "5"}}}),
+]
+
+LIMITS = [
+    prepare("/api/v1/namespaces", thing("v1", "Namespace", "narrow")),
+    prepare("/api/v1/namespaces/narrow/serviceaccounts", thing("v1", "ServiceAccount", "default")),
+    post("limits: a range", "/api/v1/namespaces/narrow/limitranges", thing("v1", "LimitRange", "l", spec={
+        "limits": [{"type": "Container", "default": {"cpu": "1"}, "max": {"cpu": "2"}}]})),
+    post("limits: a pod gets the default", "/api/v1/namespaces/narrow/pods", pod("filled")),
+    post("limits: a pod beyond the most", "/api/v1/namespaces/narrow/pods", pod("beyond", containers=[
+        {"name": "c", "image": "i", "resources": {"limits": {"cpu": "3"}}}])),
+    post("limits: a pod of a class that is for the system", "/api/v1/namespaces/narrow/pods",
+         pod("x", priority=7)),
+    patch("limits: a pod cannot grow", "/api/v1/namespaces/narrow/pods/filled",
+          {"spec": {"containers": [{"name": "d", "image": "i"}]}}, STRATEGIC,
+          pick=lambda b: {k: b.get(k) for k in ("code", "reason")}),
+    patch("limits: tolerations can be added", "/api/v1/namespaces/narrow/pods/filled",
+          [{"op": "add", "path": "/spec/tolerations/-", "value": {"operator": "Exists"}}], JSON_PATCH),
+    patch("limits: a deadline can be set", "/api/v1/namespaces/narrow/pods/filled",
+          {"spec": {"activeDeadlineSeconds": 9}}),
+    delete("limits: delete the namespace", "/api/v1/namespaces/narrow", pick=members("kind")),
 ]
 
 ERRORS = [
@@ -1263,4 +1374,4 @@ CUSTOM = [
 ]
 
 REQUESTS = [*PREPARE, *DISCOVERY, *WHO, *OBJECTS, *PATCHES, *LISTS, *WATCHES, *DELETIONS, *KINDS,
-            *POD_LIFE, *SUBRESOURCES, *ERRORS, *CUSTOM]
+            *FIXED, *POD_LIFE, *SUBRESOURCES, *CHANGES, *LIMITS, *ERRORS, *CUSTOM]
