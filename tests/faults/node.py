@@ -399,7 +399,7 @@ def small_disk(tap):
 
     def logging_goes_on():
         await_true("the mark of what is missing",
-                   lambda: "lines are missing here: no space left on device" in node.log("writer"))
+                   lambda: "missing here: no space left on device" in node.log("writer"))
         Path(f"/tmp/{mark}").touch()
         ended = node.await_state("writer", "terminated")
         expect("exit code", ended["exitCode"], 5)
