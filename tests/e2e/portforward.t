@@ -246,6 +246,12 @@ step 'many clients come and go, and some are killed' '
     forward "$kubectl" port-forward p :8080 &&
     [ "$(echo still | "$sockets" ask "$(local_port 8080)")" = still ] && hang_up
 '
+step 'no program is left when the pods are deleted' '
+    nobody_listens() {
+        ! pgrep -f "^python3 $sockets serve .* file $dir/big" >/dev/null
+    }
+    k delete pod --all --wait && within 20 nobody_listens
+'
 stop TERM
 content
 finish
