@@ -787,7 +787,7 @@ bool discovery_answer(const struct discovery_input *in, struct hk_str path, stru
     struct hk_str root, group, version = HK_STR("");
 
     if (hk_str_is(path, "/")) {
-        discovery_collect_resources(r, &all);
+        discovery_collect_resources(in, &all);
         write_paths(&all, body);
         return true;
     }

@@ -30,7 +30,7 @@ void rest_csr_create(struct rest_call *c, struct json *doc)
     static const char *const groups[] = {"system:masters"};
     static const struct port_user self = {
         .name = "system:apiserver", .groups = groups, .ngroups = HK_LEN(groups)};
-    const struct port_user *u = c->req->user ? c->req->user : &self;
+    const struct port_user *u = c->req->user && c->req->user->name ? c->req->user : &self;
 
     if (!is_csr(c)) {
         return;
