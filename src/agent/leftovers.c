@@ -4,6 +4,7 @@
 #include "agent/leftovers.h"
 
 #include "agent/node/nodes.h"
+#include "agent/pod/image.h"
 #include "agent/pod/volume.h"
 #include "agent/pod/volume_dir.h"
 #include "base/log.h"
@@ -126,6 +127,7 @@ static void leftovers_sweep_dirs(struct leftovers *l)
 
             hk_log(HK_LOG_INFO, "removing files of no pod", "name=%s", e->d_name);
             volume_unmount(path);
+            pod_image_remove(path);
             volume_remove(path);
         }
     }

@@ -34,10 +34,16 @@ static int make_store_dirs(struct image_store *s, struct hk_err *err)
 static int open_store_dir(struct image_store *s, const char *data_dir, struct hk_err *err)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+    struct stat st;
 
     s->data = open(data_dir, flags);
     if (s->data < 0) {
         return hk_fail(err, HK_EIO, "cannot open the directory '%s': %m", data_dir);
+    }
+    if (fstat(s->data, &st) < 0 || st.st_uid != geteuid()) {
+        return hk_fail(err, HK_EDENIED,
+                       "the directory '%s' belongs to another user, who has to run this command",
+                       data_dir);
     }
     if (mkdirat(s->data, IMAGES, 0700) < 0 && errno != EEXIST) {
         return hk_fail(err, HK_EIO, "cannot make the directory '%s/" IMAGES "': %m", data_dir);

@@ -244,6 +244,10 @@ if [ "$(id -u)" -eq 0 ]; then
     as_nobody
     if "$HEKLA" version >/dev/null 2>&1; then
         begin
+        step 'another user, root included, does not write into the store' '
+            ! "$program" image import --data-dir "$data" "$dir/app.tar" 2>"$dir/err" &&
+                grep -F "belongs to another user, who has to run this command" "$dir/err"
+        '
         steps
         leave
     fi

@@ -292,10 +292,9 @@ int pod_image_mount_hostname(const struct pod *p, struct runtime_container *rc, 
     return 0;
 }
 
-bool pod_image_remove(const struct pod *p)
+bool pod_image_remove(const char *pod_dir)
 {
-    HK_AUTO(image_close)
-    int dir = p->dir ? open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    HK_AUTO(image_close) int dir = open(pod_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
     return dir < 0 || image_tree_remove(dir, IMAGE_USES) == 0;
 }

@@ -32,5 +32,5 @@ int pod_image_prepare(const struct container *c, const struct pod_image *i, uint
 /* Writes /etc/hostname and mounts it. */
 int pod_image_mount_hostname(const struct pod *p, struct runtime_container *rc,
                              struct hk_err *err) HK_CHECKED;
-/* Removes what containers changed; false when a part is left. */
-bool pod_image_remove(const struct pod *p);
+/* Removes what containers changed from a pod's directory; false when a part is left. */
+bool pod_image_remove(const char *pod_dir);

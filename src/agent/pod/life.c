@@ -359,7 +359,7 @@ static bool step_gone(struct pod *p, int64_t now_ns)
     if (p->dir) {
         volume_unmount(p->dir);
     }
-    if (p->dir && (!pod_image_remove(p) || !volume_remove(p->dir))) {
+    if (p->dir && (!pod_image_remove(p->dir) || !volume_remove(p->dir))) {
         pod_wake_at(p, now_ns + REMOVE_AGAIN_NS);
         return true;
     }
