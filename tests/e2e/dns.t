@@ -386,7 +386,7 @@ step 'where port 53 is not permitted, the log says so and the rest works' '
         make_pod bare "\"restartPolicy\":\"Never\"" && sees bare "$(cat "$dir/resolv.conf")" &&
         k exec bare -- getent hosts web.default.svc && says web
 '
-stop TERM
+stop USR1
 unset LIMIT
 step 'addresses and domains that cannot be are refused' '
     stumbles up "option --cluster-dns is '\''192.0.2.1'\'', want auto, off or a loopback address" \
