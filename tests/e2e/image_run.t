@@ -164,9 +164,10 @@ YAML
         within 30 is node ".items[0].status.images[?(@.names[0]==\"docker.io/library/app:1.0\")].names[0]" \
             docker.io/library/app:1.0
     '
+    before=$(kubectl get pod long -o "jsonpath={.status.containerStatuses[0]}")
+    again # not in a step: those run in a subshell, which cannot set pid
     step 'a restart of the server keeps containers and their images' '
-        before=$(kubectl get pod long -o "jsonpath={.status.containerStatuses[0]}") && again &&
-            within 20 k exec long -- cat /etc/release && prints top &&
+        within 20 k exec long -- cat /etc/release && prints top &&
             [ "$(kubectl get pod long -o "jsonpath={.status.containerStatuses[0]}")" = "$before" ]
     '
     step 'a missing image without a command says what to do, and starts when that is done' '
@@ -202,7 +203,9 @@ images.docker(layers, images.config(layers, User=\"stranger\"), \"odd\").write(s
 
 # again: starts the server once more in its directory, on the same address.
 again() {
-    stop TERM && rm -f "$dir/ready" && mkfifo "$dir/ready" || return 1
+    stop TERM
+    rm -f "$dir/ready"
+    mkfifo "$dir/ready"
     # shellcheck disable=SC2086 # options must be split into words
     HOME=$real_home "$HEKLA" up --data-dir "$data" --listen "${url#*://}" $options >"$dir/ready" 2>"$dir/server" &
     pid=$!
