@@ -221,5 +221,5 @@ step 'after a restart the addresses are the same, and lead to the same pods' '
 step 'the name of a deleted Service is forgotten' '
     k delete service web && within 20 refused "" exec client -- getent hosts web
 '
-stop USR1
+stop USR1 # ends the pods, too
 finish
