@@ -168,10 +168,10 @@ static void submit_call_to(struct exchange *x, void (*done)(void *ctx, const str
 
 /* ---- resources ---- */
 
-/* Whether only the node of the pod can answer. */
-static bool node_answers(const struct exchange *x)
+/* Whether not the store answers, but the pod or its node. */
+static bool pod_answers(const struct exchange *x)
 {
-    static const char *const subs[] = {"log", "exec", "attach", "portforward"};
+    static const char *const subs[] = {"log", "exec", "attach", "portforward", "proxy"};
 
     for (uint32_t k = 0; k < HK_LEN(subs); k++) {
         if (hk_str_is(x->route.sub, subs[k])) {
@@ -199,6 +199,15 @@ static void answer_from_node(struct exchange *x, struct hk_str query)
     exchange_free(x);
 }
 
+static void answer_connected(struct exchange *x, struct hk_str query)
+{
+    if (subproxy_matches(&x->route)) {
+        subproxy_serve(x);
+    } else {
+        answer_from_node(x, query);
+    }
+}
+
 static void on_connect_done(void *ctx, const struct port_msg *m)
 {
     struct exchange *x = ctx;
@@ -208,19 +217,20 @@ static void on_connect_done(void *ctx, const struct port_msg *m)
         return;
     }
     exchange_settle(x);
-    answer_from_node(x, m->obj ? request_connect_query(x, &m->obj->root) : x->http->query);
+    answer_connected(x, m->obj ? request_connect_query(x, &m->obj->root) : x->http->query);
 }
 
-/* Policies and webhooks may refuse a stream to a pod before its node is asked. */
-static void answer_node(struct exchange *x)
+/* Policies and webhooks may refuse a stream to a pod before it begins. */
+static void answer_connect(struct exchange *x)
 {
     const struct api_kind *kind = rest_connect_kind(x->route.sub.s);
 
     if (!kind || !x->server->opts.node_api || !rest_connect_asks(x->server->opts.rest)) {
-        answer_from_node(x, x->http->query);
+        answer_connected(x, x->http->query);
         return;
     }
     request_build_connect(x, kind->kind);
+    http_body_hold(x->http);
     access_lend_rights(x);
     submit_call_to(x, on_connect_done);
 }
@@ -257,7 +267,7 @@ static int find_kind(struct exchange *x)
     if ((!namespaced && r->ns.n > 0) || (namespaced && r->ns.n == 0 && r->name.n > 0)) {
         return refuse_path(x);
     }
-    if (r->sub.n > 0 && !node_answers(x) && !rest_kind_has(x->kind, r->sub.s)) {
+    if (r->sub.n > 0 && !pod_answers(x) && !rest_kind_has(x->kind, r->sub.s)) {
         return refuse_path(x);
     }
     return 0;
@@ -280,14 +290,14 @@ static void answer_resource(struct exchange *x)
     if (review_answer(x)) {
         return;
     }
-    if (subproxy_matches(&x->route)) {
+    if (subproxy_matches(&x->route) && !hk_str_is(x->route.plural, "pods")) {
         subproxy_serve(x);
         return;
     }
     if (redirect_binding(x) < 0 || find_kind(x) < 0) {
         answer_refusal(x);
-    } else if (node_answers(x)) {
-        answer_node(x);
+    } else if (pod_answers(x)) {
+        answer_connect(x);
     } else if (request_build(x) < 0 || check_form(x) < 0) {
         answer_refusal(x);
     } else if (x->req.verb == PORT_WATCH) {

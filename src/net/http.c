@@ -278,6 +278,9 @@ static enum MHD_Result http_begin_streamed(struct request *q)
         q->body_over = true;
         return queue_answer(q);
     }
+    if (q->stage == WAITING && q->held) {
+        http_suspend_request(q);
+    }
     return MHD_YES;
 }
 
@@ -555,13 +558,23 @@ static void watch_hangup(struct request *q)
     q->hangup = net_watch_add(q->conn->server->loop, q->conn->fd, EPOLLRDHUP, on_hangup, q);
 }
 
-void http_body_read(struct http_request *pub, const struct http_body *b)
+void http_body_hold(struct http_request *pub)
 {
     struct request *q = (struct request *)pub;
 
     hk_assert(q->in_handler);
+    q->held = true;
+}
+
+void http_body_read(struct http_request *pub, const struct http_body *b)
+{
+    struct request *q = (struct request *)pub;
+
+    hk_assert(q->in_handler || q->held);
+    q->held = false;
     q->sink = *b;
     watch_hangup(q);
+    http_body_resume(pub);
 }
 
 void http_body_resume(struct http_request *pub)

@@ -51,7 +51,10 @@ struct http_body {
     void (*gone)(void *ctx);
     void *ctx;
 };
-/* Only from the handler, before it returns. Without it a streamed body is dropped. */
+/* From the handler, before it returns: http_body_read comes later, unless the answer does. */
+void http_body_hold(struct http_request *q);
+/* From the handler, before it returns, or after http_body_hold. Without it a streamed body is
+ * dropped. */
 void http_body_read(struct http_request *q, const struct http_body *b);
 void http_body_resume(struct http_request *q);
 

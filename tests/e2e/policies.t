@@ -446,6 +446,26 @@ step 'commands in pods can be refused' '
             exec shell -n guarded -- sh -c true &&
         refused "no attach in shell" attach shell -n guarded
 '
+step 'a policy decides about proxies and forwarded ports of a pod' '
+    k apply -f - <<-END &&
+	apiVersion: admissionregistration.k8s.io/v1
+	kind: ValidatingAdmissionPolicy
+	metadata: {name: no-ports}
+	spec:
+	  matchConstraints:
+	    resourceRules:
+	    - {apiGroups: [""], apiVersions: [v1], operations: [CONNECT], resources: [pods/proxy, pods/portforward]}
+	  validations:
+	  - expression: "request.subResource == '\''proxy'\'' && object.path == '\''/open'\''"
+	    messageExpression: "'\''no '\'' + request.subResource + '\'' of '\'' + request.name"
+	    reason: Forbidden
+	END
+        bind Validating no-ports "validationActions: [Deny]" &&
+        refused "no portforward of shell" port-forward pod/shell -n guarded :9 &&
+        refused "no proxy of shell:9" get --raw /api/v1/namespaces/guarded/pods/shell:9/proxy/closed &&
+        refused "no proxy of shell:9" create --raw /api/v1/namespaces/guarded/pods/shell:9/proxy/closed -f /dev/null &&
+        refused "error trying to reach service" get --raw /api/v1/namespaces/guarded/pods/shell:9/proxy/open
+'
 step 'a mutating policy can change a command' '
     k apply -f - <<-END &&
 	apiVersion: admissionregistration.k8s.io/v1
