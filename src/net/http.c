@@ -265,8 +265,22 @@ static bool is_streamed(struct request *q)
     return o->streams(o->ctx, &q->pub);
 }
 
-/* Calls the handler before the body arrives. A peer that waits for "100 Continue" gets an early
- * answer at once; others might not see it before they have sent the body. */
+/* A peer that waits for "100 Continue" gets an early answer at once; others might not see it before
+ * they have sent the body. */
+static enum MHD_Result http_begin_body(struct request *q)
+{
+    if (q->stage == ANSWERED && http_request_header(&q->pub, MHD_HTTP_HEADER_EXPECT).n > 0) {
+        q->body_over = true;
+        return queue_answer(q);
+    }
+    if (q->stage == WAITING && q->held) {
+        q->begins_again = true;
+        http_suspend_request(q);
+    }
+    return MHD_YES;
+}
+
+/* Calls the handler before the body arrives. */
 static enum MHD_Result http_begin_streamed(struct request *q)
 {
     if (q->conn->server->freeing) {
@@ -274,14 +288,7 @@ static enum MHD_Result http_begin_streamed(struct request *q)
     }
     q->pub.streamed = true;
     http_call_handler(q);
-    if (q->stage == ANSWERED && http_request_header(&q->pub, MHD_HTTP_HEADER_EXPECT).n > 0) {
-        q->body_over = true;
-        return queue_answer(q);
-    }
-    if (q->stage == WAITING && q->held) {
-        http_suspend_request(q);
-    }
-    return MHD_YES;
+    return http_begin_body(q);
 }
 
 static enum MHD_Result http_end_streamed_body(struct request *q)
@@ -310,6 +317,10 @@ static enum MHD_Result http_pass_body(struct request *q, const char *data, size_
 {
     if (q->cut) {
         return MHD_NO;
+    }
+    if (q->begins_again) {
+        q->begins_again = false;
+        return *n == 0 ? http_begin_body(q) : MHD_YES;
     }
     if (*n == 0) {
         return http_end_streamed_body(q);

@@ -64,6 +64,7 @@ struct request {
     int refusal;    /* status of a refusal without the handler, 0 none */
     bool in_handler, suspended;
     bool held;             /* a streamed body waits for http_body_read */
+    bool begins_again;     /* the library repeats its call that precedes the body */
     struct http_body sink; /* of a streamed body */
     bool body_over;        /* the streamed body has ended */
     size_t dropped;        /* bytes of it that came after the answer */

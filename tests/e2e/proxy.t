@@ -205,6 +205,26 @@ step 'a WebSocket goes through, both ways' '
     python3 "$here/proxy.py" echo "$url/api/v1/namespaces/default/services/web:http/proxy/echo" \
         "$token"
 '
+# policy EXPRESSION: it must hold for proxies of pods.
+policy() {
+    kubectl apply -f - <<YAML
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: proxies}
+spec:
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [""], apiVersions: [v1], operations: [CONNECT], resources: [pods/proxy]}
+  validations:
+  - expression: '$1'
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: proxies}
+spec: {policyName: proxies, validationActions: [Deny]}
+YAML
+}
+
 # has_left: the pod saw a client hang up.
 has_left() {
     answers 200 $pod/left && json 'd == ["/wait"]'
@@ -266,6 +286,13 @@ step 'a node of another agent is asked over the network' '
     result=$?
     kill "$(cat "$dir/node.pid")"
     exit $result
+'
+step 'bodies and upgrades wait until policies have answered' '
+    policy "!has(object.path) || object.path != \"/no\"" && sum=$(sha256sum <"$dir/part" | cut -d" " -f1) &&
+    answers 200 $pod/put -T "$dir/part" -H "Transfer-Encoding: chunked" && json "d[\"sha256\"] == \"$sum\"" &&
+    answers 200 $pod/put -T "$dir/part" && json "d[\"sha256\"] == \"$sum\"" &&
+    python3 "$here/proxy.py" echo "$url/api/v1/namespaces/default/$pod/echo" "$token" &&
+    answers 422 $pod/no -T "$dir/part" -H "Expect:" && kubectl delete validatingadmissionpolicy proxies
 '
 step 'rights are those of the subresource, with the verb of the method' '
     token=$(kubectl create token reader) &&
