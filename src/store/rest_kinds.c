@@ -310,7 +310,7 @@ static void row_drop_data(struct rest *r, struct row *row)
 }
 
 static void row_set_definition(struct rest *r, struct row *row, const struct json *crd, uint64_t rv,
-                     const struct json *version, struct rest_conversion *conversion)
+                               const struct json *version, struct rest_conversion *conversion)
 {
     const struct json *spec = json_get(crd, "spec");
     struct rest_row_data *l = hk_zalloc(sizeof(*l));
@@ -397,8 +397,7 @@ void rest_kinds_feed(struct rest *r, const struct store_event *ev)
         struct row *row = row_find(r, json_str(json_get(spec, "group"), HK_STR("")),
                                    json_str(json_get(v, "name"), HK_STR("")),
                                    json_str(json_get(names, "plural"), HK_STR("")));
-        row_set_definition(r, row ? row : row_define(r, spec, v), &doc, ev->obj->rv, v,
-                           conversion);
+        row_set_definition(r, row ? row : row_define(r, spec, v), &doc, ev->obj->rv, v, conversion);
     }
     rest_conversion_unref(conversion);
     forget_versions(r, spec, gone ? NULL : versions);
