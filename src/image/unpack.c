@@ -337,7 +337,7 @@ static int write_entry(struct unpacking *x, struct archive_entry *entry, int par
     drop_attributes(entry);
     archive_entry_set_pathname(entry, path[0] ? path : ".");
     if (archive_entry_filetype(entry) == AE_IFDIR) {
-        char marker[PATH_MAX];
+        char marker[PATH_MAX + sizeof(IMAGE_IMPLICIT)];
 
         if (geteuid() != 0) { /* root can read every directory */
             archive_entry_set_perm(entry, archive_entry_perm(entry) | 0700);

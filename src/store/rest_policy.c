@@ -109,7 +109,7 @@ static const char *validating_message(const struct policy_validating *v, struct 
     struct hk_str text = {0};
 
     if (one->message_expr && admit_run_string(run, one->message_expr, budget, &text) == 0) {
-        text = text.s ? hk_str_trim(text) : text;
+        text = hk_str_trim(text.s ? text : HK_STR(""));
         if (text.n > 0 && text.n <= POLICY_MAX_MESSAGE && !memchr(text.s, '\n', text.n)) {
             return hk_arena_strndup(&v->turn.c->mem, text.s, text.n);
         }
