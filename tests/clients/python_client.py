@@ -107,10 +107,11 @@ def forward():
     site.wait("the server serves", lambda: "Serving" in core.read_namespaced_pod_log("web", "default")
               or core.read_namespaced_pod("web", "default").status.phase == "Running")
     ports = portforward(core.connect_get_namespaced_pod_portforward, "web", "default", ports="8123")
-    with ports.socket(8123) as tunnel:
-        tunnel.setblocking(True)
-        tunnel.sendall(b"GET /page HTTP/1.0\r\n\r\n")
-        answer = b"".join(iter(lambda: tunnel.recv(65536), b""))
+    tunnel = ports.socket(8123)
+    tunnel.setblocking(True)
+    tunnel.sendall(b"GET /page HTTP/1.0\r\n\r\n")
+    answer = b"".join(iter(lambda: tunnel.recv(65536), b""))
+    tunnel.close()
     expect("error of the port", ports.error(8123), None)
     expect("last line of the answer", answer.splitlines()[-1], b"seen")
 
