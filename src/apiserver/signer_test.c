@@ -88,5 +88,6 @@ int main(void)
         cmocka_unit_test(test_requests_are_deleted_when_nobody_needs_them),
         cmocka_unit_test(test_the_lifetime_is_the_one_asked_for_within_limits),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("apiserver/signer", tests, NULL, NULL);
 }

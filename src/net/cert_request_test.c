@@ -156,5 +156,6 @@ int main(void)
         cmocka_unit_test(test_a_certificate_has_what_was_asked_for_and_no_more),
         cmocka_unit_test(test_no_certificate_outlives_its_authority),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("net/cert_request", tests, NULL, NULL);
 }

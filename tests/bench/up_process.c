@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CLIENTS = 16, IDLE_S = 10, STARTS_PAUSE_US = 20000, REST_US = 500000 };
+enum { CLIENTS = 16, IDLE_S = 10, STARTS_PAUSE_US = 20000, REST_US = 1500000 };
 
 static const char jobs_watch[] =
     "/apis/batch.volcano.sh/v1alpha1/jobs?watch=1&sendInitialEvents=true&"

@@ -208,6 +208,7 @@ step 'ports are forwarded over SPDY, WebSockets and channels' '
     pod listens "exec python3 $sockets serve 127.0.0.1 0 echo" && phase listens Running &&
     within 20 k logs listens && within 20 says "listens on" && listened=$(sed "s/listens on //" "$dir/out") &&
     for websockets in true false; do
+        : >"$dir/forward"
         KUBECTL_PORT_FORWARD_WEBSOCKETS=$websockets timeout 60 "$kubectl" port-forward listens ":$listened" \
             >"$dir/forward" 2>&1 &
         forwarder=$!

@@ -159,7 +159,7 @@ step 'a patch cannot change what an object is' '
     patched json-patch+json "[{\"op\":\"replace\",\"path\":\"\",\"value\":7}]" \
         "number into Go value" 422 &&
     patched apply-patch+yaml "{kind: ConfigMap, metadata: {name: a}}" \
-        "Incorrect version specified in apply patch" 400 &&
+        "invalid object type: /, Kind=ConfigMap" 400 &&
     answers 200 GET $maps/a && says "\"kind\":\"ConfigMap\"" "\"k\":\"2\""
 '
 step 'a body of more than three megabytes is refused' '

@@ -48,7 +48,7 @@ token=$(cut -d, -f1 "$data/tokens.csv")
 step 'a running server is backed up into a file that only the owner can read' '
     kubectl create configmap first --from-literal=k=1 &&
     kubectl create secret generic hidden --from-literal=k=topsecret &&
-    gives 0 backup --data-dir "$data" "$dir/full" && says "4 files of credentials" &&
+    gives 0 backup --data-dir "$data" "$dir/full" && says "6 files of credentials" &&
     [ "$(stat -c %a "$dir/full")" = 600 ] && [ ! -e "$dir/full.part" ] &&
     grep -q "^object .* configmaps default first " "$dir/full" && tail -n 1 "$dir/full" | grep -q "^end "
 '

@@ -69,8 +69,8 @@ apps/v1 ControllerRevision ns/controllerrevisions "revision":1
 batch/v1 Job ns/jobs "spec":{"template":{"spec":{"restartPolicy":"Never",$pod}}}
 batch/v1 CronJob ns/cronjobs "spec":{"schedule":"* * * * *","jobTemplate":{"spec":{"template":{"spec":{"restartPolicy":"Never",$pod}}}}}
 policy/v1 PodDisruptionBudget ns/poddisruptionbudgets "spec":{"minAvailable":1}
-autoscaling/v1 HorizontalPodAutoscaler ns/horizontalpodautoscalers "spec":{"maxReplicas":2,"scaleTargetRef":{"kind":"Deployment","name":"d"}}
-autoscaling/v2 HorizontalPodAutoscaler ns/horizontalpodautoscalers "spec":{"maxReplicas":2,"scaleTargetRef":{"kind":"Deployment","name":"d"}}
+autoscaling/v1 HorizontalPodAutoscaler ns/horizontalpodautoscalers "spec":{"maxReplicas":2,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"}}
+autoscaling/v2 HorizontalPodAutoscaler ns/horizontalpodautoscalers "spec":{"maxReplicas":2,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"}}
 networking.k8s.io/v1 Ingress ns/ingresses "spec":{"defaultBackend":{"service":{"name":"s","port":{"number":1}}}}
 networking.k8s.io/v1 NetworkPolicy ns/networkpolicies "spec":{"podSelector":{}}
 networking.k8s.io/v1 IngressClass ingressclasses "spec":{"controller":"example.org/c"}

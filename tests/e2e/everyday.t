@@ -29,11 +29,11 @@ start
 
 step 'the example of a flow works when it is applied alone' '
     gives 0 apply -f examples/flow.yaml && within 60 phase_is study-learn Completed &&
-        within 20 explains study "2 of 2 steps are done"
+        within 20 explains study "2 of 2 steps done"
 '
 step 'explain says why a step of a flow cannot begin' '
     sed "s/^  minAvailable: 1\$/  queue: nosuch\n&/; s/: study}/: stuck}/" examples/flow.yaml >"$dir/stuck.yaml" &&
-        gives 0 apply -f "$dir/stuck.yaml" && within 20 explains stuck "prepare is about to begin" \
+        gives 0 apply -f "$dir/stuck.yaml" && within 20 explains stuck "starts next" \
             "retrying job '\''stuck-prepare'\''" "queue.scheduling.volcano.sh \"nosuch\" not found"
 '
 step 'run -p pytorch numbers the ranks and names their master' '
