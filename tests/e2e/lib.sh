@@ -290,12 +290,16 @@ within() {
     done
 }
 
+# quiet LOG: it has nothing but that this user may not listen on ports of the system.
+quiet() {
+    ! grep -v -e "there is no DNS server" -e "leads nowhere\" service=default/kubernetes" "$1"
+}
+
 # content: one TAP point; the stopped server exited with 0 and logged nothing.
 content() {
     step 'the server exits with 0 and logs nothing' '
         echo "exit status $status"
-        cat "$dir/server"
-        [ "$status" -eq 0 ] && [ ! -s "$dir/server" ]
+        quiet "$dir/server" && [ "$status" -eq 0 ]
     '
 }
 

@@ -23,7 +23,7 @@ says_so() {
 status_of() {
     case $1 in
     exec) echo 255 ;;
-    run | apply | logs | wait | explain | cp | jobs | pods | queues | nodes | flows | cancel | suspend | resume | history | top | cordon | uncordon | drain) echo 2 ;;
+    run | apply | logs | wait | explain | cp | port-forward | jobs | pods | queues | nodes | flows | cancel | suspend | resume | history | top | cordon | uncordon | drain) echo 2 ;;
     *) echo 1 ;;
     esac
 }

@@ -116,11 +116,6 @@ step 'the job continues after down and up, and completes' '
         within 20 is job.batch.volcano.sh/mine .status.running 2 && as_user touch "$home/go" &&
         within 20 is job.batch.volcano.sh/mine .status.state.phase Completed && logged mine-w-0 done
 '
-# quiet LOG: it has nothing but that this user may not listen on ports of the system.
-quiet() {
-    ! grep -v -e "there is no DNS server" -e "leads nowhere\" service=default/kubernetes" "$1"
-}
-
 step 'down --pods ends the server and all processes' '
     h down --pods && quiet "$state/hekla.log" && [ -z "$(ls "$state/node/run")" ]
 '
