@@ -59,7 +59,25 @@ print("nodes", len(set(ray.get([where.remote() for _ in range(4)]))))
 """
 
 
+# What the operator's Helm chart adds for Volcano to the rights in its manifests.
+RIGHTS = """
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: kuberay-volcano}
+rules:
+- {apiGroups: [scheduling.volcano.sh], resources: [podgroups], verbs: ["*"]}
+- {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: kuberay-volcano}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: kuberay-volcano}
+subjects: [{kind: ServiceAccount, name: kuberay-operator, namespace: default}]
+"""
+
+
 def start():
+    site.apply(RIGHTS)
     objects = operators.manifests(site, source / "config/default")
     copy = operators.open_to_all(site, program)
     operators.install(site, operators.replace_images(objects, copy, ["--batch-scheduler=volcano"]))

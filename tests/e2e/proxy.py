@@ -12,10 +12,10 @@ import hashlib
 import http.server
 import json
 import os
+import select
 import socket
 import ssl
 import sys
-import threading
 import time
 import urllib.parse
 
@@ -163,6 +163,31 @@ def connect(url, token, more=()):
     return sock
 
 
+def exchange(sock, message, want):
+    """Sends the message and receives as many bytes as wanted at the same time, in one thread: no two may
+    use a TLS connection."""
+    busy = (ssl.SSLWantReadError, ssl.SSLWantWriteError)
+    sock.setblocking(False)
+    sent, got = 0, b""
+    while len(got) < want:
+        moved = False
+        try:
+            sent += sock.send(message[sent:sent + 16384]) if sent < len(message) else 0
+            moved = sent < len(message)
+        except busy:
+            pass
+        try:
+            data = sock.recv(65536)
+            assert data, "the tunnel ended early"
+            got, moved = got + data, True
+        except busy:
+            pass
+        if not moved:
+            ready = select.select([sock], [sock] if sent < len(message) else [], [], 60)
+            assert any(ready), "the tunnel stands still"
+    return got
+
+
 def echo(url, token):
     key = base64.b64encode(os.urandom(16))
     sock = connect(url, token, ["Connection: Upgrade", "Upgrade: websocket",
@@ -178,13 +203,7 @@ def echo(url, token):
     assert head.startswith(b"HTTP/1.1 101 "), head
     assert want in head and b"X-Pod: yes" in head, head
     message = b"hello" + os.urandom(1 << 20)
-    sender = threading.Thread(target=sock.sendall, args=(message,))
-    sender.start()
-    while len(rest) < len(message):
-        data = sock.recv(65536)
-        assert data, "the tunnel ended early"
-        rest += data
-    sender.join()
+    rest += exchange(sock, message, len(message) - len(rest))
     assert rest == message
     sock.close()
     print("echoed %d bytes" % len(rest))
