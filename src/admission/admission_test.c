@@ -510,6 +510,8 @@ static void test_config_maps_and_secrets(void **state)
 
 #define DEPLOY(spec)                                                                               \
     "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: ns}, spec: " spec "}"
+#define STATEFUL(spec)                                                                             \
+    "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: s, namespace: ns}, spec: " spec "}"
 #define TEMPLATE                                                                                   \
     "template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: 'i:1'}]}}"
 #define JOB(spec)                                                                                  \
@@ -598,6 +600,12 @@ static const struct rig_case kind_cases[] = {
          "spec: Invalid value: {\"minAvailable\":1,\"maxUnavailable\":\"150%\"}: minAvailable and "
          "maxUnavailable cannot be both set\n"
          "spec.maxUnavailable: Invalid value: \"150%\": must not be greater than 100%"),
+    CASE("a StatefulSet that counts from below zero",
+         STATEFUL("{selector: {matchLabels: {a: b}}, ordinals: {start: -1}, updateStrategy: "
+                  "{rollingUpdate: {partition: -1}}, " TEMPLATE "}"),
+         "spec.updateStrategy.rollingUpdate.partition: Invalid value: -1: must be greater than or "
+         "equal to 0\n"
+         "spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0"),
     CASE("a lease of no time", LEASE("{leaseDurationSeconds: 0, leaseTransitions: -1}"),
          "spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0\n"
          "spec.leaseTransitions: Invalid value: -1: must be greater than or equal to 0"),

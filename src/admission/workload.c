@@ -318,9 +318,13 @@ void admit_statefulset_validate(struct admission_request *q)
     const struct json *spec = json_get(q->obj, "spec");
     const struct path p = path_field(NULL, "spec");
     const struct path strategy = path_field(&p, "updateStrategy");
+    const struct path rolling = path_field(&strategy, "rollingUpdate");
+    const struct path ordinals = path_field(&p, "ordinals");
 
     cause_check_enum(q, &p, spec, "podManagementPolicy", policies);
     cause_check_enum(q, &strategy, json_get(spec, "updateStrategy"), "type", types);
+    cause_check_min(q, &rolling, json_at(spec, "updateStrategy.rollingUpdate"), "partition", 0);
+    cause_check_min(q, &ordinals, json_get(spec, "ordinals"), "start", 0);
     cause_check_min(q, &p, spec, "replicas", 0);
     cause_check_min(q, &p, spec, "minReadySeconds", 0);
     check_selector(q, &p, spec, "statefulset");

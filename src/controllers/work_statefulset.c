@@ -324,7 +324,7 @@ static void read_spec(struct stateful *s)
     s->min_ready_s = json_int(json_get(s->spec, "minReadySeconds"), 0);
     s->parallel = hk_str_is(json_str(json_get(s->spec, "podManagementPolicy"), none), "Parallel");
     s->by_hand = hk_str_is(json_str(json_get(strategy, "type"), none), "OnDelete");
-    s->partition = json_int(json_at(strategy, "rollingUpdate.partition"), 0);
+    s->partition = HK_MAX(json_int(json_at(strategy, "rollingUpdate.partition"), 0), 0);
     s->current = json_str(json_at(s->root, "status.currentRevision"), none);
 }
 
