@@ -35,7 +35,8 @@ spec:
     replicas: 1
     template: *template
 """
-FIND = "for peer in find-lead-0-1.find find-help-0-1.find; do until getent hosts $peer; do sleep 0.2; done; done"
+FIND = ("for peer in find-lead-0-1.find find-help-0-1.find; do until getent hosts $peer; do sleep 0.2; "
+        "done; done; echo found; until [ -e GO ]; do sleep 0.2; done")
 
 
 def start():
@@ -45,21 +46,29 @@ def start():
 
 
 def complete():
+    go = site.dir / "go"
     site.wait("the webhooks answer", lambda: site.apply(
-        SET.replace("NAME", "find").replace("COMMAND", FIND)))
+        SET.replace("NAME", "find").replace("COMMAND", FIND.replace("GO", str(go)))))
     made = site.get("jobset", "find")
     expect("completion mode that the webhook chose",
            made["spec"]["replicatedJobs"][0]["template"]["spec"].get("completionMode"), "Indexed")
 
+    def found():
+        pods = site.get("pods", "", "-l", "jobset.sigs.k8s.io/jobset-name=find")["items"]
+        return len(pods) == 4 and all("found" in site.kubectl("logs", pod["metadata"]["name"])
+                                      for pod in pods)
+
     def completed():
         return operators.condition(site.get("jobset", "find"), "Completed") == "True"
+    site.wait("all pods have found each other", found, 180)
+    go.touch()
     site.wait("the JobSet completes", completed, 180)
 
 
 def refuse():
     said = site.run("kubectl", "patch", "jobset", "find", "--type=merge", "-p",
                     '{"spec": {"network": {"subdomain": "other"}}}', check=False)
-    expect_in("answer", said, "field is immutable")
+    expect_in("answer", said, "Value is immutable")
 
 
 def fail():
