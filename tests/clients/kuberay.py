@@ -15,7 +15,8 @@ MODULE = ("github.com/ray-project/kuberay/ray-operator", "v1.5.1",
 needs("go", "kubectl")
 about("KubeRay", f"{MODULE[1][1:]}, Ray {RAY}",
       "`--batch-scheduler=volcano`; a RayCluster with a worker that joins, and work on both",
-      "the command of the operator's container, `PATH` of Ray's containers")
+      "the command of the operator's container, `PATH` of Ray's containers, ports that two pods of "
+      "one machine would share")
 program = go_program("kuberay-operator", *MODULE, ".")
 source = go_source(*MODULE)
 tap, site = Tap(), Site()
@@ -27,7 +28,7 @@ metadata: {name: rc}
 spec:
   rayVersion: "RAY"
   headGroupSpec:
-    rayStartParams: {num-cpus: "1", node-ip-address: $(IP), include-dashboard: "false"}
+    rayStartParams: {num-cpus: "1", node-ip-address: $(IP), metrics-export-port: "8096"}
     template: &pod
       spec:
         terminationGracePeriodSeconds: 1
@@ -44,7 +45,8 @@ spec:
     replicas: 1
     minReplicas: 1
     maxReplicas: 1
-    rayStartParams: {num-cpus: "1", node-ip-address: $(IP)}
+    rayStartParams: {num-cpus: "1", node-ip-address: $(IP), metrics-export-port: "8097",
+                     dashboard-agent-listen-port: "52366"}
     template: *pod
 """.replace("RAY", RAY).replace("BIN", BIN)
 WORK = """
