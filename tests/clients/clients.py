@@ -200,6 +200,12 @@ class Site:
         self.programs.append((name, process, log))
         return log
 
+    def stop(self, name):
+        """Ends a program that was started."""
+        for entry in [entry for entry in self.programs if entry[0] == name]:
+            self.programs.remove(entry)
+            end_group(entry[1])
+
     def wait(self, what, fn, seconds=120):
         """Polls fn until it returns a true value, which is returned. Errors count as false."""
         end, last = time.monotonic() + seconds, None
@@ -229,16 +235,20 @@ class Site:
 
     def end(self):
         for _, process, _ in self.programs:
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            process.wait()
+            end_group(process)
         self.programs = []
         if self.server.process:
             subprocess.run([self.server.program, "down", "--pods", "--data-dir",
                             str(self.dir / "data")], stdout=subprocess.DEVNULL,
                            stderr=subprocess.DEVNULL, timeout=60, check=False)
+
+
+def end_group(process):
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
 
 
 def tail(log, lines=15):

@@ -5,7 +5,7 @@
 import json
 import subprocess
 
-from clients import ROOT, Site, Tap, about, expect, expect_in
+from clients import ROOT, Site, Tap, about, expect, expect_in, go_own, pinned
 
 WEB = """
 apiVersion: apps/v1
@@ -44,15 +44,17 @@ spec:
 """
 
 
-def kubectls():
-    """Their paths, the oldest first."""
-    found = subprocess.run([ROOT / "scripts/kubectls"], stdout=subprocess.PIPE, text=True, check=True)
-    return [line.split()[1] for line in found.stdout.splitlines()]
-
-
-def version(path):
+def oldest():
+    """The path and the version of the oldest one, Debian's."""
+    found = subprocess.run([ROOT / "scripts/kubectls", "1.20"], stdout=subprocess.PIPE, text=True, check=True)
+    path = found.stdout.split()[1]
     said = subprocess.run([path, "version", "--client", "-o", "json"], stdout=subprocess.PIPE, check=True)
-    return json.loads(said.stdout)["clientVersion"]["gitVersion"].split("+")[0].lstrip("v")
+    return path, json.loads(said.stdout)["clientVersion"]["gitVersion"].split("+")[0].lstrip("v")
+
+
+def newest():
+    """The path and the version of the newest one, of go/go.mod."""
+    return go_own("kubectl"), "1" + pinned("k8s.io/kubectl")[1:]
 
 
 class Story:
@@ -75,7 +77,7 @@ class Story:
         expect_in("log", self.k("logs", pod), "started")
         expect("output of exec", self.k("exec", pod, "--", "echo", "hello"), "hello\n")
         expect_in("description", self.k("describe", pod), "Readiness:")
-        expect_in("explanation", self.k("explain", "jobs.batch.volcano.sh"), "DESCRIPTION")
+        expect_in("explanation", self.k("explain", "--api-version=batch.volcano.sh/v1alpha1", "jobs"), "DESCRIPTION")
         expect_in("difference", self.k("diff", "-f", "-", stdin=WEB.replace("replicas: 2", "replicas: 3"),
                                        check=False), "replicas: 3")
 
@@ -87,6 +89,7 @@ class Story:
             return log.read_text().split("127.0.0.1:")[1].split(" ")[0]
         url = f"http://127.0.0.1:{self.site.wait('the port is forwarded', port, 30)}/"
         expect_in("page", self.site.run("curl", "-sS", "--max-time", "20", url), "Directory listing")
+        self.site.stop(f"forward-{self.ns}")
 
     def gang(self):
         self.k("apply", "-f", "-", stdin=JOB)
@@ -108,11 +111,10 @@ class Story:
         tap.step(f"{self.number}: a namespace goes with what is in it", self.remove)
 
 
-paths = kubectls()
-versions = [version(path) for path in paths]
-about("kubectl, oldest and newest", ", ".join(versions),
+both = [oldest(), newest()]
+about("kubectl, oldest and newest", ", ".join(number for _, number in both),
       "apply, rollout, logs, exec, describe, explain, diff, port-forward, scale, delete")
 tap, site = Tap(), Site()
-for path, number in zip(paths, versions):
+for path, number in both:
     Story(site, path, number).tell(tap)
 tap.done()

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The newest kubectl that is tried; ../../kubectls.py builds it.
+package main
+
+import (
+	"k8s.io/component-base/cli"
+	"k8s.io/kubectl/pkg/cmd"
+	"k8s.io/kubectl/pkg/cmd/util"
+)
+
+func main() {
+	if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
+		util.CheckErr(err)
+	}
+}
