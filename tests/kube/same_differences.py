@@ -245,19 +245,15 @@ GROUPS = {
         ("livez, one check", "header.x-content-type-options"),
     ),
     # ---- missing ----
-    "answers are not sent in protobuf": (
+    "discovery and custom kinds are not sent in protobuf": (
         ("groups in protobuf, or else in JSON", "*"),
-        ("read in protobuf or JSON", "header.content-type"),
         ("custom: read in protobuf alone", "*"),
     ),
-    "no proxy of nodes and services, no componentstatuses, no approval": (
+    "no componentstatuses": (
         ("*", "*.resources.componentstatuses"),
-        ("*", "*.resources.nodes/proxy"),
-        ("*", "*.resources.services/proxy"),
-        ("*", "*.resources.*.subresources.proxy"),
-        ("*", "*.resources.certificatesigningrequests/approval"),
-        ("*", "*.subresources.approval"),
-        ("approval: of what does not exist", "*"),
+    ),
+    "kinds of a newer Kubernetes": (
+        ("aggregated discovery of the other groups", "body.items.scheduling.k8s.io.versions.v1alpha[12]"),
     ),
     "pods: the server leaves options, containers and addresses to the node, and answers itself when no "
     "node serves": (
@@ -265,7 +261,6 @@ GROUPS = {
         ("pod: exec *", "*"),
         ("pod: attach *", "*"),
         ("pod: port-forward *", "*"),
-        ("pod: proxy *", "*"),
     ),
     "OpenAPI describes fewer parameters of deletions, and says what is required": (
         ("OpenAPI v3 of apps/v1: *", "body.*"),
@@ -293,7 +288,6 @@ GROUPS = {
     ),
     "times and statuses of controllers that do not exist": (
         ("*", "body.status.lastPhaseTransitionTime"),
-        ("an autoscaler of v2 as v1", "body.status.currentReplicas"),
     ),
     "columns and defaults of flow control, which has no effect": (
         ("PriorityLevelConfiguration *", "body.*"),
