@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """k9s in a terminal (tmux): its views of pods, Volcano Jobs, queues and logs."""
 
-from clients import Site, Tap, about, expect, go_program, needs
+from clients import Site, Tap, about, go_program, needs
 
 MODULE = ("github.com/derailed/k9s", "v0.50.9", "h1:6WAVVl0M/Xi0HhIScLJvrO8dXZds4n4wD7HAFOSFaf8=")
 needs("go", "tmux")
@@ -70,13 +70,16 @@ def log():
 
 def follows():
     tmux("send-keys", "Escape")
-    go_to("pods")
-    shows("visible-w-0")
+    shows("visible-w-0", "Running")
     site.kubectl("delete", "vcjob", "visible")
 
     def gone():
-        return "visible-w-0" not in tmux("capture-pane", "-p")
-    expect("the row of the deleted pod goes", site.wait("the row goes", gone, 60), True)
+        rows = [line for line in tmux("capture-pane", "-p").splitlines() if "default" in line]
+        return not any("visible-w-0" in row for row in rows)
+    try:
+        site.wait("the row of the deleted pod goes", gone, 60)
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{tmux('capture-pane', '-p')}") from None
 
 
 tap.step("it starts with the pods of all namespaces", starts)
