@@ -290,8 +290,8 @@ within() {
     done
 }
 
-# quiet LOG: it has nothing but that this user may not listen on ports of the system.
-quiet() {
+# quiet_log LOG: it has nothing but that this user may not listen on ports of the system.
+quiet_log() {
     ! grep -v -e "there is no DNS server" -e "leads nowhere\" service=default/kubernetes" "$1"
 }
 
@@ -299,7 +299,7 @@ quiet() {
 content() {
     step 'the server exits with 0 and logs nothing' '
         echo "exit status $status"
-        quiet "$dir/server" && [ "$status" -eq 0 ]
+        quiet_log "$dir/server" && [ "$status" -eq 0 ]
     '
 }
 

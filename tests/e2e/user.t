@@ -117,7 +117,7 @@ step 'the job continues after down and up, and completes' '
         within 20 is job.batch.volcano.sh/mine .status.state.phase Completed && logged mine-w-0 done
 '
 step 'down --pods ends the server and all processes' '
-    h down --pods && quiet "$state/hekla.log" && [ -z "$(ls "$state/node/run")" ]
+    h down --pods && quiet_log "$state/hekla.log" && [ -z "$(ls "$state/node/run")" ]
 '
 # bare COMMAND...: as a user for whom nobody may make namespaces.
 bare() {
@@ -131,7 +131,7 @@ if bare true 2>"$dir/err"; then
             sed "s/mine/bare/; /volumes:/d" "$home/job.yaml" | as_user tee "$home/bare.yaml" &&
             k create -f "$home/bare.yaml" && within 20 is job.batch.volcano.sh/bare .status.state.phase Completed &&
             logged bare-w-1 done && k get pod bare-w-0 -o "jsonpath={.status.message}" && says "no namespaces: " &&
-            h down --data-dir "$home/bare" && quiet "$home/bare/hekla.log"
+            h down --data-dir "$home/bare" && quiet_log "$home/bare/hekla.log"
     '
 else
     step 'the server works without namespaces, and says so # skip user namespaces are not permitted' true
