@@ -74,21 +74,21 @@ static int hold_known(struct service_network *n, int *ret, struct hk_err *err)
     return n->shared ? 0 : rc;
 }
 
-static int choose_range(struct rest_service_range *range, int *ret, struct hk_err *err)
+/* If all are held, which any user of the machine can bring about, the first one is shared. */
+static int choose_range(struct service_network *n, int *ret, struct hk_err *err)
 {
     for (uint32_t k = FIRST; k <= LAST; k++) {
         int rc;
 
-        *range = (struct rest_service_range){.net = 127u << 24 | k << 16, .prefix = PREFIX};
-        rc = hold_range(range, ret, err);
+        n->range = (struct rest_service_range){.net = 127u << 24 | k << 16, .prefix = PREFIX};
+        rc = hold_range(&n->range, ret, err);
         if (rc != -HK_EBUSY) {
             return rc;
         }
     }
-    return hk_fail(err, HK_EBUSY,
-                   "each network from 127.%d.0.0/16 to 127.%d.0.0/16 belongs to "
-                   "another server on this machine: name one with --service-cluster-ip-range",
-                   FIRST, LAST);
+    n->range.net = 127u << 24 | (uint32_t)FIRST << 16;
+    n->shared = true;
+    return 0;
 }
 
 /* Whether the directory has a record. */
@@ -122,7 +122,7 @@ int service_network_claim(struct service_network *n, const char *dir, int *ret, 
     if (read_record(path.data, &n->range)) {
         return hold_known(n, ret, err);
     }
-    rc = choose_range(&n->range, ret, err);
+    rc = choose_range(n, ret, err);
     if (rc < 0) {
         return rc;
     }

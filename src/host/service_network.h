@@ -18,7 +18,8 @@ int service_network_parse(const char *text, struct service_network *ret,
 
 /* Holds the network against other servers as long as *ret, a descriptor to keep open. An automatic one
  * is chosen at the first start in the directory and recorded there, since Services keep their addresses.
- * If another server has the network that is given or recorded, it is shared, and *ret is -1. */
+ * If another server has the network that is given or recorded, or if all are held, it is shared, and
+ * *ret is -1. */
 int service_network_claim(struct service_network *n, const char *dir, int *ret,
                           struct hk_err *err) HK_CHECKED;
 
