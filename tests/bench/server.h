@@ -61,6 +61,8 @@ void server_request(const struct server_proc *p, const char *method, const char 
                     const char *media, const char *type, struct hk_str body, struct hk_buf *out);
 /* A number out of the server's /metrics, summed over labels. */
 double server_metric(struct server_bench *b, const struct server_proc *p, const char *name);
+/* Until nothing is written any more: a server writes once more a second after its start. */
+void server_await_rest(struct server_bench *b, const struct server_proc *p);
 
 /* ---- phases ---- */
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PHASE_LIMIT_S = 900 };
+enum { PHASE_LIMIT_S = 900, REST_S = 2 };
 
 /* ---- what is asked ---- */
 
@@ -265,4 +265,16 @@ double server_metric(struct server_bench *b, const struct server_proc *proc, con
     server_phase_run(&p);
     server_phase_fini(&p);
     return m.sum;
+}
+
+void server_await_rest(struct server_bench *b, const struct server_proc *proc)
+{
+    double before, now = server_metric(b, proc, "hekla_store_revision");
+    const bool never = false;
+
+    do {
+        before = now;
+        (void)load_wait(b->loop, &never, REST_S);
+        now = server_metric(b, proc, "hekla_store_revision");
+    } while (now != before);
 }

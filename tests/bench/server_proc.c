@@ -51,21 +51,6 @@ double server_proc_cpu(const struct server_proc *p)
     return clock_getcpuclockid(p->pid, &clock) == 0 ? now(clock) : 0;
 }
 
-uint64_t server_proc_ticks(const struct server_proc *p)
-{
-    unsigned long user = 0, system = 0;
-    char path[64];
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)p->pid);
-    FILE *f = fopen(path, "re");
-    if (!f || fscanf(f, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
-                     &system) != 2) {
-        give_up("cannot read the server's processor time");
-    }
-    fclose(f);
-    return user + system;
-}
-
 uint64_t server_proc_sleeps(const struct server_proc *p)
 {
     char path[64], line[128];

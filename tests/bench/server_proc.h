@@ -32,8 +32,6 @@ void server_proc_kill(struct server_proc *p);
 
 /* Processor time it has used so far, in seconds. */
 double server_proc_cpu(const struct server_proc *p);
-/* The same as the kernel accounts it, in ticks. */
-uint64_t server_proc_ticks(const struct server_proc *p);
 
 /* How often its threads went to sleep by themselves. */
 uint64_t server_proc_sleeps(const struct server_proc *p);

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CLIENTS = 16, IDLE_S = 10, STARTS_PAUSE_US = 20000, REST_US = 1500000 };
+enum { CLIENTS = 16, IDLE_S = 10, STARTS_PAUSE_US = 20000 };
 
 static const char jobs_watch[] =
     "/apis/batch.volcano.sh/v1alpha1/jobs?watch=1&sendInitialEvents=true&"
@@ -224,18 +224,6 @@ void up_case_start(struct server_bench *b, const char *id)
 
 /* ---- nothing ---- */
 
-/* Until the node has registered and nothing is written any more. */
-static void await_rest(struct server_bench *b, const struct server_proc *proc)
-{
-    double before, now = server_metric(b, proc, "hekla_store_revision");
-
-    do {
-        before = now;
-        usleep(REST_US);
-        now = server_metric(b, proc, "hekla_store_revision");
-    } while (now != before);
-}
-
 void up_case_idle(struct server_bench *b, const char *id)
 {
     const unsigned seconds = b->quick ? 2 : IDLE_S;
@@ -247,7 +235,7 @@ void up_case_idle(struct server_bench *b, const char *id)
 
         up_start(b, id, &proc);
         cold[k] = (server_wall() - began) * 1e3;
-        await_rest(b, &proc);
+        server_await_rest(b, &proc);
         rss[k] = report_rss_mb(proc.pid);
         cpu[k] = server_proc_cpu(&proc);
         sleeps[k] = (double)server_proc_sleeps(&proc);
